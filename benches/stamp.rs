@@ -12,8 +12,8 @@ use stillwell_payload::BlockSet;
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
 use stillwell_scope::clock;
 use stillwell_stamp::{
-    Expected, ExpectedStream, Ledger, RunMark, STAMP_WIDTH, Sighting, Span, SpanCheck, StampSearch,
-    Stamper, StreamId, Tell, Times,
+    Expected, ExpectedStream, Ledger, RunMark, STAMP_WIDTH, Span, SpanCheck, StampMatch,
+    StampSearch, StampVisitor, Stamper, StreamId, Times,
 };
 use stillwell_units::{ByteSize, Moment, Nanos, RunId, Seed, float_from_u64};
 
@@ -49,9 +49,9 @@ enum Work {
 }
 
 /// Whether it is a stamp that declares no span.
-fn is_bare(sighting: &Sighting) -> bool {
+fn is_bare(matched: &StampMatch) -> bool {
     let undeclared = SpanCheck::Undeclared;
-    matches!(sighting, Sighting::Stamp { span, .. } if *span == undeclared)
+    matches!(matched, StampMatch::Stamp { span, .. } if *span == undeclared)
 }
 
 /// Enters what is found, as a sink does.
@@ -62,10 +62,10 @@ struct Entering<'a> {
     latency: &'a mut Nanos,
 }
 
-impl Tell for Entering<'_> {
+impl StampVisitor for Entering<'_> {
     #[inline(always)]
-    fn tell(&mut self, sighting: Sighting) {
-        if let Some(arrival) = self.ledger.take_in(&sighting, self.now) {
+    fn visit(&mut self, matched: StampMatch) {
+        if let Some(arrival) = self.ledger.take_in(&matched, self.now) {
             *self.found += 1;
             *self.latency += arrival.latency;
         }
@@ -175,8 +175,8 @@ impl Events {
                             latency: &mut latency,
                         },
                     ),
-                    Work::Search => search.feed(read, |sighting| {
-                        found += u64::from(is_bare(&sighting));
+                    Work::Search => search.feed(read, |matched| {
+                        found += u64::from(is_bare(&matched));
                     }),
                 }
             }

@@ -172,7 +172,17 @@ pub(super) const NAMES_OTHER_TOOLS: &[&str] = &[
 
 /// Crates whose names and texts are plain, as `cargo xtask words` lists them. A crate
 /// joins when it has none of the listed words; `documents` is all Markdown.
-pub(super) const PLAIN_CRATES: &[&str] = &["units", "text", "scope", "fuse", "relay", "bench"];
+#[rustfmt::skip]
+pub(super) const PLAIN_CRATES: &[&str] = &[
+    "units",
+    "text",
+    "scope",
+    "fuse",
+    "relay",
+    "bench",
+    "stamp",
+    "payload",
+];
 
 /// The entry of a crate, by its name without prefix.
 pub(super) fn entry(name: &str) -> Option<&'static Entry> {

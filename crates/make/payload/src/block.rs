@@ -1,20 +1,20 @@
-//! What is sent at once.
+//! Blocks: the bytes of one send.
 
 use stillwell_plan::PrefixFraming;
 
 /// Width of a stamp slot, in bytes.
 pub const SLOT_WIDTH: usize = 64;
 
-/// What stands in a slot that holds no stamp.
+/// The content of a slot without a stamp.
 pub const SLOT_PLACEHOLDER: [u8; SLOT_WIDTH] = [b'x'; SLOT_WIDTH];
 
 /// One block, or several neighbours as one, borrowed from a
 /// [`BlockSet`](crate::BlockSet). Holds whole events only.
 #[derive(Clone, Copy, Debug)]
 pub struct Block<'a> {
-    /// What is sent.
+    /// The bytes to send.
     pub bytes: &'a [u8],
-    /// Where `bytes` begins in the set.
+    /// The beginning of `bytes` in the set.
     start: u32,
     /// Ends of the events, in the set.
     event_ends: &'a [u32],
@@ -43,7 +43,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// What is in the block.
+    /// Returns the number of bytes, events and lines of the block.
     #[must_use]
     pub const fn counts(&self) -> Counts {
         Counts {
@@ -53,20 +53,19 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Where each event ends, in bytes from the beginning of the block; the
-    /// last one is the block's length. What frames an event, such as a line
-    /// feed or the brackets of an array, belongs to the event beside it.
+    /// Returns the end of each event, in bytes from the beginning of the block; the last one is the
+    /// block's length. Framing, such as a line feed or the brackets of an array, belongs to the
+    /// event beside it.
     pub fn event_ends(&self) -> impl ExactSizeIterator<Item = usize> + use<'a> {
         relative(self.event_ends, self.start)
     }
 
-    /// The stamp slots in the order of their events; empty unless they were
-    /// asked for.
+    /// Returns the stamp slots in the order of their events; empty unless they were requested.
     pub fn slots(&self) -> impl ExactSizeIterator<Item = Slot> + use<'a> {
         relative(self.slots, self.start).map(|offset| Slot { offset })
     }
 
-    /// How many events lie whole in the first `bytes` bytes.
+    /// Returns the number of events that are complete in the first `bytes` bytes.
     #[must_use]
     pub fn events_within(&self, bytes: usize) -> u32 {
         let whole = self
@@ -76,7 +75,7 @@ impl<'a> Block<'a> {
     }
 }
 
-/// What a block or a set holds.
+/// The number of bytes, events and lines of a block or a set.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Counts {
     /// Events.
@@ -92,7 +91,7 @@ pub struct Counts {
 /// bytes before an event, for a time, which until then is 0.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Slot {
-    /// Where it begins, in bytes from the beginning of the block.
+    /// The beginning, in bytes from the beginning of the block.
     pub offset: usize,
 }
 
@@ -109,7 +108,7 @@ pub enum SlotUse {
 }
 
 impl SlotUse {
-    /// What of it concerns the text of events.
+    /// Returns the slot in the text of events, if it is there.
     pub(crate) const fn in_text(self) -> Self {
         match self {
             Self::Before(_) => Self::None,

@@ -13,7 +13,7 @@ use crate::format::{
 pub(crate) struct Entry {
     /// The name under which plans ask for it.
     pub(crate) name: &'static str,
-    /// What stands around and between events.
+    /// The bytes around and between events.
     pub(crate) frame: Frame,
     /// Bytes into which an event of this format always fits, without slot and
     /// frame: the least that `writer` takes as its maximum.
@@ -59,7 +59,7 @@ const WITHOUT_SLOTS: &[&str] = &[
 ];
 
 impl Entry {
-    /// What stands around and between events of `format`.
+    /// Returns the bytes around and between events of `format`.
     pub(crate) const fn frame(&self, format: &PayloadFormat) -> Frame {
         match format {
             PayloadFormat::Dogstatsd(plan) if plan.length_prefix_framed => Frame::LengthPrefixed,
@@ -70,7 +70,7 @@ impl Entry {
         }
     }
 
-    /// Whether events may keep room for a stamp.
+    /// Returns true if events may have a slot for a stamp.
     pub(crate) fn takes_slots(&self) -> bool {
         !WITHOUT_SLOTS.contains(&self.name)
     }

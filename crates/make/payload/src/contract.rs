@@ -14,7 +14,7 @@ const TIME_BYTES: usize = 8;
 /// Maximum length of the beginning of a document or stream of Loki.
 pub(crate) const LOKI_OPENING_MAX: usize = 224;
 
-/// What a writer is made from.
+/// The input of a writer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Recipe<'r> {
     /// The format, with its options.
@@ -23,13 +23,13 @@ pub(crate) struct Recipe<'r> {
     pub(crate) seed: Seed,
     /// That of all workers of the generator, for what they have in common.
     pub(crate) common: Seed,
-    /// What of the series that all have in common is this worker's.
+    /// This worker's part of the series that all workers share.
     pub(crate) part: Part,
     /// When the last event of the worker's set before took place, since 1970.
     pub(crate) after: Option<Nanos>,
     /// Bytes that an event may have, what frames it not counted.
     pub(crate) event_max: usize,
-    /// Whether events keep room for a stamp.
+    /// The place of stamp slots.
     pub(crate) slots: SlotUse,
 }
 
@@ -50,18 +50,18 @@ pub(crate) trait Writer: fmt::Debug + Send {
 pub(crate) struct Event<'w> {
     /// The event, with its line feed in formats of lines.
     pub(crate) bytes: &'w [u8],
-    /// Where its slot begins in `bytes`.
+    /// The beginning of its slot in `bytes`.
     pub(crate) slot: Option<usize>,
     /// Log records and the like in it.
     pub(crate) units: u32,
-    /// What stands before it.
+    /// The bytes before it.
     pub(crate) joint: Joint<'w>,
 }
 
-/// What stands before an event.
+/// The bytes before an event.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Joint<'w> {
-    /// What the frame has there.
+    /// Those of the frame.
     Frame,
     /// The same, and the event is the first of its block.
     Break,
@@ -75,7 +75,7 @@ pub(crate) enum Joint<'w> {
 }
 
 impl<'w> Event<'w> {
-    /// What stands before it in a block with `frame`.
+    /// Returns the bytes before it in a block with `frame`.
     pub(crate) const fn before(&self, frame: Frame, is_first: bool) -> &'w [u8] {
         match self.joint {
             Joint::Frame | Joint::Break => frame.before(is_first),
@@ -85,7 +85,7 @@ impl<'w> Event<'w> {
     }
 }
 
-/// What stands around and between the events of a block.
+/// The bytes around and between the events of a block.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Frame {
     /// Nothing: each event ends with a line feed of its own.
@@ -108,7 +108,7 @@ pub(crate) enum Frame {
 }
 
 impl Frame {
-    /// What stands before an event of the block.
+    /// Returns the bytes before an event of the block.
     pub(crate) const fn before(self, is_first: bool) -> &'static [u8] {
         match (self, is_first) {
             (Self::Lines | Self::Loki | Self::Bare, _) => b"",
@@ -122,7 +122,7 @@ impl Frame {
         }
     }
 
-    /// What stands after the last event of the block.
+    /// Returns the bytes after the last event of the block.
     pub(crate) const fn close(self) -> &'static [u8] {
         match self {
             Self::Lines
@@ -136,8 +136,8 @@ impl Frame {
         }
     }
 
-    /// What is known only when a block closes, and where it stands in what its
-    /// first event begins with: how many `bytes` or `events` there are.
+    /// Returns the number of `bytes` or `events`, known only when a block closes, and its place in
+    /// the bytes before the first event.
     pub(crate) const fn head(self, bytes: u32, events: u32) -> Option<(u32, [u8; 4])> {
         match self {
             Self::Lines
@@ -159,7 +159,7 @@ impl Frame {
         }
     }
 
-    /// Where the room for a time is in what stands before each event, if there is any.
+    /// Returns the place of the time in the bytes before each event, if there is one.
     pub(crate) const fn time_at(self) -> Option<usize> {
         match self {
             Self::TimedLines => Some(0),
@@ -168,7 +168,7 @@ impl Frame {
         }
     }
 
-    /// What of an event is sent.
+    /// Returns the part of an event that is sent.
     pub(crate) fn content(self, event: &[u8]) -> &[u8] {
         match self {
             Self::TimedLengths => event.strip_suffix(b"\n").unwrap_or(event),
@@ -176,7 +176,7 @@ impl Frame {
         }
     }
 
-    /// What an event begins with that has this `content`, where its length is told.
+    /// Returns the length of `content` in the form in which it precedes an event.
     pub(crate) const fn length_of(self, content: &[u8]) -> Option<[u8; 8]> {
         match self {
             Self::TimedLengths => Some(((TIME_BYTES + content.len()) as u64).to_be_bytes()),

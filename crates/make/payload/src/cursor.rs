@@ -4,8 +4,8 @@ use stillwell_plan::RateUnit;
 
 use crate::{Block, BlockSet, Counts};
 
-/// Where one worker stands in its set. It begins again at the first block after
-/// the last one and never ends.
+/// The position of one worker in its set. After the last block it begins again at the first and
+/// never ends.
 ///
 /// Every call must be given the set that the cursor was made for.
 #[derive(Clone, Debug)]
@@ -35,21 +35,21 @@ impl Cursor {
         block
     }
 
-    /// What the next block alone holds.
+    /// Returns the counts of the next block alone.
     #[must_use]
     pub fn peek_next(&self, set: &BlockSet) -> Counts {
         set.block(self.next).counts()
     }
 }
 
-/// How much to take at once.
+/// Maximum amount to take at once.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limit {
     /// Bytes, at most.
     pub bytes_max: usize,
     /// As many of `unit`, at most.
     pub units_max: u64,
-    /// What `units_max` counts.
+    /// The unit of `units_max`.
     pub unit: RateUnit,
 }
 

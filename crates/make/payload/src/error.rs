@@ -3,7 +3,7 @@
 use stillwell_plan::TemplateError;
 use stillwell_units::ByteSize;
 
-/// Why a set could not be built.
+/// A set that could not be built.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum BuildError {
     /// No event of the format surely fits into the largest block.
@@ -11,27 +11,27 @@ pub enum BuildError {
     MaximumTooSmall {
         /// The format.
         name: &'static str,
-        /// What was asked for.
+        /// The requested size.
         maximum: ByteSize,
         /// The least that works.
         smallest: ByteSize,
     },
     /// Offsets in a set are 32 bits wide.
-    #[error("{asked} are more than the 4 GiB that one worker's payload may have")]
+    #[error("{requested} are more than the 4 GiB that one worker's payload may have")]
     TooLarge {
-        /// What was asked for.
-        asked: ByteSize,
+        /// The requested size.
+        requested: ByteSize,
     },
-    /// The memory for the set could not be had.
-    #[error("no memory for {asked} of payload")]
+    /// The memory for the set could not be allocated.
+    #[error("no memory for {requested} of payload")]
     NoMemory {
-        /// What was asked for.
-        asked: ByteSize,
+        /// The requested size.
+        requested: ByteSize,
     },
-    /// Lines of a file were asked for, but no file was handed in.
-    #[error("the lines of a file were asked for without its content")]
+    /// Lines of a file were requested, but no file was given.
+    #[error("the lines of a file are needed, but its content is missing")]
     SourceMissing,
-    /// The file whose lines were asked for has none.
+    /// The requested file has no lines.
     #[error("the file holds no lines")]
     SourceEmpty,
     /// A piece of a recording is not base64.
@@ -40,17 +40,17 @@ pub enum BuildError {
         /// Its number, from 1: of a line, or of a chunk.
         number: u64,
     },
-    /// Stamp slots were asked for in the lines of a file.
+    /// Stamp slots were requested in the lines of a file.
     #[error("the lines of a file are sent as they are and cannot carry stamps")]
     Unstampable,
-    /// Stamp slots were asked for in a format without text for them.
+    /// Stamp slots were requested in a format without text for them.
     #[error("events of {name} have no text that could carry a stamp")]
     NoSlots {
         /// The format.
         name: &'static str,
     },
-    /// Times were asked for before events that are no lines.
-    #[error("events of {name} are no lines, before which times could stand")]
+    /// Times were requested before events that are no lines.
+    #[error("events of {name} are not lines, so they cannot have times before them")]
     NotLines {
         /// The format.
         name: &'static str,

@@ -13,16 +13,15 @@ use crate::random::Random;
 #[derive(Debug)]
 pub(crate) struct Layout {
     pub(crate) bytes: Memory,
-    /// Where each event ends in `bytes`.
+    /// The end of each event in `bytes`.
     pub(crate) event_ends: Vec<u32>,
-    /// Where each event's slot begins in `bytes`; as long as `event_ends`, or
-    /// empty.
+    /// The beginning of each event's slot in `bytes`; as long as `event_ends`, or empty.
     pub(crate) slots: Vec<u32>,
-    /// What lies before each block, and at last what lies in all of them.
+    /// The totals before each block, and at last those of all blocks.
     pub(crate) marks: Vec<Mark>,
 }
 
-/// What lies before a boundary between blocks.
+/// Totals before a boundary between blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Mark {
     pub(crate) bytes: u32,
@@ -100,7 +99,7 @@ struct Builder {
     layout: Layout,
     frame: Frame,
     cache: usize,
-    /// What lies before the open block.
+    /// The totals before the open block.
     start: Mark,
     /// Events and units of the open block.
     open: Mark,
@@ -123,8 +122,7 @@ impl Builder {
         })
     }
 
-    /// Whether `event` still belongs into the open block. An empty block takes
-    /// any.
+    /// Returns true if `event` fits into the open block. An empty block takes any.
     fn takes(&self, event: &Event<'_>, target: Target) -> bool {
         if matches!(event.joint, Joint::Break) {
             return self.open.events == 0;
@@ -135,13 +133,13 @@ impl Builder {
             || (needed <= target.bytes_max && self.open.events < target.events_max)
     }
 
-    /// Whether the set would exceed its size with `event`.
+    /// Returns true if the set would exceed its size with `event`.
     fn is_full(&self, event: &Event<'_>) -> bool {
         let has_block = self.layout.marks.len() > 1 || self.open.events > 0;
         has_block && self.layout.bytes.len() + self.size(event) > self.cache
     }
 
-    /// What `event` adds, if the block closes after it.
+    /// Returns the size that `event` adds if the block closes after it.
     fn size(&self, event: &Event<'_>) -> usize {
         let before = event.before(self.frame, self.open.events == 0);
         let content = self.frame.content(event.bytes);
@@ -215,6 +213,6 @@ impl Builder {
 /// A place in the set, as it is kept.
 fn offset(place: usize) -> Result<u32, BuildError> {
     u32::try_from(place).map_err(|_| BuildError::TooLarge {
-        asked: ByteSize::new(place as u64),
+        requested: ByteSize::new(place as u64),
     })
 }

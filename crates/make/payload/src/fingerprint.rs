@@ -1,4 +1,4 @@
-//! What tells whether bytes are still the same bytes.
+//! Fingerprints of bytes, to check that they have not changed.
 
 use std::fmt;
 

@@ -1,11 +1,10 @@
 //! Bytes from a seed, in blocks that know their events.
 //!
 //! A [`BlockSet`] is all that one worker sends, built before the run from a
-//! [`PayloadPlan`](stillwell_plan::PayloadPlan) and a seed: the same plan, seed
-//! and version give the same bytes on every machine. A [`Block`] is what goes
-//! out as one datagram, one body or one write, with the end of each of its
-//! events and, where asked for, a fixed-width slot in each event's message text
-//! for a stamp. A [`Cursor`] walks the set over and over.
+//! [`PayloadPlan`](stillwell_plan::PayloadPlan) and a seed: the same plan, seed and version give
+//! the same bytes on every machine. A [`Block`] is sent as one datagram, one body or one write. It
+//! has the end of each of its events and, where requested, a fixed-width slot in each event's
+//! message text for a stamp. A [`Cursor`] walks the set over and over.
 //!
 //! This crate reads no clock, file or socket: times inside events follow from
 //! the seed, and the bytes of a file are handed in. It never sends anything and

@@ -28,7 +28,7 @@ impl Memory {
         };
         let room = whole.and_then(|whole| MmapMut::map_anon(whole).ok());
         let room = room.ok_or_else(|| BuildError::NoMemory {
-            asked: ByteSize::new(size as u64),
+            requested: ByteSize::new(size as u64),
         })?;
         // A kernel without large pages refuses, and small ones do as well.
         room.advise(Advice::HugePage).unwrap_or_default();

@@ -40,7 +40,7 @@ impl Draw {
     }
 }
 
-/// A probability, kept so that one comparison tells.
+/// A probability, stored so that one comparison decides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance {
     /// Of 2^32.
@@ -55,7 +55,7 @@ impl Chance {
         }
     }
 
-    /// Whether it holds for `word`, of which the high half is looked at.
+    /// Decides for `word`, of which the high half is used.
     #[inline(always)]
     pub(crate) const fn holds(self, word: u64) -> bool {
         word >> 32 < self.threshold
@@ -65,7 +65,7 @@ impl Chance {
 /// Weighted choices, from 0.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
-    /// What each and those before it weigh.
+    /// The sum of the weights up to each.
     ends: Vec<u64>,
 }
 
@@ -125,7 +125,7 @@ impl Order {
         self.at
     }
 
-    /// Whether the next number is the first of a pass.
+    /// Returns true if the next number is the first of a pass.
     pub(crate) const fn is_between(&self) -> bool {
         self.left == 0
     }

@@ -6,26 +6,26 @@ use stillwell_units::Seed;
 use crate::mix::{Draw, index, key};
 use crate::pool::{Ink, Pool};
 
-/// Digits that tell texts apart.
+/// Digits that distinguish texts.
 pub(crate) const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
 
 /// Characters of names.
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.";
 
-/// As many distinct names as are asked for.
+/// The requested number of distinct names.
 #[derive(Debug)]
 pub(crate) struct Names {
-    source: Source,
+    source: NameSource,
     key: u64,
 }
 
 #[derive(Debug)]
-enum Source {
+enum NameSource {
     Listed(Vec<String>),
     Drawn {
         pool: Pool,
         length: Between<u64>,
-        /// Characters at the end that tell names apart.
+        /// Characters at the end that distinguish names.
         identity: usize,
         count: u64,
     },
@@ -41,7 +41,7 @@ impl Names {
         }
         let low = u64::from(length.low).max(identity as u64);
         Self {
-            source: Source::Drawn {
+            source: NameSource::Drawn {
                 pool: Pool::new(
                     seed.derive("pool", 0),
                     ALPHABET,
@@ -59,16 +59,16 @@ impl Names {
     /// The names in `list`, which has one at least.
     pub(crate) fn listed(list: Vec<String>) -> Self {
         Self {
-            source: Source::Listed(list),
+            source: NameSource::Listed(list),
             key: 0,
         }
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub(crate) fn count(&self) -> u64 {
         match &self.source {
-            Source::Listed(list) => list.len() as u64,
-            Source::Drawn { count, .. } => *count,
+            NameSource::Listed(list) => list.len() as u64,
+            NameSource::Drawn { count, .. } => *count,
         }
     }
 
@@ -76,10 +76,10 @@ impl Names {
     #[inline(always)]
     pub(crate) fn write(&self, ink: &mut Ink<'_>, number: u64) {
         match &self.source {
-            Source::Listed(list) => {
+            NameSource::Listed(list) => {
                 ink.text(list[index(number % list.len() as u64)].as_bytes());
             }
-            Source::Drawn {
+            NameSource::Drawn {
                 pool,
                 length,
                 identity,

@@ -4,7 +4,7 @@ use stillwell_units::Seed;
 
 use crate::random::Random;
 
-/// How many bytes are copied at once.
+/// Number of bytes that are copied at once.
 const CHUNK: usize = 32;
 
 /// Printable characters from which pieces are taken anywhere.
@@ -158,7 +158,7 @@ impl<'r> Ink<'r> {
         self.fixed(&crate::text::TRIPLES[usize::from(value)].padded);
     }
 
-    /// What was written.
+    /// Returns the written bytes.
     #[inline(always)]
     pub(crate) fn finish(self) -> &'r [u8] {
         &self.room[..self.at]

@@ -1,5 +1,5 @@
-//! Protocol Buffers, written from the back: the length of a message, which
-//! stands before it, is then known when it is written.
+//! Protocol Buffers, written from the back: the length of a message, which precedes it, is then
+//! known when it is written.
 
 /// Bytes of a key and a length at most.
 pub(crate) const HEAD_MAX: usize = 2 + VARINT_MAX;
@@ -16,7 +16,7 @@ const BYTES: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Reverse<'r> {
     room: &'r mut [u8],
-    /// Where what is written begins.
+    /// The beginning of the written bytes.
     at: usize,
 }
 
@@ -39,7 +39,7 @@ impl<'r> Reverse<'r> {
         self.at
     }
 
-    /// What was written.
+    /// Returns the written bytes.
     #[inline(always)]
     pub(crate) fn finish(self) -> &'r [u8] {
         &self.room[self.at..]

@@ -1,21 +1,21 @@
-//! What the set of one worker follows from.
+//! Seeds and shares from which the set of one worker follows.
 
 use stillwell_units::{Nanos, Seed};
 
-/// What a set follows from.
+/// Seeds and shares of a set.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeds {
-    /// The worker's own.
-    pub own: Seed,
+    /// The worker's seed.
+    pub worker: Seed,
     /// That of all workers of a generator: what they have in common follows
     /// from it, such as the contexts of their metrics.
     pub common: Seed,
-    /// What of the series that all have in common this worker sends, where a series
-    /// has times, which a store takes in their order only.
+    /// The worker's part of the shared series, where a series has times, which a store accepts only
+    /// in their order.
     pub part: Part,
-    /// What all that has times of its own in a store comes after:
-    /// [`BlockSet::ended`](crate::BlockSet::ended) of the worker's set before, or when
-    /// the plan wants events to begin. `None`: a time that follows from the seed.
+    /// The time after which all times of the set are: [`BlockSet::ended`](crate::BlockSet::ended)
+    /// of the worker's set before, or the beginning of events in the plan. `None`: a time that
+    /// follows from the seed.
     pub after: Option<Nanos>,
 }
 
@@ -23,7 +23,7 @@ impl From<Seed> for Seeds {
     /// A worker that shares nothing.
     fn from(seed: Seed) -> Self {
         Self {
-            own: seed,
+            worker: seed,
             common: seed,
             part: Part::WHOLE,
             after: None,
@@ -36,7 +36,7 @@ impl From<Seed> for Seeds {
 pub struct Part {
     /// The worker's number, from 0.
     pub index: u32,
-    /// How many workers there are, at least one.
+    /// Number of workers, at least one.
     pub of: u32,
 }
 
@@ -44,8 +44,8 @@ impl Part {
     /// All of it.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 
-    /// How many of `all` are the worker's, at least one: where there are too few of
-    /// them, workers share.
+    /// Returns how many of `all` belong to the worker, at least one: workers share where there are
+    /// too few.
     pub(crate) fn count(self, all: u64) -> u64 {
         let (index, of) = (u64::from(self.index), u64::from(self.of));
         all.saturating_sub(index).div_ceil(of).max(1)

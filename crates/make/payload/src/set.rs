@@ -11,16 +11,15 @@ use crate::format::lines;
 use crate::format::replay::{self, Replay};
 use crate::{Block, BuildError, Counts, Fingerprint, Limit, SLOT_WIDTH, Seeds, SlotUse, catalogue};
 
-/// All that one worker sends, built before the run. The blocks lie one after
-/// the other in one buffer, so that several that are due together are one
-/// slice. Beside it stand the end of each event, the beginning of each slot and
-/// one mark a block: four bytes an event and twelve a block more.
+/// All that one worker sends, built before the run. The blocks are in one buffer, one after the
+/// other, so several that are due together are one slice. The end of each event, the beginning of
+/// each slot and one mark a block add four bytes an event and twelve a block.
 #[derive(Debug)]
 pub struct BlockSet {
     layout: Layout,
-    /// When the last of its events took place, by what stands in them.
+    /// The time of the last of its events.
     ended: Option<Nanos>,
-    /// How many blocks are sent in all, where that has an end.
+    /// Number of blocks to send, where that is limited.
     blocks_max: Option<u64>,
 }
 
@@ -43,7 +42,7 @@ impl<'s> From<&'s [Vec<u8>]> for Sources<'s> {
 }
 
 impl BlockSet {
-    /// Builds about `cache` bytes of what `plan` asks for, without slots.
+    /// Builds about `cache` bytes of `plan`, without slots.
     ///
     /// `cache` is this worker's share of `plan.cache`. It is not exceeded, save
     /// by a first block that is larger by itself. The lines of a file are
@@ -63,11 +62,11 @@ impl BlockSet {
         Self::build_with(plan, cache, seed, source, SlotUse::None)
     }
 
-    /// As [`BlockSet::build`], with slots where `slots` asks for them.
+    /// As [`BlockSet::build`], with slots as in `slots`.
     ///
     /// # Errors
-    /// As [`BlockSet::build`], when slots are asked for in or before the lines of a
-    /// file, which are sent as they are, and before events that are no lines.
+    /// As [`BlockSet::build`], if slots are requested in or before the lines of a file, which are
+    /// sent as they are, or before events that are no lines.
     pub fn build_with<'s>(
         plan: &PayloadPlan,
         cache: ByteSize,
@@ -90,7 +89,7 @@ impl BlockSet {
                 if slots != SlotUse::None {
                     return Err(BuildError::Unstampable);
                 }
-                of_files(plan, cache, seeds.own, &sources)?
+                of_files(plan, cache, seeds.worker, &sources)?
             }
             _ => {
                 let (layout, time) = seeded(plan, cache, seeds, slots)?;
@@ -105,15 +104,14 @@ impl BlockSet {
         })
     }
 
-    /// When the last of its events took place, since 1970 and by what stands in them:
-    /// what [`Seeds::after`] of the worker's next set is to be. `None` of formats whose
-    /// sets have nothing to do with each other.
+    /// Returns the time of the last of its events, since 1970: the value for [`Seeds::after`] of
+    /// the worker's next set. `None` for formats whose sets are independent.
     #[must_use]
     pub const fn ended(&self) -> Option<Nanos> {
         self.ended
     }
 
-    /// How many blocks there are, at least one.
+    /// Returns the number of blocks, at least one.
     #[must_use]
     #[expect(
         clippy::len_without_is_empty,
@@ -123,8 +121,7 @@ impl BlockSet {
         self.layout.marks.len() - 1
     }
 
-    /// How many blocks are to be sent in all, counted over and over; `None` where
-    /// that has no end.
+    /// Returns the number of blocks to send, counted over and over; `None` for no limit.
     #[must_use]
     pub const fn blocks_max(&self) -> Option<u64> {
         self.blocks_max
@@ -169,7 +166,7 @@ impl BlockSet {
         Fingerprint::of(self.bytes())
     }
 
-    /// What the whole set holds.
+    /// Returns the counts of the whole set.
     #[must_use]
     pub fn total(&self) -> Counts {
         self.run(0, self.len()).counts()
@@ -275,7 +272,7 @@ fn seeded(
     seeds: Seeds,
     slots: SlotUse,
 ) -> Result<(Layout, Option<Nanos>), BuildError> {
-    let seed = seeds.own;
+    let seed = seeds.worker;
     let name = plan.format.name();
     let entry = catalogue::find(name).ok_or(BuildError::Unknown { name })?;
     check_template(&plan.format, slots)?;

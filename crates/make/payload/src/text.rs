@@ -1,4 +1,4 @@
-//! What the text formats are written with.
+//! Tools for the text formats.
 
 mod clock;
 mod digits;

@@ -6,7 +6,7 @@
 /// `a` in each byte.
 const LETTER: u64 = 0x6161_6161_6161_6161;
 
-/// What no byte holds if all characters are of `[a-p]`, once `a` is taken away.
+/// Bits that are clear in all bytes if every character is of `[a-p]`, once `a` is subtracted.
 const BEYOND: u16 = 0xf0f0;
 
 /// `value` as eight characters of `[a-p]`, the first one in the lowest byte.
@@ -68,12 +68,11 @@ const FACTORS: [u32; 7] = [
     0x1b87_3593,
 ];
 
-/// Where the two halves of the sum begin.
+/// Initial values of the two halves of the sum.
 const BEGINNINGS: [u32; 2] = [0x5a5a_5a5a, 0x3c3c_3c3c];
 
-/// The checksum of six words. Whichever single word changes, however it changes,
-/// the checksum changes: each step is a permutation of what it has so far, and a
-/// permutation of the word that it takes in.
+/// The checksum of six words. Any change of a single word changes the checksum: each step is a
+/// permutation of the state so far, and a permutation of the word that it reads.
 #[inline]
 pub(crate) const fn checksum(words: &[u32; 6]) -> u32 {
     let mut left = step(BEGINNINGS[0], words[0], FACTORS[0]);

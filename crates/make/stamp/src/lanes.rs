@@ -1,4 +1,4 @@
-//! The two things that every stamp costs, done with whatever registers there are.
+//! The two costs of every stamp, with the widest registers of the processor.
 
 use memchr::memmem::Finder;
 
@@ -10,7 +10,7 @@ mod wide;
 
 /// Something that is done with the best registers that there are.
 pub(crate) trait Work {
-    /// What comes of it.
+    /// The result.
     type Outcome;
 
     /// Does it. To be inlined always: only so is all of it made for these registers.
@@ -29,7 +29,7 @@ pub(crate) fn best<W: Work>(work: W) -> W::Outcome {
 
 /// A way of looking for stamps and reading them.
 pub(crate) trait Lanes: Copy {
-    /// Where the first magic begins, as `finder` finds it.
+    /// Finds the first magic with `finder`.
     fn find(self, finder: &Finder<'static>, bytes: &[u8]) -> Option<usize>;
 
     /// The characters of a stamp as words of which the first is zero, and zero; or
@@ -37,7 +37,7 @@ pub(crate) trait Lanes: Copy {
     fn decode(self, characters: &[u8; 64]) -> ([u32; 8], u32);
 }
 
-/// What every processor can do.
+/// Registers that every processor has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Plain;
 

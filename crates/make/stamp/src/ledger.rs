@@ -9,7 +9,7 @@ mod window;
 
 use stillwell_units::{ByteSize, Moment, Nanos};
 
-use crate::search::Sighting;
+use crate::search::StampMatch;
 use crate::span::SpanCheck;
 use crate::stamp::{RunMark, STREAM_LIMIT, Stamp, StreamId};
 
@@ -20,58 +20,57 @@ use stream::StreamLedger;
 /// The most copies of an event that can be declared.
 const COPIES_LIMIT: u8 = 8;
 
-/// Memory that one stream takes for one copy whatever happens, rounded up.
+/// Fixed memory of one stream for one copy, rounded up.
 const FIXED_BYTES: u64 = 512;
 
-/// What the windows of one stream and copy can be brought down to, and as much
-/// again.
+/// The smallest size of the windows of one stream and copy, and as much again.
 const LEAST_BYTES: u64 = 256;
 
 /// Room for windows beside that: fewer open ones would be closed all the time.
 const ROOM_BYTES: u64 = 16 * 1024;
 
-/// What a ledger is to expect.
+/// Streams and limits of a ledger.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Expected {
     /// Stamps of other runs are foreign.
     pub run: RunMark,
     /// The streams, by their numbers; stamps of others are foreign.
     pub streams: Vec<ExpectedStream>,
-    /// What the ledger may use. Beyond it the oldest windows are only bounded.
+    /// Memory that the ledger may use. Beyond it the oldest windows are only bounded.
     pub memory: ByteSize,
 }
 
-/// What is to be expected of one stream.
+/// An expected stream.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ExpectedStream {
-    /// How often a pipeline that does what it should delivers the stamp of one
-    /// event: 2 where it keeps the original beside what it parsed. From 1 to 8.
+    /// Number of times that a correct pipeline delivers the stamp of one event: 2 where it keeps
+    /// the original beside the parsed form. From 1 to 8.
     pub copies: u8,
     /// An event that arrives later than this after its intended time is late.
     pub late_after: Option<Nanos>,
 }
 
-/// Why there is no such ledger.
+/// A ledger that cannot be made.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LedgerError {
     /// No stream, or more than stamps can name.
     #[error("a ledger has 1 to {STREAM_LIMIT} streams, not {streams}")]
     Streams {
-        /// How many were asked for.
+        /// The requested number.
         streams: usize,
     },
     /// No copy, or too many.
     #[error("an event is expected 1 to {COPIES_LIMIT} times, not {copies}")]
     Copies {
-        /// How many were asked for.
+        /// The requested number.
         copies: u8,
     },
     /// Not even the fixed part would fit.
     #[error("the ledger of {streams} streams needs {needed} at least")]
     Memory {
-        /// How many streams.
+        /// The number of streams.
         streams: usize,
-        /// What would do.
+        /// Memory that is enough.
         needed: ByteSize,
     },
     /// Two ledgers that expect something else cannot be one.
@@ -79,7 +78,7 @@ pub enum LedgerError {
     Unlike,
 }
 
-/// What the arrival of a stamp was.
+/// The arrival of a stamp.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Arrival {
     /// The number of its stream.
@@ -102,13 +101,13 @@ pub enum ArrivalKind {
     First,
     /// The first of its event, after one that is later in sequence.
     Reordered {
-        /// How far the latest sequence number so far lies ahead.
+        /// Distance to the latest sequence number so far.
         displacement: u64,
     },
     /// One of the further copies that are expected.
     Copy,
     /// One more than expected.
-    Doubled,
+    Duplicated,
     /// First or again: its window is only bounded.
     Unclear,
     /// Of another run, or of no stream of this ledger.
@@ -164,23 +163,22 @@ impl Ledger {
         })
     }
 
-    /// What it expects.
+    /// Returns the streams and limits.
     #[must_use]
     pub const fn expected(&self) -> &Expected {
         &self.expected
     }
 
-    /// Enters whatever the search came upon at `now`; an arrival if that was a
-    /// stamp.
+    /// Enters what the search matched at `now`; returns an arrival for a stamp.
     #[inline(always)]
-    pub fn take_in(&mut self, sighting: &Sighting, now: Moment) -> Option<Arrival> {
-        match sighting {
-            Sighting::Stamp { stamp, span } => Some(self.enter(stamp, *span, now)),
-            Sighting::Settled { stamp, span } => {
-                self.settle(stamp, *span);
+    pub fn take_in(&mut self, matched: &StampMatch, now: Moment) -> Option<Arrival> {
+        match matched {
+            StampMatch::Stamp { stamp, span } => Some(self.enter(stamp, *span, now)),
+            StampMatch::SpanChecked { stamp, span } => {
+                self.check_span(stamp, *span);
                 None
             }
-            Sighting::Broken => {
+            StampMatch::Broken => {
                 self.broken += 1;
                 None
             }
@@ -215,35 +213,35 @@ impl Ledger {
         }
     }
 
-    /// Says what became of the span of a stamp that was entered as pending.
-    pub fn settle(&mut self, stamp: &Stamp, span: SpanCheck) {
+    /// Enters the check of the span of a stamp that was entered as pending.
+    pub fn check_span(&mut self, stamp: &Stamp, span: SpanCheck) {
         if let Some(index) = self.stream_of(stamp) {
-            self.streams[index].settle_span(stamp.sequence, span);
+            self.streams[index].count_checked_span(stamp.sequence, span);
         }
     }
 
-    /// Takes over all that `other` knows and leaves it empty, so that several
+    /// Takes over all that `source` knows and leaves it empty, so that several
     /// workers' ledgers become one: at the end, or from time to time where each
     /// worker sees only a part of a stream and would keep many holes.
     ///
-    /// What is lost or doubled is as exact as if one ledger had seen everything.
+    /// What is lost or duplicated is as exact as if one ledger had seen everything.
     /// Order and lateness are what each worker saw by itself: there is no order
     /// between two connections. An emptied ledger still knows how far its
-    /// streams had come, but takes a doubled event as a first one until the next
+    /// streams had come, but takes a duplicated event as a first one until the next
     /// time.
     ///
     /// # Errors
     /// If the two expect another run, other streams or other copies; then both
     /// stay as they are.
-    pub fn absorb(&mut self, other: &mut Self) -> Result<(), LedgerError> {
-        let (ours, theirs) = (&self.expected, &other.expected);
+    pub fn absorb(&mut self, source: &mut Self) -> Result<(), LedgerError> {
+        let (ours, theirs) = (&self.expected, &source.expected);
         if ours.run != theirs.run || ours.streams != theirs.streams {
             return Err(LedgerError::Unlike);
         }
-        self.foreign += std::mem::take(&mut other.foreign);
-        self.broken += std::mem::take(&mut other.broken);
-        for (index, its) in other.streams.iter_mut().enumerate() {
-            self.streams[index].absorb(its, &mut self.store, &mut other.store);
+        self.foreign += std::mem::take(&mut source.foreign);
+        self.broken += std::mem::take(&mut source.broken);
+        for (index, its) in source.streams.iter_mut().enumerate() {
+            self.streams[index].absorb(its, &mut self.store, &mut source.store);
             self.relieve();
         }
         Ok(())
@@ -257,8 +255,8 @@ impl Ledger {
         self.stream(stream).map(|stream| stream.figures(sent))
     }
 
-    /// What of a stream is missing, in rising order: the first `most` ranges,
-    /// and how many there are. `sent` as in [`Ledger::figures`].
+    /// Returns the missing ranges of a stream in rising order: the first `most`, and their number.
+    /// `sent` as in [`Ledger::figures`].
     #[must_use]
     pub fn losses(&self, stream: StreamId, sent: Option<u64>, most: usize) -> Option<Losses> {
         self.stream(stream).map(|stream| stream.losses(sent, most))

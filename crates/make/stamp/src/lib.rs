@@ -1,13 +1,12 @@
 //! Marks in events: writing them, finding them again, and an account of every
 //! one.
 //!
-//! A [`Stamp`] is 64 characters of `[a-z0-9]` that name a run, a stream, a
-//! sequence number, the intended time and the bytes that follow it. A
-//! [`Stamper`] writes it into a slot; a [`StampSearch`] finds it in whatever
-//! arrives, however that is framed and cut into reads; a [`Ledger`] says what
-//! was lost, doubled, reordered, late or damaged. `docs/formats/stamp.md` has
-//! every byte. In [`HEADER`] it stands before a whole request. The [`prefix`] is a
-//! second kind of mark: time alone, for peers that know no stamps.
+//! A [`Stamp`] is 64 characters of `[a-z0-9]` that name a run, a stream, a sequence number, the
+//! intended time and the bytes that follow it. A [`Stamper`] writes it into a slot. A
+//! [`StampSearch`] finds it in received bytes, in any framing and cut at any place. A [`Ledger`]
+//! reports which events were lost, duplicated, reordered, late or damaged. `docs/formats/stamp.md`
+//! has every byte. In [`HEADER`] it precedes a whole request. The [`prefix`] is a second kind of
+//! mark: time alone, for peers that know no stamps.
 //!
 //! Nothing here reads a clock: when something arrived is an argument. Nothing
 //! panics on bytes from anywhere, and nothing is allocated for each event.
@@ -59,7 +58,7 @@ pub use ledger::{
     Arrival, ArrivalKind, Bounds, Expected, ExpectedStream, Ledger, LedgerError, Loss, Losses,
     StreamFigures,
 };
-pub use search::{BEHIND_MAX, Sighting, StampSearch, Tell, sight};
+pub use search::{BEHIND_MAX, StampMatch, StampSearch, StampVisitor, match_header};
 pub use span::{GUARD_WIDTH, SPAN_LIMIT, Span, SpanCheck};
 pub use stamp::{
     HEADER, RunMark, SEQUENCE_LIMIT, STAMP_WIDTH, STREAM_LIMIT, Stamp, Stamper, StreamId, Times,

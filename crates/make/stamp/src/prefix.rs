@@ -1,10 +1,9 @@
 //! Time alone in front of an event: eight bytes, big-endian, nanoseconds, as
 //! Tremor's `ingest-ns` pre- and postprocessors read and write them.
 //!
-//! It has no magic, no sequence and no checksum: it is found only where the
-//! framing says that an event begins, gives a latency, and nothing can be said
-//! about loss from it. Any eight bytes are a prefix, so that a time is to be
-//! believed only within the bounds that the caller knows: see [`Plausible`].
+//! It has no magic, no sequence and no checksum: it is found only where the framing says that an
+//! event begins, it gives a latency, and it says nothing about loss. Any eight bytes are a prefix,
+//! so a time is trusted only within the bounds that the caller knows: see [`Plausible`].
 
 use memchr::memchr;
 use stillwell_units::{Moment, Nanos};
@@ -25,7 +24,7 @@ pub const fn write(intended: Moment) -> [u8; PREFIX_WIDTH] {
     intended.as_u64().to_be_bytes()
 }
 
-/// How events follow each other.
+/// The framing of events.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Framing {
     /// Each ends with a line feed; those among the bytes of a prefix do not count.
@@ -36,7 +35,7 @@ pub enum Framing {
 }
 
 impl Framing {
-    /// What stands before an event.
+    /// Length of the framing and prefix before an event.
     const fn head_bytes(self) -> usize {
         match self {
             Self::Lines => PREFIX_WIDTH,
@@ -45,14 +44,14 @@ impl Framing {
     }
 }
 
-/// What a [`PrefixReader`] came upon.
+/// A result of a [`PrefixReader`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Prefixed {
     /// A whole event, and the time before it.
     Event(Moment),
     /// The end came within an event.
     Cut,
-    /// Something that is no length: from here on nobody knows where events begin.
+    /// An invalid length: the next beginning of an event is unknown.
     Unframed,
 }
 
@@ -61,14 +60,14 @@ pub enum Prefixed {
 pub struct PrefixReader {
     framing: Framing,
     state: State,
-    /// What has come of what stands before the event.
+    /// The received bytes of the framing and prefix.
     head: [u8; LENGTH_WIDTH + PREFIX_WIDTH],
     head_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum State {
-    /// Within what stands before an event.
+    /// Within the framing and prefix of an event.
     Head,
     /// Within a line that has this time.
     Line(Moment),
@@ -89,21 +88,21 @@ impl PrefixReader {
         }
     }
 
-    /// Takes the next read and tells of each event that ends in it, in order.
-    pub fn take(&mut self, mut read: &[u8], mut tell: impl FnMut(Prefixed)) {
+    /// Takes the next read and visits each event that ends in it, in order.
+    pub fn take(&mut self, mut read: &[u8], mut visit: impl FnMut(Prefixed)) {
         while !read.is_empty() {
             read = match self.state {
-                State::Head => self.take_head(read, &mut tell),
+                State::Head => self.take_head(read, &mut visit),
                 State::Line(time) => match memchr(b'\n', read) {
                     Some(end) => {
-                        self.ended(time, &mut tell);
+                        self.ended(time, &mut visit);
                         &read[end + 1..]
                     }
                     None => return,
                 },
                 State::Body(time, left) => {
                     let here = usize::try_from(left).unwrap_or(usize::MAX).min(read.len());
-                    self.begin_body(time, left - here as u64, &mut tell);
+                    self.begin_body(time, left - here as u64, &mut visit);
                     &read[here..]
                 }
                 State::Unframed => return,
@@ -111,19 +110,19 @@ impl PrefixReader {
         }
     }
 
-    /// Nothing more comes: an event that has begun ends here, if it is a line. What
-    /// is taken next begins anew.
-    pub fn finish(&mut self, mut tell: impl FnMut(Prefixed)) {
+    /// Ends the input: an event that has begun ends here, if it is a line. The next read begins a
+    /// new input.
+    pub fn finish(&mut self, mut visit: impl FnMut(Prefixed)) {
         match self.state {
-            State::Head if self.head_bytes > 0 => tell(Prefixed::Cut),
-            State::Line(time) => tell(Prefixed::Event(time)),
-            State::Body(..) => tell(Prefixed::Cut),
+            State::Head if self.head_bytes > 0 => visit(Prefixed::Cut),
+            State::Line(time) => visit(Prefixed::Event(time)),
+            State::Body(..) => visit(Prefixed::Cut),
             State::Head | State::Unframed => {}
         }
         *self = Self::new(self.framing);
     }
 
-    /// Whether an event has begun and not ended.
+    /// Returns true if an event has begun and not ended.
     #[must_use]
     pub const fn is_within_event(&self) -> bool {
         match self.state {
@@ -133,8 +132,8 @@ impl PrefixReader {
         }
     }
 
-    /// What of `read` follows the head, or nothing while it is not whole.
-    fn take_head<'r>(&mut self, read: &'r [u8], tell: &mut impl FnMut(Prefixed)) -> &'r [u8] {
+    /// Returns the part of `read` behind the head; nothing while the head is incomplete.
+    fn take_head<'r>(&mut self, read: &'r [u8], visit: &mut impl FnMut(Prefixed)) -> &'r [u8] {
         let whole = self.framing.head_bytes();
         let here = (whole - self.head_bytes).min(read.len());
         let (new, rest) = read.split_at(here);
@@ -142,44 +141,44 @@ impl PrefixReader {
         self.head_bytes += here;
         if self.head_bytes == whole {
             self.head_bytes = 0;
-            self.begin(tell);
+            self.begin(visit);
         }
         rest
     }
 
-    /// All that stands before an event has come.
-    fn begin(&mut self, tell: &mut impl FnMut(Prefixed)) {
+    /// The framing and prefix of an event are complete.
+    fn begin(&mut self, visit: &mut impl FnMut(Prefixed)) {
         let (words, _) = self.head.as_chunks::<8>();
         let [first, second] = [words[0], words[1]].map(u64::from_be_bytes);
         match self.framing {
             Framing::Lines => self.state = State::Line(Moment::new(first)),
             Framing::Lengths => match first.checked_sub(PREFIX_WIDTH as u64) {
                 Some(left) if first <= EVENT_BYTES_MAX => {
-                    self.begin_body(Moment::new(second), left, tell);
+                    self.begin_body(Moment::new(second), left, visit);
                 }
                 _ => {
                     self.state = State::Unframed;
-                    tell(Prefixed::Unframed);
+                    visit(Prefixed::Unframed);
                 }
             },
         }
     }
 
-    fn begin_body(&mut self, time: Moment, left: u64, tell: &mut impl FnMut(Prefixed)) {
+    fn begin_body(&mut self, time: Moment, left: u64, visit: &mut impl FnMut(Prefixed)) {
         if left == 0 {
-            self.ended(time, tell);
+            self.ended(time, visit);
         } else {
             self.state = State::Body(time, left);
         }
     }
 
-    fn ended(&mut self, time: Moment, tell: &mut impl FnMut(Prefixed)) {
+    fn ended(&mut self, time: Moment, visit: &mut impl FnMut(Prefixed)) {
         self.state = State::Head;
-        tell(Prefixed::Event(time));
+        visit(Prefixed::Event(time));
     }
 }
 
-/// Which times are to be believed.
+/// Bounds of times that are trusted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Plausible {
     earliest: Moment,
@@ -187,15 +186,15 @@ pub struct Plausible {
 }
 
 impl Plausible {
-    /// Those from `earliest` until `ahead` after they were read: by so much may the
-    /// clock of whoever wrote them be ahead.
+    /// Accepts times from `earliest` until `ahead` after they were read: the sender's clock may be
+    /// ahead by that.
     #[must_use]
     pub const fn new(earliest: Moment, ahead: Nanos) -> Self {
         Self { earliest, ahead }
     }
 
-    /// How long before `now` the time of a prefix is, 0 if it is ahead; `None` if it
-    /// is not to be believed.
+    /// Returns how long before `now` the time of a prefix is, 0 if it is ahead; `None` if it is out
+    /// of bounds.
     #[must_use]
     pub fn latency(&self, time: Moment, now: Moment) -> Option<Nanos> {
         let is_plausible = self.earliest <= time && time <= now + self.ahead;

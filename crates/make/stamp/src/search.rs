@@ -10,7 +10,7 @@ use crate::lanes::{Lanes, Work, best};
 use crate::span::{GUARD_WIDTH, SPAN_LIMIT, SpanCheck};
 use crate::stamp::{MAGIC, STAMP_WIDTH, Stamp};
 
-/// How far behind its beginning a stamp and all that it vouches for end at most.
+/// Maximum distance from the beginning of a stamp to the end of all bytes that it covers.
 const REACH: usize = STAMP_WIDTH + SPAN_LIMIT + GUARD_WIDTH;
 
 /// As many bytes behind a stamp as it can speak of.
@@ -20,49 +20,49 @@ pub const BEHIND_MAX: usize = SPAN_LIMIT + GUARD_WIDTH;
 /// before it.
 const OPEN_SPANS: usize = REACH / STAMP_WIDTH + 2;
 
-/// Something that the search came upon.
+/// A match of the search.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Sighting {
+pub enum StampMatch {
     /// A stamp. If its span is [`SpanCheck::Pending`], a [`Sighting::Settled`]
     /// follows.
     Stamp {
-        /// What it says.
+        /// The content of the stamp.
         stamp: Stamp,
-        /// What became of its span.
+        /// The check of its span.
         span: SpanCheck,
     },
-    /// What became of the span of a stamp that was told of before.
-    Settled {
-        /// What the stamp says.
+    /// The check of the span of a stamp that was visited before as pending.
+    SpanChecked {
+        /// The content of the stamp.
         stamp: Stamp,
-        /// What became of its span; never [`SpanCheck::Pending`].
+        /// The check; never [`SpanCheck::Pending`].
         span: SpanCheck,
     },
     /// The beginning of a stamp, but no stamp: cut off or changed.
     Broken,
 }
 
-/// Who is told. A closure can be; what is to be told of millions of events a second
-/// is better a type of its own, whose method can be made part of the search.
-pub trait Tell {
-    /// Hears of the next thing that the search came upon.
-    fn tell(&mut self, sighting: Sighting);
+/// Receives the matches. A closure can do it. For millions of events a second, use a type whose
+/// method can be inlined into the search.
+pub trait StampVisitor {
+    /// Takes the next match.
+    fn visit(&mut self, matched: StampMatch);
 }
 
-impl<F: FnMut(Sighting)> Tell for F {
+impl<F: FnMut(StampMatch)> StampVisitor for F {
     #[inline(always)]
-    fn tell(&mut self, sighting: Sighting) {
-        self(sighting);
+    fn visit(&mut self, matched: StampMatch) {
+        self(matched);
     }
 }
 
-/// What a stamp says that stands apart from what it vouches for, such as in a header
-/// before a body: `token` is all of the header, `behind` the body from its beginning,
-/// as far as it arrived or as [`BEHIND_MAX`] bytes of it. Never pending.
+/// Matches a stamp that is apart from the bytes that it covers, such as in a header before a body:
+/// `token` is all of the header, `behind` the body from its beginning, as far as it arrived or as
+/// [`BEHIND_MAX`] bytes of it. Never pending.
 #[must_use]
-pub fn sight(token: &[u8], behind: &[u8]) -> Sighting {
+pub fn match_header(token: &[u8], behind: &[u8]) -> StampMatch {
     let stamp = token.try_into().ok().and_then(Stamp::read);
-    stamp.map_or(Sighting::Broken, |stamp| Sighting::Stamp {
+    stamp.map_or(StampMatch::Broken, |stamp| StampMatch::Stamp {
         stamp,
         span: stamp.span.check(behind),
     })
@@ -72,11 +72,11 @@ pub fn sight(token: &[u8], behind: &[u8]) -> Sighting {
 #[derive(Clone, Debug)]
 pub struct StampSearch {
     finder: Finder<'static>,
-    /// What earlier reads left over.
+    /// Bytes left from earlier reads.
     carry: Vec<u8>,
-    /// From where in `carry` a stamp may begin that was not told of.
+    /// The first place in `carry` at which a stamp that was not visited may begin.
     resume: usize,
-    /// Stamps whose span goes on, in the order in which they stand.
+    /// Stamps whose span is incomplete, in their order.
     open: Vec<OpenSpan>,
 }
 
@@ -84,7 +84,7 @@ pub struct StampSearch {
 #[derive(Clone, Copy, Debug)]
 struct OpenSpan {
     stamp: Stamp,
-    /// Where it begins in the buffer.
+    /// The beginning of the span in the buffer.
     start: usize,
 }
 
@@ -100,14 +100,13 @@ impl StampSearch {
         }
     }
 
-    /// Takes the next read and tells of all stamps that it completes, in the
-    /// order in which they stand. Each stamp is told of once, as soon as its last
-    /// character arrived.
+    /// Takes the next read and visits all stamps that it completes, in their order. Each stamp is
+    /// visited once, as soon as its last character arrived.
     #[inline]
-    pub fn feed(&mut self, read: &[u8], mut tell: impl Tell) {
+    pub fn feed(&mut self, read: &[u8], mut visit: impl StampVisitor) {
         // A span may be open of which nothing has arrived.
         let has_rest = !(self.carry.is_empty() && self.open.is_empty());
-        if has_rest && self.feed_carry(read, &mut tell) {
+        if has_rest && self.feed_carry(read, &mut visit) {
             return;
         }
         self.resume = best(Scan {
@@ -116,51 +115,50 @@ impl StampSearch {
             starts_before: read.len(),
             finder: &self.finder,
             open: &mut self.open,
-            tell: &mut tell,
+            visit: &mut visit,
         });
         self.keep(read);
     }
 
-    /// Ends the connection or file: what is still open is told of as it stands.
-    pub fn end(&mut self, mut tell: impl Tell) {
+    /// Ends the connection or file: incomplete spans are checked as they are.
+    pub fn end(&mut self, mut visit: impl StampVisitor) {
         for open in self.open.drain(..) {
-            tell.tell(open.closed(&self.carry));
+            visit.visit(open.closed(&self.carry));
         }
         if self.carry[self.resume..].starts_with(MAGIC) {
-            tell.tell(Sighting::Broken);
+            visit.visit(StampMatch::Broken);
         }
         self.carry.clear();
         self.resume = 0;
     }
 
-    /// Looks through a message that is all there, such as a datagram or a body.
-    /// Neither uses nor changes what [`StampSearch::feed`] keeps. No span is
-    /// told of as pending.
+    /// Searches a complete message, such as a datagram or a body. It neither uses nor changes the
+    /// state of [`StampSearch::feed`]. No span is pending.
     #[inline]
-    pub fn whole(&self, message: &[u8], mut tell: impl Tell) {
+    pub fn whole(&self, message: &[u8], mut visit: impl StampVisitor) {
         best(Message {
             bytes: message,
             finder: &self.finder,
-            tell: &mut tell,
+            visit: &mut visit,
         });
     }
 
     /// Puts as much of `read` behind the carry as anything in it can need. True
     /// if that was all of `read`; if not, nothing of the carry is needed any more.
     #[inline(never)]
-    fn feed_carry(&mut self, read: &[u8], tell: &mut impl Tell) -> bool {
+    fn feed_carry(&mut self, read: &[u8], visit: &mut impl StampVisitor) -> bool {
         let before = self.carry.len();
         let taken = read.len().min(REACH);
         self.carry.extend_from_slice(&read[..taken]);
         let all = taken == read.len();
-        self.settle(tell);
+        self.visit_complete(visit);
         self.resume = best(Scan {
             buffer: &self.carry,
             from: self.resume,
             starts_before: if all { self.carry.len() } else { before },
             finder: &self.finder,
             open: &mut self.open,
-            tell,
+            visit,
         });
         if all {
             let first = first_needed(self.resume, &self.open);
@@ -176,15 +174,15 @@ impl StampSearch {
         all
     }
 
-    /// Tells of the open spans that the carry now holds whole.
-    fn settle(&mut self, tell: &mut impl Tell) {
+    /// Visits the open spans that are now complete in the carry.
+    fn visit_complete(&mut self, visit: &mut impl StampVisitor) {
         let carry = &self.carry;
         self.open.retain(|open| {
             let span = open.stamp.span.check_so_far(&carry[open.start..]);
             if span == SpanCheck::Pending {
                 return true;
             }
-            tell.tell(Sighting::Settled {
+            visit.visit(StampMatch::SpanChecked {
                 stamp: open.stamp,
                 span,
             });
@@ -216,25 +214,25 @@ impl Default for StampSearch {
 }
 
 impl OpenSpan {
-    /// What is told of it when nothing more arrives.
-    fn closed(&self, buffer: &[u8]) -> Sighting {
-        Sighting::Settled {
+    /// The match if nothing more arrives.
+    fn closed(&self, buffer: &[u8]) -> StampMatch {
+        StampMatch::SpanChecked {
             stamp: self.stamp,
             span: self.stamp.span.check(&buffer[self.start..]),
         }
     }
 }
 
-/// The first place that is still needed. Open spans stand in their order.
+/// The first place that is still needed. Open spans are in their order.
 fn first_needed(resume: usize, open: &[OpenSpan]) -> usize {
     open.first().map_or(resume, |open| open.start.min(resume))
 }
 
 impl Stamp {
-    /// How far behind the stamp the search goes on. A span that arrived as it was
-    /// sent holds no other event's stamp.
+    /// Number of bytes behind the stamp that the search skips. A span that arrived as it was sent
+    /// has no other event's stamp.
     #[inline(always)]
-    fn passed_over(&self, span: SpanCheck) -> usize {
+    fn skipped_bytes(&self, span: SpanCheck) -> usize {
         if span == SpanCheck::Intact {
             usize::from(self.span.length())
         } else {
@@ -247,28 +245,28 @@ impl Stamp {
 struct Message<'a, T> {
     bytes: &'a [u8],
     finder: &'a Finder<'static>,
-    tell: &'a mut T,
+    visit: &'a mut T,
 }
 
-impl<T: Tell> Work for Message<'_, T> {
+impl<T: StampVisitor> Work for Message<'_, T> {
     type Outcome = ();
 
     #[inline(always)]
     fn by(self, lanes: impl Lanes) {
         let mut rest = self.bytes;
         while let Some(start) = lanes.find(self.finder, rest) {
-            let found = &rest[start..];
-            let read = found.split_first_chunk();
+            let tail = &rest[start..];
+            let read = tail.split_first_chunk();
             let read =
                 read.and_then(|(token, behind)| Some((Stamp::read_by(lanes, token)?, behind)));
             let Some((stamp, behind)) = read else {
-                tell_broken(self.tell);
-                rest = &found[MAGIC.len()..];
+                visit_broken(self.visit);
+                rest = &tail[MAGIC.len()..];
                 continue;
             };
             let span = stamp.span.check(behind);
-            rest = &behind[stamp.passed_over(span)..];
-            self.tell.tell(Sighting::Stamp { stamp, span });
+            rest = &behind[stamp.skipped_bytes(span)..];
+            self.visit.visit(StampMatch::Stamp { stamp, span });
         }
     }
 }
@@ -281,18 +279,18 @@ struct Scan<'a, T> {
     starts_before: usize,
     finder: &'a Finder<'static>,
     open: &'a mut Vec<OpenSpan>,
-    tell: &'a mut T,
+    visit: &'a mut T,
 }
 
-impl<T: Tell> Work for Scan<'_, T> {
-    /// The place from which a stamp may begin that was not told of.
+impl<T: StampVisitor> Work for Scan<'_, T> {
+    /// The first place at which a stamp that was not visited may begin.
     type Outcome = usize;
 
     #[inline(always)]
     fn by(self, lanes: impl Lanes) -> usize {
         let mut next = self.from;
-        while let Some(found) = lanes.find(self.finder, &self.buffer[next..]) {
-            let start = next + found;
+        while let Some(offset) = lanes.find(self.finder, &self.buffer[next..]) {
+            let start = next + offset;
             if start >= self.starts_before {
                 break;
             }
@@ -301,7 +299,7 @@ impl<T: Tell> Work for Scan<'_, T> {
             };
             next = start + MAGIC.len();
             let Some(stamp) = Stamp::read_by(lanes, characters) else {
-                tell_broken(self.tell);
+                visit_broken(self.visit);
                 continue;
             };
             next = start + STAMP_WIDTH;
@@ -309,14 +307,14 @@ impl<T: Tell> Work for Scan<'_, T> {
             if span == SpanCheck::Pending {
                 self.open.push(OpenSpan { stamp, start: next });
             }
-            next += stamp.passed_over(span);
-            self.tell.tell(Sighting::Stamp { stamp, span });
+            next += stamp.skipped_bytes(span);
+            self.visit.visit(StampMatch::Stamp { stamp, span });
         }
         next.max(last_beginning(self.buffer))
     }
 }
 
-/// Where the first characters of a magic stand at the very end, or the end.
+/// The place of the first characters of a magic at the very end, or the end.
 fn last_beginning(buffer: &[u8]) -> usize {
     let least = (buffer.len() + 1).saturating_sub(MAGIC.len());
     let mut places = least..buffer.len();
@@ -325,11 +323,11 @@ fn last_beginning(buffer: &[u8]) -> usize {
         .unwrap_or(buffer.len())
 }
 
-/// Tells of a beginning without a stamp. Apart, because it is rare.
+/// Visits a beginning without a stamp. A function of its own, because it is rare.
 #[cold]
 #[inline(never)]
-fn tell_broken(tell: &mut impl Tell) {
-    tell.tell(Sighting::Broken);
+fn visit_broken(visit: &mut impl StampVisitor) {
+    visit.visit(StampMatch::Broken);
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! The bytes that a stamp vouches for.
+//! The bytes that a stamp covers.
 
 use crate::code::low_half;
 
 /// The most bytes that a span has.
 pub const SPAN_LIMIT: usize = (1 << 12) - 1;
 
-/// The bytes behind a span by which it is told whether all of it arrived.
+/// The bytes behind a span that show whether all of it arrived.
 pub const GUARD_WIDTH: usize = 8;
 
 /// Bits of the span's hash that a stamp has room for.
@@ -14,14 +14,12 @@ pub(crate) const HASH_BITS: u32 = 24;
 /// Bits of the guard that a stamp has room for.
 const GUARD_BITS: u32 = 20;
 
-/// What a stamp says about the bytes directly behind it: how many of them are
-/// its span, a hash of these, and a shorter one of the [`GUARD_WIDTH`] bytes
-/// behind them, the guard.
+/// The stamp's description of the bytes directly behind it: how many of them are its span, a hash
+/// of these, and a shorter hash of the [`GUARD_WIDTH`] bytes behind them, the guard.
 ///
-/// The guard is what makes it possible to speak of damage: where it stands at
-/// its place, the span before it arrived in full length, and if the hash differs
-/// then bytes were changed. Where it does not, the pipeline may have escaped, cut
-/// or moved something, and nothing is claimed.
+/// The guard makes damage provable. If it is at its place, the span before it arrived in full
+/// length; if the hash differs then, bytes were changed. Otherwise the pipeline may have escaped,
+/// cut or moved something, and nothing is claimed.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Span {
     /// Bytes of the span; 0 if none is declared.
@@ -32,7 +30,7 @@ pub struct Span {
     pub(crate) guard: u32,
 }
 
-/// What became of a span.
+/// The check of a span.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum SpanCheck {
     /// The stamp declares no span.
@@ -75,7 +73,7 @@ impl Span {
         }
     }
 
-    /// How many bytes the span has; 0 if none is declared.
+    /// Returns the number of bytes of the span; 0 if none is declared.
     #[must_use]
     pub const fn length(&self) -> u16 {
         self.length
@@ -107,7 +105,7 @@ impl Span {
         self.check_guard(rest)
     }
 
-    /// What became of a span that is not intact, with `rest` behind it.
+    /// Checks a span that is not intact, with `rest` behind it.
     #[cold]
     #[inline(never)]
     fn check_guard(&self, rest: &[u8]) -> SpanCheck {
@@ -180,7 +178,7 @@ fn hash_guard(guard: [u8; GUARD_WIDTH]) -> u32 {
     low_half(folded >> (64 - GUARD_BITS))
 }
 
-/// Both halves of the product, one upon the other.
+/// Both halves of the product, combined with XOR.
 #[inline]
 pub(crate) fn fold(left: u64, right: u64) -> u64 {
     let product = u128::from(left) * u128::from(right);

@@ -18,9 +18,8 @@ pub const SEQUENCE_LIMIT: u64 = 1 << 36;
 /// Numbers of streams lie below this: 2¹⁶.
 pub const STREAM_LIMIT: u32 = 1 << 16;
 
-/// What every stamp begins with. Its digits and letters occur nowhere else in a
-/// stamp, so that no stamp holds a second beginning, and some of them are rare in
-/// text: on these the search jumps.
+/// The first characters of every stamp. Its digits and letters occur nowhere else in a stamp, so no
+/// stamp has a second beginning. Some of them are rare in text: the search jumps to these.
 pub(crate) const MAGIC: &[u8; 8] = b"0qz8x1v9";
 
 /// Intended times are written modulo this many nanoseconds, which is 78 hours.
@@ -30,7 +29,7 @@ const TIME_LIMIT: u64 = 1 << 48;
 const RUN_BITS: u32 = 20;
 const RUN_MASK: u32 = (1 << RUN_BITS) - 1;
 
-/// What characters count from.
+/// The values of the first characters.
 pub(crate) const BASE: [u16; 32] = base_behind(MAGIC);
 
 /// A run as stamps name it: 20 bits made from its id.
@@ -74,20 +73,20 @@ impl StreamId {
     }
 }
 
-/// What a stamp says.
+/// The content of a stamp.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Stamp {
-    /// Whose event it is.
+    /// The run of the event.
     pub run: RunMark,
     /// Of which stream.
     pub stream: StreamId,
-    /// Which of its stamped events, from 0.
+    /// The number among its stamped events, from 0.
     pub sequence: u64,
-    /// What it vouches for.
+    /// The bytes that it covers.
     pub span: Span,
     /// When the schedule said to send it, in nanoseconds modulo [`TIME_LIMIT`].
     pub(crate) time: u64,
-    /// How long after that it was sent, as [`pack_lateness`] has it.
+    /// The delay from the intended time to the sending, as [`pack_lateness`] has it.
     pub(crate) lateness: u16,
 }
 
@@ -126,8 +125,8 @@ impl Stamp {
         }
     }
 
-    /// How long after its intended time `now` is, on the clock of whoever wrote
-    /// the stamp; 0 if before. Right for up to 39 hours.
+    /// Returns the time from its intended time to `now`, on the clock of the stamp's writer; 0 if
+    /// before. Right for up to 39 hours.
     #[must_use]
     #[inline]
     pub const fn latency(&self, now: Moment) -> Nanos {
@@ -135,7 +134,7 @@ impl Stamp {
         Nanos::new(if past < TIME_LIMIT / 2 { past } else { 0 })
     }
 
-    /// How long after its intended time it was sent, to three digits, at most 73
+    /// Returns the delay from its intended time to the sending, to three digits, at most 73
     /// minutes.
     #[must_use]
     #[inline]
@@ -175,7 +174,7 @@ impl Times {
     }
 }
 
-/// Bits of a lateness that are told apart.
+/// Significant bits of a lateness.
 const MANTISSA_BITS: u32 = 11;
 
 /// Nanoseconds as a number of 11 bits and how far it is shifted: cut, by less

@@ -64,7 +64,7 @@ impl Recipe {
     /// Later set number `pass`, from 1; the one before was the last to be built.
     fn build(&mut self, pass: u64) -> Result<BlockSet, stillwell_payload::BuildError> {
         let seeds = Seeds {
-            own: self.seeds.own.derive("pass", pass),
+            worker: self.seeds.worker.derive("pass", pass),
             after: self.seeds.after.max(begin_of(&self.payload)),
             ..self.seeds
         };

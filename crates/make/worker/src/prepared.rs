@@ -448,7 +448,7 @@ impl PreparedWorker {
     fn new(plan: &GeneratorPlan, share: Share, sources: Sources<'_>) -> Result<Self, PrepareError> {
         let cache = ByteSize::new(plan.payload.cache.bytes() / u64::from(share.of()));
         let seed = Seeds {
-            own: plan.seed.derive("worker", u64::from(share.index())),
+            worker: plan.seed.derive("worker", u64::from(share.index())),
             common: plan.seed,
             part: Part {
                 index: share.index(),

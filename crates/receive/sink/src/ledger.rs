@@ -9,7 +9,7 @@ use stillwell_plan::{LinesPlan, StampForm, StampPlan};
 use stillwell_scope::clock;
 use stillwell_stamp::{
     ArrivalKind, BEHIND_MAX, Expected, ExpectedStream, Ledger, LedgerError, Losses, RunMark,
-    STAMP_WIDTH, Sighting, StampSearch, StreamFigures, StreamId, Tell, sight,
+    STAMP_WIDTH, StampMatch, StampSearch, StampVisitor, StreamFigures, StreamId, match_header,
 };
 use stillwell_units::{ByteSize, Moment};
 
@@ -235,7 +235,7 @@ impl Sums {
         self.received += figures.received.least;
         self.missing += figures.lost.least;
         self.incomplete += figures.incomplete.least;
-        self.doubled += figures.doubled.least;
+        self.doubled += figures.duplicated.least;
         self.reordered += figures.reordered;
         self.late += figures.late;
         self.damaged += figures.damaged;
@@ -280,10 +280,10 @@ struct Entering<'a> {
     now: Moment,
 }
 
-impl Tell for Entering<'_> {
+impl StampVisitor for Entering<'_> {
     #[inline(always)]
-    fn tell(&mut self, sighting: Sighting) {
-        self.state.enter(&sighting, self.now);
+    fn visit(&mut self, matched: StampMatch) {
+        self.state.enter(&matched, self.now);
     }
 }
 
@@ -293,8 +293,8 @@ impl State {
     }
 
     #[inline(always)]
-    fn enter(&mut self, sighting: &Sighting, now: Moment) {
-        let Some(arrival) = self.ledger.take_in(sighting, now) else {
+    fn enter(&mut self, matched: &StampMatch, now: Moment) {
+        let Some(arrival) = self.ledger.take_in(matched, now) else {
             return;
         };
         if !matches!(
@@ -400,8 +400,8 @@ impl Stamps {
     /// begins with `behind`.
     pub(crate) fn header(&self, token: &[u8], behind: &[u8]) {
         if let (Some(looking), false) = (&self.looking, token.is_empty()) {
-            let sighting = sight(token, behind);
-            looking.ledger.lock().enter(&sighting, clock::now());
+            let matched = match_header(token, behind);
+            looking.ledger.lock().enter(&matched, clock::now());
         }
     }
 

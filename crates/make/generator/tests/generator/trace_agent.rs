@@ -5,7 +5,7 @@ use stillwell_metric::Outcome;
 use stillwell_plan::{
     BlockShape, GeneratorPlan, PayloadFormat, StampForm, StampPlan, TraceAgentPlan, TransportPlan,
 };
-use stillwell_stamp::{HEADER, Sighting, SpanCheck, sight};
+use stillwell_stamp::{HEADER, SpanCheck, StampMatch, match_header};
 use stillwell_units::ByteSize;
 
 use crate::hec::{response, serve_one};
@@ -104,9 +104,9 @@ fn what_is_sent_again_has_the_stamp_in_its_header_that_it_had() {
     rig.finish();
     let mut sequences = Vec::new();
     for (header, body) in requests.lock().unwrap().iter().take(statuses.len()) {
-        let sighting = sight(header.as_bytes(), body);
-        let Sighting::Stamp { stamp, span } = sighting else {
-            panic!("{sighting:?}");
+        let matched = match_header(header.as_bytes(), body);
+        let StampMatch::Stamp { stamp, span } = matched else {
+            panic!("{matched:?}");
         };
         assert_eq!(span, SpanCheck::Intact);
         sequences.push(stamp.sequence);

@@ -58,7 +58,7 @@ impl Writer for ApacheCommon {
     }
 }
 
-/// Writes what was asked for, cut at `end`; a slot is its first segment.
+/// Writes the requested path, cut at `end`; a slot is its first segment.
 #[inline(always)]
 fn target(pen: &mut Pen<'_>, random: &mut Random, end: usize, slots: SlotUse) -> Option<usize> {
     let slot = match slots {

@@ -1,4 +1,4 @@
-//! A recording cut into events, with room for stamps where that is asked for.
+//! A recording cut into events, with room for stamps where that is requested.
 
 use std::borrow::Cow;
 
@@ -29,8 +29,8 @@ pub(crate) struct Cuts<'s> {
 }
 
 impl<'s> Cuts<'s> {
-    /// As many passes over `source` as fit into `cache`, at least one and no more
-    /// than are to be sent. Before each event stand so many bytes of its frame.
+    /// Takes as many passes over `source` as fit into `cache`, at least one and at most those that
+    /// are sent. Room for the frame is before each event.
     pub(crate) fn new(
         plan: &ReplayPlan,
         source: &'s [u8],
@@ -78,20 +78,20 @@ impl<'s> Cuts<'s> {
         self.size
     }
 
-    /// How many passes there are.
+    /// Returns the number of passes.
     pub(crate) const fn passes(&self) -> u64 {
         self.passes
     }
 }
 
-/// How events are gathered: as asked, but alike in every pass.
-pub(crate) const fn shape(asked: BlockShape) -> BlockShape {
-    match asked {
+/// Returns the requested grouping of events, the same in every pass.
+pub(crate) const fn shape(requested: BlockShape) -> BlockShape {
+    match requested {
         BlockShape::UpTo { maximum } => BlockShape::Events {
             count: u32::MAX,
             maximum,
         },
-        BlockShape::Events { .. } => asked,
+        BlockShape::Events { .. } => requested,
     }
 }
 
@@ -172,7 +172,7 @@ fn write(piece: &[u8], end: &[u8], slots: SlotUse, out: &mut Vec<u8>) -> Option<
     slot
 }
 
-/// What looks like a JSON object, before and from its last brace.
+/// Splits a piece that looks like a JSON object before its last brace.
 fn object(piece: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = piece.trim_ascii();
     if text.len() < 2 || !text.starts_with(b"{") || !text.ends_with(b"}") {

@@ -15,7 +15,7 @@ use crate::random::Random;
 mod contexts;
 mod tags;
 
-use contexts::{Context, Contexts, thousandths};
+use contexts::{Context, MetricContexts, thousandths};
 
 /// The largest text of an event or message of a service check.
 const TEXT_MAX: usize = 128;
@@ -48,7 +48,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         _ => DogstatsdPlan::default(),
     };
     let common = &recipe.common;
-    let contexts = Contexts::new(&plan, &common.derive("contexts", 0), recipe.event_max);
+    let contexts = MetricContexts::new(&plan, &common.derive("contexts", 0), recipe.event_max);
     let mut draw = Draw::new(key(&common.derive("titles", 0)), 0);
     let titles = draw.between(plan.service_check_names);
     let titles = Names::drawn(&common.derive("titles", 0), plan.name_length, titles);
@@ -73,13 +73,13 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     })
 }
 
-/// What a piece that turns out not to fit may go beyond the largest message.
+/// Maximum excess over the largest message of a piece that does not fit.
 const ROOM_MORE: usize = 16_384 + SLACK;
 
 #[derive(Debug)]
 struct Dogstatsd {
     order: Order,
-    contexts: Contexts,
+    contexts: MetricContexts,
     titles: Names,
     hosts: Names,
     texts: Pool,
@@ -112,7 +112,7 @@ impl Writer for Dogstatsd {
                 );
             }
             kind => {
-                let others = Others {
+                let kinds = OtherKinds {
                     contexts: &self.contexts,
                     titles: &self.titles,
                     hosts: &self.hosts,
@@ -120,9 +120,9 @@ impl Writer for Dogstatsd {
                     event_max: self.event_max - 1,
                 };
                 if kind == 1 {
-                    others.event(&mut ink, &mut random);
+                    kinds.event(&mut ink, &mut random);
                 } else {
-                    others.service_check(&mut ink, &mut random);
+                    kinds.service_check(&mut ink, &mut random);
                 }
             }
         }
@@ -142,7 +142,7 @@ impl Writer for Dogstatsd {
 fn metric(
     ink: &mut Ink<'_>,
     random: &mut Random,
-    contexts: &Contexts,
+    contexts: &MetricContexts,
     context: &Context,
     values: &Values,
     time: Option<Between<u32>>,
@@ -173,7 +173,7 @@ fn metric(
     }
 }
 
-/// How values are drawn.
+/// The distribution of values.
 #[derive(Debug)]
 struct Values {
     low: i64,
@@ -264,8 +264,8 @@ impl Values {
 }
 
 /// Writes what is not a metric.
-struct Others<'w> {
-    contexts: &'w Contexts,
+struct OtherKinds<'w> {
+    contexts: &'w MetricContexts,
     titles: &'w Names,
     hosts: &'w Names,
     texts: &'w Pool,
@@ -273,7 +273,7 @@ struct Others<'w> {
     event_max: usize,
 }
 
-impl Others<'_> {
+impl OtherKinds<'_> {
     fn event(&self, ink: &mut Ink<'_>, random: &mut Random) {
         const PRIORITIES: [&[u8]; 2] = [b"|p:normal", b"|p:low"];
         const ALERTS: [&[u8]; 4] = [b"|t:error", b"|t:warning", b"|t:info", b"|t:success"];

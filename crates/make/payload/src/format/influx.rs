@@ -23,7 +23,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         clock: Clock::new(&mut random),
         points: [0, 0],
         random,
-        series: Series::new(plan, recipe.common),
+        series: InfluxSeries::new(plan, recipe.common),
         paper: Paper::new(),
         slots: recipe.slots,
     })
@@ -34,10 +34,10 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 struct Influx {
     random: Random,
     clock: Clock,
-    /// Thousands of points so far, and the rest of them, as far as six digits of a time
-    /// tell points apart.
+    /// Thousands of points so far, and the rest of them, as far as six digits of a time distinguish
+    /// points.
     points: [u16; 2],
-    series: Series,
+    series: InfluxSeries,
     paper: Paper,
     slots: SlotUse,
 }
@@ -99,8 +99,8 @@ fn value(pen: &mut Pen<'_>, random: &mut Random, kind: Kind) {
     }
 }
 
-/// How lines begin, for every series.
-struct Series {
+/// The beginnings of lines, for every series.
+struct InfluxSeries {
     beginnings: Vec<(Box<[u8]>, &'static Measurement)>,
 }
 
@@ -117,14 +117,14 @@ struct Measurement {
     fields: [Fragment; 4],
 }
 
-impl fmt::Debug for Series {
+impl fmt::Debug for InfluxSeries {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Series({})", self.beginnings.len())
     }
 }
 
-impl Series {
-    /// As many as `plan` asks for, the same for all workers.
+impl InfluxSeries {
+    /// Builds the series of `plan`, the same for all workers.
     fn new(plan: InfluxPlan, seed: Seed) -> Self {
         let vocabulary = Vocabulary::new(seed.derive("names", 0));
         let mut random = Random::new(seed.derive("series", 0));

@@ -15,7 +15,7 @@ const PARADE_MAX: u16 = 63;
 const ENTRY_MAX: usize = 4;
 
 pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
-    Box::new(Json {
+    Box::new(JsonWriter {
         random: Random::new(recipe.seed.derive("values", 0)),
         vocabulary: Vocabulary::new(recipe.seed.derive("names", 0)),
         paper: Paper::new(),
@@ -26,7 +26,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 
 /// `{"id":…,"name":"…","seed":…,"byte_parade":[…]}`
 #[derive(Debug)]
-struct Json {
+struct JsonWriter {
     random: Random,
     vocabulary: Vocabulary,
     paper: Paper,
@@ -34,7 +34,7 @@ struct Json {
     slots: SlotUse,
 }
 
-impl Writer for Json {
+impl Writer for JsonWriter {
     fn next(&mut self) -> Option<Event<'_>> {
         let (mut random, mut pen) = (self.random.clone(), self.paper.pen());
         let vocabulary = &self.vocabulary;

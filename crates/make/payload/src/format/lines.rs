@@ -64,7 +64,7 @@ pub(crate) fn size(source: &[u8], cache: ByteSize) -> ByteSize {
     ByteSize::new(pass_size(source).saturating_mul(passes(source, cache)))
 }
 
-/// How often `source` fits into `cache`, at least once.
+/// Returns how many times `source` fits into `cache`, at least once.
 fn passes(source: &[u8], cache: ByteSize) -> u64 {
     (cache.bytes() / pass_size(source).max(1)).max(1)
 }

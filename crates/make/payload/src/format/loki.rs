@@ -83,7 +83,7 @@ impl Writer for Loki {
     }
 }
 
-/// How documents and streams begin, for every set of labels.
+/// The beginnings of documents and streams, for every set of labels.
 struct Streams {
     /// `{"streams":[{"stream":{…},"values":[`
     first: Vec<Box<[u8]>>,
@@ -98,7 +98,7 @@ impl fmt::Debug for Streams {
 }
 
 impl Streams {
-    /// As many as `plan` asks for, the same for all workers.
+    /// Builds the streams of `plan`, the same for all workers.
     fn new(plan: LokiPlan, seed: Seed) -> Self {
         let vocabulary = Vocabulary::new(seed.derive("names", 0));
         let mut random = Random::new(seed.derive("streams", 0));

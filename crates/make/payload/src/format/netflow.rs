@@ -46,8 +46,8 @@ const ELEMENTS: [(u16, u16); 16] = [
     (13, 1),
 ];
 
-/// Last and first time that a flow was seen, in milliseconds since the exporter's start,
-/// which version 9 tells in its header.
+/// Last and first time of a flow, in milliseconds since the exporter's start, which is in the
+/// header of version 9.
 const SINCE_START: [(u16, u16); 2] = [(21, 4), (22, 4)];
 
 /// The same since 1970: the header of IPFIX has no start.
@@ -63,7 +63,7 @@ const fn record_bytes(times: &[(u16, u16); 2]) -> usize {
     sum
 }
 
-/// What tells the times of flows.
+/// Returns the fields of the times of flows.
 const fn times(version: NetflowVersion) -> &'static [(u16, u16); 2] {
     match version {
         NetflowVersion::V5 | NetflowVersion::V9 => &SINCE_START,
@@ -192,7 +192,7 @@ impl Moment {
     }
 }
 
-/// Where a packet stands in its stream.
+/// The position of a packet in its stream.
 struct Position {
     exporter: u8,
     flows: u32,
@@ -334,7 +334,7 @@ impl Flow {
         const WELL_KNOWN: [u16; 16] = [
             22, 25, 53, 80, 110, 123, 143, 389, 443, 443, 443, 993, 3306, 5432, 6379, 8080,
         ];
-        let (word, other) = (random.word(), random.word());
+        let (word, more) = (random.word(), random.word());
         let protocol = match random.below(100) {
             0..70 => 6,
             70..95 => 17,
@@ -354,7 +354,7 @@ impl Flow {
         Self {
             source: 10 << 24 | low_32(word) >> 8,
             destination: 0xc0a8_0000 | low_32(word >> 32) >> 16,
-            next_hop: 0xac10_0000 | low_32(other) >> 16,
+            next_hop: 0xac10_0000 | low_32(more) >> 16,
             interfaces: [1 + random.below(254), 1 + random.below(254)],
             packets,
             bytes: packets * size,

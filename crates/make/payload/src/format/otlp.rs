@@ -1,7 +1,6 @@
-//! What OpenTelemetry's formats have in common: resources, their scopes, and
-//! the log records or metrics in them. An event is one resource with what is in
-//! it; a block of them is one export request, whose resources simply follow one
-//! another.
+//! The common part of OpenTelemetry's formats: resources, their scopes, and the log records or
+//! metrics in them. An event is one resource with its content; a block of them is one export
+//! request, whose resources simply follow one another.
 
 use stillwell_units::Nanos;
 
@@ -48,7 +47,7 @@ struct Walk<L> {
     order: Order,
     leaf: L,
     room: Box<[u8]>,
-    /// Where in a resource to go on: its number, a scope's and an item's.
+    /// The place in a resource to continue: its number, a scope's and an item's.
     rest: Option<(usize, usize, usize)>,
 }
 
@@ -83,8 +82,8 @@ impl<L: Leaf> Writer for Walk<L> {
             item = item.max(scope.first);
             let heads = scope.head.len + resource.head.len + 2 * HEAD_MAX;
             while item < scope.last && self.leaf.bound(&tree.items[item]) + heads <= out.left() {
-                let found = self.leaf.write(&mut out, tree, item, units == 0);
-                slot = slot.or(found);
+                let place = self.leaf.write(&mut out, tree, item, units == 0);
+                slot = slot.or(place);
                 units += 1;
                 item += 1;
             }

@@ -48,7 +48,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
         PayloadFormat::RemoteWrite(plan) => *plan,
         _ => RemoteWritePlan::default(),
     };
-    let series = Series::new(&plan, &recipe.common);
+    let series = RemoteWriteSeries::new(&plan, &recipe.common);
     // The largest request that surely fits when compressed: 32 bytes and a
     // sixth may be added.
     let plain_max = recipe.event_max.saturating_sub(33) / 7 * 6;
@@ -72,7 +72,7 @@ struct RemoteWrite {
     time: EventTime,
     order: Order,
     part: Part,
-    series: Series,
+    series: RemoteWriteSeries,
     samples: Between<u32>,
     plain: Box<[u8]>,
     compressed: Box<[u8]>,
@@ -124,7 +124,7 @@ impl Writer for RemoteWrite {
         }
         let plain = out.finish();
         self.random = random;
-        // The room is as large as the encoder asks for.
+        // The buffer has the size that the encoder requires.
         let len = self.encoder.0.compress(plain, &mut self.compressed).ok()?;
         Some(Event {
             bytes: &self.compressed[..len],
@@ -141,14 +141,14 @@ impl Writer for RemoteWrite {
 
 /// The labels of all series, sorted by name as the protocol wants them.
 #[derive(Debug)]
-struct Series {
+struct RemoteWriteSeries {
     texts: Vec<u8>,
     ends: Vec<usize>,
     /// Bytes of the longest with its sample.
     size_max: usize,
 }
 
-impl Series {
+impl RemoteWriteSeries {
     fn new(plan: &RemoteWritePlan, seed: &Seed) -> Self {
         let mut draw = Draw::new(key(&seed.derive("series", 0)), 0);
         let count = draw.between(plan.series);

@@ -12,8 +12,8 @@ mod time;
 /// Whole passes over the pieces of files.
 #[derive(Debug)]
 pub(crate) struct Replay<'s> {
-    pieces: Vec<Piece<'s>>,
-    /// What follows a piece.
+    pieces: Vec<ReplayPiece<'s>>,
+    /// The bytes after a piece.
     end: &'static [u8],
     next: usize,
     pieces_left: u64,
@@ -23,7 +23,7 @@ pub(crate) struct Replay<'s> {
 
 /// One event.
 #[derive(Clone, Copy, Debug)]
-struct Piece<'s> {
+struct ReplayPiece<'s> {
     bytes: &'s [u8],
     begins_block: bool,
 }
@@ -38,7 +38,7 @@ impl<'s> Replay<'s> {
         seed: Seed,
     ) -> Result<Self, BuildError> {
         let mut first = 0;
-        let (pieces, end): (Vec<Piece<'s>>, &[u8]) = match format {
+        let (pieces, end): (Vec<ReplayPiece<'s>>, &[u8]) = match format {
             PayloadFormat::StaticTimestamped(plan) => {
                 let source = sources.first().ok_or(BuildError::SourceMissing)?;
                 let pieces = time::pieces(plan, source)?;
@@ -70,13 +70,13 @@ impl<'s> Replay<'s> {
     }
 }
 
-/// How pieces of `format` are gathered, whatever was asked for.
-pub(crate) const fn shape(format: &PayloadFormat, asked: BlockShape) -> BlockShape {
+/// Returns the grouping of pieces of `format`, which overrides the requested one.
+pub(crate) const fn shape(format: &PayloadFormat, requested: BlockShape) -> BlockShape {
     BlockShape::Events {
         count: u32::MAX,
         maximum: match format {
             PayloadFormat::Static { .. } => ByteSize::new(u64::MAX),
-            _ => asked.maximum(),
+            _ => requested.maximum(),
         },
     }
 }
@@ -108,11 +108,11 @@ impl Writer for Replay<'_> {
 }
 
 /// Lines as they are, each file a block.
-fn whole<'s>(sources: &[&'s [u8]]) -> Vec<Piece<'s>> {
+fn whole<'s>(sources: &[&'s [u8]]) -> Vec<ReplayPiece<'s>> {
     let mut pieces = Vec::new();
     for source in sources {
         let lines = source.split_inclusive(|byte| *byte == b'\n');
-        pieces.extend(lines.enumerate().map(|(index, bytes)| Piece {
+        pieces.extend(lines.enumerate().map(|(index, bytes)| ReplayPiece {
             bytes,
             begins_block: index == 0,
         }));
@@ -121,12 +121,12 @@ fn whole<'s>(sources: &[&'s [u8]]) -> Vec<Piece<'s>> {
 }
 
 /// Lines without what ends them.
-fn lines<'s>(sources: &[&'s [u8]]) -> Vec<Piece<'s>> {
+fn lines<'s>(sources: &[&'s [u8]]) -> Vec<ReplayPiece<'s>> {
     let lines = sources
         .iter()
         .flat_map(|source| source.split_inclusive(|byte| *byte == b'\n'));
     lines
-        .map(|line| Piece {
+        .map(|line| ReplayPiece {
             bytes: without_end(line),
             begins_block: false,
         })
@@ -139,7 +139,7 @@ pub(super) fn without_end(line: &[u8]) -> &[u8] {
 }
 
 /// The first piece of the second in which to begin.
-fn start(plan: &TimestampedPlan, pieces: &[Piece<'_>], seed: Seed) -> usize {
+fn start(plan: &TimestampedPlan, pieces: &[ReplayPiece<'_>], seed: Seed) -> usize {
     let count = pieces.len() as u64;
     let line = match plan.start_line {
         _ if count == 0 => return 0,

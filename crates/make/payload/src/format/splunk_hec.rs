@@ -25,8 +25,8 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     match recipe.format {
         PayloadFormat::SplunkHec {
             encoding: HecEncoding::Text,
-        } => Box::new(Text(hec)),
-        _ => Box::new(Json(hec)),
+        } => Box::new(HecText(hec)),
+        _ => Box::new(HecJson(hec)),
     }
 }
 
@@ -42,13 +42,13 @@ struct SplunkHec {
 
 /// `{"event":{"timestamp":…,"message":…,"attrs":{…}},"time":…,"host":…,"index":…}`
 #[derive(Debug)]
-struct Json(SplunkHec);
+struct HecJson(SplunkHec);
 
 /// `TIMESTAMP MESSAGE ATTRS`
 #[derive(Debug)]
-struct Text(SplunkHec);
+struct HecText(SplunkHec);
 
-impl Writer for Json {
+impl Writer for HecJson {
     fn next(&mut self) -> Option<Event<'_>> {
         let hec = &mut self.0;
         let (mut random, mut pen) = (hec.random.clone(), hec.paper.pen());
@@ -73,7 +73,7 @@ impl Writer for Json {
     }
 }
 
-impl Writer for Text {
+impl Writer for HecText {
     fn next(&mut self) -> Option<Event<'_>> {
         let hec = &mut self.0;
         let (mut random, mut pen) = (hec.random.clone(), hec.paper.pen());

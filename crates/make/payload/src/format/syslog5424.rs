@@ -9,7 +9,7 @@ use crate::text::{Clock, Messages, Paper, Pen, application};
 /// and the line feed.
 pub(crate) const FLOOR: usize = 112;
 
-/// No structured data is longer, beyond the `-` that stands for none.
+/// Maximum length of structured data, besides the `-` for none.
 const STRUCTURED_MAX: usize = 128;
 
 /// Facilities times severities.

@@ -15,14 +15,13 @@ use compile::compile;
 use machine::Machine;
 use program::Program;
 
-/// An event that is too long for a block is drawn anew, at most so often in a
-/// row.
+/// An event that is too long for a block is drawn again, at most this often in a row.
 const ATTEMPTS_MAX: u32 = 1000;
 
 /// Bytes of the shortest event.
 pub(crate) fn floor(format: &PayloadFormat) -> usize {
     let lengths = plan_of(format).and_then(|plan| plan.lengths().ok());
-    // What it has of a stamp is asked for apart.
+    // The length of a stamp is added apart.
     lengths.map_or(1, |lengths| as_usize_64(lengths.low).max(1))
 }
 
@@ -75,7 +74,7 @@ impl Writer for Template {
     }
 }
 
-/// What a format without a template gives.
+/// Marks the end of a format without a template.
 #[derive(Debug)]
 struct Ended;
 

@@ -12,7 +12,7 @@ use crate::random::Random;
 
 mod encoding;
 
-use encoding::{Json, Msgpack, Notation};
+use encoding::{JsonEncoding, Msgpack, Notation};
 
 /// Characters of drawn texts; none needs an escape in JSON.
 const ALPHABET: &[u8; 66] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-/";
@@ -65,11 +65,11 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let contexts = Draw::new(key(&common.derive("contexts", 0)), 0).between(plan.contexts);
     let order = Order::new(contexts, &recipe.seed.derive("order", 0));
     let mut random = Random::new(recipe.seed.derive("values", 0));
-    let traces = Traces {
+    let traces = AgentTraces {
         time: EventTime::new(&mut random),
         random,
         order,
-        names: Contexts::new(&plan, recipe, contexts),
+        names: SpanContexts::new(&plan, recipe, contexts),
         pool: Pool::new(common.derive("texts", 0), ALPHABET, 18, TEXT_MAX),
         fails: Chance::new(plan.error_rate),
         span_max: span_max(&plan),
@@ -83,26 +83,26 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
             traces,
             notation: Msgpack,
         }),
-        TraceEncoding::Json => Box::new(Encoded::<Json> {
+        TraceEncoding::Json => Box::new(Encoded::<JsonEncoding> {
             traces,
-            notation: Json,
+            notation: JsonEncoding,
         }),
     }
 }
 
 #[derive(Debug)]
 struct Encoded<N> {
-    traces: Traces,
+    traces: AgentTraces,
     notation: N,
 }
 
 #[derive(Debug)]
-struct Traces {
+struct AgentTraces {
     plan: TraceAgentPlan,
     random: Random,
     time: EventTime,
     order: Order,
-    names: Contexts,
+    names: SpanContexts,
     pool: Pool,
     fails: Chance,
     span_max: usize,
@@ -112,18 +112,18 @@ struct Traces {
     parents: Vec<(u64, u64, u64)>,
 }
 
-/// What belongs together in a trace: service, operation, resource and type. One
-/// of the first three tells contexts apart.
+/// The service, operation, resource and type of a span. One of the first three distinguishes
+/// contexts.
 #[derive(Debug)]
-struct Contexts {
+struct SpanContexts {
     names: Names,
-    /// Which of the four `names` gives.
+    /// The index of the one that `names` gives.
     named: usize,
     lengths: [Between<u64>; 4],
     key: u64,
 }
 
-impl Contexts {
+impl SpanContexts {
     fn new(plan: &TraceAgentPlan, recipe: &Recipe<'_>, wanted: u64) -> Self {
         let lengths = [
             plan.service_name_length,
@@ -131,7 +131,7 @@ impl Contexts {
             plan.resource_name_length,
             plan.span_type_length,
         ];
-        // The first that can tell all apart, or else the longest.
+        // The first that can distinguish all, or else the longest.
         let possible = |length: &Between<u8>| match length.high {
             0 => 1,
             high => 36_u64
@@ -182,7 +182,7 @@ impl<N: Notation> Writer for Encoded<N> {
         let mut spans = 0;
         for number in 0..wanted {
             if number > 0 {
-                // What stands between, and the end.
+                // The bytes between spans, and the end.
                 if ink.len() + traces.span_max + 2 > traces.event_max {
                     break;
                 }
@@ -198,7 +198,7 @@ impl<N: Notation> Writer for Encoded<N> {
                 _ => traces.parents[index(share(random.word(), traces.parents.len() as u64))],
             };
             let (identity, times) = child(&mut random, parent, number == 0);
-            let span = Span {
+            let span = AgentSpan {
                 context,
                 trace,
                 identity,
@@ -207,7 +207,7 @@ impl<N: Notation> Writer for Encoded<N> {
                 duration: times.1 - times.0,
                 has_failed: traces.fails.holds(random.word()),
             };
-            let source = Source {
+            let source = SpanSource {
                 plan: &traces.plan,
                 names: &traces.names,
                 pool: &traces.pool,
@@ -244,7 +244,7 @@ fn child(random: &mut Random, parent: (u64, u64, u64), is_root: bool) -> (u64, (
 }
 
 /// One span, without its texts.
-struct Span {
+struct AgentSpan {
     context: u64,
     trace: u64,
     identity: u64,
@@ -254,11 +254,11 @@ struct Span {
     has_failed: bool,
 }
 
-/// What a span's texts are made of.
+/// The texts of a span.
 #[derive(Clone, Copy)]
-struct Source<'s> {
+struct SpanSource<'s> {
     plan: &'s TraceAgentPlan,
-    names: &'s Contexts,
+    names: &'s SpanContexts,
     pool: &'s Pool,
 }
 
@@ -268,8 +268,8 @@ fn write_span<N: Notation>(
     ink: &mut Ink<'_>,
     random: &mut Random,
     notation: &N,
-    span: &Span,
-    source: Source<'_>,
+    span: &AgentSpan,
+    source: SpanSource<'_>,
 ) {
     let tags = drawn(random, source.plan.tags_per_span);
     let numbers = drawn(random, source.plan.metrics_per_span);
@@ -323,8 +323,8 @@ fn write_span<N: Notation>(
     notation.close_map(ink);
 }
 
-/// Writes what stands before entry `position` and its key, which no other one has
-/// where its length lets it.
+/// Writes the beginning of entry `position` and its key, which is unique where its length permits
+/// it.
 #[inline(always)]
 fn write_key<N: Notation>(
     ink: &mut Ink<'_>,

@@ -12,17 +12,17 @@ use crate::random::Random;
 #[derive(Debug)]
 pub(crate) struct Messages {
     pub(crate) vocabulary: Vocabulary,
-    templates: Box<[Vec<Step>; 64]>,
+    templates: Box<[Vec<SentenceStep>; 64]>,
 }
 
 /// A piece of a sentence: a text, then a value.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct SentenceStep {
     text: Fragment,
     value: Value,
 }
 
-/// What is drawn anew each time.
+/// A part that is drawn each time.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Value {
     Nothing,
@@ -108,19 +108,21 @@ impl Messages {
     }
 }
 
-/// A sentence in pieces: `{` and a letter stand for a value.
-fn parse(sentence: &str) -> Vec<Step> {
+/// Splits a sentence: `{` and a letter are a value.
+fn parse(sentence: &str) -> Vec<SentenceStep> {
     let mut steps = Vec::new();
     let mut rest = sentence;
     while !rest.is_empty() {
         let text_end = rest.find('{').unwrap_or(rest.len()).min(Fragment::MAX);
         let (text, after) = rest.split_at(text_end);
-        let named = after.strip_prefix('{').and_then(|it| it.split_once('}'));
+        let named = after
+            .strip_prefix('{')
+            .and_then(|text| text.split_once('}'));
         let (value, after) = match named {
             Some((name, after)) => (value_named(name), after),
             None => (Value::Nothing, after),
         };
-        steps.push(Step {
+        steps.push(SentenceStep {
             text: Fragment::new(text),
             value,
         });

@@ -13,7 +13,7 @@ const CAPACITY: usize = 8192;
 /// Room in a [`Fragment`].
 const FRAGMENT_MAX: usize = 32;
 
-/// Where events are written, one after the other in the same place.
+/// The buffer of events, which are written one after the other in the same place.
 pub(crate) struct Paper(Box<[u8; CAPACITY]>);
 
 /// One event being written. Pieces are copied whole, in a width that the
@@ -233,7 +233,7 @@ impl<'p> Pen<'p> {
         }
     }
 
-    /// What was written, as an event of one unit.
+    /// Returns the written bytes as an event of one unit.
     #[inline(always)]
     pub(crate) fn event(self, slot: Option<usize>) -> Event<'p> {
         Event {
@@ -273,7 +273,7 @@ impl Fragment {
         Self { bytes, len }
     }
 
-    /// What it was made from.
+    /// Returns its source text.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.bytes[..usize::from(self.len)]).unwrap_or_default()
     }

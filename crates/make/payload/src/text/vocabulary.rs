@@ -1,4 +1,4 @@
-//! Names and words, some drawn anew for each set.
+//! Names and words, some drawn again for each set.
 
 use stillwell_units::Seed;
 

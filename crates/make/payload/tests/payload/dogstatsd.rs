@@ -274,7 +274,7 @@ proptest! {
         let plan = of(small(), 8192, 400_000);
         let common = Seed::from_number(seed);
         let sets = [0, 1].map(|index| {
-            let seeds = Seeds { own: common.derive("worker", index), ..common.into() };
+            let seeds = Seeds { worker: common.derive("worker", index), ..common.into() };
             BlockSet::build(&plan, plan.cache, seeds, None).unwrap()
         });
         let [one, two] = sets.each_ref().map(|set| {

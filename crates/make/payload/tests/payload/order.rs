@@ -104,7 +104,7 @@ proptest! {
         let (mut owners, mut hours) = (BTreeMap::new(), BTreeSet::new());
         for index in 0..workers {
             let mut seeds = Seeds {
-                own: common.derive("worker", u64::from(index)),
+                worker: common.derive("worker", u64::from(index)),
                 part: Part { index, of: workers },
                 ..common.into()
             };
@@ -119,7 +119,7 @@ proptest! {
                     }
                     hours.insert(time / 3_600_000);
                 }
-                seeds.own = seeds.own.derive("pass", pass);
+                seeds.worker = seeds.worker.derive("pass", pass);
                 seeds.after = set.ended();
             }
         }

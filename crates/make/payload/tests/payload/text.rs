@@ -205,7 +205,7 @@ fn streams_and_series_are_those_asked_for() {
         };
         let workers = [1, 2].map(|own| {
             let seeds = stillwell_payload::Seeds {
-                own: Seed::from_number(own),
+                worker: Seed::from_number(own),
                 ..Seed::from_number(9).into()
             };
             of(&BlockSet::build(&plan, plan.cache, seeds, None).unwrap())

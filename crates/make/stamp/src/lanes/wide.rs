@@ -23,7 +23,7 @@ const NEAR: usize = 64;
 /// Bytes that are read for it.
 const READ: usize = NEAR + MAGIC.len();
 
-/// The word that it is there: whoever has one may use these registers.
+/// A proof that these registers exist: its holder may use them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wide(());
 
@@ -40,7 +40,7 @@ impl Wide {
     /// Does `work` with these registers from its beginning to its end, so that the
     /// compiler need not leave them in between.
     #[inline]
-    #[expect(unsafe_code, reason = "a function that asks for features is called")]
+    #[expect(unsafe_code, reason = "calls a function that needs features")]
     pub(crate) fn within<W: Work>(self, work: W) -> W::Outcome {
         // SAFETY: there is a `Wide` only where all of the features were found.
         unsafe { within(self, work) }
@@ -54,7 +54,7 @@ fn within<W: Work>(wide: Wide, work: W) -> W::Outcome {
 
 impl Lanes for Wide {
     #[inline(always)]
-    #[expect(unsafe_code, reason = "a function that asks for a feature is called")]
+    #[expect(unsafe_code, reason = "calls a function that needs a feature")]
     fn find(self, finder: &Finder<'static>, bytes: &[u8]) -> Option<usize> {
         let Some(near) = bytes.first_chunk::<READ>() else {
             return finder.find(bytes);
@@ -72,7 +72,7 @@ impl Lanes for Wide {
     }
 
     #[inline(always)]
-    #[expect(unsafe_code, reason = "a function that asks for a feature is called")]
+    #[expect(unsafe_code, reason = "calls a function that needs a feature")]
     fn decode(self, characters: &[u8; 64]) -> ([u32; 8], u32) {
         // SAFETY: there is a `Wide` only where the feature was found.
         unsafe { decode(characters) }
@@ -94,8 +94,8 @@ fn load<const N: usize>(bytes: &[u8; N], from: usize) -> __m256i {
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
-/// A bit for each of the first [`NEAR`] places at which the second and third
-/// character of a magic stand behind it: two that seldom follow one another in text.
+/// A bit for each of the first [`NEAR`] places followed by the second and third character of a
+/// magic: a pair that is rare in text.
 #[target_feature(enable = "avx2")]
 #[inline]
 fn candidates(near: &[u8; READ]) -> u64 {

@@ -1,6 +1,6 @@
 //! A list that is so short that it needs no room of its own.
 
-/// How many fit beside the length and what tells windows apart, in 16 bytes.
+/// Maximum number that fits beside the length and the tag of the window type, in 16 bytes.
 const MOST: usize = 6;
 
 /// A few numbers in rising order.
@@ -27,7 +27,7 @@ impl Few {
 
     /// Takes a number out; false where it is not there.
     pub(super) fn remove(&mut self, number: u16) -> bool {
-        let Some(at) = self.numbers().iter().position(|one| *one == number) else {
+        let Some(at) = self.numbers().iter().position(|kept| *kept == number) else {
             return false;
         };
         self.numbers.copy_within(at + 1.., at);

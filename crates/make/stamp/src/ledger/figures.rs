@@ -1,4 +1,4 @@
-//! What a ledger says of a stream.
+//! Figures and losses of a stream.
 
 use super::received::Received;
 use super::store::Words;
@@ -29,24 +29,24 @@ impl Bounds {
         (self.least == self.most).then_some(self.least)
     }
 
-    /// Whether `count` lies within.
+    /// Returns true if `count` is within the bounds.
     #[must_use]
     pub const fn contains(&self, count: u64) -> bool {
         self.least <= count && count <= self.most
     }
 
-    pub(super) const fn plus(self, other: Self) -> Self {
+    pub(super) const fn plus(self, bounds: Self) -> Self {
         Self {
-            least: self.least.saturating_add(other.least),
-            most: self.most.saturating_add(other.most),
+            least: self.least.saturating_add(bounds.least),
+            most: self.most.saturating_add(bounds.most),
         }
     }
 
     /// The difference, 0 where it would be less.
-    pub(super) const fn minus(self, other: Self) -> Self {
+    pub(super) const fn minus(self, bounds: Self) -> Self {
         Self {
-            least: self.least.saturating_sub(other.most),
-            most: self.most.saturating_sub(other.least),
+            least: self.least.saturating_sub(bounds.most),
+            most: self.most.saturating_sub(bounds.least),
         }
     }
 }
@@ -63,15 +63,14 @@ pub struct StreamFigures {
     /// Of these, how many arrived in fewer copies than expected.
     pub incomplete: Bounds,
     /// Arrivals beyond the expected copies.
-    pub doubled: Bounds,
+    pub duplicated: Bounds,
     /// Events that arrived although their sequence number was never sent.
     pub unsent: Bounds,
     /// All arrivals.
     pub arrivals: u64,
     /// First arrivals after one that is later in sequence.
     pub reordered: u64,
-    /// How far ahead the latest sequence number was, at most, when one of these
-    /// arrived.
+    /// Largest distance to the latest sequence number at such an arrival.
     pub displacement_max: u64,
     /// First arrivals later than allowed.
     pub late: u64,
@@ -101,17 +100,16 @@ pub struct Loss {
     pub first: u64,
     /// The last one.
     pub last: u64,
-    /// How many of the range are missing: all of them, or bounds where only
-    /// counts were kept.
+    /// Number of missing events of the range: all of them, or bounds where only counts were kept.
     pub lost: Bounds,
 }
 
-/// What of a stream is missing.
+/// Missing events of a stream.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Losses {
     /// The first ranges, in rising order.
     pub ranges: Vec<Loss>,
-    /// How many ranges there are.
+    /// Number of ranges.
     pub count: u64,
 }
 
@@ -125,7 +123,7 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// What is missing in `received` below `sent`.
+    /// Collects the ranges of `received` below `sent` that are missing.
     pub(super) fn over(received: &Received, sent: u64, most: usize) -> Losses {
         let mut walk = Self {
             losses: Losses::default(),
@@ -138,20 +136,20 @@ impl Walk {
         if !prefix.is_complete() {
             walk.bounded(0, next, prefix.known, prefix.unclear);
         }
-        for one in received.windows() {
-            let start = one.index * WINDOW;
+        for entry in received.windows() {
+            let start = entry.index * WINDOW;
             if start >= sent {
                 break;
             }
             walk.missing(next, start);
             next = start + WINDOW;
-            if one.window.is_exact() {
+            if entry.window.is_exact() {
                 let mut words = Words([0; 1024]);
-                one.window.add_to(&mut words);
+                entry.window.add_to(&mut words);
                 walk.exact(start, &words);
             } else {
-                let known = u64::from(one.window.known());
-                walk.bounded(start, next, known, one.window.unclear());
+                let known = u64::from(entry.window.known());
+                walk.bounded(start, next, known, entry.window.unclear());
             }
         }
         walk.missing(next, sent);

@@ -30,9 +30,9 @@ pub(super) struct Received {
 pub(super) struct Prefix {
     /// The index of the first window that is not in it.
     pub(super) end: u64,
-    /// How many of its numbers arrived.
+    /// Number of its sequence numbers that arrived.
     pub(super) known: u64,
-    /// Later arrivals of which nobody can tell whether they were new.
+    /// Later arrivals that may be new or repeated.
     pub(super) unclear: u64,
 }
 
@@ -94,12 +94,14 @@ impl Received {
         self.advance(store);
     }
 
-    /// Where a window stands, or would stand.
+    /// Returns the position of a window, or the position to insert it.
     fn find(&self, index: u64) -> Result<usize, usize> {
         match self.windows.back() {
             None => Err(0),
             Some(last) if last.index < index => Err(self.windows.len()),
-            Some(_) => self.windows.binary_search_by_key(&index, |one| one.index),
+            Some(_) => self
+                .windows
+                .binary_search_by_key(&index, |entry| entry.index),
         }
     }
 
@@ -165,7 +167,7 @@ impl Received {
         let listed = self
             .windows
             .iter()
-            .filter(|one| one.window.heap() > 0)
+            .filter(|entry| entry.window.heap() > 0)
             .count();
         let mut left = listed.div_ceil(8);
         if left == 0 {
@@ -211,7 +213,7 @@ impl Received {
 
     /// As [`Received::raise_prefix`], up to the window `end`.
     pub(super) fn raise_prefix_to(&mut self, end: u64, store: &mut Store) {
-        let count = self.windows.partition_point(|one| one.index < end);
+        let count = self.windows.partition_point(|entry| entry.index < end);
         self.raise_prefix(count, store);
         self.prefix.end = self.prefix.end.max(end);
     }
@@ -243,8 +245,8 @@ impl Received {
         true
     }
 
-    /// How many numbers of a window after the prefix are known, and how many
-    /// arrivals are unclear.
+    /// Returns the number of known sequence numbers of a window after the prefix, and of unclear
+    /// arrivals.
     pub(super) fn counts(&self, index: u64) -> (u32, u64) {
         if index < self.prefix.end {
             return (1 << 16, 0);
@@ -278,9 +280,8 @@ impl Received {
         std::mem::take(self)
     }
 
-    /// Arrivals of which nobody can tell whether they were new, and how many of
-    /// them may have been, where an event has `room` copies still to come after
-    /// this one.
+    /// Returns the number of arrivals that may be new or repeated, and how many of them may be new,
+    /// where an event has `room` copies after this one.
     pub(super) fn unclear(&self, room: u64) -> (u64, u64) {
         let fresh = |unclear: u64, numbers: u64, known: u64| {
             let missing = numbers.saturating_sub(known);
@@ -289,29 +290,29 @@ impl Received {
         let prefix = &self.prefix;
         let numbers = prefix.end.saturating_mul(WINDOW);
         let first = (prefix.unclear, fresh(prefix.unclear, numbers, prefix.known));
-        self.windows.iter().fold(first, |(all, new), one| {
-            let unclear = one.window.unclear();
-            let known = u64::from(one.window.known());
+        self.windows.iter().fold(first, |(all, new), entry| {
+            let unclear = entry.window.unclear();
+            let known = u64::from(entry.window.known());
             (all + unclear, new + fresh(unclear, WINDOW, known))
         })
     }
 
-    /// How many different numbers below `end` arrived.
+    /// Returns the number of different sequence numbers below `end` that arrived.
     pub(super) fn arrived_below(&self, end: u64) -> Bounds {
         let prefix = &self.prefix;
         let numbers = prefix.end.saturating_mul(WINDOW);
         let mut sum = bounds_within(prefix.known, prefix.unclear, numbers, end);
-        for one in &self.windows {
-            let start = one.index * WINDOW;
+        for entry in &self.windows {
+            let start = entry.index * WINDOW;
             if start >= end {
                 break;
             }
-            let known = u64::from(one.window.known());
+            let known = u64::from(entry.window.known());
             let part = (end - start).min(WINDOW);
-            sum = sum.plus(if part < WINDOW && one.window.is_exact() {
-                Bounds::exact(count_below(&one.window, part))
+            sum = sum.plus(if part < WINDOW && entry.window.is_exact() {
+                Bounds::exact(count_below(&entry.window, part))
             } else {
-                bounds_within(known, one.window.unclear(), WINDOW, part)
+                bounds_within(known, entry.window.unclear(), WINDOW, part)
             });
         }
         sum
@@ -319,7 +320,7 @@ impl Received {
 }
 
 impl Prefix {
-    /// Whether all of it arrived.
+    /// Returns true if all of it arrived.
     pub(super) const fn is_complete(&self) -> bool {
         self.known == self.end.saturating_mul(WINDOW)
     }
@@ -340,8 +341,8 @@ fn split(sequence: u64) -> (u64, u16) {
     (sequence / WINDOW, offset)
 }
 
-/// How many of the first `part` of `numbers` numbers arrived, if `known` of all
-/// did and up to `unclear` more.
+/// Bounds the number of arrivals among the first `part` of `numbers`, if `known` of all arrived and
+/// up to `unclear` more.
 fn bounds_within(known: u64, unclear: u64, numbers: u64, part: u64) -> Bounds {
     let part = part.min(numbers);
     Bounds {

@@ -16,7 +16,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// What the spares take at most.
+    /// Maximum memory of the spare windows.
     pub(super) const SPARE_BYTES: u64 = 4 * 8192;
 
     pub(super) fn new() -> Self {

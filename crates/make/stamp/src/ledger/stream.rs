@@ -8,7 +8,7 @@ use super::{ArrivalKind, ExpectedStream};
 use crate::span::SpanCheck;
 use stillwell_units::Nanos;
 
-/// How many sequence numbers with damage are kept for a person to look at.
+/// Maximum number of damaged sequence numbers that are kept for the report.
 const DAMAGED_KEPT: usize = 64;
 
 /// One stream: which sequence numbers arrived, once for each expected copy. The
@@ -23,11 +23,11 @@ pub(super) struct StreamLedger {
     tally: Tally,
 }
 
-/// What is only counted.
+/// Plain counters.
 #[derive(Clone, Debug, Default)]
 struct Tally {
     arrivals: u64,
-    doubled: u64,
+    duplicated: u64,
     reordered: u64,
     displacement_max: u64,
     late: u64,
@@ -37,7 +37,7 @@ struct Tally {
     unverifiable: u64,
     undeclared: u64,
     pending: u64,
-    settled: u64,
+    checked: u64,
     damaged_sequences: Vec<u64>,
 }
 
@@ -74,7 +74,7 @@ impl StreamLedger {
         }
     }
 
-    /// Whether a first arrival came after one that is later in sequence.
+    /// Classifies a first arrival as in order or reordered.
     #[inline]
     fn order(&mut self, sequence: u64) -> ArrivalKind {
         if sequence + 1 >= self.next {
@@ -98,8 +98,8 @@ impl StreamLedger {
                 }
             }
         }
-        self.tally.doubled += 1;
-        ArrivalKind::Doubled
+        self.tally.duplicated += 1;
+        ArrivalKind::Duplicated
     }
 
     #[inline(always)]
@@ -132,9 +132,9 @@ impl StreamLedger {
         }
     }
 
-    pub(super) fn settle_span(&mut self, sequence: u64, span: SpanCheck) {
+    pub(super) fn count_checked_span(&mut self, sequence: u64, span: SpanCheck) {
         if span != SpanCheck::Pending {
-            self.tally.settled += 1;
+            self.tally.checked += 1;
             self.count_span(sequence, span);
         }
     }
@@ -186,9 +186,9 @@ impl StreamLedger {
             received,
             lost: Bounds::exact(sent).minus(received),
             incomplete: received.minus(complete),
-            doubled: Bounds {
-                least: tally.doubled + (unclear - fresh),
-                most: tally.doubled + unclear,
+            duplicated: Bounds {
+                least: tally.duplicated + (unclear - fresh),
+                most: tally.duplicated + unclear,
             },
             unsent: self.first.arrived_below(u64::MAX).minus(received),
             arrivals: tally.arrivals,
@@ -200,7 +200,7 @@ impl StreamLedger {
             damaged: tally.damaged,
             unverifiable: tally.unverifiable,
             undeclared: tally.undeclared,
-            pending: tally.pending.saturating_sub(tally.settled),
+            pending: tally.pending.saturating_sub(tally.checked),
             damaged_sequences: tally.damaged_sequences.clone(),
             bounded_windows: self.bounded_windows(),
         }
@@ -230,17 +230,22 @@ impl StreamLedger {
             let prefix = received.prefix();
             let first = if prefix.is_complete() { 0 } else { prefix.end };
             let windows = received.windows().iter();
-            let bounded = windows.filter(|one| !one.window.is_exact()).count();
+            let bounded = windows.filter(|entry| !entry.window.is_exact()).count();
             first + u64::try_from(bounded).unwrap_or(u64::MAX)
         };
         self.all().map(of).max().unwrap_or_default()
     }
 
-    /// Takes over all that `other` knows; see [`Ledger::absorb`](super::Ledger::absorb).
-    pub(super) fn absorb(&mut self, other: &mut Self, store: &mut Store, its_store: &mut Store) {
-        self.tally.absorb(&mut other.tally);
-        self.next = self.next.max(other.next);
-        let taken: Vec<Received> = other.all_mut().map(|set| set.take(its_store)).collect();
+    /// Takes over all that `source` knows; see [`Ledger::absorb`](super::Ledger::absorb).
+    pub(super) fn absorb(
+        &mut self,
+        source: &mut Self,
+        store: &mut Store,
+        source_store: &mut Store,
+    ) {
+        self.tally.absorb(&mut source.tally);
+        self.next = self.next.max(source.next);
+        let taken: Vec<Received> = source.all_mut().map(|set| set.take(source_store)).collect();
         // What is in a prefix that is not complete has lost its numbers: here too, then.
         let lossy = |set: &&Received| !set.prefix().is_complete();
         let raised = taken.iter().filter(lossy).map(|set| set.prefix().end).max();
@@ -250,7 +255,7 @@ impl StreamLedger {
         }
         let Some(most) = taken.first() else { return };
         let whole = raised..most.prefix().end;
-        let windows = most.windows().iter().map(|one| one.index);
+        let windows = most.windows().iter().map(|entry| entry.index);
         for index in whole.chain(windows.filter(|index| *index >= raised)) {
             self.absorb_window(index, &taken, store);
         }
@@ -259,24 +264,24 @@ impl StreamLedger {
     /// Joins all windows before `end`, as counts.
     fn absorb_prefix(&mut self, end: u64, taken: &[Received], store: &mut Store) {
         let mut again = 0;
-        for (own, its) in self.all_mut().zip(taken) {
-            let mut its = its.clone();
+        for (set, taken_set) in self.all_mut().zip(taken) {
+            let mut taken_set = taken_set.clone();
             // A throw-away account: the clone belongs to no ledger.
-            its.raise_prefix_to(end, &mut Store::new());
-            own.raise_prefix_to(end, store);
-            let known = own.prefix().known.min(its.prefix().known);
-            again += known + its.prefix().unclear;
-            let prefix = own.prefix_mut();
-            prefix.known = prefix.known.max(its.prefix().known);
+            taken_set.raise_prefix_to(end, &mut Store::new());
+            set.raise_prefix_to(end, store);
+            let known = set.prefix().known.min(taken_set.prefix().known);
+            again += known + taken_set.prefix().unclear;
+            let prefix = set.prefix_mut();
+            prefix.known = prefix.known.max(taken_set.prefix().known);
         }
         let numbers = end.saturating_mul(WINDOW);
-        for own in self.all_mut() {
-            if own.prefix().known < numbers {
-                own.prefix_mut().unclear += again;
+        for set in self.all_mut() {
+            if set.prefix().known < numbers {
+                set.prefix_mut().unclear += again;
                 return;
             }
         }
-        self.tally.doubled += again;
+        self.tally.duplicated += again;
     }
 
     fn absorb_window(&mut self, index: u64, taken: &[Received], store: &mut Store) {
@@ -284,39 +289,39 @@ impl StreamLedger {
             return;
         }
         let mut again = 0;
-        for (own, its) in self.all_mut().zip(taken) {
-            let ((known, unclear), (its_known, its_unclear)) =
-                (own.counts(index), its.counts(index));
-            again += u64::from(known.min(its_known)) + its_unclear;
-            let known = known.max(its_known);
-            own.replace(index, Window::Bounded { known, unclear }, store);
+        for (set, taken_set) in self.all_mut().zip(taken) {
+            let ((known, unclear), (taken_known, taken_unclear)) =
+                (set.counts(index), taken_set.counts(index));
+            again += u64::from(known.min(taken_known)) + taken_unclear;
+            let known = known.max(taken_known);
+            set.replace(index, Window::Bounded { known, unclear }, store);
         }
         self.add_unclear(index, again, store);
     }
 
     /// Counts arrivals where they may have been new; where they cannot, as
-    /// doubled.
+    /// duplicated.
     fn add_unclear(&mut self, index: u64, arrivals: u64, store: &mut Store) {
-        for own in self.all_mut() {
-            if index < own.prefix().end {
-                if !own.prefix().is_complete() {
-                    own.prefix_mut().unclear += arrivals;
+        for set in self.all_mut() {
+            if index < set.prefix().end {
+                if !set.prefix().is_complete() {
+                    set.prefix_mut().unclear += arrivals;
                     return;
                 }
                 continue;
             }
-            let (known, unclear) = own.counts(index);
+            let (known, unclear) = set.counts(index);
             if u64::from(known) < WINDOW {
                 let unclear = unclear + arrivals;
-                own.replace(index, Window::Bounded { known, unclear }, store);
+                set.replace(index, Window::Bounded { known, unclear }, store);
                 return;
             }
         }
-        self.tally.doubled += arrivals;
+        self.tally.duplicated += arrivals;
     }
 
     /// Joins a window number by number, if both sides know the numbers: what was
-    /// there already goes on to the next copy, and what is left is doubled.
+    /// there already goes on to the next copy, and what is left is duplicated.
     fn absorb_exactly(&mut self, index: u64, taken: &[Received], store: &mut Store) -> Option<()> {
         let read = |sets: &mut dyn Iterator<Item = &Received>| {
             sets.map(|set| {
@@ -325,17 +330,17 @@ impl StreamLedger {
             })
             .collect::<Option<Vec<Words>>>()
         };
-        let mut own = read(&mut self.all())?;
+        let mut set = read(&mut self.all())?;
         for mut carried in read(&mut taken.iter())? {
-            for words in &mut own {
+            for words in &mut set {
                 for (word, carry) in words.0.iter_mut().zip(&mut carried.0) {
                     (*word, *carry) = (*word | *carry, *word & *carry);
                 }
             }
             let left = carried.0.iter().map(|word| u64::from(word.count_ones()));
-            self.tally.doubled += left.sum::<u64>();
+            self.tally.duplicated += left.sum::<u64>();
         }
-        for (received, words) in self.all_mut().zip(&own) {
+        for (received, words) in self.all_mut().zip(&set) {
             received.replace(index, Window::from_words(words), store);
         }
         Some(())
@@ -343,22 +348,22 @@ impl StreamLedger {
 }
 
 impl Tally {
-    fn absorb(&mut self, other: &mut Self) {
-        let other = std::mem::take(other);
-        self.arrivals += other.arrivals;
-        self.doubled += other.doubled;
-        self.reordered += other.reordered;
-        self.displacement_max = self.displacement_max.max(other.displacement_max);
-        self.late += other.late;
-        self.unclear += other.unclear;
-        self.intact += other.intact;
-        self.damaged += other.damaged;
-        self.unverifiable += other.unverifiable;
-        self.undeclared += other.undeclared;
-        self.pending += other.pending;
-        self.settled += other.settled;
+    fn absorb(&mut self, source: &mut Self) {
+        let source = std::mem::take(source);
+        self.arrivals += source.arrivals;
+        self.duplicated += source.duplicated;
+        self.reordered += source.reordered;
+        self.displacement_max = self.displacement_max.max(source.displacement_max);
+        self.late += source.late;
+        self.unclear += source.unclear;
+        self.intact += source.intact;
+        self.damaged += source.damaged;
+        self.unverifiable += source.unverifiable;
+        self.undeclared += source.undeclared;
+        self.pending += source.pending;
+        self.checked += source.checked;
         let room = DAMAGED_KEPT.saturating_sub(self.damaged_sequences.len());
-        let more = other.damaged_sequences.into_iter().take(room);
+        let more = source.damaged_sequences.into_iter().take(room);
         self.damaged_sequences.extend(more);
     }
 }

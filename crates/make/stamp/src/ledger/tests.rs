@@ -84,7 +84,7 @@ impl Plain {
                 ArrivalKind::First
             }
             count if count <= copies => ArrivalKind::Copy,
-            _ => ArrivalKind::Doubled,
+            _ => ArrivalKind::Duplicated,
         }
     }
 
@@ -94,21 +94,21 @@ impl Plain {
             .collect()
     }
 
-    /// Lost, incomplete, doubled, unsent.
+    /// Lost, incomplete, duplicated, unsent.
     fn truth(&self, sent: u64, copies: u64) -> [u64; 4] {
         let received = self.counts.range(..sent);
         let incomplete = received
             .clone()
             .filter(|(_, count)| **count < copies)
             .count();
-        let doubled = self
+        let duplicated = self
             .counts
             .values()
             .map(|count| count.saturating_sub(copies));
         [
             sent - u64::try_from(received.count()).unwrap(),
             u64::try_from(incomplete).unwrap(),
-            doubled.sum(),
+            duplicated.sum(),
             u64::try_from(self.counts.range(sent..).count()).unwrap(),
         ]
     }
@@ -129,7 +129,7 @@ fn bounds(figures: &StreamFigures) -> [Bounds; 4] {
     [
         figures.lost,
         figures.incomplete,
-        figures.doubled,
+        figures.duplicated,
         figures.unsent,
     ]
 }
@@ -259,7 +259,7 @@ proptest! {
 #[test]
 fn order_has_a_table() {
     let cases: [(&[u64], [u64; 5]); 8] = [
-        // arrivals, then lost of 6, doubled, reordered, displacement, unsent
+        // arrivals, then lost of 6, duplicated, reordered, displacement, unsent
         (&[0, 1, 2, 3, 4, 5], [0, 0, 0, 0, 0]),
         (&[], [6, 0, 0, 0, 0]),
         (&[0, 2, 1, 3, 4, 5], [0, 0, 1, 1, 0]),
@@ -269,14 +269,18 @@ fn order_has_a_table() {
         (&[3, 0, 3, 0], [4, 2, 1, 3, 0]),
         (&[6, 0, 9], [5, 0, 1, 6, 2]),
     ];
-    for (arrivals, [lost, doubled, reordered, displacement, unsent]) in cases {
+    for (arrivals, [lost, duplicated, reordered, displacement, unsent]) in cases {
         let mut ledger = ledger(1);
         for sequence in arrivals {
             enter(&mut ledger, *sequence);
         }
         let figures = figures(&ledger, Some(6));
         assert_eq!(figures.lost.exactly(), Some(lost), "{arrivals:?}");
-        assert_eq!(figures.doubled.exactly(), Some(doubled), "{arrivals:?}");
+        assert_eq!(
+            figures.duplicated.exactly(),
+            Some(duplicated),
+            "{arrivals:?}"
+        );
         assert_eq!(figures.reordered, reordered, "{arrivals:?}");
         assert_eq!(figures.displacement_max, displacement, "{arrivals:?}");
         assert_eq!(figures.unsent.exactly(), Some(unsent), "{arrivals:?}");
@@ -310,14 +314,14 @@ fn a_hundredth_missing_or_displaced_fits() {
     assert_eq!(figures.bounded_windows, 0);
     assert_eq!(
         figures.received.exactly(),
-        figures.arrivals.checked_sub(doubled(&figures))
+        figures.arrivals.checked_sub(duplicated(&figures))
     );
     assert!(figures.lost.exactly() >= Some(EVENTS / 200));
     assert!(figures.reordered > EVENTS / 1_000);
 }
 
-fn doubled(figures: &StreamFigures) -> u64 {
-    figures.doubled.exactly().unwrap()
+fn duplicated(figures: &StreamFigures) -> u64 {
+    figures.duplicated.exactly().unwrap()
 }
 
 #[test]
@@ -351,7 +355,7 @@ fn more_than_fits_is_bounded_and_says_where() {
         }
     );
     assert_eq!(
-        after.doubled,
+        after.duplicated,
         Bounds {
             least: 0,
             most: 100
@@ -409,7 +413,7 @@ fn windows_with_a_few_gaps_keep_them_by_number() {
     enter(&mut all, 5);
     lost.retain(|sequence| *sequence != 5);
     for other in [70_002, 262_145, 327_681] {
-        assert_eq!(enter(&mut seen, other), ArrivalKind::Doubled);
+        assert_eq!(enter(&mut seen, other), ArrivalKind::Duplicated);
     }
     all.absorb(&mut seen).unwrap();
     assert_eq!(missing(&all), lost);
@@ -418,11 +422,14 @@ fn windows_with_a_few_gaps_keep_them_by_number() {
         let displacement = EVENTS - 1 - late;
         let kind = ArrivalKind::Reordered { displacement };
         assert_eq!(enter(&mut all, late), kind);
-        assert_eq!(enter(&mut all, late), ArrivalKind::Doubled);
+        assert_eq!(enter(&mut all, late), ArrivalKind::Duplicated);
         assert_eq!(missing(&all), lost);
     }
     let figures = figures(&all, Some(EVENTS));
-    assert_eq!((figures.lost.exactly(), doubled(&figures)), (Some(0), 20));
+    assert_eq!(
+        (figures.lost.exactly(), duplicated(&figures)),
+        (Some(0), 20)
+    );
     assert_eq!((figures.unclear, figures.bounded_windows), (0, 0));
 }
 
@@ -468,7 +475,7 @@ fn spans_lateness_and_strangers_are_counted() {
     for stamp in strangers {
         let arrival = ledger.enter(&stamp, SpanCheck::Damaged, Moment::new(2_000));
         assert_eq!(arrival.kind, ArrivalKind::Foreign);
-        ledger.settle(&stamp, SpanCheck::Damaged);
+        ledger.check_span(&stamp, SpanCheck::Damaged);
     }
     let late = ledger.enter(&ours, SpanCheck::Pending, Moment::new(1_101));
     assert_eq!(
@@ -476,12 +483,15 @@ fn spans_lateness_and_strangers_are_counted() {
         (ArrivalKind::First, Nanos::new(101))
     );
     assert_eq!(figures(&ledger, None).pending, 1);
-    let settled = Sighting::Settled {
+    let checked = StampMatch::SpanChecked {
         stamp: ours,
         span: SpanCheck::Damaged,
     };
-    assert_eq!(ledger.take_in(&settled, Moment::new(1_102)), None);
-    assert_eq!(ledger.take_in(&Sighting::Broken, Moment::new(1_102)), None);
+    assert_eq!(ledger.take_in(&checked, Moment::new(1_102)), None);
+    assert_eq!(
+        ledger.take_in(&StampMatch::Broken, Moment::new(1_102)),
+        None
+    );
     let early = Stamp {
         sequence: 6,
         ..ours

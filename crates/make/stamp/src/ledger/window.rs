@@ -18,18 +18,18 @@ const LIST_LIMIT: u32 = 4095;
 /// A list that grows is kept short: entering into it moves what follows.
 const PRESENT_LIMIT: usize = 1024;
 
-/// What entering a sequence number found.
+/// The result of entering a sequence number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Entry {
     /// It had not arrived.
     New,
     /// It had arrived.
     Known,
-    /// Nobody can tell.
+    /// New or repeated.
     Unclear,
 }
 
-/// Which numbers of a window arrived.
+/// The sequence numbers of a window that arrived.
 #[derive(Clone, Debug)]
 pub(super) enum Window {
     /// `length` numbers from `first` on.
@@ -59,7 +59,7 @@ impl Window {
         length: 1 << 16,
     };
 
-    /// How many numbers are known to have arrived.
+    /// Returns the number of sequence numbers that are known to have arrived.
     pub(super) fn known(&self) -> u32 {
         match self {
             Self::Run { length, .. } => *length,
@@ -71,7 +71,7 @@ impl Window {
         }
     }
 
-    /// Arrivals of which nobody can tell whether they were new.
+    /// Returns the number of arrivals that may be new or repeated.
     pub(super) fn unclear(&self) -> u64 {
         match self {
             Self::Bounded { unclear, .. } => *unclear,
@@ -79,7 +79,7 @@ impl Window {
         }
     }
 
-    /// Whether it is known of each number if it arrived.
+    /// Returns true if each sequence number is known as arrived or missing.
     pub(super) fn is_exact(&self) -> bool {
         self.unclear() == 0 && (!matches!(self, Self::Bounded { .. }) || self.is_full())
     }
@@ -180,7 +180,7 @@ impl Window {
         *self = Self::Bits { words, count };
     }
 
-    /// Keeps bits as whatever takes least room.
+    /// Keeps bits in the smallest form.
     pub(super) fn close(&mut self, store: &mut Store) {
         let Self::Bits { words, count } = self else {
             return;
@@ -217,9 +217,9 @@ impl Window {
     pub(super) fn add_to(&self, words: &mut Words) {
         match self {
             Self::Run { first, length } => set_run(words, u32::from(*first), *length),
-            Self::Bits { words: own, .. } => {
-                for (word, own) in words.0.iter_mut().zip(&own.0) {
-                    *word |= own;
+            Self::Bits { words: bits, .. } => {
+                for (word, bits) in words.0.iter_mut().zip(&bits.0) {
+                    *word |= bits;
                 }
             }
             Self::Gaps(few) => set_all_but(words, few.numbers()),

@@ -22,34 +22,34 @@ fn seen(bytes: &[u8], lengths: &[usize]) -> (Vec<(u64, SpanCheck)>, u32) {
     let mut search = StampSearch::new();
     let mut all: Vec<(u64, SpanCheck)> = Vec::new();
     let mut broken = 0;
-    let mut tell = |sighting| match sighting {
-        Sighting::Stamp { stamp, span } => all.push((stamp.sequence, span)),
-        Sighting::Settled { stamp, span } => {
+    let mut visit = |matched| match matched {
+        StampMatch::Stamp { stamp, span } => all.push((stamp.sequence, span)),
+        StampMatch::SpanChecked { stamp, span } => {
             let open = all.iter_mut();
             let mut open = open.filter(|one| **one == (stamp.sequence, SpanCheck::Pending));
             open.next().expect("told of before").1 = span;
         }
-        Sighting::Broken => broken += 1,
+        StampMatch::Broken => broken += 1,
     };
     let mut rest = bytes;
     for length in lengths.iter().cycle() {
         let (read, after) = rest.split_at((*length).min(rest.len()));
-        search.feed(read, &mut tell);
+        search.feed(read, &mut visit);
         rest = after;
         if rest.is_empty() {
             break;
         }
     }
-    search.end(&mut tell);
+    search.end(&mut visit);
     (all, broken)
 }
 
 fn seen_whole(message: &[u8]) -> (Vec<(u64, SpanCheck)>, u32) {
     let (mut all, mut broken) = (Vec::new(), 0);
-    StampSearch::new().whole(message, |sighting| match sighting {
-        Sighting::Stamp { stamp, span } => all.push((stamp.sequence, span)),
-        Sighting::Settled { .. } => panic!("nothing is open in a whole message"),
-        Sighting::Broken => broken += 1,
+    StampSearch::new().whole(message, |matched| match matched {
+        StampMatch::Stamp { stamp, span } => all.push((stamp.sequence, span)),
+        StampMatch::SpanChecked { .. } => panic!("nothing is open in a whole message"),
+        StampMatch::Broken => broken += 1,
     });
     (all, broken)
 }
@@ -173,13 +173,13 @@ fn a_stamp_is_told_of_before_its_span_is_whole() {
     let bytes = event(1, "a text of which the end comes later");
     let mut search = StampSearch::new();
     let mut told = Vec::new();
-    search.feed(&bytes[..STAMP_WIDTH - 1], |sighting| told.push(sighting));
+    search.feed(&bytes[..STAMP_WIDTH - 1], |matched| told.push(matched));
     assert_eq!(told, []);
-    search.feed(&bytes[STAMP_WIDTH - 1..STAMP_WIDTH + 3], |sighting| {
-        told.push(sighting)
+    search.feed(&bytes[STAMP_WIDTH - 1..STAMP_WIDTH + 3], |matched| {
+        told.push(matched)
     });
     let [
-        Sighting::Stamp {
+        StampMatch::Stamp {
             stamp,
             span: SpanCheck::Pending,
         },
@@ -187,9 +187,9 @@ fn a_stamp_is_told_of_before_its_span_is_whole() {
     else {
         panic!("{told:?}");
     };
-    search.feed(&bytes[STAMP_WIDTH + 3..], |sighting| told.push(sighting));
+    search.feed(&bytes[STAMP_WIDTH + 3..], |matched| told.push(matched));
     let span = SpanCheck::Intact;
-    assert_eq!(told[1..], [Sighting::Settled { stamp, span }]);
+    assert_eq!(told[1..], [StampMatch::SpanChecked { stamp, span }]);
 }
 
 #[test]
@@ -207,9 +207,9 @@ fn a_cut_span_is_not_called_damaged() {
 fn a_stamp_apart_from_what_it_vouches_for_is_held_against_that() {
     let whole = event(7, "a body of which the stamp stands in a header");
     let (token, body) = whole.split_at(STAMP_WIDTH);
-    let span_of = |token: &[u8], body: &[u8]| match sight(token, body) {
-        Sighting::Stamp { stamp, span } => Some((stamp.sequence, span)),
-        Sighting::Settled { .. } | Sighting::Broken => None,
+    let span_of = |token: &[u8], body: &[u8]| match match_header(token, body) {
+        StampMatch::Stamp { stamp, span } => Some((stamp.sequence, span)),
+        StampMatch::SpanChecked { .. } | StampMatch::Broken => None,
     };
     assert_eq!(span_of(token, body), Some((7, SpanCheck::Intact)));
     let mut other = body.to_vec();
@@ -233,12 +233,12 @@ fn a_read_that_ends_right_behind_a_stamp_keeps_no_more_than_it_needs() {
     .concat();
     let mut search = StampSearch::new();
     let mut told = Vec::new();
-    search.feed(&bytes[..STAMP_WIDTH], |sighting| told.push(sighting));
-    search.feed(&bytes[STAMP_WIDTH..], |sighting| told.push(sighting));
+    search.feed(&bytes[..STAMP_WIDTH], |matched| told.push(matched));
+    search.feed(&bytes[STAMP_WIDTH..], |matched| told.push(matched));
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(matches!(
         told[1],
-        Sighting::Settled {
+        StampMatch::SpanChecked {
             span: SpanCheck::Intact,
             ..
         }

@@ -3,7 +3,7 @@ use stillwell_metric::{GeneratorShard, Labels, Recorder};
 use stillwell_payload::SlotUse;
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan, PrefixFraming};
 use stillwell_stamp::prefix::{Framing, PrefixReader, Prefixed};
-use stillwell_stamp::{Sighting, SpanCheck, StampSearch, sight};
+use stillwell_stamp::{SpanCheck, StampMatch, StampSearch, match_header};
 use stillwell_units::{ByteSize, RunId, Seed};
 
 use super::*;
@@ -60,11 +60,11 @@ fn at(first: u64) -> SliceTimes {
 /// Sequence numbers, spans and latencies at moment 100,000 of all stamps in `bytes`.
 fn found(bytes: &[u8]) -> Vec<(u64, SpanCheck, Nanos)> {
     let mut found = Vec::new();
-    StampSearch::new().whole(bytes, |sighting| match sighting {
-        Sighting::Stamp { stamp, span } => {
+    StampSearch::new().whole(bytes, |matched| match matched {
+        StampMatch::Stamp { stamp, span } => {
             found.push((stamp.sequence, span, stamp.latency(Moment::new(100_000))));
         }
-        _ => panic!("{sighting:?}"),
+        _ => panic!("{matched:?}"),
     });
     found
 }
@@ -163,7 +163,7 @@ proptest! {
             }
             begun += 1;
             if let Some(token) = header {
-                let Sighting::Stamp { stamp, span } = sight(&token, body) else {
+                let StampMatch::Stamp { stamp, span } = match_header(&token, body) else {
                     panic!("{token:?}");
                 };
                 prop_assert_eq!(span, SpanCheck::Intact);

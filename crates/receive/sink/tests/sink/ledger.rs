@@ -70,7 +70,7 @@ fn found(ledger: &SharedLedger) -> [u64; 5] {
     let StreamAccount { figures, .. } = &accounts[0][0];
     [
         figures.lost.exactly().unwrap(),
-        figures.doubled.exactly().unwrap(),
+        figures.duplicated.exactly().unwrap(),
         figures.reordered,
         figures.damaged,
         figures.intact,

@@ -14,10 +14,10 @@ const CONTAINERS: u64 = 8;
 /// Hexadecimal digits of a container identity.
 const CONTAINER_LEN: usize = 64;
 
-/// Exactly as many contexts as asked for. They are not stored: each follows from
-/// its number, save how many tags come before its own.
+/// The requested number of contexts. They are not stored: each follows from its number, except for
+/// the number of tags before its own.
 #[derive(Debug)]
-pub(super) struct Contexts {
+pub(super) struct MetricContexts {
     names: Names,
     pub(super) tags: Tags,
     types: Weights,
@@ -41,8 +41,8 @@ pub(super) struct Context {
     origins: [usize; 3],
 }
 
-impl Contexts {
-    /// As `plan` asks for, where `event_max` is the largest message.
+impl MetricContexts {
+    /// Builds the contexts of `plan`, where `event_max` is the largest message.
     pub(super) fn new(plan: &DogstatsdPlan, seed: &Seed, event_max: usize) -> Self {
         let mut draw = Draw::new(key(&seed.derive("counts", 0)), 0);
         let wanted = draw.between(plan.contexts);
@@ -100,7 +100,7 @@ impl Contexts {
         Order::new(self.count(), seed)
     }
 
-    /// How many there are.
+    /// Returns the number of contexts.
     pub(super) fn count(&self) -> u64 {
         self.first_slots.len() as u64 - 1
     }
@@ -178,8 +178,8 @@ impl Contexts {
     }
 }
 
-/// Bytes that are surely enough for a message of one value, without those tags
-/// that do not tell contexts apart.
+/// Returns a number of bytes that is always enough for a message of one value, without the tags
+/// that distinguish contexts.
 pub(super) fn floor(plan: &DogstatsdPlan) -> usize {
     let names = plan.context_room().map_or(1, |room| room.names);
     let rest = u64::from(plan.contexts.high).div_ceil(names);
@@ -219,8 +219,8 @@ fn listed(patterns: &[String]) -> Vec<String> {
     expand_all(patterns).unwrap_or_default()
 }
 
-/// How tags tell apart `rest` contexts of the same name, where `listed` values
-/// are given.
+/// Finds the tags that distinguish `rest` contexts of the same name, where `listed` values are
+/// given.
 fn identity(plan: &DogstatsdPlan, rest: u64, listed: u64) -> Identity {
     let mut identity = Identity::default();
     if rest <= 1 {
@@ -236,9 +236,9 @@ fn identity(plan: &DogstatsdPlan, rest: u64, listed: u64) -> Identity {
             identity.radix = identity.radix.saturating_mul(36);
         }
     }
-    let mut told = 1_u64;
-    while told < rest && identity.radix > 1 {
-        told = told.saturating_mul(identity.radix);
+    let mut distinct = 1_u64;
+    while distinct < rest && identity.radix > 1 {
+        distinct = distinct.saturating_mul(identity.radix);
         identity.tags += 1;
     }
     identity

@@ -1,4 +1,4 @@
-//! Tags: some distinct ones, used again as often as was asked for.
+//! Tags: a number of distinct ones, reused as often as requested.
 
 use stillwell_plan::Between;
 use stillwell_units::{Seed, floor_to_u64};
@@ -20,7 +20,7 @@ pub(super) struct Tags {
     keys: Vec<String>,
     values: Vec<String>,
     length: Between<u64>,
-    /// Tags that tell contexts apart, the first ones of each.
+    /// Tags that distinguish contexts, the first ones of each.
     pub(super) identity: Identity,
     key: u64,
     /// Distinct tags for each tag, of 2^32.
@@ -29,10 +29,10 @@ pub(super) struct Tags {
     distinct: u64,
 }
 
-/// How contexts are told apart by tags.
+/// The form of tags that distinguish contexts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Identity {
-    /// How many tags take part.
+    /// Number of such tags.
     pub(super) tags: u64,
     /// Values that each of them may have.
     pub(super) radix: u64,
@@ -90,7 +90,7 @@ impl Tags {
         self.text(ink, share(word, self.distinct), 0);
     }
 
-    /// Writes the tag number `position` of those that tell contexts apart.
+    /// Writes the tag number `position` of those that distinguish contexts.
     pub(super) fn write_identity(&self, ink: &mut Ink<'_>, position: u64, context: u64) {
         let mut number = context;
         for _ in 0..position {
@@ -113,8 +113,8 @@ impl Tags {
         }
     }
 
-    /// The text of tag `tag`. Where tags tell contexts apart, no other tag has
-    /// the key of one of them.
+    /// Returns the text of tag `tag`. Where tags distinguish contexts, no other tag has the key of
+    /// one of them.
     #[inline(always)]
     fn text(&self, ink: &mut Ink<'_>, tag: u64, context: u64) {
         let mut draw = Draw::new(self.key, tag);
@@ -155,7 +155,7 @@ impl Tags {
             ink.piece(self.pool.piece(draw.word(), index(key_len)));
             ink.replace(start, b"abcdefghijklmnopqrstuvwxyz"[index(draw.below(26))]);
         } else {
-            // Every key tells contexts apart: say one of those tags again.
+            // Every key distinguishes contexts: write one of those tags again.
             return self.write_identity(ink, draw.below(identity), context);
         }
         ink.fixed(b":");

@@ -50,7 +50,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     Box::new(Walk::new(tree, records, recipe))
 }
 
-/// What log records say of themselves: nothing but their attributes.
+/// Log records have no fields besides their attributes.
 struct Records;
 
 impl Heads for Records {

@@ -19,8 +19,8 @@ const POINT_MAX: usize = 384;
 /// Bytes of what a metric says of itself at most.
 const HEAD_MAX: usize = 160;
 
-/// Kinds, in the order of their weights: what stands before a name, and the
-/// field of the data in a metric.
+/// Kinds, in the order of their weights: the bytes before a name, and the field of the data in a
+/// metric.
 const KINDS: [(&[u8], u32); 8] = [
     (b"gauge.", 5),
     (b"sum_delta.", 7),
@@ -43,7 +43,7 @@ const BOUNDS: [f64; 9] = [1.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.
 /// Buckets of an exponential histogram.
 const EXPONENTIAL_BUCKETS: usize = 12;
 
-/// What one bucket gets from event to event at most.
+/// Maximum growth of one bucket from event to event.
 const STEP_MAX: u64 = 15;
 
 const UNITS: [&[u8]; 8] = [
@@ -79,7 +79,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     Box::new(Walk::new(tree, points, recipe))
 }
 
-/// What metrics say of themselves: name, description and unit.
+/// Name, description and unit of each metric.
 struct Metrics {
     texts: Texts,
     kinds: Weights,
@@ -128,9 +128,8 @@ impl Heads for Metrics {
     }
 }
 
-/// Draws values. What is counted since the beginning grows with `ticks`, at a
-/// pace of each metric's own; where a count would pass its limit, it begins
-/// again, as a service that is started anew.
+/// Draws values. Counts since the beginning grow with `ticks`, at a pace of each metric. A count
+/// that would pass its limit begins again, like that of a restarted service.
 #[derive(Debug)]
 struct Points {
     random: Random,
@@ -144,12 +143,12 @@ struct Points {
     ticks_max: u64,
     /// Most in one bucket of what is counted since the last time.
     bucket_max: u64,
-    /// What a bucket gets with each tick at most.
+    /// Maximum growth of a bucket with each tick.
     step_max: u64,
     zero_max: u64,
 }
 
-/// What a histogram has counted.
+/// The counts of a histogram.
 struct Counted<const N: usize> {
     counts: [u64; N],
     total: u64,
@@ -313,7 +312,7 @@ impl Points {
 impl Leaf for Points {
     fn advance(&mut self) {
         self.before = self.now;
-        // Stores tell milliseconds apart.
+        // Stores distinguish milliseconds.
         self.time.advance_milliseconds(&mut self.random);
         self.now = self.time.nanos;
         self.ticks += 1;

@@ -65,7 +65,7 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     };
     let system = System::new(plan);
     let mut random = Random::new(recipe.seed.derive("values", 0));
-    Box::new(Traces {
+    Box::new(OtlpTraces {
         time: EventTime::new(&mut random),
         random,
         fails: Chance::new(plan.error_rate),
@@ -84,14 +84,14 @@ pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
 }
 
 #[derive(Debug)]
-struct Traces {
+struct OtlpTraces {
     system: System,
     random: Random,
     time: EventTime,
     fails: Chance,
     texts: Pool,
     /// Spans of the trace being written.
-    spans: Vec<Span>,
+    spans: Vec<OtlpSpan>,
     /// Calls that are still to be made, the next one last.
     calls: Vec<Pending>,
     spans_room: usize,
@@ -100,7 +100,7 @@ struct Traces {
 
 /// One span, as far as it differs from others of its operation.
 #[derive(Clone, Copy, Debug)]
-struct Span {
+struct OtlpSpan {
     service: usize,
     operation: usize,
     /// Of the call that it belongs to; none at the root.
@@ -127,7 +127,7 @@ struct Pending {
     end: u64,
 }
 
-impl Writer for Traces {
+impl Writer for OtlpTraces {
     fn next(&mut self) -> Option<Event<'_>> {
         self.walk();
         let mut random = self.random.clone();
@@ -168,7 +168,7 @@ impl Writer for Traces {
     }
 }
 
-impl Traces {
+impl OtlpTraces {
     /// Draws the spans of one trace.
     fn walk(&mut self) {
         let mut random = self.random.clone();
@@ -181,7 +181,7 @@ impl Traces {
         let end = start + 1_000_000 + (u64::from(random.bits(16)) << 12);
         let identity = random.word() | 1;
         room -= SPAN_MAX + self.system.operations[root].size_max;
-        self.spans.push(Span {
+        self.spans.push(OtlpSpan {
             service: self.system.operations[root].service,
             operation: root,
             call: None,
@@ -213,7 +213,7 @@ impl Traces {
         let inner = (pending.start + sixteenth, pending.end - sixteenth);
         let has_failed = self.fails.holds(random.word());
         let call = Some((pending.caller, pending.call));
-        let outer = Span {
+        let outer = OtlpSpan {
             service: self.system.operations[pending.caller].service,
             operation: called,
             call,
@@ -225,7 +225,7 @@ impl Traces {
             has_failed,
         };
         self.spans.push(outer);
-        self.spans.push(Span {
+        self.spans.push(OtlpSpan {
             service: self.system.operations[called].service,
             kind: SERVER,
             identity: server,
@@ -283,7 +283,7 @@ impl Traces {
 fn write_span(
     out: &mut Reverse<'_>,
     random: &mut Random,
-    span: &Span,
+    span: &OtlpSpan,
     system: &System,
     texts: &Pool,
 ) {

@@ -35,7 +35,7 @@ pub(super) struct Tree {
 
 /// A piece of a tree's texts.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Text {
+pub(super) struct TextRange {
     start: usize,
     pub(super) len: usize,
 }
@@ -43,7 +43,7 @@ pub(super) struct Text {
 /// A resource or scope: what it says of itself, and what is in it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Branch {
-    pub(super) head: Text,
+    pub(super) head: TextRange,
     pub(super) first: usize,
     pub(super) last: usize,
 }
@@ -53,12 +53,12 @@ pub(super) struct Branch {
 pub(super) struct Item {
     /// Index into the kinds of its format.
     pub(super) kind: usize,
-    /// What it says of itself.
-    pub(super) head: Text,
-    pub(super) attributes: Text,
+    /// Its description.
+    pub(super) head: TextRange,
+    pub(super) attributes: TextRange,
 }
 
-/// How items of a format begin.
+/// The beginnings of items of a format.
 pub(super) trait Heads {
     /// The kind of item `number` and, appended to `head`, what it says of
     /// itself.
@@ -121,8 +121,8 @@ impl Tree {
             let first_scope = scopes.len();
             for scope in &self.scopes[resource.first..resource.last] {
                 let first = items.len();
-                let own = (scope.first..scope.last).filter(|number| is_own[*number]);
-                items.extend(own.map(|number| self.items[number]));
+                let kept = (scope.first..scope.last).filter(|number| is_own[*number]);
+                items.extend(kept.map(|number| self.items[number]));
                 let last = items.len();
                 let head = scope.head;
                 scopes.extend((last > first).then_some(Branch { head, first, last }));
@@ -148,7 +148,7 @@ impl Tree {
             let kind = heads.head(number, &mut head);
             let mut count = draw.between(plan.attributes_per_item);
             if head.is_empty() && plan.attributes_per_item.high > 0 {
-                // Attributes are all that tells it apart.
+                // Only attributes distinguish it.
                 count = count.max(1);
             }
             let mut attributes = Vec::new();
@@ -183,17 +183,17 @@ impl Tree {
         self.scopes.push(Branch { head, first, last });
     }
 
-    fn push(&mut self, bytes: &[u8]) -> Text {
+    fn push(&mut self, bytes: &[u8]) -> TextRange {
         let start = self.texts.len();
         self.texts.extend_from_slice(bytes);
-        Text {
+        TextRange {
             start,
             len: bytes.len(),
         }
     }
 
     #[inline(always)]
-    pub(super) fn text(&self, text: Text) -> &[u8] {
+    pub(super) fn text(&self, text: TextRange) -> &[u8] {
         &self.texts[text.start..][..text.len]
     }
 }

@@ -2,7 +2,7 @@
 
 use stillwell_plan::{TimeField, TimePattern, TimestampedPlan};
 
-use super::{Piece, without_end};
+use super::{ReplayPiece, without_end};
 use crate::BuildError;
 use crate::text::days_from_civil;
 
@@ -15,7 +15,7 @@ const GAP_SECONDS_MAX: i64 = 1_000_000;
 pub(super) fn pieces<'s>(
     plan: &TimestampedPlan,
     source: &'s [u8],
-) -> Result<Vec<Piece<'s>>, BuildError> {
+) -> Result<Vec<ReplayPiece<'s>>, BuildError> {
     let mut pieces = Vec::new();
     let mut before: Option<i64> = None;
     let mut empty = 0;
@@ -35,12 +35,12 @@ pub(super) fn pieces<'s>(
             if empty >= GAP_SECONDS_MAX {
                 return Err(BuildError::TimeGap { line });
             }
-            pieces.extend((1..gap).map(|_| Piece {
+            pieces.extend((1..gap).map(|_| ReplayPiece {
                 bytes: b"",
                 begins_block: true,
             }));
         }
-        pieces.push(Piece {
+        pieces.push(ReplayPiece {
             bytes: rest,
             begins_block: before != Some(second),
         });
@@ -49,9 +49,9 @@ pub(super) fn pieces<'s>(
     Ok(pieces)
 }
 
-/// What a line says about its time.
+/// The parts of a time in a line.
 #[derive(Debug, Default)]
-struct Found {
+struct TimeParts {
     year: i64,
     month: i64,
     day: i64,
@@ -62,24 +62,24 @@ struct Found {
 
 /// The second at which `line` begins, and what follows it and at most one blank.
 fn read<'l>(pattern: &TimePattern, line: &'l [u8]) -> Option<(i64, &'l [u8])> {
-    let mut found = Found {
+    let mut parts = TimeParts {
         year: 1970,
         month: 1,
         day: 1,
-        ..Found::default()
+        ..TimeParts::default()
     };
     let mut rest = line;
     for field in &pattern.fields {
-        rest = read_field(field, rest, &mut found)?;
+        rest = read_field(field, rest, &mut parts)?;
     }
     let rest = match rest {
         [b' ' | b'\t', after @ ..] => after,
         _ => rest,
     };
-    Some((found.second()?, rest))
+    Some((parts.second()?, rest))
 }
 
-impl Found {
+impl TimeParts {
     fn second(&self) -> Option<i64> {
         if let Some(epoch) = self.epoch {
             return Some(epoch);
@@ -90,17 +90,17 @@ impl Found {
     }
 }
 
-fn read_field<'l>(field: &TimeField, text: &'l [u8], found: &mut Found) -> Option<&'l [u8]> {
+fn read_field<'l>(field: &TimeField, text: &'l [u8], parts: &mut TimeParts) -> Option<&'l [u8]> {
     let (value, rest) = match field {
         TimeField::Text(expected) => return read_text(expected.as_bytes(), text),
         TimeField::MonthName => {
             let (name, rest) = text.split_at_checked(3)?;
-            found.month = month(name)?;
+            parts.month = month(name)?;
             return Some(rest);
         }
         TimeField::Offset | TimeField::OffsetColon => {
             let (offset, rest) = read_offset(text)?;
-            found.offset = offset;
+            parts.offset = offset;
             return Some(rest);
         }
         TimeField::PointFraction(digits) => return read_point(*digits, text),
@@ -111,19 +111,19 @@ fn read_field<'l>(field: &TimeField, text: &'l [u8], found: &mut Found) -> Optio
     };
     let bounded = |most| (value <= most).then_some(value);
     match field {
-        TimeField::Year => found.year = value,
-        TimeField::ShortYear => found.year = value + if value < 70 { 2000 } else { 1900 },
-        TimeField::Month => found.month = value,
-        TimeField::Day | TimeField::PaddedDay => found.day = value,
-        TimeField::Hour => found.seconds += bounded(23)? * 3600,
-        TimeField::Minute => found.seconds += bounded(59)? * 60,
-        TimeField::Second => found.seconds += bounded(60)?,
-        _ => found.epoch = Some(value),
+        TimeField::Year => parts.year = value,
+        TimeField::ShortYear => parts.year = value + if value < 70 { 2000 } else { 1900 },
+        TimeField::Month => parts.month = value,
+        TimeField::Day | TimeField::PaddedDay => parts.day = value,
+        TimeField::Hour => parts.seconds += bounded(23)? * 3600,
+        TimeField::Minute => parts.seconds += bounded(59)? * 60,
+        TimeField::Second => parts.seconds += bounded(60)?,
+        _ => parts.epoch = Some(value),
     }
     Some(rest)
 }
 
-/// A blank stands for any number of blanks.
+/// Reads `expected`, in which a blank matches any number of blanks.
 fn read_text<'l>(expected: &[u8], mut text: &'l [u8]) -> Option<&'l [u8]> {
     for byte in expected {
         text = if byte.is_ascii_whitespace() {

@@ -11,7 +11,7 @@ const SPREAD_SECONDS: u64 = 1_000_000_000;
 
 const DAY_SECONDS: u64 = 86_400;
 
-/// A time that moves on by 1 to 1000 ms each time that it is asked for.
+/// A time that advances by 1 to 1000 ms with each read.
 #[derive(Debug)]
 pub(super) struct OwnClock {
     /// Since 1970.

@@ -1,5 +1,5 @@
-//! Plans into programs: texts that stand next to each other become one, and
-//! what can be known before is not looked for again with each event.
+//! Compiles plans into programs: adjacent texts become one, and everything that is known before is
+//! computed once instead of with each event.
 
 use stillwell_plan::{TemplatePart, TemplatePlan};
 
@@ -127,11 +127,11 @@ fn pick(weights: &[u64], steps: Vec<Step>) -> Step {
     }
 }
 
-fn gcd(one: u64, other: u64) -> u64 {
-    if other == 0 {
-        one
+fn gcd(left: u64, right: u64) -> u64 {
+    if right == 0 {
+        left
     } else {
-        gcd(other, one % other)
+        gcd(right, left % right)
     }
 }
 
@@ -198,7 +198,7 @@ fn inside(step: Step) -> Step {
         Step::Small { .. } | Step::Integer { .. } | Step::Decimal { .. } | Step::Counter(_) => step,
         Step::Variable(index) => Step::InsideVariable(index),
         Step::All(steps) => inside_all(steps),
-        other => Step::Inside(Box::new(other)),
+        right => Step::Inside(Box::new(right)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! JSON values put into texts, and joined.
 
-/// Makes of the JSON value `value` what stands for it inside a JSON text: a text
-/// loses its quotes, anything else is escaped.
+/// Makes of the JSON value `value` its form inside a JSON text: a text loses its quotes, anything
+/// else is escaped.
 pub(super) fn unwrap(value: &mut Vec<u8>) {
     if is_text(value) {
         value.pop();
@@ -11,17 +11,17 @@ pub(super) fn unwrap(value: &mut Vec<u8>) {
     }
 }
 
-/// Whether a JSON value is a text.
+/// Returns true if a JSON value is a text.
 pub(super) const fn is_text(value: &[u8]) -> bool {
     matches!(value, [b'"', .., b'"'])
 }
 
-/// Whether `value` stays as it is inside a JSON text.
+/// Returns true if `value` needs no escape inside a JSON text.
 pub(super) fn is_plain(value: &[u8]) -> bool {
     value.iter().all(|byte| escape(*byte).is_none())
 }
 
-/// `value` as it stands inside a JSON text.
+/// Returns `value` in its form inside a JSON text.
 pub(super) fn escaped(value: &[u8]) -> Vec<u8> {
     const HEXADECIMAL: &[u8; 16] = b"0123456789abcdef";
     let mut text = Vec::with_capacity(value.len() * 2);
@@ -39,7 +39,7 @@ pub(super) fn escaped(value: &[u8]) -> Vec<u8> {
     text
 }
 
-/// What follows the backslash that stands for `byte`, if one does; `u` is
+/// Returns the character after the backslash in the escape of `byte`, if it has one; `u` is
 /// followed by four digits.
 const fn escape(byte: u8) -> Option<u8> {
     match byte {

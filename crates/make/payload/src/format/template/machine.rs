@@ -15,7 +15,7 @@ use crate::{SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
 /// Bytes that a log message may have.
 const MESSAGE_MAX: usize = 512;
 
-/// What a program works on.
+/// The state of a running program.
 pub(super) struct Machine {
     random: Random,
     clock: Clock,
@@ -25,7 +25,7 @@ pub(super) struct Machine {
     variables: Vec<Vec<u8>>,
     slots: SlotUse,
     slot: Option<usize>,
-    /// How many things are being made that do not go straight into the event.
+    /// Number of values under construction that do not go straight into the event.
     asides: u32,
     /// The event, then room for what a pen writes beyond.
     buffer: Box<[u8]>,
@@ -118,7 +118,7 @@ impl Machine {
         }
     }
 
-    /// What has one part or more of its own.
+    /// Runs a step that has parts.
     fn compound(&mut self, program: &Program, step: &Step) {
         match step {
             Step::Repeat {
@@ -198,7 +198,7 @@ impl Machine {
         }
     }
 
-    /// What has no parts and is not met with everywhere.
+    /// Runs a step without parts that is not among the frequent ones.
     fn simple(&mut self, step: &Step) {
         match step {
             Step::Integer { low, high, digits } => {
@@ -241,7 +241,7 @@ impl Machine {
         self.bytes(&stamp);
     }
 
-    /// What is drawn from is a local meanwhile: it lives in registers then.
+    /// The generator is a local variable meanwhile, which stays in registers.
     #[inline(never)]
     fn message(&mut self) {
         let mut random = self.random.clone();

@@ -11,7 +11,7 @@ pub(super) struct Program {
     pub(super) definitions: Box<[Step]>,
     /// The first numbers of the counters.
     pub(super) counters: Vec<u64>,
-    /// How many clocks there are.
+    /// Number of clocks.
     pub(super) clocks: usize,
 }
 
@@ -62,13 +62,13 @@ pub(super) enum Step {
     },
     Variable(usize),
     Inside(Box<Self>),
-    /// What stands inside a JSON text that a variable holds.
+    /// The inner form of a JSON text in a variable.
     InsideVariable(usize),
     Join(Box<[Self]>),
     Stamp,
 }
 
-/// Which of several is drawn.
+/// The choice of one of several.
 #[derive(Clone, Debug)]
 pub(super) enum Pick {
     /// An index for each share; as long as there are shares, which are few.
@@ -89,7 +89,7 @@ impl Step {
         }
     }
 
-    /// What it always is, if it is a text.
+    /// Returns its constant value, if it is a text.
     pub(super) fn as_text(&self) -> Option<&[u8]> {
         match self {
             Self::Short(fragment) => Some(fragment.text().as_bytes()),

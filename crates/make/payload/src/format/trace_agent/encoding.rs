@@ -1,4 +1,4 @@
-//! How spans are written.
+//! Encodings of spans.
 
 use crate::msgpack;
 use crate::pool::Ink;
@@ -11,13 +11,13 @@ pub(super) trait Notation: std::fmt::Debug + Send {
     fn close_list(&self, ink: &mut Ink<'_>, len: usize);
     fn open_map(&self, ink: &mut Ink<'_>, len: usize);
     fn close_map(&self, ink: &mut Ink<'_>);
-    /// What stands between two entries or elements.
+    /// Writes the separator between two entries or elements.
     fn between(&self, ink: &mut Ink<'_>);
     /// A key that needs no escape.
     fn key(&self, ink: &mut Ink<'_>, key: &[u8]);
-    /// What stands before a key of `len` bytes.
+    /// Writes the bytes before a key of `len` bytes.
     fn open_key(&self, ink: &mut Ink<'_>, len: usize);
-    /// What stands behind a key.
+    /// Writes the bytes after a key.
     fn close_key(&self, ink: &mut Ink<'_>);
     /// A text of at most 255 bytes that `write` writes and that needs no escape.
     fn text(&self, ink: &mut Ink<'_>, write: impl FnOnce(&mut Ink<'_>));
@@ -88,9 +88,9 @@ impl Notation for Msgpack {
 }
 
 #[derive(Debug)]
-pub(super) struct Json;
+pub(super) struct JsonEncoding;
 
-impl Notation for Json {
+impl Notation for JsonEncoding {
     fn open_list(&self, ink: &mut Ink<'_>) {
         ink.fixed(b"[");
     }

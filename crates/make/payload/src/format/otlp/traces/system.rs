@@ -38,14 +38,14 @@ pub(super) struct System {
     pub(super) text_max: usize,
 }
 
-/// What a service's spans begin with.
+/// A service, and the beginning of its spans.
 #[derive(Debug)]
 pub(super) struct Service {
     pub(super) resource: Vec<u8>,
     pub(super) scope: Vec<u8>,
 }
 
-/// What an operation does.
+/// An operation and its calls.
 #[derive(Debug)]
 pub(super) struct Operation {
     pub(super) service: usize,
@@ -70,9 +70,9 @@ pub(super) struct Call {
 pub(super) enum Choice {
     /// One of these, ready to be written.
     Ready {
-        /// Where all went well.
+        /// Attributes of successful calls.
         fine: Vec<Vec<u8>>,
-        /// Where it did not.
+        /// Attributes of failed calls.
         failed: Vec<Vec<u8>>,
     },
     /// A random text.
@@ -117,7 +117,7 @@ impl System {
         system
     }
 
-    /// Attributes of calls stand in the spans of what they call.
+    /// Adds the attributes of calls, which are in the spans of their callees.
     fn add_calls(&mut self) {
         let mut most = vec![0; self.operations.len()];
         for call in self
