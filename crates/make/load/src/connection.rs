@@ -16,8 +16,8 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::alarm::Alarm;
-use super::ledger::Ticket;
-use super::pool::{Offer, Pool, Take};
+use super::ledger::{Take, Ticket};
+use super::pool::{Offer, Pool};
 use super::tunnel::{Tunnel, TunnelError};
 use super::worker::{Opened, Worker};
 
@@ -87,7 +87,7 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
         is_down: false,
     };
     let mut early = None;
-    let turn = lane.worker.opens_after(&lane.pool, slot);
+    let turn = lane.worker.opens_after(lane.pool.endpoint, slot);
     let is_early = lane.worker.plan.connecting.prefetch && turn == Nanos::ZERO;
     if is_early && lane.worker.blocks.is_none() {
         early = lane.dial().await.ok();

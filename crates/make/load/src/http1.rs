@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use super::answer::Reader;
 use super::build::Request;
 use super::connection::{Lane, Parting};
-use super::ledger::{Answer, Ticket};
-use super::pool::{Offer, Take};
+use super::ledger::{Answer, Take, Ticket};
+use super::pool::Offer;
 use super::trace::{Ended, Outgoing};
 
 /// What is told of a peer that does not let connections carry anything.

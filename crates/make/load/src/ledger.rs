@@ -20,6 +20,19 @@ pub(super) struct Ticket {
     pub(super) sent: Option<Moment>,
 }
 
+/// What a connection without a request is to do.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Take {
+    /// Send this.
+    Now(Ticket),
+    /// Wait at least until then.
+    Later(Moment),
+    /// Wait until there is a request: one is due.
+    Starved,
+    /// End: there is nothing more.
+    Never,
+}
+
 /// A whole answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Answer {

@@ -25,6 +25,7 @@
 
 mod alarm;
 mod answer;
+mod block_requests;
 mod blocks;
 mod build;
 mod calls;
@@ -56,7 +57,7 @@ use stillwell_units::Moment;
 use stillwell_wire::tls::ClientTls;
 use tokio::sync::{mpsc, watch};
 
-pub use blocks::BlockRequests;
+pub use block_requests::BlockRequests;
 use build::Endpoint;
 pub use build::PrepareLoadError;
 pub use listen::AnswerHeader;
@@ -219,7 +220,7 @@ impl PreparedLoad {
             };
             let name = format!("load-{index}");
             scope.worker(place.unwrap_or_default(), &name, move |token| {
-                worker::run(setup, token)
+                worker::run::run(setup, token)
             })?;
         }
         Ok(StartSignal(self.start))

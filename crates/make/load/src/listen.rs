@@ -9,8 +9,6 @@ use std::sync::mpsc::SyncSender;
 use stillwell_metric::LoadShard;
 use stillwell_plan::{AnswerHeadersPlan, LoadPlan};
 
-use super::worker::Worker;
-
 /// Headers that may wait for whoever is told, of all workers together.
 pub(super) const HEADERS_WAITING_MAX: usize = 1 << 14;
 
@@ -63,19 +61,6 @@ impl Listener {
                     shard.headers_dropped.add(1);
                 }
             }
-        }
-    }
-}
-
-impl Worker {
-    /// An answer came with these headers.
-    pub(super) fn hear<'h>(
-        &self,
-        status: u16,
-        headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
-    ) {
-        if let Some(listener) = &self.listener {
-            listener.hear(&self.ledger.borrow().shard, status, headers);
         }
     }
 }

@@ -15,7 +15,7 @@ use stillwell_wire::Timer;
 use super::answer::Memo;
 use super::blocks::Blocks;
 use super::hold::Hold;
-use super::ledger::{Ledger, Ticket};
+use super::ledger::{Ledger, Take, Ticket};
 use super::slots::Slots;
 use super::spun::Done;
 use super::supply::{Stock, Supply};
@@ -68,19 +68,6 @@ pub(super) enum Timing {
     },
     /// When blocks of a generator are due.
     Blocks(Rc<Blocks>),
-}
-
-/// What a connection without a request is to do.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Take {
-    /// Send this.
-    Now(Ticket),
-    /// Wait at least until then.
-    Later(Moment),
-    /// Wait until there is a request: one is due.
-    Starved,
-    /// End: there is nothing more.
-    Never,
 }
 
 /// When a pool ends by itself.

@@ -14,15 +14,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
-use std::num::NonZeroU64;
-use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
-
-use super::worker::{Worker, run_delay};
 
 /// How long a rest may be.
 #[derive(Clone, Copy, Debug)]
@@ -93,27 +89,6 @@ pub(super) struct Rest {
     delay_ns: Cell<u64>,
 }
 
-/// Rests whenever that is worth it, until the worker ends. Runs after all of the
-/// worker's tasks that were ready when an answer came.
-pub(super) async fn rest(worker: Rc<Worker>) {
-    // Where the kernel refuses, rests are too long and therefore rare.
-    set_current_timer_slack(Some(NonZeroU64::MIN)).unwrap_or_default();
-    loop {
-        worker.rest.answer(&worker).await;
-        if worker.is_ending() {
-            return;
-        }
-        let under_way = worker.ledger.borrow().under_way;
-        if let Some(length) = worker.rest.length(under_way) {
-            worker.rest.sleep(length);
-            let now = clock::now();
-            if worker.rest.is_to_look(now) {
-                worker.rest.look(now, run_delay());
-            }
-        }
-    }
-}
-
 impl Rest {
     /// Whether answers come when the kernel says, or else when they are read.
     pub(super) fn new(is_told: bool) -> Self {
@@ -145,9 +120,9 @@ impl Rest {
     }
 
     /// Waits until something was answered, or the worker ends.
-    async fn answer(&self, worker: &Worker) {
+    pub(super) async fn answer(&self, is_ending: impl Fn() -> bool) {
         poll_fn(|context| {
-            if self.answers.get() > 0 || worker.is_ending() {
+            if self.answers.get() > 0 || is_ending() {
                 return Poll::Ready(());
             }
             self.sleeper.replace(Some(context.waker().clone()));
@@ -164,12 +139,12 @@ impl Rest {
         }
     }
 
-    fn is_to_look(&self, now: Moment) -> bool {
+    pub(super) fn is_to_look(&self, now: Moment) -> bool {
         self.is_told && now.since(self.looked.get().0) >= LOOK_EVERY
     }
 
     /// The worker could have run for `lacked` in all and had no CPU.
-    fn look(&self, now: Moment, lacked: Nanos) {
+    pub(super) fn look(&self, now: Moment, lacked: Nanos) {
         let (then, before) = self.looked.replace((now, lacked));
         let lacked = lacked.saturating_sub(before).as_u64();
         self.is_crowded
@@ -177,7 +152,7 @@ impl Rest {
     }
 
     /// How long to rest with `under_way` requests on their way, if at all.
-    fn length(&self, under_way: u64) -> Option<Nanos> {
+    pub(super) fn length(&self, under_way: u64) -> Option<Nanos> {
         let answers = self.answers.replace(0);
         let latency = self.latency_ns.get();
         let bounds = self.bounds();
@@ -199,7 +174,7 @@ impl Rest {
     }
 
     /// Rests, with all of the worker's tasks.
-    fn sleep(&self, length: Nanos) {
+    pub(super) fn sleep(&self, length: Nanos) {
         let until = clock::now() + length;
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let at = Timespec {

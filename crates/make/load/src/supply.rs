@@ -19,8 +19,6 @@ use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::build::{self, PrepareLoadError, Request};
-use super::ledger::Ticket;
-use super::worker::Worker;
 
 /// What the requests that wait for one worker may take, in KiB.
 const WAITING_KIB_MAX: u16 = 63 << 10;
@@ -221,39 +219,6 @@ impl Supply {
     /// The one with this number has ended.
     pub(super) fn ended(&self, number: usize) {
         self.taken.borrow_mut().ended.push_back(number);
-    }
-}
-
-impl Worker {
-    /// What `ticket` asks an endpoint for.
-    pub(super) fn request(&self, endpoint: usize, ticket: Ticket) -> Chosen<'_> {
-        match (&self.supply, &self.blocks) {
-            (None, None) => Chosen::Planned(&self.endpoints[endpoint].requests[ticket.request]),
-            (Some(supply), _) => Chosen::Handed(supply.request(ticket.request)),
-            (None, Some(blocks)) => Chosen::Planned(&blocks.request),
-        }
-    }
-
-    /// Which of the endpoint's requests that is, if it is one of them.
-    pub(super) fn planned(&self, ticket: Ticket) -> Option<usize> {
-        self.supply.is_none().then_some(ticket.request)
-    }
-
-    /// What `ticket` asks for has ended.
-    pub(super) fn ended(&self, ticket: Ticket) {
-        if let Some(supply) = &self.supply {
-            supply.ended(ticket.request);
-        }
-    }
-
-    /// A source that has failed may be what a predicate looks at, and no request ends
-    /// with it.
-    pub(super) fn look_at_supply(&self) {
-        let ledger = self.ledger.borrow();
-        let has_failed = ledger.shard.source.failures.total() > 0;
-        let is_end = self.supply.is_some() && has_failed && ledger.is_over();
-        drop(ledger);
-        self.end_if(is_end);
     }
 }
 

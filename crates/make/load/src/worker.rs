@@ -1,4 +1,6 @@
-//! One worker: its pools, and what they share.
+//! State that the pools of one worker share.
+
+pub(super) mod run;
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
@@ -6,38 +8,26 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_metric::{LoadShard, LoadTime, Outcome, Recorder, Sizes, Trouble};
-use stillwell_pacer::{Arrivals, Part, Share};
+use stillwell_pacer::Share;
 use stillwell_payload::BlockSet;
 use stillwell_plan::{LoadPace, LoadPlan, LoadProtocol, Overflow, PredicatePlan};
-use stillwell_scope::{PartError, Tasks, Token, clock, explain};
-use stillwell_units::{Moment, Nanos, floor_to_u64};
-use stillwell_wire::Timer;
+use stillwell_scope::{Token, clock, explain};
+use stillwell_units::{Moment, Nanos};
 use stillwell_wire::quic::QuicClient;
 use stillwell_wire::tls::{ClientTls, Handshake, HandshakeError};
-use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::{sleep, timeout};
+use tokio::sync::{mpsc, watch};
 
 use super::blocks::Blocks;
 use super::build::Endpoint;
-use super::connection;
 use super::ledger::{Answer, Ledger, Ticket, Watch};
 use super::listen::Listener;
-use super::pool::{Limits, Pool, Timing, pace};
-use super::rest::{Rest, rest};
-use super::slots::Slots;
+use super::rest::Rest;
 use super::spun::Spun;
-use super::supply::{Handed, Supply};
+use super::supply::{Chosen, Handed, Supply};
 use super::trace::{Ended, Trace, Tracer};
 use super::tunnel::Proxy;
 use stillwell_wire::stream_outcome;
 use stillwell_worker::Slice;
-
-/// How often a worker brings its shard up to date and looks whether it is over.
-const BEAT: Nanos = Nanos::from_millis(10);
-
-/// So long the first request may wait for a connection where there is no time left
-/// for that before the start.
-const CONNECTED_MAX: Nanos = Nanos::from_millis(100);
 
 /// What a worker is made of.
 pub(super) struct Setup {
@@ -100,152 +90,6 @@ pub(super) struct Worker {
     pub(super) listener: Option<Listener>,
 }
 
-/// Runs a worker until its time is up, its requests are done, or `scope` or the
-/// stop token is cancelled.
-pub(super) async fn run(setup: Setup, scope: Token) -> Result<(), PartError> {
-    // The runtime looks at this future whenever any task is woken, so it waits for
-    // one thing alone.
-    let (sender, ended) = oneshot::channel();
-    let mut tasks = Tasks::new(1);
-    tasks.spawn(async move {
-        // Nobody listens only where the worker itself is gone.
-        drop(sender.send(carry_out(setup, scope).await));
-    });
-    let ended = ended.await;
-    tasks.all_ended().await;
-    ended.unwrap_or(Ok(()))
-}
-
-async fn carry_out(setup: Setup, scope: Token) -> Result<(), PartError> {
-    let (share, stop) = (setup.share, setup.stop.clone());
-    let mut start = setup.start.clone();
-    let worker = Rc::new(Worker::new(setup));
-    let pools = worker.pools(share);
-    let mut tasks = Tasks::new(pools.iter().map(|(_, slots)| slots + 1).sum());
-    for (pool, slots) in &pools {
-        for slot in 0..*slots {
-            tasks.spawn(connection::run(Rc::clone(&worker), Rc::clone(pool), slot));
-        }
-    }
-    // All arms are cancel-safe: they wait and do nothing else.
-    let start = tokio::select! {
-        biased;
-        () = scope.cancelled() => return Ok(()),
-        () = stop.cancelled() => return Ok(()),
-        start = start.wait_for(Option::is_some) => start.ok().and_then(|start| *start),
-    };
-    let Some(start) = start else {
-        return Ok(());
-    };
-    worker.begin(share, &pools, start).await?;
-    if worker.has_schedule {
-        for (pool, _) in &pools {
-            tasks.spawn(pace(Rc::clone(&worker), Rc::clone(pool)));
-        }
-    } else {
-        tasks.spawn(rest(Rc::clone(&worker)));
-    }
-    let book = Book {
-        start,
-        cpu: clock::thread_cpu(),
-        run_delay: run_delay(),
-    };
-    let ending = carry_on(&worker, &pools, &mut tasks, &book, [&scope, &stop]).await?;
-    worker.finish_all(&pools);
-    // What the schedule asks for and what the worker does from here on is no part
-    // of the measured time.
-    worker.stop(&book, &pools, ending);
-    let grace = worker.plan.grace.as_duration();
-    // What has not ended by then is cut, and counted so.
-    drop(timeout(grace, tasks.all_ended()).await);
-    drop(tasks);
-    worker.ledger.borrow_mut().cut();
-    worker.count_overdue(&pools);
-    worker.ledger.borrow_mut().publish(true);
-    worker.failure.get().map_or(Ok(()), |what| Err(what.into()))
-}
-
-/// Waits until the load is over: somebody asks it to end, its time is up, or the
-/// last of its requests is answered.
-async fn carry_on(
-    worker: &Worker,
-    pools: &[(Rc<Pool>, usize)],
-    tasks: &mut Tasks,
-    book: &Book,
-    [scope, stop]: [&Token; 2],
-) -> Result<Ending, PartError> {
-    let measure_from = book.start + worker.plan.warmup;
-    let mut timer = Timer::new()?;
-    loop {
-        let is_warming = worker.ledger.borrow().is_warming;
-        // All arms are cancel-safe: they wait and do nothing else.
-        let is_asked = tokio::select! {
-            biased;
-            () = scope.cancelled() => true,
-            () = stop.cancelled() => true,
-            () = worker.end.cancelled() => true,
-            () = timer.until(measure_from), if is_warming => false,
-            () = sleep(BEAT.as_duration()) => false,
-        };
-        worker.publish(book, pools);
-        if is_warming && clock::now() >= measure_from {
-            worker.measure(book, pools, measure_from);
-        }
-        if is_asked || worker.is_time_up(book.start) {
-            return Ok(Ending::Asked);
-        }
-        let is_spent = pools.iter().all(|(pool, _)| pool.is_spent());
-        worker.look_at_supply();
-        if is_spent {
-            break;
-        }
-    }
-    // Every request was taken. The load lasts until they are answered: else a few
-    // slow ones would look like many fast ones.
-    worker.finish_all(pools);
-    let until = clock::now() + worker.plan.timeout;
-    loop {
-        let ending = tokio::select! {
-            biased;
-            () = scope.cancelled() => Some(Ending::Asked),
-            () = stop.cancelled() => Some(Ending::Asked),
-            () = tasks.all_ended() => Some(Ending::AllEnded),
-            () = sleep(BEAT.as_duration()) => (clock::now() >= until).then_some(Ending::Asked),
-        };
-        worker.publish(book, pools);
-        if let Some(ending) = ending {
-            return Ok(ending);
-        }
-        if worker.is_time_up(book.start) {
-            return Ok(Ending::Asked);
-        }
-    }
-}
-
-/// Why a worker begins nothing more.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Ending {
-    /// Its time was up, or somebody asked for it.
-    Asked,
-    /// All that there was to send was sent, and has ended.
-    AllEnded,
-}
-
-/// From when on time is accounted.
-struct Book {
-    start: Moment,
-    /// CPU time before.
-    cpu: Nanos,
-    run_delay: Nanos,
-}
-
-impl Book {
-    /// How long the worker could have run since then and had no CPU.
-    fn delayed(&self) -> Nanos {
-        run_delay().saturating_sub(self.run_delay)
-    }
-}
-
 /// What is known of a connection once it is open.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Opened {
@@ -264,14 +108,6 @@ impl Opened {
             agreed.add(handshake.version, handshake.suite, handshake.group);
         }
     }
-}
-
-/// How long the calling thread could have run and had no CPU; nothing where the
-/// kernel does not say.
-pub(super) fn run_delay() -> Nanos {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let delay = text.split_whitespace().nth(1);
-    Nanos::new(delay.and_then(|word| word.parse().ok()).unwrap_or(0))
 }
 
 impl Worker {
@@ -350,84 +186,9 @@ impl Worker {
         }
     }
 
-    /// A pool for each endpoint, and its number of connections.
-    fn pools(&self, share: Share) -> Vec<(Rc<Pool>, usize)> {
-        let connecting = &self.plan.connecting;
-        let weights: Vec<u32> = self.plan.endpoints.iter().map(|it| it.weight).collect();
-        let counts = connections_of(connecting.connections, share, &weights);
-        let pools = self.endpoints.iter().zip(counts).enumerate();
-        let pools = pools.map(|(index, (endpoint, count))| {
-            let requests = endpoint.requests.len();
-            // Workers begin at different ones.
-            let first = requests * usize::try_from(share.index()).unwrap_or(0)
-                / usize::try_from(share.of()).unwrap_or(1).max(1);
-            let slots = Slots::new(count, connecting.streams, connecting.reuse);
-            let pool = Pool::new(index, requests, first, slots);
-            (Rc::new(pool.supplied(self.supply.as_ref())), count)
-        });
-        pools.collect()
-    }
-
-    /// Waits until `start`, and lets everyone begin.
-    async fn begin(
-        &self,
-        share: Share,
-        pools: &[(Rc<Pool>, usize)],
-        start: Moment,
-    ) -> Result<(), PartError> {
-        let plan = &self.plan;
-        {
-            let mut ledger = self.ledger.borrow_mut();
-            ledger.measure_from = start;
-            if ledger.is_warming {
-                // What is due at its very end is the last of the warm-up, as what
-                // is due at the end of the load is its last.
-                ledger.measure_from = start + plan.warmup + Nanos::new(1);
-                ledger.count_from = ledger.measure_from;
-            }
-        }
-        self.blocked_until.set(start);
-        let weights: Vec<u32> = plan.endpoints.iter().map(|it| it.weight).collect();
-        let limits = Limits {
-            requests: plan.until.requests,
-            until: plan.until.duration.map(|duration| start + duration),
-        };
-        for ((pool, _), part) in pools.iter().zip(Part::split(share, &weights)) {
-            let timing = match &plan.pace {
-                LoadPace::Closed => Timing::Closed { part, taken: 0 },
-                LoadPace::Open {
-                    curve,
-                    spacing,
-                    overflow,
-                } => Timing::Open {
-                    arrivals: Arrivals::new(curve, *spacing, part, start, &plan.seed),
-                    overflow: *overflow,
-                },
-            };
-            pool.begin(timing, limits);
-        }
-        let mut timer = Timer::new()?;
-        if let Some((pool, _)) = pools
-            .first()
-            .filter(|_| plan.first_request && self.has_schedule)
-        {
-            // By their schedule connections have nothing to send yet.
-            self.begun.cancel();
-            let at_most = start.max(clock::now() + CONNECTED_MAX);
-            // All arms are cancel-safe: they wait and do nothing else.
-            tokio::select! {
-                () = pool.connected(self) => pool.send_early(self, start),
-                () = timer.until(at_most) => {}
-            }
-        }
-        timer.until(start).await;
-        self.begun.cancel();
-        Ok(())
-    }
-
     /// How long after the start the connection in `slot` of `pool` is opened: they
     /// take turns, those of all workers and endpoints.
-    pub(super) fn opens_after(&self, pool: &Pool, slot: usize) -> Nanos {
+    pub(super) fn opens_after(&self, endpoint: usize, slot: usize) -> Nanos {
         let over = self.plan.connecting.over;
         if over == Nanos::ZERO {
             return over;
@@ -435,7 +196,7 @@ impl Worker {
         let all = self.plan.connecting.connections;
         let weights: Vec<u32> = self.plan.endpoints.iter().map(|it| it.weight).collect();
         let counts = connections_of(all, self.share, &weights);
-        turn(over, &counts, pool.endpoint, slot, self.share)
+        turn(over, &counts, endpoint, slot, self.share)
     }
 
     /// Waits until the load begins; `None` where it never does.
@@ -489,22 +250,6 @@ impl Worker {
     /// It is there no more.
     pub(super) fn parted(&self, endpoint: usize, slot: usize) {
         self.warming.borrow_mut().remove(&(endpoint, slot));
-    }
-
-    /// The warm-up is over, and was to be so at `from`.
-    fn measure(&self, book: &Book, pools: &[(Rc<Pool>, usize)], from: Moment) {
-        let mut ledger = self.ledger.borrow_mut();
-        ledger.is_warming = false;
-        let open = std::mem::take(&mut *self.warming.borrow_mut());
-        let is_resumed = |it: &&Opened| it.handshake.is_some_and(|it| it.resumed);
-        let resumed = open.values().filter(is_resumed).count();
-        for opened in open.values() {
-            opened.record(&mut ledger);
-        }
-        let shard = &ledger.shard;
-        shard.run_delay.set(book.delayed().as_u64());
-        shard.measure(asked(pools, from), open.len() as u64, resumed as u64);
-        shard.warmup_cpu.set(clock::thread_cpu().as_u64());
     }
 
     /// What an answer says of itself, where it does.
@@ -598,76 +343,46 @@ impl Worker {
         self.finish();
     }
 
-    /// Ends what connections and schedules do, and wakes those that wait.
-    /// Connections look at this: else they would go on for as long as the grace
-    /// lasts.
-    fn finish_all(&self, pools: &[(Rc<Pool>, usize)]) {
-        self.finish();
-        for (pool, _) in pools {
-            pool.slots.borrow_mut().wake_all();
+    /// What `ticket` asks an endpoint for.
+    pub(super) fn request(&self, endpoint: usize, ticket: Ticket) -> Chosen<'_> {
+        match (&self.supply, &self.blocks) {
+            (None, None) => Chosen::Planned(&self.endpoints[endpoint].requests[ticket.request]),
+            (Some(supply), _) => Chosen::Handed(supply.request(ticket.request)),
+            (None, Some(blocks)) => Chosen::Planned(&blocks.request),
         }
-        self.rest.wake();
     }
 
-    /// Whether the load has lasted as long as it may.
-    fn is_time_up(&self, start: Moment) -> bool {
-        let duration = self.plan.until.duration;
-        duration.is_some_and(|duration| clock::now() >= start + duration)
+    /// Which of the endpoint's requests that is, if it is one of them.
+    pub(super) fn planned(&self, ticket: Ticket) -> Option<usize> {
+        self.supply.is_none().then_some(ticket.request)
     }
 
-    /// Nothing more is begun from now on.
-    ///
-    /// That it hears of it only now and then makes the load no longer: it lasted as
-    /// long as it was to, or until the last of its requests had ended.
-    fn stop(&self, book: &Book, pools: &[(Rc<Pool>, usize)], ending: Ending) {
-        self.publish(book, pools);
+    /// What `ticket` asks for has ended.
+    pub(super) fn ended(&self, ticket: Ticket) {
+        if let Some(supply) = &self.supply {
+            supply.ended(ticket.request);
+        }
+    }
+
+    /// A source that has failed may be what a predicate looks at, and no request ends
+    /// with it.
+    pub(super) fn look_at_supply(&self) {
         let ledger = self.ledger.borrow();
-        let mut at = clock::now();
-        if let Some(duration) = self.plan.until.duration {
-            at = at.min(book.start + duration);
-        }
-        if ending == Ending::AllEnded {
-            // One that had no request ended as it began.
-            at = at.min(ledger.last_end.max(book.start));
-        }
-        let shard = &ledger.shard;
-        shard.asked.set(asked(pools, at));
-        shard.run_delay.set(book.delayed().as_u64());
-        shard.stopped.set(at.as_u64());
+        let has_failed = ledger.shard.source.failures.total() > 0;
+        let is_end = self.supply.is_some() && has_failed && ledger.is_over();
+        drop(ledger);
+        self.end_if(is_end);
     }
 
-    /// What was due by then and never begun. All has ended: it may take a while.
-    fn count_overdue(&self, pools: &[(Rc<Pool>, usize)]) {
-        let ledger = self.ledger.borrow();
-        let (from, at) = (ledger.count_from, ledger.shard.stopped.total());
-        let overdue = pools
-            .iter()
-            .map(|(pool, _)| pool.overdue(from, Moment::new(at)));
-        ledger.shard.overdue.set(overdue.sum());
-    }
-
-    fn publish(&self, book: &Book, pools: &[(Rc<Pool>, usize)]) {
-        let mut ledger = self.ledger.borrow_mut();
-        let now = clock::now();
-        ledger.shard.asked.set(asked(pools, now));
-        let elapsed = now.since(book.start);
-        let cpu = clock::thread_cpu().saturating_sub(book.cpu).min(elapsed);
-        // Turning round until something is due keeps nothing waiting.
-        let running = cpu.saturating_sub(self.spun.length());
-        let rest = elapsed.saturating_sub(running);
-        let blocked = if self.has_schedule {
-            self.blocked.get().min(rest)
-        } else {
-            rest
-        };
-        let late = self.late.get().min(rest.saturating_sub(blocked));
-        let account = &ledger.shard.account;
-        account.running.set(running.as_u64());
-        account.blocked.set(blocked.as_u64());
-        account.late.set(late.as_u64());
-        let ahead = rest.saturating_sub(blocked).saturating_sub(late);
-        account.ahead.set(ahead.as_u64());
-        ledger.publish(false);
+    /// An answer came with these headers.
+    pub(super) fn hear<'h>(
+        &self,
+        status: u16,
+        headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
+    ) {
+        if let Some(listener) = &self.listener {
+            listener.hear(&self.ledger.borrow().shard, status, headers);
+        }
     }
 }
 
@@ -678,12 +393,6 @@ const fn has_response(pace: &LoadPace) -> bool {
         LoadPace::Closed => false,
         LoadPace::Open { overflow, .. } => !matches!(overflow, Overflow::Defer),
     }
-}
-
-/// How many requests `pools` were asked for until `now`.
-fn asked(pools: &[(Rc<Pool>, usize)], now: Moment) -> u64 {
-    let asked: f64 = pools.iter().map(|(pool, _)| pool.asked(now)).sum();
-    floor_to_u64(asked)
 }
 
 /// The part of one worker of all connections, by endpoint; at least one each.

@@ -17,8 +17,8 @@ use stillwell_worker::Marks;
 use super::super::answer::Whole;
 use super::super::connection::Parting;
 use super::super::http2::number_in;
-use super::super::ledger::{Answer, Ticket};
-use super::super::pool::{Pool, Take};
+use super::super::ledger::{Answer, Take, Ticket};
+use super::super::pool::Pool;
 use super::super::trace::{Ended, Trace, write_traced};
 use super::super::worker::Worker;
 
