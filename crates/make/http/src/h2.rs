@@ -2,6 +2,7 @@
 //!
 //! * [`Client`] sends [`RequestBlock`]s and says what became of each;
 //! * [`Server`] hands out requests and sends [`ResponseBlock`]s;
+//! * [`StreamTable`] holds a value for each open stream;
 //! * [`Limits`] bound what either takes from its peer.
 //!
 //! Both are fed with what was read, by `advance`, until there is no event, and
@@ -72,6 +73,7 @@ mod sections;
 mod server;
 mod side;
 mod streams;
+mod table;
 #[cfg(test)]
 mod tests;
 
@@ -83,6 +85,7 @@ pub use head::{RequestHead, ResponseHead};
 pub use limits::Limits;
 pub use server::{Server, ServerEvent};
 pub use streams::Stream;
+pub use table::StreamTable;
 
 /// What a client says first.
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use stillwell_http::h2::{
     BodyLength, ErrorCode, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream,
+    StreamTable,
 };
 use stillwell_plan::Fault;
 use stillwell_scope::clock;
@@ -22,8 +23,7 @@ use crate::service::{Reply, Service};
 pub(crate) struct Http2 {
     service: Rc<Service>,
     server: Server,
-    /// By the streams' slots.
-    requests: Vec<Option<Request>>,
+    requests: StreamTable<Request>,
     /// When each decided request is to be answered.
     waiting: BinaryHeap<Reverse<Due>>,
     /// What follows the last frame, where that is no frame.
@@ -34,13 +34,11 @@ pub(crate) struct Http2 {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Due {
     at: Moment,
-    number: u32,
-    slot: usize,
+    stream: Stream,
 }
 
 #[derive(Debug)]
 struct Request {
-    stream: Stream,
     head_only: bool,
     state: State,
 }
@@ -67,7 +65,7 @@ enum Body {
 
 /// An event, without what it borrows.
 enum Step {
-    Begin(Request, bool),
+    Begin(Stream, Request, bool),
     End(Stream),
     Failed(Stream),
     Room(Stream),
@@ -79,7 +77,7 @@ impl Http2 {
         Self {
             service: Rc::clone(service),
             server: Server::new(Limits::default()),
-            requests: Vec::new(),
+            requests: StreamTable::new(),
             waiting: BinaryHeap::new(),
             garbage: Vec::new(),
             end: None,
@@ -89,22 +87,17 @@ impl Http2 {
     fn step(&mut self, step: Step, now: Moment) {
         match step {
             Step::Nothing => {}
-            Step::Begin(request, is_waiting) => {
-                let (stream, slot) = (request.stream, request.stream.slot());
-                if self.requests.len() <= slot {
-                    self.requests.resize_with(slot + 1, || None);
-                }
-                self.requests[slot] = Some(request);
+            Step::Begin(stream, request, is_waiting) => {
+                self.requests.insert(stream, request);
                 if is_waiting {
                     // One that is over already waits no more.
                     self.server.send_continue(stream).unwrap_or_default();
                 }
             }
             Step::End(stream) => self.decide(stream, now),
-            Step::Room(stream) => self.send_body(stream.slot()),
+            Step::Room(stream) => self.send_body(stream),
             Step::Failed(stream) => {
-                let failed = self.requests.get_mut(stream.slot()).and_then(Option::take);
-                if let Some(request) = failed {
+                if let Some(request) = self.requests.remove(stream) {
                     self.give_up(&request);
                 }
             }
@@ -112,8 +105,7 @@ impl Http2 {
     }
 
     fn decide(&mut self, stream: Stream, now: Moment) {
-        let slot = stream.slot();
-        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+        let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
         let State::Reading(wishes) = &mut request.state else {
@@ -123,40 +115,39 @@ impl Http2 {
         service.shard.requests.add(1);
         let decision = service.decide(now, wishes.take());
         if decision.due <= now {
-            return self.answer(slot, decision.reply);
+            return self.answer(stream, decision.reply);
         }
         request.state = State::Waiting(decision.reply);
         self.waiting.push(Reverse(Due {
             at: decision.due,
-            number: stream.number(),
-            slot,
+            stream,
         }));
     }
 
-    fn answer(&mut self, slot: usize, reply: Reply) {
+    fn answer(&mut self, stream: Stream, reply: Reply) {
         let service = Rc::clone(&self.service);
         let answers = &service.site.answers;
         service.site.end_one();
         let status = match reply {
             Reply::Common => {
-                self.respond_common(slot);
+                self.respond_common(stream);
                 answers.common().status
             }
-            Reply::Own(answer) => self.respond_own(slot, *answer),
+            Reply::Own(answer) => self.respond_own(stream, *answer),
             Reply::Fault(Fault::Status(status)) => {
-                self.respond_own(slot, OwnAnswer::of_status(status))
+                self.respond_own(stream, OwnAnswer::of_status(status))
             }
             Reply::Fault(fault) => {
                 service.shard.count_fault(fault);
-                return self.misbehave(slot, fault);
+                return self.misbehave(stream, fault);
             }
         };
         service.shard.count_status(status);
     }
 
     /// Answers with what is answered as a rule, of which all is laid out.
-    fn respond_common(&mut self, slot: usize) {
-        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+    fn respond_common(&mut self, stream: Stream) {
+        let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
         let service = &self.service;
@@ -171,35 +162,35 @@ impl Http2 {
         let block = head.at(answers, &mut service.date.borrow_mut(), clock::wall());
         // Nothing follows where it is over already: `Failed` has said so.
         let sent = block.is_some_and(|block| {
-            let sent = self.server.respond(request.stream, block, length);
+            let sent = self.server.respond(stream, block, length);
             sent.is_ok()
         });
         drop(head);
         if !sent || !has_body {
-            self.requests[slot] = None;
+            self.requests.remove(stream);
             return;
         }
         request.state = State::Sending(Body::Common, 0);
-        self.send_body(slot);
+        self.send_body(stream);
     }
 
     /// Answers with `answer`, or with status 500 where it cannot be laid out, and
     /// says which status it was.
-    fn respond_own(&mut self, slot: usize, answer: OwnAnswer) -> u16 {
+    fn respond_own(&mut self, stream: Stream, answer: OwnAnswer) -> u16 {
         let status = answer.status;
         if let Ok(block) = answer.block(self.service.site.answers.has_date()) {
             let length = answer.body.len();
-            self.respond(slot, &block, length, Body::Own(answer.body));
+            self.respond(stream, &block, length, Body::Own(answer.body));
             return status;
         }
         if let Ok(block) = OwnAnswer::of_status(500).block(false) {
-            self.respond(slot, &block, 0, Body::Own(Vec::new()));
+            self.respond(stream, &block, 0, Body::Own(Vec::new()));
         }
         500
     }
 
-    fn respond(&mut self, slot: usize, block: &ResponseBlock, body_bytes: usize, body: Body) {
-        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+    fn respond(&mut self, stream: Stream, block: &ResponseBlock, body_bytes: usize, body: Body) {
+        let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
         let length = match (request.head_only, body_bytes as u64) {
@@ -212,22 +203,20 @@ impl Http2 {
         } else {
             &[]
         };
-        let sent = self
-            .server
-            .respond_with(request.stream, block, extra, length);
+        let sent = self.server.respond_with(stream, block, extra, length);
         // Nothing follows where it is over already: `Failed` has said so.
         if sent.is_err() || request.head_only || body_bytes == 0 {
-            self.requests[slot] = None;
+            self.requests.remove(stream);
             return;
         }
         request.state = State::Sending(body, 0);
         drop(date);
-        self.send_body(slot);
+        self.send_body(stream);
     }
 
     /// Sends as much of a body as there is room for.
-    fn send_body(&mut self, slot: usize) {
-        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+    fn send_body(&mut self, stream: Stream) {
+        let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
         let State::Sending(body, sent) = &mut request.state else {
@@ -238,31 +227,28 @@ impl Http2 {
             Body::Own(bytes) => (bytes.as_slice(), true),
             Body::Broken(bytes) => (bytes.as_slice(), false),
         };
-        let taken = self
-            .server
-            .send_body(request.stream, &bytes[*sent..], is_whole);
+        let taken = self.server.send_body(stream, &bytes[*sent..], is_whole);
         *sent += taken.unwrap_or(0);
         if taken.is_ok() && *sent < bytes.len() {
             return;
         }
         if taken.is_ok() && !is_whole {
-            self.server.reset(request.stream, ErrorCode::INTERNAL_ERROR);
+            self.server.reset(stream, ErrorCode::INTERNAL_ERROR);
         }
-        self.requests[slot] = None;
+        self.requests.remove(stream);
     }
 
-    fn misbehave(&mut self, slot: usize, fault: Fault) {
-        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+    fn misbehave(&mut self, stream: Stream, fault: Fault) {
+        let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
-        let stream = request.stream;
         request.state = State::Silent;
         match fault {
             Fault::Status(_) | Fault::Silence => {}
             Fault::Close => self.end = Some(End::CloseEarly),
             Fault::Reset => {
                 self.server.reset(stream, ErrorCode::INTERNAL_ERROR);
-                self.requests[slot] = None;
+                self.requests.remove(stream);
             }
             Fault::Garbage => {
                 Answers::write_garbage(&mut self.garbage);
@@ -272,28 +258,27 @@ impl Http2 {
                 let mut answer = OwnAnswer::of_status(200);
                 let value = "a".repeat(HUGE_HEADER_BYTES);
                 answer.headers.push(("x-huge".to_owned(), value));
-                self.respond_own(slot, answer);
+                self.respond_own(stream, answer);
             }
-            Fault::Truncate | Fault::Stall => self.break_off(slot, fault),
+            Fault::Truncate | Fault::Stall => self.break_off(stream, fault),
         }
     }
 
     /// Sends half of a body; what follows is a reset, or nothing ever.
-    fn break_off(&mut self, slot: usize, fault: Fault) {
+    fn break_off(&mut self, stream: Stream, fault: Fault) {
         let (length, half) = self.service.site.answers.broken_body();
         let Ok(block) = OwnAnswer::of_status(200).block(false) else {
             return;
         };
-        let Some(request) = self.requests.get_mut(slot).and_then(Option::as_mut) else {
+        let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
-        let stream = request.stream;
         let body = BodyLength::Bytes(length as u64);
         // Nothing follows where it is over already.
         let begun = self.server.respond(stream, &block, body);
         if begun.is_ok() && fault == Fault::Truncate {
             request.state = State::Sending(Body::Broken(half), 0);
-            self.send_body(slot);
+            self.send_body(stream);
         } else if begun.is_ok() {
             self.server
                 .send_body(stream, &half, false)
@@ -318,14 +303,11 @@ impl Output for Http2 {
             && due.at <= now
         {
             self.waiting.pop();
-            let Some(request) = self.requests.get_mut(due.slot).and_then(Option::as_mut) else {
+            let Some(request) = self.requests.get_mut(due.stream) else {
                 continue;
             };
-            if request.stream.number() != due.number {
-                continue;
-            }
             match std::mem::replace(&mut request.state, State::Silent) {
-                State::Waiting(reply) => self.answer(due.slot, reply),
+                State::Waiting(reply) => self.answer(due.stream, reply),
                 other => request.state = other,
             }
         }
@@ -387,7 +369,7 @@ impl Protocol for Http2 {
 
 impl Drop for Http2 {
     fn drop(&mut self) {
-        for request in self.requests.iter().flatten() {
+        for (_, request) in self.requests.iter() {
             self.give_up(request);
         }
     }
@@ -399,7 +381,7 @@ fn step_of(service: &Service, event: ServerEvent<'_>) -> Step {
             let expect = head.fields.value("expect");
             let is_waiting =
                 expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-            Step::Begin(Request::of(stream, &head, service.echoes()), is_waiting)
+            Step::Begin(stream, Request::of(&head, service.echoes()), is_waiting)
         }
         ServerEvent::Body { bytes, .. } => {
             service.shard.body_bytes.add(bytes.len() as u64);
@@ -412,14 +394,13 @@ fn step_of(service: &Service, event: ServerEvent<'_>) -> Step {
 }
 
 impl Request {
-    fn of(stream: Stream, head: &RequestHead<'_>, is_echoed: bool) -> Self {
+    fn of(head: &RequestHead<'_>, is_echoed: bool) -> Self {
         let has_wishes = is_echoed || head.fields.iter().any(|(name, _)| is_wish(name));
         let wishes = || {
             let headers: Vec<_> = head.fields.iter().collect();
             Box::new(Wishes::of(&headers, is_echoed))
         };
         Self {
-            stream,
             head_only: head.method == "HEAD",
             state: State::Reading(has_wishes.then(wishes)),
         }

@@ -5,6 +5,7 @@
 //! 1/128. Fields: 2 count, 3 least, 4 largest, 5 mean, 6 sum, 7 numbers of bins
 //! and 8 how many values each holds.
 
+use prost::encoding;
 use stillwell_metric::decode_histogram;
 use stillwell_units::{float_from_u64, floor_to_u64};
 
@@ -19,21 +20,21 @@ const BIN_MAX: u64 = 65_535;
 /// one, or empty.
 pub(super) fn sketch(histogram: &[u8]) -> Option<Vec<u8>> {
     let histogram = decode_histogram(histogram).filter(|histogram| !histogram.is_empty())?;
-    let (mut bins, mut sum) = (Vec::new(), 0.0);
+    let (mut numbers, mut held, mut sum) = (Vec::new(), Vec::new(), 0.0);
     for step in histogram.iter_recorded() {
         let (value, mut count) = (step.value_iterated_to(), step.count_at_value());
         sum += float_from_u64(value) * float_from_u64(count);
         let bin = bin_of(value);
         while count > 0 {
-            let held = count.min(BIN_MAX);
-            bins.push((bin, held));
-            count -= held;
+            let bin_count = count.min(BIN_MAX);
+            numbers.push(bin.cast_signed());
+            held.push(bin_count);
+            count -= bin_count;
         }
     }
     let count = histogram.len();
     let mut bytes = Vec::new();
-    tag(&mut bytes, 2, 0);
-    varint(&mut bytes, count);
+    encoding::uint64::encode(2, &count, &mut bytes);
     let facts = [
         (3, float_from_u64(histogram.min())),
         (4, float_from_u64(histogram.max())),
@@ -41,12 +42,10 @@ pub(super) fn sketch(histogram: &[u8]) -> Option<Vec<u8>> {
         (6, sum),
     ];
     for (field, fact) in facts {
-        tag(&mut bytes, field, 1);
-        bytes.extend(fact.to_le_bytes());
+        encoding::double::encode(field, &fact, &mut bytes);
     }
-    // Signed numbers are written folded: twice as large, if not below zero.
-    packed(&mut bytes, 7, bins.iter().map(|(bin, _)| bin * 2));
-    packed(&mut bytes, 8, bins.iter().map(|(_, held)| *held));
+    encoding::sint64::encode_packed(7, &numbers, &mut bytes);
+    encoding::uint64::encode_packed(8, &held, &mut bytes);
     Some(bytes)
 }
 
@@ -58,47 +57,14 @@ fn bin_of(value: u64) -> u64 {
     BIN_OF_ONE + floor_to_u64(steps.round_ties_even())
 }
 
-fn packed(bytes: &mut Vec<u8>, field: u8, values: impl Iterator<Item = u64>) {
-    let mut inner = Vec::new();
-    values.for_each(|value| varint(&mut inner, value));
-    tag(bytes, field, 2);
-    varint(bytes, inner.len() as u64);
-    bytes.extend(inner);
-}
-
-fn tag(bytes: &mut Vec<u8>, field: u8, wire_type: u8) {
-    bytes.push(field << 3 | wire_type);
-}
-
-fn varint(bytes: &mut Vec<u8>, mut value: u64) {
-    loop {
-        let [low, ..] = (value & 0x7f).to_le_bytes();
-        value >>= 7;
-        if value == 0 {
-            return bytes.push(low);
-        }
-        bytes.push(low | 0x80);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use stillwell_metric::{empty_histogram, encode_histogram};
 
     use super::*;
 
-    /// The varints of the field `wanted`, and of the packed ones in it.
     fn read_varint(bytes: &mut &[u8]) -> u64 {
-        let (mut value, mut shift) = (0, 0);
-        loop {
-            let (first, rest) = bytes.split_first().unwrap();
-            *bytes = rest;
-            value |= u64::from(first & 0x7f) << shift;
-            shift += 7;
-            if first & 0x80 == 0 {
-                return value;
-            }
-        }
+        encoding::decode_varint(bytes).unwrap()
     }
 
     #[test]

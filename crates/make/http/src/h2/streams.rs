@@ -3,8 +3,8 @@
 /// One exchange on one connection.
 ///
 /// Its slot is below the most streams that were ever open at once, and no two
-/// open streams share one: what belongs to a stream can be kept in a plain list.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+/// open streams share one: [`StreamTable`](super::StreamTable) holds what belongs to them.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Stream {
     number: u32,
     slot: u32,

@@ -5,7 +5,8 @@ use std::collections::VecDeque;
 
 use stillwell_http::grpc::write_message;
 use stillwell_http::h2::{
-    BodyLength, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream, TrailerBlock,
+    BodyLength, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream, StreamTable,
+    TrailerBlock,
 };
 use stillwell_plan::Refusal;
 use stillwell_units::Moment;
@@ -28,8 +29,7 @@ const OUT_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Http2 {
     site: Site,
     server: Server,
-    /// By the streams' slots.
-    requests: Vec<Option<Request>>,
+    requests: StreamTable<Request>,
     /// In the order of their times.
     waiting: VecDeque<Waiting>,
     is_broken: bool,
@@ -53,7 +53,6 @@ enum What {
 
 #[derive(Debug)]
 struct Request {
-    stream: Stream,
     incoming: Incoming,
     is_head: bool,
     has_responded: bool,
@@ -87,7 +86,7 @@ impl Http2 {
         Self {
             site,
             server: Server::new(Limits::default()),
-            requests: Vec::new(),
+            requests: StreamTable::new(),
             waiting: VecDeque::new(),
             is_broken: false,
         }
@@ -95,7 +94,7 @@ impl Http2 {
 
     fn answer(&mut self, stream: Stream, what: What) {
         // One that is over already gets nothing.
-        let Some(request) = request_of(&mut self.requests, stream) else {
+        let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
         match what {
@@ -118,17 +117,17 @@ impl Http2 {
                 request.end = Some(End::Nothing);
                 request.has_responded = true;
                 if !matches!(sent, Ok(Ok(()))) || !has_body {
-                    self.requests[stream.slot()] = None;
+                    self.requests.remove(stream);
                     return;
                 }
             }
             What::Message(reply) => {
-                respond_to_call(&mut self.server, request);
+                respond_to_call(&mut self.server, stream, request);
                 // A reply is far shorter than a message may be.
                 write_message(&reply.message, false, &mut request.out).unwrap_or_default();
             }
             What::End(status) => {
-                respond_to_call(&mut self.server, request);
+                respond_to_call(&mut self.server, stream, request);
                 request.end = Some(End::Status(status));
             }
         }
@@ -137,7 +136,7 @@ impl Http2 {
 
     /// Sends as much of an answer as there is room for.
     fn pump(&mut self, stream: Stream) {
-        let Some(request) = request_of(&mut self.requests, stream) else {
+        let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
         let is_last = matches!(request.end, Some(End::Nothing));
@@ -146,7 +145,7 @@ impl Http2 {
             match self.server.send_body(stream, rest, is_last) {
                 Ok(taken) => request.sent += taken,
                 Err(_) => {
-                    self.requests[stream.slot()] = None;
+                    self.requests.remove(stream);
                     return;
                 }
             }
@@ -173,7 +172,7 @@ impl Http2 {
                     .send_trailers(stream, &block)
                     .unwrap_or_default();
             }
-            self.requests[stream.slot()] = None;
+            self.requests.remove(stream);
         }
     }
 }
@@ -249,20 +248,15 @@ impl Protocol for Http2 {
     }
 }
 
-fn request_of(requests: &mut [Option<Request>], stream: Stream) -> Option<&mut Request> {
-    let request = requests.get_mut(stream.slot())?.as_mut()?;
-    (request.stream == stream).then_some(request)
-}
-
 /// Sends the head of a call's answer, once.
-fn respond_to_call(server: &mut Server, request: &mut Request) {
+fn respond_to_call(server: &mut Server, stream: Stream, request: &mut Request) {
     if request.has_responded {
         return;
     }
     request.has_responded = true;
     if let Ok(block) = ResponseBlock::new(200, &[("content-type", "application/grpc")]) {
         // It may have been given up meanwhile.
-        let responded = server.respond(request.stream, &block, BodyLength::Unknown);
+        let responded = server.respond(stream, &block, BodyLength::Unknown);
         responded.unwrap_or_default();
     }
 }
@@ -284,7 +278,7 @@ fn put_in_order(waiting: &mut VecDeque<Waiting>, mut own: Waiting) {
 /// Takes in what happened; gives the stream whose answer has got room.
 fn take_event(
     site: &Site,
-    requests: &mut Vec<Option<Request>>,
+    requests: &mut StreamTable<Request>,
     waiting: &mut VecDeque<Waiting>,
     event: ServerEvent<'_>,
     now: Moment,
@@ -295,13 +289,10 @@ fn take_event(
     };
     match event {
         ServerEvent::Head { stream, head } => {
-            if requests.len() <= stream.slot() {
-                requests.resize_with(stream.slot() + 1, || None);
-            }
-            requests[stream.slot()] = Some(Request::of(stream, &head, site.refusal()));
+            requests.insert(stream, Request::of(&head, site.refusal()));
         }
         ServerEvent::Body { stream, bytes } => {
-            let request = request_of(requests, stream)?;
+            let request = requests.get_mut(stream)?;
             match &mut request.incoming {
                 Incoming::Plain(partial) => partial.push(bytes, &site.shard),
                 Incoming::Call(call) => {
@@ -313,7 +304,7 @@ fn take_event(
             }
         }
         ServerEvent::End { stream, .. } => {
-            let request = request_of(requests, stream)?;
+            let request = requests.get_mut(stream)?;
             match std::mem::replace(&mut request.incoming, Incoming::Whole) {
                 Incoming::Plain(partial) => {
                     let answer = partial.finish(site);
@@ -328,7 +319,7 @@ fn take_event(
             }
         }
         ServerEvent::Failed { stream, .. } => {
-            let request = requests.get_mut(stream.slot()).and_then(Option::take);
+            let request = requests.remove(stream);
             let was_cut = request.is_some_and(|one| !matches!(one.incoming, Incoming::Whole));
             site.shard.errors.add(u64::from(was_cut));
         }
@@ -338,7 +329,7 @@ fn take_event(
 }
 
 impl Request {
-    fn of(stream: Stream, head: &RequestHead<'_>, refusal: Option<Refusal>) -> Self {
+    fn of(head: &RequestHead<'_>, refusal: Option<Refusal>) -> Self {
         let mut partial = Partial::new(head.method, head.path);
         for (name, value) in head.fields.iter() {
             if let Ok(name) = str::from_utf8(name) {
@@ -356,7 +347,6 @@ impl Request {
             Incoming::Plain(partial)
         };
         Self {
-            stream,
             incoming,
             is_head,
             has_responded: false,
@@ -470,11 +460,7 @@ mod tests {
             stuck = if taken == 0 { stuck + 1 } else { 0 };
             pair.exchange();
         }
-        let out = pair.sink.requests[stream.slot()]
-            .as_ref()
-            .unwrap()
-            .out
-            .len();
+        let out = pair.sink.requests.get_mut(stream).unwrap().out.len();
         assert!(out > OUT_BYTES_MAX && out < 4 << 20, "{out}");
         // Once the client looks at its replies all goes on.
         while !pair.unseen.is_empty() {

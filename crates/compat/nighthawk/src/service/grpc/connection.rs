@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
+use stillwell_http::h2;
 use stillwell_plan::Alpn;
 use stillwell_scope::{Tasks, Token};
 use stillwell_wire::{Connection, Stream};
@@ -39,8 +40,8 @@ const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 /// What happened.
 enum Event {
     Read(io::Result<usize>),
-    /// The call in this slot can take a message.
-    Room(usize),
+    /// The call on this stream can take a message.
+    Room(h2::Stream),
     Out(Out),
     Ended,
     Close,
@@ -90,7 +91,7 @@ async fn converse(site: Rc<Site>, connection: &mut Connection, token: &Token) {
         // All arms are cancel-safe.
         let event = select! {
             read = connection.read(&mut buffer), if reads => Event::Read(read),
-            slot = room(waiting) => Event::Room(slot),
+            stream = room(waiting) => Event::Room(stream),
             Some(out) = outs.recv(), if writes => Event::Out(out),
             () = tasks.next_end(), if !tasks.is_empty() => Event::Ended,
             () = token.cancelled(), if !is_closing => Event::Close,
@@ -98,7 +99,7 @@ async fn converse(site: Rc<Site>, connection: &mut Connection, token: &Token) {
         match event {
             Event::Read(Ok(0) | Err(_)) => return,
             Event::Read(Ok(length)) => core.take(&buffer[..length]),
-            Event::Room(slot) => core.deliver(slot),
+            Event::Room(stream) => core.deliver(stream),
             Event::Out(out) => core.out(out),
             Event::Ended => {}
             Event::Close => {
@@ -109,14 +110,13 @@ async fn converse(site: Rc<Site>, connection: &mut Connection, token: &Token) {
     }
 }
 
-/// Until whoever answers the call in a slot can take a message, or takes none any
-/// more.
-async fn room(waiting: Option<(usize, Sender<Vec<u8>>)>) -> usize {
-    let Some((slot, sender)) = waiting else {
+/// Waits until the handler of a call can take a message, or takes no more of them.
+async fn room(waiting: Option<(h2::Stream, Sender<Vec<u8>>)>) -> h2::Stream {
+    let Some((stream, sender)) = waiting else {
         return pending().await;
     };
     drop(sender.reserve().await);
-    slot
+    stream
 }
 
 /// Sends all that is laid out.
@@ -184,7 +184,7 @@ mod tests {
         }
         client.send_body(stream.unwrap(), &body, false).unwrap();
         core.take(client.output());
-        let (slot, _) = core.waiting().unwrap();
+        let (waiting, _) = core.waiting().unwrap();
         let mut watch = core.begun();
         // It takes the first one, answers, and goes on watching.
         poll_fn(|context| {
@@ -192,7 +192,7 @@ mod tests {
             std::task::Poll::Ready(())
         })
         .await;
-        core.deliver(slot);
+        core.deliver(waiting);
         assert!(core.waiting().is_none());
     }
 

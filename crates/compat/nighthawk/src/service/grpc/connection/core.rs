@@ -7,7 +7,7 @@ use std::rc::Rc;
 use stillwell_http::grpc::{MessageReader, write_message};
 use stillwell_http::h2::{
     BodyLength, ErrorCode, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream,
-    TrailerBlock,
+    StreamTable, TrailerBlock,
 };
 use stillwell_scope::Token;
 use tokio::select;
@@ -33,15 +33,13 @@ pub(super) struct Core {
     site: Rc<Site>,
     server: Server,
     outgoing: Sender<Out>,
-    /// By the streams' slots.
-    calls: Vec<Option<Open>>,
+    calls: StreamTable<Open>,
     begun: Vec<Task>,
     is_broken: bool,
 }
 
 /// A call under way.
 struct Open {
-    stream: Stream,
     reader: MessageReader,
     /// Messages that wait to be delivered.
     pending: VecDeque<Vec<u8>>,
@@ -78,7 +76,7 @@ impl Core {
             site,
             server: Server::new(Limits::default()),
             outgoing,
-            calls: Vec::new(),
+            calls: StreamTable::new(),
             begun: Vec::new(),
             is_broken: false,
         }
@@ -127,8 +125,8 @@ impl Core {
 
     /// What waits for the client to take it.
     pub(super) fn unsent_bytes(&self) -> usize {
-        let calls = self.calls.iter().flatten();
-        calls.map(|call| call.out.len() - call.sent).sum()
+        let calls = self.calls.iter();
+        calls.map(|(_, call)| call.out.len() - call.sent).sum()
     }
 
     /// Takes no more calls; those under way go on.
@@ -143,17 +141,18 @@ impl Core {
     }
 
     /// A call for which messages wait.
-    pub(super) fn waiting(&self) -> Option<(usize, Sender<Vec<u8>>)> {
-        let mut calls = self.calls.iter().enumerate();
-        calls.find_map(|(slot, call)| {
-            let call = call.as_ref().filter(|call| !call.pending.is_empty())?;
-            Some((slot, call.incoming.clone()?))
+    pub(super) fn waiting(&self) -> Option<(Stream, Sender<Vec<u8>>)> {
+        let mut calls = self.calls.iter();
+        calls.find_map(|(stream, call)| {
+            let incoming = call.incoming.as_ref();
+            let incoming = incoming.filter(|_| !call.pending.is_empty())?;
+            Some((stream, incoming.clone()))
         })
     }
 
-    /// Hands over messages of the call in `slot`, as many as there is room for.
-    pub(super) fn deliver(&mut self, slot: usize) {
-        let Some(call) = self.calls.get_mut(slot).and_then(Option::as_mut) else {
+    /// Hands over messages of the call on `stream`, as many as there is room for.
+    pub(super) fn deliver(&mut self, stream: Stream) {
+        let Some(call) = self.calls.get_mut(stream) else {
             return;
         };
         if let Some(incoming) = &call.incoming {
@@ -175,12 +174,12 @@ impl Core {
     pub(super) fn out(&mut self, out: Out) {
         let (Out::Message(stream, _) | Out::End(stream, _)) = &out;
         let stream = *stream;
-        let Some(call) = call_of(&mut self.calls, stream) else {
+        let Some(call) = self.calls.get_mut(stream) else {
             return;
         };
         match out {
             Out::Message(_, message) => {
-                respond(&mut self.server, call);
+                respond(&mut self.server, stream, call);
                 if write_message(&message, false, &mut call.out).is_err() {
                     let why = "the answer is longer than a message can be";
                     call.end = Some(Err(Ended::new(Code::ResourceExhausted, why)));
@@ -197,24 +196,24 @@ impl Core {
         match step {
             Step::Begin(stream, beginning) => self.begin(stream, beginning),
             Step::Message(stream, messages, failure) => {
-                if let Some(call) = call_of(&mut self.calls, stream) {
+                if let Some(call) = self.calls.get_mut(stream) {
                     call.pending.extend(messages);
                     if let Some(failure) = failure {
                         call.end.get_or_insert(Err(failure));
                         call.gone.cancel();
                     }
                 }
-                self.deliver(stream.slot());
+                self.deliver(stream);
                 self.send_body(stream);
             }
             Step::End(stream) => {
-                if let Some(call) = call_of(&mut self.calls, stream) {
+                if let Some(call) = self.calls.get_mut(stream) {
                     call.has_ended = true;
                 }
-                self.deliver(stream.slot());
+                self.deliver(stream);
             }
             Step::Failed(stream) => {
-                if let Some(call) = self.calls.get_mut(stream.slot()).and_then(Option::take) {
+                if let Some(call) = self.calls.remove(stream) {
                     call.gone.cancel();
                 }
             }
@@ -242,7 +241,6 @@ impl Core {
         };
         let handler = self.site.open(&beginning.path, call);
         let mut open = Open {
-            stream,
             reader: MessageReader::new(MESSAGE_BYTES_MAX),
             pending: VecDeque::new(),
             incoming: Some(sender),
@@ -261,16 +259,13 @@ impl Core {
             }
             Err(refusal) => open.end = Some(Err(refusal)),
         }
-        if self.calls.len() <= stream.slot() {
-            self.calls.resize_with(stream.slot() + 1, || None);
-        }
-        self.calls[stream.slot()] = Some(open);
+        self.calls.insert(stream, open);
         self.send_body(stream);
     }
 
     /// Sends as much of an answer as there is room for, and its end.
     fn send_body(&mut self, stream: Stream) {
-        let Some(call) = call_of(&mut self.calls, stream) else {
+        let Some(call) = self.calls.get_mut(stream) else {
             return;
         };
         if call.sent < call.out.len() {
@@ -288,13 +283,13 @@ impl Core {
         let Some(end) = call.end.take() else {
             return;
         };
-        finish(&mut self.server, call, &end);
+        finish(&mut self.server, stream, call, &end);
         if !call.has_ended {
             // The client need not go on.
             self.server.reset(stream, ErrorCode::NO_ERROR);
         }
         call.gone.cancel();
-        self.calls[stream.slot()] = None;
+        self.calls.remove(stream);
     }
 }
 
@@ -308,27 +303,22 @@ async fn answer(stream: Stream, handler: Handler, outgoing: Sender<Out>, gone: T
     drop(outgoing.send(Out::End(stream, end)).await);
 }
 
-fn call_of(calls: &mut [Option<Open>], stream: Stream) -> Option<&mut Open> {
-    let call = calls.get_mut(stream.slot())?.as_mut()?;
-    (call.stream == stream).then_some(call)
-}
-
 /// Sends the head of a call's answer, once.
-fn respond(server: &mut Server, call: &mut Open) {
+fn respond(server: &mut Server, stream: Stream, call: &mut Open) {
     if call.has_responded {
         return;
     }
     call.has_responded = true;
     if let Ok(block) = ResponseBlock::new(200, &[("content-type", "application/grpc")]) {
         // It may have been given up meanwhile.
-        let responded = server.respond(call.stream, &block, BodyLength::Unknown);
+        let responded = server.respond(stream, &block, BodyLength::Unknown);
         responded.unwrap_or_default();
     }
 }
 
 /// Says how a call has ended.
-fn finish(server: &mut Server, call: &mut Open, end: &Result<(), Ended>) {
-    respond(server, call);
+fn finish(server: &mut Server, stream: Stream, call: &mut Open, end: &Result<(), Ended>) {
+    respond(server, stream, call);
     let (number, message) = match end {
         Ok(()) => (0, String::new()),
         Err(ended) => (ended.code.number(), ended.escaped_message()),
@@ -340,17 +330,15 @@ fn finish(server: &mut Server, call: &mut Open, end: &Result<(), Ended>) {
     }
     if let Ok(block) = TrailerBlock::new(&fields) {
         // It may have been given up meanwhile.
-        server
-            .send_trailers(call.stream, &block)
-            .unwrap_or_default();
+        server.send_trailers(stream, &block).unwrap_or_default();
     }
 }
 
-fn step(calls: &mut [Option<Open>], event: ServerEvent<'_>) -> Option<Step> {
+fn step(calls: &mut StreamTable<Open>, event: ServerEvent<'_>) -> Option<Step> {
     Some(match event {
         ServerEvent::Head { stream, head } => Step::Begin(stream, beginning(&head)),
         ServerEvent::Body { stream, bytes } => {
-            let call = call_of(calls, stream)?;
+            let call = calls.get_mut(stream)?;
             let (messages, failure) = read(&mut call.reader, bytes);
             Step::Message(stream, messages, failure)
         }
