@@ -13,8 +13,8 @@ use stillwell_benches::{
     Figure, Nginx, Peer, Question, RECEIVER_CPU, Side, compare_first, cpu_of, on, questions,
 };
 use stillwell_plan::{
-    Alpn, AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeListenerPlan, ServePlan,
-    ServeProtocols, ServerIdentity, ServerTlsPlan, TlsSuites,
+    Alpn, AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeHeaders, ServeListenerPlan,
+    ServePlan, ServeProtocols, ServerIdentity, ServerTlsPlan, TlsSuites,
 };
 use stillwell_scope::{Scope, Token};
 use stillwell_units::{Nanos, Seed};
@@ -107,7 +107,10 @@ fn plan(question: &Question) -> ServePlan {
                     body_bytes: Some(10),
                     ..ResponseOptions::default()
                 },
-                envoy_headers: true,
+                headers: ServeHeaders {
+                    server: Some("envoy".to_owned()),
+                    ..ServeHeaders::default()
+                },
             },
             faults: FaultsPlan::default(),
             connections_max: 1024,

@@ -73,7 +73,6 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
     }
     problems.extend(circles::check(&sources));
     problems.extend(rust::check_unsafe_table(&sources));
-    problems.extend(ancestors::check_list(&sources));
     problems.extend(words::check(&sources));
     problems.extend(documents::check_index(&sources, &paths));
     problems.sort();

@@ -1,12 +1,9 @@
 //! Names of other tools are in crates of compatibility and in the command line alone.
 //!
-//! Comments may point to them. Files that name them elsewhere are on a list that only
-//! gets shorter.
+//! Comments may point to them.
 
 use super::Problem;
-use super::files::SourceFile;
 use super::scan::scan;
-use super::table::NAMES_OTHER_TOOLS;
 
 /// In two halves, so that a plain search of the tree does not find this file.
 const NAMES: [&str; 4] = [
@@ -18,7 +15,7 @@ const NAMES: [&str; 4] = [
 
 /// Checks one Rust file.
 pub(super) fn check(path: &str, text: &str) -> Vec<Problem> {
-    if !is_core(path) || NAMES_OTHER_TOOLS.contains(&path) {
+    if !is_core(path) {
         return Vec::new();
     }
     let named = named_lines(text).into_iter();
@@ -27,20 +24,6 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Problem> {
         Problem::new(path, line, message)
     };
     named.map(problem).collect()
-}
-
-/// Each file on the list that is there names another tool.
-pub(super) fn check_list(sources: &[SourceFile]) -> Vec<Problem> {
-    check_entries(sources, NAMES_OTHER_TOOLS)
-}
-
-fn check_entries(sources: &[SourceFile], list: &[&str]) -> Vec<Problem> {
-    let stale = list.iter().filter(|path| {
-        let file = sources.iter().find(|file| file.path == **path);
-        file.is_some_and(|file| named_lines(&file.text).is_empty())
-    });
-    let message = "listed because it names another tool, but it does not: take it off the list";
-    stale.map(|path| Problem::new(path, 1, message)).collect()
 }
 
 /// Returns true for product code outside compatibility and the command line.
@@ -83,8 +66,7 @@ fn name_in(code: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{NAMES, check, check_entries};
-    use crate::tidy::files::SourceFile;
+    use super::{NAMES, check};
 
     #[test]
     fn other_tools_are_named_by_compatibility_alone() {
@@ -109,17 +91,5 @@ mod tests {
             let test = format!("#[cfg(test)]\nmod tests {{\n    const A: &str = \"{name}\";\n}}\n");
             assert_eq!(check("crates/words/plan/src/lib.rs", &test), []);
         }
-    }
-
-    #[test]
-    fn the_list_only_gets_shorter() {
-        let file = |path: &str, text: String| SourceFile {
-            path: path.to_owned(),
-            text,
-        };
-        let named = format!("const A: &str = \"{}\";\n", NAMES[0]);
-        let sources = [file("a.rs", named), file("b.rs", String::new())];
-        assert_eq!(check_entries(&sources, &["a.rs"]), []);
-        assert_eq!(check_entries(&sources, &["b.rs", "gone.rs"]).len(), 1);
     }
 }

@@ -146,30 +146,6 @@ pub(super) const DOORS: &[(&str, &str)] = &[(
 /// The numbers are exact and only go down.
 pub(super) const FILE_CIRCLES: &[(&str, usize)] = &[("nighthawk", 16)];
 
-/// Files outside `crates/compat` and the command line whose code or texts name another
-/// tool. The list only gets shorter.
-pub(super) const NAMES_OTHER_TOOLS: &[&str] = &[
-    "crates/input/config/src/bench/connector.rs",
-    "crates/judge/report/src/bench/json.rs",
-    "crates/judge/report/src/load/ancestor.rs",
-    "crates/judge/report/src/load/ancestor/csv.rs",
-    "crates/judge/report/src/load/ancestor/dotted.rs",
-    "crates/judge/report/src/load/ancestor/fortio.rs",
-    "crates/judge/report/src/load/ancestor/human.rs",
-    "crates/judge/report/src/load/ancestor/pick.rs",
-    "crates/judge/report/src/load/ancestor/prometheus.rs",
-    "crates/judge/report/src/load/fill.rs",
-    "crates/judge/report/src/load/format.rs",
-    "crates/judge/report/src/load/nighthawk.rs",
-    "crates/judge/report/src/load/options.rs",
-    "crates/make/worker/src/mounted.rs",
-    "crates/receive/serve/src/admin/pages.rs",
-    "crates/receive/serve/src/answers.rs",
-    "crates/receive/serve/src/request.rs",
-    "crates/words/plan/src/serve.rs",
-    "crates/words/plan/src/sink.rs",
-];
-
 /// Crates whose names and texts are plain, as `cargo xtask words` lists them. A crate
 /// joins when it has none of the listed words; `documents` is all Markdown.
 #[rustfmt::skip]

@@ -11,8 +11,8 @@ use std::path::Path;
 use stillwell_config::Diagnostics;
 use stillwell_config::files::{Disk, Files, read_source};
 use stillwell_plan::{
-    AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeAdminPlan, ServeListenerPlan,
-    ServePlan, ServeProtocols,
+    AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeAdminPlan, ServeHeaders,
+    ServeListenerPlan, ServePlan, ServeProtocols,
 };
 use stillwell_text::{Keys, MapReader, Node, Reader, code};
 use stillwell_units::Seed;
@@ -81,8 +81,31 @@ pub(crate) fn load_test_server_from(
     }
 }
 
-/// What Envoy calls its counts of requests where nothing else is said.
+/// Envoy's default prefix of request counts.
 const STAT_PREFIX: &str = "ingress_http";
+
+/// Envoy's prefix of Prometheus names.
+const PROMETHEUS_PREFIX: &str = "envoy";
+
+/// Headers of Nighthawk's test server. With `server`, responses have the length of its own.
+#[must_use]
+pub fn headers() -> ServeHeaders {
+    ServeHeaders {
+        options: Some("x-nighthawk-test-server-config".to_owned()),
+        delay: Some("x-envoy-fault-delay-request".to_owned()),
+        server: Some("envoy".to_owned()),
+    }
+}
+
+/// An admin interface with Envoy's names and default prefix.
+#[must_use]
+pub fn admin(address: SocketAddr) -> ServeAdminPlan {
+    ServeAdminPlan {
+        address,
+        stat_prefix: STAT_PREFIX.to_owned(),
+        prometheus_prefix: PROMETHEUS_PREFIX.to_owned(),
+    }
+}
 
 fn read_root(
     reader: &Reader,
@@ -106,11 +129,11 @@ fn read_root(
         .collect();
     let read: Vec<(String, ServeListenerPlan)> = read.into_iter().collect::<Option<_>>()?;
     let stat_prefix = read.first().map(|(prefix, _)| prefix.clone());
-    let admin = admin.map(|address| ServeAdminPlan {
-        address,
+    let admin_plan = admin.map(|address| ServeAdminPlan {
         stat_prefix: stat_prefix.unwrap_or_default(),
+        ..self::admin(address)
     });
-    Some((admin, read.into_iter().map(|(_, plan)| plan).collect()))
+    Some((admin_plan, read.into_iter().map(|(_, plan)| plan).collect()))
 }
 
 /// Where it listens, if anywhere.
@@ -160,7 +183,7 @@ fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerP
         answer: AnswerPlan {
             filters: manager.filters,
             options: manager.options,
-            envoy_headers: true,
+            headers: headers(),
         },
         faults: FaultsPlan::default(),
         connections_max: CONNECTIONS_MAX,

@@ -1,4 +1,4 @@
-//! Tremor's programs, which are recognised and not run.
+//! Tremor's programs, which are recognised and not run, and its codec.
 
 use std::path::Path;
 
@@ -20,6 +20,10 @@ pub struct TremorPrograms;
 impl ForeignFormat for TremorPrograms {
     fn name(&self) -> &'static str {
         "tremor"
+    }
+
+    fn line_codecs(&self) -> &'static [&'static str] {
+        &["tremor"]
     }
 
     fn unreadable(&self, path: &Path, text: Option<&str>) -> Option<UnreadableFile> {

@@ -140,8 +140,9 @@ pub(crate) fn load_bench(
         found.push(Diagnostic::error(code::UNREADABLE, message));
     }
     let codec = asked.codec.as_deref();
-    if let Some(codec) = codec.filter(|codec| framing(codec).is_none()) {
-        let names: Vec<&str> = CODECS.iter().map(|(name, _)| *name).collect();
+    let codecs = codecs(lookup);
+    if let Some(codec) = codec.filter(|codec| !codecs.iter().any(|(name, ())| name == codec)) {
+        let names: Vec<&str> = codecs.iter().map(|(name, ())| *name).collect();
         let message = format!("unknown codec `{codec}`");
         let error = Diagnostic::error(code::UNKNOWN_WORD, message);
         found.push(error.help(format!("accepted here: {}", names.join(", "))));
@@ -189,13 +190,13 @@ fn read_file(lookup: Lookup<'_>, path: &Path, found: &mut Diagnostics) -> Option
             files,
             folder,
         };
-        read_bench(&door, &root)
+        read_bench(&door, &root, &codecs(lookup))
     });
     found.append(reader.finish());
     asked
 }
 
-fn read_bench(door: &Door<'_>, root: &Node) -> Option<BenchAsked> {
+fn read_bench(door: &Door<'_>, root: &Node, codecs: &[(&str, ())]) -> Option<BenchAsked> {
     let reader = door.reader;
     let map = reader.map(root, &BENCH.keys())?;
     let nested = map.take("config").and_then(|node| {
@@ -203,7 +204,7 @@ fn read_bench(door: &Door<'_>, root: &Node) -> Option<BenchAsked> {
         Some(of_connector(door, &read_bench_keys(reader, &map)))
     });
     let told = of_connector(door, &read_bench_keys(reader, &map));
-    let own = read_own(door, &map);
+    let own = read_own(door, &map, codecs);
     Some(own.or(told).or(nested.unwrap_or_default()))
 }
 
@@ -224,7 +225,7 @@ fn of_connector(door: &Door<'_>, keys: &BenchKeys<'_>) -> BenchAsked {
     }
 }
 
-fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>) -> BenchAsked {
+fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>, codecs: &[(&str, ())]) -> BenchAsked {
     let reader = door.reader;
     let text = |key| map.take(key).and_then(|node| reader.text(node));
     let boolean = |key| map.take(key).and_then(|node| reader.boolean(node));
@@ -232,7 +233,7 @@ fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>) -> BenchAsked {
     let endpoint = |key| map.take(key).and_then(|node| reader.parsed(node));
     let codec = map
         .take("codec")
-        .filter(|node| reader.word(node, "codec", &CODECS).is_some());
+        .filter(|node| reader.word(node, "codec", codecs).is_some());
     // Nothing of a bench is random; other files of ours have one.
     map.ignore("seed");
     BenchAsked {
@@ -282,11 +283,23 @@ fn subject(door: &Door<'_>, node: &Node) -> Option<BenchSubject> {
     })
 }
 
-/// How events of a codec stand in a stream; `None` where there is none of that
-/// name.
-fn framing(codec: &str) -> Option<Framing> {
+/// Names of all codecs: those of this crate, and those of other formats.
+fn codecs(lookup: Lookup<'_>) -> Vec<(&'static str, ())> {
+    let foreign = lookup
+        .formats
+        .iter()
+        .flat_map(|format| format.line_codecs());
+    let known = CODECS.iter().map(|(name, _)| *name);
+    known
+        .chain(foreign.copied())
+        .map(|name| (name, ()))
+        .collect()
+}
+
+/// The framing of events of a codec. Codecs of other formats are lines of a grammar.
+fn framing(codec: &str) -> Framing {
     let known = CODECS.iter().find(|(name, _)| *name == codec);
-    known.map(|(_, framing)| *framing)
+    known.map_or(Framing::StrictLines, |(_, framing)| *framing)
 }
 
 macro_rules! first_of {

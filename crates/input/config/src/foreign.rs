@@ -55,6 +55,11 @@ pub trait ForeignFormat: Debug {
         None
     }
 
+    /// Codecs that it adds to those of a bench: lines of a grammar without stamps.
+    fn line_codecs(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Looks for old spellings in a file; none if the file has another format.
     fn lint(&self, _file: &ForeignFile<'_>, _found: &mut Diagnostics) -> Option<Linted> {
         None

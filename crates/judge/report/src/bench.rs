@@ -1,4 +1,4 @@
-//! What a bench has to tell: in Tremor's layouts, and what Tremor does not know.
+//! Results of a bench.
 
 mod document;
 mod json;
@@ -13,8 +13,7 @@ pub use document::bench_text;
 pub use json::bench_json;
 pub use stillwell_verdict::bench::{BenchAnswers, BenchVolume, BenchWindow};
 
-/// The longest latency that Tremor's histogram holds; ours grows where there is a
-/// longer one.
+/// The longest latency that the histogram holds before it grows.
 const LONGEST_NS: u64 = 100_000_000_000;
 
 /// What a bench has found. Nothing of the warm-up counts, save where that is said.

@@ -1,5 +1,5 @@
 //! Time alone in front of an event: eight bytes, big-endian, nanoseconds, as
-//! Tremor's `ingest-ns` pre- and postprocessors read and write them.
+//! `ingest-ns` pre- and postprocessors read and write them.
 //!
 //! It has no magic, no sequence and no checksum: it is found only where the framing says that an
 //! event begins, it gives a latency, and it says nothing about loss. Any eight bytes are a prefix,
@@ -18,7 +18,7 @@ pub const LENGTH_WIDTH: usize = 8;
 const EVENT_BYTES_MAX: u64 = 64 << 20;
 
 /// The prefix for an event that is meant to be sent at `intended`. The receiver
-/// has to read the same clock; Tremor's own is the time of day.
+/// has to read the same clock.
 #[must_use]
 pub const fn write(intended: Moment) -> [u8; PREFIX_WIDTH] {
     intended.as_u64().to_be_bytes()
@@ -30,7 +30,7 @@ pub enum Framing {
     /// Each ends with a line feed; those among the bytes of a prefix do not count.
     Lines,
     /// Each has the length of prefix and event before it, in eight bytes,
-    /// big-endian, as Tremor's `length-prefixed` has it.
+    /// big-endian, as `length-prefixed` writes it.
     Lengths,
 }
 

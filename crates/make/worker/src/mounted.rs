@@ -44,8 +44,7 @@ pub enum ShowError {
     /// Their file system cannot be mounted.
     #[error(
         "show the logs of generator `{id}` in a file system of their own; where that cannot be, \
-         `folder` in place of `mount` (in lading's files `logrotate` with `root`, a `throttle` and \
-         no `load_profile`) writes real files, of which nobody counts what was missed"
+         `folder` in place of `mount` writes real files, of which nobody counts what was missed"
     )]
     Mount {
         /// The generator.

@@ -1,5 +1,4 @@
-//! Envoy's admin interface, as far as users of a test server need it: what was
-//! counted, where it listens, and how to end it.
+//! Admin interface: counts, addresses of listeners, and the end of the server.
 
 mod pages;
 
@@ -63,7 +62,7 @@ impl BoundAdmin {
             pages: AdminPages {
                 counter,
                 listeners,
-                stat_prefix: self.plan.stat_prefix,
+                plan: self.plan,
             },
             started: clock::now(),
             quit: worker.token.clone(),

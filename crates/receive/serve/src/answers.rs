@@ -28,7 +28,8 @@ pub(crate) struct Answers {
     common: Laid,
     last: Laid,
     refusal: Laid,
-    envoy_headers: bool,
+    /// Value of the header `server`.
+    server: Option<String>,
     own: OwnAnswer,
 }
 
@@ -67,13 +68,13 @@ pub(crate) struct Manner {
 impl Answers {
     pub(crate) fn new(plan: &AnswerPlan) -> Result<Self, HeadError> {
         let own = OwnAnswer::new(&plan.options, plan.filters, None, None);
-        let envoy_headers = plan.envoy_headers;
-        let laid = |answer: &OwnAnswer, last| Laid::new(answer, last, envoy_headers);
+        let server = plan.headers.server.as_deref();
+        let laid = |answer: &OwnAnswer, last| Laid::new(answer, last, server);
         Ok(Self {
             common: laid(&own, false)?,
             last: laid(&own, true)?,
             refusal: laid(&OwnAnswer::of_status(400), true)?,
-            envoy_headers,
+            server: plan.headers.server.clone(),
             own,
         })
     }
@@ -98,7 +99,7 @@ impl Answers {
         date: &str,
         out: &mut Vec<u8>,
     ) -> u16 {
-        let laid = |answer: &OwnAnswer| Laid::new(answer, manner.last, self.envoy_headers);
+        let laid = |answer: &OwnAnswer| Laid::new(answer, manner.last, self.server());
         if let Ok(own) = laid(answer) {
             own.write(manner.head_only, date, out);
             return answer.status;
@@ -155,7 +156,12 @@ impl Answers {
 
     /// Whether answers carry a date.
     pub(crate) const fn has_date(&self) -> bool {
-        self.envoy_headers
+        self.server.is_some()
+    }
+
+    /// Value of the header `server`.
+    pub(crate) fn server(&self) -> Option<&str> {
+        self.server.as_deref()
     }
 }
 
@@ -172,7 +178,7 @@ impl CommonHead {
         if self.block.is_none() || self.second != second {
             let common = answers.common();
             let date = second.map(|_| date.at(wall));
-            let block = common.head(answers.envoy_headers, date).ok();
+            let block = common.head(answers.server(), date).ok();
             self.block = block.map(|block| block.with_content_length(common.body.len() as u64));
             self.second = second;
         }
@@ -204,7 +210,7 @@ impl CommonHttp3 {
             let lay = |head_only| {
                 let laid = answers
                     .common()
-                    .lay_http3(answers.envoy_headers, date, head_only);
+                    .lay_http3(answers.server(), date, head_only);
                 Bytes::from(laid.unwrap_or_default())
             };
             self.laid = Some([lay(false), lay(true)]);
@@ -248,18 +254,18 @@ impl OwnAnswer {
     }
 
     /// Its head in HTTP/2; date and length are added each time.
-    pub(crate) fn block(&self, envoy_headers: bool) -> Result<ResponseBlock, HeadError> {
-        self.head(envoy_headers, None)
+    pub(crate) fn block(&self, server: Option<&str>) -> Result<ResponseBlock, HeadError> {
+        self.head(server, None)
     }
 
     /// All of it in HTTP/3, without the body for `HEAD`.
     pub(crate) fn lay_http3(
         &self,
-        envoy_headers: bool,
+        server: Option<&str>,
         date: Option<&str>,
         head_only: bool,
     ) -> Result<Vec<u8>, HeadError> {
-        let block = h3::ResponseBlock::new(self.status, &self.header_list(envoy_headers, date))?;
+        let block = h3::ResponseBlock::new(self.status, &self.header_list(server, date))?;
         let length = self.body.len();
         let mut laid = Vec::with_capacity(length + 512);
         let said = match (head_only, length as u64) {
@@ -274,21 +280,23 @@ impl OwnAnswer {
         Ok(laid)
     }
 
-    fn head(&self, envoy_headers: bool, date: Option<&str>) -> Result<ResponseBlock, HeadError> {
-        ResponseBlock::new(self.status, &self.header_list(envoy_headers, date))
+    fn head(&self, server: Option<&str>, date: Option<&str>) -> Result<ResponseBlock, HeadError> {
+        ResponseBlock::new(self.status, &self.header_list(server, date))
     }
 
     fn header_list<'a>(
         &'a self,
-        envoy_headers: bool,
+        server: Option<&'a str>,
         date: Option<&'a str>,
     ) -> Vec<(&'a str, &'a str)> {
         let own = self.headers.iter();
         let mut headers: Vec<(&str, &str)> = own
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        if envoy_headers && !headers.iter().any(|(name, _)| *name == "server") {
-            headers.push(("server", "envoy"));
+        if let Some(server) = server
+            && !headers.iter().any(|(name, _)| *name == "server")
+        {
+            headers.push(("server", server));
         }
         headers.extend(date.map(|date| ("date", date)));
         headers
@@ -315,7 +323,7 @@ impl OwnAnswer {
 }
 
 impl Laid {
-    fn new(answer: &OwnAnswer, last: bool, envoy_headers: bool) -> Result<Self, HeadError> {
+    fn new(answer: &OwnAnswer, last: bool, server: Option<&str>) -> Result<Self, HeadError> {
         let own = answer.headers.iter();
         let mut headers: Vec<(&str, &str)> = own
             .map(|(name, value)| (name.as_str(), value.as_str()))
@@ -325,10 +333,10 @@ impl Laid {
                 .iter()
                 .any(|(other, _)| other.eq_ignore_ascii_case(name))
         };
-        if envoy_headers {
+        if let Some(server) = server {
             headers.push(("date", DATE_HERE));
             if !is_set(&headers, "server") {
-                headers.push(("server", "envoy"));
+                headers.push(("server", server));
             }
         }
         if last && !is_set(&headers, "connection") {
@@ -336,9 +344,7 @@ impl Laid {
         }
         let response = PreparedResponse::new(answer.status, &headers, &answer.body)?;
         let head = response.head();
-        let date_at = envoy_headers
-            .then(|| memchr::memmem::find(head, DATE_HERE.as_bytes()))
-            .flatten();
+        let date_at = server.and_then(|_| memchr::memmem::find(head, DATE_HERE.as_bytes()));
         Ok(Self { response, date_at })
     }
 

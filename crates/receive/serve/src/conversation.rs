@@ -5,7 +5,7 @@ use stillwell_units::Moment;
 
 use crate::answers::Manner;
 use crate::outbox::Outbox;
-use crate::request::{Wishes, is_wish};
+use crate::request::Wishes;
 use crate::service::Service;
 
 /// Reads requests and has them answered.
@@ -68,7 +68,7 @@ impl Conversation {
                 if head.expect_continue {
                     outbox.push_continue();
                 }
-                self.request = Some(Request::of(&head, service.echoes()));
+                self.request = Some(Request::of(&head, service));
             }
             Some(RequestEvent::Body(part)) => service.shard.body_bytes.add(part.len() as u64),
             Some(RequestEvent::End) => {
@@ -85,22 +85,17 @@ impl Conversation {
 }
 
 impl Request {
-    fn of(head: &RequestHead<'_>, is_echoed: bool) -> Self {
-        let has_wishes = is_echoed || head.headers().any(|(name, _)| is_wish(name));
+    fn of(head: &RequestHead<'_>, service: &Service) -> Self {
         let pseudo: [(&[u8], &[u8]); 2] = [
             (b":path", head.target.as_bytes()),
             (b":method", head.method.as_bytes()),
         ];
-        let wishes = || {
-            let headers: Vec<_> = pseudo.into_iter().chain(head.headers()).collect();
-            Box::new(Wishes::of(&headers, is_echoed))
-        };
         Self {
             manner: Manner {
                 head_only: head.method == "HEAD",
                 last: !head.keep_alive,
             },
-            wishes: has_wishes.then(wishes),
+            wishes: service.wishes(|| pseudo.into_iter().chain(head.headers())),
         }
     }
 }

@@ -15,7 +15,7 @@ use stillwell_wire::server::{Output, Protocol};
 
 use crate::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
 use crate::outbox::End;
-use crate::request::{Wishes, is_wish};
+use crate::request::Wishes;
 use crate::service::{Reply, Service};
 
 /// One connection and its requests.
@@ -178,12 +178,12 @@ impl Http2 {
     /// says which status it was.
     fn respond_own(&mut self, stream: Stream, answer: OwnAnswer) -> u16 {
         let status = answer.status;
-        if let Ok(block) = answer.block(self.service.site.answers.has_date()) {
+        if let Ok(block) = answer.block(self.service.site.answers.server()) {
             let length = answer.body.len();
             self.respond(stream, &block, length, Body::Own(answer.body));
             return status;
         }
-        if let Ok(block) = OwnAnswer::of_status(500).block(false) {
+        if let Ok(block) = OwnAnswer::of_status(500).block(None) {
             self.respond(stream, &block, 0, Body::Own(Vec::new()));
         }
         500
@@ -267,7 +267,7 @@ impl Http2 {
     /// Sends half of a body; what follows is a reset, or nothing ever.
     fn break_off(&mut self, stream: Stream, fault: Fault) {
         let (length, half) = self.service.site.answers.broken_body();
-        let Ok(block) = OwnAnswer::of_status(200).block(false) else {
+        let Ok(block) = OwnAnswer::of_status(200).block(None) else {
             return;
         };
         let Some(request) = self.requests.get_mut(stream) else {
@@ -381,7 +381,7 @@ fn step_of(service: &Service, event: ServerEvent<'_>) -> Step {
             let expect = head.fields.value("expect");
             let is_waiting =
                 expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-            Step::Begin(stream, Request::of(&head, service.echoes()), is_waiting)
+            Step::Begin(stream, Request::of(&head, service), is_waiting)
         }
         ServerEvent::Body { bytes, .. } => {
             service.shard.body_bytes.add(bytes.len() as u64);
@@ -394,15 +394,10 @@ fn step_of(service: &Service, event: ServerEvent<'_>) -> Step {
 }
 
 impl Request {
-    fn of(head: &RequestHead<'_>, is_echoed: bool) -> Self {
-        let has_wishes = is_echoed || head.fields.iter().any(|(name, _)| is_wish(name));
-        let wishes = || {
-            let headers: Vec<_> = head.fields.iter().collect();
-            Box::new(Wishes::of(&headers, is_echoed))
-        };
+    fn of(head: &RequestHead<'_>, service: &Service) -> Self {
         Self {
             head_only: head.method == "HEAD",
-            state: State::Reading(has_wishes.then(wishes)),
+            state: State::Reading(service.wishes(|| head.fields.iter())),
         }
     }
 }

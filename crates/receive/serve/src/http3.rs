@@ -14,7 +14,7 @@ use stillwell_units::Moment;
 use stillwell_wire::quic::{Line, QuicEvent, QuicStream, StreamRead};
 
 use crate::answers::{Answers, HUGE_HEADER_BYTES, OwnAnswer};
-use crate::request::{Wishes, is_wish};
+use crate::request::Wishes;
 use crate::sending::Sending;
 use crate::service::{Reply, Service};
 
@@ -269,11 +269,15 @@ impl Http3 {
         let date = &self.service.date;
         let date = has_date.then(|| date.borrow_mut().at(clock::wall()).to_owned());
         let error = OwnAnswer::of_status(500);
-        let laid = answer.lay_http3(has_date, date.as_deref(), head_only);
+        let laid = answer.lay_http3(
+            self.service.site.answers.server(),
+            date.as_deref(),
+            head_only,
+        );
         let (bytes, status) = match laid {
             Ok(bytes) => (bytes, answer.status),
             Err(_) => (
-                error.lay_http3(false, None, head_only).unwrap_or_default(),
+                error.lay_http3(None, None, head_only).unwrap_or_default(),
                 500,
             ),
         };
@@ -390,7 +394,7 @@ impl Request {
                     let expect = head.fields.value("expect");
                     expects |=
                         expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-                    self.begin(&head, service.echoes());
+                    self.begin(&head, service);
                 }
                 Some(RequestEvent::Body(bytes)) => {
                     service.shard.body_bytes.add(bytes.len() as u64);
@@ -400,13 +404,8 @@ impl Request {
         }
     }
 
-    fn begin(&mut self, head: &RequestHead<'_>, is_echoed: bool) {
-        let has_wishes = is_echoed || head.fields.iter().any(|(name, _)| is_wish(name));
-        let wishes = || {
-            let headers: Vec<_> = head.fields.iter().collect();
-            Box::new(Wishes::of(&headers, is_echoed))
-        };
+    fn begin(&mut self, head: &RequestHead<'_>, service: &Service) {
         self.head_only = head.method == "HEAD";
-        self.state = State::Reading(has_wishes.then(wishes));
+        self.state = State::Reading(service.wishes(|| head.fields.iter()));
     }
 }

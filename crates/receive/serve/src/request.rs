@@ -1,13 +1,7 @@
 //! What matters of a request to a test server, whatever version it came in.
 
-use stillwell_plan::{ResponseOptions, ResponseOptionsError};
+use stillwell_plan::{ResponseOptions, ResponseOptionsError, ServeHeaders};
 use stillwell_units::Nanos;
-
-/// The header by which a request says how it wants to be answered.
-pub(crate) const CONFIG_HEADER: &str = "x-nighthawk-test-server-config";
-
-/// The header by which a request asks for a delay, in milliseconds.
-pub(crate) const DELAY_HEADER: &str = "x-envoy-fault-delay-request";
 
 /// What a request asks for beyond an answer.
 #[derive(Debug, Default)]
@@ -26,25 +20,25 @@ impl Wishes {
     /// What the headers of a request ask for, its pseudo-headers among them;
     /// `is_echoed` is whether the headers are sent back where the request says
     /// nothing about that.
-    pub(crate) fn of(headers: &[(&[u8], &[u8])], is_echoed: bool) -> Self {
+    pub(crate) fn of(names: &ServeHeaders, headers: &[(&[u8], &[u8])], is_echoed: bool) -> Self {
         let mut wishes = Self::default();
         let mut configs = 0;
         for (name, value) in headers.iter().copied() {
-            if is_called(name, CONFIG_HEADER) {
+            if is_called(name, &names.options) {
                 configs += 1;
                 match ResponseOptions::from_json(value) {
                     Ok(options) => wishes.options = Some(Box::new(options)),
                     Err(error) => wishes.misunderstand(&error),
                 }
-            } else if is_called(name, DELAY_HEADER) {
+            } else if is_called(name, &names.delay) {
                 let milliseconds = str::from_utf8(value)
                     .ok()
                     .and_then(|text| text.parse().ok());
                 wishes.delay = Nanos::from_millis(milliseconds.unwrap_or(0));
             }
         }
-        if configs > 1 {
-            let message = format!("{CONFIG_HEADER} is given {configs} times, once is accepted");
+        if let Some(header) = names.options.as_ref().filter(|_| configs > 1) {
+            let message = format!("{header} is given {configs} times, once is accepted");
             wishes.misunderstood = Some(message.into());
         }
         let own = wishes.options.as_ref();
@@ -63,15 +57,16 @@ impl Wishes {
 }
 
 /// Whether a header's name is one that [`Wishes::of`] reads.
-pub(crate) fn is_wish(name: &[u8]) -> bool {
-    is_called(name, CONFIG_HEADER) || is_called(name, DELAY_HEADER)
+pub(crate) fn is_wish(names: &ServeHeaders, name: &[u8]) -> bool {
+    is_called(name, &names.options) || is_called(name, &names.delay)
 }
 
-fn is_called(name: &[u8], other: &str) -> bool {
-    name.eq_ignore_ascii_case(other.as_bytes())
+fn is_called(name: &[u8], expected: &Option<String>) -> bool {
+    let expected = expected.as_ref().map(String::as_bytes);
+    expected.is_some_and(|expected| name.eq_ignore_ascii_case(expected))
 }
 
-/// One header a line, as Envoy writes them.
+/// One header a line.
 fn written(headers: &[(&[u8], &[u8])]) -> String {
     let mut text = "\nRequest Headers:\n".to_owned();
     for (name, value) in headers.iter().copied() {

@@ -15,7 +15,7 @@ use stillwell_wire::tls::ServerTls;
 use crate::answers::{Answers, CommonHead, CommonHttp3, OwnAnswer};
 use crate::counts::ServeShard;
 use crate::date::Date;
-use crate::request::Wishes;
+use crate::request::{Wishes, is_wish};
 
 /// What the workers of one listener share.
 #[derive(Debug)]
@@ -137,9 +137,18 @@ impl Service {
         }
     }
 
-    /// Whether the headers of requests are sent back as a rule.
-    pub(crate) fn echoes(&self) -> bool {
-        self.site.plan.answer.options.echo_request_headers == Some(true)
+    /// What the headers of a request ask for, pseudo-headers among them.
+    pub(crate) fn wishes<'h, I>(&self, headers: impl Fn() -> I) -> Option<Box<Wishes>>
+    where
+        I: Iterator<Item = (&'h [u8], &'h [u8])>,
+    {
+        let plan = &self.site.plan.answer;
+        let is_echoed = plan.options.echo_request_headers == Some(true);
+        let has_wishes = is_echoed || headers().any(|(name, _)| is_wish(&plan.headers, name));
+        has_wishes.then(|| {
+            let headers: Vec<_> = headers().collect();
+            Box::new(Wishes::of(&plan.headers, &headers, is_echoed))
+        })
     }
 
     /// What becomes of a request that came whole `now`. It is active until

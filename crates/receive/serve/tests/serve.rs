@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use proptest::prelude::*;
 use stillwell_plan::{
     AnswerPlan, FaultsPlan, FilterSet, LimitAnswer, RateLimitPlan, ResponseDelay, ResponseOptions,
-    ServeListenerPlan, ServePlan, ServeProtocols,
+    ServeHeaders, ServeListenerPlan, ServePlan, ServeProtocols,
 };
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_serve::{ServeCounter, ServeCounts, bind_server};
@@ -39,7 +39,11 @@ fn listener() -> ServeListenerPlan {
                 body_bytes: Some(3),
                 ..ResponseOptions::default()
             },
-            envoy_headers: false,
+            headers: ServeHeaders {
+                options: Some("x-nighthawk-test-server-config".to_owned()),
+                delay: Some("x-envoy-fault-delay-request".to_owned()),
+                server: None,
+            },
         },
         faults: FaultsPlan::default(),
         connections_max: 100,
@@ -234,7 +238,7 @@ fn a_request_says_how_it_is_answered() {
 #[test]
 fn an_answer_with_the_headers_of_envoy_has_136_bytes() {
     let mut listener = listener();
-    listener.answer.envoy_headers = true;
+    listener.answer.headers.server = Some("envoy".to_owned());
     listener.answer.options = ResponseOptions::from_json(
         br#"{"response_body_size":10,"response_headers":[{"header":{"key":"x-nh","value":"1"}}]}"#,
     )

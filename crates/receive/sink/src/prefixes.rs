@@ -1,4 +1,4 @@
-//! Times that stand before events, as Tremor's `ingest-ns` writes them.
+//! Times that stand before events, as `ingest-ns` writes them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

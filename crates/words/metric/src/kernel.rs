@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_lading() {
+    fn names_are_those_of_the_kernel_files() {
         let none = Labels::none();
         let names = [
             status("VmPeak", &none, 1),

@@ -96,8 +96,8 @@ pub use serve::{
     Admission, AnswerPlan, DelayExpression, Expression, ExpressionError, ExpressionInputs,
     ExpressionKind, ExpressionValue, Fault, FaultExpression, FaultsPlan, FilterSet, LimitAnswer,
     RESPONSE_BODY_BYTES_MAX, RateLimitPlan, ResponseDelay, ResponseHeader, ResponseOptions,
-    ResponseOptionsError, ServeAdminPlan, ServeListenerPlan, ServePlan, ServeProtocols,
-    TokenBucket,
+    ResponseOptionsError, ServeAdminPlan, ServeHeaders, ServeListenerPlan, ServePlan,
+    ServeProtocols, TokenBucket,
 };
 pub use sink::{
     IntakeService, LinesPlan, OpenmetricsPlan, SeriesRecord, SinkBody, SinkPlan, SinkProtocol,

@@ -34,13 +34,15 @@ pub struct ServePlan {
     pub admin: Option<ServeAdminPlan>,
 }
 
-/// Where a test server tells its counts over HTTP, as Envoy does.
+/// Address and names of a test server's admin interface.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ServeAdminPlan {
     /// Where it listens for that; port 0 for one that the kernel chooses.
     pub address: SocketAddr,
-    /// What counts of requests are called: `http.PREFIX.downstream_rq_2xx`.
+    /// Prefix of request counts: `http.PREFIX.downstream_rq_2xx`.
     pub stat_prefix: String,
+    /// Prefix of all Prometheus names: `PREFIX_http_downstream_rq_xx`.
+    pub prometheus_prefix: String,
 }
 
 /// One address of a test server.
@@ -81,12 +83,22 @@ pub struct AnswerPlan {
     pub filters: FilterSet,
     /// The options where a request brings none of its own.
     pub options: ResponseOptions,
-    /// Whether answers carry `date` and `server: envoy`, which is what makes
-    /// their length that of Nighthawk's own test server.
-    pub envoy_headers: bool,
+    /// Headers that it reads and adds.
+    pub headers: ServeHeaders,
 }
 
-/// Nighthawk's filters, each there or not.
+/// Headers of a test server that have no name of their own.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct ServeHeaders {
+    /// Name of the request header whose JSON changes the response.
+    pub options: Option<String>,
+    /// Name of the request header that delays the response, in milliseconds.
+    pub delay: Option<String>,
+    /// Value of the response header `server`. Responses with it carry `date` too.
+    pub server: Option<String>,
+}
+
+/// Filters that are present.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FilterSet {
     /// `test-server`: status, headers and body. Without it the answer is 404.

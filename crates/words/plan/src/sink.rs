@@ -184,7 +184,7 @@ pub enum SeriesRecord {
     Named(Vec<String>),
 }
 
-/// What stands on a page of metrics. The defaults are lading's.
+/// The content of a page of metrics.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct OpenmetricsPlan {
     /// What every name begins with.
@@ -219,7 +219,7 @@ impl Default for OpenmetricsPlan {
             numbers.map(|number| format!("{word}-{number}")).collect()
         };
         Self {
-            prefix: "lading_openmetrics".to_owned(),
+            prefix: "openmetrics".to_owned(),
             has_help: true,
             has_type: true,
             counters: 240,

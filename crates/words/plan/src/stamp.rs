@@ -29,7 +29,7 @@ pub enum StampForm {
     /// A token in a header of each request or of each call of gRPC, which then is
     /// what is numbered and followed: one block.
     Header,
-    /// A time of eight bytes before each event, as Tremor's `ingest-ns` has it. It
+    /// A time of eight bytes before each event, as `ingest-ns` writes it. It
     /// tells how long each event took and nothing else: there is no account.
     Prefix(PrefixFraming),
 }
@@ -59,7 +59,7 @@ pub enum PrefixFraming {
     /// hold one as well, which ends nothing.
     Lines,
     /// Behind its length in eight bytes, big-endian, that of the time included, as
-    /// Tremor's `length-prefixed` has it; there is no line feed then.
+    /// `length-prefixed` writes it; there is no line feed then.
     LengthPrefixed,
 }
 

@@ -87,7 +87,7 @@ fn the_filters_of_a_listener_are_read() {
     let listener = &loaded.plan.listeners[0];
     assert_eq!(listener.address.to_string(), "127.0.0.1:8080");
     assert_eq!(listener.answer.filters, FilterSet::ALL);
-    assert!(listener.answer.envoy_headers && listener.tls.is_none());
+    assert!(listener.answer.headers.server.is_some() && listener.tls.is_none());
     let options = &listener.answer.options;
     assert_eq!(options.body_bytes, Some(10));
     assert_eq!(options.headers[0].name, "x-nh");

@@ -7,7 +7,7 @@ use stillwell_metric::{LoadTime, Outcome};
 use stillwell_plan::{
     AnswerPlan, BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, FaultsPlan, FilterSet,
     IdleStrategy, LoadCurve, LoadPace, LoadPlan, LoadPlanParts, LoadProtocol, Overflow,
-    PredicatePlan, RequestPlan, ResponseOptions, Reuse, ServeListenerPlan, ServePlan,
+    PredicatePlan, RequestPlan, ResponseOptions, Reuse, ServeHeaders, ServeListenerPlan, ServePlan,
     ServeProtocols, ServerIdentity, ServerTlsPlan, Spacing, TlsSuites, UntilPlan, Verification,
 };
 use stillwell_run::{AddressFamily, Interrupt, LoadCapture, LoadEnd, conduct_load};
@@ -36,7 +36,10 @@ pub(super) fn server(tls: bool, error: Option<&str>) -> ServePlan {
             answer: AnswerPlan {
                 filters: FilterSet::ALL,
                 options: ResponseOptions::default(),
-                envoy_headers: true,
+                headers: ServeHeaders {
+                    server: Some("envoy".to_owned()),
+                    ..ServeHeaders::default()
+                },
             },
             faults: FaultsPlan {
                 error: error.map(|error| error.parse().unwrap()),

@@ -4,7 +4,7 @@ use stillwell_units::float_from_u64;
 
 use super::Report;
 
-/// Ticks in each half of the distance that is left, as Tremor has it.
+/// Ticks in each half of the distance that is left.
 pub(super) const TICKS_PER_HALF: u32 = 2;
 
 pub(super) fn text(report: &Report) -> String {

@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use serde_json::json;
+use stillwell_nighthawk::envoy;
 use stillwell_plan::{
     Alpn, AnswerPlan, FaultExpression, FaultsPlan, FilterSet, PemSource, RateLimitPlan,
-    ResponseHeader, ResponseOptions, ServeListenerPlan, ServePlan, ServeProtocols, ServerIdentity,
-    ServerTlsPlan, TlsIdentity, TlsSuites,
+    ResponseHeader, ResponseOptions, ServeHeaders, ServeListenerPlan, ServePlan, ServeProtocols,
+    ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
 };
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_serve::{ServeCounts, ServeError, bind_server};
@@ -69,7 +70,7 @@ pub(crate) fn run_as_nighthawk(
 /// The server that an Envoy configuration describes; what is remarkable about it
 /// is told.
 fn plan_of_file(path: &Path, workers: u16, paint: &Paint) -> Result<ServePlan, CommandError> {
-    let loaded = stillwell_nighthawk::envoy::load_test_server(path, workers)
+    let loaded = envoy::load_test_server(path, workers)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     Ok(loaded.plan)
@@ -194,7 +195,10 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
         answer: AnswerPlan {
             filters: FilterSet::ALL,
             options: options.clone(),
-            envoy_headers: false,
+            headers: ServeHeaders {
+                server: None,
+                ..envoy::headers()
+            },
         },
         faults: faults.clone(),
         connections_max: arguments.connections_max,
@@ -203,12 +207,7 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
         seed: arguments.seed,
         workers: arguments.workers,
         listeners: arguments.address.iter().copied().map(listener).collect(),
-        admin: arguments
-            .admin
-            .map(|address| stillwell_plan::ServeAdminPlan {
-                address,
-                stat_prefix: "ingress_http".to_owned(),
-            }),
+        admin: arguments.admin.map(envoy::admin),
     })
 }
 

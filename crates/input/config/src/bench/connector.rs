@@ -1,5 +1,4 @@
-//! Keys of the load, which may also be under `config`: those of Tremor's `bench` connector,
-//! with its meanings and defaults.
+//! Keys of the load, which may also be under `config`.
 //!
 //! What is different is in `docs/compatibility.md`: among others a file is known
 //! to be packed by its first bytes and not by its name, and an interval is a
@@ -93,7 +92,7 @@ fn source<'n>(reader: &Reader, map: &MapReader<'_, 'n>) -> Option<&'n Node> {
     source.or(path)
 }
 
-/// Nanoseconds as Tremor has them, or a time with its unit.
+/// Nanoseconds, or a time with its unit.
 fn read_interval(reader: &Reader, node: &Node) -> Option<Nanos> {
     let text = reader.text(node)?;
     match text.replace('_', "").parse() {
@@ -115,7 +114,7 @@ pub(crate) enum Framing {
 }
 
 /// The codecs that are known.
-pub(crate) const CODECS: [(&str, Framing); 16] = [
+pub(crate) const CODECS: [(&str, Framing); 15] = [
     ("json", Framing::Lines),
     ("json-sorted", Framing::Lines),
     ("string", Framing::Lines),
@@ -125,7 +124,6 @@ pub(crate) const CODECS: [(&str, Framing); 16] = [
     ("influx", Framing::StrictLines),
     ("statsd", Framing::StrictLines),
     ("dogstatsd", Framing::StrictLines),
-    ("tremor", Framing::StrictLines),
     ("yaml", Framing::StrictLines),
     ("avro", Framing::Bytes),
     ("binary", Framing::Bytes),
@@ -154,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_mean_what_they_mean_to_tremor() {
+    fn keys_mean_what_they_mean_to_the_connector() {
         let (told, wrong) = read(
             "source: in.json\ninterval: 1_000_000\niters: 3\nstop_after_secs: 0\nwarmup_secs: 2\n",
             |keys| {
@@ -174,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tremor_takes_silently_is_told() {
+    fn values_out_of_range_are_reported() {
         for (text, told) in [
             ("source: a\npath: b\n", "`source` and `path` are one thing"),
             ("chunk_size: 0\n", "`0` is out of range"),

@@ -1,5 +1,4 @@
-//! Tremor's pre- and postprocessors, as far as they are done here: those that put a
-//! time before events, and take it off.
+//! Pre- and postprocessors that put a time before events, and take it off.
 
 use stillwell_plan::PrefixFraming;
 use stillwell_text::{Node, Value, code};

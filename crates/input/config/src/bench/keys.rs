@@ -1,5 +1,4 @@
-//! The keys of a bench file: ours, and those of Tremor's connector, which may also
-//! stand under `config`.
+//! Keys of a bench file. Those of the load may also be under `config`.
 
 use crate::element::{DURATION, Element, Field, Shape, TEXTS, optional};
 use crate::spec::SUBJECT;
@@ -7,7 +6,7 @@ use crate::spec::SUBJECT;
 /// An address of one word.
 const ENDPOINT: Shape = Shape::Like("tcp://127.0.0.1:9100");
 
-/// What a list of Tremor's pre- and postprocessors holds: names, or maps with one.
+/// An item of a list of pre- or postprocessors: a name, or a map with one.
 const INTERCEPTORS: Shape = Shape::Any(&[
     TEXTS,
     Shape::List(&Shape::Element(&Element {
@@ -18,7 +17,7 @@ const INTERCEPTORS: Shape = Shape::Any(&[
     })),
 ]);
 
-/// Tremor's keys behind these.
+/// The keys of the load behind these.
 macro_rules! with_connector {
     ($($own:expr,)*) => {
         &[
@@ -46,7 +45,7 @@ macro_rules! with_connector {
     };
 }
 
-/// Tremor's keys by themselves.
+/// The keys of the load by themselves.
 pub(super) const CONFIG: Element = Element {
     name: "config",
     about: "Keys of the load.",

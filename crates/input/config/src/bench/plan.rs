@@ -155,8 +155,8 @@ fn unstamped(asked: &BenchAsked) -> Option<String> {
         return Some("chunks are sent as they are".to_owned());
     }
     match framing(codec) {
-        Some(Framing::Lines) | None => None,
-        Some(Framing::StrictLines | Framing::Bytes) => {
+        Framing::Lines => None,
+        Framing::StrictLines | Framing::Bytes => {
             Some(format!("events of `{codec}` have no place for them"))
         }
     }
@@ -169,7 +169,7 @@ fn generator(
     found: &mut Diagnostics,
 ) -> Option<GeneratorPlan> {
     let path = asked.source.clone()?;
-    let is_bytes = asked.codec.as_deref().and_then(framing) == Some(Framing::Bytes);
+    let is_bytes = asked.codec.as_deref().map(framing) == Some(Framing::Bytes);
     let end = if is_bytes || asked.chunk_size.is_some() {
         ReplayEnd::Nothing
     } else {
@@ -234,7 +234,7 @@ fn check_prefixes(
             found.push(error.help("over `tcp`, `udp`, `unix` and `unixgram` there are"));
         }
     }
-    let has_ends = framing(asked.codec.as_deref().unwrap_or("json")) != Some(Framing::Bytes);
+    let has_ends = framing(asked.codec.as_deref().unwrap_or("json")) != Framing::Bytes;
     let is_lines = asked.sent_prefix == Some(PrefixFraming::Lines);
     if is_lines && (asked.chunk_size.is_some() || !has_ends) {
         let message = "events without ends cannot be told apart behind `separate`";

@@ -1,4 +1,4 @@
-//! Trees of bench folders, with the files that `tremor test bench` has in them.
+//! Trees of bench folders.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

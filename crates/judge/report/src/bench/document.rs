@@ -1,4 +1,4 @@
-//! For people: Tremor's table, which plotters read, and what became of events.
+//! For people: a table of latencies, which plotters read, and what became of events.
 
 use hdrhistogram::Histogram;
 use stillwell_units::float_from_u64;
@@ -9,10 +9,10 @@ use crate::document::{Block, Document, Language, Sign, Text};
 use crate::run::stamps;
 use crate::{Format, Style, words};
 
-/// Ticks in each half of the distance that is left, as Tremor has it.
+/// Ticks in each half of the distance that is left.
 const TICKS_PER_HALF: u32 = 2;
 
-/// Returns the table of latencies in nanoseconds, line by line as Tremor prints it, the throughput, and the
+/// Returns the table of latencies in nanoseconds, line by line, the throughput, and the
 /// delivery of the events. Plotters of `HdrHistogram` take the table and leave out the rest.
 #[must_use]
 pub fn bench_text(report: &BenchReport) -> String {
@@ -80,7 +80,7 @@ fn percentiles(table: &Histogram<u64>) -> String {
     text
 }
 
-/// Tremor calls MiB/s MB/s.
+/// Throughput. The format calls MiB/s MB/s.
 fn throughput(report: &BenchReport) -> String {
     let bytes = report.window.bytes_per_second();
     let data = if bytes < 1024.0 * 1024.0 {

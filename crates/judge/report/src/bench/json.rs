@@ -1,4 +1,4 @@
-//! For programs: an object that has all of Tremor's keys, and ours.
+//! For programs: one JSON object.
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
@@ -8,18 +8,17 @@ use super::BenchReport;
 /// What the document is.
 const SCHEMA: &str = "stillwell/bench/v1";
 
-/// Ticks in each half of the distance that is left, as Tremor has it.
+/// Ticks in each half of the distance that is left.
 const TICKS_PER_HALF: u32 = 2;
 
-/// One object. At its top stand Tremor's keys with Tremor's meanings, latencies in
-/// nanoseconds from the intended time; `mean`, `stdev` and `max` are null where
+/// One object. Latencies are in nanoseconds from the intended time; `mean`, `stdev` and `max` are null where
 /// nothing was timed.
 #[must_use]
 pub fn bench_json(report: &BenchReport) -> Value {
     let table = report.table();
     let mut all = Map::new();
     all.insert("schema".to_owned(), SCHEMA.into());
-    all.extend(tremors(report, &table));
+    all.extend(latencies(report, &table));
     all.extend(counts(report));
     let about = [
         ("name", json!(report.name)),
@@ -38,8 +37,8 @@ pub fn bench_json(report: &BenchReport) -> Value {
     Value::Object(all)
 }
 
-/// The keys of Tremor's report.
-fn tremors(report: &BenchReport, table: &Histogram<u64>) -> Vec<(String, Value)> {
+/// Latencies and volume.
+fn latencies(report: &BenchReport, table: &Histogram<u64>) -> Vec<(String, Value)> {
     let known = |value: Value| if table.is_empty() { Value::Null } else { value };
     let count = if report.ledger.is_some() {
         table.len()

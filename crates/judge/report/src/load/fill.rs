@@ -129,7 +129,7 @@ fn statistics(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &m
         (id::TLS_HANDSHAKE, worker.times(LoadTime::Handshake)),
     ];
     for (name, histogram) in times {
-        // Nighthawk tells its own ones even where they are empty.
+        // Formats of other tools show their statistics even if they are empty.
         let is_due = told.original.is_some() && !name.starts_with(id::OWN_PREFIX);
         if is_due || !histogram.is_empty() {
             result.add_statistic(LoadStatistic::of_times(name, histogram));
@@ -160,7 +160,7 @@ fn classes(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut 
         }
     }
     for class in Outcome::ANSWERS {
-        let nighthawk = match class {
+        let place = match class {
             Outcome::Ok => 1,
             Outcome::Status3xx => 2,
             Outcome::Status4xx => 3,
@@ -169,7 +169,7 @@ fn classes(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut 
         };
         for (name, time) in [
             (
-                id::LATENCY_BY_STATUS[nighthawk].to_owned(),
+                id::LATENCY_BY_STATUS[place].to_owned(),
                 LoadTime::Service(class),
             ),
             (

@@ -58,7 +58,6 @@ pub struct LoadOptions {
     /// The options in the form of another tool, where the load was requested in its
     /// words: printed unchanged in its formats. Where this is `None` they are
     /// derived from the fields above.
-    #[serde(rename = "nighthawk")]
     pub original: Option<serde_json::Value>,
 }
 

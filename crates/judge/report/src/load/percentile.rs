@@ -117,9 +117,8 @@ mod tests {
         histogram
     }
 
-    /// Nighthawk's own test of its list.
     #[test]
-    fn ten_values_give_the_list_that_nighthawk_gives() {
+    fn ten_values_give_the_list_of_the_format() {
         let shares: Vec<(f64, u64)> = ticks(&one_to_ten())
             .iter()
             .map(|entry| (entry.share, entry.value))

@@ -1,4 +1,4 @@
-//! Events for Splunk's HTTP event collector, with lading's fields: pipelines
+//! Events for Splunk's HTTP event collector: pipelines
 //! route by them and build keys from them.
 
 use stillwell_plan::{HecEncoding, PayloadFormat};
@@ -106,7 +106,7 @@ fn attributes(pen: &mut Pen<'_>, random: &mut Random) {
     pen.fixed(br#"","c2cContainerType":"ingress","aws_account":"account-of-the-load"}"#);
 }
 
-// As many different values as lading has: keys made of them are as many.
+// The number of values bounds the number of keys made of them.
 
 static SYSTEMS: [Fragment; 4] = Fragment::all(["one", "two", "three", "four"]);
 

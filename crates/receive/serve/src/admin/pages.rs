@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use serde_json::json;
+use stillwell_plan::ServeAdminPlan;
 use stillwell_units::Nanos;
 
 use crate::counts::{ServeCounter, ServeCounts};
@@ -25,7 +26,7 @@ const HELP: &str = "\
 pub(super) struct AdminPages {
     pub(super) counter: ServeCounter,
     pub(super) listeners: Vec<SocketAddr>,
-    pub(super) stat_prefix: String,
+    pub(super) plan: ServeAdminPlan,
 }
 
 /// One answer.
@@ -38,11 +39,11 @@ pub(super) struct AdminPage {
     pub(super) ends_server: bool,
 }
 
-/// One count, as Envoy calls it.
+/// One count.
 struct Stat {
     name: String,
     value: u64,
-    /// As Prometheus has it: a name, and a label where several counts share it.
+    /// Prometheus name without its prefix, and a label where several counts share it.
     family: &'static str,
     label: Option<(&'static str, &'static str)>,
 }
@@ -136,21 +137,28 @@ impl AdminPages {
     fn prometheus(&self, uptime: Nanos, filter: Option<&str>) -> String {
         let mut text = String::new();
         let mut last = "";
-        for own in self.stats(uptime, filter) {
-            if own.family != last {
-                text.push_str(&format!("# TYPE {} counter\n", own.family));
-                last = own.family;
+        let prefix = &self.plan.prometheus_prefix;
+        for Stat {
+            value,
+            family,
+            label,
+            ..
+        } in self.stats(uptime, filter)
+        {
+            if family != last {
+                text.push_str(&format!("# TYPE {prefix}_{family} counter\n"));
+                last = family;
             }
             let mut labels = Vec::new();
-            if let Some((name, value)) = own.label {
-                labels.push(format!("{name}=\"{value}\""));
+            if let Some((name, value)) = label {
+                labels.push(format!("{prefix}_{name}=\"{value}\""));
             }
-            if own.family.starts_with("envoy_http_") {
-                let prefix = &self.stat_prefix;
-                labels.push(format!("envoy_http_conn_manager_prefix=\"{prefix}\""));
+            if family.starts_with("http_") {
+                let manager = &self.plan.stat_prefix;
+                labels.push(format!("{prefix}_http_conn_manager_prefix=\"{manager}\""));
             }
             let labels = labels.join(",");
-            text.push_str(&format!("{}{{{labels}}} {}\n", own.family, own.value));
+            text.push_str(&format!("{prefix}_{family}{{{labels}}} {value}\n"));
         }
         text
     }
@@ -163,30 +171,26 @@ impl AdminPages {
             (
                 "listener_manager.total_listeners_active",
                 self.listeners.len() as u64,
-                "envoy_listener_manager_total_listeners_active",
+                "listener_manager_total_listeners_active",
             ),
             (
                 "server.concurrency",
                 self.counter.workers(),
-                "envoy_server_concurrency",
+                "server_concurrency",
             ),
-            ("server.live", 1, "envoy_server_live"),
+            ("server.live", 1, "server_live"),
             (
                 "server.uptime",
                 uptime.as_u64() / 1_000_000_000,
-                "envoy_server_uptime",
+                "server_uptime",
             ),
             (
                 "ssl.connection_error",
                 counts.handshakes_failed,
-                "envoy_ssl_connection_error",
+                "ssl_connection_error",
             ),
-            ("ssl.handshake", counts.handshakes, "envoy_ssl_handshake"),
-            (
-                "ssl.session_reused",
-                counts.resumed,
-                "envoy_ssl_session_reused",
-            ),
+            ("ssl.handshake", counts.handshakes, "ssl_handshake"),
+            ("ssl.session_reused", counts.resumed, "ssl_session_reused"),
         ];
         stats.extend(plain.map(|(name, value, family)| Stat {
             name: name.to_owned(),
@@ -200,7 +204,7 @@ impl AdminPages {
 
     fn http(&self, counts: &ServeCounts) -> Vec<Stat> {
         let named = |name: &str, value, family, label| Stat {
-            name: format!("http.{}.{name}", self.stat_prefix),
+            name: format!("http.{}.{name}", self.plan.stat_prefix),
             value,
             family,
             label,
@@ -214,31 +218,31 @@ impl AdminPages {
             named(
                 "downstream_cx_protocol_error",
                 counts.malformed,
-                "envoy_http_downstream_cx_protocol_error",
+                "http_downstream_cx_protocol_error",
                 None,
             ),
             named(
                 "downstream_cx_total",
                 counts.connections,
-                "envoy_http_downstream_cx_total",
+                "http_downstream_cx_total",
                 None,
             ),
             named(
                 "downstream_cx_tx_bytes_total",
                 counts.sent_bytes,
-                "envoy_http_downstream_cx_tx_bytes_total",
+                "http_downstream_cx_tx_bytes_total",
                 None,
             ),
             named(
                 "downstream_rq_total",
                 counts.requests,
-                "envoy_http_downstream_rq_total",
+                "http_downstream_rq_total",
                 None,
             ),
             named(
                 "fault.response_faults_injected",
                 counts.faults.values().sum(),
-                "envoy_http_fault_response_faults_injected",
+                "http_fault_response_faults_injected",
                 None,
             ),
         ];
@@ -251,8 +255,8 @@ impl AdminPages {
             stats.push(named(
                 name,
                 class(hundreds),
-                "envoy_http_downstream_rq_xx",
-                Some(("envoy_response_code_class", digit)),
+                "http_downstream_rq_xx",
+                Some(("response_code_class", digit)),
             ));
         }
         stats

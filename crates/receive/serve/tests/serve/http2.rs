@@ -89,7 +89,7 @@ fn many_streams_are_answered_each_in_its_time() {
 fn statuses_and_headers_are_those_of_the_first_version() {
     let mut listener = listener();
     listener.protocols = ServeProtocols::Http2;
-    listener.answer.envoy_headers = true;
+    listener.answer.headers.server = Some("envoy".to_owned());
     let server = Server::of(listener);
     let wanted = r#"{"response_headers":[{"header":{"key":":status","value":"204"}}]}"#;
     let answers = ask(&server, &[&config(wanted), &config("bad")]);

@@ -191,7 +191,7 @@ impl TransportPlan {
                 TransportProperties::stream("unix_stream", TransportTarget::Unix(path))
             }
             Self::UnixDatagram { path } => {
-                // What a default socket buffer certainly takes, as lading has it.
+                // What a default socket buffer certainly takes.
                 let largest = ByteSize::new(8192);
                 let target = TransportTarget::Unix(path);
                 TransportProperties::datagrams("unix_datagram", target, largest, largest)

@@ -10,8 +10,7 @@ pub const TRACE_AGENT_CONTEXTS_MAX: u32 = 1_000_000;
 /// Most time series that can be asked for.
 pub const REMOTE_WRITE_SERIES_MAX: u32 = 1_000_000;
 
-/// Traces as Datadog's agent takes them at `/v0.4/traces`. The defaults are
-/// lading's.
+/// Traces as Datadog's agent takes them at `/v0.4/traces`.
 ///
 /// A context is a service with its operation, resource and type; exactly as
 /// many as drawn from `contexts` are sent, each before any is sent again.

@@ -14,7 +14,7 @@ const ALPHABET: u64 = 36;
 /// Letters with which generated names begin.
 const LETTERS: u64 = 26;
 
-/// What DogStatsD messages look like. The defaults are lading's.
+/// The content of DogStatsD messages.
 ///
 /// A context is a metric's type, name and tags. Exactly as many distinct ones
 /// are sent as drawn from `contexts`; each is sent once before any is sent

@@ -29,7 +29,6 @@ pub struct OtlpContexts {
 }
 
 impl Default for OtlpContexts {
-    /// Those of lading.
     fn default() -> Self {
         Self {
             contexts: Between::only(100),
@@ -73,7 +72,6 @@ pub struct OtlpSeverities {
 }
 
 impl Default for OtlpLogsPlan {
-    /// That of lading.
     fn default() -> Self {
         Self {
             contexts: OtlpContexts::default(),
@@ -124,7 +122,6 @@ pub struct OtlpMetricKinds {
 }
 
 impl Default for OtlpMetricKinds {
-    /// Those of lading.
     fn default() -> Self {
         Self {
             gauge: 30,
@@ -151,7 +148,6 @@ pub struct OtlpHistogramLimits {
 }
 
 impl Default for OtlpHistogramLimits {
-    /// Those of lading.
     fn default() -> Self {
         Self {
             bucket: u64::from(u32::MAX),

@@ -1,5 +1,4 @@
-//! Nighthawk's response options: what a test server is told, by its own
-//! configuration and by each request.
+//! Response options of a test server, from its configuration and from each request.
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
@@ -57,7 +56,7 @@ pub enum ResponseDelay {
 
 impl ResponseDelay {
     /// The delay where `active` requests are active, this one included. A linear
-    /// one is rounded to milliseconds, as Nighthawk does.
+    /// one is rounded to milliseconds.
     #[must_use]
     pub fn at(self, active: u64) -> Nanos {
         const MILLISECOND: u64 = 1_000_000;
@@ -74,9 +73,8 @@ impl ResponseDelay {
 }
 
 impl ResponseOptions {
-    /// The options that `text`, the JSON of a request's
-    /// `x-nighthawk-test-server-config`, asks for. Both spellings of a key are
-    /// read, `response_body_size` and `responseBodySize`.
+    /// Reads the options from `text`, the JSON of a request's header. Both spellings of a key
+    /// are accepted, `response_body_size` and `responseBodySize`.
     ///
     /// # Errors
     /// [`ResponseOptionsError`] where it is no such JSON.

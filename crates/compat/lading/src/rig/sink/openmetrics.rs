@@ -18,7 +18,10 @@ const LABELS: [(&str, &str); 5] = [
 
 /// The page that `options` describe.
 pub(super) fn read(reader: &Reader, options: Option<&Node>) -> Option<OpenmetricsPlan> {
-    let mut plan = OpenmetricsPlan::default();
+    let mut plan = OpenmetricsPlan {
+        prefix: "lading_openmetrics".to_owned(),
+        ..OpenmetricsPlan::default()
+    };
     let Some(options) = options.filter(|node| !matches!(node.value, Value::Null)) else {
         return Some(plan);
     };

@@ -276,7 +276,7 @@ impl<'n> Template<'_, 'n> {
         Some(TemplatePart::Sequence(parts))
     }
 
-    /// Fields in the order of their names, as lading writes them.
+    /// Fields in the order of their names.
     fn object(
         &mut self,
         node: &'n Node,
