@@ -87,7 +87,7 @@ fn plain_turn(body: &[u8]) -> anyhow::Result<Figure> {
     Ok(figure)
 }
 
-/// How long the sink's answer is: it is always the same.
+/// Length of the sink's answer, which is always the same.
 fn answer_length(address: SocketAddr, request: &[u8]) -> anyhow::Result<usize> {
     let mut stream = TcpStream::connect(address)?;
     stream.write_all(request)?;

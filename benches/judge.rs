@@ -1,5 +1,5 @@
-//! Judging: seconds for a lab of 100 experiments, of 20 pairs and three goals each, with 300 series a run, and
-//! for one such experiment.
+//! Judging: seconds for a suite of 100 experiments, of 20 pairs and three goals each, with
+//! 300 series a run, and for one such experiment.
 
 #![expect(
     clippy::print_stdout,
@@ -17,14 +17,14 @@ const SERIES: u32 = 300;
 const ROUNDS: usize = 5;
 
 fn main() {
-    let lab: Vec<_> = (0..EXPERIMENTS)
+    let suite: Vec<_> = (0..EXPERIMENTS)
         .map(|number| synthetic::crowded(&format!("experiment-{number}"), PAIRS, SERIES))
         .collect();
     let mut seconds = Vec::with_capacity(ROUNDS);
     let mut moved = 0;
     for _ in 0..ROUNDS {
         let began = clock::now();
-        moved = lab
+        moved = suite
             .iter()
             .map(|(plan, runs)| judge(plan, runs).moved.len())
             .sum();

@@ -29,7 +29,7 @@ const ROUNDS: usize = 7;
 /// A send is on time that is no later than this.
 const ON_TIME_NS: u64 = 50_000;
 
-/// How long it is looked at what the machine takes away.
+/// Time over which the CPU time that the machine takes away is measured.
 const TURNING: Nanos = Nanos::from_secs(5);
 
 /// Requests a second from one worker.
@@ -40,18 +40,21 @@ fn main() -> anyhow::Result<()> {
         println!("left out: there is no nginx");
         return Ok(());
     }
-    let asked: Vec<String> = std::env::args().skip(1).collect();
-    let is_asked = |mode: &str| {
+    let requested: Vec<String> = std::env::args().skip(1).collect();
+    let is_requested = |mode: &str| {
         let modes = ["speed", "rates"];
-        let is_any = asked.iter().any(|word| modes.contains(&word.as_str()));
-        !is_any || asked.iter().any(|word| word == mode)
+        let is_any = requested.iter().any(|word| modes.contains(&word.as_str()));
+        !is_any || requested.iter().any(|word| word == mode)
     };
-    if is_asked("speed") {
-        for question in questions(2).iter().filter(|it| it.is_among(&asked)) {
+    if is_requested("speed") {
+        for question in questions(2)
+            .iter()
+            .filter(|question| question.is_among(&requested))
+        {
             speed(question)?;
         }
     }
-    if is_asked("rates") {
+    if is_requested("rates") {
         rates()?;
     }
     Ok(())
@@ -101,20 +104,19 @@ fn rates() -> anyhow::Result<()> {
         let most = achieved(&loads::conduct(question, server.port(), None)?);
         println!("  as fast as answers come: {most:.0} a second");
         for factor in [0.8, 1.2, 2.0, 4.0] {
-            let found = loads::conduct(question, server.port(), Some(factor * most))?;
-            let rate = achieved(&found);
+            let capture = loads::conduct(question, server.port(), Some(factor * most))?;
+            let rate = achieved(&capture);
             let share = 100.0 * rate / most;
-            println!("  {factor:.1} times that asked for: {rate:.0} a second, {share:.1} % of it");
+            println!("  {factor:.1} times that requested: {rate:.0} a second, {share:.1} % of it");
         }
     }
     Ok(())
 }
 
-/// Turns round on the sender's CPU and looks at the clock: what of the time the
-/// machine took away in pieces of more than 50 µs. A send that is due there cannot
-/// be on time, whoever sends it.
+/// Spins on the sender's CPU and reads the clock: the time that the machine took away in
+/// pieces of more than 50 µs. A send that is due in such a piece is late for any sender.
 fn taken_away() -> anyhow::Result<()> {
-    let (report, told) = std::sync::mpsc::sync_channel(1);
+    let (report, reported) = std::sync::mpsc::sync_channel(1);
     let mut scope = Scope::new(&Token::new());
     scope.thread(on(SENDER_CPU), "turning", move |_| {
         let begin = clock::now();
@@ -130,7 +132,7 @@ fn taken_away() -> anyhow::Result<()> {
             .unwrap_or_default();
         Ok(())
     })?;
-    let (late, length, longest) = told.recv()?;
+    let (late, length, longest) = reported.recv()?;
     scope.close(Nanos::from_secs(1));
     let share = 100.0 * late.as_secs_f64() / length.as_secs_f64();
     println!(

@@ -1,4 +1,4 @@
-//! What it costs to observe a tree of 50 processes once a second.
+//! CPU time to observe a tree of 50 processes once a second.
 
 #![expect(
     clippy::print_stdout,

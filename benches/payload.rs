@@ -59,7 +59,7 @@ fn main() -> anyhow::Result<()> {
     large_dogstatsd()
 }
 
-/// How long the largest cache that is usual takes.
+/// Time to build the largest cache that is usual.
 fn large_dogstatsd() -> anyhow::Result<()> {
     let cache = ByteSize::mib(256);
     let plan = PayloadPlan {
@@ -80,7 +80,7 @@ fn large_dogstatsd() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A gateway that calls a store, which asks a database.
+/// A gateway that calls a store, which queries a database.
 fn traces() -> OtlpTracesPlan {
     let service = |name: &str, route: &str, calls: &[usize]| TraceService {
         name: name.to_owned(),

@@ -1,6 +1,5 @@
-//! What load costs on its way through: generator and sink together, beside a loop
-//! of plain system calls with the same bytes in the same pieces, for each transport
-//! and the payload that it mostly carries.
+//! CPU time of load on its way: generator and sink together, beside a loop of plain system
+//! calls with the same bytes in the same pieces, for each transport and its usual payload.
 
 #![expect(
     clippy::print_stdout,
@@ -91,11 +90,14 @@ fn main() -> anyhow::Result<()> {
             plain: &|set| plain::udp_turn(set, LENGTH),
         },
     ];
-    let asked = std::env::args()
+    let requested = std::env::args()
         .nth(1)
         .filter(|word| !word.starts_with('-'));
     for case in &cases {
-        if asked.as_ref().is_none_or(|word| case.name.contains(word)) {
+        if requested
+            .as_ref()
+            .is_none_or(|word| case.name.contains(word))
+        {
             run(case)?;
         }
     }

@@ -22,8 +22,11 @@ use stillwell_units::{Nanos, Seed};
 const ROUNDS: usize = 7;
 
 fn main() -> anyhow::Result<()> {
-    let asked: Vec<String> = std::env::args().skip(1).collect();
-    for question in questions(2).iter().filter(|it| it.is_among(&asked)) {
+    let requested: Vec<String> = std::env::args().skip(1).collect();
+    for question in questions(2)
+        .iter()
+        .filter(|question| question.is_among(&requested))
+    {
         let client = if question.is_http2 {
             Peer::H2load
         } else {
@@ -33,7 +36,7 @@ fn main() -> anyhow::Result<()> {
             println!("left out: there is no nginx, or no {}", client.name());
             continue;
         }
-        println!("{}: asked by {}", question.name, client.name());
+        println!("{}: requested by {}", question.name, client.name());
         let mut sides = [
             Side {
                 name: "stillwell serve",

@@ -18,11 +18,11 @@ use stillwell_stamp::{
 use stillwell_units::{ByteSize, Moment, Nanos, RunId, Seed, float_from_u64};
 
 const ROUNDS: usize = 41;
-/// What lies in the second-level cache, as what a socket just gave does.
+/// Size that fits the second-level cache, as bytes that a socket just gave do.
 const BYTES: usize = 1 << 19;
-/// What a sink reads at once.
+/// Size of a sink's read.
 const READ: usize = 1 << 16;
-/// Where in an event its stamp stands.
+/// Offset of the stamp in an event.
 const BEFORE: usize = 40;
 
 fn main() -> anyhow::Result<()> {
@@ -39,7 +39,7 @@ fn main() -> anyhow::Result<()> {
     Events::new(BYTES)?.enter("find, hardly a stamp", Work::Search, 0)
 }
 
-/// What is done with what is found.
+/// Work for each match.
 #[derive(Clone, Copy)]
 enum Work {
     /// No span is declared, and nothing entered.
@@ -48,7 +48,7 @@ enum Work {
     Enter,
 }
 
-/// Whether it is a stamp that declares no span.
+/// Returns true for a stamp that declares no span.
 fn is_bare(matched: &StampMatch) -> bool {
     let undeclared = SpanCheck::Undeclared;
     matches!(matched, StampMatch::Stamp { span, .. } if *span == undeclared)

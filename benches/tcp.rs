@@ -19,7 +19,7 @@ use stillwell_units::{ByteSize, Nanos, Seed, floor_to_u64};
 
 const ROUNDS: usize = 5;
 const LENGTH: Duration = Duration::from_secs(2);
-/// What the generator writes at once at full speed.
+/// Size of the generator's write at full speed.
 const WRITE_BYTES: usize = 512 * 1024;
 
 fn main() -> anyhow::Result<()> {

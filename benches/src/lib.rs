@@ -25,12 +25,12 @@ use stillwell_units::{Nanos, float_from_u64};
 
 const GIB: f64 = 1_073_741_824.0;
 
-/// The CPU of whoever sends.
+/// The CPU of senders.
 pub const SENDER_CPU: u16 = 0;
-/// The CPU of whoever receives.
+/// The CPU of receivers.
 pub const RECEIVER_CPU: u16 = 1;
 
-/// What one turn of one side did, and what it cost.
+/// Amount and cost of one turn of one side.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Figure {
     /// Bytes moved.
@@ -72,7 +72,7 @@ impl Figure {
 
 /// One side of a comparison: its name, and one turn of it.
 pub struct Side<'a> {
-    /// What tables call it.
+    /// Name in tables.
     pub name: &'a str,
     /// Does one turn.
     pub turn: Box<dyn FnMut() -> anyhow::Result<Figure> + 'a>,
@@ -102,7 +102,11 @@ pub fn compare(
     let last = taken.last().cloned().unwrap_or_default();
     for (side, values) in sides.iter().zip(&taken) {
         let middle = median(values);
-        let ratios: Vec<f64> = values.iter().zip(&last).map(|(own, it)| own / it).collect();
+        let ratios: Vec<f64> = values
+            .iter()
+            .zip(&last)
+            .map(|(value, base)| value / base)
+            .collect();
         let ratio = median(&ratios);
         println!(
             "  {:<28} {middle:>12.3} {unit}   {ratio:.2} of the last",
@@ -127,7 +131,7 @@ pub fn compare_first(
     let first = taken.first().cloned().unwrap_or_default();
     for (side, values) in sides.iter().zip(&taken) {
         let middle = median(values);
-        let ratios = first.iter().zip(values).map(|(own, it)| own / it);
+        let ratios = first.iter().zip(values).map(|(value, base)| value / base);
         let mut ratios: Vec<f64> = ratios.collect();
         let ratio = median(&ratios);
         ratios.sort_by(f64::total_cmp);
@@ -158,8 +162,8 @@ fn take_turns(
     Ok(taken)
 }
 
-/// What clients and servers are asked for, for so many seconds a turn: both
-/// versions of HTTP, each without TLS and with it.
+/// Requests to clients and servers, for `seconds` a turn: both versions of HTTP, each without
+/// TLS and with it.
 #[must_use]
 pub fn questions(seconds: u32) -> [Question; 4] {
     let http1 = Question {

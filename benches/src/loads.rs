@@ -11,10 +11,10 @@ use stillwell_units::{Nanos, Seed};
 
 use crate::{Figure, Question, SENDER_CPU, on};
 
-/// Asks `port` as `question` says, as fast as answers come.
+/// Loads `port` with the requests of `question`, as fast as answers come.
 ///
 /// # Errors
-/// Whatever keeps the load from running.
+/// When the load cannot run.
 pub fn turn(question: &Question, port: u16) -> anyhow::Result<Figure> {
     let before = stillwell_scope::clock::process_cpu();
     let capture = conduct(question, port, None)?;
@@ -25,10 +25,10 @@ pub fn turn(question: &Question, port: u16) -> anyhow::Result<Figure> {
     })
 }
 
-/// Asks `port` as `question` says, at a rate where one is given.
+/// Loads `port` with the requests of `question`, at a rate where one is given.
 ///
 /// # Errors
-/// Whatever keeps the load from running.
+/// When the load cannot run.
 pub fn conduct(
     question: &Question,
     port: u16,
@@ -40,7 +40,7 @@ pub fn conduct(
     Ok(capture)
 }
 
-/// How many requests were answered well.
+/// Number of requests with a good answer.
 #[must_use]
 pub fn answered(capture: &LoadCapture) -> u64 {
     capture.sum(|counts| counts.ended(Outcome::Ok))

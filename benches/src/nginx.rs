@@ -12,7 +12,7 @@ use stillwell_units::Nanos;
 
 use crate::{Question, RECEIVER_CPU};
 
-/// How long it may take until it listens.
+/// Maximum time until it listens.
 const START_MAX: Duration = Duration::from_secs(10);
 
 /// A running nginx, which ends with this.
@@ -25,16 +25,16 @@ pub struct Nginx {
 }
 
 impl Nginx {
-    /// Whether there is one.
+    /// Returns true if nginx is installed.
     #[must_use]
     pub fn is_there() -> bool {
         find_program("nginx").is_some()
     }
 
-    /// Starts one that speaks what `question` asks for.
+    /// Starts a server with the protocol of `question`.
     ///
     /// # Errors
-    /// Whatever keeps it from listening.
+    /// When it cannot listen.
     pub fn start(question: &Question) -> anyhow::Result<Self> {
         let port = free_port();
         let folder = std::env::temp_dir().join(format!("stillwell-bench-{port}"));
@@ -61,7 +61,7 @@ impl Nginx {
         Ok(server)
     }
 
-    /// Where it listens, on 127.0.0.1.
+    /// The port on 127.0.0.1.
     #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
@@ -88,7 +88,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Its worker ends with it when it is asked to; the folder is of no use then.
+        // Its worker ends with it on this signal, so that its folder is no longer in use.
         let ask = Command::new("kill")
             .arg(self.process.id().to_string())
             .status();

@@ -76,7 +76,7 @@ pub fn http_sink() -> SinkPlan {
 /// the sink's `host:port`, or the path of its socket.
 ///
 /// # Errors
-/// Whatever keeps either from running.
+/// When either cannot run.
 pub fn turn(
     plan_of_sink: &SinkPlan,
     plan: impl FnOnce(&str) -> GeneratorPlan,
@@ -111,6 +111,6 @@ pub fn turn(
 /// Waits for `length`.
 pub fn pause(length: Duration) {
     let (_keep, wait) = sync_channel::<()>(0);
-    // Nobody ever sends, so this waits for the whole length.
+    // The channel has no sender, so this waits for the whole length.
     wait.recv_timeout(length).unwrap_or_default();
 }

@@ -8,25 +8,25 @@ use stillwell_units::Nanos;
 
 use crate::{Figure, SENDER_CPU};
 
-/// What a client is to do: as many requests as are answered.
+/// The job of a client: as many requests as are answered.
 #[derive(Clone, Copy, Debug)]
 pub struct Question {
-    /// What tables call it.
+    /// Name in tables.
     pub name: &'static str,
     /// HTTP/2, by prior knowledge where there is no TLS, else HTTP/1.1.
     pub is_http2: bool,
-    /// Whether over TLS, whose certificate nobody looks at.
+    /// True over TLS. Clients do not check the certificate.
     pub has_tls: bool,
     /// Connections at once.
     pub connections: u32,
     /// Requests at once on each.
     pub streams: u32,
-    /// For so long, in seconds.
+    /// Length of a turn, in seconds.
     pub seconds: u32,
 }
 
 impl Question {
-    /// Whether `words` name it, or name none.
+    /// Returns true if `words` name it, or no question.
     #[must_use]
     pub fn is_among(&self, words: &[String]) -> bool {
         let mut names = words
@@ -36,7 +36,7 @@ impl Question {
         names.peek().is_none() || names.any(|name| name == self.name)
     }
 
-    /// Where `port` of this machine is asked.
+    /// The URL at `port` of this machine.
     #[must_use]
     pub fn url(&self, port: u16) -> String {
         let scheme = if self.has_tls { "https" } else { "http" };
@@ -72,13 +72,13 @@ impl Peer {
         }
     }
 
-    /// Whether its program is there.
+    /// Returns true if its program is installed.
     #[must_use]
     pub fn is_there(self) -> bool {
         find_program(self.name()).is_some()
     }
 
-    /// Whether it can do what `question` asks for.
+    /// Returns true if it can send the requests of `question`.
     #[must_use]
     pub const fn can(self, question: &Question) -> bool {
         match self {
@@ -89,10 +89,10 @@ impl Peer {
         }
     }
 
-    /// Asks `port` on the sender's CPU; `receive_cpu` stays empty.
+    /// Loads `port` from the sender's CPU; `receive_cpu` stays empty.
     ///
     /// # Errors
-    /// Whatever keeps it from running, or from saying how much it did.
+    /// When it cannot run, or does not print how much it did.
     pub fn turn(self, question: &Question, port: u16) -> anyhow::Result<Figure> {
         let before = children_cpu()?;
         let mut command = Command::new("taskset");

@@ -17,16 +17,16 @@ use crate::ours::pause;
 use crate::{Figure, RECEIVER_CPU, SENDER_CPU, cpu_of, on};
 
 const READ_BYTES: usize = 256 * 1024;
-/// What stands before each body.
+/// Size of the head before each body.
 const HEAD_BYTES: usize = 22 + 28 + 2;
-/// After so long without a datagram a receiver is done.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// A receiver ends after this time without a datagram.
+const QUIET_MAX: Duration = Duration::from_millis(500);
 
 /// Writes slices of `write_bytes` of what `set` holds, over and over, to a loop
 /// that reads them.
 ///
 /// # Errors
-/// Whatever keeps either from running.
+/// When either cannot run.
 pub fn tcp_turn(
     set: &Arc<BlockSet>,
     write_bytes: usize,
@@ -66,12 +66,12 @@ pub fn tcp_turn(
 /// receives them.
 ///
 /// # Errors
-/// Whatever keeps either from running.
+/// When either cannot run.
 pub fn udp_turn(set: &Arc<BlockSet>, length: Duration) -> anyhow::Result<Figure> {
     let receiver = UdpSocket::bind("127.0.0.1:0")?;
     let sender = UdpSocket::bind("127.0.0.1:0")?;
     sender.connect(receiver.local_addr()?)?;
-    receiver.set_read_timeout(Some(PATIENCE))?;
+    receiver.set_read_timeout(Some(QUIET_MAX))?;
     let receive = move |buffer: &mut [u8]| receiver.recv(buffer);
     datagram_turn(set, length, move |datagram| sender.send(datagram), receive)
 }
@@ -81,7 +81,7 @@ pub fn udp_turn(set: &Arc<BlockSet>, length: Duration) -> anyhow::Result<Figure>
 /// may have.
 ///
 /// # Errors
-/// Whatever keeps either from running.
+/// When either cannot run.
 pub fn unix_datagram_turn(
     set: &Arc<BlockSet>,
     path: &Path,
@@ -93,7 +93,7 @@ pub fn unix_datagram_turn(
     let receiver = UnixDatagram::bind(path)?;
     let sender = UnixDatagram::unbound()?;
     sender.connect(path)?;
-    receiver.set_read_timeout(Some(PATIENCE))?;
+    receiver.set_read_timeout(Some(QUIET_MAX))?;
     let receive = move |buffer: &mut [u8]| receiver.recv(buffer);
     datagram_turn(set, length, move |datagram| sender.send(datagram), receive)
 }
@@ -107,8 +107,8 @@ fn datagram_turn(
     let received = Arc::new(AtomicU64::new(0));
     let mut scope = Scope::new(&Token::new());
     let total = Arc::clone(&received);
-    // Until nothing comes any more, not until it is told to end: the sender would find
-    // nobody there.
+    // Reads until nothing comes any more, not until its token is cancelled: the sender would
+    // find no receiver.
     scope.thread(on(RECEIVER_CPU), "sink", move |_| {
         let mut buffer = vec![0; READ_BYTES];
         loop {
@@ -136,7 +136,7 @@ fn datagram_turn(
 /// head and body and answers; neither parses anything but the length.
 ///
 /// # Errors
-/// Whatever keeps either from running.
+/// When either cannot run.
 pub fn post_turn(
     set: &Arc<BlockSet>,
     connections: usize,
@@ -208,7 +208,7 @@ pub fn post_turn(
 /// `connections` in turn, over and over, until stopped.
 ///
 /// # Errors
-/// Whatever keeps it from running.
+/// When it cannot run.
 pub fn http_turn(
     request: &Arc<Vec<u8>>,
     answer_bytes: usize,
@@ -219,7 +219,7 @@ pub fn http_turn(
     let mut scope = Scope::new(&Token::new());
     let done = Arc::new(AtomicU64::new(0));
     let request_bytes = u64::try_from(request.len())?;
-    let (own, request) = (Arc::clone(&done), Arc::clone(request));
+    let (counter, request) = (Arc::clone(&done), Arc::clone(request));
     scope.thread(on(SENDER_CPU), "gen", move |token| {
         let mut streams = Vec::new();
         for _ in 0..connections {
@@ -236,7 +236,7 @@ pub fn http_turn(
             for stream in &mut streams {
                 stream.read_exact(&mut answer)?;
             }
-            own.fetch_add(u64::try_from(connections)?, Ordering::Relaxed);
+            counter.fetch_add(u64::try_from(connections)?, Ordering::Relaxed);
         }
         Ok::<(), PartError>(())
     })?;

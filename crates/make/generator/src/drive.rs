@@ -118,11 +118,11 @@ async fn push<T: Transport>(
         if let Err(failure) = sent {
             let left = under_way.sending.untouched();
             drop(under_way);
-            worker.settled(u64::from(left.is_none()));
+            worker.finish_slices(u64::from(left.is_none()));
             feed.left = left.map(|left| (set, left));
             return Err(failure);
         }
-        worker.settled(1);
+        worker.finish_slices(1);
         if worker.is_ending() {
             return Ok(());
         }

@@ -206,7 +206,7 @@ impl Talk {
         shard.events_acknowledged.add(kept.events);
         let ended = lost + kept.requests;
         shard.acks_pending.set(shard.acks_pending.total() - ended);
-        self.worker.settled(ended);
+        self.worker.finish_slices(ended);
     }
 
     /// Waits until it is time to ask; whether nothing more will be sent.

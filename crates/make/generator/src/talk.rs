@@ -39,7 +39,7 @@ pub(crate) trait Dialogue {
 /// What follows an answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum After {
-    /// The next request; this one is settled.
+    /// The next request; this one is finished.
     Next,
     /// The next request; somebody else settles this one later.
     Later,
@@ -96,7 +96,7 @@ struct Task {
 /// What one connection sends next, whatever becomes of the socket under it.
 #[derive(Debug)]
 struct Feed {
-    /// Taken, and not settled when the connection ended.
+    /// Taken, and not finished when the connection ended.
     left: Option<Task>,
     /// What its events are stamped with, if they are. Holds what was sent last.
     marks: Option<Marks>,
@@ -139,7 +139,7 @@ async fn converse(
                     let again = task.again + 1;
                     feed.left = Some(Task { again, ..task });
                 } else {
-                    worker.settled(1);
+                    worker.finish_slices(1);
                 }
                 return Parting::Lost;
             }
@@ -149,7 +149,7 @@ async fn converse(
         is_proven = true;
         let events = events_of(&task);
         match dialogue.answered(answer, caller.body(), events, task.again) {
-            After::Next => worker.settled(1),
+            After::Next => worker.finish_slices(1),
             After::Later => {}
             After::Again(pause) => {
                 let again = task.again + 1;

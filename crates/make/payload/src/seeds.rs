@@ -5,7 +5,7 @@ use stillwell_units::{Nanos, Seed};
 /// Seeds and shares of a set.
 #[derive(Clone, Copy, Debug)]
 pub struct Seeds {
-    /// The worker's seed.
+    /// Seed of the worker.
     pub worker: Seed,
     /// That of all workers of a generator: what they have in common follows
     /// from it, such as the contexts of their metrics.

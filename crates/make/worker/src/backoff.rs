@@ -1,4 +1,4 @@
-//! How long to wait before a connection is tried again.
+//! Pauses before a connection is tried again.
 
 use stillwell_units::Nanos;
 
@@ -29,7 +29,7 @@ impl Backoff {
         self.next = FIRST;
     }
 
-    /// How long to wait now.
+    /// Returns the next pause.
     pub fn pause(&mut self) -> Nanos {
         let pause = self.next;
         self.next = (pause + pause).min(LONGEST);

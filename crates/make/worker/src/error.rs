@@ -13,7 +13,7 @@ use stillwell_wire::tls::TlsError;
 pub struct TransportError {
     /// The step that failed, as a fragment before "of generator".
     pub doing: &'static str,
-    /// Why it failed.
+    /// The cause.
     pub source: Box<dyn Error + Send + Sync>,
 }
 

@@ -1,4 +1,4 @@
-//! Rotations of a log that a step of the timeline asks for while it is written.
+//! Rotations of a log while it is written, by a step of the timeline.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -1,12 +1,11 @@
 //! Blocks that were not sent before, built beside while others are sent.
 //!
-//! What was built before the run is the worker's *first set*. Once a connection has
-//! walked through it (or all of a worker together, where they send requests), it goes
-//! on with *later sets*, each from a seed of its own and much smaller, which a thread
-//! of lowest priority builds one ahead. Where that thread does not keep up, the
-//! connection walks on through the first set: nobody ever waits for blocks. So at a
-//! rate that leaves the CPU time to build what is sent nothing repeats, and at full
-//! speed no send is the slower for it.
+//! The worker's *first set* is built before the run. Once a connection has walked through it
+//! (or all of a worker together, where they send requests), it goes on with *later sets*.
+//! Each has its own seed and is much smaller; a thread of lowest priority builds one ahead.
+//! If that thread does not keep up, the connection walks on through the first set, so no
+//! connection waits for blocks. At a rate that leaves CPU time to build, nothing repeats; at
+//! full speed no send is slower.
 
 #[cfg(test)]
 mod tests;
@@ -29,7 +28,7 @@ const BLOCKS_MIN: u64 = 4;
 /// The lowest priority that a thread can have.
 const NICE_LOWEST: i32 = 19;
 
-/// What later sets are built from.
+/// The input from which later sets are built.
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
     payload: PayloadPlan,
@@ -38,8 +37,8 @@ pub(crate) struct Recipe {
 }
 
 impl Recipe {
-    /// For a worker with `first`, a set of `cache`; `None` where there is nothing new
-    /// to be built: what stands in files is sent as it is.
+    /// For a worker with `first`, a set of `cache`; `None` where nothing new can be built:
+    /// events from files are sent unchanged.
     pub(crate) fn new(
         payload: &PayloadPlan,
         seeds: Seeds,
@@ -85,8 +84,8 @@ pub(crate) fn channel() -> (SyncSender<BlockSet>, Receiver<BlockSet>) {
     sync_channel(0)
 }
 
-/// Builds one set after another, each once the one before was taken, until nobody
-/// takes them any more or `token` is cancelled.
+/// Builds one set after another, each once the one before was taken. Ends when the receiver
+/// is dropped or `token` is cancelled.
 pub(crate) fn build(
     mut recipe: Recipe,
     hand_over: &SyncSender<BlockSet>,
@@ -146,14 +145,14 @@ impl Sets {
     }
 }
 
-/// Where one connection is in its worker's sets, or all that walk them together.
+/// Position of one connection in its worker's sets, or of all that walk them together.
 #[derive(Debug)]
 pub struct Walk {
     pub(crate) set: Rc<BlockSet>,
     /// The next block of it.
     pub(crate) next: Cell<usize>,
     pass: u64,
-    /// Where it goes on in the first set, where nothing new is there.
+    /// Next block of the first set, for the time without a later set.
     again: usize,
     is_again: bool,
 }

@@ -16,10 +16,10 @@ pub trait Mounted: Debug + Send + Sync {
     /// The blocks that it serves; `None` once it is shown.
     fn set(&self) -> Option<&BlockSet>;
 
-    /// What it counts as a generator does.
+    /// Its counters as a generator.
     fn load(&self) -> Arc<GeneratorShard>;
 
-    /// What it counts besides.
+    /// Its other counters.
     fn shard(&self) -> Arc<LogFsShard>;
 
     /// Mounts the files and starts the thread that answers for them, until the scope's
@@ -38,18 +38,18 @@ pub trait Mounted: Debug + Send + Sync {
     fn begin(&self, start: Moment, stop: &Token, turns: Option<Turns>);
 }
 
-/// Why logs cannot be shown.
+/// Reasons for which logs cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum ShowError {
     /// Their file system cannot be mounted.
     #[error(
         "show the logs of generator `{id}` in a file system of their own; where that cannot be, \
-         `folder` in place of `mount` writes real files, of which nobody counts what was missed"
+         `folder` in place of `mount` writes real files, and missed events are not counted"
     )]
     Mount {
         /// The generator.
         id: String,
-        /// Why not.
+        /// The cause.
         source: MountError,
     },
     /// The kernel starts no more threads.

@@ -30,7 +30,7 @@ pub struct Prepared {
     rate: RatePlan,
     opener: Arc<dyn Opener>,
     workers: Vec<PreparedWorker>,
-    /// What is there in place of workers, where blocks are served as files.
+    /// The file system in place of workers, where blocks are served as files.
     mounted: Option<Box<dyn Mounted>>,
     turns: Option<Turns>,
     is_fresh: bool,
@@ -41,25 +41,25 @@ pub struct Prepared {
     over: Vec<Token>,
 }
 
-/// What events are to be stamped with.
+/// The stamps of events.
 #[derive(Clone, Debug)]
 struct PreparedStamps {
     plan: StampPlan,
     run: RunMark,
     /// The number of its first stream.
     first: u32,
-    /// How many each connection has.
+    /// Streams of each connection.
     orders: u32,
     /// One for each stream.
     counts: Arc<[Cell]>,
-    /// What times before events are told by.
+    /// Clock of the times before events.
     wall: FixedWall,
 }
 
 #[derive(Debug)]
 struct PreparedWorker {
     set: BlockSet,
-    /// What later sets are built from, if any can be.
+    /// The input of later sets, if there are any.
     recipe: Option<Recipe>,
     share: Share,
     connections: u16,
@@ -69,7 +69,7 @@ struct PreparedWorker {
     service_time: Recorder,
 }
 
-/// Why a generator cannot send what its plan says.
+/// Reasons for which a generator cannot send its plan.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareError {
     /// The payload could not be built.
@@ -77,7 +77,7 @@ pub enum PrepareError {
     Payload {
         /// The generator.
         id: String,
-        /// Why not.
+        /// The cause.
         source: BuildError,
     },
     /// A block is larger than what the transport carries as one message.
@@ -94,7 +94,7 @@ pub enum PrepareError {
         transport: &'static str,
         /// The largest block.
         largest: ByteSize,
-        /// What the transport carries.
+        /// Largest block of the transport.
         limit: ByteSize,
     },
     /// Its requests cannot carry stamps.
@@ -128,7 +128,7 @@ pub enum PrepareError {
         id: String,
         /// The step that failed.
         doing: &'static str,
-        /// Why it failed.
+        /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
 }
@@ -243,13 +243,13 @@ impl Prepared {
         }
     }
 
-    /// What each worker sends, in the order of workers.
+    /// Returns the first set of each worker, in the order of workers.
     pub fn sets(&self) -> impl Iterator<Item = &BlockSet> {
         let workers = self.workers.iter().map(|worker| &worker.set);
         workers.chain(self.mounted.iter().filter_map(|files| files.set()))
     }
 
-    /// What each worker counts.
+    /// Returns the counters of each worker.
     #[must_use]
     pub fn shards(&self) -> Vec<Arc<GeneratorShard>> {
         let shards = self.workers.iter().map(|worker| Arc::clone(&worker.shard));
@@ -264,21 +264,21 @@ impl Prepared {
         &self.id
     }
 
-    /// What moves or empties the log that it writes, if it writes one.
+    /// Returns the control that moves or empties its log, if it writes one.
     #[must_use]
     pub fn files(&self) -> Option<FileControl> {
         self.opener.files()
     }
 
-    /// What its file system counts besides, if it is one.
+    /// Returns the counters of its file system, if it is one.
     #[must_use]
     pub fn file_system(&self) -> Option<Arc<LogFsShard>> {
         self.mounted.as_ref().map(|files| files.shard())
     }
 
-    /// Mounts what a subject is to find before load begins, and answers for it on a thread of
-    /// `scope`; `None` for all but logs in a file system of their own. Whoever has the mount
-    /// ends it, before the scope.
+    /// Mounts the files for a target before load begins, and serves them on a thread of
+    /// `scope`; `None` for all but logs in a file system of their own. The caller ends the
+    /// mount before the scope.
     ///
     /// # Errors
     /// [`ShowError`], which says what to do.
@@ -293,10 +293,9 @@ impl Prepared {
         }
     }
 
-    /// The same, sending in `turns` alone. Schedule, lateness and the account of
-    /// time stand still meanwhile, so rates are rates of the time on turn; waiting
-    /// for a turn counts as ahead. Blocks that were begun are written to their
-    /// end.
+    /// The same, sending in `turns` alone. Schedule, lateness and time breakdown pause in
+    /// between, so rates are rates of the time on turn. Waiting for a turn counts as ahead.
+    /// Blocks that were begun are written to their end.
     #[must_use]
     pub fn in_turns(self, turns: Turns) -> Self {
         Self {
@@ -305,11 +304,10 @@ impl Prepared {
         }
     }
 
-    /// The same, whose connections go on after one round through their blocks with
-    /// others that are built meanwhile, by a thread of lowest priority for
-    /// each worker. Has no effect where events are stamped, which makes them new;
-    /// where they stand in files; and where turns are taken, so that nobody works
-    /// while it is not its turn.
+    /// The same, with new blocks after one round through the first set. A thread of lowest
+    /// priority builds them for each worker. Has no effect where stamps make events new,
+    /// where events come from files, and where turns are taken, so that no thread works off
+    /// turn.
     #[must_use]
     pub fn fresh(self) -> Self {
         Self {
@@ -332,9 +330,9 @@ impl Prepared {
         &self.over
     }
 
-    /// How many stamped events of each of its streams were begun, if events are
-    /// stamped so that an account can be kept of them. Each connection has a stream,
-    /// over HTTP/2 and HTTP/3 one for each request at once.
+    /// Counts of the stamped events of each stream that were begun, if a delivery ledger can
+    /// be kept. Each connection has a stream, over HTTP/2 and HTTP/3 one for each request at
+    /// once.
     #[must_use]
     pub fn streams(&self) -> Option<Arc<[Cell]>> {
         let stamps = self.stamps.as_ref();
@@ -428,8 +426,7 @@ fn build_beside(
 }
 
 impl PreparedStamps {
-    /// What the worker stamps with whose first stream is number `first` of the
-    /// generator's.
+    /// The stamps of the worker whose first stream is number `first` of the generator's.
     fn of(self, first: u32, connections: u16, unit: RateUnit, set: &BlockSet) -> Stamping {
         let (first, count) = (first * self.orders, u32::from(connections) * self.orders);
         let streams = (first..first + count).filter_map(|index| {
@@ -514,7 +511,7 @@ impl PreparedWorker {
         reserved: bool,
     ) -> (BlockSet, State) {
         let now = clock::now();
-        let own = turns.as_ref().map_or(now, |turns| turns.own_time(now));
+        let worker_time = turns.as_ref().map_or(now, |turns| turns.own_time(now));
         let state = State {
             schedule: Schedule::new(rate.shape, self.share, start),
             turns,
@@ -527,14 +524,14 @@ impl PreparedWorker {
             lateness: self.lateness,
             response_time: self.response_time,
             service_time: self.service_time,
-            account: TimeAccount::new(own),
+            account: TimeAccount::new(worker_time),
             asleep_until: None,
             half_written: 0,
             published_at: now,
             stopped: false,
             stamps: false,
             blocks_left: self.set.blocks_max(),
-            unsettled: 0,
+            unfinished: 0,
         };
         (self.set, state)
     }

@@ -21,18 +21,18 @@ pub struct Slice {
     pub last: usize,
     /// The intended time of the first block, in the worker's own time.
     pub intended: Moment,
-    /// And of the last, where somebody asks for it.
+    /// The intended time of the last block, where it is needed.
     pub intended_last: Moment,
 }
 
 impl Slice {
-    /// How many bytes of `set` it is.
+    /// Size of the slice in bytes.
     pub fn bytes_len(&self, set: &BlockSet) -> usize {
         set.run(self.first, self.last).bytes.len()
     }
 }
 
-/// How much may leave together, save that one block always may.
+/// The most that may leave together; one block always may.
 #[derive(Clone, Copy, Debug)]
 pub struct Most {
     /// Bytes.
@@ -49,7 +49,7 @@ impl From<usize> for Most {
     }
 }
 
-/// How much may leave together now.
+/// The most that may leave together now.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Reach {
     pub(crate) most: Most,
@@ -84,7 +84,7 @@ pub(crate) fn last_within(set: &BlockSet, first: usize, reach: Reach) -> usize {
     within
 }
 
-/// How many of `unit` the blocks `first` to `last` - 1 hold.
+/// Number of `unit` in the blocks `first` to `last` - 1.
 pub fn units(set: &BlockSet, first: usize, last: usize, unit: RateUnit) -> u64 {
     let counts = set.run(first, last).counts();
     match unit {
@@ -112,11 +112,11 @@ pub struct Sending<'a> {
     unit: RateUnit,
     slice: Slice,
     run: Block<'a>,
-    /// What leaves: the run, or a copy of it with stamps.
+    /// The bytes to send: the run, or a copy of it with stamps.
     bytes: &'a [u8],
-    /// What stands in the header of its request, if it is stamped there.
+    /// The stamp for the header of its request, if it has one.
     header: Option<&'a StampText>,
-    /// Where the events that were begun are counted, if they are.
+    /// The counter of events that were begun, if there is one.
     begun: Option<Begun<'a>>,
     written: usize,
     events: u64,
@@ -158,12 +158,12 @@ impl<'a> Sending<'a> {
         }
     }
 
-    /// What stands in the header of its request, if it is stamped there.
+    /// Returns the stamp for the header of its request, if it has one.
     pub const fn header(&self) -> Option<&'a StampText> {
         self.header
     }
 
-    /// What is still to be written; empty once all is.
+    /// Returns the bytes still to be written; empty at the end.
     pub fn rest(&self) -> &'a [u8] {
         &self.bytes[self.written..]
     }
@@ -173,8 +173,7 @@ impl<'a> Sending<'a> {
         self.wrote_of(bytes, bytes);
     }
 
-    /// The kernel has taken what stands for `bytes` more, of which only `sent` were
-    /// to leave.
+    /// The kernel has taken the copy of `bytes` more, of which only `sent` were to leave.
     pub fn wrote_of(&mut self, bytes: usize, sent: usize) {
         self.written += bytes;
         let events = u64::from(self.run.events_within(self.written));
@@ -202,8 +201,7 @@ impl<'a> Sending<'a> {
         });
     }
 
-    /// Nobody will write the rest, here or elsewhere: an event that is not whole was not
-    /// sent.
+    /// Gives up the remaining bytes: an event that is not whole was not sent.
     pub fn give_up(&self) {
         if let Some(begun) = &self.begun {
             begun.set(self.events);
@@ -235,7 +233,7 @@ impl<'a> Sending<'a> {
         })
     }
 
-    /// Whether a block has been begun and is not whole.
+    /// Returns true if a block is partly written.
     pub fn is_block_cut(&self) -> bool {
         self.bytes_until(self.whole_until()) < self.written
     }

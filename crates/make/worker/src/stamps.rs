@@ -1,9 +1,8 @@
-//! Stamps in what is sent.
+//! Stamps in sent events.
 //!
-//! Each connection sends a stream of its own, for only there is an order. What it
-//! sends is copied, and the copy marked: blocks themselves never change, and are
-//! sent again and again. Where a stamp stands in a header nothing is copied, and what
-//! is numbered are requests.
+//! Each connection sends a separate stream, because only a connection keeps an order. Its
+//! slices are copied, and the copy is stamped: blocks never change, and are sent again and
+//! again. With a stamp in a header nothing is copied, and requests are numbered.
 
 #[cfg(test)]
 mod tests;
@@ -20,7 +19,7 @@ use stillwell_units::{Moment, Nanos};
 
 use crate::slice::{Slice, units};
 
-/// What all connections of a worker stamp with.
+/// The stamps of all connections of a worker.
 #[derive(Debug)]
 pub struct Stamping {
     /// One event in so many.
@@ -28,14 +27,13 @@ pub struct Stamping {
     form: StampForm,
     run: RunMark,
     unit: RateUnit,
-    /// What the stamp of each event of the set vouches for; in headers that of each
-    /// block.
+    /// The bytes that each stamp guarantees: of an event, in headers of a block.
     spans: Vec<Span>,
-    /// What times before events are told by.
+    /// Clock of the times before events.
     wall: FixedWall,
-    /// How many stamped events of each of the worker's streams were begun.
+    /// Counts of the stamped events that were begun, one for each stream of the worker.
     streams: Vec<Stream>,
-    /// How many of these streams have a connection.
+    /// Number of these streams that have a connection.
     given: cell::Cell<usize>,
 }
 
@@ -73,8 +71,8 @@ impl Stamping {
         }
     }
 
-    /// The marks of one more connection; `None` if there are more connections than
-    /// streams, which nobody opens.
+    /// The marks of one more connection; `None` for more connections than streams, which do
+    /// not occur.
     pub(crate) fn marks(&self) -> Option<Marks> {
         let given = self.given.get();
         let stream = self.streams.get(given)?.clone();
@@ -90,8 +88,8 @@ impl Stamping {
         })
     }
 
-    /// Of so many events that were begun, how many were numbered: a request is one,
-    /// whatever is in it.
+    /// Returns how many of `events` begun events are numbered: a request is one, with any
+    /// number of events.
     const fn numbered(&self, events: u64) -> u64 {
         match self.form {
             StampForm::Header if events > 1 => 1,
@@ -103,7 +101,7 @@ impl Stamping {
 /// A stamp, written out.
 pub type StampText = [u8; STAMP_WIDTH];
 
-/// What ends a line of a head.
+/// End of a line of a head.
 const LINE_END: &[u8] = b"\r\n";
 
 /// Adds the header of `stamp` to the end of `head`, one of HTTP/1.1.
@@ -115,31 +113,31 @@ pub fn write_header(stamp: &StampText, head: &mut Vec<u8>) {
     }
 }
 
-/// The marks of one connection, whatever becomes of the socket under it.
+/// The marks of one connection, which outlive its sockets.
 #[derive(Debug)]
 pub struct Marks {
     stamper: Stamper,
     stream: Stream,
-    /// Events of the stream that were begun, stamped or not; requests where stamps
-    /// stand in headers.
+    /// Events of the stream that were begun, stamped or not; requests where stamps are in
+    /// headers.
     begun: cell::Cell<u64>,
-    /// What of the stream was begun before `bytes`, and will be once they are sent.
+    /// Events of the stream begun before `bytes`, and after they are sent.
     filled_from: u64,
     filled_until: u64,
-    /// What is sent next; its room is used again.
+    /// The bytes to send next; their memory is used again.
     bytes: Vec<u8>,
     /// The stamp of the request that is sent next, if it has one in a header.
     header: Option<StampText>,
 }
 
-/// What was marked last, on its way out.
+/// The slice that was marked last, on its way out.
 #[derive(Debug)]
 pub(crate) struct Outgoing<'m> {
     /// The marked copy; `None` where what is sent stays as it is.
     pub(crate) copy: Option<&'m [u8]>,
-    /// What stands in the header of its request, if anything.
+    /// The stamp for the header of its request, if it has one.
     pub(crate) header: Option<&'m StampText>,
-    /// Where it is kept how much of it was begun.
+    /// The counter of its begun events.
     pub(crate) begun: Begun<'m>,
 }
 
@@ -221,13 +219,13 @@ impl Marks {
         }
     }
 
-    /// What stands in the header of the request that was marked last, if anything.
+    /// Returns the stamp for the header of the request that was marked last, if it has one.
     pub const fn header(&self) -> Option<&StampText> {
         self.header.as_ref()
     }
 
-    /// What was marked last, to be sent once more: all of its events are begun by
-    /// that. The marked copy; `None` where what is sent stays as it is.
+    /// Sends the slice that was marked last once more, which begins all of its events.
+    /// Returns the marked copy; `None` where nothing is copied.
     pub fn again(&self, stamping: &Stamping) -> Option<&[u8]> {
         let begun = self.begun.get().max(self.filled_until);
         self.begun.set(begun);
@@ -248,7 +246,7 @@ impl Marks {
         self.stream.counts[self.stream.index].set(begun.div_ceil(stamping.every));
     }
 
-    /// What was marked last, on its way out.
+    /// Returns the slice that was marked last, on its way out.
     pub(crate) fn outgoing<'m>(&'m self, stamping: &'m Stamping) -> Outgoing<'m> {
         let begun = Begun {
             events: &self.begun,
@@ -360,14 +358,14 @@ fn as_index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// What a stamp before each block vouches for: as much of it as it can.
+/// The span that a stamp before each block guarantees: as much of the block as it can.
 fn block_spans(set: &BlockSet) -> Vec<Span> {
     let blocks = (0..set.len()).map(|index| set.block(index));
     blocks.map(|block| Span::of(block.bytes)).collect()
 }
 
-/// What the stamps of all events vouch for: the text behind each, up to where it
-/// ends or some pipeline would write it in another way.
+/// The spans that the stamps of all events guarantee: the text behind each, up to its end or
+/// the first byte that some pipelines would escape.
 fn spans(set: &BlockSet) -> Vec<Span> {
     let whole = set.run(0, set.len());
     let ends = whole.event_ends();

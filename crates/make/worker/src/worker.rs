@@ -31,11 +31,11 @@ pub use state::{State, Wait};
 use waiting::Waiting;
 pub use waiting::watched;
 
-/// How long what was begun may take to end after a stop, unless its plan has more
-/// patience; and after the end of its scope in any case.
+/// Time that begun sends have to end after a stop, unless their plan gives more; and after
+/// the end of the scope in any case.
 pub const GRACE: Nanos = Nanos::SECOND;
 
-/// How often a worker that waits brings its shard up to date.
+/// Interval at which a waiting worker brings its shard up to date.
 const BEAT: Nanos = Nanos::from_millis(100);
 
 /// A worker that owns its CPU sleeps until this long before the next send, and
@@ -44,12 +44,12 @@ const SPIN: Nanos = Nanos::new(50_000);
 
 /// Opens what a worker sends through. Shared by the workers of a generator.
 pub trait Opener: Debug + Send + Sync {
-    /// How long what was begun may take to end after a stop.
+    /// Time that begun sends have to end after a stop.
     fn grace(&self) -> Nanos {
         GRACE
     }
 
-    /// The same after the end of everything, where nobody else waits for it.
+    /// The same after the end of the scope, where nothing else waits for it.
     fn grace_at_the_end(&self) -> Nanos {
         GRACE
     }
@@ -59,12 +59,12 @@ pub trait Opener: Debug + Send + Sync {
         connections.into()
     }
 
-    /// Whether blocks that leave together are answered one by one.
+    /// Returns true if blocks that leave together are answered one by one.
     fn answers_blocks(&self) -> bool {
         false
     }
 
-    /// What moves or empties the log that is written, if one is.
+    /// Returns the control that moves or empties the log, if one is written.
     fn files(&self) -> Option<FileControl> {
         None
     }
@@ -73,33 +73,33 @@ pub trait Opener: Debug + Send + Sync {
     fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks);
 }
 
-/// What the connections of one worker share. All of them live on its thread.
+/// State that the connections of one worker share. All of them live on its thread.
 #[derive(Debug)]
 pub struct Worker {
     set: Rc<BlockSet>,
     /// Its blocks, first and later ones.
     pub sets: Sets,
-    /// What it counts.
+    /// Its counters.
     pub shard: Arc<GeneratorShard>,
     /// Its schedule and its account of time.
     pub state: RefCell<State>,
-    /// What events are stamped with, if they are.
+    /// The stamps of events, if there are any.
     stamping: Option<Stamping>,
-    /// Where all connections are that walk its sets together.
+    /// Position of all connections that walk its sets together.
     walk: RefCell<Walk>,
     /// The next block, for those that send none and only want to know when.
     pub next: Cell<usize>,
-    /// Who holds it decides what is sent next; passed on in order of asking.
+    /// The task that holds it decides what is sent next; passed on in order of requests.
     turn: Mutex<Timer>,
     unit: RateUnit,
     reserved: bool,
-    /// Whether it sends in turns alone.
+    /// True if it sends in turns alone.
     pub takes_turns: bool,
     end: Token,
     /// Cancelled once it cannot go on.
     failed: Token,
     failure: RefCell<Option<PartError>>,
-    /// What others keep for it.
+    /// Resources outside this process that the worker made and must remove.
     left: RefCell<Left>,
 }
 
@@ -172,7 +172,7 @@ pub(crate) async fn run(
     worker.left.take().at_the_end(failure)
 }
 
-/// Waits until nobody has time for what was begun any more.
+/// Waits until the scope has ended and `grace` has passed.
 async fn after_the_end(scope: &Token, grace: Nanos) {
     scope.cancelled().await;
     sleep(grace.as_duration()).await;
@@ -207,7 +207,7 @@ impl Worker {
         self.breathe().await;
         let mut timer = match self.turn.try_lock() {
             Ok(timer) => timer,
-            // Whoever holds it gives it back at the end.
+            // The task that holds it gives it back at the end.
             Err(_) => self.wait(Wait::Other, self.turn.lock()).await,
         };
         loop {
@@ -259,12 +259,12 @@ impl Worker {
         state.suspend(Wait::Other, now);
     }
 
-    /// What its schedule counts.
+    /// The unit of its schedule.
     pub const fn unit(&self) -> RateUnit {
         self.unit
     }
 
-    /// Whether the worker owns its CPU.
+    /// Returns true if the worker owns its CPU.
     pub const fn is_reserved(&self) -> bool {
         self.reserved
     }
@@ -274,22 +274,22 @@ impl Worker {
         self.failure
             .borrow_mut()
             .get_or_insert_with(|| reason.into());
-        // Before the tasks run again, which would begin anew.
+        // Before the tasks run again, which would begin new sends.
         self.end.cancel();
         self.failed.cancel();
     }
 
-    /// Others keep `what` for it, which is taken away by `remedy`, because of `why`.
+    /// Notes `what` as left outside this process because of `why`; `remedy` removes it.
     pub fn left(&self, what: &str, remedy: &str, why: &str) {
         self.left.borrow_mut().keep(what, remedy, why);
     }
 
-    /// They keep it no longer.
+    /// Removes the note on `what`.
     pub fn not_left(&self, what: &str) {
         self.left.borrow_mut().drop(what);
     }
 
-    /// Whether nothing new is to be begun.
+    /// Returns true once nothing new may begin.
     pub fn is_ending(&self) -> bool {
         self.end.is_cancelled()
     }
@@ -300,21 +300,20 @@ impl Worker {
         Sending::new(set, &self.shard, self.unit, slice)
     }
 
-    /// What events are stamped with, if they are.
+    /// Returns the stamps of events, if there are any.
     pub const fn stamping(&self) -> Option<&Stamping> {
         self.stamping.as_ref()
     }
 
-    /// So many slices that were taken are sent, and what is to be known of them is
-    /// known.
-    pub fn settled(&self, slices: u64) {
+    /// Marks `slices` taken slices as finished: they are sent and their results are known.
+    pub fn finish_slices(&self, slices: u64) {
         let mut state = self.state.borrow_mut();
-        state.unsettled = state.unsettled.saturating_sub(slices);
+        state.unfinished = state.unfinished.saturating_sub(slices);
     }
 
-    /// A slice that was taken is settled by so many `more` answers than one.
-    pub fn unsettled(&self, more: u64) {
-        self.state.borrow_mut().unsettled += more;
+    /// Adds `more` answers that a taken slice still needs, besides one.
+    pub fn expect_answers(&self, more: u64) {
+        self.state.borrow_mut().unfinished += more;
     }
 
     /// The marks of one more connection, if events are stamped.
@@ -450,7 +449,7 @@ impl Worker {
     }
 }
 
-/// What was taken, or when to look again.
+/// Returns the slice, or the time of the next look as an error.
 const fn taken(what: Next) -> Result<Slice, Moment> {
     match what {
         Next::Send(slice) => Ok(slice),

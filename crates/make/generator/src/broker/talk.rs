@@ -175,7 +175,7 @@ impl<S: Session> Talk<'_, S> {
         let shard = &self.worker.shard;
         let failures = waiting.max(u64::from(loss.is_failure));
         shard.outcomes[loss.outcome.index()].add(failures);
-        self.worker.settled(waiting);
+        self.worker.finish_slices(waiting);
     }
 
     /// Waits for `what`; `None` once the connection is lost.
@@ -225,7 +225,7 @@ impl<S: Session> Talk<'_, S> {
                 let left = sending.untouched();
                 let posts = slice.last - slice.first - feed.slice.begun;
                 // What is left counts as one that was taken.
-                self.worker.settled((posts as u64).saturating_sub(1));
+                self.worker.finish_slices((posts as u64).saturating_sub(1));
                 feed.left = left.map(|left| (set, left));
                 return;
             }
@@ -266,7 +266,7 @@ impl<S: Session> Talk<'_, S> {
     ) -> Option<()> {
         let encoding = self.encode(set, slice, sending.rest(), encoded);
         let more = (slice.last - slice.first - 1) as u64;
-        self.worker.unsettled(more);
+        self.worker.expect_answers(more);
         if let Err(outcome) = encoding {
             self.give_up(Loss::failure(outcome));
             return None;
@@ -336,7 +336,7 @@ impl<S: Session> Talk<'_, S> {
             } else {
                 self.is_proven.set(true);
                 self.worker.shard.count(Outcome::Ok);
-                self.worker.settled(1);
+                self.worker.finish_slices(1);
             }
         }
     }
@@ -513,16 +513,16 @@ impl<S: Session> Talk<'_, S> {
                 return Ok(());
             }
         };
-        let Some(settled) = in_flight.answer(which, refusal, answered) else {
+        let Some(finish_slices) = in_flight.answer(which, refusal, answered) else {
             return Ok(());
         };
         let shard = &self.worker.shard;
-        shard.events_acknowledged.add(settled.acknowledged);
-        shard.events_refused.add(settled.refused);
+        shard.events_acknowledged.add(finish_slices.acknowledged);
+        shard.events_refused.add(finish_slices.refused);
         for Answered { post, outcome } in answered.drain(..) {
             self.is_proven.set(true);
             shard.count(outcome);
-            self.worker.settled(1);
+            self.worker.finish_slices(1);
             let mut state = self.worker.state.borrow_mut();
             state.record_answer(post.intended, post.sent, clock::now());
         }

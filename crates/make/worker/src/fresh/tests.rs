@@ -50,7 +50,7 @@ fn take(walk: &mut Walk, sets: &Sets, shard: &GeneratorShard, blocks: usize) -> 
 #[test]
 fn nothing_repeats_while_the_builder_keeps_up() {
     let mut recipe = recipe(ByteSize::kib(64));
-    // A channel with room stands for a builder that is always ahead.
+    // A channel with room acts as a builder that is always ahead.
     let (sender, ready) = sync_channel(40);
     for pass in 1..=40 {
         sender.send(recipe.build(pass).unwrap()).unwrap();

@@ -58,15 +58,15 @@ fn at(first: u64) -> SliceTimes {
 }
 
 /// Sequence numbers, spans and latencies at moment 100,000 of all stamps in `bytes`.
-fn found(bytes: &[u8]) -> Vec<(u64, SpanCheck, Nanos)> {
-    let mut found = Vec::new();
+fn stamps_in(bytes: &[u8]) -> Vec<(u64, SpanCheck, Nanos)> {
+    let mut stamps = Vec::new();
     StampSearch::new().whole(bytes, |matched| match matched {
         StampMatch::Stamp { stamp, span } => {
-            found.push((stamp.sequence, span, stamp.latency(Moment::new(100_000))));
+            stamps.push((stamp.sequence, span, stamp.latency(Moment::new(100_000))));
         }
         _ => panic!("{matched:?}"),
     });
-    found
+    stamps
 }
 
 proptest! {
@@ -105,7 +105,7 @@ proptest! {
             let starts: Vec<usize> = starts.take(run.event_ends().len()).collect();
             let ends: Vec<usize> = run.event_ends().collect();
             for (start, end) in starts.iter().zip(&ends).filter(|(start, _)| **start < cut) {
-                let stamps = found(&bytes[*start..*end]);
+                let stamps = stamps_in(&bytes[*start..*end]);
                 prop_assert_eq!(stamps.len(), usize::from(begun % u64::from(every) == 0));
                 sequences.extend(stamps.iter().map(|(sequence, ..)| *sequence));
                 prop_assert!(stamps.iter().all(|(_, span, _)| *span == SpanCheck::Intact));
@@ -177,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn before_each_event_stands_when_it_was_intended() {
+fn each_event_follows_its_intended_time() {
     for framing in PrefixFraming::ALL {
         let set = set_with(PayloadFormat::Syslog5424, SlotUse::Before(framing));
         let counts: Arc<[Cell]> = [Cell::default(), Cell::default()].into();
@@ -201,7 +201,7 @@ fn before_each_event_stands_when_it_was_intended() {
             PrefixFraming::Lines => Framing::Lines,
             PrefixFraming::LengthPrefixed => Framing::Lengths,
         });
-        reader.take(copy, |found| times.push(found));
+        reader.take(copy, |time| times.push(time));
         let [first, last] = [10_000, 11_000].map(|time| stamping.wall.at(Moment::new(time)));
         let of_first = events(&set, 1, 2);
         let of_last = events(&set, 2, 3);
@@ -212,7 +212,7 @@ fn before_each_event_stands_when_it_was_intended() {
 }
 
 #[test]
-fn every_format_with_text_vouches_for_some_of_it() {
+fn every_format_with_text_guarantees_some_of_it() {
     for format in [
         PayloadFormat::Syslog5424,
         PayloadFormat::Syslog3164,
@@ -240,7 +240,10 @@ fn blocks_of_a_slice_have_intended_times_on_a_line() {
     };
     marks.fill(&stamping, &set, slice, at(10_000));
     let copy = marks.outgoing(&stamping).copy.unwrap();
-    let latencies: Vec<u64> = found(copy).iter().map(|(.., late)| late.as_u64()).collect();
+    let latencies: Vec<u64> = stamps_in(copy)
+        .iter()
+        .map(|(.., late)| late.as_u64())
+        .collect();
     let ends = [1, 2, 3].map(|block| events(&set, 0, block));
     assert_eq!(latencies[0], 90_000);
     assert!(latencies[..ends[0]].iter().all(|late| *late == 90_000));

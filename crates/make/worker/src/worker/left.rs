@@ -1,4 +1,4 @@
-//! What others keep for a worker, and would go on to keep when it has ended.
+//! Resources outside this process that a worker made and could not remove.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,8 @@ impl Left {
         self.0.remove(what);
     }
 
-    /// What is to be said at the end of a worker, which ended by `failure` if by any.
+    /// Returns the result of a worker that ended by `failure`, with the resources that are
+    /// left.
     pub(super) fn at_the_end(self, failure: Option<PartError>) -> Result<(), PartError> {
         let more = self.0.len().saturating_sub(1);
         let first = self.0.into_iter().next();
@@ -68,8 +69,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_behind_is_told_beside_why_a_worker_failed() {
-        let told = |kept: &[&str], failure: Option<&str>| {
+    fn an_error_names_left_resources_and_the_failure() {
+        let message = |kept: &[&str], failure: Option<&str>| {
             let mut left = Left::default();
             left.keep("pod `z`", "kubectl delete pod z", "no time");
             left.drop("pod `z`");
@@ -79,12 +80,12 @@ mod tests {
             let ended = left.at_the_end(failure.map(Into::into));
             ended.err().map(|error| error.to_string())
         };
-        assert_eq!(told(&[], None), None);
-        assert_eq!(told(&[], Some("why")).as_deref(), Some("why"));
-        let one = "left behind: pod `a`: no time; remove it with `rm a`";
-        assert_eq!(told(&["a"], None).as_deref(), Some(one));
-        assert_eq!(told(&["a"], Some("no time")).as_deref(), Some(one));
-        let two = "why; left behind: pod `a` and 1 more: no time; remove it with `rm a`";
-        assert_eq!(told(&["b", "a"], Some("why")).as_deref(), Some(two));
+        assert_eq!(message(&[], None), None);
+        assert_eq!(message(&[], Some("why")).as_deref(), Some("why"));
+        let of_one = "left behind: pod `a`: no time; remove it with `rm a`";
+        assert_eq!(message(&["a"], None).as_deref(), Some(of_one));
+        assert_eq!(message(&["a"], Some("no time")).as_deref(), Some(of_one));
+        let of_two = "why; left behind: pod `a` and 1 more: no time; remove it with `rm a`";
+        assert_eq!(message(&["b", "a"], Some("why")).as_deref(), Some(of_two));
     }
 }

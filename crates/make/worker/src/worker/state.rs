@@ -1,8 +1,7 @@
-//! What a worker knows of its schedule and its time. Reads no clock.
+//! The state of a worker: schedule and time. Reads no clock.
 //!
-//! Schedule and account go by the worker's *own time*, which is the clock's, save
-//! that it stands still while a worker that takes turns must wait for its own.
-//! Moments are the clock's unless they are called own.
+//! Schedule and time breakdown go by *worker time*. It is the clock's time, but pauses while
+//! a worker that takes turns waits for its turn. Other moments are the clock's.
 
 #[cfg(test)]
 mod tests;
@@ -21,24 +20,23 @@ use crate::slice::{Most, Reach, Slice, last_within, pass, units};
 /// A sleep that took no longer than this beyond its end was not late.
 const OVERSLEPT_MIN: Nanos = Nanos::from_millis(1);
 
-/// Where the next send is nearer than this, a worker that shares its CPU does
-/// not wake for it alone…
+/// If the next send is nearer than this, a worker that shares its CPU does not wake for it
+/// alone…
 const COALESCE_BELOW: Nanos = Nanos::new(100_000);
 /// …but for all that is due after this.
 const COALESCE_TO: Nanos = Nanos::new(200_000);
 
-/// How often the shard's account is brought up to date under load.
+/// Interval at which the shard's time breakdown is brought up to date under load.
 const PUBLISH_EVERY: Nanos = Nanos::from_millis(10);
 
 /// Lateness is recorded for each block of a slice of at most this many, and for
 /// the first, which is the latest, of a larger one.
 const LATENESS_EACH_MAX: usize = 64;
 
-/// How long whoever has nothing left to send waits before it looks again; the end
-/// of the load ends its wait.
+/// Pause of a task that has nothing left to send; the end of the load ends it.
 const NOTHING_LEFT: Nanos = Nanos::from_secs(3600);
 
-/// What a part of the worker waits for.
+/// The event that a part of the worker waits for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Wait {
     /// For the schedule, until then.
@@ -49,7 +47,7 @@ pub enum Wait {
     Other,
 }
 
-/// What there is to do now.
+/// The next step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Next {
     /// To send this.
@@ -61,7 +59,7 @@ pub(crate) enum Next {
 /// The schedule of a worker, and its account of time.
 #[derive(Debug)]
 pub struct State {
-    /// In own time.
+    /// In worker_time time.
     pub(crate) schedule: Schedule,
     /// When it may send at all, where it takes turns.
     pub(crate) turns: Option<Turns>,
@@ -76,21 +74,21 @@ pub struct State {
     pub(crate) lateness: Recorder,
     pub(crate) response_time: Recorder,
     pub(crate) service_time: Recorder,
-    /// In own time: what is beyond it is waiting for a turn.
+    /// In worker_time time: what is beyond it is waiting for a turn.
     pub(crate) account: TimeAccount,
-    /// Where somebody waits for the schedule: until when in own time.
+    /// The time until which a task waits for the schedule, in worker time.
     pub(crate) asleep_until: Option<Moment>,
-    /// How many wait with something half written.
+    /// Number of tasks that wait with something half written.
     pub(crate) half_written: u32,
     pub(crate) published_at: Moment,
-    /// Once stopped, nothing more is asked for.
+    /// After the stop, `asked_units` no longer grows.
     pub(crate) stopped: bool,
-    /// Whether it is of interest when the last block of a slice was due.
+    /// True if the intended time of the last block of a slice is needed.
     pub(crate) stamps: bool,
-    /// How many blocks are still to be taken, where they have an end.
+    /// Number of blocks still to be taken, where they have an end.
     pub(crate) blocks_left: Option<u64>,
-    /// Slices that were taken and are not settled.
-    pub(crate) unsettled: u64,
+    /// Slices that were taken and are not finished.
+    pub(crate) unfinished: u64,
 }
 
 impl State {
@@ -106,8 +104,8 @@ impl State {
             Ok(intended) => intended,
             Err(at) => return Next::SleepUntil(at),
         };
-        let own = self.own_time(now);
-        let due = self.schedule.due(own);
+        let worker_time = self.worker_time(now);
+        let due = self.schedule.due(worker_time);
         let unit = self.unit;
         let first = next.get();
         let most = most.into();
@@ -115,7 +113,7 @@ impl State {
         let last = self.within_end(first, last_within(set, first, reach));
         let intended_last = if self.stamps {
             let before = units(set, first, last - 1, unit);
-            self.schedule.due_as_a_whole(before + 1, own)
+            self.schedule.due_as_a_whole(before + 1, worker_time)
         } else {
             intended
         };
@@ -125,13 +123,13 @@ impl State {
             intended,
             intended_last,
         };
-        self.record_lateness(set, slice, own);
+        self.record_lateness(set, slice, worker_time);
         self.schedule.advance(units(set, first, last, unit));
         pass(set, next, last);
         if let Some(left) = &mut self.blocks_left {
             *left = left.saturating_sub((last - first) as u64);
         }
-        self.unsettled += 1;
+        self.unfinished += 1;
         Next::Send(slice)
     }
 
@@ -142,12 +140,12 @@ impl State {
         last.min(first.saturating_add(left))
     }
 
-    /// Whether all is taken that is to be sent, and all of it is settled.
+    /// Returns true once all blocks are taken and finished.
     pub(crate) const fn is_done(&self) -> bool {
-        matches!(self.blocks_left, Some(0)) && self.unsettled == 0
+        matches!(self.blocks_left, Some(0)) && self.unfinished == 0
     }
 
-    /// The intended time, in own time, of what is due; or when to look again.
+    /// The intended time, in worker_time time, of what is due; or when to look again.
     pub fn look(&mut self, now: Moment) -> Result<Moment, Moment> {
         if now < self.start {
             return Err(self.start);
@@ -159,30 +157,30 @@ impl State {
             && !turns.is_on(now)
         {
             let turn = turns.next_change(now);
-            // What was asked for in the turn that has ended is all said by now.
+            // Publishes the totals of the turn that has ended.
             self.publish(now);
             return Err(turn);
         }
-        let own = self.own_time(now);
-        let intended = self.schedule.next_due(own);
-        if self.schedule.due(own) == 0 {
+        let worker_time = self.worker_time(now);
+        let intended = self.schedule.next_due(worker_time);
+        if self.schedule.due(worker_time) == 0 {
             return Err(self.wake_at(intended, now));
         }
         Ok(intended)
     }
 
-    /// Own time at `now`.
-    fn own_time(&self, now: Moment) -> Moment {
+    /// Worker time at `now`.
+    fn worker_time(&self, now: Moment) -> Moment {
         self.turns.as_ref().map_or(now, |turns| turns.own_time(now))
     }
 
-    /// The clock's time at `own`.
-    pub(crate) fn clock_time(&self, own: Moment) -> Moment {
+    /// The clock's time at `worker_time`.
+    pub(crate) fn clock_time(&self, worker_time: Moment) -> Moment {
         let turns = self.turns.as_ref();
-        turns.map_or(own, |turns| turns.clock_time(own))
+        turns.map_or(worker_time, |turns| turns.clock_time(worker_time))
     }
 
-    /// When to look again, where nothing is due before `intended` in own time:
+    /// When to look again, where nothing is due before `intended` in worker_time time:
     /// at the end of this turn at the latest.
     fn wake_at(&self, intended: Moment, now: Moment) -> Moment {
         let due = self.turns.as_ref().map_or(intended, |turns| {
@@ -196,26 +194,26 @@ impl State {
     }
 
     /// At full speed nothing is late: there is no schedule.
-    fn record_lateness(&mut self, set: &BlockSet, slice: Slice, own: Moment) {
+    fn record_lateness(&mut self, set: &BlockSet, slice: Slice, worker_time: Moment) {
         if self.is_max {
             return;
         }
         if slice.last - slice.first > LATENESS_EACH_MAX {
-            self.lateness.record(lateness(slice.intended, own));
+            self.lateness.record(lateness(slice.intended, worker_time));
             return;
         }
         for block in slice.first..slice.last {
             let before = units(set, slice.first, block, self.unit);
-            let intended = self.schedule.due_as_a_whole(before + 1, own);
-            self.lateness.record(lateness(intended, own));
+            let intended = self.schedule.due_as_a_whole(before + 1, worker_time);
+            self.lateness.record(lateness(intended, worker_time));
         }
     }
 
     /// An answer came at `now` to what was sent at `sent` and intended for
-    /// `intended` in own time: waiting for a turn is nothing that the peer did.
+    /// `intended` in worker_time time: waiting for a turn is nothing that the peer did.
     pub fn record_answer(&mut self, intended: Moment, sent: Moment, now: Moment) {
         let service = now.since(sent);
-        let waited = lateness(intended, self.own_time(sent));
+        let waited = lateness(intended, self.worker_time(sent));
         self.response_time.record(waited + service);
         self.service_time.record(service);
     }
@@ -223,18 +221,18 @@ impl State {
     /// A part of the worker begins to wait.
     pub fn suspend(&mut self, wait: Wait, now: Moment) {
         match wait {
-            Wait::Schedule(until) => self.asleep_until = Some(self.own_time(until)),
+            Wait::Schedule(until) => self.asleep_until = Some(self.worker_time(until)),
             Wait::Room => self.half_written += 1,
             Wait::Other => {}
         }
-        self.idle(self.own_time(now));
+        self.idle(self.worker_time(now));
     }
 
     /// It waits no longer.
     pub fn resume(&mut self, wait: Wait, now: Moment) {
-        let own = self.own_time(now);
-        self.settle(own);
-        self.account.switch(own, TimeState::Running);
+        let worker_time = self.worker_time(now);
+        self.book_delay(worker_time);
+        self.account.switch(worker_time, TimeState::Running);
         match wait {
             Wait::Schedule(_) => self.asleep_until = None,
             Wait::Room => self.half_written -= 1,
@@ -244,10 +242,10 @@ impl State {
 
     /// Brings the shard up to date, and hands over what was recorded.
     pub(crate) fn publish(&mut self, now: Moment) {
-        let own = self.own_time(now);
-        self.settle(own);
+        let worker_time = self.worker_time(now);
+        self.book_delay(worker_time);
         self.published_at = now;
-        let mut totals = self.account.totals(own);
+        let mut totals = self.account.totals(worker_time);
         totals[TimeState::Ahead.index()] += self.off_turn(now);
         let account = &self.shard.account;
         let cells = [
@@ -260,72 +258,72 @@ impl State {
             cell.set(total.as_u64());
         }
         if !self.is_max && !self.stopped {
-            let asked = floor_to_u64(self.schedule.asked_until(own));
-            self.shard.asked_units.set(asked);
+            let requested = floor_to_u64(self.schedule.asked_until(worker_time));
+            self.shard.asked_units.set(requested);
         }
         self.lateness.hand_over();
         self.response_time.hand_over();
         self.service_time.hand_over();
     }
 
-    /// Hands over all that was recorded, asked for or not: nobody will later.
+    /// Hands over all that was recorded, even without a request: no later call will.
     pub(crate) fn flush(&mut self) {
         self.lateness.flush();
         self.response_time.flush();
         self.service_time.flush();
     }
 
-    /// How long it waited for its turns until `now`.
+    /// Total time spent off turn until `now`.
     fn off_turn(&self, now: Moment) -> Nanos {
-        let behind = |moment: Moment| moment.since(self.own_time(moment));
+        let behind = |moment: Moment| moment.since(self.worker_time(moment));
         behind(now).saturating_sub(behind(self.opened))
     }
 
-    /// Whether it is time for [`State::publish`].
+    /// Returns true if [`State::publish`] is due.
     pub(crate) fn is_publish_due(&self, now: Moment) -> bool {
         now.since(self.published_at) >= PUBLISH_EVERY
     }
 
-    /// The worker does nothing from `own` on, unless another part of it goes on
+    /// The worker does nothing from `worker_time` on, unless another part of it goes on
     /// at once.
-    fn idle(&mut self, own: Moment) {
+    fn idle(&mut self, worker_time: Moment) {
         let doing = if self.asleep_until.is_some() {
             TimeState::Ahead
-        } else if self.half_written > 0 || self.next_due(own) <= own {
+        } else if self.half_written > 0 || self.next_due(worker_time) <= worker_time {
             TimeState::Blocked
         } else {
-            // Becomes blocked when the next is due: see `settle`.
+            // Becomes blocked when the next is due: see `book_delay`.
             TimeState::Ahead
         };
-        self.account.switch(own, doing);
+        self.account.switch(worker_time, doing);
     }
 
     /// Books time that began as ahead and became late or blocked since.
-    fn settle(&mut self, own: Moment) {
+    fn book_delay(&mut self, worker_time: Moment) {
         if self.account.state() != TimeState::Ahead {
             return;
         }
         match self.asleep_until {
             Some(until) => {
-                if own.since(until) > OVERSLEPT_MIN {
+                if worker_time.since(until) > OVERSLEPT_MIN {
                     self.account.switch(until, TimeState::Late);
                 }
             }
             None => {
-                let due = self.next_due(own);
-                if due < own {
+                let due = self.next_due(worker_time);
+                if due < worker_time {
                     self.account.switch(due, TimeState::Blocked);
                 }
             }
         }
     }
 
-    /// When the next is due, were there somebody to send it.
-    fn next_due(&self, own: Moment) -> Moment {
+    /// When the next send is due.
+    fn next_due(&self, worker_time: Moment) -> Moment {
         if self.is_max {
             self.start
         } else {
-            self.schedule.next_due(own).max(self.start)
+            self.schedule.next_due(worker_time).max(self.start)
         }
     }
 }

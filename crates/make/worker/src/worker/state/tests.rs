@@ -42,7 +42,7 @@ fn state(shape: RateShape, unit: RateUnit) -> State {
         stopped: false,
         stamps: false,
         blocks_left: None,
-        unsettled: 0,
+        unfinished: 0,
     }
 }
 
@@ -116,7 +116,7 @@ fn at_full_speed_something_is_always_due() {
 }
 
 #[test]
-fn a_block_is_due_when_all_before_it_was_asked_for() {
+fn a_block_is_due_when_all_before_it_was_due() {
     let (set, next) = (set(), Cell::new(0));
     let mut state = state(
         RateShape::Constant {
@@ -184,7 +184,7 @@ fn lateness_is_each_blocks_own() {
 }
 
 #[test]
-fn nothing_is_sent_before_the_start_and_nothing_asked_after_the_stop() {
+fn nothing_is_sent_before_the_start_and_nothing_requested_after_the_stop() {
     let (set, next) = (set(), Cell::new(0));
     let mut max = state(RateShape::Max, RateUnit::Bytes);
     max.start = at(7);
@@ -292,7 +292,7 @@ fn an_answer_counts_from_its_intended_time_without_the_turns_between() {
     // Intended 13 ms into the first turn of 15, sent 3 ms into the second.
     let sent = again + Nanos::from_millis(3);
     state.record_answer(
-        state.own_time(begin) + Nanos::from_millis(13),
+        state.worker_time(begin) + Nanos::from_millis(13),
         sent,
         sent + Nanos::from_millis(4),
     );
