@@ -32,8 +32,16 @@ pub(crate) fn is_case(case: &CaseFolder<'_>) -> bool {
     // Beside a native experiment a `lading.yaml` is just a file.
     let is_flat = load.as_deref().and_then(Path::parent) == Some(case.folder);
     let has_load = load.is_some() && !(is_flat && case.experiment.is_some());
-    let keys = ["optimization_goal", "target", "config_only"];
-    has_load || matches!(case.experiment, Some(Ok(source)) if has_key(source.text(), &keys))
+    has_load || matches!(case.experiment, Some(Ok(source)) if is_experiment(source.text()))
+}
+
+/// Returns true if the text is an experiment of SMP. Native experiments have `target`, too.
+fn is_experiment(text: &str) -> bool {
+    const NATIVE: [&str; 7] = [
+        "workload", "variants", "goals", "phases", "matrix", "pairs", "seed",
+    ];
+    has_key(text, &["optimization_goal", "config_only"])
+        || has_key(text, &["target"]) && !has_key(text, &NATIVE)
 }
 
 /// Reads a case; mistakes go to `found`.
