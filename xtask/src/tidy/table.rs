@@ -83,7 +83,9 @@ pub(super) const CRATES: &[Entry] = &[
         "units", "metric", "plan", "stamp", "payload", "pacer", "http", "scope", "wire", "fuse", "worker",
         "load", "generator", "environment", "target", "observer", "sink", "capture", "telemetry",
     ]),
-    edge("experiment", &["units", "metric", "plan", "config", "scope", "run", "capture", "stats", "verdict"]),
+    edge("experiment", &[
+        "units", "metric", "plan", "config", "http", "scope", "wire", "target", "run", "capture", "stats", "verdict",
+    ]),
     pure("report", &["units", "metric", "plan", "capture", "verdict", "stats"]),
     edge("relay", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("bench", &["units", "metric", "scope"]),

@@ -1,65 +1,88 @@
-//! One bench of a tree: what stands before it, it itself, and what stands after.
+//! Tests of a folder tree of benches: programs before a bench, the bench, and programs
+//! after it.
 
-mod group;
+mod check;
+mod process_group;
 
 use std::collections::BTreeMap;
+use std::io;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use anyhow::Context;
 use serde_json::Value;
 use stillwell_config::{Await, BenchFolder, BenchStep};
 use stillwell_plan::ReadyProbe;
-use stillwell_scope::{Token, clock};
+use stillwell_scope::{Token, clock, explain};
 use stillwell_target::{Subject, wait_ready};
 use stillwell_units::Nanos;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use self::group::Group;
-use super::check::{self, Assertion};
+use self::process_group::ProcessGroup;
+
+pub use check::Assertion;
 
 /// How long conditions may take to come true, unless a step says something else.
 const AWAIT_MAX: Nanos = Nanos::from_secs(10);
 /// How long a program behind a bench may take, unless it says something else.
 const AFTER_MAX: Nanos = Nanos::from_secs(60);
 
-/// What one bench is given.
-pub(super) struct Stage<'s> {
-    pub(super) stillwell: &'s Path,
-    pub(super) bench: &'s BenchFolder,
-    /// Where its outputs go.
-    pub(super) evidence: &'s Path,
-    pub(super) timeout: Nanos,
-    pub(super) stop: &'s Token,
-}
-
-/// What came of it.
+/// One bench of a tree, and what its test needs.
 #[derive(Debug)]
-pub(super) struct Tested {
-    pub(super) name: String,
-    pub(super) tags: Vec<String>,
-    /// Everything that was to be true, and whether it was.
-    pub(super) assertions: Vec<Assertion>,
-    /// Its own report.
-    pub(super) figures: Option<Value>,
-    /// Outputs, by what they are called.
-    pub(super) evidence: Vec<(String, PathBuf)>,
-    pub(super) elapsed: Nanos,
+pub struct BenchTest<'s> {
+    /// This program.
+    pub stillwell: &'s Path,
+    /// The bench.
+    pub bench: &'s BenchFolder,
+    /// Folder of its outputs.
+    pub evidence: &'s Path,
+    /// Maximum time of the bench.
+    pub timeout: Nanos,
+    /// Ends the test early.
+    pub stop: &'s Token,
 }
 
-impl Tested {
-    pub(super) fn has_passed(&self) -> bool {
+/// Result of the test of a bench.
+#[derive(Debug)]
+pub struct TestedBench {
+    /// The bench.
+    pub name: String,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its assertions, with their failures.
+    pub assertions: Vec<Assertion>,
+    /// The report of the bench, as JSON.
+    pub figures: Option<Value>,
+    /// Files of outputs, by name.
+    pub evidence: Vec<(String, PathBuf)>,
+    /// Time that the test took.
+    pub elapsed: Nanos,
+}
+
+impl TestedBench {
+    /// Returns true if all assertions hold.
+    #[must_use]
+    pub fn has_passed(&self) -> bool {
         self.assertions.iter().all(|one| one.failure.is_none())
     }
 }
 
-/// Runs it. Whatever happens, what was started before it is ended and what stands
-/// after it is run.
-pub(super) async fn test(stage: &Stage<'_>) -> Tested {
+/// Tests the bench. In every case, programs that were started before it are ended and
+/// programs after it are run.
+///
+/// # Errors
+/// There is no runtime for the test.
+pub fn test_bench(stage: &BenchTest<'_>) -> io::Result<TestedBench> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    Ok(runtime.block_on(test(stage)))
+}
+
+async fn test(stage: &BenchTest<'_>) -> TestedBench {
     let begin = clock::now();
-    let mut tested = Tested {
+    let mut tested = TestedBench {
         name: stage.bench.name.clone(),
         tags: stage.bench.tags.clone(),
         assertions: Vec::new(),
@@ -69,11 +92,13 @@ pub(super) async fn test(stage: &Stage<'_>) -> Tested {
     };
     let mut running = Vec::new();
     let benched = match before(stage, &mut running, &mut tested).await {
-        Ok(()) => bench(stage, &mut tested).await.map_err(|e| ("bench", e)),
+        Ok(()) => bench(stage, &mut tested)
+            .await
+            .map_err(|error| ("bench", error)),
         Err(error) => Err(("before", error)),
     };
     if let Err((what, error)) = &benched {
-        let failed = Assertion::failed(what, format!("{error:#}"));
+        let failed = Assertion::failed(what, error.clone());
         tested.assertions.push(failed);
     }
     for group in &mut running {
@@ -81,7 +106,7 @@ pub(super) async fn test(stage: &Stage<'_>) -> Tested {
     }
     for (number, step) in stage.bench.after.iter().enumerate() {
         if let Err(error) = after(stage, number, step, &mut tested).await {
-            let failed = Assertion::failed("after", format!("{error:#}"));
+            let failed = Assertion::failed("after", error);
             tested.assertions.push(failed);
         }
     }
@@ -96,18 +121,18 @@ pub(super) async fn test(stage: &Stage<'_>) -> Tested {
 /// Starts the programs before it, each once the conditions of the one before it
 /// hold.
 async fn before(
-    stage: &Stage<'_>,
-    running: &mut Vec<Group>,
-    tested: &mut Tested,
-) -> anyhow::Result<()> {
+    stage: &BenchTest<'_>,
+    running: &mut Vec<ProcessGroup>,
+    tested: &mut TestedBench,
+) -> Result<(), String> {
     for (number, step) in stage.bench.before.iter().enumerate() {
         let names = [
             format!("before.out.{number}.log"),
             format!("before.err.{number}.log"),
         ];
         tested.keep(&format!("before {number}"), &names, stage);
-        let group = Group::start(&mut command(stage, step), stage.evidence, &names)
-            .with_context(|| format!("start `{}`", step.command.join(" ")))?;
+        let group = ProcessGroup::start(&mut command(stage, step), stage.evidence, &names)
+            .map_err(|error| format!("start `{}`: {error}", step.command.join(" ")))?;
         running.push(group);
         let Some(group) = running.last_mut() else {
             break;
@@ -116,7 +141,7 @@ async fn before(
         let awaited = timeout(most.as_duration(), conditions(stage, step, most, group));
         awaited.await.map_err(|_| {
             let step = step.command.join(" ");
-            anyhow::anyhow!("what `{step}` is waited for did not come true in time")
+            format!("the conditions of `{step}` did not hold in time")
         })??;
     }
     Ok(())
@@ -124,17 +149,18 @@ async fn before(
 
 /// Waits until all conditions of `step` hold.
 async fn conditions(
-    stage: &Stage<'_>,
+    stage: &BenchTest<'_>,
     step: &BenchStep,
     most: Nanos,
-    group: &mut Group,
-) -> anyhow::Result<()> {
+    group: &mut ProcessGroup,
+) -> Result<(), String> {
     let deadline = clock::now() + most;
     let nobody = Subject::none();
     let first = ReadyProbe::Delay {
         length: step.await_min,
     };
-    wait_ready(&first, &nobody, deadline, stage.stop).await?;
+    let ready = wait_ready(&first, &nobody, deadline, stage.stop).await;
+    ready.map_err(|error| explain(&error))?;
     for condition in &step.awaits {
         let probe = match condition {
             Await::PortOpen(address) => ReadyProbe::Tcp {
@@ -148,24 +174,24 @@ async fn conditions(
             Await::Status(wanted) => {
                 // Both are cancel-safe: they wait and do nothing else.
                 let status = tokio::select! {
-                    status = group.wait() => status?,
-                    () = stage.stop.cancelled() => anyhow::bail!("it was interrupted"),
+                    status = group.wait() => status.map_err(|error| error.to_string())?,
+                    () = stage.stop.cancelled() => return Err("it was interrupted".to_owned()),
                 };
                 let code = code_of(status);
-                anyhow::ensure!(
-                    code == i32::from(*wanted),
-                    "it ended with {code}, not {wanted}"
-                );
+                if code != i32::from(*wanted) {
+                    return Err(format!("it ended with {code}, not {wanted}"));
+                }
                 continue;
             }
         };
-        wait_ready(&probe, &nobody, deadline, stage.stop).await?;
+        let ready = wait_ready(&probe, &nobody, deadline, stage.stop).await;
+        ready.map_err(|error| explain(&error))?;
     }
     Ok(())
 }
 
 /// Runs `stillwell bench`, which ends by itself, by the time limit or by a signal.
-async fn bench(stage: &Stage<'_>, tested: &mut Tested) -> anyhow::Result<()> {
+async fn bench(stage: &BenchTest<'_>, tested: &mut TestedBench) -> Result<(), String> {
     let names = ["fg.out.log".to_owned(), "fg.err.log".to_owned()];
     tested.keep("test", &names, stage);
     let report = stage.evidence.join("report.json");
@@ -183,15 +209,16 @@ async fn bench(stage: &Stage<'_>, tested: &mut Tested) -> anyhow::Result<()> {
         // What was started before it is there.
         command.arg("--shared-network");
     }
-    let mut group =
-        Group::start(&mut command, stage.evidence, &names).context("start the bench")?;
+    let mut group = ProcessGroup::start(&mut command, stage.evidence, &names)
+        .map_err(|error| format!("start the bench: {error}"))?;
     let status = tokio::select! {
         status = group.wait() => Some(status),
         () = tokio::time::sleep(stage.timeout.as_duration()) => None,
         () = stage.stop.cancelled() => None,
     };
     group.end().await;
-    let status = status.transpose().context("wait for the bench")?;
+    let status = status.transpose();
+    let status = status.map_err(|error| format!("wait for the bench: {error}"))?;
     let wanted = i32::from(stage.bench.asserts.status);
     let assertion = match status {
         Some(status) => Assertion::equal("status", wanted, code_of(status)),
@@ -211,31 +238,32 @@ async fn bench(stage: &Stage<'_>, tested: &mut Tested) -> anyhow::Result<()> {
 }
 
 async fn after(
-    stage: &Stage<'_>,
+    stage: &BenchTest<'_>,
     number: usize,
     step: &BenchStep,
-    tested: &mut Tested,
-) -> anyhow::Result<()> {
+    tested: &mut TestedBench,
+) -> Result<(), String> {
     let names = [
         format!("after.out.{number}.log"),
         format!("after.err.{number}.log"),
     ];
     tested.keep(&format!("after {number}"), &names, stage);
     let shown = step.command.join(" ");
-    let mut group = Group::start(&mut command(stage, step), stage.evidence, &names)
-        .with_context(|| format!("start `{shown}`"))?;
+    let mut group = ProcessGroup::start(&mut command(stage, step), stage.evidence, &names)
+        .map_err(|error| format!("start `{shown}`: {error}"))?;
     let most = step.await_max.unwrap_or(AFTER_MAX);
     let Ok(status) = timeout(most.as_duration(), group.wait()).await else {
         group.end().await;
-        anyhow::bail!("`{shown}` took longer than {most}");
+        return Err(format!("`{shown}` took longer than {most}"));
     };
-    let code = code_of(status?);
-    anyhow::ensure!(code == 0, "`{shown}` ended with {code}");
-    Ok(())
+    match code_of(status.map_err(|error| error.to_string())?) {
+        0 => Ok(()),
+        code => Err(format!("`{shown}` ended with {code}")),
+    }
 }
 
 /// The program of a step, with variables filled into its words.
-fn command(stage: &Stage<'_>, step: &BenchStep) -> Command {
+fn command(stage: &BenchTest<'_>, step: &BenchStep) -> Command {
     let mut environment = stage.bench.environment.clone();
     environment.extend(step.environment.clone());
     let words = step.command.iter();
@@ -287,9 +315,9 @@ fn code_of(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(signal)
 }
 
-impl Tested {
+impl TestedBench {
     /// Notes where outputs of `what` are.
-    fn keep(&mut self, what: &str, names: &[String; 2], stage: &Stage<'_>) {
+    fn keep(&mut self, what: &str, names: &[String; 2], stage: &BenchTest<'_>) {
         for (stream, name) in ["stdout", "stderr"].into_iter().zip(names) {
             let path = stage.evidence.join(name);
             self.evidence.push((format!("{what}: {stream}"), path));

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
     /// The folder holds results that nobody asked to go on with.
-    #[error("{} holds results already: resume them or name another folder", results.display())]
+    #[error("{} already contains results: resume them or choose another folder", results.display())]
     AlreadyThere {
         /// The folder.
         results: PathBuf,
@@ -20,13 +20,13 @@ pub enum LabError {
         results: PathBuf,
     },
     /// Another process writes into the folder.
-    #[error("another process works on {}", results.display())]
+    #[error("another process uses {}", results.display())]
     InUse {
         /// The folder.
         results: PathBuf,
     },
     /// The folder to go on with holds results of something else.
-    #[error("the plan is not the one that {} was begun with: `{pointer}` differs", results.display())]
+    #[error("the plan differs from that of {}: `{pointer}`", results.display())]
     PlanChanged {
         /// The folder.
         results: PathBuf,
@@ -51,8 +51,8 @@ pub enum LabError {
     },
     /// Its variants cannot share the machine as asked.
     #[error(
-        "`design: {design}` holds two variants at once, and `{experiment}` has {variants}: \
-         compare them one after the other, by `design: paired`"
+        "`design: {design}` needs two variants, and `{experiment}` has {variants}: \
+         use `design: paired`"
     )]
     Design {
         /// The experiment.
@@ -63,7 +63,7 @@ pub enum LabError {
         variants: usize,
     },
     /// A variant's executable is not there.
-    #[error("use {} for variant `{variant}` of `{experiment}`: {reason}", path.display())]
+    #[error("run {} as variant `{variant}` of `{experiment}`: {reason}", path.display())]
     Binary {
         /// The experiment.
         experiment: String,

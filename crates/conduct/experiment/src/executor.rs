@@ -76,7 +76,7 @@ pub enum ExecutorError {
         source: OpenError,
     },
     /// Its summary cannot be kept.
-    #[error("keep the summary")]
+    #[error("write the summary")]
     Summary {
         /// Why not.
         source: LabError,

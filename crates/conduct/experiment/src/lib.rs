@@ -28,6 +28,7 @@
 //! This crate prints nothing: what goes on is told as [`LabProgress`].
 
 mod audit;
+pub mod bench_tests;
 mod binary;
 pub mod bisect;
 mod build;
@@ -42,6 +43,7 @@ mod health;
 pub mod history;
 mod host_facts;
 mod lab;
+mod object_store;
 mod operating;
 mod options;
 mod order;
@@ -54,6 +56,7 @@ mod saved;
 mod session;
 pub mod slowdown;
 mod subjects;
+mod timestamp;
 mod upgrade;
 mod verdict_file;
 mod warmup;
@@ -67,6 +70,7 @@ pub use forecast::{Forecast, RunsLeft, TimeLeft};
 pub use health::HealthRule;
 pub use host_facts::host_facts;
 pub use lab::run_lab;
+pub use object_store::{ObjectStore, ObjectStoreError};
 pub use operating::{
     GeneratorPoint, OPERATING_POINT_SCHEMA, OperatingPointError, OperatingPointFound, Reading,
     settle,
@@ -82,4 +86,5 @@ pub use subjects::{
     ContenderIdentity, FileIdentity, NotInstalled, SUBJECTS_SCHEMA, SubjectsOutcome,
     SubjectsRecord, not_installed, run_subjects,
 };
+pub use timestamp::timestamp;
 pub use warmup::{WARMUP_SCHEMA, WarmupRecord};

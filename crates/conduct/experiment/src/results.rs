@@ -1,6 +1,7 @@
 //! The results folder.
 
 mod pairs;
+mod table;
 
 use std::fs::{self, File, TryLockError};
 use std::io;

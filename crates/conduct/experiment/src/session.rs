@@ -177,7 +177,7 @@ impl<'a> Session<'a> {
         let request = request(about, identity, folder);
         let state = &request.places.state;
         remove_folder(state)
-            .map_err(|error| NoRun::Storage(format!("empty {}: {error}", state.display())))?;
+            .map_err(|error| NoRun::Storage(format!("clear {}: {error}", state.display())))?;
         Ok(request)
     }
 

@@ -302,7 +302,7 @@ impl Course<'_> {
         for _ in 0..left {
             self.forecast.skip(turn.index);
         }
-        let reason = format!("`{name}` is given up: {why}");
+        let reason = format!("`{name}` is stopped: {why}");
         self.problem(turn.plan, ProblemKind::GivenUp, reason, progress);
     }
 
@@ -349,7 +349,7 @@ impl Course<'_> {
         // What a run that was cut off left there is made anew.
         for old in [&state, &folder] {
             if let Err(error) = remove_folder(old) {
-                let reason = format!("empty {}: {error}", old.display());
+                let reason = format!("clear {}: {error}", old.display());
                 self.storage(turn.plan, reason, progress);
                 return None;
             }

@@ -25,11 +25,11 @@ pub enum BenchError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     /// The source is still there.
-    #[error("the source is still held: drop it before the bench is finished")]
+    #[error("the source is still in use: drop it before the bench ends")]
     SourceHeld,
     /// Sinks are still there, and what they saw would be missing.
     #[error(
-        "{count} sinks are still held: join their threads or drop them before the bench is finished"
+        "{count} sinks are still in use: join their threads or drop them before the bench ends"
     )]
     SinksHeld {
         /// Number of sinks.

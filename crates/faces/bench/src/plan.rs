@@ -40,7 +40,7 @@ pub enum Rate {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PlanError {
     /// No event, or too many.
-    #[error("{given} events: there may be 1 to {EVENTS_LIMIT}")]
+    #[error("{given} events: 1 to {EVENTS_LIMIT} are accepted")]
     Events {
         /// The given number.
         given: u64,

@@ -192,7 +192,7 @@ impl Report {
             (answers.unacknowledged, "events were not acknowledged"),
             (self.lost().saturating_sub(explained), "events were lost"),
             (self.duplicated, "events arrived more than once"),
-            (self.foreign, "tickets are none of this bench"),
+            (self.foreign, "tickets belong to another bench"),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)

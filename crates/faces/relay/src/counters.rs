@@ -71,16 +71,12 @@ impl RelayReport {
     /// Counters, which only grow: names, values and meanings.
     fn counters(&self) -> Vec<(&'static str, u64, &'static str)> {
         vec![
-            ("events_in", self.events_in, "Events taken in."),
-            (
-                "events_out",
-                self.events_out,
-                "Events handed over to the output.",
-            ),
+            ("events_in", self.events_in, "Events received."),
+            ("events_out", self.events_out, "Events sent."),
             (
                 "events_dropped",
                 self.events_dropped,
-                "Events taken in and never handed over.",
+                "Events received and not sent.",
             ),
             (
                 "faults_dropped",
@@ -95,12 +91,12 @@ impl RelayReport {
             (
                 "faults_swapped",
                 self.faults_swapped,
-                "Events that changed places with the next one on purpose.",
+                "Events swapped with the next one on purpose.",
             ),
             (
                 "faults_duplicated",
                 self.faults_duplicated,
-                "Events sent on twice on purpose.",
+                "Events duplicated on purpose.",
             ),
             (
                 "faults_refused",
@@ -113,7 +109,7 @@ impl RelayReport {
                 "Events that could not be parsed.",
             ),
             ("bytes_in", self.bytes_in, "Bytes read."),
-            ("bytes_out", self.bytes_out, "Bytes handed over."),
+            ("bytes_out", self.bytes_out, "Bytes sent."),
             (
                 "events_recovered",
                 self.events_recovered,
@@ -122,7 +118,7 @@ impl RelayReport {
             (
                 "torn_bytes",
                 self.torn_bytes,
-                "Bytes found on disk that were no whole event.",
+                "Bytes of incomplete events on disk.",
             ),
             (
                 "disk_syncs",
@@ -141,7 +137,7 @@ impl RelayReport {
     fn gauges(&self) -> Vec<(&'static str, u64, &'static str)> {
         vec![
             ("buffer_events", self.buffer_events, "Events in the buffer."),
-            ("hoard_bytes", self.hoard_bytes, "Memory hoarded."),
+            ("hoard_bytes", self.hoard_bytes, "Memory kept on purpose."),
             (
                 "events_kept",
                 self.events_kept,

@@ -44,7 +44,7 @@ pub enum RelayError {
     },
     /// Its clients get no answer.
     #[error(
-        "nothing that comes by {endpoint} can be refused: `--refuse` needs an input by `http://` or `hec://`"
+        "input of {endpoint} cannot be refused: `--refuse` needs an `http://` or `hec://` input"
     )]
     CannotRefuse {
         /// The input.

@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use stillwell_config::{BenchAsserts, FigureAssert, TextAssert};
 
-use super::one::Stage;
+use super::BenchTest;
 
 /// Something that was to be true.
 #[derive(Debug)]
-pub(super) struct Assertion {
+pub struct Assertion {
     /// In words.
-    pub(super) what: String,
+    pub what: String,
     /// Why it is not, if it is not.
-    pub(super) failure: Option<String>,
+    pub failure: Option<String>,
 }
 
 impl Assertion {
@@ -44,7 +44,7 @@ impl Assertion {
 /// Everything besides the exit code.
 pub(super) fn asserts(
     asserts: &BenchAsserts,
-    stage: &Stage<'_>,
+    stage: &BenchTest<'_>,
     figures: Option<&Value>,
 ) -> Vec<Assertion> {
     let texts = asserts.texts.iter();
@@ -54,7 +54,7 @@ pub(super) fn asserts(
     texts.chain(numbers).collect()
 }
 
-fn text(assert: &TextAssert, stage: &Stage<'_>) -> Vec<Assertion> {
+fn text(assert: &TextAssert, stage: &BenchTest<'_>) -> Vec<Assertion> {
     let source = &assert.source;
     let content = match fs::read(place(source, stage)) {
         Ok(content) => content,
@@ -102,7 +102,7 @@ fn text(assert: &TextAssert, stage: &Stage<'_>) -> Vec<Assertion> {
 }
 
 fn compared(source: &str, file: &Path, is_same: impl Fn(&[u8]) -> bool) -> Assertion {
-    let what = format!("{source} is what is in {}", file.display());
+    let what = format!("{source} equals {}", file.display());
     let other: io::Result<Vec<u8>> = fs::read(file);
     match other {
         Ok(other) => Assertion::new(what, is_same(&other), "it differs"),
@@ -111,7 +111,7 @@ fn compared(source: &str, file: &Path, is_same: impl Fn(&[u8]) -> bool) -> Asser
 }
 
 /// Outputs and logs are evidence; everything else lies beside the bench.
-fn place(source: &str, stage: &Stage<'_>) -> PathBuf {
+fn place(source: &str, stage: &BenchTest<'_>) -> PathBuf {
     let evidence = |name: &str| stage.evidence.join(name);
     match source {
         "stdout" => evidence("fg.out.log"),
@@ -139,7 +139,7 @@ fn figure(assert: &FigureAssert, figures: Option<&Value>) -> Assertion {
     };
     let what = format!("{name} is {}", bounds.join(" and "));
     let Some(value) = figures.and_then(|figures| number(figures, name)) else {
-        return Assertion::failed(&what, "the report has no such number".to_owned());
+        return Assertion::failed(&what, "the report has no number of this name".to_owned());
     };
     let is_within =
         assert.min.is_none_or(|min| value >= min) && assert.max.is_none_or(|max| value <= max);
@@ -197,7 +197,7 @@ mod tests {
         );
         assert_eq!(
             holds("nobody", None, Some(1.0)),
-            Some("the report has no such number".to_owned())
+            Some("the report has no number of this name".to_owned())
         );
     }
 }

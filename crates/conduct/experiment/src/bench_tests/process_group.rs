@@ -21,13 +21,13 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 
 /// A program and all that it started, save what made a group of its own.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     child: Child,
     /// Known from its start on: it stays that of the others once the program is gone.
     id: Option<Pid>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts `command`, with its outputs in files of these names in `folder`.
     pub(super) fn start(
         command: &mut Command,
@@ -127,7 +127,7 @@ mod tests {
         let names = ["out", "err"].map(str::to_owned);
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 600 & echo started"]);
-        let mut group = Group::start(&mut command, folder.path(), &names).unwrap();
+        let mut group = ProcessGroup::start(&mut command, folder.path(), &names).unwrap();
         assert!(group.wait().await.unwrap().success());
         let id = group.id.unwrap();
         assert!(runs(id));

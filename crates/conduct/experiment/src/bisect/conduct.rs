@@ -60,7 +60,7 @@ pub enum BisectProgress<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum BisectError {
     /// The plan is not one of two revisions.
-    #[error("look for a commit with this plan: {reason}")]
+    #[error("bisect with this plan: {reason}")]
     Plan {
         /// What it lacks.
         reason: String,
@@ -72,7 +72,7 @@ pub enum BisectError {
         reason: String,
     },
     /// Results could not be kept.
-    #[error("keep results: {reason}")]
+    #[error("write results: {reason}")]
     Storage {
         /// Why not.
         reason: String,
@@ -169,7 +169,7 @@ fn ends_of(plan: &LabPlan) -> Result<[&GitSource; 2], BisectError> {
         reason: reason.to_owned(),
     };
     let [experiment] = plan.experiments.as_slice() else {
-        return Err(refuse("it is one experiment that is asked, not several"));
+        return Err(refuse("a bisection needs exactly one experiment"));
     };
     let [good, bad] = experiment.variants.as_slice() else {
         return Err(refuse("it must have two variants"));
@@ -187,9 +187,7 @@ fn ends_of(plan: &LabPlan) -> Result<[&GitSource; 2], BisectError> {
         ..other.clone()
     };
     if unified != *good || built_alike != *one {
-        return Err(refuse(
-            "its variants must differ in nothing but their revisions",
-        ));
+        return Err(refuse("its variants may differ only in their revisions"));
     }
     Ok([one, other])
 }

@@ -9,7 +9,7 @@ use stillwell_verdict::calibration::{Hindrance, Trial};
 /// How the primary goal of `experiment` can be made worse; or why not.
 pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Hindrance, String> {
     let SubjectKind::Child(_) = experiment.rig.subject.kind else {
-        return Err("the target is not a program that we start".to_owned());
+        return Err("the target is not started by Stillwell".to_owned());
     };
     let primary = experiment.goals.first().map(|goal| &goal.metric);
     match primary {
@@ -17,10 +17,7 @@ pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Hindrance, String
         Some(
             GoalMetric::IngressThroughput | GoalMetric::EgressThroughput | GoalMetric::Latency(_),
         ) => Ok(Hindrance::Pause),
-        Some(metric) => Err(format!(
-            "nothing makes {} worse by a known share",
-            metric.name()
-        )),
+        Some(metric) => Err(format!("there is no known slowdown for {}", metric.name())),
         None => Err("there is no goal".to_owned()),
     }
 }

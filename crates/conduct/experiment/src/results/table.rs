@@ -1,33 +1,37 @@
-//! The numbers of several subjects as a table of rows, in a file and in a store.
+//! The numbers of several targets as a table of rows.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::Context;
 use stillwell_capture::{ResultRow, ResultRun, RunOutcome, write_results};
-use stillwell_experiment::{Results, SubjectsRecord};
 use stillwell_plan::{Delivery, Durability, SubjectsPlan};
 use stillwell_verdict::{RunSummary, subject_figures};
 
-/// The file within a results folder.
-pub(crate) const TABLE: &str = "results.parquet";
+use super::Results;
+use crate::{LabError, SubjectsRecord};
 
-/// Writes the table of what lies in `results` beside it, and gives its bytes.
-///
-/// # Errors
-/// A record that cannot be read; a file that cannot be written.
-pub(crate) fn keep(results: &Results, name: &str) -> anyhow::Result<Vec<u8>> {
-    let record = results.subjects_record()?;
-    let mut rows = Vec::new();
-    for plan in &record.plans {
-        let runs = results.subjects_summaries(plan)?;
-        add(plan, &runs, &record, name, &mut rows);
+/// The file within a results folder.
+const TABLE: &str = "results.parquet";
+
+impl Results {
+    /// Writes the table of all runs of several targets to `results.parquet`, and returns
+    /// its bytes. `name` is the name of the suite in it.
+    ///
+    /// # Errors
+    /// A record cannot be read, or the file cannot be written.
+    pub fn write_table(&self, name: &str) -> Result<Vec<u8>, LabError> {
+        let record = self.subjects_record()?;
+        let mut rows = Vec::new();
+        for plan in &record.plans {
+            let runs = self.subjects_summaries(plan)?;
+            add(plan, &runs, &record, name, &mut rows);
+        }
+        let path = self.root().join(TABLE);
+        let mut bytes = Vec::new();
+        write_results(&rows, &mut bytes)
+            .and_then(|()| std::fs::write(&path, &bytes))
+            .map_err(|source| LabError::Write { path, source })?;
+        Ok(bytes)
     }
-    let mut bytes = Vec::new();
-    write_results(&rows, &mut bytes)?;
-    let path: PathBuf = results.root().join(TABLE);
-    std::fs::write(&path, &bytes).with_context(|| format!("write {}", path.display()))?;
-    Ok(bytes)
 }
 
 fn add(

@@ -116,7 +116,7 @@ impl Session<'_> {
                 RunStage::Confirm => wanted,
             };
             if course.is_endless(stage, most) {
-                let reason = "more pairs were wanted than any cap allows".to_owned();
+                let reason = "the experiment needs more pairs than the maximum".to_owned();
                 self.problem(&plan.name, ProblemKind::GivenUp, reason, progress);
                 return Next::Experiment;
             }
@@ -183,7 +183,7 @@ impl Session<'_> {
             PairEnd::Lost(_) => Ok(false),
             PairEnd::GivenUp(reason) => {
                 let lost = course.lost;
-                let reason = format!("all {lost} pairs are lost, the last because {reason}");
+                let reason = format!("all {lost} pairs failed, the last one because {reason}");
                 self.problem(&plan.name, ProblemKind::GivenUp, reason, progress);
                 Err(Next::Experiment)
             }

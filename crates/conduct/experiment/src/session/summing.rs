@@ -39,7 +39,7 @@ impl Session<'_> {
             match self.executor.sum_up(&folder, warmup) {
                 Ok(summary) => *run = summary,
                 Err(error) => {
-                    let reason = format!("sum {} up again: {}", folder.display(), explain(&error));
+                    let reason = format!("summarize {}: {}", folder.display(), explain(&error));
                     self.storage_problem(&plan.name, reason, progress);
                     return Err(Next::End);
                 }

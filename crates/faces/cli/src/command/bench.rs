@@ -39,7 +39,7 @@ pub(crate) fn run(
             " or how long they took"
         };
         Paint::say(&format!(
-            "events carry no stamps, since {why}: they are counted, and nobody knows which are lost{or_how_long}"
+            "events carry no stamps, since {why}: they are only counted, so lost events are not identified{or_how_long}"
         ));
     }
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);

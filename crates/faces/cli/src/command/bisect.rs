@@ -86,7 +86,7 @@ fn results_folder(arguments: &BisectArguments) -> Result<PathBuf, CommandError> 
         (None, true) => newest(&Path::new(places::HOME).join("bisects")).ok_or_else(|| {
             let error = anyhow::anyhow!("there is no search to resume here");
             CommandError::new(Exit::Usage, error)
-                .hint("give --results DIR, or run from the folder in which the results lie")
+                .hint("give --results DIR, or run from the folder that contains .stillwell")
         })?,
     };
     std::path::absolute(&found).map_err(|error| could_not(error.into()))
@@ -115,17 +115,17 @@ fn refused(error: BisectError, results: &Path) -> CommandError {
     };
     let hint = match &error {
         BisectError::Lab(LabError::AlreadyThere { .. }) => {
-            "--resume goes on there, --results names another folder".to_owned()
+            "--resume continues it, --results DIR chooses another folder".to_owned()
         }
         BisectError::Lab(LabError::Revision { .. }) => {
             "GOOD and BAD are commits, tags or branches of --repo, BAD a descendant of GOOD"
                 .to_owned()
         }
         BisectError::Lab(LabError::PlanChanged { pointer, .. }) if pointer == "/commits" => {
-            "a name stands for another commit by now, or others were typed".to_owned()
+            "a branch or tag moved, or other revisions were given".to_owned()
         }
         _ if BisectRecord::place(results).is_file() => format!(
-            "what was answered is kept; to go on: {}",
+            "finished comparisons are saved; to continue: {}",
             output::resume_line(&output::show_path(results))
         ),
         _ => return CommandError::new(exit, error),
@@ -152,7 +152,7 @@ fn report(
     let kept = results.join(KEPT);
     let text = bisect_terminal(&report, Style::default());
     let kept = fs::write(&kept, text)
-        .with_context(|| format!("keep the report in {}", kept.display()))
+        .with_context(|| format!("write the report to {}", kept.display()))
         .map_err(|error| CommandError::new(Exit::Invalid, error));
     delivered.and(kept)
 }

@@ -95,9 +95,9 @@ fn load(arguments: &CalibrateArguments, paint: &Paint) -> Result<LabPlan, Comman
     not_ours.map_or(Ok(()), |experiment| {
         Err(CommandError::new(
             Exit::Usage,
-            anyhow::anyhow!("{}: its target is not started by us", experiment.name),
+            anyhow::anyhow!("{}: its target is already running", experiment.name),
         )
-        .hint("a process that runs already cannot be compared with itself"))
+        .hint("only a target that Stillwell starts can be compared with itself"))
     })?;
     Ok(loaded.plan)
 }
@@ -161,7 +161,7 @@ impl CalibrationHost for Host<'_> {
         if !self.is_quiet {
             let with = match trial {
                 Trial::Alike => "with itself",
-                Trial::Worse => "with itself made worse",
+                Trial::Worse => "with a slowed version",
             };
             Paint::say(&format!("{number}. {} {with}", experiment.name));
         }

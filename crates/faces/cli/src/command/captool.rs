@@ -23,7 +23,7 @@ pub(crate) fn run(arguments: &CaptoolArguments) -> Result<Exit, CommandError> {
         return tell_validity(capture, &found);
     }
     let Some(capture) = &arguments.capture else {
-        let error = anyhow::anyhow!("no capture was named");
+        let error = anyhow::anyhow!("no capture was given");
         return Err(CommandError::new(Exit::Usage, error));
     };
     match &arguments.metric {
@@ -57,7 +57,7 @@ fn show(capture: &Path, metric: &str, dump: bool) -> Result<Exit, CommandError> 
     if found.series.is_empty() {
         let error = anyhow::anyhow!("{} has no metric `{metric}`", capture.display());
         let error = CommandError::new(Exit::Failed, error);
-        return Err(error.hint("`captool CAPTURE` lists what it has"));
+        return Err(error.hint("`captool CAPTURE` lists its metrics"));
     }
     let mut text = String::new();
     for ((_, labels), series) in &found.series {

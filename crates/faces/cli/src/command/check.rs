@@ -50,7 +50,7 @@ fn check_rig(file: &Path, whole: bool, paint: &Paint) -> Result<String, CommandE
     if whole {
         return json(&loaded.plan);
     }
-    let mut text = format!("{}: fine, one run\n", file.display());
+    let mut text = format!("{}: no errors, one run\n", file.display());
     describe::rig(&loaded.plan, &mut text);
     Ok(text)
 }

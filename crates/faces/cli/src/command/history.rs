@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &HistoryArguments, paint: &Paint) -> Result<Exit, C
 
 fn options(arguments: &HistoryArguments) -> Result<TrendOptions, CommandError> {
     let refuse = |flag: &str, method: &str| {
-        let error = anyhow::anyhow!("{flag} belongs to --method {method}");
+        let error = anyhow::anyhow!("{flag} needs --method {method}");
         Err(CommandError::new(Exit::Usage, error))
     };
     let method = match arguments.method {
@@ -100,13 +100,13 @@ fn read(arguments: &HistoryArguments) -> Result<SavedHistory, CommandError> {
     let until = arguments.until.map_or(u64::MAX, |when| when.millis(now));
     let mut history = read_history(&folders, &(since..until));
     if history.points.is_empty() {
-        let error = anyhow::anyhow!("none of {} has a point to show", counted(folders.len()));
+        let error = anyhow::anyhow!("there are no results to show in {}", counted(folders.len()));
         let error = CommandError::new(Exit::Usage, error);
         return Err(match history.skipped.first() {
             Some((folder, reason)) => {
                 error.hint(format!("{}: {reason}", output::show_path(folder)))
             }
-            None => error.hint("none began in the time that --since and --until leave"),
+            None => error.hint("no suite started between --since and --until"),
         });
     }
     let known = names(history.points.iter().map(|point| point.experiment.as_str()));
@@ -116,7 +116,7 @@ fn read(arguments: &HistoryArguments) -> Result<SavedHistory, CommandError> {
     }
     if history.points.is_empty() {
         let only = arguments.only.join(" ");
-        let error = anyhow::anyhow!("--only {only} means none of the experiments");
+        let error = anyhow::anyhow!("--only {only} matches no experiment");
         return Err(CommandError::new(Exit::Usage, error).hint(format!("there are: {known}")));
     }
     Ok(history)
@@ -126,12 +126,12 @@ fn read(arguments: &HistoryArguments) -> Result<SavedHistory, CommandError> {
 fn folders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let home = [Path::new(places::HOME).join("results")];
     let (paths, hint) = if paths.is_empty() {
-        let hint = "they are looked for below the working directory: name the folders";
+        let hint = "give folders of results; the default is below the working directory";
         (home.as_slice(), hint)
     } else {
         (
             paths,
-            "give results folders of `stillwell run`, or a folder that holds some",
+            "give results folders of `stillwell run`, or a folder that contains them",
         )
     };
     let mut folders = Vec::new();

@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &ImportArguments, paint: &Paint) -> Result<Exit, Co
         if found.is_empty() {
             let error = anyhow::anyhow!("there is no table in {}", file.display());
             return Err(
-                usage(error).hint("write it as a Markdown table, or name a CSV of dstat .csv")
+                usage(error).hint("write a Markdown table, or name a CSV file of dstat .csv")
             );
         }
         for table in found {

@@ -167,7 +167,7 @@ fn exports(
         },
         (None, Some(telemetry)) => telemetry,
         (None, None) => {
-            let error = anyhow::anyhow!("nothing says where telemetry goes");
+            let error = anyhow::anyhow!("no destination of telemetry is given");
             let hint = "give `--capture-path`, `--prometheus-addr` or `--prometheus-path`, or \
                         `telemetry` in the configuration";
             return Err(CommandError::new(Exit::Usage, error).hint(hint));
@@ -260,7 +260,7 @@ fn on_loopback(mut address: SocketAddr) -> SocketAddr {
             std::net::Ipv6Addr::LOCALHOST.into()
         });
         Paint::say(&format!(
-            "note: the page is at {address}, not on every interface"
+            "note: metrics are served at {address}, not on every interface"
         ));
     }
     address

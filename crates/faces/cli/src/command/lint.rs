@@ -42,11 +42,13 @@ fn summary(linted: &[Linted], left: usize, fixed: usize, is_fixing: bool) -> Str
     let files = linted.len();
     let fixable: usize = linted.iter().map(|file| file.fixable).sum();
     match (left, is_fixing) {
-        (0, false) => format!("{files} files, all spelled as today\n"),
-        (0, true) => format!("{files} files, {fixed} old spellings rewritten\n"),
-        (_, true) => format!("{files} files, {fixed} old spellings rewritten, {left} left\n"),
+        (0, false) => format!("{files} files, no outdated spellings\n"),
+        (0, true) => format!("{files} files, {fixed} outdated spellings rewritten\n"),
+        (_, true) => format!("{files} files, {fixed} outdated spellings rewritten, {left} left\n"),
         (_, false) => {
-            format!("{files} files, {left} old spellings; `--fix` rewrites {fixable} of them\n")
+            format!(
+                "{files} files, {left} outdated spellings; `--fix` rewrites {fixable} of them\n"
+            )
         }
     }
 }

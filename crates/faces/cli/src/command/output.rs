@@ -74,7 +74,7 @@ pub(crate) fn keep_text(
     ] {
         let path = results.join(name);
         fs::write(&path, render(format, plain()))
-            .with_context(|| format!("keep the report in {}", path.display()))
+            .with_context(|| format!("write the report to {}", path.display()))
             .map_err(|error| CommandError::new(Exit::Invalid, error))?;
     }
     Ok(())
@@ -88,10 +88,7 @@ fn format_of(file: &Path) -> Result<Format, CommandError> {
         Some("txt") => Ok(Format::Terminal),
         _ => Err(CommandError::new(
             Exit::Usage,
-            anyhow::anyhow!(
-                "no report format is known by the ending of {}",
-                file.display()
-            ),
+            anyhow::anyhow!("the extension of {} is not a report format", file.display()),
         )
         .hint("name it .md, .json or .txt")),
     }

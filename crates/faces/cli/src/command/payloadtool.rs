@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &PayloadtoolArguments, paint: &Paint) -> Result<Exi
     if mistakes == 0 {
         return Ok(Exit::Held);
     }
-    let error = anyhow::anyhow!("{mistakes} of the fingerprints are not what was expected");
+    let error = anyhow::anyhow!("{mistakes} fingerprints differ from the expected ones");
     Err(CommandError::new(Exit::Failed, error))
 }
 
@@ -131,7 +131,7 @@ fn tell(
 
 fn is_expected(name: &str, print: &str, expected: &Expected) -> bool {
     let Some(wanted) = expected.0.get(name) else {
-        Paint::say(&format!("{name}: no fingerprint of it is expected"));
+        Paint::say(&format!("{name}: no expected fingerprint"));
         return true;
     };
     if is_same(print, wanted) {

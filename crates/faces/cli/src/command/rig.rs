@@ -126,7 +126,7 @@ fn program_override(
 fn environment(arguments: &RigArguments) -> Result<BTreeMap<String, String>, CommandError> {
     let pairs = arguments.environment.iter().map(|pair| {
         let (key, value) = pair.split_once('=').ok_or_else(|| {
-            let error = anyhow::anyhow!("`{pair}` is no environment variable");
+            let error = anyhow::anyhow!("`{pair}` is not an environment variable");
             CommandError::new(Exit::Usage, error).hint("write K=V")
         })?;
         Ok((key.to_owned(), value.to_owned()))
@@ -164,7 +164,7 @@ fn experiment_folder(path: PathBuf) -> PathBuf {
 fn keep(summary: &RunSummary, folder: &Path) -> anyhow::Result<()> {
     let path = folder.join("summary.json");
     let text = serde_json::to_string_pretty(summary)?;
-    std::fs::write(&path, text).with_context(|| format!("keep the summary in {}", path.display()))
+    std::fs::write(&path, text).with_context(|| format!("write the summary in {}", path.display()))
 }
 
 fn tell(

@@ -1,8 +1,6 @@
 //! `stillwell run`.
 
-mod store;
 pub(super) mod subjects;
-mod table;
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +31,7 @@ pub(crate) fn run(
         .as_ref()
         .is_some_and(|path| path.starts_with("s3:"))
     {
-        let error = anyhow::anyhow!("results of variants stay on this host");
+        let error = anyhow::anyhow!("results of variants cannot be uploaded");
         return Err(CommandError::new(Exit::Usage, error)
             .hint("`--results s3://BUCKET/PREFIX` is for experiments with `targets`"));
     }
@@ -97,7 +95,7 @@ fn results_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
                     Exit::Usage,
                     anyhow::anyhow!("there are no results to resume here"),
                 )
-                .hint("give --results DIR, or run from the folder in which the results lie")
+                .hint("give --results DIR, or run from the folder that contains .stillwell")
             })?,
     };
     std::path::absolute(&found).map_err(|error| could_not(error.into()))

@@ -215,9 +215,7 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
 fn check(arguments: &ServeArguments) -> anyhow::Result<()> {
     let has_tls = arguments.tls.is_some() || arguments.certificate.is_some();
     if arguments.protocol == ServeVersions::Http3 && !has_tls {
-        bail!(
-            "--protocol http3 goes over TLS alone: add --tls self-signed, or --certificate and --key"
-        );
+        bail!("--protocol http3 needs TLS: add --tls self-signed, or --certificate and --key");
     }
     let status = arguments.status;
     if !matches!(status, 204 | 304) {
@@ -228,7 +226,7 @@ fn check(arguments: &ServeArguments) -> anyhow::Result<()> {
         ("--echo", arguments.echo),
     ] {
         if is_given {
-            bail!("{flag} has no effect with --status {status}, whose answers have no body");
+            bail!("{flag} has no effect with --status {status}, whose responses have no body");
         }
     }
     Ok(())

@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &ServiceArguments) -> Result<Exit, CommandError> {
     };
     let is_secure = plan.tls.is_some();
     if !is_secure && !arguments.client_ca.is_empty() {
-        let why = "--client-ca asks for certificates, which takes TLS: name --certificate and \
+        let why = "--client-ca needs TLS: give --certificate and \
                    --key, or --tls self-signed";
         return Err(CommandError::new(Exit::Usage, anyhow::anyhow!(why)));
     }
@@ -109,8 +109,8 @@ fn conduct_as_nighthawk(arguments: &NighthawkServiceArguments) -> Result<Exit, C
 fn warn_of_strangers(listen: SocketAddr) {
     if !listen.ip().is_loopback() {
         Paint::say(
-            "warning: whoever reaches this service can have it send load anywhere and read files \
-             here; `stillwell service --client-ca` lets only those in who have a certificate",
+            "warning: every client of this service can send load anywhere and read files \
+             here; `stillwell service --client-ca FILE` requires client certificates",
         );
     }
 }

@@ -20,8 +20,8 @@ const SOCKET: &str = "/var/run/docker.sock";
 pub(crate) fn named(name: &str) -> Result<TargetOverride, CommandError> {
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "_.-".contains(letter);
     if name.is_empty() || !name.chars().all(is_of_name) || name.starts_with(['.', '-']) {
-        let error = anyhow::anyhow!("`{name}` is no name of a container");
-        let hint = "write its name or id, as `docker ps` tells it";
+        let error = anyhow::anyhow!("`{name}` is not a container name");
+        let hint = "write its name or id, as in `docker ps`";
         return Err(CommandError::new(Exit::Usage, error).hint(hint));
     }
     Ok(TargetOverride::Container(ContainerSubject {
@@ -40,7 +40,7 @@ pub(crate) fn of_image(
     environment: BTreeMap<String, String>,
 ) -> Result<TargetOverride, CommandError> {
     if image.is_empty() || image.contains(char::is_whitespace) {
-        let error = anyhow::anyhow!("`{image}` is no image");
+        let error = anyhow::anyhow!("`{image}` is not an image");
         let hint = "write one such as timberio/vector:0.40.0-debian";
         return Err(CommandError::new(Exit::Usage, error).hint(hint));
     }
@@ -63,8 +63,8 @@ fn socket() -> Result<PathBuf, CommandError> {
         Some(path) => Ok(path.into()),
         None if host.is_empty() => Ok(SOCKET.into()),
         None => {
-            let error = anyhow::anyhow!("the engine at {HOST_VARIABLE}={host} cannot be asked");
-            let hint = "only one on this machine shows its processes: unix:///PATH/TO/SOCKET";
+            let error = anyhow::anyhow!("the engine at {HOST_VARIABLE}={host} is not supported");
+            let hint = "Stillwell measures containers of this machine: unix:///PATH/TO/SOCKET";
             Err(CommandError::new(Exit::Usage, error).hint(hint))
         }
     }

@@ -1,8 +1,6 @@
 //! `stillwell test bench`: a tree of benches, one after another, as
 //! `tremor test bench` runs them.
 
-mod check;
-mod one;
 mod report;
 
 use std::fs;
@@ -10,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use stillwell_config::{BenchFolder, is_wanted};
+use stillwell_experiment::bench_tests::{BenchTest, test_bench};
 use stillwell_scope::{Token, clock};
 use stillwell_units::Nanos;
 
@@ -20,7 +19,6 @@ use crate::formats::loader;
 use crate::paint::Paint;
 use crate::signals;
 
-use self::one::{Stage, Tested};
 use self::report::Outcome;
 
 pub(crate) fn run(command: &TestCommand, paint: &Paint) -> Result<Exit, CommandError> {
@@ -69,10 +67,6 @@ fn test_all(
     results: &Path,
     stop: &Token,
 ) -> anyhow::Result<Outcome> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("wait for benches")?;
     let stillwell = std::env::current_exe().context("find the program itself")?;
     let begin = clock::now();
     let mut outcome = Outcome::new(&arguments.includes, &arguments.excludes);
@@ -88,14 +82,14 @@ fn test_all(
         let evidence = results.join(&bench.name);
         fs::create_dir_all(&evidence)
             .with_context(|| format!("make the folder {}", evidence.display()))?;
-        let stage = Stage {
+        let test = BenchTest {
             stillwell: &stillwell,
             bench,
             evidence: &evidence,
             timeout: arguments.timeout,
             stop,
         };
-        let tested: Tested = runtime.block_on(one::test(&stage));
+        let tested = test_bench(&test).context("wait for benches")?;
         Paint::data(&report::ending(&tested, arguments.verbose))?;
         outcome.tested.push(tested);
     }

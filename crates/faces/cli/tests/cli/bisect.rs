@@ -99,7 +99,7 @@ fn the_commit_that_hoards_is_named_and_the_search_is_kept() {
     // It is all there, in any format, without another run.
     let again = bisect(&lab, ends, &["--resume", "--format", "json"]);
     assert_code(&again, 0);
-    assert_holds(&again.stderr, &["known already"]);
+    assert_holds(&again.stderr, &["from earlier results"]);
     let record: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(record["schema"], "stillwell/bisect/v1");
     assert_eq!(record["outcome"]["kind"], "commit");

@@ -82,7 +82,7 @@ fn check_tells_looks_goals_and_time() {
         &ended.stdout,
         &[
             "looks after 4, 6, 8, 10, 12;",
-            "loss: lower is better, ±0.1 points; this one gates",
+            "loss: lower is better, ±0.1 points; primary",
             "memory: lower is better, ±5%",
             "paired: one after the other",
             "confirmed on fresh pairs",

@@ -27,7 +27,7 @@ fn results_that_are_not_there_are_told_and_what_to_do() {
         (&["history", "--since", "soon"], "2026-11-21"),
         (
             &["history", "--method", "stillwell", "-P", "0.1"],
-            "belongs to --method otava",
+            "needs --method otava",
         ),
         (&["history", "--into", "x"], "--export"),
         (&["history", "--last", "0"], "from 1 on"),

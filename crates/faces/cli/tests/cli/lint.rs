@@ -39,12 +39,15 @@ fn old_spellings_are_told_with_their_places_and_rewritten_in_place() {
     );
     assert_holds(
         &told.stdout,
-        &["1 files, 1 old spellings; `--fix` rewrites 1"],
+        &["1 files, 1 outdated spellings; `--fix` rewrites 1"],
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), OLD);
     let fixed = lab.call(&["lint", "--fix", "cases"]);
     assert_code(&fixed, 0);
-    assert_holds(&fixed.stdout, &["1 rewritten", "1 old spellings rewritten"]);
+    assert_holds(
+        &fixed.stdout,
+        &["1 rewritten", "1 outdated spellings rewritten"],
+    );
     assert_eq!(fs::read_to_string(&file).unwrap(), TODAY);
     let mode = fs::metadata(&file).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o640);

@@ -126,7 +126,7 @@ fn what_cannot_be_meant_is_told_before_anything_runs() {
         (
             &["--targets", "absent"][..],
             3,
-            "target `absent` is not here",
+            "target `absent` is not installed",
         ),
         (&["--targets", "whol"], 2, "did you mean `whole`?"),
         (&["--pairs", "4"], 2, "`--pairs` means variants"),

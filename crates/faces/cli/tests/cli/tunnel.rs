@@ -390,7 +390,7 @@ fn a_certificate_of_a_proxy_is_checked_unless_that_is_not_wanted() {
         report.findings()
     );
     // Advice named the flags for targets.
-    let advice = "name the authority's file with --tunnel-ca, or go on unchecked with \
+    let advice = "give the authority's file with --tunnel-ca, or skip verification with \
                   --tunnel-insecure";
     assert!(report.findings().contains(advice), "{}", report.findings());
     load(&[&served.url, "-n4", "-c1", &uri, "--tunnel-insecure"]).assert_all_well(4);

@@ -22,7 +22,7 @@ pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<LabPlan
         let names = plan.experiments.iter().map(|own| own.name.as_str());
         let names: Vec<&str> = names.collect();
         let error = anyhow::anyhow!(
-            "a commit is looked for by one experiment, and there are {}",
+            "a bisection needs one experiment, and there are {}",
             names.len()
         );
         return Err(usage(error).hint(format!("--only NAME takes one of: {}", names.join(", "))));

@@ -21,7 +21,7 @@ const COMMIT_SHOWN: usize = 12;
 pub(super) fn progress(progress: &BisectProgress<'_>, plan: &LabPlan, paint: &Paint) -> String {
     match progress {
         BisectProgress::Commits(commits) => match commits.len() - 1 {
-            1 => "1 commit after GOOD, which is BAD: it is confirmed or not".to_owned(),
+            1 => "1 commit after GOOD, which is BAD".to_owned(),
             many => format!("{many} commits after GOOD, up to BAD"),
         },
         BisectProgress::Asking {
@@ -38,11 +38,15 @@ pub(super) fn progress(progress: &BisectProgress<'_>, plan: &LabPlan, paint: &Pa
         BisectProgress::Answered { step, taken_over } => {
             let short = step.comparison.get(..COMMIT_SHOWN);
             let short = short.unwrap_or(&step.comparison);
-            let already = if *taken_over { ", known already" } else { "" };
+            let already = if *taken_over {
+                ", from earlier results"
+            } else {
+                ""
+            };
             let answer = match step.answer {
                 Answer::Bad => "worse",
                 Answer::Good => "not worse",
-                Answer::Unknown => "nobody can tell",
+                Answer::Unknown => "inconclusive",
             };
             let change = step.change.map_or_else(String::new, |[change, ..]| {
                 let share = matches!(metric(plan).scale(), Scale::Ratio);

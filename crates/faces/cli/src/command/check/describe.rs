@@ -25,7 +25,7 @@ pub(super) fn lab(plan: &LabPlan) -> String {
     let time = between(total);
     line(
         &mut text,
-        format_args!("{count} experiment{plural}, all fine; {time}"),
+        format_args!("{count} experiment{plural}, no errors; {time}"),
     );
     text
 }
@@ -51,7 +51,7 @@ pub(super) fn subjects(plans: &[SubjectsPlan]) -> String {
     let plural = if count == 1 { "" } else { "s" };
     line(
         &mut text,
-        format_args!("{count} experiment{plural}, all fine"),
+        format_args!("{count} experiment{plural}, no errors"),
     );
     text
 }
@@ -71,11 +71,11 @@ fn experiment(plan: &ExperimentPlan, text: &mut String) {
     line(text, format_args!("  variants   {}", against(&variants)));
     for (index, plan) in plan.goals.iter().enumerate() {
         let what = if index == 0 { "goals" } else { "" };
-        let gates = if index == 0 { "; this one gates" } else { "" };
+        let gates = if index == 0 { "; primary" } else { "" };
         line(text, format_args!("  {what:<9}  {}{gates}", goal(plan)));
     }
     if plan.erratic {
-        let erratic = "erratic: verdicts are shown and never gate";
+        let erratic = "erratic: verdicts are shown and never fail the suite";
         line(text, format_args!("             {erratic}"));
     }
     line(text, format_args!("  rate       {}", operating_point(plan)));
@@ -85,7 +85,7 @@ fn experiment(plan: &ExperimentPlan, text: &mut String) {
         format_args!("  pairs      {}", stopping(plan.stopping)),
     );
     if plan.confirm {
-        let confirm = "a change that is found is confirmed on fresh pairs";
+        let confirm = "a change is confirmed on new pairs";
         line(text, format_args!("             {confirm}"));
     }
     line(text, format_args!("  runs       {}", runs(plan)));
@@ -120,7 +120,7 @@ fn goal(goal: &GoalPlan) -> String {
 fn operating_point(plan: &ExperimentPlan) -> String {
     match plan.operating_point {
         OperatingPoint::Stated => "as stated".to_owned(),
-        OperatingPoint::Max => "as fast as the target takes it".to_owned(),
+        OperatingPoint::Max => "as fast as the target accepts".to_owned(),
         OperatingPoint::Probe { share, length } => {
             let percent = share * 100.0;
             format!("{percent:.0} % of capacity, found by a probe of {length}")
@@ -133,9 +133,7 @@ fn design(design: DesignPlan) -> String {
         DesignPlan::Paired => "one after the other, in random order".to_owned(),
         DesignPlan::Duet => "both at once, each on its own CPUs".to_owned(),
         DesignPlan::Sliced { turn_min, turn_max } => {
-            format!(
-                "both alive, the load switched between them in turns of {turn_min} to {turn_max}"
-            )
+            format!("both running, load switched between them in turns of {turn_min} to {turn_max}")
         }
     };
     format!("{}: {how}", design.name())
@@ -144,15 +142,15 @@ fn design(design: DesignPlan) -> String {
 fn stopping(stopping: StoppingPlan) -> String {
     match stopping {
         StoppingPlan::Sequential { .. } => format!(
-            "looks after {}; ends as soon as the verdict is certain",
+            "checks after {}; stops when the verdict is certain",
             looks(&stopping.looks())
         ),
         StoppingPlan::Fixed { pairs } if pairs < PAIRS_MIN => {
             format!("{pairs}: too few for a verdict, which needs {PAIRS_MIN}")
         }
-        StoppingPlan::Fixed { pairs } => format!("{pairs}, and one look after the last"),
+        StoppingPlan::Fixed { pairs } => format!("{pairs}, with one check after the last"),
         StoppingPlan::Open { max_pairs } => format!(
-            "looks after each from the {PAIRS_MIN}th on; ends as soon as the verdict is certain, \
+            "checks after each from the {PAIRS_MIN}th; stops when the verdict is certain, \
              or after {max_pairs}"
         ),
     }
@@ -173,12 +171,12 @@ fn runs(plan: &ExperimentPlan) -> String {
     let phases = plan.rig.phases;
     let measured = format!("{} measured", phases.measure);
     match plan.warmup {
-        WarmupPlan::Stated if phases.warmup == Nanos::ZERO => format!("{measured}, with the start"),
+        WarmupPlan::Stated if phases.warmup == Nanos::ZERO => format!("{measured}, from the start"),
         WarmupPlan::Stated => format!("{} warm-up and {measured}", phases.warmup),
         WarmupPlan::Measured => {
             let least = phases.warmup;
             format!(
-                "a warm-up of {least} at least, as long as the first two pairs show, and {measured}"
+                "a warm-up of at least {least}, measured by the first two pairs, and {measured}"
             )
         }
     }

@@ -57,7 +57,7 @@ fn soak_table(group: &RunGroup<Run>, arguments: &CompareArguments) -> anyhow::Re
     let (one, other) = both(group, written, options.warmup_seconds)?;
     let soak = soak(&slices(&one), &slices(&other), &options).with_context(|| {
         let seconds = options.warmup_seconds;
-        format!("follow the soak method, {seconds} s of warm-up left out (--warmup says otherwise)")
+        format!("follow the soak method, {seconds} s of warm-up skipped (--warmup changes it)")
     })?;
     Ok(SoakTable {
         experiment: name(group),
@@ -96,8 +96,8 @@ fn smp_table(
         let compared = compared.with_context(|| {
             let seconds = options.warmup_seconds;
             format!(
-                "follow the detector's method for `{name}`, {seconds} s of warm-up left out \
-                 (--warmup says otherwise)"
+                "follow the detector's method for `{name}`, {seconds} s of warm-up skipped \
+                 (--warmup changes it)"
             )
         })?;
         goals.push((title(name), compared));
@@ -153,7 +153,7 @@ fn both(
 
 fn readings(run: &Run, name: &str, warmup: f64) -> anyhow::Result<Readings> {
     let label = &run.label;
-    let missing = || anyhow!("{label} has no seconds of `{name}`");
+    let missing = || anyhow!("{label} has no series of `{name}`");
     match &run.source {
         Source::Lading { run, .. } => {
             let series = lading_series(name, |metric, id| run.series(metric, id));
@@ -169,8 +169,7 @@ fn readings(run: &Run, name: &str, warmup: f64) -> anyhow::Result<Readings> {
         }
         Source::Saved(saved) => saved_readings(saved, name, warmup)?.ok_or_else(missing),
         Source::Result(..) | Source::Row(_) => Err(anyhow!(
-            "{label} is one number a run, and the methods of the ancestors go by the seconds of \
-             captures"
+            "{label} is one number for each run, and this method needs the series of captures"
         )),
     }
 }
@@ -195,12 +194,12 @@ fn saved_readings(saved: &SavedRun, name: &str, warmup: f64) -> anyhow::Result<O
     let folder = saved
         .folder
         .as_ref()
-        .context("only the summary of a run is there")?;
+        .context("there is only the summary of the run")?;
     let capture = Capture::open(folder)?;
     let (start, end) = capture
         .manifest
         .measured()
-        .context("the run did not measure")?;
+        .context("the run has no measured phase")?;
     let Some((metric, kind)) = own_series(name) else {
         return Ok(None);
     };

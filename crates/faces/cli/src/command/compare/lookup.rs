@@ -137,16 +137,14 @@ fn of_lading<'s>(
 fn reduced(series: &LadingSeries, reduction: Reduction, from_millis: u64) -> Result<f64, Missing> {
     let because = |text: &str| Missing::Because(text.to_owned());
     if series.kind == Kind::Histogram {
-        return Err(because("the sketches of lading's histograms are not read"));
+        return Err(because("histograms of lading captures are not supported"));
     }
     let value = match reduction {
         Reduction::Mean => series.mean(from_millis),
         Reduction::Peak => series.peak(from_millis),
         Reduction::Rate => series.rate(from_millis),
         Reduction::PerEvent => {
-            return Err(because(
-                "a capture of lading does not say how many events were sent",
-            ));
+            return Err(because("a lading capture has no number of sent events"));
         }
     };
     value.map_err(|problem| Missing::Because(problem.to_string()))

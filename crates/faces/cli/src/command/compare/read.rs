@@ -165,7 +165,7 @@ impl<'a> SideReader<'a> {
         if let Some(cut) = &capture.cut {
             let path = path.display();
             self.remarks.push(format!(
-                "{path}: {cut}, so its writer was killed; what came before is used"
+                "{path}: {cut}; its writer was killed, and the complete part is used"
             ));
         }
         let several = capture.runs.len() > 1;
@@ -181,7 +181,7 @@ impl<'a> SideReader<'a> {
             let start = marked(&run);
             ensure!(
                 start.is_some() || length > warmup_millis,
-                "{} lasts {} s, and the first {} s of each capture are left out as warm-up: give --warmup",
+                "{} lasts {} s, and the first {} s of each capture are skipped as warm-up: give --warmup",
                 path.display(),
                 length / 1000,
                 warmup_millis / 1000,
@@ -211,10 +211,10 @@ impl<'a> SideReader<'a> {
             return Ok(runs);
         }
         self.remarks.push(format!(
-            "nothing in a capture of lading marks the end of warm-up: its first {} s are left out{}",
+            "a lading capture does not mark the end of warm-up: its first {} s are skipped{}",
             warmup_millis / 1000,
             if self.arguments.warmup.is_none() {
-                ", which is lading's own default; --warmup says otherwise"
+                ", the default of lading; --warmup changes it"
             } else {
                 ""
             }
@@ -228,9 +228,9 @@ impl<'a> SideReader<'a> {
         let table = parse_columns(&text).with_context(read)?;
         if let (Some(reason), false) = (&table.not_runs, self.arguments.rows_are_runs) {
             bail!(
-                "{}: {reason}, and seconds are no runs: a test over them calls most comparisons \
-                 of a program with itself significant. Give one number for each run, or \
-                 --rows-are-runs if each row is one",
+                "{}: {reason}, and a test on seconds reports most comparisons of a program \
+                 with itself as significant. Give one number for each run, or --rows-are-runs \
+                 if each row is a run",
                 path.display()
             );
         }
@@ -333,7 +333,7 @@ fn drop_repeated(runs: &mut Vec<Run>, remarks: &mut Vec<String>) {
     let dropped = before - runs.len();
     if dropped > 0 {
         remarks.push(format!(
-            "{dropped} captures of runs that are there in another file were passed over"
+            "{dropped} captures were skipped: their runs are also in another file"
         ));
     }
 }

@@ -141,7 +141,7 @@ fn load(
     if watch.interrupt.signal().is_some() {
         bail!("interrupted");
     }
-    let output = read_json(&text).context("understand what a load has told")?;
+    let output = read_json(&text).context("read the result of a load")?;
     let (evaluations, holds) = spec.evaluate(&output)?;
     let told: Vec<String> = evaluations
         .iter()

@@ -49,7 +49,7 @@ pub(super) fn bounds(arguments: &FindCapacityArguments) -> Vec<CapacityBound> {
 pub(super) fn search(search: &Search<'_>) -> Result<Found, CommandError> {
     let arguments = search.arguments;
     if let Some(name) = &arguments.generator {
-        let what = format!("--generator {name} is of a rig, and a URL has none");
+        let what = format!("--generator {name} needs a rig file, not a URL");
         return Err(usage(&what));
     }
     let plan = plan(arguments)?;
@@ -57,7 +57,7 @@ pub(super) fn search(search: &Search<'_>) -> Result<Found, CommandError> {
         None => Ok(default),
         Some(rate) if rate.unit == RateUnit::Events => Ok(rate.per_second),
         Some(_) => Err(usage(
-            "a URL takes requests, not bytes: write a rate such as 100/s",
+            "the rate for a URL counts requests: write a rate such as 100/s",
         )),
     };
     let range = (rate(arguments.from, FROM)?, rate(arguments.to, TO)?);

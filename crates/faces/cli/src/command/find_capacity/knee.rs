@@ -77,7 +77,7 @@ fn along(
     let loads = knee_loads(least, most);
     if loads.len() < KNEE_LOADS_MIN {
         let what = format!(
-            "--connections {most} gives {} loads, and a knee needs {KNEE_LOADS_MIN} of them",
+            "--connections {most} gives {} loads, and a knee needs {KNEE_LOADS_MIN}",
             loads.len()
         );
         return Err(usage(&what));

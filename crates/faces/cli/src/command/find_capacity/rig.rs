@@ -116,10 +116,7 @@ impl<'a> Rig<'a> {
         ) {
             return Ok(());
         }
-        let what = format!(
-            "generator `{}` has no connections that could be varied",
-            generator.id
-        );
+        let what = format!("generator `{}` has no connections to vary", generator.id);
         Err(usage(&what).hint("search the highest rate: leave --objective out"))
     }
 
@@ -167,10 +164,10 @@ impl<'a> Rig<'a> {
 fn chosen(plan: &RigPlan, name: Option<&str>) -> Result<usize, CommandError> {
     let names: Vec<&str> = plan.generators.iter().map(|own| own.id.as_str()).collect();
     match (name, names.as_slice()) {
-        (_, []) => Err(usage("the rig has no generator whose rate could be varied")),
+        (_, []) => Err(usage("the rig has no generator with a rate")),
         (None, [_]) => Ok(0),
         (None, _) => Err(usage("the rig has several generators"))
-            .map_err(|error| error.hint(format!("say which: --generator {}", names.join(" or ")))),
+            .map_err(|error| error.hint(format!("choose one: --generator {}", names.join(" or ")))),
         (Some(name), _) => names.iter().position(|own| *own == name).ok_or_else(|| {
             let what = format!("the rig has no generator `{name}`");
             usage(&what).hint(format!("there is {}", names.join(", ")))
@@ -191,17 +188,17 @@ fn range(
         (Some(given), _) => given.unit,
         (None, Some(_)) => own.rate.unit,
         (None, None) => {
-            let error = usage("the rig's file says no rate to search around");
+            let error = usage("the rig's file has no rate to search around");
             return Err(error.hint("give --from and --to, such as 100/s or 1 MiB/s"));
         }
     };
     let stated = stated.filter(|_| own.rate.unit == unit);
     let end = |given: Option<CapacityRate>, share: f64, flag: &str| match (given, stated) {
         (Some(given), _) if given.unit == unit => Ok(given.per_second),
-        (Some(_), _) => Err(usage("--from counts one thing and --to another")),
+        (Some(_), _) => Err(usage("--from and --to have different units")),
         (None, Some(stated)) => Ok(stated * share),
         (None, None) => {
-            let error = usage("the rig's file says no rate in that unit to search around");
+            let error = usage("the rig's file has no rate in that unit");
             Err(error.hint(format!("give {flag}, too")))
         }
     };

@@ -27,11 +27,11 @@ pub(super) fn write(
         (None, several) => {
             let names: Vec<&str> = several.iter().map(|table| table.name.as_str()).collect();
             let error = anyhow::anyhow!(
-                "one table holds one experiment, and there are {}: {}",
+                "standard output has room for the table of one experiment, and there are {}: {}",
                 several.len(),
                 names.join(", ")
             );
-            let hint = "--into DIR writes a table for each, --only NAME takes one";
+            let hint = "--into DIR writes a table for each, --only NAME selects one";
             Err(CommandError::new(Exit::Usage, error).hint(hint))
         }
     }

@@ -45,7 +45,7 @@ fn files(request: ReflectionRequest) -> Result<Vec<Vec<u8>>, ReflectionError> {
     };
     let started = scope.worker(Place::default(), "reflection", move |_| async move {
         let late = || ReflectionError::Foreign {
-            problem: "it does not answer in time".to_owned(),
+            problem: "it did not respond in time".to_owned(),
         };
         let answer = timeout(limit, ask).await.unwrap_or_else(|_| Err(late()));
         // The receiver waits for it.

@@ -47,12 +47,12 @@ fn own(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
     };
     Some(match (wish, of_proxy) {
         (TlsWish::Trust, _) => format!(
-            "name the authority's file with {authority}, or go on unchecked with {unchecked}"
+            "give the authority's file with {authority}, or skip verification with {unchecked}"
         ),
-        (TlsWish::Unchecked, _) => format!("or go on unchecked with {unchecked}"),
-        (TlsWish::Name, false) => "or name the one to ask for with --sni".to_owned(),
+        (TlsWish::Unchecked, _) => format!("or skip verification with {unchecked}"),
+        (TlsWish::Name, false) => "or set the name with --sni".to_owned(),
         (TlsWish::Identity, false) => {
-            "give one that it knows with --certificate and --key".to_owned()
+            "give a client certificate with --certificate and --key".to_owned()
         }
         // A proxy is asked for by the name in its URL, and shown nothing.
         (TlsWish::Name | TlsWish::Identity, true) => return None,
@@ -66,12 +66,12 @@ fn nighthawk(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
     };
     Some(match wish {
         TlsWish::Trust => format!(
-            "name the authority's file in common_tls_context.validation_context.trusted_ca of \
+            "give the authority's file in common_tls_context.validation_context.trusted_ca of \
              {context}"
         ),
-        TlsWish::Name => format!("or name the one to ask for by sni of {context}"),
+        TlsWish::Name => format!("or set the name with sni of {context}"),
         TlsWish::Identity => {
-            format!("give one that it knows in common_tls_context.tls_certificates of {context}")
+            format!("give a client certificate in common_tls_context.tls_certificates of {context}")
         }
         // Nothing is checked there unless that was asked for.
         TlsWish::Unchecked => return None,

@@ -8,7 +8,7 @@ pub(super) fn told(found: &TelemetryFound) -> Vec<String> {
     for sink in &found.sinks {
         if sink.failures == 0 && sink.is_complete {
             lines.push(format!(
-                "{}: told {} times, totals included",
+                "{}: {} exports, the final totals included",
                 sink.name, sink.flushes
             ));
         }

@@ -5,16 +5,14 @@ use std::path::Path;
 use stillwell_capture::Manifest;
 use stillwell_config::SubjectsOverrides;
 use stillwell_experiment::{
-    Local, NotInstalled, Results, SubjectsOutcome, SubjectsRecord, host_facts, not_installed,
-    run_subjects,
+    Local, NotInstalled, ObjectStore, Results, SubjectsOutcome, SubjectsRecord, host_facts,
+    not_installed, run_subjects,
 };
 use stillwell_plan::SubjectsPlan;
 use stillwell_report::{SubjectsReport, render_subjects};
 use stillwell_target::Privileges;
 use stillwell_verdict::{SubjectsVerdict, judge_subjects, subjects_exit_code};
 
-use super::store::Store;
-use super::table;
 use crate::arguments::RunArguments;
 use crate::command::conduct::Conductor;
 use crate::command::{output, select};
@@ -37,13 +35,14 @@ pub(super) fn run(
     let quiet = arguments.output.quiet;
     let left_out = leave_out(&mut plans, !overrides.subjects.is_empty())?;
     for one in left_out.iter().filter(|_| !quiet) {
-        Paint::say(&format!("left out: {}: {}", one.name, one.reason));
+        Paint::say(&format!("skipped: {}: {}", one.name, one.reason));
     }
-    let store = Store::of(arguments.results.as_ref())
-        .map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let store = arguments.results.as_deref().map(ObjectStore::from_env);
+    let store = store.transpose().map(Option::flatten);
+    let store = store.map_err(|error| CommandError::new(Exit::Usage, error))?;
     let results = match &store {
         Some(_) if arguments.resume => {
-            let error = anyhow::anyhow!("what lies in a store cannot be resumed");
+            let error = anyhow::anyhow!("results in an object store cannot be resumed");
             return Err(CommandError::new(Exit::Usage, error)
                 .hint("the captures are in .stillwell/results on the host that made them"));
         }
@@ -85,9 +84,9 @@ pub(super) fn run(
 
 /// Writes the table of all numbers beside the captures, and to the store if there is
 /// one.
-fn keep_table(results: &Path, store: Option<&Store>, quiet: bool) -> anyhow::Result<()> {
+fn keep_table(results: &Path, store: Option<&ObjectStore>, quiet: bool) -> anyhow::Result<()> {
     let name = results.file_name().unwrap_or_default().to_string_lossy();
-    let bytes = table::keep(&Results::new(results.to_path_buf()), &name)?;
+    let bytes = Results::new(results.to_path_buf()).write_table(&name)?;
     if let Some(store) = store {
         let place = store.put(results, bytes)?;
         if !quiet {
@@ -113,9 +112,11 @@ fn overrides(arguments: &RunArguments) -> Result<SubjectsOverrides, CommandError
         ("--include-startup", course.include_startup),
     ];
     if let Some((flag, _)) = refused.iter().find(|(_, given)| *given) {
-        let error = anyhow::anyhow!("`{flag}` means variants, and these are several targets");
-        return Err(CommandError::new(Exit::Usage, error)
-            .hint("`--runs N` says how often each target is run, `--targets A,B` which"));
+        let error =
+            anyhow::anyhow!("`{flag}` is for variants, and this experiment has several targets");
+        return Err(CommandError::new(Exit::Usage, error).hint(
+            "`--runs N` sets the number of runs of each target, `--targets A,B` selects targets",
+        ));
     }
     let named = arguments.targets.iter().map(|name| name.trim().to_owned());
     let named: Vec<String> = named.filter(|name| !name.is_empty()).collect();
@@ -151,15 +152,13 @@ fn leave_out(
     plans.retain(|plan| !plan.contenders.is_empty());
     match left_out.first() {
         Some(first) if are_named => Err(could_not(anyhow::anyhow!(
-            "target `{}` is not here: {}",
+            "target `{}` is not installed: {}",
             first.name,
             first.reason
         ))
         .hint("install it, put its folder into PATH, or leave it out of --targets")),
-        Some(_) if plans.is_empty() => {
-            Err(could_not(anyhow::anyhow!("none of the targets is here"))
-                .hint("install one of them, or put its folder into PATH"))
-        }
+        Some(_) if plans.is_empty() => Err(could_not(anyhow::anyhow!("no target is installed"))
+            .hint("install one of them, or put its folder into PATH")),
         _ => Ok(left_out),
     }
 }

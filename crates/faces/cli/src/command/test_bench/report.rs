@@ -6,9 +6,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use stillwell_config::BenchFolder;
+use stillwell_experiment::bench_tests::TestedBench;
 use stillwell_units::Nanos;
-
-use super::one::Tested;
 
 /// Of a longer output only the end goes into the report.
 const EVIDENCE_BYTES_MAX: u64 = 1 << 20;
@@ -18,7 +17,7 @@ const EVIDENCE_BYTES_MAX: u64 = 1 << 20;
 pub(super) struct Outcome {
     includes: Vec<String>,
     excludes: Vec<String>,
-    pub(super) tested: Vec<Tested>,
+    pub(super) tested: Vec<TestedBench>,
     pub(super) skipped: Vec<String>,
     pub(super) elapsed: Nanos,
 }
@@ -63,7 +62,7 @@ pub(super) fn beginning(bench: &BenchFolder) -> String {
     )
 }
 
-pub(super) fn ending(tested: &Tested, is_verbose: bool) -> String {
+pub(super) fn ending(tested: &TestedBench, is_verbose: bool) -> String {
     let mut text = String::new();
     if is_verbose {
         for (what, path) in tested
@@ -142,7 +141,7 @@ pub(super) fn json(outcome: &Outcome) -> Value {
     })
 }
 
-fn one(tested: &Tested) -> Value {
+fn one(tested: &TestedBench) -> Value {
     let evidence = tested.evidence.iter();
     let evidence: Map<String, Value> = evidence
         .map(|(what, path)| (what.clone(), read(path).into()))

@@ -35,12 +35,10 @@ pub(super) fn items(typed: &str) -> anyhow::Result<Vec<(PathBuf, Option<String>)
         .map(str::trim)
         .filter(|part| !part.is_empty());
     let items = parts.map(|part| {
-        one(part).ok_or_else(|| {
-            anyhow!("there is no file or folder `{part}`, and it is no number either")
-        })
+        one(part).ok_or_else(|| anyhow!("`{part}` is neither a file, nor a folder, nor a number"))
     });
     let items = items.collect::<anyhow::Result<Vec<_>>>()?;
-    ensure!(!items.is_empty(), "an empty text names nothing to compare");
+    ensure!(!items.is_empty(), "an empty argument cannot be compared");
     Ok(items)
 }
 
@@ -119,7 +117,7 @@ pub(super) fn text_of(path: &Path) -> anyhow::Result<String> {
     file.read_to_end(&mut bytes).with_context(read)?;
     ensure!(
         u64::try_from(bytes.len())? <= TEXT_BYTES_MAX,
-        "{} is larger than 64 MiB, and no capture",
+        "{} is larger than 64 MiB and not a capture",
         path.display()
     );
     String::from_utf8(bytes).with_context(read)
