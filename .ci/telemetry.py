@@ -32,7 +32,7 @@ def untold(path):
     """Nobody may have missed anything."""
     value = json.loads(pathlib.Path(path).read_text())
     for warning in value["health"]["warnings"]:
-        if warning["code"] == "untold":
+        if warning["code"] == "export_failed":
             sys.exit(warning["text"])
 
 
@@ -149,7 +149,7 @@ def main():
         _, _, sent = report(arguments[0])
         agree("spans", int(arguments[1]), sent)
         return
-    commands = {"untold": untold, "sink": sink, "collector": collector, "prometheus": prometheus}
+    commands = {"export_failed": untold, "sink": sink, "collector": collector, "prometheus": prometheus}
     commands[command](*arguments)
 
 

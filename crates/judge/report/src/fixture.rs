@@ -99,7 +99,7 @@ pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> Expe
         rate: vec![RateFigure {
             id: "lines".to_owned(),
             unit: RateUnit::Events,
-            asked_per_second: Some(152_000.0),
+            requested_per_second: Some(152_000.0),
             achieved_per_second: Some(151_998.4),
         }],
         warmup: Nanos::from_secs(2),
@@ -189,7 +189,7 @@ pub(crate) fn inconclusive() -> ExperimentVerdict {
 pub(crate) fn invalid() -> ExperimentVerdict {
     let mut own = experiment("udp-flood", Verdict::Invalid, [0.0; 3]);
     let reason = "2 valid pairs, 4 are needed: 1 run of baseline and 5 runs of comparison left \
-                  out (the subject died in phase measure by signal 9; its last line: out of | luck)";
+                  out (target died in phase measure by signal 9; its last line: out of | luck)";
     own.goals[0].reason = Some(reason.to_owned());
     own.goals[0].change = None;
     own.goals[0].smallest_visible = None;

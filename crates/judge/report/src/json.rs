@@ -262,7 +262,7 @@ fn rate(figure: &RateFigure) -> Value {
             RateUnit::Events => "events",
             RateUnit::Blocks => "blocks",
         },
-        "asked_per_second": figure.asked_per_second,
+        "requested_per_second": figure.requested_per_second,
         "achieved_per_second": figure.achieved_per_second,
     })
 }

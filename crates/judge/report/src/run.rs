@@ -128,7 +128,7 @@ fn headline(run: &RunSummary) -> Text {
         return format!("run of {subject} completed, {measured} measured").into();
     }
     let why = if run.outcome == RunOutcome::Completed {
-        format!(": run of {subject}, {measured} measured, must not be believed")
+        format!(": run of {subject}, {measured} measured; these numbers are unreliable")
     } else {
         format!(": run of {subject} did not complete")
     };
@@ -138,7 +138,7 @@ fn headline(run: &RunSummary) -> Text {
 fn rate(generator: &GeneratorFigures) -> Option<String> {
     let achieved = generator.achieved_per_second?;
     let sent = words::rate(achieved, generator.unit);
-    Some(match generator.asked_per_second {
+    Some(match generator.requested_per_second {
         None => format!("{sent} sent, as fast as it was taken"),
         Some(asked) => {
             let share = if asked > 0.0 { achieved / asked } else { 1.0 };

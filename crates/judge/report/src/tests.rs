@@ -220,7 +220,7 @@ fn run_figures(times: TimeQuantiles) -> RunFigures {
         generators: vec![GeneratorFigures {
             id: "lines".to_owned(),
             unit: RateUnit::Events,
-            asked_per_second: Some(152_000.0),
+            requested_per_second: Some(152_000.0),
             achieved_per_second: Some(151_998.4),
         }],
         lateness: Some(times),

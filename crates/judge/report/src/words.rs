@@ -148,10 +148,7 @@ pub(crate) fn finding(experiment: &ExperimentVerdict) -> String {
         text.push_str(&format!(" {}", change_with_interval(goal.scale, change)));
     }
     if goal.verdict == Verdict::Invalid {
-        let reason = goal
-            .reason
-            .as_deref()
-            .unwrap_or("its runs cannot be believed");
+        let reason = goal.reason.as_deref().unwrap_or("its runs are unreliable");
         return format!("{text}: {reason}");
     }
     let number = pairs(goal, experiment);
@@ -290,7 +287,7 @@ pub(crate) fn rate_line(figure: &RateFigure) -> String {
         || "what was sent is not known".to_owned(),
         |rate| format!("sent {rate}"),
     );
-    match figure.asked_per_second {
+    match figure.requested_per_second {
         Some(asked) => format!(
             "{}: asked {}, {achieved}",
             figure.id,

@@ -129,8 +129,8 @@ pub struct MachineMet {
     pub runs: u32,
     /// Pairs that say nothing about the primary goal.
     pub pairs_discarded: u32,
-    /// Why runs were not used: a sentence, and of how many runs it was said.
-    pub reasons: Vec<(String, u32)>,
+    /// Code of each warning, and the number of runs with it; the most frequent first.
+    pub warnings: Vec<(&'static str, u32)>,
     /// Share of the host's CPU time that others used, in the mean and at most.
     pub foreign: Option<(f64, f64)>,
     /// The same that the hypervisor took.

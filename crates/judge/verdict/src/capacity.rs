@@ -14,7 +14,7 @@ use stillwell_plan::{CapacityBound, CapacityFigure, RateUnit};
 use stillwell_stats::capacity::usl::{Usl, UslPoint};
 use stillwell_stats::capacity::{CapacityFound, Observed, Purpose};
 
-pub use judge::{ProbeEvidence, judge_probe};
+pub use judge::{ProbeEvidence, figure_text, judge_probe};
 pub use knee::knee_of;
 pub use load::{LoadProbeCounts, judge_load_probe};
 pub use run::{ProbeLoad, judge_run_probe, quantile_of};

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::run_warning::Percent;
+use stillwell_units::human::percent;
 
 /// A sign, in the primary goal's numbers, that an experiment cannot be measured
 /// steadily. It gates nothing: the verdict stands on its interval.
@@ -44,8 +44,8 @@ impl fmt::Display for ErraticSign {
                 "noisy: after {pairs} pairs the interval will likely still reach {} to each side, \
                  and the tolerance is {}; take longer runs, more pairs, or a goal that the kernel \
                  counts, such as cpu_per_event",
-                Percent(*half_width),
-                Percent(*tolerance)
+                percent(*half_width),
+                percent(*tolerance)
             ),
             Self::TwoGroups {
                 variant,
@@ -56,7 +56,7 @@ impl fmt::Display for ErraticSign {
                 f,
                 "two groups: {lower} runs of {variant} lie together and {upper} others {} higher; \
                  look for what differs between starts, such as memory layout or CPU placement",
-                Percent(*apart)
+                percent(*apart)
             ),
         }
     }

@@ -178,7 +178,7 @@ pub struct RateFigure {
     /// What its rate counts.
     pub unit: RateUnit,
     /// Units asked for each second; `None` at full speed.
-    pub asked_per_second: Option<f64>,
+    pub requested_per_second: Option<f64>,
     /// Units sent for each second.
     pub achieved_per_second: Option<f64>,
 }

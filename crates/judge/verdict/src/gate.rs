@@ -11,7 +11,7 @@ pub enum Gate {
     Regressed,
     /// A run broke a bound.
     CheckFailed,
-    /// Its runs cannot be believed, or a check was never measured.
+    /// Its runs are unreliable, or a check was never measured.
     Invalid,
     /// Its runs cannot tell.
     Inconclusive,

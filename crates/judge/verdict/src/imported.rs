@@ -55,7 +55,7 @@ impl ImportedCell {
     }
 }
 
-/// Why a table, or some of its columns, must not be believed.
+/// A reason why a table, or some of its columns, is unreliable.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ImportWarning {
     /// The programs that it is about; all where there are none.

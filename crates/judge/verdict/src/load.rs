@@ -20,15 +20,15 @@ pub fn strain_warnings(pacing: LoadPacing, strain: &LoadStrain) -> Vec<LoadWarni
     let share = strain.busy_share;
     if share > LOAD_BUSY_SHARE {
         warnings.push(match pacing {
-            LoadPacing::Closed => LoadWarning::Limit { share },
-            LoadPacing::Deferred | LoadPacing::Open => LoadWarning::Saturated { share },
+            LoadPacing::Closed => LoadWarning::GeneratorLimit { share },
+            LoadPacing::Deferred | LoadPacing::Open => LoadWarning::GeneratorSaturated { share },
         });
     }
     let p99 = strain.lateness_p99;
     let [late, median] = [p99, strain.service_median].map(|time| float_from_u64(time.as_u64()));
     let distorts = late > LOAD_LATENESS_OF_LATENCY * median;
     if pacing == LoadPacing::Open && p99 > LOAD_LATENESS_P99 && distorts {
-        warnings.push(LoadWarning::Late { p99 });
+        warnings.push(LoadWarning::GeneratorLate { p99 });
     }
     warnings
 }
@@ -47,22 +47,22 @@ pub fn load_warnings(pacing: LoadPacing, evidence: &LoadEvidence) -> Vec<LoadWar
     warnings.extend(strain_warnings(pacing, &strain));
     let share = of_long(evidence.cpu_wait_share);
     if share > LOAD_CPU_WAIT_SHARE {
-        warnings.push(LoadWarning::NoCpu { share });
+        warnings.push(LoadWarning::CpuStarvation { share });
     }
     let share = of_long(evidence.steal_share.unwrap_or(0.0));
     if share > LOAD_STEAL_SHARE {
-        warnings.push(LoadWarning::Steal { share });
+        warnings.push(LoadWarning::CpuSteal { share });
     }
     let of_source = source(&evidence.source);
     let is_source = !of_source.is_empty();
     warnings.extend(of_source);
     if !is_source && of_due(pacing, evidence, evidence.begun) < LOAD_RATE_ACHIEVED_SHARE {
         let share = of_due(pacing, evidence, evidence.sent);
-        warnings.push(LoadWarning::NotAchieved { share });
+        warnings.push(LoadWarning::RateNotReached { share });
     }
     let exports = evidence.export_failures.iter().cloned();
-    let untold = exports.chain(headers_dropped(evidence));
-    warnings.extend(untold.map(|what| LoadWarning::Untold { what }));
+    let failures = exports.chain(headers_dropped(evidence));
+    warnings.extend(failures.map(|what| LoadWarning::ExportFailed { what }));
     warnings
 }
 
@@ -78,7 +78,7 @@ fn without_answers(evidence: &LoadEvidence) -> Option<LoadWarning> {
     let source = &evidence.source;
     let why = evidence.first_trouble.clone().or_else(|| {
         let is_silent = source.requests == 0 && source.waits_with_warmup > 0;
-        is_silent.then(|| Trouble::plain("not one was handed out".to_owned()))
+        is_silent.then(|| Trouble::plain("the request source supplied none".to_owned()))
     });
     Some(if evidence.begun == 0 {
         let asked = evidence.asked;
@@ -114,7 +114,7 @@ fn source(evidence: &LoadSourceEvidence) -> Vec<LoadWarning> {
 fn headers_dropped(evidence: &LoadEvidence) -> Option<String> {
     let dropped = evidence.headers_dropped;
     (dropped > 0).then(|| {
-        format!("{dropped} headers of answers were not told: they came faster than that goes")
+        format!("{dropped} response headers were not reported: they arrived faster than they can be written")
     })
 }
 

@@ -49,7 +49,7 @@ impl Change {
 /// What an experiment says about a goal.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Verdict {
-    /// Its runs cannot be believed.
+    /// Its runs are unreliable.
     Invalid,
     /// Surely a change for the worse, and probably beyond the tolerance.
     Regressed,

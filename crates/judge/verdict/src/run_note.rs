@@ -1,153 +1,151 @@
-//! What readers should know of a run, and what does not make it invalid.
+//! Notes about a run, which do not make it invalid.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use stillwell_plan::RateUnit;
-use stillwell_units::{ByteSize, Nanos};
+use stillwell_units::human::{bytes, grouped, nanos, percent};
+use stillwell_units::{Nanos, float_from_u64};
 
 use crate::limits;
-use crate::run_warning::{Percent, unit_word};
+use crate::run_warning::unit_word;
 
-/// Something that readers should know. Shares are shares of one.
+/// A note about a run, which does not make it invalid. Shares are shares of one.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunNote {
-    /// The subject used less than a quarter of a core: CPU per event is not
-    /// compared.
+    /// The target used less than a quarter of a core, so CPU per event is not compared.
     LightLoad {
         /// Its CPU seconds for each second.
         cpu_share: f64,
     },
-    /// The subject did not take the asked rate.
+    /// The target did not accept the requested rate.
     SubjectSaturated {
-        /// The generator that it blocked.
+        /// Name of the generator that it blocked.
         id: String,
-        /// What the rate counts.
+        /// Unit of the rate.
         unit: RateUnit,
-        /// Asked units for each second.
-        asked_per_second: f64,
-        /// Sent units for each second.
+        /// Requested units a second.
+        requested_per_second: f64,
+        /// Sent units a second.
         achieved_per_second: f64,
         /// Share of the measured time in which the generator was blocked.
         blocked_share: f64,
     },
-    /// A generator woke late at many sends, by little.
-    WakesLate {
-        /// The generator.
+    /// A generator woke up late often, each time by little.
+    LateWakeups {
+        /// Name of the generator.
         id: String,
         /// Share of the measured time, of its worst worker.
         share: f64,
-        /// How late 99 of 100 sends were at most.
+        /// 99th percentile of the lateness of sends.
         #[serde(rename = "lateness_p99_ns")]
         lateness_p99: Nanos,
     },
     /// Blocks are so large that a run holds few of them.
     CoarseBlocks {
-        /// The generator.
+        /// Name of the generator.
         id: String,
         /// The largest block, in bytes.
         block_max: u64,
-        /// Of what a run sends by its schedule.
+        /// Share of what the schedule sends in a run.
         share: f64,
     },
-    /// Sends did not end well.
+    /// Sends failed.
     SendsFailed {
-        /// How, as the `outcome` label says it.
+        /// Their outcome.
         outcome: String,
-        /// How many.
+        /// Their number.
         count: u64,
-        /// Share of all.
+        /// Share of all sends.
         share: f64,
     },
-    /// The subject's own metrics could not be read.
+    /// The target's metrics page could not be read.
     ScrapeNeverAnswered {
-        /// Their page.
+        /// URL of the page.
         url: String,
     },
-    /// Tasks of the host waited for a resource; ours among them.
+    /// Tasks of the host waited for a resource, Stillwell's among them.
     Pressure {
         /// `CPU`, `memory` or `storage`.
         resource: String,
         /// Share of the measured time.
         share: f64,
     },
-    /// The subject's cgroup was held back by its CPU quota.
+    /// The CPU quota of the target's cgroup throttled it.
     Throttled {
         /// Share of the measured time.
         share: f64,
     },
     /// The host dropped packets.
     PacketsDropped {
-        /// How many.
+        /// Their number.
         count: u64,
     },
-    /// The host's CPUs are not counted in the manifest, so steal and foreign CPU
-    /// were not held against their limits.
+    /// The manifest has no CPU count, so steal and foreign CPU were not checked.
     HostCpusUnknown,
-    /// A rate rose or fell while it was measured: there is no steady state that
-    /// the run stands for.
+    /// A rate rose or fell during the measured phase, so there is no steady state.
     NotSteady {
-        /// The rate, by its series.
+        /// Series of the rate.
         series: String,
         /// From the measured window's start to its end, as a share of the mean.
         drift: f64,
     },
     /// The run was still warming up when it was measured.
     WarmupTooShort {
-        /// The rate that shows it, by its series.
+        /// Series of the rate that shows it.
         series: String,
-        /// Load that was left out.
+        /// Load time that was left out.
         #[serde(rename = "warmup_ns")]
         warmup: Nanos,
-        /// Load that should have been; `None` for half of the load or more.
+        /// Load time to leave out; `None` for half of the load or more.
         #[serde(rename = "cut_ns")]
         cut: Option<Nanos>,
-        /// How far the rate before that lay from the rate after it.
+        /// Difference of the rate before that from the rate after it, as a share.
         apart: f64,
     },
-    /// A sink was to record series and passed some of their points over.
-    PointsPassedOver {
-        /// The sink.
+    /// A sink did not record some points of series.
+    PointsSkipped {
+        /// Name of the sink.
         id: String,
-        /// Why, in a word of its own: too many series, no type, no number.
+        /// Code of the reason: too many series, no type, no number.
         reason: String,
-        /// So many points.
+        /// Number of points.
         count: u64,
     },
-    /// There were more series than a summary keeps.
+    /// The run has more series than a summary keeps.
     SeriesLeftOut {
-        /// So many of them were left out.
+        /// Number of series that were left out.
         count: u32,
     },
-    /// Something was wanted and could not be had.
+    /// An isolation feature was unavailable.
     NotIsolated {
-        /// What.
+        /// The feature.
         what: String,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// What the run said of itself.
+    /// A message from the run itself.
     Message {
-        /// One sentence.
+        /// The message, one sentence.
         text: String,
     },
 }
 
 impl RunNote {
-    /// Whether `other` says the same with other figures.
+    /// Returns true if `other` has the same meaning with different figures.
     #[must_use]
     pub fn is_same_kind(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::SubjectSaturated { id, .. }, Self::SubjectSaturated { id: other, .. })
-            | (Self::WakesLate { id, .. }, Self::WakesLate { id: other, .. })
+            | (Self::LateWakeups { id, .. }, Self::LateWakeups { id: other, .. })
             | (Self::CoarseBlocks { id, .. }, Self::CoarseBlocks { id: other, .. }) => id == other,
             (Self::SendsFailed { outcome, .. }, Self::SendsFailed { outcome: other, .. }) => {
                 outcome == other
             }
             (
-                Self::PointsPassedOver { id, reason, .. },
-                Self::PointsPassedOver {
+                Self::PointsSkipped { id, reason, .. },
+                Self::PointsSkipped {
                     id: other_id,
                     reason: other,
                     ..
@@ -175,35 +173,47 @@ impl fmt::Display for RunNote {
         match self {
             Self::LightLoad { cpu_share } => write!(
                 f,
-                "light load: the subject used {} of a core; below {} CPU per event is mostly \
-                 wake-ups",
-                Percent(*cpu_share),
-                Percent(limits::LIGHT_LOAD_SHARE)
+                "light load: the target used {} of a core; below {} CPU per event is mostly wake-ups",
+                percent(*cpu_share),
+                percent(limits::LIGHT_LOAD_SHARE)
             ),
             Self::SubjectSaturated {
                 id,
                 unit,
-                asked_per_second,
+                requested_per_second,
                 achieved_per_second,
                 blocked_share,
             } => write!(
                 f,
-                "subject saturated: it took {achieved_per_second:.0} of the {asked_per_second:.0} {} \
-                 that generator {id} was asked for each second, and blocked it for {} of the time; \
-                 the variants may not have had the same schedule",
+                "target saturated: it accepted {} of {} {}/s of generator {id}, and blocked it for {} \
+                 of the time; the variants may not have had the same schedule",
+                grouped(*achieved_per_second),
+                grouped(*requested_per_second),
                 unit_word(*unit),
-                Percent(*blocked_share)
+                percent(*blocked_share)
             ),
-            Self::WakesLate {
+            Self::LateWakeups {
                 id,
                 share,
                 lateness_p99,
-            } => write_late(f, id, *share, *lateness_p99),
+            } => write!(
+                f,
+                "late wake-ups: generator {id} was late for {} of the time, by at most {} for 99 % of \
+                 the sends",
+                percent(*share),
+                nanos(*lateness_p99)
+            ),
             Self::CoarseBlocks {
                 id,
                 block_max,
                 share,
-            } => write_coarse(f, id, ByteSize::new(*block_max), *share),
+            } => write!(
+                f,
+                "coarse blocks: one block of generator {id}, {}, may be {} of what a run sends; use \
+                 smaller blocks, or measure for longer",
+                bytes(float_from_u64(*block_max)),
+                percent(*share)
+            ),
             Self::SendsFailed {
                 outcome,
                 count,
@@ -211,27 +221,26 @@ impl fmt::Display for RunNote {
             } => write!(
                 f,
                 "sends failed: {count} ended as {outcome} ({} of all)",
-                Percent(*share)
+                percent(*share)
             ),
             Self::ScrapeNeverAnswered { url } => {
-                write!(
-                    f,
-                    "the subject's metrics were never read: {url} did not answer"
-                )
+                write!(f, "target's metrics not read: {url} did not answer")
             }
             Self::Pressure { resource, share } => write!(
                 f,
                 "pressure: tasks waited for {resource} for {} of the time",
-                Percent(*share)
+                percent(*share)
             ),
             Self::Throttled { share } => write!(
                 f,
-                "the subject was held back by its CPU quota for {} of the time",
-                Percent(*share)
+                "CPU throttling: the target's quota stopped it for {} of the time",
+                percent(*share)
             ),
-            Self::PacketsDropped { count } => write!(f, "the host dropped {count} packets"),
+            Self::PacketsDropped { count } => {
+                write!(f, "packets dropped: the host dropped {count}")
+            }
             Self::HostCpusUnknown => {
-                f.write_str("steal and foreign CPU were not judged: the host's CPUs are not known")
+                f.write_str("host's CPU count unknown: CPU steal and foreign CPU were not checked")
             }
             Self::NotIsolated { what, why } => write!(f, "not isolated: {what}: {why}"),
             Self::Message { text } => f.write_str(text),
@@ -241,7 +250,7 @@ impl fmt::Display for RunNote {
 }
 
 impl RunNote {
-    /// What the series themselves say.
+    /// Writes a note about series.
     fn write_series(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotSteady { series, drift } => write!(
@@ -249,7 +258,7 @@ impl RunNote {
                 "no steady state: {series} {} by {} while it was measured; take longer runs, or a \
                  longer warm-up",
                 if *drift < 0.0 { "fell" } else { "rose" },
-                Percent(drift.abs())
+                percent(*drift)
             ),
             Self::WarmupTooShort {
                 series,
@@ -257,63 +266,34 @@ impl RunNote {
                 cut,
                 apart,
             } => {
+                let until = match cut {
+                    Some(cut) => format!("the first {}", nanos(*cut)),
+                    None => "half of the load or longer".to_owned(),
+                };
                 write!(
                     f,
-                    "warm-up too short: {series} was {} off ",
-                    Percent(*apart)
-                )?;
-                match cut {
-                    Some(cut) => write!(f, "until {cut} of load, and {warmup} were left out"),
-                    None => write!(
-                        f,
-                        "for half of the load or longer, and {warmup} were left out"
-                    ),
-                }
+                    "warm-up too short: {series} differed by {} for {until}, and {} were left out; \
+                     use a longer warm-up",
+                    percent(*apart),
+                    nanos(*warmup)
+                )
             }
-            Self::PointsPassedOver { id, reason, count } => {
+            Self::PointsSkipped { id, reason, count } => {
                 let why = match reason.as_str() {
-                    "too_many" => "it records 100000 series at most",
-                    "untyped" => "their series say no type",
-                    "no_number" => "their values are infinite or no numbers",
+                    "too_many" => "it records 100,000 series at most",
+                    "untyped" => "their series have no type",
+                    "no_number" => "their values are not finite numbers",
                     other => other,
                 };
-                write!(f, "sink `{id}` did not record {count} points: {why}")
-            }
-            Self::SeriesLeftOut { count } => {
                 write!(
                     f,
-                    "{count} series were left out of the summary: there are too many"
+                    "points skipped: sink {id} did not record {count} points: {why}"
                 )
+            }
+            Self::SeriesLeftOut { count } => {
+                write!(f, "too many series: {count} are not in the summary")
             }
             _ => Ok(()),
         }
     }
-}
-
-fn write_late(
-    f: &mut fmt::Formatter<'_>,
-    id: &str,
-    share: f64,
-    lateness_p99: Nanos,
-) -> fmt::Result {
-    let share = Percent(share);
-    write!(
-        f,
-        "generator {id} woke late for {share} of the time, by at most {lateness_p99} for 99 of 100 \
-         sends"
-    )
-}
-
-fn write_coarse(
-    f: &mut fmt::Formatter<'_>,
-    id: &str,
-    block_max: ByteSize,
-    share: f64,
-) -> fmt::Result {
-    let share = Percent(share);
-    write!(
-        f,
-        "blocks of generator {id} are coarse: one of {block_max} may be {share} of what a run sends; \
-         state smaller blocks, or measure for longer"
-    )
 }

@@ -1,4 +1,4 @@
-//! What makes a run invalid.
+//! Warnings that make a run invalid.
 
 use std::fmt;
 
@@ -6,152 +6,150 @@ use serde::{Deserialize, Serialize};
 use stillwell_capture::RunOutcome;
 use stillwell_plan::{GoalMetric, Phase, RateUnit};
 use stillwell_units::Nanos;
+use stillwell_units::human::{grouped, nanos, percent};
 
 use crate::limits;
 
-/// A reason not to believe a run's numbers, with the figures behind it. Shares
-/// are shares of one.
+/// A reason why numbers of a run are unreliable, with its figures. Shares are shares of one.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunWarning {
-    /// It did not go through all of its phases.
+    /// The run did not go through all phases.
     NotCompleted {
-        /// How it ended instead.
+        /// Its end.
         outcome: RunOutcome,
     },
-    /// The subject ended while it should have run.
+    /// The target ended during the run.
     SubjectDied {
-        /// In this phase.
+        /// Phase in which it ended.
         phase: Phase,
         /// Its exit code, if it exited.
         code: Option<i32>,
         /// The signal that ended it, if one did.
         signal: Option<i32>,
-        /// The last lines that it said.
+        /// Last lines of its output.
         last_lines: Vec<String>,
     },
-    /// A part of ours failed.
+    /// A part of Stillwell failed.
     PartFailed {
-        /// The part.
+        /// Name of the part.
         part: String,
-        /// What it said.
+        /// Its error.
         reason: String,
     },
-    /// The subject's CPU total fell: it was another process.
+    /// The target's CPU total decreased, so it was another process.
     SubjectRestarted,
-    /// The kernel killed processes of the subject for memory.
+    /// The kernel killed processes of the target because of memory.
     OutOfMemory {
-        /// How many.
+        /// Their number.
         kills: u64,
     },
-    /// For too long no sample was taken.
+    /// No sample was taken for too long.
     SamplesMissing {
-        /// The longest time between two beats.
+        /// Longest time between two samples.
         #[serde(rename = "gap_ns")]
         gap: Nanos,
-        /// The longest that it may be.
+        /// Largest accepted time.
         #[serde(rename = "limit_ns")]
         limit: Nanos,
     },
     /// The wall clock and the monotonic clock disagree about the length of the
     /// measured phase.
     ClockStepped {
-        /// By so much.
+        /// Difference of the clocks.
         #[serde(rename = "by_ns")]
         by: Nanos,
-        /// The most that it may be.
+        /// Largest accepted value.
         #[serde(rename = "limit_ns")]
         limit: Nanos,
     },
-    /// The hypervisor gave CPU time of this host to others.
-    Steal {
+    /// The hypervisor took CPU time of this host.
+    CpuSteal {
         /// Share of the host's CPU time.
         share: f64,
-        /// The most that it may be.
+        /// Largest accepted value.
         limit: f64,
     },
-    /// Others on this host used its CPUs.
+    /// Other programs on this host used its CPUs.
     ForeignCpu {
         /// Share of the host's CPU time.
         share: f64,
-        /// The most that it may be for the goals that it spoils.
+        /// Largest accepted share for the goals that it distorts.
         limit: f64,
     },
-    /// A generator had something to send, nothing in its way, and did not run.
+    /// A generator had something to send, was not blocked, and did not run.
     GeneratorLate {
-        /// The generator.
+        /// Name of the generator.
         id: String,
         /// Share of the measured time, of its worst worker.
         share: f64,
-        /// The most that it may be.
+        /// Largest accepted value.
         limit: f64,
     },
     /// A generator at full speed was itself the limit.
     GeneratorLimit {
-        /// The generator.
+        /// Name of the generator.
         id: String,
         /// Share of the measured time in which its least busy worker was busy.
         share: f64,
-        /// The most that it may be.
+        /// Largest accepted value.
         limit: f64,
     },
-    /// A generator sent less than it was asked for, and the subject was not the
-    /// cause.
+    /// A generator sent less than requested, and the target was not the cause.
     RateNotReached {
-        /// The generator.
+        /// Name of the generator.
         id: String,
-        /// What its rate counts.
+        /// Unit of its rate.
         unit: RateUnit,
-        /// Asked units for each second.
-        asked_per_second: f64,
-        /// Sent units for each second.
+        /// Requested units a second.
+        requested_per_second: f64,
+        /// Sent units a second.
         achieved_per_second: f64,
-        /// What held it up.
+        /// Cause of the shortfall.
         because: ShortfallCause,
     },
     /// The host or its limits were not the same as for the other run of the pair.
     EnvironmentDiffers {
-        /// What.
+        /// The fact that differs.
         fact: String,
-        /// How it was for the baseline.
+        /// Its value for the baseline.
         baseline: String,
-        /// How it was for this run.
+        /// Its value for this run.
         here: String,
     },
-    /// A sink received bodies that it could not read: broken, or packed in a way
-    /// that it does not know. What was in them counts nowhere.
+    /// A sink could not decode request bodies: damaged, or of an unknown content coding.
+    /// Their events are not counted.
     BodiesUnread {
-        /// The sink.
+        /// Name of the sink.
         id: String,
-        /// How many.
+        /// Their number.
         count: u64,
     },
-    /// The kernel dropped datagrams that a sink had no time to take. The subject sent
-    /// them.
+    /// The kernel dropped datagrams of the target because a sink was too slow.
     DatagramsDropped {
-        /// The sink.
+        /// Name of the sink.
         id: String,
-        /// How many.
+        /// Their number.
         count: u64,
     },
     /// A sink was the limit.
     SinkSaturated {
-        /// The sink.
+        /// Name of the sink.
         id: String,
         /// Share of the measured time in which a worker of it ran or waited for a CPU.
         share: f64,
-        /// The most that it may be.
+        /// Largest accepted value.
         limit: f64,
     },
 }
 
-/// What held a generator up that was not blocked by the subject.
+/// Cause of a generator's shortfall that is not the target.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShortfallCause {
-    /// Its workers did not get to run.
+    /// Its workers waited for a CPU.
     GeneratorLate,
-    /// Its workers ran all the time.
+    /// Its workers were busy all the time.
     GeneratorBusy,
     /// Connections could not be made or were closed.
     ConnectionsFailed,
@@ -160,13 +158,12 @@ pub enum ShortfallCause {
 }
 
 impl RunWarning {
-    /// Whether a run with this warning says nothing about `metric`.
+    /// Returns true if `metric` of a run with this warning is unreliable.
     #[must_use]
     pub fn spoils(&self, metric: &GoalMetric) -> bool {
         let by_wall_clock = metric.is_wall_based();
         match self {
-            // The subject was not pushed to its limit, but what it did cost it
-            // as much as it says.
+            // The target was not at its limit, but its costs were measured correctly.
             Self::GeneratorLimit { .. } => by_wall_clock,
             Self::ForeignCpu { share, .. } => by_wall_clock || *share > limits::FOREIGN_CPU_SHARE,
             Self::BodiesUnread { .. } => metric.is_of_arrivals(),
@@ -188,7 +185,7 @@ impl fmt::Display for RunWarning {
                 signal,
                 last_lines,
             } => {
-                write!(f, "the subject died in phase {}", phase.name())?;
+                write!(f, "target died in phase {}", phase.name())?;
                 match (code, signal) {
                     (_, Some(signal)) => write!(f, " by signal {signal}")?,
                     (Some(code), None) => write!(f, " with exit code {code}")?,
@@ -200,39 +197,23 @@ impl fmt::Display for RunWarning {
                 }
             }
             Self::PartFailed { part, reason } => write!(f, "{part} failed: {reason}"),
-            Self::SubjectRestarted => f.write_str("the subject restarted while it was measured"),
-            Self::OutOfMemory { kills } => {
-                write!(
-                    f,
-                    "the kernel killed {kills} of the subject's processes for memory"
-                )
-            }
-            Self::SamplesMissing { gap, limit } => {
-                write!(f, "no sample was taken for {gap} (limit {limit})")
-            }
-            Self::ClockStepped { by, limit } => {
-                write!(f, "the wall clock stepped by {by} (limit {limit})")
-            }
-            Self::Steal { share, limit } => write!(
-                f,
-                "the hypervisor took {} of the host's CPU time (limit {})",
-                Percent(*share),
-                Percent(*limit)
+            Self::SubjectRestarted => f.write_str(
+                "target restarted while it was measured; start the program itself, not a supervisor",
             ),
-            Self::ForeignCpu { share, limit } => write!(
+            Self::OutOfMemory { kills } => write!(
                 f,
-                "others used {} of the host's CPU time (limit {})",
-                Percent(*share),
-                Percent(*limit)
+                "out of memory: the kernel killed {kills} processes of the target; raise its memory \
+                 limit"
             ),
             Self::BodiesUnread { id, count } => write!(
                 f,
-                "sink {id} could not read {count} bodies: what was in them is not counted"
+                "bodies unread: sink {id} could not decode {count} request bodies, so their events \
+                 are not counted; use another content coding"
             ),
             Self::DatagramsDropped { id, count } => write!(
                 f,
-                "the kernel dropped {count} datagrams on their way into sink {id}, which was too slow \
-                 for them: give it more workers, or send less"
+                "datagrams dropped: the kernel dropped {count} because sink {id} was too slow; give \
+                 it more workers, or send less"
             ),
             Self::EnvironmentDiffers {
                 fact,
@@ -240,8 +221,8 @@ impl fmt::Display for RunWarning {
                 here,
             } => write!(
                 f,
-                "the environment differs within the pair: {fact} was {baseline} for the baseline \
-                 and {here} for this run"
+                "environment differs within the pair: {fact} was {baseline} for the baseline and \
+                 {here} for this run"
             ),
             _ => self.write_limit(f),
         }
@@ -249,7 +230,30 @@ impl fmt::Display for RunWarning {
 }
 
 impl RunWarning {
-    /// Whether it is the subject that failed, and not the rig or the host.
+    /// Returns the code in JSON.
+    #[must_use]
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::NotCompleted { .. } => "not_completed",
+            Self::SubjectDied { .. } => "subject_died",
+            Self::PartFailed { .. } => "part_failed",
+            Self::SubjectRestarted => "subject_restarted",
+            Self::OutOfMemory { .. } => "out_of_memory",
+            Self::SamplesMissing { .. } => "samples_missing",
+            Self::ClockStepped { .. } => "clock_stepped",
+            Self::CpuSteal { .. } => "cpu_steal",
+            Self::ForeignCpu { .. } => "foreign_cpu",
+            Self::GeneratorLate { .. } => "generator_late",
+            Self::GeneratorLimit { .. } => "generator_limit",
+            Self::RateNotReached { .. } => "rate_not_reached",
+            Self::EnvironmentDiffers { .. } => "environment_differs",
+            Self::BodiesUnread { .. } => "bodies_unread",
+            Self::DatagramsDropped { .. } => "datagrams_dropped",
+            Self::SinkSaturated { .. } => "sink_saturated",
+        }
+    }
+
+    /// Returns true if the target failed, and not the rig or the host.
     #[must_use]
     pub const fn is_of_subject(&self) -> bool {
         matches!(
@@ -263,39 +267,77 @@ impl RunWarning {
         )
     }
 
-    /// Who of ours was the limit.
+    /// Writes a warning whose measured value is above its limit.
     fn write_limit(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |share: &f64, limit: &f64| (percent(*share), percent(*limit));
         match self {
-            Self::GeneratorLate { id, share, limit } => write!(
+            Self::SamplesMissing { gap, limit } => write!(
                 f,
-                "generator {id} was late for {} of the time (limit {})",
-                Percent(*share),
-                Percent(*limit)
+                "samples missing for {} (limit {}): the machine was too busy, or suspended; repeat the \
+                 run",
+                nanos(*gap),
+                nanos(*limit)
             ),
-            Self::GeneratorLimit { id, share, limit } => write!(
+            Self::ClockStepped { by, limit } => write!(
                 f,
-                "generator {id} was the limit: busy for {} of the time (limit {}) and not blocked",
-                Percent(*share),
-                Percent(*limit)
+                "clock stepped by {} (limit {}) while the target was measured; repeat the run when \
+                 time synchronisation is stable",
+                nanos(*by),
+                nanos(*limit)
             ),
-            Self::SinkSaturated { id, share, limit } => write!(
-                f,
-                "sink {id} was the limit: busy for {} of the time (limit {})",
-                Percent(*share),
-                Percent(*limit)
-            ),
+            Self::CpuSteal { share, limit } => {
+                let (share, limit) = of(share, limit);
+                write!(
+                    f,
+                    "CPU steal: the hypervisor took {share} of the host's CPU time (limit {limit}); \
+                     use another machine or another time"
+                )
+            }
+            Self::ForeignCpu { share, limit } => {
+                let (share, limit) = of(share, limit);
+                write!(
+                    f,
+                    "foreign CPU: other programs used {share} of the host's CPU time (limit {limit}); \
+                     stop them"
+                )
+            }
+            Self::GeneratorLate { id, share, limit } => {
+                let (share, limit) = of(share, limit);
+                write!(
+                    f,
+                    "generator late: {id} had something to send and did not run for {share} of the \
+                     time (limit {limit}); free a CPU or lower the rate"
+                )
+            }
+            Self::GeneratorLimit { id, share, limit } => {
+                let (share, limit) = of(share, limit);
+                write!(
+                    f,
+                    "generator limit: {id} was busy for {share} of the time (limit {limit}) and not \
+                     blocked by the target; use more workers or larger blocks"
+                )
+            }
+            Self::SinkSaturated { id, share, limit } => {
+                let (share, limit) = of(share, limit);
+                write!(
+                    f,
+                    "sink saturated: {id} was busy for {share} of the time (limit {limit}); give it \
+                     more workers or lower the rate"
+                )
+            }
             Self::RateNotReached {
                 id,
                 unit,
-                asked_per_second,
+                requested_per_second,
                 achieved_per_second,
                 because,
             } => write!(
                 f,
-                "generator {id} sent {achieved_per_second:.0} of the {asked_per_second:.0} {} asked \
-                 for each second: {}",
+                "rate not reached: generator {id} sent {} of {} {}/s: {}",
+                grouped(*achieved_per_second),
+                grouped(*requested_per_second),
                 unit_word(*unit),
-                because.words()
+                because.text()
             ),
             _ => Ok(()),
         }
@@ -303,53 +345,43 @@ impl RunWarning {
 }
 
 impl ShortfallCause {
-    /// In words.
+    /// Returns the cause, and what to do, in words.
     #[must_use]
-    pub const fn words(self) -> &'static str {
+    pub const fn text(self) -> &'static str {
         match self {
-            Self::GeneratorLate => "its workers did not get to run",
-            Self::GeneratorBusy => "its workers could not make more",
-            Self::ConnectionsFailed => "connections failed",
-            Self::Unknown => "nothing recorded says why",
+            Self::GeneratorLate => "its workers waited for a CPU; free one",
+            Self::GeneratorBusy => "its workers were busy; use more workers or larger blocks",
+            Self::ConnectionsFailed => "connections failed; see the outcomes and the target's log",
+            Self::Unknown => "no recorded cause; measure for longer",
         }
     }
 }
 
 fn write_outcome(outcome: &RunOutcome, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     match outcome {
-        RunOutcome::Unfinished => f.write_str("the run was cut off"),
-        RunOutcome::Completed => f.write_str("the run completed"),
-        RunOutcome::CouldNotStart { reason } => write!(f, "the run could not start: {reason}"),
-        RunOutcome::NeverReady { reason } => write!(f, "the subject was never ready: {reason}"),
-        RunOutcome::SubjectDied { phase } => {
-            write!(f, "the subject died in phase {}", phase.name())
-        }
+        RunOutcome::Unfinished => f.write_str("run cut off before its end"),
+        RunOutcome::Completed => f.write_str("run completed"),
+        RunOutcome::CouldNotStart { reason } => write!(f, "run could not start: {reason}"),
+        RunOutcome::NeverReady { reason } => write!(f, "target never ready: {reason}"),
+        RunOutcome::SubjectDied { phase } => write!(f, "target died in phase {}", phase.name()),
         RunOutcome::PartFailed { part, reason } => write!(f, "{part} failed: {reason}"),
-        RunOutcome::Interrupted { signal } => write!(f, "the run was ended by signal {signal}"),
+        RunOutcome::Interrupted { signal } => write!(f, "run interrupted by signal {signal}"),
         RunOutcome::StorageFailed { reason } => {
-            write!(f, "the capture could not be written: {reason}")
+            write!(f, "capture not written: {reason}")
         }
-        RunOutcome::Overdue { phase } => {
-            write!(f, "phase {} did not end by its deadline", phase.name())
-        }
+        RunOutcome::Overdue { phase } => write!(
+            f,
+            "deadline exceeded: phase {} did not end in time",
+            phase.name()
+        ),
     }
 }
 
-/// What a rate counts, in the plural.
+/// Returns the unit of a rate, in the plural.
 pub(crate) const fn unit_word(unit: RateUnit) -> &'static str {
     match unit {
         RateUnit::Bytes => "bytes",
         RateUnit::Events => "events",
         RateUnit::Blocks => "blocks",
-    }
-}
-
-/// A share of one as a percentage with a digit behind the point.
-pub(crate) struct Percent(pub(crate) f64);
-
-impl fmt::Display for Percent {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let tenths = (self.0 * 1000.0).round() / 10.0;
-        write!(f, "{tenths} %")
     }
 }

@@ -91,7 +91,7 @@ pub enum SubjectsCell {
         /// Where the subject stands.
         place: Place,
     },
-    /// It cannot be believed.
+    /// It is unreliable.
     Invalid {
         /// Why not.
         reason: String,

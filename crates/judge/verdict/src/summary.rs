@@ -54,7 +54,7 @@ pub struct RunSummary {
     /// The number of each goal that needs no name of a series; of others see
     /// [`RunSummary::value`].
     pub values: BTreeMap<GoalMetric, Measured>,
-    /// Why it must not be believed; none for a valid run.
+    /// Warnings; none for a valid run.
     pub warnings: Vec<RunWarning>,
     /// What readers should know besides.
     pub notes: Vec<RunNote>,
@@ -256,7 +256,7 @@ pub struct GeneratorFigures {
     /// What its rate counts.
     pub unit: RateUnit,
     /// Units that the schedule asked for, for each second; `None` at full speed.
-    pub asked_per_second: Option<f64>,
+    pub requested_per_second: Option<f64>,
     /// Units sent, for each second.
     pub achieved_per_second: Option<f64>,
 }

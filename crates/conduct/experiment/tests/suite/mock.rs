@@ -111,7 +111,7 @@ impl World {
             }];
         }
         if self.unreliable.contains(&place) {
-            made.warnings.push(RunWarning::Steal {
+            made.warnings.push(RunWarning::CpuSteal {
                 share: 0.3,
                 limit: 0.05,
             });
@@ -257,7 +257,7 @@ fn summary(request: &RunRequest, made: Made) -> RunSummary {
                 .map(|own| GeneratorFigures {
                     id: own.id.clone(),
                     unit: RateUnit::Events,
-                    asked_per_second: None,
+                    requested_per_second: None,
                     achieved_per_second: Some(10_000.0),
                 })
                 .collect(),

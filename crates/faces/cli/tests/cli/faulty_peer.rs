@@ -91,7 +91,7 @@ fn http1_cases() -> Vec<Case<http1::Fault>> {
     let lost: &[&str] = &["peer_closed"];
     let late: &[&str] = &["timed_out", "unfinished"];
     let broken: &[&str] = &["malformed"];
-    let none = "not one request was answered";
+    let none = "no request was answered";
     vec![
         case(Fault::ResetAtAccept, RESET, none),
         case(Fault::CloseAtAccept, lost, none),
@@ -128,7 +128,7 @@ fn http2_cases() -> Vec<Case<http2::Fault>> {
     let cut: &[&str] = &["malformed", "peer_closed"];
     // A busy machine may need longer than the timeout to be flooded.
     let flooded: &[&str] = &["malformed", "peer_closed", "timed_out", "unfinished"];
-    let none = "not one request was answered";
+    let none = "no request was answered";
     vec![
         case(Fault::ResetAtAccept, RESET, none),
         case(Fault::CloseAtAccept, lost, none),

@@ -299,7 +299,7 @@ fn loads_of_less_than_a_second_lasted_until_the_next_beat() {
     assert_eq!(found.length(), Duration::from_millis(50));
     assert_eq!(found.in_series("asked"), 50);
     assert_eq!(
-        found.json["health"]["asked_per_second"].as_f64(),
+        found.json["health"]["requested_per_second"].as_f64(),
         Some(1000.0)
     );
     // A machine that stalls keeps some of the last from being begun.
@@ -350,7 +350,11 @@ fn a_number_of_requests_was_asked_for_longer_than_it_lasted() {
         "{}",
         found.text
     );
-    assert!(!found.codes().contains(&"not_achieved"), "{}", found.text);
+    assert!(
+        !found.codes().contains(&"rate_not_reached"),
+        "{}",
+        found.text
+    );
 }
 
 #[test]
@@ -381,7 +385,10 @@ fn a_load_of_no_request_was_told_as_unanswered() {
         (0, Duration::from_millis(100))
     );
     assert_eq!((found.codes(), found.ended.code), (vec!["no_request"], 4));
-    assert_eq!(found.json["health"]["asked_per_second"].as_f64(), Some(0.0));
+    assert_eq!(
+        found.json["health"]["requested_per_second"].as_f64(),
+        Some(0.0)
+    );
 }
 
 #[test]

@@ -301,7 +301,7 @@ pub(crate) fn assert_code(ended: &Finished, code: i32) {
 
 /// What a lab says of a host that others use, processes or virtual machines. That it
 /// says so is right.
-const DISTURBANCES: [&str; 2] = ["others used", "the hypervisor took"];
+const DISTURBANCES: [&str; 2] = ["other programs used", "the hypervisor took"];
 
 /// Whether the lab gives no verdict because others use this host: there is nothing to be
 /// learned from it then, which is told.

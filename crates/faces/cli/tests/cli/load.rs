@@ -97,7 +97,7 @@ fn a_certificate_is_checked_unless_one_says_otherwise() {
     let (server, url) = serve(&["--tls=self-signed"]);
     let ended = load(&[&url, "--requests=1", "--connections=1"]);
     assert!(
-        ended.stdout.contains("not one request was answered"),
+        ended.stdout.contains("no request was answered"),
         "{}",
         ended.stdout
     );

@@ -247,8 +247,9 @@ fn machine(machine: &MachineMet) -> Vec<String> {
             counted(machine.pairs_discarded, "pair", "pairs")
         ));
     }
-    for (reason, runs) in &machine.reasons {
-        lines.push(format!("{}: {}", reason, counted(*runs, "run", "runs")));
+    for (code, runs) in &machine.warnings {
+        let runs = counted(*runs, "run", "runs");
+        lines.push(format!("{runs} unreliable: {code}"));
     }
     if let Some((mean, most)) = machine.foreign {
         let limit = if mean >= FOREIGN_TOLD {

@@ -108,15 +108,15 @@ fn goal(own: &CalibratedGoal) -> Value {
 }
 
 fn machine(own: &MachineMet) -> Value {
-    let reasons = own.reasons.iter();
-    let reasons = reasons.map(|(text, runs)| object!({ "text": text, "runs": runs }));
+    let warnings = own.warnings.iter();
+    let warnings = warnings.map(|(code, runs)| object!({ "code": code, "runs": runs }));
     let share = |share: Option<(f64, f64)>| {
         share.map(|(mean, most)| object!({ "mean_share": mean, "most_share": most }))
     };
     object!({
         "runs": own.runs,
         "pairs_discarded": own.pairs_discarded,
-        "reasons": reasons.collect::<Vec<_>>(),
+        "warnings": warnings.collect::<Vec<_>>(),
         "foreign_cpu": share(own.foreign),
         "steal": share(own.steal),
     })

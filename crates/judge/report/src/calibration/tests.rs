@@ -73,7 +73,7 @@ fn report() -> CalibrationReport {
             machine: MachineMet {
                 runs: 240,
                 pairs_discarded: 2,
-                reasons: vec![("a sink <was> the limit".to_owned(), 3)],
+                warnings: vec![("sink_saturated", 3)],
                 foreign: Some((0.06, 0.2)),
                 steal: Some((0.0, 0.0)),
             },

@@ -4,7 +4,9 @@ use stillwell_plan::CapacityFigure;
 use stillwell_stats::Estimate;
 use stillwell_stats::capacity::usl::UslPoint;
 use stillwell_stats::capacity::{CapacityFound, Observed, SearchEnd, Votes};
-use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound};
+use stillwell_verdict::capacity::{
+    CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound, figure_text,
+};
 
 use super::CapacityReport;
 use crate::document::{Block, Cell, Chart, Column, Curve, Document, Sign, Table, Text};
@@ -57,7 +59,7 @@ pub fn probe_line(
     let mut line = format!("{number:>3}  {:<22}", load(probe, unit));
     for figure in shown {
         if let Some(value) = probe.figure(*figure) {
-            line.push_str(&format!("  {figure} {}", figure.told(value)));
+            line.push_str(&format!("  {figure} {}", figure_text(*figure, value)));
         }
     }
     line.push_str(&format!("  {}", word(probe)));
@@ -245,7 +247,7 @@ fn probes(report: &CapacityReport) -> Table {
             let value = probe.figure(*figure);
             value.map_or_else(
                 || "-".into(),
-                |value| Cell::number(figure.told(value), value, unit),
+                |value| Cell::number(figure_text(*figure, value), value, unit),
             )
         }));
         let why = probe.why.as_ref().map(|why| format!(": {why}"));

@@ -251,7 +251,7 @@ fn health(told: &LoadReportInput<'_>, length: Nanos) -> GeneratorHealth {
         host.steal.as_secs_f64() / whole.max(1e-9)
     });
     GeneratorHealth {
-        asked_per_second: told
+        requested_per_second: told
             .has_schedule()
             .then(|| rate(|counts| counts.asked.measured)),
         sent_per_second: rate(|counts| counts.sent),

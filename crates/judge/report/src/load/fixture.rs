@@ -168,7 +168,7 @@ fn health() -> GeneratorHealth {
         run_delay: Nanos::from_millis(1),
     };
     GeneratorHealth {
-        asked_per_second: Some(2000.0),
+        requested_per_second: Some(2000.0),
         sent_per_second: 1999.8,
         workers: vec![worker("worker_0"), worker("worker_1")],
         cpu: Nanos::from_millis(900),
@@ -195,7 +195,7 @@ pub(super) fn brief() -> LoadReport {
     report
 }
 
-/// A closed loop that must not be believed, and that failed.
+/// An unreliable closed loop that failed.
 pub(super) fn invalid() -> LoadReport {
     let mut report = report();
     report.options.open_loop = false;
@@ -204,7 +204,7 @@ pub(super) fn invalid() -> LoadReport {
         .options
         .targets
         .push("http://127.0.0.1:10001/".to_owned());
-    report.health.asked_per_second = None;
+    report.health.requested_per_second = None;
     report.health.warnings = vec![
         HealthWarning {
             code: "late".to_owned(),

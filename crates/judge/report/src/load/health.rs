@@ -12,7 +12,7 @@ pub struct GeneratorHealth {
     /// The rate that was asked for, on average over the measured time, in
     /// requests a second over all workers; `None` in a closed loop without a
     /// rate, or at full speed.
-    pub asked_per_second: Option<f64>,
+    pub requested_per_second: Option<f64>,
     /// The rate that was sent, likewise: of requests that were given to a
     /// connection, so not of those that were dropped or never found one.
     pub sent_per_second: f64,
@@ -40,7 +40,7 @@ impl GeneratorHealth {
     /// Requests a second that were sent, as a share of those asked for.
     #[must_use]
     pub fn achieved_share(&self) -> Option<f64> {
-        let asked = self.asked_per_second.filter(|asked| *asked > 0.0)?;
+        let asked = self.requested_per_second.filter(|asked| *asked > 0.0)?;
         Some(self.sent_per_second / asked)
     }
 }
@@ -80,7 +80,7 @@ pub struct HealthWarning {
     pub code: String,
     /// A sentence for readers, without a full stop.
     pub text: String,
-    /// Whether the result must not be believed because of it; a note otherwise.
+    /// True if the result is unreliable because of it.
     pub invalidates: bool,
 }
 

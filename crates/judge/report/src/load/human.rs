@@ -82,9 +82,9 @@ fn headline(report: &LoadReport) -> Text {
     if report.health.is_valid() {
         return answer.into();
     }
-    // Without answers there is nothing to believe.
+    // Without responses there are no numbers.
     let warning = if has_answers(report) {
-        ", must not be believed"
+        "; these numbers are unreliable"
     } else {
         ""
     };
@@ -102,7 +102,7 @@ fn in_short(report: &LoadReport) -> String {
     let length = words::clock(report.global.execution_duration);
     if ended > 0 && !has_answers(report) {
         let ended = words::grouped(float_from_u64(ended));
-        return format!("not one of {ended} requests in {length} was answered");
+        return format!("none of {ended} requests in {length} was answered");
     }
     let rate = words::grouped(report.health.sent_per_second);
     let mut told = format!("{rate} requests/s for {length}");
@@ -163,7 +163,7 @@ fn volume(report: &LoadReport) -> Vec<(Text, Text)> {
     };
     let mut requests = count(ended(&global.outcomes));
     if let (Some(asked), Some(share)) = (
-        report.health.asked_per_second,
+        report.health.requested_per_second,
         report.health.achieved_share(),
     ) {
         requests.push_str(&format!(

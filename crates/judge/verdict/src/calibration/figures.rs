@@ -15,6 +15,7 @@ use crate::experiment_verdict::ExperimentVerdict;
 use crate::goal_verdict::GoalVerdict;
 use crate::limits::POWER;
 use crate::rule::Verdict;
+use crate::run_warning::RunWarning;
 use crate::summary::RunSummary;
 
 /// Times for which it is told what can be seen.
@@ -317,34 +318,26 @@ fn smallest(scale: Scale, deviation: f64, pairs: u32) -> Option<f64> {
 
 fn machine_met(compared: &[Compared]) -> MachineMet {
     let runs: Vec<&RunSummary> = compared.iter().flat_map(|own| &own.runs).collect();
-    let mut reasons: BTreeMap<String, u32> = BTreeMap::new();
-    for run in &runs {
-        for warning in &run.warnings {
-            // Its figures differ from run to run; what they are about does not.
-            *reasons
-                .entry(without_figures(&warning.to_string()))
-                .or_insert(0) += 1;
-        }
-    }
-    let mut reasons: Vec<(String, u32)> = reasons.into_iter().collect();
-    reasons.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
+    let warnings = runs.iter().flat_map(|run| &run.warnings);
     let discarded = compared.iter().map(|own| own.verdict.pairs_discarded);
     MachineMet {
         runs: number(runs.len()),
         pairs_discarded: discarded.sum(),
-        reasons,
+        warnings: warning_counts(warnings),
         foreign: mean_and_most(runs.iter().filter_map(|run| run.figures.foreign_cpu_share)),
         steal: mean_and_most(runs.iter().filter_map(|run| run.figures.steal_share)),
     }
 }
 
-/// `text` with `…` for each number outside brackets, which hold limits.
-fn without_figures(text: &str) -> String {
-    let words = text.split(' ').map(|word| {
-        let is_number = word.starts_with(|c: char| c.is_ascii_digit());
-        if is_number { "…" } else { word }
-    });
-    words.collect::<Vec<_>>().join(" ")
+/// Returns the number of warnings of each code, the most frequent first.
+fn warning_counts<'a>(warnings: impl Iterator<Item = &'a RunWarning>) -> Vec<(&'static str, u32)> {
+    let mut counts: BTreeMap<&'static str, u32> = BTreeMap::new();
+    for warning in warnings {
+        *counts.entry(warning.code()).or_insert(0) += 1;
+    }
+    let mut counts: Vec<(&'static str, u32)> = counts.into_iter().collect();
+    counts.sort_by_key(|(_, runs)| std::cmp::Reverse(*runs));
+    counts
 }
 
 fn mean_and_most(shares: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
@@ -388,10 +381,12 @@ mod tests {
     }
 
     #[test]
-    fn reasons_are_told_without_their_figures() {
+    fn warnings_are_counted_by_code() {
+        let foreign = |share| RunWarning::ForeignCpu { share, limit: 0.25 };
+        let warnings = [RunWarning::SubjectRestarted, foreign(0.3), foreign(0.5)];
         assert_eq!(
-            without_figures("others used 43.7 % of the host's CPU time (limit 25 %)"),
-            "others used … % of the host's CPU time (limit … %)"
+            warning_counts(warnings.iter()),
+            [("foreign_cpu", 2), ("subject_restarted", 1)]
         );
     }
 

@@ -2,6 +2,7 @@
 
 use stillwell_plan::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::Observed;
+use stillwell_units::human::{nanos, time};
 use stillwell_units::{Nanos, float_from_u64};
 
 use crate::limits::{PROBE_LATENESS_OF_BOUND, PROBE_REACHED_SHARE};
@@ -25,6 +26,16 @@ pub struct ProbeEvidence<'a> {
     pub own_late_share: f64,
 }
 
+/// Returns the value of a figure with its unit, for readers.
+#[must_use]
+pub fn figure_text(figure: CapacityFigure, value: f64) -> String {
+    if figure.is_time() && value.is_finite() {
+        time(value)
+    } else {
+        figure.told(value)
+    }
+}
+
 /// Judges a probe; the reason is given where it is not plain.
 #[must_use]
 pub fn judge_probe(
@@ -41,7 +52,7 @@ pub fn judge_probe(
         .collect();
     let Some(first) = broken.first() else {
         if evidence.reached < PROBE_REACHED_SHARE {
-            let share = CapacityFigure::Throughput.told(evidence.reached);
+            let share = figure_text(CapacityFigure::Throughput, evidence.reached);
             let why = evidence.generator_limit.clone();
             let why = why.unwrap_or_else(|| "more connections may reach it".to_owned());
             let why = format!("only {share} of the rate was reached: {why}");
@@ -66,7 +77,7 @@ pub fn judge_probe(
     };
     let told = value(first.figure).map_or_else(
         || format!("{} was not measured", first.figure),
-        |value| format!("{} {}", first.figure, first.figure.told(value)),
+        |value| format!("{} {}", first.figure, figure_text(first.figure, value)),
     );
     if broken.iter().any(|bound| is_certain(bound)) {
         return (Observed::Failed, Some(told));
@@ -81,8 +92,8 @@ pub fn judge_probe(
     };
     if broken.iter().all(|bound| is_own(bound)) {
         let why = format!(
-            "{told}, and the generator itself was late by {} and more in 1 % of all cases",
-            evidence.own_lateness
+            "{told}, and the generator itself was late by {} or more in 1 % of all cases",
+            nanos(evidence.own_lateness)
         );
         return (Observed::Unclear, Some(why));
     }
@@ -151,7 +162,7 @@ mod tests {
             (5.0, 0.0, 1.0, None, none, Held, ""),
             // Bounds that hold in spite of a late generator hold.
             (5.0, 0.0, 1.0, None, late, Held, ""),
-            (50.0, 0.0, 1.0, None, none, Failed, "p99 50ms"),
+            (50.0, 0.0, 1.0, None, none, Failed, "p99 50.0 ms"),
             (
                 50.0,
                 0.0,
@@ -159,7 +170,7 @@ mod tests {
                 None,
                 late,
                 Unclear,
-                "the generator itself was late by 5ms",
+                "the generator itself was late by 5.00 ms",
             ),
             (
                 50.0,

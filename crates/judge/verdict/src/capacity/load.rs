@@ -46,7 +46,10 @@ pub fn judge_load_probe(
     let limit = warnings.iter().find(|warning| {
         matches!(
             warning,
-            LoadWarning::Saturated { .. } | LoadWarning::Limit { .. }
+            LoadWarning::GeneratorSaturated { .. }
+                | LoadWarning::GeneratorLimit { .. }
+                | LoadWarning::GeneratorLate { .. }
+                | LoadWarning::CpuStarvation { .. }
         )
     });
     let evidence = ProbeEvidence {
@@ -157,7 +160,7 @@ mod tests {
     #[test]
     fn a_probe_is_judged_by_counts_and_warnings_alone() {
         let bounds = ["errors<1%".parse().unwrap()];
-        let limit = [LoadWarning::Limit { share: 0.95 }];
+        let limit = [LoadWarning::GeneratorLimit { share: 0.95 }];
         let closed = LoadProbeCounts {
             has_rate: false,
             ..counts(1..=100, 100, 0)
@@ -172,5 +175,23 @@ mod tests {
             let probe = judge_load_probe(&counts, warnings, &bounds);
             assert_eq!(probe.observed, expected, "{:?}", probe.why);
         }
+    }
+
+    #[test]
+    fn a_broken_latency_bound_is_unclear_if_the_generator_was_slow() {
+        let bounds = ["p99<1us".parse().unwrap()];
+        let slow = counts(2000..=2099, 100, 0);
+        let judged = |warning| judge_load_probe(&slow, &[warning], &bounds).observed;
+        let share = 0.95;
+        let p99 = Nanos::from_millis(2);
+        for warning in [
+            LoadWarning::GeneratorSaturated { share },
+            LoadWarning::GeneratorLimit { share },
+            LoadWarning::GeneratorLate { p99 },
+            LoadWarning::CpuStarvation { share },
+        ] {
+            assert_eq!(judged(warning), Observed::Unclear);
+        }
+        assert_eq!(judged(LoadWarning::CpuSteal { share }), Observed::Failed);
     }
 }

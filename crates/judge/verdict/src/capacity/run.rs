@@ -7,7 +7,7 @@ use stillwell_plan::{
 use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::{Nanos, float_from_u64};
 
-use super::{CapacityProbe, ProbeEvidence, figures, judge_probe};
+use super::{CapacityProbe, ProbeEvidence, figure_text, figures, judge_probe};
 use crate::limits::{PROBE_BLOCKED_SHARE, PROBE_SENT_SHARE, PROBE_UNDER_WAY_OF_BOUND};
 use crate::run_warning::RunWarning;
 use crate::summary::{Component, OutcomeCount, RunSummary, WorkerShares};
@@ -120,10 +120,10 @@ fn judge_completed(
     };
     match judge_probe(bounds, &evidence) {
         (Observed::Held, _) if course.depends_on_sends_in_flight(bounds) => {
-            let share = CapacityFigure::Throughput.told(course.sent - course.counted);
+            let share = figure_text(CapacityFigure::Throughput, course.sent - course.counted);
             let why = format!(
-                "sends that may be under way are {share} of all, and whether bounds hold \
-                 rests on them: let probes last longer (--probe)"
+                "sends still in flight may be {share} of all, and decide whether the bounds \
+                 hold: let probes last longer (--probe)"
             );
             (Observed::Unclear, Some(why))
         }
@@ -158,7 +158,7 @@ fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String
         }
         RunWarning::SinkSaturated { .. }
         | RunWarning::SamplesMissing { .. }
-        | RunWarning::Steal { .. } => true,
+        | RunWarning::CpuSteal { .. } => true,
         _ => false,
     });
     warning.map(ToString::to_string)

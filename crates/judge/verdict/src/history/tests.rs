@@ -280,7 +280,7 @@ fn runs_that_cannot_be_believed_take_their_pair_with_them() {
         runs.push(run(stage, pair, "baseline", 100.0));
         runs.push(run(stage, pair, "comparison", cost));
     }
-    runs[3].warnings.push(RunWarning::Steal {
+    runs[3].warnings.push(RunWarning::CpuSteal {
         share: 0.3,
         limit: 0.05,
     });

@@ -200,7 +200,7 @@ pub(super) fn rate(table: &RunTable<'_>) -> Vec<RateFigure> {
         figures.push(RateFigure {
             id: generator.id.clone(),
             unit: generator.unit,
-            asked_per_second: mean(own().filter_map(|own| own.asked_per_second)),
+            requested_per_second: mean(own().filter_map(|own| own.requested_per_second)),
             achieved_per_second: mean(own().filter_map(|own| own.achieved_per_second)),
         });
     }

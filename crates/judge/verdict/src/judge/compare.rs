@@ -14,9 +14,9 @@ use crate::goal_verdict::{GoalVerdict, Sensitivity};
 use crate::limits;
 use crate::rule::{Change, Verdict, verdict_of};
 use crate::run_note::RunNote;
-use crate::run_warning::Percent;
 use crate::standing::StopReason;
 use crate::summary::RunSummary;
+use stillwell_units::human::percent;
 
 /// One goal of one comparison, searched.
 #[derive(Debug)]
@@ -335,8 +335,8 @@ fn light_load(metric: &GoalMetric, pairs: &Pairs<'_>, variants: [&str; 2]) -> Op
         format!(
             "light load: {variant} used {} of a core, and below {} CPU per event is mostly \
              wake-ups; raise the rate",
-            Percent(least),
-            Percent(limits::LIGHT_LOAD_SHARE)
+            percent(least),
+            percent(limits::LIGHT_LOAD_SHARE)
         )
     })
 }

@@ -42,10 +42,16 @@ fn a_generator_is_warned_about_by_what_it_distorts() {
     for pacing in [LoadPacing::Closed, LoadPacing::Deferred, LoadPacing::Open] {
         assert_eq!(warnings(pacing, 0.89, 1), [""; 0], "{pacing:?}");
     }
-    assert_eq!(warnings(LoadPacing::Open, 0.95, 2), ["saturated", "late"]);
+    assert_eq!(
+        warnings(LoadPacing::Open, 0.95, 2),
+        ["generator_saturated", "generator_late"]
+    );
     assert_eq!(warnings(LoadPacing::Closed, 0.95, 0), ["generator_limit"]);
     // Latency does not count from the intended time there.
-    assert_eq!(warnings(LoadPacing::Deferred, 0.95, 2), ["saturated"]);
+    assert_eq!(
+        warnings(LoadPacing::Deferred, 0.95, 2),
+        ["generator_saturated"]
+    );
 }
 
 #[test]
@@ -54,24 +60,24 @@ fn every_warning_has_evidence_on_both_sides_of_its_limit() {
     let cases: [(Change, &[&str]); 21] = [
         (|_| {}, &[]),
         (|it| it.strain.busy_share = 0.9, &[]),
-        (|it| it.strain.busy_share = 0.91, &["saturated"]),
+        (|it| it.strain.busy_share = 0.91, &["generator_saturated"]),
         (|it| it.strain.lateness_p99 = Nanos::from_millis(1), &[]),
         (
             |it| it.strain.lateness_p99 = Nanos::from_millis(2),
-            &["late"],
+            &["generator_late"],
         ),
         (|it| it.cpu_wait_share = 0.05, &[]),
-        (|it| it.cpu_wait_share = 0.06, &["no_cpu"]),
+        (|it| it.cpu_wait_share = 0.06, &["cpu_starvation"]),
         (|it| it.steal_share = Some(0.02), &[]),
-        (|it| it.steal_share = Some(0.03), &["steal"]),
+        (|it| it.steal_share = Some(0.03), &["cpu_steal"]),
         (|it| it.begun = 990, &[]),
-        (|it| it.begun = 989, &["not_achieved"]),
+        (|it| it.begun = 989, &["rate_not_reached"]),
         (|it| it.source.wait_share = 0.01, &[]),
         (|it| it.source.wait_share = 0.02, &["source_slow"]),
-        (|it| it.headers_dropped = 1, &["untold"]),
+        (|it| it.headers_dropped = 1, &["export_failed"]),
         (
             |it| it.export_failures = vec!["why".to_owned()],
-            &["untold"],
+            &["export_failed"],
         ),
         (|it| (it.malformed, it.answers) = (1, 0), &["no_answer"]),
         (
@@ -95,11 +101,11 @@ fn every_warning_has_evidence_on_both_sides_of_its_limit() {
         ),
         (
             |it| (it.answers, it.begun, it.has_warmup) = (0, 0, true),
-            &["all_warmup", "not_achieved"],
+            &["all_warmup", "rate_not_reached"],
         ),
         (
             |it| (it.answers, it.begun, it.answers_with_warmup) = (0, 0, 0),
-            &["no_request", "not_achieved"],
+            &["no_request", "rate_not_reached"],
         ),
     ];
     for (number, (change, expected)) in cases.into_iter().enumerate() {
@@ -127,7 +133,7 @@ fn a_load_without_answers_names_the_first_trouble_and_its_remedy() {
     assert_eq!(warnings[0].remedy(), remedy);
     assert_eq!(
         warnings[0].to_string(),
-        "not one request was answered: the certificate is not trusted"
+        "no request was answered: the certificate is not trusted"
     );
 }
 
@@ -141,6 +147,6 @@ fn requests_that_nobody_handed_out_are_why_there_are_none() {
     let warnings = load_warnings(LoadPacing::Closed, &evidence);
     assert_eq!(
         warnings[0].to_string(),
-        "not one request was begun: not one was handed out"
+        "no request was sent: the request source supplied none"
     );
 }

@@ -4,107 +4,108 @@ use std::fmt;
 
 use stillwell_metric::{Remedy, Trouble};
 use stillwell_units::Nanos;
+use stillwell_units::human::{nanos, percent};
 
 /// A reason why the result of a load may be wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadWarning {
-    /// Workers with a schedule used nearly all of their CPU: what waited for them
-    /// looks like latency of the target.
-    Saturated {
+    /// Workers with a schedule used nearly all of their CPU time: the wait for them
+    /// counts as latency of the target.
+    GeneratorSaturated {
         /// The largest share of its time that a worker ran.
         share: f64,
     },
     /// Workers without a schedule used nearly all of their CPU: the target may be
     /// faster than this.
-    Limit {
+    GeneratorLimit {
         /// The largest share of its time that a worker ran.
         share: f64,
     },
-    /// Requests left late although a connection was free.
-    Late {
+    /// Requests were sent late although a connection was free.
+    GeneratorLate {
         /// The 99th percentile of that.
         p99: Nanos,
     },
-    /// Workers wanted to run and had no CPU.
-    NoCpu {
+    /// Workers waited for a CPU.
+    CpuStarvation {
         /// The largest share of its time.
         share: f64,
     },
     /// The hypervisor gave CPU time to others.
-    Steal {
+    CpuSteal {
         /// The share of the host's CPU time.
         share: f64,
     },
-    /// Fewer requests were begun than asked for: the target was not as fast.
-    NotAchieved {
+    /// Fewer requests were sent than requested: the target was not as fast.
+    RateNotReached {
         /// The share that was sent.
         share: f64,
     },
-    /// Requests that were due waited until somebody handed them out.
+    /// Due requests waited for the request source.
     SourceSlow {
-        /// How often.
+        /// Number of waits.
         waits: u64,
-        /// How long, as a share of a worker's time.
+        /// Share of a worker's time.
         share: f64,
     },
-    /// Whoever hands requests out broke off.
+    /// The request source failed.
     SourceFailed {
-        /// How many requests he had handed out by then.
+        /// Requests that it had supplied by then.
         requests: u64,
-        /// Why.
+        /// Its error.
         why: String,
     },
-    /// It ended within its warm-up.
+    /// The load ended within its warm-up.
     AllWarmup,
-    /// Nothing was due, or could be begun.
+    /// No request was due, or none could be sent.
     NoRequest {
-        /// How many were due.
+        /// Requests that were due.
         asked: u64,
-        /// Why the first connection could not be had, if that is why.
+        /// Error of the first connection, if that is the cause.
         why: Option<Trouble>,
     },
-    /// Nothing was answered.
+    /// No request was answered.
     NoAnswer {
-        /// Why the first connection could not be had, if that is why.
+        /// Error of the first connection, if that is the cause.
         why: Option<Trouble>,
     },
-    /// Some answers broke the protocol.
+    /// Some responses broke the protocol.
     Malformed {
-        /// How many.
+        /// Number of such responses.
         count: u64,
-        /// What was wrong with the first of them.
+        /// Error in the first of them.
         why: Trouble,
     },
-    /// Somebody was not told all that was to be told while it went on.
-    Untold {
-        /// Who, and why.
+    /// A metrics receiver or log did not get everything.
+    ExportFailed {
+        /// The receiver, and the error.
         what: String,
     },
 }
 
 impl LoadWarning {
-    /// A word for programs.
+    /// Returns the code in JSON.
     #[must_use]
     pub const fn code(&self) -> &'static str {
         match self {
-            Self::Saturated { .. } => "saturated",
-            Self::Limit { .. } => "generator_limit",
-            Self::Late { .. } => "late",
-            Self::NoCpu { .. } => "no_cpu",
-            Self::Steal { .. } => "steal",
-            Self::NotAchieved { .. } => "not_achieved",
+            Self::GeneratorSaturated { .. } => "generator_saturated",
+            Self::GeneratorLimit { .. } => "generator_limit",
+            Self::GeneratorLate { .. } => "generator_late",
+            Self::CpuStarvation { .. } => "cpu_starvation",
+            Self::CpuSteal { .. } => "cpu_steal",
+            Self::RateNotReached { .. } => "rate_not_reached",
             Self::SourceSlow { .. } => "source_slow",
             Self::SourceFailed { .. } => "source_failed",
             Self::AllWarmup => "all_warmup",
             Self::NoRequest { .. } => "no_request",
             Self::NoAnswer { .. } => "no_answer",
             Self::Malformed { .. } => "malformed",
-            Self::Untold { .. } => "untold",
+            Self::ExportFailed { .. } => "export_failed",
         }
     }
 
-    /// What can be asked for that may help, if anything: each command has its own words
-    /// for it, and [`Display`](fmt::Display) none.
+    /// Returns the option that may help. Each command prints its own flag for it, so
+    /// [`Display`](fmt::Display) does not.
     #[must_use]
     pub fn remedy(&self) -> Option<Remedy> {
         match self {
@@ -114,14 +115,14 @@ impl LoadWarning {
         }
     }
 
-    /// Whether the result must not be taken for the target's.
+    /// Returns true if the result is unreliable.
     #[must_use]
     pub const fn invalidates(&self) -> bool {
         matches!(
             self,
-            Self::Saturated { .. }
-                | Self::Late { .. }
-                | Self::NoCpu { .. }
+            Self::GeneratorSaturated { .. }
+                | Self::GeneratorLate { .. }
+                | Self::CpuStarvation { .. }
                 | Self::SourceSlow { .. }
                 | Self::AllWarmup
                 | Self::NoRequest { .. }
@@ -132,89 +133,95 @@ impl LoadWarning {
 
 impl fmt::Display for LoadWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let percent = |share: f64| (share * 1000.0).round() / 10.0;
         match self {
-            Self::Saturated { share } => write!(
+            Self::GeneratorSaturated { share } => write!(
                 f,
-                "the generator was busy {} % of the time and may have kept answers waiting: \
+                "generator saturated: a worker used {} of its CPU time, so latency may be too high; \
                  use more workers (--concurrency) or a lower rate",
                 percent(*share)
             ),
-            Self::Limit { share } => write!(
+            Self::GeneratorLimit { share } => write!(
                 f,
-                "the generator was busy {} % of the time: the target may be faster than this",
+                "generator limit: a worker used {} of its CPU time, so the target may be faster than \
+                 this; use more workers (--concurrency)",
                 percent(*share)
             ),
-            Self::Late { p99 } => write!(
+            Self::GeneratorLate { p99 } => write!(
                 f,
-                "the generator itself sent late by {p99} and more in 1 % of all requests: \
-                 latencies include that"
+                "generator late: 1 % of the requests left {} or more after they were due, and \
+                 latencies include that; free a CPU for the generator or lower the rate",
+                nanos(*p99)
             ),
-            Self::NoCpu { share } => write!(
+            Self::CpuStarvation { share } => write!(
                 f,
-                "a worker had no CPU for {} % of the time although it wanted to run",
+                "CPU starvation: a load-generator thread waited {} of the time for a CPU, so latency \
+                 may be too high; stop other programs or give the generator its own CPUs",
                 percent(*share)
             ),
-            Self::Steal { share } => write!(
+            Self::CpuSteal { share } => write!(
                 f,
-                "the hypervisor gave {} % of the host's CPU time to others",
+                "CPU steal: the hypervisor took {} of the host's CPU time, so latency may be too \
+                 high; repeat the load at another time or on a dedicated machine",
                 percent(*share)
             ),
-            Self::NotAchieved { share } => write!(
+            Self::RateNotReached { share } => write!(
                 f,
-                "{} % of the asked rate was sent: connections waited for the target",
+                "rate not reached: {} of the requested rate was sent, because connections waited for \
+                 the target; use more connections or a lower rate",
                 percent(*share)
             ),
-            Self::SourceSlow { .. } | Self::SourceFailed { .. } => self.tell_source(f),
+            Self::SourceSlow { waits, share } => write!(
+                f,
+                "request source slow: due requests waited for it {waits} times, {} of the time, and \
+                 latencies from the intended time include that; use a faster source or a lower rate",
+                percent(*share)
+            ),
+            Self::SourceFailed { requests, why } => {
+                write!(f, "request source failed after {requests} requests: {why}")
+            }
             Self::AllWarmup => f.write_str(
-                "it ended before its warm-up was over, and nothing was measured: use a shorter \
-                 --warmup, or more requests",
+                "no measurement: the load ended within its warm-up; use a shorter --warmup or more \
+                 requests",
             ),
-            Self::NoRequest { asked: 0, why: None } => f.write_str(
-                "not one request was due in that time: let it last longer, or ask for a higher rate",
-            ),
-            Self::NoRequest { asked, why: None } => write!(
-                f,
-                "of {asked} requests that were due not one was begun: no connection was free, or \
-                 the generator had no CPU"
-            ),
-            Self::NoRequest {
-                why: Some(Trouble { why, .. }),
-                ..
-            } => write!(f, "not one request was begun: {why}"),
-            Self::NoAnswer { why: None } => f.write_str("not one request was answered"),
-            Self::NoAnswer {
-                why: Some(Trouble { why, .. }),
-            } => write!(f, "not one request was answered: {why}"),
-            Self::Malformed {
-                count: 1,
-                why: Trouble { why, .. },
-            } => write!(f, "one answer is not HTTP as it should be: {why}"),
-            Self::Malformed {
-                count,
-                why: Trouble { why, .. },
-            } => write!(
-                f,
-                "{count} answers are not HTTP as it should be; the first of them: {why}"
-            ),
-            Self::Untold { what } => f.write_str(what),
+            Self::ExportFailed { what } => write!(f, "export failed: {what}"),
+            Self::NoRequest { .. } | Self::NoAnswer { .. } | Self::Malformed { .. } => {
+                self.write_failure(f)
+            }
         }
     }
 }
 
 impl LoadWarning {
-    /// What is told of whoever hands requests out.
-    fn tell_source(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Writes the failure of requests or responses, with the first error.
+    fn write_failure(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SourceSlow { waits, share } => write!(
-                f,
-                "requests that were due waited {waits} times for whoever hands them out, {} % of \
-                 the time: latencies from the intended time include that",
-                (share * 1000.0).round() / 10.0
+            Self::NoRequest {
+                why: Some(trouble), ..
+            } => {
+                write!(f, "no request was sent: {}", trouble.why)
+            }
+            Self::NoRequest {
+                asked: 0,
+                why: None,
+            } => f.write_str(
+                "no request was due in that time; use a longer duration or a higher rate",
             ),
-            Self::SourceFailed { requests, why } => write!(
+            Self::NoRequest { asked, why: None } => write!(
                 f,
-                "whoever hands requests out broke off after {requests} of them: {why}"
+                "no request was sent: {asked} were due, but no connection was free or the generator \
+                 had no CPU"
+            ),
+            Self::NoAnswer { why: None } => f.write_str("no request was answered"),
+            Self::NoAnswer { why: Some(trouble) } => {
+                write!(f, "no request was answered: {}", trouble.why)
+            }
+            Self::Malformed { count: 1, why } => {
+                write!(f, "malformed response: one is not valid HTTP: {}", why.why)
+            }
+            Self::Malformed { count, why } => write!(
+                f,
+                "malformed responses: {count} are not valid HTTP; the first of them: {}",
+                why.why
             ),
             _ => Ok(()),
         }

@@ -36,7 +36,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         .map(|plan| GeneratorFigures {
             id: plan.id.clone(),
             unit: plan.rate.unit,
-            asked_per_second: if plan.rate.is_max() {
+            requested_per_second: if plan.rate.is_max() {
                 None
             } else {
                 window.per_second(catalogue::ASKED_UNITS, is_of(&plan.id))

@@ -91,18 +91,18 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
             notes.push(RunNote::SubjectSaturated {
                 id: generator.id.clone(),
                 unit: generator.unit,
-                asked_per_second: generator.asked_per_second.unwrap_or(0.0),
+                requested_per_second: generator.requested_per_second.unwrap_or(0.0),
                 achieved_per_second: generator.achieved_per_second.unwrap_or(0.0),
                 blocked_share,
             });
         }
         let lateness = window.quantiles_where(catalogue::LATENESS, is_of(&generator.id));
         if let Some(lateness) = lateness
-            && generator.asked_per_second.is_some()
+            && generator.requested_per_second.is_some()
             && late > limits::GENERATOR_LATE_SHARE
             && lateness.p99 <= limits::GENERATOR_LATENESS_P99
         {
-            notes.push(RunNote::WakesLate {
+            notes.push(RunNote::LateWakeups {
                 id: generator.id.clone(),
                 share: late,
                 lateness_p99: lateness.p99,
@@ -182,7 +182,7 @@ fn of_records(capture: &Capture) -> Vec<RunNote> {
     let passed_over = capture.series.of(catalogue::POINTS_PASSED_OVER);
     let told = passed_over.filter_map(|(labels, series)| {
         let last = series.points.last()?.value.number()?;
-        Some(RunNote::PointsPassedOver {
+        Some(RunNote::PointsSkipped {
             id: labels.value("id")?.to_owned(),
             reason: labels.value("reason")?.to_owned(),
             count: floor_to_u64(last),

@@ -107,7 +107,7 @@ fn outcomes_are_warnings() {
             RunOutcome::NeverReady {
                 reason: "no port".to_owned(),
             },
-            "never ready: no port",
+            "target never ready: no port",
         ),
         (
             RunOutcome::Overdue {
@@ -141,7 +141,7 @@ fn a_dead_subject_tells_its_last_words() {
     });
     assert_eq!(
         only_warning(&story).to_string(),
-        "the subject died in phase measure by signal 9; its last line: out of luck"
+        "target died in phase measure by signal 9; its last line: out of luck"
     );
 }
 
@@ -261,7 +261,7 @@ fn steal_and_foreign_cpu_have_limits() {
     // Of two CPUs, so 0.2 s each second are 10 %.
     let stolen = Story::healthy().with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.2e9);
     assert!(
-        matches!(only_warning(&stolen), RunWarning::Steal { share, .. } if (share - 0.1).abs() < 1e-9)
+        matches!(only_warning(&stolen), RunWarning::CpuSteal { share, .. } if (share - 0.1).abs() < 1e-9)
     );
     let foreign =
         |per_second| Story::healthy().with(catalogue::HOST_CPU_FOREIGN, Labels::none(), per_second);
@@ -329,7 +329,7 @@ fn a_late_generator_is_a_warning_if_its_lateness_harms() {
         .push((catalogue::LATENESS, generator(), 8, quick));
     let run = wakes.summary();
     assert_eq!(run.warnings, []);
-    assert!(matches!(run.notes[..], [RunNote::WakesLate { .. }]));
+    assert!(matches!(run.notes[..], [RunNote::LateWakeups { .. }]));
     assert_eq!(run.figures.lateness.unwrap().count, 100);
 }
 
@@ -534,7 +534,7 @@ fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
     assert!(
         warning
             .to_string()
-            .contains("sink s could not read 20 bodies")
+            .contains("bodies unread: sink s could not decode 20")
     );
 }
 

@@ -1,4 +1,4 @@
-//! Why a run must not be believed.
+//! Warnings of a run.
 
 use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::{Value, catalogue};
@@ -151,7 +151,7 @@ fn of_host(figures: &RunFigures) -> Vec<RunWarning> {
     if let Some(share) = figures.steal_share
         && share > limits::STEAL_SHARE
     {
-        warnings.push(RunWarning::Steal {
+        warnings.push(RunWarning::CpuSteal {
             share,
             limit: limits::STEAL_SHARE,
         });
@@ -186,8 +186,10 @@ pub(super) fn largest(shares: impl Iterator<Item = f64>) -> f64 {
 
 /// Whether less was sent than was asked, beyond what the limits allow.
 pub(super) fn falls_short(generator: &GeneratorFigures, measured: Nanos) -> bool {
-    let (Some(asked), Some(achieved)) = (generator.asked_per_second, generator.achieved_per_second)
-    else {
+    let (Some(asked), Some(achieved)) = (
+        generator.requested_per_second,
+        generator.achieved_per_second,
+    ) else {
         return false;
     };
     // What was asked for since a worker last said so is not in its figure yet.
@@ -232,7 +234,7 @@ fn of_generator(
         warnings.push(RunWarning::RateNotReached {
             id,
             unit: generator.unit,
-            asked_per_second: generator.asked_per_second.unwrap_or(0.0),
+            requested_per_second: generator.requested_per_second.unwrap_or(0.0),
             achieved_per_second: generator.achieved_per_second.unwrap_or(0.0),
             because: shortfall_cause(late, busy, figures),
         });

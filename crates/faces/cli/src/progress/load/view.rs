@@ -85,8 +85,10 @@ impl Strain {
     /// Returns the strain that the progress line shows for a warning.
     const fn of(warning: &LoadWarning) -> Option<Self> {
         match warning {
-            LoadWarning::Saturated { .. } | LoadWarning::Limit { .. } => Some(Self::Busy),
-            LoadWarning::Late { .. } => Some(Self::Late),
+            LoadWarning::GeneratorSaturated { .. } | LoadWarning::GeneratorLimit { .. } => {
+                Some(Self::Busy)
+            }
+            LoadWarning::GeneratorLate { .. } => Some(Self::Late),
             _ => None,
         }
     }

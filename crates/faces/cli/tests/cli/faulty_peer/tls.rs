@@ -290,7 +290,7 @@ async fn answer(fault: Late, mut talk: Talk) -> io::Result<()> {
 #[test]
 fn an_end_that_tls_has_not_said_is_no_end_of_a_body() {
     let lost: &[&str] = &["peer_closed"];
-    let none = "not one request was answered";
+    let none = "no request was answered";
     let cases = || {
         [
             case(Late::NoGoodbye, lost, none),

@@ -334,9 +334,9 @@ fn a_source_that_is_slow_is_told_and_not_taken_for_the_target() {
         assert_eq!(ended.code, 0, "{}", ended.stderr);
         assert_eq!(counter(&output, "benchmark.http_2xx"), has);
         assert_eq!(counter(&output, "source_waits"), 1);
-        let says = "waited 1 times for whoever hands them out";
+        let says = "waited for it 1 times";
         assert!(ended.stderr.contains(says), "{}", ended.stderr);
-        let is_silent = ended.stderr.contains("not one was handed out");
+        let is_silent = ended.stderr.contains("the request source supplied none");
         assert_eq!(is_silent, has == 0, "{}", ended.stderr);
     }
 }

@@ -29,7 +29,7 @@ fn discarded_pairs_are_repeated_up_to_a_quarter() {
     let ratios = [1.02, 0.98, 1.02, 0.98, 1.021, 0.979, 1.02];
     let mut runs = search_pairs(&ratios);
     for (pair, unfit) in [(1, false), (2, false), (3, true)] {
-        of(&mut runs, pair, "baseline").warnings = vec![RunWarning::Steal {
+        of(&mut runs, pair, "baseline").warnings = vec![RunWarning::CpuSteal {
             share: 0.2,
             limit: 0.05,
         }];

@@ -156,7 +156,7 @@ fn points_that_a_sink_did_not_record_are_told() {
     let [note] = &run.notes[..] else {
         panic!("{:?}", run.notes);
     };
-    let text = "sink `intake` did not record 7 points: their series say no type";
+    let text = "points skipped: sink intake did not record 7 points: their series have no type";
     assert_eq!(note.to_string(), text);
 }
 
