@@ -153,7 +153,7 @@ def stamped(folder, name, to, bridge):
     run = Run(folder, name, generator(to, rate="2000/s", stamps="all"), subject=subject, sinks=sinks)
     sent, missing = run.total("stamped_events_sent"), run.total("stamped_events_received")
     run.expect(f"{missing} of {sent} stamped events arrived", sent > 1000 and missing == sent)
-    faults = ["events_doubled", "events_damaged", "stamps_broken", "stamps_foreign"]
+    faults = ["events_duplicated", "events_damaged", "stamps_broken", "stamps_foreign"]
     found = {fault: run.total(fault) for fault in faults}
     run.expect(f"faults: {found}", not any(found.values()))
     print(f"  {name}: {sent} stamped events sent, as many arrived")

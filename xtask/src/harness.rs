@@ -109,10 +109,13 @@ fn outcome(subject: &Value, is_one: bool) -> String {
     let seen = match delivery["seen"].as_str() {
         Some(seen) => seen.to_owned(),
         None if number("sent") == 0 => "did not run to its end".to_owned(),
-        None => "lost and doubled".to_owned(),
+        None => "lost and duplicated".to_owned(),
     };
     let mut told = format!("{mark}, {seen}");
-    let parts = [("lost", number("lost")), ("doubled", number("doubled"))];
+    let parts = [
+        ("lost", number("lost")),
+        ("duplicated", number("duplicated")),
+    ];
     let parts = parts.iter().filter(|(_, count)| *count > 0);
     let parts: Vec<String> = parts
         .map(|(what, count)| format!("{count} {what}"))
@@ -226,7 +229,7 @@ mod tests {
 
     fn subject(name: &str, seen: Option<&str>, kept: Option<bool>, lost: u64) -> Value {
         json!({ "name": name, "delivery": {
-            "asked_for": "exactly_once", "seen": seen, "kept": kept, "sent": 100, "lost": lost, "doubled": 0,
+            "asked_for": "exactly_once", "seen": seen, "kept": kept, "sent": 100, "lost": lost, "duplicated": 0,
         } })
     }
 
@@ -262,7 +265,7 @@ mod tests {
         let wanted = "before\n<!-- correctness: begin -->\n\n\
              | | asked for | ash | birch |\n| --- | --- | --- | --- |\n\
              | `one` | exactly_once | **fail**, at_most_once (3 lost of 100) | pass, exactly_once |\n\
-             | `two` | exactly_once | unknown, lost and doubled | - |\n\n\
+             | `two` | exactly_once | unknown, lost and duplicated | - |\n\n\
              * ash: 1.2\n* host: cpu a fast one\n* left out: elm: not here\n\
              <!-- correctness: end -->\nafter\n";
         assert_eq!(page, wanted);

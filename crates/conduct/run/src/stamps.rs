@@ -97,7 +97,7 @@ fn figures(id: &str, expected: StampPlan, streams: &[StreamAccount]) -> LedgerFi
         received: bounds(|one| one.figures.received),
         lost: bounds(|one| one.figures.lost),
         incomplete: bounds(|one| one.figures.incomplete),
-        doubled: bounds(|one| one.figures.duplicated),
+        duplicated: bounds(|one| one.figures.duplicated),
         unsent: bounds(|one| one.figures.unsent),
         arrivals: count(|one| one.figures.arrivals),
         reordered: count(|one| one.figures.reordered),

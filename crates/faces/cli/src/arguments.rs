@@ -235,7 +235,7 @@ pub(crate) struct ChangeArguments {
     /// Primary goal, as METRIC or METRIC:TOLERANCE: ingress_throughput,
     /// egress_throughput, cpu_per_event, cpu, memory, memory_peak,
     /// memory_slope, latency_p50, latency_p90, latency_p99, latency_p999, loss,
-    /// doubled, event_latency_p50, event_latency_p90, event_latency_p99,
+    /// duplicated, event_latency_p50, event_latency_p90, event_latency_p99,
     /// event_latency_p999, or series:NAME:mean|peak|per_event|rate:lower|higher
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,

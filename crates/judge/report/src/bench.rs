@@ -51,7 +51,7 @@ pub struct BenchReport {
     /// The rounds through the recording that were to be sent, where the limit came
     /// before all of them were.
     pub rounds_cut: Option<u64>,
-    /// Whether events may be lost, doubled or damaged.
+    /// Whether events may be lost, duplicated or damaged.
     pub lossy: bool,
     /// The digits of latencies, from 1 to 5.
     pub significant_figures: u8,
@@ -107,8 +107,12 @@ impl BenchReport {
         let explained = answers.refused + answers.unacknowledged;
         fail(lost.saturating_sub(explained), "events were lost");
         if !answers.at_least_once {
-            let doubled: u64 = ledger.generators.iter().map(|own| least(own.doubled)).sum();
-            fail(doubled, "events arrived more than once");
+            let duplicated: u64 = ledger
+                .generators
+                .iter()
+                .map(|own| least(own.duplicated))
+                .sum();
+            fail(duplicated, "events arrived more than once");
         }
         fail(sum(|own| own.damaged), "events arrived damaged");
         failures

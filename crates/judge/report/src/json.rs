@@ -86,7 +86,7 @@ pub(crate) const fn base_unit(metric: &GoalMetric) -> &'static str {
         GoalMetric::CpuPerEvent => "cpu_ns_per_event",
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => "bytes_per_second",
         GoalMetric::EventLatency(_) | GoalMetric::Latency(_) => "ns",
-        GoalMetric::Doubled | GoalMetric::Loss => "share",
+        GoalMetric::Duplicated | GoalMetric::Loss => "share",
         GoalMetric::Memory | GoalMetric::MemoryPeak => "bytes",
         GoalMetric::MemorySlope => "share_per_minute",
         GoalMetric::Series(_) => "as_recorded",

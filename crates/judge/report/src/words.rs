@@ -20,7 +20,7 @@ pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
     Cow::Borrowed(match metric {
         GoalMetric::Cpu => "CPU",
         GoalMetric::CpuPerEvent => "CPU per event",
-        GoalMetric::Doubled => "doubled",
+        GoalMetric::Duplicated => "duplicated",
         GoalMetric::EgressThroughput => "egress throughput",
         GoalMetric::EventLatency(LatencyQuantile::P50) => "event latency p50",
         GoalMetric::EventLatency(LatencyQuantile::P90) => "event latency p90",
@@ -59,7 +59,7 @@ pub(crate) fn goal_value(metric: &GoalMetric, value: f64) -> String {
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => {
             format!("{}/s", bytes(value))
         }
-        GoalMetric::Doubled | GoalMetric::Loss => percent(value),
+        GoalMetric::Duplicated | GoalMetric::Loss => percent(value),
         GoalMetric::Memory | GoalMetric::MemoryPeak => bytes(value),
         GoalMetric::MemorySlope => format!("{}/min", signed_percent(value)),
         GoalMetric::Series(_) => significant(value),

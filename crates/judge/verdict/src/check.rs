@@ -104,7 +104,7 @@ fn goal_unit(goal: &GoalMetric) -> &'static str {
             Unit::Nanoseconds
         }
         GoalMetric::Memory | GoalMetric::MemoryPeak => Unit::Bytes,
-        GoalMetric::Doubled | GoalMetric::Loss => Unit::Ratio,
+        GoalMetric::Duplicated | GoalMetric::Loss => Unit::Ratio,
         _ => Unit::Unknown,
     };
     unit.symbol()

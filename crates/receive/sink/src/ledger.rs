@@ -200,7 +200,7 @@ impl Stamped {
             (catalogue::STAMPED_SENT, sums.sent),
             (catalogue::STAMPED_RECEIVED, sums.received),
             (catalogue::EVENTS_MISSING, sums.missing),
-            (catalogue::EVENTS_DOUBLED, sums.doubled),
+            (catalogue::EVENTS_DUPLICATED, sums.duplicated),
             (catalogue::EVENTS_REORDERED, sums.reordered),
             (catalogue::EVENTS_DAMAGED, sums.damaged),
             (catalogue::EVENTS_UNVERIFIABLE, sums.unverifiable),
@@ -222,7 +222,7 @@ struct Sums {
     received: u64,
     missing: u64,
     incomplete: u64,
-    doubled: u64,
+    duplicated: u64,
     reordered: u64,
     late: u64,
     damaged: u64,
@@ -235,7 +235,7 @@ impl Sums {
         self.received += figures.received.least;
         self.missing += figures.lost.least;
         self.incomplete += figures.incomplete.least;
-        self.doubled += figures.duplicated.least;
+        self.duplicated += figures.duplicated.least;
         self.reordered += figures.reordered;
         self.late += figures.late;
         self.damaged += figures.damaged;

@@ -43,7 +43,7 @@ pub struct LedgerFigures {
     /// Arrived in fewer copies than declared.
     pub incomplete: CountBounds,
     /// Arrivals beyond the declared copies.
-    pub doubled: CountBounds,
+    pub duplicated: CountBounds,
     /// Arrived although they were never sent.
     pub unsent: CountBounds,
     /// Arrivals in all.

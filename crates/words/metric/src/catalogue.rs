@@ -167,7 +167,7 @@ catalogue! {
     STAMPED_RECEIVED = "stamped_events_received", Count, Counter, "Stamped events that arrived at least once.";
     EVENTS_MISSING = "events_missing", Count, Gauge, "Stamped events sent that have not arrived: on their way, or lost.";
     EVENTS_INCOMPLETE = "events_incomplete", Count, Gauge, "Stamped events that arrived in fewer copies than declared.";
-    EVENTS_DOUBLED = "events_doubled", Count, Counter, "Arrivals of stamped events beyond the declared copies.";
+    EVENTS_DUPLICATED = "events_duplicated", Count, Counter, "Arrivals of stamped events beyond the declared copies.";
     EVENTS_REORDERED = "events_reordered", Count, Counter, "Stamped events that arrived after one that was sent later.";
     EVENTS_LATE = "events_late", Count, Counter, "Stamped events that arrived later than declared.";
     EVENTS_DAMAGED = "events_damaged", Count, Counter, "Arrivals of stamped events with other bytes than were sent.";

@@ -17,7 +17,7 @@ pub struct BenchPlan {
     pub structured: bool,
     /// Significant decimal digits of latencies, from 1 to 5.
     pub significant_figures: u8,
-    /// Whether events may be lost, doubled or damaged without the bench failing.
+    /// Whether events may be lost, duplicated or damaged without the bench failing.
     pub lossy: bool,
     /// Rounds through the recording that must all be sent before the time is over;
     /// none where the time is as good an end.

@@ -84,11 +84,11 @@ impl Durability {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {
-    /// Some may be lost, none is doubled.
+    /// Some may be lost, none is duplicated.
     AtMostOnce,
-    /// None is lost, some may be doubled.
+    /// None is lost, some may be duplicated.
     AtLeastOnce,
-    /// None is lost, none is doubled.
+    /// None is lost, none is duplicated.
     ExactlyOnce,
 }
 

@@ -46,7 +46,7 @@ pub enum GoalMetric {
     /// CPU nanoseconds of the subject's process tree for each event sent to it.
     CpuPerEvent,
     /// Arrivals of stamped events beyond the declared copies, for each one sent.
-    Doubled,
+    Duplicated,
     /// Bytes that sinks received, for each second of time.
     EgressThroughput,
     /// A quantile of the times from a stamped event's intended time to its first
@@ -147,7 +147,7 @@ impl GoalMetric {
         Self::Latency(LatencyQuantile::P99),
         Self::Latency(LatencyQuantile::P999),
         Self::Loss,
-        Self::Doubled,
+        Self::Duplicated,
         Self::EventLatency(LatencyQuantile::P50),
         Self::EventLatency(LatencyQuantile::P90),
         Self::EventLatency(LatencyQuantile::P99),
@@ -161,7 +161,7 @@ impl GoalMetric {
         Cow::Borrowed(match self {
             Self::Cpu => "cpu",
             Self::CpuPerEvent => "cpu_per_event",
-            Self::Doubled => "doubled",
+            Self::Duplicated => "duplicated",
             Self::EgressThroughput => "egress_throughput",
             Self::EventLatency(LatencyQuantile::P50) => "event_latency_p50",
             Self::EventLatency(LatencyQuantile::P90) => "event_latency_p90",
@@ -186,7 +186,7 @@ impl GoalMetric {
         match self {
             Self::Cpu
             | Self::CpuPerEvent
-            | Self::Doubled
+            | Self::Duplicated
             | Self::EventLatency(_)
             | Self::Latency(_)
             | Self::Loss
@@ -202,7 +202,7 @@ impl GoalMetric {
     #[must_use]
     pub const fn scale(&self) -> Scale {
         match self {
-            Self::Doubled | Self::Loss | Self::MemorySlope => Scale::Difference,
+            Self::Duplicated | Self::Loss | Self::MemorySlope => Scale::Difference,
             _ => Scale::Ratio,
         }
     }
@@ -213,7 +213,7 @@ impl GoalMetric {
     pub const fn is_wall_based(&self) -> bool {
         matches!(
             self,
-            Self::Doubled
+            Self::Duplicated
                 | Self::EgressThroughput
                 | Self::EventLatency(_)
                 | Self::IngressThroughput
@@ -225,7 +225,7 @@ impl GoalMetric {
     /// Whether it rests on what sinks find in what they receive.
     #[must_use]
     pub const fn is_of_arrivals(&self) -> bool {
-        matches!(self, Self::Doubled | Self::EventLatency(_) | Self::Loss)
+        matches!(self, Self::Duplicated | Self::EventLatency(_) | Self::Loss)
     }
 
     /// The tolerance where none is given: what is worth a person's time, and what
@@ -252,7 +252,7 @@ impl GoalMetric {
                 0.10
             }
             // Points, not percent of a number that is nearly zero.
-            Self::Doubled | Self::Loss => 0.001,
+            Self::Duplicated | Self::Loss => 0.001,
             Self::MemorySlope => 0.01,
         };
         // In range by the table above, and a test goes through it.

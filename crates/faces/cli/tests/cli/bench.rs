@@ -122,7 +122,7 @@ impl Ended {
         for name in ["sent", "received", "arrivals"] {
             assert_eq!(self.ledger(name), events, "{name}");
         }
-        for name in ["lost", "doubled", "damaged"] {
+        for name in ["lost", "duplicated", "damaged"] {
             assert_eq!(self.ledger(name), 0, "{name}");
         }
     }

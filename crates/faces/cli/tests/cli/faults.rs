@@ -153,13 +153,13 @@ fn what_a_sink_has_not_read_when_it_goes_down_is_lost_and_told() {
     // Half a second's worth was written by the relay and read by nobody.
     let lost = run.count("lost");
     assert!((500..2500).contains(&lost), "{}", run.shown);
-    assert_eq!(run.count("doubled"), 0);
+    assert_eq!(run.count("duplicated"), 0);
     let ranges = run.count("loss_ranges");
     assert!(ranges <= 3, "{}", run.shown);
 }
 
 #[test]
-fn requests_that_a_sink_refuses_are_sent_again_and_none_is_lost_or_doubled() {
+fn requests_that_a_sink_refuses_are_sent_again_and_none_is_lost_or_duplicated() {
     for refusal in ["status: 503", "close: true"] {
         let lab = Lab::alone();
         let steps = format!(
@@ -168,7 +168,7 @@ fn requests_that_a_sink_refuses_are_sent_again_and_none_is_lost_or_doubled() {
         let run = run(&lab, &Way::into_http(&lab), &steps, "");
         run.assert_accounted();
         assert_eq!(
-            (run.count("lost"), run.count("doubled")),
+            (run.count("lost"), run.count("duplicated")),
             (0, 0),
             "{}",
             run.shown
@@ -198,7 +198,7 @@ fn answers_that_are_queued_or_late_hold_events_up_and_lose_none() {
     let run = run(&lab, &Way::into_http(&lab), steps, "");
     run.assert_accounted();
     assert_eq!(
-        (run.count("lost"), run.count("doubled")),
+        (run.count("lost"), run.count("duplicated")),
         (0, 0),
         "{}",
         run.shown

@@ -57,7 +57,7 @@ const TEXTS: Load<'static> = Load {
     generator: "stamps: {late_after: 1ms}",
     sink: "workers: 1",
     checks: "checks:\n  - {name: lossless, series: loss, upper_bound: 0}\n  \
-             - {name: once, series: doubled, upper_bound: 0}\n",
+             - {name: once, series: duplicated, upper_bound: 0}\n",
 };
 
 /// What the relay did, by its own words.
@@ -66,7 +66,7 @@ struct Planted {
     dropped: u64,
     flipped: u64,
     swapped: u64,
-    doubled: u64,
+    duplicated: u64,
 }
 
 /// A run of a relay between `input` and `output` with `arguments`, and what both
@@ -235,12 +235,12 @@ fn planted(said: &str) -> Option<Planted> {
     let line = said.lines().find(|line| line.contains("on purpose"))?;
     let numbers = line.split(|c: char| !c.is_ascii_digit());
     let numbers: Vec<u64> = numbers.filter_map(|number| number.parse().ok()).collect();
-    let [dropped, flipped, swapped, doubled] = <[u64; 4]>::try_from(numbers).unwrap();
+    let [dropped, flipped, swapped, duplicated] = <[u64; 4]>::try_from(numbers).unwrap();
     Some(Planted {
         dropped,
         flipped,
         swapped,
-        doubled,
+        duplicated,
     })
 }
 
@@ -276,7 +276,7 @@ fn faults_are_found_with(
         dropped: run.count("lost"),
         flipped: run.count("damaged"),
         swapped: run.count("reordered"),
-        doubled: run.count("doubled"),
+        duplicated: run.count("duplicated"),
     };
     assert_eq!(Some(&found), run.planted.as_ref(), "{}", run.shown);
     let sent = run.count("sent");
@@ -284,9 +284,9 @@ fn faults_are_found_with(
     assert!(sent > 100, "{}", run.shown);
     assert_eq!(found.dropped, sent / drop);
     assert_eq!(found.flipped, left / flip);
-    assert_eq!(found.doubled, left / double);
+    assert_eq!(found.duplicated, left / double);
     assert!(left / swap - found.swapped <= 1, "{found:?} of {left}");
-    assert_eq!(run.count("arrivals"), left + found.doubled);
+    assert_eq!(run.count("arrivals"), left + found.duplicated);
     assert_eq!(run.count("received"), left);
     assert_eq!(run.count("unsent") + run.count("displacement_max"), 1);
     let verified = run.count("intact") + run.count("damaged") + run.count("undeclared");
@@ -375,7 +375,7 @@ const FAST: Pace = Pace {
 #[ignore = "at full rate: run alone, with --release"]
 fn a_stall_of_100_ms_every_10_s_shows_at_200_000_events_a_second() {
     let run = Run::of("tcp", "tcp", FAST, &["--stall", "100ms@10s"]);
-    for name in ["lost", "doubled", "reordered", "damaged", "unverifiable"] {
+    for name in ["lost", "duplicated", "reordered", "damaged", "unverifiable"] {
         assert_eq!(run.count(name), 0, "{name}: {}", run.shown);
     }
     println!("{}", run.shown);
@@ -389,7 +389,7 @@ fn a_stall_of_100_ms_every_10_s_shows_at_200_000_events_a_second() {
 #[test]
 fn a_relay_that_stalls_loses_nothing_and_shows_it_from_the_intended_time() {
     let run = Run::of("tcp", "tcp", SLOW, &["--stall", "200ms@500ms"]);
-    for name in ["lost", "doubled", "reordered", "damaged", "unverifiable"] {
+    for name in ["lost", "duplicated", "reordered", "damaged", "unverifiable"] {
         assert_eq!(run.count(name), 0, "{name}: {}", run.shown);
     }
     assert_eq!((run.check("lossless"), run.check("once")), ("pass", "pass"));

@@ -20,7 +20,7 @@ const METRICS: Shape = Shape::Words(&[
     "latency_p99",
     "latency_p999",
     "loss",
-    "doubled",
+    "duplicated",
     "event_latency_p50",
     "event_latency_p90",
     "event_latency_p99",
@@ -40,9 +40,9 @@ const GOAL: Element = Element {
             "How large a change must be to matter. If left out: 0.5% for cpu_per_event; 2% for \
              ingress_throughput, egress_throughput, cpu, latency_p50 and event_latency_p50; 3% \
              for latency_p90 and event_latency_p90; 5% for memory, memory_peak, latency_p99 and \
-             event_latency_p99; 10% for latency_p999 and event_latency_p999. Of loss, doubled \
+             event_latency_p99; 10% for latency_p999 and event_latency_p999. Of loss, duplicated \
              and memory_slope it is the difference that counts: 0.1% of the events for loss and \
-             doubled, 1% of the memory each minute for memory_slope.",
+             duplicated, 1% of the memory each minute for memory_slope.",
         ),
         optional("primary", Shape::Boolean, PRIMARY),
     ],
@@ -263,7 +263,7 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         }
         GoalMetric::CpuPerEvent
         | GoalMetric::IngressThroughput
-        | GoalMetric::Doubled
+        | GoalMetric::Duplicated
         | GoalMetric::EventLatency(_)
         | GoalMetric::Latency(_)
         | GoalMetric::Loss
@@ -271,7 +271,7 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         {
             Some(NO_GENERATOR)
         }
-        GoalMetric::Doubled
+        GoalMetric::Duplicated
         | GoalMetric::EgressThroughput
         | GoalMetric::EventLatency(_)
         | GoalMetric::Loss
@@ -279,10 +279,10 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         {
             Some("the workload has no sink")
         }
-        GoalMetric::Doubled | GoalMetric::EventLatency(_) if !workload.stamps => {
+        GoalMetric::Duplicated | GoalMetric::EventLatency(_) if !workload.stamps => {
             Some("no generator stamps its events: give one `stamps: all`")
         }
-        GoalMetric::Doubled if !workload.numbers => Some(
+        GoalMetric::Duplicated if !workload.numbers => Some(
             "times before events tell how long they took, not which they are: another `form` does",
         ),
         GoalMetric::Latency(_) if !workload.answers => {

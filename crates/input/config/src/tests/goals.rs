@@ -87,11 +87,15 @@ fn what_arrived_twice_was_asked_of_times_before_events() {
             "payload: ascii",
             &format!("payload: json, stamps: {stamps}"),
         );
-        format!("{text}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [doubled, event_latency_p99]\n")
+        format!("{text}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [duplicated, event_latency_p99]\n")
     };
     for stamps in ["all", "{every: 2}", "{form: text}"] {
         let goals = plan(&text(stamps)).goals;
-        assert_eq!(names(&goals), ["doubled", "event_latency_p99"], "{stamps}");
+        assert_eq!(
+            names(&goals),
+            ["duplicated", "event_latency_p99"],
+            "{stamps}"
+        );
     }
     let times = said(&text("{form: prefix}"));
     assert_eq!(times.matches("never be measured").count(), 1, "{times}");

@@ -63,7 +63,7 @@ fn ledger(count: u64) -> LedgerRecord {
             received: exactly(count),
             lost: exactly(0),
             incomplete: exactly(0),
-            doubled: exactly(0),
+            duplicated: exactly(0),
             unsent: exactly(0),
             arrivals: count,
             reordered: 0,
@@ -167,14 +167,14 @@ fn a_bench_fails_for_what_did_not_come_through() {
     let lose = |report: &mut BenchReport| {
         if let Some(ledger) = &mut report.ledger {
             ledger.generators[0].lost = exactly(3);
-            ledger.generators[0].doubled = exactly(2);
+            ledger.generators[0].duplicated = exactly(2);
         }
     };
     assert_eq!(
         of(|report| {
             if let Some(ledger) = &mut report.ledger {
                 ledger.generators[0].lost = exactly(3);
-                ledger.generators[0].doubled = exactly(2);
+                ledger.generators[0].duplicated = exactly(2);
                 ledger.generators[0].damaged = 1;
             }
         }),

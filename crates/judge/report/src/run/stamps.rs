@@ -22,11 +22,11 @@ pub(crate) fn rows(ledger: &LedgerRecord) -> Vec<(String, String)> {
         let mut row = |head: &str, told: String| rows.push((format!("{head}{of}"), told));
         row("stamped", stamped(own));
         row("lost", with_places(counted(own.lost), &lost_places(own)));
-        let doubled = match own.expected.copies {
-            1 => counted(own.doubled),
-            copies => format!("{}, beyond {copies} copies each", counted(own.doubled)),
+        let duplicated = match own.expected.copies {
+            1 => counted(own.duplicated),
+            copies => format!("{}, beyond {copies} copies each", counted(own.duplicated)),
         };
-        row("doubled", doubled);
+        row("duplicated", duplicated);
         if own.expected.copies > 1 {
             row("incomplete", counted(own.incomplete));
         }

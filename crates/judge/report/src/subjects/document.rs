@@ -101,9 +101,9 @@ fn table(verdict: &SubjectsVerdict) -> Table {
 
 /// How events arrived, in words.
 fn seen(delivery: &DeliveryFound) -> String {
-    match (delivery.seen(), delivery.lost, delivery.doubled) {
+    match (delivery.seen(), delivery.lost, delivery.duplicated) {
         (Some(seen), ..) => seen.name().to_owned(),
-        (None, 1.., 1..) => "lost and doubled".to_owned(),
+        (None, 1.., 1..) => "lost and duplicated".to_owned(),
         _ if delivery.unknown.is_some() => "unknown".to_owned(),
         _ => NOTHING.to_owned(),
     }
@@ -246,7 +246,7 @@ impl Scale {
             M::LatencyP50 | M::LatencyP99 | M::Drain | M::Recovery => fitting(&TIMES),
             M::CpuSystem | M::CpuUser => plain("cores"),
             M::CpuPerGib => plain("CPU s"),
-            M::Loss | M::Doubled => Self {
+            M::Loss | M::Duplicated => Self {
                 unit: "%",
                 factor: 0.01,
             },
@@ -289,7 +289,7 @@ pub(super) const fn title(metric: SubjectsMetric) -> &'static str {
         SubjectsMetric::LatencyP50 => "Latency p50",
         SubjectsMetric::LatencyP99 => "Latency p99",
         SubjectsMetric::Loss => "Loss",
-        SubjectsMetric::Doubled => "Doubled",
+        SubjectsMetric::Duplicated => "Duplicated",
         SubjectsMetric::Drain => "Sent on after the load (time)",
         SubjectsMetric::Recovery => "Restart recovery",
     }
@@ -365,7 +365,7 @@ fn of_delivery(column: &ColumnFound) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
     for (count, what) in [
         (found.lost, "lost"),
-        (found.doubled, "doubled"),
+        (found.duplicated, "duplicated"),
         (found.reordered, "reordered"),
         (found.damaged, "damaged"),
     ] {

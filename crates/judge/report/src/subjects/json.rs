@@ -67,7 +67,7 @@ fn column(column: &ColumnFound) -> Value {
             "runs": delivery.runs,
             "sent": delivery.sent,
             "lost": delivery.lost,
-            "doubled": delivery.doubled,
+            "duplicated": delivery.duplicated,
             "reordered": delivery.reordered,
             "damaged": delivery.damaged,
             "unknown": delivery.unknown,

@@ -173,7 +173,7 @@ pub const fn unit_of(goal: &GoalMetric) -> (Unit, bool) {
             (Unit::Nanoseconds, false)
         }
         GoalMetric::Memory | GoalMetric::MemoryPeak => (Unit::Bytes, false),
-        GoalMetric::Doubled | GoalMetric::Loss | GoalMetric::MemorySlope => (Unit::Ratio, false),
+        GoalMetric::Duplicated | GoalMetric::Loss | GoalMetric::MemorySlope => (Unit::Ratio, false),
         GoalMetric::Cpu | GoalMetric::Series(_) => (Unit::Unknown, false),
     }
 }

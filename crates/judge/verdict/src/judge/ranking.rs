@@ -189,7 +189,7 @@ fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
         }
         GoalMetric::Memory => &[catalogue::SUBJECT_RSS],
         GoalMetric::MemoryPeak => &[catalogue::SUBJECT_RSS_PEAK],
-        GoalMetric::Doubled => &[catalogue::EVENTS_DOUBLED],
+        GoalMetric::Duplicated => &[catalogue::EVENTS_DUPLICATED],
         GoalMetric::EventLatency(_)
         | GoalMetric::MemorySlope
         | GoalMetric::Latency(_)

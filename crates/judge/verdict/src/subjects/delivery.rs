@@ -15,7 +15,7 @@ pub struct DeliveryFound {
     /// Of these never arrived, at the least.
     pub lost: u64,
     /// Arrivals beyond the first, at the least.
-    pub doubled: u64,
+    pub duplicated: u64,
     /// Arrived after one that was sent later.
     pub reordered: u64,
     /// Arrivals with other bytes.
@@ -54,16 +54,16 @@ impl DeliveryFound {
         }
         self.runs += 1;
         self.sent += sum(|one| one.sent);
-        self.doubled += sum(|one| one.doubled.least);
+        self.duplicated += sum(|one| one.duplicated.least);
         self.reordered += sum(|one| one.reordered);
         self.damaged += sum(|one| one.damaged);
     }
 
-    /// What was seen: `None` where events were lost and others doubled, and where
+    /// What was seen: `None` where events were lost and others duplicated, and where
     /// too little is known.
     #[must_use]
     pub const fn seen(&self) -> Option<Delivery> {
-        match (self.lost, self.doubled) {
+        match (self.lost, self.duplicated) {
             _ if self.runs == 0 => None,
             (0, _) if self.unknown.is_some() => None,
             (0, 0) => Some(Delivery::ExactlyOnce),
@@ -80,7 +80,9 @@ impl DeliveryFound {
         let Some(expected) = expected else {
             return None;
         };
-        if (self.lost > 0 && !expected.may_lose()) || (self.doubled > 0 && !expected.may_double()) {
+        if (self.lost > 0 && !expected.may_lose())
+            || (self.duplicated > 0 && !expected.may_double())
+        {
             return Some(false);
         }
         if self.runs == 0 || self.unknown.is_some() {

@@ -74,7 +74,7 @@ impl SubjectsMetric {
             | Self::TcpTimeWait
             | Self::WrittenPerByte
             | Self::Loss
-            | Self::Doubled => "1",
+            | Self::Duplicated => "1",
         }
     }
 }

@@ -53,7 +53,7 @@ pub enum SubjectsMetric {
     /// Share of the events sent that never arrived.
     Loss,
     /// Arrivals beyond the first, for each event sent.
-    Doubled,
+    Duplicated,
     /// How long it went on sending after the load had ended.
     Drain,
     /// Longest time from a step that ended it to the first arrival at a sink after it
@@ -96,7 +96,7 @@ impl SubjectsMetric {
         Self::LatencyP50,
         Self::LatencyP99,
         Self::Loss,
-        Self::Doubled,
+        Self::Duplicated,
         Self::Drain,
         Self::Recovery,
     ];
@@ -106,7 +106,7 @@ impl SubjectsMetric {
     pub const fn ranking(self) -> Ranking {
         match self {
             Self::Accepted | Self::Delivered => Ranking::Higher,
-            Self::MemoryPeak | Self::CpuPerGib | Self::Loss | Self::Doubled | Self::Recovery => {
+            Self::MemoryPeak | Self::CpuPerGib | Self::Loss | Self::Duplicated | Self::Recovery => {
                 Ranking::Lower
             }
             Self::CpuSystem | Self::CpuUser | Self::LatencyP50 | Self::LatencyP99 | Self::Drain => {
@@ -128,7 +128,7 @@ impl SubjectsMetric {
     /// Whether two of them are compared by their difference, since they may be
     /// zero.
     pub(super) const fn is_difference(self) -> bool {
-        matches!(self, Self::Loss | Self::Doubled | Self::Drain)
+        matches!(self, Self::Loss | Self::Duplicated | Self::Drain)
     }
 
     /// The goal whose warnings spoil it, where times are `latencies`.
@@ -139,7 +139,7 @@ impl SubjectsMetric {
             Self::LatencyP50 => latencies.goal(LatencyQuantile::P50),
             Self::LatencyP99 => latencies.goal(LatencyQuantile::P99),
             Self::Loss => GoalMetric::Loss,
-            Self::Doubled => GoalMetric::Doubled,
+            Self::Duplicated => GoalMetric::Duplicated,
             Self::CpuSystem | Self::CpuUser | Self::CpuPerGib => GoalMetric::Cpu,
             _ => GoalMetric::Memory,
         }
@@ -177,7 +177,7 @@ impl SubjectsMetric {
             Self::LatencyP50 => latencies.value(run, LatencyQuantile::P50),
             Self::LatencyP99 => latencies.value(run, LatencyQuantile::P99),
             Self::Loss => goal(run, &GoalMetric::Loss),
-            Self::Doubled => goal(run, &GoalMetric::Doubled),
+            Self::Duplicated => goal(run, &GoalMetric::Duplicated),
             Self::Drain => match run.figures.drain {
                 Some(drain) => Ok(drain.as_secs_f64()),
                 None => Err("it still sent when the drain ended".to_owned()),

@@ -375,11 +375,11 @@ fn a_subject_that_always_dies_is_invalid_and_the_others_stay() {
 #[test]
 fn what_is_seen_of_delivery_is_held_against_what_is_expected() {
     use Delivery::{AtLeastOnce, AtMostOnce, ExactlyOnce};
-    let found = |lost, doubled| DeliveryFound {
+    let found = |lost, duplicated| DeliveryFound {
         runs: 1,
         sent: 10,
         lost,
-        doubled,
+        duplicated,
         ..DeliveryFound::default()
     };
     for (one, seen, kept) in [

@@ -577,7 +577,7 @@ fn lost_of_100(lost: u64) -> LedgerFigures {
         received: exactly(100 - lost),
         lost: exactly(lost),
         incomplete: exactly(0),
-        doubled: exactly(0),
+        duplicated: exactly(0),
         unsent: exactly(0),
         arrivals: 100 - lost,
         reordered: 0,

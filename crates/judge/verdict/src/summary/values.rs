@@ -56,10 +56,10 @@ fn measured(
                 .ok_or("what sinks received was not recorded")
         }
         GoalMetric::Loss => loss(capture, figures),
-        GoalMetric::Doubled => {
+        GoalMetric::Duplicated => {
             has_generator(capture)?;
             let ledger = figures.ledger.as_ref().ok_or("no event was stamped")?;
-            share_of_stamped(ledger, |one| &one.doubled)
+            share_of_stamped(ledger, |one| &one.duplicated)
         }
         GoalMetric::EventLatency(quantile) => {
             has_generator(capture)?;

@@ -64,7 +64,7 @@ fn bound(protocol: SinkProtocol, ledger: &Arc<SharedLedger>) -> BoundSink {
         .with_ledger(Arc::clone(ledger))
 }
 
-/// Lost, doubled, reordered, damaged and intact.
+/// Lost, duplicated, reordered, damaged and intact.
 fn found(ledger: &SharedLedger) -> [u64; 5] {
     let accounts = ledger.accounts();
     let StreamAccount { figures, .. } = &accounts[0][0];
@@ -259,7 +259,7 @@ fn each_beat_shows_what_arrived_until_then() {
     assert_eq!(whole(catalogue::STAMPED_SENT), Some(3.0));
     assert_eq!(whole(catalogue::STAMPED_RECEIVED), Some(2.0));
     assert_eq!(whole(catalogue::EVENTS_MISSING), Some(1.0));
-    assert_eq!(whole(catalogue::EVENTS_DOUBLED), Some(1.0));
+    assert_eq!(whole(catalogue::EVENTS_DUPLICATED), Some(1.0));
     assert_eq!(whole(catalogue::EVENTS_LATE), Some(2.0));
     let times = samples
         .iter()

@@ -108,7 +108,7 @@ fn numbers_that_may_be_zero_are_compared_by_their_difference() {
         .into_iter()
         .filter(|metric| metric.scale() == Scale::Difference);
     let names: Vec<String> = differences.map(String::from).collect();
-    assert_eq!(names, ["memory_slope", "loss", "doubled"]);
+    assert_eq!(names, ["memory_slope", "loss", "duplicated"]);
 }
 
 #[test]

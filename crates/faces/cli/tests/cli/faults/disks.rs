@@ -26,7 +26,7 @@ fn a_disk_that_is_full_for_a_while_holds_a_relay_up_and_loses_nothing() {
     let run = run(&lab, &buffered(&lab), steps, DISK);
     run.assert_accounted();
     assert_eq!(
-        (run.count("lost"), run.count("doubled")),
+        (run.count("lost"), run.count("duplicated")),
         (0, 0),
         "{}",
         run.shown
@@ -54,7 +54,7 @@ fn a_disk_that_is_slow_for_a_while_holds_a_relay_up_until_it_is_well_again() {
     let run = run(&lab, &buffered(&lab), steps, DISK);
     run.assert_accounted();
     assert_eq!(
-        (run.count("lost"), run.count("doubled")),
+        (run.count("lost"), run.count("duplicated")),
         (0, 0),
         "{}",
         run.shown

@@ -84,7 +84,7 @@ fn tcp_hides_loss_and_a_cut_and_pays_with_time() {
     let run = run(&lab, &way("tcp"), steps, "network: {}\n");
     run.assert_accounted();
     assert_eq!(
-        (run.count("lost"), run.count("doubled")),
+        (run.count("lost"), run.count("duplicated")),
         (0, 0),
         "{}",
         run.shown

@@ -71,7 +71,7 @@ fn events_of_the_collector_and_of_calls_are_stamped_in_their_text() {
         let run = Run::with(input, "tcp", load, PACE, &[]);
         let sent = run.count("sent");
         assert!(sent > 100, "{input}: {}", run.shown);
-        for name in ["lost", "doubled", "damaged", "reordered"] {
+        for name in ["lost", "duplicated", "damaged", "reordered"] {
             assert_eq!(run.count(name), 0, "{input} {name}: {}", run.shown);
         }
         assert_eq!(run.count("received"), sent, "{input}");
@@ -166,7 +166,7 @@ fn a_proxy_carries_headers_on_from_http2() {
     let account = &summary["figures"]["ledger"]["generators"][0];
     assert_eq!(account["streams"], 8, "{account}");
     assert!(account["sent"].as_u64().unwrap() > 100, "{account}");
-    for name in ["lost", "doubled", "unsent"] {
+    for name in ["lost", "duplicated", "unsent"] {
         let none = serde_json::json!({"least": 0, "most": 0});
         assert_eq!(account[name], none, "{name}: {}", ended.stdout);
     }

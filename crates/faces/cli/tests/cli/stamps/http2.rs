@@ -51,7 +51,7 @@ fn a_proxy_that_sends_its_clients_away_loses_nothing() {
     let account = &summary["figures"]["ledger"]["generators"][0];
     assert_eq!(account["streams"], 8, "{account}");
     assert!(account["sent"].as_u64().unwrap() > 2000, "{account}");
-    for name in ["lost", "doubled", "unsent"] {
+    for name in ["lost", "duplicated", "unsent"] {
         let none = serde_json::json!({"least": 0, "most": 0});
         assert_eq!(account[name], none, "{name}: {}", ended.stdout);
     }
