@@ -77,7 +77,7 @@ fn some_manifest() -> Manifest {
         plan,
         host: serde_json::Value::Null,
         host_after: serde_json::Value::Null,
-        subject_cpus: None,
+        target_cpus: None,
         own_cpus: None,
         notes: Vec::new(),
         restarts: Vec::new(),

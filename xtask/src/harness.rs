@@ -61,7 +61,7 @@ fn correctness(report: &Value) -> anyhow::Result<String> {
     let mut names: Vec<&str> = Vec::new();
     for subject in experiments
         .iter()
-        .flat_map(|one| one["subjects"].as_array())
+        .flat_map(|one| one["targets"].as_array())
         .flatten()
     {
         let name = text(&subject["name"]);
@@ -73,7 +73,7 @@ fn correctness(report: &Value) -> anyhow::Result<String> {
     let mut table = format!("\n| | asked for | {} |\n", names.join(" | "));
     table.push_str(&format!("| --- | --- |{}\n", " --- |".repeat(names.len())));
     for experiment in experiments {
-        let subjects = list(experiment, "subjects")?;
+        let subjects = list(experiment, "targets")?;
         let asked: Vec<&str> = subjects
             .iter()
             .map(|one| text(&one["delivery"]["asked_for"]))
@@ -214,7 +214,7 @@ fn about(report: &Value) -> String {
     for one in left_out {
         told.push_str(&format!(
             "* left out: {}: {}\n",
-            text(&one["subject"]),
+            text(&one["target"]),
             text(&one["reason"])
         ));
     }
@@ -249,15 +249,15 @@ mod tests {
     fn what_a_run_found_stands_between_the_marks() {
         let report = json!({
             "experiments": [
-                { "name": "one", "subjects": [
+                { "name": "one", "targets": [
                     subject("birch", Some("exactly_once"), Some(true), 0),
                     subject("ash", Some("at_most_once"), Some(false), 3),
                 ] },
-                { "name": "two", "subjects": [subject("ash", None, None, 0)] },
+                { "name": "two", "targets": [subject("ash", None, None, 0)] },
             ],
             "versions": { "ash": "1.2 " },
             "host": { "cpu": "a fast one" },
-            "left_out": [{ "subject": "elm", "reason": "not here" }],
+            "left_out": [{ "target": "elm", "reason": "not here" }],
         });
         let found = correctness(&report).unwrap();
         let page = "before\n<!-- correctness: begin -->\nold\n<!-- correctness: end -->\nafter\n";

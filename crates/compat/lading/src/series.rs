@@ -18,10 +18,10 @@ pub const PHASE_MARKER: &str = "phase";
 /// Our counters of the subject's CPU time, and lading's gauges of the same in
 /// thousandths of a core.
 pub const CPU_MILLICORES: [(&str, &str); 3] = [
-    (metric::SUBJECT_CPU.name, "total_cpu_usage_millicores"),
-    (metric::SUBJECT_CPU_USER.name, "user_cpu_usage_millicores"),
+    (metric::TARGET_CPU.name, "total_cpu_usage_millicores"),
+    (metric::TARGET_CPU_USER.name, "user_cpu_usage_millicores"),
     (
-        metric::SUBJECT_CPU_SYSTEM.name,
+        metric::TARGET_CPU_SYSTEM.name,
         "kernel_cpu_usage_millicores",
     ),
 ];
@@ -41,7 +41,7 @@ pub fn lading_series(sample: &Sample) -> (SeriesName, Labels) {
                 labels.clone().with(COMPONENT, "blackhole"),
             )
         }
-        _ if is_of_subject(sample) => (sample.name.clone(), labels.clone().with("focus", "target")),
+        _ if is_of_target(sample) => (sample.name.clone(), labels.clone().with("focus", "target")),
         _ => (sample.name.clone(), labels.clone()),
     }
 }
@@ -167,14 +167,14 @@ fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
 }
 
 /// Totals over the subject's tree, which lading labels with their focus.
-fn is_of_subject(sample: &Sample) -> bool {
+fn is_of_target(sample: &Sample) -> bool {
     [
-        metric::SUBJECT_RSS.name,
-        metric::SUBJECT_PSS.name,
-        metric::SUBJECT_PROCESSES.name,
+        metric::TARGET_RSS.name,
+        metric::TARGET_PSS.name,
+        metric::TARGET_PROCESSES.name,
     ]
     .contains(&sample.name.as_str())
-        || sample.name.as_str().starts_with("subject_")
+        || sample.name.as_str().starts_with("target_")
 }
 
 #[cfg(test)]
@@ -240,7 +240,7 @@ mod tests {
             let component = labels.iter().find(|(key, _)| key == "component");
             assert_ne!(component.unwrap().1, "sink");
         }
-        let (name, labels) = series(metric::SUBJECT_RSS, &[]);
+        let (name, labels) = series(metric::TARGET_RSS, &[]);
         assert_eq!(name, "total_rss_bytes");
         assert_eq!(labels, [("focus".to_owned(), "target".to_owned())]);
     }
@@ -312,7 +312,7 @@ mod tests {
 
     #[test]
     fn gauges_are_no_whole_numbers() {
-        let sample = Sample::int(metric::SUBJECT_RSS, &Labels::none(), 7);
+        let sample = Sample::int(metric::TARGET_RSS, &Labels::none(), 7);
         assert_eq!(sample.kind, Kind::Gauge);
         assert_eq!(lading_value(&sample), Value::Float(7.0));
         let sample = Sample::int(metric::BYTES_WRITTEN, &Labels::none(), 7);

@@ -29,9 +29,9 @@ pub struct Reading {
     /// Each generator's id and the events that it sent each second.
     pub generators: Vec<(String, f64)>,
     /// CPU seconds of the subject for each second, if it was watched.
-    pub subject_cpu_share: Option<f64>,
+    pub target_cpu_share: Option<f64>,
     /// The same as a share of the CPUs that it may use, if these are known.
-    pub subject_core_share: Option<f64>,
+    pub target_core_share: Option<f64>,
 }
 
 /// The rate at which an experiment runs, and why.
@@ -44,9 +44,9 @@ pub struct OperatingPointFound {
     /// The share of what the probe reached at which the experiment runs.
     pub factor: f64,
     /// CPU seconds of the subject for each second of the probe.
-    pub subject_cpu_share: Option<f64>,
+    pub target_cpu_share: Option<f64>,
     /// The same as a share of the CPUs that it may use.
-    pub subject_core_share: Option<f64>,
+    pub target_core_share: Option<f64>,
     /// One for each generator, in the plan's order.
     pub generators: Vec<GeneratorPoint>,
     /// How the rate was found, in one sentence for readers.
@@ -84,8 +84,8 @@ impl Reading {
             generators: generators
                 .map(|own| (own.id.clone(), own.achieved_per_second.unwrap_or(0.0)))
                 .collect(),
-            subject_cpu_share: probe.figures.subject_cpu_share,
-            subject_core_share: probe.figures.subject_core_share,
+            target_cpu_share: probe.figures.target_cpu_share,
+            target_core_share: probe.figures.target_core_share,
         }
     }
 }
@@ -125,8 +125,8 @@ pub fn settle(share: f64, reading: &Reading) -> Result<OperatingPointFound, Oper
         schema: OPERATING_POINT_SCHEMA.to_owned(),
         share,
         factor,
-        subject_cpu_share: reading.subject_cpu_share,
-        subject_core_share: reading.subject_core_share,
+        target_cpu_share: reading.target_cpu_share,
+        target_core_share: reading.target_core_share,
         generators,
         reason,
     })
@@ -134,7 +134,7 @@ pub fn settle(share: f64, reading: &Reading) -> Result<OperatingPointFound, Oper
 
 /// The share of what was reached, and why.
 fn factor(share: f64, reading: &Reading) -> (f64, String) {
-    let Some(core_share) = reading.subject_core_share.or(reading.subject_cpu_share) else {
+    let Some(core_share) = reading.target_core_share.or(reading.target_cpu_share) else {
         return (share, "where the target's CPU time is not known".to_owned());
     };
     let percent = core_share * 100.0;
@@ -143,7 +143,7 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
             format!("where the target, busy for {percent:.0} % of its CPUs, was the limit");
         return (share, reason);
     }
-    let used = reading.subject_cpu_share.unwrap_or(core_share);
+    let used = reading.target_cpu_share.unwrap_or(core_share);
     let least = LIGHT_LOAD_SHARE * LIGHT_LOAD_MARGIN;
     if used > 0.0 && used * share < least {
         let raised = (least / used).min(OTHER_LIMIT_SHARE).max(share);
@@ -209,8 +209,8 @@ mod tests {
     fn reading(cpu: Option<f64>, core: Option<f64>) -> Reading {
         Reading {
             generators: vec![("a".to_owned(), 3000.0), ("b".to_owned(), 1000.0)],
-            subject_cpu_share: cpu,
-            subject_core_share: core,
+            target_cpu_share: cpu,
+            target_core_share: core,
         }
     }
 

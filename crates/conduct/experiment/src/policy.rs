@@ -42,7 +42,7 @@ pub const fn consequence(outcome: &RunOutcome, finished: u32, lost: u32) -> Cons
         RunOutcome::CouldNotStart { .. }
         | RunOutcome::NeverReady { .. }
         | RunOutcome::Unfinished
-        | RunOutcome::SubjectDied { .. }
+        | RunOutcome::TargetDied { .. }
         | RunOutcome::PartFailed { .. }
         | RunOutcome::Overdue { .. } => {
             if finished == 0 && lost + 1 >= LOST_AT_START_MAX {
@@ -70,7 +70,7 @@ pub(crate) fn told(outcome: &RunOutcome) -> String {
         RunOutcome::Completed => "completed".to_owned(),
         RunOutcome::CouldNotStart { reason } => format!("could not start: {reason}"),
         RunOutcome::NeverReady { reason } => format!("the target was never ready: {reason}"),
-        RunOutcome::SubjectDied { phase } => format!("the target died in {}", phase.name()),
+        RunOutcome::TargetDied { phase } => format!("the target died in {}", phase.name()),
         RunOutcome::PartFailed { part, reason } => format!("{part} failed: {reason}"),
         RunOutcome::Interrupted { signal } => format!("interrupted by signal {signal}"),
         RunOutcome::StorageFailed { reason } => {
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn every_end_has_its_consequence() {
         let reason = || "port taken".to_owned();
-        let died = RunOutcome::SubjectDied {
+        let died = RunOutcome::TargetDied {
             phase: Phase::Measure,
         };
         let not_started = RunOutcome::CouldNotStart { reason: reason() };

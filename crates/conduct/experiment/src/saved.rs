@@ -62,7 +62,7 @@ impl SavedReader {
             return;
         };
         saved.pair = (identity.pair > 0).then(|| PairKey {
-            lab: root.to_path_buf(),
+            suite: root.to_path_buf(),
             experiment: identity.experiment.clone(),
             pair: identity.pair,
         });

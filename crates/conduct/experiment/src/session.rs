@@ -290,7 +290,7 @@ const fn probe_part(index: usize) -> usize {
 /// with it: a program that does not start mostly says why.
 pub(crate) fn last_words(folder: &Path) -> String {
     let manifest: Result<Manifest, _> = read_json(&folder.join("manifest.json"));
-    let subject = manifest.ok().and_then(|manifest| manifest.subject);
+    let subject = manifest.ok().and_then(|manifest| manifest.target);
     let lines = subject.map(|subject| subject.last_lines);
     let lines = lines.unwrap_or_default().into_iter();
     lines.map(|line| format!("\n    target: {line}")).collect()

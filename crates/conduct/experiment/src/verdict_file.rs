@@ -168,7 +168,7 @@ impl<'a> DiscardsRecord<'a> {
         Self {
             variant: &discards.variant,
             runs: discards.runs,
-            target_failures: discards.subject_failures,
+            target_failures: discards.target_failures,
         }
     }
 }

@@ -444,7 +444,7 @@ impl Machine {
                 let reason = "it ended before it was ready".to_owned();
                 self.fail(now, RunOutcome::NeverReady { reason })
             }
-            phase => self.fail(now, RunOutcome::SubjectDied { phase }),
+            phase => self.fail(now, RunOutcome::TargetDied { phase }),
         }
     }
 

@@ -38,13 +38,13 @@ impl Record {
             plan: request.plan.clone(),
             host: serde_json::to_value(&facts).unwrap_or_default(),
             host_after: serde_json::Value::Null,
-            subject_cpus: None,
+            target_cpus: None,
             own_cpus: None,
             notes: Vec::new(),
             warnings: Vec::new(),
             started_wall_millis: wall_millis(),
             phases: Vec::new(),
-            subject: None,
+            target: None,
             restarts: Vec::new(),
             parts: Vec::new(),
             ledger: None,
@@ -118,7 +118,7 @@ impl Record {
 
     /// Notes whose CPUs are whose, and what of the host makes that worse.
     pub(crate) fn placed(&mut self, subject: Option<&[u16]>, ours: Option<&[u16]>) {
-        self.manifest.subject_cpus = subject.map(<[u16]>::to_vec);
+        self.manifest.target_cpus = subject.map(<[u16]>::to_vec);
         self.manifest.own_cpus = ours.map(<[u16]>::to_vec);
         let warnings = stillwell_observer::warnings(&self.facts, ours, subject);
         self.manifest.warnings.extend(warnings);

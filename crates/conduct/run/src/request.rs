@@ -47,7 +47,7 @@ pub enum Progress {
         /// Bytes that sinks received.
         bytes_received: u64,
         /// CPU time of the subject, if it is watched.
-        subject_cpu: Option<Nanos>,
+        target_cpu: Option<Nanos>,
         /// Resident memory of the subject, if it is watched.
         rss_bytes: Option<u64>,
     },

@@ -138,12 +138,12 @@ impl Shard for Restarts {
         let none = Labels::none();
         let ready = all.iter().filter(|one| one.ready_after.is_some()).count();
         let count = u64::try_from(ready).unwrap_or(u64::MAX);
-        samples.push(Sample::int(catalogue::SUBJECT_RESTARTS, &none, count));
+        samples.push(Sample::int(catalogue::TARGET_RESTARTS, &none, count));
         let longest = |of: fn(&Restart) -> Option<Nanos>| all.iter().filter_map(of).max();
         for (metric, longest) in [
-            (catalogue::SUBJECT_RECOVERY, longest(|one| one.ready_after)),
+            (catalogue::TARGET_RECOVERY, longest(|one| one.ready_after)),
             (
-                catalogue::SUBJECT_REDELIVERY,
+                catalogue::TARGET_REDELIVERY,
                 longest(|one| one.delivered_after),
             ),
         ] {

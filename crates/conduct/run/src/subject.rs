@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stillwell_capture::SubjectEnd;
+use stillwell_capture::TargetEnd;
 use stillwell_observer::CgroupFiles;
 use stillwell_plan::{SubjectKind, SubjectPlan, Wanted};
 use stillwell_scope::{NetworkNamespace, explain};
@@ -102,8 +102,8 @@ pub(crate) fn cgroup_files(cgroup: &Arc<Cgroup>) -> CgroupFiles {
 }
 
 /// How the subject ended, for the manifest.
-pub(crate) fn ending(subject: &Subject, exit: Exit, killed: bool) -> SubjectEnd {
-    SubjectEnd {
+pub(crate) fn ending(subject: &Subject, exit: Exit, killed: bool) -> TargetEnd {
+    TargetEnd {
         code: exit.code,
         signal: exit.signal,
         killed,

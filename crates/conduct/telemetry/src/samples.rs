@@ -141,7 +141,7 @@ mod tests {
         if sample.name.as_str() == metric::MESSAGES_RECEIVED.name {
             let name = SeriesName::recorded("requests_received".to_owned());
             (name, sample.labels.clone().with("component", "blackhole"))
-        } else if sample.name.as_str() == metric::SUBJECT_RSS.name {
+        } else if sample.name.as_str() == metric::TARGET_RSS.name {
             (
                 sample.name.clone(),
                 sample.labels.clone().with("focus", "target"),
@@ -166,7 +166,7 @@ mod tests {
         let samples = [
             Sample::int(metric::MESSAGES_RECEIVED, &labels, 7),
             scraped,
-            Sample::int(metric::SUBJECT_RSS, &Labels::none(), 4096),
+            Sample::int(metric::TARGET_RSS, &Labels::none(), 4096),
         ];
         let text = render(&samples, &Labels::none().with("lab", "x"), renamed);
         assert_eq!(

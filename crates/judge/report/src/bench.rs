@@ -22,7 +22,7 @@ pub struct BenchReport {
     /// What it is called.
     pub name: String,
     /// The program.
-    pub subject: String,
+    pub target: String,
     /// The recording.
     pub source: String,
     /// How the run ended: `completed`, or what went wrong.

@@ -1,4 +1,4 @@
-//! What a rig can see, and how often it is wrong: experiments of a subject with
+//! What a rig can see, and how often it is wrong: experiments of a target with
 //! itself, and with itself made worse by a known share.
 //!
 //! The order is that of all reports: the answer, how sure, what limits it.

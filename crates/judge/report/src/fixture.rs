@@ -10,10 +10,10 @@ use stillwell_verdict::{
     RunNoteCount, RunStage, RunWarning, Sensitivity, StopReason, Verdict,
 };
 
-use crate::LabReport;
+use crate::SuiteReport;
 
-pub(crate) fn report(experiments: Vec<ExperimentVerdict>) -> LabReport {
-    LabReport {
+pub(crate) fn report(experiments: Vec<ExperimentVerdict>) -> SuiteReport {
+    SuiteReport {
         title: "examples/quickstart".to_owned(),
         baseline: "relay".to_owned(),
         comparison: "relay --work-per-event 300ns".to_owned(),
@@ -26,7 +26,7 @@ pub(crate) fn report(experiments: Vec<ExperimentVerdict>) -> LabReport {
             not_confirmed: 0,
             demoted: Vec::new(),
         },
-        results_folder: ".stillwell/labs/20261121-091500".to_owned(),
+        results_folder: ".stillwell/results/20261121-091500".to_owned(),
         command: "stillwell run examples/quickstart --seed 42".to_owned(),
         seed: "42".to_owned(),
         version: "0.1.0".to_owned(),
@@ -36,7 +36,7 @@ pub(crate) fn report(experiments: Vec<ExperimentVerdict>) -> LabReport {
         ],
         elapsed: Nanos::from_secs(163),
         next: vec![
-            "stillwell report .stillwell/labs/20261121-091500 --format markdown".to_owned(),
+            "stillwell report .stillwell/results/20261121-091500 --format markdown".to_owned(),
             "stillwell run examples/quickstart --pairs 16".to_owned(),
         ],
     }
@@ -93,7 +93,7 @@ pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> Expe
         notes: Vec::new(),
         advice: Vec::new(),
         cpus: PlacedCpus {
-            subject: Some(vec![1]),
+            target: Some(vec![1]),
             own: Some(vec![0]),
         },
         rate: vec![RateFigure {
@@ -200,10 +200,10 @@ pub(crate) fn invalid() -> ExperimentVerdict {
     own.pairs_valid = 2;
     own.pairs_discarded = 6;
     own.discards = [("baseline", 1, 0), ("comparison", 5, 5)]
-        .map(|(variant, runs, subject_failures)| ArmDiscards {
+        .map(|(variant, runs, target_failures)| ArmDiscards {
             variant: variant.to_owned(),
             runs,
-            subject_failures,
+            target_failures,
         })
         .to_vec();
     own.discards_unbalanced = true;
@@ -332,7 +332,7 @@ pub(crate) fn explained() -> ExperimentVerdict {
     own.discards = vec![ArmDiscards {
         variant: "baseline".to_owned(),
         runs: 1,
-        subject_failures: 0,
+        target_failures: 0,
     }];
     own.erratic_signs = vec![ErraticSign::TwoGroups {
         variant: "comparison".to_owned(),

@@ -1,4 +1,4 @@
-//! Trends over many labs: for readers, for programs, and as Apache Otava has
+//! Trends over many results: for readers, for programs, and as Apache Otava has
 //! them.
 //!
 //! A change point is told as a lead, with the command that confirms it.

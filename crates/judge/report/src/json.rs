@@ -8,17 +8,17 @@ use stillwell_verdict::{
     Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, StopReason,
 };
 
-use crate::LabReport;
+use crate::SuiteReport;
 
 /// Names the shape of [`json`]'s text; keys are added within a version and never
 /// removed.
-pub const REPORT_SCHEMA: &str = "stillwell/report/v1";
+pub const REPORT_SCHEMA: &str = "stillwell/report/v2";
 
 /// The report for programs: base units in the names of keys, changes as shares
 /// of one (comparison / baseline − 1), keys in one order for all time. What was
 /// not measured, and what is not finite, is `null`.
 #[must_use]
-pub fn json(report: &LabReport) -> String {
+pub fn json(report: &SuiteReport) -> String {
     let host = report.host.iter();
     let host: Map<String, Value> = host
         .map(|(name, fact)| (name.clone(), fact.clone().into()))
@@ -70,7 +70,7 @@ fn experiment(verdict: &ExperimentVerdict) -> Value {
         "checks": verdict.checks.iter().map(check).collect::<Vec<_>>(),
         "warnings": verdict.not_used.iter().map(warnings).collect::<Vec<_>>(),
         "notes": verdict.notes.iter().map(note).collect::<Vec<_>>(),
-        "subject_cpus": verdict.cpus.subject,
+        "target_cpus": verdict.cpus.target,
         "own_cpus": verdict.cpus.own,
         "rates": verdict.rate.iter().map(rate).collect::<Vec<_>>(),
         "warmup_ns": verdict.warmup.as_u64(),
@@ -157,7 +157,7 @@ fn conduct(verdict: &ExperimentVerdict) -> Value {
         object!({
             "variant": arm.variant,
             "runs": arm.runs,
-            "subject_failures": arm.subject_failures,
+            "target_failures": arm.target_failures,
         })
     });
     let signs = verdict.erratic_signs.iter().map(ToString::to_string);

@@ -1,6 +1,6 @@
 //! Verdicts to bytes: for a terminal, for a pull request, for a machine.
 //!
-//! Each family of reports, such as a [`LabReport`], is data with a function that makes a
+//! Each family of reports, such as a [`SuiteReport`], is data with a function that makes a
 //! [`document::Document`] of it; [`Format`] is the catalogue of forms, and [`render`] returns a report in one of
 //! them. Nothing is written here: callers get text.
 //!
@@ -18,8 +18,8 @@ mod json;
 pub mod load;
 mod run;
 mod style;
-mod subjects;
 mod suite;
+mod targets;
 mod words;
 
 use stillwell_units::Nanos;
@@ -41,15 +41,15 @@ pub use document::{Format, FormatError};
 pub use json::{REPORT_SCHEMA, json};
 pub use run::run_terminal;
 pub use style::Style;
-pub use subjects::{
-    IMPORT_SCHEMA, SUBJECTS_REPORT_SCHEMA, SubjectsReport, render_imported, render_subjects,
-};
 pub use suite::{LENGTH_MAX, MARKER, markdown, terminal};
+pub use targets::{
+    IMPORT_SCHEMA, TARGETS_REPORT_SCHEMA, TargetsReport, render_imported, render_targets,
+};
 
-/// All that is told of a lab.
+/// All that is told of a suite.
 #[derive(Clone, Debug, PartialEq)]
-pub struct LabReport {
-    /// What was run, such as the lab's folder.
+pub struct SuiteReport {
+    /// What was run, such as the suite's folder.
     pub title: String,
     /// What the baseline is, such as a revision or a path.
     pub baseline: String,
@@ -63,7 +63,7 @@ pub struct LabReport {
     pub results_folder: String,
     /// The command that gives these results again.
     pub command: String,
-    /// The lab's seed, as it can be typed.
+    /// The suite's seed, as it can be typed.
     pub seed: String,
     /// Version of Stillwell.
     pub version: String,
@@ -77,7 +77,7 @@ pub struct LabReport {
 
 /// Returns the report in this form; `style` is for terminals.
 #[must_use]
-pub fn render(report: &LabReport, format: Format, style: Style) -> String {
+pub fn render(report: &SuiteReport, format: Format, style: Style) -> String {
     format.render(style, || suite::document(report), || json(report))
 }
 

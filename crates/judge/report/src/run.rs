@@ -12,7 +12,7 @@ use crate::document::{Block, Document, Severity, Sign, Text};
 use crate::{Format, Style, words};
 
 /// Returns one observed run for readers at a terminal: whether it can be believed, what was sent and received,
-/// how late, and what the subject cost.
+/// how late, and what the target cost.
 #[must_use]
 pub fn run_terminal(run: &RunSummary, style: Style) -> String {
     Format::Terminal.render(style, || document(run), String::new)
@@ -62,8 +62,8 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
     row("response time", figures.response_time.map(times));
     row("service time", figures.service_time.map(times));
     row("sends ended", outcomes(figures));
-    row("subject CPU", cpu(run));
-    row("subject memory", memory(figures));
+    row("target CPU", cpu(run));
+    row("target memory", memory(figures));
     for worker in &figures.workers {
         let kind = match worker.component {
             Component::Generator => "generator",
@@ -95,7 +95,7 @@ fn steps(figures: &RunFigures) -> Block {
     Block::KeyValue(rows.collect())
 }
 
-/// Returns how the subject came back from restarts, a sentence each.
+/// Returns how the target came back from restarts, a sentence each.
 fn restarts(figures: &RunFigures) -> Block {
     Block::list(figures.restarts.iter().map(|restart| {
         let ready = match restart.ready_after {
@@ -122,15 +122,15 @@ fn of_host(share: f64) -> String {
 }
 
 fn headline(run: &RunSummary) -> Text {
-    let subject = &run.subject;
+    let target = &run.target;
     let measured = words::nanos(run.measured);
     if run.warnings.is_empty() {
-        return format!("run of {subject} completed, {measured} measured").into();
+        return format!("run of {target} completed, {measured} measured").into();
     }
     let why = if run.outcome == RunOutcome::Completed {
-        format!(": run of {subject}, {measured} measured; these numbers are unreliable")
+        format!(": run of {target}, {measured} measured; these numbers are unreliable")
     } else {
-        format!(": run of {subject} did not complete")
+        format!(": run of {target} did not complete")
     };
     Text::answer(Sign::Invalid, "invalid").and(why)
 }
@@ -174,7 +174,7 @@ fn loss(whole: &Totals) -> Option<String> {
     if sent <= 0.0 {
         return None;
     }
-    let hint = "events may also differ because the subject joins, splits or drops them by design";
+    let hint = "events may also differ because the target joins, splits or drops them by design";
     Some(if received >= sent {
         let more = received - sent;
         if more > 0.0 {
@@ -220,10 +220,10 @@ fn outcomes(figures: &RunFigures) -> Option<String> {
 }
 
 fn cpu(run: &RunSummary) -> Option<String> {
-    let share = run.figures.subject_cpu_share?;
+    let share = run.figures.target_cpu_share?;
     let mut text = format!("{} of one core", words::percent(share));
-    if let Some(core) = run.figures.subject_core_share {
-        let cpus = words::cpus(run.figures.subject_cpus.as_deref());
+    if let Some(core) = run.figures.target_core_share {
+        let cpus = words::cpus(run.figures.target_cpus.as_deref());
         text.push_str(&format!(", {} of its CPUs ({cpus})", words::percent(core)));
     }
     let metric = stillwell_plan::GoalMetric::CpuPerEvent;

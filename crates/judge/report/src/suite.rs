@@ -15,7 +15,7 @@ use crate::document::{
 };
 use crate::json::base_unit;
 use crate::words::{self, GoalText as _};
-use crate::{Format, LabReport, Style};
+use crate::{Format, Style, SuiteReport};
 
 /// The hidden first line, by which a bot finds its own comment again.
 pub const MARKER: &str = "<!-- stillwell:report:v1 -->";
@@ -36,19 +36,19 @@ const COMMENT: Comment = Comment {
 /// Returns the report for readers at a terminal: the answers, then each experiment, then where the results are
 /// and what to type next.
 #[must_use]
-pub fn terminal(report: &LabReport, style: Style) -> String {
+pub fn terminal(report: &SuiteReport, style: Style) -> String {
     Format::Terminal.render(style, || document(report), String::new)
 }
 
 /// Returns the report in GitHub's Markdown: verdict first, one table, the rest folded. Never longer than
 /// [`LENGTH_MAX`]; what is left out is said.
 #[must_use]
-pub fn markdown(report: &LabReport) -> String {
+pub fn markdown(report: &SuiteReport) -> String {
     Format::Markdown.render(Style::default(), || document(report), String::new)
 }
 
 /// Returns the document.
-pub(crate) fn document(report: &LabReport) -> Document {
+pub(crate) fn document(report: &SuiteReport) -> Document {
     let responses: Vec<Block> = family::families(&report.experiments)
         .iter()
         .map(family::Family::section)
@@ -95,7 +95,7 @@ fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-fn headline(report: &LabReport) -> String {
+fn headline(report: &SuiteReport) -> String {
     let title = &report.title;
     if report.experiments.is_empty() {
         return format!("{title}: nothing was finished, so there is no verdict");
@@ -107,7 +107,7 @@ fn headline(report: &LabReport) -> String {
 }
 
 /// Returns the headline of a page.
-fn finding(report: &LabReport) -> Text {
+fn finding(report: &SuiteReport) -> Text {
     let gating = || report.experiments.iter().filter(|own| !own.erratic);
     let with = |gate: Gate| count(gating().filter(|own| own.gate == gate).count());
     let all = words::counted(count(report.experiments.len()), "experiment", "experiments");
@@ -142,7 +142,7 @@ fn finding(report: &LabReport) -> Text {
 }
 
 /// Returns the answer of each experiment in a sentence.
-fn answers(report: &LabReport) -> Table {
+fn answers(report: &SuiteReport) -> Table {
     let rows = report.experiments.iter().map(|experiment| {
         let mut answer = Text::from(words::finding(experiment));
         let failed = experiment.checks.iter().filter(|check| check.failed() > 0);
@@ -394,15 +394,15 @@ fn circumstances(experiment: &ExperimentVerdict) -> String {
         experiment.measure, experiment.warmup
     ));
     parts.push(format!(
-        "CPUs: subject {}, ours {}",
-        words::cpus(experiment.cpus.subject.as_deref()),
+        "CPUs: target {}, ours {}",
+        words::cpus(experiment.cpus.target.as_deref()),
         words::cpus(experiment.cpus.own.as_deref())
     ));
     parts.join("; ")
 }
 
 /// Returns where the results are and what to type next.
-fn footer(report: &LabReport) -> Block {
+fn footer(report: &SuiteReport) -> Block {
     let rows = [
         ("took", words::clock(report.elapsed)),
         ("false alarms", honesty::budget(&report.budget)),
@@ -419,7 +419,7 @@ fn footer(report: &LabReport) -> Block {
 }
 
 /// Returns method, host, and how to get these numbers again.
-fn method(report: &LabReport) -> Block {
+fn method(report: &SuiteReport) -> Block {
     let about = Text::from(
         "Runs of both variants are made in randomly ordered pairs, each in a fresh process. One \
          number a run, from counters at both ends of the measured phase; the change is the mean \

@@ -224,8 +224,8 @@ fn run_figures(times: TimeQuantiles) -> RunFigures {
             achieved_per_second: Some(151_998.4),
         }],
         lateness: Some(times),
-        subject_cpu_share: Some(0.64),
-        subject_core_share: Some(0.64),
+        target_cpu_share: Some(0.64),
+        target_core_share: Some(0.64),
         rss_mean_bytes: Some(12_582_912.0),
         rss_peak_bytes: Some(14_680_064.0),
         pss_mean_bytes: None,
@@ -245,7 +245,7 @@ fn run_figures(times: TimeQuantiles) -> RunFigures {
         }],
         foreign_cpu_share: Some(0.034),
         steal_share: Some(0.0),
-        subject_cpus: Some(vec![1]),
+        target_cpus: Some(vec![1]),
         own_cpus: Some(vec![0]),
         ..RunFigures::default()
     }
@@ -264,7 +264,7 @@ fn run() -> RunSummary {
     RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         run: RunId::from_bytes([1; 16]),
-        subject: "relay".to_owned(),
+        target: "relay".to_owned(),
         identity: None,
         outcome: RunOutcome::Completed,
         measured: Nanos::from_secs(20),

@@ -22,7 +22,7 @@ const FENCE: f64 = 1.5;
 /// How the soak rig was set up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SoakOptions {
-    /// CPUs given to the subject: all counts are divided by it.
+    /// CPUs given to the target: all counts are divided by it.
     pub cpus: f64,
     /// Seconds up to and including this one are left out.
     pub warmup_seconds: f64,

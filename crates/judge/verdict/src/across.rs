@@ -213,7 +213,7 @@ pub struct AcrossVerdict {
 }
 
 /// Compares runs that were not made in pairs, by each of the goals: of one
-/// experiment against another, or of one lab against an earlier one.
+/// experiment against another, or of one suite against an earlier one.
 ///
 /// Runs with a warning about a goal, or without a number of it, are left out.
 #[must_use]

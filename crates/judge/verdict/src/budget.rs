@@ -1,4 +1,4 @@
-//! One error budget over all experiments of a lab.
+//! One error budget over all experiments of a suite.
 
 use stillwell_stats::{Level, Looks};
 
@@ -15,7 +15,7 @@ const ERROR_RATE: f64 = 0.05;
 /// misses, since the other half lies on the better side.
 const ONE_SIDED: f64 = 0.025;
 
-/// How the verdicts of a lab are kept from raising a false alarm together.
+/// How the verdicts of a suite are kept from raising a false alarm together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorBudget {
     /// Primary comparisons that gate.
@@ -68,7 +68,7 @@ struct Unprotected {
     survives: bool,
 }
 
-/// Holds the regressions of a lab to one error budget, and says how they are
+/// Holds the regressions of a suite to one error budget, and says how they are
 /// protected.
 ///
 /// A comparison that is confirmed on fresh pairs is protected by that. All others

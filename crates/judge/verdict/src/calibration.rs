@@ -49,7 +49,7 @@ pub struct AlikeFound {
     pub equivalent: u32,
 }
 
-/// Comparisons in which the subject was made worse.
+/// Comparisons in which the target was made worse.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorseFound {
     /// How.
@@ -70,7 +70,7 @@ pub struct WorseFound {
     pub changes: Vec<Change>,
 }
 
-/// How a subject is made worse.
+/// How a target is made worse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Hindrance {
     /// CPU time is burnt in proportion to what it uses.

@@ -24,7 +24,7 @@ pub struct CheckResult {
     /// It must not lie below.
     pub lower: Option<f64>,
     /// Unit of values and bounds, as the catalogue has it: `B`, `ns`, `1`,
-    /// `ratio`; empty for what the subject named.
+    /// `ratio`; empty for what the target named.
     pub unit: String,
     /// Whether the bounds were kept.
     pub passed: CheckPassed,

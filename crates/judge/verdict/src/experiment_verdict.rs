@@ -95,9 +95,9 @@ pub struct ArmDiscards {
     pub variant: String,
     /// Its runs that say nothing about the primary goal.
     pub runs: u32,
-    /// Those of them in which the subject itself failed: it died, started again
+    /// Those of them in which the target itself failed: it died, started again
     /// or was killed for memory.
-    pub subject_failures: u32,
+    pub target_failures: u32,
 }
 
 /// A run with warnings.
@@ -164,8 +164,8 @@ pub struct RunNoteCount {
 /// CPUs of an experiment's runs; `None` for any.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PlacedCpus {
-    /// The subject's.
-    pub subject: Option<Vec<u16>>,
+    /// The target's.
+    pub target: Option<Vec<u16>>,
     /// Those of generators, sinks and observers.
     pub own: Option<Vec<u16>>,
 }

@@ -23,7 +23,7 @@ use crate::synthetic;
 /// is from 3 to 13.
 const SECONDS: u64 = 15;
 
-/// A run of one generator `g`, one sink `s` and a subject, whose every counter
+/// A run of one generator `g`, one sink `s` and a target, whose every counter
 /// grows evenly.
 #[derive(Clone, Debug)]
 pub(crate) struct Story {
@@ -82,9 +82,9 @@ impl Story {
             story.set(metric, sink(), per_second);
         }
         for (metric, value) in [
-            (catalogue::SUBJECT_CPU, 0.5e9),
-            (catalogue::SUBJECT_RSS, 50e6),
-            (catalogue::SUBJECT_RSS_PEAK, 60e6),
+            (catalogue::TARGET_CPU, 0.5e9),
+            (catalogue::TARGET_RSS, 50e6),
+            (catalogue::TARGET_RSS_PEAK, 60e6),
             (catalogue::HOST_CPU_STEAL, 0.0),
             (catalogue::HOST_CPU_FOREIGN, 0.02e9),
         ] {
@@ -193,7 +193,7 @@ fn manifest() -> Manifest {
         plan: rig(),
         host: serde_json::json!({ "cpus": 2 }),
         host_after: serde_json::Value::Null,
-        subject_cpus: Some(vec![1]),
+        target_cpus: Some(vec![1]),
         own_cpus: Some(vec![0]),
         notes: Vec::new(),
         warnings: Vec::new(),
@@ -206,7 +206,7 @@ fn manifest() -> Manifest {
             mark(Phase::Close, 14),
             mark(Phase::Close, 15),
         ],
-        subject: None,
+        target: None,
         restarts: Vec::new(),
         parts: Vec::new(),
         ledger: None,

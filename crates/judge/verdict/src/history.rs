@@ -1,13 +1,13 @@
-//! How goals moved over many labs: trends, and where they changed.
+//! How goals moved over many results: trends, and where they changed.
 //!
-//! [`condense`] turns one experiment of one lab into a [`Measurement`] for each
-//! metric. [`trends`] sets the measurements of many labs in time and looks for
+//! [`condense`] turns one experiment of one result into a [`Measurement`] for each
+//! metric. [`trends`] sets the measurements of many results in time and looks for
 //! the places at which their level moved.
 //!
-//! Where one and the same build was the baseline of lab after lab it is an
-//! anchor: the log ratio of each lab's pairs against it knows nothing of how fast
+//! Where one and the same build was the baseline of result after result it is an
+//! anchor: the log ratio of each result's pairs against it knows nothing of how fast
 //! the machine was that day, and these ratios make the trend. Where the baseline
-//! changed from lab to lab the comparison's own numbers do, drift of the machine
+//! changed from result to result the comparison's own numbers do, drift of the machine
 //! and all.
 //!
 //! A change that is found is a lead: it is for a paired comparison of the two
@@ -31,7 +31,7 @@ pub use self::judge::trends;
 /// they could stand.
 pub const POINTS_MIN: usize = 6;
 
-/// One experiment of one lab.
+/// One experiment of one result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryPoint {
     /// The experiment.
@@ -48,7 +48,7 @@ pub struct HistoryPoint {
 /// When, where and of what something was measured.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Origin {
-    /// When the lab began: milliseconds since 1970.
+    /// When the result began: milliseconds since 1970.
     pub time_millis: u64,
     /// The name of the results folder.
     pub run: String,
@@ -71,7 +71,7 @@ pub struct Origin {
     pub git: Option<GitSource>,
 }
 
-/// One metric of one experiment of one lab.
+/// One metric of one experiment of one result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     /// What was measured.
@@ -154,7 +154,7 @@ pub struct Trend {
     pub direction: Direction,
     /// By what levels are compared.
     pub scale: Scale,
-    /// How large a change must be to matter, as the latest lab had it.
+    /// How large a change must be to matter, as the latest result had it.
     pub tolerance: Tolerance,
     /// Whether a change for the worse is an alarm: of primary goals, and of
     /// metrics that were asked for by name.

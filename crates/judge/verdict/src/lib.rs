@@ -7,9 +7,9 @@
 //! [`ExperimentVerdict`] (pairs, effect, interval, and one of the six words of
 //! [`Verdict`]) and the [`NextStep`]: more pairs, fresh pairs to confirm what was
 //! found, or no more. [`judge`] is its verdict alone. [`apply_error_budget`] holds
-//! all experiments of a lab to one budget, and [`exit_code`] turns them into the
+//! all experiments of a suite to one budget, and [`exit_code`] turns them into the
 //! answer that a script reads. [`judge_across`] compares runs that were not made
-//! in pairs, [`judge_subjects`] several programs under one load. [`load_warnings`] says
+//! in pairs, [`judge_targets`] several programs under one load. [`load_warnings`] says
 //! why the result of a load is unreliable, [`capacity`] judges probes of capacity.
 //!
 //! Validity looks at the rig and the host, never at whether a number is
@@ -38,10 +38,10 @@ mod rule;
 mod run_note;
 mod run_warning;
 mod standing;
-mod subjects;
 mod summary;
 #[doc(hidden)]
 pub mod synthetic;
+mod targets;
 mod window;
 
 #[cfg(test)]
@@ -68,14 +68,13 @@ pub use stillwell_capture::{
     CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord, RunIdentity, RunOutcome,
     RunStage,
 };
-pub use subjects::{
-    ColumnFound, DeliveryFound, PairFound, Place, Ranking, SubjectFigure, SubjectsCell,
-    SubjectsMetric, SubjectsRow, SubjectsVerdict, judge_subjects, subject_figures,
-    subjects_exit_code,
-};
 pub use summary::{
     BeatRates, Component, Drift, GeneratorFigures, Measured, OutcomeCount, PrefixCounts,
     RunFigures, RunSummary, SUMMARY_SCHEMA, StepMark, Totals, WarmupFigures, WorkerShares,
     summarise, summarise_from,
+};
+pub use targets::{
+    ColumnFound, DeliveryFound, PairFound, Place, Ranking, TargetFigure, TargetsCell,
+    TargetsMetric, TargetsRow, TargetsVerdict, judge_targets, target_figures, targets_exit_code,
 };
 pub use window::TimeQuantiles;

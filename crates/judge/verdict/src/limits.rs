@@ -35,7 +35,7 @@ pub const CONFIRM_PAIRS_MIN: u32 = stillwell_plan::PAIRS_CONFIRM_MIN;
 pub const PAIRS_FOR_ONE_REPEAT: u32 = 4;
 
 /// Finished pairs without any number of a goal after which it is not waited for
-/// any more: it is named wrongly, or the subject does not tell it.
+/// any more: it is named wrongly, or the target does not tell it.
 pub const PAIRS_NEVER_MEASURED: u32 = 2;
 
 /// Largest chance with which the discards of two variants may differ as much as
@@ -103,11 +103,11 @@ pub const GENERATOR_BUSY_SHARE: f64 = 0.90;
 /// was itself the limit.
 pub const SINK_BUSY_SHARE: f64 = 0.90;
 
-/// Share of its CPUs from which on the subject was the limit, whoever else was
+/// Share of its CPUs from which on the target was the limit, whoever else was
 /// busy.
-pub const SUBJECT_SATURATED_SHARE: f64 = 0.95;
+pub const TARGET_SATURATED_SHARE: f64 = 0.95;
 
-/// CPU seconds of the subject for each second below which wake-ups, and not
+/// CPU seconds of the target for each second below which wake-ups, and not
 /// work, make up its CPU per event.
 pub const LIGHT_LOAD_SHARE: f64 = 0.25;
 
@@ -140,15 +140,15 @@ pub const FAILED_SHARE: f64 = 0.001;
 /// Largest share of what a run sends by its schedule that one block may be.
 pub const BLOCK_SHARE: f64 = 0.10;
 
-/// Largest difference between the bytes that two subjects took, as a share, up to
+/// Largest difference between the bytes that two targets took, as a share, up to
 /// which totals of their runs may be compared: beyond it who did less used less.
 pub const EQUAL_WORK_SHARE: f64 = 0.02;
 
-/// Fewest bytes written to storage for each byte taken that a subject may claim a
+/// Fewest bytes written to storage for each byte taken that a target may claim a
 /// buffer on disk with: a file system may spare some of them, and not most.
 pub const PERSISTED_SHARE_MIN: f64 = 0.5;
 
-/// Holm's adjusted p value up to which one subject counts as better than another.
+/// Holm's adjusted p value up to which one target counts as better than another.
 pub const BETTER_CHANCE: f64 = 0.05;
 
 /// Share of its time on the CPU above which a worker of a load may be the limit: as

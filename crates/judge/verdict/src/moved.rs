@@ -9,7 +9,7 @@ pub struct Moved {
     /// `METRIC{LABEL=VALUE}:REDUCTION`, labels and braces where it has any.
     pub series: String,
     /// What one of it is, as the catalogue says: `B`, `ns`, `1`, `ratio`; empty
-    /// for what the subject named.
+    /// for what the target named.
     pub unit: &'static str,
     /// Mean of the baseline's runs.
     pub baseline_mean: f64,

@@ -20,7 +20,7 @@ pub enum RunNote {
         cpu_share: f64,
     },
     /// The target did not accept the requested rate.
-    SubjectSaturated {
+    TargetSaturated {
         /// Name of the generator that it blocked.
         id: String,
         /// Unit of the rate.
@@ -137,7 +137,7 @@ impl RunNote {
     #[must_use]
     pub fn is_same_kind(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::SubjectSaturated { id, .. }, Self::SubjectSaturated { id: other, .. })
+            (Self::TargetSaturated { id, .. }, Self::TargetSaturated { id: other, .. })
             | (Self::LateWakeups { id, .. }, Self::LateWakeups { id: other, .. })
             | (Self::CoarseBlocks { id, .. }, Self::CoarseBlocks { id: other, .. }) => id == other,
             (Self::SendsFailed { outcome, .. }, Self::SendsFailed { outcome: other, .. }) => {
@@ -177,7 +177,7 @@ impl fmt::Display for RunNote {
                 percent(*cpu_share),
                 percent(limits::LIGHT_LOAD_SHARE)
             ),
-            Self::SubjectSaturated {
+            Self::TargetSaturated {
                 id,
                 unit,
                 requested_per_second,

@@ -20,7 +20,7 @@ pub enum RunWarning {
         outcome: RunOutcome,
     },
     /// The target ended during the run.
-    SubjectDied {
+    TargetDied {
         /// Phase in which it ended.
         phase: Phase,
         /// Its exit code, if it exited.
@@ -38,7 +38,7 @@ pub enum RunWarning {
         reason: String,
     },
     /// The target's CPU total decreased, so it was another process.
-    SubjectRestarted,
+    TargetRestarted,
     /// The kernel killed processes of the target because of memory.
     OutOfMemory {
         /// Their number.
@@ -179,7 +179,7 @@ impl fmt::Display for RunWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NotCompleted { outcome } => write_outcome(outcome, f),
-            Self::SubjectDied {
+            Self::TargetDied {
                 phase,
                 code,
                 signal,
@@ -197,7 +197,7 @@ impl fmt::Display for RunWarning {
                 }
             }
             Self::PartFailed { part, reason } => write!(f, "{part} failed: {reason}"),
-            Self::SubjectRestarted => f.write_str(
+            Self::TargetRestarted => f.write_str(
                 "target restarted while it was measured; start the program itself, not a supervisor",
             ),
             Self::OutOfMemory { kills } => write!(
@@ -235,9 +235,9 @@ impl RunWarning {
     pub const fn code(&self) -> &'static str {
         match self {
             Self::NotCompleted { .. } => "not_completed",
-            Self::SubjectDied { .. } => "subject_died",
+            Self::TargetDied { .. } => "target_died",
             Self::PartFailed { .. } => "part_failed",
-            Self::SubjectRestarted => "subject_restarted",
+            Self::TargetRestarted => "target_restarted",
             Self::OutOfMemory { .. } => "out_of_memory",
             Self::SamplesMissing { .. } => "samples_missing",
             Self::ClockStepped { .. } => "clock_stepped",
@@ -255,11 +255,11 @@ impl RunWarning {
 
     /// Returns true if the target failed, and not the rig or the host.
     #[must_use]
-    pub const fn is_of_subject(&self) -> bool {
+    pub const fn is_of_target(&self) -> bool {
         matches!(
             self,
-            Self::SubjectDied { .. }
-                | Self::SubjectRestarted
+            Self::TargetDied { .. }
+                | Self::TargetRestarted
                 | Self::OutOfMemory { .. }
                 | Self::NotCompleted {
                     outcome: RunOutcome::NeverReady { .. }
@@ -363,7 +363,7 @@ fn write_outcome(outcome: &RunOutcome, f: &mut fmt::Formatter<'_>) -> fmt::Resul
         RunOutcome::Completed => f.write_str("run completed"),
         RunOutcome::CouldNotStart { reason } => write!(f, "run could not start: {reason}"),
         RunOutcome::NeverReady { reason } => write!(f, "target never ready: {reason}"),
-        RunOutcome::SubjectDied { phase } => write!(f, "target died in phase {}", phase.name()),
+        RunOutcome::TargetDied { phase } => write!(f, "target died in phase {}", phase.name()),
         RunOutcome::PartFailed { part, reason } => write!(f, "{part} failed: {reason}"),
         RunOutcome::Interrupted { signal } => write!(f, "run interrupted by signal {signal}"),
         RunOutcome::StorageFailed { reason } => {

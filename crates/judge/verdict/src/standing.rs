@@ -48,7 +48,7 @@ pub enum StopReason {
     Confirmed,
     /// What was found was not found again on fresh pairs.
     NotConfirmed,
-    /// Too many pairs had to be discarded: the machine is unfit, or the subject.
+    /// Too many pairs had to be discarded: the machine is unfit, or the target.
     Unfit,
 }
 

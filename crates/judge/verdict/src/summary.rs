@@ -21,11 +21,11 @@ use crate::run_note::RunNote;
 use crate::run_warning::RunWarning;
 use crate::window::{TimeQuantiles, Window};
 
-pub(crate) use self::environment::SUBJECT_CPUS;
+pub(crate) use self::environment::TARGET_CPUS;
 
 /// Names the shape of [`RunSummary`]; keys are added within a version and never
 /// removed.
-pub const SUMMARY_SCHEMA: &str = "stillwell/summary/v1";
+pub const SUMMARY_SCHEMA: &str = "stillwell/summary/v2";
 
 /// One run in numbers: all that a verdict and a report need of a capture.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -34,9 +34,9 @@ pub struct RunSummary {
     pub schema: String,
     /// The run's name.
     pub run: RunId,
-    /// What reports call the subject.
-    pub subject: String,
-    /// Its place in a lab, if it has one.
+    /// What reports call the target.
+    pub target: String,
+    /// Its place in a suite, if it has one.
     pub identity: Option<RunIdentity>,
     /// How it ended.
     pub outcome: RunOutcome,
@@ -152,20 +152,20 @@ pub struct RunFigures {
     /// Steps of the timeline that were done.
     #[serde(default)]
     pub steps: Vec<StepMark>,
-    /// How the subject came back each time that a step ended it.
+    /// How the target came back each time that a step ended it.
     #[serde(default)]
     pub restarts: Vec<Restart>,
     /// What became of every stamped event of the whole run.
     #[serde(default)]
     pub ledger: Option<LedgerRecord>,
-    /// How long the subject went on sending after the load had ended; `None` where
+    /// How long the target went on sending after the load had ended; `None` where
     /// it had not ended when the drain did, and without a drain.
     #[serde(default, rename = "drain_ns")]
     pub drain: Option<Nanos>,
-    /// CPU seconds of the subject for each second.
-    pub subject_cpu_share: Option<f64>,
+    /// CPU seconds of the target for each second.
+    pub target_cpu_share: Option<f64>,
     /// The same as a share of the CPUs that it may use, where these are known.
-    pub subject_core_share: Option<f64>,
+    pub target_core_share: Option<f64>,
     /// Mean resident memory over time.
     pub rss_mean_bytes: Option<f64>,
     /// Largest resident memory: the kernel's own mark, or the largest sample.
@@ -180,8 +180,8 @@ pub struct RunFigures {
     pub steal_share: Option<f64>,
     /// Share of the host's CPU time that others used.
     pub foreign_cpu_share: Option<f64>,
-    /// CPUs of the subject; `None` for any.
-    pub subject_cpus: Option<Vec<u16>>,
+    /// CPUs of the target; `None` for any.
+    pub target_cpus: Option<Vec<u16>>,
     /// CPUs of generators, sinks and observers; `None` for any.
     pub own_cpus: Option<Vec<u16>>,
     /// Where the run was found to be steady.
@@ -357,7 +357,7 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
     RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         run: manifest.run,
-        subject: manifest.plan.subject.name.clone(),
+        target: manifest.plan.subject.name.clone(),
         identity: manifest.identity.clone(),
         outcome: manifest.outcome.clone(),
         measured: window.as_ref().map_or(Nanos::ZERO, Window::length),

@@ -15,7 +15,7 @@ use crate::summary::{Measured, RunFigures, RunSummary, SUMMARY_SCHEMA};
 
 /// A valid run of `variant` in pair `pair` of `stage` of the experiment
 /// `experiment`, with these numbers. It measured 10 s after 2 s of warm-up, and
-/// its subject used half a core.
+/// its target used half a core.
 #[must_use]
 pub fn run(
     experiment: &str,
@@ -33,7 +33,7 @@ pub fn run(
     RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         run: RunId::from_bytes(name),
-        subject: "subject".to_owned(),
+        target: "target".to_owned(),
         identity: Some(RunIdentity {
             experiment: experiment.to_owned(),
             variant: variant.to_owned(),
@@ -51,7 +51,7 @@ pub fn run(
         warnings: Vec::new(),
         notes: Vec::new(),
         figures: RunFigures {
-            subject_cpu_share: Some(0.5),
+            target_cpu_share: Some(0.5),
             ..RunFigures::default()
         },
         checks: Vec::new(),
@@ -92,7 +92,7 @@ pub(crate) fn rig() -> RigPlan {
         generators: Vec::new(),
         sinks: Vec::new(),
         subject: SubjectPlan {
-            name: "subject".to_owned(),
+            name: "target".to_owned(),
             kind: SubjectKind::None,
             ready: ReadyProbe::Immediately,
             cpus: CpuChoice::Auto,

@@ -185,7 +185,7 @@ impl<'a> Window<'a> {
         let all = self.series.named(metric);
         for (_, series) in all.filter(|(labels, _)| wanted(labels)) {
             for point in self.points(series) {
-                // A subject may say that a value is no number: nothing to judge.
+                // A target may say that a value is no number: nothing to judge.
                 if let Some(value) = point.value.number().filter(|value| !value.is_nan()) {
                     *beats.entry(point.moment).or_insert(0.0) += value;
                 }

@@ -9,13 +9,13 @@
 //! | `series.parquet` | one row per metric, labels and beat ([`schema`]) |
 //! | `series.jsonl` | the same, line by line, while the run goes on; gone once the Parquet file is whole |
 //! | `events.jsonl` | [`EventRecord`]s: what happened, and when |
-//! | `subject.stdout.log`, `subject.stderr.log` | what the subject said |
+//! | `target.stdout.log`, `target.stderr.log` | what the target said |
 //!
 //! [`CaptureWriter`] writes one and [`Capture::open`] reads one, also one whose
 //! writer was killed. Nothing that a report shows lives anywhere else. This
 //! crate is synchronous and does not know how samples are made.
 //!
-//! [`LoadCapture`] is the record of one load, without a subject.
+//! [`LoadCapture`] is the record of one load, without a target.
 //!
 //! A [`SampleFormat`] of another crate writes the same run once more in another format.
 
@@ -39,7 +39,7 @@ pub use load::{
 };
 pub use manifest::{
     EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, Restart, RunIdentity,
-    RunOutcome, RunStage, SubjectEnd,
+    RunOutcome, RunStage, TargetEnd,
 };
 pub use read::{Capture, OpenError};
 pub use results::{ResultRow, ResultRun, write_results};

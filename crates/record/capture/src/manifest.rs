@@ -8,7 +8,7 @@ use crate::ledger::LedgerRecord;
 
 /// Names the shape of [`Manifest`]; keys are added within a version and never
 /// removed.
-pub const MANIFEST_SCHEMA: &str = "stillwell/run/v1";
+pub const MANIFEST_SCHEMA: &str = "stillwell/run/v2";
 
 /// What is known of a run besides its series.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -21,7 +21,7 @@ pub struct Manifest {
     pub version: String,
     /// The command line, as it was typed.
     pub command: Vec<String>,
-    /// Its place in a lab, if it has one.
+    /// Its place in a suite, if it has one.
     pub identity: Option<RunIdentity>,
     /// What was to be done.
     pub plan: RigPlan,
@@ -31,8 +31,8 @@ pub struct Manifest {
     /// null while it goes on.
     #[serde(default)]
     pub host_after: serde_json::Value,
-    /// CPUs of the subject; `None` for any.
-    pub subject_cpus: Option<Vec<u16>>,
+    /// CPUs of the target; `None` for any.
+    pub target_cpus: Option<Vec<u16>>,
     /// CPUs of generators, sinks and observers; `None` for any.
     pub own_cpus: Option<Vec<u16>>,
     /// What the run was to be kept apart from and was not, and other limits.
@@ -43,9 +43,9 @@ pub struct Manifest {
     pub started_wall_millis: u64,
     /// When each phase began, and when the last one ended.
     pub phases: Vec<PhaseMark>,
-    /// How the subject ended, if there was one and it did.
-    pub subject: Option<SubjectEnd>,
-    /// How the subject came back each time that a step ended it.
+    /// How the target ended, if there was one and it did.
+    pub target: Option<TargetEnd>,
+    /// How the target came back each time that a step ended it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Restart>,
     /// How every part of ours ended.
@@ -73,7 +73,7 @@ impl Manifest {
     }
 }
 
-/// A run's place in a lab.
+/// A run's place in a suite.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunIdentity {
     /// The experiment.
@@ -89,7 +89,7 @@ pub struct RunIdentity {
     pub position: u32,
 }
 
-/// What a run of a lab is for.
+/// What a run of a suite is for.
 #[derive(
     Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize,
 )]
@@ -122,9 +122,9 @@ pub struct PhaseMark {
     pub wall_millis: u64,
 }
 
-/// How the subject ended.
+/// How the target ended.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct SubjectEnd {
+pub struct TargetEnd {
     /// Its exit code, if it exited.
     pub code: Option<i32>,
     /// The signal that ended it, if one did.
@@ -141,7 +141,7 @@ pub struct SubjectEnd {
     pub last_lines: Vec<String>,
 }
 
-/// The subject was ended on purpose, and started again.
+/// The target was ended on purpose, and started again.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Restart {
     /// When it was asked to end.
@@ -184,13 +184,13 @@ pub enum RunOutcome {
         /// What could not be done, and why.
         reason: String,
     },
-    /// The subject was not ready in time, or ended while it was waited for.
+    /// The target was not ready in time, or ended while it was waited for.
     NeverReady {
         /// What was waited for, and how that failed.
         reason: String,
     },
-    /// The subject ended while it should have run.
-    SubjectDied {
+    /// The target ended while it should have run.
+    TargetDied {
         /// In this phase.
         phase: Phase,
     },
@@ -219,7 +219,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// Whether the run has something to say about its subject.
+    /// Whether the run has something to say about its target.
     #[must_use]
     pub const fn is_completed(&self) -> bool {
         matches!(self, Self::Completed)

@@ -1,4 +1,4 @@
-//! Results of several subjects as one Parquet file: a row for each subject, run and
+//! Results of several targets as one Parquet file: a row for each target, run and
 //! metric. docs/formats/results.md says what each column is.
 
 use std::io::{self, Write};
@@ -16,10 +16,10 @@ use crate::parquet::{COMPRESSION_LEVEL, to_io};
 /// The columns, in this order.
 const MESSAGE_TYPE: &str = "
 message results {
-    required binary lab (STRING);
+    required binary suite (STRING);
     required int64 started (TIMESTAMP(MILLIS, true));
     required binary experiment (STRING);
-    required binary subject (STRING);
+    required binary target (STRING);
     optional binary version (STRING);
     required binary run_id (STRING);
     required int32 block (INTEGER(32, false));
@@ -38,13 +38,13 @@ message results {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultRun {
     /// The name under which it was run.
-    pub lab: String,
+    pub suite: String,
     /// Wall clock when that began: milliseconds since 1970.
     pub started_wall_millis: u64,
     /// The experiment.
     pub experiment: String,
-    /// The subject.
-    pub subject: String,
+    /// The target.
+    pub target: String,
     /// What it says of its version.
     pub version: Option<String>,
     /// The run's id.
@@ -92,7 +92,7 @@ pub fn write_results(rows: &[ResultRow], out: impl Write + Send) -> io::Result<(
     let moment = |millis: u64| i64::try_from(millis).unwrap_or(i64::MAX);
     // The format keeps unsigned numbers in the bits of signed ones.
     let number = |value: u32| i32::from_le_bytes(value.to_le_bytes());
-    text(&mut group, rows, |row| Some(&row.run.lab), false)?;
+    text(&mut group, rows, |row| Some(&row.run.suite), false)?;
     column(&mut group, |writer| match writer {
         ColumnWriter::Int64ColumnWriter(writer) => {
             let values: Vec<i64> = rows
@@ -104,7 +104,7 @@ pub fn write_results(rows: &[ResultRow], out: impl Write + Send) -> io::Result<(
         _ => Ok(()),
     })?;
     text(&mut group, rows, |row| Some(&row.run.experiment), false)?;
-    text(&mut group, rows, |row| Some(&row.run.subject), false)?;
+    text(&mut group, rows, |row| Some(&row.run.target), false)?;
     text(&mut group, rows, |row| row.run.version.as_ref(), true)?;
     text(&mut group, rows, |row| Some(&row.run.run), false)?;
     for of in [|run: &ResultRun| run.block, |run: &ResultRun| run.position] {
@@ -172,12 +172,12 @@ mod tests {
 
     #[test]
     fn rows_are_read_as_they_were_written() {
-        let run = |subject: &str, version: Option<&str>| {
+        let run = |target: &str, version: Option<&str>| {
             Arc::new(ResultRun {
-                lab: "one".to_owned(),
+                suite: "one".to_owned(),
                 started_wall_millis: 1_000,
                 experiment: "tcp".to_owned(),
-                subject: subject.to_owned(),
+                target: target.to_owned(),
                 version: version.map(str::to_owned),
                 block: 2,
                 ..ResultRun::default()
@@ -202,7 +202,7 @@ mod tests {
             .collect();
         assert_eq!(read.len(), 2);
         for wanted in [
-            "lab: \"one\"",
+            "suite: \"one\"",
             "version: \"1.2\"",
             "block: 2",
             "value: 1.5",
@@ -211,7 +211,7 @@ mod tests {
             assert!(read[0].contains(wanted), "{wanted}: {}", read[0]);
         }
         for wanted in [
-            "subject: \"birch\"",
+            "target: \"birch\"",
             "version: null",
             "value: -2E0",
             "warning: \"busy\"",

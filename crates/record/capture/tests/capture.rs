@@ -29,7 +29,7 @@ fn manifest() -> Manifest {
             seed: Seed::from_number(1),
             generators: Vec::new(),
             sinks: Vec::new(),
-            subject: SubjectPlan {
+            target: SubjectPlan {
                 name: "none".to_owned(),
                 kind: SubjectKind::None,
                 ready: ReadyProbe::Immediately,
@@ -50,13 +50,13 @@ fn manifest() -> Manifest {
         },
         host: serde_json::json!({"kernel": "6"}),
         host_after: serde_json::Value::Null,
-        subject_cpus: None,
+        target_cpus: None,
         own_cpus: Some(vec![0]),
         notes: Vec::new(),
         warnings: Vec::new(),
         started_wall_millis: 5,
         phases: Vec::new(),
-        subject: None,
+        target: None,
         restarts: Vec::new(),
         parts: Vec::new(),
         ledger: None,
@@ -104,7 +104,7 @@ fn write_beats(folder: &Path, beats: u64) -> CaptureWriter {
             moment: Moment::new(3),
             wall_millis: 4,
             phase: Phase::Measure,
-            what: "subject got SIGHUP".to_owned(),
+            what: "target got SIGHUP".to_owned(),
             is_step: true,
         })
         .unwrap();

@@ -65,7 +65,7 @@ impl CgroupFiles {
         add(metric::CGROUP_MEMORY_PEAK, number(names[1]));
         let events = text::read(&folder.join(names[2]), buffer);
         let kills = events.and_then(|text| text::value(text, b"oom_kill "));
-        add(metric::SUBJECT_OOM_KILLS, kills);
+        add(metric::TARGET_OOM_KILLS, kills);
         let stat = self.unified.as_ref();
         let stat = stat.and_then(|folder| text::read(&folder.join("cpu.stat"), buffer));
         let throttled = stat.and_then(|text| text::value(text, b"throttled_usec "));

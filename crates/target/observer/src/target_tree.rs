@@ -117,17 +117,17 @@ impl TargetReader {
         let [_, _, _, faults_minor, faults_major, read, written] = sums(totals);
         let none = Labels::none();
         let mut add = |metric: Metric, value| samples.push(Sample::int(metric, &none, value));
-        add(metric::SUBJECT_CPU, cpu.total);
-        add(metric::SUBJECT_CPU_USER, cpu.user);
-        add(metric::SUBJECT_CPU_SYSTEM, cpu.system);
-        add(metric::SUBJECT_RSS, gauges.rss_bytes);
-        add(metric::SUBJECT_PROCESSES, gauges.processes);
-        add(metric::SUBJECT_THREADS, gauges.threads);
-        add(metric::SUBJECT_FDS, gauges.descriptors);
-        add(metric::SUBJECT_FAULTS_MINOR, faults_minor);
-        add(metric::SUBJECT_FAULTS_MAJOR, faults_major);
-        add(metric::SUBJECT_READ_BYTES, read);
-        add(metric::SUBJECT_WRITE_BYTES, written);
+        add(metric::TARGET_CPU, cpu.total);
+        add(metric::TARGET_CPU_USER, cpu.user);
+        add(metric::TARGET_CPU_SYSTEM, cpu.system);
+        add(metric::TARGET_RSS, gauges.rss_bytes);
+        add(metric::TARGET_PROCESSES, gauges.processes);
+        add(metric::TARGET_THREADS, gauges.threads);
+        add(metric::TARGET_FDS, gauges.descriptors);
+        add(metric::TARGET_FAULTS_MINOR, faults_minor);
+        add(metric::TARGET_FAULTS_MAJOR, faults_major);
+        add(metric::TARGET_READ_BYTES, read);
+        add(metric::TARGET_WRITE_BYTES, written);
         if is_detailed {
             self.sample_details(&living, samples);
         }
@@ -276,10 +276,10 @@ impl TargetReader {
         }
         let [waited, forced] = sums(self.switches.end_round());
         let values = [
-            (metric::SUBJECT_PSS, pss),
-            (metric::SUBJECT_RSS_PEAK, peak),
-            (metric::SUBJECT_SWITCHES_VOLUNTARY, Some(waited)),
-            (metric::SUBJECT_SWITCHES_FORCED, Some(forced)),
+            (metric::TARGET_PSS, pss),
+            (metric::TARGET_RSS_PEAK, peak),
+            (metric::TARGET_SWITCHES_VOLUNTARY, Some(waited)),
+            (metric::TARGET_SWITCHES_FORCED, Some(forced)),
         ];
         let none = Labels::none();
         for (metric, value) in values {

@@ -1,6 +1,6 @@
 //! Every metric of our own: name, unit, kind, meaning.
 //!
-//! Names follow lading where lading has one. Series scraped from the subject
+//! Names follow lading where lading has one. Series scraped from the target
 //! are named by [`crate::SeriesName::scraped`].
 
 pub mod load;
@@ -29,7 +29,7 @@ pub enum Unit {
     Nanoseconds,
     /// A share of one.
     Ratio,
-    /// Whatever the subject says.
+    /// Whatever the target says.
     Unknown,
 }
 
@@ -145,10 +145,10 @@ catalogue! {
     WORKER_LATE = "worker_late", Nanoseconds, Counter, "Time in which a worker was due, free to run, and did not.";
     WORKER_CPU = "worker_cpu", Nanoseconds, Counter, "CPU time of one of our own threads.";
     WORKER_RUN_DELAY = "worker_run_delay", Nanoseconds, Counter, "Time in which one of our own threads was runnable and had no CPU.";
-    // The subject, where steps of the timeline restart it.
-    SUBJECT_RESTARTS = "target_restarts", Count, Counter, "How often the target was ended by a step of the timeline and was ready again.";
-    SUBJECT_RECOVERY = "target_recovery", Nanoseconds, Gauge, "Longest time from the step that ended the target to its readiness.";
-    SUBJECT_REDELIVERY = "target_redelivery", Nanoseconds, Gauge, "Longest time from that step to an arrival at a sink after readiness.";
+    // The target, where steps of the timeline restart it.
+    TARGET_RESTARTS = "target_restarts", Count, Counter, "How often the target was ended by a step of the timeline and was ready again.";
+    TARGET_RECOVERY = "target_recovery", Nanoseconds, Gauge, "Longest time from the step that ended the target to its readiness.";
+    TARGET_REDELIVERY = "target_redelivery", Nanoseconds, Gauge, "Longest time from that step to an arrival at a sink after readiness.";
     // Sinks, labelled component=sink, component_name, id, worker.
     BYTES_RECEIVED = "bytes_received", Bytes, Counter, "Payload bytes that sinks received, as they came over the wire.";
     TOTAL_BYTES_RECEIVED = "total_bytes_received", Bytes, Counter, "Payload bytes that all sinks received.";
@@ -196,23 +196,23 @@ catalogue! {
     DISK_FSYNCS = "disk_fsyncs", Count, Counter, "Answered fsyncs on a disk of ours.";
     DISK_WRITES_REFUSED = "disk_writes_refused", Count, Counter, "Writes that found no room on a disk of ours, or not enough.";
     DISK_BYTES_USED = "disk_bytes_used", Bytes, Gauge, "Bytes of all files on a disk of ours.";
-    // The subject: totals over its process tree.
-    SUBJECT_CPU = "target_cpu", Nanoseconds, Counter, "CPU time of the target's process tree.";
-    SUBJECT_CPU_USER = "target_cpu_user", Nanoseconds, Counter, "CPU time of the target's process tree in user mode.";
-    SUBJECT_CPU_SYSTEM = "target_cpu_system", Nanoseconds, Counter, "CPU time of the target's process tree in the kernel.";
-    SUBJECT_RSS = "total_rss_bytes", Bytes, Gauge, "Resident memory, summed over the target's process tree.";
-    SUBJECT_PSS = "total_pss_bytes", Bytes, Gauge, "Proportional share of memory, summed over the target's process tree.";
-    SUBJECT_RSS_PEAK = "target_rss_peak", Bytes, Gauge, "Largest resident memory that the kernel noted, summed over the tree.";
-    SUBJECT_PROCESSES = "processes_found", Count, Gauge, "Processes in the target's tree.";
-    SUBJECT_THREADS = "target_threads", Count, Gauge, "Threads in the target's tree.";
-    SUBJECT_FDS = "target_fds", Count, Gauge, "Open file descriptors in the target's tree.";
-    SUBJECT_SWITCHES_VOLUNTARY = "target_context_switches_voluntary", Count, Counter, "Context switches because the target waited.";
-    SUBJECT_SWITCHES_FORCED = "target_context_switches_forced", Count, Counter, "Context switches because the scheduler took the CPU.";
-    SUBJECT_FAULTS_MINOR = "target_page_faults_minor", Count, Counter, "Page faults that needed no disk.";
-    SUBJECT_FAULTS_MAJOR = "target_page_faults_major", Count, Counter, "Page faults that needed a disk.";
-    SUBJECT_READ_BYTES = "target_disk_read_bytes", Bytes, Counter, "Bytes that the target had read from storage.";
-    SUBJECT_WRITE_BYTES = "target_disk_write_bytes", Bytes, Counter, "Bytes that the target sent to storage.";
-    SUBJECT_OOM_KILLS = "target_oom_kills", Count, Counter, "Processes of the target's cgroup that the kernel killed for memory.";
+    // The target: totals over its process tree.
+    TARGET_CPU = "target_cpu", Nanoseconds, Counter, "CPU time of the target's process tree.";
+    TARGET_CPU_USER = "target_cpu_user", Nanoseconds, Counter, "CPU time of the target's process tree in user mode.";
+    TARGET_CPU_SYSTEM = "target_cpu_system", Nanoseconds, Counter, "CPU time of the target's process tree in the kernel.";
+    TARGET_RSS = "total_rss_bytes", Bytes, Gauge, "Resident memory, summed over the target's process tree.";
+    TARGET_PSS = "total_pss_bytes", Bytes, Gauge, "Proportional share of memory, summed over the target's process tree.";
+    TARGET_RSS_PEAK = "target_rss_peak", Bytes, Gauge, "Largest resident memory that the kernel noted, summed over the tree.";
+    TARGET_PROCESSES = "processes_found", Count, Gauge, "Processes in the target's tree.";
+    TARGET_THREADS = "target_threads", Count, Gauge, "Threads in the target's tree.";
+    TARGET_FDS = "target_fds", Count, Gauge, "Open file descriptors in the target's tree.";
+    TARGET_SWITCHES_VOLUNTARY = "target_context_switches_voluntary", Count, Counter, "Context switches because the target waited.";
+    TARGET_SWITCHES_FORCED = "target_context_switches_forced", Count, Counter, "Context switches because the scheduler took the CPU.";
+    TARGET_FAULTS_MINOR = "target_page_faults_minor", Count, Counter, "Page faults that needed no disk.";
+    TARGET_FAULTS_MAJOR = "target_page_faults_major", Count, Counter, "Page faults that needed a disk.";
+    TARGET_READ_BYTES = "target_disk_read_bytes", Bytes, Counter, "Bytes that the target had read from storage.";
+    TARGET_WRITE_BYTES = "target_disk_write_bytes", Bytes, Counter, "Bytes that the target sent to storage.";
+    TARGET_OOM_KILLS = "target_oom_kills", Count, Counter, "Processes of the target's cgroup that the kernel killed for memory.";
     CGROUP_MEMORY = "cgroup_memory_bytes", Bytes, Gauge, "Memory charged to the target's cgroup.";
     CGROUP_MEMORY_PEAK = "cgroup_memory_peak_bytes", Bytes, Gauge, "Largest memory charged to the target's cgroup.";
     CGROUP_THROTTLED = "cgroup_throttled", Nanoseconds, Counter, "Time in which the target's cgroup was held back by its CPU quota.";

@@ -4,7 +4,7 @@
 use crate::catalogue::Kind;
 use crate::sample::{Labels, Sample, SeriesName, Value};
 
-/// What the subject touched since the last time, summed over its processes, in bytes.
+/// What the target touched since the last time, summed over its processes, in bytes.
 #[must_use]
 pub fn working_set(bytes: u64) -> Sample {
     let labels = Labels::none().with("focus", "target");
@@ -33,7 +33,7 @@ pub fn cpu(labels: &Labels, used: [f64; 3], granted: f64) -> Vec<Sample> {
         .collect()
 }
 
-/// The same of the whole subject. What our own counters tell as well, under lading's
+/// The same of the whole target. What our own counters tell as well, under lading's
 /// names in its captures, is left out.
 #[must_use]
 pub fn total_cpu(used: [f64; 3], granted: f64) -> Vec<Sample> {

@@ -7,13 +7,13 @@ use stillwell_units::Moment;
 
 use crate::catalogue::{Kind, Metric};
 
-/// The name of a series: one of the catalogue's, or one that the subject gave.
+/// The name of a series: one of the catalogue's, or one that the target gave.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(transparent)]
 pub struct SeriesName(Cow<'static, str>);
 
 impl SeriesName {
-    /// The name of a series scraped from the subject: `target/` and its own.
+    /// The name of a series scraped from the target: `target/` and its own.
     #[must_use]
     pub fn scraped(name: &str) -> Self {
         Self(Cow::Owned(format!("target/{name}")))
@@ -121,7 +121,7 @@ impl Sample {
 pub enum Value {
     /// A whole number.
     Int(u64),
-    /// Any other number; may be infinite or no number where the subject says so.
+    /// Any other number; may be infinite or no number where the target says so.
     Float(f64),
     /// The values of one interval, in the HdrHistogram V2 encoding.
     Histogram(Vec<u8>),

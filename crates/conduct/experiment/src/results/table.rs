@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stillwell_capture::{ResultRow, ResultRun, RunOutcome, write_results};
 use stillwell_plan::{Delivery, Durability, SubjectsPlan};
-use stillwell_verdict::{RunSummary, subject_figures};
+use stillwell_verdict::{RunSummary, target_figures};
 
 use super::Results;
 use crate::{LabError, SubjectsRecord};
@@ -42,7 +42,7 @@ fn add(
     rows: &mut Vec<ResultRow>,
 ) {
     let mut known: Option<(&RunSummary, Arc<ResultRun>)> = None;
-    for figure in subject_figures(plan, runs) {
+    for figure in target_figures(plan, runs) {
         let run = match &known {
             Some((of, run)) if std::ptr::eq(*of, figure.run) => Arc::clone(run),
             _ => {
@@ -63,11 +63,11 @@ fn add(
 
 fn run_of(plan: &SubjectsPlan, run: &RunSummary, record: &SubjectsRecord, name: &str) -> ResultRun {
     let identity = run.identity.as_ref();
-    let subject = identity.map_or_else(String::new, |own| own.variant.clone());
-    let contender = plan.contenders.iter().find(|one| one.name == subject);
-    let version = record.identities.get(&subject);
+    let target = identity.map_or_else(String::new, |own| own.variant.clone());
+    let contender = plan.contenders.iter().find(|one| one.name == target);
+    let version = record.identities.get(&target);
     ResultRun {
-        lab: name.to_owned(),
+        suite: name.to_owned(),
         started_wall_millis: record.started_wall_millis,
         experiment: plan.name.clone(),
         version: version.and_then(|own| own.version.clone()),
@@ -81,7 +81,7 @@ fn run_of(plan: &SubjectsPlan, run: &RunSummary, record: &SubjectsRecord, name: 
         delivery: contender
             .and_then(|one| one.delivery.map(Delivery::name))
             .map(str::to_owned),
-        subject,
+        target,
     }
 }
 
@@ -91,7 +91,7 @@ const fn word(outcome: &RunOutcome) -> &'static str {
         RunOutcome::Unfinished => "unfinished",
         RunOutcome::CouldNotStart { .. } => "could_not_start",
         RunOutcome::NeverReady { .. } => "never_ready",
-        RunOutcome::SubjectDied { .. } => "target_died",
+        RunOutcome::TargetDied { .. } => "target_died",
         RunOutcome::Interrupted { .. } => "interrupted",
         _ => "failed",
     }

@@ -88,7 +88,7 @@ impl World {
     pub(crate) fn make(&self, own: &RunIdentity) -> Made {
         let place = (own.stage, own.pair, own.variant.as_str());
         let outcome = if self.dying.contains(&place) {
-            RunOutcome::SubjectDied {
+            RunOutcome::TargetDied {
                 phase: stillwell_plan::Phase::Measure,
             }
         } else {
@@ -103,7 +103,7 @@ impl World {
         let cost = 100.0 * (1.0 + effect) * (self.noise * self.normal(own)).exp();
         let mut made = Made::from((outcome, cost));
         if !made.outcome.is_completed() {
-            made.warnings = vec![RunWarning::SubjectDied {
+            made.warnings = vec![RunWarning::TargetDied {
                 phase: stillwell_plan::Phase::Measure,
                 code: None,
                 signal: Some(9),
@@ -241,7 +241,7 @@ fn summary(request: &RunRequest, made: Made) -> RunSummary {
     RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         run: request.run,
-        subject: request.plan.subject.name.clone(),
+        target: request.plan.subject.name.clone(),
         identity: request.identity.clone(),
         outcome: made.outcome,
         measured: phases.measure,
@@ -251,8 +251,8 @@ fn summary(request: &RunRequest, made: Made) -> RunSummary {
         warnings: made.warnings,
         notes: Vec::new(),
         figures: RunFigures {
-            subject_cpu_share: Some(0.95),
-            subject_core_share: Some(0.95),
+            target_cpu_share: Some(0.95),
+            target_core_share: Some(0.95),
             generators: generators
                 .map(|own| GeneratorFigures {
                     id: own.id.clone(),

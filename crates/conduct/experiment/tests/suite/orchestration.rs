@@ -100,7 +100,7 @@ fn environments_differ_in_size() {
 }
 
 fn died() -> RunOutcome {
-    RunOutcome::SubjectDied {
+    RunOutcome::TargetDied {
         phase: Phase::Measure,
     }
 }

@@ -38,7 +38,7 @@ fn runs_of(failing: &'static [u32]) -> (usize, bool) {
     let folder = tempfile::tempdir().unwrap();
     let mut mock = Mock::new(move |own: &RunIdentity, _: &Interrupt| {
         let fails = own.variant == "a" && failing.contains(&own.pair);
-        let died = RunOutcome::SubjectDied {
+        let died = RunOutcome::TargetDied {
             phase: Phase::Measure,
         };
         (if fails { died } else { RunOutcome::Completed }, 1.0)

@@ -78,7 +78,7 @@ fn a_run_goes_through_its_phases() {
 
 #[test]
 fn whatever_goes_wrong_the_run_stops_and_closes_and_keeps_the_first_reason() {
-    let died = RunOutcome::SubjectDied {
+    let died = RunOutcome::TargetDied {
         phase: Phase::Measure,
     };
     let part = |part: &str| Event::PartFailed {
@@ -367,7 +367,7 @@ fn a_subject_that_a_step_ends_comes_back_in_whatever_order_it_is_heard_of() {
         play(&mut machine, &[(8, SubjectExited)]);
         assert!(matches!(
             machine.failure(),
-            Some(RunOutcome::SubjectDied { .. })
+            Some(RunOutcome::TargetDied { .. })
         ));
     }
 }

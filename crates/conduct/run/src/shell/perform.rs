@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stillwell_capture::SubjectEnd;
+use stillwell_capture::TargetEnd;
 use stillwell_metric::Shard;
 use stillwell_observer::{TargetProbe, Watched};
 use stillwell_plan::{Phase, SubjectKind, SubjectPlan};
@@ -278,7 +278,7 @@ impl Shell {
         self.links_end();
         self.take_beats();
         self.parts_ended(&ends);
-        self.record.manifest.subject = self.subject_end();
+        self.record.manifest.target = self.subject_end();
         let restarts = self.restarts.as_ref();
         self.record.manifest.restarts = restarts.map_or_else(Vec::new, |all| all.all());
         self.record.manifest.last_received = self.received_at();
@@ -289,7 +289,7 @@ impl Shell {
         self.happen(Event::Closed);
     }
 
-    fn subject_end(&self) -> Option<SubjectEnd> {
+    fn subject_end(&self) -> Option<TargetEnd> {
         self.subject.pid()?;
         let exit = self.exit.or_else(|| self.subject.exited())?;
         Some(subject::ending(&self.subject, exit, self.killed))

@@ -38,7 +38,7 @@ pub(crate) struct Totals {
     events_sent: u64,
     bytes_sent: u64,
     bytes_received: u64,
-    subject_cpu: Option<Nanos>,
+    target_cpu: Option<Nanos>,
     rss_bytes: Option<u64>,
 }
 
@@ -54,9 +54,9 @@ impl Totals {
                 totals.bytes_sent += value;
             } else if name == catalogue::BYTES_RECEIVED.name {
                 totals.bytes_received += value;
-            } else if name == catalogue::SUBJECT_CPU.name {
-                totals.subject_cpu = Some(Nanos::new(value));
-            } else if name == catalogue::SUBJECT_RSS.name {
+            } else if name == catalogue::TARGET_CPU.name {
+                totals.target_cpu = Some(Nanos::new(value));
+            } else if name == catalogue::TARGET_RSS.name {
                 totals.rss_bytes = Some(value);
             }
         }
@@ -87,14 +87,14 @@ impl Shell {
             events_sent,
             bytes_sent,
             bytes_received,
-            subject_cpu,
+            target_cpu,
             rss_bytes,
         } = self.totals;
         self.tell(Progress::Beat {
             events_sent,
             bytes_sent,
             bytes_received,
-            subject_cpu,
+            target_cpu,
             rss_bytes,
         });
     }

@@ -159,7 +159,7 @@ fn told(outcome: &RunOutcome) -> String {
         RunOutcome::Unfinished | RunOutcome::Completed => "it came to an end".to_owned(),
         RunOutcome::CouldNotStart { reason } => format!("it could not start: {reason}"),
         RunOutcome::NeverReady { reason } => format!("its target was never ready: {reason}"),
-        RunOutcome::SubjectDied { phase } => format!("its target died in {}", phase.name()),
+        RunOutcome::TargetDied { phase } => format!("its target died in {}", phase.name()),
         RunOutcome::PartFailed { part, reason } => format!("{part} failed: {reason}"),
         RunOutcome::Interrupted { signal } => format!("it was ended by signal {signal}"),
         RunOutcome::StorageFailed { reason } => {
@@ -210,7 +210,7 @@ mod tests {
     fn the_first_failure_is_heard_until_load_is_over() {
         let [one, other] = links();
         assert_eq!(other.partner_failure(), None);
-        one.fail(&RunOutcome::SubjectDied {
+        one.fail(&RunOutcome::TargetDied {
             phase: Phase::Measure,
         });
         one.fail(&RunOutcome::Interrupted { signal: 2 });

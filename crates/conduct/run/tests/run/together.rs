@@ -132,7 +132,7 @@ fn a_subject_that_dies_ends_both_runs() {
     for request in &mut pair.requests {
         request.plan.phases.measure = Nanos::from_secs(600);
     }
-    let died = RunOutcome::SubjectDied {
+    let died = RunOutcome::TargetDied {
         phase: Phase::Measure,
     };
     let beside = RunOutcome::PartFailed {
@@ -147,7 +147,7 @@ fn a_subject_that_dies_ends_both_runs() {
     for (request, manifest) in pair.requests.iter().zip(&manifests) {
         capture(request, manifest);
     }
-    assert!(manifests.iter().all(|manifest| manifest.subject.is_some()));
+    assert!(manifests.iter().all(|manifest| manifest.target.is_some()));
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_duet_has_cpus_of_its_own_or_is_refused() {
     }
     let [one, other] = manifests.each_ref().map(|manifest| {
         assert_eq!(manifest.outcome, RunOutcome::Completed);
-        manifest.subject_cpus.clone().unwrap()
+        manifest.target_cpus.clone().unwrap()
     });
     assert!(
         one.iter().all(|cpu| !other.contains(cpu)),

@@ -91,7 +91,7 @@ fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Pa
     let source = files.and_then(<[_]>::first);
     BenchReport {
         name: plan.name.clone(),
-        subject: summary.subject.clone(),
+        target: summary.target.clone(),
         source: source.map_or_else(String::new, |path| path.display().to_string()),
         outcome: figures.outcome,
         warnings: figures.warnings,

@@ -145,7 +145,7 @@ fn adjusted(mut plan: RigPlan, arguments: &LadingRunArguments) -> RigPlan {
             name: "target_rss_bytes_limit".to_owned(),
             description: Some("resident memory that the target may use".to_owned()),
             series: SeriesSelector {
-                metric: metric::SUBJECT_RSS.name.to_owned(),
+                metric: metric::TARGET_RSS.name.to_owned(),
                 id: None,
                 aggregation: Aggregation::Each,
             },

@@ -5,7 +5,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use stillwell_report::{Format, LabReport, Style, render};
+use stillwell_report::{Format, Style, SuiteReport, render};
 use stillwell_target::Privileges;
 
 use crate::arguments::{OutputArguments, OutputFormat};
@@ -28,7 +28,7 @@ pub(crate) fn check_writable(files: &[PathBuf]) -> Result<(), CommandError> {
 
 /// Prints the report, and writes it to the files that were asked for.
 pub(crate) fn deliver(
-    report: &LabReport,
+    report: &SuiteReport,
     output: &OutputArguments,
     paint: &Paint,
 ) -> Result<(), CommandError> {
@@ -58,7 +58,7 @@ pub(crate) fn deliver_text(
 }
 
 /// Keeps the report in all formats beside the results.
-pub(crate) fn keep(report: &LabReport, results: &Path) -> Result<(), CommandError> {
+pub(crate) fn keep(report: &SuiteReport, results: &Path) -> Result<(), CommandError> {
     keep_text(results, |format, style| render(report, format, style))
 }
 

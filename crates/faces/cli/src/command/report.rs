@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stillwell_experiment::Results;
-use stillwell_report::{LabReport, render_subjects};
+use stillwell_report::{SuiteReport, render_targets};
 use stillwell_units::Nanos;
 use stillwell_verdict::{GatePolicy, apply_error_budget, exit_code, judge, summarise};
 
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
     if results.subjects().exists() {
         let (report, code) = subjects::read(&results).map_err(could_not)?;
         output::deliver_text(&arguments.output, paint, |format, style| {
-            render_subjects(&report, format, style)
+            render_targets(&report, format, style)
         })?;
         let code = if arguments.exit_zero { 0 } else { code };
         return Ok(Exit::from_code(code));
@@ -57,7 +57,7 @@ fn one_run(folder: &Path, paint: &Paint) -> anyhow::Result<Exit> {
 
 /// The report of what lies in `folder`, judged again from its record and the
 /// summaries of both stages.
-fn read(folder: &Path) -> anyhow::Result<LabReport> {
+fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
     let results = Results::new(std::path::absolute(folder)?);
     let record = results.record()?;
     let mut experiments = Vec::new();
@@ -83,7 +83,7 @@ fn read(folder: &Path) -> anyhow::Result<LabReport> {
             .and_then(|variants| variants.get(at))
             .map_or_else(String::new, |variant| variant.name.clone())
     };
-    Ok(LabReport {
+    Ok(SuiteReport {
         title: output::show_path(results.root()),
         baseline: name(0),
         comparison: name(1),

@@ -193,7 +193,7 @@ pub(crate) fn tell_last_lines(summary: &RunSummary, capture: &Capture) {
     ) {
         return;
     }
-    let end = capture.manifest.subject.as_ref();
+    let end = capture.manifest.target.as_ref();
     let lines = end.map(|end| end.last_lines.as_slice());
     for line in lines.unwrap_or_default() {
         Paint::say(&format!("  target: {line}"));

@@ -166,7 +166,7 @@ fn report(
         next.push(output::resume_line(&shown));
     }
     next.push(format!("stillwell report {shown} --format markdown"));
-    let report = stillwell_report::LabReport {
+    let report = stillwell_report::SuiteReport {
         title: plan_title(arguments),
         baseline,
         comparison,

@@ -158,7 +158,7 @@ mod tests {
                 TransformSource::Nighthawk,
             ),
             (
-                "{\"schema\": \"stillwell/load/v1\"}",
+                "{\"schema\": \"stillwell/load/v2\"}",
                 TransformSource::Stillwell,
             ),
             ("#[a]\n0.0,1.0,2.0,HISTFAAAx\n", TransformSource::Hlog),

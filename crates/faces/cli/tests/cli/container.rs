@@ -83,7 +83,7 @@ fn a_container_is_watched_by_the_process_that_its_engine_names() {
     assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
     let capture = Capture::open(&lab.results()).unwrap();
     let count = |metric: metric::Metric| capture.series.named(metric.name).count();
-    assert!(count(metric::SUBJECT_RSS) > 0 && count(metric::BYTES_RECEIVED) > 0);
+    assert!(count(metric::TARGET_RSS) > 0 && count(metric::BYTES_RECEIVED) > 0);
     let events = std::fs::read_to_string(lab.results().join("events.jsonl")).unwrap();
     let what = format!("the container 4fa6e0f0c678 runs as process {}", relay.id());
     assert_holds(&events, &[&what]);

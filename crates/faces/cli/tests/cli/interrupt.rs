@@ -21,7 +21,7 @@ fn a_rig_that_is_interrupted_leaves_a_whole_capture() {
         let manifest = open(&lab, &lab.results());
         assert_eq!(manifest.outcome, RunOutcome::Interrupted { signal });
         // The subject was asked to end, and did.
-        assert_eq!(manifest.subject.unwrap().code, Some(0));
+        assert_eq!(manifest.target.unwrap().code, Some(0));
         assert!(lab.results().join("series.parquet").exists());
         lab.assert_nothing_left();
     }
@@ -53,7 +53,7 @@ fn an_interrupted_rig_kills_a_subject_that_ignores_signals() {
     rig.signal("INT");
     assert_code(&rig.finish(BESIDES), 130);
     let manifest = open(&lab, &lab.results());
-    assert!(manifest.subject.unwrap().killed);
+    assert!(manifest.target.unwrap().killed);
     lab.assert_nothing_left();
 }
 

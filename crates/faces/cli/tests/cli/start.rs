@@ -84,7 +84,7 @@ fn a_subject_that_ends_before_it_is_ready_is_told_with_its_last_lines() {
     let told = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(&told, &["never ready", "no such option"]);
     let manifest = open(&lab, &lab.results());
-    assert_eq!(manifest.subject.unwrap().code, Some(7));
+    assert_eq!(manifest.target.unwrap().code, Some(7));
     lab.assert_nothing_left();
 }
 

@@ -30,8 +30,8 @@ fn a_rig_shows_the_last_lines_of_a_subject_that_was_killed() {
     assert_holds(&ended.stderr, &["my last words"]);
     let manifest = open(&lab, &lab.results());
     let phase = Phase::Measure;
-    assert_eq!(manifest.outcome, RunOutcome::SubjectDied { phase });
-    assert_eq!(manifest.subject.unwrap().signal, Some(9));
+    assert_eq!(manifest.outcome, RunOutcome::TargetDied { phase });
+    assert_eq!(manifest.target.unwrap().signal, Some(9));
     lab.assert_nothing_left();
 }
 
@@ -91,7 +91,7 @@ fn a_subject_that_ignores_sigterm_is_killed_and_its_run_counts() {
         &manifest.warnings.join("\n"),
         &["outlived its grace and was killed"],
     );
-    assert!(manifest.subject.unwrap().killed);
+    assert!(manifest.target.unwrap().killed);
     assert_holds(&ended.stdout, &["outlived its grace and was killed"]);
     lab.assert_nothing_left();
 }
@@ -136,6 +136,6 @@ fn a_subject_that_is_stopped_at_the_end_of_its_run_still_ends() {
     let ended = lab.rig(&[]).finish(LONG);
     let manifest = open(&lab, &lab.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
-    assert!(!manifest.subject.unwrap().killed);
+    assert!(!manifest.target.unwrap().killed);
     lab.assert_nothing_left();
 }

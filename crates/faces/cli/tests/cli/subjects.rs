@@ -62,7 +62,7 @@ fn several_subjects_run_in_blocks_and_end_in_one_table() {
         }
     }
     let report = json(&lab, "results/report.json");
-    let subjects = report["experiments"][0]["subjects"].as_array().unwrap();
+    let subjects = report["experiments"][0]["targets"].as_array().unwrap();
     let delivery: Vec<&Value> = subjects.iter().map(|one| &one["delivery"]).collect();
     assert_eq!(
         (delivery[0]["kept"].as_bool(), &delivery[0]["lost"]),

@@ -114,7 +114,7 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
     let mut row = |head: &str, told: String| rows.push((head.to_owned(), told));
     row(
         "bench",
-        format!("{} through {}", report.name, report.subject),
+        format!("{} through {}", report.name, report.target),
     );
     row("ended", report.outcome.clone());
     let window = &report.window;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::BenchReport;
 
 /// What the document is.
-const SCHEMA: &str = "stillwell/bench/v1";
+const SCHEMA: &str = "stillwell/bench/v2";
 
 /// Ticks in each half of the distance that is left.
 const TICKS_PER_HALF: u32 = 2;
@@ -22,7 +22,7 @@ pub fn bench_json(report: &BenchReport) -> Value {
     all.extend(counts(report));
     let about = [
         ("name", json!(report.name)),
-        ("subject", json!(report.subject)),
+        ("target", json!(report.target)),
         ("source", json!(report.source)),
         ("outcome", json!(report.outcome)),
         ("failures", json!(report.failures())),

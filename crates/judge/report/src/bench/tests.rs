@@ -22,7 +22,7 @@ fn report() -> BenchReport {
     };
     BenchReport {
         name: "blaster".to_owned(),
-        subject: "relay".to_owned(),
+        target: "relay".to_owned(),
         source: "in.json".to_owned(),
         outcome: "completed".to_owned(),
         warnings: Vec::new(),

@@ -140,8 +140,8 @@ fn told(worse: &WorseFound, scale: Scale) -> Option<String> {
 
 const fn hindered(how: Hindrance) -> &'static str {
     match how {
-        Hindrance::Burn => "burnt beside the subject",
-        Hindrance::Pause => "by stopping the subject for that share of the time",
+        Hindrance::Burn => "burnt beside the target",
+        Hindrance::Pause => "by stopping the target for that share of the time",
     }
 }
 

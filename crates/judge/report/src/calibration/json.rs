@@ -11,7 +11,7 @@ use super::{
 
 /// Names the shape of a calibration's JSON; keys are added within a version and
 /// never removed.
-pub const CALIBRATION_SCHEMA: &str = "stillwell/calibration/v1";
+pub const CALIBRATION_SCHEMA: &str = "stillwell/calibration/v2";
 
 pub(super) fn json(report: &CalibrationReport) -> String {
     let host = report.host.iter();

@@ -42,7 +42,7 @@ fn goals() -> Vec<CalibratedGoal> {
 
 fn report() -> CalibrationReport {
     CalibrationReport {
-        title: "lab/relay".to_owned(),
+        title: "suite/relay".to_owned(),
         experiments: vec![CalibratedExperiment {
             name: "relay_tcp".to_owned(),
             alike: AlikeFound {
@@ -79,7 +79,7 @@ fn report() -> CalibrationReport {
             },
         }],
         results_folder: ".stillwell/calibrations/one".to_owned(),
-        command: "stillwell calibrate lab/relay".to_owned(),
+        command: "stillwell calibrate suite/relay".to_owned(),
         version: "0.1.0".to_owned(),
         host: vec![("kernel".to_owned(), "6.1".to_owned())],
         elapsed: Nanos::from_secs(1200),

@@ -142,7 +142,7 @@ fn answer(report: &BisectReport) -> Vec<String> {
         Some(BisectOutcome::NotWorse) => vec![
             "BAD is not worse than GOOD: there is nothing to look for".to_owned(),
             format!("{goal}: {}", ends()),
-            "if a history led here: its change may lie a lab or two beside where it is shown, so \
+            "if a history led here: its change may be one or two results before or after the place shown, so \
              take an older GOOD and a newer BAD; or it was the machine that changed"
                 .to_owned(),
         ],

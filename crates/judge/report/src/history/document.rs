@@ -74,10 +74,10 @@ fn headline(report: &HistoryReport) -> String {
     let mut runs: Vec<&str> = points().map(|point| point.origin.run.as_str()).collect();
     runs.sort_unstable();
     runs.dedup();
-    let labs = words::counted(count(runs.len()), "lab", "labs");
+    let results = words::counted(count(runs.len()), "result", "results");
     let times = || points().map(|point| point.origin.time_millis);
     let (Some(first), Some(last)) = (times().min(), times().max()) else {
-        return "no lab has anything to tell of these goals".to_owned();
+        return "no result has these goals".to_owned();
     };
     let too_few = |trend: &Trend| trend.latest == Latest::TooFew;
     let alarms = match count(report.alarms()) {
@@ -87,7 +87,7 @@ fn headline(report: &HistoryReport) -> String {
         many => format!("{many} goals are worse since their latest change"),
     };
     format!(
-        "history of {labs} from {} to {}: {alarms}",
+        "history of {results} from {} to {}: {alarms}",
         date(first),
         date(last)
     )
@@ -131,7 +131,7 @@ pub(super) fn joined(experiment: &str, comparison: &str, several: bool) -> Strin
 }
 
 /// Heads of the table of trends.
-const HEADS: [&str; 5] = ["goal", "labs", "latest", "trend", "state"];
+const HEADS: [&str; 5] = ["goal", "results", "latest", "trend", "state"];
 
 fn cells(trend: &Trend) -> Vec<Cell> {
     let role = if trend.gates { "" } else { " (informs)" };
@@ -185,15 +185,15 @@ fn remarks(trend: &Trend) -> Vec<String> {
         let needed = trend.points_needed;
         remarks.push(match trend.stretches.len() {
             0 | 1 => format!(
-                "{} are too few to find anything: at least {needed} are needed",
+                "{} are too few to find a change: at least {needed} are needed",
                 words::counted(
                     u32::try_from(trend.points.len()).unwrap_or(u32::MAX),
-                    "lab",
-                    "labs"
+                    "result",
+                    "results"
                 )
             ),
             _ => format!(
-                "no stretch of labs that can be compared is long enough to find anything: at least \
+                "too few comparable results in a row to find a change: at least \
                  {needed} are needed, and more where there are several"
             ),
         });

@@ -19,7 +19,7 @@ const ATTRIBUTES: [&str; 7] = [
     "machine",
 ];
 
-/// One test of Otava: a row for each lab.
+/// One test of Otava: a row for each result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OtavaTable {
     /// The experiment, and the variant where several were compared.
@@ -28,7 +28,7 @@ pub struct OtavaTable {
     pub csv: String,
     /// Columns that have a number in every row, and whether more is better.
     pub metrics: Vec<(String, Direction)>,
-    /// Columns in which some labs have none: Otava cannot read them.
+    /// Columns in which some results have none: Otava cannot read them.
     pub incomplete: Vec<String>,
 }
 

@@ -15,7 +15,7 @@ use super::*;
 const CPU: GoalMetric = GoalMetric::CpuPerEvent;
 const OWN: Method = Method::Own { alarm_rate: 0.01 };
 
-/// Ten labs before a step of 5 % and ten after it, a little apart from each other.
+/// Ten results before a step of 5 % and ten after it, a little apart from each other.
 fn points() -> Vec<HistoryPoint> {
     (0..20_u32).map(point).collect()
 }
@@ -39,14 +39,14 @@ fn point(number: u32) -> HistoryPoint {
         comparison: "comparison".to_owned(),
         origin: Origin {
             time_millis: 1_795_269_933_000 + u64::from(number) * 86_400_000,
-            run: format!("lab-{number:02}"),
+            run: format!("result-{number:02}"),
             commit: Some(format!("{:08x}", 0xabc0_0000 + number * 0x12_3457).repeat(5)),
             version: (number == 10).then(|| "v1.2".to_owned()),
             executable: None,
             anchor: Some("v1".to_owned()),
             machine: Some("EPYC".to_owned()),
             workload: "w".to_owned(),
-            folder: PathBuf::from("/labs/relay parsed"),
+            folder: PathBuf::from("/results/relay parsed"),
             git: Some(GitSource {
                 repository: "/src/relay".into(),
                 revision: "main".to_owned(),
@@ -71,7 +71,10 @@ fn report(points: &[HistoryPoint], method: Method) -> HistoryReport {
     HistoryReport {
         trends: trends(points, &options),
         method,
-        skipped: vec![("old/lab".to_owned(), "read lab.json: broken".to_owned())],
+        skipped: vec![(
+            "old/result".to_owned(),
+            "read result.json: broken".to_owned(),
+        )],
         branch: "main".to_owned(),
         command: "stillwell history".to_owned(),
         version: "0.1.0".to_owned(),
@@ -102,7 +105,7 @@ fn a_step_in_the_words_of_otava() {
     let group = &line["relay, parsed"][0];
     assert_eq!(group["time"], 1_796_133_933);
     assert_eq!(group["attributes"]["version"], "v1.2");
-    assert_eq!(group["attributes"]["run_id"], "lab-10");
+    assert_eq!(group["attributes"]["run_id"], "result-10");
     let change = &group["changes"][0];
     assert_eq!(change["metric"], "cpu_per_event_vs_baseline");
     assert_eq!(change["forward_change_percent"], "5");
@@ -133,12 +136,12 @@ fn a_step_for_programs() {
             .unwrap()
             .starts_with("stillwell bisect ")
     );
-    assert_eq!(value["skipped"][0]["results"], "old/lab");
+    assert_eq!(value["skipped"][0]["results"], "old/result");
     assert_eq!(value["trends"][1]["changes"].as_array().unwrap().len(), 0);
 }
 
 #[test]
-fn nine_labs_are_too_few_and_say_so() {
+fn nine_results_are_too_few_and_say_so() {
     let text = render_history(
         &report(&points()[..9], OWN),
         HistoryFormat::Terminal,
@@ -146,14 +149,14 @@ fn nine_labs_are_too_few_and_say_so() {
     );
     assert!(text.contains(": too few to tell anything\n"), "{text}");
     assert!(
-        text.contains("9 labs are too few to find anything: at least 10 are needed"),
+        text.contains("9 results are too few to find a change: at least 10 are needed"),
         "{text}"
     );
     assert!(text.contains("too few"), "{text}");
 }
 
 #[test]
-fn an_export_has_a_row_for_each_lab_and_a_number_in_every_cell() {
+fn an_export_has_a_row_for_each_suite_and_a_number_in_every_cell() {
     let mut points = points();
     points[3].measurements.truncate(1);
     points.reverse();
@@ -177,7 +180,7 @@ fn an_export_has_a_row_for_each_lab_and_a_number_in_every_cell() {
     assert!(
         rows[1].starts_with(
             "2026-11-21 14:05:33 +0000,abc00000abc00000abc00000abc00000abc00000,main,,\
-             \"relay, parsed\",lab-00,EPYC,1250,1,"
+             \"relay, parsed\",result-00,EPYC,1250,1,"
         ),
         "{}",
         rows[1]
@@ -220,7 +223,7 @@ fn search(steps: Vec<BisectStep>, outcome: Option<BisectOutcome>) -> BisectRepor
         steps,
         outcome,
         results_folder: "found".to_owned(),
-        command: "stillwell bisect v1 v2 lab".to_owned(),
+        command: "stillwell bisect v1 v2 result".to_owned(),
         version: "0.1.0".to_owned(),
         next: Vec::new(),
     }

@@ -6,7 +6,7 @@ use super::LoadReport;
 
 /// Names the shape of [`write_load_json`]'s text; keys are added within a version
 /// and never removed.
-pub const LOAD_SCHEMA: &str = "stillwell/load/v1";
+pub const LOAD_SCHEMA: &str = "stillwell/load/v2";
 
 /// The whole result, keys in one order for all time, units in their names.
 /// Histograms are there in full, with a few of their quantiles beside them.

@@ -120,10 +120,10 @@ fn a_load_that_must_not_be_believed() {
 #[test]
 fn what_is_no_result_of_ours_is_named() {
     let error = |text| read_load_json(text).unwrap_err().to_string();
-    let wanted = "its schema is none, not stillwell/load/v1";
+    let wanted = "its schema is none, not stillwell/load/v2";
     assert_eq!(error("{}"), wanted);
-    let other = "its schema is stillwell/load/v2, not stillwell/load/v1";
-    assert_eq!(error(r#"{"schema":"stillwell/load/v2"}"#), other);
+    let other = "its schema is stillwell/load/v3, not stillwell/load/v2";
+    assert_eq!(error(r#"{"schema":"stillwell/load/v3"}"#), other);
     assert!(error("{").starts_with("it is no result of a load: EOF"));
     let mut value: serde_json::Value =
         serde_json::from_str(&write_load_json(&fixture::report())).unwrap();

@@ -177,7 +177,7 @@ fn under_way(ledger: &LedgerRecord) -> Option<String> {
     };
     (came > 0 || !ledger.quiet).then(|| {
         format!(
-            "{} when the drain ended ({ended}); {} of them came while the subject stopped",
+            "{} when the drain ended ({ended}); {} of them came while the target stopped",
             grouped(missing),
             grouped(came)
         )

@@ -56,7 +56,7 @@ fn looked(experiment: &ExperimentVerdict) -> String {
         Some(StopReason::Confirmed) => "confirmed on fresh pairs",
         Some(StopReason::NotConfirmed) => "not confirmed on fresh pairs",
         Some(StopReason::Unfit) => {
-            "too many pairs were discarded: this machine is unfit, or the subject"
+            "too many pairs were discarded: this machine is unfit, or the target"
         }
         None => "not finished",
     };
@@ -79,8 +79,8 @@ fn discards(experiment: &ExperimentVerdict) -> Vec<String> {
         return Vec::new();
     }
     let arms = experiment.discards.iter().map(|arm| {
-        let failures = if arm.subject_failures > 0 {
-            format!(" ({} because the subject failed)", arm.subject_failures)
+        let failures = if arm.target_failures > 0 {
+            format!(" ({} because the target failed)", arm.target_failures)
         } else {
             String::new()
         };
@@ -119,7 +119,7 @@ fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
     format!("{found}{searched} {answer}: {fresh}{change}{p}")
 }
 
-/// How the whole lab is kept from a false alarm.
+/// How the whole suite is kept from a false alarm.
 pub(super) fn budget(budget: &ErrorBudget) -> String {
     let how = match budget.protection {
         Protection::Single => "one comparison gates, by its 95 % interval",
@@ -128,7 +128,7 @@ pub(super) fn budget(budget: &ErrorBudget) -> String {
         Protection::Mixed => "fresh pairs for some, Holm's correction at 5 % for the others",
     };
     let mut text = format!(
-        "at most {} of labs like this one, with {} that {}, would raise any where nothing changed \
+        "at most {} of suites like this one, with {} that {}, would raise any where nothing changed \
          ({how})",
         words::percent(budget.false_alarm_bound),
         words::counted(budget.comparisons, "comparison", "comparisons"),

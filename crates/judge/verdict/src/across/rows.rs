@@ -30,7 +30,7 @@ pub struct CompareOptions {
 /// How the runs of both sides belong together.
 enum Design {
     Unpaired,
-    /// By the pairs of one lab.
+    /// By the pairs of one suite.
     Pairs,
     /// By their place in the list.
     Places,

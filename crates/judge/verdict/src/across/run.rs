@@ -82,7 +82,7 @@ pub struct SavedRun {
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct PairKey {
     /// The folder of results.
-    pub lab: PathBuf,
+    pub suite: PathBuf,
     /// The experiment.
     pub experiment: String,
     /// The number of the pair.

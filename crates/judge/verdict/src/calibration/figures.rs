@@ -45,7 +45,7 @@ pub struct Compared {
     pub elapsed: Nanos,
 }
 
-/// How the subject was made worse, and by what change on the goal's scale.
+/// How the target was made worse, and by what change on the goal's scale.
 #[derive(Clone, Copy, Debug)]
 pub struct Hindered {
     /// How.
@@ -383,10 +383,10 @@ mod tests {
     #[test]
     fn warnings_are_counted_by_code() {
         let foreign = |share| RunWarning::ForeignCpu { share, limit: 0.25 };
-        let warnings = [RunWarning::SubjectRestarted, foreign(0.3), foreign(0.5)];
+        let warnings = [RunWarning::TargetRestarted, foreign(0.3), foreign(0.5)];
         assert_eq!(
             warning_counts(warnings.iter()),
-            [("foreign_cpu", 2), ("subject_restarted", 1)]
+            [("foreign_cpu", 2), ("target_restarted", 1)]
         );
     }
 

@@ -9,7 +9,7 @@ const WORSE: &str = "worse";
 pub enum Trial {
     /// Nothing differs.
     Alike,
-    /// The subject is made worse.
+    /// The target is made worse.
     Worse,
 }
 

@@ -78,7 +78,7 @@ pub fn judge_run_probe(
 /// did.
 fn failure(summary: &RunSummary) -> Result<Option<(Observed, &RunWarning)>, RunWarning> {
     let mut warnings = summary.warnings.iter();
-    let died = warnings.find(|warning| matches!(warning, RunWarning::SubjectDied { .. }));
+    let died = warnings.find(|warning| matches!(warning, RunWarning::TargetDied { .. }));
     if let Some(died) = died {
         return Ok(Some((Observed::Failed, died)));
     }
@@ -144,7 +144,7 @@ pub fn quantile_of(share: f64) -> Option<LatencyQuantile> {
     quantile.map(|known| known.1)
 }
 
-/// Why the rig and not its subject was the limit, if its warnings say so. The varied
+/// Why the rig and not its target was the limit, if its warnings say so. The varied
 /// generator was not where its peer kept its workers waiting, each that was late for
 /// longer than that.
 fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String> {
@@ -205,7 +205,7 @@ fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Op
 }
 
 /// What the generator sent, of what its rate asks for while there is load; and
-/// how long its subject took to pass that on. Where it falls behind by a tenth it
+/// how long its target took to pass that on. Where it falls behind by a tenth it
 /// needs a tenth longer until the last of it has arrived, however much buffers
 /// take meanwhile.
 #[derive(Clone, Copy, Debug)]

@@ -1,4 +1,4 @@
-//! One experiment of one lab in a number for each metric.
+//! One experiment of one result in a number for each metric.
 
 use std::collections::BTreeMap;
 

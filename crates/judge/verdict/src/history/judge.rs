@@ -46,7 +46,7 @@ pub fn trends(points: &[HistoryPoint], options: &TrendOptions) -> Vec<Trend> {
     tests.into_iter().flat_map(of_test).collect()
 }
 
-/// Those asked for, or the goals: of the latest lab first.
+/// Those asked for, or the goals: of the latest result first.
 fn metrics_of(points: &[&HistoryPoint], options: &TrendOptions) -> Vec<GoalMetric> {
     if !options.metrics.is_empty() {
         return options.metrics.clone();

@@ -87,8 +87,8 @@ pub(super) fn can_tell(trend: &Trend, alarm_rate: f64) -> bool {
     lengths.any(|length| length >= points_needed(alarm_rate * float(length) / float(count)))
 }
 
-/// The standard deviation that the pairs of all labs have in common, where it
-/// says how sure a point is. A lab's own comes from few pairs, so that the points
+/// The standard deviation that the pairs of all results have in common, where it
+/// says how sure a point is. A result's own comes from few pairs, so that the points
 /// that seem surest would be those that were lucky.
 fn pooled_deviation(trend: &Trend) -> Option<f64> {
     if trend.basis == Basis::Level {

@@ -1,4 +1,4 @@
-//! Trends of made-up labs.
+//! Trends of made-up results.
 
 use proptest::prelude::*;
 use stillwell_capture::RunStage;
@@ -46,9 +46,9 @@ fn goals() -> Vec<stillwell_plan::GoalPlan> {
         .to_vec()
 }
 
-/// A lab of four pairs whose comparison costs `effect` more than the anchor, on a
+/// A result of four pairs whose comparison costs `effect` more than the anchor, on a
 /// machine that costs `machine` times as much that day.
-fn lab(number: u32, effect: f64, machine: f64, noise: &mut Noise) -> HistoryPoint {
+fn result(number: u32, effect: f64, machine: f64, noise: &mut Noise) -> HistoryPoint {
     let plan = synthetic::plan("relay", goals());
     let mut runs = Vec::new();
     for pair in 1..=4 + number % 3 {
@@ -68,7 +68,7 @@ fn point(number: u32, measurements: Vec<Measurement>) -> HistoryPoint {
         comparison: "comparison".to_owned(),
         origin: Origin {
             time_millis: u64::from(number) * 86_400_000,
-            run: format!("lab-{number:03}"),
+            run: format!("result-{number:03}"),
             commit: Some(format!("{number:040x}")),
             anchor: Some("v1".to_owned()),
             machine: Some("EPYC".to_owned()),
@@ -88,16 +88,16 @@ fn options(alarm_rate: f64) -> TrendOptions {
     }
 }
 
-/// Labs whose effects are these, on machines that drift.
-fn labs(effects: &[f64], seed: u64) -> Vec<HistoryPoint> {
+/// Suites whose effects are these, on machines that drift.
+fn results(effects: &[f64], seed: u64) -> Vec<HistoryPoint> {
     let mut noise = Noise::seeded(seed);
     let mut machine = 1.0;
-    let mut labs = Vec::new();
+    let mut results = Vec::new();
     for (number, effect) in (1..).zip(effects) {
         machine *= (0.02 * noise.normal()).exp();
-        labs.push(lab(number, *effect, machine, &mut noise));
+        results.push(result(number, *effect, machine, &mut noise));
     }
-    labs
+    results
 }
 
 fn only(trends: Vec<Trend>) -> Trend {
@@ -106,11 +106,11 @@ fn only(trends: Vec<Trend>) -> Trend {
 }
 
 /// Of 200 histories in which nothing changed, on a machine that drifts by 2 % from
-/// lab to lab, at most the nominal share raises an alarm.
+/// result to result, at most the nominal share raises an alarm.
 #[test]
 fn stationary_histories_alarm_at_most_at_the_nominal_rate() {
     let alarms = (0..200).filter(|seed| {
-        let trend = only(trends(&labs(&[0.0; 24], 1000 + seed), &options(0.05)));
+        let trend = only(trends(&results(&[0.0; 24], 1000 + seed), &options(0.05)));
         assert_eq!(trend.basis, Basis::Anchor);
         !trend.leads.is_empty()
     });
@@ -122,10 +122,10 @@ fn stationary_histories_alarm_at_most_at_the_nominal_rate() {
 #[test]
 fn a_step_is_found_with_the_commits_around_it() {
     let effects: Vec<f64> = (0..20).map(|n| if n < 13 { 0.0 } else { 0.02 }).collect();
-    let trend = only(trends(&labs(&effects, 5), &options(0.01)));
+    let trend = only(trends(&results(&effects, 5), &options(0.01)));
     let lead = trend.alarm().unwrap();
     assert_eq!(trend.leads.len(), 1);
-    assert_eq!(trend.points[lead.index].origin.run, "lab-014");
+    assert_eq!(trend.points[lead.index].origin.run, "result-014");
     assert!((lead.change - 0.02).abs() < 0.004, "{lead:?}");
     assert!((lead.plain.mean_after / lead.plain.mean_before - 1.02).abs() < 0.004);
     assert!(lead.worse && lead.matters && lead.suspects.is_empty());
@@ -135,13 +135,13 @@ fn a_step_is_found_with_the_commits_around_it() {
     assert!((0.0001..0.01).contains(&first), "{first}");
 }
 
-/// A large step in the middle is found as soon as there are as many labs as are
+/// A large step in the middle is found as soon as there are as many results as are
 /// said to be needed, and with fewer it is not said that nothing happened.
 #[test]
 fn too_few_labs_are_those_in_which_nothing_could_be_found() {
     for alarm_rate in [0.01, 0.05] {
         for count in 5..14 {
-            let mut points = labs(&[0.0; 14], 11);
+            let mut points = results(&[0.0; 14], 11);
             points.truncate(count);
             for (place, point) in points.iter_mut().enumerate() {
                 for own in &mut point.measurements {
@@ -166,7 +166,7 @@ fn what_was_mended_is_no_alarm() {
     let mut effects = vec![0.0; 10];
     effects.extend([0.03; 10]);
     effects.extend([0.0; 10]);
-    let trend = only(trends(&labs(&effects, 6), &options(0.01)));
+    let trend = only(trends(&results(&effects, 6), &options(0.01)));
     assert_eq!(trend.leads.len(), 2);
     assert_eq!((trend.latest, trend.alarm()), (Latest::Better, None));
 }
@@ -175,7 +175,7 @@ fn what_was_mended_is_no_alarm() {
 fn without_an_anchor_levels_are_compared_and_drift_is_no_step() {
     let mut alarms = 0;
     for seed in 0..20 {
-        let mut points = labs(&[0.0; 24], 300 + seed);
+        let mut points = results(&[0.0; 24], 300 + seed);
         for (number, point) in points.iter_mut().enumerate() {
             point.origin.anchor = Some(format!("main~{number}"));
         }
@@ -195,7 +195,7 @@ fn another_workload_or_anchor_begins_anew() {
         |origin: &mut Origin| origin.workload = "other".to_owned(),
         |origin: &mut Origin| origin.anchor = Some("v2".to_owned()),
     ] {
-        let mut points = labs(&effects, 7);
+        let mut points = results(&effects, 7);
         for point in &mut points[8..] {
             turn(&mut point.origin);
         }
@@ -203,7 +203,7 @@ fn another_workload_or_anchor_begins_anew() {
         assert_eq!(trend.stretches, [0, 8]);
         assert!(trend.leads.is_empty(), "{:?}", trend.leads);
         assert_eq!(trend.latest, Latest::Steady);
-        // At this rate eight labs could not show anything.
+        // At this rate eight results could not show anything.
         let trend = only(trends(&points, &options(0.01)));
         assert_eq!((trend.latest, trend.points_needed), (Latest::TooFew, 10));
     }
@@ -212,7 +212,7 @@ fn another_workload_or_anchor_begins_anew() {
 #[test]
 fn a_step_of_the_same_program_or_on_another_machine_is_suspect() {
     let effects: Vec<f64> = (0..16).map(|n| if n < 8 { 0.0 } else { 0.05 }).collect();
-    let mut points = labs(&effects, 8);
+    let mut points = results(&effects, 8);
     for point in &mut points[8..] {
         point.origin.machine = Some("Xeon".to_owned());
     }
@@ -227,7 +227,7 @@ fn a_step_of_the_same_program_or_on_another_machine_is_suspect() {
 
 #[test]
 fn metrics_that_were_asked_for_gate_and_others_do_not() {
-    let points = labs(&[0.0; 8], 9);
+    let points = results(&[0.0; 8], 9);
     let asked = TrendOptions {
         metrics: vec![
             GoalMetric::Memory,
@@ -248,7 +248,7 @@ fn metrics_that_were_asked_for_gate_and_others_do_not() {
 #[test]
 fn small_changes_can_be_left_out() {
     let effects: Vec<f64> = (0..20).map(|n| if n < 10 { 0.0 } else { 0.02 }).collect();
-    let points = labs(&effects, 10);
+    let points = results(&effects, 10);
     for (magnitude, leads) in [(0.0, 1), (0.01, 1), (0.05, 0)] {
         for method in [
             Method::Own { alarm_rate: 0.01 },
@@ -313,11 +313,11 @@ fn one_pair_was_no_pair() {
 }
 
 proptest! {
-    /// For all orders of the labs: the same trends.
+    /// For all orders of the results: the same trends.
     #[test]
     fn the_order_of_reading_does_not_matter(shift in 0_usize..20, seed in 0_u64..50) {
         let effects: Vec<f64> = (0..20).map(|n| if n < 9 { 0.0 } else { 0.03 }).collect();
-        let points = labs(&effects, seed);
+        let points = results(&effects, seed);
         let mut turned = points.clone();
         turned.rotate_left(shift);
         prop_assert_eq!(trends(&points, &options(0.01)), trends(&turned, &options(0.01)));

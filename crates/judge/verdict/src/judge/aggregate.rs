@@ -47,12 +47,12 @@ pub(super) fn discards(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<ArmDi
             let rows = of(&variant.name);
             let failed = rows.iter().filter(|row| {
                 let mut warnings = row.run.warnings.iter();
-                warnings.any(RunWarning::is_of_subject)
+                warnings.any(RunWarning::is_of_target)
             });
             ArmDiscards {
                 variant: variant.name.clone(),
                 runs: count(rows.len()),
-                subject_failures: count(failed.count()),
+                target_failures: count(failed.count()),
             }
         })
         .collect()
@@ -180,7 +180,7 @@ pub(super) fn notes(table: &RunTable<'_>) -> Vec<RunNoteCount> {
 pub(super) fn cpus(table: &RunTable<'_>) -> PlacedCpus {
     let first = table.iter().next();
     first.map_or_else(PlacedCpus::default, |(_, _, _, row)| PlacedCpus {
-        subject: row.run.figures.subject_cpus.clone(),
+        target: row.run.figures.target_cpus.clone(),
         own: row.run.figures.own_cpus.clone(),
     })
 }

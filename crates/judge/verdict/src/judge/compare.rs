@@ -325,8 +325,8 @@ fn light_load(metric: &GoalMetric, pairs: &Pairs<'_>, variants: [&str; 2]) -> Op
         let shares: Vec<f64> = pairs.runs.iter().filter_map(side).collect();
         Some(Sample::try_new(&shares, 1).ok()?.mean())
     };
-    let baseline = share(|(run, _)| run.figures.subject_cpu_share);
-    let comparison = share(|(_, run)| run.figures.subject_cpu_share);
+    let baseline = share(|(run, _)| run.figures.target_cpu_share);
+    let comparison = share(|(_, run)| run.figures.target_cpu_share);
     let shares = [baseline, comparison].into_iter().zip(variants);
     let (least, variant) = shares
         .filter_map(|(share, variant)| Some((share?, variant)))
@@ -350,12 +350,12 @@ fn saturation(metric: &GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
     let runs = pairs.runs.iter().flat_map(|(one, other)| [*one, *other]);
     let saturated = runs.filter(|run| {
         let mut notes = run.notes.iter();
-        notes.any(|note| matches!(note, RunNote::SubjectSaturated { .. }))
+        notes.any(|note| matches!(note, RunNote::TargetSaturated { .. }))
     });
     let saturated = saturated.count();
     (saturated > 0).then(|| {
         format!(
-            "the subject did not take the asked rate in {saturated} of {} runs, so the variants \
+            "the target did not take the asked rate in {saturated} of {} runs, so the variants \
              may not have had the same schedule; lower the rate",
             2 * pairs.runs.len()
         )

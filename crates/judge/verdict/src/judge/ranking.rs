@@ -145,10 +145,10 @@ fn ranked_reduction(
     if name.contains("['") || own_metrics(goal).contains(&metric) || is_of_sampler(metric) {
         return None;
     }
-    let is_of_subject = ["subject_", "cgroup_", "target/"]
+    let is_of_target = ["target_", "cgroup_", "target/"]
         .iter()
         .any(|prefix| metric.starts_with(prefix));
-    let wanted = if is_of_subject {
+    let wanted = if is_of_target {
         Reduction::PerEvent
     } else {
         Reduction::Rate
@@ -182,13 +182,13 @@ fn is_of_sampler(metric: &str) -> bool {
 /// The metrics that a goal is made of.
 fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
     let metrics: &[stillwell_metric::Metric] = match goal {
-        GoalMetric::Cpu | GoalMetric::CpuPerEvent => &[catalogue::SUBJECT_CPU],
+        GoalMetric::Cpu | GoalMetric::CpuPerEvent => &[catalogue::TARGET_CPU],
         GoalMetric::IngressThroughput => &[catalogue::BYTES_WRITTEN],
         GoalMetric::EgressThroughput => {
             &[catalogue::BYTES_RECEIVED, catalogue::TOTAL_BYTES_RECEIVED]
         }
-        GoalMetric::Memory => &[catalogue::SUBJECT_RSS],
-        GoalMetric::MemoryPeak => &[catalogue::SUBJECT_RSS_PEAK],
+        GoalMetric::Memory => &[catalogue::TARGET_RSS],
+        GoalMetric::MemoryPeak => &[catalogue::TARGET_RSS_PEAK],
         GoalMetric::Duplicated => &[catalogue::EVENTS_DUPLICATED],
         GoalMetric::EventLatency(_)
         | GoalMetric::MemorySlope

@@ -7,7 +7,7 @@ use stillwell_plan::{DesignPlan, ExperimentPlan, WarmupPlan};
 use stillwell_units::Nanos;
 
 use crate::run_warning::RunWarning;
-use crate::summary::{RunSummary, SUBJECT_CPUS};
+use crate::summary::{RunSummary, TARGET_CPUS};
 
 /// The runs of one experiment by stage, pair and variant.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub(crate) fn pair_warnings(
     other: &RunSummary,
 ) -> Vec<RunWarning> {
     // What runs side by side has CPUs of its own.
-    let may_differ = |fact: &str| fact == SUBJECT_CPUS && design == DesignPlan::Duet;
+    let may_differ = |fact: &str| fact == TARGET_CPUS && design == DesignPlan::Duet;
     differences(&baseline.environment, &other.environment)
         .into_iter()
         .filter(|(fact, ..)| !may_differ(fact))

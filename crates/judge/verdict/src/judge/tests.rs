@@ -18,7 +18,7 @@ const CPU: GoalMetric = GoalMetric::CpuPerEvent;
 /// Runs whose CPU seconds for each second are these: (baseline, comparison).
 fn runs(pairs: &[(f64, f64)]) -> Vec<RunSummary> {
     runs_with(pairs, |story, cpu| {
-        story.with(catalogue::SUBJECT_CPU, Labels::none(), cpu * 1e9)
+        story.with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
     })
 }
 
@@ -45,7 +45,7 @@ fn verdict(runs: &[RunSummary]) -> ExperimentVerdict {
 }
 
 fn died(mut story: Story) -> RunSummary {
-    story.manifest.outcome = RunOutcome::SubjectDied {
+    story.manifest.outcome = RunOutcome::TargetDied {
         phase: Phase::Measure,
     };
     story.summary()
@@ -137,7 +137,7 @@ fn pairs_with_an_unreliable_run_are_left_out_whole() {
 #[test]
 fn a_goal_that_was_never_measured_is_invalid() {
     let runs = runs_with(&around(1.0), |story, _| {
-        story.without(catalogue::SUBJECT_RSS)
+        story.without(catalogue::TARGET_RSS)
     });
     let judged = judge(&experiment(&[GoalMetric::Memory]), &runs);
     assert_eq!(judged.verdict, Verdict::Invalid);
@@ -149,7 +149,7 @@ fn a_goal_that_was_never_measured_is_invalid() {
 fn a_warning_about_throughput_leaves_cpu_alone() {
     let runs = runs_with(&around(1.05), |story, cpu| {
         story
-            .with(catalogue::SUBJECT_CPU, Labels::none(), cpu * 1e9)
+            .with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
             .with(catalogue::HOST_CPU_FOREIGN, Labels::none(), 0.3e9)
     });
     let judged = judge(&experiment(&[CPU, GoalMetric::EgressThroughput]), &runs);
@@ -180,7 +180,7 @@ fn light_load_makes_cpu_per_event_inconclusive() {
 fn a_schedule_that_was_not_kept_is_noted_beside_costs() {
     let runs = runs_with(&around(1.05), |story, cpu| {
         story
-            .with(catalogue::SUBJECT_CPU, Labels::none(), cpu * 1e9)
+            .with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
             .with(catalogue::SENT_UNITS, generator(), 900.0)
             .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9)
     });
@@ -223,7 +223,7 @@ fn with_three_variants_each_is_compared_with_the_first() {
         let story = Story::healthy().placed("third", pair);
         all.push(
             story
-                .with(catalogue::SUBJECT_CPU, Labels::none(), 0.6e9)
+                .with(catalogue::TARGET_CPU, Labels::none(), 0.6e9)
                 .summary(),
         );
     }
@@ -260,16 +260,16 @@ fn with_check(metric: &str, upper: f64) -> ExperimentVerdict {
     let runs = runs_with(&around(1.0), |mut story, cpu| {
         story.manifest.plan.checks = vec![check.clone()];
         if story.manifest.identity.as_ref().unwrap().pair == 2 {
-            story.set(catalogue::SUBJECT_RSS, Labels::none(), 80e6);
+            story.set(catalogue::TARGET_RSS, Labels::none(), 80e6);
         }
-        story.with(catalogue::SUBJECT_CPU, Labels::none(), cpu * 1e9)
+        story.with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
     });
     judge(&plan, &runs)
 }
 
 #[test]
 fn one_broken_bound_fails_the_gate() {
-    let rss = catalogue::SUBJECT_RSS.name;
+    let rss = catalogue::TARGET_RSS.name;
     let failed = with_check(rss, 60e6);
     assert_eq!(
         (failed.verdict, failed.gate),

@@ -27,7 +27,7 @@ const FACTS: [&str; 17] = [
     "transparent_huge_pages",
 ];
 
-pub(crate) const SUBJECT_CPUS: &str = "the subject's CPUs";
+pub(crate) const TARGET_CPUS: &str = "the target's CPUs";
 
 pub(super) fn environment(manifest: &Manifest) -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
@@ -45,7 +45,7 @@ pub(super) fn environment(manifest: &Manifest) -> BTreeMap<String, String> {
         facts.insert("governors".to_owned(), of_each("governor"));
     }
     let placed = [
-        (SUBJECT_CPUS, &manifest.subject_cpus),
+        (TARGET_CPUS, &manifest.target_cpus),
         ("our own CPUs", &manifest.own_cpus),
     ];
     for (name, cpus) in placed {

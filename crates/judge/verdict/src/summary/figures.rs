@@ -17,8 +17,8 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     let manifest = &capture.manifest;
     let mut figures = RunFigures {
         whole: whole(&capture.series),
-        rss_peak_bytes: window::last(&capture.series, catalogue::SUBJECT_RSS_PEAK),
-        subject_cpus: manifest.subject_cpus.clone(),
+        rss_peak_bytes: window::last(&capture.series, catalogue::TARGET_RSS_PEAK),
+        target_cpus: manifest.target_cpus.clone(),
         own_cpus: manifest.own_cpus.clone(),
         ledger: manifest.ledger.clone(),
         prefixes: prefixes(&capture.series),
@@ -49,16 +49,16 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     figures.service_time = window.quantiles(catalogue::SERVICE_TIME);
     figures.event_latency = window.quantiles(catalogue::EVENT_LATENCY);
     figures.event_transit = window.quantiles(catalogue::EVENT_TRANSIT);
-    figures.subject_cpu_share = window.share_of_load(catalogue::SUBJECT_CPU);
-    figures.subject_core_share = figures.subject_cpu_share.and_then(|share| {
-        let cpus = manifest.subject_cpus.as_ref()?.len();
+    figures.target_cpu_share = window.share_of_load(catalogue::TARGET_CPU);
+    figures.target_core_share = figures.target_cpu_share.and_then(|share| {
+        let cpus = manifest.target_cpus.as_ref()?.len();
         (cpus > 0).then(|| share / count(cpus))
     });
-    figures.rss_mean_bytes = window.mean(catalogue::SUBJECT_RSS);
+    figures.rss_mean_bytes = window.mean(catalogue::TARGET_RSS);
     figures.rss_peak_bytes = figures
         .rss_peak_bytes
-        .or_else(|| window.largest(catalogue::SUBJECT_RSS));
-    figures.pss_mean_bytes = window.mean(catalogue::SUBJECT_PSS);
+        .or_else(|| window.largest(catalogue::TARGET_RSS));
+    figures.pss_mean_bytes = window.mean(catalogue::TARGET_PSS);
     figures.workers = workers(&capture.series, window);
     figures.outcomes = outcomes(&capture.series, window);
     if let Some(cpus) = host_cpus(manifest) {
@@ -202,8 +202,8 @@ pub(super) fn host_cpus(manifest: &Manifest) -> Option<f64> {
             .or_else(|| fact.as_array().map(|list| count(list.len())))
     });
     let handed_out = || {
-        let (subject, own) = (manifest.subject_cpus.as_ref()?, manifest.own_cpus.as_ref()?);
-        let all: BTreeSet<u16> = subject.iter().chain(own).copied().collect();
+        let (target, own) = (manifest.target_cpus.as_ref()?, manifest.own_cpus.as_ref()?);
+        let all: BTreeSet<u16> = target.iter().chain(own).copied().collect();
         Some(count(all.len()))
     };
     told.or_else(handed_out).filter(|cpus| *cpus >= 1.0)

@@ -21,7 +21,7 @@ pub(super) fn notes(
     let manifest = &capture.manifest;
     let mut notes = Vec::new();
     if let Some(window) = window {
-        notes.extend(of_subject(window, figures));
+        notes.extend(of_target(window, figures));
         notes.extend(of_warmup(figures, warmup));
         notes.extend(of_generators(capture, window, figures));
         notes.extend(of_blocks(capture, window));
@@ -65,9 +65,9 @@ fn of_warmup(figures: &RunFigures, warmup: Nanos) -> Vec<RunNote> {
     notes
 }
 
-fn of_subject(window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
+fn of_target(window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
     let mut notes = Vec::new();
-    if let Some(cpu_share) = figures.subject_cpu_share
+    if let Some(cpu_share) = figures.target_cpu_share
         && cpu_share < limits::LIGHT_LOAD_SHARE
     {
         notes.push(RunNote::LightLoad { cpu_share });
@@ -88,7 +88,7 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
         let late = largest(workers.map(|worker| worker.late));
         let behind = falls_short(generator, window.length());
         if behind && blocked_share >= limits::BLOCKED_SHARE {
-            notes.push(RunNote::SubjectSaturated {
+            notes.push(RunNote::TargetSaturated {
                 id: generator.id.clone(),
                 unit: generator.unit,
                 requested_per_second: generator.requested_per_second.unwrap_or(0.0),

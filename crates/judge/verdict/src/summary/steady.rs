@@ -14,11 +14,11 @@ use crate::limits;
 use crate::window::Window;
 
 /// Rates by which a run is steady or not. With a paced generator what is sent
-/// says nothing, and what it costs the subject does; at full speed both do.
+/// says nothing, and what it costs the target does; at full speed both do.
 const RATES: [Metric; 3] = [
     catalogue::BYTES_WRITTEN,
     catalogue::BYTES_RECEIVED,
-    catalogue::SUBJECT_CPU,
+    catalogue::TARGET_CPU,
 ];
 
 /// Least share of a beat with load by which its rate is told.
@@ -121,7 +121,7 @@ pub(super) fn beats(window: &Window<'_>) -> BTreeMap<GoalMetric, BeatRates> {
     for (goal, metric, unit) in [
         (GoalMetric::IngressThroughput, catalogue::BYTES_WRITTEN, 1.0),
         (GoalMetric::EgressThroughput, catalogue::BYTES_RECEIVED, 1.0),
-        (GoalMetric::Cpu, catalogue::SUBJECT_CPU, 1e-9),
+        (GoalMetric::Cpu, catalogue::TARGET_CPU, 1e-9),
     ] {
         if let Some(rates) = kept(&rates(window, metric), unit) {
             all.insert(goal, rates);
@@ -131,7 +131,7 @@ pub(super) fn beats(window: &Window<'_>) -> BTreeMap<GoalMetric, BeatRates> {
         .iter()
         .map(|rate| (rate.until, rate.value))
         .collect();
-    let cpu = rates(window, catalogue::SUBJECT_CPU);
+    let cpu = rates(window, catalogue::TARGET_CPU);
     let each = cpu.iter().filter_map(|rate| {
         let events = events.get(&rate.until).filter(|events| **events > 0.0)?;
         Some(Rate {

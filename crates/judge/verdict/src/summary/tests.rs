@@ -3,7 +3,7 @@ mod steady;
 
 use proptest::prelude::*;
 use stillwell_capture::{
-    CountBounds, EventRecord, LedgerFigures, LedgerRecord, Note, PartNote, RunOutcome, SubjectEnd,
+    CountBounds, EventRecord, LedgerFigures, LedgerRecord, Note, PartNote, RunOutcome, TargetEnd,
 };
 use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
 use stillwell_plan::{
@@ -44,7 +44,7 @@ fn a_healthy_run_is_one_number_for_each_goal() {
     ] {
         assert!(close(run.value(&metric), wanted), "{metric:?} {run:?}");
     }
-    assert!(close(run.figures.subject_core_share, 0.5));
+    assert!(close(run.figures.target_core_share, 0.5));
     assert!(close(run.figures.measured.events_sent, 10_000.0));
     assert!(close(run.figures.whole.events_sent, 15_000.0));
     assert!(close(run.figures.rss_peak_bytes, 60e6));
@@ -72,8 +72,8 @@ fn numbers_come_from_the_ends_and_not_from_seconds() {
 #[test]
 fn what_was_not_recorded_is_missing_with_a_reason() {
     let run = Story::healthy()
-        .without(catalogue::SUBJECT_CPU)
-        .without(catalogue::SUBJECT_RSS)
+        .without(catalogue::TARGET_CPU)
+        .without(catalogue::TARGET_RSS)
         .summary();
     for metric in [GoalMetric::Cpu, GoalMetric::CpuPerEvent, GoalMetric::Memory] {
         assert!(matches!(&run.values[&metric], Measured::Missing { .. }));
@@ -125,12 +125,12 @@ fn outcomes_are_warnings() {
 }
 
 #[test]
-fn a_dead_subject_tells_its_last_words() {
+fn a_dead_target_tells_its_last_words() {
     let mut story = Story::healthy();
-    story.manifest.outcome = RunOutcome::SubjectDied {
+    story.manifest.outcome = RunOutcome::TargetDied {
         phase: Phase::Measure,
     };
-    story.manifest.subject = Some(SubjectEnd {
+    story.manifest.target = Some(TargetEnd {
         code: None,
         signal: Some(9),
         killed: false,
@@ -170,19 +170,19 @@ fn no_part_dies_alone() {
 
 #[test]
 fn a_fallen_cpu_total_is_another_process() {
-    let mut story = Story::healthy().without(catalogue::SUBJECT_CPU);
+    let mut story = Story::healthy().without(catalogue::TARGET_CPU);
     for second in 0..=15_u64 {
         let value = Value::Int(second % 8);
         story
             .points
-            .push((catalogue::SUBJECT_CPU, Labels::none(), second, value));
+            .push((catalogue::TARGET_CPU, Labels::none(), second, value));
     }
-    assert_eq!(only_warning(&story), RunWarning::SubjectRestarted);
+    assert_eq!(only_warning(&story), RunWarning::TargetRestarted);
 }
 
 #[test]
 fn kills_for_memory_are_a_warning() {
-    let story = Story::healthy().with(catalogue::SUBJECT_OOM_KILLS, Labels::none(), 1.0);
+    let story = Story::healthy().with(catalogue::TARGET_OOM_KILLS, Labels::none(), 1.0);
     assert_eq!(only_warning(&story), RunWarning::OutOfMemory { kills: 15 });
 }
 
@@ -334,7 +334,7 @@ fn a_late_generator_is_a_warning_if_its_lateness_harms() {
 }
 
 #[test]
-fn a_shortfall_without_a_blocking_subject_is_a_warning() {
+fn a_shortfall_without_a_blocking_target_is_a_warning() {
     let short = Story::healthy().with(catalogue::SENT_UNITS, generator(), 900.0);
     let RunWarning::RateNotReached { because, .. } = only_warning(&short) else {
         panic!("{:?}", short.summary().warnings);
@@ -345,13 +345,13 @@ fn a_shortfall_without_a_blocking_subject_is_a_warning() {
 }
 
 #[test]
-fn a_shortfall_by_the_subject_is_a_finding() {
+fn a_shortfall_by_the_target_is_a_finding() {
     let run = Story::healthy()
         .with(catalogue::SENT_UNITS, generator(), 900.0)
         .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9)
         .summary();
     assert_eq!(run.warnings, []);
-    assert!(matches!(run.notes[..], [RunNote::SubjectSaturated { .. }]));
+    assert!(matches!(run.notes[..], [RunNote::TargetSaturated { .. }]));
 }
 
 #[test]
@@ -367,13 +367,13 @@ fn a_generator_at_full_speed_must_be_blocked() {
 }
 
 #[test]
-fn a_busy_sink_is_a_warning_unless_the_subject_was_busier() {
+fn a_busy_sink_is_a_warning_unless_the_target_was_busier() {
     let busy = Story::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.95e9);
     assert!(matches!(
         only_warning(&busy),
         RunWarning::SinkSaturated { .. }
     ));
-    let busier = busy.with(catalogue::SUBJECT_CPU, Labels::none(), 0.99e9);
+    let busier = busy.with(catalogue::TARGET_CPU, Labels::none(), 0.99e9);
     assert_eq!(busier.summary().warnings, []);
 }
 
@@ -394,7 +394,7 @@ fn a_sink_that_waits_for_a_cpu_is_not_idle() {
 
 #[test]
 fn notes_and_silent_scrapes_are_notes() {
-    let mut story = Story::healthy().with(catalogue::SUBJECT_CPU, Labels::none(), 0.1e9);
+    let mut story = Story::healthy().with(catalogue::TARGET_CPU, Labels::none(), 0.1e9);
     let url = "http://127.0.0.1:9/metrics".to_owned();
     story.manifest.plan.observer.scrapes = vec![ScrapePlan {
         url: url.clone(),
@@ -463,7 +463,7 @@ fn check_of(upper: Option<f64>, lower: Option<f64>, metric: &str, id: Option<&st
 
 #[test]
 fn checks_hold_bounds_inclusively() {
-    let rss = catalogue::SUBJECT_RSS.name;
+    let rss = catalogue::TARGET_RSS.name;
     for (upper, lower, passed) in [
         (Some(50e6), None, CheckPassed::Pass),
         (Some(49e6), None, CheckPassed::Fail),
@@ -513,7 +513,7 @@ proptest! {
         phases in 0_usize..=6,
         cpu in 0.0_f64..3e9,
     ) {
-        let mut story = Story::healthy().with(catalogue::SUBJECT_CPU, Labels::none(), cpu);
+        let mut story = Story::healthy().with(catalogue::TARGET_CPU, Labels::none(), cpu);
         story.missing_beats = missing;
         story.manifest.phases.truncate(phases);
         let run = story.summary();
@@ -539,7 +539,7 @@ fn bodies_that_a_sink_could_not_read_make_what_arrived_unknown() {
 }
 
 #[test]
-fn what_the_kernel_dropped_was_not_lost_by_the_subject() {
+fn what_the_kernel_dropped_was_not_lost_by_the_target() {
     let story = Story::healthy().with(catalogue::DATAGRAMS_DROPPED, sink(), 3.0);
     let warning = only_warning(&story);
     assert!(

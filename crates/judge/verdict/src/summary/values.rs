@@ -72,26 +72,26 @@ fn measured(
                 .ok_or("no answer to a request was timed while measuring")
         }
         GoalMetric::Cpu | GoalMetric::CpuPerEvent => {
-            has_subject(capture)?;
+            has_target(capture)?;
             cpu(metric, window, figures)
         }
         GoalMetric::Memory | GoalMetric::MemoryPeak | GoalMetric::MemorySlope => {
-            has_subject(capture)?;
-            let unrecorded = "the subject's memory was not recorded";
+            has_target(capture)?;
+            let unrecorded = "the target's memory was not recorded";
             match metric {
                 GoalMetric::Memory => figures.rss_mean_bytes.ok_or(unrecorded),
                 GoalMetric::MemoryPeak => figures.rss_peak_bytes.ok_or(unrecorded),
-                _ => slope::share_per_minute(&window.beats(catalogue::SUBJECT_RSS.name, |_| true))
-                    .ok_or("the subject's memory was recorded too seldom to tell its growth"),
+                _ => slope::share_per_minute(&window.beats(catalogue::TARGET_RSS.name, |_| true))
+                    .ok_or("the target's memory was recorded too seldom to tell its growth"),
             }
         }
         GoalMetric::Series(_) => Err("it stands among the series"),
     }
 }
 
-fn has_subject(capture: &Capture) -> Result<(), &'static str> {
+fn has_target(capture: &Capture) -> Result<(), &'static str> {
     match capture.manifest.plan.subject.kind {
-        SubjectKind::None => Err("the rig has no subject"),
+        SubjectKind::None => Err("the rig has no target"),
         SubjectKind::Child(_) | SubjectKind::Container(_) | SubjectKind::Pid(_) => Ok(()),
     }
 }
@@ -115,12 +115,12 @@ fn cpu(
     window: &Window<'_>,
     figures: &RunFigures,
 ) -> Result<f64, &'static str> {
-    let cpu = window.grown(catalogue::SUBJECT_CPU, |_| true);
-    let cpu = cpu.ok_or("the subject's CPU time was not recorded")?;
+    let cpu = window.grown(catalogue::TARGET_CPU, |_| true);
+    let cpu = cpu.ok_or("the target's CPU time was not recorded")?;
     if *metric == GoalMetric::Cpu {
         return figures
-            .subject_cpu_share
-            .ok_or("the subject's CPU time was not recorded");
+            .target_cpu_share
+            .ok_or("the target's CPU time was not recorded");
     }
     let events = figures.measured.events_sent.filter(|events| *events > 0.0);
     Ok(cpu / events.ok_or("no event was sent while measuring")?)

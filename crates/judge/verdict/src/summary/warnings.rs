@@ -18,7 +18,7 @@ pub(super) fn warnings(
 ) -> Vec<RunWarning> {
     let manifest = &capture.manifest;
     let mut warnings = of_outcome(manifest);
-    if let Some(kills) = window::last(&capture.series, catalogue::SUBJECT_OOM_KILLS)
+    if let Some(kills) = window::last(&capture.series, catalogue::TARGET_OOM_KILLS)
         && kills > 0.0
     {
         warnings.push(RunWarning::OutOfMemory {
@@ -56,9 +56,9 @@ fn of_outcome(manifest: &Manifest) -> Vec<RunWarning> {
     let mut warnings = Vec::new();
     match &manifest.outcome {
         RunOutcome::Completed => {}
-        RunOutcome::SubjectDied { phase } => {
-            let end = manifest.subject.as_ref();
-            warnings.push(RunWarning::SubjectDied {
+        RunOutcome::TargetDied { phase } => {
+            let end = manifest.target.as_ref();
+            warnings.push(RunWarning::TargetDied {
                 phase: *phase,
                 code: end.and_then(|end| end.code),
                 signal: end.and_then(|end| end.signal),
@@ -106,7 +106,7 @@ fn of_recording(capture: &Capture, window: &Window<'_>) -> Vec<RunWarning> {
             limit: limits::CLOCK_STEP,
         });
     }
-    let mut cpu = capture.series.of(catalogue::SUBJECT_CPU);
+    let mut cpu = capture.series.of(catalogue::TARGET_CPU);
     let fell = cpu.any(|(_, series)| {
         let points = window.points(series);
         points
@@ -117,7 +117,7 @@ fn of_recording(capture: &Capture, window: &Window<'_>) -> Vec<RunWarning> {
             })
     });
     if fell {
-        warnings.push(RunWarning::SubjectRestarted);
+        warnings.push(RunWarning::TargetRestarted);
     }
     warnings
 }
@@ -286,8 +286,8 @@ fn of_arrivals<'w>(
 }
 
 fn of_sinks(figures: &RunFigures) -> Vec<RunWarning> {
-    let saturated = figures.subject_core_share;
-    if saturated.is_some_and(|share| share >= limits::SUBJECT_SATURATED_SHARE) {
+    let saturated = figures.target_core_share;
+    if saturated.is_some_and(|share| share >= limits::TARGET_SATURATED_SHARE) {
         return Vec::new();
     }
     let mut warnings: Vec<RunWarning> = Vec::new();

@@ -98,21 +98,21 @@ fn a_spinning_process_used_what_it_says() {
     let used = shell.times();
     shell.wait_for_rest();
     let samples = sample(&mut shell.reader());
-    assert_near(value(&samples, metric::SUBJECT_CPU), used);
+    assert_near(value(&samples, metric::TARGET_CPU), used);
     assert_near(
-        value(&samples, metric::SUBJECT_CPU_USER) + value(&samples, metric::SUBJECT_CPU_SYSTEM),
+        value(&samples, metric::TARGET_CPU_USER) + value(&samples, metric::TARGET_CPU_SYSTEM),
         used,
     );
-    for metric in [metric::SUBJECT_PROCESSES, metric::SUBJECT_THREADS] {
+    for metric in [metric::TARGET_PROCESSES, metric::TARGET_THREADS] {
         assert_eq!(value(&samples, metric).to_bits(), 1.0_f64.to_bits());
     }
     for metric in [
-        metric::SUBJECT_RSS,
-        metric::SUBJECT_PSS,
-        metric::SUBJECT_RSS_PEAK,
-        metric::SUBJECT_FDS,
-        metric::SUBJECT_FAULTS_MINOR,
-        metric::SUBJECT_SWITCHES_VOLUNTARY,
+        metric::TARGET_RSS,
+        metric::TARGET_PSS,
+        metric::TARGET_RSS_PEAK,
+        metric::TARGET_FDS,
+        metric::TARGET_FAULTS_MINOR,
+        metric::TARGET_SWITCHES_VOLUNTARY,
     ] {
         assert!(value(&samples, metric) > 0.0, "{}", metric.name);
     }
@@ -124,9 +124,9 @@ fn a_tree_is_the_sum_of_its_processes() {
     let mut shell = Shell::run(&format!("{SPIN} {script}"));
     let used = shell.times();
     let samples = sample(&mut shell.reader());
-    assert_near(value(&samples, metric::SUBJECT_CPU), used);
+    assert_near(value(&samples, metric::TARGET_CPU), used);
     assert_eq!(
-        value(&samples, metric::SUBJECT_PROCESSES).to_bits(),
+        value(&samples, metric::TARGET_PROCESSES).to_bits(),
         3.0_f64.to_bits()
     );
 }
@@ -137,7 +137,7 @@ fn what_ended_children_used_is_counted() {
     let used = shell.times();
     shell.wait_for_line();
     assert_near(
-        value(&sample(&mut shell.reader()), metric::SUBJECT_CPU),
+        value(&sample(&mut shell.reader()), metric::TARGET_CPU),
         used,
     );
 }
@@ -147,12 +147,12 @@ fn what_was_seen_of_a_tree_stays_in_its_totals() {
     let mut shell = Shell::run(&format!("{SPIN} spin; read -r end"));
     let used = shell.times();
     let mut reader = shell.reader();
-    let before = value(&sample(&mut reader), metric::SUBJECT_CPU);
+    let before = value(&sample(&mut reader), metric::TARGET_CPU);
     assert_near(before, used);
     drop(shell);
     let after = sample(&mut reader);
-    assert!(value(&after, metric::SUBJECT_CPU) >= before);
-    assert_eq!(value(&after, metric::SUBJECT_PROCESSES).to_bits(), 0);
+    assert!(value(&after, metric::TARGET_CPU) >= before);
+    assert_eq!(value(&after, metric::TARGET_PROCESSES).to_bits(), 0);
 }
 
 #[test]
@@ -173,10 +173,10 @@ fn a_beat_over_fifty_processes_is_cheap() {
         let used = stillwell_scope::clock::thread_cpu().saturating_sub(before);
         println!(
             "detailed {is_detailed}: {} processes, {} µs per beat",
-            value(&samples, metric::SUBJECT_PROCESSES),
+            value(&samples, metric::TARGET_PROCESSES),
             used.as_u64() / 100_000
         );
     }
     let budget = 50.0;
-    assert!(value(&samples, metric::SUBJECT_PROCESSES) >= budget);
+    assert!(value(&samples, metric::TARGET_PROCESSES) >= budget);
 }

@@ -38,7 +38,7 @@ fn samples(second: u64) -> Vec<Sample> {
     let histogram = Value::Histogram(encode_histogram(&histogram));
     vec![
         Sample::int(metric::BYTES_WRITTEN, &labels, 100 * second),
-        Sample::int(metric::SUBJECT_RSS, &Labels::none(), 4096 + second),
+        Sample::int(metric::TARGET_RSS, &Labels::none(), 4096 + second),
         Sample::new(metric::LATENESS, &labels, histogram),
     ]
 }

@@ -113,7 +113,7 @@ fn cpu_time_becomes_thousandths_of_a_core() {
     let mut ticks = Ticks::new(&Labels::none(), None);
     let mut rows = Vec::new();
     for second in 0..4 {
-        let used = Sample::int(metric::SUBJECT_CPU, &Labels::none(), 250_000_000 * second);
+        let used = Sample::int(metric::TARGET_CPU, &Labels::none(), 250_000_000 * second);
         let beat = beat(second, 1000 * second);
         ticks.beat(&beat, Phase::Measure, &[used], &mut rows);
     }

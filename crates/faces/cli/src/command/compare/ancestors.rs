@@ -233,8 +233,8 @@ fn own_series(name: &str) -> Option<(String, Option<Kind>)> {
     let metric = match goal {
         GoalMetric::IngressThroughput => catalogue::BYTES_WRITTEN,
         GoalMetric::EgressThroughput => catalogue::BYTES_RECEIVED,
-        GoalMetric::Cpu => catalogue::SUBJECT_CPU,
-        GoalMetric::Memory | GoalMetric::MemoryPeak => catalogue::SUBJECT_RSS,
+        GoalMetric::Cpu => catalogue::TARGET_CPU,
+        GoalMetric::Memory | GoalMetric::MemoryPeak => catalogue::TARGET_RSS,
         GoalMetric::Series(series) => {
             let counts = matches!(series.reduction, Reduction::Rate | Reduction::PerEvent);
             let kind = if counts { Kind::Counter } else { Kind::Gauge };

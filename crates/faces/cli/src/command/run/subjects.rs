@@ -9,9 +9,9 @@ use stillwell_experiment::{
     not_installed, run_subjects,
 };
 use stillwell_plan::SubjectsPlan;
-use stillwell_report::{SubjectsReport, render_subjects};
+use stillwell_report::{TargetsReport, render_targets};
 use stillwell_target::Privileges;
-use stillwell_verdict::{SubjectsVerdict, judge_subjects, subjects_exit_code};
+use stillwell_verdict::{TargetsVerdict, judge_targets, targets_exit_code};
 
 use crate::arguments::RunArguments;
 use crate::command::conduct::Conductor;
@@ -61,9 +61,9 @@ pub(super) fn run(
     conductor.end();
     let outcome = ran.map_err(|error| super::lab_error(error, &results))?;
     let verdicts = plans.iter().zip(&outcome.runs);
-    let verdicts: Vec<SubjectsVerdict> = verdicts
+    let verdicts: Vec<TargetsVerdict> = verdicts
         .filter(|(_, runs)| !runs.is_empty())
-        .map(|(plan, runs)| judge_subjects(plan, runs))
+        .map(|(plan, runs)| judge_targets(plan, runs))
         .collect();
     let exit = match exit_of(&outcome, &verdicts) {
         Exit::Failed | Exit::Invalid if arguments.exit_zero => Exit::Held,
@@ -163,11 +163,11 @@ fn leave_out(
     }
 }
 
-fn exit_of(outcome: &SubjectsOutcome, verdicts: &[SubjectsVerdict]) -> Exit {
+fn exit_of(outcome: &SubjectsOutcome, verdicts: &[TargetsVerdict]) -> Exit {
     if let Some(signal) = outcome.interrupted {
         return Exit::Interrupted(signal);
     }
-    let judged = Exit::from_code(subjects_exit_code(verdicts));
+    let judged = Exit::from_code(targets_exit_code(verdicts));
     let gravest = outcome.problems.iter().max_by_key(|problem| problem.kind);
     match (judged, gravest) {
         (Exit::Failed, _) => Exit::Failed,
@@ -181,10 +181,10 @@ fn report(
     arguments: &RunArguments,
     plans: &[SubjectsPlan],
     outcome: &SubjectsOutcome,
-    verdicts: Vec<SubjectsVerdict>,
+    verdicts: Vec<TargetsVerdict>,
     left_out: &[NotInstalled],
     results: &Path,
-) -> SubjectsReport {
+) -> TargetsReport {
     let shown = output::show_path(results);
     let mut next = Vec::new();
     if outcome.interrupted.is_some() {
@@ -194,7 +194,7 @@ fn report(
     let versions = outcome.identities.iter();
     let left_out = left_out.iter();
     let problems = outcome.problems.iter();
-    SubjectsReport {
+    TargetsReport {
         title: super::plan_title(arguments),
         verdicts,
         versions: versions
@@ -232,16 +232,16 @@ fn host_of(results: &Results, plans: &[SubjectsPlan]) -> Vec<(String, String)> {
 
 /// Prints the report, writes it where it was asked for, and keeps it.
 fn deliver(
-    report: &SubjectsReport,
+    report: &TargetsReport,
     arguments: &RunArguments,
     paint: &Paint,
     results: &Path,
 ) -> Result<(), CommandError> {
     let delivered = output::deliver_text(&arguments.output, paint, |format, style| {
-        render_subjects(report, format, style)
+        render_targets(report, format, style)
     });
     let kept = output::keep_text(results, |format, style| {
-        render_subjects(report, format, style)
+        render_targets(report, format, style)
     });
     delivered.and(kept)
 }
@@ -250,21 +250,21 @@ fn deliver(
 ///
 /// # Errors
 /// A record or summary that cannot be read; no finished run.
-pub(crate) fn read(results: &Results) -> anyhow::Result<(SubjectsReport, u8)> {
+pub(crate) fn read(results: &Results) -> anyhow::Result<(TargetsReport, u8)> {
     let record: SubjectsRecord = results.subjects_record()?;
     let mut verdicts = Vec::new();
     for plan in &record.plans {
         let runs = results.subjects_summaries(plan)?;
         if !runs.is_empty() {
-            verdicts.push(judge_subjects(plan, &runs));
+            verdicts.push(judge_targets(plan, &runs));
         }
     }
     let shown = output::show_path(results.root());
     anyhow::ensure!(!verdicts.is_empty(), "no run in {shown} is finished yet");
     let names: Vec<&str> = record.plans.iter().map(|plan| plan.name.as_str()).collect();
     let versions = record.identities.iter();
-    let code = subjects_exit_code(&verdicts);
-    let report = SubjectsReport {
+    let code = targets_exit_code(&verdicts);
+    let report = TargetsReport {
         title: names.join(", "),
         verdicts,
         versions: versions

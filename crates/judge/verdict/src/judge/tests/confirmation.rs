@@ -1,4 +1,4 @@
-//! What was found, asked again; and one budget for a lab.
+//! What was found, asked again; and one budget for a suite.
 
 use stillwell_plan::StoppingPlan;
 
@@ -108,10 +108,10 @@ fn fresh_pairs_that_cannot_be_had_make_it_invalid() {
     let mut runs = search_pairs(&WORSE[..4]);
     let mut fresh = pairs_of(RunStage::Confirm, &WORSE[..3]);
     for run in &mut fresh {
-        run.outcome = RunOutcome::SubjectDied {
+        run.outcome = RunOutcome::TargetDied {
             phase: Phase::Measure,
         };
-        run.warnings = vec![crate::RunWarning::SubjectRestarted];
+        run.warnings = vec![crate::RunWarning::TargetRestarted];
     }
     runs.extend(fresh);
     let told = standing(&confirming(), &runs);
@@ -121,7 +121,7 @@ fn fresh_pairs_that_cannot_be_had_make_it_invalid() {
 }
 
 /// As many experiments as these, without confirmation: (ratio, noise).
-fn lab(experiments: &[(f64, f64)]) -> Vec<ExperimentVerdict> {
+fn suite(experiments: &[(f64, f64)]) -> Vec<ExperimentVerdict> {
     let plan = stopping(StoppingPlan::Fixed { pairs: 6 });
     let verdicts = experiments.iter().enumerate().map(|(index, own)| {
         let noise = [-1.0, 1.0, -0.8, 0.8, -1.2, 1.2];
@@ -137,7 +137,7 @@ fn lab(experiments: &[(f64, f64)]) -> Vec<ExperimentVerdict> {
 #[test]
 fn one_experiment_needs_no_correction() {
     // p = 0.03.
-    let mut one = lab(&[(1.04, 0.03)]);
+    let mut one = suite(&[(1.04, 0.03)]);
     assert_eq!(one[0].verdict, Verdict::Regressed);
     let before = one.clone();
     let budget = apply_error_budget(&mut one);
@@ -148,7 +148,7 @@ fn one_experiment_needs_no_correction() {
 
 #[test]
 fn what_does_not_survive_holm_is_only_different() {
-    let mut all = lab(&[(1.04, 0.03), (1.1, 0.001), (1.0, 0.01), (0.96, 0.03)]);
+    let mut all = suite(&[(1.04, 0.03), (1.1, 0.001), (1.0, 0.01), (0.96, 0.03)]);
     assert_eq!(all[0].verdict, Verdict::Regressed);
     let budget = apply_error_budget(&mut all);
     let words: Vec<Verdict> = all.iter().map(|own| own.verdict).collect();
@@ -178,7 +178,7 @@ fn what_does_not_survive_holm_is_only_different() {
 #[test]
 fn holm_steps_down() {
     // Each alone survives 5 % / 1, and none but the first 5 % / 3.
-    let mut all = lab(&[(1.1, 0.001), (1.1, 0.002), (1.04, 0.03)]);
+    let mut all = suite(&[(1.1, 0.001), (1.1, 0.002), (1.04, 0.03)]);
     let budget = apply_error_budget(&mut all);
     assert_eq!(budget.demoted, Vec::<String>::new());
     // Two rejections leave 5 % for the third, whose p is 3 %.
@@ -188,7 +188,7 @@ fn holm_steps_down() {
 #[test]
 fn confirmed_and_erratic_experiments_need_no_holm() {
     let confirmed = with_fresh(&WORSE).verdict;
-    let mut erratic = lab(&[(1.04, 0.03)]).remove(0);
+    let mut erratic = suite(&[(1.04, 0.03)]).remove(0);
     erratic.erratic = true;
     let mut all = vec![confirmed; 20];
     all.push(erratic);
@@ -261,7 +261,7 @@ fn what_an_unfit_machine_showed_before_a_look_was_let_through_or_taken_back() {
         let identity = run.identity.as_ref();
         identity.is_some_and(|own| own.variant == "comparison")
     }) {
-        run.warnings = vec![crate::RunWarning::SubjectRestarted];
+        run.warnings = vec![crate::RunWarning::TargetRestarted];
     }
     let fixed = stopping(StoppingPlan::Fixed { pairs: 8 });
     // Nobody asked for a confirmation: it stays, by an interval of what there was.

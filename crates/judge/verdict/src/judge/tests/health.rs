@@ -7,7 +7,7 @@ use super::*;
 use crate::erratic::ErraticSign;
 use crate::run_warning::RunWarning;
 use crate::standing::{NextStep, StopReason};
-use crate::summary::{BeatRates, Measured, SUBJECT_CPUS, WarmupFigures};
+use crate::summary::{BeatRates, Measured, TARGET_CPUS, WarmupFigures};
 use crate::synthetic;
 
 fn plan() -> ExperimentPlan {
@@ -50,7 +50,7 @@ fn discarded_pairs_are_repeated_up_to_a_quarter() {
         "{reason}"
     );
     assert_eq!((told.discards[0].runs, told.discards[1].runs), (3, 0));
-    assert_eq!(told.discards[0].subject_failures, 0);
+    assert_eq!(told.discards[0].target_failures, 0);
     assert!(!told.discards_unbalanced);
 }
 
@@ -58,7 +58,7 @@ fn discarded_pairs_are_repeated_up_to_a_quarter() {
 fn an_unfit_machine_with_too_few_pairs_is_invalid() {
     let mut runs = search_pairs(&[1.1, 1.1, 1.1]);
     for run in &mut runs {
-        run.warnings = vec![RunWarning::SubjectRestarted];
+        run.warnings = vec![RunWarning::TargetRestarted];
     }
     let told = standing(&plan(), &runs);
     assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
@@ -66,7 +66,7 @@ fn an_unfit_machine_with_too_few_pairs_is_invalid() {
     let fixed = stopping(StoppingPlan::Fixed { pairs: 8 });
     let mut runs = search_pairs(&[1.1, 1.101, 1.099, 1.1, 1.1, 1.1, 1.1]);
     for pair in 5..=7 {
-        of(&mut runs, pair, "comparison").warnings = vec![RunWarning::SubjectRestarted];
+        of(&mut runs, pair, "comparison").warnings = vec![RunWarning::TargetRestarted];
     }
     let told = standing(&fixed, &runs);
     // It ended for reasons that lie outside its numbers: judged once.
@@ -82,7 +82,7 @@ fn crashes_of_one_variant_are_a_finding() {
     }
     let told = judge(&plan(), &runs);
     assert!(told.discards_unbalanced);
-    assert_eq!(told.discards[1].subject_failures, 5);
+    assert_eq!(told.discards[1].target_failures, 5);
     of(&mut runs, 1, "baseline").warnings = vec![RunWarning::OutOfMemory { kills: 1 }];
     assert!(!judge(&plan(), &runs).discards_unbalanced);
 }
@@ -122,7 +122,7 @@ fn both_runs_of_a_pair_need_the_same_environment() {
         run.environment
             .insert("governors".to_owned(), "performance".to_owned());
         run.environment
-            .insert(SUBJECT_CPUS.to_owned(), "1".to_owned());
+            .insert(TARGET_CPUS.to_owned(), "1".to_owned());
     }
     assert_eq!(judge(&plan(), &runs).pairs_valid, 4);
     let other = of(&mut runs, 2, "comparison");
@@ -143,7 +143,7 @@ fn both_runs_of_a_pair_need_the_same_environment() {
     assert_eq!(judge(&plan(), &runs).pairs_valid, 4);
     of(&mut runs, 3, "comparison")
         .environment
-        .insert(SUBJECT_CPUS.to_owned(), "2".to_owned());
+        .insert(TARGET_CPUS.to_owned(), "2".to_owned());
     assert_eq!(judge(&plan(), &runs).pairs_valid, 3);
     let duet = ExperimentPlan {
         design: DesignPlan::Duet,
@@ -263,7 +263,7 @@ fn runs_without_pairs_are_compared_across() {
         all.collect::<Vec<_>>()
     };
     let (one, mut other) = (runs(1.0), runs(1.1));
-    other[3].warnings = vec![RunWarning::SubjectRestarted];
+    other[3].warnings = vec![RunWarning::TargetRestarted];
     let refs = |runs: &'static [RunSummary]| runs.iter().collect::<Vec<_>>();
     let (one, other): (&[RunSummary], &[RunSummary]) = (one.leak(), other.leak());
     let told = crate::judge_across(&goals, &refs(one), &refs(other));

@@ -76,8 +76,8 @@ fn each_series_is_told_once_and_the_goal_itself_never() {
     for series in [
         "target_cpu:per_event",
         "target_cpu:rate",
-        "subject_faults:rate",
-        "subject_faults:per_event",
+        "target_faults:rate",
+        "target_faults:per_event",
         "target/errors:per_event",
         "target/errors{kind=a}:per_event",
         "bytes_received:rate",
@@ -94,7 +94,7 @@ fn each_series_is_told_once_and_the_goal_itself_never() {
         names,
         [
             "bytes_received:rate",
-            "subject_faults:per_event",
+            "target_faults:per_event",
             "target/errors{kind=a}:per_event",
             "total_rss_bytes:mean"
         ]
@@ -124,7 +124,7 @@ fn nothing_is_ranked_where_nothing_changed() {
 
 #[test]
 #[ignore = "for the clock: 100 experiments of 20 pairs, 3 goals and 300 series"]
-fn a_lab_of_a_hundred_experiments_is_judged() {
+fn a_suite_of_a_hundred_experiments_is_judged() {
     for number in 0..100 {
         let (plan, runs) = crate::synthetic::crowded(&format!("e{number}"), 20, 300);
         let told = judge(&plan, &runs);

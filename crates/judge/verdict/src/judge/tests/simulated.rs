@@ -31,7 +31,7 @@ impl Draws {
     }
 }
 
-/// Runs an experiment as a lab does, and says what it came to.
+/// Runs an experiment as a suite does, and says what it came to.
 fn carried_out(
     plan: &ExperimentPlan,
     looks: &LookPlan,

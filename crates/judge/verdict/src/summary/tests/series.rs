@@ -65,10 +65,10 @@ fn loss_is_of_the_whole_run() {
 
 #[test]
 fn memory_has_a_peak_and_a_slope() {
-    let mut story = Story::healthy().without(catalogue::SUBJECT_RSS);
+    let mut story = Story::healthy().without(catalogue::TARGET_RSS);
     for second in 0..=15_u64 {
         let value = Value::Int(50_000_000 + 100_000 * second);
-        let point = (catalogue::SUBJECT_RSS, Labels::none(), second, value);
+        let point = (catalogue::TARGET_RSS, Labels::none(), second, value);
         story.points.push(point);
     }
     let run = story.summary();
@@ -198,7 +198,7 @@ fn what_the_pair_must_share_is_kept() {
     assert_eq!(fact("kernel"), Some("6.1"));
     assert_eq!(fact("governors"), Some("performance powersave"));
     assert_eq!(fact("cgroup"), Some("not isolated"));
-    assert_eq!(fact(SUBJECT_CPUS), Some("1"));
+    assert_eq!(fact(TARGET_CPUS), Some("1"));
     assert_eq!(fact("load"), None);
     assert_eq!(facts.len(), 8, "{facts:?}");
 }

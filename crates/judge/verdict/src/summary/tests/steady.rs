@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// A run of 40 s of load, whose subject uses this CPU time in each of them.
+/// A run of 40 s of load, whose target uses this CPU time in each of them.
 fn run(cpu_of: impl Fn(u64) -> f64) -> Capture {
-    let mut story = Story::healthy().without(catalogue::SUBJECT_CPU);
+    let mut story = Story::healthy().without(catalogue::TARGET_CPU);
     story.seconds = 45;
     for (mark, second) in story.manifest.phases.iter_mut().zip([0, 1, 3, 41, 42, 45]) {
         mark.moment = Moment::new(second * 1_000_000_000);
@@ -16,7 +16,7 @@ fn run(cpu_of: impl Fn(u64) -> f64) -> Capture {
         let wave = if second % 3 == 0 { 1.01 } else { 0.995 };
         total += cpu_of(second) * wave * 1e9;
         let value = Value::Int(stillwell_units::floor_to_u64(total));
-        let point = (catalogue::SUBJECT_CPU, Labels::none(), second, value);
+        let point = (catalogue::TARGET_CPU, Labels::none(), second, value);
         story.points.push(point);
     }
     story.capture()

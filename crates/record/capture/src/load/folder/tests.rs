@@ -161,11 +161,11 @@ fn what_is_written_is_read_back_to_the_bit() {
 fn what_is_no_capture_of_a_load_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut other = capture();
-    "stillwell/run/v1".clone_into(&mut other.manifest.schema);
+    "stillwell/run/v2".clone_into(&mut other.manifest.schema);
     other.write(folder.path()).unwrap();
     let error = LoadCapture::open(folder.path()).unwrap_err();
     assert!(
-        error.source.to_string().contains("stillwell/run/v1"),
+        error.source.to_string().contains("stillwell/run/v2"),
         "{error:?}"
     );
     assert!(LoadCapture::open(&folder.path().join("none")).is_err());

@@ -1,10 +1,10 @@
 //! Several programs under one load, side by side.
 //!
-//! A number is believed as everywhere: a run that something other than its subject
-//! may have made is left out of the rows that this spoils, and a subject that does
+//! A number is believed as everywhere: a run that something other than its target
+//! may have made is left out of the rows that this spoils, and a target that does
 //! not keep what it claims to keep is out altogether. Who is better is decided by
-//! blocks, in pairs of subjects, with Holm's correction over all pairs of a row;
-//! only subjects that claim to keep the same are compared, and totals only where
+//! blocks, in pairs of targets, with Holm's correction over all pairs of a row;
+//! only targets that claim to keep the same are compared, and totals only where
 //! all did the same work (docs/adr/0022).
 
 mod delivery;
@@ -16,9 +16,9 @@ use stillwell_plan::{ContenderPlan, Delivery, Durability, SubjectsPlan};
 use stillwell_stats::{Level, one_sample};
 
 pub use self::delivery::DeliveryFound;
-pub use self::figures::{SubjectFigure, subject_figures};
+pub use self::figures::{TargetFigure, target_figures};
 use self::metric::{Latencies, taken_bytes};
-pub use self::metric::{Ranking, SubjectsMetric};
+pub use self::metric::{Ranking, TargetsMetric};
 use self::rank::Ranked;
 pub use self::rank::{PairFound, Place};
 use crate::limits;
@@ -26,7 +26,7 @@ use crate::summary::RunSummary;
 
 /// Several programs under one load, side by side.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SubjectsVerdict {
+pub struct TargetsVerdict {
     /// The experiment.
     pub name: String,
     /// What it is about, in one line.
@@ -36,7 +36,7 @@ pub struct SubjectsVerdict {
     /// The programs, in the plan's order.
     pub columns: Vec<ColumnFound>,
     /// One for each metric of which anything is known.
-    pub rows: Vec<SubjectsRow>,
+    pub rows: Vec<TargetsRow>,
     /// What readers must know of the whole table.
     pub remarks: Vec<String>,
 }
@@ -65,21 +65,21 @@ pub struct ColumnFound {
 
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SubjectsRow {
+pub struct TargetsRow {
     /// What it is of.
-    pub metric: SubjectsMetric,
+    pub metric: TargetsMetric,
     /// One for each column.
-    pub cells: Vec<SubjectsCell>,
-    /// How subjects compare two by two.
+    pub cells: Vec<TargetsCell>,
+    /// How targets compare two by two.
     pub pairs: Vec<PairFound>,
     /// Why some are not marked although a better and a worse exist, for each lot that
     /// claims to keep the same.
     pub unranked: Vec<String>,
 }
 
-/// The number of one subject.
+/// The number of one target.
 #[derive(Clone, Debug, PartialEq)]
-pub enum SubjectsCell {
+pub enum TargetsCell {
     /// It was measured.
     Value {
         /// Mean over runs.
@@ -88,7 +88,7 @@ pub enum SubjectsCell {
         interval: Option<(f64, f64)>,
         /// Runs that it rests on.
         runs: u32,
-        /// Where the subject stands.
+        /// Where the target stands.
         place: Place,
     },
     /// It is unreliable.
@@ -107,7 +107,7 @@ pub enum SubjectsCell {
 
 /// What the `runs` of `plan` say.
 #[must_use]
-pub fn judge_subjects(plan: &SubjectsPlan, runs: &[RunSummary]) -> SubjectsVerdict {
+pub fn judge_targets(plan: &SubjectsPlan, runs: &[RunSummary]) -> TargetsVerdict {
     let of = |one: &ContenderPlan| -> Vec<&RunSummary> {
         let own = runs.iter().filter(|run| {
             let identity = run.identity.as_ref();
@@ -120,7 +120,7 @@ pub fn judge_subjects(plan: &SubjectsPlan, runs: &[RunSummary]) -> SubjectsVerdi
     let columns: Vec<ColumnFound> = columns.map(|(one, runs)| column(one, runs)).collect();
     let unequal = unequal_work(&columns, &runs);
     let latencies = Latencies::of(runs.iter().flatten().copied());
-    let rows = SubjectsMetric::ALL
+    let rows = TargetsMetric::ALL
         .into_iter()
         .filter_map(|metric| row((metric, latencies), &columns, &runs, &unequal))
         .collect();
@@ -137,10 +137,10 @@ pub fn judge_subjects(plan: &SubjectsPlan, runs: &[RunSummary]) -> SubjectsVerdi
     claims.dedup();
     if claims.len() > 1 {
         remarks.push(
-            "only subjects that claim to keep the same are compared with each other".to_owned(),
+            "only targets that claim to keep the same are compared with each other".to_owned(),
         );
     }
-    SubjectsVerdict {
+    TargetsVerdict {
         name: plan.name.clone(),
         summary: plan.summary.clone(),
         blocks: plan.runs,
@@ -151,11 +151,11 @@ pub fn judge_subjects(plan: &SubjectsPlan, runs: &[RunSummary]) -> SubjectsVerdi
 }
 
 /// The exit code of these tables: 1 where events did not arrive as often as they
-/// are to; 4 where a subject has a number that may not be believed, where fewer of
+/// are to; 4 where a target has a number that may not be believed, where fewer of
 /// its runs went to their end than were asked for, and where it is not known
 /// whether events arrived as often as they are to; else 0.
 #[must_use]
-pub fn subjects_exit_code(verdicts: &[SubjectsVerdict]) -> u8 {
+pub fn targets_exit_code(verdicts: &[TargetsVerdict]) -> u8 {
     let mut columns = verdicts.iter().flat_map(|verdict| &verdict.columns);
     if columns.any(|one| one.delivery.keeps(one.expected) == Some(false)) {
         return 1;
@@ -168,7 +168,7 @@ pub fn subjects_exit_code(verdicts: &[SubjectsVerdict]) -> u8 {
         verdict.columns.iter().any(is_open)
             || verdict.rows.iter().any(|row| {
                 let mut cells = row.cells.iter();
-                cells.any(|cell| matches!(cell, SubjectsCell::Invalid { .. }))
+                cells.any(|cell| matches!(cell, TargetsCell::Invalid { .. }))
             })
     });
     if has_invalid { 4 } else { 0 }
@@ -223,7 +223,7 @@ fn claim_of(claim: Durability, runs: &[&RunSummary]) -> Claim {
         let completed = runs.iter().filter(|run| run.outcome.is_completed());
         completed.map(|run| value(run).ok()).sum()
     };
-    let of = |metric: SubjectsMetric| sum(&|run: &RunSummary| metric.value(run, Latencies::Events));
+    let of = |metric: TargetsMetric| sum(&|run: &RunSummary| metric.value(run, Latencies::Events));
     let unchecked = |what: &str| {
         let claim = claim.name();
         Claim::Unchecked(format!(
@@ -233,7 +233,7 @@ fn claim_of(claim: Durability, runs: &[&RunSummary]) -> Claim {
     let Some(taken) = sum(&taken_bytes).filter(|taken| *taken > 0.0) else {
         return unchecked("it was not sent anything while measuring");
     };
-    let Some(written) = of(SubjectsMetric::DiskWritten) else {
+    let Some(written) = of(TargetsMetric::DiskWritten) else {
         return unchecked("what it wrote was not recorded");
     };
     let share = written / taken;
@@ -246,7 +246,7 @@ fn claim_of(claim: Durability, runs: &[&RunSummary]) -> Claim {
     if claim != Durability::Synced {
         return Claim::Kept;
     }
-    match of(SubjectsMetric::FlushesPerMib) {
+    match of(TargetsMetric::FlushesPerMib) {
         Some(flushes) if flushes > 0.0 => Claim::Kept,
         Some(_) => Claim::Unkept(
             "it claims `synced`, and no disk of the host was flushed while it was measured"
@@ -297,15 +297,15 @@ fn unequal_among<'c>(
     })
 }
 
-/// One row; `None` where no subject has such a number.
+/// One row; `None` where no target has such a number.
 fn row(
-    (metric, latencies): (SubjectsMetric, Latencies),
+    (metric, latencies): (TargetsMetric, Latencies),
     columns: &[ColumnFound],
     runs: &[Vec<&RunSummary>],
     unequal: &[Option<String>],
-) -> Option<SubjectsRow> {
+) -> Option<TargetsRow> {
     let mut ranked = Vec::new();
-    let mut cells: Vec<SubjectsCell> = Vec::new();
+    let mut cells: Vec<TargetsCell> = Vec::new();
     let groups = groups(columns);
     let ranking = metric.ranking();
     let mut unranked: Vec<&str> = Vec::new();
@@ -314,7 +314,7 @@ fn row(
         let reason = unequal[at].as_deref();
         let reason = reason.filter(|_| ranking == Ranking::LowerForEqualWork);
         unranked.extend(reason.filter(|reason| !unranked.contains(reason)));
-        if matches!(cell, SubjectsCell::Value { .. }) && reason.is_none() {
+        if matches!(cell, TargetsCell::Value { .. }) && reason.is_none() {
             ranked.push(Ranked {
                 column: at,
                 group: groups[at],
@@ -323,7 +323,7 @@ fn row(
         }
         cells.push(cell);
     }
-    let is_missing = |cell: &SubjectsCell| matches!(cell, SubjectsCell::Missing { .. });
+    let is_missing = |cell: &TargetsCell| matches!(cell, TargetsCell::Missing { .. });
     if cells.iter().all(is_missing) {
         return None;
     }
@@ -333,13 +333,13 @@ fn row(
         for group in 0..columns.len() {
             let own: Vec<&Ranked> = ranked.iter().filter(|one| one.group == group).collect();
             for (at, found) in rank::places(&own, &pairs, ranking == Ranking::Higher) {
-                if let Some(SubjectsCell::Value { place, .. }) = cells.get_mut(at) {
+                if let Some(TargetsCell::Value { place, .. }) = cells.get_mut(at) {
                     *place = found;
                 }
             }
         }
     }
-    Some(SubjectsRow {
+    Some(TargetsRow {
         metric,
         cells,
         pairs,
@@ -356,7 +356,7 @@ fn left_out(
 ) -> Vec<String> {
     let of = |(column, runs): (&ColumnFound, &Vec<&RunSummary>)| {
         let warnings = runs.iter().filter_map(|run| {
-            let mut metrics = SubjectsMetric::ALL.into_iter();
+            let mut metrics = TargetsMetric::ALL.into_iter();
             let warning = metrics.find_map(|metric| run.warning_about(&metric.goal(latencies)))?;
             Some(warning.to_string())
         });
@@ -392,12 +392,12 @@ fn mean(values: &[f64]) -> Option<f64> {
     Some(values.iter().sum::<f64>() / f64::from(count))
 }
 
-/// The cell of one subject, and its numbers by blocks.
+/// The cell of one target, and its numbers by blocks.
 fn cell(
-    (metric, latencies): (SubjectsMetric, Latencies),
+    (metric, latencies): (TargetsMetric, Latencies),
     column: &ColumnFound,
     runs: &[&RunSummary],
-) -> (SubjectsCell, Vec<(u32, f64)>) {
+) -> (TargetsCell, Vec<(u32, f64)>) {
     let goal = metric.goal(latencies);
     let (mut by_block, mut warning, mut missing) = (Vec::new(), None, None);
     let mut unreliable = Vec::new();
@@ -423,12 +423,12 @@ fn cell(
     let values: Vec<f64> = by_block.iter().map(|(_, value)| *value).collect();
     if values.is_empty() {
         let cell = match (warning, missing) {
-            (_, Some(reason)) => SubjectsCell::Missing { reason },
-            (Some(reason), None) => SubjectsCell::Invalid {
+            (_, Some(reason)) => TargetsCell::Missing { reason },
+            (Some(reason), None) => TargetsCell::Invalid {
                 reason,
                 mean: mean(&unreliable),
             },
-            (None, None) => SubjectsCell::Missing {
+            (None, None) => TargetsCell::Missing {
                 reason: column
                     .invalid
                     .clone()
@@ -439,7 +439,7 @@ fn cell(
     }
     let sample = one_sample(&values, 0.0, Level::NINETY_FIVE).ok();
     let count = u32::try_from(values.len()).unwrap_or(u32::MAX);
-    let cell = SubjectsCell::Value {
+    let cell = TargetsCell::Value {
         mean: mean(&values).unwrap_or(f64::NAN),
         interval: sample.map(|sample| (sample.mean.lower, sample.mean.upper)),
         runs: count,

@@ -1,4 +1,4 @@
-//! What subjects are put side by side by: one number a run for each.
+//! What targets are put side by side by: one number a run for each.
 
 use serde::{Deserialize, Serialize};
 use stillwell_metric::{Metric, catalogue};
@@ -10,10 +10,10 @@ use crate::summary::RunSummary;
 /// Bytes of a GiB.
 const GIB: f64 = 1_073_741_824.0;
 
-/// A row of the table of subjects: one number a run.
+/// A row of the table of targets: one number a run.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SubjectsMetric {
+pub enum TargetsMetric {
     /// Bytes that it took, for each second.
     Accepted,
     /// Bytes that sinks received from it, for each second.
@@ -74,7 +74,7 @@ pub enum Ranking {
     Neither,
 }
 
-impl SubjectsMetric {
+impl TargetsMetric {
     /// All of them, in the order of the table.
     pub const ALL: [Self; 22] = [
         Self::Accepted,
@@ -155,12 +155,12 @@ impl SubjectsMetric {
         match self {
             Self::Accepted => goal(run, &GoalMetric::IngressThroughput),
             Self::Delivered => goal(run, &GoalMetric::EgressThroughput),
-            Self::CpuSystem => rate(catalogue::SUBJECT_CPU_SYSTEM).map(|nanos| nanos / 1e9),
-            Self::CpuUser => rate(catalogue::SUBJECT_CPU_USER).map(|nanos| nanos / 1e9),
+            Self::CpuSystem => rate(catalogue::TARGET_CPU_SYSTEM).map(|nanos| nanos / 1e9),
+            Self::CpuUser => rate(catalogue::TARGET_CPU_USER).map(|nanos| nanos / 1e9),
             Self::Load => mean(catalogue::HOST_LOAD),
             Self::MemoryPeak => goal(run, &GoalMetric::MemoryPeak),
-            Self::DiskRead => sum(catalogue::SUBJECT_READ_BYTES),
-            Self::DiskWritten => sum(catalogue::SUBJECT_WRITE_BYTES),
+            Self::DiskRead => sum(catalogue::TARGET_READ_BYTES),
+            Self::DiskWritten => sum(catalogue::TARGET_WRITE_BYTES),
             Self::NetReceived => sum(catalogue::HOST_NET_RECEIVE_BYTES),
             Self::NetSent => sum(catalogue::HOST_NET_SEND_BYTES),
             Self::TcpEstablished => mean(catalogue::HOST_TCP_ESTABLISHED),
@@ -170,7 +170,7 @@ impl SubjectsMetric {
                 let cpu = goal(run, &GoalMetric::Cpu)? * seconds;
                 Ok(cpu / (taken()? / GIB))
             }
-            Self::WrittenPerByte => Ok(sum(catalogue::SUBJECT_WRITE_BYTES)? / taken()?),
+            Self::WrittenPerByte => Ok(sum(catalogue::TARGET_WRITE_BYTES)? / taken()?),
             Self::FlushesPerMib => {
                 Ok(sum(catalogue::HOST_DISK_FLUSHES)? / (taken()? / (GIB / 1024.0)))
             }
@@ -199,7 +199,7 @@ fn recovery(run: &RunSummary) -> Result<f64, String> {
     Ok(longest.as_secs_f64())
 }
 
-/// Bytes that the subject took while it was measured.
+/// Bytes that the target took while it was measured.
 pub(super) fn taken_bytes(run: &RunSummary) -> Result<f64, String> {
     let bytes = run.figures.measured.bytes_sent.filter(|bytes| *bytes > 0.0);
     bytes.ok_or_else(|| "nothing was sent to it while measuring".to_owned())

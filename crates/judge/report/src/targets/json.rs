@@ -3,30 +3,30 @@
 use serde_json::{Map, Value, json as object};
 use stillwell_plan::{Delivery, Durability};
 use stillwell_verdict::{
-    ColumnFound, PairFound, Place, Ranking, SubjectsCell, SubjectsRow, SubjectsVerdict,
+    ColumnFound, PairFound, Place, Ranking, TargetsCell, TargetsRow, TargetsVerdict,
 };
 
-use super::{SubjectsReport, document};
+use super::{TargetsReport, document};
 
-/// Names the shape of the JSON of several subjects; keys are added within a
+/// Names the shape of the JSON of several targets; keys are added within a
 /// version and never removed.
-pub const SUBJECTS_REPORT_SCHEMA: &str = "stillwell/subjects/v1";
+pub const TARGETS_REPORT_SCHEMA: &str = "stillwell/targets/v1";
 
 /// Base units: bytes, seconds, shares of one; what is not there is `null`.
-pub(super) fn json(report: &SubjectsReport) -> String {
+pub(super) fn json(report: &TargetsReport) -> String {
     let versions: Map<String, Value> = report
         .versions
         .iter()
         .map(|(name, version)| (name.clone(), object!(version)))
         .collect();
     let left_out = report.left_out.iter();
-    let left_out = left_out.map(|(name, reason)| object!({ "subject": name, "reason": reason }));
+    let left_out = left_out.map(|(name, reason)| object!({ "target": name, "reason": reason }));
     let host = report.host.iter();
     let host: Map<String, Value> = host
         .map(|(name, fact)| (name.clone(), object!(fact)))
         .collect();
     let value = object!({
-        "schema": SUBJECTS_REPORT_SCHEMA,
+        "schema": TARGETS_REPORT_SCHEMA,
         "experiments": report.verdicts.iter().map(experiment).collect::<Vec<_>>(),
         "versions": versions,
         "left_out": left_out.collect::<Vec<_>>(),
@@ -40,12 +40,12 @@ pub(super) fn json(report: &SubjectsReport) -> String {
     format!("{value:#}\n")
 }
 
-fn experiment(verdict: &SubjectsVerdict) -> Value {
+fn experiment(verdict: &TargetsVerdict) -> Value {
     let rows = verdict.rows.iter().map(|one| row(one, verdict));
     object!({
         "name": verdict.name,
         "blocks": verdict.blocks,
-        "subjects": verdict.columns.iter().map(column).collect::<Vec<_>>(),
+        "targets": verdict.columns.iter().map(column).collect::<Vec<_>>(),
         "metrics": rows.collect::<Vec<_>>(),
         "remarks": verdict.remarks,
     })
@@ -75,7 +75,7 @@ fn column(column: &ColumnFound) -> Value {
     })
 }
 
-fn row(row: &SubjectsRow, verdict: &SubjectsVerdict) -> Value {
+fn row(row: &TargetsRow, verdict: &TargetsVerdict) -> Value {
     let name = |at: usize| verdict.columns.get(at).map(|column| column.name.as_str());
     let better = match row.metric.ranking() {
         Ranking::Higher => Some("higher"),
@@ -94,7 +94,7 @@ fn row(row: &SubjectsRow, verdict: &SubjectsVerdict) -> Value {
     let cells = row.cells.iter().enumerate();
     let cells = cells.map(|(at, cell)| {
         let mut told = self::cell(cell);
-        told["subject"] = object!(name(at));
+        told["target"] = object!(name(at));
         told
     });
     object!({
@@ -107,9 +107,9 @@ fn row(row: &SubjectsRow, verdict: &SubjectsVerdict) -> Value {
     })
 }
 
-fn cell(cell: &SubjectsCell) -> Value {
+fn cell(cell: &TargetsCell) -> Value {
     match cell {
-        SubjectsCell::Value {
+        TargetsCell::Value {
             mean,
             interval,
             runs,
@@ -126,9 +126,9 @@ fn cell(cell: &SubjectsCell) -> Value {
                 Place::None => None,
             },
         }),
-        SubjectsCell::Invalid { reason, mean } => {
+        TargetsCell::Invalid { reason, mean } => {
             object!({ "mean": null, "invalid": reason, "unreliable_mean": mean })
         }
-        SubjectsCell::Missing { reason } => object!({ "mean": null, "missing": reason }),
+        TargetsCell::Missing { reason } => object!({ "mean": null, "missing": reason }),
     }
 }

@@ -1,8 +1,8 @@
 use stillwell_plan::{Delivery, Durability};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
-    ColumnFound, DeliveryFound, PairFound, Place, SubjectsCell, SubjectsMetric, SubjectsRow,
-    SubjectsVerdict,
+    ColumnFound, DeliveryFound, PairFound, Place, TargetsCell, TargetsMetric, TargetsRow,
+    TargetsVerdict,
 };
 
 use super::*;
@@ -20,8 +20,8 @@ fn column(name: &str, invalid: Option<&str>, delivery: DeliveryFound) -> ColumnF
     }
 }
 
-fn value(mean: f64, half: f64, place: Place) -> SubjectsCell {
-    SubjectsCell::Value {
+fn value(mean: f64, half: f64, place: Place) -> TargetsCell {
+    TargetsCell::Value {
         mean,
         interval: Some((mean - half, mean + half)),
         runs: 6,
@@ -29,15 +29,15 @@ fn value(mean: f64, half: f64, place: Place) -> SubjectsCell {
     }
 }
 
-fn invalid() -> SubjectsCell {
-    SubjectsCell::Invalid {
+fn invalid() -> TargetsCell {
+    TargetsCell::Invalid {
         mean: Some(1e6),
         reason: "it claims `disk`, and sent 0.01 bytes to storage for each byte".to_owned(),
     }
 }
 
-fn row(metric: SubjectsMetric, cells: Vec<SubjectsCell>) -> SubjectsRow {
-    SubjectsRow {
+fn row(metric: TargetsMetric, cells: Vec<TargetsCell>) -> TargetsRow {
+    TargetsRow {
         metric,
         cells,
         pairs: Vec::new(),
@@ -45,7 +45,7 @@ fn row(metric: SubjectsMetric, cells: Vec<SubjectsCell>) -> SubjectsRow {
     }
 }
 
-fn rows() -> Vec<SubjectsRow> {
+fn rows() -> Vec<TargetsRow> {
     let pair = PairFound {
         one: 0,
         other: 1,
@@ -54,10 +54,10 @@ fn rows() -> Vec<SubjectsRow> {
         p_value: 0.001,
     };
     vec![
-        SubjectsRow {
+        TargetsRow {
             pairs: vec![pair],
             ..row(
-                SubjectsMetric::Accepted,
+                TargetsMetric::Accepted,
                 vec![
                     value(7.1e7, 1e6, Place::Winner),
                     value(3.5e7, 2e5, Place::Behind),
@@ -65,10 +65,10 @@ fn rows() -> Vec<SubjectsRow> {
                 ],
             )
         },
-        SubjectsRow {
+        TargetsRow {
             unranked: vec!["`slow_one` took 50 % of what `fast` took".to_owned()],
             ..row(
-                SubjectsMetric::CpuUser,
+                TargetsMetric::CpuUser,
                 vec![
                     value(0.91, 0.01, Place::None),
                     value(0.4, 0.0, Place::None),
@@ -77,17 +77,17 @@ fn rows() -> Vec<SubjectsRow> {
             )
         },
         row(
-            SubjectsMetric::LatencyP99,
+            TargetsMetric::LatencyP99,
             vec![
                 value(0.0125, 0.0002, Place::Tied),
-                SubjectsCell::Missing {
+                TargetsCell::Missing {
                     reason: "no event was stamped".to_owned(),
                 },
                 invalid(),
             ],
         ),
         row(
-            SubjectsMetric::Loss,
+            TargetsMetric::Loss,
             vec![
                 value(0.0, 0.0, Place::Tied),
                 value(0.00002, 0.0, Place::Tied),
@@ -97,7 +97,7 @@ fn rows() -> Vec<SubjectsRow> {
     ]
 }
 
-fn verdict() -> SubjectsVerdict {
+fn verdict() -> TargetsVerdict {
     let delivered = DeliveryFound {
         runs: 6,
         sent: 600_000,
@@ -108,7 +108,7 @@ fn verdict() -> SubjectsVerdict {
         reordered: 3,
         ..delivered.clone()
     };
-    SubjectsVerdict {
+    TargetsVerdict {
         name: "disk_buffer".to_owned(),
         summary: Some("A slow receiver fills buffers | on disk.".to_owned()),
         blocks: 6,
@@ -122,8 +122,8 @@ fn verdict() -> SubjectsVerdict {
     }
 }
 
-fn report() -> SubjectsReport {
-    SubjectsReport {
+fn report() -> TargetsReport {
+    TargetsReport {
         title: "harness/disk_buffer".to_owned(),
         verdicts: vec![verdict()],
         versions: vec![
@@ -145,10 +145,10 @@ fn report() -> SubjectsReport {
 }
 
 #[test]
-fn a_table_of_subjects_is_told_in_every_form() {
+fn a_table_of_targets_is_told_in_every_form() {
     for format in Format::ALL {
-        let text = render_subjects(&report(), format, Style::default());
-        insta::assert_snapshot!(format!("subjects_{format}"), text);
+        let text = render_targets(&report(), format, Style::default());
+        insta::assert_snapshot!(format!("targets_{format}"), text);
     }
 }
 
@@ -161,7 +161,7 @@ fn a_claim_that_was_not_checked_is_said_to_be_so() {
         (Format::Markdown, "| disk, not checked |"),
         (Format::Json, "\"unchecked\": \"nothing was recorded\""),
     ] {
-        let text = render_subjects(&report, format, Style::default());
+        let text = render_targets(&report, format, Style::default());
         assert!(text.contains(says), "{text}");
     }
 }
@@ -173,7 +173,7 @@ fn several_experiments_end_with_what_arrived() {
     other.name = "sighup".to_owned();
     other.columns.truncate(2);
     report.verdicts.push(other);
-    let text = render_subjects(&report, Format::Terminal, Style::default());
+    let text = render_targets(&report, Format::Terminal, Style::default());
     let matrix = text.split_once("\ndelivery\n").unwrap().1;
     let lines: Vec<&str> = matrix.lines().take(3).map(str::trim).collect();
     assert!(lines[0].starts_with("fast"), "{matrix}");

@@ -5,22 +5,22 @@ mod imported;
 mod json;
 
 use stillwell_units::Nanos;
-use stillwell_verdict::SubjectsVerdict;
+use stillwell_verdict::TargetsVerdict;
 
 pub use self::imported::{IMPORT_SCHEMA, render_imported};
-pub use self::json::SUBJECTS_REPORT_SCHEMA;
+pub use self::json::TARGETS_REPORT_SCHEMA;
 use crate::{Format, Style};
 
 /// All that is told of several programs under one load.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SubjectsReport {
+pub struct TargetsReport {
     /// What was run.
     pub title: String,
     /// One table for each experiment.
-    pub verdicts: Vec<SubjectsVerdict>,
-    /// Versions, by the names of subjects; `None` for one that does not say.
+    pub verdicts: Vec<TargetsVerdict>,
+    /// Versions, by the names of targets; `None` for one that does not say.
     pub versions: Vec<(String, Option<String>)>,
-    /// Subjects that were not run, and why.
+    /// Targets that were not run, and why.
     pub left_out: Vec<(String, String)>,
     /// What went wrong besides.
     pub problems: Vec<String>,
@@ -40,7 +40,7 @@ pub struct SubjectsReport {
 
 /// The report in this form; `style` is for terminals.
 #[must_use]
-pub fn render_subjects(report: &SubjectsReport, format: Format, style: Style) -> String {
+pub fn render_targets(report: &TargetsReport, format: Format, style: Style) -> String {
     format.render(style, || document::document(report), || json::json(report))
 }
 

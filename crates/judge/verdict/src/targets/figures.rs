@@ -1,19 +1,19 @@
-//! The numbers behind the table of subjects, run by run.
+//! The numbers behind the table of targets, run by run.
 
 use stillwell_plan::SubjectsPlan;
 
-use super::SubjectsMetric;
+use super::TargetsMetric;
 use super::metric::Latencies;
 use crate::summary::RunSummary;
 
 /// One number of one run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SubjectFigure<'r> {
+pub struct TargetFigure<'r> {
     /// The run.
     pub run: &'r RunSummary,
     /// What was measured.
-    pub metric: SubjectsMetric,
-    /// How much, in [`SubjectsMetric::unit`].
+    pub metric: TargetsMetric,
+    /// How much, in [`TargetsMetric::unit`].
     pub value: f64,
     /// Why it may not be believed, if that is so.
     pub warning: Option<String>,
@@ -22,7 +22,7 @@ pub struct SubjectFigure<'r> {
 /// Every number that there is of the `runs` of `plan`, by runs and then in the order of
 /// the table.
 #[must_use]
-pub fn subject_figures<'r>(plan: &SubjectsPlan, runs: &'r [RunSummary]) -> Vec<SubjectFigure<'r>> {
+pub fn target_figures<'r>(plan: &SubjectsPlan, runs: &'r [RunSummary]) -> Vec<TargetFigure<'r>> {
     let latencies = Latencies::of(runs.iter());
     let is_known = |run: &&RunSummary| {
         run.identity
@@ -30,10 +30,10 @@ pub fn subject_figures<'r>(plan: &SubjectsPlan, runs: &'r [RunSummary]) -> Vec<S
             .is_some_and(|own| plan.contenders.iter().any(|one| one.name == own.variant))
     };
     let figures = runs.iter().filter(is_known).flat_map(|run| {
-        SubjectsMetric::ALL.into_iter().filter_map(move |metric| {
+        TargetsMetric::ALL.into_iter().filter_map(move |metric| {
             let value = metric.value(run, latencies).ok();
             let warning = run.warning_about(&metric.goal(latencies));
-            Some(SubjectFigure {
+            Some(TargetFigure {
                 run,
                 metric,
                 value: value.filter(|value| value.is_finite())?,
@@ -44,7 +44,7 @@ pub fn subject_figures<'r>(plan: &SubjectsPlan, runs: &'r [RunSummary]) -> Vec<S
     figures.collect()
 }
 
-impl SubjectsMetric {
+impl TargetsMetric {
     /// Its name for programs, as in reports: `cpu_per_gib`.
     #[must_use]
     pub fn name(self) -> String {

@@ -5,7 +5,7 @@ use stillwell_plan::Delivery;
 
 use crate::summary::RunSummary;
 
-/// How often the stamped events of all runs of a subject arrived.
+/// How often the stamped events of all runs of a target arrived.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DeliveryFound {
     /// Runs whose events were followed to their end.

@@ -40,15 +40,15 @@ fn plan(contenders: Vec<ContenderPlan>, runs: u32) -> SubjectsPlan {
 fn run(name: &str, block: u32, cpu: f64, taken: f64, written: f64) -> RunSummary {
     Story::healthy()
         .placed(name, block)
-        .with(catalogue::SUBJECT_CPU, Labels::none(), cpu)
+        .with(catalogue::TARGET_CPU, Labels::none(), cpu)
         .with(catalogue::BYTES_WRITTEN, generator(), taken)
         .with(catalogue::BYTES_RECEIVED, sink(), taken)
-        .with(catalogue::SUBJECT_WRITE_BYTES, Labels::none(), written)
+        .with(catalogue::TARGET_WRITE_BYTES, Labels::none(), written)
         .with(catalogue::HOST_DISK_FLUSHES, Labels::none(), 0.0)
         .summary()
 }
 
-fn cell_of(verdict: &SubjectsVerdict, metric: SubjectsMetric, column: usize) -> &SubjectsCell {
+fn cell_of(verdict: &TargetsVerdict, metric: TargetsMetric, column: usize) -> &TargetsCell {
     let row = verdict
         .rows
         .iter()
@@ -57,9 +57,9 @@ fn cell_of(verdict: &SubjectsVerdict, metric: SubjectsMetric, column: usize) -> 
     &row.cells[column]
 }
 
-fn place_of(verdict: &SubjectsVerdict, metric: SubjectsMetric, column: usize) -> Place {
+fn place_of(verdict: &TargetsVerdict, metric: TargetsMetric, column: usize) -> Place {
     match cell_of(verdict, metric, column) {
-        SubjectsCell::Value { place, .. } => *place,
+        TargetsCell::Value { place, .. } => *place,
         other => panic!("{other:?}"),
     }
 }
@@ -86,13 +86,13 @@ fn two(blocks: u32, factor: f64, taken: [f64; 2]) -> (SubjectsPlan, Vec<RunSumma
 #[test]
 fn a_certain_difference_has_a_winner_although_blocks_drift() {
     let (plan, runs) = two(6, 1.3, [100_000.0; 2]);
-    let verdict = judge_subjects(&plan, &runs);
+    let verdict = judge_targets(&plan, &runs);
     assert_eq!(
-        place_of(&verdict, SubjectsMetric::CpuPerGib, 0),
+        place_of(&verdict, TargetsMetric::CpuPerGib, 0),
         Place::Winner
     );
     assert_eq!(
-        place_of(&verdict, SubjectsMetric::CpuPerGib, 1),
+        place_of(&verdict, TargetsMetric::CpuPerGib, 1),
         Place::Behind
     );
 }
@@ -100,14 +100,14 @@ fn a_certain_difference_has_a_winner_although_blocks_drift() {
 #[test]
 fn what_is_not_certain_is_a_tie() {
     let (plan, runs) = two(6, 1.0, [100_000.0; 2]);
-    let verdict = judge_subjects(&plan, &runs);
+    let verdict = judge_targets(&plan, &runs);
     for column in [0, 1] {
         assert_eq!(
-            place_of(&verdict, SubjectsMetric::Delivered, column),
+            place_of(&verdict, TargetsMetric::Delivered, column),
             Place::Tied
         );
         assert_eq!(
-            place_of(&verdict, SubjectsMetric::MemoryPeak, column),
+            place_of(&verdict, TargetsMetric::MemoryPeak, column),
             Place::Tied
         );
     }
@@ -134,9 +134,9 @@ fn equal_work_is_asked_for_among_those_that_are_compared() {
             of.map(move |(name, taken)| run(name, block, 0.3e9, taken, 0.0))
         })
         .collect();
-    let verdict = judge_subjects(&plan, &runs);
+    let verdict = judge_targets(&plan, &runs);
     let mut totals = verdict.rows.iter().filter(|row| {
-        let values = |cell: &&SubjectsCell| matches!(cell, SubjectsCell::Value { .. });
+        let values = |cell: &&TargetsCell| matches!(cell, TargetsCell::Value { .. });
         row.metric.ranking() == Ranking::LowerForEqualWork
             && row.cells.iter().filter(values).count() == 4
     });
@@ -153,11 +153,8 @@ fn equal_work_is_asked_for_among_those_that_are_compared() {
 #[test]
 fn three_blocks_crown_nobody() {
     let (plan, runs) = two(3, 2.0, [100_000.0; 2]);
-    let verdict = judge_subjects(&plan, &runs);
-    assert_eq!(
-        place_of(&verdict, SubjectsMetric::CpuPerGib, 0),
-        Place::None
-    );
+    let verdict = judge_targets(&plan, &runs);
+    assert_eq!(place_of(&verdict, TargetsMetric::CpuPerGib, 0), Place::None);
     assert!(
         verdict.remarks[0].contains("at least 4"),
         "{:?}",
@@ -165,11 +162,11 @@ fn three_blocks_crown_nobody() {
     );
 }
 
-/// The slowest subject of a table of totals used least of everything, and won it.
+/// The slowest target of a table of totals used least of everything, and won it.
 #[test]
 fn who_did_less_does_not_win_by_using_less() {
     let (plan, runs) = two(6, 0.5, [100_000.0, 40_000.0]);
-    let verdict = judge_subjects(&plan, &runs);
+    let verdict = judge_targets(&plan, &runs);
     let totals = verdict
         .rows
         .iter()
@@ -180,7 +177,7 @@ fn who_did_less_does_not_win_by_using_less() {
     }
     // For each GiB it is the other way round.
     assert_eq!(
-        place_of(&verdict, SubjectsMetric::CpuPerGib, 0),
+        place_of(&verdict, TargetsMetric::CpuPerGib, 0),
         Place::Winner
     );
 }
@@ -205,15 +202,15 @@ fn a_claim_of_a_disk_is_held_against_what_was_written() {
         let runs: Vec<_> = (1..=4)
             .map(|block| run("a", block, 1e8, 100_000.0, written))
             .collect();
-        let verdict = judge_subjects(&plan, &runs);
+        let verdict = judge_targets(&plan, &runs);
         let found = verdict.columns[0].invalid.as_deref();
         match invalid {
             None => assert_eq!(found, None),
             Some(says) => {
                 assert!(found.is_some_and(|why| why.contains(says)), "{found:?}");
-                let cell = cell_of(&verdict, SubjectsMetric::Accepted, 0);
-                assert!(matches!(cell, SubjectsCell::Invalid { .. }), "{cell:?}");
-                assert_eq!(subjects_exit_code(&[verdict]), 4);
+                let cell = cell_of(&verdict, TargetsMetric::Accepted, 0);
+                assert!(matches!(cell, TargetsCell::Invalid { .. }), "{cell:?}");
+                assert_eq!(targets_exit_code(&[verdict]), 4);
             }
         }
     }
@@ -224,7 +221,7 @@ fn a_claim_of_a_disk_is_held_against_what_was_written() {
 fn a_claim_without_figures_is_not_checked() {
     let bare = |block, missing| {
         let story = Story::healthy().placed("a", block).with(
-            catalogue::SUBJECT_WRITE_BYTES,
+            catalogue::TARGET_WRITE_BYTES,
             Labels::none(),
             1e6,
         );
@@ -232,7 +229,7 @@ fn a_claim_without_figures_is_not_checked() {
     };
     for (missing, claim, says) in [
         (
-            catalogue::SUBJECT_WRITE_BYTES,
+            catalogue::TARGET_WRITE_BYTES,
             Durability::Disk,
             "what it wrote was not recorded",
         ),
@@ -249,7 +246,7 @@ fn a_claim_without_figures_is_not_checked() {
     ] {
         let plan = plan(vec![contender("a", Some(claim))], 4);
         let runs: Vec<_> = (1..=4).map(|block| bare(block, missing)).collect();
-        let verdict = judge_subjects(&plan, &runs);
+        let verdict = judge_targets(&plan, &runs);
         let column = &verdict.columns[0];
         let told = column.unchecked.as_deref().unwrap_or_default();
         assert!(told.contains(says), "{told}");
@@ -268,7 +265,7 @@ fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
     let died = |block| {
         let mut story = Story::healthy().placed("a", block);
         story.set(catalogue::BYTES_WRITTEN, generator(), 1e9);
-        story.manifest.outcome = stillwell_capture::RunOutcome::SubjectDied {
+        story.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
             phase: stillwell_plan::Phase::Measure,
         };
         story.summary()
@@ -277,20 +274,20 @@ fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
         .flat_map(|block| ["a", "b"].map(|name| run(name, block, 1e8, 1e5, 1e5)))
         .collect();
     runs.extend([died(4), run("b", 4, 1e8, 1e5, 1e5)]);
-    let verdict = judge_subjects(&plan, &runs);
+    let verdict = judge_targets(&plan, &runs);
     let column = &verdict.columns[0];
     assert_eq!((&column.invalid, &column.unchecked), (&None, &None));
     assert!(verdict.rows.iter().all(|row| row.unranked.is_empty()));
     // A run less than was asked for is no whole result.
-    assert_eq!(subjects_exit_code(&[verdict]), 4);
+    assert_eq!(targets_exit_code(&[verdict]), 4);
 }
 
 #[test]
 fn a_delivery_that_is_expected_and_unknown_is_no_success() {
     let (mut plan, runs) = two(4, 1.3, [100_000.0; 2]);
-    assert_eq!(subjects_exit_code(&[judge_subjects(&plan, &runs)]), 0);
+    assert_eq!(targets_exit_code(&[judge_targets(&plan, &runs)]), 0);
     plan.contenders[0].delivery = Some(Delivery::AtLeastOnce);
-    assert_eq!(subjects_exit_code(&[judge_subjects(&plan, &runs)]), 4);
+    assert_eq!(targets_exit_code(&[judge_targets(&plan, &runs)]), 4);
 }
 
 /// A run whose events went astray was told by its answers, beside arrivals.
@@ -303,13 +300,13 @@ fn times_of_a_table_are_all_of_events_or_all_of_answers() {
     stamped.values.insert(goal, crate::Measured::Value(1e6));
     let latencies = Latencies::of([&answers, &stamped].into_iter());
     assert_eq!(latencies, Latencies::Events);
-    let value = |run| SubjectsMetric::LatencyP50.value(run, latencies);
+    let value = |run| TargetsMetric::LatencyP50.value(run, latencies);
     assert_eq!(value(&stamped), Ok(1e-3));
     assert!(value(&answers).is_err());
 }
 
 #[test]
-fn subjects_that_keep_unlike_things_are_not_compared() {
+fn targets_that_keep_unlike_things_are_not_compared() {
     let all = vec![
         contender("a", Some(Durability::Memory)),
         contender("b", Some(Durability::Disk)),
@@ -322,8 +319,8 @@ fn subjects_that_keep_unlike_things_are_not_compared() {
                 .map(|(name, cpu, written)| run(name, block, cpu + f64::from(block), 1e5, written))
         })
         .collect();
-    let verdict = judge_subjects(&plan, &runs);
-    let places = [0, 1, 2].map(|at| place_of(&verdict, SubjectsMetric::CpuPerGib, at));
+    let verdict = judge_targets(&plan, &runs);
+    let places = [0, 1, 2].map(|at| place_of(&verdict, TargetsMetric::CpuPerGib, at));
     assert_eq!(places, [Place::None, Place::Winner, Place::Behind]);
 }
 
@@ -331,7 +328,7 @@ fn subjects_that_keep_unlike_things_are_not_compared() {
 #[test]
 fn unreliable_runs_that_are_left_out_are_reported() {
     let (plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
-    assert_eq!(judge_subjects(&plan, &runs).remarks, [""; 0]);
+    assert_eq!(judge_targets(&plan, &runs).remarks, [""; 0]);
     let stolen = |name, block| {
         let story = Story::healthy().placed(name, block);
         story
@@ -339,7 +336,7 @@ fn unreliable_runs_that_are_left_out_are_reported() {
             .summary()
     };
     runs[0] = stolen("a", 1);
-    let remarks = judge_subjects(&plan, &runs).remarks;
+    let remarks = judge_targets(&plan, &runs).remarks;
     assert_eq!(remarks.len(), 1, "{remarks:?}");
     assert!(
         remarks[0].starts_with("`a`: 1 of 4 runs left out where that counts: the hypervisor"),
@@ -349,25 +346,25 @@ fn unreliable_runs_that_are_left_out_are_reported() {
     for (at, block) in [(0, 1), (2, 2), (4, 3), (6, 4)] {
         runs[at] = stolen("a", block);
     }
-    assert_eq!(judge_subjects(&plan, &runs).remarks, [""; 0]);
+    assert_eq!(judge_targets(&plan, &runs).remarks, [""; 0]);
 }
 
 #[test]
-fn a_subject_that_always_dies_is_invalid_and_the_others_stay() {
+fn a_target_that_always_dies_is_invalid_and_the_others_stay() {
     let (mut plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
     plan.contenders.push(contender("c", None));
     for block in 1..=4 {
         let mut story = Story::healthy().placed("c", block);
-        story.manifest.outcome = stillwell_capture::RunOutcome::SubjectDied {
+        story.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {
             phase: stillwell_plan::Phase::Measure,
         };
         runs.push(story.summary());
     }
-    let verdict = judge_subjects(&plan, &runs);
+    let verdict = judge_targets(&plan, &runs);
     let why = verdict.columns[2].invalid.as_deref().unwrap();
     assert!(why.contains("died"), "{why}");
     assert_eq!(
-        place_of(&verdict, SubjectsMetric::CpuPerGib, 0),
+        place_of(&verdict, TargetsMetric::CpuPerGib, 0),
         Place::Winner
     );
 }
@@ -461,7 +458,7 @@ proptest! {
             group: 0,
             by_block: (1..).zip(values.iter().copied()).collect(),
         }).collect();
-        let pairs = rank::pairs(SubjectsMetric::CpuPerGib, &ranked);
+        let pairs = rank::pairs(TargetsMetric::CpuPerGib, &ranked);
         let group: Vec<&Ranked> = ranked.iter().collect();
         let places = rank::places(&group, &pairs, higher);
         let count = |place| places.iter().filter(|(_, found)| *found == place).count();
@@ -475,7 +472,7 @@ proptest! {
 }
 
 #[test]
-fn the_way_back_from_a_restart_is_a_row_where_a_step_ended_the_subject() {
+fn the_way_back_from_a_restart_is_a_row_where_a_step_ended_the_target() {
     let restart = |delivered: Option<u64>| Restart {
         moment: Moment::new(1_000),
         ended_after: Nanos::new(1),
@@ -485,8 +482,8 @@ fn the_way_back_from_a_restart_is_a_row_where_a_step_ended_the_subject() {
         delivered_after: delivered.map(Nanos::from_millis),
     };
     let (plan, mut runs) = two(6, 1.0, [100_000.0; 2]);
-    let verdict = judge_subjects(&plan, &runs);
-    let is_recovery = |row: &&SubjectsRow| row.metric == SubjectsMetric::Recovery;
+    let verdict = judge_targets(&plan, &runs);
+    let is_recovery = |row: &&TargetsRow| row.metric == TargetsMetric::Recovery;
     assert!(!verdict.rows.iter().any(|row| is_recovery(&row)));
     for (number, run) in (0..).zip(&mut runs) {
         let is_a = number % 2 == 0;
@@ -496,16 +493,16 @@ fn the_way_back_from_a_restart_is_a_row_where_a_step_ended_the_subject() {
             false => vec![restart(Some(5)), restart(None)],
         };
     }
-    let verdict = judge_subjects(&plan, &runs);
-    let SubjectsCell::Value { mean, runs, .. } = cell_of(&verdict, SubjectsMetric::Recovery, 0)
+    let verdict = judge_targets(&plan, &runs);
+    let TargetsCell::Value { mean, runs, .. } = cell_of(&verdict, TargetsMetric::Recovery, 0)
     else {
         panic!("{:?}", verdict.rows);
     };
     assert!((0.900..0.903).contains(mean), "{mean}");
     assert_eq!(*runs, 6);
-    let cell = cell_of(&verdict, SubjectsMetric::Recovery, 1);
+    let cell = cell_of(&verdict, TargetsMetric::Recovery, 1);
     assert!(
-        matches!(cell, SubjectsCell::Missing { reason } if reason.contains("nothing came")),
+        matches!(cell, TargetsCell::Missing { reason } if reason.contains("nothing came")),
         "{cell:?}"
     );
 }

@@ -2,13 +2,13 @@
 
 use stillwell_stats::{Differences, Level, LogRatios, PairedEffect, holm};
 
-use super::SubjectsMetric;
+use super::TargetsMetric;
 use crate::limits;
 
-/// How one subject compares with another by one row.
+/// How one target compares with another by one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairFound {
-    /// The first subject, by its place among the columns.
+    /// The first target, by its place among the columns.
     pub one: usize,
     /// The second.
     pub other: usize,
@@ -22,7 +22,7 @@ pub struct PairFound {
     pub p_value: f64,
 }
 
-/// The numbers of one subject, by its place and by blocks; `group` holds those
+/// The numbers of one target, by its place and by blocks; `group` holds those
 /// that may be compared with each other.
 #[derive(Clone, Debug)]
 pub(super) struct Ranked {
@@ -44,7 +44,7 @@ impl Ranked {
 
 /// All pairs within groups that have blocks enough in common, with p values that
 /// hold together.
-pub(super) fn pairs(metric: SubjectsMetric, ranked: &[Ranked]) -> Vec<PairFound> {
+pub(super) fn pairs(metric: TargetsMetric, ranked: &[Ranked]) -> Vec<PairFound> {
     let mut found = Vec::new();
     for (at, one) in ranked.iter().enumerate() {
         for other in &ranked[at + 1..] {
@@ -60,7 +60,7 @@ pub(super) fn pairs(metric: SubjectsMetric, ranked: &[Ranked]) -> Vec<PairFound>
     found
 }
 
-fn pair(metric: SubjectsMetric, one: &Ranked, other: &Ranked) -> Option<PairFound> {
+fn pair(metric: TargetsMetric, one: &Ranked, other: &Ranked) -> Option<PairFound> {
     let both: Vec<(f64, f64)> = one
         .by_block
         .iter()
@@ -84,7 +84,7 @@ fn pair(metric: SubjectsMetric, one: &Ranked, other: &Ranked) -> Option<PairFoun
     })
 }
 
-fn effect(metric: SubjectsMetric, both: &[(f64, f64)]) -> Option<PairedEffect> {
+fn effect(metric: TargetsMetric, both: &[(f64, f64)]) -> Option<PairedEffect> {
     let level = Level::NINETY_FIVE;
     if !metric.is_difference()
         && let Ok(ratios) = LogRatios::from_pairs(both)
@@ -153,7 +153,7 @@ pub(super) fn places(
     group.iter().map(|one| (one.column, place(one))).collect()
 }
 
-/// Where a subject stands by one row.
+/// Where a target stands by one row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Place {
     /// Certainly better than every other that it may be compared with.

@@ -2,10 +2,10 @@
 
 use stillwell_plan::{Delivery, Durability};
 use stillwell_verdict::{
-    ColumnFound, DeliveryFound, Place, SubjectsCell, SubjectsMetric, SubjectsRow, SubjectsVerdict,
+    ColumnFound, DeliveryFound, Place, TargetsCell, TargetsMetric, TargetsRow, TargetsVerdict,
 };
 
-use super::SubjectsReport;
+use super::TargetsReport;
 use crate::document::{Block, Cell, Column, Datum, Document, Interval, Section, Table, Text};
 
 /// What stands where there is no number.
@@ -15,7 +15,7 @@ const NOTHING: &str = "-";
 const REASONS_MAX: usize = 12;
 
 /// Returns the document: a table for each experiment, what to know when reading it, and the versions.
-pub(super) fn document(report: &SubjectsReport) -> Document {
+pub(super) fn document(report: &TargetsReport) -> Document {
     let mut blocks = vec![Block::on_page([Block::section(
         1,
         report.title.as_str(),
@@ -54,7 +54,7 @@ pub(super) fn document(report: &SubjectsReport) -> Document {
     Document::new(blocks)
 }
 
-fn section(verdict: &SubjectsVerdict) -> Block {
+fn section(verdict: &TargetsVerdict) -> Block {
     let blocks = [Block::Table(table(verdict)), Block::list(below(verdict))];
     let section = Section::titled(2, verdict.name.as_str(), blocks);
     Block::Section(Section {
@@ -63,7 +63,7 @@ fn section(verdict: &SubjectsVerdict) -> Block {
     })
 }
 
-fn table(verdict: &SubjectsVerdict) -> Table {
+fn table(verdict: &TargetsVerdict) -> Table {
     let of_columns = |name: &str, text: &dyn Fn(&ColumnFound) -> String| {
         let cells = verdict
             .columns
@@ -119,11 +119,11 @@ const fn kept(column: &ColumnFound) -> &'static str {
     }
 }
 
-fn row(row: &SubjectsRow) -> Vec<Cell> {
+fn row(row: &TargetsRow) -> Vec<Cell> {
     let means = row.cells.iter().filter_map(|cell| match cell {
-        SubjectsCell::Value { mean, .. } => Some(mean.abs()),
-        SubjectsCell::Invalid { mean, .. } => mean.map(f64::abs),
-        SubjectsCell::Missing { .. } => None,
+        TargetsCell::Value { mean, .. } => Some(mean.abs()),
+        TargetsCell::Invalid { mean, .. } => mean.map(f64::abs),
+        TargetsCell::Missing { .. } => None,
     });
     let scale = Scale::of(row.metric, means.fold(0.0, f64::max));
     let mut cells = vec![format!("{}{}", title(row.metric), scale.shown()).into()];
@@ -135,9 +135,9 @@ fn row(row: &SubjectsRow) -> Vec<Cell> {
 }
 
 /// Returns the number behind a cell that may be compared.
-const fn datum(cell: &SubjectsCell) -> Option<Datum> {
+const fn datum(cell: &TargetsCell) -> Option<Datum> {
     match *cell {
-        SubjectsCell::Value {
+        TargetsCell::Value {
             mean,
             interval: Some((low, high)),
             ..
@@ -146,17 +146,17 @@ const fn datum(cell: &SubjectsCell) -> Option<Datum> {
             low,
             high,
         })),
-        SubjectsCell::Value { mean, .. } => Some(Datum::Number {
+        TargetsCell::Value { mean, .. } => Some(Datum::Number {
             value: mean,
             unit: "",
         }),
-        SubjectsCell::Invalid { .. } | SubjectsCell::Missing { .. } => None,
+        TargetsCell::Invalid { .. } | TargetsCell::Missing { .. } => None,
     }
 }
 
-fn text(cell: &SubjectsCell, scale: Scale) -> String {
+fn text(cell: &TargetsCell, scale: Scale) -> String {
     match cell {
-        SubjectsCell::Invalid { mean, .. } => mean.map_or_else(
+        TargetsCell::Invalid { mean, .. } => mean.map_or_else(
             || "INVALID".to_owned(),
             |mean| {
                 format!(
@@ -165,8 +165,8 @@ fn text(cell: &SubjectsCell, scale: Scale) -> String {
                 )
             },
         ),
-        SubjectsCell::Missing { .. } => NOTHING.to_owned(),
-        SubjectsCell::Value {
+        TargetsCell::Missing { .. } => NOTHING.to_owned(),
+        TargetsCell::Value {
             mean,
             interval,
             place,
@@ -213,8 +213,8 @@ struct Scale {
 
 impl Scale {
     /// So that the largest of them, `most`, is easily read.
-    fn of(metric: SubjectsMetric, most: f64) -> Self {
-        use SubjectsMetric as M;
+    fn of(metric: TargetsMetric, most: f64) -> Self {
+        use TargetsMetric as M;
         const BYTES: [(&str, f64); 4] = [
             ("GiB", 1_073_741_824.0),
             ("MiB", 1_048_576.0),
@@ -268,39 +268,39 @@ impl Scale {
 }
 
 /// What a row is called.
-pub(super) const fn title(metric: SubjectsMetric) -> &'static str {
+pub(super) const fn title(metric: TargetsMetric) -> &'static str {
     match metric {
-        SubjectsMetric::Accepted => "IO thrpt, taken (avg)",
-        SubjectsMetric::Delivered => "IO thrpt, sent on (avg)",
-        SubjectsMetric::CpuSystem => "CPU sys (avg)",
-        SubjectsMetric::CpuUser => "CPU usr (avg)",
-        SubjectsMetric::Load => "Load 1m, host (avg)",
-        SubjectsMetric::MemoryPeak => "Mem used (max)",
-        SubjectsMetric::DiskRead => "Disk read (sum)",
-        SubjectsMetric::DiskWritten => "Disk writ (sum)",
-        SubjectsMetric::NetReceived => "Net recv (sum)",
-        SubjectsMetric::NetSent => "Net send (sum)",
-        SubjectsMetric::TcpEstablished => "TCP estab (avg)",
-        SubjectsMetric::TcpOpened => "TCP opened (sum)",
-        SubjectsMetric::TcpTimeWait => "TCP time wait (avg)",
-        SubjectsMetric::CpuPerGib => "CPU for each GiB taken",
-        SubjectsMetric::WrittenPerByte => "Bytes written for each taken",
-        SubjectsMetric::FlushesPerMib => "Disk flushes for each MiB taken",
-        SubjectsMetric::LatencyP50 => "Latency p50",
-        SubjectsMetric::LatencyP99 => "Latency p99",
-        SubjectsMetric::Loss => "Loss",
-        SubjectsMetric::Duplicated => "Duplicated",
-        SubjectsMetric::Drain => "Sent on after the load (time)",
-        SubjectsMetric::Recovery => "Restart recovery",
+        TargetsMetric::Accepted => "IO thrpt, taken (avg)",
+        TargetsMetric::Delivered => "IO thrpt, sent on (avg)",
+        TargetsMetric::CpuSystem => "CPU sys (avg)",
+        TargetsMetric::CpuUser => "CPU usr (avg)",
+        TargetsMetric::Load => "Load 1m, host (avg)",
+        TargetsMetric::MemoryPeak => "Mem used (max)",
+        TargetsMetric::DiskRead => "Disk read (sum)",
+        TargetsMetric::DiskWritten => "Disk writ (sum)",
+        TargetsMetric::NetReceived => "Net recv (sum)",
+        TargetsMetric::NetSent => "Net send (sum)",
+        TargetsMetric::TcpEstablished => "TCP estab (avg)",
+        TargetsMetric::TcpOpened => "TCP opened (sum)",
+        TargetsMetric::TcpTimeWait => "TCP time wait (avg)",
+        TargetsMetric::CpuPerGib => "CPU for each GiB taken",
+        TargetsMetric::WrittenPerByte => "Bytes written for each taken",
+        TargetsMetric::FlushesPerMib => "Disk flushes for each MiB taken",
+        TargetsMetric::LatencyP50 => "Latency p50",
+        TargetsMetric::LatencyP99 => "Latency p99",
+        TargetsMetric::Loss => "Loss",
+        TargetsMetric::Duplicated => "Duplicated",
+        TargetsMetric::Drain => "Sent on after the load (time)",
+        TargetsMetric::Recovery => "Restart recovery",
     }
 }
 
 /// Everything to say below the table, in order: sentences.
-fn below(verdict: &SubjectsVerdict) -> Vec<String> {
+fn below(verdict: &TargetsVerdict) -> Vec<String> {
     let mut said = Vec::new();
     let has = |wanted: Place| {
         let mut cells = verdict.rows.iter().flat_map(|row| &row.cells);
-        cells.any(|cell| matches!(cell, SubjectsCell::Value { place, .. } if *place == wanted))
+        cells.any(|cell| matches!(cell, TargetsCell::Value { place, .. } if *place == wanted))
     };
     if has(Place::Winner) || has(Place::Tied) {
         said.push(
@@ -333,13 +333,13 @@ fn below(verdict: &SubjectsVerdict) -> Vec<String> {
     said
 }
 
-/// `INVALID`, and why: once for each subject and reason.
-fn invalid(verdict: &SubjectsVerdict) -> Vec<String> {
+/// `INVALID`, and why: once for each target and reason.
+fn invalid(verdict: &TargetsVerdict) -> Vec<String> {
     let mut said: Vec<String> = Vec::new();
     for (at, column) in verdict.columns.iter().enumerate() {
         let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
         for row in &verdict.rows {
-            let Some(SubjectsCell::Invalid { reason, .. }) = row.cells.get(at) else {
+            let Some(TargetsCell::Invalid { reason, .. }) = row.cells.get(at) else {
                 continue;
             };
             match reasons.iter_mut().find(|(known, _)| known == reason) {
@@ -387,9 +387,9 @@ fn of_delivery(column: &ColumnFound) -> Option<String> {
     ))
 }
 
-/// What every subject made of every experiment, where there are several and
+/// What every target made of every experiment, where there are several and
 /// events were followed.
-fn matrix(verdicts: &[SubjectsVerdict]) -> Option<Table> {
+fn matrix(verdicts: &[TargetsVerdict]) -> Option<Table> {
     let followed = verdicts.iter().any(|verdict| {
         let mut columns = verdict.columns.iter();
         columns.any(|one| one.delivery.runs > 0)
