@@ -29,7 +29,7 @@ fn manifest() -> Manifest {
             seed: Seed::from_number(1),
             generators: Vec::new(),
             sinks: Vec::new(),
-            target: SubjectPlan {
+            subject: SubjectPlan {
                 name: "none".to_owned(),
                 kind: SubjectKind::None,
                 ready: ReadyProbe::Immediately,
