@@ -6,7 +6,7 @@ use stillwell_http::{ParseError, ResponseEvent, ResponseParser};
 /// alike, but for the date once a second: comparing is ten times faster than
 /// parsing, and what is the same byte for byte means the same.
 #[derive(Debug, Default)]
-pub(super) struct Memo {
+pub(super) struct HeadMemo {
     head: Vec<u8>,
     status: u16,
     keep_alive: bool,
@@ -16,10 +16,10 @@ pub(super) struct Memo {
 
 /// Reads the answers of one connection.
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct ResponseReader {
     parser: ResponseParser,
-    state: State,
-    whole: Whole,
+    state: ReaderState,
+    whole: ResponseSummary,
     /// The header whose number is looked for. Each head is parsed then: heads
     /// that differ in it are not alike.
     watched: Option<String>,
@@ -29,7 +29,7 @@ pub(super) struct Reader {
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum State {
+enum ReaderState {
     Start,
     /// In a head, or in a body that the parser follows.
     Parsing,
@@ -39,7 +39,7 @@ enum State {
 
 /// What is known of an answer.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(super) struct Whole {
+pub(super) struct ResponseSummary {
     pub(super) status: u16,
     /// Whether another request may follow.
     pub(super) keep_alive: bool,
@@ -48,12 +48,12 @@ pub(super) struct Whole {
     pub(super) body_bytes: u64,
 }
 
-impl Reader {
+impl ResponseReader {
     pub(super) fn new(watched: Option<&str>) -> Self {
         Self {
             parser: ResponseParser::new(),
-            state: State::Start,
-            whole: Whole::default(),
+            state: ReaderState::Start,
+            whole: ResponseSummary::default(),
             watched: watched.map(str::to_owned),
             found: Vec::new(),
             heard: None,
@@ -90,38 +90,38 @@ impl Reader {
         &mut self,
         input: &[u8],
         wants_body: bool,
-        memo: &mut Memo,
-    ) -> Result<Option<Whole>, ParseError> {
+        memo: &mut HeadMemo,
+    ) -> Result<Option<ResponseSummary>, ParseError> {
         match self.state {
-            State::Start if wants_body && memo.begins(input) => {
+            ReaderState::Start if wants_body && memo.begins(input) => {
                 self.whole = memo.whole();
                 let rest = input.len() - memo.head.len();
                 Ok(self.body(self.whole.body_bytes, rest as u64))
             }
-            State::Start | State::Parsing => self.parse(input, wants_body, memo),
-            State::Left(left) => Ok(self.body(left, input.len() as u64)),
+            ReaderState::Start | ReaderState::Parsing => self.parse(input, wants_body, memo),
+            ReaderState::Left(left) => Ok(self.body(left, input.len() as u64)),
         }
     }
 
     /// The connection has ended: that may be the end of an answer.
-    pub(super) fn finish(&mut self) -> Option<Whole> {
-        if self.state != State::Parsing {
+    pub(super) fn finish(&mut self) -> Option<ResponseSummary> {
+        if self.state != ReaderState::Parsing {
             return None;
         }
         let end = self.parser.finish();
-        matches!(end, Ok(Some(ResponseEvent::End))).then_some(Whole {
+        matches!(end, Ok(Some(ResponseEvent::End))).then_some(ResponseSummary {
             keep_alive: false,
             ..self.whole
         })
     }
 
     /// Of `left` bytes of a body, `came` have come.
-    const fn body(&mut self, left: u64, came: u64) -> Option<Whole> {
+    const fn body(&mut self, left: u64, came: u64) -> Option<ResponseSummary> {
         if came < left {
-            self.state = State::Left(left - came);
+            self.state = ReaderState::Left(left - came);
             return None;
         }
-        self.state = State::Start;
+        self.state = ReaderState::Start;
         // What nobody asked for cannot be told from the next answer.
         self.whole.keep_alive &= came == left;
         Some(self.whole)
@@ -131,12 +131,12 @@ impl Reader {
         &mut self,
         input: &[u8],
         wants_body: bool,
-        memo: &mut Memo,
-    ) -> Result<Option<Whole>, ParseError> {
-        let is_start = self.state == State::Start;
+        memo: &mut HeadMemo,
+    ) -> Result<Option<ResponseSummary>, ParseError> {
+        let is_start = self.state == ReaderState::Start;
         if is_start {
-            self.whole = Whole::default();
-            self.state = State::Parsing;
+            self.whole = ResponseSummary::default();
+            self.state = ReaderState::Parsing;
             self.found.clear();
             if let Some(heard) = &mut self.heard {
                 heard.clear();
@@ -179,8 +179,8 @@ impl Reader {
         }
     }
 
-    const fn ended(&mut self, is_all: bool) -> Option<Whole> {
-        self.state = State::Start;
+    const fn ended(&mut self, is_all: bool) -> Option<ResponseSummary> {
+        self.state = ReaderState::Start;
         self.whole.keep_alive &= is_all;
         Some(self.whole)
     }
@@ -191,13 +191,13 @@ pub(super) fn number(value: &[u8]) -> Option<u64> {
     str::from_utf8(value).ok()?.trim().parse().ok()
 }
 
-impl Memo {
+impl HeadMemo {
     fn begins(&self, input: &[u8]) -> bool {
         !self.head.is_empty() && input.starts_with(&self.head)
     }
 
-    const fn whole(&self) -> Whole {
-        Whole {
+    const fn whole(&self) -> ResponseSummary {
+        ResponseSummary {
             status: self.status,
             keep_alive: self.keep_alive,
             head_bytes: self.head_bytes,
@@ -205,7 +205,7 @@ impl Memo {
         }
     }
 
-    fn learn(&mut self, head: &[u8], whole: Whole, content_length: Option<u64>) {
+    fn learn(&mut self, head: &[u8], whole: ResponseSummary, content_length: Option<u64>) {
         let Some(body_bytes) = content_length else {
             return;
         };
@@ -275,8 +275,8 @@ mod tests {
             which in prop::collection::vec(0_usize..6, 1..20),
             cuts in prop::collection::vec(1_usize..40, 1..10),
         ) {
-            let (mut memo, mut cuts) = (Memo::default(), cuts.into_iter().cycle());
-            let mut reader = Reader::new(None);
+            let (mut memo, mut cuts) = (HeadMemo::default(), cuts.into_iter().cycle());
+            let mut reader = ResponseReader::new(None);
             for index in which {
                 let (text, wants_body, status, body_bytes, keep_alive) = ANSWERS[index];
                 let mut rest = text.as_bytes();
@@ -288,7 +288,7 @@ mod tests {
                     rest = &rest[cut..];
                 }
                 let head_bytes = header_bytes(text);
-                let whole = Whole { status, keep_alive, head_bytes, body_bytes };
+                let whole = ResponseSummary { status, keep_alive, head_bytes, body_bytes };
                 prop_assert_eq!(seen, Some(whole));
             }
         }
@@ -304,7 +304,7 @@ mod tests {
 
     #[test]
     fn a_watched_header_is_read_from_every_answer_and_only_where_it_is_clear() {
-        let (mut memo, mut reader) = (Memo::default(), Reader::new(Some("x-delta")));
+        let (mut memo, mut reader) = (HeadMemo::default(), ResponseReader::new(Some("x-delta")));
         for (headers, number) in [
             ("X-Delta: 12\r\n", Some(12)),
             ("x-delta: 13\r\n", Some(13)),
@@ -321,19 +321,19 @@ mod tests {
 
     #[test]
     fn an_answer_may_end_with_its_connection_and_may_not_be_followed() {
-        let mut memo = Memo::default();
-        let mut reader = Reader::new(None);
+        let mut memo = HeadMemo::default();
+        let mut reader = ResponseReader::new(None);
         let text = b"HTTP/1.1 200 OK\r\n\r\nabc";
         assert_eq!(reader.take(text, true, &mut memo), Ok(None));
         assert_eq!(reader.finish().map(|whole| whole.body_bytes), Some(3));
         let text = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nab";
         for _ in 0..2 {
-            let mut reader = Reader::new(None);
+            let mut reader = ResponseReader::new(None);
             let whole = reader.take(text, true, &mut memo).unwrap();
             assert_eq!(whole.map(|whole| whole.keep_alive), Some(false));
             assert_eq!(reader.finish(), None);
         }
-        let broken = Reader::new(None).take(b"HELO\r\n\r\n", true, &mut memo);
+        let broken = ResponseReader::new(None).take(b"HELO\r\n\r\n", true, &mut memo);
         assert!(broken.is_err(), "{broken:?}");
     }
 }

@@ -26,14 +26,14 @@ use stillwell_worker::{Opener, Sending, TransportError, Worker as Generator};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use super::answer::Reader;
+use super::answer::ResponseReader;
 use super::blocks::Blocks;
 use super::build::{self, Endpoint, Head};
-use super::connection::{self, Lane, Parting};
-use super::ledger::Ticket;
+use super::connection::{self, ConnectionEnd, ConnectionSlot};
 use super::pool::{Limits, Pool, Timing, pace};
+use super::recorder::Ticket;
 use super::slots::Slots;
-use super::worker::{Setup, Worker};
+use super::worker::{Worker, WorkerSetup};
 
 /// Where blocks go, and what stands around them; for any number of workers.
 #[derive(Clone, Debug)]
@@ -71,7 +71,7 @@ impl BlockRequests {
         let (shard, recorders) = LoadShard::pair();
         let (_, start) = watch::channel(None);
         Worker::of_blocks(
-            Setup {
+            WorkerSetup {
                 plan: Arc::new(plan),
                 endpoints: Arc::new([endpoint]),
                 tls: self.tls.as_ref().map(ClientTls::for_worker),
@@ -111,7 +111,7 @@ impl Opener for BlockRequests {
         pool.begin(Timing::Blocks(blocks), Limits::default());
         for slot in 0..count {
             let run = connection::run(Rc::clone(&worker), Rc::clone(&pool), slot);
-            tasks.spawn(Accounted {
+            tasks.spawn(AccountedTask {
                 generator: Rc::clone(generator),
                 inner: Box::pin(run),
             });
@@ -140,19 +140,19 @@ async fn direct(generator: Rc<Generator>, worker: Rc<Worker>, pool: Rc<Pool>) {
     pool.slots.borrow_mut().wake_all();
 }
 
-impl Lane {
+impl ConnectionSlot {
     /// Posts the block of `ticket`; `now` is when, and becomes when its answer had
     /// come. An error is how the connection came to its end.
     pub(super) async fn post<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
-        reader: &mut Reader,
+        reader: &mut ResponseReader,
         ticket: Ticket,
         now: &mut Moment,
-    ) -> Result<(), Parting> {
+    ) -> Result<(), ConnectionEnd> {
         let worker = Rc::clone(&self.worker);
         let Some((blocks, block)) = worker.block(ticket) else {
-            return Err(Parting::Ended);
+            return Err(ConnectionEnd::Ended);
         };
         let (mut marks, mut head) = (self.marks.pop(), std::mem::take(&mut self.head));
         let sent = *now;
@@ -181,12 +181,12 @@ impl Lane {
                 if answer.whole.keep_alive {
                     Ok(())
                 } else {
-                    Err(Parting::Agreed)
+                    Err(ConnectionEnd::Agreed)
                 }
             }
             Err(outcome) => {
                 worker.end_request(ticket, outcome);
-                Err(Parting::Lost)
+                Err(ConnectionEnd::Lost)
             }
         }
     }
@@ -227,12 +227,12 @@ impl Lane {
 }
 
 /// A connection whose running and waiting the generator's worker accounts for.
-struct Accounted<F> {
+struct AccountedTask<F> {
     generator: Rc<Generator>,
     inner: Pin<Box<F>>,
 }
 
-impl<F: Future> Future for Accounted<F> {
+impl<F: Future> Future for AccountedTask<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {

@@ -12,8 +12,8 @@ use stillwell_units::Moment;
 use stillwell_worker::{Marks, Sending, Slice, StampText, Wait, Worker as Generator, write_header};
 
 use super::build::{Head, Request};
-use super::ledger::{Answer, Take, Ticket};
-use taken::Taken;
+use super::recorder::{Answer, Take, Ticket};
+use taken::TakenBlocks;
 
 /// The blocks of one worker, and what stands before them.
 #[derive(Debug)]
@@ -22,7 +22,7 @@ pub(super) struct Blocks {
     /// What stands before each over HTTP/1.1; over HTTP/2 each is written with its
     /// request.
     head: Head,
-    taken: RefCell<Taken>,
+    taken: RefCell<TakenBlocks>,
     /// What stands for all of them: what answers are read as answers to, and over
     /// HTTP/2 the head.
     pub(super) request: Request,

@@ -13,7 +13,7 @@ use stillwell_wire::tls::{ClientTls, TlsError};
 
 use super::calls::{self, Call};
 use super::trace;
-use super::tunnel::Ask;
+use super::tunnel::ProxyRequest;
 
 /// Why a load cannot send what its plan says.
 #[derive(Debug, thiserror::Error)]
@@ -90,7 +90,7 @@ pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, TlsError> {
 pub(super) struct Endpoint {
     pub(super) address: String,
     /// What asks the proxy for it, where one leads to it.
-    pub(super) ask: Option<Ask>,
+    pub(super) ask: Option<ProxyRequest>,
     /// Whom the certificate is for, where TLS is spoken.
     pub(super) tls_host: Option<String>,
     /// In turn.
@@ -158,7 +158,7 @@ pub(super) fn endpoints(plan: &LoadPlan) -> Result<Vec<Endpoint>, PrepareLoadErr
         }
         let tunnel = plan.tunnel.as_ref();
         let is_quic = plan.connecting.protocol == LoadProtocol::Http3;
-        let ask = tunnel.map(|tunnel| Ask::new(tunnel, &endpoint.address, is_quic));
+        let ask = tunnel.map(|tunnel| ProxyRequest::new(tunnel, &endpoint.address, is_quic));
         let ask = ask.transpose().map_err(|source| PrepareLoadError::Ask {
             address: endpoint.address.clone(),
             source,

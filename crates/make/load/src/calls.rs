@@ -90,7 +90,7 @@ impl Call {
 
 /// What remains to be sent of one call.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Outflow {
+pub(super) struct CallUpload {
     /// Messages that were sent wholly.
     pub(super) sent: u64,
     /// Which message is next, and how much of it was sent.
@@ -100,7 +100,7 @@ pub(super) struct Outflow {
     pub(super) due: Option<Moment>,
 }
 
-impl Outflow {
+impl CallUpload {
     /// Sends what may be sent `now` of a call that went out at `begun`. `send` takes
     /// bytes and whether they are the last ones, and says how many it took; what it
     /// leaves is tried when there is room again.
@@ -140,7 +140,7 @@ impl Outflow {
 
 /// What is heard of one call.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Heard {
+pub(super) struct CallResponse {
     status: Option<u32>,
     is_grpc: bool,
     has_coding: bool,
@@ -149,7 +149,7 @@ pub(super) struct Heard {
     pub(super) first_message: Option<Moment>,
 }
 
-impl Heard {
+impl CallResponse {
     pub(super) fn head(&mut self, fields: Fields<'_>) {
         let kind = fields.value("content-type").unwrap_or_default();
         self.is_grpc = kind.starts_with(b"application/grpc");

@@ -16,16 +16,16 @@ use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
 use super::alarm::Alarm;
-use super::ledger::{Take, Ticket};
 use super::pool::{Offer, Pool};
+use super::recorder::{Take, Ticket};
 use super::tunnel::{Tunnel, TunnelError};
-use super::worker::{Opened, Worker};
+use super::worker::{ConnectionTimes, Worker};
 
 const BUFFER_BYTES: usize = 64 << 10;
 
 /// How a connection came to its end. What was in hand and not begun stays so.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Parting {
+pub(super) enum ConnectionEnd {
     /// There is nothing more to send.
     Ended,
     /// Between two requests.
@@ -37,7 +37,7 @@ pub(super) enum Parting {
 }
 
 /// What one connection after the other uses again.
-pub(super) struct Lane {
+pub(super) struct ConnectionSlot {
     pub(super) worker: Rc<Worker>,
     pub(super) pool: Rc<Pool>,
     pub(super) slot: usize,
@@ -55,15 +55,15 @@ pub(super) struct Lane {
 }
 
 /// An open connection.
-enum Dialled {
-    Direct(Way<TcpStream>),
+enum OpenConnection {
+    Direct(EndpointStream<TcpStream>),
     /// Through a proxy.
-    Led(Way<Tunnel>),
+    Proxied(EndpointStream<Tunnel>),
     Quic(Box<QuicConnection>),
 }
 
 /// With the endpoint, over `S`.
-enum Way<S> {
+enum EndpointStream<S> {
     Plain(S),
     Tls(Box<TlsStream<S>>),
 }
@@ -71,12 +71,12 @@ enum Way<S> {
 /// Connects, sends and reads until there is nothing more.
 pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
     let blocks = worker.blocks.as_ref();
-    let mut lane = Lane {
+    let mut connection = ConnectionSlot {
         marks: blocks.map_or_else(Vec::new, |blocks| {
             let orders = 0..worker.plan.connecting.streams;
             orders.map_while(|_| blocks.marks()).collect()
         }),
-        alarm: Alarm::new(worker.patience(pool.endpoint)),
+        alarm: Alarm::new(worker.request_timeout(pool.endpoint)),
         worker,
         pool,
         slot,
@@ -87,67 +87,79 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
         is_down: false,
     };
     let mut early = None;
-    let turn = lane.worker.opens_after(lane.pool.endpoint, slot);
-    let is_early = lane.worker.plan.connecting.prefetch && turn == Nanos::ZERO;
-    if is_early && lane.worker.blocks.is_none() {
-        early = lane.dial().await.ok();
+    let turn = connection
+        .worker
+        .opens_after(connection.pool.endpoint, slot);
+    let is_early = connection.worker.plan.connecting.prefetch && turn == Nanos::ZERO;
+    if is_early && connection.worker.blocks.is_none() {
+        early = connection.dial().await.ok();
     }
-    if lane.worker.started().await.is_none() {
+    if connection.worker.started().await.is_none() {
         return;
     }
     if turn > Nanos::ZERO {
         let turn = sleep(turn.as_duration());
-        lane.worker.end.run_until_cancelled(turn).await;
+        connection.worker.end.run_until_cancelled(turn).await;
     }
     loop {
         // What is in hand has begun.
-        if lane.worker.is_ending() && lane.in_hand.is_empty() {
+        if connection.worker.is_ending() && connection.in_hand.is_empty() {
             return;
         }
         let dialled = match early.take() {
             Some(dialled) => dialled,
-            None => match lane.connect().await {
+            None => match connection.connect().await {
                 Some(dialled) => dialled,
-                None if lane.is_over() => return,
+                None if connection.is_over() => return,
                 None => continue,
             },
         };
         let parting = match dialled {
-            Dialled::Direct(way) => lane.talk(way).await,
-            Dialled::Led(way) => lane.talk(way).await,
-            Dialled::Quic(quic) => lane.multiplex_quic(*quic).await,
+            OpenConnection::Direct(way) => connection.talk(way).await,
+            OpenConnection::Proxied(way) => connection.talk(way).await,
+            OpenConnection::Quic(quic) => connection.multiplex_quic(*quic).await,
         };
-        lane.worker.parted(lane.pool.endpoint, lane.slot);
+        connection
+            .worker
+            .disconnected(connection.pool.endpoint, connection.slot);
         match parting {
             // What the last connection was not let to carry goes over another.
-            Parting::Ended if lane.in_hand.is_empty() => return,
-            Parting::Unused(outcome) => lane.stand_back(outcome).await,
-            Parting::Lost if lane.worker.blocks.is_some() => lane.pause().await,
-            Parting::Ended | Parting::Agreed | Parting::Lost => {}
+            ConnectionEnd::Ended if connection.in_hand.is_empty() => return,
+            ConnectionEnd::Unused(outcome) => connection.back_off(outcome).await,
+            ConnectionEnd::Lost if connection.worker.blocks.is_some() => connection.pause().await,
+            ConnectionEnd::Ended | ConnectionEnd::Agreed | ConnectionEnd::Lost => {}
         }
     }
 }
 
-impl Lane {
-    async fn talk<S: AsyncRead + AsyncWrite + Unpin>(&mut self, way: Way<S>) -> Parting {
+impl ConnectionSlot {
+    async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
+        &mut self,
+        way: EndpointStream<S>,
+    ) -> ConnectionEnd {
         match (self.worker.plan.connecting.protocol, way) {
-            (LoadProtocol::Http1, Way::Plain(stream)) => self.converse(stream).await,
-            (LoadProtocol::Http1, Way::Tls(stream)) => self.converse(stream).await,
-            (LoadProtocol::Http2, Way::Plain(stream)) => self.multiplex(stream).await,
-            (LoadProtocol::Http2, Way::Tls(stream)) => self.multiplex(stream).await,
+            (LoadProtocol::Http1, EndpointStream::Plain(stream)) => self.converse(stream).await,
+            (LoadProtocol::Http1, EndpointStream::Tls(stream)) => self.converse(stream).await,
+            (LoadProtocol::Http2, EndpointStream::Plain(stream)) => self.multiplex(stream).await,
+            (LoadProtocol::Http2, EndpointStream::Tls(stream)) => self.multiplex(stream).await,
             // That goes over nothing that is a stream.
-            (LoadProtocol::Http3, _) => Parting::Lost,
+            (LoadProtocol::Http3, _) => ConnectionEnd::Lost,
         }
     }
 
     /// A connection, for a request in hand or for one that it takes. `None` where
     /// there was none to be had, and the requests are counted so, or where the
     /// worker ends.
-    async fn connect(&mut self) -> Option<Dialled> {
+    async fn connect(&mut self) -> Option<OpenConnection> {
         if self.in_hand.is_empty() && !self.worker.plan.connecting.prefetch {
             let first = self.first_ticket().await?;
             self.in_hand.push_back(first);
-            self.worker.ledger.borrow().shard.waited_for_connect.add(1);
+            self.worker
+                .recorder
+                .borrow()
+                .shard
+                .waited_for_connect
+                .add(1);
         }
         let dialled = if self.in_hand.is_empty() {
             // Nobody waits for it once the worker ends.
@@ -157,7 +169,7 @@ impl Lane {
         };
         let failure = match dialled {
             Ok(dialled) => {
-                self.come_up();
+                self.mark_up();
                 return Some(dialled);
             }
             Err(failure) => failure,
@@ -167,13 +179,13 @@ impl Lane {
             // Nobody else counts what does not get through.
             self.in_hand.extend(self.take_now());
         }
-        self.stand_back(failure).await;
+        self.back_off(failure).await;
         None
     }
 
     /// Ends what is in hand with `failure` and waits a little before the next
     /// connection; meanwhile there is none to be had here.
-    async fn stand_back(&mut self, failure: Outcome) {
+    async fn back_off(&mut self, failure: Outcome) {
         if self.worker.blocks.is_some() {
             // Blocks wait for better times.
             return self.pause().await;
@@ -181,7 +193,7 @@ impl Lane {
         for ticket in self.in_hand.drain(..) {
             self.worker.end_request(ticket, failure);
         }
-        self.come_up();
+        self.mark_up();
         self.is_down = true;
         self.pool.slots.borrow_mut().go_down(failure);
         self.pause().await;
@@ -189,9 +201,9 @@ impl Lane {
 
     /// There is a connection again. Until then, trying to connect once more is no
     /// reason for requests to wait.
-    fn come_up(&mut self) {
+    fn mark_up(&mut self) {
         if std::mem::take(&mut self.is_down) {
-            self.pool.slots.borrow_mut().come_up();
+            self.pool.slots.borrow_mut().mark_up();
         }
     }
 
@@ -204,12 +216,12 @@ impl Lane {
 
     /// The peer has ended a connection that carried nothing: without a pause one
     /// would be opened after the other.
-    pub(super) fn unused(&self, outcome: Outcome, why: &str) -> Parting {
-        let ledger = self.worker.ledger.borrow();
+    pub(super) fn unused(&self, outcome: Outcome, why: &str) -> ConnectionEnd {
+        let recorder = self.worker.recorder.borrow();
         // The first one stays.
-        let trouble = &ledger.shard.connect_trouble;
+        let trouble = &recorder.shard.connect_trouble;
         trouble.get_or_init(|| Trouble::plain(why.to_owned()));
-        Parting::Unused(outcome)
+        ConnectionEnd::Unused(outcome)
     }
 
     fn is_over(&self) -> bool {
@@ -220,7 +232,7 @@ impl Lane {
         let Take::Now(ticket) = self.pool.take(clock::now()) else {
             return None;
         };
-        self.worker.ledger.borrow_mut().begin(ticket.intended);
+        self.worker.recorder.borrow_mut().begin(ticket.intended);
         Some(ticket)
     }
 
@@ -239,7 +251,7 @@ impl Lane {
         }
     }
 
-    async fn dial(&self) -> Result<Dialled, Outcome> {
+    async fn dial(&self) -> Result<OpenConnection, Outcome> {
         let worker = &self.worker;
         let limit = worker.plan.connecting.timeout.as_duration();
         let dialled = timeout(limit, self.open()).await;
@@ -255,7 +267,7 @@ impl Lane {
             }
             Err(failure) => failure,
         };
-        let shard = &worker.ledger.borrow().shard;
+        let shard = &worker.recorder.borrow().shard;
         shard.connect_failures.add(1);
         let is_late = outcome == Outcome::ConnectTimedOut;
         shard.connect_timeouts.add(u64::from(is_late));
@@ -266,7 +278,7 @@ impl Lane {
 
     /// Connects, through a proxy where there is one, and shakes hands where that is
     /// due.
-    async fn open(&self) -> Result<(Dialled, Opened), (Outcome, Trouble)> {
+    async fn open(&self) -> Result<(OpenConnection, ConnectionTimes), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
         if worker.plan.connecting.protocol == LoadProtocol::Http3 {
@@ -280,7 +292,10 @@ impl Lane {
             let tunnel = tunnel.await.map_err(refused)?;
             let connect = clock::now().since(begun);
             let (way, handshake) = self.secure(tunnel).await?;
-            return Ok((Dialled::Led(way), Opened { connect, handshake }));
+            return Ok((
+                OpenConnection::Proxied(way),
+                ConnectionTimes { connect, handshake },
+            ));
         }
         let stream = match source {
             None => dial::tcp(&endpoint.address).await,
@@ -290,12 +305,15 @@ impl Lane {
         let stream = stream.map_err(failed)?;
         let connect = clock::now().since(begun);
         let (way, handshake) = self.secure(stream).await?;
-        Ok((Dialled::Direct(way), Opened { connect, handshake }))
+        Ok((
+            OpenConnection::Direct(way),
+            ConnectionTimes { connect, handshake },
+        ))
     }
 
     /// A connection of QUIC. Connecting takes no round trip of its own there: all but
     /// the lookup of the name, and the way through a proxy, is the handshake.
-    async fn open_quic(&self) -> Result<(Dialled, Opened), (Outcome, Trouble)> {
+    async fn open_quic(&self) -> Result<(OpenConnection, ConnectionTimes), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
         let refused = |why: String| (Outcome::HandshakeFailed, Trouble::plain(why));
@@ -334,19 +352,19 @@ impl Lane {
         let mut quic = opened.map_err(failed)?;
         let connect = clock::now().since(begun);
         let handshake = Some(quic.handshake().await.map_err(failed)?);
-        let opened = Opened { connect, handshake };
-        Ok((Dialled::Quic(Box::new(quic)), opened))
+        let opened = ConnectionTimes { connect, handshake };
+        Ok((OpenConnection::Quic(Box::new(quic)), opened))
     }
 
     /// TLS over `stream`, where the endpoint wants it.
     async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,
-    ) -> Result<(Way<S>, Option<Handshake>), (Outcome, Trouble)> {
+    ) -> Result<(EndpointStream<S>, Option<Handshake>), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
         let (Some(host), Some(tls)) = (&endpoint.tls_host, &worker.tls) else {
-            return Ok((Way::Plain(stream), None));
+            return Ok((EndpointStream::Plain(stream), None));
         };
         let refused = |why: String| (Outcome::HandshakeFailed, Trouble::plain(why));
         let name = tls.server_name(host);
@@ -361,6 +379,6 @@ impl Lane {
         if wants_http2 && handshake.alpn != Some(Alpn::Http2) {
             return Err(refused(format!("{host} does not speak HTTP/2 over TLS")));
         }
-        Ok((Way::Tls(Box::new(stream)), Some(handshake)))
+        Ok((EndpointStream::Tls(Box::new(stream)), Some(handshake)))
     }
 }

@@ -4,7 +4,7 @@ use stillwell_metric::LoadTime;
 use stillwell_pacer::Arrivals;
 use stillwell_units::Moment;
 
-use super::ledger::Ledger;
+use super::recorder::RequestRecorder;
 
 /// The schedule of a worker on which only so many requests may wait.
 #[derive(Debug)]
@@ -39,12 +39,12 @@ impl Hold {
     }
 
     /// That request had waited for a connection that was busy.
-    pub(super) fn record(&self, ledger: &mut Ledger, now: Moment) {
+    pub(super) fn record(&self, recorder: &mut RequestRecorder, now: Moment) {
         if self.waiting_max > 0 {
-            ledger.shard.waited_for_free.add(1);
+            recorder.shard.waited_for_free.add(1);
         }
         if self.still_from < now {
-            ledger.record(LoadTime::Blocked, now.since(self.still_from));
+            recorder.record(LoadTime::Blocked, now.since(self.still_from));
         }
     }
 }
@@ -60,10 +60,10 @@ mod tests {
 
     use super::*;
 
-    fn ledger() -> Ledger {
+    fn recorder() -> RequestRecorder {
         let (shard, recorders) = LoadShard::pair();
         let shard = Arc::new(shard);
-        Ledger {
+        RequestRecorder {
             watched: vec![Arc::clone(&shard)],
             shard,
             watches: Vec::new(),
@@ -75,7 +75,7 @@ mod tests {
             is_warming: false,
             heads: Sizes::default(),
             bodies: Sizes::default(),
-            under_way: 0,
+            in_flight: 0,
             last_end: Moment::default(),
         }
     }
@@ -89,15 +89,15 @@ mod tests {
         let seed = Seed::from_number(1);
         let arrivals = Arrivals::new(&curve, Spacing::Even, part, start, &seed);
         let mut hold = Hold::new(arrivals, waiting_max);
-        let mut ledger = ledger();
+        let mut recorder = recorder();
         let mut lengths = Vec::new();
         for number in 1..=5 {
             let now = start + Nanos::from_millis(10 * number);
             hold.take(now);
-            hold.record(&mut ledger, now);
+            hold.record(&mut recorder, now);
             lengths.push(now.since(hold.still_from).as_u64() / 1_000_000);
         }
-        (ledger.shard.waited_for_free.total(), lengths)
+        (recorder.shard.waited_for_free.total(), lengths)
     }
 
     #[test]

@@ -11,25 +11,25 @@ use stillwell_scope::clock;
 use stillwell_units::Moment;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::answer::Reader;
+use super::answer::ResponseReader;
 use super::build::Request;
-use super::connection::{Lane, Parting};
-use super::ledger::{Answer, Take, Ticket};
+use super::connection::{ConnectionEnd, ConnectionSlot};
 use super::pool::Offer;
-use super::trace::{Ended, Outgoing};
+use super::recorder::{Answer, Take, Ticket};
+use super::trace::{Outgoing, TracedRequest};
 
 /// What is told of a peer that does not let connections carry anything.
 pub(super) const CLOSED_UNUSED: &str = "the peer closes connections before they carry anything";
 
-impl Lane {
+impl ConnectionSlot {
     /// Sends request after request on one connection, those in hand first.
     pub(super) async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         mut stream: S,
-    ) -> Parting {
+    ) -> ConnectionEnd {
         let worker = Rc::clone(&self.worker);
         let pool = Rc::clone(&self.pool);
-        let reader = Reader::new(worker.plan.latency_header.as_deref());
+        let reader = ResponseReader::new(worker.plan.latency_header.as_deref());
         let mut reader = reader.keeping_headers(worker.listener.is_some());
         let mut outgoing = Outgoing::default();
         let mut left = worker.plan.connecting.requests_max.unwrap_or(u64::MAX);
@@ -40,7 +40,7 @@ impl Lane {
                 Some(ticket) => ticket,
                 None => match self.next(&mut stream, &mut now).await {
                     Ok(ticket) => ticket,
-                    Err(Parting::Agreed) if !is_proven => {
+                    Err(ConnectionEnd::Agreed) if !is_proven => {
                         return self.unused(Outcome::PeerClosed, CLOSED_UNUSED);
                     }
                     Err(parting) => return parting,
@@ -49,21 +49,21 @@ impl Lane {
             // Servers close connections that were idle too long. On a connection
             // that never answered this is no such thing, but a failure.
             if is_proven && self.is_lost(&mut stream).await {
-                worker.ledger.borrow().shard.connections_ended.add(1);
+                worker.recorder.borrow().shard.connections_ended.add(1);
                 self.in_hand.push_front(ticket);
-                return Parting::Agreed;
+                return ConnectionEnd::Agreed;
             }
             if worker.blocks.is_some() {
                 match self.post(&mut stream, &mut reader, ticket, &mut now).await {
                     Err(parting) => return parting,
-                    Ok(()) if left == 1 => return Parting::Agreed,
+                    Ok(()) if left == 1 => return ConnectionEnd::Agreed,
                     Ok(()) => (is_proven, left) = (true, left - 1),
                 }
                 continue;
             }
             let request = worker.request(pool.endpoint, ticket);
             let sent = worker
-                .ledger
+                .recorder
                 .borrow_mut()
                 .sent(&mut ticket, now, request.bytes.len());
             let trace = worker.next_trace();
@@ -71,13 +71,13 @@ impl Lane {
             let exchange = self.exchange(&mut stream, &mut reader, &request, bytes, sent);
             let result = exchange.await;
             worker.hand_over(trace.as_ref(), || {
-                Ended::new(pool.endpoint, &request, ticket, sent, result.as_ref())
+                TracedRequest::new(pool.endpoint, &request, ticket, sent, result.as_ref())
             });
             let answer = match result {
                 Ok(answer) => answer,
                 Err(outcome) => {
                     worker.end_request(ticket, outcome);
-                    return Parting::Lost;
+                    return ConnectionEnd::Lost;
                 }
             };
             now = answer.end;
@@ -88,11 +88,11 @@ impl Lane {
             is_proven = true;
             left -= 1;
             if left == 0 {
-                worker.ledger.borrow().shard.connections_used_up.add(1);
-                return Parting::Agreed;
+                worker.recorder.borrow().shard.connections_used_up.add(1);
+                return ConnectionEnd::Agreed;
             }
             if !answer.whole.keep_alive {
-                return Parting::Agreed;
+                return ConnectionEnd::Agreed;
             }
         }
     }
@@ -102,17 +102,17 @@ impl Lane {
         &mut self,
         stream: &mut S,
         now: &mut Moment,
-    ) -> Result<Ticket, Parting> {
+    ) -> Result<Ticket, ConnectionEnd> {
         if self.worker.is_ending() {
-            return Err(Parting::Ended);
+            return Err(ConnectionEnd::Ended);
         }
         match self.pool.take(*now) {
             Take::Now(ticket) => {
-                self.worker.ledger.borrow_mut().begin(ticket.intended);
+                self.worker.recorder.borrow_mut().begin(ticket.intended);
                 self.pool.count_wait(&self.worker, *now);
                 return Ok(ticket);
             }
-            Take::Never => return Err(Parting::Ended),
+            Take::Never => return Err(ConnectionEnd::Ended),
             Take::Later(_) | Take::Starved => {}
         }
         let buffer = &mut self.buffer;
@@ -124,10 +124,10 @@ impl Lane {
                 Ok(ticket)
             }
             Offer::Lost => {
-                self.worker.ledger.borrow().shard.connections_ended.add(1);
-                Err(Parting::Agreed)
+                self.worker.recorder.borrow().shard.connections_ended.add(1);
+                Err(ConnectionEnd::Agreed)
             }
-            Offer::Ended => Err(Parting::Ended),
+            Offer::Ended => Err(ConnectionEnd::Ended),
         }
     }
 
@@ -142,7 +142,7 @@ impl Lane {
     async fn exchange<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
-        reader: &mut Reader,
+        reader: &mut ResponseReader,
         request: &Request,
         bytes: &[u8],
         sent: Moment,
@@ -194,7 +194,7 @@ impl Lane {
     pub(super) async fn read<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,
-        reader: &mut Reader,
+        reader: &mut ResponseReader,
         request: &Request,
         sent: Moment,
     ) -> Result<Answer, Outcome> {
@@ -212,7 +212,7 @@ impl Lane {
                 Some(reader.finish().ok_or(Outcome::PeerClosed)?)
             } else {
                 self.worker
-                    .ledger
+                    .recorder
                     .borrow()
                     .shard
                     .bytes_received

@@ -19,18 +19,18 @@ use stillwell_units::{Moment, Nanos};
 use stillwell_worker::Marks;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::answer::{Whole, number};
-use super::connection::{Lane, Parting};
+use super::answer::{ResponseSummary, number};
+use super::connection::{ConnectionEnd, ConnectionSlot};
 use super::http1::{CLOSED_UNUSED, poll_read};
-use super::ledger::{Answer, Take, Ticket};
 use super::pool::Pool;
-use super::trace::{Ended, Trace, request_traced};
+use super::recorder::{Answer, Take, Ticket};
+use super::trace::{RequestTrace, TracedRequest, request_traced};
 use super::worker::Worker;
 use calls::Calls;
 
 /// A request on its way.
 #[derive(Clone, Copy, Debug)]
-struct Flight {
+struct Http2InFlight {
     stream: Stream,
     ticket: Ticket,
     sent: Moment,
@@ -46,19 +46,19 @@ struct Flight {
     begins_at: u64,
     /// The number in the header that is watched.
     origin: Option<u64>,
-    trace: Option<Trace>,
+    trace: Option<RequestTrace>,
 }
 
 /// One connection and what is on its way there.
-struct Session {
+struct Http2Session {
     worker: Rc<Worker>,
     pool: Rc<Pool>,
     slot: usize,
     client: Client,
     /// By the stream's slot.
-    flights: Vec<Option<Flight>>,
+    requests: Vec<Option<Http2InFlight>>,
     /// How many are on their way.
-    aloft: usize,
+    in_flight: usize,
     /// How many requests the pool was told that it may hand over.
     declared: usize,
     /// Requests that may still begin here.
@@ -70,7 +70,7 @@ struct Session {
     has_begun: bool,
     is_proven: bool,
     /// Whether it let nothing begin when that was looked at last.
-    was_barred: bool,
+    was_blocked: bool,
     /// Requests that the server did not begin when it went away.
     returned: Vec<Ticket>,
     /// Of blocks, what stamps those of each slot, and what of each is still to be
@@ -81,11 +81,11 @@ struct Session {
     written: u64,
     calls: Calls,
     /// How long the most urgent request may take.
-    patience: Nanos,
+    request_timeout: Nanos,
 }
 
 /// What ended a wait.
-enum Happened {
+enum Http2Event {
     /// So many bytes were read; none at the end.
     Read(io::Result<usize>),
     /// A request was handed over.
@@ -102,38 +102,38 @@ enum Happened {
     Ended,
 }
 
-impl Lane {
+impl ConnectionSlot {
     /// Keeps as many requests on their way as may be, those in hand first.
     pub(super) async fn multiplex<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         mut stream: S,
-    ) -> Parting {
+    ) -> ConnectionEnd {
         let connecting = &self.worker.plan.connecting;
         let limits = Limits {
             concurrent_streams_max: connecting.streams,
             ..Limits::default()
         };
         let streams = usize::try_from(connecting.streams).unwrap_or(usize::MAX);
-        let mut session = Session {
+        let mut session = Http2Session {
             worker: Rc::clone(&self.worker),
             pool: Rc::clone(&self.pool),
             slot: self.slot,
             client: Client::new(limits),
-            flights: vec![None; streams],
-            aloft: 0,
+            requests: vec![None; streams],
+            in_flight: 0,
             declared: 0,
             left: connecting.requests_max.unwrap_or(u64::MAX),
             streams,
             is_done: false,
             has_begun: false,
             is_proven: false,
-            was_barred: false,
+            was_blocked: false,
             returned: Vec::with_capacity(streams),
             marks: std::mem::take(&mut self.marks),
             rests: Vec::new(),
             written: 0,
             calls: Calls::default(),
-            patience: self.worker.patience(self.pool.endpoint),
+            request_timeout: self.worker.request_timeout(self.pool.endpoint),
         };
         let parting = self.attend(&mut stream, &mut session).await;
         let mut slots = self.pool.slots.borrow_mut();
@@ -154,8 +154,8 @@ impl Lane {
     async fn attend<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
-        session: &mut Session,
-    ) -> Parting {
+        session: &mut Http2Session,
+    ) -> ConnectionEnd {
         let mut now = clock::now();
         loop {
             while session.has_room()
@@ -174,15 +174,15 @@ impl Lane {
                 .await;
                 return parting;
             }
-            let is_barred = session.is_barred();
-            if session.aloft == 0 && !(is_barred && session.was_barred) {
-                self.alarm.deadline = now + session.patience;
+            let is_blocked = session.is_blocked();
+            if session.in_flight == 0 && !(is_blocked && session.was_blocked) {
+                self.alarm.deadline = now + session.request_timeout;
             }
-            session.was_barred = is_barred;
+            session.was_blocked = is_blocked;
             let happened = poll_fn(|context| self.poll(stream, session, context)).await;
             now = clock::now();
             match happened {
-                Happened::Offered(ticket) => {
+                Http2Event::Offered(ticket) => {
                     session.declared -= 1;
                     if session.has_room() {
                         session.send(ticket, now);
@@ -190,11 +190,11 @@ impl Lane {
                         self.in_hand.push_back(ticket);
                     }
                 }
-                Happened::Read(Ok(count @ 1..)) => {
+                Http2Event::Read(Ok(count @ 1..)) => {
                     if let Err(error) = session.digest(&self.buffer[..count], now) {
                         let outcome = self.worker.malformed(&error);
                         if session.has_begun {
-                            return Parting::Lost;
+                            return ConnectionEnd::Lost;
                         }
                         return self.unused(outcome, &explain(&error));
                     }
@@ -202,14 +202,14 @@ impl Lane {
                         self.backoff.reset();
                     }
                 }
-                Happened::Room => {
+                Http2Event::Room => {
                     if session.digest(&[], now).is_err() {
-                        return Parting::Lost;
+                        return ConnectionEnd::Lost;
                     }
                 }
-                Happened::Due => session.send_due(now),
-                ended @ (Happened::Read(Ok(0) | Err(_)) | Happened::Refused) => {
-                    if let Happened::Read(Err(error)) = ended {
+                Http2Event::Due => session.send_due(now),
+                ended @ (Http2Event::Read(Ok(0) | Err(_)) | Http2Event::Refused) => {
+                    if let Http2Event::Read(Err(error)) = ended {
                         self.worker.broken(self.pool.endpoint, &error);
                     }
                     if session.has_begun {
@@ -217,12 +217,12 @@ impl Lane {
                     }
                     return self.unused(Outcome::PeerClosed, CLOSED_UNUSED);
                 }
-                Happened::Overdue if session.is_barred() => {
+                Http2Event::Overdue if session.is_blocked() => {
                     self.give_up_waiting();
-                    return Parting::Lost;
+                    return ConnectionEnd::Lost;
                 }
-                Happened::Overdue => self.alarm.deadline = session.expire(now),
-                Happened::Ended => return Parting::Ended,
+                Http2Event::Overdue => self.alarm.deadline = session.expire(now),
+                Http2Event::Ended => return ConnectionEnd::Ended,
             }
         }
     }
@@ -241,46 +241,46 @@ impl Lane {
     fn poll<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         stream: &mut S,
-        session: &mut Session,
+        session: &mut Http2Session,
         context: &mut Context<'_>,
-    ) -> Poll<Happened> {
+    ) -> Poll<Http2Event> {
         let offered = self.pool.slots.borrow_mut().accept(self.slot, context);
         if let Some(ticket) = offered {
-            return Poll::Ready(Happened::Offered(ticket));
+            return Poll::Ready(Http2Event::Offered(ticket));
         }
-        if session.aloft == 0 && self.worker.is_ending() {
-            return Poll::Ready(Happened::Ended);
+        if session.in_flight == 0 && self.worker.is_ending() {
+            return Poll::Ready(Http2Event::Ended);
         }
         if session.poll_write(stream, context).is_err() {
-            return Poll::Ready(Happened::Refused);
+            return Poll::Ready(Http2Event::Refused);
         }
         if session.client.has_room() {
-            return Poll::Ready(Happened::Room);
+            return Poll::Ready(Http2Event::Room);
         }
         if session.calls.poll_due(context).is_ready() {
-            return Poll::Ready(Happened::Due);
+            return Poll::Ready(Http2Event::Due);
         }
         if let Poll::Ready(read) = poll_read(stream, &mut self.buffer, context) {
-            return Poll::Ready(Happened::Read(read));
+            return Poll::Ready(Http2Event::Read(read));
         }
-        if (session.aloft > 0 || session.is_barred()) && self.alarm.is_over(context) {
-            return Poll::Ready(Happened::Overdue);
+        if (session.in_flight > 0 || session.is_blocked()) && self.alarm.is_over(context) {
+            return Poll::Ready(Http2Event::Overdue);
         }
         Poll::Pending
     }
 }
 
-impl Session {
+impl Http2Session {
     fn has_room(&self) -> bool {
         self.left > 0
-            && self.aloft < self.streams
+            && self.in_flight < self.streams
             && self.client.going_away().is_none()
             && self.client.requests_available() > 0
     }
 
     /// Whether the server lets nothing begin although nothing is on its way.
-    fn is_barred(&self) -> bool {
-        self.aloft == 0
+    fn is_blocked(&self) -> bool {
+        self.in_flight == 0
             && self.left > 0
             && self.client.going_away().is_none()
             && self.client.requests_available() == 0
@@ -290,10 +290,10 @@ impl Session {
     /// rest of it.
     fn take(&mut self, now: Moment) {
         self.is_done |= self.worker.is_ending();
-        while !self.is_done && self.aloft + self.declared < self.streams && self.has_room() {
+        while !self.is_done && self.in_flight + self.declared < self.streams && self.has_room() {
             match self.pool.take(now) {
                 Take::Now(ticket) => {
-                    self.worker.ledger.borrow_mut().begin(ticket.intended);
+                    self.worker.recorder.borrow_mut().begin(ticket.intended);
                     self.pool.count_wait(&self.worker, now);
                     self.send(ticket, now);
                 }
@@ -320,23 +320,28 @@ impl Session {
     }
 
     /// Why the connection is to be closed now, if it is.
-    fn parting(&self) -> Option<Parting> {
-        if self.aloft > 0 {
+    fn parting(&self) -> Option<ConnectionEnd> {
+        if self.in_flight > 0 {
             return None;
         }
         if self.is_done {
-            return Some(Parting::Ended);
+            return Some(ConnectionEnd::Ended);
         }
         if self.left == 0 {
-            self.worker.ledger.borrow().shard.connections_used_up.add(1);
-            return Some(Parting::Agreed);
+            self.worker
+                .recorder
+                .borrow()
+                .shard
+                .connections_used_up
+                .add(1);
+            return Some(ConnectionEnd::Agreed);
         }
         self.client.going_away().map(|_| {
-            self.worker.ledger.borrow().shard.connections_ended.add(1);
+            self.worker.recorder.borrow().shard.connections_ended.add(1);
             if self.has_begun {
-                Parting::Agreed
+                ConnectionEnd::Agreed
             } else {
-                Parting::Unused(Outcome::PeerClosed)
+                ConnectionEnd::Unused(Outcome::PeerClosed)
             }
         })
     }
@@ -369,7 +374,7 @@ impl Session {
                 .send_body(stream, &request.bytes, true)
                 .unwrap_or(0),
         };
-        worker.ledger.borrow_mut().sent(&mut ticket, now, 0);
+        worker.recorder.borrow_mut().sent(&mut ticket, now, 0);
         self.launch(stream, ticket, now, (body_sent, trace));
     }
 
@@ -400,8 +405,8 @@ impl Session {
             flight.begins_at = begins_at;
             flight.body_whole = whole;
         });
-        if self.rests.len() < self.flights.len() {
-            self.rests.resize(self.flights.len(), Vec::new());
+        if self.rests.len() < self.requests.len() {
+            self.rests.resize(self.requests.len(), Vec::new());
         }
         self.rests[stream.slot()] = rest;
     }
@@ -412,15 +417,15 @@ impl Session {
         stream: Stream,
         ticket: Ticket,
         now: Moment,
-        (body_sent, trace): (usize, Option<Trace>),
+        (body_sent, trace): (usize, Option<RequestTrace>),
     ) {
         self.left -= 1;
         self.has_begun = true;
-        if self.flights.len() <= stream.slot() {
-            self.flights.resize(stream.slot() + 1, None);
+        if self.requests.len() <= stream.slot() {
+            self.requests.resize(stream.slot() + 1, None);
         }
-        self.aloft += 1;
-        self.flights[stream.slot()] = Some(Flight {
+        self.in_flight += 1;
+        self.requests[stream.slot()] = Some(Http2InFlight {
             stream,
             ticket,
             sent: now,
@@ -440,7 +445,7 @@ impl Session {
     fn digest(&mut self, input: &[u8], now: Moment) -> Result<(), ConnectionError> {
         let worker = Rc::clone(&self.worker);
         worker
-            .ledger
+            .recorder
             .borrow()
             .shard
             .bytes_received
@@ -466,7 +471,7 @@ impl Session {
                     });
                 }
                 Some(ClientEvent::Body { stream, bytes }) => {
-                    if let Some(Some(flight)) = self.flights.get_mut(stream.slot()) {
+                    if let Some(Some(flight)) = self.requests.get_mut(stream.slot()) {
                         flight.body_bytes += bytes.len() as u64;
                         self.calls.body(flight, bytes, now, &worker);
                     }
@@ -491,7 +496,7 @@ impl Session {
 
     /// A block will not be answered: its events that never left were never begun.
     /// None were that the server had not looked at when it went away.
-    fn take_back(&self, flight: &Flight, is_unread: bool) {
+    fn take_back(&self, flight: &Http2InFlight, is_unread: bool) {
         let (Some(blocks), slot) = (self.worker.blocks.as_ref(), flight.stream.slot()) else {
             return;
         };
@@ -506,15 +511,15 @@ impl Session {
         blocks.take_back(flight.ticket, marks, left);
     }
 
-    fn update(&mut self, stream: Stream, change: impl FnOnce(&mut Flight)) {
-        if let Some(Some(flight)) = self.flights.get_mut(stream.slot()) {
+    fn update(&mut self, stream: Stream, change: impl FnOnce(&mut Http2InFlight)) {
+        if let Some(Some(flight)) = self.requests.get_mut(stream.slot()) {
             change(flight);
         }
     }
 
-    fn land(&mut self, stream: Stream) -> Option<Flight> {
-        let flight = self.flights.get_mut(stream.slot())?.take()?;
-        self.aloft -= 1;
+    fn land(&mut self, stream: Stream) -> Option<Http2InFlight> {
+        let flight = self.requests.get_mut(stream.slot())?.take()?;
+        self.in_flight -= 1;
         self.calls.end(stream);
         Some(flight)
     }
@@ -533,7 +538,7 @@ impl Session {
             return self.take(now);
         };
         let answer = Answer {
-            whole: Whole {
+            whole: ResponseSummary {
                 status,
                 keep_alive: true,
                 head_bytes: flight.head_bytes,
@@ -548,7 +553,7 @@ impl Session {
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_ref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            Ended::new(endpoint, &request, flight.ticket, flight.sent, Ok(&answer))
+            TracedRequest::new(endpoint, &request, flight.ticket, flight.sent, Ok(&answer))
         });
         self.take(now);
     }
@@ -582,11 +587,11 @@ impl Session {
     }
 
     /// What is told of a request that has no answer.
-    fn lose(&self, flight: &Flight, outcome: Outcome) {
+    fn lose(&self, flight: &Http2InFlight, outcome: Outcome) {
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_ref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            Ended::new(
+            TracedRequest::new(
                 endpoint,
                 &request,
                 flight.ticket,
@@ -598,7 +603,7 @@ impl Session {
 
     /// Goes on with a request's own body.
     fn send_more(&mut self, stream: Stream, now: Moment) {
-        let Some(Some(flight)) = self.flights.get_mut(stream.slot()) else {
+        let Some(Some(flight)) = self.requests.get_mut(stream.slot()) else {
             return;
         };
         if self.worker.blocks.is_some() {
@@ -618,9 +623,9 @@ impl Session {
 
     /// Gives up what has taken too long; gives when the next one will have.
     fn expire(&mut self, now: Moment) -> Moment {
-        let mut next = now + self.patience;
-        for index in 0..self.flights.len() {
-            let Some(flight) = self.flights[index] else {
+        let mut next = now + self.request_timeout;
+        for index in 0..self.requests.len() {
+            let Some(flight) = self.requests[index] else {
                 continue;
             };
             let deadline = flight.sent + self.limit(&flight);
@@ -640,7 +645,7 @@ impl Session {
     }
 
     /// The connection has ended.
-    fn lost(&mut self) -> Parting {
+    fn lost(&mut self) -> ConnectionEnd {
         loop {
             match self.client.finish() {
                 Ok(None) | Err(_) => break,
@@ -655,19 +660,19 @@ impl Session {
                 Ok(Some(_)) => {}
             }
         }
-        if self.aloft == 0 {
-            self.worker.ledger.borrow().shard.connections_ended.add(1);
-            Parting::Agreed
+        if self.in_flight == 0 {
+            self.worker.recorder.borrow().shard.connections_ended.add(1);
+            ConnectionEnd::Agreed
         } else {
-            Parting::Lost
+            ConnectionEnd::Lost
         }
     }
 
     /// Whatever is still on its way will not arrive.
     fn lose_all(&mut self) {
-        for index in 0..self.flights.len() {
-            if let Some(flight) = self.flights[index].take() {
-                self.aloft -= 1;
+        for index in 0..self.requests.len() {
+            if let Some(flight) = self.requests[index].take() {
+                self.in_flight -= 1;
                 self.take_back(&flight, false);
                 let worker = Rc::clone(&self.worker);
                 worker.end_request(flight.ticket, Outcome::PeerClosed);
@@ -689,7 +694,7 @@ impl Session {
                     self.client.sent(count);
                     self.written += count as u64;
                     self.worker
-                        .ledger
+                        .recorder
                         .borrow()
                         .shard
                         .bytes_sent

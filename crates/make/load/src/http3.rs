@@ -11,12 +11,12 @@ use stillwell_metric::Outcome;
 use stillwell_scope::{clock, explain};
 use stillwell_wire::quic::{QuicConnection, QuicEnd, QuicEvent};
 
-use super::connection::{Lane, Parting};
-use super::ledger::Ticket;
-use session::Session;
+use super::connection::{ConnectionEnd, ConnectionSlot};
+use super::recorder::Ticket;
+use session::Http3Session;
 
 /// What ended a wait.
-enum Happened {
+enum Http3Event {
     /// Something on the connection.
     Event(QuicEvent),
     /// A request was handed over.
@@ -27,10 +27,10 @@ enum Happened {
     Ended,
 }
 
-impl Lane {
+impl ConnectionSlot {
     /// Keeps as many requests on their way as may be, those in hand first.
-    pub(super) async fn multiplex_quic(&mut self, mut quic: QuicConnection) -> Parting {
-        let mut session = Session::new(
+    pub(super) async fn multiplex_quic(&mut self, mut quic: QuicConnection) -> ConnectionEnd {
+        let mut session = Http3Session::new(
             &self.worker,
             &self.pool,
             self.slot,
@@ -60,7 +60,11 @@ impl Lane {
         parting
     }
 
-    async fn attend_quic(&mut self, quic: &mut QuicConnection, session: &mut Session) -> Parting {
+    async fn attend_quic(
+        &mut self,
+        quic: &mut QuicConnection,
+        session: &mut Http3Session,
+    ) -> ConnectionEnd {
         let mut now = clock::now();
         loop {
             while let Some(event) = quic.next_event() {
@@ -83,29 +87,29 @@ impl Lane {
             if session.is_proven {
                 self.backoff.reset();
             }
-            let is_barred = session.is_barred(line);
-            if session.aloft() == 0 && !(is_barred && session.was_barred) {
-                self.alarm.deadline = now + session.patience;
+            let is_blocked = session.is_blocked(line);
+            if session.in_flight() == 0 && !(is_blocked && session.was_blocked) {
+                self.alarm.deadline = now + session.request_timeout;
             }
-            session.was_barred = is_barred;
+            session.was_blocked = is_blocked;
             let happened = poll_fn(|context| self.poll_quic(quic, session, context)).await;
             now = clock::now();
             match happened {
-                Happened::Event(event) => {
+                Http3Event::Event(event) => {
                     if let Some(parting) = self.heed(quic, session, event) {
                         return parting;
                     }
                 }
-                Happened::Offered(ticket) => {
+                Http3Event::Offered(ticket) => {
                     session.declared -= 1;
                     self.in_hand.push_back(ticket);
                 }
-                Happened::Overdue if is_barred => {
+                Http3Event::Overdue if is_blocked => {
                     self.give_up_waiting();
-                    return Parting::Lost;
+                    return ConnectionEnd::Lost;
                 }
-                Happened::Overdue => self.alarm.deadline = session.expire(quic.line(), now),
-                Happened::Ended => return Parting::Ended,
+                Http3Event::Overdue => self.alarm.deadline = session.expire(quic.line(), now),
+                Http3Event::Ended => return ConnectionEnd::Ended,
             }
         }
     }
@@ -113,21 +117,21 @@ impl Lane {
     fn poll_quic(
         &mut self,
         quic: &mut QuicConnection,
-        session: &Session,
+        session: &Http3Session,
         context: &mut Context<'_>,
-    ) -> Poll<Happened> {
+    ) -> Poll<Http3Event> {
         let offered = self.pool.slots.borrow_mut().accept(self.slot, context);
         if let Some(ticket) = offered {
-            return Poll::Ready(Happened::Offered(ticket));
+            return Poll::Ready(Http3Event::Offered(ticket));
         }
-        if session.aloft() == 0 && self.worker.is_ending() {
-            return Poll::Ready(Happened::Ended);
+        if session.in_flight() == 0 && self.worker.is_ending() {
+            return Poll::Ready(Http3Event::Ended);
         }
         if let Poll::Ready(event) = quic.poll_event(context) {
-            return Poll::Ready(Happened::Event(event));
+            return Poll::Ready(Http3Event::Event(event));
         }
-        if (session.aloft() > 0 || session.was_barred) && self.alarm.is_over(context) {
-            return Poll::Ready(Happened::Overdue);
+        if (session.in_flight() > 0 || session.was_blocked) && self.alarm.is_over(context) {
+            return Poll::Ready(Http3Event::Overdue);
         }
         Poll::Pending
     }
@@ -137,9 +141,9 @@ impl Lane {
     fn heed(
         &self,
         quic: &mut QuicConnection,
-        session: &mut Session,
+        session: &mut Http3Session,
         event: QuicEvent,
-    ) -> Option<Parting> {
+    ) -> Option<ConnectionEnd> {
         let came = quic.came();
         let line = quic.line();
         let heeded = match event {
@@ -163,23 +167,23 @@ impl Lane {
             return Some(self.unused(outcome, &explain(&error)));
         }
         session.lose_all(outcome);
-        Some(Parting::Lost)
+        Some(ConnectionEnd::Lost)
     }
 
-    fn lost(&self, session: &mut Session, end: &QuicEnd) -> Parting {
+    fn lost(&self, session: &mut Http3Session, end: &QuicEnd) -> ConnectionEnd {
         if !session.has_begun {
             return self.unused(end.outcome(), &explain(end));
         }
-        if session.aloft() == 0 {
+        if session.in_flight() == 0 {
             let worker = Rc::clone(&self.worker);
-            worker.ledger.borrow().shard.connections_ended.add(1);
-            return Parting::Agreed;
+            worker.recorder.borrow().shard.connections_ended.add(1);
+            return ConnectionEnd::Agreed;
         }
         let outcome = match end.outcome() {
             Outcome::Malformed => self.worker.malformed(end),
             outcome => outcome,
         };
         session.lose_all(outcome);
-        Parting::Lost
+        ConnectionEnd::Lost
     }
 }

@@ -29,17 +29,17 @@ mod block_requests;
 mod blocks;
 mod build;
 mod calls;
+mod coalesce;
 mod connection;
 mod hold;
 mod http1;
 mod http2;
 mod http3;
-mod ledger;
 mod listen;
 mod pool;
-mod rest;
+mod recorder;
 mod slots;
-mod spun;
+mod spin;
 mod supply;
 mod trace;
 mod tunnel;
@@ -61,13 +61,13 @@ pub use block_requests::BlockRequests;
 use build::Endpoint;
 pub use build::PrepareLoadError;
 pub use listen::AnswerHeader;
-use listen::Listener;
-use supply::Handed;
+use listen::HeaderForwarder;
+use supply::SuppliedRequest;
 pub use supply::{Feed, FeedError};
 use trace::Tracer;
 pub use trace::{Span, TraceContext};
 use tunnel::Proxy;
-use worker::Setup;
+use worker::WorkerSetup;
 
 /// A load whose requests are laid out and whose workers have not begun.
 #[derive(Debug)]
@@ -88,8 +88,8 @@ struct PreparedWorker {
     shard: Arc<LoadShard>,
     recorders: Vec<Recorder>,
     tracer: Option<Tracer>,
-    supply: Option<mpsc::Receiver<Handed>>,
-    listener: Option<Listener>,
+    supply: Option<mpsc::Receiver<SuppliedRequest>>,
+    listener: Option<HeaderForwarder>,
 }
 
 /// Says when a load that waits for it begins.
@@ -131,7 +131,9 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
             recorders,
             tracer: trace.map(|it| Tracer::new(it, telemetry.run, worker, sender.clone())),
             supply: None,
-            listener: heard.as_ref().map(|heard| Listener::new(&plan, heard)),
+            listener: heard
+                .as_ref()
+                .map(|heard| HeaderForwarder::new(&plan, heard)),
         }
     });
     Ok(PreparedLoad {
@@ -203,7 +205,7 @@ impl PreparedLoad {
         let shards = self.shards();
         for (index, prepared) in self.workers.into_iter().enumerate() {
             let place = places.get(index % places.len().max(1)).cloned();
-            let setup = Setup {
+            let setup = WorkerSetup {
                 plan: Arc::clone(&self.plan),
                 endpoints: Arc::clone(&self.endpoints),
                 tls: self.tls.as_ref().map(ClientTls::for_worker),

@@ -26,12 +26,12 @@ pub struct AnswerHeader {
 
 /// Tells headers of answers of one worker.
 #[derive(Clone, Debug)]
-pub(super) struct Listener {
+pub(super) struct HeaderForwarder {
     plan: Arc<LoadPlan>,
     queue: SyncSender<AnswerHeader>,
 }
 
-impl Listener {
+impl HeaderForwarder {
     pub(super) fn new(plan: &Arc<LoadPlan>, queue: &SyncSender<AnswerHeader>) -> Self {
         Self {
             plan: Arc::clone(plan),

@@ -12,13 +12,13 @@ use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::Timer;
 
-use super::answer::Memo;
+use super::answer::HeadMemo;
 use super::blocks::Blocks;
 use super::hold::Hold;
-use super::ledger::{Ledger, Take, Ticket};
+use super::recorder::{RequestRecorder, Take, Ticket};
 use super::slots::Slots;
-use super::spun::Done;
-use super::supply::{Stock, Supply};
+use super::spin::WorkDone;
+use super::supply::{Supply, SupplyState};
 use super::worker::Worker;
 
 /// A worker that spins sleeps until this long before the next send.
@@ -36,7 +36,7 @@ pub(super) struct Pool {
     /// Which endpoint.
     pub(super) endpoint: usize,
     pub(super) slots: RefCell<Slots>,
-    pub(super) memo: RefCell<Memo>,
+    pub(super) memo: RefCell<HeadMemo>,
     timing: RefCell<Timing>,
     hold: RefCell<Option<Hold>>,
     /// By how much the schedule has waited, where it waits for answers.
@@ -161,13 +161,13 @@ impl Pool {
     /// had to wait.
     pub(super) fn count_wait(&self, worker: &Worker, now: Moment) {
         if self.hold.borrow().is_some() && !self.slots.borrow().is_any_free() {
-            self.record_wait(&mut worker.ledger.borrow_mut(), now);
+            self.record_wait(&mut worker.recorder.borrow_mut(), now);
         }
     }
 
-    fn record_wait(&self, ledger: &mut Ledger, now: Moment) {
+    fn record_wait(&self, recorder: &mut RequestRecorder, now: Moment) {
         if let Some(hold) = &*self.hold.borrow() {
-            hold.record(ledger, now);
+            hold.record(recorder, now);
         }
     }
 
@@ -177,15 +177,15 @@ impl Pool {
         let Take::Now(ticket) = self.take(now) else {
             return None;
         };
-        let mut ledger = worker.ledger.borrow_mut();
-        ledger.begin(ticket.intended);
-        if ticket.intended >= ledger.measure_from {
+        let mut recorder = worker.recorder.borrow_mut();
+        recorder.begin(ticket.intended);
+        if ticket.intended >= recorder.measure_from {
             // A connection was free all along: nobody else was in the way.
             let waited_from = ticket.intended.max(worker.blocked_until.get());
-            ledger.record(LoadTime::OwnLateness, now.since(waited_from));
+            recorder.record(LoadTime::OwnLateness, now.since(waited_from));
         }
         if had_to_wait {
-            self.record_wait(&mut ledger, now);
+            self.record_wait(&mut recorder, now);
         }
         Some(ticket)
     }
@@ -241,9 +241,9 @@ impl Pool {
                     return Take::Later(due);
                 }
                 match self.supply.as_ref().map(|supply| supply.look()) {
-                    None | Some(Stock::Some) => due,
-                    Some(Stock::None) => return Take::Starved,
-                    Some(Stock::Over) => return Take::Never,
+                    None | Some(SupplyState::Some) => due,
+                    Some(SupplyState::None) => return Take::Starved,
+                    Some(SupplyState::Over) => return Take::Never,
                 }
             }
         };
@@ -257,7 +257,7 @@ impl Pool {
 
     /// Whether as many requests were taken as there are.
     pub(super) fn is_spent(&self) -> bool {
-        let is_over = |supply: &Rc<Supply>| supply.look() == Stock::Over;
+        let is_over = |supply: &Rc<Supply>| supply.look() == SupplyState::Over;
         if self.supply.as_ref().is_some_and(is_over) {
             return true;
         }
@@ -302,7 +302,7 @@ impl Pool {
         };
         let is_sent = slots.offer(ticket);
         drop(slots);
-        worker.ledger.borrow_mut().begin(ticket.intended);
+        worker.recorder.borrow_mut().begin(ticket.intended);
         if let (false, Some(outcome)) = (is_sent, outage) {
             worker.end_request(ticket, outcome);
         }
@@ -391,7 +391,7 @@ pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
                     worker.late.set(worker.late.get() + late);
                 }
             }
-            Take::Starved => starve(&worker, &pool, now).await,
+            Take::Starved => wait_for_supply(&worker, &pool, now).await,
             Take::Now(ticket) => {
                 if !hand_out(&worker, &pool, ticket, now) {
                     worker.suspend(None);
@@ -426,25 +426,25 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
         Take::Now(Ticket { request, .. }) => Ticket { request, ..ticket },
         Take::Later(_) | Take::Starved | Take::Never => ticket,
     };
-    worker.ledger.borrow_mut().begin(ticket.intended);
+    worker.recorder.borrow_mut().begin(ticket.intended);
     worker.end_request(ticket, outcome);
     true
 }
 
 /// A request has been due since `since`, and none is there: waits until one is
 /// handed out. The schedule stands still meanwhile, and catches up.
-async fn starve(worker: &Worker, pool: &Pool, since: Moment) {
+async fn wait_for_supply(worker: &Worker, pool: &Pool, since: Moment) {
     let Some(supply) = &pool.supply else {
         return;
     };
-    worker.ledger.borrow().shard.source.waits.add(1);
+    worker.recorder.borrow().shard.source.waits.add(1);
     let is_there = worker.end.run_until_cancelled(supply.ready()).await;
     let now = clock::now();
     let waited = now.since(since);
-    let mut ledger = worker.ledger.borrow_mut();
-    ledger.shard.source.waited.add(waited.as_u64());
-    if is_there.is_some() && since >= ledger.measure_from {
-        ledger.record(LoadTime::Blocked, waited);
+    let mut recorder = worker.recorder.borrow_mut();
+    recorder.shard.source.waited.add(waited.as_u64());
+    if is_there.is_some() && since >= recorder.measure_from {
+        recorder.record(LoadTime::Blocked, waited);
     }
     worker.blocked.set(worker.blocked.get() + waited);
     worker.blocked_until.set(now);
@@ -475,14 +475,14 @@ async fn sleep(worker: &Worker, timer: &mut Timer, at: Moment) {
         return timer.until(at).await;
     }
     timer.until(at - SPIN).await;
-    let done = || Done::by(&worker.ledger.borrow().shard);
+    let done = || WorkDone::by(&worker.recorder.borrow().shard);
     let (mut now, mut before) = (clock::now(), done());
     while now < at {
         // Unlike a bare spin this lets sockets and other parts go on.
         tokio::task::yield_now().await;
         let (next, after) = (clock::now(), done());
         if before == after {
-            worker.spun.add(now, next);
+            worker.spin.add(now, next);
         }
         (now, before) = (next, after);
     }

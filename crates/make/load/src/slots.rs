@@ -6,7 +6,7 @@ use std::task::{Context, Waker};
 use stillwell_metric::Outcome;
 use stillwell_plan::Reuse;
 
-use super::ledger::Ticket;
+use super::recorder::Ticket;
 
 /// The connections of a pool, open or not, by number.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Slots {
     }
 
     /// It has a connection again.
-    pub(super) fn come_up(&mut self) {
+    pub(super) fn mark_up(&mut self) {
         self.down -= 1;
     }
 

@@ -29,7 +29,7 @@ const WAITING_KIB_MAX: u16 = 63 << 10;
 pub struct Feed {
     plan: Arc<LoadPlan>,
     shard: Arc<LoadShard>,
-    queue: mpsc::Sender<Handed>,
+    queue: mpsc::Sender<SuppliedRequest>,
     room: Arc<Semaphore>,
 }
 
@@ -46,7 +46,7 @@ pub enum FeedError {
 
 /// A request in the queue, with the room that it takes there.
 #[derive(Debug)]
-pub(super) struct Handed {
+pub(super) struct SuppliedRequest {
     request: Arc<Request>,
     _room: OwnedSemaphorePermit,
 }
@@ -58,7 +58,7 @@ impl Feed {
         plan: &Arc<LoadPlan>,
         shard: &Arc<LoadShard>,
         waiting_max: usize,
-    ) -> (Self, mpsc::Receiver<Handed>) {
+    ) -> (Self, mpsc::Receiver<SuppliedRequest>) {
         let (queue, receiver) = mpsc::channel(waiting_max.max(1));
         let feed = Self {
             plan: Arc::clone(plan),
@@ -93,7 +93,7 @@ impl Feed {
             () = self.queue.closed() => return Err(FeedError::Over),
             room = room => room.map_err(|_| FeedError::Over)?,
         };
-        let handed = Handed {
+        let handed = SuppliedRequest {
             request: Arc::new(request),
             _room: room,
         };
@@ -111,17 +111,17 @@ impl Feed {
 /// Requests for one worker, on its own thread.
 #[derive(Debug)]
 pub(super) struct Supply {
-    queue: RefCell<mpsc::Receiver<Handed>>,
+    queue: RefCell<mpsc::Receiver<SuppliedRequest>>,
     next: RefCell<Option<Arc<Request>>>,
     is_over: Cell<bool>,
-    taken: RefCell<Taken>,
+    taken: RefCell<TakenRequest>,
     /// The pacers that wait.
     pacers: RefCell<Vec<Waker>>,
 }
 
 /// Requests that were taken, by the number in their tickets.
 #[derive(Debug, Default)]
-struct Taken {
+struct TakenRequest {
     requests: Vec<Arc<Request>>,
     /// Numbers of those that have ended. They stay until their number is given anew:
     /// somebody may want to tell of them.
@@ -130,7 +130,7 @@ struct Taken {
 
 /// What there is to take.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Stock {
+pub(super) enum SupplyState {
     /// A request.
     Some,
     /// Nothing yet.
@@ -140,7 +140,7 @@ pub(super) enum Stock {
 }
 
 impl Supply {
-    pub(super) fn new(queue: mpsc::Receiver<Handed>) -> Self {
+    pub(super) fn new(queue: mpsc::Receiver<SuppliedRequest>) -> Self {
         Self {
             queue: RefCell::new(queue),
             next: RefCell::default(),
@@ -150,34 +150,34 @@ impl Supply {
         }
     }
 
-    pub(super) fn look(&self) -> Stock {
+    pub(super) fn look(&self) -> SupplyState {
         if self.next.borrow().is_some() {
-            return Stock::Some;
+            return SupplyState::Some;
         }
         if self.is_over.get() {
-            return Stock::Over;
+            return SupplyState::Over;
         }
         let received = self.queue.borrow_mut().try_recv();
         match received {
             Ok(handed) => self.keep(Some(handed)),
-            Err(TryRecvError::Empty) => Stock::None,
+            Err(TryRecvError::Empty) => SupplyState::None,
             Err(TryRecvError::Disconnected) => self.keep(None),
         }
     }
 
-    fn keep(&self, handed: Option<Handed>) -> Stock {
+    fn keep(&self, handed: Option<SuppliedRequest>) -> SupplyState {
         let Some(handed) = handed else {
             self.is_over.set(true);
-            return Stock::Over;
+            return SupplyState::Over;
         };
         self.next.replace(Some(handed.request));
-        Stock::Some
+        SupplyState::Some
     }
 
     /// Waits until there is something, or never will be. Cancel-safe.
     pub(super) async fn ready(&self) {
         poll_fn(|context| {
-            if self.look() == Stock::None {
+            if self.look() == SupplyState::None {
                 let received = self.queue.borrow_mut().poll_recv(context);
                 let Poll::Ready(handed) = received else {
                     // The queue knows the last one who asked, and no other.
@@ -198,7 +198,7 @@ impl Supply {
 
     /// Takes the next one; gives its number.
     pub(super) fn take(&self) -> Option<usize> {
-        if self.look() != Stock::Some {
+        if self.look() != SupplyState::Some {
             return None;
         }
         let request = self.next.take()?;
@@ -223,20 +223,20 @@ impl Supply {
 }
 
 /// A request that is sent.
-pub(super) enum Chosen<'a> {
+pub(super) enum ChosenRequest<'a> {
     /// One of those that were laid out before the load.
     Planned(&'a Request),
     /// One that was handed out.
-    Handed(Arc<Request>),
+    Supplied(Arc<Request>),
 }
 
-impl Deref for Chosen<'_> {
+impl Deref for ChosenRequest<'_> {
     type Target = Request;
 
     fn deref(&self) -> &Request {
         match self {
             Self::Planned(request) => request,
-            Self::Handed(request) => request,
+            Self::Supplied(request) => request,
         }
     }
 }

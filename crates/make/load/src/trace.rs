@@ -20,7 +20,7 @@ use stillwell_scope::clock;
 use stillwell_units::{Moment, RunId};
 
 use super::build::Request;
-use super::ledger::{Answer, Ticket};
+use super::recorder::{Answer, Ticket};
 pub use context::TraceContext;
 use context::TraceIds;
 pub use span::Span;
@@ -40,7 +40,7 @@ pub(super) struct Tracer {
 
 /// What one request says.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Trace {
+pub(super) struct RequestTrace {
     headers: TraceHeaders,
     context: TraceContext,
 }
@@ -62,15 +62,15 @@ impl Tracer {
     }
 
     /// What the next request says.
-    pub(super) fn next_trace(&mut self) -> Trace {
-        Trace {
+    pub(super) fn next_trace(&mut self) -> RequestTrace {
+        RequestTrace {
             headers: self.headers,
             context: self.ids.next_context(),
         }
     }
 
     /// A request has ended: hands its span over, if one is wanted.
-    pub(super) fn hand_over(&self, trace: &Trace, ended: &Ended, shard: &LoadShard) {
+    pub(super) fn hand_over(&self, trace: &RequestTrace, ended: &TracedRequest, shard: &LoadShard) {
         let Some(spans) = self.spans.as_ref().filter(|_| trace.context.is_sampled) else {
             return;
         };
@@ -95,7 +95,7 @@ impl Tracer {
 
 /// How a request ended that was traced.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Ended {
+pub(super) struct TracedRequest {
     endpoint: usize,
     request: usize,
     intended: Moment,
@@ -106,7 +106,7 @@ pub(super) struct Ended {
     status: u16,
 }
 
-impl Ended {
+impl TracedRequest {
     /// With an answer, or just now without one.
     pub(super) fn new(
         endpoint: usize,
@@ -164,7 +164,7 @@ impl Outgoing {
         &'a mut self,
         request: &'a Request,
         which: Option<usize>,
-        trace: Option<&Trace>,
+        trace: Option<&RequestTrace>,
     ) -> &'a [u8] {
         let Some(trace) = trace else {
             return &request.bytes;
@@ -187,7 +187,7 @@ impl Outgoing {
 /// Appends the head of a request of HTTP/3 that says what `trace` does.
 pub(super) fn write_traced(
     block: &h3::RequestBlock,
-    trace: &Trace,
+    trace: &RequestTrace,
     length: BodyLength,
     out: &mut Vec<u8>,
 ) {
@@ -200,7 +200,7 @@ pub(super) fn write_traced(
 pub(super) fn request_traced(
     client: &mut Client,
     block: &RequestBlock,
-    trace: Option<&Trace>,
+    trace: Option<&RequestTrace>,
     length: BodyLength,
 ) -> Result<Stream, RequestRefused> {
     let Some(trace) = trace else {
@@ -293,7 +293,7 @@ mod tests {
         let own = request(TraceHeaders::W3c, "");
         for _ in 0..5 {
             let sent = Moment::new(2);
-            let ended = Ended::new(0, &own, ticket, sent, Err(&Outcome::TimedOut));
+            let ended = TracedRequest::new(0, &own, ticket, sent, Err(&Outcome::TimedOut));
             let trace = tracer.next_trace();
             tracer.hand_over(&trace, &ended, &shard);
         }

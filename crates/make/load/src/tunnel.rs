@@ -26,8 +26,8 @@ use stillwell_wire::{Connection, DialError, Stream, dial};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 
 use datagrams::Datagrams;
-use http2::Framed;
-use http3::Streamed;
+use http2::Http2Tunnel;
+use http3::Http3Tunnel;
 
 /// What is read of an HTTP/1.1 proxy at once; its answer has less.
 const HEAD_BYTES: usize = 4 << 10;
@@ -46,7 +46,7 @@ pub(super) struct Proxy {
 
 /// What asks it for an endpoint.
 #[derive(Clone, Debug)]
-pub(super) enum Ask {
+pub(super) enum ProxyRequest {
     Http1(Vec<u8>),
     Http2(h2::RequestBlock),
     Http3(h3::RequestBlock),
@@ -54,7 +54,7 @@ pub(super) enum Ask {
     Datagrams(h2::RequestBlock),
 }
 
-impl Ask {
+impl ProxyRequest {
     /// `address` is the endpoint's, with its port; datagrams are for what is spoken
     /// with it over QUIC.
     pub(super) fn new(
@@ -244,41 +244,41 @@ impl Proxy {
         &self,
         source: Option<SocketAddr>,
         quic: &OnceCell<QuicClient>,
-        ask: &Ask,
+        ask: &ProxyRequest,
         to: &str,
     ) -> Result<Tunnel, TunnelError> {
         let answer = match ask {
-            Ask::Http1(head) => {
+            ProxyRequest::Http1(head) => {
                 let connection = self.secure(self.dial(source).await?).await?;
                 answer(connection, head).await
             }
-            Ask::Http2(block) | Ask::Datagrams(block) => {
+            ProxyRequest::Http2(block) | ProxyRequest::Datagrams(block) => {
                 let connection = self.secure(self.dial(source).await?).await?;
-                let is_for_datagrams = matches!(ask, Ask::Datagrams(_));
+                let is_for_datagrams = matches!(ask, ProxyRequest::Datagrams(_));
                 http2::answer(connection, block, is_for_datagrams).await
             }
             // What QUIC keeps is too large to be moved about.
-            Ask::Http3(block) => {
+            ProxyRequest::Http3(block) => {
                 let connection = Box::pin(self.shake(source, quic)).await?;
                 http3::answer(connection, block).await
             }
         };
         let (proxy, to) = (self.address.clone(), to.to_owned());
         Err(match answer {
-            Ok(Answer::Open { early, carrier }) => {
+            Ok(ProxyResponse::Open { early, carrier }) => {
                 return Ok(Tunnel {
                     carrier,
                     early,
                     told: 0,
                 });
             }
-            Ok(Answer::NoDatagrams) => TunnelError::NoDatagrams { proxy, to },
-            Ok(Answer::Refused(status)) => TunnelError::Refused { proxy, to, status },
-            Ok(Answer::Closed) => TunnelError::Closed { proxy, to },
-            Err(NoAnswer::Parse(source)) => TunnelError::Garbage { proxy, to, source },
-            Err(NoAnswer::Frames(source)) => TunnelError::Garbled { proxy, to, source },
-            Err(NoAnswer::Streams(source)) => TunnelError::Unreadable { proxy, to, source },
-            Err(NoAnswer::Io(source)) => TunnelError::Broken { proxy, to, source },
+            Ok(ProxyResponse::NoDatagrams) => TunnelError::NoDatagrams { proxy, to },
+            Ok(ProxyResponse::Refused(status)) => TunnelError::Refused { proxy, to, status },
+            Ok(ProxyResponse::Closed) => TunnelError::Closed { proxy, to },
+            Err(TunnelFailure::Parse(source)) => TunnelError::Garbage { proxy, to, source },
+            Err(TunnelFailure::Frames(source)) => TunnelError::Garbled { proxy, to, source },
+            Err(TunnelFailure::Streams(source)) => TunnelError::Unreadable { proxy, to, source },
+            Err(TunnelFailure::Io(source)) => TunnelError::Broken { proxy, to, source },
         })
     }
 
@@ -340,11 +340,11 @@ impl Proxy {
 }
 
 /// What a proxy says.
-enum Answer {
+enum ProxyResponse {
     /// The way is open; what came of it already.
     Open {
         early: Vec<u8>,
-        carrier: Carrier,
+        carrier: TunnelStream,
     },
     /// It may not be asked for datagrams.
     NoDatagrams,
@@ -354,7 +354,7 @@ enum Answer {
 
 /// Why it says nothing that could be understood.
 #[derive(Debug)]
-enum NoAnswer {
+enum TunnelFailure {
     Parse(ParseError),
     Frames(h2::ConnectionError),
     Streams(h3::MessageError),
@@ -363,45 +363,50 @@ enum NoAnswer {
 
 /// How what is led through a proxy has ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum End {
-    Whole,
+enum TunnelEnd {
+    Complete,
     Cut,
 }
 
 /// What whoever reads is to be told now of a way that has ended so, if it has; `None`
 /// where it has to wait. What is in `early` goes first.
-fn told(early: &[u8], end: Option<End>) -> Option<io::Result<()>> {
+fn told(early: &[u8], end: Option<TunnelEnd>) -> Option<io::Result<()>> {
     match end {
         _ if !early.is_empty() => Some(Ok(())),
-        Some(End::Whole) => Some(Ok(())),
-        Some(End::Cut) => Some(Err(io::ErrorKind::ConnectionReset.into())),
+        Some(TunnelEnd::Complete) => Some(Ok(())),
+        Some(TunnelEnd::Cut) => Some(Err(io::ErrorKind::ConnectionReset.into())),
         None => None,
     }
 }
 
 /// Asks a proxy over HTTP/1.1 and reads its answer.
-async fn answer(mut connection: Connection, head: &[u8]) -> Result<Answer, NoAnswer> {
-    connection.write_all(head).await.map_err(NoAnswer::Io)?;
-    connection.flush().await.map_err(NoAnswer::Io)?;
+async fn answer(mut connection: Connection, head: &[u8]) -> Result<ProxyResponse, TunnelFailure> {
+    connection
+        .write_all(head)
+        .await
+        .map_err(TunnelFailure::Io)?;
+    connection.flush().await.map_err(TunnelFailure::Io)?;
     let mut parser = ResponseParser::new();
     // Nothing behind its head is the proxy's.
     parser.answers_head();
     let mut buffer = [0; HEAD_BYTES];
     loop {
         let count = connection.read(&mut buffer).await;
-        let count = count.map_err(NoAnswer::Io)?;
+        let count = count.map_err(TunnelFailure::Io)?;
         if count == 0 {
-            return Ok(Answer::Closed);
+            return Ok(ProxyResponse::Closed);
         }
-        let (taken, event) = parser.advance(&buffer[..count]).map_err(NoAnswer::Parse)?;
+        let (taken, event) = parser
+            .advance(&buffer[..count])
+            .map_err(TunnelFailure::Parse)?;
         match event {
             Some(ResponseEvent::Head(head)) if (200..300).contains(&head.status) => {
-                return Ok(Answer::Open {
+                return Ok(ProxyResponse::Open {
                     early: buffer[taken..count].to_vec(),
-                    carrier: Carrier::Plain(connection),
+                    carrier: TunnelStream::Plain(connection),
                 });
             }
-            Some(ResponseEvent::Head(head)) => return Ok(Answer::Refused(head.status)),
+            Some(ResponseEvent::Head(head)) => return Ok(ProxyResponse::Refused(head.status)),
             _ => {}
         }
     }
@@ -410,7 +415,7 @@ async fn answer(mut connection: Connection, head: &[u8]) -> Result<Answer, NoAns
 /// An open way to an endpoint.
 #[derive(Debug)]
 pub(super) struct Tunnel {
-    carrier: Carrier,
+    carrier: TunnelStream,
     /// What has arrived and was not told yet, from `told` on.
     early: Vec<u8>,
     told: usize,
@@ -418,20 +423,20 @@ pub(super) struct Tunnel {
 
 /// What leads through the proxy.
 #[derive(Debug)]
-enum Carrier {
+enum TunnelStream {
     Plain(Connection),
-    Framed(Connection, Box<Framed>),
-    Streamed(Box<Streamed>),
+    Http2(Connection, Box<Http2Tunnel>),
+    Http3(Box<Http3Tunnel>),
 }
 
 impl Tunnel {
     /// The same for datagrams, for which it was asked; `None` where it was not.
     pub(super) fn datagrams(self) -> Option<Datagrams> {
         match self.carrier {
-            Carrier::Framed(connection, framed) => {
+            TunnelStream::Http2(connection, framed) => {
                 Some(Datagrams::new(connection, framed, self.early))
             }
-            Carrier::Plain(_) | Carrier::Streamed(_) => None,
+            TunnelStream::Plain(_) | TunnelStream::Http3(_) => None,
         }
     }
 
@@ -460,11 +465,13 @@ impl AsyncRead for Tunnel {
             return Poll::Ready(Ok(()));
         }
         let read = match &mut own.carrier {
-            Carrier::Plain(connection) => return Pin::new(connection).poll_read(context, buffer),
-            Carrier::Framed(connection, framed) => {
+            TunnelStream::Plain(connection) => {
+                return Pin::new(connection).poll_read(context, buffer);
+            }
+            TunnelStream::Http2(connection, framed) => {
                 framed.poll_read(connection, &mut own.early, context)
             }
-            Carrier::Streamed(streamed) => streamed.poll_read(&mut own.early, context),
+            TunnelStream::Http3(streamed) => streamed.poll_read(&mut own.early, context),
         };
         read.map_ok(|()| {
             own.tell(buffer);
@@ -480,22 +487,22 @@ impl AsyncWrite for Tunnel {
     ) -> Poll<io::Result<usize>> {
         let own = self.get_mut();
         match &mut own.carrier {
-            Carrier::Plain(connection) => Pin::new(connection).poll_write(context, bytes),
-            Carrier::Framed(connection, framed) => {
+            TunnelStream::Plain(connection) => Pin::new(connection).poll_write(context, bytes),
+            TunnelStream::Http2(connection, framed) => {
                 framed.poll_write(connection, &mut own.early, context, bytes)
             }
-            Carrier::Streamed(streamed) => streamed.poll_write(&mut own.early, context, bytes),
+            TunnelStream::Http3(streamed) => streamed.poll_write(&mut own.early, context, bytes),
         }
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let connection = match &mut self.get_mut().carrier {
-            Carrier::Plain(connection) => connection,
-            Carrier::Framed(connection, framed) => {
+            TunnelStream::Plain(connection) => connection,
+            TunnelStream::Http2(connection, framed) => {
                 std::task::ready!(framed.poll_out(connection, context)?);
                 connection
             }
-            Carrier::Streamed(streamed) => {
+            TunnelStream::Http3(streamed) => {
                 streamed.flush(context);
                 return Poll::Ready(Ok(()));
             }
@@ -506,10 +513,10 @@ impl AsyncWrite for Tunnel {
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let own = self.get_mut();
         match &mut own.carrier {
-            Carrier::Plain(connection) | Carrier::Framed(connection, _) => {
+            TunnelStream::Plain(connection) | TunnelStream::Http2(connection, _) => {
                 Pin::new(connection).poll_shutdown(context)
             }
-            Carrier::Streamed(streamed) => streamed.poll_finish(&mut own.early, context),
+            TunnelStream::Http3(streamed) => streamed.poll_finish(&mut own.early, context),
         }
     }
 }

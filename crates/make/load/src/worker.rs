@@ -19,18 +19,18 @@ use tokio::sync::{mpsc, watch};
 
 use super::blocks::Blocks;
 use super::build::Endpoint;
-use super::ledger::{Answer, Ledger, Ticket, Watch};
-use super::listen::Listener;
-use super::rest::Rest;
-use super::spun::Spun;
-use super::supply::{Chosen, Handed, Supply};
-use super::trace::{Ended, Trace, Tracer};
+use super::coalesce::Coalescer;
+use super::listen::HeaderForwarder;
+use super::recorder::{Answer, PredicateWatch, RequestRecorder, Ticket};
+use super::spin::SpinTime;
+use super::supply::{ChosenRequest, SuppliedRequest, Supply};
+use super::trace::{RequestTrace, TracedRequest, Tracer};
 use super::tunnel::Proxy;
 use stillwell_wire::stream_outcome;
 use stillwell_worker::Slice;
 
 /// What a worker is made of.
-pub(super) struct Setup {
+pub(super) struct WorkerSetup {
     pub(super) plan: Arc<LoadPlan>,
     pub(super) endpoints: Arc<[Endpoint]>,
     pub(super) tls: Option<ClientTls>,
@@ -44,9 +44,9 @@ pub(super) struct Setup {
     pub(super) stop: Token,
     pub(super) tracer: Option<Tracer>,
     /// Where requests come from, where they are none of the endpoints'.
-    pub(super) supply: Option<mpsc::Receiver<Handed>>,
+    pub(super) supply: Option<mpsc::Receiver<SuppliedRequest>>,
     /// Who is told headers of answers, if anybody is.
-    pub(super) listener: Option<Listener>,
+    pub(super) listener: Option<HeaderForwarder>,
 }
 
 /// What the pools of one worker share. All of them live on its thread.
@@ -63,7 +63,7 @@ pub(super) struct Worker {
     /// Which of how many it is.
     share: Share,
     pub(super) has_schedule: bool,
-    pub(super) ledger: RefCell<Ledger>,
+    pub(super) recorder: RefCell<RequestRecorder>,
     pub(super) end: Token,
     /// The same, cheaper to ask.
     is_ending: Cell<bool>,
@@ -73,11 +73,11 @@ pub(super) struct Worker {
     /// What sleeps took beyond their end.
     pub(super) late: Cell<Nanos>,
     /// CPU time that was spent on nothing but waiting for the schedule.
-    pub(super) spun: Spun,
+    pub(super) spin: SpinTime,
     /// Connections that were opened in a warm-up that is not over, by endpoint and
     /// slot.
-    warming: RefCell<BTreeMap<(usize, usize), Opened>>,
-    pub(super) rest: Rest,
+    warming: RefCell<BTreeMap<(usize, usize), ConnectionTimes>>,
+    pub(super) coalescer: Coalescer,
     begun: Token,
     stop: Token,
     failure: Cell<Option<&'static str>>,
@@ -87,37 +87,37 @@ pub(super) struct Worker {
     /// What is sent, where others hand it out.
     pub(super) supply: Option<Rc<Supply>>,
     /// Who is told headers of answers, if anybody is.
-    pub(super) listener: Option<Listener>,
+    pub(super) listener: Option<HeaderForwarder>,
 }
 
 /// What is known of a connection once it is open.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Opened {
+pub(super) struct ConnectionTimes {
     /// How long connecting took, without the handshake.
     pub(super) connect: Nanos,
     /// What came of the handshake, where there was one.
     pub(super) handshake: Option<Handshake>,
 }
 
-impl Opened {
-    fn record(&self, ledger: &mut Ledger) {
-        ledger.record(LoadTime::Connect, self.connect);
+impl ConnectionTimes {
+    fn record(&self, recorder: &mut RequestRecorder) {
+        recorder.record(LoadTime::Connect, self.connect);
         if let Some(handshake) = self.handshake {
-            ledger.record(LoadTime::Handshake, handshake.length());
-            let agreed = &ledger.shard.handshakes;
+            recorder.record(LoadTime::Handshake, handshake.length());
+            let agreed = &recorder.shard.handshakes;
             agreed.add(handshake.version, handshake.suite, handshake.group);
         }
     }
 }
 
 impl Worker {
-    fn new(setup: Setup) -> Self {
+    fn new(setup: WorkerSetup) -> Self {
         let until = &setup.plan.until;
-        let watch = |predicate: &PredicatePlan| Watch {
+        let watch = |predicate: &PredicatePlan| PredicateWatch {
             counter: predicate.counter,
             threshold: predicate.threshold,
         };
-        let ledger = Ledger {
+        let recorder = RequestRecorder {
             watched: if until.by_worker {
                 vec![Arc::clone(&setup.shard)]
             } else {
@@ -138,11 +138,11 @@ impl Worker {
             is_warming: setup.plan.warmup > Nanos::ZERO,
             heads: Sizes::default(),
             bodies: Sizes::default(),
-            under_way: 0,
+            in_flight: 0,
             last_end: Moment::default(),
         };
-        if ledger.is_warming {
-            ledger.shard.warm_up();
+        if recorder.is_warming {
+            recorder.shard.warm_up();
         }
         Self {
             endpoints: setup.endpoints,
@@ -151,18 +151,18 @@ impl Worker {
             quic: OnceCell::new(),
             proxy_quic: OnceCell::new(),
             share: setup.share,
-            has_schedule: ledger.has_schedule,
-            ledger: RefCell::new(ledger),
+            has_schedule: recorder.has_schedule,
+            recorder: RefCell::new(recorder),
             end: Token::new(),
             is_ending: Cell::new(false),
             begun: Token::new(),
             blocked: Cell::default(),
             blocked_until: Cell::default(),
             late: Cell::default(),
-            spun: Spun::default(),
+            spin: SpinTime::default(),
             warming: RefCell::default(),
             // What a proxy leads here comes when it is read.
-            rest: Rest::new(
+            coalescer: Coalescer::new(
                 setup.plan.connecting.protocol == LoadProtocol::Http3
                     && setup.plan.tunnel.is_none(),
             ),
@@ -177,7 +177,7 @@ impl Worker {
     }
 
     /// One that sends `blocks`, from now on.
-    pub(super) fn of_blocks(setup: Setup, blocks: Rc<Blocks>) -> Self {
+    pub(super) fn of_blocks(setup: WorkerSetup, blocks: Rc<Blocks>) -> Self {
         let worker = Self::new(setup);
         worker.begun.cancel();
         Self {
@@ -214,9 +214,9 @@ impl Worker {
         if let Some(blocks) = &self.blocks {
             return blocks.failed(ticket, outcome);
         }
-        let mut ledger = self.ledger.borrow_mut();
-        let is_end = ledger.failed(ticket.intended, outcome, clock::now());
-        drop(ledger);
+        let mut recorder = self.recorder.borrow_mut();
+        let is_end = recorder.failed(ticket.intended, outcome, clock::now());
+        drop(recorder);
         self.ended(ticket);
         self.end_if(is_end);
     }
@@ -227,42 +227,42 @@ impl Worker {
             return blocks.answered(ticket, answer);
         }
         if !self.has_schedule {
-            self.rest.answered(answer.end.since(answer.sent));
+            self.coalescer.answered(answer.end.since(answer.sent));
         }
-        let is_end = self.ledger.borrow_mut().answered(ticket, answer);
+        let is_end = self.recorder.borrow_mut().answered(ticket, answer);
         self.ended(ticket);
         self.end_if(is_end);
     }
 
     /// A connection was opened.
-    pub(super) fn connected(&self, endpoint: usize, slot: usize, opened: Opened) {
-        let mut ledger = self.ledger.borrow_mut();
-        ledger.shard.connections.add(1);
+    pub(super) fn connected(&self, endpoint: usize, slot: usize, opened: ConnectionTimes) {
+        let mut recorder = self.recorder.borrow_mut();
+        recorder.shard.connections.add(1);
         let is_resumed = opened.handshake.is_some_and(|it| it.resumed);
-        ledger.shard.handshakes_resumed.add(u64::from(is_resumed));
-        if ledger.is_warming {
+        recorder.shard.handshakes_resumed.add(u64::from(is_resumed));
+        if recorder.is_warming {
             self.warming.borrow_mut().insert((endpoint, slot), opened);
         } else {
-            opened.record(&mut ledger);
+            opened.record(&mut recorder);
         }
     }
 
     /// It is there no more.
-    pub(super) fn parted(&self, endpoint: usize, slot: usize) {
+    pub(super) fn disconnected(&self, endpoint: usize, slot: usize) {
         self.warming.borrow_mut().remove(&(endpoint, slot));
     }
 
     /// What an answer says of itself, where it does.
     pub(super) fn origin(&self, ticket: Ticket, nanoseconds: Option<u64>) {
         if let Some(nanoseconds) = nanoseconds {
-            self.ledger.borrow_mut().origin(ticket, nanoseconds);
+            self.recorder.borrow_mut().origin(ticket, nanoseconds);
         }
     }
 
     /// An answer that breaks the protocol; why is kept of the first one.
     pub(super) fn malformed(&self, why: &dyn std::error::Error) -> Outcome {
-        let ledger = self.ledger.borrow();
-        let trouble = &ledger.shard.answer_trouble;
+        let recorder = self.recorder.borrow();
+        let trouble = &recorder.shard.answer_trouble;
         trouble.get_or_init(|| Trouble::plain(explain(why)));
         Outcome::Malformed
     }
@@ -272,8 +272,8 @@ impl Worker {
     pub(super) fn broken(&self, endpoint: usize, error: &std::io::Error) -> Outcome {
         let address = &self.endpoints[endpoint].address;
         if let Some(said) = HandshakeError::behind(address, error) {
-            let ledger = self.ledger.borrow();
-            ledger.shard.answer_trouble.get_or_init(|| Trouble {
+            let recorder = self.recorder.borrow();
+            recorder.shard.answer_trouble.get_or_init(|| Trouble {
                 why: explain(&said),
                 remedy: said.remedy(false),
             });
@@ -282,16 +282,20 @@ impl Worker {
     }
 
     /// What the next request says of its trace, if anything.
-    pub(super) fn next_trace(&self) -> Option<Trace> {
+    pub(super) fn next_trace(&self) -> Option<RequestTrace> {
         let tracer = self.tracer.as_ref()?;
         Some(tracer.borrow_mut().next_trace())
     }
 
     /// A request has ended that said what `trace` does.
-    pub(super) fn hand_over(&self, trace: Option<&Trace>, ended: impl FnOnce() -> Ended) {
+    pub(super) fn hand_over(
+        &self,
+        trace: Option<&RequestTrace>,
+        ended: impl FnOnce() -> TracedRequest,
+    ) {
         if let (Some(tracer), Some(trace)) = (&self.tracer, trace) {
-            let ledger = self.ledger.borrow();
-            tracer.borrow().hand_over(trace, &ended(), &ledger.shard);
+            let recorder = self.recorder.borrow();
+            tracer.borrow().hand_over(trace, &ended(), &recorder.shard);
         }
     }
 
@@ -311,7 +315,7 @@ impl Worker {
     }
 
     /// How long the most urgent request to an endpoint may take.
-    pub(super) fn patience(&self, endpoint: usize) -> Nanos {
+    pub(super) fn request_timeout(&self, endpoint: usize) -> Nanos {
         let requests = self.endpoints[endpoint].requests.iter();
         let deadlines = requests.filter_map(|request| request.call.as_ref()?.deadline);
         deadlines.fold(self.plan.timeout, Nanos::min)
@@ -344,11 +348,13 @@ impl Worker {
     }
 
     /// What `ticket` asks an endpoint for.
-    pub(super) fn request(&self, endpoint: usize, ticket: Ticket) -> Chosen<'_> {
+    pub(super) fn request(&self, endpoint: usize, ticket: Ticket) -> ChosenRequest<'_> {
         match (&self.supply, &self.blocks) {
-            (None, None) => Chosen::Planned(&self.endpoints[endpoint].requests[ticket.request]),
-            (Some(supply), _) => Chosen::Handed(supply.request(ticket.request)),
-            (None, Some(blocks)) => Chosen::Planned(&blocks.request),
+            (None, None) => {
+                ChosenRequest::Planned(&self.endpoints[endpoint].requests[ticket.request])
+            }
+            (Some(supply), _) => ChosenRequest::Supplied(supply.request(ticket.request)),
+            (None, Some(blocks)) => ChosenRequest::Planned(&blocks.request),
         }
     }
 
@@ -367,10 +373,10 @@ impl Worker {
     /// A source that has failed may be what a predicate looks at, and no request ends
     /// with it.
     pub(super) fn look_at_supply(&self) {
-        let ledger = self.ledger.borrow();
-        let has_failed = ledger.shard.source.failures.total() > 0;
-        let is_end = self.supply.is_some() && has_failed && ledger.is_over();
-        drop(ledger);
+        let recorder = self.recorder.borrow();
+        let has_failed = recorder.shard.source.failures.total() > 0;
+        let is_end = self.supply.is_some() && has_failed && recorder.is_over();
+        drop(recorder);
         self.end_if(is_end);
     }
 
@@ -381,7 +387,7 @@ impl Worker {
         headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
     ) {
         if let Some(listener) = &self.listener {
-            listener.hear(&self.ledger.borrow().shard, status, headers);
+            listener.hear(&self.recorder.borrow().shard, status, headers);
         }
     }
 }

@@ -9,12 +9,12 @@ use stillwell_worker::Slice;
 /// which its ticket names it; a set is kept for as long as any block of it is here.
 /// Places are used again, so that nothing is allocated once all are warm.
 #[derive(Debug, Default)]
-pub(super) struct Taken {
+pub(super) struct TakenBlocks {
     places: Vec<Option<(Rc<BlockSet>, Slice)>>,
     free: Vec<usize>,
 }
 
-impl Taken {
+impl TakenBlocks {
     /// The place that the next one will have.
     pub(super) fn next(&self) -> usize {
         self.free.last().copied().unwrap_or(self.places.len())
@@ -75,7 +75,7 @@ mod tests {
         fn for_all_orders_each_block_is_at_its_place_until_it_ends(
             steps in prop::collection::vec(prop::option::of(any::<prop::sample::Index>()), 0..80),
         ) {
-            let (set, mut taken) = (set(), Taken::default());
+            let (set, mut taken) = (set(), TakenBlocks::default());
             let (mut kept, mut most) = (BTreeMap::new(), 0);
             for (number, step) in steps.into_iter().enumerate() {
                 match step {

@@ -26,7 +26,7 @@ proptest! {
         rooms in prop::collection::vec(1_usize..9, 1..8),
     ) {
         let (call, bytes) = call(&messages, count, None);
-        let (mut outflow, mut out, mut has_ended) = (Outflow::default(), Vec::new(), false);
+        let (mut outflow, mut out, mut has_ended) = (CallUpload::default(), Vec::new(), false);
         for room in rooms.into_iter().cycle() {
             let mut left = room;
             outflow.send(&call, &bytes, (Moment::new(0), Moment::new(0)), |bytes, is_last| {
@@ -53,7 +53,7 @@ proptest! {
         looks in prop::collection::vec(0_u64..400, 1..20),
     ) {
         let (call, bytes) = call(&[vec![1]], 10, Some(Nanos::new(100)));
-        let (mut outflow, mut now) = (Outflow::default(), 1000);
+        let (mut outflow, mut now) = (CallUpload::default(), 1000);
         for later in looks {
             now += later;
             let times = (Moment::new(1000), Moment::new(now));
@@ -76,12 +76,12 @@ fn framed(message: &[u8], is_compressed: bool) -> Vec<u8> {
 #[test]
 fn every_way_in_which_an_answer_is_none_has_a_name() {
     let one = framed(b"a", false);
-    let grpc = |body: &[u8], status| Heard {
+    let grpc = |body: &[u8], status| CallResponse {
         is_grpc: true,
         status,
         ..heard(body)
     };
-    let coded = |has_coding| Heard {
+    let coded = |has_coding| CallResponse {
         has_coding,
         ..grpc(&framed(b"a", true), Some(0))
     };
@@ -134,13 +134,13 @@ fn every_way_in_which_an_answer_is_none_has_a_name() {
 }
 
 /// What is heard of an answer with this body.
-fn heard(body: &[u8]) -> Heard {
-    let mut heard = Heard {
+fn heard(body: &[u8]) -> CallResponse {
+    let mut heard = CallResponse {
         is_grpc: true,
-        ..Heard::default()
+        ..CallResponse::default()
     };
     heard.body(body, Moment::new(1));
-    Heard {
+    CallResponse {
         is_grpc: false,
         ..heard
     }

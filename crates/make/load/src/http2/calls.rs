@@ -10,9 +10,9 @@ use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 use tokio::time::{Sleep, sleep};
 
-use super::{Flight, Session};
-use crate::calls::{Heard, Outflow};
-use crate::ledger::Ticket;
+use super::{Http2InFlight, Http2Session};
+use crate::calls::{CallResponse, CallUpload};
+use crate::recorder::Ticket;
 use crate::trace::request_traced;
 use crate::worker::Worker;
 
@@ -20,7 +20,7 @@ use crate::worker::Worker;
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     /// By the stream's slot.
-    all: Vec<Option<(Outflow, Heard)>>,
+    all: Vec<Option<(CallUpload, CallResponse)>>,
     /// When the first message is due that waits for its time.
     next_due: Option<Moment>,
     /// For when it is set, and that.
@@ -33,17 +33,17 @@ impl Calls {
         if self.all.len() <= slot {
             self.all.resize(slot + 1, None);
         }
-        self.all[slot] = Some(<(Outflow, Heard)>::default());
+        self.all[slot] = Some(<(CallUpload, CallResponse)>::default());
     }
 
     /// What is heard of the call on `stream`, if it is one.
-    fn heard(&mut self, stream: Stream) -> Option<&mut Heard> {
+    fn heard(&mut self, stream: Stream) -> Option<&mut CallResponse> {
         let call = self.all.get_mut(stream.slot())?.as_mut()?;
         Some(&mut call.1)
     }
 
     /// It is over.
-    pub(super) fn end(&mut self, stream: Stream) -> Option<Heard> {
+    pub(super) fn end(&mut self, stream: Stream) -> Option<CallResponse> {
         let call = self.all.get_mut(stream.slot())?.take()?;
         Some(call.1)
     }
@@ -61,7 +61,13 @@ impl Calls {
     }
 
     /// Takes a part of the body of what answers `flight`, which came `now`.
-    pub(super) fn body(&mut self, flight: &Flight, bytes: &[u8], now: Moment, worker: &Worker) {
+    pub(super) fn body(
+        &mut self,
+        flight: &Http2InFlight,
+        bytes: &[u8],
+        now: Moment,
+        worker: &Worker,
+    ) {
         let Some(heard) = self.heard(flight.stream) else {
             return;
         };
@@ -102,11 +108,11 @@ impl Calls {
 
 fn count(worker: &Worker, ticket: Ticket, which: CallMessages, messages: u64) {
     if messages > 0 {
-        worker.ledger.borrow().messages(ticket, which, messages);
+        worker.recorder.borrow().messages(ticket, which, messages);
     }
 }
 
-impl Session {
+impl Http2Session {
     /// Begins a call.
     pub(super) fn send_call(&mut self, mut ticket: Ticket, now: Moment) {
         let worker = Rc::clone(&self.worker);
@@ -118,7 +124,7 @@ impl Session {
         let Some(Ok(stream)) = sent else {
             return worker.end_request(ticket, Outcome::SendFailed);
         };
-        worker.ledger.borrow_mut().sent(&mut ticket, now, 0);
+        worker.recorder.borrow_mut().sent(&mut ticket, now, 0);
         self.launch(stream, ticket, now, (0, trace));
         self.calls.begin(stream.slot());
         self.send_messages(stream, now);
@@ -127,7 +133,7 @@ impl Session {
     /// Sends what is due of the messages of a call and finds room.
     pub(super) fn send_messages(&mut self, stream: Stream, now: Moment) {
         let worker = Rc::clone(&self.worker);
-        let Some(Some(flight)) = self.flights.get(stream.slot()) else {
+        let Some(Some(flight)) = self.requests.get(stream.slot()) else {
             return;
         };
         let request = worker.request(self.pool.endpoint, flight.ticket);
@@ -159,7 +165,7 @@ impl Session {
                 continue;
             };
             // Whoever has none due waits for room, and is told of it.
-            if let (Some(_), Some(Some(flight))) = (outflow.due, self.flights.get(slot)) {
+            if let (Some(_), Some(Some(flight))) = (outflow.due, self.requests.get(slot)) {
                 self.send_messages(flight.stream, now);
             }
         }
@@ -167,27 +173,27 @@ impl Session {
 
     /// The call of `flight` is answered wholly. Gives the status of HTTP that says
     /// as much; none where the answer breaks gRPC, and the request has failed.
-    pub(super) fn conclude(&self, flight: &Flight, heard: &Heard) -> Option<u16> {
+    pub(super) fn conclude(&self, flight: &Http2InFlight, heard: &CallResponse) -> Option<u16> {
         let worker = Rc::clone(&self.worker);
         let request = worker.request(self.pool.endpoint, flight.ticket);
         let call = request.call.as_ref();
         let server_streams = call.is_none_or(|call| call.server_streams);
         let concluded = heard.conclude(flight.status, server_streams);
-        let mut ledger = worker.ledger.borrow_mut();
+        let mut recorder = worker.recorder.borrow_mut();
         let trouble = match concluded {
             Ok((end, status)) => {
-                ledger.call_ended(flight.ticket, end);
+                recorder.call_ended(flight.ticket, end);
                 let first = heard.first_message.filter(|_| server_streams);
                 if let Some(first) = first {
                     let sent = flight.ticket.sent.unwrap_or(flight.sent);
-                    ledger.time(flight.ticket, LoadTime::FirstMessage, first.since(sent));
+                    recorder.time(flight.ticket, LoadTime::FirstMessage, first.since(sent));
                 }
                 return Some(status);
             }
             Err(trouble) => trouble,
         };
-        ledger.call_ended(flight.ticket, trouble.0);
-        drop(ledger);
+        recorder.call_ended(flight.ticket, trouble.0);
+        drop(recorder);
         let outcome = worker.malformed(&trouble);
         worker.end_request(flight.ticket, outcome);
         self.lose(flight, outcome);
@@ -195,7 +201,7 @@ impl Session {
     }
 
     /// How long the request of `flight` may take.
-    pub(super) fn limit(&self, flight: &Flight) -> Nanos {
+    pub(super) fn limit(&self, flight: &Http2InFlight) -> Nanos {
         let timeout = self.worker.plan.timeout;
         self.deadline(flight)
             .map_or(timeout, |deadline| deadline.min(timeout))
@@ -203,16 +209,16 @@ impl Session {
 
     /// The request of `flight` was given up, or its stream was ended, at `now`: where
     /// that is its deadline's doing, it counts so.
-    pub(super) fn count_deadline(&self, flight: &Flight, now: Moment) {
+    pub(super) fn count_deadline(&self, flight: &Http2InFlight, now: Moment) {
         if let Some(deadline) = self.deadline(flight)
             && flight.sent + deadline <= now
         {
-            let ledger = self.worker.ledger.borrow();
-            ledger.call_ended(flight.ticket, CallEnd::DeadlineExceeded);
+            let recorder = self.worker.recorder.borrow();
+            recorder.call_ended(flight.ticket, CallEnd::DeadlineExceeded);
         }
     }
 
-    fn deadline(&self, flight: &Flight) -> Option<Nanos> {
+    fn deadline(&self, flight: &Http2InFlight) -> Option<Nanos> {
         let request = self.worker.request(self.pool.endpoint, flight.ticket);
         request.call.as_ref()?.deadline
     }

@@ -14,12 +14,12 @@ use stillwell_units::{Moment, Nanos};
 use stillwell_wire::quic::{Line, QuicStream, StreamRead};
 use stillwell_worker::Marks;
 
-use super::super::answer::Whole;
-use super::super::connection::Parting;
+use super::super::answer::ResponseSummary;
+use super::super::connection::ConnectionEnd;
 use super::super::http2::number_in;
-use super::super::ledger::{Answer, Take, Ticket};
 use super::super::pool::Pool;
-use super::super::trace::{Ended, Trace, write_traced};
+use super::super::recorder::{Answer, Take, Ticket};
+use super::super::trace::{RequestTrace, TracedRequest, write_traced};
 use super::super::worker::Worker;
 
 /// The longest head of an answer that is taken.
@@ -27,7 +27,7 @@ const SECTION_BYTES_MAX: usize = 64 << 10;
 
 /// A request on its way.
 #[derive(Debug)]
-struct Flight {
+struct Http3InFlight {
     ticket: Ticket,
     sent: Moment,
     first_byte: Option<Moment>,
@@ -37,7 +37,7 @@ struct Flight {
     /// The number in the header that is watched.
     origin: Option<u64>,
     /// What few have is elsewhere: a flight is moved about.
-    trace: Option<Box<Trace>>,
+    trace: Option<Box<RequestTrace>>,
     reader: MessageReader,
     /// What of it is still to be sent.
     rest: Bytes,
@@ -47,13 +47,13 @@ struct Flight {
 }
 
 /// One connection and what is on its way there.
-pub(super) struct Session {
+pub(super) struct Http3Session {
     worker: Rc<Worker>,
     pool: Rc<Pool>,
     slot: usize,
     http: Connection,
     /// The names of its streams are ours: nobody can choose some that meet.
-    flights: FxHashMap<QuicStream, Flight>,
+    requests: FxHashMap<QuicStream, Http3InFlight>,
     /// A stream for the next request.
     next: Option<QuicStream>,
     /// What of our own control stream is still to be sent.
@@ -70,17 +70,17 @@ pub(super) struct Session {
     pub(super) has_begun: bool,
     pub(super) is_proven: bool,
     /// Whether it let nothing begin when that was looked at last.
-    pub(super) was_barred: bool,
+    pub(super) was_blocked: bool,
     /// Requests that the server did not begin.
     pub(super) returned: Vec<Ticket>,
     /// Of blocks, what stamps those that are not on their way: each has an order of its
     /// own.
     pub(super) marks: Vec<Marks>,
     /// How long the most urgent request may take.
-    pub(super) patience: Nanos,
+    pub(super) request_timeout: Nanos,
 }
 
-impl Session {
+impl Http3Session {
     pub(super) fn new(
         worker: &Rc<Worker>,
         pool: &Rc<Pool>,
@@ -99,7 +99,7 @@ impl Session {
             worker: Rc::clone(worker),
             pool: Rc::clone(pool),
             slot,
-            flights: FxHashMap::default(),
+            requests: FxHashMap::default(),
             next: None,
             unis: Vec::new(),
             declared: 0,
@@ -108,27 +108,27 @@ impl Session {
             is_done: false,
             has_begun: false,
             is_proven: false,
-            was_barred: false,
+            was_blocked: false,
             returned: Vec::new(),
             marks,
-            patience: worker.patience(pool.endpoint),
+            request_timeout: worker.request_timeout(pool.endpoint),
         };
         session.send_control(line);
         session
     }
 
     /// How many requests are on their way.
-    pub(super) fn aloft(&self) -> usize {
-        self.flights.len()
+    pub(super) fn in_flight(&self) -> usize {
+        self.requests.len()
     }
 
     pub(super) fn has_room(&mut self, line: &mut Line) -> bool {
-        self.left > 0 && self.aloft() < self.streams && self.is_open(line)
+        self.left > 0 && self.in_flight() < self.streams && self.is_open(line)
     }
 
     /// Whether the server lets nothing begin although nothing is on its way.
-    pub(super) fn is_barred(&mut self, line: &mut Line) -> bool {
-        let is_idle = self.aloft() == 0 && self.left > 0 && self.http.going_away().is_none();
+    pub(super) fn is_blocked(&mut self, line: &mut Line) -> bool {
+        let is_idle = self.in_flight() == 0 && self.left > 0 && self.http.going_away().is_none();
         is_idle && !self.is_open(line)
     }
 
@@ -147,10 +147,13 @@ impl Session {
     /// rest of it.
     pub(super) fn take(&mut self, line: &mut Line, now: Moment) {
         self.is_done |= self.worker.is_ending();
-        while !self.is_done && self.aloft() + self.declared < self.streams && self.has_room(line) {
+        while !self.is_done
+            && self.in_flight() + self.declared < self.streams
+            && self.has_room(line)
+        {
             match self.pool.take(now) {
                 Take::Now(ticket) => {
-                    self.worker.ledger.borrow_mut().begin(ticket.intended);
+                    self.worker.recorder.borrow_mut().begin(ticket.intended);
                     self.pool.count_wait(&self.worker, now);
                     self.send(line, ticket, now);
                 }
@@ -164,23 +167,28 @@ impl Session {
     }
 
     /// Why the connection is to be closed now, if it is.
-    pub(super) fn parting(&self) -> Option<Parting> {
-        if self.aloft() > 0 {
+    pub(super) fn parting(&self) -> Option<ConnectionEnd> {
+        if self.in_flight() > 0 {
             return None;
         }
         if self.is_done {
-            return Some(Parting::Ended);
+            return Some(ConnectionEnd::Ended);
         }
         if self.left == 0 {
-            self.worker.ledger.borrow().shard.connections_used_up.add(1);
-            return Some(Parting::Agreed);
+            self.worker
+                .recorder
+                .borrow()
+                .shard
+                .connections_used_up
+                .add(1);
+            return Some(ConnectionEnd::Agreed);
         }
         self.http.going_away().map(|_| {
-            self.worker.ledger.borrow().shard.connections_ended.add(1);
+            self.worker.recorder.borrow().shard.connections_ended.add(1);
             if self.has_begun {
-                Parting::Agreed
+                ConnectionEnd::Agreed
             } else {
-                Parting::Unused(Outcome::PeerClosed)
+                ConnectionEnd::Unused(Outcome::PeerClosed)
             }
         })
     }
@@ -217,12 +225,12 @@ impl Session {
             own.whole.clone()
         };
         if worker.blocks.is_none() {
-            worker.ledger.borrow_mut().sent(&mut ticket, now, 0);
+            worker.recorder.borrow_mut().sent(&mut ticket, now, 0);
         }
         let reader = MessageReader::response(own.block.is_head());
         self.left -= 1;
         self.has_begun = true;
-        let flight = Flight {
+        let flight = Http3InFlight {
             ticket,
             sent: now,
             first_byte: None,
@@ -236,21 +244,21 @@ impl Session {
             body_whole,
             marks,
         };
-        self.flights.insert(stream, flight);
+        self.requests.insert(stream, flight);
         self.send_more(line, stream);
     }
 
     /// Goes on with what has got room.
     pub(super) fn send_more(&mut self, line: &mut Line, stream: QuicStream) {
-        let Some(flight) = self.flights.get_mut(&stream) else {
+        let Some(flight) = self.requests.get_mut(&stream) else {
             return self.send_control(line);
         };
         let before = flight.rest.len();
         // What is stopped is told by an event.
         line.write(stream, &mut flight.rest);
         let went = before - flight.rest.len();
-        let ledger = self.worker.ledger.borrow();
-        ledger.shard.bytes_sent.add(went as u64);
+        let recorder = self.worker.recorder.borrow();
+        recorder.shard.bytes_sent.add(went as u64);
         if flight.rest.is_empty() {
             line.finish(stream);
         }
@@ -261,13 +269,13 @@ impl Session {
             let before = rest.len();
             line.write(*stream, rest);
             let went = (before - rest.len()) as u64;
-            self.worker.ledger.borrow().shard.bytes_sent.add(went);
+            self.worker.recorder.borrow().shard.bytes_sent.add(went);
         }
     }
 
     /// The server wants no more of a request; it may answer all the same.
     pub(super) fn stopped(&mut self, line: &mut Line, stream: QuicStream, code: u64) {
-        if let Some(flight) = self.flights.get_mut(&stream) {
+        if let Some(flight) = self.requests.get_mut(&stream) {
             flight.rest = Bytes::new();
         }
         line.reset(stream, code);
@@ -293,7 +301,12 @@ impl Session {
             found = http.read_uni(uni, input);
             matches!(found, Ok(true))
         });
-        self.worker.ledger.borrow().shard.bytes_received.add(bytes);
+        self.worker
+            .recorder
+            .borrow()
+            .shard
+            .bytes_received
+            .add(bytes);
         if !found? {
             line.stop(stream, ErrorCode::STREAM_CREATION_ERROR.0);
             self.unis.swap_remove(place);
@@ -311,7 +324,7 @@ impl Session {
         stream: QuicStream,
         now: Moment,
     ) -> Result<(), ConnectionError> {
-        let Some(flight) = self.flights.get_mut(&stream) else {
+        let Some(flight) = self.requests.get_mut(&stream) else {
             return self.read_uni(line, stream);
         };
         let worker = &self.worker;
@@ -324,23 +337,28 @@ impl Session {
         if read == StreamRead::Finished && failure.is_none() {
             failure = flight.reader.finish().err();
         }
-        self.worker.ledger.borrow().shard.bytes_received.add(bytes);
+        self.worker
+            .recorder
+            .borrow()
+            .shard
+            .bytes_received
+            .add(bytes);
         match (failure, read) {
             (Some(MessageError::Connection(error)), _) => return Err(error),
             (Some(MessageError::Stream(failure)), _) => {
                 self.give_up(line, stream, failure.code());
-                self.fail(stream, Failure::Malformed(failure));
+                self.fail(stream, Http3Failure::Malformed(failure));
             }
             (None, StreamRead::Finished) => self.answered(line, stream, now),
             (None, StreamRead::Reset(code)) => {
                 let failure = match ErrorCode(code) {
-                    ErrorCode::REQUEST_REJECTED => Failure::Rejected,
-                    _ => Failure::Reset,
+                    ErrorCode::REQUEST_REJECTED => Http3Failure::Rejected,
+                    _ => Http3Failure::Reset,
                 };
                 line.reset(stream, ErrorCode::REQUEST_CANCELLED.0);
                 self.fail(stream, failure);
             }
-            (None, StreamRead::Gone) => self.fail(stream, Failure::Reset),
+            (None, StreamRead::Gone) => self.fail(stream, Http3Failure::Reset),
             (None, StreamRead::Open) => {}
         }
         Ok(())
@@ -352,9 +370,9 @@ impl Session {
             return;
         };
         let is_rejected = |stream: &&QuicStream| stream.number() >= from;
-        while let Some(stream) = self.flights.keys().find(is_rejected).copied() {
+        while let Some(stream) = self.requests.keys().find(is_rejected).copied() {
             self.give_up(line, stream, ErrorCode::REQUEST_CANCELLED);
-            self.fail(stream, Failure::Rejected);
+            self.fail(stream, Http3Failure::Rejected);
         }
     }
 
@@ -364,7 +382,7 @@ impl Session {
     }
 
     fn answered(&mut self, line: &mut Line, stream: QuicStream, now: Moment) {
-        let Some(mut flight) = self.flights.remove(&stream) else {
+        let Some(mut flight) = self.requests.remove(&stream) else {
             return;
         };
         self.marks.extend(flight.marks.take().map(|marks| *marks));
@@ -373,7 +391,7 @@ impl Session {
             line.reset(stream, ErrorCode::NO_ERROR.0);
         }
         let answer = Answer {
-            whole: Whole {
+            whole: ResponseSummary {
                 status: flight.status,
                 keep_alive: true,
                 head_bytes: flight.head_bytes,
@@ -389,30 +407,30 @@ impl Session {
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_deref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            Ended::new(endpoint, &request, flight.ticket, flight.sent, Ok(&answer))
+            TracedRequest::new(endpoint, &request, flight.ticket, flight.sent, Ok(&answer))
         });
     }
 
-    fn fail(&mut self, stream: QuicStream, failure: Failure) {
-        let Some(mut flight) = self.flights.remove(&stream) else {
+    fn fail(&mut self, stream: QuicStream, failure: Http3Failure) {
+        let Some(mut flight) = self.requests.remove(&stream) else {
             return;
         };
         let is_away = self.http.going_away().is_some();
         let outcome = match failure {
-            Failure::Malformed(failure) => self.worker.malformed(&failure),
+            Http3Failure::Malformed(failure) => self.worker.malformed(&failure),
             // Another connection may take it; a peer that takes none and gives no
             // answer would keep it for ever.
-            Failure::Rejected if is_away && self.is_proven => {
+            Http3Failure::Rejected if is_away && self.is_proven => {
                 self.take_back(&mut flight, 0);
                 return self.returned.push(flight.ticket);
             }
-            Failure::Rejected | Failure::Reset => Outcome::PeerClosed,
+            Http3Failure::Rejected | Http3Failure::Reset => Outcome::PeerClosed,
         };
         self.lose(flight, outcome);
     }
 
     /// A block will not be answered: of its body, only so many bytes were ever sent.
-    fn take_back(&mut self, flight: &mut Flight, bytes: usize) {
+    fn take_back(&mut self, flight: &mut Http3InFlight, bytes: usize) {
         let marks = flight.marks.take();
         if let (Some(blocks), Some(marks)) = (self.worker.blocks.as_ref(), &marks) {
             blocks.take_back(flight.ticket, marks, bytes);
@@ -421,7 +439,7 @@ impl Session {
     }
 
     /// A request ends without an answer.
-    fn lose(&mut self, mut flight: Flight, outcome: Outcome) {
+    fn lose(&mut self, mut flight: Http3InFlight, outcome: Outcome) {
         // The head goes first.
         let sent = flight.body_whole.saturating_sub(flight.rest.len());
         self.take_back(&mut flight, sent);
@@ -429,7 +447,7 @@ impl Session {
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_deref(), || {
             let request = self.worker.request(endpoint, flight.ticket);
-            Ended::new(
+            TracedRequest::new(
                 endpoint,
                 &request,
                 flight.ticket,
@@ -441,29 +459,29 @@ impl Session {
 
     /// Whatever is still on its way will not arrive.
     pub(super) fn lose_all(&mut self, outcome: Outcome) {
-        for (_, flight) in std::mem::take(&mut self.flights) {
+        for (_, flight) in std::mem::take(&mut self.requests) {
             self.lose(flight, outcome);
         }
     }
 
     /// Gives up what has taken too long; gives when the next one will have.
     pub(super) fn expire(&mut self, line: &mut Line, now: Moment) -> Moment {
-        let timeout = self.patience;
-        let is_over = |flight: &Flight| flight.sent + timeout <= now;
-        while let Some(stream) = self.flights.iter().find(|(_, it)| is_over(it)) {
+        let timeout = self.request_timeout;
+        let is_over = |flight: &Http3InFlight| flight.sent + timeout <= now;
+        while let Some(stream) = self.requests.iter().find(|(_, it)| is_over(it)) {
             let stream = *stream.0;
             self.give_up(line, stream, ErrorCode::REQUEST_CANCELLED);
-            if let Some(flight) = self.flights.remove(&stream) {
+            if let Some(flight) = self.requests.remove(&stream) {
                 self.lose(flight, Outcome::TimedOut);
             }
         }
-        let deadlines = self.flights.values().map(|flight| flight.sent + timeout);
+        let deadlines = self.requests.values().map(|flight| flight.sent + timeout);
         deadlines.min().unwrap_or(now + timeout)
     }
 }
 
 /// Why there will be no answer.
-enum Failure {
+enum Http3Failure {
     Malformed(StreamFailure),
     /// The server has not begun with it.
     Rejected,
@@ -473,7 +491,7 @@ enum Failure {
 /// Takes the next part of an answer.
 fn digest(
     http: &mut Connection,
-    flight: &mut Flight,
+    flight: &mut Http3InFlight,
     input: &[u8],
     worker: &Worker,
     now: Moment,

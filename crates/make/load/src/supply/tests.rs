@@ -82,20 +82,20 @@ proptest! {
         steps in prop::collection::vec((any::<bool>(), 0_usize..8), 1..80),
     ) {
         let (feed, supply) = pair(100);
-        let mut under_way: Vec<(usize, usize)> = Vec::new();
+        let mut in_flight: Vec<(usize, usize)> = Vec::new();
         let mut handed = 0;
         for (takes, which) in steps {
-            if takes || under_way.is_empty() {
+            if takes || in_flight.is_empty() {
                 handed += 1;
                 block_on(feed.hand_over(&request(handed))).unwrap();
                 let number = supply.take().unwrap();
-                prop_assert!(under_way.iter().all(|(other, _)| *other != number));
-                under_way.push((number, handed));
+                prop_assert!(in_flight.iter().all(|(other, _)| *other != number));
+                in_flight.push((number, handed));
             } else {
-                let (number, _) = under_way.swap_remove(which % under_way.len());
+                let (number, _) = in_flight.swap_remove(which % in_flight.len());
                 supply.ended(number);
             }
-            for (number, body_bytes) in &under_way {
+            for (number, body_bytes) in &in_flight {
                 let end = "a".repeat(*body_bytes);
                 let request = supply.request(*number);
                 let text = String::from_utf8_lossy(&request.bytes).into_owned();
@@ -130,12 +130,12 @@ fn who_hands_out_faster_than_the_load_sends_waits() {
 #[test]
 fn all_that_came_is_sent_before_the_end() {
     let (feed, supply) = pair(2);
-    assert_eq!((supply.look(), supply.take()), (Stock::None, None));
+    assert_eq!((supply.look(), supply.take()), (SupplyState::None, None));
     block_on(feed.hand_over(&request(1))).unwrap();
     drop(feed);
-    assert_eq!(supply.look(), Stock::Some);
+    assert_eq!(supply.look(), SupplyState::Some);
     assert_eq!(supply.take(), Some(0));
-    assert_eq!((supply.look(), supply.take()), (Stock::Over, None));
+    assert_eq!((supply.look(), supply.take()), (SupplyState::Over, None));
     block_on(supply.ready());
 }
 
@@ -158,7 +158,7 @@ fn what_cannot_be_sent_is_not_handed_over() {
     };
     let refused = block_on(feed.hand_over(&broken)).unwrap_err();
     assert!(matches!(refused, FeedError::Request(_)), "{refused}");
-    assert_eq!(supply.look(), Stock::None);
+    assert_eq!(supply.look(), SupplyState::None);
 }
 
 /// Pacers of several endpoints wait for the same requests.

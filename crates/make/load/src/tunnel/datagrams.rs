@@ -8,13 +8,13 @@ use stillwell_http::capsule::{CapsuleReader, write_datagram};
 use stillwell_wire::Connection;
 use stillwell_wire::quic;
 
-use super::http2::Framed;
+use super::http2::Http2Tunnel;
 
 /// An open way for datagrams to an endpoint.
 #[derive(Debug)]
 pub(crate) struct Datagrams {
     connection: Connection,
-    framed: Box<Framed>,
+    framed: Box<Http2Tunnel>,
     reader: CapsuleReader,
     /// What has arrived and was not read.
     early: Vec<u8>,
@@ -25,7 +25,7 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    pub(super) fn new(connection: Connection, framed: Box<Framed>, early: Vec<u8>) -> Self {
+    pub(super) fn new(connection: Connection, framed: Box<Http2Tunnel>, early: Vec<u8>) -> Self {
         Self {
             connection,
             framed,

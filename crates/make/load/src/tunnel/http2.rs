@@ -11,14 +11,14 @@ use stillwell_http::h2::{
 use stillwell_wire::Connection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{Answer, Carrier, EARLY_BYTES_MAX, End, NoAnswer, told};
+use super::{EARLY_BYTES_MAX, ProxyResponse, TunnelEnd, TunnelFailure, TunnelStream, told};
 
 /// What is read at once: a frame.
 const INPUT_BYTES: usize = 16 << 10;
 
 /// The frames of a connection whose one stream is the way to an endpoint.
 #[derive(Debug)]
-pub(super) struct Framed {
+pub(super) struct Http2Tunnel {
     client: Client,
     /// What was asked for; `None` while it was not.
     stream: Option<Stream>,
@@ -26,7 +26,7 @@ pub(super) struct Framed {
     /// The head's status, once there was one.
     status: Option<u16>,
     /// The endpoint, or the proxy, says no more; or it was cut.
-    end: Option<End>,
+    end: Option<TunnelEnd>,
 }
 
 /// Asks for an endpoint and reads the answer; for datagrams to it once the proxy has
@@ -35,12 +35,12 @@ pub(super) async fn answer(
     mut connection: Connection,
     ask: &RequestBlock,
     is_for_datagrams: bool,
-) -> Result<Answer, NoAnswer> {
+) -> Result<ProxyResponse, TunnelFailure> {
     let client = Client::new(Limits {
         concurrent_streams_max: 1,
         ..Limits::default()
     });
-    let mut framed = Box::new(Framed {
+    let mut framed = Box::new(Http2Tunnel {
         client,
         stream: None,
         input: vec![0; INPUT_BYTES].into_boxed_slice(),
@@ -51,37 +51,41 @@ pub(super) async fn answer(
     loop {
         let may_ask = match framed.client.peer_connect_protocol() {
             _ if !is_for_datagrams => true,
-            Some(false) => return Ok(Answer::NoDatagrams),
+            Some(false) => return Ok(ProxyResponse::NoDatagrams),
             may_ask => may_ask.is_some(),
         };
         if may_ask && framed.stream.is_none() {
             // Nothing is under way yet: there is room.
             let Ok(stream) = framed.client.request(ask, BodyLength::Unknown) else {
-                return Ok(Answer::Closed);
+                return Ok(ProxyResponse::Closed);
             };
             framed.stream = Some(stream);
         }
         match framed.status {
-            Some(status) if !(200..300).contains(&status) => return Ok(Answer::Refused(status)),
-            Some(_) => {
-                let carrier = Carrier::Framed(connection, framed);
-                return Ok(Answer::Open { early, carrier });
+            Some(status) if !(200..300).contains(&status) => {
+                return Ok(ProxyResponse::Refused(status));
             }
-            None if framed.end.is_some() => return Ok(Answer::Closed),
+            Some(_) => {
+                let carrier = TunnelStream::Http2(connection, framed);
+                return Ok(ProxyResponse::Open { early, carrier });
+            }
+            None if framed.end.is_some() => return Ok(ProxyResponse::Closed),
             None => {}
         }
         let taken = poll_fn(|context| {
             framed.poll_flushed(&mut connection, context)?;
             framed.poll_in(&mut connection, context)
         });
-        match taken.await.map_err(NoAnswer::Io)? {
-            0 => return Ok(Answer::Closed),
-            count => framed.digest(count, &mut early).map_err(NoAnswer::Frames)?,
+        match taken.await.map_err(TunnelFailure::Io)? {
+            0 => return Ok(ProxyResponse::Closed),
+            count => framed
+                .digest(count, &mut early)
+                .map_err(TunnelFailure::Frames)?,
         }
     }
 }
 
-impl Framed {
+impl Http2Tunnel {
     /// Reads until there is something to tell in `early`, or the end.
     pub(super) fn poll_read(
         &mut self,
@@ -179,7 +183,7 @@ impl Framed {
     fn take(&mut self, count: usize, early: &mut Vec<u8>) -> io::Result<()> {
         if count == 0 {
             // The proxy's end, not that of the stream.
-            self.end.get_or_insert(End::Cut);
+            self.end.get_or_insert(TunnelEnd::Cut);
             return Ok(());
         }
         let digested = self.digest(count, early);
@@ -196,11 +200,11 @@ impl Framed {
                 Some(ClientEvent::Head { head, .. }) => self.status = Some(head.status),
                 Some(ClientEvent::Body { bytes, .. }) => early.extend_from_slice(bytes),
                 Some(ClientEvent::End { .. }) => {
-                    self.end.get_or_insert(End::Whole);
+                    self.end.get_or_insert(TunnelEnd::Complete);
                 }
                 // What was whole before stays so.
                 Some(ClientEvent::Failed { .. }) => {
-                    self.end.get_or_insert(End::Cut);
+                    self.end.get_or_insert(TunnelEnd::Cut);
                 }
                 Some(ClientEvent::Room { .. }) => {}
             }

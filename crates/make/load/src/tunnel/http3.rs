@@ -11,7 +11,7 @@ use stillwell_http::h3::{
 };
 use stillwell_wire::quic::{QuicConnection, QuicEvent, QuicStream, StreamRead};
 
-use super::{Answer, Carrier, EARLY_BYTES_MAX, End, NoAnswer, told};
+use super::{EARLY_BYTES_MAX, ProxyResponse, TunnelEnd, TunnelFailure, TunnelStream, told};
 
 /// The longest head of an answer that is taken.
 const SECTION_BYTES_MAX: usize = 64 << 10;
@@ -21,7 +21,7 @@ const FRAME_BYTES_MAX: usize = 64 << 10;
 
 /// A connection whose one stream is the way to an endpoint.
 #[derive(Debug)]
-pub(super) struct Streamed {
+pub(super) struct Http3Tunnel {
     quic: Box<QuicConnection>,
     http: Connection,
     reader: MessageReader,
@@ -37,20 +37,20 @@ pub(super) struct Streamed {
     /// The head's status, once there was one.
     status: Option<u16>,
     /// The endpoint, or the proxy, says no more; or it was cut.
-    end: Option<End>,
+    end: Option<TunnelEnd>,
 }
 
 /// Asks for an endpoint over `quic`, whose hands are shaken, and reads the answer.
 pub(super) async fn answer(
     mut quic: Box<QuicConnection>,
     ask: &RequestBlock,
-) -> Result<Answer, NoAnswer> {
+) -> Result<ProxyResponse, TunnelFailure> {
     let http = Connection::client(SECTION_BYTES_MAX);
     let opening = Bytes::from(http.opening());
     let control = quic.line().open_uni().map(|stream| (stream, opening));
     let mut asked = Vec::with_capacity(ask.bytes_max());
     ask.write(&[], BodyLength::Unknown, &mut asked);
-    let mut streamed = Box::new(Streamed {
+    let mut streamed = Box::new(Http3Tunnel {
         quic,
         http,
         reader: MessageReader::led(),
@@ -70,23 +70,25 @@ pub(super) async fn answer(
             streamed.send();
         }
         if streamed.is_readable {
-            streamed.read(&mut early).map_err(NoAnswer::Streams)?;
+            streamed.read(&mut early).map_err(TunnelFailure::Streams)?;
         }
         match streamed.status {
-            Some(status) if !(200..300).contains(&status) => return Ok(Answer::Refused(status)),
-            Some(_) => {
-                let carrier = Carrier::Streamed(streamed);
-                return Ok(Answer::Open { early, carrier });
+            Some(status) if !(200..300).contains(&status) => {
+                return Ok(ProxyResponse::Refused(status));
             }
-            None if streamed.end.is_some() => return Ok(Answer::Closed),
+            Some(_) => {
+                let carrier = TunnelStream::Http3(streamed);
+                return Ok(ProxyResponse::Open { early, carrier });
+            }
+            None if streamed.end.is_some() => return Ok(ProxyResponse::Closed),
             None => {}
         }
         let event = poll_fn(|context| streamed.quic.poll_event(context)).await;
-        streamed.heed(&event).map_err(NoAnswer::Streams)?;
+        streamed.heed(&event).map_err(TunnelFailure::Streams)?;
     }
 }
 
-impl Streamed {
+impl Http3Tunnel {
     /// Reads until there is something to tell in `early`, or the end.
     pub(super) fn poll_read(
         &mut self,
@@ -196,7 +198,7 @@ impl Streamed {
                 self.send();
             }
             QuicEvent::Lost(_) => {
-                self.end.get_or_insert(End::Cut);
+                self.end.get_or_insert(TunnelEnd::Cut);
             }
         }
         Ok(())
@@ -216,10 +218,10 @@ impl Streamed {
         });
         let end = match read {
             StreamRead::Open => None,
-            StreamRead::Finished => Some(End::Whole),
-            StreamRead::Reset(_) | StreamRead::Gone => Some(End::Cut),
+            StreamRead::Finished => Some(TunnelEnd::Complete),
+            StreamRead::Reset(_) | StreamRead::Gone => Some(TunnelEnd::Cut),
         };
-        if digested.is_ok() && end == Some(End::Whole) {
+        if digested.is_ok() && end == Some(TunnelEnd::Complete) {
             digested = self.reader.finish();
         }
         self.end = self.end.or(end);
@@ -263,7 +265,7 @@ impl Streamed {
     }
 }
 
-impl Drop for Streamed {
+impl Drop for Http3Tunnel {
     /// The proxy would wait for more until the connection counts as lost.
     fn drop(&mut self) {
         self.quic.line().close(ErrorCode::NO_ERROR.0);

@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use super::super::connection;
 use super::super::pool::{Limits, Pool, Timing, pace};
 use super::super::slots::Slots;
-use super::{Opened, Setup, Worker, connections_of};
+use super::{ConnectionTimes, Worker, WorkerSetup, connections_of};
 
 /// How often a worker brings its shard up to date and looks whether it is over.
 const BEAT: Nanos = Nanos::from_millis(10);
@@ -26,21 +26,21 @@ const CONNECTED_MAX: Nanos = Nanos::from_millis(100);
 
 /// Runs a worker until its time is up, its requests are done, or `scope` or the
 /// stop token is cancelled.
-pub(crate) async fn run(setup: Setup, scope: Token) -> Result<(), PartError> {
+pub(crate) async fn run(setup: WorkerSetup, scope: Token) -> Result<(), PartError> {
     // The runtime looks at this future whenever any task is woken, so it waits for
     // one thing alone.
     let (sender, ended) = oneshot::channel();
     let mut tasks = Tasks::new(1);
     tasks.spawn(async move {
         // Nobody listens only where the worker itself is gone.
-        drop(sender.send(carry_out(setup, scope).await));
+        drop(sender.send(run_worker(setup, scope).await));
     });
     let ended = ended.await;
     tasks.all_ended().await;
     ended.unwrap_or(Ok(()))
 }
 
-async fn carry_out(setup: Setup, scope: Token) -> Result<(), PartError> {
+async fn run_worker(setup: WorkerSetup, scope: Token) -> Result<(), PartError> {
     let (share, stop) = (setup.share, setup.stop.clone());
     let mut start = setup.start.clone();
     let worker = Rc::new(Worker::new(setup));
@@ -67,41 +67,41 @@ async fn carry_out(setup: Setup, scope: Token) -> Result<(), PartError> {
             tasks.spawn(pace(Rc::clone(&worker), Rc::clone(pool)));
         }
     } else {
-        tasks.spawn(rest(Rc::clone(&worker)));
+        tasks.spawn(coalesce(Rc::clone(&worker)));
     }
-    let book = Book {
+    let baseline = TimeBaseline {
         start,
         cpu: clock::thread_cpu(),
         run_delay: run_delay(),
     };
-    let ending = carry_on(&worker, &pools, &mut tasks, &book, [&scope, &stop]).await?;
+    let ending = run_until_end(&worker, &pools, &mut tasks, &baseline, [&scope, &stop]).await?;
     worker.finish_all(&pools);
     // What the schedule asks for and what the worker does from here on is no part
     // of the measured time.
-    worker.stop(&book, &pools, ending);
+    worker.stop(&baseline, &pools, ending);
     let grace = worker.plan.grace.as_duration();
     // What has not ended by then is cut, and counted so.
     drop(timeout(grace, tasks.all_ended()).await);
     drop(tasks);
-    worker.ledger.borrow_mut().cut();
+    worker.recorder.borrow_mut().cut();
     worker.count_overdue(&pools);
-    worker.ledger.borrow_mut().publish(true);
+    worker.recorder.borrow_mut().publish(true);
     worker.failure.get().map_or(Ok(()), |what| Err(what.into()))
 }
 
 /// Waits until the load is over: somebody asks it to end, its time is up, or the
 /// last of its requests is answered.
-async fn carry_on(
+async fn run_until_end(
     worker: &Worker,
     pools: &[(Rc<Pool>, usize)],
     tasks: &mut Tasks,
-    book: &Book,
+    baseline: &TimeBaseline,
     [scope, stop]: [&Token; 2],
-) -> Result<Ending, PartError> {
-    let measure_from = book.start + worker.plan.warmup;
+) -> Result<WorkerEnd, PartError> {
+    let measure_from = baseline.start + worker.plan.warmup;
     let mut timer = Timer::new()?;
     loop {
-        let is_warming = worker.ledger.borrow().is_warming;
+        let is_warming = worker.recorder.borrow().is_warming;
         // All arms are cancel-safe: they wait and do nothing else.
         let is_asked = tokio::select! {
             biased;
@@ -111,12 +111,12 @@ async fn carry_on(
             () = timer.until(measure_from), if is_warming => false,
             () = sleep(BEAT.as_duration()) => false,
         };
-        worker.publish(book, pools);
+        worker.publish(baseline, pools);
         if is_warming && clock::now() >= measure_from {
-            worker.measure(book, pools, measure_from);
+            worker.measure(baseline, pools, measure_from);
         }
-        if is_asked || worker.is_time_up(book.start) {
-            return Ok(Ending::Asked);
+        if is_asked || worker.is_time_up(baseline.start) {
+            return Ok(WorkerEnd::Asked);
         }
         let is_spent = pools.iter().all(|(pool, _)| pool.is_spent());
         worker.look_at_supply();
@@ -131,24 +131,24 @@ async fn carry_on(
     loop {
         let ending = tokio::select! {
             biased;
-            () = scope.cancelled() => Some(Ending::Asked),
-            () = stop.cancelled() => Some(Ending::Asked),
-            () = tasks.all_ended() => Some(Ending::AllEnded),
-            () = sleep(BEAT.as_duration()) => (clock::now() >= until).then_some(Ending::Asked),
+            () = scope.cancelled() => Some(WorkerEnd::Asked),
+            () = stop.cancelled() => Some(WorkerEnd::Asked),
+            () = tasks.all_ended() => Some(WorkerEnd::AllEnded),
+            () = sleep(BEAT.as_duration()) => (clock::now() >= until).then_some(WorkerEnd::Asked),
         };
-        worker.publish(book, pools);
+        worker.publish(baseline, pools);
         if let Some(ending) = ending {
             return Ok(ending);
         }
-        if worker.is_time_up(book.start) {
-            return Ok(Ending::Asked);
+        if worker.is_time_up(baseline.start) {
+            return Ok(WorkerEnd::Asked);
         }
     }
 }
 
 /// Why a worker begins nothing more.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Ending {
+enum WorkerEnd {
     /// Its time was up, or somebody asked for it.
     Asked,
     /// All that there was to send was sent, and has ended.
@@ -156,36 +156,36 @@ enum Ending {
 }
 
 /// From when on time is accounted.
-struct Book {
+struct TimeBaseline {
     start: Moment,
     /// CPU time before.
     cpu: Nanos,
     run_delay: Nanos,
 }
 
-impl Book {
+impl TimeBaseline {
     /// How long the worker could have run since then and had no CPU.
     fn delayed(&self) -> Nanos {
         run_delay().saturating_sub(self.run_delay)
     }
 }
 
-/// Rests whenever that is worth it, until the worker ends. Runs after all of the
-/// worker's tasks that were ready when an answer came.
-async fn rest(worker: Rc<Worker>) {
+/// Coalesces responses until the worker ends. Runs after all tasks of the worker that
+/// were ready when a response came.
+async fn coalesce(worker: Rc<Worker>) {
     // Where the kernel refuses, rests are too long and therefore rare.
     set_current_timer_slack(Some(NonZeroU64::MIN)).unwrap_or_default();
     loop {
-        worker.rest.answer(|| worker.is_ending()).await;
+        worker.coalescer.answer(|| worker.is_ending()).await;
         if worker.is_ending() {
             return;
         }
-        let under_way = worker.ledger.borrow().under_way;
-        if let Some(length) = worker.rest.length(under_way) {
-            worker.rest.sleep(length);
+        let in_flight = worker.recorder.borrow().in_flight;
+        if let Some(length) = worker.coalescer.length(in_flight) {
+            worker.coalescer.sleep(length);
             let now = clock::now();
-            if worker.rest.is_to_look(now) {
-                worker.rest.look(now, run_delay());
+            if worker.coalescer.is_to_look(now) {
+                worker.coalescer.look(now, run_delay());
             }
         }
     }
@@ -227,13 +227,13 @@ impl Worker {
     ) -> Result<(), PartError> {
         let plan = &self.plan;
         {
-            let mut ledger = self.ledger.borrow_mut();
-            ledger.measure_from = start;
-            if ledger.is_warming {
+            let mut recorder = self.recorder.borrow_mut();
+            recorder.measure_from = start;
+            if recorder.is_warming {
                 // What is due at its very end is the last of the warm-up, as what
                 // is due at the end of the load is its last.
-                ledger.measure_from = start + plan.warmup + Nanos::new(1);
-                ledger.count_from = ledger.measure_from;
+                recorder.measure_from = start + plan.warmup + Nanos::new(1);
+                recorder.count_from = recorder.measure_from;
             }
         }
         self.blocked_until.set(start);
@@ -276,17 +276,17 @@ impl Worker {
     }
 
     /// The warm-up is over, and was to be so at `from`.
-    fn measure(&self, book: &Book, pools: &[(Rc<Pool>, usize)], from: Moment) {
-        let mut ledger = self.ledger.borrow_mut();
-        ledger.is_warming = false;
+    fn measure(&self, baseline: &TimeBaseline, pools: &[(Rc<Pool>, usize)], from: Moment) {
+        let mut recorder = self.recorder.borrow_mut();
+        recorder.is_warming = false;
         let open = std::mem::take(&mut *self.warming.borrow_mut());
-        let is_resumed = |it: &&Opened| it.handshake.is_some_and(|it| it.resumed);
+        let is_resumed = |it: &&ConnectionTimes| it.handshake.is_some_and(|it| it.resumed);
         let resumed = open.values().filter(is_resumed).count();
         for opened in open.values() {
-            opened.record(&mut ledger);
+            opened.record(&mut recorder);
         }
-        let shard = &ledger.shard;
-        shard.run_delay.set(book.delayed().as_u64());
+        let shard = &recorder.shard;
+        shard.run_delay.set(baseline.delayed().as_u64());
         shard.measure(asked(pools, from), open.len() as u64, resumed as u64);
         shard.warmup_cpu.set(clock::thread_cpu().as_u64());
     }
@@ -299,7 +299,7 @@ impl Worker {
         for (pool, _) in pools {
             pool.slots.borrow_mut().wake_all();
         }
-        self.rest.wake();
+        self.coalescer.wake();
     }
 
     /// Whether the load has lasted as long as it may.
@@ -312,41 +312,43 @@ impl Worker {
     ///
     /// That it hears of it only now and then makes the load no longer: it lasted as
     /// long as it was to, or until the last of its requests had ended.
-    fn stop(&self, book: &Book, pools: &[(Rc<Pool>, usize)], ending: Ending) {
-        self.publish(book, pools);
-        let ledger = self.ledger.borrow();
+    fn stop(&self, baseline: &TimeBaseline, pools: &[(Rc<Pool>, usize)], ending: WorkerEnd) {
+        self.publish(baseline, pools);
+        let recorder = self.recorder.borrow();
         let mut at = clock::now();
         if let Some(duration) = self.plan.until.duration {
-            at = at.min(book.start + duration);
+            at = at.min(baseline.start + duration);
         }
-        if ending == Ending::AllEnded {
+        if ending == WorkerEnd::AllEnded {
             // One that had no request ended as it began.
-            at = at.min(ledger.last_end.max(book.start));
+            at = at.min(recorder.last_end.max(baseline.start));
         }
-        let shard = &ledger.shard;
+        let shard = &recorder.shard;
         shard.asked.set(asked(pools, at));
-        shard.run_delay.set(book.delayed().as_u64());
+        shard.run_delay.set(baseline.delayed().as_u64());
         shard.stopped.set(at.as_u64());
     }
 
     /// What was due by then and never begun. All has ended: it may take a while.
     fn count_overdue(&self, pools: &[(Rc<Pool>, usize)]) {
-        let ledger = self.ledger.borrow();
-        let (from, at) = (ledger.count_from, ledger.shard.stopped.total());
+        let recorder = self.recorder.borrow();
+        let (from, at) = (recorder.count_from, recorder.shard.stopped.total());
         let overdue = pools
             .iter()
             .map(|(pool, _)| pool.overdue(from, Moment::new(at)));
-        ledger.shard.overdue.set(overdue.sum());
+        recorder.shard.overdue.set(overdue.sum());
     }
 
-    fn publish(&self, book: &Book, pools: &[(Rc<Pool>, usize)]) {
-        let mut ledger = self.ledger.borrow_mut();
+    fn publish(&self, baseline: &TimeBaseline, pools: &[(Rc<Pool>, usize)]) {
+        let mut recorder = self.recorder.borrow_mut();
         let now = clock::now();
-        ledger.shard.asked.set(asked(pools, now));
-        let elapsed = now.since(book.start);
-        let cpu = clock::thread_cpu().saturating_sub(book.cpu).min(elapsed);
+        recorder.shard.asked.set(asked(pools, now));
+        let elapsed = now.since(baseline.start);
+        let cpu = clock::thread_cpu()
+            .saturating_sub(baseline.cpu)
+            .min(elapsed);
         // Turning round until something is due keeps nothing waiting.
-        let running = cpu.saturating_sub(self.spun.length());
+        let running = cpu.saturating_sub(self.spin.length());
         let rest = elapsed.saturating_sub(running);
         let blocked = if self.has_schedule {
             self.blocked.get().min(rest)
@@ -354,13 +356,13 @@ impl Worker {
             rest
         };
         let late = self.late.get().min(rest.saturating_sub(blocked));
-        let account = &ledger.shard.account;
+        let account = &recorder.shard.account;
         account.running.set(running.as_u64());
         account.blocked.set(blocked.as_u64());
         account.late.set(late.as_u64());
         let ahead = rest.saturating_sub(blocked).saturating_sub(late);
         account.ahead.set(ahead.as_u64());
-        ledger.publish(false);
+        recorder.publish(false);
     }
 }
 

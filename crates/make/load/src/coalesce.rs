@@ -73,7 +73,7 @@ const DELAYS: u64 = 16;
 
 /// When a worker rests, and for how long.
 #[derive(Debug)]
-pub(super) struct Rest {
+pub(super) struct Coalescer {
     /// Whether answers come when the kernel says, or else when they are read.
     is_told: bool,
     is_crowded: Cell<bool>,
@@ -89,7 +89,7 @@ pub(super) struct Rest {
     delay_ns: Cell<u64>,
 }
 
-impl Rest {
+impl Coalescer {
     /// Whether answers come when the kernel says, or else when they are read.
     pub(super) fn new(is_told: bool) -> Self {
         Self {
@@ -152,14 +152,14 @@ impl Rest {
     }
 
     /// How long to rest with `under_way` requests on their way, if at all.
-    pub(super) fn length(&self, under_way: u64) -> Option<Nanos> {
+    pub(super) fn length(&self, in_flight: u64) -> Option<Nanos> {
         let answers = self.answers.replace(0);
         let latency = self.latency_ns.get();
         let bounds = self.bounds();
         let most = (latency / bounds.share).min(bounds.longest.as_u64());
         // As long as the peer answers as it did of late, so many come meanwhile.
-        let is_worth_it = under_way.saturating_mul(most) >= latency.saturating_mul(GATHERED_MIN);
-        let comes_singly = answers.saturating_mul(bounds.together) <= under_way;
+        let is_worth_it = in_flight.saturating_mul(most) >= latency.saturating_mul(GATHERED_MIN);
+        let comes_singly = answers.saturating_mul(bounds.together) <= in_flight;
         if !is_worth_it || !comes_singly {
             return None;
         }
@@ -196,8 +196,8 @@ mod tests {
     use super::*;
 
     /// What is remembered once `latency` was seen many times.
-    fn settled(is_told: bool, latency: Nanos) -> Rest {
-        let rest = Rest::new(is_told);
+    fn settled(is_told: bool, latency: Nanos) -> Coalescer {
+        let rest = Coalescer::new(is_told);
         (0..2000).for_each(|_| rest.answered(latency));
         rest.answers.set(1);
         rest
@@ -209,13 +209,13 @@ mod tests {
             is_told: bool,
             is_crowded: bool,
             latency in 0_u64..1_000_000_000,
-            under_way in 0_u64..10_000,
+            in_flight in 0_u64..10_000,
             delay in 0_u64..100_000,
         ) {
             let rest = settled(is_told, Nanos::new(latency));
             rest.is_crowded.set(is_crowded);
             rest.delay_ns.set(delay);
-            if let Some(length) = rest.length(under_way) {
+            if let Some(length) = rest.length(in_flight) {
                 let whole = length.as_u64() + delay;
                 let (share, longest) = match (is_told, is_crowded) {
                     (false, _) => (20, 100_000),
@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(rest.length(100), None);
         assert!(rest.delay_ns.get() < 60_000, "it is tried again");
         // Nothing is known yet.
-        assert_eq!(Rest::new(false).length(100), None);
+        assert_eq!(Coalescer::new(false).length(100), None);
     }
 
     #[test]

@@ -11,7 +11,7 @@ const TURN_MAX: Nanos = Nanos::new(20_000);
 /// CPU time that went into turning round until something was due. Several pools
 /// may turn at once; no moment counts twice.
 #[derive(Debug, Default)]
-pub(super) struct Spun {
+pub(super) struct SpinTime {
     length: Cell<Nanos>,
     until: Cell<Moment>,
 }
@@ -19,9 +19,9 @@ pub(super) struct Spun {
 /// What a worker had done by some moment: where that is the same later on, it has
 /// done nothing meanwhile.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Done([u64; 4]);
+pub(super) struct WorkDone([u64; 4]);
 
-impl Done {
+impl WorkDone {
     pub(super) fn by(shard: &LoadShard) -> Self {
         Self([
             shard.begun_in_all(),
@@ -32,7 +32,7 @@ impl Done {
     }
 }
 
-impl Spun {
+impl SpinTime {
     /// How long in all.
     pub(super) const fn length(&self) -> Nanos {
         self.length.get()
@@ -54,10 +54,10 @@ mod tests {
 
     #[test]
     fn no_moment_counts_twice_and_no_interruption_at_all() {
-        let spun = Spun::default();
+        let spin = SpinTime::default();
         let turn = |from, to| {
-            spun.add(Moment::new(from), Moment::new(to));
-            spun.length().as_u64()
+            spin.add(Moment::new(from), Moment::new(to));
+            spin.length().as_u64()
         };
         assert_eq!(turn(1_000, 2_000), 1_000);
         assert_eq!(turn(1_500, 2_500), 1_500, "two pools turn at once");

@@ -7,9 +7,9 @@ use super::*;
 const SECOND: u64 = 1_000_000_000;
 const SERVICE: u64 = 100_000;
 
-fn ledger(has_schedule: bool) -> Ledger {
+fn recorder(has_schedule: bool) -> RequestRecorder {
     let (shard, recorders) = LoadShard::pair();
-    Ledger {
+    RequestRecorder {
         shard: Arc::new(shard),
         watched: Vec::new(),
         watches: Vec::new(),
@@ -21,7 +21,7 @@ fn ledger(has_schedule: bool) -> Ledger {
         is_warming: false,
         heads: Sizes::default(),
         bodies: Sizes::default(),
-        under_way: 0,
+        in_flight: 0,
         last_end: Moment::default(),
     }
 }
@@ -38,16 +38,16 @@ fn done(sent: u64) -> Moment {
     })
 }
 
-fn exchange(ledger: &mut Ledger, intended: Moment, sent: Moment) -> Moment {
+fn exchange(recorder: &mut RequestRecorder, intended: Moment, sent: Moment) -> Moment {
     let mut ticket = Ticket {
         request: 0,
         intended,
         sent: None,
     };
-    ledger.begin(intended);
-    ledger.sent(&mut ticket, sent, 0);
+    recorder.begin(intended);
+    recorder.sent(&mut ticket, sent, 0);
     let end = done(sent.as_u64());
-    let whole = Whole {
+    let whole = ResponseSummary {
         status: 200,
         keep_alive: true,
         head_bytes: 0,
@@ -59,13 +59,13 @@ fn exchange(ledger: &mut Ledger, intended: Moment, sent: Moment) -> Moment {
         first_byte: end,
         end,
     };
-    ledger.answered(ticket, &answer);
+    recorder.answered(ticket, &answer);
     end
 }
 
-fn p99(ledger: &mut Ledger, time: LoadTime) -> f64 {
-    ledger.publish(true);
-    let times = ledger.shard.times(time).take().unwrap();
+fn p99(recorder: &mut RequestRecorder, time: LoadTime) -> f64 {
+    recorder.publish(true);
+    let times = recorder.shard.times(time).take().unwrap();
     assert!(!times.is_empty());
     Nanos::new(times.value_at_quantile(0.99)).as_secs_f64()
 }
@@ -76,7 +76,7 @@ fn p99(ledger: &mut Ledger, time: LoadTime) -> f64 {
 /// 0.9 s.
 #[test]
 fn a_stall_stands_in_the_latency_from_the_intended_time() {
-    let mut open = ledger(true);
+    let mut open = recorder(true);
     let curve = LoadCurve::Constant { per_second: 1000.0 };
     let part = Part::whole(Share::WHOLE);
     let seed = Seed::from_number(1);
@@ -94,7 +94,7 @@ fn a_stall_stands_in_the_latency_from_the_intended_time() {
     let lateness = p99(&mut open, LoadTime::Lateness);
     assert!((lateness - 0.91).abs() < 0.009, "{lateness}");
 
-    let mut closed = ledger(false);
+    let mut closed = recorder(false);
     let mut free = Moment::default();
     while free < Moment::new(10 * SECOND) {
         free = exchange(&mut closed, free, free);
@@ -107,7 +107,7 @@ fn a_stall_stands_in_the_latency_from_the_intended_time() {
 /// the figure is the analytic one.
 #[test]
 fn with_connections_to_spare_the_analytic_figure_comes_out() {
-    let mut open = ledger(true);
+    let mut open = recorder(true);
     let curve = LoadCurve::Constant { per_second: 1000.0 };
     let part = Part::whole(Share::WHOLE);
     let seed = Seed::from_number(1);
@@ -127,16 +127,16 @@ fn with_connections_to_spare_the_analytic_figure_comes_out() {
 
 #[test]
 fn requests_of_the_warm_up_are_counted_apart_and_not_timed() {
-    let mut ledger = ledger(true);
-    ledger.measure_from = Moment::new(SECOND);
-    ledger.count_from = ledger.measure_from;
-    exchange(&mut ledger, Moment::new(SECOND - 1), Moment::new(SECOND));
-    exchange(&mut ledger, Moment::new(SECOND), Moment::new(SECOND));
-    ledger.begin(Moment::new(SECOND));
-    ledger.begin(Moment::new(SECOND - 1));
-    ledger.cut();
-    ledger.publish(true);
-    let shard = &ledger.shard;
+    let mut recorder = recorder(true);
+    recorder.measure_from = Moment::new(SECOND);
+    recorder.count_from = recorder.measure_from;
+    exchange(&mut recorder, Moment::new(SECOND - 1), Moment::new(SECOND));
+    exchange(&mut recorder, Moment::new(SECOND), Moment::new(SECOND));
+    recorder.begin(Moment::new(SECOND));
+    recorder.begin(Moment::new(SECOND - 1));
+    recorder.cut();
+    recorder.publish(true);
+    let shard = &recorder.shard;
     let index = Outcome::Ok.index();
     assert_eq!(shard.outcomes[index].total(), 1);
     assert_eq!(shard.warmup_outcomes[index].total(), 1);
@@ -152,23 +152,23 @@ fn requests_of_the_warm_up_are_counted_apart_and_not_timed() {
 
 #[test]
 fn a_request_that_went_out_again_was_late_twice() {
-    let mut ledger = ledger(true);
+    let mut recorder = recorder(true);
     let mut ticket = Ticket {
         request: 0,
         intended: Moment::new(SECOND),
         sent: None,
     };
-    ledger.begin(ticket.intended);
+    recorder.begin(ticket.intended);
     let first = Moment::new(SECOND + 10);
-    assert_eq!(ledger.sent(&mut ticket, first, 7), first);
+    assert_eq!(recorder.sent(&mut ticket, first, 7), first);
     let again = Moment::new(2 * SECOND);
     assert_eq!(
-        ledger.sent(&mut ticket, again, 7),
+        recorder.sent(&mut ticket, again, 7),
         first,
         "it went out first then"
     );
-    ledger.publish(true);
-    let shard = &ledger.shard;
+    recorder.publish(true);
+    let shard = &recorder.shard;
     assert_eq!((shard.sent.total(), shard.bytes_sent.total()), (1, 14));
     let lateness = shard.times(LoadTime::Lateness).take().unwrap();
     assert_eq!((lateness.len(), lateness.max()), (1, 10));
@@ -176,14 +176,14 @@ fn a_request_that_went_out_again_was_late_twice() {
 
 #[test]
 fn a_request_that_failed_left_no_time_behind() {
-    let mut ledger = ledger(true);
+    let mut recorder = recorder(true);
     let intended = Moment::new(SECOND);
     for (outcome, seconds) in [(Outcome::TimedOut, 3), (Outcome::PeerClosed, 2)] {
-        ledger.begin(intended);
-        ledger.failed(intended, outcome, Moment::new(seconds * SECOND));
+        recorder.begin(intended);
+        recorder.failed(intended, outcome, Moment::new(seconds * SECOND));
     }
-    ledger.publish(true);
-    let times = |time: LoadTime| ledger.shard.times(time).take();
+    recorder.publish(true);
+    let times = |time: LoadTime| recorder.shard.times(time).take();
     for (outcome, seconds) in [(Outcome::TimedOut, 2), (Outcome::PeerClosed, 1)] {
         let all = times(LoadTime::Failed(outcome)).unwrap();
         assert_eq!(all.len(), 1);

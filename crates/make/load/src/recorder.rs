@@ -7,7 +7,7 @@ use stillwell_metric::{
 };
 use stillwell_units::{Moment, Nanos};
 
-use super::answer::Whole;
+use super::answer::ResponseSummary;
 
 /// A request that was taken from the schedule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,7 +36,7 @@ pub(super) enum Take {
 /// A whole answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Answer {
-    pub(super) whole: Whole,
+    pub(super) whole: ResponseSummary,
     /// When the request was sent, and when what of the answer had come.
     pub(super) sent: Moment,
     pub(super) first_byte: Moment,
@@ -56,18 +56,18 @@ impl Answer {
 
 /// Ends the load once a counter exceeds its threshold.
 #[derive(Debug)]
-pub(super) struct Watch {
+pub(super) struct PredicateWatch {
     pub(super) counter: LoadCounter,
     pub(super) threshold: u64,
 }
 
 /// Counts and records for one worker.
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(super) struct RequestRecorder {
     pub(super) shard: Arc<LoadShard>,
     /// Those that predicates look at.
     pub(super) watched: Vec<Arc<LoadShard>>,
-    pub(super) watches: Vec<Watch>,
+    pub(super) watches: Vec<PredicateWatch>,
     pub(super) recorders: Vec<Recorder>,
     pub(super) has_schedule: bool,
     /// Whether latency counts from the intended time as well.
@@ -81,15 +81,15 @@ pub(super) struct Ledger {
     pub(super) heads: Sizes,
     pub(super) bodies: Sizes,
     /// Requests begun that have not ended.
-    pub(super) under_way: u64,
+    pub(super) in_flight: u64,
     /// When the last one ended.
     pub(super) last_end: Moment,
 }
 
-impl Ledger {
+impl RequestRecorder {
     /// A request was taken from the schedule that was due then.
     pub(super) fn begin(&mut self, intended: Moment) {
-        self.under_way += 1;
+        self.in_flight += 1;
         let begun = if intended < self.count_from {
             &self.shard.warmup_begun
         } else {
@@ -176,7 +176,7 @@ impl Ledger {
     /// It ended at `now`. Whether that ends the load.
     fn end(&mut self, intended: Moment, outcome: Outcome, now: Moment) -> bool {
         self.last_end = now;
-        self.under_way = self.under_way.saturating_sub(1);
+        self.in_flight = self.in_flight.saturating_sub(1);
         let cells = if intended < self.count_from {
             &self.shard.warmup_outcomes
         } else {
@@ -202,7 +202,7 @@ impl Ledger {
             let left = begun.total().saturating_sub(sum(outcomes));
             outcomes[Outcome::Unfinished.index()].add(left);
         }
-        self.under_way = 0;
+        self.in_flight = 0;
     }
 
     pub(super) fn record(&mut self, what: LoadTime, time: Nanos) {
@@ -227,7 +227,7 @@ impl Ledger {
         if self.shard.predicate.total() > 0 {
             return true;
         }
-        let holds = |watch: &Watch| {
+        let holds = |watch: &PredicateWatch| {
             let values = self.watched.iter().map(|shard| watch.counter.value(shard));
             values.sum::<u64>() > watch.threshold
         };
