@@ -12,7 +12,7 @@ use stillwell_plan::{
 
 use crate::build::Builds;
 use crate::files::sha256_of_file;
-use crate::{LabError, LabOptions, LabProgress};
+use crate::{SuiteError, SuiteOptions, SuiteProgress};
 
 /// Which executable a variant is.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -46,10 +46,10 @@ pub(crate) struct Prepared {
 /// are; `None` if the builds were interrupted.
 pub(crate) fn prepare(
     plan: &LabPlan,
-    options: &LabOptions,
+    options: &SuiteOptions,
     builds: &mut Builds<'_>,
-    progress: &mut dyn FnMut(LabProgress<'_>),
-) -> Result<Option<Prepared>, LabError> {
+    progress: &mut dyn FnMut(SuiteProgress<'_>),
+) -> Result<Option<Prepared>, SuiteError> {
     let mut hashes = Hashes::default();
     let mut prepared = Prepared::default();
     for experiment in &plan.experiments {
@@ -86,8 +86,8 @@ fn check_executable(
     experiment: &ExperimentPlan,
     variant: &VariantPlan,
     path: &Path,
-) -> Result<(), LabError> {
-    let refuse = |reason: String| LabError::Binary {
+) -> Result<(), SuiteError> {
+    let refuse = |reason: String| SuiteError::Binary {
         experiment: experiment.name.clone(),
         variant: variant.name.clone(),
         path: path.to_path_buf(),
@@ -106,7 +106,7 @@ fn program(
     subject: &SubjectPlan,
     experiment: &ExperimentPlan,
     variant: &VariantPlan,
-    options: &LabOptions,
+    options: &SuiteOptions,
 ) -> Option<PathBuf> {
     let places = Places {
         stillwell: options.stillwell.clone(),

@@ -27,7 +27,7 @@ use stillwell_run::Interrupt;
 
 use self::command::{Commands, Ended};
 use crate::files::{remove_folder, sha256, sha256_of_file, write_json};
-use crate::{LabError, LabProgress};
+use crate::{SuiteError, SuiteProgress};
 
 /// How many bytes of a failed build's log are shown.
 const LOG_TAIL_MAX: usize = 2048;
@@ -61,7 +61,7 @@ struct Origin<'a> {
 
 impl<'a> Builds<'a> {
     /// Builds are kept in the folder `builds` of `cache`.
-    pub(crate) fn new(cache: &Path, interrupt: &'a Interrupt) -> Result<Self, LabError> {
+    pub(crate) fn new(cache: &Path, interrupt: &'a Interrupt) -> Result<Self, SuiteError> {
         Ok(Self {
             folder: cache.join("builds"),
             commands: Commands::new(interrupt)?,
@@ -73,8 +73,8 @@ impl<'a> Builds<'a> {
     pub(crate) fn build(
         &mut self,
         source: &GitSource,
-        progress: &mut dyn FnMut(LabProgress<'_>),
-    ) -> Result<Option<Built>, LabError> {
+        progress: &mut dyn FnMut(SuiteProgress<'_>),
+    ) -> Result<Option<Built>, SuiteError> {
         if let Some(built) = self.built.get(source) {
             return Ok(Some(built.clone()));
         }
@@ -83,7 +83,7 @@ impl<'a> Builds<'a> {
         };
         let job = Job::new(&self.folder, source, revision)?;
         let cached = job.built();
-        progress(LabProgress::Building {
+        progress(SuiteProgress::Building {
             source,
             revision: &job.revision,
             cached: cached.is_some(),
@@ -95,7 +95,7 @@ impl<'a> Builds<'a> {
                 None => return Ok(None),
             },
         };
-        progress(LabProgress::Built {
+        progress(SuiteProgress::Built {
             source,
             built: &built,
         });
@@ -104,8 +104,8 @@ impl<'a> Builds<'a> {
     }
 
     /// The full name of the commit.
-    fn resolve(&self, source: &GitSource) -> Result<Option<String>, LabError> {
-        let refuse = |reason: String| LabError::Revision {
+    fn resolve(&self, source: &GitSource) -> Result<Option<String>, SuiteError> {
+        let refuse = |reason: String| SuiteError::Revision {
             repository: source.repository.clone(),
             revision: source.revision.clone(),
             reason,
@@ -134,11 +134,11 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn new(folder: &Path, source: &'a GitSource, revision: String) -> Result<Self, LabError> {
+    fn new(folder: &Path, source: &'a GitSource, revision: String) -> Result<Self, SuiteError> {
         let repository = source
             .repository
             .canonicalize()
-            .map_err(|error| LabError::Read {
+            .map_err(|error| SuiteError::Read {
                 path: source.repository.clone(),
                 source: error,
             })?;
@@ -176,7 +176,7 @@ impl<'a> Job<'a> {
     }
 
     /// Builds, unless somebody else did while we waited for them.
-    fn make(&self, commands: &Commands<'_>) -> Result<Option<Built>, LabError> {
+    fn make(&self, commands: &Commands<'_>) -> Result<Option<Built>, SuiteError> {
         let folder = self.entry.parent().unwrap_or(&self.entry);
         fs::create_dir_all(folder).map_err(at(folder))?;
         let lock_path = self.beside("lock");
@@ -207,7 +207,7 @@ impl<'a> Job<'a> {
         &self,
         temporary: &Path,
         commands: &Commands<'_>,
-    ) -> Result<Option<Built>, LabError> {
+    ) -> Result<Option<Built>, SuiteError> {
         let tree = temporary.join("tree");
         let Some(tree_text) = tree.to_str() else {
             return Err(self.refuse("the cache's path is not UTF-8".to_owned()));
@@ -245,7 +245,7 @@ impl<'a> Job<'a> {
     }
 
     /// Copies the executable out of the worktree.
-    fn keep(&self, temporary: &Path, tree: &Path, log: &Path) -> Result<Built, LabError> {
+    fn keep(&self, temporary: &Path, tree: &Path, log: &Path) -> Result<Built, SuiteError> {
         let output = tree.join(&self.source.output);
         if !output.is_file() {
             let reason = format!("it did not make the file {}", self.source.output.display());
@@ -275,7 +275,7 @@ impl<'a> Job<'a> {
 
     /// What earlier builders of this entry left when they were killed, and an
     /// entry without its executable. The lock is ours, so nobody uses them.
-    fn remove_leftovers(&self, folder: &Path, commands: &Commands<'_>) -> Result<(), LabError> {
+    fn remove_leftovers(&self, folder: &Path, commands: &Commands<'_>) -> Result<(), SuiteError> {
         let prefix = format!("{}.tmp-", self.key);
         for entry in fs::read_dir(folder).map_err(at(folder))? {
             let entry = entry.map_err(at(folder))?;
@@ -290,7 +290,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    fn failure(&self, reason: String, log: &Path) -> LabError {
+    fn failure(&self, reason: String, log: &Path) -> SuiteError {
         let kept = self.beside("failed.log");
         let whole = fs::read(log).unwrap_or_default();
         let tail = &whole[whole.len().saturating_sub(LOG_TAIL_MAX)..];
@@ -298,7 +298,7 @@ impl<'a> Job<'a> {
             Ok(_) => kept,
             Err(_) => log.to_path_buf(),
         };
-        LabError::Build {
+        SuiteError::Build {
             revision: self.source.revision.clone(),
             reason,
             log_tail: String::from_utf8_lossy(tail).trim_end().to_owned(),
@@ -306,8 +306,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    fn refuse(&self, reason: String) -> LabError {
-        LabError::Revision {
+    fn refuse(&self, reason: String) -> SuiteError {
+        SuiteError::Revision {
             repository: self.repository.clone(),
             revision: self.source.revision.clone(),
             reason,
@@ -325,8 +325,8 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
-fn at(path: &Path) -> impl FnOnce(io::Error) -> LabError + '_ {
-    |source| LabError::Write {
+fn at(path: &Path) -> impl FnOnce(io::Error) -> SuiteError + '_ {
+    |source| SuiteError::Write {
         path: path.to_path_buf(),
         source,
     }

@@ -12,7 +12,7 @@ use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, Seed, Tolerance, float_from_u64};
 use stillwell_verdict::calibration::{CalibratedExperiment, Compared, Hindered, Trial, calibrated};
 
-use crate::{LabError, LabOptions, LabProgress, Local, Problem, Results, run_lab};
+use crate::{Local, Problem, Results, SuiteError, SuiteOptions, SuiteProgress, run_suite};
 
 /// The largest slowdown that is chosen where none is given.
 const SLOWDOWN_MAX: f64 = 0.5;
@@ -32,7 +32,7 @@ pub struct CalibrationLimits {
 /// What a calibration needs of its caller.
 pub trait CalibrationHost {
     /// Returns the options of a suite whose results go to this folder.
-    fn options(&self, results: &Path) -> LabOptions;
+    fn options(&self, results: &Path) -> SuiteOptions;
 
     /// Returns what ends the calibration early.
     fn interrupt(&self) -> &Interrupt;
@@ -41,13 +41,13 @@ pub trait CalibrationHost {
     fn announce(&mut self, experiment: &ExperimentPlan, trial: Trial, number: u32);
 
     /// Reports the progress of a comparison.
-    fn progress(&mut self, progress: LabProgress<'_>);
+    fn progress(&mut self, progress: SuiteProgress<'_>);
 
     /// Reports that a comparison ended, and its progress with it.
     fn ended(&mut self);
 
     /// Reports the results of the first comparison of an experiment.
-    fn first(&mut self, results: &Results, lab: &LabPlan);
+    fn first(&mut self, results: &Results, suite: &LabPlan);
 }
 
 /// Why a calibration cannot go on.
@@ -55,7 +55,7 @@ pub trait CalibrationHost {
 pub enum CalibrationError {
     /// A comparison could not be carried out.
     #[error(transparent)]
-    Lab(#[from] LabError),
+    Suite(#[from] SuiteError),
     /// The target could not be started.
     #[error("{}: {}", .0.experiment, .0.reason)]
     Start(Problem),
@@ -84,7 +84,7 @@ pub fn calibrate(
     for number in 1..=limits.comparisons {
         let trial = Trial::of(number, hindrance.is_ok());
         let seed = seed.derive("calibrate", number.into());
-        let lab = match (trial, &hindrance) {
+        let suite = match (trial, &hindrance) {
             (Trial::Worse, Ok(how)) => {
                 let percent = slowdown.to_string();
                 trial::worse(experiment, seed, binary.as_deref(), (*how, &percent))
@@ -93,10 +93,10 @@ pub fn calibrate(
         };
         host.announce(experiment, trial, number);
         let results = Results::new(folder.join(format!("{number:03}-{}", trial.name())));
-        compared.extend(compare(&lab, trial, &results, host)?);
+        compared.extend(compare(&suite, trial, &results, host)?);
         if number == 1 {
             binary = binary_of(&results);
-            host.first(&results, &lab);
+            host.first(&results, &suite);
         }
         // One of each kind at least.
         let is_enough = number >= 2 && !fits(&compared, began, until);
@@ -117,7 +117,7 @@ fn slowdown(experiment: &ExperimentPlan, limits: &CalibrationLimits) -> Toleranc
 
 /// Runs a suite of one experiment; `None` where it came to nothing.
 fn compare(
-    lab: &LabPlan,
+    suite: &LabPlan,
     trial: Trial,
     results: &Results,
     host: &mut dyn CalibrationHost,
@@ -125,8 +125,8 @@ fn compare(
     let options = host.options(results.root());
     let interrupt = host.interrupt().clone();
     let mut runs = Vec::new();
-    let ran = run_lab(lab, &options, &mut Local, &interrupt, &mut |progress| {
-        if let LabProgress::RunEnded { summary } = &progress
+    let ran = run_suite(suite, &options, &mut Local, &interrupt, &mut |progress| {
+        if let SuiteProgress::RunEnded { summary } = &progress
             // The probe is no comparison.
             && summary.identity.as_ref().is_some_and(|identity| identity.pair > 0)
         {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 /// Why a lab could not be begun. What goes wrong once it has begun stands in its
 /// outcome.
 #[derive(Debug, thiserror::Error)]
-pub enum LabError {
+pub enum SuiteError {
     /// The folder holds results that nobody asked to go on with.
     #[error("{} already contains results: resume them or choose another folder", results.display())]
     AlreadyThere {

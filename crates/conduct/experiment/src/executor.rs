@@ -8,7 +8,7 @@ use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, Together};
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::{RunSummary, summarise, summarise_from};
 
-use crate::LabError;
+use crate::SuiteError;
 use crate::files::write_json;
 use crate::results::summary_of;
 
@@ -79,7 +79,7 @@ pub enum ExecutorError {
     #[error("write the summary")]
     Summary {
         /// Why not.
-        source: LabError,
+        source: SuiteError,
     },
 }
 

@@ -8,11 +8,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
-use crate::LabError;
+use crate::SuiteError;
 
 /// Replaces `path` in one step, so that a reader sees the old or the new file
 /// and never half of it; makes its folder if it is not there.
-pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabError> {
+pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), SuiteError> {
     let new = with_suffix(path, ".new");
     let write = || {
         if let Some(folder) = path.parent() {
@@ -24,16 +24,16 @@ pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), LabE
         file.sync_all()?;
         fs::rename(&new, path)
     };
-    write().map_err(|source| LabError::Write {
+    write().map_err(|source| SuiteError::Write {
         path: path.to_path_buf(),
         source,
     })
 }
 
-pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, LabError> {
+pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T, SuiteError> {
     fs::read(path)
         .and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from))
-        .map_err(|source| LabError::Read {
+        .map_err(|source| SuiteError::Read {
             path: path.to_path_buf(),
             source,
         })

@@ -12,8 +12,8 @@ use stillwell_plan::{BinarySource, ExperimentPlan, GitSource, VariantPlan};
 use stillwell_verdict::history::{HistoryPoint, Origin, Role, condense};
 
 use crate::files::{read_json, sha256};
-use crate::results::{LabRecord, Results};
-use crate::{BinaryIdentity, LabError};
+use crate::results::{Results, SuiteRecord};
+use crate::{BinaryIdentity, SuiteError};
 
 /// What was read of a set of results folders.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -28,9 +28,9 @@ pub struct SavedHistory {
 /// The results folders in `root`, by name; none where there is no such folder.
 ///
 /// # Errors
-/// [`LabError::Read`] where the folder cannot be looked into.
-pub fn results_in(root: &Path) -> Result<Vec<PathBuf>, LabError> {
-    let unreadable = |source: io::Error| LabError::Read {
+/// [`SuiteError::Read`] where the folder cannot be looked into.
+pub fn results_in(root: &Path) -> Result<Vec<PathBuf>, SuiteError> {
+    let unreadable = |source: io::Error| SuiteError::Read {
         path: root.to_path_buf(),
         source,
     };
@@ -53,7 +53,7 @@ pub fn results_in(root: &Path) -> Result<Vec<PathBuf>, LabError> {
 /// Whether a lab was begun in `folder`.
 #[must_use]
 pub fn is_results(folder: &Path) -> bool {
-    Results::new(folder.to_path_buf()).lab().is_file()
+    Results::new(folder.to_path_buf()).suite().is_file()
 }
 
 /// Reads the labs in these results folders that began in `span`, in milliseconds
@@ -68,12 +68,12 @@ pub fn read_history(folders: &[PathBuf], span: &Range<u64>) -> SavedHistory {
             continue;
         }
         match read_lab(&place, span) {
-            Ok(lab) => {
-                let told = lab.untold.into_iter();
+            Ok(suite) => {
+                let told = suite.untold.into_iter();
                 history
                     .skipped
                     .extend(told.map(|why| (folder.clone(), why)));
-                history.points.extend(lab.points);
+                history.points.extend(suite.points);
             }
             Err(reason) => history.skipped.push((folder.clone(), reason)),
         }
@@ -91,7 +91,7 @@ struct ReadLab {
 
 /// One lab; no points where it began outside of `span`.
 fn read_lab(folder: &Path, span: &Range<u64>) -> Result<ReadLab, String> {
-    let told = |error: LabError| {
+    let told = |error: SuiteError| {
         let cause = std::error::Error::source(&error);
         cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
     };
@@ -100,18 +100,19 @@ fn read_lab(folder: &Path, span: &Range<u64>) -> Result<ReadLab, String> {
     if !span.contains(&record.started_wall_millis) {
         return Ok(ReadLab::default());
     }
-    let mut lab = ReadLab::default();
+    let mut suite = ReadLab::default();
     for experiment in &record.plan.experiments {
         let runs = results.summaries(experiment).map_err(told)?;
         for variant in experiment.variants.iter().skip(1) {
             let measurements = condense(experiment, &runs, &variant.name);
             if measurements.iter().all(|own| own.role == Role::Recorded) {
                 let name = &experiment.name;
-                lab.untold
+                suite
+                    .untold
                     .push(format!("`{name}` has no valid pair for any goal"));
                 continue;
             }
-            lab.points.push(HistoryPoint {
+            suite.points.push(HistoryPoint {
                 experiment: experiment.name.clone(),
                 comparison: variant.name.clone(),
                 origin: origin(&results, &record, experiment, variant),
@@ -119,15 +120,15 @@ fn read_lab(folder: &Path, span: &Range<u64>) -> Result<ReadLab, String> {
             });
         }
     }
-    if lab.points.is_empty() {
+    if suite.points.is_empty() {
         return Err("no experiment has a valid pair for any goal".to_owned());
     }
-    Ok(lab)
+    Ok(suite)
 }
 
 fn origin(
     results: &Results,
-    record: &LabRecord,
+    record: &SuiteRecord,
     experiment: &ExperimentPlan,
     variant: &VariantPlan,
 ) -> Origin {

@@ -1,6 +1,6 @@
 //! Experiments by variants by pairs: order, builds, resume, verdicts.
 //!
-//! [`run_lab`] carries a [`LabPlan`](stillwell_plan::LabPlan) out. It builds every
+//! [`run_suite`] carries a [`LabPlan`](stillwell_plan::LabPlan) out. It builds every
 //! variant before the first run, finds the operating point of each experiment by
 //! a probe, and runs the variants next to each other in random but balanced
 //! order. After every pair it asks [`standing`](stillwell_verdict::standing) what
@@ -25,7 +25,7 @@
 //! EXPERIMENT/verdict.json                  what it came to, and how
 //! ```
 //!
-//! This crate prints nothing: what goes on is told as [`LabProgress`].
+//! This crate prints nothing: what goes on is told as [`SuiteProgress`].
 
 mod audit;
 pub mod bench_tests;
@@ -42,7 +42,6 @@ mod forecast;
 mod health;
 pub mod history;
 mod host_facts;
-mod lab;
 mod object_store;
 mod operating;
 mod options;
@@ -56,6 +55,7 @@ mod saved;
 mod session;
 pub mod slowdown;
 mod subjects;
+mod suite;
 mod timestamp;
 mod upgrade;
 mod verdict_file;
@@ -63,28 +63,28 @@ mod warmup;
 
 pub use binary::BinaryIdentity;
 pub use build::Built;
-pub use error::LabError;
+pub use error::SuiteError;
 pub use executor::{Executor, ExecutorError, Local};
 pub use fingerprint::{fingerprint, first_difference};
 pub use forecast::{Forecast, RunsLeft, TimeLeft};
 pub use health::HealthRule;
 pub use host_facts::host_facts;
-pub use lab::run_lab;
 pub use object_store::{ObjectStore, ObjectStoreError};
 pub use operating::{
     GeneratorPoint, OPERATING_POINT_SCHEMA, OperatingPointError, OperatingPointFound, Reading,
     settle,
 };
-pub use options::LabOptions;
+pub use options::SuiteOptions;
 pub use order::order_within;
-pub use outcome::{LabOutcome, Problem, ProblemKind};
+pub use outcome::{Problem, ProblemKind, SuiteOutcome};
 pub use policy::{Consequence, consequence};
-pub use progress::{LabProgress, PairsWanted};
-pub use results::{LAB_SCHEMA, LabRecord, Results, latest};
+pub use progress::{PairsWanted, SuiteProgress};
+pub use results::{Results, SUITE_SCHEMA, SuiteRecord, latest};
 pub use saved::{SavedReader, SavedRunError};
 pub use subjects::{
     ContenderIdentity, FileIdentity, NotInstalled, SUBJECTS_SCHEMA, SubjectsOutcome,
     SubjectsRecord, not_installed, run_subjects,
 };
+pub use suite::run_suite;
 pub use timestamp::timestamp;
 pub use warmup::{WARMUP_SCHEMA, WarmupRecord};

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Where a lab's things lie, and how it is begun.
 #[derive(Clone, Debug)]
-pub struct LabOptions {
+pub struct SuiteOptions {
     /// The results folder.
     pub results: PathBuf,
     /// Whether to go on with what is in it.

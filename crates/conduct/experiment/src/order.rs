@@ -14,13 +14,13 @@ use stillwell_units::Seed;
 /// that a lab that is resumed keeps its orders.
 #[must_use]
 pub fn order_within(
-    lab: &Seed,
+    suite: &Seed,
     experiment: &str,
     stage: RunStage,
     variants: usize,
     pair: u32,
 ) -> Vec<usize> {
-    let seed = of_stage(lab.derive("order", 0).derive(experiment, 0), stage);
+    let seed = of_stage(suite.derive("order", 0).derive(experiment, 0), stage);
     let index = pair.saturating_sub(1);
     if variants == 2 {
         let place = usize::try_from(index).unwrap_or(usize::MAX);

@@ -5,7 +5,7 @@ use stillwell_verdict::{ErrorBudget, ExperimentVerdict};
 
 /// What a lab came to.
 #[derive(Debug)]
-pub struct LabOutcome {
+pub struct SuiteOutcome {
     /// One for each experiment of which there is any run, in the plan's order.
     pub verdicts: Vec<ExperimentVerdict>,
     /// How these are kept from raising a false alarm together.
@@ -19,7 +19,7 @@ pub struct LabOutcome {
     pub elapsed: Nanos,
 }
 
-impl LabOutcome {
+impl SuiteOutcome {
     /// The gravest problem, if there is any.
     #[must_use]
     pub fn gravest(&self) -> Option<&Problem> {

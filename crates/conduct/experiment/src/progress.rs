@@ -10,7 +10,7 @@ use crate::{Built, OperatingPointFound, Problem, TimeLeft, WarmupRecord};
 
 /// What a lab tells while it goes on.
 #[derive(Debug)]
-pub enum LabProgress<'a> {
+pub enum SuiteProgress<'a> {
     /// An executable is built, or found built.
     Building {
         /// What is built.

@@ -10,7 +10,7 @@ use stillwell_run::{Exports, RunRequest};
 use stillwell_scope::clock;
 use stillwell_units::{RunId, Seed};
 
-use crate::LabOptions;
+use crate::SuiteOptions;
 use crate::order::of_stage;
 
 /// The variable that moves the subject's stack. Programs ignore it.
@@ -21,7 +21,7 @@ pub(crate) const PADDING_MAX: u64 = 4096;
 /// What a run needs to know besides its plan.
 #[derive(Debug)]
 pub(crate) struct Circumstances<'a> {
-    pub(crate) options: &'a LabOptions,
+    pub(crate) options: &'a SuiteOptions,
     pub(crate) experiment: &'a ExperimentPlan,
     /// The experiment's place in the lab.
     pub(crate) index: usize,

@@ -17,7 +17,7 @@ use crate::files::{read_json, sha256, write_json};
 use crate::fingerprint::{fingerprint, first_difference};
 use crate::health::{HealthRule, health_rules};
 use crate::upgrade::upgrade;
-use crate::{BinaryIdentity, LabError};
+use crate::{BinaryIdentity, SuiteError};
 
 pub(crate) use self::pairs::PairLeft;
 
@@ -35,9 +35,9 @@ impl Drop for Lock {
     }
 }
 
-/// Names the shape of [`LabRecord`]; keys are added within a version and never
+/// Names the shape of [`SuiteRecord`]; keys are added within a version and never
 /// removed.
-pub const LAB_SCHEMA: &str = "stillwell/suite/v1";
+pub const SUITE_SCHEMA: &str = "stillwell/suite/v1";
 
 const LAB: &str = "suite.json";
 const SUBJECTS: &str = "targets.json";
@@ -45,8 +45,8 @@ const SUMMARY: &str = "summary.json";
 
 /// What was asked for: `suite.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct LabRecord {
-    /// [`LAB_SCHEMA`].
+pub struct SuiteRecord {
+    /// [`SUITE_SCHEMA`].
     pub schema: String,
     /// Version of Stillwell.
     pub version: String,
@@ -84,9 +84,9 @@ impl Results {
         &self.root
     }
 
-    /// What was asked for: a [`LabRecord`].
+    /// What was asked for: a [`SuiteRecord`].
     #[must_use]
-    pub fn lab(&self) -> PathBuf {
+    pub fn suite(&self) -> PathBuf {
         self.root.join(LAB)
     }
 
@@ -152,24 +152,24 @@ impl Results {
     /// What was asked for, also where an older version wrote it.
     ///
     /// # Errors
-    /// [`LabError::Read`] where it is not there or not readable.
-    pub fn record(&self) -> Result<LabRecord, LabError> {
-        let path = self.lab();
-        serde_json::from_value(upgrade(read_json(&path)?)).map_err(|error| LabError::Read {
+    /// [`SuiteError::Read`] where it is not there or not readable.
+    pub fn record(&self) -> Result<SuiteRecord, SuiteError> {
+        let path = self.suite();
+        serde_json::from_value(upgrade(read_json(&path)?)).map_err(|error| SuiteError::Read {
             path,
             source: error.into(),
         })
     }
 
     /// The record to go on with; `None` for a new lab.
-    pub(crate) fn open(&self, resume: bool) -> Result<Option<Value>, LabError> {
-        match (resume, self.lab().exists()) {
+    pub(crate) fn open(&self, resume: bool) -> Result<Option<Value>, SuiteError> {
+        match (resume, self.suite().exists()) {
             (false, false) => Ok(None),
-            (true, true) => read_json(&self.lab()).map(upgrade).map(Some),
-            (false, true) => Err(LabError::AlreadyThere {
+            (true, true) => read_json(&self.suite()).map(upgrade).map(Some),
+            (false, true) => Err(SuiteError::AlreadyThere {
                 results: self.root.clone(),
             }),
-            (true, false) => Err(LabError::NothingToResume {
+            (true, false) => Err(SuiteError::NothingToResume {
                 results: self.root.clone(),
             }),
         }
@@ -177,13 +177,13 @@ impl Results {
 
     /// Makes the folder where it is not there, and keeps other processes away from it for
     /// as long as the lock lives. What is locked is the folder: files in it are replaced.
-    pub(crate) fn lock(&self) -> Result<Lock, LabError> {
+    pub(crate) fn lock(&self) -> Result<Lock, SuiteError> {
         let path = &self.root;
-        fs::create_dir_all(path).map_err(|source| LabError::Write {
+        fs::create_dir_all(path).map_err(|source| SuiteError::Write {
             path: path.clone(),
             source,
         })?;
-        let failed = |source| LabError::Read {
+        let failed = |source| SuiteError::Read {
             path: path.clone(),
             source,
         };
@@ -193,7 +193,7 @@ impl Results {
                 _folder: folder,
                 path: path.clone(),
             }),
-            Err(TryLockError::WouldBlock) => Err(LabError::InUse {
+            Err(TryLockError::WouldBlock) => Err(SuiteError::InUse {
                 results: self.root.clone(),
             }),
             Err(TryLockError::Error(error)) => Err(failed(error)),
@@ -201,8 +201,8 @@ impl Results {
     }
 
     /// Refuses to go on with results of another plan.
-    pub(crate) fn check_plan(&self, old: &Value, plan: &LabPlan) -> Result<(), LabError> {
-        let new = as_json(plan, &self.lab())?;
+    pub(crate) fn check_plan(&self, old: &Value, plan: &LabPlan) -> Result<(), SuiteError> {
+        let new = as_json(plan, &self.suite())?;
         self.check_same(&old["plan"], &new, "/plan")
     }
 
@@ -212,9 +212,9 @@ impl Results {
         &self,
         old: &Value,
         binaries: &[BinaryIdentity],
-    ) -> Result<(), LabError> {
+    ) -> Result<(), SuiteError> {
         let mut old = old["binaries"].clone();
-        let mut new = as_json(&binaries, &self.lab())?;
+        let mut new = as_json(&binaries, &self.suite())?;
         for list in [&mut old, &mut new] {
             for binary in list.as_array_mut().into_iter().flatten() {
                 binary["path"] = Value::Null;
@@ -223,9 +223,9 @@ impl Results {
         self.check_same(&old, &new, "/binaries")
     }
 
-    fn check_same(&self, old: &Value, new: &Value, place: &str) -> Result<(), LabError> {
+    fn check_same(&self, old: &Value, new: &Value, place: &str) -> Result<(), SuiteError> {
         first_difference(old, new).map_or(Ok(()), |pointer| {
-            Err(LabError::PlanChanged {
+            Err(SuiteError::PlanChanged {
                 results: self.root.clone(),
                 pointer: format!("{place}{pointer}"),
             })
@@ -238,14 +238,14 @@ impl Results {
         command: &[String],
         started_wall_millis: u64,
         binaries: &[BinaryIdentity],
-    ) -> Result<(), LabError> {
-        let path = self.lab();
-        let fingerprint = fingerprint(plan).map_err(|error| LabError::Write {
+    ) -> Result<(), SuiteError> {
+        let path = self.suite();
+        let fingerprint = fingerprint(plan).map_err(|error| SuiteError::Write {
             path: path.clone(),
             source: error.into(),
         })?;
-        let record = LabRecord {
-            schema: LAB_SCHEMA.to_owned(),
+        let record = SuiteRecord {
+            schema: SUITE_SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: command.to_vec(),
             started_wall_millis,
@@ -262,13 +262,13 @@ impl Results {
 /// if there are none, or no such folder.
 ///
 /// # Errors
-/// [`LabError::Read`] where the folder cannot be looked into.
-pub fn latest(results_root: &Path) -> Result<Option<PathBuf>, LabError> {
+/// [`SuiteError::Read`] where the folder cannot be looked into.
+pub fn latest(results_root: &Path) -> Result<Option<PathBuf>, SuiteError> {
     #[derive(Deserialize)]
     struct Started {
         started_wall_millis: u64,
     }
-    let unreadable = |source: io::Error| LabError::Read {
+    let unreadable = |source: io::Error| SuiteError::Read {
         path: results_root.to_path_buf(),
         source,
     };
@@ -317,8 +317,8 @@ fn folder_name(name: &str) -> String {
     format!("{shown}-{}", &hash[..8])
 }
 
-fn as_json(value: &impl Serialize, path: &Path) -> Result<Value, LabError> {
-    serde_json::to_value(value).map_err(|error| LabError::Write {
+fn as_json(value: &impl Serialize, path: &Path) -> Result<Value, SuiteError> {
+    serde_json::to_value(value).map_err(|error| SuiteError::Write {
         path: path.to_path_buf(),
         source: error.into(),
     })

@@ -9,7 +9,7 @@ use stillwell_plan::StoppingPlan;
 use stillwell_verdict::across::{PairKey, SavedRun};
 use stillwell_verdict::{RunSummary, summarise};
 
-use crate::results::{LabRecord, Results};
+use crate::results::{Results, SuiteRecord};
 
 /// How far above a capture its suite may lie: results/EXPERIMENT/PAIR/VARIANT.
 const LAB_ABOVE: usize = 3;
@@ -28,7 +28,7 @@ pub struct SavedRunError {
 /// Reads runs of Stillwell, and the plan of each suite once.
 #[derive(Debug, Default)]
 pub struct SavedReader {
-    labs: BTreeMap<PathBuf, Option<LabRecord>>,
+    suites: BTreeMap<PathBuf, Option<SuiteRecord>>,
     confirmations: u32,
 }
 
@@ -68,7 +68,7 @@ impl SavedReader {
         });
         // Without a readable plan the runs are still there to be compared.
         let record = self
-            .labs
+            .suites
             .entry(root.to_path_buf())
             .or_insert_with(|| Results::new(root.to_path_buf()).record().ok());
         let plan = record.as_ref().and_then(|record| {

@@ -22,12 +22,12 @@ use crate::operating;
 use crate::request::{Circumstances, request};
 use crate::results::Results;
 use crate::verdict_file::{Conduct, VerdictRecord};
-use crate::{Executor, Forecast, LabOptions, LabProgress, Problem, ProblemKind, RunsLeft};
+use crate::{Executor, Forecast, Problem, ProblemKind, RunsLeft, SuiteOptions, SuiteProgress};
 
-/// One call of [`run_lab`](crate::run_lab).
+/// One call of [`run_suite`](crate::run_lab).
 pub(crate) struct Session<'a> {
     plan: &'a LabPlan,
-    options: &'a LabOptions,
+    options: &'a SuiteOptions,
     results: &'a Results,
     subjects: &'a [Subjects],
     executor: &'a mut dyn Executor,
@@ -50,7 +50,7 @@ pub(crate) struct Ended {
 }
 
 /// Whoever listens.
-type Listener<'l> = dyn FnMut(LabProgress<'_>) + 'l;
+type Listener<'l> = dyn FnMut(SuiteProgress<'_>) + 'l;
 
 /// Whether the next experiment follows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -73,7 +73,7 @@ enum NoRun {
 impl<'a> Session<'a> {
     pub(crate) fn new(
         plan: &'a LabPlan,
-        options: &'a LabOptions,
+        options: &'a SuiteOptions,
         results: &'a Results,
         subjects: &'a [Subjects],
         executor: &'a mut dyn Executor,
@@ -103,7 +103,7 @@ impl<'a> Session<'a> {
             if self.interrupt.signal().is_some() {
                 break;
             }
-            progress(LabProgress::ExperimentStarted {
+            progress(SuiteProgress::ExperimentStarted {
                 experiment: &experiment.name,
                 number: index + 1,
                 of: self.plan.experiments.len(),
@@ -189,7 +189,7 @@ impl<'a> Session<'a> {
         progress: &mut Listener<'_>,
     ) -> Result<RunSummary, NoRun> {
         let request = self.prepare(about, identity.clone())?;
-        progress(LabProgress::RunStarted {
+        progress(SuiteProgress::RunStarted {
             identity: &identity,
             left: self.forecast.left(),
         });
@@ -200,12 +200,12 @@ impl<'a> Session<'a> {
         };
         let started = clock::now();
         let ended = self.executor.execute(request, self.interrupt, &mut |run| {
-            progress(LabProgress::Run(run));
+            progress(SuiteProgress::Run(run));
         });
         self.forecast.ran(part, clock::now().since(started));
         self.clear_state(&state, progress);
         let summary = ended.map_err(|error| NoRun::Storage(explain(&error)))?;
-        progress(LabProgress::RunEnded { summary: &summary });
+        progress(SuiteProgress::RunEnded { summary: &summary });
         Ok(summary)
     }
 
@@ -215,7 +215,7 @@ impl<'a> Session<'a> {
             && let Err(error) = remove_folder(state)
         {
             let note = format!("{} could not be removed: {error}", state.display());
-            progress(LabProgress::Note(note));
+            progress(SuiteProgress::Note(note));
         }
     }
 
@@ -232,7 +232,7 @@ impl<'a> Session<'a> {
         let verdict = standing(experiment, &course.runs).verdict;
         let conduct = Conduct::new(self.plan.seed, experiment, course.audit, &course.runs);
         self.keep(&verdict, &conduct, progress);
-        progress(LabProgress::ExperimentEnded { verdict: &verdict });
+        progress(SuiteProgress::ExperimentEnded { verdict: &verdict });
         self.verdicts.push(verdict);
         self.conducts.push(conduct);
     }
@@ -271,7 +271,7 @@ impl<'a> Session<'a> {
             kind,
             reason,
         };
-        progress(LabProgress::Problem(&problem));
+        progress(SuiteProgress::Problem(&problem));
         self.problems.push(problem);
     }
 }

@@ -27,8 +27,8 @@ use crate::request::{Circumstances, request};
 use crate::results::summary_of;
 use crate::session::last_words;
 use crate::{
-    Executor, Forecast, LabError, LabOptions, LabProgress, Problem, ProblemKind, Results, RunsLeft,
-    order_within,
+    Executor, Forecast, Problem, ProblemKind, Results, RunsLeft, SuiteError, SuiteOptions,
+    SuiteProgress, order_within,
 };
 
 /// Names the shape of [`SubjectsRecord`]; keys are added within a version and
@@ -76,15 +76,15 @@ pub struct SubjectsOutcome {
 /// where it is resumed.
 ///
 /// # Errors
-/// [`LabError`] where it could not be begun. What goes wrong later stands in the
+/// [`SuiteError`] where it could not be begun. What goes wrong later stands in the
 /// outcome.
 pub fn run_subjects(
     plans: &[SubjectsPlan],
-    options: &LabOptions,
+    options: &SuiteOptions,
     executor: &mut dyn Executor,
     interrupt: &Interrupt,
-    progress: &mut dyn FnMut(LabProgress<'_>),
-) -> Result<SubjectsOutcome, LabError> {
+    progress: &mut dyn FnMut(SuiteProgress<'_>),
+) -> Result<SubjectsOutcome, SuiteError> {
     let started = clock::now();
     let results = Results::new(options.results.clone());
     let lock = results.lock()?;
@@ -133,16 +133,16 @@ impl Results {
     /// What was asked for where several subjects were run.
     ///
     /// # Errors
-    /// [`LabError::Read`] where it is not there or not readable.
-    pub fn subjects_record(&self) -> Result<SubjectsRecord, LabError> {
+    /// [`SuiteError::Read`] where it is not there or not readable.
+    pub fn subjects_record(&self) -> Result<SubjectsRecord, SuiteError> {
         read_json(&self.subjects())
     }
 
     /// The summaries of all runs of `plan` that there are.
     ///
     /// # Errors
-    /// [`LabError::Read`] for one that is there and not readable.
-    pub fn subjects_summaries(&self, plan: &SubjectsPlan) -> Result<Vec<RunSummary>, LabError> {
+    /// [`SuiteError::Read`] for one that is there and not readable.
+    pub fn subjects_summaries(&self, plan: &SubjectsPlan) -> Result<Vec<RunSummary>, SuiteError> {
         self.summaries(&as_experiment(plan))
     }
 }
@@ -150,20 +150,20 @@ impl Results {
 /// Writes down what is to be done, or holds it against what was.
 fn begin(
     plans: &[SubjectsPlan],
-    options: &LabOptions,
+    options: &SuiteOptions,
     results: &Results,
     identities: &BTreeMap<String, ContenderIdentity>,
-) -> Result<(), LabError> {
+) -> Result<(), SuiteError> {
     let path = results.subjects();
-    let there = path.exists() || results.lab().exists();
+    let there = path.exists() || results.suite().exists();
     match (options.resume, there) {
         (false, true) => {
-            return Err(LabError::AlreadyThere {
+            return Err(SuiteError::AlreadyThere {
                 results: results.root().to_path_buf(),
             });
         }
         (true, false) => {
-            return Err(LabError::NothingToResume {
+            return Err(SuiteError::NothingToResume {
                 results: results.root().to_path_buf(),
             });
         }
@@ -183,7 +183,7 @@ fn begin(
     let old = results.subjects_record()?;
     let text = |record: &SubjectsRecord| serde_json::json!({ "plans": record.plans, "identities": record.identities });
     first_difference(&text(&old), &text(&record)).map_or(Ok(()), |pointer| {
-        Err(LabError::PlanChanged {
+        Err(SuiteError::PlanChanged {
             results: results.root().to_path_buf(),
             pointer,
         })
@@ -192,7 +192,7 @@ fn begin(
 
 /// The runs of one call of [`run_subjects`].
 struct Course<'a> {
-    options: &'a LabOptions,
+    options: &'a SuiteOptions,
     results: &'a Results,
     executor: &'a mut dyn Executor,
     interrupt: &'a Interrupt,
@@ -220,9 +220,9 @@ impl Course<'_> {
         plans: &[SubjectsPlan],
         plan: &SubjectsPlan,
         runs: &mut Vec<RunSummary>,
-        progress: &mut dyn FnMut(LabProgress<'_>),
+        progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) -> bool {
-        progress(LabProgress::ExperimentStarted {
+        progress(SuiteProgress::ExperimentStarted {
             experiment: &plan.name,
             number: index + 1,
             of: plans.len(),
@@ -245,7 +245,7 @@ impl Course<'_> {
                 .filter_map(|one| plan.contenders.get(*one))
                 .map(|one| one.name.as_str())
                 .collect();
-            progress(LabProgress::BlockStarted {
+            progress(SuiteProgress::BlockStarted {
                 experiment: &plan.name,
                 block,
                 of: plan.runs,
@@ -277,7 +277,7 @@ impl Course<'_> {
         turn: Turn<'_>,
         summary: &RunSummary,
         failed: &mut BTreeMap<usize, u32>,
-        progress: &mut dyn FnMut(LabProgress<'_>),
+        progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) {
         self.runs_finished += 1;
         let name = &turn.plan.contenders[turn.contender].name;
@@ -295,7 +295,7 @@ impl Course<'_> {
         };
         failed.insert(turn.contender, times);
         if times < LOST_AT_START_MAX {
-            progress(LabProgress::Note(format!("{name}: {why}")));
+            progress(SuiteProgress::Note(format!("{name}: {why}")));
             return;
         }
         let left = u64::from(turn.plan.runs - turn.block);
@@ -310,7 +310,7 @@ impl Course<'_> {
     fn turn(
         &mut self,
         turn: Turn<'_>,
-        progress: &mut dyn FnMut(LabProgress<'_>),
+        progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) -> Option<RunSummary> {
         let contender = turn.plan.contenders.get(turn.contender)?;
         let folder = self
@@ -340,7 +340,7 @@ impl Course<'_> {
             variant: turn.contender,
             subject: &contender.subject,
         };
-        progress(LabProgress::RunStarted {
+        progress(SuiteProgress::RunStarted {
             identity: &identity,
             left: self.forecast.left(),
         });
@@ -356,14 +356,14 @@ impl Course<'_> {
         }
         let started = clock::now();
         let ended = self.executor.execute(request, self.interrupt, &mut |run| {
-            progress(LabProgress::Run(run));
+            progress(SuiteProgress::Run(run));
         });
         self.forecast.ran(turn.index, clock::now().since(started));
         if !self.options.keep_state
             && let Err(error) = remove_folder(&state)
         {
             let note = format!("{} could not be removed: {error}", state.display());
-            progress(LabProgress::Note(note));
+            progress(SuiteProgress::Note(note));
         }
         match ended {
             Ok(summary) => self.ended(turn, summary, progress),
@@ -378,9 +378,9 @@ impl Course<'_> {
         &mut self,
         turn: Turn<'_>,
         summary: RunSummary,
-        progress: &mut dyn FnMut(LabProgress<'_>),
+        progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) -> Option<RunSummary> {
-        progress(LabProgress::RunEnded { summary: &summary });
+        progress(SuiteProgress::RunEnded { summary: &summary });
         match &summary.outcome {
             RunOutcome::Interrupted { .. } => None,
             outcome @ RunOutcome::StorageFailed { .. } => {
@@ -395,7 +395,7 @@ impl Course<'_> {
         &mut self,
         plan: &SubjectsPlan,
         reason: String,
-        progress: &mut dyn FnMut(LabProgress<'_>),
+        progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) {
         let kind = match self.runs_finished {
             0 => ProblemKind::StorageAtStart,
@@ -409,14 +409,14 @@ impl Course<'_> {
         plan: &SubjectsPlan,
         kind: ProblemKind,
         reason: String,
-        progress: &mut dyn FnMut(LabProgress<'_>),
+        progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) {
         let problem = Problem {
             experiment: plan.name.clone(),
             kind,
             reason,
         };
-        progress(LabProgress::Problem(&problem));
+        progress(SuiteProgress::Problem(&problem));
         self.problems.push(problem);
     }
 }

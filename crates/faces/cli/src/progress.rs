@@ -6,7 +6,7 @@ mod look;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use stillwell_experiment::{LabProgress, PairsWanted, TimeLeft};
+use stillwell_experiment::{PairsWanted, SuiteProgress, TimeLeft};
 use stillwell_plan::{DesignPlan, Phase};
 use stillwell_run::Progress;
 use stillwell_units::{ByteSize, EventRate, Moment, float_from_u64};
@@ -46,10 +46,10 @@ impl<'a> Teller<'a> {
     }
 
     /// Tells of a lab.
-    pub(crate) fn lab(&mut self, progress: LabProgress<'_>) {
+    pub(crate) fn lab(&mut self, progress: SuiteProgress<'_>) {
         match progress {
-            LabProgress::Run(run) => self.run(&run),
-            LabProgress::Building {
+            SuiteProgress::Run(run) => self.run(&run),
+            SuiteProgress::Building {
                 source,
                 revision,
                 cached,
@@ -57,8 +57,8 @@ impl<'a> Teller<'a> {
                 let verb = if cached { "found built" } else { "building" };
                 self.line(&format!("{verb} {} ({revision})", source.revision));
             }
-            LabProgress::Built { .. } | LabProgress::RunEnded { .. } => {}
-            LabProgress::ExperimentStarted {
+            SuiteProgress::Built { .. } | SuiteProgress::RunEnded { .. } => {}
+            SuiteProgress::ExperimentStarted {
                 experiment,
                 number,
                 of,
@@ -67,53 +67,53 @@ impl<'a> Teller<'a> {
                 let name = self.paint.styled(bold, experiment);
                 self.line(&format!("{name}  experiment {number} of {of}"));
             }
-            LabProgress::TakenOver { stage, pairs, .. } => self.taken_over(stage, pairs),
-            LabProgress::Probing { length, .. } => {
+            SuiteProgress::TakenOver { stage, pairs, .. } => self.taken_over(stage, pairs),
+            SuiteProgress::Probing { length, .. } => {
                 self.line(&format!("  probe: at full speed for {length}"));
                 self.head = "  probe".to_owned();
             }
-            LabProgress::OperatingPoint { found, .. } => {
+            SuiteProgress::OperatingPoint { found, .. } => {
                 self.line(&format!("  rate: {}", found.reason));
             }
-            LabProgress::BlockStarted {
+            SuiteProgress::BlockStarted {
                 block,
                 of,
                 order,
                 left,
                 ..
             } => self.block(block, of, order, left),
-            LabProgress::RunStarted { identity, left } => {
+            SuiteProgress::RunStarted { identity, left } => {
                 let called = match self.of_block {
                     true => format!("block {} {}", identity.pair, identity.variant),
                     false => called(identity),
                 };
                 self.head = format!("  {called:<20} {} left", span(left));
             }
-            pair @ (LabProgress::PairStarted { .. }
-            | LabProgress::PairEnded { .. }
-            | LabProgress::PairDiscarded { .. }) => {
+            pair @ (SuiteProgress::PairStarted { .. }
+            | SuiteProgress::PairEnded { .. }
+            | SuiteProgress::PairDiscarded { .. }) => {
                 let text = told_of_pair(&pair, self.paint.live);
                 text.into_iter().for_each(|text| self.line(&text));
             }
-            LabProgress::WarmupFound { found, .. } => {
+            SuiteProgress::WarmupFound { found, .. } => {
                 let (found, stated) = (found.found, found.stated);
                 self.line(&format!(
                     "  steady after {found} of load, not after {stated}: measured from there"
                 ));
             }
-            LabProgress::Look {
+            SuiteProgress::Look {
                 standing,
                 left,
                 left_in_all,
             } => self.line(&format!("  {}", described(standing, left, left_in_all))),
-            LabProgress::ExperimentEnded { .. } => self.clear(),
-            LabProgress::Problem(problem) => {
+            SuiteProgress::ExperimentEnded { .. } => self.clear(),
+            SuiteProgress::Problem(problem) => {
                 let red = AnsiColor::Red.on_default();
                 let text = format!("  {}: {}", problem.experiment, problem.reason);
                 let text = self.paint.styled(red, &text);
                 self.always(&text);
             }
-            LabProgress::Note(note) => self.line(&format!("  {note}")),
+            SuiteProgress::Note(note) => self.line(&format!("  {note}")),
         }
     }
 
@@ -229,9 +229,9 @@ fn called(identity: &RunIdentity) -> String {
 }
 
 /// What is told of a pair; where a line is `live`, only what went wrong with it.
-fn told_of_pair(progress: &LabProgress<'_>, live: bool) -> Option<String> {
+fn told_of_pair(progress: &SuiteProgress<'_>, live: bool) -> Option<String> {
     match progress {
-        LabProgress::PairStarted {
+        SuiteProgress::PairStarted {
             stage,
             pair,
             wanted,
@@ -242,20 +242,20 @@ fn told_of_pair(progress: &LabProgress<'_>, live: bool) -> Option<String> {
             let (noun, of, order) = (noun(*stage), of(*wanted), joined(order, *design));
             Some(format!("  {noun} {pair} of {of}: {order}"))
         }
-        LabProgress::PairEnded {
+        SuiteProgress::PairEnded {
             stage,
             pair,
             lost: Some(why),
             ..
         } => Some(format!("  {} {pair} is lost: {why}", noun(*stage))),
-        LabProgress::PairEnded {
+        SuiteProgress::PairEnded {
             stage, pair, left, ..
         } if !live => Some(format!(
             "  {} {pair} done, {} left",
             noun(*stage),
             span(*left)
         )),
-        LabProgress::PairDiscarded {
+        SuiteProgress::PairDiscarded {
             stage, pair, why, ..
         } => Some(format!("  {} {pair} cannot be used: {why}", noun(*stage))),
         _ => None,

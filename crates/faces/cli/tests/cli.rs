@@ -43,8 +43,6 @@ mod inspector;
 mod interrupt;
 #[path = "cli/kubernetes.rs"]
 mod kubernetes;
-#[path = "cli/lab.rs"]
-mod lab;
 #[path = "cli/lading.rs"]
 mod lading;
 #[path = "cli/lading_name.rs"]
@@ -83,6 +81,8 @@ mod storage;
 mod subject;
 #[path = "cli/subjects.rs"]
 mod subjects;
+#[path = "cli/suite.rs"]
+mod suite;
 #[path = "cli/system.rs"]
 mod system;
 #[path = "cli/telemetry.rs"]

@@ -10,8 +10,8 @@ use super::git::{Commit, commits_between};
 use super::record::{BISECT_SCHEMA, BisectRecord, OutcomeRecord, StepRecord};
 use super::search::{Answer, Outcome, Search, Step};
 use crate::{
-    Executor, LabError, LabOptions, LabOutcome, LabProgress, ProblemKind, Results, fingerprint,
-    run_lab,
+    Executor, ProblemKind, Results, SuiteError, SuiteOptions, SuiteOutcome, SuiteProgress,
+    fingerprint, run_suite,
 };
 
 /// The share of the change between both ends that a commit must have to be bad:
@@ -53,7 +53,7 @@ pub enum BisectProgress<'a> {
         taken_over: bool,
     },
     /// The comparison goes on.
-    Lab(LabProgress<'a>),
+    Suite(SuiteProgress<'a>),
 }
 
 /// Why a search could not be begun or not go on.
@@ -79,7 +79,7 @@ pub enum BisectError {
     },
     /// The search could not be begun, or a comparison not be made.
     #[error(transparent)]
-    Lab(#[from] LabError),
+    Suite(#[from] SuiteError),
 }
 
 /// Looks for the first commit between two revisions that made the primary goal of
@@ -96,7 +96,7 @@ pub enum BisectError {
 /// then are kept, and the search can be resumed.
 pub fn run_bisect(
     plan: &LabPlan,
-    options: &LabOptions,
+    options: &SuiteOptions,
     executor: &mut dyn Executor,
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(BisectProgress<'_>),
@@ -195,13 +195,13 @@ fn ends_of(plan: &LabPlan) -> Result<[&GitSource; 2], BisectError> {
 /// The record to go on with, or a new one.
 fn open(
     plan: &LabPlan,
-    options: &LabOptions,
+    options: &SuiteOptions,
     good: &GitSource,
     commits: Vec<Commit>,
-) -> Result<BisectRecord, LabError> {
+) -> Result<BisectRecord, SuiteError> {
     let folder = &options.results;
     let place = BisectRecord::place(folder);
-    let fingerprint = fingerprint(plan).map_err(|error| LabError::Write {
+    let fingerprint = fingerprint(plan).map_err(|error| SuiteError::Write {
         path: place.clone(),
         source: error.into(),
     })?;
@@ -223,19 +223,19 @@ fn open(
             Ok(new)
         }
         (true, true) => go_on(folder, new),
-        (false, true) => Err(LabError::AlreadyThere {
+        (false, true) => Err(SuiteError::AlreadyThere {
             results: folder.clone(),
         }),
-        (true, false) => Err(LabError::NothingToResume {
+        (true, false) => Err(SuiteError::NothingToResume {
             results: folder.clone(),
         }),
     }
 }
 
 /// The steps of an earlier session, if that looked for the same thing.
-fn go_on(folder: &Path, new: BisectRecord) -> Result<BisectRecord, LabError> {
+fn go_on(folder: &Path, new: BisectRecord) -> Result<BisectRecord, SuiteError> {
     let old = BisectRecord::read(folder)?;
-    let changed = |pointer: &str| LabError::PlanChanged {
+    let changed = |pointer: &str| SuiteError::PlanChanged {
         results: folder.to_path_buf(),
         pointer: pointer.to_owned(),
     };
@@ -339,26 +339,26 @@ fn ask(
     asked: Asked,
     blank: StepRecord,
     plan: &LabPlan,
-    options: &LabOptions,
+    options: &SuiteOptions,
     (executor, interrupt): (&mut dyn Executor, &Interrupt),
     progress: &mut dyn FnMut(BisectProgress<'_>),
 ) -> Result<Option<StepRecord>, BisectError> {
     let plan = asked.plan(plan, &blank);
     let folder = options.results.join(&blank.results);
-    let options = LabOptions {
-        resume: Results::new(folder.clone()).lab().exists(),
+    let options = SuiteOptions {
+        resume: Results::new(folder.clone()).suite().exists(),
         results: folder,
         ..options.clone()
     };
     let is_ends = matches!(asked.step, Step::Ends(_));
-    let ran = run_lab(&plan, &options, executor, interrupt, &mut |told| {
-        progress(BisectProgress::Lab(told));
+    let ran = run_suite(&plan, &options, executor, interrupt, &mut |told| {
+        progress(BisectProgress::Suite(told));
     });
     match ran {
         Ok(outcome) if outcome.interrupted.is_some() => Ok(None),
         Ok(outcome) => settle(&outcome, blank, is_ends).map(Some),
         // A commit that does not build is passed over; both ends must.
-        Err(error @ LabError::Build { .. }) if !is_ends => {
+        Err(error @ SuiteError::Build { .. }) if !is_ends => {
             Ok(Some(blank.unknown(error.to_string())))
         }
         Err(error) => Err(error.into()),
@@ -366,7 +366,7 @@ fn ask(
 }
 
 fn settle(
-    outcome: &LabOutcome,
+    outcome: &SuiteOutcome,
     blank: StepRecord,
     is_ends: bool,
 ) -> Result<StepRecord, BisectError> {

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use stillwell_run::Interrupt;
 
-use crate::LabError;
+use crate::SuiteError;
 use crate::build::command::Commands;
 
 /// A commit.
@@ -24,14 +24,14 @@ pub struct Commit {
 /// interrupted.
 ///
 /// # Errors
-/// [`LabError::Revision`] where one of them is not there, or BAD does not descend
+/// [`SuiteError::Revision`] where one of them is not there, or BAD does not descend
 /// from GOOD.
 pub fn commits_between(
     repository: &Path,
     good: &str,
     bad: &str,
     interrupt: &Interrupt,
-) -> Result<Option<Vec<Commit>>, LabError> {
+) -> Result<Option<Vec<Commit>>, SuiteError> {
     let git = Git {
         commands: Commands::new(interrupt)?,
         repository,
@@ -73,13 +73,13 @@ struct Git<'a> {
 
 impl Git<'_> {
     /// What git says to these words about `revision`; `None` if interrupted.
-    fn say(&self, revision: &str, words: &[&str]) -> Result<Option<String>, LabError> {
+    fn say(&self, revision: &str, words: &[&str]) -> Result<Option<String>, SuiteError> {
         let said = self.commands.git(self.repository, words.iter().copied())?;
         let refuse = |reason: String| self.refuse(revision, reason);
         said.transpose().map_err(refuse)
     }
 
-    fn resolve(&self, revision: &str) -> Result<Option<String>, LabError> {
+    fn resolve(&self, revision: &str) -> Result<Option<String>, SuiteError> {
         if revision.starts_with('-') {
             let reason = "a revision does not begin with a dash".to_owned();
             return Err(self.refuse(revision, reason));
@@ -88,8 +88,8 @@ impl Git<'_> {
         self.say(revision, &["rev-parse", "--verify", &commit])
     }
 
-    fn refuse(&self, revision: &str, reason: String) -> LabError {
-        LabError::Revision {
+    fn refuse(&self, revision: &str, reason: String) -> SuiteError {
+        SuiteError::Revision {
             repository: self.repository.to_path_buf(),
             revision: revision.to_owned(),
             reason,

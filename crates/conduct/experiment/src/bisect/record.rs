@@ -8,7 +8,7 @@ use stillwell_verdict::{ExperimentVerdict, GoalVerdict, Verdict};
 
 use super::git::Commit;
 use super::search::{Answer, Outcome};
-use crate::LabError;
+use crate::SuiteError;
 use crate::files::{read_json, write_json};
 
 /// Names the shape of [`BisectRecord`]; keys are added within a version and never
@@ -132,12 +132,12 @@ impl BisectRecord {
     /// The record in `folder`.
     ///
     /// # Errors
-    /// [`LabError::Read`] where there is none, or it is not readable.
-    pub fn read(folder: &Path) -> Result<Self, LabError> {
+    /// [`SuiteError::Read`] where there is none, or it is not readable.
+    pub fn read(folder: &Path) -> Result<Self, SuiteError> {
         read_json(&Self::place(folder))
     }
 
-    pub(super) fn write(&self, folder: &Path) -> Result<(), LabError> {
+    pub(super) fn write(&self, folder: &Path) -> Result<(), SuiteError> {
         write_json(&Self::place(folder), self)
     }
 }

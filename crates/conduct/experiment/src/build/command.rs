@@ -12,7 +12,7 @@ use stillwell_run::Interrupt;
 use tokio::process::{Child, Command};
 use tokio::runtime::{Builder, Runtime};
 
-use crate::LabError;
+use crate::SuiteError;
 
 /// How long a build that is asked to end may take before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -48,11 +48,11 @@ pub(super) enum Ended {
 }
 
 impl<'a> Commands<'a> {
-    pub(crate) fn new(interrupt: &'a Interrupt) -> Result<Self, LabError> {
+    pub(crate) fn new(interrupt: &'a Interrupt) -> Result<Self, SuiteError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .build()
-            .map_err(|source| LabError::Program {
+            .map_err(|source| SuiteError::Program {
                 program: "sh",
                 source,
             })?;
@@ -65,7 +65,7 @@ impl<'a> Commands<'a> {
         &self,
         repository: &Path,
         arguments: impl IntoIterator<Item = &'b str>,
-    ) -> Result<Option<Result<String, String>>, LabError> {
+    ) -> Result<Option<Result<String, String>>, SuiteError> {
         let mut command = git(repository, arguments);
         let output = self.runtime.block_on(async {
             // Both arms are cancel-safe: git dies with its future.
@@ -75,7 +75,7 @@ impl<'a> Commands<'a> {
                 output = command.output() => output.map(Some),
             }
         });
-        let output = output.map_err(|source| LabError::Program {
+        let output = output.map_err(|source| SuiteError::Program {
             program: "git",
             source,
         })?;
@@ -147,8 +147,8 @@ impl<'a> Commands<'a> {
         tree: &Path,
         revision: &str,
         log: &Path,
-    ) -> Result<Ended, LabError> {
-        let unwritable = |source| LabError::Write {
+    ) -> Result<Ended, SuiteError> {
+        let unwritable = |source| SuiteError::Write {
             path: log.to_path_buf(),
             source,
         };
@@ -179,7 +179,7 @@ impl<'a> Commands<'a> {
                 }
             }
         });
-        ended.map_err(|source| LabError::Program {
+        ended.map_err(|source| SuiteError::Program {
             program: "sh",
             source,
         })

@@ -25,7 +25,7 @@ use self::entry::Entry;
 use self::known::KnownTrial;
 use self::table::line;
 use super::CalibrationHost;
-use crate::{LabError, Local, Results, run_lab};
+use crate::{Local, Results, SuiteError, run_suite};
 
 pub use background::use_cpu;
 pub use entry::Ledger;
@@ -126,7 +126,7 @@ fn compare(
         .transpose()
         .map_err(|error| explain(&error))?;
     let interrupt = host.interrupt().clone();
-    let ran = run_lab(
+    let ran = run_suite(
         &loaded.plan,
         &options,
         &mut Local,
@@ -137,7 +137,7 @@ fn compare(
     if let Some(load) = load {
         load.end().map_err(|error| explain(&error))?;
     }
-    let outcome = ran.map_err(|error: LabError| explain(&error))?;
+    let outcome = ran.map_err(|error: SuiteError| explain(&error))?;
     if let Some(problem) = outcome.gravest() {
         return Err(problem.reason.clone());
     }

@@ -40,7 +40,7 @@ pub(super) fn alike(experiment: &ExperimentPlan, seed: Seed) -> LabPlan {
         name: Trial::Alike.name().to_owned(),
         ..baseline.clone()
     });
-    lab(experiment, itself, seed)
+    suite(experiment, itself, seed)
 }
 
 /// The same with the subject made worse by `percent`, such as `5%`. `binary` is
@@ -74,10 +74,10 @@ pub(super) fn worse(
             ..baseline.clone()
         })
     });
-    lab(experiment, hindered, seed)
+    suite(experiment, hindered, seed)
 }
 
-fn lab(experiment: &ExperimentPlan, other: Option<VariantPlan>, seed: Seed) -> LabPlan {
+fn suite(experiment: &ExperimentPlan, other: Option<VariantPlan>, seed: Seed) -> LabPlan {
     let mut own = experiment.clone();
     own.variants.truncate(1);
     own.variants.extend(other);

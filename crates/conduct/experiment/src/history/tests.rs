@@ -31,11 +31,13 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
             write_json(&folder.join("manifest.json"), &host).unwrap();
         }
     }
-    let lab = LabPlan {
+    let suite = LabPlan {
         experiments: vec![plan],
         seed: Seed::from_number(seed),
     };
-    results.write_record(&lab, &[], millis, &binaries).unwrap();
+    results
+        .write_record(&suite, &[], millis, &binaries)
+        .unwrap();
     results.root().to_path_buf()
 }
 

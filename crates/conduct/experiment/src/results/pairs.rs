@@ -7,7 +7,7 @@ use stillwell_plan::ExperimentPlan;
 use stillwell_verdict::RunSummary;
 
 use super::{Results, summary_of};
-use crate::LabError;
+use crate::SuiteError;
 use crate::files::{read_json, remove_folder};
 use crate::policy::is_told;
 
@@ -28,8 +28,8 @@ impl Results {
     /// nothing.
     ///
     /// # Errors
-    /// [`LabError::Read`] for one that is there and not readable.
-    pub fn summaries(&self, experiment: &ExperimentPlan) -> Result<Vec<RunSummary>, LabError> {
+    /// [`SuiteError::Read`] for one that is there and not readable.
+    pub fn summaries(&self, experiment: &ExperimentPlan) -> Result<Vec<RunSummary>, SuiteError> {
         let mut runs = Vec::new();
         for (stage, pair) in self.pairs(&experiment.name) {
             for variant in &experiment.variants {
@@ -94,7 +94,7 @@ impl Results {
         experiment: &str,
         stage: RunStage,
         pair: u32,
-    ) -> Result<(), LabError> {
+    ) -> Result<(), SuiteError> {
         let old = self.pair(experiment, stage, pair);
         if !old.exists() {
             return Ok(());
@@ -108,7 +108,7 @@ impl Results {
             Some(free) => fs::create_dir_all(&discarded).and_then(|()| fs::rename(&old, free)),
             None => remove_folder(&old),
         };
-        moved.map_err(|source| LabError::Write { path: old, source })
+        moved.map_err(|source| SuiteError::Write { path: old, source })
     }
 }
 

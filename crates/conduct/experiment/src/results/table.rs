@@ -7,7 +7,7 @@ use stillwell_plan::{Delivery, Durability, SubjectsPlan};
 use stillwell_verdict::{RunSummary, target_figures};
 
 use super::Results;
-use crate::{LabError, SubjectsRecord};
+use crate::{SubjectsRecord, SuiteError};
 
 /// The file within a results folder.
 const TABLE: &str = "results.parquet";
@@ -18,7 +18,7 @@ impl Results {
     ///
     /// # Errors
     /// A record cannot be read, or the file cannot be written.
-    pub fn write_table(&self, name: &str) -> Result<Vec<u8>, LabError> {
+    pub fn write_table(&self, name: &str) -> Result<Vec<u8>, SuiteError> {
         let record = self.subjects_record()?;
         let mut rows = Vec::new();
         for plan in &record.plans {
@@ -29,7 +29,7 @@ impl Results {
         let mut bytes = Vec::new();
         write_results(&rows, &mut bytes)
             .and_then(|()| std::fs::write(&path, &bytes))
-            .map_err(|source| LabError::Write { path, source })?;
+            .map_err(|source| SuiteError::Write { path, source })?;
         Ok(bytes)
     }
 }

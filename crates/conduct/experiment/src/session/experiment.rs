@@ -8,7 +8,7 @@ use super::course::{Course, runs_left, valid_pairs};
 use super::pair::{Pair, PairEnd};
 use super::{Listener, Next, Session, pairs_part, probe_part};
 use crate::results::PairLeft;
-use crate::{LabProgress, PairsWanted, ProblemKind, RunsLeft};
+use crate::{PairsWanted, ProblemKind, RunsLeft, SuiteProgress};
 
 impl Session<'_> {
     /// Carries one experiment out, as far as it goes.
@@ -60,7 +60,7 @@ impl Session<'_> {
             let own = finished.iter().filter(|pair| pair.0 == stage);
             let pairs: Vec<u32> = own.map(|pair| pair.1).collect();
             if !pairs.is_empty() {
-                progress(LabProgress::TakenOver {
+                progress(SuiteProgress::TakenOver {
                     experiment: &experiment.name,
                     stage,
                     pairs: &pairs,
@@ -97,7 +97,7 @@ impl Session<'_> {
             self.forecast.revise(part, runs_left(plan, &standing));
             let news = course.audit.note(&standing);
             if news || matches!(standing.next, NextStep::Stop(_)) {
-                progress(LabProgress::Look {
+                progress(SuiteProgress::Look {
                     standing: &standing,
                     left: self.forecast.left_of(part),
                     left_in_all: self.forecast.left(),
@@ -153,7 +153,7 @@ impl Session<'_> {
         let order = self.order(pair);
         let names = order.iter().filter_map(|place| plan.variants.get(*place));
         let names: Vec<&str> = names.map(|variant| variant.name.as_str()).collect();
-        progress(LabProgress::PairStarted {
+        progress(SuiteProgress::PairStarted {
             experiment: &plan.name,
             stage,
             pair: pair.number,
@@ -171,7 +171,7 @@ impl Session<'_> {
             PairEnd::Interrupted => {}
             _ => course.lose(stage, pair.number, runs),
         }
-        progress(LabProgress::PairEnded {
+        progress(SuiteProgress::PairEnded {
             experiment: &plan.name,
             stage,
             pair: pair.number,
@@ -218,7 +218,7 @@ fn tell_warnings(
         Some(format!("{}: {warning}", run.variant))
     });
     if let Some(why) = unreliable {
-        progress(LabProgress::PairDiscarded {
+        progress(SuiteProgress::PairDiscarded {
             experiment: &verdict.name,
             stage,
             pair,

@@ -10,7 +10,7 @@ use super::{Listener, NoRun, Session, last_words, pairs_part};
 use crate::order::of_stage;
 use crate::policy::{Consequence, consequence, told};
 use crate::request::Circumstances;
-use crate::{LabProgress, order_within};
+use crate::{SuiteProgress, order_within};
 
 /// Which pair.
 #[derive(Clone, Copy, Debug)]
@@ -148,7 +148,7 @@ impl<'a> Session<'a> {
         for request in [&first, &second] {
             if let Some(identity) = &request.identity {
                 let left = self.forecast.left();
-                progress(LabProgress::RunStarted { identity, left });
+                progress(SuiteProgress::RunStarted { identity, left });
             }
         }
         let states = [&first, &second].map(|request| request.places.state.clone());
@@ -160,7 +160,7 @@ impl<'a> Session<'a> {
             pair.plan.design,
             &seed,
             self.interrupt,
-            &mut |run| progress(LabProgress::Run(run)),
+            &mut |run| progress(SuiteProgress::Run(run)),
         );
         self.forecast
             .ran(pairs_part(pair.index), clock::now().since(started));
@@ -171,7 +171,7 @@ impl<'a> Session<'a> {
         for result in ended {
             let end = match result {
                 Ok(summary) => {
-                    progress(LabProgress::RunEnded { summary: &summary });
+                    progress(SuiteProgress::RunEnded { summary: &summary });
                     let end = self.end_of(pair, &summary, course);
                     if !matches!(end, PairEnd::Interrupted) {
                         runs.push(summary);

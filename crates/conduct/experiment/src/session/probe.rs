@@ -10,7 +10,8 @@ use crate::files::{read_json, remove_folder, write_json};
 use crate::policy::told;
 use crate::request::Circumstances;
 use crate::{
-    LabError, LabProgress, OperatingPointFound, ProblemKind, Reading, RunsLeft, operating, settle,
+    OperatingPointFound, ProblemKind, Reading, RunsLeft, SuiteError, SuiteProgress, operating,
+    settle,
 };
 
 impl Session<'_> {
@@ -43,7 +44,7 @@ impl Session<'_> {
                 .map_err(|error| self.unusable(experiment, &error, progress))?;
             found
         };
-        progress(LabProgress::OperatingPoint {
+        progress(SuiteProgress::OperatingPoint {
             experiment: &experiment.name,
             found: &found,
             taken_over,
@@ -76,7 +77,7 @@ impl Session<'_> {
             pair: 0,
             position: 0,
         };
-        progress(LabProgress::Probing {
+        progress(SuiteProgress::Probing {
             experiment: &probing.name,
             length,
         });
@@ -123,7 +124,7 @@ impl Session<'_> {
     fn unusable(
         &mut self,
         experiment: &ExperimentPlan,
-        error: &LabError,
+        error: &SuiteError,
         progress: &mut Listener<'_>,
     ) -> Next {
         self.storage_problem(&experiment.name, explain(error), progress);

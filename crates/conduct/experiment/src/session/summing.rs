@@ -6,7 +6,7 @@ use stillwell_verdict::{Standing, standing};
 
 use super::course::Course;
 use super::{Listener, Next, Session};
-use crate::LabProgress;
+use crate::SuiteProgress;
 use crate::files::write_json;
 use crate::warmup::WarmupRecord;
 
@@ -69,7 +69,7 @@ impl Session<'_> {
             self.storage_problem(&plan.name, explain(&error), progress);
             return Err(Next::End);
         }
-        progress(LabProgress::WarmupFound {
+        progress(SuiteProgress::WarmupFound {
             experiment: &plan.name,
             found: &record,
         });

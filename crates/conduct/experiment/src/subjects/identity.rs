@@ -10,7 +10,7 @@ use stillwell_run::{Interrupt, ProgramError, find_program};
 
 use crate::build::command::Commands;
 use crate::files::sha256_of_file;
-use crate::{LabError, LabOptions};
+use crate::{SuiteError, SuiteOptions};
 
 /// How long a program may take to say its version.
 const VERSION_MAX: Duration = Duration::from_secs(10);
@@ -82,9 +82,9 @@ pub fn not_installed(plan: &SubjectsPlan, stillwell: &Path) -> Vec<NotInstalled>
 /// Which programs `plans` are of. A name stands for one program in all of them.
 pub(super) fn identities(
     plans: &[SubjectsPlan],
-    options: &LabOptions,
+    options: &SuiteOptions,
     interrupt: &Interrupt,
-) -> Result<BTreeMap<String, ContenderIdentity>, LabError> {
+) -> Result<BTreeMap<String, ContenderIdentity>, SuiteError> {
     let commands = Commands::new(interrupt)?;
     let mut found: BTreeMap<String, ContenderIdentity> = BTreeMap::new();
     for plan in plans {

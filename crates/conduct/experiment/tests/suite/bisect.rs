@@ -11,14 +11,14 @@ use stillwell_capture::RunIdentity;
 use stillwell_experiment::bisect::{
     Answer, BisectError, BisectProgress, BisectRecord, Bisected, Found, Outcome, run_bisect,
 };
-use stillwell_experiment::{Executor, ExecutorError, LabError};
+use stillwell_experiment::{Executor, ExecutorError, SuiteError};
 use stillwell_plan::{BinarySource, DesignPlan, GitSource, LabPlan, SubjectKind};
 use stillwell_run::{Interrupt, Progress, RunRequest};
 use stillwell_testkit::program_or_skip;
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::RunSummary;
 
-use crate::mock::{Made, Mock, World, lab, options, sequential};
+use crate::mock::{Made, Mock, World, options, sequential, suite};
 
 /// Commits after GOOD.
 const COMMITS: usize = 16;
@@ -67,7 +67,7 @@ fn plan(repository: &Path) -> LabPlan {
             output: "program".into(),
         });
     }
-    lab([own])
+    suite([own])
 }
 
 /// Runs cost what their program says, give or take.
@@ -196,7 +196,7 @@ fn the_bad_one_of_16_commits_is_found() {
     let error = search(folder.path(), &plan, &mut again, false).unwrap_err();
     assert!(matches!(
         error,
-        BisectError::Lab(LabError::AlreadyThere { .. })
+        BisectError::Suite(SuiteError::AlreadyThere { .. })
     ));
     let resumed = search(folder.path(), &plan, &mut again, true).unwrap();
     assert_eq!((resumed.outcome, again.runs), (ended.outcome, 0));
@@ -205,7 +205,7 @@ fn the_bad_one_of_16_commits_is_found() {
     let error = search(folder.path(), &other, &mut again, true).unwrap_err();
     assert!(matches!(
         error,
-        BisectError::Lab(LabError::PlanChanged { .. })
+        BisectError::Suite(SuiteError::PlanChanged { .. })
     ));
 }
 

@@ -6,14 +6,14 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use stillwell_experiment::{LabError, LabProgress, LabRecord, run_lab};
+use stillwell_experiment::{SuiteError, SuiteProgress, SuiteRecord, run_suite};
 use stillwell_plan::{BinarySource, GitSource, LabPlan, SubjectKind};
 use stillwell_run::Interrupt;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_testkit::program_or_skip;
 use stillwell_units::Nanos;
 
-use crate::mock::{Mock, dearer, experiment, lab, options, run};
+use crate::mock::{Mock, dearer, experiment, options, run, suite};
 
 /// Writes an executable shell script.
 pub(crate) fn script(folder: &Path, name: &str, body: &str) -> PathBuf {
@@ -77,7 +77,7 @@ fn plan(folder: &Path, build: &str) -> LabPlan {
         }
         own
     });
-    lab(experiments)
+    suite(experiments)
 }
 
 fn entries(folder: &Path) -> Vec<String> {
@@ -118,7 +118,7 @@ fn every_revision_is_built_once() {
         assert_eq!(said(index), expected);
     }
     let record = fs::read(folder.path().join("results/suite.json")).unwrap();
-    let record: LabRecord = serde_json::from_slice(&record).unwrap();
+    let record: SuiteRecord = serde_json::from_slice(&record).unwrap();
     assert_eq!(
         record.binaries[1].revision.as_deref(),
         Some(commits[1].as_str())
@@ -151,7 +151,7 @@ fn a_failed_build_leaves_only_its_log() {
         let plan = plan(folder.path(), build);
         let mut mock = Mock::new(dearer);
         let error = run(&plan, &options(folder.path(), false), &mut mock).unwrap_err();
-        let LabError::Build {
+        let SuiteError::Build {
             revision,
             reason: told,
             log_tail,
@@ -237,9 +237,9 @@ fn an_interrupt_ends_a_build() {
     scope
         .thread(Place::default(), "listener", listener)
         .unwrap();
-    let mut ignore = |_: LabProgress<'_>| {};
+    let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder.path(), false);
-    let outcome = run_lab(&plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
+    let outcome = run_suite(&plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
     assert_eq!(outcome.interrupted, Some(2));
     let ends = scope.close(Nanos::from_secs(60));
     assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
@@ -256,14 +256,14 @@ fn an_unknown_revision_is_refused() {
     for revision in ["no-such-tag", "--help"] {
         let mut own = experiment("one", 1);
         own.variants[0].binary = BinarySource::Git(source(folder.path(), revision, BUILD));
-        let plan = lab([own]);
+        let plan = suite([own]);
         let error = run(
             &plan,
             &options(folder.path(), false),
             &mut Mock::new(dearer),
         )
         .unwrap_err();
-        assert!(matches!(error, LabError::Revision { .. }), "{error}");
+        assert!(matches!(error, SuiteError::Revision { .. }), "{error}");
     }
 }
 
@@ -279,13 +279,13 @@ fn a_binary_that_is_not_there_is_refused() {
     ] {
         let mut own = experiment("one", 1);
         own.variants[0].binary = BinarySource::Path(path);
-        let plan = lab([own]);
+        let plan = suite([own]);
         let error = run(
             &plan,
             &options(folder.path(), false),
             &mut Mock::new(dearer),
         )
         .unwrap_err();
-        assert!(matches!(error, LabError::Binary { .. }), "{error}");
+        assert!(matches!(error, SuiteError::Binary { .. }), "{error}");
     }
 }

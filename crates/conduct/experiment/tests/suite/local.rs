@@ -8,7 +8,7 @@ use stillwell_plan::SubjectKind;
 use stillwell_units::Nanos;
 use stillwell_verdict::{RunSummary, summarise, summarise_from};
 
-use crate::mock::{experiment, lab, options, run};
+use crate::mock::{experiment, options, run, suite};
 
 #[test]
 fn a_local_run_leaves_its_capture_and_its_summary() {
@@ -21,7 +21,7 @@ fn a_local_run_leaves_its_capture_and_its_summary() {
     own.rig.phases.warmup = Nanos::from_millis(1);
     own.rig.phases.measure = Nanos::from_millis(50);
     own.rig.phases.quiet = Nanos::from_millis(1);
-    let outcome = run(&lab([own]), &options(folder.path(), false), &mut Local).unwrap();
+    let outcome = run(&suite([own]), &options(folder.path(), false), &mut Local).unwrap();
     assert_eq!(outcome.verdicts.len(), 1);
     for variant in ["baseline", "comparison"] {
         let run = folder.path().join("results/one/pair-001").join(variant);

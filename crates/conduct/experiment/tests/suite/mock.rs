@@ -6,7 +6,7 @@ use std::path::Path;
 
 use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
 use stillwell_experiment::{
-    Executor, ExecutorError, LabError, LabOptions, LabOutcome, LabProgress, run_lab,
+    Executor, ExecutorError, SuiteError, SuiteOptions, SuiteOutcome, SuiteProgress, run_suite,
 };
 use stillwell_plan::{
     BlockShape, CpuChoice, DesignPlan, ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan,
@@ -321,7 +321,7 @@ pub(crate) fn sequential(name: &str, max_pairs: u32) -> ExperimentPlan {
     }
 }
 
-pub(crate) fn lab(experiments: impl IntoIterator<Item = ExperimentPlan>) -> LabPlan {
+pub(crate) fn suite(experiments: impl IntoIterator<Item = ExperimentPlan>) -> LabPlan {
     LabPlan {
         experiments: experiments.into_iter().collect(),
         seed: Seed::from_number(7),
@@ -377,8 +377,8 @@ fn rig() -> RigPlan {
     }
 }
 
-pub(crate) fn options(folder: &Path, resume: bool) -> LabOptions {
-    LabOptions {
+pub(crate) fn options(folder: &Path, resume: bool) -> SuiteOptions {
+    SuiteOptions {
         results: folder.join("results"),
         resume,
         command: vec!["stillwell".to_owned(), "run".to_owned()],
@@ -392,9 +392,9 @@ pub(crate) fn options(folder: &Path, resume: bool) -> LabOptions {
 /// Runs `plan` without listening.
 pub(crate) fn run(
     plan: &LabPlan,
-    options: &LabOptions,
+    options: &SuiteOptions,
     executor: &mut dyn Executor,
-) -> Result<LabOutcome, LabError> {
-    let mut ignore = |_: LabProgress<'_>| {};
-    run_lab(plan, options, executor, &Interrupt::new(), &mut ignore)
+) -> Result<SuiteOutcome, SuiteError> {
+    let mut ignore = |_: SuiteProgress<'_>| {};
+    run_suite(plan, options, executor, &Interrupt::new(), &mut ignore)
 }

@@ -4,20 +4,20 @@ use std::fs;
 
 use stillwell_capture::{RunOutcome, RunStage};
 use stillwell_experiment::{
-    LabOutcome, LabProgress, OperatingPointFound, ProblemKind, Results, TimeLeft, latest,
-    order_within, run_lab,
+    OperatingPointFound, ProblemKind, Results, SuiteOutcome, SuiteProgress, TimeLeft, latest,
+    order_within, run_suite,
 };
 use stillwell_plan::{LabPlan, OperatingPoint, Phase, RateShape, SubjectKind};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::Verdict;
 
-use crate::mock::{Mock, dearer, experiment, lab, options, run};
+use crate::mock::{Mock, dearer, experiment, options, run, suite};
 
 #[test]
 fn a_dearer_comparison_is_seen() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = lab([experiment("one", 6)]);
+    let plan = suite([experiment("one", 6)]);
     let mut mock = Mock::new(dearer);
     let outcome = run(&plan, &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(outcome.interrupted, None);
@@ -39,7 +39,7 @@ fn a_dearer_comparison_is_seen() {
 #[test]
 fn variants_of_a_pair_run_in_its_order_with_its_seeds() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = lab([experiment("one", 6)]);
+    let plan = suite([experiment("one", 6)]);
     let mut mock = Mock::new(dearer);
     run(&plan, &options(folder.path(), false), &mut mock).unwrap();
     let names = ["baseline", "comparison"];
@@ -77,7 +77,7 @@ fn environments_differ_in_size() {
     let folder = tempfile::tempdir().unwrap();
     let mut mock = Mock::new(dearer);
     run(
-        &lab([experiment("one", 8)]),
+        &suite([experiment("one", 8)]),
         &options(folder.path(), false),
         &mut mock,
     )
@@ -119,9 +119,9 @@ fn full() -> RunOutcome {
 
 /// What comes of a lab of two experiments with four pairs each, whose run of the
 /// comparison in these pairs of the first experiment ends so.
-fn failing(pairs: &[u32], outcome: &RunOutcome) -> (LabOutcome, Vec<(String, u32, String)>) {
+fn failing(pairs: &[u32], outcome: &RunOutcome) -> (SuiteOutcome, Vec<(String, u32, String)>) {
     let folder = tempfile::tempdir().unwrap();
-    let plan = lab([experiment("one", 4), experiment("two", 4)]);
+    let plan = suite([experiment("one", 4), experiment("two", 4)]);
     let mut mock = Mock::new(
         |own: &stillwell_capture::RunIdentity, interrupt: &Interrupt| {
             let fails = own.experiment == "one" && own.variant == "comparison";
@@ -216,7 +216,7 @@ fn finished_pairs_outlive_a_full_disk() {
 #[test]
 fn an_interrupt_ends_the_lab_and_keeps_what_is_finished() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = lab([experiment("one", 6), experiment("two", 6)]);
+    let plan = suite([experiment("one", 6), experiment("two", 6)]);
     let interrupt = Interrupt::new();
     let mut mock = Mock::new(
         |own: &stillwell_capture::RunIdentity, interrupt: &Interrupt| {
@@ -227,9 +227,9 @@ fn an_interrupt_ends_the_lab_and_keeps_what_is_finished() {
             dearer(own, interrupt)
         },
     );
-    let mut ignore = |_: LabProgress<'_>| {};
+    let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder.path(), false);
-    let outcome = run_lab(&plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
+    let outcome = run_suite(&plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
     assert_eq!(outcome.interrupted, Some(15));
     assert!(outcome.problems.is_empty());
     assert_eq!(mock.ran().len(), 9);
@@ -249,7 +249,7 @@ fn probing(pairs: u32) -> LabPlan {
         at: Nanos::SECOND,
         action: stillwell_plan::StepAction::Note("half way".to_owned()),
     });
-    lab([own])
+    suite([own])
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn full_speed_is_a_choice() {
     own.operating_point = OperatingPoint::Max;
     let unit = own.rig.generators[0].rate.unit;
     let mut mock = Mock::new(dearer);
-    run(&lab([own]), &options(folder.path(), false), &mut mock).unwrap();
+    run(&suite([own]), &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 2);
     for run in &mock.requests {
         assert!(run.plan.generators[0].rate.is_max());
@@ -316,7 +316,7 @@ fn three_variants_run_in_every_pair() {
         "other/one".to_owned(),
     ));
     let mut mock = Mock::new(dearer);
-    let outcome = run(&lab([own]), &options(folder.path(), false), &mut mock).unwrap();
+    let outcome = run(&suite([own]), &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 12);
     assert_eq!(outcome.verdicts[0].pairs_used, 4);
 }
@@ -324,17 +324,17 @@ fn three_variants_run_in_every_pair() {
 #[test]
 fn the_time_left_shrinks_to_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = lab([experiment("one", 2), experiment("two", 1)]);
+    let plan = suite([experiment("one", 2), experiment("two", 1)]);
     let mut left = Vec::new();
-    let mut listen = |told: LabProgress<'_>| {
-        if let LabProgress::RunStarted { left: now, .. }
-        | LabProgress::PairEnded { left: now, .. } = told
+    let mut listen = |told: SuiteProgress<'_>| {
+        if let SuiteProgress::RunStarted { left: now, .. }
+        | SuiteProgress::PairEnded { left: now, .. } = told
         {
             left.push(now);
         }
     };
     let options = options(folder.path(), false);
-    run_lab(
+    run_suite(
         &plan,
         &options,
         &mut Mock::new(dearer),

@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use stillwell_capture::{RunIdentity, RunOutcome};
-use stillwell_experiment::{LabError, LabProgress, Results, run_lab};
+use stillwell_experiment::{Results, SuiteError, SuiteProgress, run_suite};
 use stillwell_plan::{BinarySource, LabPlan, OperatingPoint};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::Verdict;
 
-use crate::mock::{Mock, dearer, experiment, lab, options, run};
+use crate::mock::{Mock, dearer, experiment, options, run, suite};
 
 fn six_pairs() -> LabPlan {
     let mut own = experiment("one", 6);
@@ -18,7 +18,7 @@ fn six_pairs() -> LabPlan {
         share: 0.5,
         length: Nanos::SECOND,
     };
-    lab([own])
+    suite([own])
 }
 
 /// Runs until the second run of pair 4 is interrupted.
@@ -31,9 +31,9 @@ fn begin(plan: &LabPlan, folder: &Path) {
         }
         dearer(own, interrupt)
     });
-    let mut ignore = |_: LabProgress<'_>| {};
+    let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder, false);
-    run_lab(plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
+    run_suite(plan, &options, &mut mock, &interrupt, &mut ignore).unwrap();
 }
 
 #[test]
@@ -43,13 +43,13 @@ fn only_unfinished_pairs_run_again() {
     begin(&plan, folder.path());
     let mut mock = Mock::new(dearer);
     let mut taken_over = Vec::new();
-    let mut listen = |told: LabProgress<'_>| {
-        if let LabProgress::TakenOver { pairs, .. } = told {
+    let mut listen = |told: SuiteProgress<'_>| {
+        if let SuiteProgress::TakenOver { pairs, .. } = told {
             taken_over.extend_from_slice(pairs);
         }
     };
     let options = options(folder.path(), true);
-    let outcome = run_lab(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
+    let outcome = run_suite(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
     assert_eq!(taken_over, [1, 2, 3]);
     let ran: Vec<u32> = mock.ran().iter().map(|run| run.1).collect();
     assert_eq!(ran, [4, 4, 5, 5, 6, 6]);
@@ -122,7 +122,7 @@ fn another_plan_is_refused() {
     )
     .unwrap_err();
     match error {
-        LabError::PlanChanged { pointer, .. } => {
+        SuiteError::PlanChanged { pointer, .. } => {
             assert_eq!(pointer, "/plan/experiments/0/rig/phases/measure");
         }
         other => panic!("{other}"),
@@ -139,7 +139,7 @@ fn another_executable_is_refused() {
     crate::builds::script(folder.path(), "program", "exit 1");
     let error = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer)).unwrap_err();
     match error {
-        LabError::PlanChanged { pointer, .. } => assert_eq!(pointer, "/binaries/1/sha256"),
+        SuiteError::PlanChanged { pointer, .. } => assert_eq!(pointer, "/binaries/1/sha256"),
         other => panic!("{other}"),
     }
 }
@@ -149,18 +149,18 @@ fn results_are_never_overwritten_or_invented() {
     let folder = tempfile::tempdir().unwrap();
     let plan = six_pairs();
     let nothing = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
-    assert!(matches!(nothing, Err(LabError::NothingToResume { .. })));
+    assert!(matches!(nothing, Err(SuiteError::NothingToResume { .. })));
     begin(&plan, folder.path());
     let there = run(
         &plan,
         &options(folder.path(), false),
         &mut Mock::new(dearer),
     );
-    assert!(matches!(there, Err(LabError::AlreadyThere { .. })));
+    assert!(matches!(there, Err(SuiteError::AlreadyThere { .. })));
     let held = fs::File::open(folder.path().join("results")).unwrap();
     held.lock().unwrap();
     let in_use = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer));
-    assert!(matches!(in_use, Err(LabError::InUse { .. })));
+    assert!(matches!(in_use, Err(SuiteError::InUse { .. })));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn two_labs_that_began_at_once_shared_a_folder() {
     drop(mock);
     assert_eq!(others.len(), 2);
     for other in others {
-        assert!(matches!(other, LabError::InUse { .. }), "{other}");
+        assert!(matches!(other, SuiteError::InUse { .. }), "{other}");
     }
 }
 
@@ -192,7 +192,7 @@ fn a_lab_that_could_not_begin_leaves_no_folder() {
         &options(folder.path(), true),
         &mut Mock::new(dearer),
     );
-    assert!(matches!(refused, Err(LabError::NothingToResume { .. })));
+    assert!(matches!(refused, Err(SuiteError::NothingToResume { .. })));
     assert!(!folder.path().join("results").exists());
 }
 
@@ -200,9 +200,9 @@ fn a_lab_that_could_not_begin_leaves_no_folder() {
 #[test]
 fn results_of_an_older_version_are_read_and_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = lab([experiment("one", 6)]);
+    let plan = suite([experiment("one", 6)]);
     let options = |resume| options(folder.path(), resume);
-    let mut listen = |_: LabProgress<'_>| {};
+    let mut listen = |_: SuiteProgress<'_>| {};
     let interrupt = Interrupt::new();
     let mut mock = Mock::new(|own: &RunIdentity, interrupt: &Interrupt| {
         if own.pair == 6 {
@@ -210,9 +210,9 @@ fn results_of_an_older_version_are_read_and_gone_on_with() {
         }
         dearer(own, interrupt)
     });
-    run_lab(&plan, &options(false), &mut mock, &interrupt, &mut listen).unwrap();
+    run_suite(&plan, &options(false), &mut mock, &interrupt, &mut listen).unwrap();
     let results = Results::new(folder.path().join("results"));
-    rewrite(&results.lab(), |record| {
+    rewrite(&results.suite(), |record| {
         let experiment = record["plan"]["experiments"][0].as_object_mut().unwrap();
         for key in ["stopping", "design", "warmup", "confirm", "family"] {
             assert!(experiment.remove(key).is_some(), "{key}");

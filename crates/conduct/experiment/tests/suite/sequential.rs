@@ -5,17 +5,17 @@ use std::path::Path;
 
 use serde_json::Value;
 use stillwell_capture::RunStage::{self, Confirm, Search};
-use stillwell_experiment::{LabError, LabOutcome, LabProgress, order_within, run_lab};
+use stillwell_experiment::{SuiteError, SuiteOutcome, SuiteProgress, order_within, run_suite};
 use stillwell_plan::{DesignPlan, ExperimentPlan, LabPlan, StoppingPlan, VariantPlan, WarmupPlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::{Gate, StopReason, Verdict};
 
-use crate::mock::{World, experiment, in_world, interrupted_at, lab, options, run, sequential};
+use crate::mock::{World, experiment, in_world, interrupted_at, options, run, sequential, suite};
 
 /// What came of one experiment: the outcome, its pairs, and `verdict.json`.
 struct Came {
-    outcome: LabOutcome,
+    outcome: SuiteOutcome,
     pairs: Vec<(RunStage, u32)>,
     record: Value,
 }
@@ -24,7 +24,7 @@ impl Came {
     fn of(experiment: ExperimentPlan, world: World) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let mut mock = in_world(world);
-        let plan = lab([experiment]);
+        let plan = suite([experiment]);
         let outcome = run(&plan, &options(folder.path(), false), &mut mock).unwrap();
         Self {
             outcome,
@@ -169,24 +169,24 @@ fn why_a_pair_is_repeated_is_told_once() {
         ..World::with(0.0, 0.002)
     };
     let mut told = Vec::new();
-    let mut listen = |progress: LabProgress<'_>| match progress {
-        LabProgress::PairDiscarded { pair, why, .. } => told.push((pair, why.to_owned())),
-        LabProgress::PairEnded {
+    let mut listen = |progress: SuiteProgress<'_>| match progress {
+        SuiteProgress::PairDiscarded { pair, why, .. } => told.push((pair, why.to_owned())),
+        SuiteProgress::PairEnded {
             pair,
             lost: Some(why),
             ..
         } => told.push((pair, why.to_owned())),
-        LabProgress::PairStarted {
+        SuiteProgress::PairStarted {
             pair: 5, wanted, ..
         } => {
             assert_eq!((wanted.next_look, wanted.repeated), (6, 2));
         }
         _ => {}
     };
-    let plan = lab([sequential("one", 20)]);
+    let plan = suite([sequential("one", 20)]);
     let options = options(folder.path(), false);
     let mut mock = in_world(world);
-    run_lab(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
+    run_suite(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(
         told[0].0 == 2 && told[0].1.starts_with("baseline: "),
@@ -214,13 +214,13 @@ fn resumed(
     plan: &LabPlan,
     world: &World,
     place: (RunStage, u32, u32),
-) -> (LabOutcome, Value, [Vec<(RunStage, u32)>; 2]) {
+) -> (SuiteOutcome, Value, [Vec<(RunStage, u32)>; 2]) {
     let folder = tempfile::tempdir().unwrap();
     let mut first = interrupted_at(world.clone(), place);
     let outcome = {
-        let mut ignore = |_: LabProgress<'_>| {};
+        let mut ignore = |_: SuiteProgress<'_>| {};
         let options = options(folder.path(), false);
-        run_lab(plan, &options, &mut first, &Interrupt::new(), &mut ignore).unwrap()
+        run_suite(plan, &options, &mut first, &Interrupt::new(), &mut ignore).unwrap()
     };
     assert_eq!(outcome.interrupted, Some(2));
     let mut second = in_world(world.clone());
@@ -237,7 +237,7 @@ fn a_lab_that_was_interrupted_in_either_stage_comes_to_the_same() {
         ..World::with(0.10, 0.004)
     };
     let own = sequential("one", 12);
-    let plan = lab([own.clone()]);
+    let plan = suite([own.clone()]);
     let whole = Came::of(own, world.clone());
     assert_eq!(whole.stopped().2, Some(StopReason::Confirmed));
     for place in [
@@ -264,7 +264,7 @@ fn a_lab_that_was_interrupted_in_either_stage_comes_to_the_same() {
 fn both_runs_of_a_sliced_pair_are_one_call() {
     for design in [DesignPlan::Duet, DesignPlan::SLICED] {
         let folder = tempfile::tempdir().unwrap();
-        let plan = lab([ExperimentPlan {
+        let plan = suite([ExperimentPlan {
             design,
             ..sequential("one", 20)
         }]);
@@ -313,9 +313,9 @@ fn three_variants_cannot_share_a_pair_s_time() {
     own.variants
         .push(VariantPlan::unchanged("third".to_owned()));
     let mut mock = in_world(World::default());
-    let error = run(&lab([own]), &options(folder.path(), false), &mut mock).unwrap_err();
+    let error = run(&suite([own]), &options(folder.path(), false), &mut mock).unwrap_err();
     assert!(
-        matches!(error, LabError::Design { variants: 3, .. }),
+        matches!(error, SuiteError::Design { variants: 3, .. }),
         "{error}"
     );
     assert!(mock.requests.is_empty());
@@ -349,7 +349,7 @@ fn seeds_of_the_stages_differ() {
     let folder = tempfile::tempdir().unwrap();
     let mut mock = in_world(World::with(0.10, 0.002));
     run(
-        &lab([sequential("one", 20)]),
+        &suite([sequential("one", 20)]),
         &options(folder.path(), false),
         &mut mock,
     )
@@ -377,7 +377,7 @@ fn the_warm_up_that_was_found_holds_for_all_runs_and_is_written_down() {
     };
     let stated = own.rig.phases.warmup;
     let found = stated + Nanos::from_secs(3);
-    let plan = lab([own]);
+    let plan = suite([own]);
     let world = World {
         steady_from: Some(found),
         ..World::with(0.10, 0.002)
@@ -406,8 +406,8 @@ fn regressions_that_nothing_confirms_share_one_error_budget() {
     let names = [
         "one", "two", "three", "four", "five", "six", "seven", "eight",
     ];
-    let plan = lab(names.map(|name| experiment(name, 6)));
-    let alone = lab([experiment("one", 6)]);
+    let plan = suite(names.map(|name| experiment(name, 6)));
+    let alone = suite([experiment("one", 6)]);
     let world = |own: &stillwell_capture::RunIdentity, _: &Interrupt| {
         let scatter = [1.0, 1.08, 1.02, 1.04, 1.09, 1.05][own.pair as usize % 6];
         let cost = match (own.experiment.as_str(), own.variant.as_str()) {
@@ -438,10 +438,10 @@ fn regressions_that_nothing_confirms_share_one_error_budget() {
 #[test]
 fn every_look_says_what_is_known_and_how_long_it_may_take() {
     let folder = tempfile::tempdir().unwrap();
-    let plan = lab([sequential("one", 8), sequential("two", 8)]);
+    let plan = suite([sequential("one", 8), sequential("two", 8)]);
     let mut told = Vec::new();
-    let mut listen = |progress: LabProgress<'_>| {
-        if let LabProgress::Look {
+    let mut listen = |progress: SuiteProgress<'_>| {
+        if let SuiteProgress::Look {
             standing,
             left,
             left_in_all,
@@ -461,7 +461,7 @@ fn every_look_says_what_is_known_and_how_long_it_may_take() {
     };
     let options = options(folder.path(), false);
     let mut mock = in_world(noisy());
-    run_lab(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
+    run_suite(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
     let looks: Vec<(&str, u32)> = told.iter().map(|own| (own.0.as_str(), own.1)).collect();
     let each = |name| [(name, 4), (name, 6), (name, 8)];
     assert_eq!(looks, [each("one"), each("two")].concat());

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stillwell_capture::{RunIdentity, RunOutcome};
-use stillwell_experiment::{LabError, LabProgress, not_installed, run_subjects};
+use stillwell_experiment::{SuiteError, SuiteProgress, not_installed, run_subjects};
 use stillwell_plan::{ContenderPlan, Phase, SubjectKind, SubjectsPlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Seed;
@@ -43,7 +43,7 @@ fn runs_of(failing: &'static [u32]) -> (usize, bool) {
         };
         (if fails { died } else { RunOutcome::Completed }, 1.0)
     });
-    let mut ignore = |_: LabProgress<'_>| {};
+    let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder.path(), false);
     let plans = [plan(5)];
     let ran = run_subjects(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore);
@@ -85,21 +85,21 @@ fn a_second_lab_of_subjects_took_the_runs_of_the_first() {
     let plans = [plan(2)];
     let mut refused = Vec::new();
     let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| {
-        let mut ignore = |_: LabProgress<'_>| {};
+        let mut ignore = |_: SuiteProgress<'_>| {};
         let mut other = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
         let options = options(folder.path(), true);
         let other = run_subjects(&plans, &options, &mut other, &Interrupt::new(), &mut ignore);
         refused.push(other.unwrap_err());
         (RunOutcome::Completed, 1.0)
     });
-    let mut ignore = |_: LabProgress<'_>| {};
+    let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder.path(), false);
     run_subjects(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
     assert_eq!(refused.len(), 4);
     assert!(
         refused
             .iter()
-            .all(|own| matches!(own, LabError::InUse { .. })),
+            .all(|own| matches!(own, SuiteError::InUse { .. })),
         "{refused:?}"
     );
 }
@@ -113,7 +113,7 @@ fn what_told_no_version_left_its_children_behind() {
     let script = format!("tail -f /dev/null & echo $! > {}; wait", number.display());
     plan.contenders[0].version = Some(["sh", "-c", &script].map(str::to_owned).to_vec());
     let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
-    let mut ignore = |_: LabProgress<'_>| {};
+    let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder.path(), false);
     run_subjects(&[plan], &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
     let child = std::fs::read_to_string(&number).unwrap();

@@ -10,7 +10,7 @@ use anyhow::Context;
 use stillwell_experiment::bisect::{
     BisectError, BisectProgress, BisectRecord, OutcomeKind, OutcomeRecord, run_bisect,
 };
-use stillwell_experiment::{LabError, Local};
+use stillwell_experiment::{Local, SuiteError};
 use stillwell_plan::LabPlan;
 use stillwell_report::history::{BisectReport, bisect_markdown, bisect_terminal};
 use stillwell_report::{Format, Style};
@@ -44,7 +44,7 @@ pub(crate) fn run(
         &mut Local,
         conductor.interrupt(),
         &mut |progress| match progress {
-            BisectProgress::Lab(progress) => teller.lab(progress),
+            BisectProgress::Suite(progress) => teller.lab(progress),
             other if quiet => drop(other),
             other => {
                 teller.clear();
@@ -104,24 +104,24 @@ fn newest(root: &Path) -> Option<PathBuf> {
 fn refused(error: BisectError, results: &Path) -> CommandError {
     let exit = match &error {
         BisectError::Plan { .. }
-        | BisectError::Lab(
-            LabError::AlreadyThere { .. }
-            | LabError::NothingToResume { .. }
-            | LabError::PlanChanged { .. }
-            | LabError::Design { .. },
+        | BisectError::Suite(
+            SuiteError::AlreadyThere { .. }
+            | SuiteError::NothingToResume { .. }
+            | SuiteError::PlanChanged { .. }
+            | SuiteError::Design { .. },
         ) => Exit::Usage,
         BisectError::Storage { .. } => Exit::Invalid,
-        BisectError::Ends { .. } | BisectError::Lab(_) => Exit::CouldNotRun,
+        BisectError::Ends { .. } | BisectError::Suite(_) => Exit::CouldNotRun,
     };
     let hint = match &error {
-        BisectError::Lab(LabError::AlreadyThere { .. }) => {
+        BisectError::Suite(SuiteError::AlreadyThere { .. }) => {
             "--resume continues it, --results DIR chooses another folder".to_owned()
         }
-        BisectError::Lab(LabError::Revision { .. }) => {
+        BisectError::Suite(SuiteError::Revision { .. }) => {
             "GOOD and BAD are commits, tags or branches of --repo, BAD a descendant of GOOD"
                 .to_owned()
         }
-        BisectError::Lab(LabError::PlanChanged { pointer, .. }) if pointer == "/commits" => {
+        BisectError::Suite(SuiteError::PlanChanged { pointer, .. }) if pointer == "/commits" => {
             "a branch or tag moved, or other revisions were given".to_owned()
         }
         _ if BisectRecord::place(results).is_file() => format!(

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use stillwell_experiment::calibrate::{
     CalibrationError, CalibrationHost, CalibrationLimits, calibrate,
 };
-use stillwell_experiment::{LabError, LabOptions, LabProgress, Results};
+use stillwell_experiment::{Results, SuiteError, SuiteOptions, SuiteProgress};
 use stillwell_plan::{ExperimentPlan, LabPlan, SubjectKind};
 use stillwell_report::{CalibrationReport, render_calibration};
 use stillwell_run::Interrupt;
@@ -149,7 +149,7 @@ struct Host<'a> {
 }
 
 impl CalibrationHost for Host<'_> {
-    fn options(&self, results: &Path) -> LabOptions {
+    fn options(&self, results: &Path) -> SuiteOptions {
         self.conductor.options(results, false)
     }
 
@@ -167,7 +167,7 @@ impl CalibrationHost for Host<'_> {
         }
     }
 
-    fn progress(&mut self, progress: LabProgress<'_>) {
+    fn progress(&mut self, progress: SuiteProgress<'_>) {
         let conductor = self.conductor;
         let teller = self.teller.get_or_insert_with(|| conductor.teller());
         teller.lab(progress);
@@ -188,14 +188,14 @@ impl CalibrationHost for Host<'_> {
 
 fn refused(error: CalibrationError) -> CommandError {
     match error {
-        CalibrationError::Lab(error) => lab_error(error),
+        CalibrationError::Suite(error) => suite_error(error),
         CalibrationError::Start(_) => CommandError::new(Exit::CouldNotRun, error),
     }
 }
 
-fn lab_error(error: LabError) -> CommandError {
+fn suite_error(error: SuiteError) -> CommandError {
     let exit = match error {
-        LabError::AlreadyThere { .. } | LabError::Design { .. } => Exit::Usage,
+        SuiteError::AlreadyThere { .. } | SuiteError::Design { .. } => Exit::Usage,
         _ => Exit::CouldNotRun,
     };
     CommandError::new(exit, error)

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use stillwell_experiment::LabOptions;
+use stillwell_experiment::SuiteOptions;
 use stillwell_run::Interrupt;
 use stillwell_scope::Scope;
 use stillwell_units::Nanos;
@@ -53,8 +53,8 @@ impl<'a> Conductor<'a> {
     }
 
     /// For a lab whose results go to `results`, or go on there.
-    pub(crate) fn options(&self, results: &Path, resume: bool) -> LabOptions {
-        LabOptions {
+    pub(crate) fn options(&self, results: &Path, resume: bool) -> SuiteOptions {
+        SuiteOptions {
             results: results.to_path_buf(),
             resume,
             command: std::env::args().collect(),

@@ -5,7 +5,7 @@ pub(super) mod subjects;
 use std::path::{Path, PathBuf};
 
 use stillwell_config::{LabOverrides, VariantArgument};
-use stillwell_experiment::{LabError, LabOutcome, Local, Results, latest, run_lab};
+use stillwell_experiment::{Local, Results, SuiteError, SuiteOutcome, latest, run_suite};
 use stillwell_plan::LabPlan;
 use stillwell_target::Privileges;
 use stillwell_verdict::{GatePolicy, exit_code};
@@ -45,12 +45,12 @@ pub(crate) fn run(
     let mut teller = conductor.teller();
     output::tell_privileges(privileges, quiet);
     let interrupt = conductor.interrupt();
-    let ran = run_lab(&plan, &options, &mut Local, interrupt, &mut |progress| {
+    let ran = run_suite(&plan, &options, &mut Local, interrupt, &mut |progress| {
         teller.lab(progress);
     });
     teller.clear();
     conductor.end();
-    let outcome = ran.map_err(|error| lab_error(error, &results))?;
+    let outcome = ran.map_err(|error| suite_error(error, &results))?;
     let exit = match exit_of(&outcome, arguments.gate) {
         Exit::Held | Exit::Failed | Exit::Invalid if arguments.exit_zero => Exit::Held,
         exit => exit,
@@ -109,14 +109,14 @@ fn new_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
         .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
-fn lab_error(error: LabError, results: &Path) -> CommandError {
-    let about_results = !matches!(error, LabError::Design { .. });
+fn suite_error(error: SuiteError, results: &Path) -> CommandError {
+    let about_results = !matches!(error, SuiteError::Design { .. });
     let usage = matches!(
         error,
-        LabError::AlreadyThere { .. }
-            | LabError::NothingToResume { .. }
-            | LabError::PlanChanged { .. }
-            | LabError::Design { .. }
+        SuiteError::AlreadyThere { .. }
+            | SuiteError::NothingToResume { .. }
+            | SuiteError::PlanChanged { .. }
+            | SuiteError::Design { .. }
     );
     let exit = if usage {
         Exit::Usage
@@ -132,7 +132,7 @@ fn lab_error(error: LabError, results: &Path) -> CommandError {
 }
 
 /// The exit code of the whole lab.
-fn exit_of(outcome: &LabOutcome, gate: Gate) -> Exit {
+fn exit_of(outcome: &SuiteOutcome, gate: Gate) -> Exit {
     if let Some(signal) = outcome.interrupted {
         return Exit::Interrupted(signal);
     }
@@ -154,7 +154,7 @@ fn report(
     arguments: &RunArguments,
     paint: &Paint,
     plan: &LabPlan,
-    outcome: &LabOutcome,
+    outcome: &SuiteOutcome,
     results: &Path,
 ) -> Result<(), CommandError> {
     let shown = output::show_path(results);

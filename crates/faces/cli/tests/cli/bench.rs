@@ -15,14 +15,14 @@ use flate2::write::GzEncoder;
 use serde_json::Value;
 use stillwell_testkit::{Finished, Process};
 
-use crate::lab::{LONG, Lab, STILLWELL, assert_code, assert_holds};
+use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds};
 
 /// Lines of the recording.
 const LINES: u64 = 200;
 
 /// A folder with a recording, and the addresses of a relay in it.
 struct Bench {
-    lab: Lab,
+    suite: Suite,
     /// Between it and the relay, and between the relay and it.
     schemes: [&'static str; 2],
 }
@@ -35,20 +35,20 @@ struct Ended {
 
 impl Bench {
     fn new(into: &'static str, out: &'static str) -> Self {
-        let lab = Lab::new();
-        lab.file("in.json", &recording());
+        let suite = Suite::new();
+        suite.file("in.json", &recording());
         let schemes = [into, out];
-        Self { lab, schemes }
+        Self { suite, schemes }
     }
 
     fn endpoints(&self) -> [String; 2] {
         let [into, out] = self.schemes;
         let at = |scheme: &str, address: &str| match scheme {
             "http" => format!("http://{address}/"),
-            "file" => format!("file://{}", self.lab.path("out.log").display()),
+            "file" => format!("file://{}", self.suite.path("out.log").display()),
             _ => format!("{scheme}://{address}"),
         };
-        [at(into, &self.lab.listen), at(out, &self.lab.sink)]
+        [at(into, &self.suite.listen), at(out, &self.suite.sink)]
     }
 
     /// `stillwell bench` of the recording with these words, through a relay with
@@ -56,7 +56,7 @@ impl Bench {
     fn run(&self, words: &[&str], relay: &[&str]) -> Ended {
         let [into, out] = self.endpoints();
         let mut command = self
-            .lab
+            .suite
             .stillwell(&["bench", "--quiet", "--source", "in.json"]);
         command.args(["--in", &into, "--out", &out, "--results", "results"]);
         command.args(["--output", "report.json"]).args(words);
@@ -66,15 +66,15 @@ impl Bench {
 
     /// `stillwell bench` of a file.
     fn run_file(&self, text: &str) -> Ended {
-        self.lab.file("bench.yaml", text);
+        self.suite.file("bench.yaml", text);
         let words = ["bench", "bench.yaml", "--quiet", "--results", "results"];
-        let mut command = self.lab.stillwell(&words);
+        let mut command = self.suite.stillwell(&words);
         self.end(Process::start(command.args(["--output", "report.json"])).finish(LONG))
     }
 
     fn end(&self, finished: Finished) -> Ended {
-        let report = fs::read_to_string(self.lab.path("report.json")).unwrap_or_default();
-        self.lab.assert_nothing_left();
+        let report = fs::read_to_string(self.suite.path("report.json")).unwrap_or_default();
+        self.suite.assert_nothing_left();
         Ended {
             report: serde_json::from_str(&report).unwrap_or_default(),
             finished,
@@ -83,7 +83,7 @@ impl Bench {
 
     /// What the relay said of requests that it refused.
     fn refused(&self) -> u64 {
-        let said = fs::read_to_string(self.lab.results().join("target.stderr.log")).unwrap();
+        let said = fs::read_to_string(self.suite.results().join("target.stderr.log")).unwrap();
         let line = said
             .lines()
             .find(|line| line.contains("refused requests"))
@@ -205,7 +205,7 @@ fn tremors_keys_are_a_bench_and_structured_is_json() {
         encoder.finish().unwrap()
     };
     // What a file is called says nothing.
-    fs::write(bench.lab.path("packed.json"), packed).unwrap();
+    fs::write(bench.suite.path("packed.json"), packed).unwrap();
     let [into, out] = bench.endpoints();
     let ended = bench.run_file(&format!(
         "target:\n  command: [\"{{self}}\", relay, --in, \"{into}\", --out, \"{out}\"]\n\
@@ -262,13 +262,15 @@ fn what_cannot_run_says_so_and_prints_no_table() {
     let words = [
         "bench", "--quiet", "--source", "in.json", "--in", &into, "--out", &out,
     ];
-    let mut command = bench.lab.stillwell(&words);
+    let mut command = bench.suite.stillwell(&words);
     let ended = Process::start(command.args(["--iters", "1", "--", "false"])).finish(LONG);
     assert_code(&ended, 3);
     assert_holds(&ended.stderr, &["the target was never ready"]);
     assert_eq!(ended.stdout, "");
-    bench.lab.file("old.troy", "define flow main\nflow\nend;\n");
-    let ended = bench.lab.call(&["bench", "old.troy"]);
+    bench
+        .suite
+        .file("old.troy", "define flow main\nflow\nend;\n");
+    let ended = bench.suite.call(&["bench", "old.troy"]);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
@@ -278,7 +280,7 @@ fn what_cannot_run_says_so_and_prints_no_table() {
             "source: in.json",
         ],
     );
-    let ended = bench.lab.call(&["bench"]);
+    let ended = bench.suite.call(&["bench"]);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
@@ -388,7 +390,7 @@ fn sigterm_in_the_middle_ends_in_order_with_what_came() {
     let words = [
         "bench", "--quiet", "--source", "in.json", "--in", &into, "--out", &out,
     ];
-    let mut command = bench.lab.stillwell(&words);
+    let mut command = bench.suite.stillwell(&words);
     command.args([
         "--rate",
         "1k/s",
@@ -400,7 +402,7 @@ fn sigterm_in_the_middle_ends_in_order_with_what_came() {
     command.args(["--output", "report.json"]);
     command.args(["--", STILLWELL, "relay", "--in", &into, "--out", &out]);
     let process = Process::start(&mut command);
-    bench.lab.wait_measuring(&bench.lab.results());
+    bench.suite.wait_measuring(&bench.suite.results());
     process.signal("TERM");
     let ended = bench.end(process.finish(LONG));
     assert_code(&ended.finished, 143);

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use stillwell_testkit::{Finished, Process, program_or_skip};
 
-use crate::lab::{LONG, Lab, STILLWELL, assert_code, assert_holds, is_disturbed};
+use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds, is_disturbed};
 
 const SHORT: &str = "{warmup: 100ms, measure: 400ms, quiet: 50ms}";
 const BUILD: &str = "cp relay.sh out && chmod +x out";
@@ -15,15 +15,15 @@ const BUILD: &str = "cp relay.sh out && chmod +x out";
 const CULPRIT: usize = 2;
 
 /// GOOD and two commits after it; gives their names.
-fn repository(lab: &Lab) -> Vec<String> {
-    let folder = lab.path("repository");
+fn repository(suite: &Suite) -> Vec<String> {
+    let folder = suite.path("repository");
     fs::create_dir(&folder).unwrap();
     git(&folder, &["init", "--quiet"]);
     let commit = |number: usize| {
         let hoard = if number < CULPRIT { "0 B" } else { "64 KiB" };
         let script =
             format!("#!/bin/sh\n# {number}\nexec {STILLWELL} \"$@\" --hoard-per-event '{hoard}'\n");
-        lab.file("repository/relay.sh", &script);
+        suite.file("repository/relay.sh", &script);
         git(&folder, &["add", "relay.sh"]);
         let message = format!("change {number}");
         git(&folder, &["commit", "--quiet", "--message", &message]);
@@ -47,7 +47,7 @@ fn git(folder: &Path, words: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-fn bisect(lab: &Lab, ends: [&str; 2], more: &[&str]) -> Finished {
+fn bisect(suite: &Suite, ends: [&str; 2], more: &[&str]) -> Finished {
     let words = [
         "bisect",
         ends[0],
@@ -64,7 +64,7 @@ fn bisect(lab: &Lab, ends: [&str; 2], more: &[&str]) -> Finished {
         "--results",
         "results",
     ];
-    let mut command = lab.stillwell(&words);
+    let mut command = suite.stillwell(&words);
     Process::start(command.args(build).args(more)).finish(LONG)
 }
 
@@ -74,15 +74,15 @@ fn the_commit_that_hoards_is_named_and_the_search_is_kept() {
     if program_or_skip(test, "git").is_none() {
         return;
     }
-    let lab = Lab::alone()
+    let suite = Suite::alone()
         .with("phases", SHORT)
         .with("pairs", "4")
         .with("goals", "[memory]")
         .with("variants", "{baseline: {}, comparison: {}}");
-    lab.write();
-    let commits = repository(&lab);
+    suite.write();
+    let commits = repository(&suite);
     let ends = [commits[0].as_str(), "HEAD"];
-    let ended = bisect(&lab, ends, &["--color", "never"]);
+    let ended = bisect(&suite, ends, &["--color", "never"]);
     if is_disturbed(test, &ended) {
         return;
     }
@@ -93,24 +93,24 @@ fn the_commit_that_hoards_is_named_and_the_search_is_kept() {
     );
     assert!(ended.stdout.starts_with(&named), "{}", ended.stdout);
     assert_holds(&ended.stderr, &["2 commits after GOOD", "=> "]);
-    let kept = fs::read_to_string(lab.path("results/bisect.txt")).unwrap();
+    let kept = fs::read_to_string(suite.path("results/bisect.txt")).unwrap();
     assert!(kept.starts_with(&named), "{kept}");
 
     // It is all there, in any format, without another run.
-    let again = bisect(&lab, ends, &["--resume", "--format", "json"]);
+    let again = bisect(&suite, ends, &["--resume", "--format", "json"]);
     assert_code(&again, 0);
     assert_holds(&again.stderr, &["from earlier results"]);
     let record: serde_json::Value = serde_json::from_str(&again.stdout).unwrap();
     assert_eq!(record["schema"], "stillwell/bisect/v1");
     assert_eq!(record["outcome"]["kind"], "commit");
     assert_eq!(record["outcome"]["first_bad"], commits[CULPRIT].as_str());
-    let twice = bisect(&lab, ends, &[]);
+    let twice = bisect(&suite, ends, &[]);
     assert_code(&twice, 2);
     assert_holds(
         &twice.stderr,
         &["holds results already", "--resume goes on"],
     );
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
@@ -119,29 +119,29 @@ fn what_cannot_be_searched_is_told_before_anything_runs() {
     if program_or_skip(test, "git").is_none() {
         return;
     }
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("phases", SHORT)
         .with("variants", "{baseline: {}, comparison: {}}");
-    lab.write();
-    let commits = repository(&lab);
+    suite.write();
+    let commits = repository(&suite);
     for (ends, code, told) in [
         ([commits[0].as_str(), "no-such"], 3, "no-such"),
         ([&commits[2], &commits[1]], 3, "does not descend"),
         ([&commits[1], &commits[1]], 3, "the same commit"),
     ] {
-        let ended = bisect(&lab, ends, &[]);
+        let ended = bisect(&suite, ends, &[]);
         assert_code(&ended, code);
         assert_holds(&ended.stderr, &[told, "descendant of GOOD"]);
     }
-    let ended = bisect(&lab, [&commits[0], "HEAD"], &["--resume"]);
+    let ended = bisect(&suite, [&commits[0], "HEAD"], &["--resume"]);
     assert_code(&ended, 2);
-    let ended = bisect(&lab, [&commits[0], "HEAD"], &["--variant", "third"]);
+    let ended = bisect(&suite, [&commits[0], "HEAD"], &["--variant", "third"]);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
         &["no variant `third`, but baseline, comparison"],
     );
-    let ended = lab.call(&["bisect", &commits[0], "HEAD", "experiment", "--resume"]);
+    let ended = suite.call(&["bisect", &commits[0], "HEAD", "experiment", "--resume"]);
     assert_code(&ended, 2);
-    assert!(!lab.path("results").exists());
+    assert!(!suite.path("results").exists());
 }

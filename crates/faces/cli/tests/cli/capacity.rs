@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use stillwell_testkit::{Finished, Process, free_port};
 
-use crate::lab::Lab;
 use crate::load::{STILLWELL, serve};
+use crate::suite::Suite;
 
 /// Some twenty probes of a second, on a machine that does other things too.
 const SEARCH: Duration = Duration::from_secs(240);
@@ -103,55 +103,55 @@ fn the_knee_of_a_known_law_is_found() {
 fn the_knee_of_a_rig_is_found() {
     // λ = 50/s, σ = 0.05 and κ = 0.01, as above.
     let delay = "20 + (active_requests - 1) + 0.2 * active_requests * (active_requests - 1)";
-    let lab = Lab::new();
+    let suite = Suite::new();
     let text = format!(
         "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\nsubject:\n  \
          command: [{STILLWELL}, serve, --address, \"{listen}\", --delay, \"{delay}\"]\n  \
          ready: {{tcp: \"{listen}\"}}\nworkload:\n  generators:\n    - http: \"http://{listen}\"\n      \
          payload: ascii\n      block: 1 KiB\n      rate: 10/s\n      cache: 1 MiB\n",
-        listen = lab.listen,
+        listen = suite.listen,
     );
-    lab.file("rig.yaml", &text);
-    let file = lab.path("rig.yaml");
+    suite.file("rig.yaml", &text);
+    let file = suite.path("rig.yaml");
     let words = "--objective knee --bound mean<1s -c 16 --probe 1s --repeats 2 --quiet";
     let mut words: Vec<&str> = words.split(' ').collect();
     words.push(file.to_str().unwrap());
-    let ended = find(&words, &lab.path("found"));
+    let ended = find(&words, &suite.path("found"));
     let knee = &told(&ended)["knee"]["knee"]["connections"]["value"];
     let knee = knee.as_f64().unwrap();
     assert!((knee / 5.0 - 1.0).abs() < 0.15, "{}", ended.stdout);
     assert_eq!(ended.code, 0);
     // Over datagrams there is nothing that could be varied.
-    lab.file("rig.yaml", &text.replace("- http: \"http://", "- udp: \""));
-    let ended = find(&words, &lab.path("refused"));
+    suite.file("rig.yaml", &text.replace("- http: \"http://", "- udp: \""));
+    let ended = find(&words, &suite.path("refused"));
     assert_eq!(ended.code, 2);
     let hint = "search the highest rate: leave --objective out";
     assert!(ended.stderr.contains(hint), "{}", ended.stderr);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_pipeline_is_found_by_what_it_passes_on() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let text = format!(
         "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\nsubject:\n  \
          command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\", --limit, 2 MiB/s]\n  \
          ready: {{tcp: \"{listen}\"}}\nworkload:\n  generators:\n    - tcp: \"{listen}\"\n      payload: ascii\n      \
          rate: 1 MiB/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{sink}\"\n",
-        listen = lab.listen,
-        sink = lab.sink,
+        listen = suite.listen,
+        sink = suite.sink,
     );
-    lab.file("rig.yaml", &text);
-    let file = lab.path("rig.yaml");
+    suite.file("rig.yaml", &text);
+    let file = suite.path("rig.yaml");
     let words = "--bound throughput>98% --from 1MiB/s --to 8MiB/s --probe 1s --quiet";
     let mut words: Vec<&str> = words.split(' ').collect();
     words.push(file.to_str().unwrap());
-    let folder = lab.path("found");
+    let folder = suite.path("found");
     let ended = find(&words, &folder);
     // Two percent more is asked for than passes.
     assert_near(&ended, 2.0 * 1_048_576.0 / 0.98, 0.05);
     assert!(folder.join("probe-001/manifest.json").exists());
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
@@ -256,21 +256,21 @@ fn an_interrupted_first_probe_was_a_target_that_does_not_answer() {
 
 #[test]
 fn an_error_threw_the_curve_so_far_away() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let text = format!(
         "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\nsubject:\n  \
          command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n  \
          ready: {{tcp: \"{listen}\"}}\nworkload:\n  generators:\n    - tcp: \"{listen}\"\n      payload: ascii\n      \
          rate: 1 MiB/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{sink}\"\n",
-        listen = lab.listen,
-        sink = lab.sink,
+        listen = suite.listen,
+        sink = suite.sink,
     );
-    lab.file("rig.yaml", &text);
-    let folder = lab.path("found");
+    suite.file("rig.yaml", &text);
+    let folder = suite.path("found");
     // Where the second probe is to be kept there is something else.
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("probe-002"), "").unwrap();
-    let file = lab.path("rig.yaml");
+    let file = suite.path("rig.yaml");
     let words = [file.to_str().unwrap(), "--probe=300ms", "--quiet"];
     let ended = find(&words, &folder);
     assert_eq!(ended.code, 3, "{}", ended.stderr);

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use stillwell_testkit::{Finished, Process};
 
-use crate::lab::{LONG, Lab, assert_code, assert_holds};
 use crate::lading_name::called;
+use crate::suite::{LONG, Suite, assert_code, assert_holds};
 
-fn captool(lab: &Lab, words: &[&str]) -> Finished {
-    Process::start(called(lab, "captool").args(words)).finish(LONG)
+fn captool(suite: &Suite, words: &[&str]) -> Finished {
+    Process::start(called(suite, "captool").args(words)).finish(LONG)
 }
 
 /// Twenty seconds of two series of one metric, and a gauge.
@@ -39,66 +39,66 @@ fn capture() -> String {
 
 #[test]
 fn it_lists_shows_and_dumps() {
-    let lab = Lab::new();
-    lab.file("cap.jsonl", &capture());
-    let listed = captool(&lab, &["cap.jsonl"]);
+    let suite = Suite::new();
+    suite.file("cap.jsonl", &capture());
+    let listed = captool(&suite, &["cap.jsonl"]);
     assert_code(&listed, 0);
     assert_eq!(listed.stdout, "c: bytes_written\ng: load\n");
-    assert_eq!(captool(&lab, &["-l", "cap.jsonl"]).stdout, listed.stdout);
-    let shown = captool(&lab, &["cap.jsonl", "--metric", "bytes_written"]);
+    assert_eq!(captool(&suite, &["-l", "cap.jsonl"]).stdout, listed.stdout);
+    let shown = captool(&suite, &["cap.jsonl", "--metric", "bytes_written"]);
     assert_eq!(
         shown.stdout,
         "bytes_written[id:a]: min: 0, mean: 19, max: 38, is_monotonic: true\n\
          bytes_written[id:b]: min: 0, mean: 28.5, max: 57, is_monotonic: true\n"
     );
-    let dumped = captool(&lab, &["cap.jsonl", "-m", "load", "-d"]);
+    let dumped = captool(&suite, &["cap.jsonl", "-m", "load", "-d"]);
     assert_holds(&dumped.stdout, &["is_monotonic: false", "0: 0.5\n1: 1.5\n"]);
-    let none = captool(&lab, &["cap.jsonl", "-m", "nothing"]);
+    let none = captool(&suite, &["cap.jsonl", "-m", "nothing"]);
     assert_code(&none, 1);
     assert_holds(&none.stderr, &["has no metric `nothing`"]);
 }
 
 #[test]
 fn it_finds_what_is_wrong_with_a_capture() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let text = capture();
-    lab.file("cap.jsonl", &text);
+    suite.file("cap.jsonl", &text);
     assert_code(
-        &captool(&lab, &["validate", "cap.jsonl", "--min-seconds", "20"]),
+        &captool(&suite, &["validate", "cap.jsonl", "--min-seconds", "20"]),
         0,
     );
-    let short = captool(&lab, &["validate", "cap.jsonl", "--min-seconds", "21"]);
+    let short = captool(&suite, &["validate", "cap.jsonl", "--min-seconds", "21"]);
     assert_code(&short, 1);
     assert_holds(&short.stderr, &["20 different times, not 21"]);
-    lab.file(
+    suite.file(
         "twice.jsonl",
         &(text.clone() + text.lines().next().unwrap() + "\n"),
     );
-    let twice = captool(&lab, &["validate", "twice.jsonl"]);
+    let twice = captool(&suite, &["validate", "twice.jsonl"]);
     assert_code(&twice, 1);
     assert_holds(&twice.stderr, &["row 61", "goes from fetch_index 19"]);
     // A last line that was cut is said, and no reason to refuse the rest.
-    lab.file("cut.jsonl", &text[..text.len() - 9]);
-    let cut = captool(&lab, &["validate", "cut.jsonl"]);
+    suite.file("cut.jsonl", &text[..text.len() - 9]);
+    let cut = captool(&suite, &["validate", "cut.jsonl"]);
     assert_code(&cut, 0);
     assert_holds(&cut.stderr, &["cut within line 60"]);
-    lab.file("else.txt", "no capture\n");
-    let other = captool(&lab, &["validate", "else.txt"]);
+    suite.file("else.txt", "no capture\n");
+    let other = captool(&suite, &["validate", "else.txt"]);
     assert_code(&other, 3);
     assert_holds(&other.stderr, &["no capture of lading"]);
-    assert_code(&captool(&lab, &[]), 2);
+    assert_code(&captool(&suite, &[]), 2);
 }
 
 #[test]
 fn our_own_captures_are_valid() {
-    let lab = Lab::new();
-    let ended = lab.rig(&[]).finish(LONG);
-    assert!(lab.results().exists(), "{}", ended.stderr);
+    let suite = Suite::new();
+    let ended = suite.rig(&[]).finish(LONG);
+    assert!(suite.results().exists(), "{}", ended.stderr);
     for path in ["results", "results/series.parquet"] {
-        let told = captool(&lab, &["validate", path, "--min-seconds", "2"]);
+        let told = captool(&suite, &["validate", path, "--min-seconds", "2"]);
         assert_code(&told, 0);
     }
-    let listed = captool(&lab, &["results"]);
+    let listed = captool(&suite, &["results"]);
     assert_holds(
         &listed.stdout,
         &["c: bytes_written", "h: lateness", "g: total_rss_bytes"],

@@ -6,13 +6,13 @@ use std::fs;
 use serde_json::Value;
 use stillwell_testkit::Finished;
 
-use crate::lab::{LONG, Lab, assert_code, assert_holds};
+use crate::suite::{LONG, Suite, assert_code, assert_holds};
 
 /// `stillwell compare` with these words, and its report as JSON.
-fn compared(lab: &Lab, words: &[&str]) -> (Finished, Value) {
+fn compared(suite: &Suite, words: &[&str]) -> (Finished, Value) {
     let mut line = vec!["compare", "--format", "json"];
     line.extend(words);
-    let ended = lab.call(&line);
+    let ended = suite.call(&line);
     let report = serde_json::from_str(&ended.stdout).unwrap_or_default();
     (ended, report)
 }
@@ -29,9 +29,9 @@ fn percent(share: &Value) -> String {
 
 #[test]
 fn six_run_means_of_an_old_report_are_no_change() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let (one, other) = ("7.88MiB,7.86MiB,7.85MiB", "7.86MiB,7.84MiB,7.82MiB");
-    let (ended, report) = compared(&lab, &[one, other]);
+    let (ended, report) = compared(&suite, &[one, other]);
     assert_code(&ended, 0);
     let finding = &first(&report)["finding"];
     assert_eq!(finding["design"], "unpaired");
@@ -42,98 +42,98 @@ fn six_run_means_of_an_old_report_are_no_change() {
         format!("{:.3}", finding["p_value"].as_f64().unwrap()),
         "0.188"
     );
-    let told = lab.call(&["compare", one, other]);
+    let told = suite.call(&["compare", one, other]);
     assert_holds(
         &told.stdout,
         &["-0.30 %", "[-0.82, +0.23]", "0.188", "7.86 MiB"],
     );
 
-    let told = lab.call(&["compare", "--paired", one, other]);
+    let told = suite.call(&["compare", "--paired", one, other]);
     assert_code(&told, 0);
     assert_holds(&told.stdout, &["the columns carry no pairing", "3 pairs"]);
 }
 
 #[test]
 fn files_of_numbers_are_columns_of_runs() {
-    let lab = Lab::new();
-    lab.file("a.txt", "# ms\n10 ms\n11 ms\n9 ms\n10 ms\n");
-    lab.file("b.txt", "20 ms\n21 ms\n19 ms\n20 ms\n");
+    let suite = Suite::new();
+    suite.file("a.txt", "# ms\n10 ms\n11 ms\n9 ms\n10 ms\n");
+    suite.file("b.txt", "20 ms\n21 ms\n19 ms\n20 ms\n");
     let words = ["a.txt", "b.txt", "--metric", "latency_p99"];
-    let (ended, report) = compared(&lab, &words);
+    let (ended, report) = compared(&suite, &words);
     assert_code(&ended, 1);
     assert_eq!(first(&report)["verdict"], "regressed");
     assert_eq!(first(&report)["unit"], "ns");
     let exit_zero = [&words[..], &["--exit-zero"]].concat();
-    assert_code(&compared(&lab, &exit_zero).0, 0);
+    assert_code(&compared(&suite, &exit_zero).0, 0);
     let better = [&words[..], &["--better", "higher"]].concat();
-    let (ended, report) = compared(&lab, &better);
+    let (ended, report) = compared(&suite, &better);
     assert_code(&ended, 0);
     assert_eq!(first(&report)["verdict"], "improved");
 
     // Two columns of one table, by their names.
     let table = "commit,old,new\na,10,20\nb,11,21\nc,9,19\nd,10,20\n";
-    lab.file("table.csv", table);
-    let (ended, report) = compared(&lab, &["table.csv@old", "table.csv@new"]);
+    suite.file("table.csv", table);
+    let (ended, report) = compared(&suite, &["table.csv@old", "table.csv@new"]);
     assert_code(&ended, 0);
     assert_eq!(first(&report)["verdict"], "different");
     assert_holds(&ended.stdout, &["--better lower"]);
-    let unknown = lab.call(&["compare", "table.csv@old", "table.csv@newer"]);
+    let unknown = suite.call(&["compare", "table.csv@old", "table.csv@newer"]);
     assert_code(&unknown, 2);
     assert_holds(&unknown.stderr, &["no column `newer`", "`old`, `new`"]);
 }
 
 #[test]
 fn reports_of_comparisons_go_to_files_too() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let words = [
         "compare", "1,2,3,2", "1,2,3,2", "-o", "r.md", "-o", "r.json", "-o", "r.txt",
     ];
-    assert_code(&lab.call(&words), 0);
+    assert_code(&suite.call(&words), 0);
     for (name, part) in [
         ("r.md", "| metric |"),
         ("r.json", "stillwell/comparison/v1"),
         ("r.txt", "+0.00 %"),
     ] {
-        assert_holds(&fs::read_to_string(lab.path(name)).unwrap(), &[part]);
+        assert_holds(&fs::read_to_string(suite.path(name)).unwrap(), &[part]);
     }
 }
 
 #[test]
 fn seconds_are_refused_as_runs() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let mut table = "second,rate\n".to_owned();
     for second in 0..20 {
         writeln!(table, "{second},{}", 100 + second % 3).unwrap();
     }
-    lab.file("seconds.csv", &table);
+    suite.file("seconds.csv", &table);
     let words = ["compare", "seconds.csv", "seconds.csv"];
-    let refused = lab.call(&words);
+    let refused = suite.call(&words);
     assert_code(&refused, 2);
     assert_holds(
         &refused.stderr,
         &["counts the seconds of one run", "--rows-are-runs"],
     );
-    let taken = lab.call(&[&words[..], &["--rows-are-runs"]].concat());
+    let taken = suite.call(&[&words[..], &["--rows-are-runs"]].concat());
     assert_code(&taken, 0);
     assert_holds(&taken.stdout, &["equivalent", "20 + 20"]);
 }
 
 #[test]
 fn mistakes_have_their_line() {
-    let lab = Lab::new();
-    lab.file("a.txt", "1\n2\n3x\n");
-    lab.file(
+    let suite = Suite::new();
+    suite.file("a.txt", "1\n2\n3x\n");
+    suite.file(
         "b.jsonl",
         &format!("{}nonsense\n{}", line("r", 0, 0.0), line("r", 1, 1.0)),
     );
-    lab.file("c.json", "{\"results\": [");
+    suite.file("c.json", "{\"results\": [");
     for (name, parts) in [
         ("a.txt", vec!["a.txt", "line 3", "`3x` is no number"]),
         ("b.jsonl", vec!["line 2 of b.jsonl"]),
         ("c.json", vec!["c.json", "no whole JSON", "line 1"]),
         ("gone.txt", vec!["no file or folder `gone.txt`"]),
     ] {
-        let ended = lab.call(&["compare", name, "1,2,3"]);
+        let ended = suite.call(&["compare", name, "1,2,3"]);
         assert_code(&ended, 2);
         assert_holds(&ended.stderr, &parts);
     }
@@ -162,17 +162,17 @@ fn capture(run: &str, rate: f64) -> String {
 
 #[test]
 fn captures_of_lading_are_one_number_a_run() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     for (side, rates) in [
         ("old", [1000.0, 1010.0, 990.0, 1005.0]),
         ("new", [900.0, 908.0, 892.0, 905.0]),
     ] {
         for (rate, number) in rates.iter().zip(0..) {
             let name = format!("{side}/{number}/{side}.captures");
-            lab.file(&name, &capture(&format!("{side}-{number}"), *rate));
+            suite.file(&name, &capture(&format!("{side}-{number}"), *rate));
         }
     }
-    let (ended, report) = compared(&lab, &["old", "new"]);
+    let (ended, report) = compared(&suite, &["old", "new"]);
     assert_code(&ended, 1);
     let row = first(&report);
     assert_eq!(row["metric"], "ingress_throughput");
@@ -182,28 +182,28 @@ fn captures_of_lading_are_one_number_a_run() {
     assert_holds(&ended.stdout, &["lading's own default"]);
 
     let one = "old/0/old.captures";
-    let (ended, report) = compared(&lab, &[one, "new/0/new.captures"]);
+    let (ended, report) = compared(&suite, &[one, "new/0/new.captures"]);
     assert_code(&ended, 0);
     assert_eq!(first(&report)["verdict"], Value::Null);
     assert_eq!(percent(&first(&report)["finding"]["change"]), "-10.00");
     assert_holds(&ended.stdout, &["one run on a side says nothing"]);
-    let strict = lab.call(&["compare", one, "new/0/new.captures", "--gate", "strict"]);
+    let strict = suite.call(&["compare", one, "new/0/new.captures", "--gate", "strict"]);
     assert_code(&strict, 4);
 
-    let unknown = lab.call(&["compare", "old", "new", "--metric", "requests"]);
+    let unknown = suite.call(&["compare", "old", "new", "--metric", "requests"]);
     assert_code(&unknown, 2);
     assert_holds(
         &unknown.stderr,
         &["no run has `requests`", "`bytes_written`"],
     );
-    let short = lab.call(&["compare", "old", "new", "--warmup", "200s"]);
+    let short = suite.call(&["compare", "old", "new", "--warmup", "200s"]);
     assert_code(&short, 2);
     assert_holds(&short.stderr, &["lasts 99 s", "--warmup"]);
 }
 
 #[test]
 fn phases_that_a_capture_marks_say_what_counts() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     // Twice as fast while it was not measured: ten seconds before, five behind.
     let marked = |run: &str, rate: f64| -> String {
         let text = (0..30).map(|second| {
@@ -223,9 +223,9 @@ fn phases_that_a_capture_marks_say_what_counts() {
         });
         text.collect()
     };
-    lab.file("a.jsonl", &marked("a", 1000.0));
-    lab.file("b.jsonl", &marked("b", 900.0));
-    let (ended, report) = compared(&lab, &["a.jsonl", "b.jsonl"]);
+    suite.file("a.jsonl", &marked("a", 1000.0));
+    suite.file("b.jsonl", &marked("b", 900.0));
+    let (ended, report) = compared(&suite, &["a.jsonl", "b.jsonl"]);
     assert_code(&ended, 0);
     let values = |side: &str| first(&report)[side]["mean"].as_f64().unwrap();
     assert!((values("baseline") - 1000.0).abs() < 1e-6, "{report}");
@@ -236,23 +236,23 @@ fn phases_that_a_capture_marks_say_what_counts() {
         ended.stdout
     );
     // A warm-up that is named goes before, and then all behind it counts.
-    let named = lab.call(&["compare", "a.jsonl", "b.jsonl", "--warmup", "5s"]);
+    let named = suite.call(&["compare", "a.jsonl", "b.jsonl", "--warmup", "5s"]);
     assert_holds(&named.stdout, &["nothing in a capture of lading marks"]);
 }
 
 #[test]
 fn a_capture_that_was_cut_is_used_up_to_the_cut() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let text = capture("r", 1000.0);
-    lab.file("a.jsonl", &text[..text.len() - 30]);
-    lab.file("b.parquet", "PAR1 and then nothing that could be read");
-    let cut = lab.call(&["compare", "a.jsonl", "a.jsonl"]);
+    suite.file("a.jsonl", &text[..text.len() - 30]);
+    suite.file("b.parquet", "PAR1 and then nothing that could be read");
+    let cut = suite.call(&["compare", "a.jsonl", "a.jsonl"]);
     assert_code(&cut, 0);
     assert_holds(
         &cut.stdout,
         &["cut within line 100", "its writer was killed"],
     );
-    let lost = lab.call(&["compare", "a.jsonl", "b.parquet"]);
+    let lost = suite.call(&["compare", "a.jsonl", "b.parquet"]);
     assert_code(&lost, 2);
     assert_holds(
         &lost.stderr,
@@ -262,12 +262,12 @@ fn a_capture_that_was_cut_is_used_up_to_the_cut() {
 
 #[test]
 fn the_methods_of_the_ancestors_come_with_what_is_wrong_with_them() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     for (name, rate) in [("a0", 1000.0), ("a1", 1004.0), ("b0", 996.0), ("b1", 999.0)] {
-        lab.file(&format!("{name}.captures"), &capture(name, rate));
+        suite.file(&format!("{name}.captures"), &capture(name, rate));
     }
     let sides = ["a0.captures,a1.captures", "b0.captures,b1.captures"];
-    let soak = lab.call(&[&["compare", "--method", "soak-2022"], &sides[..]].concat());
+    let soak = suite.call(&[&["compare", "--method", "soak-2022"], &sides[..]].concat());
     assert_code(&soak, 0);
     assert_holds(
         &soak.stdout,
@@ -283,7 +283,7 @@ fn the_methods_of_the_ancestors_come_with_what_is_wrong_with_them() {
         ],
     );
     let words = ["--method", "smp-2023", sides[0], sides[1]];
-    let smp = lab.call(&[&["compare"], &words[..]].concat());
+    let smp = suite.call(&[&["compare"], &words[..]].concat());
     assert_code(&smp, 0);
     assert_holds(
         &smp.stdout,
@@ -295,11 +295,11 @@ fn the_methods_of_the_ancestors_come_with_what_is_wrong_with_them() {
             "No changes",
         ],
     );
-    let (_, report) = compared(&lab, &words);
+    let (_, report) = compared(&suite, &words);
     let goal = &report["experiments"][0]["method"]["goals"][0];
     assert_eq!(goal["flagged"], false);
     assert!(goal["baseline_samples"].as_u64().unwrap() > 100);
-    let columns = lab.call(&["compare", "--method", "soak-2022", "1,2", "1,2"]);
+    let columns = suite.call(&["compare", "--method", "soak-2022", "1,2", "1,2"]);
     assert_code(&columns, 2);
     assert_holds(
         &columns.stderr,
@@ -325,10 +325,10 @@ fn nighthawk(requests: u32) -> String {
 
 #[test]
 fn results_of_load_generators_are_one_run_each() {
-    let lab = Lab::new();
-    lab.file("a.json", &fortio(1000.0, 0.004));
-    lab.file("b.json", &fortio(900.0, 0.005));
-    let (ended, report) = compared(&lab, &["a.json", "b.json"]);
+    let suite = Suite::new();
+    suite.file("a.json", &fortio(1000.0, 0.004));
+    suite.file("b.json", &fortio(900.0, 0.005));
+    let (ended, report) = compared(&suite, &["a.json", "b.json"]);
     assert_code(&ended, 0);
     let names: Vec<&str> = report["experiments"][0]["metrics"]
         .as_array()
@@ -344,25 +344,25 @@ fn results_of_load_generators_are_one_run_each() {
     assert_eq!(percent(&first(&report)["finding"]["change"]), "-10.00");
 
     for (number, requests) in [2000, 2010, 1990, 2004].into_iter().enumerate() {
-        lab.file(&format!("one/{number}.json"), &nighthawk(requests));
-        lab.file(&format!("two/{number}.json"), &nighthawk(requests - 400));
+        suite.file(&format!("one/{number}.json"), &nighthawk(requests));
+        suite.file(&format!("two/{number}.json"), &nighthawk(requests - 400));
     }
-    let (ended, report) = compared(&lab, &["one", "two"]);
+    let (ended, report) = compared(&suite, &["one", "two"]);
     assert_code(&ended, 1);
     assert_eq!(first(&report)["verdict"], "regressed");
-    let (_, report) = compared(&lab, &["one/0.json", "a.json"]);
+    let (_, report) = compared(&suite, &["one/0.json", "a.json"]);
     assert_holds(&report.to_string(), &["different tools"]);
 }
 
 /// Takes away what the rig warned about: whatever else this machine did
 /// meanwhile is not what is asked here. How many pairs there are, since those that it
 /// unreliable were repeated.
-fn without_warnings(lab: &Lab) -> u32 {
-    let is_there = |pair: &u32| lab.capture_of(*pair, "two").exists();
+fn without_warnings(suite: &Suite) -> u32 {
+    let is_there = |pair: &u32| suite.capture_of(*pair, "two").exists();
     let pairs = (1..).take_while(is_there).fold(0, |_, pair| pair);
     for pair in 1..=pairs {
         for variant in ["one", "two"] {
-            let file = lab.capture_of(pair, variant).join("summary.json");
+            let file = suite.capture_of(pair, variant).join("summary.json");
             let mut summary: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
             summary["warnings"] = Value::Array(Vec::new());
             fs::write(&file, summary.to_string()).unwrap();
@@ -373,16 +373,16 @@ fn without_warnings(lab: &Lab) -> u32 {
 
 #[test]
 fn saved_runs_are_paired_by_their_numbers() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("phases", "{warmup: 200ms, measure: 500ms, quiet: 50ms}")
         .with("pairs", "2");
-    let ran = lab.run(&["--exit-zero", "--quiet"]).finish(LONG);
+    let ran = suite.run(&["--exit-zero", "--quiet"]).finish(LONG);
     assert_code(&ran, 0);
-    let pairs = without_warnings(&lab);
+    let pairs = without_warnings(&suite);
     assert!(pairs >= 2);
     // The same results on both sides are their first variant and their second.
     let (ended, report) = compared(
-        &lab,
+        &suite,
         &["results", "results", "--metric", "memory", "--exit-zero"],
     );
     assert_code(&ended, 0);
@@ -390,7 +390,7 @@ fn saved_runs_are_paired_by_their_numbers() {
     assert_eq!(finding["design"], "paired", "{}", ended.stdout);
     assert_eq!(finding["pairs"], pairs);
     let words = ["results@one", "results@two", "--unpaired", "--exit-zero"];
-    let (ended, report) = compared(&lab, &words);
+    let (ended, report) = compared(&suite, &words);
     assert_code(&ended, 0);
     let rows = report["experiments"][0]["metrics"].as_array().unwrap();
     // The goals of the experiment, without being asked.
@@ -398,18 +398,18 @@ fn saved_runs_are_paired_by_their_numbers() {
     assert_eq!(names, ["cpu", "memory"]);
     assert_eq!(rows[1]["finding"]["design"], "unpaired");
     // One capture a side.
-    let capture = |variant: &str| lab.capture_of(1, variant).to_string_lossy().into_owned();
-    let (ended, report) = compared(&lab, &[&capture("one"), &capture("two"), "--unpaired"]);
+    let capture = |variant: &str| suite.capture_of(1, variant).to_string_lossy().into_owned();
+    let (ended, report) = compared(&suite, &[&capture("one"), &capture("two"), "--unpaired"]);
     assert_code(&ended, 0);
     assert_eq!(first(&report)["verdict"], Value::Null);
     // Any series of a capture, and the seconds behind it.
     let (ended, report) = compared(
-        &lab,
+        &suite,
         &[&words[..], &["--metric", "total_rss_bytes:peak"]].concat(),
     );
     assert_code(&ended, 0);
     assert!(first(&report)["baseline"]["mean"].as_f64().unwrap() > 1e5);
-    let several = lab.call(&["compare", "results", "results@two"]);
+    let several = suite.call(&["compare", "results", "results@two"]);
     assert_code(&several, 2);
     assert_holds(
         &several.stderr,

@@ -2,12 +2,12 @@
 
 use std::fs;
 
-use crate::lab::{Lab, assert_code, assert_holds};
+use crate::suite::{Suite, assert_code, assert_holds};
 
 #[test]
 fn an_unknown_key_is_shown_in_its_place_with_the_nearest_name() {
-    let lab = Lab::new().with("phases", "{warmpu: 1s, measure: 1s}");
-    let file = lab.write();
+    let suite = Suite::new().with("phases", "{warmpu: 1s, measure: 1s}");
+    let file = suite.write();
     let text = fs::read_to_string(&file).unwrap();
     let line = text
         .lines()
@@ -16,7 +16,7 @@ fn an_unknown_key_is_shown_in_its_place_with_the_nearest_name() {
         + 1;
     let column = text.lines().nth(line - 1).unwrap().find("warmpu").unwrap() + 1;
     for words in [["check", "experiment"], ["run", "experiment"]] {
-        let ended = lab.call(&words);
+        let ended = suite.call(&words);
         assert_code(&ended, 2);
         let place = format!("experiment.yaml:{line}:{column}");
         assert_holds(
@@ -25,17 +25,17 @@ fn an_unknown_key_is_shown_in_its_place_with_the_nearest_name() {
         );
         assert_eq!(ended.stdout, "");
     }
-    assert!(!lab.path(".stillwell").exists());
+    assert!(!suite.path(".stillwell").exists());
 }
 
 #[test]
 fn all_mistakes_are_told_at_once() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("phases", "{warmpu: 1s, measure: soon}")
         .with("pairs", "none")
         .with("goals", "[speed]");
-    lab.write();
-    let ended = lab.call(&["check", "experiment"]);
+    suite.write();
+    let ended = suite.call(&["check", "experiment"]);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
@@ -45,12 +45,12 @@ fn all_mistakes_are_told_at_once() {
 
 #[test]
 fn check_lists_the_experiments_of_a_lab() {
-    let lab = Lab::new();
-    let text = fs::read_to_string(lab.write()).unwrap();
-    lab.file("suite/first/experiment.yaml", &text);
-    lab.file("suite/second/experiment.yaml", &text);
-    lab.file("suite/second/README.md", "# Second\n\nWhat it asks.\n");
-    let ended = lab.call(&["check", "suite"]);
+    let suite = Suite::new();
+    let text = fs::read_to_string(suite.write()).unwrap();
+    suite.file("suite/first/experiment.yaml", &text);
+    suite.file("suite/second/experiment.yaml", &text);
+    suite.file("suite/second/README.md", "# Second\n\nWhat it asks.\n");
+    let ended = suite.call(&["check", "suite"]);
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
@@ -61,22 +61,22 @@ fn check_lists_the_experiments_of_a_lab() {
             "2 experiments",
         ],
     );
-    let only = lab.call(&["check", "suite", "--only", "sec*"]);
+    let only = suite.call(&["check", "suite", "--only", "sec*"]);
     assert_holds(&only.stdout, &["second", "1 experiment,"]);
     assert!(!only.stdout.contains("first:"), "{}", only.stdout);
-    let plan = lab.call(&["check", "suite", "--plan"]);
+    let plan = suite.call(&["check", "suite", "--plan"]);
     let plan: serde_json::Value = serde_json::from_str(&plan.stdout).unwrap();
     assert_eq!(plan["experiments"].as_array().unwrap().len(), 2);
 }
 
 #[test]
 fn check_tells_looks_goals_and_time() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("pairs", "{max: 12}")
         .with("confirm", "true")
         .with("goals", "[memory, {metric: loss, primary: true}]");
-    lab.write();
-    let ended = lab.call(&["check", "experiment"]);
+    suite.write();
+    let ended = suite.call(&["check", "experiment"]);
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
@@ -89,7 +89,7 @@ fn check_tells_looks_goals_and_time() {
         ],
     );
     let flags = ["--fixed-pairs", "5", "--no-confirm", "--design", "duet"];
-    let ended = lab.call(&[&["check", "experiment"], &flags[..]].concat());
+    let ended = suite.call(&[&["check", "experiment"], &flags[..]].concat());
     assert_code(&ended, 0);
     assert_holds(&ended.stdout, &["5, and one look", "duet: both at once"]);
     assert!(!ended.stdout.contains("confirmed"), "{}", ended.stdout);
@@ -97,11 +97,11 @@ fn check_tells_looks_goals_and_time() {
 
 #[test]
 fn check_lists_the_cells_of_a_matrix() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("matrix", "{rate: [500/s, 1k/s]}")
         .with("rate", "\"{matrix.rate}\"");
-    lab.write();
-    let ended = lab.call(&["check", "experiment"]);
+    suite.write();
+    let ended = suite.call(&["check", "experiment"]);
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
@@ -113,15 +113,15 @@ fn check_lists_the_cells_of_a_matrix() {
             "2 experiments",
         ],
     );
-    let one = lab.call(&["check", "experiment", "--only", "*rate-1k*"]);
+    let one = suite.call(&["check", "experiment", "--only", "*rate-1k*"]);
     assert_holds(&one.stdout, &["1 experiment,"]);
 }
 
 #[test]
 fn the_examples_are_fine() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let examples = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../examples");
-    let ended = lab.call(&["check", examples]);
+    let ended = suite.call(&["check", examples]);
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
@@ -131,36 +131,38 @@ fn the_examples_are_fine() {
 
 #[test]
 fn the_schema_is_json_and_knows_the_keys() {
-    let lab = Lab::new();
-    let ended = lab.call(&["schema"]);
+    let suite = Suite::new();
+    let ended = suite.call(&["schema"]);
     assert_code(&ended, 0);
     assert_eq!(ended.stderr, "");
     let schema: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert!(schema["$schema"].is_string());
     assert_holds(&ended.stdout, &["\"workload\"", "\"operating_point\""]);
-    let ended = lab.call(&["schema", "bench"]);
+    let ended = suite.call(&["schema", "bench"]);
     assert_code(&ended, 0);
     assert_holds(&ended.stdout, &["\"is_transactional\"", "\"codec\""]);
 }
 
 #[test]
 fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
-    let lab = Lab::new();
-    let nowhere = lab.path("nowhere/report.md");
-    let ended = lab
+    let suite = Suite::new();
+    let nowhere = suite.path("nowhere/report.md");
+    let ended = suite
         .run(&["-o", &nowhere.to_string_lossy()])
-        .finish(crate::lab::BESIDES);
+        .finish(crate::suite::BESIDES);
     assert_code(&ended, 3);
     assert_holds(&ended.stderr, &["nowhere/report.md"]);
-    let ended = lab.run(&["-o", "report.pdf"]).finish(crate::lab::BESIDES);
+    let ended = suite
+        .run(&["-o", "report.pdf"])
+        .finish(crate::suite::BESIDES);
     assert_code(&ended, 2);
     assert_holds(&ended.stderr, &["report.pdf", ".md, .json or .txt"]);
-    assert!(!lab.results().exists());
+    assert!(!suite.results().exists());
 }
 
 #[test]
 fn usage_errors_exit_with_2() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     for words in [
         &["rnu"][..],
         &["run"],
@@ -170,7 +172,7 @@ fn usage_errors_exit_with_2() {
         &["report", "nowhere"],
         &["run", "experiment", "--baseline", "svn:1"],
     ] {
-        let ended = lab.call(words);
+        let ended = suite.call(words);
         assert_code(&ended, 2);
         assert_ne!(ended.stderr, "", "{words:?}");
     }

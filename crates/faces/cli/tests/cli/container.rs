@@ -9,7 +9,7 @@ use stillwell_capture::Capture;
 use stillwell_metric::catalogue as metric;
 use stillwell_testkit::Process;
 
-use crate::lab::{LONG, Lab, assert_code, assert_holds};
+use crate::suite::{LONG, Suite, assert_code, assert_holds};
 
 const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
 
@@ -47,29 +47,29 @@ fn engine(socket: &Path, pid: u32) {
     });
 }
 
-fn write(lab: &Lab) {
-    let (input, output) = (&lab.listen, &lab.sink);
+fn write(suite: &Suite) {
+    let (input, output) = (&suite.listen, &suite.sink);
     let text = format!(
         "generator:\n  - tcp:\n      seed: {SEED}\n      addr: \"{input}\"\n      variant: syslog5424\n      \
          bytes_per_second: \"1 MiB\"\n      maximum_prebuild_cache_size_bytes: \"2 MiB\"\n\
          blackhole:\n  - tcp:\n      binding_addr: \"{output}\"\n"
     );
-    lab.file("lading.yaml", &text);
+    suite.file("lading.yaml", &text);
 }
 
 #[test]
 fn a_container_is_watched_by_the_process_that_its_engine_names() {
-    let lab = Lab::new();
-    write(&lab);
+    let suite = Suite::new();
+    write(&suite);
     let (input, output) = (
-        format!("tcp://{}", lab.listen),
-        format!("tcp://{}", lab.sink),
+        format!("tcp://{}", suite.listen),
+        format!("tcp://{}", suite.sink),
     );
     let words = ["relay", "--in", &input, "--out", &output];
-    let relay = Process::start(&mut lab.stillwell(&words));
-    let socket = lab.path("engine.sock");
+    let relay = Process::start(&mut suite.stillwell(&words));
+    let socket = suite.path("engine.sock");
     engine(&socket, relay.id());
-    let mut command = lab.stillwell(&["rig", "lading.yaml", "--results", "results"]);
+    let mut command = suite.stillwell(&["rig", "lading.yaml", "--results", "results"]);
     command.args([
         "--target-container",
         "web",
@@ -81,10 +81,10 @@ fn a_container_is_watched_by_the_process_that_its_engine_names() {
     command.env("DOCKER_HOST", format!("unix://{}", socket.display()));
     let ended = Process::start(&mut command).finish(LONG);
     assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
-    let capture = Capture::open(&lab.results()).unwrap();
+    let capture = Capture::open(&suite.results()).unwrap();
     let count = |metric: metric::Metric| capture.series.named(metric.name).count();
     assert!(count(metric::TARGET_RSS) > 0 && count(metric::BYTES_RECEIVED) > 0);
-    let events = std::fs::read_to_string(lab.results().join("events.jsonl")).unwrap();
+    let events = std::fs::read_to_string(suite.results().join("events.jsonl")).unwrap();
     let what = format!("the container 4fa6e0f0c678 runs as process {}", relay.id());
     assert_holds(&events, &[&what]);
     // It was there before us, and goes on.
@@ -94,10 +94,10 @@ fn a_container_is_watched_by_the_process_that_its_engine_names() {
 
 #[test]
 fn an_engine_that_is_not_there_is_named() {
-    let lab = Lab::new();
-    write(&lab);
+    let suite = Suite::new();
+    write(&suite);
     let call = |host: &str, name: &str| {
-        let mut command = lab.stillwell(&["rig", "lading.yaml", "--results", "results"]);
+        let mut command = suite.stillwell(&["rig", "lading.yaml", "--results", "results"]);
         command
             .args(["--target-container", name])
             .env("DOCKER_HOST", host);

@@ -9,7 +9,7 @@ use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::Value;
 use stillwell_testkit::{Finished, Process, wait_until};
 
-use crate::lab::{BESIDES, LONG, Lab, assert_code, assert_holds, open};
+use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
 
 /// The last value of a series, over all labels; `None` where there is none.
 fn last(folder: &Path, name: &str) -> Option<u64> {
@@ -25,8 +25,8 @@ fn last(folder: &Path, name: &str) -> Option<u64> {
 
 /// Fails unless the run went to its end; whether it is to be believed is up to whoever
 /// else uses this machine.
-fn assert_completed(lab: &Lab, ended: &Finished) -> Manifest {
-    let manifest = open(lab, &lab.results());
+fn assert_completed(suite: &Suite, ended: &Finished) -> Manifest {
+    let manifest = open(suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     manifest
 }
@@ -58,8 +58,8 @@ fn mounts_below(folder: &Path) -> Vec<String> {
     table.lines().filter(below).map(str::to_owned).collect()
 }
 
-pub(crate) fn assert_nothing_mounted(lab: &Lab) {
-    let folder = fs::canonicalize(lab.path(".")).unwrap();
+pub(crate) fn assert_nothing_mounted(suite: &Suite) {
+    let folder = fs::canonicalize(suite.path(".")).unwrap();
     assert_eq!(mounts_below(&folder), [""; 0]);
 }
 
@@ -72,26 +72,26 @@ fn a_disk_counts_what_its_subject_makes_durable() {
                  dd if=/dev/zero of=disk/b bs=100k count=2; \
                  dd if=/dev/zero of=disk/c bs=1M count=3; \
                  dd if=/dev/zero of=small/d bs=1M count=3; exec \"$@\"";
-    let lab = Lab::new().script(write).with(
+    let suite = Suite::new().script(write).with(
         "disks",
         "[{path: \"{state}/disk\", backing: ./kept, fsync_delay: 5ms, limit: 2 MiB}, \
          {path: \"{state}/small\", tmpfs: 1 MiB}]",
     );
-    let ended = lab.rig(&[]).finish(LONG);
-    assert_completed(&lab, &ended);
-    let figure = |name| last(&lab.results(), name);
+    let ended = suite.rig(&[]).finish(LONG);
+    assert_completed(&suite, &ended);
+    let figure = |name| last(&suite.results(), name);
     assert_eq!(figure("disk_fsyncs"), Some(1));
     assert_eq!(figure("disk_bytes_synced"), Some(400 << 10));
     assert_eq!(figure("disk_bytes_written"), Some(2 << 20));
     assert_eq!(figure("disk_bytes_used"), Some(2 << 20));
     assert!(figure("disk_writes_refused") >= Some(1));
     // What was written stays; what was in memory is gone.
-    let kept = lab.path("experiment/kept");
+    let kept = suite.path("experiment/kept");
     assert_eq!(fs::metadata(kept.join("a")).unwrap().len(), 400 << 10);
-    let log = fs::read_to_string(lab.results().join("target.stderr.log")).unwrap();
+    let log = fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
     assert_eq!(log.matches("No space left on device").count(), 2, "{log}");
-    lab.assert_nothing_left();
-    assert_nothing_mounted(&lab);
+    suite.assert_nothing_left();
+    assert_nothing_mounted(&suite);
 }
 
 #[test]
@@ -99,21 +99,21 @@ fn a_disk_that_cannot_be_is_said_before_anything_is_run() {
     let Some(_mounts) = may_mount("refused disk") else {
         return;
     };
-    let lab = Lab::new();
-    let full = lab.file("full/already", "here");
+    let suite = Suite::new();
+    let full = suite.file("full/already", "here");
     let disks = format!(
         "[{{path: {}, backing: ./kept}}]",
         full.parent().unwrap().display()
     );
-    let lab = lab.with("disks", &disks);
-    let ended = lab.rig(&[]).finish(LONG);
+    let suite = suite.with("disks", &disks);
+    let ended = suite.rig(&[]).finish(LONG);
     assert_code(&ended, 3);
     assert_holds(&ended.stdout, &["`already`", "name another"]);
-    assert_nothing_mounted(&lab);
+    assert_nothing_mounted(&suite);
 }
 
 /// A relay that follows logs which nobody writes.
-fn logs(lab: &Lab, measure: &str) {
+fn logs(suite: &Suite, measure: &str) {
     let text = format!(
         "target:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"tail://{logs}\", --out, \
          \"tcp://{sink}\"]\n  ready: {{delay: 300ms}}\n\
@@ -121,10 +121,10 @@ fn logs(lab: &Lab, measure: &str) {
          payload: syslog5424\n      rate: 1 MiB/s\n      connections: 2\n      cache: 4 MiB\n  \
          sinks:\n    - tcp: \"{sink}\"\n\
          phases: {{ready: 5s, warmup: 200ms, measure: {measure}, drain: 5s, quiet: 300ms}}\n",
-        logs = lab.path("logs").display(),
-        sink = lab.sink,
+        logs = suite.path("logs").display(),
+        sink = suite.sink,
     );
-    lab.file("rig.yaml", &text);
+    suite.file("rig.yaml", &text);
 }
 
 const RIG: [&str; 4] = ["rig", "rig.yaml", "--results", "results"];
@@ -134,11 +134,11 @@ fn a_subject_follows_logs_and_what_it_missed_is_known() {
     let Some(_mounts) = may_mount("logs") else {
         return;
     };
-    let lab = Lab::new();
-    logs(&lab, "2s");
-    let ended = lab.call(&RIG);
-    assert_completed(&lab, &ended);
-    let figure = |name: &str| last(&lab.results(), name).unwrap_or_else(|| panic!("{name}"));
+    let suite = Suite::new();
+    logs(&suite, "2s");
+    let ended = suite.call(&RIG);
+    assert_completed(&suite, &ended);
+    let figure = |name: &str| last(&suite.results(), name).unwrap_or_else(|| panic!("{name}"));
     let written = figure("bytes_written");
     assert!(written > 2 << 20, "{written}");
     assert!(figure("log_file_rotated") > 4);
@@ -153,8 +153,8 @@ fn a_subject_follows_logs_and_what_it_missed_is_known() {
         (0, 0),
         "a relay that reads on falls behind"
     );
-    assert!(!lab.path("logs").exists());
-    lab.assert_nothing_left();
+    assert!(!suite.path("logs").exists());
+    suite.assert_nothing_left();
 }
 
 #[test]
@@ -162,15 +162,15 @@ fn a_run_that_is_ended_takes_its_logs_away() {
     let Some(_mounts) = may_mount("interrupted logs") else {
         return;
     };
-    let lab = Lab::new();
-    logs(&lab, "60s");
-    let rig = Process::start(&mut lab.stillwell(&RIG));
-    lab.wait_measuring(&lab.results());
-    assert!(lab.path("logs").is_dir());
+    let suite = Suite::new();
+    logs(&suite, "60s");
+    let rig = Process::start(&mut suite.stillwell(&RIG));
+    suite.wait_measuring(&suite.results());
+    assert!(suite.path("logs").is_dir());
     rig.signal("TERM");
     assert_code(&rig.finish(BESIDES), 143);
-    assert_nothing_mounted(&lab);
-    lab.assert_nothing_left();
+    assert_nothing_mounted(&suite);
+    suite.assert_nothing_left();
 }
 
 #[test]
@@ -180,20 +180,20 @@ fn logs_that_a_killed_run_left_are_taken_away_by_the_next() {
     };
     drop(mounts);
     let _alone = MOUNTS.write().unwrap_or_else(PoisonError::into_inner);
-    let lab = Lab::new();
-    logs(&lab, "60s");
-    let rig = Process::start(&mut lab.stillwell(&RIG));
-    lab.wait_measuring(&lab.results());
+    let suite = Suite::new();
+    logs(&suite, "60s");
+    let rig = Process::start(&mut suite.stillwell(&RIG));
+    suite.wait_measuring(&suite.results());
     rig.signal("KILL");
     drop(rig.finish(BESIDES));
-    assert!(wait_until(LONG, || fs::metadata(lab.path("logs")).is_err()));
-    logs(&lab, "1s");
-    fs::remove_dir_all(lab.results()).unwrap();
-    let ended = lab.call(&RIG);
-    let manifest = assert_completed(&lab, &ended);
+    assert!(wait_until(LONG, || fs::metadata(suite.path("logs")).is_err()));
+    logs(&suite, "1s");
+    fs::remove_dir_all(suite.results()).unwrap();
+    let ended = suite.call(&RIG);
+    let manifest = assert_completed(&suite, &ended);
     let told = |what: &str| manifest.notes.iter().any(|note| note.what.contains(what));
     assert!(told("was taken away"), "{:?}", manifest.notes);
-    assert_nothing_mounted(&lab);
+    assert_nothing_mounted(&suite);
 }
 
 #[test]
@@ -201,12 +201,12 @@ fn whoever_holds_logs_open_is_named_and_holds_nothing_up() {
     let Some(_mounts) = may_mount("held logs") else {
         return;
     };
-    let lab = Lab::new();
-    logs(&lab, "1s");
-    let rig = Process::start(&mut lab.stillwell(&RIG));
-    lab.wait_measuring(&lab.results());
-    let held = fs::File::open(lab.path("logs")).unwrap();
-    let manifest = assert_completed(&lab, &rig.finish(LONG));
+    let suite = Suite::new();
+    logs(&suite, "1s");
+    let rig = Process::start(&mut suite.stillwell(&RIG));
+    suite.wait_measuring(&suite.results());
+    let held = fs::File::open(suite.path("logs")).unwrap();
+    let manifest = assert_completed(&suite, &rig.finish(LONG));
     drop(held);
     let note = manifest
         .notes
@@ -214,7 +214,7 @@ fn whoever_holds_logs_open_is_named_and_holds_nothing_up() {
         .find(|note| note.what.contains("while it was in use"));
     let own = format!("({})", std::process::id());
     assert!(note.unwrap().why.contains(&own), "{note:?}");
-    assert_nothing_mounted(&lab);
+    assert_nothing_mounted(&suite);
 }
 
 #[test]
@@ -222,7 +222,7 @@ fn ladings_logrotate_fs_counts_what_nobody_read() {
     let Some(_mounts) = may_mount("logrotate_fs") else {
         return;
     };
-    let lab = Lab::new();
+    let suite = Suite::new();
     let seed: Vec<String> = (0..32).map(|number| number.to_string()).collect();
     let text = format!(
         "generator:\n  - file_gen:\n      logrotate_fs:\n        seed: [{}]\n        \
@@ -231,19 +231,19 @@ fn ladings_logrotate_fs_counts_what_nobody_read() {
          variant: ascii\n        maximum_prebuild_cache_size_bytes: 4MiB\n        \
          maximum_block_size: 32KiB\n        mount_point: {}\n",
         seed.join(", "),
-        lab.path("smp-shared").display(),
+        suite.path("smp-shared").display(),
     );
-    lab.file("lading.yaml", &text);
+    suite.file("lading.yaml", &text);
     let words = ["rig", "lading.yaml", "--results", "results", "--no-target"];
     let times = ["--warmup", "200ms", "--measure", "2s"];
-    let ended = lab.call(&[&words[..], &times[..]].concat());
-    assert_completed(&lab, &ended);
-    let figure = |name: &str| last(&lab.results(), name).unwrap_or_else(|| panic!("{name}"));
+    let ended = suite.call(&[&words[..], &times[..]].concat());
+    assert_completed(&suite, &ended);
+    let figure = |name: &str| last(&suite.results(), name).unwrap_or_else(|| panic!("{name}"));
     let (written, missed) = (figure("bytes_written"), figure("missed_bytes"));
     assert_eq!(figure("bytes_read"), 0);
     assert_eq!(written, missed + figure("unread_bytes"));
     // Two parts of each log are there at most, and a block more in each.
     assert!(written - missed <= 4 * (160 << 10), "{written} {missed}");
     assert!(figure("log_file_deleted") > 10);
-    assert_nothing_mounted(&lab);
+    assert_nothing_mounted(&suite);
 }

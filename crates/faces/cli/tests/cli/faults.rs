@@ -10,7 +10,7 @@ use serde_json::Value;
 use stillwell_capture::{Manifest, RunOutcome};
 use stillwell_testkit::Process;
 
-use crate::lab::{LONG, Lab, assert_holds, open};
+use crate::suite::{LONG, Suite, assert_holds, open};
 
 /// A run of a relay whose sink, subject or file goes through steps.
 struct Run {
@@ -31,33 +31,33 @@ struct Way {
 }
 
 impl Way {
-    fn tcp(lab: &Lab) -> Self {
+    fn tcp(suite: &Suite) -> Self {
         Self {
             input: (
-                format!("tcp: \"{}\"", lab.listen),
-                format!("tcp://{}", lab.listen),
+                format!("tcp: \"{}\"", suite.listen),
+                format!("tcp://{}", suite.listen),
             ),
             output: (
-                format!("tcp: \"{}\"", lab.sink),
-                format!("tcp://{}", lab.sink),
+                format!("tcp: \"{}\"", suite.sink),
+                format!("tcp://{}", suite.sink),
             ),
-            ready: format!("{{tcp: \"{}\"}}", lab.listen),
+            ready: format!("{{tcp: \"{}\"}}", suite.listen),
             words: String::new(),
         }
     }
 
-    fn into_http(lab: &Lab) -> Self {
+    fn into_http(suite: &Suite) -> Self {
         Self {
             output: (
-                format!("http: \"{}\"", lab.sink),
-                format!("http://{}/", lab.sink),
+                format!("http: \"{}\"", suite.sink),
+                format!("http://{}/", suite.sink),
             ),
-            ..Self::tcp(lab)
+            ..Self::tcp(suite)
         }
     }
 }
 
-fn run(lab: &Lab, way: &Way, timeline: &str, besides: &str) -> Run {
+fn run(suite: &Suite, way: &Way, timeline: &str, besides: &str) -> Run {
     let Way {
         input,
         output,
@@ -73,14 +73,14 @@ fn run(lab: &Lab, way: &Way, timeline: &str, besides: &str) -> Run {
          timeline: {timeline}\n{besides}",
         input.1, output.1, input.0, output.0
     );
-    lab.file("rig.yaml", &text);
+    suite.file("rig.yaml", &text);
     let words = ["rig", "rig.yaml", "--results", "results"];
-    let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
-    let summary = std::fs::read_to_string(lab.results().join("summary.json"));
+    let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
+    let summary = std::fs::read_to_string(suite.results().join("summary.json"));
     assert!(summary.is_ok(), "{}", ended.stderr);
-    lab.assert_nothing_left();
-    let manifest = open(lab, &lab.results());
-    let told = events(lab);
+    suite.assert_nothing_left();
+    let manifest = open(suite, &suite.results());
+    let told = events(suite);
     assert_eq!(
         manifest.outcome,
         RunOutcome::Completed,
@@ -95,8 +95,8 @@ fn run(lab: &Lab, way: &Way, timeline: &str, besides: &str) -> Run {
     }
 }
 
-fn events(lab: &Lab) -> String {
-    let capture = stillwell_capture::Capture::open(&lab.results()).unwrap();
+fn events(suite: &Suite) -> String {
+    let capture = stillwell_capture::Capture::open(&suite.results()).unwrap();
     let told: Vec<String> = capture.events.into_iter().map(|event| event.what).collect();
     told.join("\n")
 }
@@ -133,9 +133,9 @@ impl Run {
 
 #[test]
 fn a_sink_that_is_down_for_a_second_loses_nothing_of_a_relay_that_sends_again() {
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let steps = "[{at: 300ms, sink: {id: out, do: down}}, {at: 1300ms, sink: {id: out, do: up}}]";
-    let run = run(&lab, &Way::into_http(&lab), steps, "");
+    let run = run(&suite, &Way::into_http(&suite), steps, "");
     run.assert_accounted();
     assert_eq!(run.count("lost"), 0, "{}", run.shown);
     // What came while nobody listened waited for that.
@@ -145,10 +145,10 @@ fn a_sink_that_is_down_for_a_second_loses_nothing_of_a_relay_that_sends_again() 
 
 #[test]
 fn what_a_sink_has_not_read_when_it_goes_down_is_lost_and_told() {
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let steps = "[{at: 200ms, sink: {id: out, do: pause}}, {at: 700ms, sink: {id: out, do: down}}, \
                  {at: 1s, sink: {id: out, do: restore}}, {at: 1100ms, sink: {id: out, do: up}}]";
-    let run = run(&lab, &Way::tcp(&lab), steps, "");
+    let run = run(&suite, &Way::tcp(&suite), steps, "");
     run.assert_accounted();
     // Half a second's worth was written by the relay and read by nobody.
     let lost = run.count("lost");
@@ -161,11 +161,11 @@ fn what_a_sink_has_not_read_when_it_goes_down_is_lost_and_told() {
 #[test]
 fn requests_that_a_sink_refuses_are_sent_again_and_none_is_lost_or_duplicated() {
     for refusal in ["status: 503", "close: true"] {
-        let lab = Lab::alone();
+        let suite = Suite::alone();
         let steps = format!(
             "[{{at: 100ms, sink: {{id: out, do: {{respond: {{{refusal}, share: 20%}}}}}}}}]"
         );
-        let run = run(&lab, &Way::into_http(&lab), &steps, "");
+        let run = run(&suite, &Way::into_http(&suite), &steps, "");
         run.assert_accounted();
         assert_eq!(
             (run.count("lost"), run.count("duplicated")),
@@ -179,12 +179,12 @@ fn requests_that_a_sink_refuses_are_sent_again_and_none_is_lost_or_duplicated() 
 
 #[test]
 fn what_a_relay_gives_up_after_a_refusal_is_what_is_lost() {
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let steps = "[{at: 100ms, sink: {id: out, do: {respond: {status: 400, share: 10%}}}}, \
                  {at: 1s, sink: {id: out, do: restore}}]";
-    let run = run(&lab, &Way::into_http(&lab), steps, "");
+    let run = run(&suite, &Way::into_http(&suite), steps, "");
     run.assert_accounted();
-    let said = std::fs::read_to_string(lab.results().join("target.stderr.log")).unwrap();
+    let said = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
     let lost = run.count("lost");
     assert!(lost > 0, "{}", run.shown);
     assert!(said.contains(&lost.to_string()), "{lost} lost; {said}");
@@ -192,10 +192,10 @@ fn what_a_relay_gives_up_after_a_refusal_is_what_is_lost() {
 
 #[test]
 fn answers_that_are_queued_or_late_hold_events_up_and_lose_none() {
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let steps = "[{at: 100ms, sink: {id: out, do: queue}}, {at: 700ms, sink: {id: out, do: restore}}, \
                  {at: 800ms, sink: {id: out, do: {delay: \"5 + 5 * active_requests\"}}}]";
-    let run = run(&lab, &Way::into_http(&lab), steps, "");
+    let run = run(&suite, &Way::into_http(&suite), steps, "");
     run.assert_accounted();
     assert_eq!(
         (run.count("lost"), run.count("duplicated")),
@@ -208,9 +208,9 @@ fn answers_that_are_queued_or_late_hold_events_up_and_lose_none() {
 
 #[test]
 fn a_paused_subject_holds_events_up_and_its_children_stand_still_too() {
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let steps = "[{at: 300ms, target: pause}, {at: 900ms, target: resume}]";
-    let run = run(&lab, &Way::tcp(&lab), steps, "");
+    let run = run(&suite, &Way::tcp(&suite), steps, "");
     run.assert_accounted();
     assert_eq!(run.count("lost"), 0, "{}", run.shown);
     assert!(run.latency_max() > 500_000_000, "{}", run.shown);
@@ -229,8 +229,8 @@ fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recove
             "Kill",
         ),
     ] {
-        let lab = Lab::alone();
-        let run = run(&lab, &Way::tcp(&lab), steps, "");
+        let suite = Suite::alone();
+        let run = run(&suite, &Way::tcp(&suite), steps, "");
         run.assert_accounted();
         let [restart] = run.manifest.restarts[..] else {
             panic!("{:?}", run.manifest.restarts);
@@ -261,7 +261,7 @@ fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recove
 
 #[test]
 fn a_subject_that_does_not_come_back_fails_the_run() {
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let text = format!(
         "target:\n  command: [sh, -c, 'test -e gone && exit 3; touch gone; exec \"$0\" \"$@\"', \
          \"{{self}}\", relay, --in, \"tcp://{}\", --out, \"tcp://{}\"]\n\
@@ -269,26 +269,26 @@ fn a_subject_that_does_not_come_back_fails_the_run() {
          workload:\n  generators:\n    - {{tcp: \"{}\", payload: ascii, rate: 100/s}}\n  \
          sinks:\n    - tcp: \"{}\"\n\
          timeline: [{{at: 300ms, target: restart}}]\n",
-        lab.listen, lab.sink, lab.listen, lab.sink
+        suite.listen, suite.sink, suite.listen, suite.sink
     );
-    lab.file("rig.yaml", &text);
+    suite.file("rig.yaml", &text);
     let words = ["rig", "rig.yaml", "--results", "results"];
-    let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
-    let manifest = open(&lab, &lab.results());
+    let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
+    let manifest = open(&suite, &suite.results());
     assert!(
         !manifest.outcome.is_completed(),
         "{:?} {}",
         manifest.outcome,
         ended.stderr
     );
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_log_that_is_moved_by_a_step_is_read_to_its_end() {
     for how in ["rename", "copy_truncate"] {
-        let lab = Lab::alone();
-        let folder = lab.path("in");
+        let suite = Suite::alone();
+        let folder = suite.path("in");
         std::fs::create_dir(&folder).unwrap();
         let folder = folder.display();
         let way = Way {
@@ -297,14 +297,14 @@ fn a_log_that_is_moved_by_a_step_is_read_to_its_end() {
                 format!("tail://{folder}"),
             ),
             ready: "{delay: 300ms}".to_owned(),
-            ..Way::tcp(&lab)
+            ..Way::tcp(&suite)
         };
         let steps = format!("[{{at: 1s, file: {{id: load, rotate: {how}}}}}]");
-        let run = run(&lab, &way, &steps, "");
+        let run = run(&suite, &way, &steps, "");
         run.assert_accounted();
         if how == "rename" {
             assert_eq!(run.count("lost"), 0, "{}", run.shown);
         }
-        assert!(lab.path("in/a.log.0").exists(), "{how}");
+        assert!(suite.path("in/a.log.0").exists(), "{how}");
     }
 }

@@ -6,20 +6,20 @@ use std::process::Command;
 
 use stillwell_testkit::{Finished, Process, program_or_skip, wait_until};
 
-use crate::lab::{BESIDES, LONG, Lab, STILLWELL, assert_code, assert_holds};
+use crate::suite::{BESIDES, LONG, STILLWELL, Suite, assert_code, assert_holds};
 
 const SHORT: &str = "{warmup: 100ms, measure: 500ms, quiet: 50ms}";
 const BUILD: &str = "cp relay.sh out && chmod +x out && echo built >> \"$BUILDS\"";
 
 /// A repository with two revisions of a script that is the subject; gives their
 /// names.
-fn repository(lab: &Lab) -> [String; 2] {
-    let folder = lab.path("repository");
+fn repository(suite: &Suite) -> [String; 2] {
+    let folder = suite.path("repository");
     fs::create_dir(&folder).unwrap();
     git(&folder, &["init", "--quiet"]);
     ["first", "second"].map(|revision| {
         let script = format!("#!/bin/sh\necho I am the {revision}\nexec {STILLWELL} \"$@\"\n");
-        lab.file("repository/relay.sh", &script);
+        suite.file("repository/relay.sh", &script);
         git(&folder, &["add", "relay.sh"]);
         git(&folder, &["commit", "--quiet", "--message", revision]);
         git(&folder, &["rev-parse", "HEAD"])
@@ -42,13 +42,13 @@ fn git(folder: &Path, words: &[&str]) -> String {
 }
 
 /// Runs both revisions, with results of their own.
-fn run(lab: &Lab, revisions: &[String; 2], build: &str, results: &str) -> Finished {
-    start(lab, revisions, build, results).finish(LONG)
+fn run(suite: &Suite, revisions: &[String; 2], build: &str, results: &str) -> Finished {
+    start(suite, revisions, build, results).finish(LONG)
 }
 
-fn start(lab: &Lab, revisions: &[String; 2], build: &str, results: &str) -> Process {
-    lab.write();
-    let build = build.replace("$BUILDS", &lab.path("builds").to_string_lossy());
+fn start(suite: &Suite, revisions: &[String; 2], build: &str, results: &str) -> Process {
+    suite.write();
+    let build = build.replace("$BUILDS", &suite.path("builds").to_string_lossy());
     let [baseline, comparison] = revisions
         .each_ref()
         .map(|revision| format!("git:{revision}"));
@@ -68,7 +68,7 @@ fn start(lab: &Lab, revisions: &[String; 2], build: &str, results: &str) -> Proc
         "--build-output",
         "out",
     ];
-    Process::start(&mut lab.stillwell(&words))
+    Process::start(&mut suite.stillwell(&words))
 }
 
 #[test]
@@ -77,21 +77,21 @@ fn two_revisions_are_compared_and_each_is_built_once() {
     if program_or_skip(test, "git").is_none() {
         return;
     }
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("phases", SHORT)
         .with("pairs", "1")
         .with("variants", "{baseline: {}, comparison: {}}");
-    let revisions = repository(&lab);
+    let revisions = repository(&suite);
     // Uncommitted work is no part of a revision.
-    lab.file("repository/relay.sh", "#!/bin/sh\nexit 9\n");
+    suite.file("repository/relay.sh", "#!/bin/sh\nexit 9\n");
 
-    let ended = run(&lab, &revisions, BUILD, "results");
+    let ended = run(&suite, &revisions, BUILD, "results");
     assert_holds(
         &ended.stderr,
         &["building", &revisions[0], &revisions[1], "pair 1 done"],
     );
     assert_holds(&ended.stdout, &[&revisions[0][..7], &revisions[1][..7]]);
-    let record = fs::read_to_string(lab.results().join("suite.json")).unwrap();
+    let record = fs::read_to_string(suite.results().join("suite.json")).unwrap();
     let record: serde_json::Value = serde_json::from_str(&record).unwrap();
     let known: Vec<&str> = record["binaries"]
         .as_array()
@@ -101,29 +101,29 @@ fn two_revisions_are_compared_and_each_is_built_once() {
         .collect();
     assert_eq!(known, revisions);
     for (variant, revision) in [("baseline", "first"), ("comparison", "second")] {
-        let log = lab.capture_of(1, variant).join("target.stdout.log");
+        let log = suite.capture_of(1, variant).join("target.stdout.log");
         let said = fs::read_to_string(&log).unwrap_or_else(|e| panic!("{log:?}: {e}"));
         assert_holds(&said, &[&format!("I am the {revision}")]);
     }
     assert_eq!(
-        fs::read_to_string(lab.path("builds")).unwrap(),
+        fs::read_to_string(suite.path("builds")).unwrap(),
         "built\nbuilt\n"
     );
 
-    let again = run(&lab, &revisions, BUILD, "again");
+    let again = run(&suite, &revisions, BUILD, "again");
     assert_holds(&again.stderr, &["found built", "pair 1 done"]);
     assert_eq!(
-        fs::read_to_string(lab.path("builds")).unwrap(),
+        fs::read_to_string(suite.path("builds")).unwrap(),
         "built\nbuilt\n"
     );
     // Their worktrees are gone, and the repository is as it was.
-    let worktrees = git(&lab.path("repository"), &["worktree", "list"]);
+    let worktrees = git(&suite.path("repository"), &["worktree", "list"]);
     assert_eq!(worktrees.lines().count(), 1, "{worktrees}");
     assert_eq!(
-        git(&lab.path("repository"), &["status", "--porcelain"]),
+        git(&suite.path("repository"), &["status", "--porcelain"]),
         "M relay.sh"
     );
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
@@ -132,24 +132,24 @@ fn an_interrupted_build_leaves_nothing_that_looks_built() {
     if program_or_skip(test, "git").is_none() {
         return;
     }
-    let lab = Lab::new().with("phases", SHORT).with("pairs", "1");
-    let revisions = repository(&lab);
+    let suite = Suite::new().with("phases", SHORT).with("pairs", "1");
+    let revisions = repository(&suite);
     let build = "cp relay.sh out && touch \"$BUILDS\" && sleep 300";
-    let process = start(&lab, &revisions, build, "results");
+    let process = start(&suite, &revisions, build, "results");
     assert!(
-        wait_until(LONG, || lab.path("builds").exists()),
+        wait_until(LONG, || suite.path("builds").exists()),
         "{}",
         process.stderr()
     );
     process.signal("INT");
     let ended = process.finish(BESIDES);
     assert_code(&ended, 130);
-    lab.assert_nothing_left();
-    fs::remove_file(lab.path("builds")).unwrap();
-    let ended = start(&lab, &revisions, BUILD, "again").finish(LONG);
+    suite.assert_nothing_left();
+    fs::remove_file(suite.path("builds")).unwrap();
+    let ended = start(&suite, &revisions, BUILD, "again").finish(LONG);
     assert_holds(&ended.stderr, &["building", "pair 1 done"]);
     assert_eq!(
-        fs::read_to_string(lab.path("builds")).unwrap(),
+        fs::read_to_string(suite.path("builds")).unwrap(),
         "built\nbuilt\n"
     );
 }
@@ -160,10 +160,10 @@ fn a_build_that_fails_is_told_with_its_log_and_nothing_runs() {
     if program_or_skip(test, "git").is_none() {
         return;
     }
-    let lab = Lab::new().with("phases", SHORT).with("pairs", "1");
-    let revisions = repository(&lab);
+    let suite = Suite::new().with("phases", SHORT).with("pairs", "1");
+    let revisions = repository(&suite);
     let ended = run(
-        &lab,
+        &suite,
         &revisions,
         "echo the compiler is unhappy >&2; exit 3",
         "results",
@@ -174,11 +174,11 @@ fn a_build_that_fails_is_told_with_its_log_and_nothing_runs() {
         &[&revisions[0], "the compiler is unhappy", "log"],
     );
     // What was broken is built again.
-    let ended = run(&lab, &revisions, BUILD, "again");
+    let ended = run(&suite, &revisions, BUILD, "again");
     assert_holds(&ended.stderr, &["pair 1 done"]);
 
     let nowhere = ["no-such-revision".to_owned(), revisions[1].clone()];
-    let ended = run(&lab, &nowhere, BUILD, "nowhere");
+    let ended = run(&suite, &nowhere, BUILD, "nowhere");
     assert_code(&ended, 3);
     assert_holds(&ended.stderr, &["no-such-revision"]);
 }

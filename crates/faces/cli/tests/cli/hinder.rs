@@ -7,7 +7,7 @@ use std::process::Command;
 
 use stillwell_testkit::{Process, wait_until};
 
-use crate::lab::{LONG, STILLWELL};
+use crate::suite::{LONG, STILLWELL};
 
 fn hinder(how: &str, command: &[&str]) -> Process {
     let mut words = vec!["hinder", how, "5%", "--"];

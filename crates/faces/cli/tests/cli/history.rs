@@ -4,18 +4,18 @@ use std::fs;
 use std::path::Path;
 
 use stillwell_capture::RunStage;
-use stillwell_experiment::{BinaryIdentity, LAB_SCHEMA, LabRecord, Results};
+use stillwell_experiment::{BinaryIdentity, Results, SUITE_SCHEMA, SuiteRecord};
 use stillwell_plan::{BinarySource, GitSource, GoalMetric, GoalPlan, LabPlan};
 use stillwell_units::Seed;
 use stillwell_verdict::synthetic;
 
-use crate::lab::{Lab, assert_code, assert_holds};
+use crate::suite::{Suite, assert_code, assert_holds};
 
 #[test]
 fn results_that_are_not_there_are_told_and_what_to_do() {
-    let lab = Lab::new();
-    lab.file("other/notes.txt", "nothing");
-    lab.file("broken/run/suite.json", "{}");
+    let suite = Suite::new();
+    suite.file("other/notes.txt", "nothing");
+    suite.file("broken/run/suite.json", "{}");
     for (words, told) in [
         (&["history"][..], ".stillwell/results is not there"),
         (&["history", "no-such"], "no-such is not there"),
@@ -33,7 +33,7 @@ fn results_that_are_not_there_are_told_and_what_to_do() {
         (&["history", "--last", "0"], "from 1 on"),
         (&["history", "--metric", "speed"], "speed"),
     ] {
-        let ended = lab.call(words);
+        let ended = suite.call(words);
         assert_code(&ended, 2);
         assert_holds(&ended.stderr, &[told]);
         assert_eq!(ended.stdout, "", "{words:?}");
@@ -42,14 +42,14 @@ fn results_that_are_not_there_are_told_and_what_to_do() {
 
 /// Fourteen labs in `saved`: from the eighth on the comparison costs 10 % more
 /// than the baseline, which is always the same.
-fn save(lab: &Lab) {
+fn save(suite: &Suite) {
     for number in 0..14 {
-        save_lab(lab, number, if number < 7 { 100.0 } else { 110.0 });
+        save_lab(suite, number, if number < 7 { 100.0 } else { 110.0 });
     }
 }
 
-fn save_lab(lab: &Lab, number: u32, cost: f64) {
-    let results = Results::new(lab.path(&format!("saved/suite-{number:02}")));
+fn save_lab(suite: &Suite, number: u32, cost: f64) {
+    let results = Results::new(suite.path(&format!("saved/suite-{number:02}")));
     let write = |path: &Path, text: serde_json::Value| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text.to_string()).unwrap();
@@ -88,8 +88,8 @@ fn save_lab(lab: &Lab, number: u32, cost: f64) {
         revision: Some(commit(variant)),
         sha256: None,
     });
-    let record = LabRecord {
-        schema: LAB_SCHEMA.to_owned(),
+    let record = SuiteRecord {
+        schema: SUITE_SCHEMA.to_owned(),
         version: "0.1.0".to_owned(),
         command: Vec::new(),
         started_wall_millis: 1_795_269_933_000 + u64::from(number) * 86_400_000,
@@ -101,16 +101,16 @@ fn save_lab(lab: &Lab, number: u32, cost: f64) {
         },
         health: Vec::new(),
     };
-    write(&results.lab(), serde_json::to_value(&record).unwrap());
+    write(&results.suite(), serde_json::to_value(&record).unwrap());
 }
 
 #[test]
 fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
-    let lab = Lab::new();
-    save(&lab);
-    lab.file("saved/broken/suite.json", "{}");
+    let suite = Suite::new();
+    save(&suite);
+    suite.file("saved/broken/suite.json", "{}");
     let words = ["history", "saved", "-o", "history.md", "--color", "never"];
-    let ended = lab.call(&words);
+    let ended = suite.call(&words);
     assert_code(&ended, 1);
     assert_holds(
         &ended.stdout,
@@ -123,17 +123,17 @@ fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
             "note: saved/broken: ",
         ],
     );
-    let page = fs::read_to_string(lab.path("history.md")).unwrap();
+    let page = fs::read_to_string(suite.path("history.md")).unwrap();
     assert_holds(&page, &["## history of 14 suites", "| goal |"]);
-    assert_code(&lab.call(&["history", "saved", "--exit-zero"]), 0);
+    assert_code(&suite.call(&["history", "saved", "--exit-zero"]), 0);
     // Before the step nothing is worse, and the same folder counts once.
     let words = ["history", "saved", "saved/suite-00", "--format", "json"];
-    let ended = lab.call(&[&words[..], &["--until", "2026-11-28"]].concat());
+    let ended = suite.call(&[&words[..], &["--until", "2026-11-28"]].concat());
     assert_code(&ended, 0);
     let value: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     assert_eq!(value["schema"], "stillwell/history/v1");
     assert_eq!(value["trends"][0]["points"].as_array().unwrap().len(), 7);
-    let ended = lab.call(&["history", "saved", "--last", "5"]);
+    let ended = suite.call(&["history", "saved", "--last", "5"]);
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
@@ -143,35 +143,35 @@ fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
 
 #[test]
 fn an_export_is_one_table_or_a_folder_of_them() {
-    let lab = Lab::new();
-    save(&lab);
-    let ended = lab.call(&["history", "saved", "--export", "otava-csv", "--last", "3"]);
+    let suite = Suite::new();
+    save(&suite);
+    let ended = suite.call(&["history", "saved", "--export", "otava-csv", "--last", "3"]);
     assert_code(&ended, 0);
     assert_eq!(ended.stdout.lines().count(), 4);
     assert!(ended.stdout.starts_with("time,commit,branch,"));
     let words = ["history", "saved", "--export", "otava-csv", "--into"];
-    let ended = lab.call(&[&words[..], &["otava"]].concat());
+    let ended = suite.call(&[&words[..], &["otava"]].concat());
     assert_code(&ended, 0);
     assert_eq!(ended.stdout, "");
-    let known = fs::read_to_string(lab.path("otava/otava.yaml")).unwrap();
+    let known = fs::read_to_string(suite.path("otava/otava.yaml")).unwrap();
     assert_holds(
         &known,
         &["type: csv", "cpu_per_event_vs_baseline", "direction: -1"],
     );
-    let table = fs::read_to_string(lab.path("otava/relay.csv")).unwrap();
+    let table = fs::read_to_string(suite.path("otava/relay.csv")).unwrap();
     assert_eq!(table.lines().count(), 15);
 }
 
 #[test]
 fn what_no_saved_lab_has_is_told_with_what_there_is() {
-    let lab = Lab::new();
-    save(&lab);
+    let suite = Suite::new();
+    save(&suite);
     for (words, told) in [
         (["--only", "no*such"], "there are: relay"),
         (["--metric", "loss"], "no suite has recorded loss"),
         (["--since", "2200-01-01"], "none began"),
     ] {
-        let ended = lab.call(&["history", "saved", words[0], words[1]]);
+        let ended = suite.call(&["history", "saved", words[0], words[1]]);
         assert_code(&ended, 2);
         assert_holds(&ended.stderr, &[told]);
     }

@@ -5,8 +5,8 @@ use std::process::Command;
 
 use stillwell_testkit::{Finished, Process};
 
-use crate::lab::{LONG, Lab, STILLWELL, assert_code, assert_holds};
 use crate::lading_name::called;
+use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds};
 
 const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
 
@@ -15,14 +15,14 @@ const LOOKS: &str = "trap 'kill -0 $TARGET_PID && echo still there; exit 0' TERM
                      echo looks at $TARGET_PID $COLOUR; while :; do sleep 0.05; done";
 
 /// A load that goes through a relay, and the inspector that `inspector` says.
-fn write(lab: &Lab, inspector: &str) {
-    let (input, output) = (&lab.listen, &lab.sink);
+fn write(suite: &Suite, inspector: &str) {
+    let (input, output) = (&suite.listen, &suite.sink);
     let text = format!(
         "generator:\n  - tcp:\n      seed: {SEED}\n      addr: \"{input}\"\n      variant: syslog5424\n      \
          bytes_per_second: \"1 MiB\"\n      maximum_prebuild_cache_size_bytes: \"2 MiB\"\n\
          blackhole:\n  - tcp:\n      binding_addr: \"{output}\"\ninspector:\n{inspector}"
     );
-    lab.file("lading.yaml", &text);
+    suite.file("lading.yaml", &text);
 }
 
 fn shell(words: &str) -> String {
@@ -30,35 +30,35 @@ fn shell(words: &str) -> String {
 }
 
 /// Runs `command` with a relay behind its words.
-fn around_a_relay(lab: &Lab, command: &mut Command) -> Finished {
+fn around_a_relay(suite: &Suite, command: &mut Command) -> Finished {
     let (input, output) = (
-        format!("tcp://{}", lab.listen),
-        format!("tcp://{}", lab.sink),
+        format!("tcp://{}", suite.listen),
+        format!("tcp://{}", suite.sink),
     );
     command.args(["--", STILLWELL, "relay", "--in", &input, "--out", &output]);
     Process::start(command).finish(LONG)
 }
 
-fn rig(lab: &Lab) -> Finished {
+fn rig(suite: &Suite) -> Finished {
     let words = ["rig", "lading.yaml", "--results", "results"];
-    let mut command = lab.stillwell(&words);
+    let mut command = suite.stillwell(&words);
     command.args(["--warmup", "200ms", "--measure", "500ms"]);
-    around_a_relay(lab, &mut command)
+    around_a_relay(suite, &mut command)
 }
 
-fn events(lab: &Lab) -> String {
-    fs::read_to_string(lab.results().join("events.jsonl")).unwrap()
+fn events(suite: &Suite) -> String {
+    fs::read_to_string(suite.results().join("events.jsonl")).unwrap()
 }
 
 #[test]
 fn an_inspector_learns_whom_to_look_at_and_is_ended_before_the_target() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let own =
         "  environment_variables: {COLOUR: green}\n  output: {stdout: own.log, stderr: null}\n";
-    write(&lab, &format!("{}{own}", shell(LOOKS)));
-    let ended = rig(&lab);
+    write(&suite, &format!("{}{own}", shell(LOOKS)));
+    let ended = rig(&suite);
     assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
-    let said = fs::read_to_string(lab.path("own.log")).unwrap();
+    let said = fs::read_to_string(suite.path("own.log")).unwrap();
     let mut lines = said.lines();
     let looked: Vec<&str> = lines.next().unwrap().split(' ').collect();
     let ["looks", "at", pid, "green"] = looked.as_slice() else {
@@ -66,55 +66,55 @@ fn an_inspector_learns_whom_to_look_at_and_is_ended_before_the_target() {
     };
     assert!(pid.parse::<u32>().unwrap() > 1, "{said}");
     assert_eq!(lines.next(), Some("still there"));
-    assert_holds(&events(&lab), &["the inspector runs as process"]);
-    assert!(lab.results().join("inspector.stderr.log").exists());
-    lab.assert_nothing_left();
+    assert_holds(&events(&suite), &["the inspector runs as process"]);
+    assert!(suite.results().join("inspector.stderr.log").exists());
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn an_inspector_that_fails_is_told_and_the_run_goes_on() {
-    let lab = Lab::new();
-    write(&lab, &shell("echo there is no perf here >&2; exit 7"));
-    let ended = rig(&lab);
+    let suite = Suite::new();
+    write(&suite, &shell("echo there is no perf here >&2; exit 7"));
+    let ended = rig(&suite);
     assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
     let told = format!("{}{}", ended.stdout, ended.stderr);
     let what = "the inspector ended: exit code 7: there is no perf here";
     assert_holds(&told, &[what]);
-    assert_holds(&events(&lab), &["the inspector ended: exit code 7"]);
-    lab.assert_nothing_left();
+    assert_holds(&events(&suite), &["the inspector ended: exit code 7"]);
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn an_inspector_that_is_not_there_is_named_and_nothing_is_left() {
-    let lab = Lab::new();
-    write(&lab, "  command: /no/such/inspector\n");
-    let ended = rig(&lab);
+    let suite = Suite::new();
+    write(&suite, "  command: /no/such/inspector\n");
+    let ended = rig(&suite);
     assert_code(&ended, 3);
     let told = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(&told, &["start the inspector", "/no/such/inspector"]);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 /// It would have been waited for until somebody gave up.
 #[test]
 fn an_inspector_that_ignores_sigterm_is_killed_and_that_is_told() {
-    let lab = Lab::new();
-    write(&lab, &shell("trap '' TERM; while :; do sleep 0.05; done"));
-    let ended = rig(&lab);
+    let suite = Suite::new();
+    write(&suite, &shell("trap '' TERM; while :; do sleep 0.05; done"));
+    let ended = rig(&suite);
     assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
     let told = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(
         &told,
         &["the inspector did not end within 5s and was killed"],
     );
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn called_as_lading_an_inspector_may_be_left_out_and_may_have_no_target() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     write(
-        &lab,
+        &suite,
         &format!(
             "{}  output: {{stdout: own.log}}\n",
             shell("echo none $NO_TARGET")
@@ -127,7 +127,7 @@ fn called_as_lading_an_inspector_may_be_left_out_and_may_have_no_target() {
         "1",
     ];
     let run = |words: &[&str]| {
-        let mut command = called(&lab, "lading");
+        let mut command = called(&suite, "lading");
         command.args([
             "--config-path",
             "lading.yaml",
@@ -138,8 +138,8 @@ fn called_as_lading_an_inspector_may_be_left_out_and_may_have_no_target() {
         Process::start(command.args(short).args(words)).finish(LONG)
     };
     let ended = run(&["--disable-inspector"]);
-    assert!(!lab.path("own.log").exists(), "{}", ended.stderr);
+    assert!(!suite.path("own.log").exists(), "{}", ended.stderr);
     let ended = run(&[]);
-    let said = fs::read_to_string(lab.path("own.log"));
+    let said = fs::read_to_string(suite.path("own.log"));
     assert_eq!(said.unwrap_or_default(), "none 1\n", "{}", ended.stderr);
 }

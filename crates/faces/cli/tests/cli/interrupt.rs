@@ -5,79 +5,79 @@ use std::fs;
 use stillwell_capture::RunOutcome;
 use stillwell_testkit::wait_until;
 
-use crate::lab::{BESIDES, LONG, Lab, assert_code, assert_holds, open};
+use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
 
 const SIGNALS: [(&str, i32); 2] = [("INT", 2), ("TERM", 15)];
 
 #[test]
 fn a_rig_that_is_interrupted_leaves_a_whole_capture() {
     for (name, signal) in SIGNALS {
-        let lab = Lab::new().with("phases", "{warmup: 200ms, measure: 60s}");
-        let rig = lab.rig(&[]);
-        lab.wait_measuring(&lab.results());
+        let suite = Suite::new().with("phases", "{warmup: 200ms, measure: 60s}");
+        let rig = suite.rig(&[]);
+        suite.wait_measuring(&suite.results());
         rig.signal(name);
         let ended = rig.finish(BESIDES);
         assert_code(&ended, 128 + signal);
-        let manifest = open(&lab, &lab.results());
+        let manifest = open(&suite, &suite.results());
         assert_eq!(manifest.outcome, RunOutcome::Interrupted { signal });
         // The subject was asked to end, and did.
         assert_eq!(manifest.target.unwrap().code, Some(0));
-        assert!(lab.results().join("series.parquet").exists());
-        lab.assert_nothing_left();
+        assert!(suite.results().join("series.parquet").exists());
+        suite.assert_nothing_left();
     }
 }
 
 #[test]
 fn a_rig_is_interrupted_while_it_waits_for_its_subject() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .script("sleep 300")
         .with("phases", "{ready: 60s, warmup: 200ms, measure: 1s}");
-    let rig = lab.rig(&[]);
-    assert!(wait_until(LONG, || !lab.subjects("sleep").is_empty()));
+    let rig = suite.rig(&[]);
+    assert!(wait_until(LONG, || !suite.subjects("sleep").is_empty()));
     rig.signal("TERM");
     assert_code(&rig.finish(BESIDES), 143);
-    open(&lab, &lab.results());
-    lab.assert_nothing_left();
+    open(&suite, &suite.results());
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn an_interrupted_rig_kills_a_subject_that_ignores_signals() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .script("trap '' INT TERM; \"$@\" & wait; wait")
         .with("stop", "{grace: 500ms}")
         .with("phases", "{warmup: 200ms, measure: 60s}");
-    let rig = lab.rig(&[]);
-    lab.wait_measuring(&lab.results());
+    let rig = suite.rig(&[]);
+    suite.wait_measuring(&suite.results());
     rig.signal("INT");
     // Once more, by somebody who cannot wait: it changes nothing.
     rig.signal("INT");
     assert_code(&rig.finish(BESIDES), 130);
-    let manifest = open(&lab, &lab.results());
+    let manifest = open(&suite, &suite.results());
     assert!(manifest.target.unwrap().killed);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_run_is_interrupted_in_its_probe() {
-    let lab = Lab::new().with("operating_point", "{probe: {share: 60%, length: 60s}}");
-    let run = lab.run(&[]);
-    let probing = || !lab.subjects("relay").is_empty();
+    let suite = Suite::new().with("operating_point", "{probe: {share: 60%, length: 60s}}");
+    let run = suite.run(&[]);
+    let probing = || !suite.subjects("relay").is_empty();
     assert!(wait_until(LONG, probing), "{}", run.stderr());
     run.signal("TERM");
     let ended = run.finish(BESIDES);
     assert_code(&ended, 143);
     assert_holds(&ended.stdout, &["--resume"]);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 /// The hint once had `--results` twice, which no command line may have.
 #[test]
 fn the_hint_after_an_interruption_can_be_typed_and_takes_over_what_is_finished() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("phases", "{warmup: 100ms, measure: 300ms, quiet: 50ms}")
         .with("pairs", "2");
-    let run = lab.run(&[]);
-    let second = || run.stderr().contains("pair 1 done") && !lab.subjects("relay").is_empty();
+    let run = suite.run(&[]);
+    let second = || run.stderr().contains("pair 1 done") && !suite.subjects("relay").is_empty();
     assert!(wait_until(LONG, second), "{}", run.stderr());
     run.signal("INT");
     let ended = run.finish(BESIDES);
@@ -87,21 +87,21 @@ fn the_hint_after_an_interruption_can_be_typed_and_takes_over_what_is_finished()
         .find_map(|line| line.strip_prefix("next"))
         .unwrap();
     let words: Vec<&str> = hint.split_whitespace().skip(1).collect();
-    let resumed = lab.call(&words);
+    let resumed = suite.call(&words);
     assert_holds(
         &resumed.stderr,
         &["pair 1 is finished already", "pair 2 done"],
     );
     assert!(!resumed.stderr.contains("pair 1 of "), "{}", resumed.stderr);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_run_that_is_interrupted_reports_its_finished_pairs_and_how_to_go_on() {
     for (name, signal) in SIGNALS {
-        let lab = Lab::new().with("phases", "{warmup: 100ms, measure: 500ms, quiet: 50ms}");
-        let run = lab.run(&[]);
-        let second = || run.stderr().contains("pair 1 done") && !lab.subjects("relay").is_empty();
+        let suite = Suite::new().with("phases", "{warmup: 100ms, measure: 500ms, quiet: 50ms}");
+        let run = suite.run(&[]);
+        let second = || run.stderr().contains("pair 1 done") && !suite.subjects("relay").is_empty();
         assert!(wait_until(LONG, second), "{}", run.stderr());
         run.signal(name);
         let ended = run.finish(BESIDES);
@@ -115,11 +115,11 @@ fn a_run_that_is_interrupted_reports_its_finished_pairs_and_how_to_go_on() {
             ],
         );
         for variant in ["one", "two"] {
-            let manifest = open(&lab, &lab.capture_of(1, variant));
+            let manifest = open(&suite, &suite.capture_of(1, variant));
             assert_eq!(manifest.outcome, RunOutcome::Completed);
         }
-        let report = fs::read_to_string(lab.results().join("report.txt")).unwrap();
+        let report = fs::read_to_string(suite.results().join("report.txt")).unwrap();
         assert_holds(&report, &["--resume"]);
-        lab.assert_nothing_left();
+        suite.assert_nothing_left();
     }
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 use stillwell_capture::RunOutcome;
 use stillwell_testkit::{Cluster, Process, wait_until};
 
-use crate::lab::{BESIDES, LONG, Lab, assert_code, assert_holds, open};
+use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
 
 const PODS: &str = "/api/v1/namespaces/suite/pods";
 
@@ -29,7 +29,7 @@ blackhole: []
     clippy::disallowed_methods,
     reason = "a peer of the test, which ends with its process"
 )]
-fn rig(lab: &Lab, cluster: &Cluster, words: &[&str]) -> Command {
+fn rig(suite: &Suite, cluster: &Cluster, words: &[&str]) -> Command {
     let (url, serve) = cluster.listen();
     std::thread::spawn(serve);
     let text = format!(
@@ -37,8 +37,8 @@ fn rig(lab: &Lab, cluster: &Cluster, words: &[&str]) -> Command {
          users: [{{name: suite, user: {{token: secret-token}}}}]\n\
          contexts: [{{name: suite, context: {{cluster: suite, user: suite, namespace: suite}}}}]\n"
     );
-    let path = lab.file("kubeconfig", &text);
-    let mut command = lab.stillwell(words);
+    let path = suite.file("kubeconfig", &text);
+    let mut command = suite.stillwell(words);
     command.env("KUBECONFIG", path);
     command
 }
@@ -58,11 +58,12 @@ fn words<'w>(file: &'w str, measure: &'w str) -> [&'w str; 8] {
 
 #[test]
 fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let cluster = Cluster::default();
-    lab.file("lading.yaml", LADING);
-    let ended = Process::start(&mut rig(&lab, &cluster, &words("lading.yaml", "3s"))).finish(LONG);
-    let manifest = open(&lab, &lab.results());
+    suite.file("lading.yaml", LADING);
+    let ended =
+        Process::start(&mut rig(&suite, &cluster, &words("lading.yaml", "3s"))).finish(LONG);
+    let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     assert_holds(&ended.stderr, &["the network of the host"]);
     assert_eq!(cluster.object_paths(), [""; 0]);
@@ -78,30 +79,30 @@ fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
     );
     // What lets one in is nobody's business who reads the results.
     for file in ["manifest.json", "summary.json", "events.jsonl"] {
-        let text = std::fs::read_to_string(lab.results().join(file)).unwrap();
+        let text = std::fs::read_to_string(suite.results().join(file)).unwrap();
         assert!(!text.contains("secret-token"), "{file}");
     }
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_run_that_is_ended_by_sigterm_deletes_all_objects() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let cluster = Cluster::default();
-    lab.file("lading.yaml", LADING);
-    let running = Process::start(&mut rig(&lab, &cluster, &words("lading.yaml", "60s")));
+    suite.file("lading.yaml", LADING);
+    let running = Process::start(&mut rig(&suite, &cluster, &words("lading.yaml", "60s")));
     let stands = || cluster.object_paths().len() == 2;
     assert!(wait_until(LONG, stands), "{}", running.stderr());
     running.signal("TERM");
     let ended = running.finish(BESIDES);
     assert_code(&ended, 143);
     assert_eq!(cluster.object_paths(), [""; 0]);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_native_file_makes_objects_of_an_inline_manifest() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let cluster = Cluster::default();
     let text = "phases: {warmup: 100ms, measure: 700ms, drain: 2s, quiet: 50ms}
 workload:
@@ -112,10 +113,14 @@ workload:
         context: suite
       rate: max
 ";
-    lab.file("rig.yaml", text);
-    let mut command = rig(&lab, &cluster, &["rig", "rig.yaml", "--results", "results"]);
+    suite.file("rig.yaml", text);
+    let mut command = rig(
+        &suite,
+        &cluster,
+        &["rig", "rig.yaml", "--results", "results"],
+    );
     let ended = Process::start(command.env("KUBECONFIG", "/no/such")).finish(LONG);
-    let manifest = open(&lab, &lab.results());
+    let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     let services = "/api/v1/namespaces/other/services";
     let requests: Vec<String> = cluster
@@ -132,16 +137,17 @@ workload:
 
 #[test]
 fn what_a_cluster_refuses_is_told_in_its_own_words() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let cluster = Cluster::default();
-    lab.file("lading.yaml", LADING);
+    suite.file("lading.yaml", LADING);
     cluster.script(
         "POST",
         403,
         "pods is forbidden: User \"a\" cannot create pods",
         u32::MAX,
     );
-    let ended = Process::start(&mut rig(&lab, &cluster, &words("lading.yaml", "60s"))).finish(LONG);
+    let ended =
+        Process::start(&mut rig(&suite, &cluster, &words("lading.yaml", "60s"))).finish(LONG);
     assert_code(&ended, 4);
     let told = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(
@@ -155,10 +161,10 @@ fn what_a_cluster_refuses_is_told_in_its_own_words() {
 
 #[test]
 fn without_a_cluster_nothing_runs_and_it_is_said_what_to_do() {
-    let lab = Lab::new();
-    lab.file("lading.yaml", LADING);
+    let suite = Suite::new();
+    suite.file("lading.yaml", LADING);
     let run = |kubeconfig: Option<&str>| {
-        let mut command = lab.stillwell(&words("lading.yaml", "60s"));
+        let mut command = suite.stillwell(&words("lading.yaml", "60s"));
         command
             .env_remove("KUBERNETES_SERVICE_HOST")
             .env("HOME", "/no/home");
@@ -172,14 +178,14 @@ fn without_a_cluster_nothing_runs_and_it_is_said_what_to_do() {
     };
     assert_holds(&run(None), &["no cluster is configured", "KUBECONFIG"]);
     assert_holds(&run(Some("/no/kubeconfig")), &["read /no/kubeconfig"]);
-    let file = lab.file("broken", "current-context: a\ncontexts: [{name: b}]\n");
+    let file = suite.file("broken", "current-context: a\ncontexts: [{name: b}]\n");
     let told = run(Some(&file.to_string_lossy()));
     assert_holds(&told, &["there is no context `a`", "which has `b`"]);
-    lab.file(
+    suite.file(
         "lading.yaml",
         "generator: [kubernetes: {manifest: {pod: 'kind: Job'}}]\n",
     );
-    let checked = lab.call(&["check", "lading.yaml"]);
+    let checked = suite.call(&["check", "lading.yaml"]);
     assert_code(&checked, 2);
     assert_holds(
         &checked.stderr,

@@ -2,31 +2,31 @@
 
 use stillwell_capture::RunOutcome;
 
-use crate::lab::{LONG, Lab, assert_code, assert_holds, open};
+use crate::suite::{LONG, Suite, assert_code, assert_holds, open};
 use stillwell_testkit::Process;
 
 const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
 
 /// The shape of old: maps, bits per second written as `Mb`.
-fn map_shape(lab: &Lab) -> String {
+fn map_shape(suite: &Suite) -> String {
     format!(
         "generator:\n  http:\n    seed: {SEED}\n    headers:\n      api-key: \"none\"\n    \
          target_uri: \"http://{}/v1/input\"\n    bytes_per_second: \"8 Mb\"\n    \
          parallel_connections: 2\n    method:\n      post:\n        variant: \"datadog_log\"\n        \
          maximum_prebuild_cache_size_bytes: \"32 Mb\"\n\n\
          blackhole:\n  http:\n    binding_addr: \"{}\"\n",
-        localhost(&lab.listen),
-        lab.sink
+        localhost(&suite.listen),
+        suite.sink
     )
 }
 
 /// The shape of today: lists.
-fn list_shape(lab: &Lab) -> String {
+fn list_shape(suite: &Suite) -> String {
     format!(
         "generator:\n  - tcp:\n      seed: {SEED}\n      addr: \"{}\"\n      variant: syslog5424\n      \
          bytes_per_second: \"1 MiB\"\n      maximum_prebuild_cache_size_bytes: \"4 MiB\"\n\n\
          blackhole:\n  - tcp:\n      binding_addr: \"{}\"\n",
-        lab.listen, lab.sink
+        suite.listen, suite.sink
     )
 }
 
@@ -35,7 +35,7 @@ fn localhost(address: &str) -> String {
 }
 
 /// One short rig with the relay as its target.
-fn rig(lab: &Lab, scheme: &str) -> Process {
+fn rig(suite: &Suite, scheme: &str) -> Process {
     let words = [
         "rig",
         "lading.yaml",
@@ -47,78 +47,78 @@ fn rig(lab: &Lab, scheme: &str) -> Process {
         "1s",
     ];
     let (input, output) = (
-        format!("{scheme}://{}", lab.listen),
-        format!("{scheme}://{}", lab.sink),
+        format!("{scheme}://{}", suite.listen),
+        format!("{scheme}://{}", suite.sink),
     );
     let target = [
         "--",
-        crate::lab::STILLWELL,
+        crate::suite::STILLWELL,
         "relay",
         "--in",
         &input,
         "--out",
         &output,
     ];
-    Process::start(lab.stillwell(&words).args(target))
+    Process::start(suite.stillwell(&words).args(target))
 }
 
-fn assert_carried(lab: &Lab, told: &str) {
+fn assert_carried(suite: &Suite, told: &str) {
     assert_holds(
         told,
         &["sent of", "asked", "received", "target CPU", "events lost"],
     );
-    let manifest = open(lab, &lab.results());
+    let manifest = open(suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed);
-    let capture = stillwell_capture::Capture::open(&lab.results()).unwrap();
+    let capture = stillwell_capture::Capture::open(&suite.results()).unwrap();
     let received = capture
         .series
         .named(stillwell_metric::catalogue::BYTES_RECEIVED.name);
     assert!(received.count() > 0);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn the_map_shape_runs_and_says_what_was_asked_and_achieved() {
-    let lab = Lab::new();
-    lab.file("lading.yaml", &map_shape(&lab));
-    let ended = rig(&lab, "http").finish(LONG);
-    assert_carried(&lab, &ended.stdout);
+    let suite = Suite::new();
+    suite.file("lading.yaml", &map_shape(&suite));
+    let ended = rig(&suite, "http").finish(LONG);
+    assert_carried(&suite, &ended.stdout);
 }
 
 #[test]
 fn the_list_shape_runs_and_says_what_was_asked_and_achieved() {
-    let lab = Lab::new();
-    lab.file("lading.yaml", &list_shape(&lab));
-    let ended = rig(&lab, "tcp").finish(LONG);
-    assert_carried(&lab, &ended.stdout);
+    let suite = Suite::new();
+    suite.file("lading.yaml", &list_shape(&suite));
+    let ended = rig(&suite, "tcp").finish(LONG);
+    assert_carried(&suite, &ended.stdout);
 }
 
 #[test]
 fn a_key_that_is_known_but_not_built_is_named_and_nothing_runs() {
-    let lab = Lab::new();
-    let text = list_shape(&lab);
+    let suite = Suite::new();
+    let text = list_shape(&suite);
     let text = text.replace("generator:\n", "generator:\n  - kafka: {topic: a}\n");
-    lab.file("lading.yaml", &text);
-    let ended = rig(&lab, "tcp").finish(LONG);
+    suite.file("lading.yaml", &text);
+    let ended = rig(&suite, "tcp").finish(LONG);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
         &["`kafka` is known but not built", "lading.yaml:2:5", "^^^"],
     );
-    assert!(!lab.results().exists());
-    let checked = lab.call(&["check", "lading.yaml"]);
+    assert!(!suite.results().exists());
+    let checked = suite.call(&["check", "lading.yaml"]);
     assert_code(&checked, 2);
     assert_holds(&checked.stderr, &["`kafka` is known but not built"]);
 }
 
 #[test]
 fn a_key_that_nobody_knows_gets_the_nearest_name() {
-    let lab = Lab::new();
-    lab.file(
+    let suite = Suite::new();
+    suite.file(
         "lading.yaml",
-        &list_shape(&lab).replace("binding_addr", "binding_adr"),
+        &list_shape(&suite).replace("binding_addr", "binding_adr"),
     );
-    let ended = lab.call(&["check", "lading.yaml"]);
+    let ended = suite.call(&["check", "lading.yaml"]);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
@@ -129,8 +129,8 @@ fn a_key_that_nobody_knows_gets_the_nearest_name() {
 /// Twice the same generator, which lading panics on.
 #[test]
 fn two_http_generators_in_one_file_both_send() {
-    let lab = Lab::new();
-    let one = map_shape(&lab);
+    let suite = Suite::new();
+    let one = map_shape(&suite);
     let (generator, rest) = one.split_once("\n\n").unwrap();
     let body = generator.strip_prefix("generator:\n  http:\n").unwrap();
     let item = format!(
@@ -138,13 +138,13 @@ fn two_http_generators_in_one_file_both_send() {
         body.replace("\n    ", "\n      ")
             .replacen("    ", "      ", 1)
     );
-    lab.file(
+    suite.file(
         "lading.yaml",
         &format!("generator:\n{item}\n{item}\n\n{rest}"),
     );
-    let ended = rig(&lab, "http").finish(LONG);
-    assert_carried(&lab, &ended.stdout);
-    let capture = stillwell_capture::Capture::open(&lab.results()).unwrap();
+    let ended = rig(&suite, "http").finish(LONG);
+    assert_carried(&suite, &ended.stdout);
+    let capture = stillwell_capture::Capture::open(&suite.results()).unwrap();
     for id in ["http", "http-2"] {
         let sent = capture.series.named("bytes_written");
         let sent = sent.filter(|(labels, _)| labels.value("id") == Some(id));
@@ -155,11 +155,14 @@ fn two_http_generators_in_one_file_both_send() {
 /// In lading the run goes on without the sink, and ends well.
 #[test]
 fn a_sink_that_cannot_bind_ends_the_run() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     // An address that no machine has: it is for documentation.
     let nowhere = "203.0.113.1:8080";
-    lab.file("lading.yaml", &list_shape(&lab).replace(&lab.sink, nowhere));
-    let ended = rig(&lab, "tcp").finish(LONG);
+    suite.file(
+        "lading.yaml",
+        &list_shape(&suite).replace(&suite.sink, nowhere),
+    );
+    let ended = rig(&suite, "tcp").finish(LONG);
     assert_code(&ended, 3);
     assert_holds(&ended.stdout, &["bind sink `tcp`", nowhere]);
 }

@@ -10,7 +10,7 @@ use std::process::Command;
 use stillwell_lading::capture::{SeriesWanted, read_lading, validate};
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 
-use crate::lab::{BESIDES, LONG, Lab, STILLWELL, assert_code, assert_holds};
+use crate::suite::{BESIDES, LONG, STILLWELL, Suite, assert_code, assert_holds};
 
 const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
 const SHORT: [&str; 4] = [
@@ -21,43 +21,43 @@ const SHORT: [&str; 4] = [
 ];
 
 /// Our binary under another name, in the lab's folder.
-pub(crate) fn called(lab: &Lab, name: &str) -> Command {
-    let path = lab.path(name);
+pub(crate) fn called(suite: &Suite, name: &str) -> Command {
+    let path = suite.path(name);
     if !path.exists() {
         symlink(STILLWELL, &path).unwrap();
     }
-    lab.program(path)
+    suite.program(path)
 }
 
 /// A generator, and a blackhole for what the target sends on.
-fn write_config(lab: &Lab, name: &str) {
+fn write_config(suite: &Suite, name: &str) {
     let text = format!(
         "generator:\n  - id: in\n    tcp:\n      seed: {SEED}\n      addr: \"{}\"\n      variant: \
          syslog5424\n      bytes_per_second: \"1 MiB\"\n      maximum_prebuild_cache_size_bytes: \
          \"2 MiB\"\nblackhole:\n  - tcp:\n      binding_addr: \"{}\"\n",
-        lab.listen, lab.sink
+        suite.listen, suite.sink
     );
-    lab.file(name, &text);
+    suite.file(name, &text);
 }
 
 /// The target's words: a relay between generator and blackhole.
-fn relay(lab: &Lab) -> Vec<String> {
+fn relay(suite: &Suite) -> Vec<String> {
     let words = [
         "relay".to_owned(),
         "--in".to_owned(),
-        format!("tcp://{}", lab.listen),
+        format!("tcp://{}", suite.listen),
         "--out".to_owned(),
-        format!("tcp://{}", lab.sink),
+        format!("tcp://{}", suite.sink),
     ];
     words.to_vec()
 }
 
 /// `lading` around a relay, for a second of warm-up and two that count.
-fn lading(lab: &Lab, words: &[&str]) -> Process {
-    let mut command = called(lab, "lading");
+fn lading(suite: &Suite, words: &[&str]) -> Process {
+    let mut command = called(suite, "lading");
     command.args(words).args(SHORT);
     command.args(["--target-path", STILLWELL, "--"]);
-    Process::start(command.args(relay(lab)))
+    Process::start(command.args(relay(suite)))
 }
 
 /// Fails unless the run went to its end; a machine that does other things may make
@@ -112,8 +112,8 @@ fn it_runs_a_target_and_writes_what_it_measured_in_ladings_formats() {
         ),
         (["run", "multi", "cap"], vec!["cap.jsonl", "cap.parquet"]),
     ] {
-        let lab = Lab::new();
-        write_config(&lab, "lading.yaml");
+        let suite = Suite::new();
+        write_config(&suite, "lading.yaml");
         let [first, format, path] = words;
         let flags = [
             first,
@@ -134,27 +134,27 @@ fn it_runs_a_target_and_writes_what_it_measured_in_ladings_formats() {
             "--capture-expiriation-seconds",
             "600",
         ];
-        let ended = lading(&lab, &flags).finish(LONG);
+        let ended = lading(&suite, &flags).finish(LONG);
         assert_carried_out(&ended);
         assert_eq!(ended.stdout, "");
         for file in files {
-            assert_capture(&lab.path(file));
+            assert_capture(&suite.path(file));
         }
         assert_holds(
-            &fs::read_to_string(lab.path("err.log")).unwrap(),
+            &fs::read_to_string(suite.path("err.log")).unwrap(),
             &["events in"],
         );
-        assert!(lab.path("out.log").exists());
-        lab.assert_nothing_left();
+        assert!(suite.path("out.log").exists());
+        suite.assert_nothing_left();
     }
 }
 
 #[test]
 fn a_capture_is_read_after_a_kill() {
-    let lab = Lab::new();
-    write_config(&lab, "lading.yaml");
+    let suite = Suite::new();
+    write_config(&suite, "lading.yaml");
     for (format, path) in [("jsonl", "cap.jsonl"), ("parquet", "cap.parquet")] {
-        let mut command = called(&lab, "lading");
+        let mut command = called(&suite, "lading");
         let flags = [
             "--config-path",
             "lading.yaml",
@@ -169,24 +169,25 @@ fn a_capture_is_read_after_a_kill() {
             STILLWELL,
             "--",
         ];
-        let running = Process::start(command.args(flags).args(relay(&lab)));
-        let path = lab.path(path);
+        let running = Process::start(command.args(flags).args(relay(&suite)));
+        let path = suite.path(path);
         let has_measured = || validate(&path, Some(3)).is_ok_and(|found| found.is_valid());
         assert!(wait_until(LONG, has_measured), "{}", running.stderr());
         running.signal("KILL");
         let _ended = running.finish(BESIDES);
-        let told = Process::start(called(&lab, "captool").arg("validate").arg(&path)).finish(LONG);
+        let told =
+            Process::start(called(&suite, "captool").arg("validate").arg(&path)).finish(LONG);
         assert_code(&told, 0);
         assert_holds(&told.stdout, &["is valid"]);
-        lab.assert_no_process(BESIDES);
+        suite.assert_no_process(BESIDES);
     }
 }
 
 #[test]
 fn signals_end_it_in_order_and_the_capture_is_whole() {
-    let lab = Lab::new();
-    write_config(&lab, "lading.yaml");
-    let mut command = called(&lab, "lading");
+    let suite = Suite::new();
+    write_config(&suite, "lading.yaml");
+    let mut command = called(&suite, "lading");
     let flags = [
         "--config-path",
         "lading.yaml",
@@ -198,21 +199,21 @@ fn signals_end_it_in_order_and_the_capture_is_whole() {
         STILLWELL,
         "--",
     ];
-    let running = Process::start(command.args(flags).args(relay(&lab)));
-    let path = lab.path("cap.parquet");
+    let running = Process::start(command.args(flags).args(relay(&suite)));
+    let path = suite.path("cap.parquet");
     let runs = || validate(&path, Some(2)).is_ok_and(|found| found.is_valid());
     assert!(wait_until(LONG, runs), "{}", running.stderr());
     running.signal("TERM");
     assert_code(&running.finish(LONG), 143);
-    assert!(!lab.path("cap.parquet.journal").exists());
+    assert!(!suite.path("cap.parquet.journal").exists());
     assert!(validate(&path, Some(2)).unwrap().cut.is_none());
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_page_shows_the_newest_values_while_it_runs() {
-    let lab = Lab::new();
-    write_config(&lab, "lading.yaml");
+    let suite = Suite::new();
+    write_config(&suite, "lading.yaml");
     let address = format!("127.0.0.1:{}", free_port());
     let flags = [
         "--config-path",
@@ -220,7 +221,7 @@ fn a_page_shows_the_newest_values_while_it_runs() {
         "--prometheus-addr",
         &address,
     ];
-    let running = lading(&lab, &flags);
+    let running = lading(&suite, &flags);
     let shows = || {
         let page = scrape(&address).unwrap_or_default();
         page.contains("bytes_written{component=\"generator\",component_name=\"tcp\",id=\"in\"")
@@ -228,7 +229,7 @@ fn a_page_shows_the_newest_values_while_it_runs() {
     };
     assert!(wait_until(LONG, shows), "{}", running.stderr());
     assert_carried_out(&running.finish(LONG));
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 fn scrape(address: &str) -> std::io::Result<String> {
@@ -241,8 +242,8 @@ fn scrape(address: &str) -> std::io::Result<String> {
 
 #[test]
 fn more_memory_than_allowed_fails_the_run() {
-    let lab = Lab::new();
-    write_config(&lab, "lading.yaml");
+    let suite = Suite::new();
+    write_config(&suite, "lading.yaml");
     let flags = [
         "--config-path",
         "lading.yaml",
@@ -251,22 +252,22 @@ fn more_memory_than_allowed_fails_the_run() {
         "--target-rss-bytes-limit",
         "64 KiB",
     ];
-    let ended = lading(&lab, &flags).finish(LONG);
+    let ended = lading(&suite, &flags).finish(LONG);
     assert_code(&ended, 1);
     assert_holds(&ended.stderr, &["target_rss_bytes_limit"]);
 }
 
 /// `lading` with these words, which ends soon.
-fn call(lab: &Lab, words: &[&str]) -> Finished {
-    Process::start(called(lab, "lading").args(words)).finish(LONG)
+fn call(suite: &Suite, words: &[&str]) -> Finished {
+    Process::start(called(suite, "lading").args(words)).finish(LONG)
 }
 
 #[test]
 fn configurations_are_checked_wherever_they_are() {
-    let lab = Lab::new();
-    write_config(&lab, "conf/one.yaml");
-    lab.file("conf/two.yaml", "telemetry: {path: cap.jsonl}\n");
-    lab.file("bad/one.yaml", "generator:\n  - tpc: {}\n");
+    let suite = Suite::new();
+    write_config(&suite, "conf/one.yaml");
+    suite.file("conf/two.yaml", "telemetry: {path: cap.jsonl}\n");
+    suite.file("bad/one.yaml", "generator:\n  - tpc: {}\n");
     for (words, code, told) in [
         (["config-check", "--config-path", "conf"], 0, "is valid"),
         (
@@ -290,16 +291,16 @@ fn configurations_are_checked_wherever_they_are() {
             "no name of a container",
         ),
     ] {
-        let ended = call(&lab, &words);
+        let ended = call(&suite, &words);
         assert_code(&ended, code);
         assert_holds(&ended.stderr, &[told]);
     }
-    lab.file("quiet/one.yaml", "generator: []\nblackhole: []\n");
-    let ended = call(&lab, &["--no-target", "--config-path", "quiet"]);
+    suite.file("quiet/one.yaml", "generator: []\nblackhole: []\n");
+    let ended = call(&suite, &["--no-target", "--config-path", "quiet"]);
     assert_code(&ended, 2);
     assert_holds(&ended.stderr, &["where telemetry goes", "--capture-path"]);
     // The variable holds a text, which goes before any file.
-    let mut command = called(&lab, "lading");
+    let mut command = called(&suite, "lading");
     command.args(["config-check", "--config-path", "bad"]);
     let ended = Process::start(command.env("LADING_CONFIG", "generator: []\n")).finish(LONG);
     assert_code(&ended, 0);
@@ -307,10 +308,10 @@ fn configurations_are_checked_wherever_they_are() {
 
 #[test]
 fn telemetry_of_the_configuration_is_used_where_no_flag_says_otherwise() {
-    let lab = Lab::new();
-    let text = "generator: []\nblackhole: []\ntelemetry: {path: mine.parquet, global_labels: {lab: \
+    let suite = Suite::new();
+    let text = "generator: []\nblackhole: []\ntelemetry: {path: mine.parquet, global_labels: {suite: \
                 x}, format: {parquet: {flush_seconds: 1}}}\n";
-    lab.file("lading.yaml", text);
+    suite.file("lading.yaml", text);
     let words = [
         "--config-path",
         "lading.yaml",
@@ -319,10 +320,10 @@ fn telemetry_of_the_configuration_is_used_where_no_flag_says_otherwise() {
         "more=y",
     ];
     let words = [words.as_slice(), &SHORT].concat();
-    assert_carried_out(&call(&lab, &words));
+    assert_carried_out(&call(&suite, &words));
     let mut labels = Vec::new();
     let mut look = |row: stillwell_lading::capture::LadingRow| labels.push(row.labels);
-    stillwell_lading::capture::visit_lading(&lab.path("mine.parquet"), &mut look).unwrap();
+    stillwell_lading::capture::visit_lading(&suite.path("mine.parquet"), &mut look).unwrap();
     let has = |key: &str, value| labels.iter().all(|labels| labels.value(key) == Some(value));
     assert!(!labels.is_empty() && has("suite", "x") && has("more", "y"));
 }

@@ -3,39 +3,39 @@
 use stillwell_capture::RunOutcome;
 use stillwell_testkit::Process;
 
-use crate::lab::{LONG, Lab, STILLWELL, assert_code, assert_holds, open};
+use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds, open};
 
 const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
 
 /// A program that says what it is shown, then is a relay.
-fn shows(lab: &Lab) -> String {
+fn shows(suite: &Suite) -> String {
     format!(
         "cat /etc/vector/vector.toml /data/words.txt >&2; test -s /etc/lading/lading.yaml && \
          echo kept >/var/lib/vector/state && exec {STILLWELL} relay --in tcp://{} --out tcp://{}",
-        lab.listen, lab.sink
+        suite.listen, suite.sink
     )
 }
 
 /// What Vector's soaks of 2021 looked like.
-fn soak(lab: &Lab, generator: &str) {
+fn soak(suite: &Suite, generator: &str) {
     let text = format!(
         "generator:\n  {generator}\nblackhole:\n  tcp: {{binding_addr: \"{}\"}}\n",
-        lab.sink
+        suite.sink
     );
-    lab.file("soaks/tests/one/lading.yaml", &text);
-    lab.file("soaks/tests/one/vector.toml", "# the configuration\n");
-    lab.file("soaks/tests/one/data/words.txt", "the data\n");
-    lab.file(
+    suite.file("soaks/tests/one/lading.yaml", &text);
+    suite.file("soaks/tests/one/vector.toml", "# the configuration\n");
+    suite.file("soaks/tests/one/data/words.txt", "the data\n");
+    suite.file(
         "soaks/tests/one/README.md",
         "# One\n\nTells what it measures.\n",
     );
 }
 
-fn tcp(lab: &Lab) -> String {
+fn tcp(suite: &Suite) -> String {
     format!(
         "tcp: {{seed: {SEED}, addr: \"{}\", variant: ascii, bytes_per_second: 1 MiB, \
          maximum_prebuild_cache_size_bytes: 2 MiB}}",
-        lab.listen
+        suite.listen
     )
 }
 
@@ -54,9 +54,9 @@ fn a_soak_of_old_runs_with_all_that_it_is_shown() {
     if !is_permitted() {
         return;
     }
-    let lab = Lab::new();
-    soak(&lab, &tcp(&lab));
-    let mut command = lab.stillwell(&["rig", "soaks", "--results", "results"]);
+    let suite = Suite::new();
+    soak(&suite, &tcp(&suite));
+    let mut command = suite.stillwell(&["rig", "soaks", "--results", "results"]);
     command.args([
         "--warmup",
         "200ms",
@@ -65,7 +65,7 @@ fn a_soak_of_old_runs_with_all_that_it_is_shown() {
         "--",
         "/bin/sh",
         "-c",
-        &shows(&lab),
+        &shows(&suite),
     ]);
     let ended = Process::start(&mut command).finish(LONG);
     assert!(
@@ -74,21 +74,21 @@ fn a_soak_of_old_runs_with_all_that_it_is_shown() {
         ended.stdout,
         ended.stderr
     );
-    let manifest = open(&lab, &lab.results());
+    let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed);
-    let said = std::fs::read_to_string(lab.results().join("target.stderr.log")).unwrap();
+    let said = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
     assert_holds(&said, &["# the configuration", "the data"]);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_lab_of_soaks_takes_its_program_from_the_command_line() {
-    let lab = Lab::new();
-    soak(&lab, &tcp(&lab));
-    let checked = lab.call(&["check", "soaks"]);
+    let suite = Suite::new();
+    soak(&suite, &tcp(&suite));
+    let checked = suite.call(&["check", "soaks"]);
     assert_code(&checked, 2);
     assert_holds(&checked.stderr, &["--target-command"]);
-    let checked = lab.call(&["check", "soaks", "--target-command", "vector --quiet"]);
+    let checked = suite.call(&["check", "soaks", "--target-command", "vector --quiet"]);
     assert_code(&checked, 0);
     assert_holds(&checked.stdout, &["one"]);
 }
@@ -100,13 +100,13 @@ fn logs_below_smp_shared_are_the_runs_own() {
     if !is_permitted() {
         return;
     }
-    let lab = Lab::new();
+    let suite = Suite::new();
     let logs = format!(
         "file_gen: {{logrotate: {{seed: {SEED}, root: /smp-shared, concurrent_logs: 1, \
          maximum_bytes_per_log: 1 MiB, total_rotations: 2, max_depth: 0, variant: ascii, \
          bytes_per_second: 1 MiB, maximum_prebuild_cache_size_bytes: 1 MiB}}}}"
     );
-    soak(&lab, &logs);
+    soak(&suite, &logs);
     let was_there = std::path::Path::new("/smp-shared").exists();
     let (looks, words) = (
         "while ! ls /smp-shared/* >/dev/null 2>&1; do sleep 0.05; done; echo sees logs >&2; sleep 60",
@@ -120,7 +120,7 @@ fn logs_below_smp_shared_are_the_runs_own() {
             "-c",
         ],
     );
-    let mut command = lab.stillwell(&["rig", "soaks", "--results", "results"]);
+    let mut command = suite.stillwell(&["rig", "soaks", "--results", "results"]);
     command.args(words).arg(looks);
     let ended = Process::start(&mut command).finish(LONG);
     assert!(
@@ -129,10 +129,10 @@ fn logs_below_smp_shared_are_the_runs_own() {
         ended.stdout,
         ended.stderr
     );
-    let said = std::fs::read_to_string(lab.results().join("target.stderr.log")).unwrap();
+    let said = std::fs::read_to_string(suite.results().join("target.stderr.log")).unwrap();
     assert_holds(&said, &["sees logs"]);
     assert_eq!(std::path::Path::new("/smp-shared").exists(), was_there);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 /// A rig that is not offered so many CPUs says so.
@@ -141,18 +141,18 @@ fn an_allotment_above_the_hosts_cores_is_capped_and_said() {
     if !is_permitted() {
         return;
     }
-    let lab = Lab::new();
+    let suite = Suite::new();
     let text = format!(
         "generator:\n  - {}\nblackhole:\n  - tcp: {{binding_addr: \"{}\"}}\n",
-        tcp(&lab),
-        lab.sink
+        tcp(&suite),
+        suite.sink
     );
-    lab.file("cases/one/lading/lading.yaml", &text);
-    lab.file(
+    suite.file("cases/one/lading/lading.yaml", &text);
+    suite.file(
         "cases/one/experiment.yaml",
         "target: {name: vector, command: /bin/true, cpu_allotment: 4000, memory_allotment: 900000 GiB}\n",
     );
-    let mut command = lab.stillwell(&["rig", "cases/one", "--results", "results"]);
+    let mut command = suite.stillwell(&["rig", "cases/one", "--results", "results"]);
     command.args([
         "--warmup",
         "100ms",
@@ -163,8 +163,8 @@ fn an_allotment_above_the_hosts_cores_is_capped_and_said() {
         "relay",
     ]);
     let (input, output) = (
-        format!("tcp://{}", lab.listen),
-        format!("tcp://{}", lab.sink),
+        format!("tcp://{}", suite.listen),
+        format!("tcp://{}", suite.sink),
     );
     let ended = Process::start(command.args(["--in", &input, "--out", &output])).finish(LONG);
     assert!(

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use crate::lab::{Lab, assert_code, assert_holds};
+use crate::suite::{Suite, assert_code, assert_holds};
 
 const OLD: &str = "\
 # Through a wall.
@@ -23,11 +23,11 @@ generator: []
 
 #[test]
 fn old_spellings_are_told_with_their_places_and_rewritten_in_place() {
-    let lab = Lab::new();
-    let file = lab.file("cases/one/lading/lading.yaml", OLD);
-    lab.file("cases/one/notes.yaml", "a: b\n");
+    let suite = Suite::new();
+    let file = suite.file("cases/one/lading/lading.yaml", OLD);
+    suite.file("cases/one/notes.yaml", "a: b\n");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-    let told = lab.call(&["lint", "cases"]);
+    let told = suite.call(&["lint", "cases"]);
     assert_code(&told, 1);
     assert_holds(
         &told.stderr,
@@ -42,7 +42,7 @@ fn old_spellings_are_told_with_their_places_and_rewritten_in_place() {
         &["1 files, 1 outdated spellings; `--fix` rewrites 1"],
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), OLD);
-    let fixed = lab.call(&["lint", "--fix", "cases"]);
+    let fixed = suite.call(&["lint", "--fix", "cases"]);
     assert_code(&fixed, 0);
     assert_holds(
         &fixed.stdout,
@@ -53,21 +53,21 @@ fn old_spellings_are_told_with_their_places_and_rewritten_in_place() {
     assert_eq!(mode & 0o777, 0o640);
     let folder = fs::read_dir(file.parent().unwrap()).unwrap();
     assert_eq!(folder.count(), 1);
-    let again = lab.call(&["lint", "--fix", "cases"]);
+    let again = suite.call(&["lint", "--fix", "cases"]);
     assert_code(&again, 0);
     assert_eq!(fs::read_to_string(&file).unwrap(), TODAY);
 }
 
 #[test]
 fn what_has_no_counterpart_is_left_and_fails() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let text = "generator:\n  - tcp: {throttle: {predictive: {}}}\n";
-    let file = lab.file("lading.yaml", text);
-    let told = lab.call(&["lint", "--fix", "lading.yaml"]);
+    let file = suite.file("lading.yaml", text);
+    let told = suite.call(&["lint", "--fix", "lading.yaml"]);
     assert_code(&told, 1);
     assert_holds(&told.stderr, &["`predictive` was removed"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
-    let none = lab.call(&["lint", "nowhere"]);
+    let none = suite.call(&["lint", "nowhere"]);
     assert_code(&none, 2);
     assert_holds(&none.stderr, &["nothing at nowhere"]);
 }

@@ -4,18 +4,18 @@ use std::fs;
 
 use stillwell_testkit::{Finished, Process};
 
-use crate::lab::{LONG, Lab, assert_code, assert_holds};
 use crate::lading_name::called;
+use crate::suite::{LONG, Suite, assert_code, assert_holds};
 
 const SEED: &str = "[3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7, 9, 5]";
 
-fn payloadtool(lab: &Lab, words: &[&str]) -> Finished {
-    Process::start(called(lab, "payloadtool").args(words)).finish(LONG)
+fn payloadtool(suite: &Suite, words: &[&str]) -> Finished {
+    Process::start(called(suite, "payloadtool").args(words)).finish(LONG)
 }
 
 /// Two generators, of which one is called `logs`.
-fn lab() -> Lab {
-    let lab = Lab::new();
+fn suite() -> Suite {
+    let suite = Suite::new();
     let tcp = |variant: &str| {
         format!(
             "tcp: {{seed: {SEED}, addr: \"127.0.0.1:9\", variant: {variant}, \
@@ -24,14 +24,14 @@ fn lab() -> Lab {
     };
     let (logs, text) = (tcp("json"), tcp("ascii"));
     let config = format!("generator:\n  - id: logs\n    {logs}  - {text}");
-    lab.file("lading.yaml", &config);
-    lab
+    suite.file("lading.yaml", &config);
+    suite
 }
 
 #[test]
 fn fingerprints_are_printed_and_verified() {
-    let lab = lab();
-    let printed = payloadtool(&lab, &["lading.yaml", "--fingerprint"]);
+    let suite = suite();
+    let printed = payloadtool(&suite, &["lading.yaml", "--fingerprint"]);
     assert_code(&printed, 0);
     let lines: Vec<&str> = printed.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{}", printed.stdout);
@@ -43,17 +43,17 @@ fn fingerprints_are_printed_and_verified() {
         assert!(entropy.parse::<f64>().unwrap() > 1.0);
     }
     // Again, and one of them alone: the same bytes.
-    let alone = payloadtool(&lab, &["lading.yaml", "-f", "-g", "logs"]);
+    let alone = payloadtool(&suite, &["lading.yaml", "-f", "-g", "logs"]);
     assert_eq!(alone.stdout, format!("{}\n", lines[0]));
-    lab.file("prints.txt", &printed.stdout);
-    let verified = payloadtool(&lab, &["lading.yaml", "--verify", "prints.txt"]);
+    suite.file("prints.txt", &printed.stdout);
+    let verified = payloadtool(&suite, &["lading.yaml", "--verify", "prints.txt"]);
     assert_code(&verified, 0);
     assert_holds(&verified.stderr, &["logs: as expected", "tcp: as expected"]);
-    lab.file(
+    suite.file(
         "prints.txt",
         &printed.stdout.replacen("logs: ", "logs: 0", 1),
     );
-    let wrong = payloadtool(&lab, &["lading.yaml", "-f", "-v", "prints.txt"]);
+    let wrong = payloadtool(&suite, &["lading.yaml", "-f", "-v", "prints.txt"]);
     assert_code(&wrong, 1);
     assert_holds(
         &wrong.stderr,
@@ -63,16 +63,16 @@ fn fingerprints_are_printed_and_verified() {
 
 #[test]
 fn bytes_are_dumped_and_memory_is_told() {
-    let lab = lab();
+    let suite = suite();
     let words = ["lading.yaml", "-g", "logs", "--dump", "bytes", "-m"];
-    let ended = payloadtool(&lab, &words);
+    let ended = payloadtool(&suite, &words);
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
         &["logs: ", " blocks, ", " events, ", "of 1 MiB"],
     );
     assert_holds(&ended.stderr, &["peak of resident memory: "]);
-    let bytes = fs::read(lab.path("bytes")).unwrap();
+    let bytes = fs::read(suite.path("bytes")).unwrap();
     assert!(
         bytes.len() > 900_000 && bytes.len() <= 1 << 20,
         "{}",
@@ -88,14 +88,14 @@ fn bytes_are_dumped_and_memory_is_told() {
 
 #[test]
 fn what_is_wrong_is_said() {
-    let lab = lab();
-    let none = payloadtool(&lab, &["lading.yaml", "-g", "metrics"]);
+    let suite = suite();
+    let none = payloadtool(&suite, &["lading.yaml", "-g", "metrics"]);
     assert_code(&none, 2);
     assert_holds(
         &none.stderr,
         &["no generator is called `metrics`", "logs, tcp"],
     );
-    assert_code(&payloadtool(&lab, &["none.yaml"]), 2);
-    let unwritable = payloadtool(&lab, &["lading.yaml", "--dump", "no/such/folder"]);
+    assert_code(&payloadtool(&suite, &["none.yaml"]), 2);
+    let unwritable = payloadtool(&suite, &["lading.yaml", "--dump", "no/such/folder"]);
     assert_code(&unwritable, 3);
 }

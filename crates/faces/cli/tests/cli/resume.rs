@@ -6,17 +6,17 @@ use std::time::Duration;
 use stillwell_capture::Capture;
 use stillwell_testkit::wait_until;
 
-use crate::lab::{LONG, Lab, assert_code, assert_holds};
+use crate::suite::{LONG, Suite, assert_code, assert_holds};
 
 const VARIANTS: [&str; 2] = ["one", "two"];
 
 /// What tells a capture from one that was made again.
-fn fingerprints(lab: &Lab, pairs: &[u32]) -> Vec<String> {
+fn fingerprints(suite: &Suite, pairs: &[u32]) -> Vec<String> {
     let runs = pairs
         .iter()
         .flat_map(|pair| VARIANTS.map(|variant| (*pair, variant)));
     runs.map(|(pair, variant)| {
-        let folder = lab.capture_of(pair, variant);
+        let folder = suite.capture_of(pair, variant);
         let written = fs::metadata(folder.join("manifest.json")).unwrap();
         let run = Capture::open(&folder).unwrap().manifest.run;
         format!("{run} {:?}", written.modified().unwrap())
@@ -26,20 +26,20 @@ fn fingerprints(lab: &Lab, pairs: &[u32]) -> Vec<String> {
 
 #[test]
 fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("phases", "{warmup: 100ms, measure: 500ms, quiet: 50ms}")
         .with("pairs", "6");
-    let run = lab.run(&[]);
-    let third = || VARIANTS.iter().any(|v| lab.capture_of(3, v).exists());
-    let running = || third() && !lab.subjects("relay").is_empty();
+    let run = suite.run(&[]);
+    let third = || VARIANTS.iter().any(|v| suite.capture_of(3, v).exists());
+    let running = || third() && !suite.subjects("relay").is_empty();
     assert!(wait_until(LONG, running), "{}", run.stderr());
     run.signal("KILL");
     assert_code(&run.finish(LONG), 137);
     // The kernel ends the subject with the thread that started it.
-    lab.assert_no_process(Duration::from_secs(5));
-    let before = fingerprints(&lab, &[1, 2]);
+    suite.assert_no_process(Duration::from_secs(5));
+    let before = fingerprints(&suite, &[1, 2]);
 
-    let ended = lab.run(&["--resume"]).finish(LONG);
+    let ended = suite.run(&["--resume"]).finish(LONG);
     // Short runs beside other tests need not come to anything: this is about
     // which of them are made.
     assert!([0, 1, 4].contains(&ended.code), "{}", ended.stderr);
@@ -51,10 +51,10 @@ fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
     let last = (3..=9).take_while(|pair| begun(*pair)).last().unwrap_or(0);
     let whole = last >= 6 || (last >= 3 && ended.stderr.contains("unfit: 3 pairs"));
     assert!(whole, "{}", ended.stderr);
-    assert_eq!(fingerprints(&lab, &[1, 2]), before);
+    assert_eq!(fingerprints(&suite, &[1, 2]), before);
     let pairs: Vec<u32> = (1..=last).collect();
-    let all = fingerprints(&lab, &pairs);
-    let discarded = lab
+    let all = fingerprints(&suite, &pairs);
+    let discarded = suite
         .capture_of(3, "one")
         .ancestors()
         .nth(2)
@@ -63,34 +63,34 @@ fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
     assert!(discarded.join("pair-003-1").exists());
 
     // Once more, and there is nothing left to do.
-    let ended = lab.run(&["--resume"]).finish(LONG);
+    let ended = suite.run(&["--resume"]).finish(LONG);
     assert!(!ended.stderr.contains(", then "), "{}", ended.stderr);
-    assert_eq!(fingerprints(&lab, &pairs), all);
+    assert_eq!(fingerprints(&suite, &pairs), all);
 }
 
 #[test]
 fn results_are_neither_overwritten_nor_mixed_with_those_of_another_plan() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("phases", "{warmup: 100ms, measure: 300ms, quiet: 50ms}")
         .with("pairs", "1");
-    let _first = lab.run(&["--quiet"]).finish(LONG);
-    let before = fingerprints(&lab, &[1]);
+    let _first = suite.run(&["--quiet"]).finish(LONG);
+    let before = fingerprints(&suite, &[1]);
 
-    let again = lab.run(&[]).finish(LONG);
+    let again = suite.run(&[]).finish(LONG);
     assert_code(&again, 2);
     assert_holds(&again.stderr, &["holds results already", "results"]);
 
-    let other = lab.run(&["--resume", "--measure", "400ms"]).finish(LONG);
+    let other = suite.run(&["--resume", "--measure", "400ms"]).finish(LONG);
     assert_code(&other, 2);
     assert_holds(&other.stderr, &["the plan is not the one", "measure"]);
-    assert_eq!(fingerprints(&lab, &[1]), before);
+    assert_eq!(fingerprints(&suite, &[1]), before);
 
     // Without a folder, the newest results that lie here are meant.
-    let none = lab.call(&["run", "experiment", "--resume"]);
+    let none = suite.call(&["run", "experiment", "--resume"]);
     assert_code(&none, 2);
     assert_holds(&none.stderr, &["no results to resume here"]);
 
-    let nowhere = lab.call(&["run", "experiment", "--resume", "--results", "elsewhere"]);
+    let nowhere = suite.call(&["run", "experiment", "--resume", "--results", "elsewhere"]);
     assert_code(&nowhere, 2);
     assert_holds(&nowhere.stderr, &["no results to resume"]);
 }

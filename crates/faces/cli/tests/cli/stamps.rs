@@ -11,7 +11,7 @@ mod prefixes;
 use serde_json::Value;
 use stillwell_testkit::Process;
 
-use crate::lab::{LONG, Lab, assert_holds};
+use crate::suite::{LONG, Suite, assert_holds};
 
 /// How often faults are planted.
 #[derive(Clone, Copy)]
@@ -83,14 +83,14 @@ impl Run {
     }
 
     fn with(input: &str, output: &str, load: Load<'_>, pace: Pace, arguments: &[&str]) -> Self {
-        let lab = Lab::alone();
+        let suite = Suite::alone();
         let Way {
             ready,
             from,
             to,
             target,
             sink,
-        } = Way::of(&lab, input, output);
+        } = Way::of(&suite, input, output);
         let mut words = vec!["{self}", "relay", "--in", &from, "--out", &to];
         words.extend(arguments);
         let words = serde_json::to_string(&words).unwrap();
@@ -109,14 +109,14 @@ impl Run {
              - {sink}\n      {of_sink}\n\
              {checks}"
         );
-        Self::of_rig(&lab, &text)
+        Self::of_rig(&suite, &text)
     }
 
     /// From the generator, which `target` makes of the sink's address, right into the
     /// sink of kind `kind`.
     fn direct(target: impl Fn(&str) -> String, kind: &str, load: Load<'_>, pace: Pace) -> Self {
-        let lab = Lab::alone();
-        let (sink, target) = (&lab.sink, target(&lab.sink));
+        let suite = Suite::alone();
+        let (sink, target) = (&suite.sink, target(&suite.sink));
         let Pace { rate, measure } = pace;
         let Load {
             payload,
@@ -131,17 +131,17 @@ impl Run {
              - {kind}: \"{sink}\"\n      {of_sink}\n\
              {checks}"
         );
-        Self::of_rig(&lab, &text)
+        Self::of_rig(&suite, &text)
     }
 
-    fn of_rig(lab: &Lab, text: &str) -> Self {
-        lab.file("rig.yaml", text);
+    fn of_rig(suite: &Suite, text: &str) -> Self {
+        suite.file("rig.yaml", text);
         let words = ["rig", "rig.yaml", "--results", "results"];
-        let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
-        let summary = std::fs::read_to_string(lab.results().join("summary.json"));
+        let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
+        let summary = std::fs::read_to_string(suite.results().join("summary.json"));
         assert!(summary.is_ok(), "{}", ended.stderr);
-        let said = std::fs::read_to_string(lab.results().join("target.stderr.log"));
-        lab.assert_nothing_left();
+        let said = std::fs::read_to_string(suite.results().join("target.stderr.log"));
+        suite.assert_nothing_left();
         Self {
             summary: serde_json::from_str(&summary.unwrap()).unwrap(),
             shown: ended.stdout,
@@ -189,8 +189,8 @@ struct Way {
 }
 
 impl Way {
-    fn of(lab: &Lab, input: &str, output: &str) -> Self {
-        let (listen, sink) = (&lab.listen, &lab.sink);
+    fn of(suite: &Suite, input: &str, output: &str) -> Self {
+        let (listen, sink) = (&suite.listen, &suite.sink);
         let endpoint = |scheme: &str, address: &str| match scheme {
             "http" => format!("http://{address}/"),
             _ => format!("{scheme}://{address}"),
@@ -214,7 +214,7 @@ impl Way {
             }
             "udp" => way.ready = "{delay: 200ms}".to_owned(),
             "file" => {
-                let (folder, out) = (lab.path("in"), lab.path("out.log"));
+                let (folder, out) = (suite.path("in"), suite.path("out.log"));
                 std::fs::create_dir(&folder).unwrap();
                 let (folder, out) = (folder.display(), out.display());
                 way = Self {

@@ -5,38 +5,41 @@ use std::time::Duration;
 
 use stillwell_capture::RunOutcome;
 
-use crate::lab::{BESIDES, LONG, Lab, assert_code, assert_holds, open};
+use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
 
 const READY: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_sink_whose_port_is_taken_is_named_with_what_to_do() {
     for command in ["rig", "run"] {
-        let lab = Lab::new().with("isolation", "{network: no}");
-        let holder = TcpListener::bind(&lab.sink).unwrap();
+        let suite = Suite::new().with("isolation", "{network: no}");
+        let holder = TcpListener::bind(&suite.sink).unwrap();
         let process = match command {
-            "rig" => lab.rig(&[]),
-            _ => lab.run(&[]),
+            "rig" => suite.rig(&[]),
+            _ => suite.run(&[]),
         };
         let ended = process.finish(BESIDES * 2);
         assert_code(&ended, 3);
         let told = format!("{}{}", ended.stdout, ended.stderr);
-        assert_holds(&told, &[&lab.sink, "it is taken", "choose another address"]);
+        assert_holds(
+            &told,
+            &[&suite.sink, "it is taken", "choose another address"],
+        );
         if command == "rig" {
-            let manifest = open(&lab, &lab.results());
+            let manifest = open(&suite, &suite.results());
             assert!(matches!(manifest.outcome, RunOutcome::CouldNotStart { .. }));
         }
-        lab.assert_nothing_left();
+        suite.assert_nothing_left();
         drop(holder);
     }
 }
 
 #[test]
 fn ports_that_are_taken_outside_are_free_in_the_network_of_a_run() {
-    let lab = Lab::new();
-    let holders = [&lab.sink, &lab.listen].map(|address| TcpListener::bind(address).unwrap());
-    let ended = lab.rig(&[]).finish(LONG);
-    let manifest = open(&lab, &lab.results());
+    let suite = Suite::new();
+    let holders = [&suite.sink, &suite.listen].map(|address| TcpListener::bind(address).unwrap());
+    let ended = suite.rig(&[]).finish(LONG);
+    let manifest = open(&suite, &suite.results());
     let shared = manifest
         .notes
         .iter()
@@ -46,19 +49,19 @@ fn ports_that_are_taken_outside_are_free_in_the_network_of_a_run() {
     } else {
         assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     }
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
     drop(holders);
 }
 
 #[test]
 fn a_subject_that_never_listens_ends_the_run_and_is_told_with_what_was_waited_for() {
     for command in ["rig", "run"] {
-        let lab = Lab::new()
+        let suite = Suite::new()
             .script("echo I have other plans; sleep 300")
             .with("phases", "{ready: 1s, warmup: 200ms, measure: 1s}");
         let process = match command {
-            "rig" => lab.rig(&[]),
-            _ => lab.run(&[]),
+            "rig" => suite.rig(&[]),
+            _ => suite.run(&[]),
         };
         // `sleep` and its shell end by SIGTERM, well before their grace is over.
         let ended = process.finish(READY + BESIDES);
@@ -66,33 +69,33 @@ fn a_subject_that_never_listens_ends_the_run_and_is_told_with_what_was_waited_fo
         let told = format!("{}{}", ended.stdout, ended.stderr);
         assert_holds(
             &told,
-            &["ready", "not within", &lab.listen, "I have other plans"],
+            &["ready", "not within", &suite.listen, "I have other plans"],
         );
         if command == "rig" {
-            let manifest = open(&lab, &lab.results());
+            let manifest = open(&suite, &suite.results());
             assert!(matches!(manifest.outcome, RunOutcome::NeverReady { .. }));
         }
-        lab.assert_nothing_left();
+        suite.assert_nothing_left();
     }
 }
 
 #[test]
 fn a_subject_that_ends_before_it_is_ready_is_told_with_its_last_lines() {
-    let lab = Lab::new().script("echo no such option >&2; exit 7");
-    let ended = lab.rig(&[]).finish(BESIDES * 2);
+    let suite = Suite::new().script("echo no such option >&2; exit 7");
+    let ended = suite.rig(&[]).finish(BESIDES * 2);
     assert_code(&ended, 3);
     let told = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(&told, &["never ready", "no such option"]);
-    let manifest = open(&lab, &lab.results());
+    let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.target.unwrap().code, Some(7));
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_program_that_is_not_there_is_named() {
-    let lab = Lab::new().with("command", "[no-such-program-anywhere]");
-    let ended = lab.run(&[]).finish(BESIDES * 2);
+    let suite = Suite::new().with("command", "[no-such-program-anywhere]");
+    let ended = suite.run(&[]).finish(BESIDES * 2);
     assert_code(&ended, 3);
     assert_holds(&ended.stderr, &["no-such-program-anywhere"]);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }

@@ -9,7 +9,7 @@ use std::process::Command;
 use stillwell_capture::RunOutcome;
 use stillwell_testkit::{Process, wait_until};
 
-use crate::lab::{BESIDES, LONG, Lab, STILLWELL, assert_code, assert_holds, open};
+use crate::suite::{BESIDES, LONG, STILLWELL, Suite, assert_code, assert_holds, open};
 
 /// Mounts `results`, says so, runs the rest, and saves what lies there.
 const SCRIPT: &str = "mount -t tmpfs -o size=8m none results && touch mounted && \"$@\"; \
@@ -33,12 +33,12 @@ fn namespace(test: &str) -> Option<&'static str> {
 }
 
 /// `stillwell` with its results on the small file system.
-fn start(lab: &Lab, namespace: &str, words: &[&str]) -> Process {
-    lab.write();
+fn start(suite: &Suite, namespace: &str, words: &[&str]) -> Process {
+    suite.write();
     for folder in ["results", "saved"] {
-        fs::create_dir(lab.path(folder)).unwrap();
+        fs::create_dir(suite.path(folder)).unwrap();
     }
-    let mut command = lab.program("unshare");
+    let mut command = suite.program("unshare");
     command
         .args([namespace, "sh", "-c", SCRIPT, "sh", STILLWELL])
         .args(words);
@@ -46,13 +46,13 @@ fn start(lab: &Lab, namespace: &str, words: &[&str]) -> Process {
 }
 
 /// The results folder as the process sees it.
-fn inside(lab: &Lab, process: &Process) -> PathBuf {
+fn inside(suite: &Suite, process: &Process) -> PathBuf {
     assert!(
-        wait_until(LONG, || lab.path("mounted").exists()),
+        wait_until(LONG, || suite.path("mounted").exists()),
         "{}",
         process.stderr()
     );
-    let folder = lab.results();
+    let folder = suite.results();
     let below = folder.strip_prefix("/").unwrap();
     Path::new(&format!("/proc/{}/root", process.id())).join(below)
 }
@@ -72,9 +72,9 @@ fn a_rig_whose_disk_is_full_in_the_middle_says_so_and_keeps_its_capture() {
     else {
         return;
     };
-    let lab = Lab::new().with("phases", "{warmup: 200ms, measure: 60s}");
+    let suite = Suite::new().with("phases", "{warmup: 200ms, measure: 60s}");
     let rig = start(
-        &lab,
+        &suite,
         namespace,
         &[
             "rig",
@@ -83,16 +83,16 @@ fn a_rig_whose_disk_is_full_in_the_middle_says_so_and_keeps_its_capture() {
             "results/rig",
         ],
     );
-    let results = inside(&lab, &rig);
-    lab.wait_measuring(&results.join("rig"));
+    let results = inside(&suite, &rig);
+    suite.wait_measuring(&results.join("rig"));
     fill(&results);
     // The next beat is what cannot be written.
     let ended = rig.finish(BESIDES * 2);
     assert_code(&ended, 4);
     let told = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(&told, &["No space left on device"]);
-    open(&lab, &lab.path("saved/rig"));
-    lab.assert_nothing_left();
+    open(&suite, &suite.path("saved/rig"));
+    suite.assert_nothing_left();
 }
 
 #[test]
@@ -100,13 +100,13 @@ fn a_run_whose_disk_is_full_after_a_pair_keeps_that_pair() {
     let Some(namespace) = namespace("a_run_whose_disk_is_full_after_a_pair_keeps_that_pair") else {
         return;
     };
-    let lab = Lab::new().with("phases", "{warmup: 200ms, measure: 1s, quiet: 50ms}");
+    let suite = Suite::new().with("phases", "{warmup: 200ms, measure: 1s, quiet: 50ms}");
     let run = start(
-        &lab,
+        &suite,
         namespace,
         &["run", "experiment", "--results", "results/run"],
     );
-    let results = inside(&lab, &run);
+    let results = inside(&suite, &run);
     let one = || run.stderr().contains("pair 1 done");
     assert!(wait_until(LONG, one), "{}", run.stderr());
     fill(&results);
@@ -115,27 +115,27 @@ fn a_run_whose_disk_is_full_after_a_pair_keeps_that_pair() {
     assert_holds(&ended.stderr, &["No space left on device"]);
     assert_holds(&ended.stdout, &["of 4", "--results results/run --resume"]);
     for variant in ["one", "two"] {
-        let folder = lab.path("saved/run/experiment/pair-001").join(variant);
-        assert_eq!(open(&lab, &folder).outcome, RunOutcome::Completed);
+        let folder = suite.path("saved/run/experiment/pair-001").join(variant);
+        assert_eq!(open(&suite, &folder).outcome, RunOutcome::Completed);
     }
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn results_that_can_go_nowhere_could_not_run() {
-    let lab = Lab::new();
-    lab.write();
-    lab.file("taken", "a file, and no folder");
+    let suite = Suite::new();
+    suite.write();
+    suite.file("taken", "a file, and no folder");
     for command in ["run", "rig"] {
         let what = match command {
             "run" => "experiment",
             _ => "experiment/experiment.yaml",
         };
-        let ended = lab.call(&[command, what, "--results", "taken/results"]);
+        let ended = suite.call(&[command, what, "--results", "taken/results"]);
         assert_code(&ended, 3);
         assert_holds(&ended.stderr, &["taken/results", "Not a directory"]);
     }
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
@@ -144,18 +144,18 @@ fn a_run_whose_disk_is_full_before_the_first_pair_could_not_run() {
     else {
         return;
     };
-    let lab = Lab::new();
+    let suite = Suite::new();
     let run = start(
-        &lab,
+        &suite,
         namespace,
         &["run", "experiment", "--results", "results/run"],
     );
-    let results = inside(&lab, &run);
-    let begun = || !lab.subjects("relay").is_empty();
+    let results = inside(&suite, &run);
+    let begun = || !suite.subjects("relay").is_empty();
     assert!(wait_until(LONG, begun), "{}", run.stderr());
     fill(&results);
     let ended = run.finish(BESIDES * 2);
     assert_code(&ended, 3);
     assert_holds(&ended.stderr, &["No space left on device"]);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }

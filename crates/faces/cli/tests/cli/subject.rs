@@ -7,7 +7,7 @@ use stillwell_capture::RunOutcome;
 use stillwell_plan::Phase;
 use stillwell_testkit::{signal_process, wait_until};
 
-use crate::lab::{BESIDES, LONG, Lab, assert_code, assert_holds, events, open};
+use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, events, open};
 
 /// Time enough to interfere.
 const ENDLESS: &str = "{warmup: 200ms, measure: 60s, drain: 2s, quiet: 50ms}";
@@ -16,43 +16,45 @@ const GRACE: Duration = Duration::from_secs(2);
 
 #[test]
 fn a_rig_shows_the_last_lines_of_a_subject_that_was_killed() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .script("echo my last words >&2; exec \"$@\"")
         .with("phases", ENDLESS);
-    let rig = lab.rig(&[]);
-    lab.wait_measuring(&lab.results());
-    lab.subjects("relay")
+    let rig = suite.rig(&[]);
+    suite.wait_measuring(&suite.results());
+    suite
+        .subjects("relay")
         .iter()
         .for_each(|pid| signal_process(*pid, "KILL"));
     let ended = rig.finish(BESIDES + GRACE);
     assert_code(&ended, 4);
     assert_holds(&ended.stdout, &["signal 9", "measure"]);
     assert_holds(&ended.stderr, &["my last words"]);
-    let manifest = open(&lab, &lab.results());
+    let manifest = open(&suite, &suite.results());
     let phase = Phase::Measure;
     assert_eq!(manifest.outcome, RunOutcome::TargetDied { phase });
     assert_eq!(manifest.target.unwrap().signal, Some(9));
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_run_whose_subject_was_killed_loses_that_pair_and_repeats_it() {
     // Of five, two may be repeated.
-    let lab = Lab::new()
+    let suite = Suite::new()
         .script("echo my last words >&2; exec \"$@\"")
         .with("phases", SHORT)
         .with("pairs", "5");
-    let run = lab.run(&[]);
+    let run = suite.run(&[]);
     let second = || {
         ["one", "two"].into_iter().find_map(|variant| {
-            let folder = lab.capture_of(2, variant);
-            (folder.exists() && !lab.subjects("relay").is_empty()).then_some(folder)
+            let folder = suite.capture_of(2, variant);
+            (folder.exists() && !suite.subjects("relay").is_empty()).then_some(folder)
         })
     };
     assert!(wait_until(LONG, || second().is_some()), "{}", run.stderr());
     let folder = second().unwrap();
-    lab.wait_measuring(&folder);
-    lab.subjects("relay")
+    suite.wait_measuring(&folder);
+    suite
+        .subjects("relay")
         .iter()
         .for_each(|pid| signal_process(*pid, "KILL"));
     let ended = run.finish(LONG);
@@ -67,25 +69,25 @@ fn a_run_whose_subject_was_killed_loses_that_pair_and_repeats_it() {
         ],
     );
     assert_holds(&ended.stdout, &["my last words"]);
-    open(&lab, &folder);
+    open(&suite, &folder);
     for pair in [1, 3] {
         for variant in ["one", "two"] {
-            let manifest = open(&lab, &lab.capture_of(pair, variant));
+            let manifest = open(&suite, &suite.capture_of(pair, variant));
             assert_eq!(manifest.outcome, RunOutcome::Completed);
         }
     }
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_subject_that_ignores_sigterm_is_killed_and_its_run_counts() {
     // The shell ignores it, and the relay, its child, never hears of it.
-    let lab = Lab::new()
+    let suite = Suite::new()
         .script("trap '' TERM; \"$@\" & wait; wait")
         .with("stop", "{grace: 500ms}")
         .with("phases", SHORT);
-    let ended = lab.rig(&[]).finish(LONG);
-    let manifest = open(&lab, &lab.results());
+    let ended = suite.rig(&[]).finish(LONG);
+    let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     assert_holds(
         &manifest.warnings.join("\n"),
@@ -93,49 +95,49 @@ fn a_subject_that_ignores_sigterm_is_killed_and_its_run_counts() {
     );
     assert!(manifest.target.unwrap().killed);
     assert_holds(&ended.stdout, &["outlived its grace and was killed"]);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_grandchild_in_a_session_of_its_own_does_not_outlive_the_run() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .script("setsid sleep 300 & exec \"$@\"")
         .with("phases", SHORT);
-    let ended = lab.rig(&[]).finish(LONG);
-    let manifest = open(&lab, &lab.results());
+    let ended = suite.rig(&[]).finish(LONG);
+    let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     assert_holds(&manifest.warnings.join("\n"), &["left 1 process behind"]);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn steps_of_the_timeline_happen_and_are_recorded() {
     let steps = "[{at: 100ms, note: here}, {at: 200ms, signal: STOP}, {at: 400ms, signal: CONT}]";
-    let lab = Lab::new()
+    let suite = Suite::new()
         .relay(&["--stall", "50ms@200ms"])
         .with("timeline", steps)
         .with("phases", SHORT);
-    let ended = lab.rig(&[]).finish(LONG);
-    let manifest = open(&lab, &lab.results());
+    let ended = suite.rig(&[]).finish(LONG);
+    let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
-    let told = events(&lab.results());
+    let told = events(&suite.results());
     let wanted = ["here", "sent Stop to the target", "sent Cont to the target"];
     let found: Vec<&String> = told
         .iter()
         .filter(|what| wanted.contains(&what.as_str()))
         .collect();
     assert_eq!(found, wanted, "{told:?}");
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_subject_that_is_stopped_at_the_end_of_its_run_still_ends() {
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("timeline", "[{at: 500ms, signal: STOP}]")
         .with("phases", SHORT);
-    let ended = lab.rig(&[]).finish(LONG);
-    let manifest = open(&lab, &lab.results());
+    let ended = suite.rig(&[]).finish(LONG);
+    let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     assert!(!manifest.target.unwrap().killed);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }

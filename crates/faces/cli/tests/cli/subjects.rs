@@ -6,12 +6,12 @@ use std::fs;
 use serde_json::Value;
 use stillwell_testkit::{Finished, Process};
 
-use crate::lab::{LONG, Lab};
+use crate::suite::{LONG, Suite};
 
 /// An experiment of three relays: one that does what it should, one that drops, and
 /// one that is not there.
-fn three(lab: &Lab) {
-    let (listen, sink) = (&lab.listen, &lab.sink);
+fn three(suite: &Suite) {
+    let (listen, sink) = (&suite.listen, &suite.sink);
     let relay = |more: &str| {
         format!(
             "{{command: ['{{self}}', relay, --in, 'tcp://{listen}', --out, 'tcp://{sink}'{more}], \
@@ -27,22 +27,22 @@ fn three(lab: &Lab) {
         relay(""),
         relay(", --drop, 1/100")
     );
-    lab.file("several/experiment.yaml", &text);
+    suite.file("several/experiment.yaml", &text);
 }
 
-fn run(lab: &Lab, words: &[&str]) -> Finished {
-    Process::start(&mut lab.stillwell(words)).finish(LONG)
+fn run(suite: &Suite, words: &[&str]) -> Finished {
+    Process::start(&mut suite.stillwell(words)).finish(LONG)
 }
 
-fn json(lab: &Lab, file: &str) -> Value {
-    serde_json::from_slice(&fs::read(lab.path(file)).unwrap()).unwrap()
+fn json(suite: &Suite, file: &str) -> Value {
+    serde_json::from_slice(&fs::read(suite.path(file)).unwrap()).unwrap()
 }
 
 #[test]
 fn several_subjects_run_in_blocks_and_end_in_one_table() {
-    let lab = Lab::new();
-    three(&lab);
-    let ended = run(&lab, &["run", "several", "--results", "results"]);
+    let suite = Suite::new();
+    three(&suite);
+    let ended = run(&suite, &["run", "several", "--results", "results"]);
     // An exactly-once that drops has failed, whatever else the machine was doing.
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
     let told = "left out: absent: there is no program `no-such-program-here` in PATH";
@@ -58,10 +58,10 @@ fn several_subjects_run_in_blocks_and_end_in_one_table() {
     for block in ["pair-001", "pair-002"] {
         for subject in ["whole", "lossy"] {
             let folder = format!("results/several/{block}/{subject}/summary.json");
-            assert!(lab.path(&folder).is_file(), "{folder}");
+            assert!(suite.path(&folder).is_file(), "{folder}");
         }
     }
-    let report = json(&lab, "results/report.json");
+    let report = json(&suite, "results/report.json");
     let subjects = report["experiments"][0]["targets"].as_array().unwrap();
     let delivery: Vec<&Value> = subjects.iter().map(|one| &one["delivery"]).collect();
     assert_eq!(
@@ -77,35 +77,35 @@ fn several_subjects_run_in_blocks_and_end_in_one_table() {
         "{lost} of {sent}"
     );
     // Judged again from what was kept.
-    let again = run(&lab, &["report", "results", "--format", "markdown"]);
+    let again = run(&suite, &["report", "results", "--format", "markdown"]);
     assert_eq!(again.code, 1, "{}", again.stderr);
     assert!(again.stdout.contains("| fail |"), "{}", again.stdout);
     // Nothing is left to be run.
     let resumed = run(
-        &lab,
+        &suite,
         &["run", "several", "--results", "results", "--resume"],
     );
     assert_eq!(resumed.code, 1, "{}", resumed.stderr);
-    let twice = run(&lab, &["run", "several", "--results", "results"]);
+    let twice = run(&suite, &["run", "several", "--results", "results"]);
     assert_eq!(twice.code, 2, "{}", twice.stderr);
 }
 
 #[test]
 fn a_step_that_kills_subjects_gives_a_row_of_how_long_they_took_to_deliver_again() {
-    let lab = Lab::new();
-    three(&lab);
+    let suite = Suite::new();
+    three(&suite);
     let file = "several/experiment.yaml";
-    let text = fs::read_to_string(lab.path(file)).unwrap();
+    let text = fs::read_to_string(suite.path(file)).unwrap();
     let steps = "timeline: [{at: 300ms, target: {restart: {signal: KILL, after: 200ms}}}]\n";
-    lab.file(file, &(text + steps));
+    suite.file(file, &(text + steps));
     let words = ["run", "several", "--runs", "1", "--results", "results"];
-    let ended = run(&lab, &words);
+    let ended = run(&suite, &words);
     assert!(
         ended.stdout.contains("Restart recovery"),
         "{}",
         ended.stdout
     );
-    let report = json(&lab, "results/report.json");
+    let report = json(&suite, "results/report.json");
     let rows = report["experiments"][0]["metrics"].as_array().unwrap();
     let row = rows.iter().find(|row| row["metric"] == "recovery").unwrap();
     for cell in row["cells"].as_array().unwrap() {
@@ -120,8 +120,8 @@ fn a_step_that_kills_subjects_gives_a_row_of_how_long_they_took_to_deliver_again
 
 #[test]
 fn what_cannot_be_meant_is_told_before_anything_runs() {
-    let lab = Lab::new();
-    three(&lab);
+    let suite = Suite::new();
+    three(&suite);
     for (words, code, says) in [
         (
             &["--targets", "absent"][..],
@@ -133,12 +133,12 @@ fn what_cannot_be_meant_is_told_before_anything_runs() {
         (&["--runs", "0"], 2, "from 1 to 200"),
     ] {
         let words = [&["run", "several", "--results", "results"], words].concat();
-        let ended = run(&lab, &words);
+        let ended = run(&suite, &words);
         assert_eq!(ended.code, code, "{words:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(says), "{says}: {}", ended.stderr);
-        assert!(!lab.path("results").exists(), "{words:?}");
+        assert!(!suite.path("results").exists(), "{words:?}");
     }
-    let checked = run(&lab, &["check", "several"]);
+    let checked = run(&suite, &["check", "several"]);
     assert_eq!(checked.code, 0, "{}", checked.stderr);
     assert!(
         checked.stdout.contains("2 of each, in blocks"),
@@ -149,11 +149,11 @@ fn what_cannot_be_meant_is_told_before_anything_runs() {
 
 #[test]
 fn tables_of_others_are_held_against_themselves() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let table = "# Disk buffers\n\n| Metric | ash | birch |\n| --- | --- | --- |\n\
                  | Disk writ (sum) | 2MiB W | 3MiB |\n| Net recv (sum) | 1GiB | 2GiB |\n";
-    lab.file("table.md", table);
-    let ended = run(&lab, &["import", "table.md", "--output", "told.json"]);
+    suite.file("table.md", table);
+    let ended = run(&suite, &["import", "table.md", "--output", "told.json"]);
     assert_eq!(ended.code, 4, "{}", ended.stderr);
     assert!(
         ended
@@ -162,9 +162,9 @@ fn tables_of_others_are_held_against_themselves() {
         "{}",
         ended.stdout
     );
-    assert_eq!(json(&lab, "told.json")["tables"][0]["is_valid"], false);
-    lab.file("table.md", "no table here\n");
-    let ended = run(&lab, &["import", "table.md"]);
+    assert_eq!(json(&suite, "told.json")["tables"][0]["is_valid"], false);
+    suite.file("table.md", "no table here\n");
+    let ended = run(&suite, &["import", "table.md"]);
     assert_eq!(ended.code, 2);
     assert!(
         ended.stderr.contains("there is no table"),
@@ -173,8 +173,8 @@ fn tables_of_others_are_held_against_themselves() {
     );
     let csv = "\"Dstat 0.7.2 CSV output\"\n\n\"epoch\",\"dsk/total\",,\"net/total\",\n\
                \"epoch\",\"read\",\"writ\",\"recv\",\"send\"\n1,0,9e9,0,0\n2,0,1048576,0,0\n3,0,0,1048576,0\n";
-    lab.file("run.csv", csv);
-    let ended = run(&lab, &["import", "run.csv"]);
+    suite.file("run.csv", csv);
+    let ended = run(&suite, &["import", "run.csv"]);
     assert_eq!(ended.code, 4, "{}", ended.stderr);
     let row = ended
         .stdout

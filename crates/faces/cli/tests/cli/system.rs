@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::lab::{Lab, assert_code};
+use crate::suite::{Suite, assert_code};
 
 const HEAD: &str = "isolation: {network: no, cgroup: no}
 phases: {warmup: 100ms, measure: 700ms, drain: 1s, quiet: 50ms}
@@ -12,8 +12,8 @@ workload:
 
 #[test]
 fn trees_of_processes_run_their_programs_and_leave_nothing_behind() {
-    let lab = Lab::new();
-    let marks = lab.path("marks");
+    let suite = Suite::new();
+    let marks = suite.path("marks");
     let text = format!(
         "{HEAD}    - process_tree:
         depth: 3
@@ -25,22 +25,22 @@ fn trees_of_processes_run_their_programs_and_leave_nothing_behind() {
 ",
         marks.display()
     );
-    lab.file("rig.yaml", &text);
-    let ended = lab.call(&["rig", "rig.yaml", "--results", "results"]);
+    suite.file("rig.yaml", &text);
+    let ended = suite.call(&["rig", "rig.yaml", "--results", "results"]);
     let text = fs::read_to_string(&marks).unwrap_or_else(|_| panic!("{}", ended.stderr));
     assert!(text.lines().all(|line| line == "here"), "{text}");
-    let trees = fs::read_to_string(lab.results().join("summary.json")).unwrap();
+    let trees = fs::read_to_string(suite.results().join("summary.json")).unwrap();
     assert!(trees.contains("\"ok\""), "{trees}");
     assert!(!trees.contains("send_failed"), "{trees}");
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 /// A process whose parent went before it could ask to go with it lived on.
 #[test]
 fn a_process_of_a_tree_whose_parent_has_gone_does_nothing() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let growth = r#"{"children":[],"sleep_nanos":0,"becomes":{"path":"/bin/echo","arguments":["grown"],"environment":[]}}"#;
-    lab.file("growth", growth);
+    suite.file("growth", growth);
     let own = std::process::id().to_string();
     for (parent, code, says) in [
         (&[own.as_str()][..], 0, "grown\n"),
@@ -48,8 +48,8 @@ fn a_process_of_a_tree_whose_parent_has_gone_does_nothing() {
         (&["x"], 1, ""),
         (&[], 1, ""),
     ] {
-        let mut command = lab.stillwell(&[&["process-tree"], parent].concat());
-        command.stdin(fs::File::open(lab.path("growth")).unwrap());
+        let mut command = suite.stillwell(&[&["process-tree"], parent].concat());
+        command.stdin(fs::File::open(suite.path("growth")).unwrap());
         let output = command.output().unwrap();
         let told = String::from_utf8(output.stdout).unwrap();
         assert_eq!(
@@ -62,12 +62,12 @@ fn a_process_of_a_tree_whose_parent_has_gone_does_nothing() {
 
 #[test]
 fn a_program_that_is_not_there_is_named_before_the_run() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let text = format!(
         "{HEAD}    - {{process_tree: {{executables: [{{program: /no/such}}]}}, rate: 5/s}}\n"
     );
-    lab.file("rig.yaml", &text);
-    let ended = lab.call(&["rig", "rig.yaml", "--results", "results"]);
+    suite.file("rig.yaml", &text);
+    let ended = suite.call(&["rig", "rig.yaml", "--results", "results"]);
     assert_code(&ended, 3);
     assert!(
         ended.stdout.contains("there is no program /no/such"),
@@ -78,17 +78,18 @@ fn a_program_that_is_not_there_is_named_before_the_run() {
 
 #[test]
 fn a_folder_like_proc_is_there_before_the_subject() {
-    let lab = Lab::new();
-    let root = lab.path("fake");
+    let suite = Suite::new();
+    let root = suite.path("fake");
     let text = format!(
         "{HEAD}    - {{proc_fs: {{root: {}, processes: 4, copies: [/proc/stat]}}, rate: max}}
 target: {{command: [sh, -c, 'cat {0}/4/comm {0}/stat > {1}; sleep 60']}}
 ",
         root.display(),
-        lab.path("seen").display()
+        suite.path("seen").display()
     );
-    lab.file("rig.yaml", &text);
-    let ended = lab.call(&["rig", "rig.yaml", "--results", "results"]);
-    let seen = fs::read_to_string(lab.path("seen")).unwrap_or_else(|_| panic!("{}", ended.stderr));
+    suite.file("rig.yaml", &text);
+    let ended = suite.call(&["rig", "rig.yaml", "--results", "results"]);
+    let seen =
+        fs::read_to_string(suite.path("seen")).unwrap_or_else(|_| panic!("{}", ended.stderr));
     assert!(seen.contains("cpu "), "{seen}");
 }

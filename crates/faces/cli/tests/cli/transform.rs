@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::lab::{Lab, assert_code, assert_holds};
+use crate::suite::{Suite, assert_code, assert_holds};
 
 const RESULT: &str = r#"{"options":{"requests_per_second":100,"connections":2,"uri":"http://a/"},
  "results":[{"name":"global","execution_duration":"2s","execution_start":"2020-10-21T21:28:12Z",
@@ -16,9 +16,9 @@ const RESULT: &str = r#"{"options":{"requests_per_second":100,"connections":2,"u
 
 #[test]
 fn a_result_of_nighthawk_is_told_in_other_formats() {
-    let lab = Lab::new();
-    lab.file("result.json", &format!("[12:00:00][I] Starting\n{RESULT}"));
-    let told = |format: &str| lab.call(&["transform", "result.json", "--output-format", format]);
+    let suite = Suite::new();
+    suite.file("result.json", &format!("[12:00:00][I] Starting\n{RESULT}"));
+    let told = |format: &str| suite.call(&["transform", "result.json", "--output-format", format]);
     for (format, wanted) in [
         ("human", "  0.99        198         0s 005ms 000us"),
         ("fortio", "\"ActualQPS\": 100"),
@@ -33,16 +33,16 @@ fn a_result_of_nighthawk_is_told_in_other_formats() {
         assert_holds(&ended.stdout, &[wanted]);
     }
     let yaml = told("yaml").stdout;
-    lab.file("result.yaml", &yaml);
-    let json = lab.call(&["transform", "result.yaml", "--format", "json"]);
+    suite.file("result.yaml", &yaml);
+    let json = suite.call(&["transform", "result.yaml", "--format", "json"]);
     assert_eq!(json.stdout, told("json").stdout);
 }
 
 #[test]
 fn what_a_source_lacks_is_refused() {
-    let lab = Lab::new();
-    lab.file("result.json", RESULT);
-    lab.file("other.json", "{\"reslts\":[]}");
+    let suite = Suite::new();
+    suite.file("result.json", RESULT);
+    suite.file("other.json", "{\"reslts\":[]}");
     for (line, wanted) in [
         (
             vec!["result.json", "--output-format", "hlog"],
@@ -66,7 +66,7 @@ fn what_a_source_lacks_is_refused() {
         ),
     ] {
         let line: Vec<&str> = ["transform"].into_iter().chain(line).collect();
-        let ended = lab.call(&line);
+        let ended = suite.call(&line);
         assert_code(&ended, 2);
         assert_holds(&ended.stderr, &[wanted]);
     }

@@ -1,28 +1,28 @@
 //! A rig that is wrong gives no verdict.
 
-use crate::lab::{LONG, Lab, assert_code, assert_holds, is_disturbed};
+use crate::suite::{LONG, Suite, assert_code, assert_holds, is_disturbed};
 
 const SHORT: &str = "{ready: 10s, warmup: 200ms, measure: 500ms, drain: 2s, quiet: 50ms}";
 
-/// What `lab` says, which must be that nothing can be said, because of `reason`.
+/// What `suite` says, which must be that nothing can be said, because of `reason`.
 #[track_caller]
-fn assert_invalid(lab: &Lab, reason: &str) {
-    let ended = lab.run(&[]).finish(LONG);
+fn assert_invalid(suite: &Suite, reason: &str) {
+    let ended = suite.run(&[]).finish(LONG);
     assert_code(&ended, 4);
     assert_holds(&ended.stdout, &["1 invalid"]);
     // That others use the host is said before anything else.
     if ended.stdout.contains(reason) || !is_disturbed(reason, &ended) {
         assert_holds(&ended.stdout, &[reason]);
     }
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_generator_that_cannot_keep_up_gives_no_verdict() {
     // Nobody holds back a sender of datagrams, so only it can be the limit.
-    let lab = Lab::datagrams().with("phases", SHORT);
-    let lab = lab.with("rate", "50 GiB/s").with("goals", "[memory]");
-    assert_invalid(&lab, "workers could not make more");
+    let suite = Suite::datagrams().with("phases", SHORT);
+    let suite = suite.with("rate", "50 GiB/s").with("goals", "[memory]");
+    assert_invalid(&suite, "workers could not make more");
 }
 
 #[test]
@@ -32,14 +32,14 @@ fn a_throttled_generator_gives_no_verdict() {
         println!("SKIPPED: a_throttled_generator_gives_no_verdict: needs two CPUs");
         return;
     }
-    let lab = Lab::alone()
+    let suite = Suite::alone()
         .with("phases", SHORT)
         .with("placement", "{ours: [0]}")
         .with("rate", "max")
         .with("goals", "[ingress_throughput]");
-    let burners: Vec<_> = (0..4).map(|_| Burner::on_cpu_0(&lab)).collect();
+    let burners: Vec<_> = (0..4).map(|_| Burner::on_cpu_0(&suite)).collect();
     // They take from the generator's CPU, and more of the host than is allowed.
-    assert_invalid(&lab, "left out");
+    assert_invalid(&suite, "left out");
     drop(burners);
 }
 
@@ -60,33 +60,33 @@ if os.fork():
 while peer.recv(1 << 20):
     pass
 "#;
-    let lab = Lab::into_http();
-    let file = lab.file("flood.py", flood);
-    let script = format!("python3 {} {} & exec \"$@\"", file.display(), lab.sink);
-    let lab = lab.script(&script).with("phases", SHORT);
-    let lab = lab.with("goals", "[egress_throughput]");
-    assert_invalid(&lab, "sink saturated: ");
+    let suite = Suite::into_http();
+    let file = suite.file("flood.py", flood);
+    let script = format!("python3 {} {} & exec \"$@\"", file.display(), suite.sink);
+    let suite = suite.script(&script).with("phases", SHORT);
+    let suite = suite.with("goals", "[egress_throughput]");
+    assert_invalid(&suite, "sink saturated: ");
 }
 
 #[test]
 fn a_goal_that_was_never_measured_gives_no_verdict() {
     let nobody = "{prometheus: [{url: \"http://127.0.0.1:9/metrics\"}]}";
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("phases", SHORT)
         .with("observe", nobody)
         .with(
             "goals",
             "[{series: target/queue_length, reduce: mean, better: lower}]",
         );
-    assert_invalid(&lab, "it was not recorded");
+    assert_invalid(&suite, "it was not recorded");
 }
 
 /// A process that does nothing but use CPU 0.
 struct Burner(std::process::Child);
 
 impl Burner {
-    fn on_cpu_0(lab: &Lab) -> Self {
-        let mut command = lab.program("taskset");
+    fn on_cpu_0(suite: &Suite) -> Self {
+        let mut command = suite.program("taskset");
         command.args(["-c", "0", "sh", "-c", "while :; do :; done"]);
         Self(command.spawn().unwrap())
     }

@@ -4,13 +4,13 @@ use std::fs;
 
 use stillwell_testkit::free_port;
 
-use crate::lab::{LONG, Lab, assert_code, assert_holds, is_disturbed};
+use crate::suite::{LONG, Suite, assert_code, assert_holds, is_disturbed};
 
 const SHORT: &str = "{warmup: 200ms, measure: 500ms, quiet: 50ms}";
 
 #[test]
 fn far_more_cpu_per_event_is_a_regression() {
-    let lab = Lab::alone()
+    let suite = Suite::alone()
         .with("rate", "8k/s")
         .with("goals", "[cpu_per_event]")
         .with("pairs", "5")
@@ -20,7 +20,7 @@ fn far_more_cpu_per_event_is_a_regression() {
             "{baseline: {arguments: [--work-per-event, 40us]}, \
              comparison: {arguments: [--work-per-event, 90us]}}",
         );
-    let ended = lab
+    let ended = suite
         .run(&["-o", "report.md", "-o", "report.json"])
         .finish(LONG);
     if is_disturbed("far_more_cpu_per_event_is_a_regression", &ended) {
@@ -28,24 +28,24 @@ fn far_more_cpu_per_event_is_a_regression() {
     }
     assert_code(&ended, 1);
     assert_holds(&ended.stdout, &["regressed", "CPU per event"]);
-    assert_holds(&read(&lab, "report.md"), &["regressed"]);
-    let report: serde_json::Value = serde_json::from_str(&read(&lab, "report.json")).unwrap();
+    assert_holds(&read(&suite, "report.md"), &["regressed"]);
+    let report: serde_json::Value = serde_json::from_str(&read(&suite, "report.json")).unwrap();
     assert!(report["schema"].is_string());
     assert_holds(&report.to_string(), &["\"regressed\""]);
 
     // What is kept says the same, in any format.
-    let again = lab.call(&["report", "results", "--format", "markdown"]);
+    let again = suite.call(&["report", "results", "--format", "markdown"]);
     assert_code(&again, 1);
     assert_holds(&again.stdout, &["regressed"]);
-    assert_code(&lab.call(&["report", "results", "--exit-zero"]), 0);
-    lab.assert_nothing_left();
+    assert_code(&suite.call(&["report", "results", "--exit-zero"]), 0);
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn memory_that_is_hoarded_ranks_among_the_first_three_of_what_else_moved() {
     let metrics = format!("127.0.0.1:{}", free_port());
     let scraped = format!("{{prometheus: [{{url: \"http://{metrics}/metrics\"}}]}}");
-    let lab = Lab::alone()
+    let suite = Suite::alone()
         .relay(&["--metrics", &metrics])
         .with("rate", "8k/s")
         .with("goals", "[memory]")
@@ -56,14 +56,14 @@ fn memory_that_is_hoarded_ranks_among_the_first_three_of_what_else_moved() {
             "variants",
             "{baseline: {}, comparison: {arguments: [--hoard-per-event, 2KiB]}}",
         );
-    let ended = lab.run(&["-o", "report.json"]).finish(LONG);
+    let ended = suite.run(&["-o", "report.json"]).finish(LONG);
     let name = "memory_that_is_hoarded_ranks_among_the_first_three_of_what_else_moved";
     if is_disturbed(name, &ended) {
         return;
     }
     assert_code(&ended, 1);
     assert_holds(&ended.stdout, &["regressed", "memory", "hoard_bytes"]);
-    let report: serde_json::Value = serde_json::from_str(&read(&lab, "report.json")).unwrap();
+    let report: serde_json::Value = serde_json::from_str(&read(&suite, "report.json")).unwrap();
     let moved = report["experiments"][0]["moved"].as_array().unwrap();
     let mut first = moved.iter().take(3).map(|own| own["series"].to_string());
     assert!(
@@ -75,17 +75,17 @@ fn memory_that_is_hoarded_ranks_among_the_first_three_of_what_else_moved() {
 #[test]
 fn a_failed_check_is_named_and_exits_with_1_unless_asked_not_to() {
     let check = "[{name: tiny, series: total_rss_bytes, upper_bound: 1 KiB}]";
-    let lab = Lab::new()
+    let suite = Suite::new()
         .with("phases", SHORT)
         .with("pairs", "1")
         .with("checks", check);
-    let ended = lab
+    let ended = suite
         .run(&["-o", "report.md", "-o", "report.json"])
         .finish(LONG);
     assert_code(&ended, 1);
     assert_holds(&ended.stdout, &["tiny"]);
-    assert_holds(&read(&lab, "report.md"), &["tiny"]);
-    assert_holds(&read(&lab, "report.json"), &["tiny"]);
+    assert_holds(&read(&suite, "report.md"), &["tiny"]);
+    assert_holds(&read(&suite, "report.json"), &["tiny"]);
 
     let words = [
         "run",
@@ -95,22 +95,22 @@ fn a_failed_check_is_named_and_exits_with_1_unless_asked_not_to() {
         "--exit-zero",
         "--quiet",
     ];
-    let ended = lab.call(&words);
+    let ended = suite.call(&words);
     assert_code(&ended, 0);
     assert_eq!(ended.stderr, "", "quiet is quiet");
     assert_holds(&ended.stdout, &["tiny"]);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }
 
 #[test]
 fn a_check_of_a_rig_that_fails_exits_with_1() {
     let check = "[{name: tiny, series: total_rss_bytes, upper_bound: 1 KiB}]";
-    let lab = Lab::new().with("phases", SHORT).with("checks", check);
-    let ended = lab.rig(&[]).finish(LONG);
+    let suite = Suite::new().with("phases", SHORT).with("checks", check);
+    let ended = suite.rig(&[]).finish(LONG);
     assert_code(&ended, 1);
     assert_holds(&ended.stdout, &["tiny"]);
 }
 
-fn read(lab: &Lab, name: &str) -> String {
-    fs::read_to_string(lab.path(name)).unwrap()
+fn read(suite: &Suite, name: &str) -> String {
+    fs::read_to_string(suite.path(name)).unwrap()
 }

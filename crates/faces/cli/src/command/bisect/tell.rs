@@ -59,7 +59,7 @@ pub(super) fn progress(progress: &BisectProgress<'_>, plan: &LabPlan, paint: &Pa
                 reason.unwrap_or_default()
             )
         }
-        BisectProgress::Lab(_) => String::new(),
+        BisectProgress::Suite(_) => String::new(),
     }
 }
 

@@ -59,7 +59,7 @@ pub(super) fn run(
     });
     teller.clear();
     conductor.end();
-    let outcome = ran.map_err(|error| super::lab_error(error, &results))?;
+    let outcome = ran.map_err(|error| super::suite_error(error, &results))?;
     let verdicts = plans.iter().zip(&outcome.runs);
     let verdicts: Vec<TargetsVerdict> = verdicts
         .filter(|(_, runs)| !runs.is_empty())

@@ -5,13 +5,13 @@ use std::fs;
 use stillwell_testkit::program_or_skip;
 
 use super::{Bench, LINES, plotted};
-use crate::lab::assert_code;
+use crate::suite::assert_code;
 
 /// Lines in over TCP and out over TCP, as they came.
 fn configuration(bench: &Bench) -> String {
     let port = |address: &str| address.rsplit_once(':').unwrap().1.to_owned();
-    let (listen, sink) = (port(&bench.lab.listen), port(&bench.lab.sink));
-    let state = bench.lab.path("rsyslog");
+    let (listen, sink) = (port(&bench.suite.listen), port(&bench.suite.sink));
+    let state = bench.suite.path("rsyslog");
     fs::create_dir(&state).unwrap();
     let state = state.display();
     let text = format!(
@@ -21,7 +21,7 @@ fn configuration(bench: &Bench) -> String {
          protocol=\"tcp\" template=\"raw\")\n}}\n\
          input(type=\"imtcp\" address=\"127.0.0.1\" port=\"{listen}\" ruleset=\"on\")\n"
     );
-    let path = bench.lab.file("rsyslog.conf", &text);
+    let path = bench.suite.file("rsyslog.conf", &text);
     path.display().to_string()
 }
 
@@ -33,7 +33,7 @@ fn every_event_through_a_real_rsyslog_is_accounted_for() {
     };
     let bench = Bench::new("tcp", "tcp");
     let [into, out] = bench.endpoints();
-    let (configuration, pid) = (configuration(&bench), bench.lab.path("rsyslog.pid"));
+    let (configuration, pid) = (configuration(&bench), bench.suite.path("rsyslog.pid"));
     let words = [
         rsyslogd.display().to_string(),
         "-n".to_owned(),
@@ -47,7 +47,7 @@ fn every_event_through_a_real_rsyslog_is_accounted_for() {
         format!(
             "target:\n  command: {command}\n  ready: {{tcp: \"{}\"}}\nin: {into}\nout: {out}\n\
              codec: json\nsource: in.json\n{end}",
-            bench.lab.listen
+            bench.suite.listen
         )
     };
     let ended = bench.run_file(&file("iters: 20\n"));
@@ -57,7 +57,7 @@ fn every_event_through_a_real_rsyslog_is_accounted_for() {
         "{}",
         ended.finished.stdout
     );
-    fs::remove_dir_all(bench.lab.results()).unwrap();
+    fs::remove_dir_all(bench.suite.results()).unwrap();
     // The seed's own, shorter.
     let ended = bench.run_file(&file("stop_after_secs: 1\nwarmup_secs: 1\nrate: 2k/s\n"));
     assert_code(&ended.finished, 0);

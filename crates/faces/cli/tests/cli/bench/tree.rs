@@ -5,44 +5,44 @@ use std::fs;
 use serde_json::Value;
 use stillwell_testkit::{Finished, Process};
 
-use crate::lab::{LONG, Lab, STILLWELL, assert_code, assert_holds};
+use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds};
 
 /// A tree with one bench that passes, one whose assert fails and one that nobody
 /// wants.
-fn tree(lab: &Lab) {
-    lab.file("tree/tags.yaml", "[bench]\n");
+fn tree(suite: &Suite) {
+    suite.file("tree/tags.yaml", "[bench]\n");
     for (name, more) in [("passes", ""), ("fails", "")] {
-        let (listen, sink) = (&lab.listen, &lab.sink);
-        lab.file(&format!("tree/{name}/in.json"), "{\"a\":1}\n{\"a\":2}\n");
+        let (listen, sink) = (&suite.listen, &suite.sink);
+        suite.file(&format!("tree/{name}/in.json"), "{\"a\":1}\n{\"a\":2}\n");
         let text = format!(
             "target:\n  command: [\"{{self}}\", relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n\
              in: tcp://{listen}\nout: tcp://{sink}\nsource: in.json\niters: 5\n{more}"
         );
-        lab.file(&format!("tree/{name}/bench.yaml"), &text);
+        suite.file(&format!("tree/{name}/bench.yaml"), &text);
     }
-    lab.file("tree/passes/tags.yaml", "[quick]\n");
-    lab.file("tree/passes/env.yaml", "MARKED: by-the-bench\n");
-    lab.file(
+    suite.file("tree/passes/tags.yaml", "[quick]\n");
+    suite.file("tree/passes/env.yaml", "MARKED: by-the-bench\n");
+    suite.file(
         "tree/passes/before.yaml",
         "- cmd: sh\n  args: [-c, \"echo $MARKED in $PWD; touch ready; sleep 60\"]\n  await: {file-exists: \
          [ready]}\n  max-await-secs: 30\n- cmd: \"true\"\n  await: {status: 0}\n",
     );
-    lab.file(
+    suite.file(
         "tree/passes/after.yaml",
         "- {cmd: sh, args: [-c, \"rm ready; echo cleaned\"]}\n",
     );
-    lab.file(
+    suite.file(
         "tree/passes/assert.yaml",
         "status: 0\nasserts:\n  - {source: stdout, contains: [Throughput, inf], doesnt_contain: panic}\n  \
          - {source: before.out.0.log, contains: by-the-bench}\nfigures:\n  count: 10\n  \
          ledger.generators.0.lost: 0\n  throughput.events_per_second: {min: 0.001}\n",
     );
-    lab.file("tree/fails/assert.yaml", "figures: {count: {min: 11}}\n");
-    lab.file("tree/slow/tags.yaml", "[slow]\n");
-    lab.file("tree/slow/bench.yaml", "never read\n");
+    suite.file("tree/fails/assert.yaml", "figures: {count: {min: 11}}\n");
+    suite.file("tree/slow/tags.yaml", "[slow]\n");
+    suite.file("tree/slow/bench.yaml", "never read\n");
 }
 
-fn run(lab: &Lab, words: &[&str]) -> (Finished, Value) {
+fn run(suite: &Suite, words: &[&str]) -> (Finished, Value) {
     let words = [
         &[
             "test",
@@ -55,17 +55,17 @@ fn run(lab: &Lab, words: &[&str]) -> (Finished, Value) {
         ],
         words,
     ];
-    let mut command = lab.stillwell(&words.concat());
+    let mut command = suite.stillwell(&words.concat());
     let ended = Process::start(&mut command).finish(LONG);
-    let report = fs::read_to_string(lab.path("report.json")).unwrap_or_default();
+    let report = fs::read_to_string(suite.path("report.json")).unwrap_or_default();
     (ended, serde_json::from_str(&report).unwrap_or_default())
 }
 
 #[test]
 fn a_tree_is_run_and_held_against_its_asserts() {
-    let lab = Lab::new();
-    tree(&lab);
-    let (ended, report) = run(&lab, &["--excludes", "slow"]);
+    let suite = Suite::new();
+    tree(&suite);
+    let (ended, report) = run(&suite, &["--excludes", "slow"]);
     assert_code(&ended, 1);
     assert_holds(
         &ended.stdout,
@@ -94,16 +94,21 @@ fn a_tree_is_run_and_held_against_its_asserts() {
     );
     assert_eq!(evidence["after 0: stdout"], "cleaned\n");
     // What was started before it has ended, and what came after it has been.
-    assert!(!lab.path("tree/passes/ready").exists());
-    lab.assert_no_process(std::time::Duration::from_secs(5));
-    assert!(lab.results().join("passes/capture/manifest.json").exists());
+    assert!(!suite.path("tree/passes/ready").exists());
+    suite.assert_no_process(std::time::Duration::from_secs(5));
+    assert!(
+        suite
+            .results()
+            .join("passes/capture/manifest.json")
+            .exists()
+    );
 }
 
 #[test]
 fn only_what_is_included_runs() {
-    let lab = Lab::new();
-    tree(&lab);
-    let (ended, report) = run(&lab, &["--includes", "quick"]);
+    let suite = Suite::new();
+    tree(&suite);
+    let (ended, report) = run(&suite, &["--includes", "quick"]);
     assert_code(&ended, 0);
     assert_eq!(report["stats"]["all"]["skip"], 2);
     assert_eq!(report["reports"]["bench"].as_array().unwrap().len(), 1);
@@ -111,24 +116,24 @@ fn only_what_is_included_runs() {
 
 #[test]
 fn what_does_not_come_true_and_what_takes_too_long_fails() {
-    let lab = Lab::new();
-    lab.file("tree/waits/bench.yaml", "never read\n");
-    lab.file(
+    let suite = Suite::new();
+    suite.file("tree/waits/bench.yaml", "never read\n");
+    suite.file(
         "tree/waits/before.yaml",
         "{cmd: sleep, args: [60], await: {file-exists: nowhere}, max-await-secs: 0}\n",
     );
-    lab.file(
+    suite.file(
         "tree/waits/after.yaml",
         "{cmd: sleep, args: [60], max-await-secs: 0}\n",
     );
-    lab.file("tree/hangs/in.json", "{}\n");
-    let (listen, sink) = (&lab.listen, &lab.sink);
+    suite.file("tree/hangs/in.json", "{}\n");
+    let (listen, sink) = (&suite.listen, &suite.sink);
     let text = format!(
         "target:\n  command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n\
          in: tcp://{listen}\nout: tcp://{sink}\nsource: in.json\nstop_after_secs: 600\n"
     );
-    lab.file("tree/hangs/bench.yaml", &text);
-    let (ended, report) = run(&lab, &["--timeout", "2s"]);
+    suite.file("tree/hangs/bench.yaml", &text);
+    let (ended, report) = run(&suite, &["--timeout", "2s"]);
     assert_code(&ended, 1);
     assert_holds(
         &ended.stdout,
@@ -140,14 +145,14 @@ fn what_does_not_come_true_and_what_takes_too_long_fails() {
         ],
     );
     assert_eq!(report["stats"]["all"]["fail"], 2);
-    lab.assert_no_process(std::time::Duration::from_secs(5));
+    suite.assert_no_process(std::time::Duration::from_secs(5));
 }
 
 #[test]
 fn a_tree_without_benches_is_refused() {
-    let lab = Lab::new();
-    lab.file("tree/readme.md", "nothing here\n");
-    let (ended, _) = run(&lab, &[]);
+    let suite = Suite::new();
+    suite.file("tree/readme.md", "nothing here\n");
+    let (ended, _) = run(&suite, &[]);
     assert_code(&ended, 2);
     assert_holds(&ended.stderr, &["there is no bench.yaml at or below"]);
 }

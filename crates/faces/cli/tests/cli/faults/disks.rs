@@ -3,15 +3,15 @@
 
 use super::{Way, run};
 use crate::disks::{assert_nothing_mounted, may_mount};
-use crate::lab::{Lab, assert_code, assert_holds};
+use crate::suite::{Suite, assert_code, assert_holds};
 
 const DISK: &str = "disks: [{path: \"{state}/disk\"}]\n";
 
 /// A relay whose buffer lies on a disk of the run.
-fn buffered(lab: &Lab) -> Way {
+fn buffered(suite: &Suite) -> Way {
     Way {
         words: ", --buffer-dir, \"{state}/disk/buffer\", --fsync, 5ms".to_owned(),
-        ..Way::tcp(lab)
+        ..Way::tcp(suite)
     }
 }
 
@@ -20,10 +20,10 @@ fn a_disk_that_is_full_for_a_while_holds_a_relay_up_and_loses_nothing() {
     let Some(_mounts) = may_mount("full disk on the timeline") else {
         return;
     };
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: full}}, \
                  {at: 1200ms, disk: {path: \"{state}/disk\", do: restore}}]";
-    let run = run(&lab, &buffered(&lab), steps, DISK);
+    let run = run(&suite, &buffered(&suite), steps, DISK);
     run.assert_accounted();
     assert_eq!(
         (run.count("lost"), run.count("duplicated")),
@@ -39,7 +39,7 @@ fn a_disk_that_is_full_for_a_while_holds_a_relay_up_and_loses_nothing() {
         "disk {state}/disk: as in its plan",
     ];
     assert_holds(&run.shown, &told);
-    assert_nothing_mounted(&lab);
+    assert_nothing_mounted(&suite);
 }
 
 #[test]
@@ -47,11 +47,11 @@ fn a_disk_that_is_slow_for_a_while_holds_a_relay_up_until_it_is_well_again() {
     let Some(_mounts) = may_mount("slow disk on the timeline") else {
         return;
     };
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     // An hour, of which only the part before the next step is waited for.
     let steps = "[{at: 300ms, disk: {path: \"{state}/disk\", do: {fsync_delay: 1h}}}, \
                  {at: 1200ms, disk: {path: \"{state}/disk\", do: restore}}]";
-    let run = run(&lab, &buffered(&lab), steps, DISK);
+    let run = run(&suite, &buffered(&suite), steps, DISK);
     run.assert_accounted();
     assert_eq!(
         (run.count("lost"), run.count("duplicated")),
@@ -62,20 +62,20 @@ fn a_disk_that_is_slow_for_a_while_holds_a_relay_up_until_it_is_well_again() {
     assert!(run.latency_max() > 700_000_000, "{}", run.shown);
     assert!(run.series("disk_fsyncs") > 0.0, "{}", run.shown);
     assert_holds(&run.shown, &["disk {state}/disk: fsync takes 1h longer"]);
-    assert_nothing_mounted(&lab);
+    assert_nothing_mounted(&suite);
 }
 
 #[test]
 fn a_step_on_a_disk_that_is_not_there_is_told_by_its_place() {
-    let lab = Lab::new();
+    let suite = Suite::new();
     let text = format!(
         "target: {{command: [\"{{self}}\", relay, --in, \"tcp://{}\"]}}\n\
          workload: {{generators: [{{tcp: \"{}\", payload: ascii, rate: 1/s}}]}}\n{DISK}\
          timeline: [{{at: 1s, disk: {{path: \"{{state}}/dsk\", do: full}}}}]\n",
-        lab.listen, lab.listen
+        suite.listen, suite.listen
     );
-    lab.file("rig.yaml", &text);
-    let ended = lab.call(&["rig", "rig.yaml", "--results", "results"]);
+    suite.file("rig.yaml", &text);
+    let ended = suite.call(&["rig", "rig.yaml", "--results", "results"]);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,

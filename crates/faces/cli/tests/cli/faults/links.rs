@@ -5,7 +5,7 @@ use std::fs;
 use stillwell_testkit::{Process, program_or_skip, wait_until};
 
 use super::{Run, Way, run};
-use crate::lab::{LONG, Lab, assert_holds};
+use crate::suite::{LONG, Suite, assert_holds};
 
 /// A relay between the two links, by one protocol.
 fn way(scheme: &str) -> Way {
@@ -59,10 +59,10 @@ fn datagrams_that_links_lose_are_the_events_that_are_lost() {
         return;
     }
     let before = devices();
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let steps = "[{at: 200ms, network: {output: {loss: 5%}}}, \
                  {at: 800ms, network: {input: {loss: 2%}, output: {loss: 0%}}}]";
-    let run = run(&lab, &way("udp"), steps, "network: {}\n");
+    let run = run(&suite, &way("udp"), steps, "network: {}\n");
     run.assert_accounted();
     let (input, output) = (lost_on(&run, "input"), lost_on(&run, "output"));
     assert!(input > 0 && output > 0, "{}", run.told);
@@ -77,11 +77,11 @@ fn tcp_hides_loss_and_a_cut_and_pays_with_time() {
     if !can_link("tcp_hides_loss_and_a_cut_and_pays_with_time") {
         return;
     }
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let steps = "[{at: 200ms, network: {output: {loss: 1%}}}, \
                  {at: 500ms, network: {output: {cut: true, loss: 0%}}}, \
                  {at: 1100ms, network: {output: {cut: false}}}]";
-    let run = run(&lab, &way("tcp"), steps, "network: {}\n");
+    let run = run(&suite, &way("tcp"), steps, "network: {}\n");
     run.assert_accounted();
     assert_eq!(
         (run.count("lost"), run.count("duplicated")),
@@ -105,9 +105,9 @@ fn a_delay_is_in_the_latency_of_every_event_over_tcp_and_udp() {
         if !can_link("a_delay_is_in_the_latency_of_every_event_over_tcp_and_udp") {
             return;
         }
-        let lab = Lab::alone();
+        let suite = Suite::alone();
         let links = "network: {input: {delay: 30ms}, output: {delay: 20ms}}\n";
-        let run = run(&lab, &way(scheme), "[{at: 1s, note: half}]", links);
+        let run = run(&suite, &way(scheme), "[{at: 1s, note: half}]", links);
         run.assert_accounted();
         assert_eq!(run.count("lost"), 0, "{}", run.shown);
         let latency = &run.summary["figures"]["event_latency"];
@@ -121,11 +121,11 @@ fn a_rate_holds_back_what_is_more() {
     if !can_link("a_rate_holds_back_what_is_more") {
         return;
     }
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     // 2,000 events a second are some hundred kilobytes.
     let steps = "[{at: 300ms, network: {output: {rate: 400 kbit/s}}}, \
                  {at: 1200ms, network: {output: {rate: none}}}]";
-    let run = run(&lab, &way("tcp"), steps, "network: {}\n");
+    let run = run(&suite, &way("tcp"), steps, "network: {}\n");
     run.assert_accounted();
     assert_eq!(run.count("lost"), 0, "{}", run.shown);
     assert!(run.latency_max() > 200_000_000, "{}", run.shown);
@@ -137,7 +137,7 @@ fn nothing_of_the_links_is_left_after_sigterm() {
         return;
     }
     let before = devices();
-    let lab = Lab::alone();
+    let suite = Suite::alone();
     let text = "target:\n  command: [\"{self}\", relay, --in, \"tcp://10.64.1.2:9100\", --out, \
                 \"tcp://10.64.2.2:9200\"]\n\
                 phases: {ready: 10s, warmup: 100ms, measure: 60s, drain: 1s}\n\
@@ -145,15 +145,15 @@ fn nothing_of_the_links_is_left_after_sigterm() {
                 workload:\n  generators:\n    - {tcp: \"10.64.1.2:9100\", payload: ascii, \
                 rate: 100/s}\n  sinks:\n    - tcp: \"10.64.2.2:9200\"\n\
                 timeline: [{at: 100ms, network: {output: {loss: 1%}, input: {cut: true}}}]\n";
-    lab.file("rig.yaml", text);
+    suite.file("rig.yaml", text);
     let words = ["rig", "rig.yaml", "--results", "results"];
-    let process = Process::start(&mut lab.stillwell(&words));
-    let journal = lab.results().join("events.jsonl");
+    let process = Process::start(&mut suite.stillwell(&words));
+    let journal = suite.results().join("events.jsonl");
     let is_cut = || fs::read_to_string(&journal).is_ok_and(|told| told.contains("input: cut"));
     assert!(wait_until(LONG, is_cut), "{}", process.stderr());
     process.signal("TERM");
     let ended = process.finish(LONG);
     assert_eq!(ended.code, 143, "{}", ended.stderr);
     assert_eq!(devices(), before);
-    lab.assert_nothing_left();
+    suite.assert_nothing_left();
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use stillwell_testkit::{Process, program_or_skip};
 
 use super::{Load, MANY, Pace, Run, TEXTS, faults_are_found_with};
-use crate::lab::{LONG, Lab};
+use crate::suite::{LONG, Suite};
 
 /// A few events in each request, none longer than what a stamp can vouch for.
 const HEADERS: Load<'static> = Load {
@@ -144,9 +144,9 @@ fn a_proxy_carries_headers_on_from_http2() {
     let Some(nginx) = program_or_skip("stamps::headers", "nginx") else {
         return;
     };
-    let lab = Lab::alone();
-    let conf = lab.file("nginx.conf", &super::http2::configuration(&lab));
-    let (listen, sink) = (&lab.listen, &lab.sink);
+    let suite = Suite::alone();
+    let conf = suite.file("nginx.conf", &super::http2::configuration(&suite));
+    let (listen, sink) = (&suite.listen, &suite.sink);
     let text = format!(
         "target:\n  name: nginx\n  command: [\"{}\", -e, stderr, -c, \"{}\"]\n  \
          ready: {{tcp: \"{listen}\"}}\n\
@@ -157,10 +157,10 @@ fn a_proxy_carries_headers_on_from_http2() {
         nginx.display(),
         conf.display(),
     );
-    lab.file("rig.yaml", &text);
+    suite.file("rig.yaml", &text);
     let words = ["rig", "rig.yaml", "--results", "results"];
-    let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
-    let summary = std::fs::read_to_string(lab.results().join("summary.json"));
+    let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
+    let summary = std::fs::read_to_string(suite.results().join("summary.json"));
     assert!(summary.is_ok(), "{}{}", ended.stdout, ended.stderr);
     let summary: Value = serde_json::from_str(&summary.unwrap()).unwrap();
     let account = &summary["figures"]["ledger"]["generators"][0];

@@ -4,13 +4,17 @@
 use serde_json::Value;
 use stillwell_testkit::{Process, program_or_skip};
 
-use crate::lab::{LONG, Lab};
+use crate::suite::{LONG, Suite};
 
 /// Requests after which nginx closes a connection, with others under way.
 const REQUESTS_MAX: u64 = 7;
 
-pub(super) fn configuration(lab: &Lab) -> String {
-    let (listen, sink, folder) = (&lab.listen, &lab.sink, lab.path("").display().to_string());
+pub(super) fn configuration(suite: &Suite) -> String {
+    let (listen, sink, folder) = (
+        &suite.listen,
+        &suite.sink,
+        suite.path("").display().to_string(),
+    );
     let paths = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let paths = paths.map(|name| format!("{name}_temp_path {folder}/{name};\n"));
     format!(
@@ -29,9 +33,9 @@ fn a_proxy_that_sends_its_clients_away_loses_nothing() {
     let Some(nginx) = program_or_skip("stamps::http2", "nginx") else {
         return;
     };
-    let lab = Lab::alone();
-    let conf = lab.file("nginx.conf", &configuration(&lab));
-    let (listen, sink) = (&lab.listen, &lab.sink);
+    let suite = Suite::alone();
+    let conf = suite.file("nginx.conf", &configuration(&suite));
+    let (listen, sink) = (&suite.listen, &suite.sink);
     let text = format!(
         "target:\n  name: nginx\n  command: [\"{}\", -e, stderr, -c, \"{}\"]\n  \
          ready: {{tcp: \"{listen}\"}}\n\
@@ -42,10 +46,10 @@ fn a_proxy_that_sends_its_clients_away_loses_nothing() {
         nginx.display(),
         conf.display(),
     );
-    lab.file("rig.yaml", &text);
+    suite.file("rig.yaml", &text);
     let words = ["rig", "rig.yaml", "--results", "results"];
-    let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
-    let summary = std::fs::read_to_string(lab.results().join("summary.json"));
+    let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
+    let summary = std::fs::read_to_string(suite.results().join("summary.json"));
     assert!(summary.is_ok(), "{}{}", ended.stdout, ended.stderr);
     let summary: Value = serde_json::from_str(&summary.unwrap()).unwrap();
     let account = &summary["figures"]["ledger"]["generators"][0];

@@ -5,7 +5,7 @@ use serde_json::Value;
 use stillwell_testkit::Process;
 
 use super::{Load, Pace, Run, SLOW, TEXTS};
-use crate::lab::{LONG, Lab};
+use crate::suite::{LONG, Suite};
 
 const LINES: Load<'static> = Load {
     generator: "stamps: {form: prefix}",
@@ -97,15 +97,15 @@ fn what_is_no_time_is_told_as_such() {
 /// By the names that Tremor has for what puts a time before events and takes it off.
 #[test]
 fn a_bench_with_tremors_interceptors_has_latencies_and_no_account() {
-    let lab = Lab::alone();
-    let (listen, sink) = (&lab.listen, &lab.sink);
-    lab.file("in.json", &"{\"a\":\"some text\"}\n".repeat(10));
+    let suite = Suite::alone();
+    let (listen, sink) = (&suite.listen, &suite.sink);
+    suite.file("in.json", &"{\"a\":\"some text\"}\n".repeat(10));
     let text = format!(
         "target: {{command: [\"{{self}}\", relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]}}\n\
          in: tcp://{listen}\nout: tcp://{sink}\nsource: in.json\niters: 40\nrate: 500/s\n\
          postprocessors: [ingest-ns, separate]\npreprocessors: [separate, ingest-ns]\n"
     );
-    let file = lab.file("bench.yaml", &text);
+    let file = suite.file("bench.yaml", &text);
     let words = [
         "bench",
         "bench.yaml",
@@ -114,7 +114,7 @@ fn a_bench_with_tremors_interceptors_has_latencies_and_no_account() {
         "--results",
         "results",
     ];
-    let ended = Process::start(&mut lab.stillwell(&words)).finish(LONG);
+    let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
     assert!(
         ended.stderr.contains("a time stands before each"),
         "{}",

@@ -32,7 +32,7 @@ const MARK: &str = "STILLWELL_TEST";
 static MACHINE: RwLock<()> = RwLock::new(());
 
 /// A folder with an experiment. A test has one, because it holds the machine.
-pub(crate) struct Lab {
+pub(crate) struct Suite {
     folder: TempDir,
     mark: String,
     keys: Vec<(&'static str, String)>,
@@ -43,7 +43,7 @@ pub(crate) struct Lab {
     _machine: Box<dyn Any>,
 }
 
-impl Lab {
+impl Suite {
     /// Lines at a low rate through a relay, four pairs of short runs.
     pub(crate) fn new() -> Self {
         Self::on(Box::new(
@@ -60,23 +60,23 @@ impl Lab {
 
     /// The same, with datagrams in.
     pub(crate) fn datagrams() -> Self {
-        let mut lab = Self::alone();
-        lab.schemes = ["udp", "tcp"];
-        lab.with("ready", "{delay: 200ms}").relay(&[])
+        let mut suite = Self::alone();
+        suite.schemes = ["udp", "tcp"];
+        suite.with("ready", "{delay: 200ms}").relay(&[])
     }
 
     /// The same, with requests out.
     pub(crate) fn into_http() -> Self {
-        let mut lab = Self::alone();
-        lab.schemes = ["tcp", "http"];
-        lab.relay(&[])
+        let mut suite = Self::alone();
+        suite.schemes = ["tcp", "http"];
+        suite.relay(&[])
     }
 
     fn on(machine: Box<dyn Any>) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let folder = tempfile::Builder::new().prefix("sw").tempdir().unwrap();
-        let mut lab = Self {
+        let mut suite = Self {
             mark: format!("{}-{number}", std::process::id()),
             listen: format!("127.0.0.1:{}", free_port()),
             sink: format!("127.0.0.1:{}", free_port()),
@@ -85,21 +85,21 @@ impl Lab {
             schemes: ["tcp", "tcp"],
             _machine: machine,
         };
-        fs::create_dir(lab.path("state")).unwrap();
-        lab.set("variants", "{one: {}, two: {environment: {SIDE: two}}}");
-        lab.set(
+        fs::create_dir(suite.path("state")).unwrap();
+        suite.set("variants", "{one: {}, two: {environment: {SIDE: two}}}");
+        suite.set(
             "phases",
             "{ready: 10s, warmup: 200ms, measure: 1s, drain: 2s, quiet: 50ms}",
         );
-        lab.set("pairs", "4");
+        suite.set("pairs", "4");
         // What is found here is not what these tests are about.
-        lab.set("confirm", "false");
-        lab.set("goals", "[cpu, memory]");
-        let ready = format!("{{tcp: \"{}\"}}", lab.listen);
-        lab.set("ready", &ready);
-        lab.set("rate", "500/s");
-        lab.set("stop", "{grace: 2s}");
-        lab.relay(&[])
+        suite.set("confirm", "false");
+        suite.set("goals", "[cpu, memory]");
+        let ready = format!("{{tcp: \"{}\"}}", suite.listen);
+        suite.set("ready", &ready);
+        suite.set("rate", "500/s");
+        suite.set("stop", "{grace: 2s}");
+        suite.relay(&[])
     }
 
     /// The relay with more `arguments`.
@@ -279,9 +279,9 @@ impl Lab {
 }
 
 /// A capture, which must be readable by us and by `stillwell report`.
-pub(crate) fn open(lab: &Lab, folder: &Path) -> Manifest {
+pub(crate) fn open(suite: &Suite, folder: &Path) -> Manifest {
     let capture = Capture::open(folder).unwrap();
-    let report = lab.call(&["report", &folder.to_string_lossy()]);
+    let report = suite.call(&["report", &folder.to_string_lossy()]);
     assert_eq!(report.code, 0, "{}", report.stderr);
     assert!(report.stdout.contains("run of "), "{}", report.stdout);
     capture.manifest

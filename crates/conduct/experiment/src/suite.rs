@@ -10,7 +10,7 @@ use crate::binary;
 use crate::build::Builds;
 use crate::results::Results;
 use crate::session::Session;
-use crate::{Executor, LabError, LabOptions, LabOutcome, LabProgress};
+use crate::{Executor, SuiteError, SuiteOptions, SuiteOutcome, SuiteProgress};
 
 /// Carries `plan` out and tells `progress` how it goes.
 ///
@@ -20,15 +20,15 @@ use crate::{Executor, LabError, LabOptions, LabOutcome, LabProgress};
 /// and `interrupt`, end the lab. Every pair that was finished is kept and judged.
 ///
 /// # Errors
-/// [`LabError`] where it could not be begun. What goes wrong later stands in the
+/// [`SuiteError`] where it could not be begun. What goes wrong later stands in the
 /// outcome.
-pub fn run_lab(
+pub fn run_suite(
     plan: &LabPlan,
-    options: &LabOptions,
+    options: &SuiteOptions,
     executor: &mut dyn Executor,
     interrupt: &Interrupt,
-    progress: &mut dyn FnMut(LabProgress<'_>),
-) -> Result<LabOutcome, LabError> {
+    progress: &mut dyn FnMut(SuiteProgress<'_>),
+) -> Result<SuiteOutcome, SuiteError> {
     let started = clock::now();
     check_designs(plan)?;
     let results = Results::new(options.results.clone());
@@ -39,7 +39,7 @@ pub fn run_lab(
     }
     let mut builds = Builds::new(&options.cache, interrupt)?;
     let Some(prepared) = binary::prepare(plan, options, &mut builds, progress)? else {
-        return Ok(LabOutcome {
+        return Ok(SuiteOutcome {
             verdicts: Vec::new(),
             budget: apply_error_budget(&mut []),
             interrupted: interrupt.signal(),
@@ -64,7 +64,7 @@ pub fn run_lab(
     );
     let ended = session.run(progress);
     drop(lock);
-    Ok(LabOutcome {
+    Ok(SuiteOutcome {
         verdicts: ended.verdicts,
         budget: ended.budget,
         interrupted: interrupt.signal(),
@@ -75,12 +75,12 @@ pub fn run_lab(
 
 /// Two variants share the machine, not three: with more, each would meet the
 /// baseline in another company.
-fn check_designs(plan: &LabPlan) -> Result<(), LabError> {
+fn check_designs(plan: &LabPlan) -> Result<(), SuiteError> {
     let refused = plan.experiments.iter().find(|experiment| {
         experiment.design != DesignPlan::Paired && experiment.variants.len() != 2
     });
     refused.map_or(Ok(()), |experiment| {
-        Err(LabError::Design {
+        Err(SuiteError::Design {
             experiment: experiment.name.clone(),
             design: experiment.design.name(),
             variants: experiment.variants.len(),
