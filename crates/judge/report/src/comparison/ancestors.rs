@@ -336,9 +336,10 @@ fn general(value: f64) -> String {
     }
 }
 
-/// Escapes a name for a cell of a Markdown table.
+/// Escapes a name for a cell of a Markdown table that people also read as plain text: underscores, which
+/// are common in names and cannot change the table, stay as they are.
 fn escaped(name: &str) -> String {
-    escape::markdown(name, None, false)
+    escape::markdown(name, None, false).replace("\\_", "_")
 }
 
 /// A table as both ancestors posted it: padded cells, so that it also reads as
