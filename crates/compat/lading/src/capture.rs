@@ -1,13 +1,10 @@
-//! Captures that lading wrote, and the `*.captures` of the soaks before it.
+//! Captures that lading wrote, and the `*.captures` of older soaks.
 //!
-//! A file holds one line (JSONL, also under zstd) or one row (Parquet) for each
-//! metric, set of labels and tick. [`read_lading`] goes through it once and
-//! keeps only the series that were asked for, summed over their labels, so that
-//! memory does not grow with what else was recorded. Nothing in a file that lading
-//! wrote says where warm-up ended: whoever asks for a number says from when on. One
-//! that [`LadingWriter`] wrote does, by the marker
-//! [`PHASE_MARKER`](crate::series::PHASE_MARKER): see [`LadingRun::measured`].
-//!
+//! A file holds one line (JSONL, also under zstd) or one row (Parquet) for each metric, set of labels and tick.
+//! [`read_lading`] reads it once and keeps only the requested series, summed over their labels. So memory does
+//! not grow with other series. lading's files do not mark the end of warm-up: callers pass the start of a
+//! number's range. Files of [`LadingWriter`] have the marker [`PHASE_MARKER`](crate::series::PHASE_MARKER): see
+//! [`CaptureRun::measured`].
 //! ```text
 //! {"run_id":"…","time":1700000000000,"fetch_index":7,"metric_name":"bytes_written",
 //!  "metric_kind":"counter","value":1048576,"component":"generator","id":"intake"}
@@ -30,35 +27,35 @@ use std::path::{Path, PathBuf};
 use stillwell_capture::rows::{JOURNAL, SERIES};
 use stillwell_metric::{Kind, Labels, Value};
 
-pub use fold::{LadingRun, LadingSeries, LadingTick, SeriesProblem, SeriesWanted};
+pub use fold::{CaptureRun, LadingSeries, LadingTick, SeriesProblem, SeriesWanted};
 pub use output::{LadingLayout, LadingOutput, LadingWriter};
 pub use survey::{MetricList, MetricSurvey, SeriesSurvey, list_metrics, survey_metric};
 pub use validate::{Validity, Violation, validate};
 
 use fold::Fold;
 
-/// Bytes at the start of a file that tell its format.
+/// Number of bytes at the start of a file that identify its format.
 pub const SNIFF_BYTES: usize = 8192;
 
-/// Series points kept of one file: 300 runs of an hour with four series each.
+/// Limit on points of one file: 300 runs of an hour with four series each.
 const POINTS_MAX: usize = 1 << 22;
-/// Runs told apart in one file.
+/// Limit on runs of one file.
 const RUNS_MAX: usize = 10_000;
-/// Names of other metrics kept, to tell what there would have been.
+/// Limit on names of other metrics, for the message about a missing one.
 const NAMES_MAX: usize = 2_000;
 
-/// What was read of one file.
+/// Content of one file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LadingCapture {
-    /// Its runs, by the order of their first sample; usually one.
-    pub runs: Vec<LadingRun>,
-    /// Why the end is missing, if the writer was killed: readers should know.
+    /// Runs in the order of their first sample; usually one.
+    pub runs: Vec<CaptureRun>,
+    /// Reason for a missing end, if the writer was killed.
     pub cut: Option<String>,
     /// Names of all metrics in it, at most two thousand.
     pub metrics: BTreeSet<String>,
 }
 
-/// How a capture is written down.
+/// Format of a capture.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LadingFormat {
     /// One JSON object a line.
@@ -85,7 +82,8 @@ impl LadingFormat {
             .map(<[u8]>::trim_ascii)
             .find(|line| !line.is_empty())?;
         let named = b"\"metric_name\"";
-        let is_line = first.starts_with(b"{") && first.windows(named.len()).any(|own| own == named);
+        let is_line =
+            first.starts_with(b"{") && first.windows(named.len()).any(|window| window == named);
         is_line.then_some(Self::Jsonl)
     }
 }
@@ -98,37 +96,37 @@ pub enum LadingError {
     Read {
         /// The file.
         path: PathBuf,
-        /// The kernel's answer, or the decoder's.
+        /// The error of the operating system or the decoder.
         source: io::Error,
     },
-    /// It is no capture of a format that is known.
+    /// The file is not a capture in a known format.
     #[error("{} is no capture of lading: neither JSON lines with a `metric_name` nor Parquet", path.display())]
     Unknown {
         /// The file.
         path: PathBuf,
     },
     /// A line that is none of a capture, and not the last.
-    #[error("line {line} of {} is not one of a capture: {problem}", path.display())]
+    #[error("line {line} of {} is not a line of a capture: {problem}", path.display())]
     Line {
         /// The file.
         path: PathBuf,
         /// Counted from 1.
         line: u64,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
     /// A Parquet file whose writer was killed.
-    #[error("{} has no footer: its writer was killed, and nothing of a Parquet file can be read without one", path.display())]
+    #[error("{} has no footer: its writer was killed, and a Parquet file is unreadable without one", path.display())]
     NoFooter {
         /// The file.
         path: PathBuf,
     },
-    /// A Parquet file of another shape, or a damaged one.
+    /// The Parquet file has another schema, or is damaged.
     #[error("{} is no Parquet capture: {problem}", path.display())]
     Table {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Description of the problem.
         problem: String,
     },
     /// More than would be kept.
@@ -136,10 +134,10 @@ pub enum LadingError {
     TooLarge {
         /// The file.
         path: PathBuf,
-        /// The limit, in words.
+        /// Description of the limit.
         limit: &'static str,
     },
-    /// Not one whole sample.
+    /// There is no complete sample.
     #[error("{} holds no sample", path.display())]
     Empty {
         /// The file.
@@ -147,11 +145,11 @@ pub enum LadingError {
     },
 }
 
-/// Reads the series `wanted` of the capture at `path`. A last line that was cut
-/// is left out, with its tick, and [`LadingCapture::cut`] says so.
+/// Reads the series `wanted` of the capture at `path`. An incomplete last line is skipped with its tick, and
+/// reported in [`LadingCapture::cut`].
 ///
 /// # Errors
-/// [`LadingError`] with the file, and the line where there is one.
+/// [`LadingError`] with the file, and the line if there is one.
 pub fn read_lading(path: &Path, wanted: &SeriesWanted) -> Result<LadingCapture, LadingError> {
     let mut fold = Fold::new(wanted);
     let read = open(path, lines::sample, table::sample, &mut |sample| {
@@ -172,7 +170,7 @@ pub struct LadingRow {
     pub wall_millis: u64,
     /// The metric.
     pub metric: String,
-    /// How its values behave.
+    /// Kind of its values.
     pub kind: Kind,
     /// Its labels.
     pub labels: Labels,
@@ -180,11 +178,11 @@ pub struct LadingRow {
     pub value: Value,
 }
 
-/// Goes through the rows of the capture at `path`, in their order: a file of
-/// lading's, or a capture folder of ours. Gives why the end is missing, if it is.
+/// Visits the rows of the capture at `path`, in order: a file of lading, or a capture folder of Stillwell.
+/// Returns the reason for a missing end, if it is missing.
 ///
 /// # Errors
-/// [`LadingError`] with the file, and the line where there is one.
+/// [`LadingError`] with the file, and the line if there is one.
 pub fn visit_lading(
     path: &Path,
     visit: &mut dyn FnMut(LadingRow),
@@ -196,8 +194,8 @@ pub fn visit_lading(
     read.map_err(|problem| problem.at(path))
 }
 
-/// Reads the file at `path`, or what lies in the folder there, each line or row
-/// by its function. Where a table's writer was killed its journal is read.
+/// Reads the file at `path`, or the file in the folder there, each line or row by its function. If a table's
+/// writer was killed, its journal is read.
 fn open<T>(
     path: &Path,
     parse_line: impl Fn(&[u8]) -> Result<T, String>,
@@ -226,8 +224,7 @@ fn open<T>(
     Ok(cut.or_else(|| is_journal.then(killed)))
 }
 
-/// The file to read for `path`, and whether it is the journal of one that is not
-/// whole.
+/// Returns the file to read for `path`, and true if it is the journal of an incomplete table.
 fn file_of(path: &Path) -> (PathBuf, bool) {
     if path.is_dir() {
         let journal = path.join(JOURNAL);
@@ -243,7 +240,7 @@ fn file_of(path: &Path) -> (PathBuf, bool) {
     }
 }
 
-/// One value, as a file tells it.
+/// One value of a file.
 #[derive(Clone, Debug, PartialEq)]
 struct Sample {
     run_id: String,
@@ -259,7 +256,7 @@ struct Sample {
     value: Option<f64>,
 }
 
-/// Why a file cannot be read, before it is known which file it is.
+/// An error before the file is known.
 #[derive(Debug)]
 enum Problem {
     Empty,

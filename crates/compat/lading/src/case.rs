@@ -44,27 +44,30 @@ fn is_experiment(text: &str) -> bool {
         || has_key(text, &["target"]) && !has_key(text, &NATIVE)
 }
 
-/// Reads a case; mistakes go to `found`.
-pub(crate) fn read_case(case: &CaseFolder<'_>, found: &mut Diagnostics) -> Option<ForeignCase> {
+/// Reads a case; errors go to `diagnostics`.
+pub(crate) fn read_case(
+    case: &CaseFolder<'_>,
+    diagnostics: &mut Diagnostics,
+) -> Option<ForeignCase> {
     let files = case.files;
-    let mut own = Diagnostics::new();
-    let read = read_experiment(case, &mut own);
-    // Where its target has a mistake, nobody knows whether it names one.
-    let has_mistakes = own.has_errors();
-    found.append(own);
+    let mut errors = Diagnostics::new();
+    let read = read_experiment(case, &mut errors);
+    // If its target has errors, the name of the target is unknown.
+    let has_errors = errors.has_errors();
+    diagnostics.append(errors);
     let experiment = read?;
     let source = case.experiment.and_then(Result::ok);
-    // Where there is none, messages name the place where one should be.
+    // Without a file, messages name its expected place.
     let load = load_of(files, case.folder);
     let load = load.unwrap_or_else(|| case.folder.join("lading/lading.yaml"));
-    let rig = read_load(files, &load, true, found)?;
+    let rig = read_load(files, &load, true, diagnostics)?;
     let mut target = experiment.target.clone().unwrap_or_default();
-    if target.name.is_empty() && !has_mistakes {
-        target.name = layout::target_of(files, case.folder, found);
+    if target.name.is_empty() && !has_errors {
+        target.name = layout::target_of(files, case.folder, diagnostics);
     }
-    let has_program = target.command.is_some() || has_mistakes;
+    let has_program = target.command.is_some() || has_errors;
     let operating_point = operating_point_of(&rig);
-    let goals = goals_of(&experiment, &rig, source, found);
+    let goals = goals_of(&experiment, &rig, source, diagnostics);
     let variants = ["baseline", "comparison"].map(|name| VariantPlan {
         environment: environment_of(&experiment, name),
         ..VariantPlan::unchanged(name.to_owned())
@@ -94,11 +97,11 @@ pub(crate) fn read_case(case: &CaseFolder<'_>, found: &mut Diagnostics) -> Optio
     })
 }
 
-fn read_experiment(case: &CaseFolder<'_>, found: &mut Diagnostics) -> Option<SmpExperiment> {
+fn read_experiment(case: &CaseFolder<'_>, diagnostics: &mut Diagnostics) -> Option<SmpExperiment> {
     match case.experiment {
         None => {
             let message = format!("{} has no `experiment.yaml`", case.folder.display());
-            found.push(
+            diagnostics.push(
                 Diagnostic::warning(code::UNREADABLE, message).help(
                     "usual goals are used, and the program must be given on the command line",
                 ),
@@ -107,11 +110,11 @@ fn read_experiment(case: &CaseFolder<'_>, found: &mut Diagnostics) -> Option<Smp
         }
         Some(Ok(source)) => {
             let (experiment, remarks) = experiment::read(source, case.name);
-            found.append(remarks);
+            diagnostics.append(remarks);
             experiment
         }
         Some(Err(error)) => {
-            found.push(error.clone());
+            diagnostics.push(error.clone());
             None
         }
     }
@@ -122,12 +125,12 @@ fn read_load(
     files: &dyn Files,
     path: &Path,
     has_subject: bool,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Option<LadingRig> {
     match read_source(files, path) {
-        Ok(source) => read_text(files, path, &source, has_subject, found),
+        Ok(source) => read_text(files, path, &source, has_subject, diagnostics),
         Err(error) => {
-            found.push(*error);
+            diagnostics.push(*error);
             None
         }
     }
@@ -139,20 +142,20 @@ pub(crate) fn read_text(
     path: &Path,
     source: &Arc<Source>,
     has_subject: bool,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Option<LadingRig> {
     let (rig, remarks) = rig::read(source, has_subject, named_files(files, path, source));
-    found.append(remarks);
+    diagnostics.append(remarks);
     rig
 }
 
-/// The rig of a `lading.yaml` around `subject`.
+/// Returns the rig of a `lading.yaml` around `subject`.
 pub(crate) fn rig_of(load: LadingRig, subject: SubjectPlan) -> RigPlan {
     let is_in_cluster =
         |plan: &GeneratorPlan| matches!(plan.transport, TransportPlan::Kubernetes(_));
     let mut isolation = IsolationPlan::default();
     if load.generators.iter().any(is_in_cluster) {
-        // Where the cluster is; what was read says so.
+        // The network with the cluster; the reader has reported it.
         isolation.network = Wanted::No;
     }
     RigPlan {
@@ -170,7 +173,7 @@ pub(crate) fn rig_of(load: LadingRig, subject: SubjectPlan) -> RigPlan {
     }
 }
 
-/// Rates that stand there are kept; a load without any is as fast as can be.
+/// Keeps the rates of the file; a load without rates runs at full speed.
 fn operating_point_of(rig: &LadingRig) -> OperatingPoint {
     let mut rates = rig.generators.iter().map(|generator| generator.rate);
     if !rig.generators.is_empty() && rates.all(|rate| rate.is_max()) {
@@ -184,7 +187,7 @@ fn goals_of(
     experiment: &SmpExperiment,
     rig: &LadingRig,
     source: Option<&Arc<Source>>,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Vec<GoalPlan> {
     let has_generators = !rig.generators.is_empty();
     let SmpGoal::Metric(metric) = &experiment.goal else {
@@ -196,14 +199,14 @@ fn goals_of(
         _ => None,
     };
     // A load with mistakes may have lost its parts to them.
-    if let (Some(missing), false) = (missing, found.has_errors()) {
+    if let (Some(missing), false) = (missing, diagnostics.has_errors()) {
         let message = format!("`{}` can never be measured here", metric.name());
         let mut error = Diagnostic::error(code::GOAL_WITHOUT_LOAD, message)
             .label(format!("the load has no {missing}"));
         if let (Some(source), Some(span)) = (source, experiment.goal_span) {
             error = error.at(Place::new(source, span));
         }
-        found.push(error);
+        diagnostics.push(error);
     }
     let mut goals = vec![GoalPlan::new(metric.clone())];
     if has_generators && *metric != GoalMetric::CpuPerEvent {

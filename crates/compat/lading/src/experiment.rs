@@ -1,8 +1,7 @@
 //! `experiment.yaml` of SMP cases.
 //!
-//! The load itself stands in the case's `lading/lading.yaml`, which
-//! [`crate::rig`] reads; which folders belong to a case is known to whoever
-//! walks folders.
+//! The load is in the case's `lading/lading.yaml`, which [`crate::rig`] reads. The caller finds the folders of
+//! a case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,18 +30,18 @@ pub(crate) const KEYS: &[&str] = &[
     "teams",
 ];
 
-/// What an SMP `experiment.yaml` says.
+/// Content of an SMP `experiment.yaml`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SmpExperiment {
     /// The first line of its description.
     pub(crate) description: Option<String>,
     /// Its optimization goal.
     pub(crate) goal: SmpGoal,
-    /// Where the goal stands, if it does.
+    /// Place of the goal, if there is one.
     pub(crate) goal_span: Option<Span>,
-    /// Whether verdicts are shown and never gate.
+    /// Verdicts are shown and never gate.
     pub(crate) erratic: bool,
-    /// What is measured; older files leave it to the command line.
+    /// The tested program; in older files it is an argument.
     pub(crate) target: Option<SmpTarget>,
     /// Bounds.
     pub(crate) checks: Vec<CheckPlan>,
@@ -59,19 +58,19 @@ pub(crate) enum SmpGoal {
     Metric(GoalMetric),
     /// None: only the checks matter.
     None,
-    /// The file does not say.
+    /// The file has no goal.
     #[default]
     Unstated,
 }
 
-/// What is measured.
+/// The tested program.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct SmpTarget {
     /// Its name, and that of the folder of its configuration.
     pub(crate) name: String,
     /// Program and arguments; the image's own if none.
     pub(crate) command: Option<Vec<String>>,
-    /// CPUs that it gets, at least one.
+    /// Number of its CPUs, at least one.
     pub(crate) cpus: Option<u16>,
     /// Memory that it gets.
     pub(crate) memory: Option<ByteSize>,
@@ -79,8 +78,8 @@ pub(crate) struct SmpTarget {
     pub(crate) environment: BTreeMap<String, String>,
 }
 
-/// Reads the `experiment.yaml` of the experiment called `name`. What could be
-/// understood is returned even where there are errors.
+/// Reads the `experiment.yaml` of the experiment called `name`. Returns the valid parts even if there are
+/// errors.
 #[must_use]
 pub(crate) fn read(source: &Arc<Source>, name: &str) -> (Option<SmpExperiment>, Diagnostics) {
     let reader = Reader::new(Arc::clone(source));
@@ -195,8 +194,7 @@ fn read_command(reader: &Reader, node: &Node) -> Option<Vec<String>> {
     }
 }
 
-/// Shares of CPUs become whole ones: a share is the business of a scheduler
-/// that packs machines.
+/// Rounds shares of CPUs up: shares are for a scheduler that packs machines.
 fn read_cpus(reader: &Reader, node: &Node) -> Option<u16> {
     let text = reader.text(node)?;
     match text.parse::<f64>() {
@@ -238,8 +236,7 @@ fn read_link(reader: &Reader, node: &Node, name: &str) -> Option<ReportLink> {
     })
 }
 
-/// `text` with `{{ experiment }}` filled in; other variables belong to a
-/// service that runs elsewhere.
+/// Returns `text` with `{{ experiment }}` replaced; other variables belong to a service that runs elsewhere.
 fn fill(text: &str, name: &str) -> String {
     text.replace("{{ experiment }}", name)
         .replace("{{experiment}}", name)

@@ -1,4 +1,4 @@
-//! The two formats as the loader of configurations knows them.
+//! The two formats as implementations of the loader's interface.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -79,7 +79,7 @@ impl ForeignFormat for SmpCases {
     }
 }
 
-/// What a text means, for comparison, and its number of errors.
+/// Meaning of a text, for comparison, and its number of errors.
 type Meaning = (String, usize);
 
 fn lint(
@@ -94,7 +94,7 @@ fn lint(
         let fixed = Source::new(source.path(), text.as_str());
         if meaning(source) != meaning(&fixed) {
             let message = format!(
-                "{}: today's spelling would mean something else; nothing was rewritten",
+                "{}: the current spelling would have another meaning; the file was not changed",
                 source.path().display()
             );
             found.push(Diagnostic::error(code::UNREAD_KEY, message));
@@ -102,22 +102,28 @@ fn lint(
     }
     Linted {
         path: file.path.to_path_buf(),
-        fixable: findings.iter().filter(|one| one.is_fixable()).count(),
-        found: findings.into_iter().map(|one| one.diagnostic).collect(),
+        fixable: findings
+            .iter()
+            .filter(|finding| finding.is_fixable())
+            .count(),
+        found: findings
+            .into_iter()
+            .map(|finding| finding.diagnostic)
+            .collect(),
         fixed,
     }
 }
 
 fn meaning_of_rig(files: &dyn Files, path: &Path, source: &Arc<Source>) -> Meaning {
     let named = case::named_files(files, path, source);
-    let (rig, found) = rig::read(source, false, named);
+    let (rig, diagnostics) = rig::read(source, false, named);
     let plan =
         |rig: LadingRig| format!("{:?}", (rig.seed, rig.generators, rig.sinks, rig.observer));
-    (rig.map(plan).unwrap_or_default(), found.errors())
+    (rig.map(plan).unwrap_or_default(), diagnostics.errors())
 }
 
 fn meaning_of_experiment(source: &Arc<Source>) -> Meaning {
-    let (experiment, found) = experiment::read(source, "");
+    let (experiment, diagnostics) = experiment::read(source, "");
     let checks = experiment.map(|experiment| format!("{:?}", experiment.checks));
-    (checks.unwrap_or_default(), found.errors())
+    (checks.unwrap_or_default(), diagnostics.errors())
 }

@@ -1,10 +1,9 @@
 //! lading and SMP: their configurations and captures.
 //!
 //! * [`FORMATS`]: `lading.yaml` and SMP cases, for the loader of `stillwell-config`;
-//! * [`load_lading`]: a run as lading itself is asked for it;
-//! * [`capture`]: captures that lading wrote are read and checked; a run is written
-//!   as lading would write it;
-//! * [`series`]: names and labels that lading gives to series.
+//! * [`load_lading`]: a run with lading's own arguments;
+//! * [`capture`]: reads and checks captures of lading, and writes a run in its formats;
+//! * [`series`]: lading's names and labels of series.
 
 pub mod capture;
 mod case;

@@ -1,9 +1,8 @@
-//! `lading.yaml` as lading 0.33 reads it, list and map shape.
+//! Reads `lading.yaml` as lading 0.33 does, in list and map form.
 //!
-//! What is built here becomes plan pieces. What lading knows and Stillwell has
-//! not built is an error that names the key; what means nothing to lading either
-//! is an error that names the nearest key. Where lading's own reading surprises
-//! people (`500 Mb` is megabit) it is followed, and said.
+//! The result consists of plan parts. Keys of lading that Stillwell does not support are errors that name the
+//! key. Unknown keys are errors that name the nearest key. Surprising rules of lading (`500 Mb` is megabit) are
+//! followed and reported.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -38,7 +37,7 @@ pub(crate) const KEYS: &[&str] = &[
     "inspector",
 ];
 
-/// What a `lading.yaml` says: everything of a rig but the subject and the times.
+/// Content of a `lading.yaml`: a rig without target and times.
 #[derive(Clone, Debug)]
 pub(crate) struct LadingRig {
     /// The seed of the first generator, or that of number 0.
@@ -51,9 +50,9 @@ pub(crate) struct LadingRig {
     pub(crate) observer: ObserverPlan,
 }
 
-/// Reads `source`. `has_subject` says whether a program stands between
-/// generators and sinks; `named` holds what [`names`] found in it. What could be understood is returned even where there
-/// are errors; only a plan without errors may be run.
+/// Reads `source`. `has_subject` means that a program is between generators and sinks; `named` holds the files
+/// that [`names`] found in it. Returns the valid parts even if there are errors; only a plan without errors may
+/// run.
 #[must_use]
 pub(crate) fn read(
     source: &Arc<Source>,
@@ -145,7 +144,7 @@ fn values<T>(placed: Vec<Placed<T>>) -> Vec<T> {
     placed.into_iter().map(|placed| placed.value).collect()
 }
 
-/// The items of a list, or the one item that a map is (before lading 0.10).
+/// Returns the items of a list, or a single map as one item (before lading 0.10).
 fn one_or_many(node: &Node) -> Vec<&Node> {
     match &node.value {
         Value::List(items) => items.iter().collect(),
@@ -153,8 +152,7 @@ fn one_or_many(node: &Node) -> Vec<&Node> {
     }
 }
 
-/// What lading watches by default is watched where we are called by its name; else
-/// where a file asks for it.
+/// lading's default observers are active under lading's name; otherwise only on request.
 fn read_observer(reader: &Reader, node: &Node, observer: &mut ObserverPlan) {
     let keys = Keys::new("observer", &["enable_smaps", "enable_smaps_rollup"]);
     let Some(map) = reader.map(node, &keys) else {
@@ -218,7 +216,7 @@ fn read_target_metrics(reader: &Reader, node: &Node) -> Option<ScrapePlan> {
     let map = reader.map(node, &Keys::new(what, &["uri", chosen, "tags"]))?;
     let names = match map.take(chosen) {
         Some(node) => Some(reader.texts(node)),
-        // lading wants them to be named.
+        // lading requires names.
         None if format == ScrapeFormat::Expvar => {
             map.required(chosen)?;
             None

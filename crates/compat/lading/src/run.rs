@@ -1,4 +1,4 @@
-//! A run as lading is asked for it: a file, a folder of files or a text.
+//! A run with lading's arguments: a file, a folder of files or a text.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,10 +22,10 @@ const ONCE: [&str; 4] = [
     "inspector",
 ];
 
-/// Where a configuration of lading's is.
+/// Location of a lading configuration.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum LadingSource {
-    /// A file, or a folder whose `*.yaml` files say it together.
+    /// A file, or a folder with `*.yaml` files that are merged.
     Path(PathBuf),
     /// This text.
     Text(String),
@@ -34,16 +34,16 @@ pub enum LadingSource {
 /// A run of lading's.
 #[derive(Clone, Debug)]
 pub struct LadingRun {
-    /// What is done.
+    /// The plan.
     pub plan: RigPlan,
-    /// Where the file says that telemetry goes.
+    /// Destination of telemetry from the file.
     pub telemetry: Option<LadingTelemetry>,
 }
 
-/// Reads one run of lading's.
+/// Reads one run of lading.
 ///
 /// # Errors
-/// Every mistake in the files, with its place; or that they cannot be read.
+/// All errors in the files, with their places; or that they cannot be read.
 pub fn load_lading(
     from: &LadingSource,
     overrides: &RigOverrides,
@@ -61,23 +61,28 @@ pub(crate) fn load_lading_from(
     from: &LadingSource,
     overrides: &RigOverrides,
 ) -> Result<Loaded<LadingRun>, Diagnostics> {
-    let mut found = Diagnostics::new();
+    let mut diagnostics = Diagnostics::new();
     let has_subject = overrides.target.is_something();
-    let parts: Vec<Part> = sources(files, from, &mut found)
+    let parts: Vec<Part> = sources(files, from, &mut diagnostics)
         .into_iter()
-        .filter_map(|(source, named)| Part::read(source, named, has_subject, &mut found))
+        .filter_map(|(source, named)| Part::read(source, named, has_subject, &mut diagnostics))
         .collect();
     let wants_smaps = parts.iter().all(Part::wants_smaps);
-    let run = join(parts, &mut found).map(|(rig, telemetry)| {
+    let run = join(parts, &mut diagnostics).map(|(rig, telemetry)| {
         let mut plan = rig_of(rig, no_subject());
         plan.observer.kernel = KernelSeries {
             smaps: wants_smaps,
             ..KernelSeries::USUAL
         };
-        apply_to_rig(&mut plan, overrides, FileTarget::Never(LADING), &mut found);
+        apply_to_rig(
+            &mut plan,
+            overrides,
+            FileTarget::Never(LADING),
+            &mut diagnostics,
+        );
         LadingRun { plan, telemetry }
     });
-    Loaded::checked(run, LADING, found)
+    Loaded::checked(run, LADING, diagnostics)
 }
 
 /// One file of it.
@@ -93,14 +98,14 @@ impl Part {
         source: Arc<Source>,
         named: NamedFiles,
         has_subject: bool,
-        found: &mut Diagnostics,
+        diagnostics: &mut Diagnostics,
     ) -> Option<Self> {
         let (rig, remarks) = rig::read(&source, has_subject, named);
         // Here it has an effect.
         let of_others = |remark: &Diagnostic| remark.message != TELEMETRY_UNUSED;
-        found.append(remarks.into_iter().filter(of_others).collect());
+        diagnostics.append(remarks.into_iter().filter(of_others).collect());
         let (telemetry, remarks) = rig::read_telemetry(&source);
-        found.append(remarks);
+        diagnostics.append(remarks);
         Some(Self {
             root: parse(&source).ok().map(|(root, _)| root),
             rig: rig?,
@@ -111,7 +116,7 @@ impl Part {
 }
 
 impl Part {
-    /// Unless it says otherwise.
+    /// Default of `smaps`.
     fn wants_smaps(&self) -> bool {
         let observer = self.root.as_ref().and_then(|root| root.entry("observer"));
         let is_said = observer.is_some_and(|node| node.entry("enable_smaps").is_some());
@@ -122,7 +127,7 @@ impl Part {
 fn sources(
     files: &dyn Files,
     from: &LadingSource,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Vec<(Arc<Source>, NamedFiles)> {
     let path = match from {
         LadingSource::Text(text) => {
@@ -133,7 +138,7 @@ fn sources(
         LadingSource::Path(path) => path,
     };
     let paths = if files.kind(path) == Some(EntryKind::Folder) {
-        texts_in(files, path, found)
+        texts_in(files, path, diagnostics)
     } else {
         vec![path.clone()]
     };
@@ -144,14 +149,14 @@ fn sources(
                 let named = named_files(files, &path, &source);
                 sources.push((source, named));
             }
-            Err(error) => found.push(*error),
+            Err(error) => diagnostics.push(*error),
         }
     }
     sources
 }
 
 /// The files of a folder that count, by name.
-fn texts_in(files: &dyn Files, folder: &Path, found: &mut Diagnostics) -> Vec<PathBuf> {
+fn texts_in(files: &dyn Files, folder: &Path, diagnostics: &mut Diagnostics) -> Vec<PathBuf> {
     let mut paths = files.list(folder).unwrap_or_default();
     paths.retain(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -160,20 +165,23 @@ fn texts_in(files: &dyn Files, folder: &Path, found: &mut Diagnostics) -> Vec<Pa
     });
     if paths.is_empty() {
         let message = format!("there is no `*.yaml` in {}", folder.display());
-        found.push(Diagnostic::error(code::NOTHING_FOUND, message));
+        diagnostics.push(Diagnostic::error(code::NOTHING_FOUND, message));
     }
     paths
 }
 
-/// Several files as one: lists one behind the other, other things once.
-fn join(parts: Vec<Part>, found: &mut Diagnostics) -> Option<(LadingRig, Option<LadingTelemetry>)> {
-    check_once(&parts, found);
+/// Merges several files: lists are joined, other keys occur once.
+fn join(
+    parts: Vec<Part>,
+    diagnostics: &mut Diagnostics,
+) -> Option<(LadingRig, Option<LadingTelemetry>)> {
+    check_once(&parts, diagnostics);
     let mut parts = parts.into_iter();
     let first = parts.next()?;
     let (mut rig, mut telemetry) = (first.rig, first.telemetry);
     for part in parts {
         let observer = &mut rig.observer;
-        // Of several files at most one says something else than the default.
+        // At most one of several files differs from the default.
         if observer.period == ObserverPlan::default().period {
             observer.period = part.rig.observer.period;
             observer.detail_period = part.rig.observer.detail_period;
@@ -183,32 +191,32 @@ fn join(parts: Vec<Part>, found: &mut Diagnostics) -> Option<(LadingRig, Option<
         observer.inspector = observer.inspector.take().or(inspector);
         let from = part.source.path().display().to_string();
         for mut generator in part.rig.generators {
-            let taken = |id: &str| rig.generators.iter().any(|own| own.id == id);
+            let taken = |id: &str| rig.generators.iter().any(|part| part.id == id);
             check_name(
                 &mut generator.id,
                 part.root.as_ref(),
                 "generator",
                 &from,
                 taken,
-                found,
+                diagnostics,
             );
             rig.generators.push(generator);
         }
         for mut sink in part.rig.sinks {
-            let taken = |id: &str| rig.sinks.iter().any(|own| own.id == id);
+            let taken = |id: &str| rig.sinks.iter().any(|part| part.id == id);
             check_name(
                 &mut sink.id,
                 part.root.as_ref(),
                 "blackhole",
                 &from,
                 taken,
-                found,
+                diagnostics,
             );
             let place = listening_place(&sink.protocol);
-            let mut others = rig.sinks.iter().map(|own| listening_place(&own.protocol));
-            if others.any(|other| other == place) {
+            let mut places = rig.sinks.iter().map(|sink| listening_place(&sink.protocol));
+            if places.any(|used| used == place) {
                 let message = format!("{from}: its sink `{}` listens where another does", sink.id);
-                found.push(Diagnostic::error(code::SAME_ADDRESS, message));
+                diagnostics.push(Diagnostic::error(code::SAME_ADDRESS, message));
             }
             rig.sinks.push(sink);
         }
@@ -217,7 +225,7 @@ fn join(parts: Vec<Part>, found: &mut Diagnostics) -> Option<(LadingRig, Option<
     Some((rig, telemetry))
 }
 
-fn check_once(parts: &[Part], found: &mut Diagnostics) {
+fn check_once(parts: &[Part], diagnostics: &mut Diagnostics) {
     for key in ONCE {
         let has = |part: &&Part| {
             part.root
@@ -228,29 +236,29 @@ fn check_once(parts: &[Part], found: &mut Diagnostics) {
             .iter()
             .filter(has)
             .map(|part| part.source.path().display());
-        if let (Some(one), Some(other)) = (having.next(), having.next()) {
-            let message = format!("`{key}` stands in {one} and in {other}");
+        if let (Some(first), Some(second)) = (having.next(), having.next()) {
+            let message = format!("`{key}` is in {first} and in {second}");
             let error = Diagnostic::error(code::DUPLICATE_KEY, message);
-            found.push(error.help("only one file of a folder may have it"));
+            diagnostics.push(error.help("only one file of a folder may have it"));
         }
     }
 }
 
-/// A name that a file gave may not be taken; one that we gave is changed.
+/// A name from a file must be unique; a generated name is changed.
 fn check_name(
     id: &mut String,
     root: Option<&Node>,
     key: &str,
     from: &str,
     taken: impl Fn(&str) -> bool,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) {
     if !taken(id) {
         return;
     }
     if is_given(root, key, id) {
         let message = format!("{from}: a {key} of another file is called `{id}`, too");
-        found.push(Diagnostic::error(code::SAME_NAME, message));
+        diagnostics.push(Diagnostic::error(code::SAME_NAME, message));
         return;
     }
     let base = id.clone();
@@ -260,14 +268,14 @@ fn check_name(
     *id = free.unwrap_or(base);
 }
 
-/// Whether `id` stands in the file.
+/// `id` is written in the file.
 fn is_given(root: Option<&Node>, key: &str, id: &str) -> bool {
     let list = root.and_then(|root| root.entry(key));
     let Some(Value::List(items)) = list.map(|node| &node.value) else {
         return false;
     };
     items.iter().any(|item| {
-        let own = item.entry("id").map(|own| &own.value);
-        matches!(own, Some(Value::Scalar { text, .. }) if text == id)
+        let written = item.entry("id").map(|entry| &entry.value);
+        matches!(written, Some(Value::Scalar { text, .. }) if text == id)
     })
 }

@@ -1,22 +1,21 @@
-//! Series in lading's words, for captures in its formats.
+//! Names of series in lading's terms, for captures in its formats.
 //!
-//! Most names of [`stillwell_metric::catalogue`] are lading's already. Here stands what
-//! differs: names that depend on what a part speaks, and labels.
+//! Most names of [`stillwell_metric::catalogue`] are lading's already. This module has the differences: names
+//! that depend on a part's protocol, and labels.
 
 use stillwell_metric::catalogue as metric;
 use stillwell_metric::{Kind, Labels, Outcome, Sample, SeriesName, Value};
 use stillwell_units::float_from_u64;
 
-/// The label that says which part a series is of.
+/// Label with the part of a series.
 const COMPONENT: &str = "component";
-/// The label that says what a part speaks.
+/// Label with the protocol of a part.
 const COMPONENT_NAME: &str = "component_name";
 
 /// A gauge that is 1 while a phase lasts, which its label of the same name names:
 /// the marker of phases in captures that have no column for them.
 pub const PHASE_MARKER: &str = "phase";
-/// Our counters of the subject's CPU time, and lading's gauges of the same in
-/// thousandths of a core.
+/// Counters of the target's CPU time, with lading's gauges of the same in millicores.
 pub const CPU_MILLICORES: [(&str, &str); 3] = [
     (metric::TARGET_CPU.name, "total_cpu_usage_millicores"),
     (metric::TARGET_CPU_USER.name, "user_cpu_usage_millicores"),
@@ -26,8 +25,7 @@ pub const CPU_MILLICORES: [(&str, &str); 3] = [
     ),
 ];
 
-/// The name and labels that lading gives to what `sample` says; its own where
-/// lading has none.
+/// Returns lading's name and labels for `sample`; the sample's own if lading has none.
 #[must_use]
 pub fn lading_series(sample: &Sample) -> (SeriesName, Labels) {
     let labels = &sample.labels;
@@ -62,7 +60,7 @@ fn named(sample: &Sample, name: Option<&'static str>) -> SeriesName {
     }
 }
 
-/// lading counts requests where there are answers, and packets elsewhere.
+/// lading counts requests if there are responses, otherwise packets.
 fn generator_series(sample: &Sample, speaks: &str) -> (SeriesName, Labels) {
     let labels = sample.labels.clone();
     let is_stream = matches!(speaks, "tcp" | "udp" | "unix_stream" | "unix_datagram");
@@ -102,7 +100,7 @@ fn is_failure(labels: &Labels) -> bool {
     labels.value("outcome") != Some(Outcome::Ok.name())
 }
 
-/// The class of a status: which one of it was, nobody counted.
+/// The class of a status; the exact status was not counted.
 fn status_of(outcome: &str) -> Option<&'static str> {
     Some(match outcome {
         "ok" => "2xx",
@@ -115,8 +113,8 @@ fn status_of(outcome: &str) -> Option<&'static str> {
 }
 
 fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
-    // Each service has words of its own for what it takes.
-    let own = [
+    // Each service has its own terms for received data.
+    let terms = [
         ("otlp", metric::EVENTS_RECEIVED, "data_points_received"),
         (
             "datadog",
@@ -152,10 +150,10 @@ fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
         ("tcp", metric::MESSAGES_RECEIVED, "message_received"),
         ("unix_stream", metric::MESSAGES_RECEIVED, "message_received"),
     ];
-    let mut found = own
+    let mut names = terms
         .into_iter()
         .filter(|(speaker, metric, _)| *speaker == speaks && metric.name == name);
-    found.next().map(|(_, _, own)| own).or_else(|| {
+    names.next().map(|(_, _, name)| name).or_else(|| {
         if name == metric::CONNECTIONS_ACCEPTED.name {
             Some("connection_accepted")
         } else if name == metric::MESSAGES_RECEIVED.name {
@@ -166,7 +164,7 @@ fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
     })
 }
 
-/// Totals over the subject's tree, which lading labels with their focus.
+/// Totals over the target's process tree, which lading labels with their focus.
 fn is_of_target(sample: &Sample) -> bool {
     [
         metric::TARGET_RSS.name,
@@ -235,8 +233,8 @@ mod tests {
                 "connection_accepted",
             ),
         ] {
-            let (found, labels) = series(metric, &labels);
-            assert_eq!(found, name);
+            let (actual, labels) = series(metric, &labels);
+            assert_eq!(actual, name);
             let component = labels.iter().find(|(key, _)| key == "component");
             assert_ne!(component.unwrap().1, "sink");
         }
@@ -254,7 +252,7 @@ mod tests {
                 ("outcome", outcome.name()),
             ];
             let (name, labels) = series(metric::OUTCOMES, &labels);
-            let has = |key: &str| labels.iter().any(|(own, _)| own == key);
+            let has = |key: &str| labels.iter().any(|(name, _)| name == key);
             assert!(!has("outcome"));
             match name.as_str() {
                 "request_ok" => assert!(Outcome::ANSWERS.contains(&outcome) && has("status_code")),

@@ -1,9 +1,8 @@
-//! Old spellings in lading's files, and how they are written today.
+//! Old spellings in lading's files, and their current forms.
 //!
-//! A finding has its place, and edits of the text where there is another
-//! spelling that means the same; nothing else of the text is touched, so that
-//! comments and the order of keys stay. [`fix`] makes all of them, round after
-//! round, until there is nothing left to do; what it gives makes the same plan.
+//! A finding has a place, and edits of the text if there is an equivalent current spelling. The rest of the
+//! text does not change, so comments and the order of keys remain. [`fix`] applies all edits, in rounds, until
+//! there are none; the result gives the same plan.
 
 use std::sync::Arc;
 
@@ -16,11 +15,11 @@ mod size;
 
 use edit::{Edit, apply, remove_entry, value_end};
 
-/// More rounds are not needed: nothing nests so deep.
+/// Limit on rounds: files are not nested deeper.
 const ROUNDS_MAX: usize = 32;
 
-/// What generators and blackholes may be. Templates of payloads have a key
-/// `generator`, too, and are none of them.
+/// Kinds of generators and blackholes. Templates of payloads also have a key `generator`, which is not one of
+/// them.
 const PARTS: [&str; 22] = [
     "container",
     "datadog",
@@ -47,9 +46,9 @@ const PARTS: [&str; 22] = [
 ];
 /// Generators whose blocks lading always builds before.
 const WITHOUT_CACHE_METHOD: [&str; 3] = ["tcp", "udp", "passthru_file"];
-/// Payloads that lading 0.33 wants to have options, be there any or not.
+/// Payloads for which lading 0.33 requires options, even empty.
 const WITH_OPTIONS: [&str; 3] = ["dogstatsd", "opentelemetry_logs", "opentelemetry_metrics"];
-/// Keys that have other names today.
+/// Renamed keys.
 const RENAMED: [(&str, &str); 2] = [
     ("initial_bytes_per_second", "initial"),
     ("maximum_bytes_per_second", "maximum"),
@@ -58,13 +57,13 @@ const RENAMED: [(&str, &str); 2] = [
 /// One old spelling.
 #[derive(Clone, Debug)]
 pub(crate) struct Finding {
-    /// What is to be said of it.
+    /// The message of the finding.
     pub(crate) diagnostic: Diagnostic,
     edits: Vec<Edit>,
 }
 
 impl Finding {
-    /// Whether [`fix`] does something about it.
+    /// [`fix`] can correct it.
     #[must_use]
     pub(crate) const fn is_fixable(&self) -> bool {
         !self.edits.is_empty()
@@ -80,7 +79,7 @@ pub(crate) fn lint(source: &Arc<Source>) -> Vec<Finding> {
     };
     let mut linter = Linter {
         source,
-        found: Vec::new(),
+        findings: Vec::new(),
     };
     for key in ["generator", "blackhole"] {
         let entries = root.entries().unwrap_or_default();
@@ -91,20 +90,19 @@ pub(crate) fn lint(source: &Arc<Source>) -> Vec<Finding> {
     if let Some(checks) = root.entry("checks") {
         linter.renamed_series(checks);
     }
-    let mut found = linter.found;
-    found.sort_by_key(|finding| finding.diagnostic.place.as_ref().map(|place| place.span));
-    found
+    let mut findings = linter.findings;
+    findings.sort_by_key(|finding| finding.diagnostic.place.as_ref().map(|place| place.span));
+    findings
 }
 
-/// The text of `source` with every finding that is fixable fixed. Applied to
-/// what it gives it changes nothing.
+/// Returns the text of `source` with every fixable finding corrected. Applying it again changes nothing.
 #[must_use]
 pub(crate) fn fix(source: &Arc<Source>) -> String {
     let mut text = source.text().to_owned();
     for _ in 0..ROUNDS_MAX {
         let round = Source::new(source.path(), text.as_str());
-        let found = lint(&round);
-        let edits = found.into_iter().map(|finding| finding.edits);
+        let findings = lint(&round);
+        let edits = findings.into_iter().map(|finding| finding.edits);
         let next = apply(&text, edits.filter(|edits| !edits.is_empty()));
         if next == text {
             break;
@@ -116,11 +114,11 @@ pub(crate) fn fix(source: &Arc<Source>) -> String {
 
 struct Linter<'s> {
     source: &'s Arc<Source>,
-    found: Vec<Finding>,
+    findings: Vec<Finding>,
 }
 
 impl Linter<'_> {
-    /// Says `message` of what stands at `span`; `edits` make it right.
+    /// Reports `message` for the text at `span`; `edits` correct it.
     fn report(&mut self, span: Span, message: String, label: &str, edits: Option<Vec<Edit>>) {
         let place = Place::new(self.source, span);
         let diagnostic = Diagnostic::warning(code::OLD_SPELLING, message)
@@ -131,7 +129,7 @@ impl Linter<'_> {
 
     fn push(&mut self, diagnostic: Diagnostic, edits: Option<Vec<Edit>>) {
         let edits = edits.unwrap_or_default();
-        self.found.push(Finding { diagnostic, edits });
+        self.findings.push(Finding { diagnostic, edits });
     }
 
     /// Generators or blackholes.
@@ -145,10 +143,10 @@ impl Linter<'_> {
             let edits = shape::list_of_map(self.source, entry, inner);
             self.report(entry.key.span, message, "a list since lading 0.10", edits);
         }
-        let one = std::slice::from_ref(&entry.value);
+        let single = std::slice::from_ref(&entry.value);
         let items = match &entry.value.value {
             Value::List(items) => items.as_slice(),
-            _ => one,
+            _ => single,
         };
         for item in items {
             for part in item.entries().unwrap_or_default() {
@@ -167,7 +165,7 @@ impl Linter<'_> {
             !["traditional", "logrotate", "logrotate_fs"].contains(&entry.key.text.as_str())
         };
         if kind == "file_gen" && !entries.is_empty() && entries.iter().all(is_flat) {
-            let message = "`file_gen` does not say which kind".to_owned();
+            let message = "`file_gen` has no kind".to_owned();
             let edits = shape::nest(self.source, part, entries, "traditional");
             self.report(
                 part.key.span,
@@ -218,7 +216,7 @@ impl Linter<'_> {
         };
         let has_maximum = beside
             .iter()
-            .any(|other| other.key.text == "maximum_block_size");
+            .any(|entry| entry.key.text == "maximum_block_size");
         let edits = if has_maximum {
             remove_entry(self.source, entry).map(|edit| vec![edit])
         } else {
@@ -263,8 +261,8 @@ impl Linter<'_> {
             && WITH_OPTIONS.contains(&text.as_str())
         {
             let edit = Edit::new(entry.value.span, format!("{{{text}: {{}}}}"));
-            let message = format!("`{text}` stands without options");
-            let label = "lading wants a map, be it empty";
+            let message = format!("`{text}` has no options");
+            let label = "lading requires a map, even an empty one";
             self.report(entry.value.span, message, label, Some(vec![edit]));
         }
         if let Some(options) = entry.value.entry("dogstatsd") {

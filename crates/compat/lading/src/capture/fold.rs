@@ -9,21 +9,20 @@ use stillwell_units::float_from_u64;
 use super::{LadingCapture, NAMES_MAX, POINTS_MAX, Problem, RUNS_MAX, Sample};
 use crate::series::PHASE_MARKER;
 
-/// Which series of a capture are kept.
+/// The series of a capture to keep.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SeriesWanted {
     by_metric: BTreeMap<String, BTreeSet<Option<String>>>,
 }
 
 impl SeriesWanted {
-    /// None yet.
+    /// Returns an empty set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Also the metric of this name: only what carries the `id`, if one is
-    /// given, or all of it.
+    /// Adds the metric of this name: only series with the `id` if one is given, otherwise all.
     #[must_use]
     pub fn with(mut self, metric: &str, id: Option<&str>) -> Self {
         let ids = self.by_metric.entry(metric.to_owned()).or_default();
@@ -34,12 +33,12 @@ impl SeriesWanted {
 
 /// One run of a capture.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct LadingRun {
+pub struct CaptureRun {
     /// The name that lading gave it.
     pub run_id: String,
-    /// Its label `experiment`, if it has one.
+    /// Value of its label `experiment`, if it has one.
     pub experiment: Option<String>,
-    /// Its label `variant`, if it has one.
+    /// Value of its label `variant`, if it has one.
     pub variant: Option<String>,
     /// Wall clock of its first sample of any metric: milliseconds since 1970.
     pub started_wall_millis: u64,
@@ -51,8 +50,8 @@ pub struct LadingRun {
     series: BTreeMap<(String, Option<String>), LadingSeries>,
 }
 
-impl LadingRun {
-    /// A series that was wanted, if the run has it.
+impl CaptureRun {
+    /// Returns a requested series, if the run has it.
     #[must_use]
     pub fn series(&self, metric: &str, id: Option<&str>) -> Option<&LadingSeries> {
         self.series.get(&(metric.to_owned(), id.map(str::to_owned)))
@@ -75,7 +74,7 @@ impl LadingRun {
 /// One metric of a run, summed over its labels.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LadingSeries {
-    /// How its values behave; histograms have no ticks.
+    /// Kind of its values; histograms have no ticks.
     pub kind: Kind,
     /// Its values, in the order of time.
     pub ticks: Vec<LadingTick>,
@@ -93,11 +92,11 @@ pub struct LadingTick {
 }
 
 impl LadingSeries {
-    /// Growth of a counter for each second, from the first tick at `from_millis`
-    /// (milliseconds since 1970) or later to the last.
+    /// Returns the growth of a counter per second, from the first tick at or after `from_millis` (milliseconds
+    /// since 1970) to the last.
     ///
     /// # Errors
-    /// [`SeriesProblem`] where there is no such number.
+    /// [`SeriesProblem`] if there is no such number.
     pub fn rate(&self, from_millis: u64) -> Result<f64, SeriesProblem> {
         if self.kind != Kind::Counter {
             return Err(SeriesProblem::NoCounter);
@@ -116,10 +115,10 @@ impl LadingSeries {
         finite((last.value - first.value) / (float_from_u64(millis) / 1e3))
     }
 
-    /// The mean of the ticks from `from_millis` on, for gauges.
+    /// Returns the mean of a gauge's ticks from `from_millis` on.
     ///
     /// # Errors
-    /// [`SeriesProblem`] where there is no such number.
+    /// [`SeriesProblem`] if there is no such number.
     pub fn mean(&self, from_millis: u64) -> Result<f64, SeriesProblem> {
         let ticks = self.gauge(from_millis)?;
         let mut mean = 0.0;
@@ -131,10 +130,10 @@ impl LadingSeries {
         finite(mean)
     }
 
-    /// The largest tick from `from_millis` on, for gauges.
+    /// Returns the largest of a gauge's ticks from `from_millis` on.
     ///
     /// # Errors
-    /// [`SeriesProblem`] where there is no such number.
+    /// [`SeriesProblem`] if there is no such number.
     pub fn peak(&self, from_millis: u64) -> Result<f64, SeriesProblem> {
         let ticks = self.gauge(from_millis)?;
         let values = ticks.iter().map(|tick| tick.value);
@@ -168,23 +167,23 @@ fn finite(value: f64) -> Result<f64, SeriesProblem> {
     }
 }
 
-/// Why a series makes no number.
+/// Reason why a series has no number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum SeriesProblem {
-    /// A counter that fell: whatever counted was started anew.
-    #[error("the counter fell: whatever counted was started anew")]
+    /// The counter fell: the program was restarted.
+    #[error("the counter fell: the program was restarted")]
     Fell,
     /// Only counters have rates.
-    #[error("it is no counter, so it has no rate")]
+    #[error("it is not a counter, so it has no rate")]
     NoCounter,
     /// Only gauges have means.
-    #[error("it is no gauge, so it has neither mean nor peak")]
+    #[error("it is not a gauge, so it has neither mean nor peak")]
     NoGauge,
     /// The number is not finite.
     #[error("what was recorded is not a finite number")]
     NotFinite,
-    /// Nothing, or one tick, is left behind the warm-up.
-    #[error("nothing is left of it behind the warm-up")]
+    /// There are fewer than two ticks after the warm-up.
+    #[error("it has no values after the warm-up")]
     TooShort,
 }
 
@@ -285,8 +284,8 @@ impl<'w> Fold<'w> {
         Ok(())
     }
 
-    /// What was gathered. Of a file that was `cut` the last tick is left out:
-    /// some of its labels may be missing, and its sums wrong.
+    /// Returns the result. If the file was `cut`, its last tick is skipped: some of its labels may be missing,
+    /// and its sums wrong.
     pub(super) fn finish(self, cut: Option<String>) -> Result<LadingCapture, Problem> {
         if self.order.is_empty() {
             return Err(Problem::Empty);
@@ -312,7 +311,7 @@ impl<'w> Fold<'w> {
 }
 
 impl RunFold {
-    fn finish(self, run_id: String, is_cut: bool) -> LadingRun {
+    fn finish(self, run_id: String, is_cut: bool) -> CaptureRun {
         let last = self.last_tick;
         let series = self.series.into_iter().map(|(key, series)| {
             let ticks = series.ticks.into_iter();
@@ -328,7 +327,7 @@ impl RunFold {
             };
             (key, series)
         });
-        LadingRun {
+        CaptureRun {
             run_id,
             experiment: self.experiment,
             variant: self.variant,

@@ -16,7 +16,7 @@ use stillwell_capture::schema;
 /// No line of a capture is nearly as long.
 const LINE_BYTES_MAX: u64 = 1 << 20;
 
-/// Reads all lines, each by `parse`; says what is missing if the last one was cut.
+/// Reads all lines, each by `parse`. Returns the problem of an incomplete last line.
 pub(super) fn read<T>(
     mut lines: impl BufRead,
     parse: impl Fn(&[u8]) -> Result<T, String>,
@@ -44,7 +44,7 @@ pub(super) fn read<T>(
             continue;
         }
         if !whole && u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LINE_BYTES_MAX {
-            let problem = "it is longer than one MiB".to_owned();
+            let problem = "it is longer than 1 MiB".to_owned();
             return Err(Problem::Line { line, problem });
         }
         match parse(text) {
@@ -103,8 +103,8 @@ pub(super) fn sample(text: &[u8]) -> Result<Sample, String> {
 
 fn kind_of(word: &str) -> Result<Kind, String> {
     Kind::from_name(&word.to_ascii_lowercase()).ok_or_else(|| {
-        let found: String = word.chars().take(40).collect();
-        format!("`metric_kind` is `{found}`: one of counter, gauge and histogram is known")
+        let shown: String = word.chars().take(40).collect();
+        format!("`metric_kind` is `{shown}`, not counter, gauge or histogram")
     })
 }
 
@@ -150,7 +150,7 @@ pub(super) fn row(text: &[u8]) -> Result<LadingRow, String> {
     })
 }
 
-/// Numbers that JSON does not have stand there as text, or as nothing.
+/// Numbers that JSON lacks are text or null in the file.
 fn number(value: Option<&Json>) -> Option<Value> {
     let whole = value.and_then(Json::as_u64).map(Value::Int);
     whole.or_else(|| match value {

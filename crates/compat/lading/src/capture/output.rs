@@ -1,4 +1,4 @@
-//! Captures written as lading writes them, while a run goes on.
+//! Captures in lading's formats, written during a run.
 
 use std::fmt;
 use std::fs::{self, File};
@@ -44,7 +44,7 @@ message arrow_schema {
 
 const ZSTD_LEVEL: i32 = 3;
 
-/// Where a capture goes, and in which of lading's formats.
+/// Path and format of a capture.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LadingOutput {
     /// The file; of [`LadingLayout::Multi`] what its two files' names begin with.
@@ -53,9 +53,9 @@ pub struct LadingOutput {
     pub layout: LadingLayout,
     /// Labels of every row.
     pub labels: Labels,
-    /// How long a series without a new value is written on; for ever if none.
+    /// Time for which a series without a new value is repeated; forever if `None`.
     pub expiration: Option<Nanos>,
-    /// How often a Parquet file is made readable. Lines are written every second.
+    /// Interval after which a Parquet file becomes readable. Lines are written every second.
     pub flush: Nanos,
     /// zstd's level within a Parquet file, from 1 to 22.
     pub compression_level: i32,
@@ -92,8 +92,8 @@ impl LadingOutput {
 
 /// `path` with `ending` in place of an ending of a capture, or behind it.
 fn with_ending(path: &Path, ending: &str) -> PathBuf {
-    let own = path.extension().and_then(|own| own.to_str());
-    if matches!(own, Some("jsonl" | "parquet")) {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    if matches!(extension, Some("jsonl" | "parquet")) {
         return path.with_extension(ending);
     }
     let mut name = path.as_os_str().to_owned();
@@ -109,10 +109,10 @@ pub(super) fn journal_of(table: &Path) -> PathBuf {
     name.into()
 }
 
-/// Writes a capture of lading's.
+/// Writes a capture in a format of lading.
 ///
-/// Lines reach the kernel every second. A table is readable up to its last flush,
-/// and its lines stand in a journal beside it until it is whole; so a writer that
+/// Lines are written every second. A table is readable up to its last flush. Its lines are also in a journal
+/// beside it until it is complete, so a killed writer loses at most one second.
 /// is killed loses no more than the last second.
 #[derive(Debug)]
 pub struct LadingWriter {
@@ -133,10 +133,10 @@ struct Table {
 }
 
 impl LadingWriter {
-    /// Begins the files of `output`, in place of what was there.
+    /// Creates the files of `output`, replacing existing ones.
     ///
     /// # Errors
-    /// [`CaptureError`] with the file and the kernel's answer.
+    /// [`CaptureError`] with the file and the operating system's error.
     pub fn create(output: &LadingOutput, run: RunId) -> Result<Self, CaptureError> {
         let has_table = output.layout != LadingLayout::Jsonl;
         let journal = (output.layout == LadingLayout::Parquet).then(|| journal_of(&output.path));
@@ -268,7 +268,7 @@ impl Lines {
         };
         let mut write = || {
             for row in rows {
-                serde_json::to_writer(&mut *out, &Line { run, row })?;
+                serde_json::to_writer(&mut *out, &OutputLine { run, row })?;
                 out.write_all(b"\n")?;
             }
             out.flush()
@@ -286,12 +286,12 @@ impl Lines {
 }
 
 /// One line, in lading's order of keys.
-struct Line<'r> {
+struct OutputLine<'r> {
     run: &'r str,
     row: &'r Row,
 }
 
-impl Serialize for Line<'_> {
+impl Serialize for OutputLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let row = self.row;
         let mut line = serializer.serialize_map(None)?;

@@ -1,9 +1,8 @@
-//! Histograms as lading keeps them: a sketch of the Datadog Agent, in protobuf.
+//! Histograms in lading's form: a sketch of the Datadog Agent, in protobuf.
 //!
-//! Its bins have logarithmic bounds: a value v from 1 on falls into number
-//! 1338 + ln v / ln 1.015625, rounded, so that a bin tells its values to within
-//! 1/128. Fields: 2 count, 3 least, 4 largest, 5 mean, 6 sum, 7 numbers of bins
-//! and 8 how many values each holds.
+//! Its bins have logarithmic bounds: a value v ≥ 1 is in bin 1338 + ln v / ln 1.015625, rounded. So a bin is
+//! accurate to 1/128. Fields: 2 count, 3 minimum, 4 maximum, 5 mean, 6 sum, 7 numbers of bins, and 8 the count
+//! of each bin.
 
 use prost::encoding;
 use stillwell_metric::decode_histogram;
@@ -16,8 +15,7 @@ const BIN_OF_ONE: u64 = 1338;
 /// A bin holds no more; another of its number follows.
 const BIN_MAX: u64 = 65_535;
 
-/// The sketch of a histogram in the HdrHistogram V2 encoding; `None` if it is not
-/// one, or empty.
+/// Returns the sketch of a histogram in the HdrHistogram V2 encoding; `None` if it is malformed or empty.
 pub(super) fn sketch(histogram: &[u8]) -> Option<Vec<u8>> {
     let histogram = decode_histogram(histogram).filter(|histogram| !histogram.is_empty())?;
     let (mut numbers, mut held, mut sum) = (Vec::new(), Vec::new(), 0.0);

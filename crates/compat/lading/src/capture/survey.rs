@@ -1,4 +1,4 @@
-//! What is in a capture, in numbers: the work of `captool`.
+//! Content of a capture in numbers, for `captool`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::{LadingError, visit_lading};
 pub struct MetricList {
     /// Their kinds, by name.
     pub metrics: BTreeMap<String, Kind>,
-    /// Why the end is missing, if the writer was killed.
+    /// Reason for a missing end, if the writer was killed.
     pub cut: Option<String>,
 }
 
@@ -22,7 +22,7 @@ pub struct MetricList {
 pub struct MetricSurvey {
     /// Its series, by run and labels.
     pub series: BTreeMap<(String, Labels), SeriesSurvey>,
-    /// Why the end is missing, if the writer was killed.
+    /// Reason for a missing end, if the writer was killed.
     pub cut: Option<String>,
 }
 
@@ -35,9 +35,9 @@ pub struct SeriesSurvey {
     pub max: f64,
     /// The mean of its values.
     pub mean: f64,
-    /// Whether no value is smaller than the one before.
+    /// No value is smaller than the one before.
     pub is_monotonic: bool,
-    /// Its values and their ticks, if they were asked for.
+    /// Its values with their ticks, if requested.
     pub values: Vec<(u64, Value)>,
     count: u64,
     last: f64,
@@ -46,7 +46,7 @@ pub struct SeriesSurvey {
 /// Lists the metrics of the capture at `path`.
 ///
 /// # Errors
-/// [`LadingError`] with the file, and the line where there is one.
+/// [`LadingError`] with the file, and the line if there is one.
 pub fn list_metrics(path: &Path) -> Result<MetricList, LadingError> {
     let mut metrics = BTreeMap::new();
     let cut = visit_lading(path, &mut |row| {
@@ -55,11 +55,11 @@ pub fn list_metrics(path: &Path) -> Result<MetricList, LadingError> {
     Ok(MetricList { metrics, cut })
 }
 
-/// Looks at every series of `metric` in the capture at `path`. A histogram's
-/// values are as many as ticks and no numbers.
+/// Surveys each series of `metric` in the capture at `path`. For a histogram, the values count ticks and are
+/// not numbers.
 ///
 /// # Errors
-/// [`LadingError`] with the file, and the line where there is one.
+/// [`LadingError`] with the file, and the line if there is one.
 pub fn survey_metric(
     path: &Path,
     metric: &str,

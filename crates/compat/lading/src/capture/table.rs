@@ -39,8 +39,7 @@ pub(super) fn read<T>(
     if !ends_with_magic(&mut file).map_err(Problem::Read)? {
         return Err(Problem::NoFooter);
     }
-    // The decoder asserts where a damaged page contradicts itself. What was
-    // gathered until then is thrown away, so nothing half-made is seen.
+    // The decoder panics on contradictory pages. Rows that were read until then are discarded.
     catch_unwind(AssertUnwindSafe(|| read_rows(file, parse, take))).unwrap_or_else(|_| {
         let problem = "it is damaged, and the decoder gave up on it";
         Err(Problem::Table(problem.to_owned()))
@@ -79,8 +78,7 @@ fn ends_with_magic(file: &mut File) -> std::io::Result<bool> {
     Ok(&end == MAGIC)
 }
 
-/// Refuses columns that lie outside the file: the decoder takes their places as
-/// given.
+/// Refuses columns outside of the file: the decoder does not check their positions.
 fn check_places(metadata: &ParquetMetaData, length: u64) -> Result<(), Problem> {
     let inside = |offset: i64, bytes: i64| {
         let end = u64::try_from(offset).ok().zip(u64::try_from(bytes).ok());
@@ -194,9 +192,9 @@ pub(super) fn row(row: &Row) -> Option<LadingRow> {
                 has_kind = true;
             }
             schema::VALUE_INT | schema::VALUE_FLOAT => {
-                let found = whole(field).map(Value::Int);
-                let found = found.or_else(|| number(field).map(Value::Float));
-                read.value = found.unwrap_or(read.value);
+                let value = whole(field).map(Value::Int);
+                let value = value.or_else(|| number(field).map(Value::Float));
+                read.value = value.unwrap_or(read.value);
             }
             schema::LABELS => read.labels = all_labels(field),
             schema::VALUE_HISTOGRAM => sketch = bytes(field),
@@ -266,6 +264,6 @@ fn number(field: &Field) -> Option<f64> {
     match field {
         Field::Double(number) => Some(*number),
         Field::Float(number) => Some(f64::from(*number)),
-        other => whole(other).map(float_from_u64),
+        field => whole(field).map(float_from_u64),
     }
 }

@@ -1,7 +1,6 @@
-//! From beats, whenever they come, to lading's ticks, one a second.
+//! Converts beats at any time to lading's ticks, one per second.
 //!
-//! At every tick each series has a row: its last value, whether it was taken in
-//! that second or before. Pure.
+//! Each tick has a row for each series: its last value, from that second or an earlier one. Pure.
 
 use std::collections::BTreeMap;
 
@@ -16,11 +15,10 @@ use stillwell_units::{Moment, Nanos, float_from_u64};
 use super::sketch::sketch;
 use crate::series::{CPU_MILLICORES, PHASE_MARKER, lading_series, lading_value};
 
-/// How many ticks without a beat are filled: a machine that slept for a day does
-/// not get a day of rows.
+/// Limit on ticks without a beat that are filled: a machine that slept for a day does not get a day of rows.
 const GAP_MAX: u64 = 60;
 const MILLIS_A_TICK: u64 = 1000;
-/// What no label is called, because a line has such a key.
+/// Names that labels cannot have, because lines have these keys.
 const RESERVED: [&str; 7] = [
     schema::RUN_ID,
     schema::TIME,
@@ -38,7 +36,7 @@ pub(super) struct Ticks {
     everywhere: Labels,
     /// Ticks that a series is written on without a new value.
     kept: u64,
-    /// When ticks are counted from.
+    /// Start of the ticks.
     start: Option<(Moment, u64)>,
     open: Option<Tick>,
     held: BTreeMap<(SeriesName, Labels), Held>,
@@ -59,7 +57,7 @@ struct Tick {
 struct Held {
     kind: Kind,
     value: Value,
-    /// The tick that it was taken in.
+    /// The tick of the value.
     taken: u64,
 }
 
@@ -131,7 +129,9 @@ impl Ticks {
 
     fn take(&mut self, tick: &Tick, sample: &Sample) {
         let name = sample.name.as_str();
-        let place = CPU_MILLICORES.iter().position(|(ours, _)| *ours == name);
+        let place = CPU_MILLICORES
+            .iter()
+            .position(|(counter, _)| *counter == name);
         if let (Some(place), Value::Int(nanos)) = (place, &sample.value) {
             self.cpu[place].last = Some((tick.moment, *nanos));
         }
@@ -160,7 +160,7 @@ impl Ticks {
             std::collections::btree_map::Entry::Vacant(place) => drop(place.insert(new)),
             std::collections::btree_map::Entry::Occupied(mut place) => {
                 let value = match (&place.get().value, &new.value) {
-                    (Value::Histogram(one), Value::Histogram(other)) => merged(one, other),
+                    (Value::Histogram(left), Value::Histogram(right)) => merged(left, right),
                     _ => None,
                 };
                 let value = value.map_or(new.value, Value::Histogram);
@@ -182,7 +182,7 @@ impl Ticks {
         self.write(tick, rows);
     }
 
-    /// A row for every series, and one that says which phase it is.
+    /// Writes a row for each series, and one with the phase.
     fn write(&mut self, tick: Tick, rows: &mut Vec<Row>) {
         let beat = Beat {
             index: tick.index,
@@ -207,7 +207,7 @@ impl Ticks {
             };
             rows.extend(value.map(|value| row(name, held.kind, labels, value)));
         }
-        // What a histogram holds was taken in this tick alone.
+        // The values of a histogram belong to this tick only.
         self.held
             .retain(|_, held| !matches!(held.value, Value::Histogram(_)));
         let name = SeriesName::recorded(PHASE_MARKER.to_owned());
@@ -234,9 +234,9 @@ fn extended(labels: Labels, more: &Labels) -> Labels {
     more.fold(labels, |all, (key, value)| all.with(key, value))
 }
 
-fn merged(one: &[u8], other: &[u8]) -> Option<Vec<u8>> {
-    let mut sum = decode_histogram(one)?;
-    sum.add(decode_histogram(other)?).ok()?;
+fn merged(left: &[u8], right: &[u8]) -> Option<Vec<u8>> {
+    let mut sum = decode_histogram(left)?;
+    sum.add(decode_histogram(right)?).ok()?;
     Some(encode_histogram(&sum))
 }
 

@@ -1,8 +1,7 @@
-//! Whether a capture is well-formed, by lading's own rules.
+//! Checks a capture by lading's own rules.
 //!
-//! Each `fetch_index` has exactly one time; within each series, that is a metric
-//! with its labels, both rise from row to row; and there are as many different
-//! times as were asked for.
+//! Each `fetch_index` has exactly one time. In each series (a metric with its labels) both increase from row to
+//! row. The number of different times is at least the requested one.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,7 +11,7 @@ use stillwell_metric::Labels;
 
 use super::{LadingError, LadingRow, visit_lading};
 
-/// What was found.
+/// Result of a check.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Validity {
     /// Rows read.
@@ -23,15 +22,15 @@ pub struct Validity {
     pub ticks: usize,
     /// Different times.
     pub times: usize,
-    /// How often a tick had a second time.
+    /// Number of ticks with a second time.
     pub mapping_violations: u64,
-    /// How often a series did not rise.
+    /// Number of rows that do not increase.
     pub series_violations: u64,
     /// The first thing that was wrong.
     pub first: Option<Violation>,
-    /// How many different times were asked for, if there are fewer.
+    /// Requested number of different times, if there are fewer.
     pub times_wanted: Option<u64>,
-    /// Why the end is missing, if the writer was killed.
+    /// Reason for a missing end, if the writer was killed.
     pub cut: Option<String>,
 }
 
@@ -40,23 +39,22 @@ pub struct Validity {
 pub struct Violation {
     /// Its number, from 1.
     pub row: u64,
-    /// What is wrong.
+    /// Description of the problem.
     pub problem: String,
 }
 
 impl Validity {
-    /// Whether nothing was wrong.
+    /// The capture is valid.
     #[must_use]
     pub const fn is_valid(&self) -> bool {
         self.first.is_none() && self.times_wanted.is_none()
     }
 }
 
-/// Checks the capture at `path`, in which there should be at least `times_min`
-/// different times.
+/// Checks the capture at `path`, which should have at least `times_min` different times.
 ///
 /// # Errors
-/// [`LadingError`] where it cannot be read at all.
+/// [`LadingError`] if the capture cannot be read.
 pub fn validate(path: &Path, times_min: Option<u64>) -> Result<Validity, LadingError> {
     let mut check = Check::default();
     let cut = visit_lading(path, &mut |row| check.row(row))?;
@@ -68,13 +66,13 @@ pub fn validate(path: &Path, times_min: Option<u64>) -> Result<Validity, LadingE
         times,
         times_wanted: times_min.filter(|wanted| !enough(wanted)),
         cut,
-        ..check.found
+        ..check.validity
     })
 }
 
 #[derive(Default)]
 struct Check {
-    found: Validity,
+    validity: Validity,
     times: BTreeSet<u64>,
     /// The time of each tick of each run.
     time_of: BTreeMap<(String, u64), u64>,
@@ -84,7 +82,7 @@ struct Check {
 
 impl Check {
     fn row(&mut self, row: LadingRow) {
-        self.found.rows += 1;
+        self.validity.rows += 1;
         self.times.insert(row.wall_millis);
         let (tick, time) = (row.tick, row.wall_millis);
         let known = *self
@@ -92,7 +90,7 @@ impl Check {
             .entry((row.run_id.clone(), tick))
             .or_insert(time);
         if known != time {
-            self.found.mapping_violations += 1;
+            self.validity.mapping_violations += 1;
             self.fail(format!("fetch_index {tick} is at {time} and at {known}"));
         }
         let problem = match self.last.entry((row.run_id, row.metric, row.labels)) {
@@ -113,13 +111,15 @@ impl Check {
             }
         };
         if let Some(problem) = problem {
-            self.found.series_violations += 1;
+            self.validity.series_violations += 1;
             self.fail(problem);
         }
     }
 
     fn fail(&mut self, problem: String) {
-        let row = self.found.rows;
-        self.found.first.get_or_insert(Violation { row, problem });
+        let row = self.validity.rows;
+        self.validity
+            .first
+            .get_or_insert(Violation { row, problem });
     }
 }

@@ -1,4 +1,4 @@
-//! Which file of a case is which, and where its subject is shown it.
+//! Files of a case, and their mount points in the target.
 //!
 //! ```text
 //! cases/NAME/experiment.yaml  lading/lading.yaml  TARGET/…     data/…   SMP
@@ -12,23 +12,23 @@ use stillwell_config::files::{EntryKind, Files};
 use stillwell_plan::{GeneratorPlan, MountPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code};
 
-/// Where generators leave logs for a subject that reads files.
+/// Folder in which generators leave logs for targets that read files.
 const SHARED: &str = "/smp-shared";
 /// Endings of what may be a target's configuration.
 const ENDINGS: [&str; 5] = ["toml", "yaml", "yml", "json", "conf"];
-/// What is called so is none.
+/// Folders with these names are not targets.
 const NO_TARGET: [&str; 4] = ["lading", "data", "experiment", "machine"];
 
 /// Files that may be the load of a case.
 pub(crate) const LOADS: [&str; 2] = ["lading/lading.yaml", "lading.yaml"];
 
-/// The `lading.yaml` of the case in `folder`, if it has one.
+/// Returns the `lading.yaml` of the case in `folder`, if it has one.
 pub(crate) fn load_of(files: &dyn Files, folder: &Path) -> Option<PathBuf> {
     let places = LOADS.map(|place| folder.join(place));
-    let mut found = places
+    let mut files_found = places
         .into_iter()
         .filter(|path| files.kind(path) == Some(EntryKind::File));
-    found.next()
+    files_found.next()
 }
 
 /// The target of a case whose `experiment.yaml` names none: what has a configuration
@@ -43,11 +43,14 @@ pub(super) fn target_of(files: &dyn Files, folder: &Path, found: &mut Diagnostic
         [name] => name.clone(),
         [] => "target".to_owned(),
         [first, ..] => {
-            let told = names.join("`, `");
-            let message = format!("{}: which is its target, `{told}`?", folder.display());
+            let candidates = names.join("`, `");
+            let message = format!(
+                "{}: its target is ambiguous: `{candidates}`",
+                folder.display()
+            );
             let warning = Diagnostic::warning(code::NO_TARGET, message);
             found.push(warning.help(format!(
-                "`{first}` is taken; say it in an `experiment.yaml`, e.g. `target: {{name: {first}}}`"
+                "`{first}` is used; name it in an `experiment.yaml`, e.g. `target: {{name: {first}}}`"
             )));
             first.clone()
         }
@@ -74,9 +77,8 @@ fn configurations(files: &dyn Files, folder: &Path) -> Vec<PathBuf> {
     entries
 }
 
-/// What the target called `name` is shown of the case in `folder`, and folders of the
-/// run's own, where it keeps what it must know again and where `generators` leave it
-/// files.
+/// Returns the mounts of the target called `name`: the files of the case in `folder`, and folders of the run
+/// for its state and for files of `generators`.
 pub(super) fn mounts(
     files: &dyn Files,
     folder: &Path,
@@ -99,7 +101,7 @@ pub(super) fn mounts(
             "/etc/lading/lading.yaml".to_owned(),
         ));
     }
-    let own = |source: &str, at: String| MountPlan {
+    let run_folder = |source: &str, at: String| MountPlan {
         source: source.into(),
         at: at.into(),
         writable: true,
@@ -107,10 +109,10 @@ pub(super) fn mounts(
     let read_only =
         |(source, at): (String, String)| MountPlan::read_only(folder.join(source), at.into());
     let mut mounts: Vec<MountPlan> = shown.into_iter().map(read_only).collect();
-    mounts.push(own("{state}/var-lib", format!("/var/lib/{name}")));
+    mounts.push(run_folder("{state}/var-lib", format!("/var/lib/{name}")));
     let mut transports = generators.iter().map(|generator| &generator.transport);
     if transports.any(|transport| transport.writes_below(Path::new(SHARED))) {
-        mounts.push(own("{state}/smp-shared", SHARED.to_owned()));
+        mounts.push(run_folder("{state}/smp-shared", SHARED.to_owned()));
     }
     mounts
 }

@@ -8,7 +8,7 @@ use stillwell_text::{NamedFiles, Source};
 
 use crate::rig;
 
-/// What the files are that `source`, read from `path`, names.
+/// Returns the files that `source`, read from `path`, names.
 pub(crate) fn named_files(files: &dyn Files, path: &Path, source: &Arc<Source>) -> NamedFiles {
     let folder = path.parent().unwrap_or(path);
     let (texts, sent) = rig::names(source);
@@ -17,17 +17,17 @@ pub(crate) fn named_files(files: &dyn Files, path: &Path, source: &Arc<Source>) 
             Some((path, EntryKind::File)) => {
                 read_source(files, &path).map_err(|error| error.message.clone())
             }
-            found => Err(why_not(found.as_ref())),
+            entry => Err(why_not(entry.as_ref())),
         };
         (name, read)
     });
     let sent = sent.into_iter().map(|name| {
-        let found = match find(files, folder, &name) {
+        let content = match find(files, folder, &name) {
             Some((path, EntryKind::File)) => Ok(vec![path]),
             Some((path, EntryKind::Folder)) => files_in(files, &path),
             None => Err(why_not(None)),
         };
-        (name, found)
+        (name, content)
     });
     NamedFiles {
         texts: texts.collect(),
@@ -35,17 +35,16 @@ pub(crate) fn named_files(files: &dyn Files, path: &Path, source: &Arc<Source>) 
     }
 }
 
-fn why_not(found: Option<&(PathBuf, EntryKind)>) -> String {
-    match found {
+fn why_not(entry: Option<&(PathBuf, EntryKind)>) -> String {
+    match entry {
         Some((path, _)) => format!("{} is a folder", path.display()),
-        None => "there is no such file".to_owned(),
+        None => "the file does not exist".to_owned(),
     }
 }
 
-/// What `name` stands for: beside the file, where lading was shown it, or from
-/// where we are.
+/// Finds `name`: beside the file, at lading's mount point, or in the current folder.
 fn find(files: &dyn Files, folder: &Path, name: &str) -> Option<(PathBuf, EntryKind)> {
-    // The load lies in a folder beside the data, or beside it in one folder.
+    // The load is in a folder beside the data, or in the same folder.
     let data = match folder.ends_with("lading") {
         true => "../data",
         false => "data",

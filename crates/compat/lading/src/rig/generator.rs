@@ -37,16 +37,16 @@ const KNOWN: &[&str] = &["kafka"];
 
 pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<GeneratorPlan>> {
     let mut ids = Ids::new(reader, "generator");
-    let found: Vec<_> = nodes
+    let placed: Vec<_> = nodes
         .iter()
         .map(|node| (given_id(reader, node), read(reader, node), node.span))
         .collect();
     ids.reserve(
-        found
+        placed
             .iter()
             .filter_map(|(id, ..)| id.as_ref().map(|(id, span)| (*id, *span))),
     );
-    found
+    placed
         .into_iter()
         .filter_map(|(id, plan, span)| {
             let mut value = plan?;
@@ -81,7 +81,7 @@ fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     }
 }
 
-/// A generator whose blocks go straight into a socket.
+/// Reads a generator that writes blocks to a socket.
 fn read_socket(reader: &Reader, kind: &str, body: &Node) -> Option<GeneratorPlan> {
     let (what, own): (_, &[&'static str]) = match kind {
         "tcp" => ("tcp generator", &["addr"]),
@@ -127,7 +127,7 @@ fn keys_with(what: &'static str, own: &[&'static str], payload_keys: &[&'static 
     keys
 }
 
-/// What every generator has.
+/// Reads the keys that all generators have.
 fn read_common(
     reader: &Reader,
     map: &MapReader<'_, '_>,
@@ -169,7 +169,11 @@ fn read_target(reader: &Reader, map: &MapReader<'_, '_>) -> Option<String> {
     let node = map.required("addr")?;
     let address = read_address(reader, node)?;
     if address.ends_with(":0") {
-        let error = reader.error(code::OUT_OF_RANGE, node.span, "nothing listens at port 0");
+        let error = reader.error(
+            code::OUT_OF_RANGE,
+            node.span,
+            "port 0 is not a valid target",
+        );
         reader.report(error.label("a port from 1 to 65535"));
     }
     Some(reachable(&address))
@@ -186,7 +190,7 @@ fn read_address(reader: &Reader, node: &Node) -> Option<String> {
     Some(text.to_owned())
 }
 
-/// Where to connect to reach what listens on every interface.
+/// Returns an address that reaches a listener on all interfaces.
 fn reachable(address: &str) -> String {
     match address.strip_prefix("0.0.0.0:") {
         Some(port) => format!("127.0.0.1:{port}"),

@@ -45,14 +45,14 @@ const BUILT: &[&str] = &[
     "trace_agent",
 ];
 
-/// Payload keys beside which the generator's own stand.
+/// Keys of payloads, for generators with their own keys.
 pub(super) const KEYS: &[&str] = &[
     "variant",
     "maximum_prebuild_cache_size_bytes",
     "block_cache_method",
 ];
 
-/// The same where the generator itself says what is sent.
+/// The same for generators that define the content.
 pub(super) const CACHE_KEYS: &[&str] = &["maximum_prebuild_cache_size_bytes", "block_cache_method"];
 
 /// Keys about blocks, which stay with the generator.
@@ -70,7 +70,7 @@ pub(super) fn read(
     read_as(reader, content, format, maximum)
 }
 
-/// The same where the format is known already.
+/// The same for a known format.
 pub(super) fn read_as(
     reader: &Reader,
     content: &MapReader<'_, '_>,
@@ -96,7 +96,7 @@ fn read_format(reader: &Reader, node: &Node) -> Option<PayloadFormat> {
             reader.unknown_word(node.span, "payload", text, BUILT.iter().copied());
             return None;
         };
-        // As if it had no options, which only some can do without.
+        // As if it had an empty map of options; only some formats accept that.
         let none = Node {
             span: node.span,
             value: Value::Map(Vec::new()),
@@ -110,7 +110,7 @@ fn read_format(reader: &Reader, node: &Node) -> Option<PayloadFormat> {
 
 /// The format called `name`, with its options.
 fn read_options(reader: &Reader, name: &str, options: &Node) -> Option<PayloadFormat> {
-    if let Some((_, format)) = PLAIN.iter().find(|(known, _)| *known == name) {
+    if let Some((_, format)) = PLAIN.iter().find(|(format, _)| *format == name) {
         if !matches!(options.value, Value::Null) {
             drop(reader.map(options, &Keys::new("payload without options", &[])));
         }

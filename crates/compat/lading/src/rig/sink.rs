@@ -28,17 +28,17 @@ const KINDS: &[&str] = &[
 
 pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<SinkPlan>> {
     let mut ids = Ids::new(reader, "blackhole");
-    let found: Vec<_> = nodes
+    let placed: Vec<_> = nodes
         .iter()
         .map(|node| (given_id(reader, node), read(reader, node)))
         .collect();
     ids.reserve(
-        found
+        placed
             .iter()
             .filter_map(|(id, _)| id.as_ref().map(|(id, span)| (*id, *span))),
     );
     let mut sinks = Vec::new();
-    for (id, several) in found {
+    for (id, several) in placed {
         for (index, sink) in several.into_iter().enumerate() {
             let id = match id {
                 Some((id, _)) if index == 0 => id.to_owned(),
@@ -62,7 +62,7 @@ pub(super) fn read_all(reader: &Reader, nodes: &[&Node]) -> Vec<Placed<SinkPlan>
     sinks
 }
 
-/// The sinks that a blackhole becomes: mostly one.
+/// Returns the sinks of a blackhole, usually one.
 fn read(reader: &Reader, node: &Node) -> Vec<Placed<SinkProtocol>> {
     let mut accepted = KINDS.to_vec();
     accepted.push("id");
@@ -112,14 +112,13 @@ fn read_socket(reader: &Reader, kind: &str, body: &Node) -> Option<Placed<SinkPr
     Some(Placed { value, span })
 }
 
-/// Where a sink listens: never on every interface, unless asked otherwise than
-/// by an ancestor's file. In a network namespace of its own the subject reaches
-/// loopback all the same.
+/// Reads the address of a sink. lading's default, all interfaces, becomes loopback; in a separate network
+/// namespace the target reaches loopback too.
 fn read_binding(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Placed<SocketAddr>> {
     read_listening(reader, map.required("binding_addr")?)
 }
 
-/// The same, where it stands under another key.
+/// Reads an address under another key.
 fn read_listening(reader: &Reader, node: &Node) -> Option<Placed<SocketAddr>> {
     let text = reader.text(node)?;
     let Ok(mut address) = text
@@ -183,13 +182,13 @@ fn read_http(reader: &Reader, node: &Node) -> Option<Placed<SinkProtocol>> {
     } = address?;
     let (delay, connections_max) = (delay?, connections_max?);
     let value = match body? {
-        Body::Page(page) => SinkProtocol::Intake {
+        ResponseBody::Page(page) => SinkProtocol::Intake {
             service: IntakeService::Openmetrics(page),
             address,
             delay,
             connections_max,
         },
-        Body::Same(body) => SinkProtocol::Http {
+        ResponseBody::Same(body) => SinkProtocol::Http {
             address,
             status: status?,
             headers,
@@ -208,19 +207,19 @@ fn read_delay(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Nanos> {
     }
 }
 
-/// What answers hold.
-enum Body {
+/// ResponseBody of responses.
+enum ResponseBody {
     /// Always the same.
     Same(SinkBody),
     /// A page of metrics.
     Page(Box<OpenmetricsPlan>),
 }
 
-/// What lading answers as Kinesis would.
+/// lading's response as Kinesis.
 const KINESIS: &[u8] = b"{\"encrypted\":null,\"failed_put_count\":0,\
     \"request_responses\":[{\"error_code\":null,\"error_message\":null,\"record_id\":\"foobar\"}]}";
 
-fn read_body(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Body> {
+fn read_body(reader: &Reader, map: &MapReader<'_, '_>) -> Option<ResponseBody> {
     const WORDS: [&str; 5] = [
         "nothing",
         "raw_bytes",
@@ -230,7 +229,7 @@ fn read_body(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Body> {
     ];
     let raw = map.take("raw_bytes").map(|node| read_raw(reader, node));
     let Some(node) = map.take("body_variant") else {
-        return Some(Body::Same(SinkBody::Empty));
+        return Some(ResponseBody::Same(SinkBody::Empty));
     };
     let (word, options) = match &node.value {
         Value::Scalar { text, .. } => {
@@ -247,19 +246,21 @@ fn read_body(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Body> {
         }
     };
     Some(match (word, options) {
-        ("static", Some(text)) => Body::Same(SinkBody::Static(reader.text(text)?.into())),
+        ("static", Some(text)) => ResponseBody::Same(SinkBody::Static(reader.text(text)?.into())),
         ("static", None) => {
             let message = "a static body needs its text: write `{static: \"…\"}`";
             reader.report(reader.error(code::BAD_VALUE, node.span, message));
             return None;
         }
         ("raw_bytes", _) => match raw {
-            Some(bytes) => Body::Same(SinkBody::Static(bytes?)),
-            None => Body::Same(SinkBody::Empty),
+            Some(bytes) => ResponseBody::Same(SinkBody::Static(bytes?)),
+            None => ResponseBody::Same(SinkBody::Empty),
         },
-        ("aws_kinesis", _) => Body::Same(SinkBody::Static(KINESIS.to_vec())),
-        ("openmetrics", options) => Body::Page(Box::new(openmetrics::read(reader, options)?)),
-        _ => Body::Same(SinkBody::Empty),
+        ("aws_kinesis", _) => ResponseBody::Same(SinkBody::Static(KINESIS.to_vec())),
+        ("openmetrics", options) => {
+            ResponseBody::Page(Box::new(openmetrics::read(reader, options)?))
+        }
+        _ => ResponseBody::Same(SinkBody::Empty),
     })
 }
 

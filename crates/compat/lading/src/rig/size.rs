@@ -9,7 +9,7 @@ use stillwell_text::{Node, Reader, code};
 pub struct Size {
     /// The size, rounded up to whole bytes.
     pub bytes: ByteSize,
-    /// What the same text would be if its `b` had been meant as bytes.
+    /// Size of the same text with its `b` read as bytes.
     pub if_bytes: Option<ByteSize>,
 }
 

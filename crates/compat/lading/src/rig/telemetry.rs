@@ -1,4 +1,4 @@
-//! Where lading's telemetry goes.
+//! Destination of lading's telemetry.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use stillwell_units::Nanos;
 
 use stillwell_text::{Diagnostics, Keys, MapReader, Node, Reader, Source, Value, code};
 
-/// What files say of telemetry where it is not asked for.
+/// Remark on telemetry keys that are unused.
 pub(crate) const TELEMETRY_UNUSED: &str =
     "`telemetry` has no effect: every run writes its own capture";
 
@@ -25,16 +25,16 @@ const KEYS: [&str; 6] = [
 const FLUSH_SECONDS: u64 = 60;
 const COMPRESSION_LEVEL: i32 = 3;
 
-/// Where lading's telemetry goes, and what every series of it is labelled with.
+/// Destination of lading's telemetry, with the labels of all its series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LadingTelemetry {
-    /// Where it goes.
+    /// The destination.
     pub place: TelemetryPlace,
     /// Labels of every series, in the order of the file.
     pub labels: Vec<(String, String)>,
 }
 
-/// Where telemetry goes.
+/// A destination of telemetry.
 #[derive(Clone, Debug, PartialEq)]
 pub enum TelemetryPlace {
     /// Into a file.
@@ -43,21 +43,21 @@ pub enum TelemetryPlace {
         path: PathBuf,
         /// Its format.
         format: TelemetryFormat,
-        /// How long a series without a new value is written on.
+        /// Time for which a series without a new value is repeated.
         expiration: Option<Nanos>,
     },
     /// Onto a page over TCP.
     Address(SocketAddr),
-    /// Onto a page on a Unix socket; in a file it cannot be told from a capture.
+    /// A page on a Unix socket; a file names it like a capture.
     Socket(PathBuf),
 }
 
 /// The format of a file of telemetry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TelemetryFormat {
-    /// Which one.
+    /// The format.
     pub kind: TelemetryFormatKind,
-    /// How often it is flushed.
+    /// Interval between flushes.
     pub flush: Nanos,
     /// zstd's level within a table, from 1 to 22.
     pub compression_level: i32,
@@ -93,8 +93,7 @@ impl Default for TelemetryFormat {
     }
 }
 
-/// What `source` says of telemetry, if anything. What is wrong with other parts
-/// of it is not told.
+/// Returns the telemetry in `source`, if it has any. Errors in other parts are not reported.
 #[must_use]
 pub(crate) fn read_telemetry(source: &Arc<Source>) -> (Option<LadingTelemetry>, Diagnostics) {
     let Ok((root, _)) = stillwell_text::parse(source) else {
@@ -108,7 +107,7 @@ pub(crate) fn read_telemetry(source: &Arc<Source>) -> (Option<LadingTelemetry>, 
     (telemetry, reader.finish())
 }
 
-/// Says that `node` is not used; its keys are looked at all the same.
+/// Reports that `node` is unused; its keys are checked nevertheless.
 pub(super) fn ignore(reader: &Reader, node: &Node) {
     let Some(map) = reader.map(node, &Keys::new("telemetry", &KEYS)) else {
         return;
@@ -125,7 +124,7 @@ fn read(reader: &Reader, node: &Node) -> Option<LadingTelemetry> {
         .take("global_labels")
         .map(|node| reader.text_map(node))
         .unwrap_or_default();
-    // Both are read, so that neither is told to be unread.
+    // Both are read, so that neither is reported as unread.
     let expiration = map.take("expiration").map(|node| read_length(reader, node));
     let format = match map.take("format") {
         Some(node) => read_format(reader, node),
@@ -179,7 +178,7 @@ fn read_format(reader: &Reader, node: &Node) -> Option<TelemetryFormat> {
     let words = names.map(|(name, _)| name);
     let map = reader.map(node, &Keys::new("capture format", &words))?;
     let (name, options) = map.one_of(&words)?;
-    let (_, kind) = names.into_iter().find(|(own, _)| *own == name)?;
+    let (_, kind) = names.into_iter().find(|(format, _)| *format == name)?;
     let accepted = ["flush_seconds", "compression_level"];
     let accepted = match kind {
         TelemetryFormatKind::Jsonl => &accepted[..1],
@@ -218,8 +217,8 @@ mod tests {
     use super::*;
 
     fn telemetry(text: &str) -> LadingTelemetry {
-        let (read, found) = read_telemetry(&Source::new("lading.yaml", text));
-        assert!(found.is_empty(), "{found}");
+        let (read, diagnostics) = read_telemetry(&Source::new("lading.yaml", text));
+        assert!(diagnostics.is_empty(), "{diagnostics}");
         read.unwrap()
     }
 
@@ -263,10 +262,10 @@ mod tests {
             "{global_labels: {a: b}}",
         ] {
             let text = format!("telemetry: {text}\n");
-            let (_, found) = read_telemetry(&Source::new("lading.yaml", text.as_str()));
-            assert!(found.has_errors(), "{text}");
+            let (_, diagnostics) = read_telemetry(&Source::new("lading.yaml", text.as_str()));
+            assert!(diagnostics.has_errors(), "{text}");
         }
-        let (none, found) = read_telemetry(&Source::new("lading.yaml", "generator: []\n"));
-        assert!(none.is_none() && found.is_empty());
+        let (none, diagnostics) = read_telemetry(&Source::new("lading.yaml", "generator: []\n"));
+        assert!(none.is_none() && diagnostics.is_empty());
     }
 }

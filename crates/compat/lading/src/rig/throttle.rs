@@ -6,11 +6,10 @@ use stillwell_units::float_from_u64;
 use super::size::read_size;
 use stillwell_text::{Keys, MapReader, Node, Reader, Value, code};
 
-/// The keys of a generator that say its rate.
+/// Keys of a generator's rate.
 pub(super) const KEYS: &[&str] = &["bytes_per_second", "throttle"];
 
-/// The rate of one generator: `bytes_per_second`, `throttle`, or none of them
-/// for as fast as can be.
+/// Reads the rate of a generator: `bytes_per_second`, `throttle`, or full speed without both.
 pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>) -> Option<RatePlan> {
     let legacy = map.take("bytes_per_second");
     let throttle = map.take("throttle");
@@ -19,10 +18,11 @@ pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>) -> Option<RatePlan>
         (Some(node), None) => bytes(reader, node),
         (None, Some(node)) => read_throttle(reader, node),
         (Some(legacy), Some(throttle)) => {
-            let (one, other) = (bytes(reader, legacy), read_throttle(reader, throttle));
-            let (one, other) = (one?, other?);
-            if one == other {
-                return Some(one);
+            let (from_legacy, from_throttle) =
+                (bytes(reader, legacy), read_throttle(reader, throttle));
+            let (from_legacy, from_throttle) = (from_legacy?, from_throttle?);
+            if from_legacy == from_throttle {
+                return Some(from_legacy);
             }
             let span = map.key_span("throttle").unwrap_or(throttle.span);
             let before = map.key_span("bytes_per_second").unwrap_or(legacy.span);
@@ -30,7 +30,7 @@ pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>) -> Option<RatePlan>
             reader.report(
                 reader
                     .error(code::OPERATING_POINT, span, message)
-                    .label("one of them must go")
+                    .label("remove one of them")
                     .context(reader.place(before), "the other"),
             );
             None
@@ -75,7 +75,7 @@ fn read_stable(reader: &Reader, node: &Node) -> Option<RatePlan> {
         && reader.whole(timeout, 0, u64::MAX)? > 0
     {
         let message =
-            "`timeout_millis` has no effect: sends are spread evenly, nothing is saved up";
+            "`timeout_millis` has no effect: sends are spread evenly, unused capacity is not saved";
         reader.report(reader.note(code::NO_EFFECT, timeout.span, message));
     }
     let (unit, node) = map.one_of(&["bytes_per_second", "blocks_per_second"])?;
@@ -100,8 +100,8 @@ fn read_linear(reader: &Reader, node: &Node) -> Option<RatePlan> {
     let maximum = level(reader, maximum_node)?;
     let change_node = change?;
     let change = level(reader, change_node)?;
-    for (other, node) in [(maximum, maximum_node), (change, change_node)] {
-        if other.0 != initial.0 {
+    for (rate, node) in [(maximum, maximum_node), (change, change_node)] {
+        if rate.0 != initial.0 {
             let message = "a ramp counts either bytes or blocks";
             let error = reader.error(code::MIXED_UNITS, node.span, message);
             reader.report(error.label("not the unit of `initial`"));

@@ -5,14 +5,14 @@ use stillwell_text::{Entry, Node, Span, Value};
 use super::Linter;
 use super::edit::{Edit, remove_entry, value_end};
 
-/// Ranges that had a key for each end.
+/// Ranges with separate keys for their ends.
 const RANGES: [&str; 4] = [
     "contexts",
     "name_length",
     "tags_per_msg",
     "multivalue_count",
 ];
-/// The two lengths that are one today, and what they were by default.
+/// The two lengths that are now one, with their defaults.
 const TAG_LENGTHS: [(&str, [u64; 2]); 2] =
     [("tag_key_length", [1, 49]), ("tag_value_length", [1, 50])];
 
@@ -24,7 +24,7 @@ pub(super) fn lint(linter: &mut Linter<'_>, options: &Node) {
     tag_length(linter, entries);
     if let Some(entry) = find(entries, "prefix_metric_names") {
         let edits = remove_entry(linter.source, entry).map(|edit| vec![edit]);
-        let message = "`prefix_metric_names` is gone: names are drawn".to_owned();
+        let message = "`prefix_metric_names` was removed: names are random".to_owned();
         linter.report(
             entry.key.span,
             message,
@@ -47,7 +47,7 @@ fn range(linter: &mut Linter<'_>, entries: &[Entry], today: &str) {
     let message = format!("`{}` is called `{today}` today", first.key.text);
     let has_today = find(entries, today).is_some();
     let edits = if has_today {
-        // Today's key wins, so that the others say nothing.
+        // The current key wins, so the others have no effect.
         all(linter, [low, high, whole].into_iter().flatten())
     } else if let Some(whole) = whole {
         let ends = [low, high].into_iter().flatten();
@@ -111,7 +111,7 @@ fn scalar(node: &Node) -> Option<u64> {
     }
 }
 
-/// Key, colon and value have one length together today.
+/// Key, colon and value now have one length.
 fn tag_length(linter: &mut Linter<'_>, entries: &[Entry]) {
     let mut old: Vec<&Entry> = Vec::new();
     let mut sums = Some([1, 1]);

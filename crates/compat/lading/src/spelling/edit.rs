@@ -28,9 +28,9 @@ impl Edit {
         Self::new(span, text)
     }
 
-    /// Whether both cannot be made at once: they touch.
-    const fn meets(&self, other: &Self) -> bool {
-        self.span.start <= other.span.end && other.span.start <= self.span.end
+    /// The edits touch, so they cannot be applied in one round.
+    const fn meets(&self, next_edit: &Self) -> bool {
+        self.span.start <= next_edit.span.end && next_edit.span.start <= self.span.end
     }
 }
 
@@ -39,7 +39,7 @@ impl Edit {
 pub(super) fn apply(text: &str, findings: impl Iterator<Item = Vec<Edit>>) -> String {
     let mut chosen: Vec<Edit> = Vec::new();
     for edits in findings {
-        let meets = |edit: &Edit| chosen.iter().any(|other| edit.meets(other));
+        let meets = |edit: &Edit| chosen.iter().any(|next_edit| edit.meets(next_edit));
         if !edits.iter().any(meets) {
             chosen.extend(edits);
         }
@@ -56,19 +56,19 @@ pub(super) fn apply(text: &str, findings: impl Iterator<Item = Vec<Edit>>) -> St
     edited
 }
 
-/// Where the line that `byte` stands in begins.
+/// Returns the start of the line with `byte`.
 pub(super) fn line_start(text: &str, byte: usize) -> usize {
     text[..byte].rfind('\n').map_or(0, |at| at + 1)
 }
 
-/// Where the next line begins, or the text ends.
+/// Returns the start of the next line, or the end of the text.
 pub(super) fn next_line(text: &str, byte: usize) -> usize {
     text[byte..]
         .find('\n')
         .map_or(text.len(), |at| byte + at + 1)
 }
 
-/// Behind the value of `entry`; `None` where that is not surely known.
+/// Returns the end of the value of `entry`; `None` if it is uncertain.
 pub(super) fn value_end(text: &str, entry: &Entry) -> Option<usize> {
     match &entry.value.value {
         Value::Scalar { .. } => Some(entry.value.span.end),
@@ -94,7 +94,7 @@ fn collection_end(text: &str, entry: &Entry) -> Option<usize> {
     }
 }
 
-/// Behind the bracket that closes the one at `start`.
+/// Returns the position behind the bracket that closes the one at `start`.
 pub(super) fn flow_end(text: &str, start: usize) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote: Option<char> = None;
@@ -133,8 +133,8 @@ fn last_scalar_end(node: &Node) -> Option<usize> {
     }
 }
 
-/// Takes `entry` away, with its lines where it has them alone; a comment behind it
-/// stays. `None` where other things stand on its lines.
+/// Removes `entry`, with its lines if they contain nothing else; a comment behind it remains. Returns `None` if
+/// its lines have next_edit content.
 pub(super) fn remove_entry(source: &Arc<Source>, entry: &Entry) -> Option<Edit> {
     let text = source.text();
     let (start, end) = (entry.key.span.start, value_end(text, entry)?);

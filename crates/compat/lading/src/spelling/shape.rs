@@ -1,4 +1,4 @@
-//! Maps that are lists today, and maps that stand one level deeper.
+//! Maps that became lists, and maps that moved one level down.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use stillwell_text::{Entry, Source};
 
 use super::edit::{Edit, flow_end, line_start, next_line};
 
-/// How much deeper a level stands.
+/// Indentation of one level.
 const STEP: &str = "  ";
 
 /// Makes of the map that `entry` is the list of it alone.
@@ -49,7 +49,7 @@ pub(super) fn nest(
     Some(edits)
 }
 
-/// Where the value of `entry` begins and ends, if it stands in brackets.
+/// Returns start and end of the value of `entry`, if it is in brackets.
 fn flow(text: &str, entry: &Entry) -> Option<(usize, usize)> {
     let behind = &text[entry.key.span.end..];
     let value = behind[behind.find(':')? + 1..].trim_start();
@@ -58,8 +58,7 @@ fn flow(text: &str, entry: &Entry) -> Option<(usize, usize)> {
     Some((start, end?))
 }
 
-/// Where each line of the map begins that `inner` is, save empty ones and comments
-/// that stand further out.
+/// Returns the start of each line of the map `inner`, without empty lines and comments with less indentation.
 fn block_lines(text: &str, entry: &Entry, inner: &[Entry]) -> Option<Vec<usize>> {
     let key = inner.first()?.key.span.start;
     let first = line_start(text, key);

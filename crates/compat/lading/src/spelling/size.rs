@@ -22,7 +22,7 @@ const KEYS: [&str; 6] = [
 /// Digits behind the point that are tried before a smaller unit is.
 const DIGITS_MAX: usize = 3;
 
-/// What is to be said of the value of `key`, if it is a size.
+/// Checks the value of `key`, if it is a size.
 pub(super) fn lint(
     source: &Arc<Source>,
     key: &str,
@@ -79,14 +79,14 @@ pub(super) fn largest(items: &[Node]) -> Option<String> {
     })
 }
 
-/// A size in bits, in bytes; `None` for any other.
+/// Converts a size in bits to bytes; `None` for other sizes.
 fn in_bytes(text: &str) -> Option<String> {
     let size = parse_size(text)?;
     size.if_bytes?;
     Some(written(size.bytes, text.contains(['i', 'I'])))
 }
 
-/// `bytes` in the largest unit that gives them exactly with few digits.
+/// Formats `bytes` in the largest unit that is exact with few digits.
 fn written(bytes: ByteSize, is_binary: bool) -> String {
     let count = bytes.bytes();
     let base: u64 = if is_binary { 1024 } else { 1000 };

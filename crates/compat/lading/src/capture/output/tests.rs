@@ -82,7 +82,7 @@ fn assert_whole(path: &Path, ticks: usize) {
     assert!((rate.unwrap() - 100.0).abs() < 1e-9);
     let measured = run.clone().only_measured();
     let ticks_of =
-        |run: &crate::capture::LadingRun| run.series("bytes_written", None).unwrap().ticks.len();
+        |run: &crate::capture::CaptureRun| run.series("bytes_written", None).unwrap().ticks.len();
     assert_eq!(ticks_of(run) - ticks_of(&measured), 10);
     let listed = list_metrics(path).unwrap().metrics;
     assert_eq!(listed.get("lateness"), Some(&Kind::Histogram));

@@ -13,8 +13,7 @@ use super::super::{payload, throttle};
 use super::read_seed;
 use stillwell_text::{Keys, MapReader, Node, Reader, Value, code};
 
-/// A ramp without an end ends here, in bytes or blocks each second: nothing is
-/// written faster.
+/// End of a ramp without an end, in bytes or blocks per second: no disk is faster.
 const RAMP_MAX: f64 = 1e12;
 
 /// The generator of `kind` that `node` describes.
@@ -66,7 +65,7 @@ fn read_traditional(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         if !text.contains("%NNN%") {
             let message = "files without a number in their path would overwrite each other";
             let error = reader.error(code::BAD_VALUE, node.span, message);
-            reader.report(error.label("`%NNN%` stands for the number"));
+            reader.report(error.label("`%NNN%` is the placeholder of the number"));
             return None;
         }
         Some(text.to_owned())
@@ -106,7 +105,7 @@ fn read_logrotate(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     finish(reader, &map, layout, bytes_max, files, rate)
 }
 
-/// Logs in a file system of our own, as lading's.
+/// Logs in a FUSE file system, as in lading.
 fn read_logrotate_fs(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     let own = [
         "mount_point",
@@ -127,7 +126,7 @@ fn read_logrotate_fs(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
             depth_max,
             rotations,
         },
-        other => other,
+        error => error,
     });
     let bytes_max = required_size(reader, &map, "maximum_bytes_per_log");
     let files = concurrent_logs(reader, &map);
@@ -191,8 +190,8 @@ fn read_profile(reader: &Reader, node: &Node) -> Option<RatePlan> {
     let initial = map.one_of(&["initial", "initial_bytes_per_second"]);
     let change = map.required("rate");
     let (unit, initial_per_second) = throttle::level(reader, initial?.1)?;
-    let (other, change_per_second) = throttle::level(reader, change?)?;
-    if unit != other {
+    let (change_unit, change_per_second) = throttle::level(reader, change?)?;
+    if unit != change_unit {
         let message = "a ramp counts either bytes or blocks";
         let error = reader.error(code::MIXED_UNITS, map.span(), message);
         reader.report(error);
@@ -376,7 +375,7 @@ fn read_round_trip_address(reader: &Reader, map: &MapReader<'_, '_>) -> Option<S
     let text = reader.text(node)?;
     let is_bare = text.parse::<std::net::IpAddr>().is_ok() || !text.contains(':');
     if !is_bare && port.is_some() {
-        let message = "the port stands twice";
+        let message = "the port appears twice";
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("here and under `data_port`"));
         return None;

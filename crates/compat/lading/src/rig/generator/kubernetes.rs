@@ -7,7 +7,7 @@ use stillwell_plan::{
 use stillwell_text::{Keys, Node, Reader, code};
 use stillwell_units::{Nanos, Seed};
 
-/// What lading calls no end of a lifetime.
+/// lading's value for an unlimited lifetime.
 const FOREVER_SECONDS: u32 = u32::MAX;
 
 pub(super) fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {

@@ -73,7 +73,7 @@ fn read_splunk_hec(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     read_common(reader, &map, transport, payload)
 }
 
-/// What can stand in a header.
+/// Reads a value that is valid in a header.
 fn read_token(reader: &Reader, node: &Node) -> Option<String> {
     let text = reader.text(node)?;
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -122,7 +122,7 @@ fn read_grpc(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     {
         let message = format!("{} calls are in flight at once", plan.connections);
         let note = reader.note(code::MEANING, span, message);
-        reader.report(note.help("lading has one in flight, whatever stands here"));
+        reader.report(note.help("lading has one in flight, whatever the value"));
     }
     Some(plan)
 }
@@ -175,7 +175,7 @@ fn target(reader: &Reader, map: &MapReader<'_, '_>) -> Option<String> {
     read_url(reader, map.required("target_uri")?)
 }
 
-/// lading puts a path of its own in the place of one that was given.
+/// lading replaces the path of the URL.
 fn say_other_path(reader: &Reader, map: &MapReader<'_, '_>, url: Option<&str>, path: &'static str) {
     if !matches!(url.map(path_of), None | Some("" | "/"))
         && let Some(span) = map.key_span("target_uri")
@@ -185,7 +185,7 @@ fn say_other_path(reader: &Reader, map: &MapReader<'_, '_>, url: Option<&str>, p
     }
 }
 
-/// What follows the host and port of a URL that was checked.
+/// Returns the part behind host and port of a valid URL.
 fn path_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     rest.find('/').map_or("", |start| &rest[start..])

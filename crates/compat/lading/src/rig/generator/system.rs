@@ -84,7 +84,7 @@ fn read_tree_rate(reader: &Reader, map: &MapReader<'_, '_>) -> Option<RatePlan> 
     if let (Some(_), Some(throttle)) = (old, throttle) {
         let message = "`max_tree_per_second` and `throttle` both state a rate";
         let error = reader.error(code::OPERATING_POINT, throttle.span, message);
-        reader.report(error.label("one of them must go"));
+        reader.report(error.label("remove one of them"));
         return None;
     }
     let capacity = |node| reader.whole(node, 1, u64::from(u32::MAX));
@@ -145,8 +145,8 @@ fn read_tree_rate(reader: &Reader, map: &MapReader<'_, '_>) -> Option<RatePlan> 
 fn read_executables(reader: &Reader, node: &Node) -> Option<Vec<ExecutablePlan>> {
     let items = reader.list(node)?;
     if items.is_empty() {
-        let error = reader.error(code::BAD_VALUE, node.span, "there is nothing to run");
-        reader.report(error.label("at least one executable belongs here"));
+        let error = reader.error(code::BAD_VALUE, node.span, "there is no executable");
+        reader.report(error.label("name at least one executable"));
         return None;
     }
     items

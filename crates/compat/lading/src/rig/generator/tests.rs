@@ -222,7 +222,7 @@ fn mistakes_are_named() {
         (
             "tcp_rr",
             "addr: '127.0.0.1:1', data_port: 2".to_owned(),
-            "the port stands twice",
+            "the port appears twice",
         ),
     ] {
         let found = mistakes(kind, &body);

@@ -48,8 +48,8 @@ const OLD_RANGES: [[&str; 4]; 6] = [
 /// The keys of earlier versions.
 pub(super) fn keys() -> Vec<&'static str> {
     let ranges = OLD_RANGES.iter().flat_map(|names| &names[1..]).copied();
-    let others = ["tag_key_length", "tag_value_length", "prefix_metric_names"];
-    ranges.chain(others).collect()
+    let renamed = ["tag_key_length", "tag_value_length", "prefix_metric_names"];
+    ranges.chain(renamed).collect()
 }
 
 /// Reads the keys of earlier versions into `plan`; false where something is wrong.
@@ -57,27 +57,27 @@ pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>, plan: &mut Dogstats
     let (mut key, mut value) = (None, None);
     let mut is_fine = true;
     for names in OLD_RANGES {
-        let Some(found) = old_range(reader, map, names) else {
+        let Some(range) = old_range(reader, map, names) else {
             continue;
         };
-        let Some(found) = found else {
+        let Some(range) = range else {
             is_fine = false;
             continue;
         };
         match names[0] {
-            "contexts" => plan.contexts = found,
-            "name_length" => plan.name_length = narrow(found),
+            "contexts" => plan.contexts = range,
+            "name_length" => plan.name_length = narrow(range),
             "tags_per_msg" => {
-                let most = |end: u32| u8::try_from(end).unwrap_or(u8::MAX);
-                plan.tags_per_message = Between::new(most(found.low), most(found.high));
+                let narrow_end = |end: u32| u8::try_from(end).unwrap_or(u8::MAX);
+                plan.tags_per_message = Between::new(narrow_end(range.low), narrow_end(range.high));
             }
-            "multivalue_count" => plan.multivalue_count = narrow(found),
-            "tag_key_length" => key = Some(narrow(found)),
-            _ => value = Some(narrow(found)),
+            "multivalue_count" => plan.multivalue_count = narrow(range),
+            "tag_key_length" => key = Some(narrow(range)),
+            _ => value = Some(narrow(range)),
         }
     }
     if key.is_some() || value.is_some() {
-        // Key, colon and value have one length together today.
+        // Key, colon and value now have one length.
         let (key, value) = (
             key.unwrap_or(Between::new(1, 49)),
             value.unwrap_or(Between::new(1, 50)),
@@ -93,13 +93,13 @@ pub(super) fn read(reader: &Reader, map: &MapReader<'_, '_>, plan: &mut Dogstats
     is_fine
 }
 
-/// The range under one of its old names; the inner none where it is wrong.
+/// Reads the range under one of its old names; the inner `None` if it is invalid.
 fn old_range(
     reader: &Reader,
     map: &MapReader<'_, '_>,
     [today, minimum, maximum, whole]: [&'static str; 4],
 ) -> Option<Option<Between<u32>>> {
-    // Without contexts there would be nothing to send.
+    // Without contexts there would be no data.
     let least = u32::from(today == "contexts");
     let within = |node| reader.whole(node, least, DOGSTATSD_CONTEXTS_MAX);
     let is_separate = today.starts_with("tag_key") || today.starts_with("tag_value");

@@ -24,8 +24,10 @@ pub(super) fn read(reader: &Reader, name: &str, options: &Node) -> Option<Payloa
             let keys = Keys::new("templated_json payload", &["template_path"]);
             let path = reader.map(options, &keys)?.required("template_path")?;
             let source = reader.named_text(path)?;
-            let (template, found) = read_template(&source);
-            found.into_iter().for_each(|one| reader.report(one));
+            let (template, diagnostics) = read_template(&source);
+            diagnostics
+                .into_iter()
+                .for_each(|error| reader.report(error));
             Some(PayloadFormat::TemplatedJson(template?))
         }
     }

@@ -1,4 +1,4 @@
-//! lading's blackholes that stand in for services.
+//! lading's blackholes for service intakes.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -110,7 +110,7 @@ fn read_stateful_logs(reader: &Reader, node: &Node) -> Option<Placed<SinkProtoco
     Some(intake(service, &place?, delay?, CONNECTIONS_MAX))
 }
 
-/// A sink for each address: each of them takes both gRPC and HTTP.
+/// Returns a sink for each address; each accepts both gRPC and HTTP.
 pub(super) fn read_otlp(reader: &Reader, node: &Node) -> Vec<Placed<SinkProtocol>> {
     let accepted = [
         "grpc_addr",
@@ -173,7 +173,7 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<Placed<Sin
     let Ok(ip) = text.parse::<IpAddr>() else {
         let message = format!("`{text}` is not an IP address");
         let error = reader.error(code::BAD_VALUE, node.span, message);
-        reader.report(error.label("the port stands under `data_port`"));
+        reader.report(error.label("the port is under `data_port`"));
         return None;
     };
     let port = u16::try_from(port?).unwrap_or_default();

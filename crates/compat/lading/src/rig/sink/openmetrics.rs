@@ -4,10 +4,10 @@ use stillwell_plan::OpenmetricsPlan;
 
 use stillwell_text::{Keys, Node, Reader, Value, code};
 
-/// So many families of one type at most: a page must be written in a moment.
+/// Largest number of families of one type, so that a page is written quickly.
 const FAMILIES_MAX: u32 = 100_000;
 
-/// lading's names for labels, and ours.
+/// lading's names of labels, and Stillwell's.
 const LABELS: [(&str, &str); 5] = [
     ("services", "service"),
     ("regions", "region"),
@@ -108,11 +108,11 @@ fn read_labels(reader: &Reader, node: &Node, plan: &mut OpenmetricsPlan) -> Opti
         };
         let values = reader.texts(node);
         if values.is_empty() || values.iter().any(|text| text.contains(['"', '\\', '\n'])) {
-            let message = format!("`{key}` are one or more plain texts");
+            let message = format!("`{key}` is one or more plain texts");
             reader.report(reader.error(code::BAD_VALUE, node.span, message));
             return None;
         }
-        if let Some(label) = plan.labels.iter_mut().find(|(own, _)| own == name) {
+        if let Some(label) = plan.labels.iter_mut().find(|(label, _)| label == name) {
             label.1 = values;
         }
     }

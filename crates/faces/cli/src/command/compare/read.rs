@@ -7,7 +7,7 @@ use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
 use stillwell_experiment::SavedReader;
-use stillwell_lading::capture::{LadingFormat, LadingRun, SeriesWanted, read_lading};
+use stillwell_lading::capture::{CaptureRun, LadingFormat, SeriesWanted, read_lading};
 use stillwell_others::results::{
     Column, Figure, ResultTool, parse_columns, parse_inline, read_result,
 };
@@ -38,7 +38,7 @@ pub(super) enum Source {
     Saved(Box<SavedRun>),
     /// A run in a capture of lading.
     Lading {
-        run: LadingRun,
+        run: CaptureRun,
         /// Where what counts begins: milliseconds since 1970.
         from_millis: u64,
         /// All metrics of its file, to tell what there would have been.
@@ -171,7 +171,7 @@ impl<'a> SideReader<'a> {
         let several = capture.runs.len() > 1;
         let warmup_millis = self.warmup_millis;
         // Ours mark their phases; a warm-up that is named goes before.
-        let marked = |run: &LadingRun| {
+        let marked = |run: &CaptureRun| {
             let measured = run.measured.filter(|_| self.arguments.warmup.is_none());
             measured.map(|(from, _)| from)
         };
