@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// A table as text, as it stands in a document.
+/// A table as text, as it is in a document.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TextTable {
     /// The nearest heading above it, or the command that printed it.
@@ -14,10 +14,10 @@ pub struct TextTable {
     pub rows: Vec<Vec<String>>,
 }
 
-/// The Markdown tables of `text`, in their order. What is no table is passed over.
+/// Returns the Markdown tables of `text`, in order. Other text is skipped.
 #[must_use]
 pub fn tables(text: &str) -> Vec<TextTable> {
-    let mut found: Vec<TextTable> = Vec::new();
+    let mut tables: Vec<TextTable> = Vec::new();
     let mut title = None;
     let mut open = false;
     for line in text.lines().map(str::trim) {
@@ -30,7 +30,7 @@ pub fn tables(text: &str) -> Vec<TextTable> {
             open = false;
             continue;
         };
-        match found.last_mut().filter(|_| open) {
+        match tables.last_mut().filter(|_| open) {
             Some(_) if cells.iter().all(|cell| is_rule(cell)) => {}
             Some(table) => {
                 let mut row = cells;
@@ -39,7 +39,7 @@ pub fn tables(text: &str) -> Vec<TextTable> {
             }
             None => {
                 open = true;
-                found.push(TextTable {
+                tables.push(TextTable {
                     title: title.clone(),
                     head: cells,
                     rows: Vec::new(),
@@ -47,8 +47,8 @@ pub fn tables(text: &str) -> Vec<TextTable> {
             }
         }
     }
-    found.retain(|table| table.head.len() > 1 && !table.rows.is_empty());
-    found
+    tables.retain(|table| table.head.len() > 1 && !table.rows.is_empty());
+    tables
 }
 
 fn cells(line: &str) -> Option<Vec<String>> {
@@ -62,17 +62,17 @@ fn is_rule(cell: &str) -> bool {
     cell.contains('-') && cell.chars().all(|c| matches!(c, '-' | ':'))
 }
 
-/// What dstat recorded in one run: a sample a second.
+/// Samples that dstat recorded in one run, one per second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DstatRun {
     /// The samples of each column, by `GROUP/NAME` such as `net/total/recv`, without
     /// the first one: that is the mean since the host was started.
     pub columns: BTreeMap<String, Vec<f64>>,
-    /// How many samples there are.
+    /// Number of samples.
     pub samples: usize,
 }
 
-/// Why a text is not dstat's CSV.
+/// A problem in dstat's CSV.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DstatError {
     /// It does not begin as dstat's files do.
@@ -86,10 +86,10 @@ pub enum DstatError {
     Number {
         /// The line, from 1.
         line: usize,
-        /// What stands there.
+        /// The text in its place.
         found: String,
     },
-    /// Nothing is left once the first sample is gone.
+    /// The file has only the first sample.
     #[error("there is no sample besides the first, which is the mean since the host was started")]
     Empty,
 }
@@ -106,7 +106,7 @@ pub fn dstat(text: &str) -> Result<DstatRun, DstatError> {
     }
     let (mut groups, mut names) = (None, None);
     for (_, line) in lines.by_ref() {
-        // The names of groups leave gaps, those of columns do not.
+        // Names of groups leave gaps, those of columns do not.
         let fields: Vec<&str> = fields(line);
         if groups.is_some() {
             names = Some(fields);
@@ -124,7 +124,7 @@ pub fn dstat(text: &str) -> Result<DstatRun, DstatError> {
         group = groups
             .get(at)
             .copied()
-            .filter(|own| !own.is_empty())
+            .filter(|name| !name.is_empty())
             .unwrap_or(group);
         keys.push(format!("{group}/{name}"));
     }

@@ -1,10 +1,7 @@
-//! What other tools found, read into named numbers: columns of numbers, and the
-//! JSON of Nighthawk and fortio.
+//! Results of other tools, read into named numbers: columns of numbers, and the JSON of Nighthawk and fortio.
 //!
-//! The unit of every comparison is one run. A column holds one number a run, and
-//! a JSON result is one run with a number for each [`Figure`]; rows that look
-//! like the seconds of one run are told apart from runs by
-//! [`Columns::not_runs`].
+//! The unit of every comparison is one run. A column holds one number per run, and a JSON result is one run
+//! with a number for each [`Figure`]. [`Columns::not_runs`] reports rows that look like the seconds of one run.
 
 mod columns;
 mod fortio;
@@ -19,17 +16,17 @@ use stillwell_plan::Direction;
 pub use columns::{Column, Columns, ColumnsError, TextColumn, parse_columns, parse_inline};
 pub use number::{NumberError, parse_number};
 
-/// What one of a number is.
+/// Unit of a number.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct FigureUnit {
     /// The unit, in base units: bytes, nanoseconds, shares of one.
     pub unit: Unit,
-    /// Whether it is for each second.
+    /// The number is per second.
     pub per_second: bool,
 }
 
 impl FigureUnit {
-    /// A number of which nothing is known.
+    /// A number of unknown unit.
     pub const UNKNOWN: Self = Self::of(Unit::Unknown);
     /// Things a second.
     pub const COUNT_PER_SECOND: Self = Self {
@@ -50,22 +47,22 @@ impl FigureUnit {
 /// One number of one run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Figure {
-    /// Its name, by which it is asked for.
+    /// Its name, for selection.
     pub name: String,
-    /// What one of it is.
+    /// Its unit.
     pub unit: FigureUnit,
-    /// Which way is better, where that is known.
+    /// The better direction, if it is known.
     pub better: Option<Direction>,
-    /// Whether it is shown without being asked for.
+    /// Shown by default.
     pub shown: bool,
     /// Finite.
     pub value: f64,
 }
 
-/// Which tool wrote a result.
+/// The tool that wrote a result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ResultTool {
-    /// fortio, and what Nighthawk writes in its shape.
+    /// fortio, and missing Nighthawk writes in its shape.
     Fortio,
     /// Nighthawk, as JSON.
     Nighthawk,
@@ -82,19 +79,19 @@ impl ResultTool {
     }
 }
 
-/// One run, as a load generator told it.
+/// One run, as a load generator reported it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolResult {
-    /// Who told it.
+    /// The tool.
     pub tool: ResultTool,
-    /// Its numbers, what matters most first; no name comes twice.
+    /// Its numbers, the most important first; names are unique.
     pub figures: Vec<Figure>,
 }
 
-/// Reads one JSON result.
+/// Parses one JSON result.
 ///
 /// # Errors
-/// [`ResultError`] where it is no JSON, or none of a tool that is known.
+/// [`ResultError`] if it is not JSON, or not of a known tool.
 pub fn read_result(text: &str) -> Result<ToolResult, ResultError> {
     let text = behind_logs(text);
     let value: Value = serde_json::from_str(text).map_err(|error| ResultError::Json {
@@ -109,9 +106,9 @@ pub fn read_result(text: &str) -> Result<ToolResult, ResultError> {
         return Err(ResultError::Unknown);
     };
     let tool_name = tool.name();
-    let figures = figures.map_err(|what| ResultError::Missing {
+    let figures = figures.map_err(|missing| ResultError::Missing {
         tool: tool_name,
-        what,
+        missing,
     })?;
     Ok(ToolResult {
         tool,
@@ -130,17 +127,17 @@ pub enum ResultError {
         /// The parser's message, with its place.
         problem: String,
     },
-    /// Of a known tool, but without what makes a result.
-    #[error("it looks like a result of {tool}, but has no {what}")]
+    /// The result of a known tool lacks an essential part.
+    #[error("it looks like a result of {tool}, but has no {missing}")]
     Missing {
         /// The tool.
         tool: &'static str,
-        /// What is not there.
-        what: &'static str,
+        /// The missing part.
+        missing: &'static str,
     },
-    /// JSON of some other shape.
+    /// JSON of another shape.
     #[error(
-        "it is JSON of no known tool: Nighthawk's has `results`, fortio's has `DurationHistogram`"
+        "it is not JSON of a known tool: Nighthawk's has `results`, fortio's has `DurationHistogram`"
     )]
     Unknown,
 }
@@ -166,7 +163,7 @@ fn usable(figures: Vec<Figure>) -> Vec<Figure> {
     figures
 }
 
-/// A number, also where it is written as text: 64-bit ones often are.
+/// A number, or a text with a number: 64-bit ones are often texts.
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::Number(number) => number.as_f64(),

@@ -132,7 +132,7 @@ fn a_bad_line_in_the_middle_is_named() {
         ),
         ("nonsense", "expected ident at column 2"),
         (&*line(1, "m", "meter", "", 1.0), "`metric_kind` is `meter`"),
-        (&*"x".repeat(2 << 20), "longer than one MiB"),
+        (&*"x".repeat(2 << 20), "longer than 1 MiB"),
     ] {
         let text = format!(
             "{}{}\n{}",

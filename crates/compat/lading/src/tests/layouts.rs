@@ -140,7 +140,7 @@ fn of_several_configurations_the_one_that_is_taken_is_told() {
     let loaded = load_lab_from(&files, &["/tests".into()], &with_program()).unwrap();
     let told = loaded.warnings.to_string();
     assert!(told.contains("`agent`, `vector`"), "{told}");
-    assert!(told.contains("`agent` is taken"), "{told}");
+    assert!(told.contains("`agent` is used"), "{told}");
 }
 
 #[test]

@@ -76,7 +76,7 @@ fn what_may_stand_but_once_is_named_with_both_files() {
         (
             generator("", 1) + once,
             once.to_owned(),
-            "`telemetry` stands in",
+            "`telemetry` is in",
         ),
         (
             generator("in", 1),

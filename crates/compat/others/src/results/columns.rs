@@ -7,8 +7,8 @@
 //! 7.85 MiB/s                  2,7.86 MiB/s,3.0 ms
 //! ```
 //!
-//! Cells are told apart by commas, semicolons or tabs, whichever the first line
-//! has. Empty lines and lines that begin with `#` are passed over.
+//! Cells are separated by commas, semicolons or tabs, as in the first line. Empty lines and lines that begin
+//! with `#` are skipped.
 
 use super::FigureUnit;
 use super::number::{NumberError, parse_number};
@@ -26,7 +26,7 @@ pub struct Columns {
     pub columns: Vec<Column>,
     /// Those that do not: names of commits, times, numbers of runs.
     pub texts: Vec<TextColumn>,
-    /// Why its rows seem not to be runs; `None` where nothing speaks against it.
+    /// Reason why its rows seem not to be runs; `None` if there is none.
     pub not_runs: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub struct Columns {
 pub struct Column {
     /// Its name, if the file gives it one.
     pub name: Option<String>,
-    /// What one of it is.
+    /// Its unit.
     pub unit: FigureUnit,
     /// Finite, in base units, in the order of the file.
     pub values: Vec<f64>,
@@ -46,7 +46,7 @@ pub struct Column {
 pub struct TextColumn {
     /// Its name.
     pub name: String,
-    /// Why it holds none.
+    /// Reason why it has no numbers.
     pub reason: String,
 }
 
@@ -66,7 +66,7 @@ pub fn parse_columns(text: &str) -> Result<Columns, ColumnsError> {
     };
     let separator = [b'\t', b';', b',']
         .into_iter()
-        .find(|own| head.as_bytes().contains(own));
+        .find(|separator| head.as_bytes().contains(separator));
     let cells = split(head, separator);
     let numbers = cells
         .iter()
@@ -88,11 +88,11 @@ pub fn parse_columns(text: &str) -> Result<Columns, ColumnsError> {
     table.finish()
 }
 
-/// Reads `7.88MiB,7.86MiB`: a column on the command line. `None` if a part is no
-/// number, so that it must be something else, such as files.
+/// Parses `7.88MiB,7.86MiB`: a column on the command line. Returns `None` if a part is not a number, so that it
+/// must be something else, such as files.
 ///
 /// # Errors
-/// [`ColumnsError`] where the numbers do not go together.
+/// [`ColumnsError`] if the numbers do not fit together.
 pub fn parse_inline(text: &str) -> Option<Result<Column, ColumnsError>> {
     let parts = text.split(',');
     let numbers: Result<Vec<_>, _> = parts.map(parse_number).collect();
@@ -106,7 +106,7 @@ pub fn parse_inline(text: &str) -> Option<Result<Column, ColumnsError>> {
     Some(Ok(column.finish()))
 }
 
-/// Why a file holds no columns.
+/// A problem of a file with columns.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ColumnsError {
     /// Nothing in it.
@@ -117,7 +117,7 @@ pub enum ColumnsError {
     Number {
         /// Counted from 1.
         line: u64,
-        /// What is wrong.
+        /// The problem.
         problem: NumberError,
     },
     /// Several numbers in the first line.
@@ -131,7 +131,7 @@ pub enum ColumnsError {
     /// No column of numbers.
     #[error("none of its columns holds numbers only: {reasons}")]
     NoNumbers {
-        /// What stands in which.
+        /// Reason for each column.
         reasons: String,
     },
     /// Another number of cells than the first line has.
@@ -173,13 +173,13 @@ fn plain<'t>(lines: impl Iterator<Item = (u64, &'t str)>) -> Result<Columns, Col
     })
 }
 
-/// The cells of a line; double quotes keep a separator, and two of them are one.
+/// Splits a line into cells; double quotes protect a separator, and two of them are one quote.
 fn split(line: &str, separator: Option<u8>) -> Vec<String> {
     let mut cells = vec![String::new()];
     let mut quoted = false;
     let mut characters = line.trim_end_matches('\r').chars().peekable();
     while let Some(character) = characters.next() {
-        let is_separator = separator.is_some_and(|own| character == char::from(own));
+        let is_separator = separator.is_some_and(|separator| character == char::from(separator));
         match character {
             '"' if quoted && characters.peek() == Some(&'"') => {
                 characters.next();
@@ -187,7 +187,7 @@ fn split(line: &str, separator: Option<u8>) -> Vec<String> {
             }
             '"' => quoted = !quoted,
             _ if is_separator && !quoted => cells.push(String::new()),
-            other => push(&mut cells, other),
+            character => push(&mut cells, character),
         }
     }
     cells.iter().map(|cell| cell.trim().to_owned()).collect()
@@ -199,11 +199,11 @@ fn push(cells: &mut [String], character: char) {
     }
 }
 
-/// A table as its lines come.
+/// A table during parsing.
 struct Table {
     names: Vec<String>,
     columns: Vec<Result<ColumnFold, TextColumn>>,
-    /// Cells of columns that say which run or when, as they stand.
+    /// Cells of columns with names or times of runs, as text.
     keys: Vec<Option<Vec<String>>>,
     rows: usize,
 }
@@ -263,13 +263,13 @@ impl Table {
         }
         let keys = self.names.iter().zip(&self.keys);
         let keys = keys.filter_map(|(name, key)| Some((name.as_str(), key.as_deref()?)));
-        let mut not_runs = seconds::told_by_keys(keys);
+        let mut not_runs = seconds::reason_from_keys(keys);
         let (mut columns, mut texts) = (Vec::new(), Vec::new());
-        let own = self.names.into_iter().zip(self.keys).zip(self.columns);
-        for ((name, key), column) in own {
+        let columns = self.names.into_iter().zip(self.keys).zip(self.columns);
+        for ((name, key), column) in columns {
             match column {
                 _ if key.is_some() => {
-                    let reason = "it says which row it is, not what was measured".to_owned();
+                    let reason = "it identifies the row and is not a measurement".to_owned();
                     texts.push(TextColumn { name, reason });
                 }
                 Ok(column) => columns.push(column.finish()),
@@ -297,7 +297,7 @@ impl Table {
     }
 }
 
-/// One column as its cells come.
+/// One column during parsing.
 struct ColumnFold {
     name: Option<String>,
     unit: Option<FigureUnit>,

@@ -10,7 +10,7 @@ use super::{Figure, FigureUnit, number, quantile_name};
 pub(super) fn figures(result: &Value) -> Result<Vec<Figure>, &'static str> {
     let histogram = result
         .get("DurationHistogram")
-        .filter(|own| own.is_object());
+        .filter(|histogram| histogram.is_object());
     let histogram = histogram.ok_or("object `DurationHistogram`")?;
     let mut figures = Vec::new();
     let mut push = |name: String, unit, better, shown, value: Option<f64>| {
@@ -69,15 +69,14 @@ pub(super) fn figures(result: &Value) -> Result<Vec<Figure>, &'static str> {
     Ok(figures)
 }
 
-/// The share of answers whose code is not one of success; Nighthawk tells only of
-/// those that are.
+/// Returns the share of responses with an error code; Nighthawk reports only successful ones.
 fn errors(result: &Value) -> Option<f64> {
     let codes = result.get("RetCodes")?.as_object()?;
     let (mut good, mut all) = (0.0, 0.0);
     for (code, count) in codes {
         let count = number(count)?;
         all += count;
-        // gRPC's answers are named.
+        // Codes of gRPC responses are names.
         if code.starts_with('2') || code == "SERVING" || code == "OK" {
             good += count;
         }

@@ -7,12 +7,11 @@ use stillwell_plan::Direction;
 
 use super::{Figure, FigureUnit, number, quantile_name};
 
-/// What requests waited for, from being sent to the end of the answer.
+/// Time from sending a request to the end of its response.
 const REQUEST: &str = "benchmark_http_client.request_to_response";
 /// The result of all workers together.
 const GLOBAL: &str = "global";
-/// Quantiles that are told; the list of a file holds others, and of each of these
-/// the first entry that is not below it counts.
+/// Quantiles that are reported. A file's list holds others; the first entry at or above each of these counts.
 const QUANTILES: [f64; 6] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
 /// The numbers of the run, or what is missing.
@@ -42,7 +41,7 @@ pub(super) fn figures(output: &Value) -> Result<Vec<Figure>, &'static str> {
             figures.extend(counter_figures(name, value, seconds));
         }
     }
-    // Response times stand behind throughput, whatever their place in the file.
+    // Response times are behind throughput, independent of their place in the file.
     figures.sort_by_key(|figure| !figure.shown);
     if figures.is_empty() {
         return Err("statistics and counters");
@@ -87,7 +86,7 @@ fn counter_figures(name: &str, value: f64, seconds: Option<f64>) -> Vec<Figure> 
     figures
 }
 
-/// Mean, extremes and quantiles of one statistic that has samples.
+/// Returns mean, extremes and quantiles of a statistic with samples.
 fn statistic_figures(statistic: &Value) -> Vec<Figure> {
     let id = statistic.get("id").and_then(Value::as_str).unwrap_or("");
     let count = statistic.get("count").and_then(number).unwrap_or(0.0);
@@ -112,14 +111,14 @@ fn statistic_figures(statistic: &Value) -> Vec<Figure> {
     let entries = list(statistic, "percentiles");
     for quantile in QUANTILES {
         let reaches = |entry: &&Value| {
-            let own = entry.get("percentile").and_then(number);
-            own.is_some_and(|own| own >= quantile)
+            let percentile = entry.get("percentile").and_then(number);
+            percentile.is_some_and(|percentile| percentile >= quantile)
         };
         let entry = entries.iter().find(reaches);
         if let Some(value) = entry.and_then(|entry| time_or_raw(entry, "duration", "raw_value")) {
             let shown = [0.5, 0.9, 0.99, 0.999]
                 .iter()
-                .any(|own| (own - quantile).abs() < 1e-9);
+                .any(|reported| (reported - quantile).abs() < 1e-9);
             push(quantile_name(&prefix, quantile), value, shown);
         }
     }

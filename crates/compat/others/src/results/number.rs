@@ -27,15 +27,15 @@ pub fn parse_number(text: &str) -> Result<(f64, FigureUnit), NumberError> {
     }
 }
 
-/// A text that is no number with a unit that is known.
+/// A text that is not a number with a known unit.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{found}` is no number: write one such as `7.88`, `7.88 MiB/s`, `12.5 ms` or `3 %`")]
+#[error("`{found}` is not a number: write one such as `7.88`, `7.88 MiB/s`, `12.5 ms` or `3 %`")]
 pub struct NumberError {
-    /// What was found, shortened.
+    /// The text, shortened.
     pub found: String,
 }
 
-/// Where the number ends and its unit begins.
+/// Returns the position where the number ends and its unit begins.
 fn number_end(text: &str) -> usize {
     let bytes = text.as_bytes();
     let mut end = 0;
@@ -61,7 +61,7 @@ fn number_end(text: &str) -> usize {
     end
 }
 
-/// How many base units are in `unit`.
+/// Returns the number of base units in `unit`, and its kind.
 fn scale(unit: &str) -> Option<(f64, FigureUnit)> {
     let (unit, per_second) = match unit.strip_suffix("/s") {
         Some(unit) => (unit.trim_end(), true),
@@ -84,7 +84,7 @@ fn scale(unit: &str) -> Option<(f64, FigureUnit)> {
         "GiB" => (1_073_741_824.0, Unit::Bytes),
         "TiB" => (1_099_511_627_776.0, Unit::Bytes),
         "ns" => (1.0, Unit::Nanoseconds),
-        // Both characters that look like this letter are in use.
+        // Both Unicode characters for µ are in use.
         "us" | "µs" | "μs" => (1e3, Unit::Nanoseconds),
         "ms" => (1e6, Unit::Nanoseconds),
         "s" => (1e9, Unit::Nanoseconds),

@@ -1,9 +1,8 @@
-//! Telling the seconds of one run from runs.
+//! Distinguishes the seconds of one run from runs.
 //!
-//! Seconds of one run are not independent of each other, and all that makes one
-//! run unlike the next is missing between them: a test over seconds calls most
-//! comparisons of a program with itself significant. Where rows look like
-//! seconds, readers are told why instead of being given an answer.
+//! Seconds of one run are not independent, and the differences between runs are missing in them. A test over
+//! seconds calls most comparisons of a program with itself significant. If rows look like seconds, the report
+//! gives the reason instead of a result.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +16,7 @@ const BEATS: [&str; 7] = [
     "fetch_index",
     "elapsed",
 ];
-/// Names of columns that say when.
+/// Names of columns with times.
 const TIMES: [&str; 7] = [
     "time",
     "timestamp",
@@ -27,7 +26,7 @@ const TIMES: [&str; 7] = [
     "datetime",
     "ts",
 ];
-/// Names of columns that say which run.
+/// Names of columns that identify a run.
 const RUNS: [&str; 8] = [
     "run",
     "run_id",
@@ -39,51 +38,50 @@ const RUNS: [&str; 8] = [
     "trial",
 ];
 
-/// Fewest rows whose evenness says anything.
+/// Smallest number of rows for a check of evenness.
 const EVEN_ROWS_MIN: usize = 8;
 /// Longest step between rows, in seconds, that no run fits into.
 const STEP_SECONDS_MAX: f64 = 10.0;
-/// Fewest values whose correlation says anything.
+/// Smallest number of values for a check of correlation.
 const FOLLOWING_MIN: usize = 30;
-/// How many standard errors of no correlation are too many: once in 4,000
-/// columns of independent runs.
+/// Limit on the correlation in standard errors: exceeded once in 4,000 columns of independent runs.
 const FOLLOWING_ERRORS: f64 = 3.5;
 
-/// Whether a column of this name says which row it is.
+/// Returns true if a column of this name identifies the row.
 pub(super) fn is_key(name: &str) -> bool {
     let name = plain(name);
     let name = name.as_str();
     BEATS.contains(&name) || TIMES.contains(&name) || RUNS.contains(&name)
 }
 
-/// Why the rows of a table are not runs, by what its columns of keys say.
-pub(super) fn told_by_keys<'t>(
+/// Returns the reason from the columns of keys why the rows of a table are not runs.
+pub(super) fn reason_from_keys<'t>(
     keys: impl Iterator<Item = (&'t str, &'t [String])>,
 ) -> Option<String> {
     let mut keys = keys;
     keys.find_map(|(name, cells)| {
-        let known = plain(name);
-        let known = known.as_str();
-        if RUNS.contains(&known) {
+        let key = plain(name);
+        let key = key.as_str();
+        if RUNS.contains(&key) {
             return repeats(cells)
                 .then(|| format!("column `{name}` holds the same run in several rows"));
         }
         let numbers: Option<Vec<f64>> = cells.iter().map(|cell| cell.parse().ok()).collect();
         let numbers = numbers?;
         let rises = numbers.len() >= 3 && numbers.windows(2).all(|pair| pair[1] > pair[0]);
-        if BEATS.contains(&known) && rises {
+        if BEATS.contains(&key) && rises {
             return Some(format!("column `{name}` counts the seconds of one run"));
         }
         let step = even_step(&numbers)?;
         (step <= STEP_SECONDS_MAX).then(|| {
             format!(
-                "column `{name}` goes on in even steps of {step} s: those are samples of one run"
+                "column `{name}` increases in even steps of {step} s: those are samples of one run"
             )
         })
     })
 }
 
-/// Why these values are not one a run, by how they follow one another.
+/// Returns the reason from the correlation of successive values why they are not one per run.
 pub(super) fn follow_one_another(values: &[f64]) -> Option<String> {
     if values.len() < FOLLOWING_MIN {
         return None;
@@ -114,8 +112,8 @@ fn plain(name: &str) -> String {
 }
 
 fn repeats(cells: &[String]) -> bool {
-    let mut seen = BTreeSet::new();
-    !cells.iter().all(|cell| seen.insert(cell.as_str()))
+    let mut names = BTreeSet::new();
+    !cells.iter().all(|cell| names.insert(cell.as_str()))
 }
 
 /// The step in seconds of numbers that rise evenly, as clocks do.

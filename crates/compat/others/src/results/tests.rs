@@ -116,7 +116,7 @@ fn counts_written_as_text_are_counts() {
 #[test]
 fn what_is_no_result_says_so() {
     let error = |text: &str| read_result(text).unwrap_err().to_string();
-    assert!(error("{\"a\": 1}").starts_with("it is JSON of no known tool"));
+    assert!(error("{\"a\": 1}").starts_with("it is not JSON of a known tool"));
     assert!(error("").starts_with("it is no whole JSON"));
     assert!(error(&NIGHTHAWK[..NIGHTHAWK.len() - 40]).contains("line"));
     assert_eq!(
@@ -205,7 +205,7 @@ fn mistakes_in_columns_have_their_line() {
         ("", "there is no number in it"),
         ("# nothing\n\n", "there is no number in it"),
         ("a,b\n", "there is no number in it"),
-        ("1\n2\nthree\n", "line 3: `three` is no number"),
+        ("1\n2\nthree\n", "line 3: `three` is not a number"),
         ("1,2\n3,4\n", "line 1: several numbers in a line"),
         (
             "a,b\n1,2\n\n3\n",
@@ -214,7 +214,7 @@ fn mistakes_in_columns_have_their_line() {
         ("1 MiB\n2\n", "line 2: a number of another unit"),
         (
             "a,b\nx,y\n",
-            "none of its columns holds numbers only: `a`: line 2: `x` is no number",
+            "none of its columns holds numbers only: `a`: line 2: `x` is not a number",
         ),
         ("a\n1 s\n2\n", "`a`: line 3: a number of another unit"),
     ] {

@@ -128,7 +128,7 @@ fn mistakes_have_their_line() {
     );
     suite.file("c.json", "{\"results\": [");
     for (name, parts) in [
-        ("a.txt", vec!["a.txt", "line 3", "`3x` is no number"]),
+        ("a.txt", vec!["a.txt", "line 3", "`3x` is not a number"]),
         ("b.jsonl", vec!["line 2 of b.jsonl"]),
         ("c.json", vec!["c.json", "no whole JSON", "line 1"]),
         ("gone.txt", vec!["no file or folder `gone.txt`"]),
