@@ -265,8 +265,8 @@ impl Table {
         let keys = keys.filter_map(|(name, key)| Some((name.as_str(), key.as_deref()?)));
         let mut not_runs = seconds::reason_from_keys(keys);
         let (mut columns, mut texts) = (Vec::new(), Vec::new());
-        let columns = self.names.into_iter().zip(self.keys).zip(self.columns);
-        for ((name, key), column) in columns {
+        let parts = self.names.into_iter().zip(self.keys).zip(self.columns);
+        for ((name, key), column) in parts {
             match column {
                 _ if key.is_some() => {
                     let reason = "it identifies the row and is not a measurement".to_owned();
