@@ -1,7 +1,6 @@
 //! The client of the control plane: one request at a time, each over a connection of its own.
 //!
-//! Scrapes, container engines, exporters, object stores and Kubernetes are all asked
-//! through this module:
+//! Scrapes, container engines, exporters, object stores and Kubernetes all use this module:
 //!
 //! * [`Endpoint`] is an address and the way to it: TCP, TLS over TCP, or a Unix socket.
 //! * [`Endpoint::request`] sends one [`Request`] and returns its [`Response`], whose body has
@@ -111,7 +110,7 @@ pub enum RequestError {
     TimedOut {
         /// The deadline.
         after: Nanos,
-        /// Whether there was a connection by then.
+        /// True if there was a connection by then.
         is_connected: bool,
     },
 }
@@ -176,7 +175,7 @@ impl Endpoint {
         }
     }
 
-    /// Whether connections are over TLS.
+    /// Returns true for connections over TLS.
     #[must_use]
     pub const fn is_tls(&self) -> bool {
         matches!(self, Self::Tls { .. })
@@ -289,7 +288,7 @@ impl ConnectError {
 }
 
 impl RequestError {
-    /// Whether the request may have reached the server.
+    /// Returns true if the request may have reached the server.
     #[must_use]
     pub const fn was_sent(&self) -> bool {
         match self {

@@ -15,7 +15,7 @@ pub enum Connection {
 }
 
 impl Connection {
-    /// What came of the handshake, where there was one.
+    /// Returns the result of the handshake, if there was one.
     #[must_use]
     pub fn handshake(&self) -> Option<Handshake> {
         match self {

@@ -13,7 +13,7 @@ use tokio::net::{TcpSocket, TcpStream, UdpSocket, UnixDatagram, UnixStream, look
 
 use crate::tls::HandshakeError;
 
-/// Why there is no connection.
+/// A connection that could not be opened, and the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("connect to {address}")]
 pub struct DialError {
@@ -34,7 +34,7 @@ impl DialError {
         }
     }
 
-    /// What it counts as.
+    /// Returns the outcome that it counts as.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         let inner = self.source.get_ref();
@@ -42,7 +42,7 @@ impl DialError {
             return error.outcome();
         }
         match self.source.kind() {
-            // A Unix socket that is not there yet is one where nobody listens.
+            // A Unix socket that does not exist yet has no listener.
             io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => Outcome::ConnectRefused,
             _ => Outcome::ConnectFailed,
         }
@@ -73,8 +73,8 @@ pub async fn tcp(address: &str) -> Result<TcpStream, DialError> {
 /// first one of the same family is tried.
 ///
 /// # Errors
-/// [`DialError`] where `source` cannot be had, there is no address of its family,
-/// or nobody answers there.
+/// [`DialError`] where `source` is not available, there is no address of its family, or no
+/// program answers there.
 pub async fn tcp_from(source: SocketAddr, address: &str) -> Result<TcpStream, DialError> {
     let failed = |error| DialError::at(address)(error);
     let mut all = lookup_host(address).await.map_err(failed)?;
@@ -95,11 +95,11 @@ pub async fn tcp_from(source: SocketAddr, address: &str) -> Result<TcpStream, Di
     Ok(stream)
 }
 
-/// A UDP socket on the local `host:port` in `bind` that sends to `host:port` in
-/// `to`. Succeeds whether or not anybody listens there.
+/// A UDP socket on the local `host:port` in `bind` that sends to `host:port` in `to`.
+/// Succeeds even without a receiver.
 ///
 /// # Errors
-/// [`DialError`] where `bind` cannot be had or `to` cannot be reached from it.
+/// [`DialError`] where `bind` is not available or `to` cannot be reached from it.
 pub async fn udp(bind: &str, to: &str) -> Result<UdpSocket, DialError> {
     let socket = UdpSocket::bind(bind).await.map_err(DialError::at(bind))?;
     socket.connect(to).await.map_err(DialError::at(to))?;
@@ -109,7 +109,7 @@ pub async fn udp(bind: &str, to: &str) -> Result<UdpSocket, DialError> {
 /// A stream connection to the Unix socket at `path`.
 ///
 /// # Errors
-/// [`DialError`] where nobody listens there.
+/// [`DialError`] where no program listens there.
 pub async fn unix_stream(path: &Path) -> Result<UnixStream, DialError> {
     UnixStream::connect(path)
         .await
@@ -119,7 +119,7 @@ pub async fn unix_stream(path: &Path) -> Result<UnixStream, DialError> {
 /// A nameless Unix datagram socket that sends to the one at `path`.
 ///
 /// # Errors
-/// [`DialError`] where nobody has bound that.
+/// [`DialError`] where no program has bound it.
 #[expect(
     clippy::unused_async,
     reason = "all dialers are called alike; this one happens not to wait"

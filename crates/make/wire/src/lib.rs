@@ -4,10 +4,9 @@
 //!   own timer counts in milliseconds and never paces.
 //! * [`dial`]: opens connections; what goes wrong is a [`DialError`], which
 //!   says which [`Outcome`](stillwell_metric::Outcome) it counts as.
-//! * [`listen`]: binds sockets of the standard library, so that whoever prepares
-//!   a run learns that an address is taken before any worker starts. A worker
-//!   makes them the runtime's own by tokio's `from_std`.
-//!   [`SocketFile`] takes a Unix socket's file away again.
+//! * [`listen`]: binds sockets of the standard library, so that an address that is taken is
+//!   an error before any worker starts. A worker gives them to the runtime by tokio's
+//!   `from_std`. [`SocketFile`] removes a Unix socket's file again.
 //! * [`tls`]: the same connections over TLS, either side, by rustls.
 //! * [`quic`]: connections over UDP, either side, by quinn's state machine.
 //! * [`client`]: one request at a time for the control plane, over HTTP/1.1 and gRPC.

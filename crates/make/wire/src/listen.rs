@@ -20,7 +20,7 @@ const BACKLOG: i32 = 1024;
 /// off its CPU: at 1 GiB/s it lasts 8 ms.
 const DATAGRAM_BUFFER_BYTES: usize = 8 << 20;
 
-/// Why nothing listens.
+/// An address that cannot be listened on, and the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("listen on {address}{}", advice(.source.kind()))]
 pub struct ListenError {
@@ -31,7 +31,7 @@ pub struct ListenError {
 }
 
 impl ListenError {
-    /// Whether something else already listens there.
+    /// Returns true if something else already listens there.
     #[must_use]
     pub fn is_taken(&self) -> bool {
         self.source.kind() == ErrorKind::AddrInUse
@@ -87,8 +87,8 @@ pub fn udp(address: SocketAddr) -> Result<std::net::UdpSocket, ListenError> {
     bound().map_err(ListenError::at(address))
 }
 
-/// As many sockets as [`udp`] makes as are asked for, all on `address`: the kernel
-/// gives all of one sender's datagrams to one of them.
+/// `count` sockets as [`udp`] makes them, all on `address`: the kernel gives all of one
+/// sender's datagrams to one of them.
 ///
 /// # Errors
 /// [`ListenError`] with the kernel's answer.
@@ -104,23 +104,25 @@ pub fn udp_shared(
     let bound = || {
         let address = first.local_addr()?;
         drop(first);
-        let one = || {
+        let bind_next = || {
             let socket = new_socket(Domain::for_address(address), Type::DGRAM)?;
             enlarge(&socket);
             socket.set_reuse_port(true)?;
             socket.bind(&address.into())?;
             Ok(socket.into())
         };
-        (0..count).map(|_| one()).collect::<io::Result<Vec<_>>>()
+        (0..count)
+            .map(|_| bind_next())
+            .collect::<io::Result<Vec<_>>>()
     };
     bound().map_err(ListenError::at(address))
 }
 
-/// Listens for connections on a Unix socket at `path`. A socket that nobody
-/// listens on any more is replaced; any other file stays.
+/// Listens for connections on a Unix socket at `path`. A socket without a listener is
+/// replaced; any other file stays.
 ///
 /// # Errors
-/// [`ListenError`]: taken where somebody listens there.
+/// [`ListenError`]: taken where another program listens there.
 pub fn unix_stream(path: &Path) -> Result<UnixListener, ListenError> {
     let bound = || {
         let socket = bind_unix(path, Type::STREAM)?;
@@ -169,7 +171,7 @@ fn bind_unix(path: &Path, kind: Type) -> io::Result<Socket> {
     if !path.symlink_metadata()?.file_type().is_socket() {
         return Err(ErrorKind::AlreadyExists.into());
     }
-    // Only a refusal says that nobody is there; a full backlog does not.
+    // Only a refusal means that there is no listener; a full backlog does not.
     match new_socket(Domain::UNIX, kind)?.connect(&address) {
         Err(error) if error.kind() == ErrorKind::ConnectionRefused => {}
         _ => return Err(ErrorKind::AddrInUse.into()),

@@ -4,9 +4,8 @@
 //! datagrams and moments, and what it wants sent is sent, many datagrams in one call
 //! where the kernel can do that.
 //!
-//! * [`QuicClient`] opens connections of one worker; a [`QuicConnection`] has a
-//!   socket of its own, connected, so that a port where nobody listens is told; or
-//!   something else that carries [`Datagrams`].
+//! * [`QuicClient`] opens connections of one worker. A [`QuicConnection`] has its own socket,
+//!   connected, so that a port without a listener is an error; or [`Datagrams`] carry it.
 //! * [`QuicServer`] is one socket of one worker, and all connections that come to it.
 //! * Either gives a [`Line`]: a connection's streams and events.
 //!

@@ -10,7 +10,7 @@
 //! bytes and waits for its responses that are due later. [`Http`] chooses between two
 //! protocols by the first bytes, and [`PageServer`] serves pages of the control plane.
 //!
-//! A worker that is asked to end takes what its sockets already hold, for a bounded time,
+//! A worker that is to end takes the bytes that its sockets already hold, for a bounded time,
 //! and then ends ([`ServerWorker::stopping`]).
 
 mod accept;

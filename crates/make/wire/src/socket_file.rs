@@ -22,7 +22,7 @@ impl SocketFile {
         })
     }
 
-    /// Where it is.
+    /// Path of the file.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -32,7 +32,7 @@ impl SocketFile {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identity(&self.path) == Some(self.identity) {
-            // A file that stays is replaced by whoever binds there next.
+            // A file that stays is replaced by the next program that binds there.
             std::fs::remove_file(&self.path).unwrap_or_default();
         }
     }

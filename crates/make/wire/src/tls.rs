@@ -1,10 +1,9 @@
 //! TLS by rustls: what both ends are configured with, and the stream.
 //!
-//! A [`ClientTls`] or [`ServerTls`] is made once from its plan, before any worker
-//! starts, so that a missing file, a wrong key or a suite that is not known is
-//! told then. Every worker takes its own by `for_worker`, and makes a
-//! [`TlsStream`] of each connection; a handshake is measured, and one that fails
-//! is a [`HandshakeError`], which says what to do.
+//! A [`ClientTls`] or [`ServerTls`] is made once from its plan, before any worker starts, so
+//! that a missing file, a wrong key or an unknown suite is an error early. Each worker takes
+//! a copy by `for_worker`, and makes a [`TlsStream`] of each connection. A handshake is
+//! measured; a failure is a [`HandshakeError`], which says what to do.
 
 mod client;
 mod failure;
@@ -22,7 +21,7 @@ pub(crate) use suites::name_of as suite_name;
 
 use std::path::PathBuf;
 
-/// Why TLS cannot be configured.
+/// Reasons for which TLS cannot be configured.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// A file cannot be read.
@@ -33,12 +32,12 @@ pub enum TlsError {
         /// The kernel's answer.
         source: std::io::Error,
     },
-    /// What should be PEM is not.
+    /// A text that should be PEM is not.
     #[error("{place} is no PEM: {message}")]
     Pem {
         /// The file, or what it is for.
         place: String,
-        /// What is the matter.
+        /// The cause.
         message: String,
     },
     /// A PEM file without what is looked for.
@@ -46,9 +45,9 @@ pub enum TlsError {
     Missing {
         /// The file, or what it is for.
         place: String,
-        /// What is looked for.
+        /// The missing part.
         missing: &'static str,
-        /// The section that it stands in.
+        /// The section that holds it.
         section: &'static str,
     },
     /// A root certificate that is none.
@@ -56,17 +55,17 @@ pub enum TlsError {
     Root {
         /// The file.
         place: String,
-        /// What is the matter with it.
+        /// The cause.
         source: rustls::Error,
     },
     /// A certificate and a key that cannot be used together.
     #[error("use the certificate in {certificates} with the key in {key}")]
     Identity {
-        /// Where the certificate stands.
+        /// The file of the certificate.
         certificates: String,
-        /// Where the key stands.
+        /// The file of the key.
         key: String,
-        /// What is the matter.
+        /// The cause.
         source: rustls::Error,
     },
     /// A certificate or a key of a kind that TLS has given up.
@@ -87,11 +86,11 @@ pub enum TlsError {
         accepted: String,
     },
     /// No suite is left for the versions, or no version at all.
-    #[error("no cipher suite is left for the versions of TLS that are asked for")]
+    #[error("no cipher suite is left for the requested versions of TLS")]
     NothingLeft,
     /// QUIC, and no TLS 1.3.
     #[error(
-        "HTTP/3 needs TLS 1.3 and one of its cipher suites, which are not among those asked for"
+        "HTTP/3 needs TLS 1.3 and one of its cipher suites, which are not among the requested ones"
     )]
     NoTls13,
     /// A name that no certificate can carry.
@@ -105,13 +104,13 @@ pub enum TlsError {
     SelfSigned {
         /// Its names.
         names: String,
-        /// What is the matter.
+        /// The cause.
         message: String,
     },
     /// Anything else that the library refuses.
     #[error("configure TLS")]
     Refused {
-        /// What is the matter.
+        /// The cause.
         source: rustls::Error,
     },
 }

@@ -157,14 +157,14 @@ impl All {
 
     /// Sends what is to be sent, and looks when something is due.
     async fn settle(&mut self, key: usize) {
-        let mut is_there = poll_fn(|context| Poll::Ready(self.server.settle(context, key))).await;
+        let mut is_there = poll_fn(|context| Poll::Ready(self.server.flush(context, key))).await;
         if let Talk::Ending(talk) = &self.talks[key] {
             let code = talk.end().unwrap_or(ErrorCode::NO_ERROR);
             if let Some(line) = self.server.line(key) {
                 line.close(code.0);
             }
             self.talks[key] = Talk::Over;
-            is_there = poll_fn(|context| Poll::Ready(self.server.settle(context, key))).await;
+            is_there = poll_fn(|context| Poll::Ready(self.server.flush(context, key))).await;
         }
         if !is_there {
             self.talks[key] = Talk::None;

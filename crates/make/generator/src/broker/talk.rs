@@ -513,12 +513,12 @@ impl<S: Session> Talk<'_, S> {
                 return Ok(());
             }
         };
-        let Some(finish_slices) = in_flight.answer(which, refusal, answered) else {
+        let Some(finished) = in_flight.answer(which, refusal, answered) else {
             return Ok(());
         };
         let shard = &self.worker.shard;
-        shard.events_acknowledged.add(finish_slices.acknowledged);
-        shard.events_refused.add(finish_slices.refused);
+        shard.events_acknowledged.add(finished.acknowledged);
+        shard.events_refused.add(finished.refused);
         for Answered { post, outcome } in answered.drain(..) {
             self.is_proven.set(true);
             shard.count(outcome);

@@ -37,7 +37,7 @@ pub struct GrpcRequest<'r> {
 pub struct GrpcMessage {
     /// The bytes as they were sent.
     pub bytes: Vec<u8>,
-    /// Whether they are compressed, by [`GrpcCall::coding`].
+    /// True if they are compressed, by [`GrpcCall::coding`].
     pub is_compressed: bool,
 }
 
@@ -156,7 +156,7 @@ impl GrpcCall {
         self.wants_end = true;
     }
 
-    /// Whether the head of a gRPC response has arrived.
+    /// Returns true once the head of a gRPC response has arrived.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
         self.is_answered

@@ -1,16 +1,16 @@
 //! When datagrams came, by the kernel's word.
 //!
-//! Whoever reads late, because it rested or had no CPU, still knows when there was
-//! something to read. The kernel tells it by the wall clock, which may be set
-//! meanwhile: so nothing came before the socket was found empty, nor later than now.
+//! A task that reads late, because it paused or had no CPU, still gets the time at which
+//! there was something to read. The kernel gives it by the wall clock, which may be set in
+//! between. So no time is before the socket was last empty, nor later than now.
 
 use stillwell_units::{Moment, Nanos};
 
 /// When it was looked what has come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Look {
-    /// By the wall clock, read before `now`: whoever is interrupted between the two
-    /// finds that things came later, not earlier.
+    /// By the wall clock, read before `now`: an interruption between the two makes arrivals
+    /// later, not earlier.
     pub(super) wall: Nanos,
     pub(super) now: Moment,
     /// When nothing was there for the last time.

@@ -1,4 +1,4 @@
-//! Where datagrams arrive.
+//! Receive buffers for datagrams.
 
 use std::io::{self, IoSliceMut};
 
@@ -17,7 +17,7 @@ const DATAGRAM_BYTES_MAX: usize = 64 << 10;
 /// there for as long as any part of it waits to be read.
 const SHARED_BYTES_MAX: usize = 16 << 10;
 
-/// What one call has received.
+/// The result of one call.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Received {
     /// All that was there.
@@ -26,7 +26,7 @@ pub(super) enum Received {
     Some,
 }
 
-/// What one worker receives into.
+/// The receive buffers of one worker.
 #[derive(Debug)]
 pub(super) struct Buffers {
     bytes: Vec<u8>,

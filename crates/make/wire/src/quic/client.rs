@@ -44,8 +44,8 @@ pub struct QuicClient {
     times: Times,
 }
 
-/// Who is spoken with where something else than a socket leads there: addresses are of
-/// the library's own account then.
+/// Address of the peer where [`Datagrams`] carry the connection: the library needs one for
+/// its bookkeeping.
 const LED_TO: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 443);
 
 /// One connection and what carries it.
@@ -55,22 +55,22 @@ pub struct QuicConnection {
     endpoint: Endpoint,
     path: Path,
     buffers: Rc<RefCell<Buffers>>,
-    /// What was received and not looked at yet, each with when it came.
+    /// Received datagrams that are not processed yet, each with its arrival time.
     arrived: VecDeque<(Moment, ConnectionEvent)>,
     /// When the last one that was looked at came.
     came: Moment,
     /// When the socket was found empty.
     empty: Moment,
-    /// What is being sent, and its bytes.
+    /// The transmission under way, and its bytes.
     unsent: Option<Transmit>,
     bytes: Vec<u8>,
     /// Goes off no later than the connection is due.
     sleep: Pin<Box<Sleep>>,
     armed: Option<Instant>,
     begun: Moment,
-    /// What led there does so no more.
+    /// True once the carrier of the datagrams has ended.
     is_cut: bool,
-    /// What was noted of its handshake, until it has ended.
+    /// Notes on its handshake, until it has ended.
     noted: Option<Box<Noted>>,
     address: String,
     peer: String,
@@ -84,9 +84,9 @@ impl QuicClient {
     /// [`TlsError::NoTls13`] where TLS 1.3 is not among what may be spoken.
     pub fn new(tls: &ClientTls) -> Result<Self, TlsError> {
         let initial = initial_suite().ok_or(TlsError::NoTls13)?;
-        let own = QuicClientConfig::with_initial(tls.config(), initial);
-        let own = own.map_err(|_| TlsError::NoTls13)?;
-        let mut config = ClientConfig::new(Arc::new(own));
+        let crypto = QuicClientConfig::with_initial(tls.config(), initial);
+        let crypto = crypto.map_err(|_| TlsError::NoTls13)?;
+        let mut config = ClientConfig::new(Arc::new(crypto));
         config.transport_config(transport::settings(0));
         let mut endpoint = EndpointConfig::default();
         // Each connection has a socket of its own: its packets need no name.
@@ -112,7 +112,7 @@ impl QuicClient {
     /// [`QuicConnection::handshake`].
     ///
     /// # Errors
-    /// [`QuicRefused`] where there is no such address or no socket to be had.
+    /// [`QuicRefused`] where there is no such address or no socket is available.
     pub async fn open(
         &self,
         source: Option<SocketAddr>,
@@ -136,7 +136,7 @@ impl QuicClient {
         address: &str,
         name: &ServerName<'static>,
     ) -> Result<QuicConnection, QuicRefused> {
-        // Nobody knows what the way there carries: none is longer than any way takes.
+        // The limit of the carrier is unknown, so no datagram is longer than any path takes.
         self.begin(Path::Led(datagrams), false, LED_TO, address, name)
     }
 
@@ -183,20 +183,20 @@ impl QuicClient {
     }
 }
 
-/// A UDP socket that sends to `address` alone; of the addresses of a name the first
-/// one that can be had.
+/// A UDP socket that sends to `address` alone; of the addresses of a name the first that is
+/// available.
 async fn connect(
     source: Option<SocketAddr>,
     address: &str,
 ) -> io::Result<(std::net::UdpSocket, SocketAddr)> {
-    let fits = |peer: &SocketAddr| source.is_none_or(|own| own.is_ipv4() == peer.is_ipv4());
+    let fits = |peer: &SocketAddr| source.is_none_or(|local| local.is_ipv4() == peer.is_ipv4());
     let mut last = None;
     for peer in lookup_host(address).await?.filter(fits) {
-        let own = source.unwrap_or_else(|| match peer {
+        let local = source.unwrap_or_else(|| match peer {
             SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
             SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
         });
-        let connected = std::net::UdpSocket::bind(own).and_then(|socket| {
+        let connected = std::net::UdpSocket::bind(local).and_then(|socket| {
             socket.set_nonblocking(true)?;
             socket.connect(peer)?;
             Ok(socket)
@@ -213,7 +213,7 @@ async fn connect(
 }
 
 impl QuicConnection {
-    /// Shakes hands. Not to be called again.
+    /// Performs the handshake. Not to be called again.
     ///
     /// # Errors
     /// [`QuicRefused`] with what to do about it.
@@ -253,14 +253,14 @@ impl QuicConnection {
         &mut self.line
     }
 
-    /// When what the last event tells of came, by the kernel's word: before it was
-    /// read. Where something else than a socket carries it, when that gave it.
+    /// Arrival time of the last event, by the kernel's clock: before it was read. With
+    /// [`Datagrams`], the time at which they gave it.
     #[must_use]
     pub const fn came(&self) -> Moment {
         self.came
     }
 
-    /// What has happened, one after the other, datagram by datagram.
+    /// Returns the next event, datagram by datagram.
     pub fn next_event(&mut self) -> Option<QuicEvent> {
         loop {
             if let Some(event) = self.line.next_event() {
@@ -275,9 +275,8 @@ impl QuicConnection {
         }
     }
 
-    /// Sends what is due, receives, and waits for the next event. Events that are
-    /// there already are to be taken by [`Self::next_event`] first: what was done upon
-    /// them is sent here.
+    /// Sends what is due, receives, and waits for the next event. Take earlier events by
+    /// [`Self::next_event`] first: their answers are sent here.
     pub fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<QuicEvent> {
         loop {
             if let Some(event) = self.next_event() {
@@ -366,7 +365,7 @@ impl QuicConnection {
         }
     }
 
-    /// The same from what leads there: nobody says when it came.
+    /// The same from [`Datagrams`], which give no arrival time.
     fn receive_led(&mut self, context: &mut Context<'_>) -> bool {
         let Path::Led(datagrams) = &mut self.path else {
             return false;
@@ -393,8 +392,8 @@ impl QuicConnection {
         }
     }
 
-    /// Whether the connection was due, and was told so; else the task is woken when it
-    /// is. The runtime's timer is set anew only for what comes earlier.
+    /// Handles a timeout that is due and returns true; else the task is woken when it is. The
+    /// runtime's timer is set again only for an earlier time.
     fn is_due(&mut self, context: &mut Context<'_>) -> bool {
         loop {
             let Some(due) = self.line.connection.poll_timeout() else {
@@ -422,8 +421,8 @@ impl QuicConnection {
         }
     }
 
-    /// What is said of the path: the kernel, that nobody listens there, which is the
-    /// end; what leads there, that it does so no more.
+    /// Handles a failure of the path: a port without a listener, or the end of [`Datagrams`].
+    /// Both end the connection.
     fn look_at(&mut self, error: Option<&io::Error>) {
         let Some(error) = error.filter(|_| !self.line.connection.is_closed()) else {
             return;

@@ -22,7 +22,7 @@ pub struct Line {
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct QuicStream(StreamId);
 
-/// What has happened on a connection.
+/// An event on a connection.
 #[derive(Clone, Debug)]
 pub enum QuicEvent {
     /// Hands are shaken.
@@ -42,7 +42,7 @@ pub enum QuicEvent {
     Lost(QuicEnd),
 }
 
-/// How far a stream was read.
+/// The state of a stream after a read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StreamRead {
     /// More may come.
@@ -56,7 +56,7 @@ pub enum StreamRead {
 }
 
 impl QuicStream {
-    /// What the wire calls it.
+    /// Number of the stream in the protocol.
     #[must_use]
     pub fn number(self) -> u64 {
         self.0.into()
@@ -146,12 +146,12 @@ impl Line {
                 Err(ReadError::Reset(code)) => break StreamRead::Reset(code.into_inner()),
             }
         };
-        // Whoever goes on with the connection sends all that is due anyway.
+        // The caller that goes on with the connection sends all that is due anyway.
         drop(chunks);
         read
     }
 
-    /// What has happened, one after the other.
+    /// Returns the next event.
     pub fn next_event(&mut self) -> Option<QuicEvent> {
         loop {
             if let Some(end) = self.cut.take() {

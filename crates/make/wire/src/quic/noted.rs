@@ -1,8 +1,7 @@
-//! What the library learns of a handshake and does not tell.
+//! Results of a handshake that the library does not expose.
 //!
-//! QUIC keeps its TLS to itself. So the parts that TLS is made of note when they are
-//! used, on the thread that uses them: whoever hands a datagram to a connection asks
-//! right after that what was noted.
+//! QUIC keeps its TLS private. So the parts that TLS is made of note their use, on the thread
+//! that uses them. After each datagram that a connection takes, its caller reads the notes.
 
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
@@ -18,16 +17,16 @@ use rustls::{
     SupportedCipherSuite, Tls13CipherSuite,
 };
 
-/// What was noted of one handshake.
+/// Notes on one handshake.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Noted {
     /// The suite whose keys were made last.
     pub(super) suite: Option<CipherSuite>,
     /// The group that was begun with last.
     pub(super) group: Option<NamedGroup>,
-    /// Whether a certificate was looked at or shown: no session was resumed.
+    /// True if a certificate was checked or shown: no session was resumed.
     pub(super) is_full: bool,
-    /// Why the peer's certificate was refused.
+    /// Reason for which the peer's certificate was refused.
     pub(super) failure: Option<Error>,
 }
 
@@ -36,7 +35,7 @@ thread_local! {
 }
 
 impl Noted {
-    /// What was noted since the last call.
+    /// Takes the notes since the last call.
     pub(super) fn take() -> Self {
         NOTED.take()
     }
@@ -57,16 +56,22 @@ fn note(change: impl FnOnce(&mut Noted)) {
 
 /// The same suites and groups, which note that they are used.
 pub(crate) fn noting(provider: &CryptoProvider) -> CryptoProvider {
-    let own = |suite: &SupportedCipherSuite| {
-        let suite = SUITES.iter().find(|own| own.common.suite == suite.suite());
+    let noting_suite = |suite: &SupportedCipherSuite| {
+        let suite = SUITES
+            .iter()
+            .find(|noting| noting.common.suite == suite.suite());
         suite.map(SupportedCipherSuite::Tls13)
     };
     let group = |group: &&'static dyn SupportedKxGroup| {
-        let own = GROUPS.iter().find(|own| own.0.name() == group.name());
-        own.map_or(*group, |own| own as &'static dyn SupportedKxGroup)
+        let noting = GROUPS.iter().find(|noting| noting.0.name() == group.name());
+        noting.map_or(*group, |noting| noting as &'static dyn SupportedKxGroup)
     };
     CryptoProvider {
-        cipher_suites: provider.cipher_suites.iter().filter_map(own).collect(),
+        cipher_suites: provider
+            .cipher_suites
+            .iter()
+            .filter_map(noting_suite)
+            .collect(),
         kx_groups: provider.kx_groups.iter().map(group).collect(),
         ..provider.clone()
     }
@@ -82,7 +87,7 @@ pub(super) fn initial_suite() -> Option<Suite> {
 
 static SUITES: LazyLock<Vec<Tls13CipherSuite>> = LazyLock::new(|| {
     let all = NOTING.iter();
-    let own = all.filter_map(|algorithm| match algorithm.whole {
+    let suites = all.filter_map(|algorithm| match algorithm.whole {
         SupportedCipherSuite::Tls13(suite) => Some(Tls13CipherSuite {
             quic: suite.quic.map(|_| algorithm as &'static dyn Algorithm),
             common: rustls::crypto::CipherSuiteCommon {
@@ -95,7 +100,7 @@ static SUITES: LazyLock<Vec<Tls13CipherSuite>> = LazyLock::new(|| {
         }),
         SupportedCipherSuite::Tls12(_) => None,
     });
-    own.collect()
+    suites.collect()
 });
 
 static NOTING: [NotingAlgorithm; 3] = [
@@ -116,11 +121,11 @@ struct NotingAlgorithm {
 
 impl NotingAlgorithm {
     fn algorithm(&self) -> &'static dyn Algorithm {
-        let own = match self.whole {
+        let algorithm = match self.whole {
             SupportedCipherSuite::Tls13(suite) => suite.quic,
             SupportedCipherSuite::Tls12(_) => None,
         };
-        own.expect("all suites of TLS 1.3 in this library have their part for QUIC")
+        algorithm.expect("all suites of TLS 1.3 in this library have their part for QUIC")
     }
 }
 
@@ -166,7 +171,7 @@ impl SupportedKxGroup for NotingGroup {
     }
 }
 
-/// Checks certificates as `0` does, and notes what came of it.
+/// Checks certificates as `0` does, and notes the result.
 #[derive(Debug)]
 pub(crate) struct NotingVerifier(pub(crate) Arc<dyn ServerCertVerifier>);
 

@@ -1,4 +1,4 @@
-//! What carries the datagrams of a connection.
+//! Carriers of the datagrams of a connection.
 
 use std::fmt::Debug;
 use std::io;
@@ -35,7 +35,7 @@ pub(super) enum Path {
 }
 
 impl Path {
-    /// How many datagrams one call may send.
+    /// Maximum number of datagrams in one call.
     pub(super) fn segments_max(&self) -> usize {
         match self {
             Self::Socket(socket) => socket.segments_max(),

@@ -1,4 +1,4 @@
-//! How connections end that were, or were to be.
+//! Ends of connections, and of attempts at one.
 
 use std::io;
 
@@ -12,10 +12,10 @@ use crate::tls::HandshakeError;
 /// Codes from here on are alerts of TLS (RFC 9001, 4.8).
 const ALERTS_FROM: u64 = 0x100;
 
-/// Why there is no connection.
+/// Reasons for which there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub enum QuicRefused {
-    /// Nobody listens there, or whoever does wants no more connections.
+    /// No program listens there, or it takes no more connections.
     #[error("connect to {address} over QUIC")]
     Connect {
         /// `host:port`.
@@ -29,7 +29,7 @@ pub enum QuicRefused {
 }
 
 impl QuicRefused {
-    /// What it counts as.
+    /// Returns the outcome that it counts as.
     #[must_use]
     pub fn outcome(&self) -> Outcome {
         match self {
@@ -42,7 +42,7 @@ impl QuicRefused {
         }
     }
 
-    /// What can be asked for that may help, of a proxy where it is one.
+    /// Returns a setting that may help, of the proxy if `of_proxy`.
     #[must_use]
     pub fn remedy(&self, of_proxy: bool) -> Option<Remedy> {
         match self {
@@ -98,13 +98,13 @@ fn alert(code: u64) -> Option<AlertDescription> {
     Some(AlertDescription::from(alert))
 }
 
-/// How a connection ended.
+/// Reasons for which a connection ended.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum QuicEnd {
-    /// Nobody listens there any more, says the peer's host.
-    #[error("nobody listens at the other end")]
+    /// The peer's host reports that no program listens there any more.
+    #[error("no program listens at the other end")]
     Unreachable,
-    /// What led to the other end does so no more, for this reason.
+    /// The carrier of the datagrams ended, for this reason.
     #[error("there is no way to the other end any more: {0}")]
     Cut(String),
     /// The library says how.
@@ -113,7 +113,7 @@ pub enum QuicEnd {
 }
 
 impl QuicEnd {
-    /// What requests count as that were under way.
+    /// Returns the outcome of requests that were under way.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
         match self {

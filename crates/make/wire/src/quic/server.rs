@@ -44,7 +44,7 @@ pub struct BoundQuic {
 /// connection. Each client may have `streams_max` requests under way.
 ///
 /// # Errors
-/// [`BindQuicError`] where the address cannot be had, or TLS 1.3 is not to be spoken.
+/// [`BindQuicError`] where the address is not available, or the plan excludes TLS 1.3.
 pub fn bind_quic(
     address: SocketAddr,
     workers: u16,
@@ -52,9 +52,9 @@ pub fn bind_quic(
     streams_max: u32,
 ) -> Result<Vec<BoundQuic>, BindQuicError> {
     let initial = initial_suite().ok_or(TlsError::NoTls13)?;
-    let own = QuicServerConfig::with_initial(tls.config(), initial);
-    let own = own.map_err(|_| TlsError::NoTls13)?;
-    let mut config = ServerConfig::with_crypto(Arc::new(own));
+    let crypto = QuicServerConfig::with_initial(tls.config(), initial);
+    let crypto = crypto.map_err(|_| TlsError::NoTls13)?;
+    let mut config = ServerConfig::with_crypto(Arc::new(crypto));
     config.transport_config(transport::settings(streams_max));
     config.migration(false);
     let config = Arc::new(config);
@@ -66,10 +66,10 @@ pub fn bind_quic(
     Ok(bound.collect())
 }
 
-/// Why nothing listens.
+/// Reasons for which nothing listens.
 #[derive(Debug, thiserror::Error)]
 pub enum BindQuicError {
-    /// The address cannot be had.
+    /// The address is not available.
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// TLS of the version that QUIC takes is not to be spoken.
@@ -78,14 +78,14 @@ pub enum BindQuicError {
 }
 
 impl BoundQuic {
-    /// Where it listens.
+    /// The address on which it listens.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.socket.local_addr().ok()
     }
 }
 
-/// What a server's worker is told of its connections.
+/// An event for a server's worker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Came {
     /// One has come, or something has happened on it.
@@ -105,7 +105,7 @@ pub struct QuicServer {
     open_max: usize,
     touched: VecDeque<usize>,
     failed: u64,
-    /// When lines are due. What was put off since is passed over.
+    /// Deadlines of connections. An entry that was postponed since is skipped.
     timers: BinaryHeap<Reverse<(Instant, usize)>>,
     sleep: Pin<Box<Sleep>>,
     asleep_until: Option<Instant>,
@@ -161,7 +161,7 @@ impl QuicServer {
     }
 
     /// The next connection on which something may have happened, by a number that is
-    /// its own until it is gone; it is to be settled before the next call.
+    /// its own until it is gone; it is to be flushed before the next call.
     ///
     /// # Errors
     /// What the kernel says of the socket.
@@ -190,13 +190,13 @@ impl QuicServer {
         self.served(key).map(|served| &mut served.line)
     }
 
-    /// Whether the handshake of a connection resumed a session.
+    /// Returns true if the handshake of a connection resumed a session.
     pub fn is_resumed(&mut self, key: usize) -> bool {
-        self.served(key).is_some_and(|it| !it.noted.is_full)
+        self.served(key).is_some_and(|served| !served.noted.is_full)
     }
 
     /// Sends what is due on a connection. Whether it is still there.
-    pub fn settle(&mut self, context: &mut Context<'_>, key: usize) -> bool {
+    pub fn flush(&mut self, context: &mut Context<'_>, key: usize) -> bool {
         self.send(context, key);
         let Some(served) = self.lines.get_mut(key).and_then(Option::as_mut) else {
             return false;
@@ -251,7 +251,7 @@ impl QuicServer {
         }
     }
 
-    /// Whether nothing is left of what was being sent.
+    /// Sends the rest of the transmission under way. Returns true once nothing of it is left.
     fn try_unsent(&mut self, context: &mut Context<'_>) -> bool {
         let Some(transmit) = &self.unsent else {
             return true;
@@ -342,7 +342,8 @@ impl QuicServer {
             Some(DatagramEvent::Response(transmit)) => Some(transmit),
         };
         if let Some(transmit) = transmit {
-            // What cannot be sent at once is not worth waiting for: it is asked again.
+            // An answer that cannot be sent at once is dropped: the client repeats its
+            // request.
             drop(self.socket.poll_send(context, &transmit, &answer));
         }
     }
@@ -403,7 +404,8 @@ impl QuicServer {
         }
     }
 
-    /// Whether any line was due, and was told so; else the task is woken when one is.
+    /// Handles all timeouts that are due and returns true if there was any; else the task is
+    /// woken when one is.
     fn are_due(&mut self, context: &mut Context<'_>) -> bool {
         loop {
             let now = self.times.now();

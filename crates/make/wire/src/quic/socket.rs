@@ -27,12 +27,12 @@ impl Socket {
         })
     }
 
-    /// Whether datagrams may be larger than any path carries for sure.
+    /// Returns true if datagrams may be larger than every path carries.
     pub(super) fn may_fragment(&self) -> bool {
         self.state.may_fragment()
     }
 
-    /// How many datagrams one call may send.
+    /// Maximum number of datagrams in one call.
     pub(super) fn segments_max(&self) -> usize {
         self.state.max_gso_segments().clamp(1, SEGMENTS_MAX)
     }

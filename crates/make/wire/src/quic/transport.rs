@@ -1,44 +1,43 @@
-//! What both sides allow.
+//! Limits of both sides.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use quinn_proto::{IdleTimeout, TransportConfig, VarInt};
 
-/// So long a connection may be silent before it counts as lost.
+/// Maximum silence of a connection before it counts as lost.
 const IDLE_MS: u32 = 30_000;
 
 /// Streams of one direction that the peer may have open: three are of use.
 const UNI_STREAMS_MAX: u32 = 16;
 
-/// What the peer may send ahead on one stream, and in all.
+/// Flow-control windows for the peer: of one stream, and of the connection.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
 const CONNECTION_WINDOW_BYTES: u32 = 16 << 20;
 
-/// What of ours may wait to be acknowledged.
+/// Maximum number of sent bytes that are not acknowledged.
 const SEND_WINDOW_BYTES: u64 = 16 << 20;
 
 /// The first guess at a round trip: a packet that is lost before anything is known
 /// is sent again after three of them.
 const FIRST_ROUND_TRIP: Duration = Duration::from_millis(100);
 
-/// So often a connection that is kept is told to be there still.
+/// Interval of keep-alives.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// The settings of a side whose peer may have `bidi_streams_max` requests under way.
 pub(super) fn settings(bidi_streams_max: u32) -> Arc<TransportConfig> {
-    Arc::new(own(bidi_streams_max))
+    Arc::new(settings_for(bidi_streams_max))
 }
 
-/// Those of a side that asks for requests, and of connections that are not lost for
-/// their silence.
+/// Settings of a client, and of connections that are not lost for their silence.
 pub(super) fn kept() -> Arc<TransportConfig> {
-    let mut settings = own(0);
+    let mut settings = settings_for(0);
     settings.keep_alive_interval(Some(KEEP_ALIVE));
     Arc::new(settings)
 }
 
-fn own(bidi_streams_max: u32) -> TransportConfig {
+fn settings_for(bidi_streams_max: u32) -> TransportConfig {
     let mut settings = TransportConfig::default();
     settings
         .max_concurrent_bidi_streams(VarInt::from_u32(bidi_streams_max))

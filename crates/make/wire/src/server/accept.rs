@@ -23,14 +23,14 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// due or a peer does not take it.
 const END_MAX: Duration = Duration::from_secs(1);
 
-/// Why a worker that accepts connections ended.
+/// The reason for which a worker that accepts connections ended.
 #[derive(Debug, thiserror::Error)]
 #[error("accept connections")]
 struct AcceptError {
     source: io::Error,
 }
 
-/// Why a listener was closed.
+/// Reasons for which a listener was closed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum AcceptEnd {
     /// The worker is to end.
@@ -114,8 +114,8 @@ pub async fn accept_until<F: Future<Output = ()> + 'static>(
     Ok(AcceptEnd::Stopped)
 }
 
-/// Whether the listener can go on after `error`: the connection has gone
-/// already, or something has run out that comes back.
+/// Returns true if the listener can go on after `error`: the connection has gone already, or
+/// a resource ran out that comes back.
 fn is_passing(error: &io::Error) -> bool {
     use rustix::io::Errno;
     let is_of_connection = matches!(

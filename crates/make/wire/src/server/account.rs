@@ -1,4 +1,4 @@
-//! Where a worker's time goes.
+//! Time breakdown of a worker.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};

@@ -42,7 +42,7 @@ pub trait Reader {
     /// Waits until the server is to end. Cancel-safe.
     fn stopped(&self) -> impl Future<Output = ()>;
 
-    /// Whether the server's behaviour may change while it runs.
+    /// Returns true if the server's behaviour may change while it runs.
     fn is_steered(&self) -> bool {
         false
     }
@@ -63,7 +63,7 @@ pub trait Reader {
 pub struct Behaviour {
     /// Differs after each change.
     pub version: u64,
-    /// Whether responses are held back.
+    /// True if responses are held back.
     pub holds_responses: bool,
 }
 

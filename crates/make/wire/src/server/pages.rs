@@ -26,7 +26,7 @@ pub struct PageRequest {
     pub method: String,
     /// Path and query.
     pub target: String,
-    /// Whether the client may send another request on this connection.
+    /// True if the client may send another request on this connection.
     pub keeps_alive: bool,
 }
 
@@ -39,9 +39,9 @@ pub struct Page {
     pub headers: Vec<(&'static str, &'static str)>,
     /// The body.
     pub body: Vec<u8>,
-    /// Whether the body is left out, as in a response to `HEAD`.
+    /// True if the body is left out, as in a response to `HEAD`.
     pub is_head: bool,
-    /// Whether the connection is closed after it.
+    /// True if the connection is closed after it.
     pub is_last: bool,
 }
 

@@ -5,7 +5,7 @@ use stillwell_units::Moment;
 
 /// The bytes that a connection has to send.
 pub trait Output {
-    /// Whether [`Output::fill`] may have anything to do.
+    /// Returns true if [`Output::fill`] may have work.
     fn wants_filling(&self) -> bool {
         true
     }
@@ -31,12 +31,12 @@ pub trait Protocol: Output {
     /// The moment of the next response.
     fn due(&self) -> Option<Moment>;
 
-    /// Whether so many responses wait that nothing more is to be read.
+    /// Returns true if so many responses wait that nothing more is to be read.
     fn is_full(&self) -> bool {
         false
     }
 
-    /// Whether the connection is to be closed without sending the rest.
+    /// Returns true if the connection is to be closed without sending the rest.
     fn is_cut(&self) -> bool {
         false
     }

@@ -15,20 +15,20 @@ use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::account::TimeAccount;
 
-/// What is read in one go: enough that the call costs nothing beside the copy,
-/// little enough to stay in the second-level cache. The largest datagram fits.
+/// Size of a read: large enough that the call costs nothing beside the copy, small enough for
+/// the second-level cache. The largest datagram fits.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// So long, or so many reads, a loop goes on taking what its socket holds when it
-/// is to end.
+/// Limits on a loop that still takes what its socket holds when it is to end: a time, and a
+/// number of reads.
 const DRAIN: Drain = Drain {
     length: Nanos::from_millis(100),
     items: 1024,
     quiet: Nanos::ZERO,
 };
 
-/// The same of a stream that has not ended: what a subject wrote in its last moment
-/// lies in its own side of the socket until ours has room.
+/// The same for a stream that has not ended: bytes that a target wrote last wait in its side
+/// of the socket until ours has room.
 const STREAM_DRAIN: Drain = Drain {
     length: Nanos::from_millis(250),
     quiet: Nanos::from_millis(50),
@@ -43,9 +43,9 @@ const ACCOUNT_PERIOD: Duration = Duration::from_millis(100);
 pub struct ServerWorker {
     /// The counters that only this worker writes.
     pub shard: Arc<SinkShard>,
-    /// Asks the worker to end.
+    /// Ends the worker.
     pub token: Token,
-    /// Where its time goes.
+    /// Time breakdown of the worker.
     pub account: TimeAccount,
     /// Data is counted and forgotten, so one buffer serves all connections.
     buffer: RefCell<Vec<u8>>,

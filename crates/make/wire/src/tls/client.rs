@@ -18,17 +18,17 @@ use crate::quic::noted::NotingVerifier;
 /// Sessions that one worker keeps for later connections.
 const SESSIONS_MAX: usize = 256;
 
-/// How a client speaks TLS, ready for use.
+/// TLS of a client, ready for use.
 #[derive(Clone, Debug)]
 pub struct ClientTls {
     config: Arc<ClientConfig>,
-    /// The name that is asked for whatever the target is called.
+    /// The name to request, in place of the target's.
     server_name: Option<ServerName<'static>>,
     resumption: bool,
 }
 
 impl ClientTls {
-    /// What `plan` says, its files read.
+    /// Makes the configuration of `plan` and reads its files.
     ///
     /// # Errors
     /// [`TlsError`] with the file or the name that is wrong.
@@ -83,8 +83,8 @@ impl ClientTls {
         let mut config = match &plan.identity {
             None => builder.with_no_client_auth(),
             Some(from) => {
-                let own = Identity::read(from)?;
-                let config = builder.with_client_auth_cert(own.certificates, own.key);
+                let identity = Identity::read(from)?;
+                let config = builder.with_client_auth_cert(identity.certificates, identity.key);
                 config.map_err(unusable(from))?
             }
         };
@@ -158,7 +158,7 @@ impl ClientTls {
         }
     }
 
-    /// Opens a connection over `stream` and shakes hands.
+    /// Opens a connection over `stream` and completes the handshake.
     ///
     /// # Errors
     /// [`HandshakeError`] with what to do about it.

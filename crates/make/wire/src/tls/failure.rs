@@ -1,11 +1,11 @@
-//! Why a handshake failed, and what to do about it.
+//! Reasons for which a handshake failed, and remedies.
 
 use std::io;
 
 use rustls::{AlertDescription, CertificateError, Error, PeerIncompatible};
 use stillwell_metric::{Outcome, Remedy, TlsWish};
 
-/// Why a handshake failed.
+/// Reasons for which a handshake failed.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum HandshakeFailure {
     /// The peer's certificate has expired.
@@ -28,9 +28,9 @@ pub enum HandshakeFailure {
     NothingInCommon,
     /// There is no application protocol that both sides speak.
     NoProtocol,
-    /// The peer does not know the name that was asked for.
+    /// The peer does not know the requested name.
     UnknownName,
-    /// What the peer sends is no TLS.
+    /// The peer does not speak TLS.
     NotTls,
     /// The peer closed the connection.
     PeerClosed,
@@ -38,17 +38,17 @@ pub enum HandshakeFailure {
     Other,
 }
 
-/// Why there is no TLS over a connection.
+/// A TLS handshake that failed, with the cause.
 #[derive(Debug, thiserror::Error)]
 #[error("shake hands with {peer}{}", advice(*.failure, *.is_client))]
 pub struct HandshakeError {
     /// The server's name, or that it was a client.
     pub peer: String,
-    /// What went wrong, as one of few.
+    /// Kind of failure.
     pub failure: HandshakeFailure,
-    /// Whether it was we who connected.
+    /// True if this side connected.
     is_client: bool,
-    /// What the library or the kernel said.
+    /// The error of the library or the kernel.
     pub source: io::Error,
 }
 
@@ -89,15 +89,15 @@ impl HandshakeError {
             .then(|| Self::new(peer, true, Cause::Tls(inner.clone())))
     }
 
-    /// What can be asked for that may help, where it was we who connected; `of_proxy`
-    /// is whether the peer is one.
+    /// Returns a setting that may help, where this side connected; `of_proxy` is true if the
+    /// peer is a proxy.
     #[must_use]
     pub fn remedy(&self, of_proxy: bool) -> Option<Remedy> {
         let wish = self.failure.wish().filter(|_| self.is_client)?;
         Some(Remedy { wish, of_proxy })
     }
 
-    /// What it counts as.
+    /// Returns the outcome that it counts as.
     #[must_use]
     pub const fn outcome(&self) -> Outcome {
         match self.failure {
@@ -107,7 +107,7 @@ impl HandshakeError {
     }
 }
 
-/// What stopped a handshake.
+/// The cause of a failed handshake.
 #[derive(Debug)]
 pub(super) enum Cause {
     Tls(Error),
@@ -126,7 +126,7 @@ impl From<io::Error> for Cause {
     }
 }
 
-/// How it calls the certificate of an authority in the wrong place.
+/// The library's name for the certificate of an authority in the wrong place.
 const AUTHORITY: &str = "CaUsedAsEndEntity";
 
 fn failure_of(error: &Error) -> HandshakeFailure {
@@ -142,7 +142,7 @@ fn failure_of(error: &Error) -> HandshakeFailure {
                 Failure::OtherName
             }
             // The library has no other word for it.
-            CertificateError::Other(other) if format!("{other:?}").contains(AUTHORITY) => {
+            CertificateError::Other(error) if format!("{error:?}").contains(AUTHORITY) => {
                 Failure::Authority
             }
             _ => Failure::BadCertificate,
@@ -195,7 +195,7 @@ const fn advice(failure: HandshakeFailure, is_client: bool) -> &'static str {
             ": there is no version or cipher suite that both speak; TLS 1.2 and 1.3 are spoken \
              here, and suites with ECDHE"
         }
-        Failure::NoProtocol => ": it does not speak the version of HTTP that was asked for",
+        Failure::NoProtocol => ": it does not speak the requested version of HTTP",
         Failure::UnknownName => ": it does not know that name",
         Failure::NotTls => ": it does not speak TLS; try http:// instead of https://",
         Failure::PeerClosed => ": it closed the connection",
@@ -204,7 +204,7 @@ const fn advice(failure: HandshakeFailure, is_client: bool) -> &'static str {
 }
 
 impl HandshakeFailure {
-    /// What the side that connects can ask for, if that may help.
+    /// Returns the setting of the connecting side that may help, if there is one.
     #[must_use]
     pub const fn wish(self) -> Option<TlsWish> {
         Some(match self {

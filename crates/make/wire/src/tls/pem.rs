@@ -9,10 +9,10 @@ use stillwell_plan::{PemSource, TlsIdentity};
 
 use super::TlsError;
 
-/// What names a DSA key in certificates and in keys, in DER: 1.2.840.10040.4.1.
+/// Identifier of a DSA key in certificates and in keys, in DER: 1.2.840.10040.4.1.
 const DSA: &[u8] = &[0x06, 0x07, 0x2a, 0x86, 0x48, 0xce, 0x38, 0x04, 0x01];
 
-/// What stands before a DSA key in its own older form.
+/// Head of a DSA key in its older form.
 const DSA_SECTION: &[u8] = b"-----BEGIN DSA PRIVATE KEY-----";
 
 /// A chain of certificates, its own first, and its key.
@@ -58,22 +58,22 @@ pub(super) fn add_roots(
 
 fn certificates(from: &PemSource) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let text = text(from)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let found = found.map_err(|error| TlsError::Pem {
+    let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
+    let chain = chain.map_err(|error| TlsError::Pem {
         place: place(from),
         message: error.to_string(),
     })?;
-    if found.is_empty() {
+    if chain.is_empty() {
         return Err(TlsError::Missing {
             place: place(from),
             missing: "certificate",
             section: "CERTIFICATE",
         });
     }
-    if found.iter().any(|certificate| holds(certificate, DSA)) {
+    if chain.iter().any(|certificate| holds(certificate, DSA)) {
         return Err(TlsError::Dsa { place: place(from) });
     }
-    Ok(found)
+    Ok(chain)
 }
 
 fn key(from: &PemSource) -> Result<PrivateKeyDer<'static>, TlsError> {

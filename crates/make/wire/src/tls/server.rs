@@ -16,7 +16,7 @@ use super::{HandshakeError, TlsError, TlsStream};
 use crate::Stream;
 use crate::quic::noted::noting_key;
 
-/// How a server speaks TLS, ready for use.
+/// TLS of a server, ready for use.
 #[derive(Clone, Debug)]
 pub struct ServerTls {
     config: Arc<ServerConfig>,
@@ -25,7 +25,7 @@ pub struct ServerTls {
 }
 
 impl ServerTls {
-    /// What `plan` says, its files read and its certificate made.
+    /// Makes the configuration of `plan`, reads its files and makes its certificate.
     ///
     /// # Errors
     /// [`TlsError`] with the file or the name that is wrong.
@@ -54,21 +54,21 @@ impl ServerTls {
             })?;
             builder.with_client_cert_verifier(verifier)
         };
-        let (own, made) = match &plan.identity {
+        let (identity, made) = match &plan.identity {
             ServerIdentity::Given(from) => (Identity::read(from)?, None),
             ServerIdentity::SelfSigned { names } => {
-                let (own, pem) = self_signed(names)?;
-                (own, Some(pem.into()))
+                let (identity, pem) = self_signed(names)?;
+                (identity, Some(pem.into()))
             }
         };
         let configured = if is_quic {
-            let certified = CertifiedKey::from_der(own.certificates, own.key, &provider);
+            let certified = CertifiedKey::from_der(identity.certificates, identity.key, &provider);
             certified.map(|certified| {
                 let shown = SingleCertAndKey::from(noting_key(certified));
                 builder.with_cert_resolver(Arc::new(shown))
             })
         } else {
-            builder.with_single_cert(own.certificates, own.key)
+            builder.with_single_cert(identity.certificates, identity.key)
         };
         let mut config = configured.map_err(|source| match &plan.identity {
             ServerIdentity::Given(from) => unusable(from)(source),
@@ -113,7 +113,7 @@ impl ServerTls {
         }
     }
 
-    /// Opens a connection over `stream` and shakes hands.
+    /// Opens a connection over `stream` and completes the handshake.
     ///
     /// # Errors
     /// [`HandshakeError`] with what to do about it.
@@ -131,9 +131,9 @@ fn self_signed(names: &[String]) -> Result<(Identity, String), TlsError> {
         message: error.to_string(),
     })?;
     let key = PrivatePkcs8KeyDer::from(made.signing_key.serialize_der());
-    let own = Identity {
+    let identity = Identity {
         certificates: vec![made.cert.der().clone()],
         key: PrivateKeyDer::Pkcs8(key),
     };
-    Ok((own, made.cert.pem()))
+    Ok((identity, made.cert.pem()))
 }

@@ -16,12 +16,10 @@ use super::failure::Cause;
 use super::suites::name_of;
 use crate::Stream;
 
-/// A connection over TLS, of either side, over a socket or whatever else carries
-/// bytes both ways. Buffers are the library's and are kept from one operation to
-/// the next.
+/// A connection over TLS, of either side, over a socket or any other stream of bytes. Buffers
+/// are the library's and are kept from one operation to the next.
 ///
-/// A write may leave encrypted bytes behind: whoever waits for an answer flushes
-/// first.
+/// A write may leave encrypted bytes behind, so flush before you wait for an answer.
 #[derive(Debug)]
 pub struct TlsStream<S = Stream> {
     stream: S,
@@ -30,14 +28,14 @@ pub struct TlsStream<S = Stream> {
     handshake: Option<Handshake>,
 }
 
-/// What came of a handshake.
+/// The result of a handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Handshake {
     /// When it began.
     pub begun: Moment,
     /// When it had ended.
     pub ended: Moment,
-    /// Whether an earlier session was resumed.
+    /// True if an earlier session was resumed.
     pub resumed: bool,
     /// The application protocol that was agreed on.
     pub alpn: Option<Alpn>,
@@ -50,7 +48,7 @@ pub struct Handshake {
 }
 
 impl Handshake {
-    /// How long it took.
+    /// Length of the handshake.
     #[must_use]
     pub const fn length(&self) -> Nanos {
         self.ended.since(self.begun)
@@ -67,7 +65,7 @@ impl<S> TlsStream<S> {
         }
     }
 
-    /// What came of the handshake, once it was.
+    /// Returns the result of the handshake, once it is complete.
     #[must_use]
     pub const fn shaken(&self) -> Option<Handshake> {
         self.handshake
@@ -87,8 +85,8 @@ impl<S> TlsStream<S> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
-    /// Shakes hands, once; later calls give what came of it. Not cancel-safe in
-    /// its times: one that was given up begins anew where it stood.
+    /// Completes the handshake, once; later calls return its result. Not cancel-safe in its
+    /// times: a later call measures only its own part of a handshake that was given up.
     ///
     /// # Errors
     /// [`HandshakeError`] with what to do about it; the stream is then of no use.
@@ -136,7 +134,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
             }
             if let Err(error) = self.connection.process_new_packets() {
-                // The peer is told why, where it still listens.
+                // Sends the reason to the peer, if it still listens.
                 drop(self.poll_write_tls(context));
                 return Poll::Ready(Err(error.into()));
             }
@@ -145,7 +143,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
 
     /// Reads what the socket holds: 0 at its end.
     fn poll_read_tls(&mut self, context: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        let mut socket = Socket {
+        let mut socket = SocketAdapter {
             stream: &mut self.stream,
             context,
         };
@@ -155,7 +153,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
     /// Writes all that is encrypted.
     fn poll_write_tls(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.connection.wants_write() {
-            let mut socket = Socket {
+            let mut socket = SocketAdapter {
                 stream: &mut self.stream,
                 context,
             };
@@ -188,9 +186,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
+        let this = self.get_mut();
         loop {
-            match own.connection.reader().read(buffer.initialize_unfilled()) {
+            match this.connection.reader().read(buffer.initialize_unfilled()) {
                 Ok(length) => {
                     buffer.advance(length);
                     return Poll::Ready(Ok(()));
@@ -198,11 +196,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 Err(error) => return Poll::Ready(Err(error)),
             }
-            ready!(own.poll_read_tls(context)?);
-            let processed = own.connection.process_new_packets();
-            if own.connection.wants_write() {
+            ready!(this.poll_read_tls(context)?);
+            let processed = this.connection.process_new_packets();
+            if this.connection.wants_write() {
                 // An alert or an update of keys; it may wait for the next write.
-                drop(own.poll_write_tls(context));
+                drop(this.poll_write_tls(context));
             }
             if let Err(error) = processed {
                 let kind = match error {
@@ -240,29 +238,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        ready!(own.poll_write_tls(context)?);
+        let this = self.get_mut();
+        ready!(this.poll_write_tls(context)?);
         // What is below may be TLS as well.
-        Pin::new(&mut own.stream).poll_flush(context)
+        Pin::new(&mut this.stream).poll_flush(context)
     }
 
     /// Says goodbye in TLS, then closes our side of the stream below.
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        // The library says it once, however often it is asked.
-        own.connection.send_close_notify();
-        ready!(own.poll_write_tls(context)?);
-        Pin::new(&mut own.stream).poll_shutdown(context)
+        let this = self.get_mut();
+        // The library sends it once, even after several calls.
+        this.connection.send_close_notify();
+        ready!(this.poll_write_tls(context)?);
+        Pin::new(&mut this.stream).poll_shutdown(context)
     }
 }
 
 /// A socket as the library wants to see it.
-struct Socket<'s, 'c, 'w, S> {
+struct SocketAdapter<'s, 'c, 'w, S> {
     stream: &'s mut S,
     context: &'c mut Context<'w>,
 }
 
-impl<S: AsyncRead + Unpin> io::Read for Socket<'_, '_, '_, S> {
+impl<S: AsyncRead + Unpin> io::Read for SocketAdapter<'_, '_, '_, S> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let mut buffer = ReadBuf::new(bytes);
         match Pin::new(&mut *self.stream).poll_read(self.context, &mut buffer) {
@@ -273,7 +271,7 @@ impl<S: AsyncRead + Unpin> io::Read for Socket<'_, '_, '_, S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> io::Write for Socket<'_, '_, '_, S> {
+impl<S: AsyncWrite + Unpin> io::Write for SocketAdapter<'_, '_, '_, S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         blocked_if_pending(Pin::new(&mut *self.stream).poll_write(self.context, bytes))
     }

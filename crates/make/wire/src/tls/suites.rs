@@ -49,7 +49,7 @@ const NAMES: &[(CipherSuite, &str)] = &[
     ),
 ];
 
-/// The library's parts, with the suites that are asked for, and the versions.
+/// The library's parts, with the requested suites, and the versions.
 pub(super) fn provider(
     suites: &TlsSuites,
 ) -> Result<(Arc<CryptoProvider>, Vec<&'static SupportedProtocolVersion>), TlsError> {
@@ -58,10 +58,10 @@ pub(super) fn provider(
         let wanted = suites.names.iter().map(|name| suite(name));
         let wanted = wanted.collect::<Result<Vec<_>, _>>()?;
         let known = std::mem::take(&mut provider.cipher_suites);
-        let of = |suite: &CipherSuite| known.iter().copied().find(|own| own.suite() == *suite);
+        let of = |suite: &CipherSuite| known.iter().copied().find(|known| known.suite() == *suite);
         provider.cipher_suites = wanted.iter().filter_map(of).collect();
     }
-    let is_asked = |version: TlsVersion| {
+    let is_requested = |version: TlsVersion| {
         suites.version_min.is_none_or(|least| least <= version)
             && suites
                 .version_max
@@ -77,8 +77,8 @@ pub(super) fn provider(
     ];
     let versions: Vec<_> = versions
         .into_iter()
-        .filter(|(name, own)| is_asked(*name) && has_suite(own.version))
-        .map(|(_, own)| own)
+        .filter(|(name, version)| is_requested(*name) && has_suite(version.version))
+        .map(|(_, version)| version)
         .collect();
     if versions.is_empty() {
         return Err(TlsError::NothingLeft);
@@ -103,14 +103,14 @@ pub(super) fn quic_provider(
 
 /// The suite that is called `name` by OpenSSL, IANA or rustls, in any case.
 fn suite(name: &str) -> Result<CipherSuite, TlsError> {
-    let is_called = |(suite, own): &&(CipherSuite, &str)| {
-        own.eq_ignore_ascii_case(name)
+    let is_called = |(suite, known): &&(CipherSuite, &str)| {
+        known.eq_ignore_ascii_case(name)
             || suite
                 .as_str()
                 .is_some_and(|iana| iana.eq_ignore_ascii_case(name))
     };
-    let found = NAMES.iter().find(is_called).map(|(suite, _)| *suite);
-    found.ok_or_else(|| TlsError::Suite {
+    let suite = NAMES.iter().find(is_called).map(|(suite, _)| *suite);
+    suite.ok_or_else(|| TlsError::Suite {
         name: name.to_owned(),
         accepted: NAMES
             .iter()
@@ -122,8 +122,8 @@ fn suite(name: &str) -> Result<CipherSuite, TlsError> {
 
 /// OpenSSL's name of a suite.
 pub(crate) fn name_of(suite: CipherSuite) -> &'static str {
-    let own = NAMES.iter().find(|(other, _)| *other == suite);
-    own.map_or("unknown", |(_, name)| name)
+    let named = NAMES.iter().find(|(known, _)| *known == suite);
+    named.map_or("unknown", |(_, name)| name)
 }
 
 #[cfg(test)]
@@ -145,14 +145,15 @@ mod tests {
             names: names.iter().map(|&name| name.to_owned()).collect(),
         };
         let (provider, versions) = provider(&suites).map_err(|error| error.to_string())?;
-        let mut told: Vec<_> = versions.iter().filter_map(|v| v.version.as_str()).collect();
-        told.extend(
+        let mut versions_and_suites: Vec<_> =
+            versions.iter().filter_map(|v| v.version.as_str()).collect();
+        versions_and_suites.extend(
             provider
                 .cipher_suites
                 .iter()
                 .map(|suite| name_of(suite.suite())),
         );
-        Ok(told)
+        Ok(versions_and_suites)
     }
 
     #[test]
@@ -161,13 +162,13 @@ mod tests {
             "ECDHE-RSA-AES256-GCM-SHA384",
             "tls_ecdhe_rsa_with_aes_128_gcm_sha256",
         ];
-        let told = ask(&names, None).unwrap();
+        let versions_and_suites = ask(&names, None).unwrap();
         let expected = [
             "TLSv1_2",
             "ECDHE-RSA-AES256-GCM-SHA384",
             "ECDHE-RSA-AES128-GCM-SHA256",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(versions_and_suites, expected);
         assert_eq!(
             ask(&["TLS_AES_128_GCM_SHA256"], None).unwrap()[0],
             "TLSv1_3"

@@ -26,7 +26,7 @@ fn a_response_that_comes_early_counts() {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("socket");
         let listener = UnixListener::bind(&path)?;
-        // More than the socket takes while nobody reads.
+        // More than the socket takes while the server does not read.
         let body = vec![b'x'; 8 << 20];
         let (endpoint, request) = (Endpoint::unix(&path), post(&body));
         let server = async {

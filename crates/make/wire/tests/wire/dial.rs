@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use crate::on_worker;
 
 #[test]
-fn nobody_there_counts_as_refused() {
+fn an_address_without_a_listener_counts_as_refused() {
     on_worker(|| async {
         let folder = tempfile::tempdir()?;
         let free = std::net::TcpListener::bind("127.0.0.1:0")?.local_addr()?;
@@ -66,15 +66,15 @@ fn streams_of_both_kinds_carry_bytes_both_ways() {
         let unix = listen::unix_stream(&path)?;
         let tcp = listen::tcp("127.0.0.1:0".parse()?)?;
         let address = tcp.local_addr()?.to_string();
-        let mut one = Stream::from(dial::unix_stream(&path).await?);
+        let mut stream = Stream::from(dial::unix_stream(&path).await?);
         let mut two = Stream::from(dial::tcp(&address).await?);
         // Both have connected, so both can be accepted at once.
-        let (mut one_peer, _) = unix.accept()?;
+        let (mut stream_peer, _) = unix.accept()?;
         let (mut two_peer, _) = tcp.accept()?;
-        one_peer.set_nonblocking(false)?;
+        stream_peer.set_nonblocking(false)?;
         two_peer.set_nonblocking(false)?;
         for (stream, peer) in [
-            (&mut one, &mut one_peer as &mut dyn ReadWrite),
+            (&mut stream, &mut stream_peer as &mut dyn ReadWrite),
             (&mut two, &mut two_peer),
         ] {
             stream.write_all(b"ping").await?;

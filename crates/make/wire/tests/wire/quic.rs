@@ -11,8 +11,7 @@ use stillwell_wire::tls::{ClientTls, ServerTls};
 
 use super::on_worker;
 
-/// What has happened first on the first connection, of what says whether hands were
-/// shaken.
+/// The first event on the first connection that shows the result of the handshake.
 async fn first_word(server: &mut QuicServer) -> QuicEvent {
     loop {
         let came = poll_fn(|context| server.poll(context)).await.unwrap();
@@ -22,7 +21,7 @@ async fn first_word(server: &mut QuicServer) -> QuicEvent {
                 return event;
             }
         }
-        poll_fn(|context| Poll::Ready(server.settle(context, key))).await;
+        poll_fn(|context| Poll::Ready(server.flush(context, key))).await;
     }
 }
 
@@ -79,16 +78,16 @@ async fn first_line(server: &mut QuicServer) -> usize {
         while let Some(event) = server.line(key).and_then(Line::next_event) {
             is_connected |= matches!(event, QuicEvent::Connected);
         }
-        poll_fn(|context| Poll::Ready(server.settle(context, key))).await;
+        poll_fn(|context| Poll::Ready(server.flush(context, key))).await;
         if is_connected {
             return key;
         }
     }
 }
 
-/// A worker that rests, or has no CPU, reads late what came in time.
+/// A worker that pauses, or has no CPU, reads late what came in time.
 #[test]
-fn what_came_while_nobody_looked_came_before_it_was_read() {
+fn arrivals_have_their_own_time_before_the_read() {
     on_worker(|| async {
         let (mut server, client, near, address) = ends()?;
         let name = near.server_name("a")?;
@@ -104,7 +103,7 @@ fn what_came_while_nobody_looked_came_before_it_was_read() {
             let line = server.line(key).unwrap();
             let stream = line.open_uni().unwrap();
             assert!(line.write(stream, &mut Bytes::from_static(b"hello")));
-            poll_fn(|context| Poll::Ready(server.settle(context, key))).await;
+            poll_fn(|context| Poll::Ready(server.flush(context, key))).await;
             let looked = clock::now();
             while !matches!(
                 poll_fn(|context| quic.poll_event(context)).await,

@@ -111,7 +111,7 @@ async fn shake(
     tokio::join!(connect, accept)
 }
 
-/// What came of handshakes with `name`, one after another.
+/// Results of handshakes with `name`, one after another.
 fn handshakes(
     client: &ClientTlsPlan,
     server: &ServerTlsPlan,
@@ -122,7 +122,7 @@ fn handshakes(
         ClientTls::new(client).unwrap(),
         ServerTls::new(server).unwrap(),
     );
-    let (told, heard) = std::sync::mpsc::sync_channel(count);
+    let (results, received) = std::sync::mpsc::sync_channel(count);
     on_worker(move || async move {
         for _ in 0..count {
             let (near, far) = shake(&client, &server, name).await;
@@ -130,14 +130,14 @@ fn handshakes(
             let far = far?.shaken().ok_or("hands are shaken")?;
             assert_eq!((near.alpn, near.suite), (far.alpn, far.suite));
             assert!(near.ended >= near.begun);
-            told.send(near)?;
+            results.send(near)?;
         }
         Ok(())
     });
-    heard.iter().collect()
+    received.iter().collect()
 }
 
-/// Why a handshake with `name` fails.
+/// The failure of a handshake with `name`.
 fn failure(
     client: &ClientTlsPlan,
     server: &ServerTlsPlan,
@@ -147,14 +147,14 @@ fn failure(
         ClientTls::new(client).unwrap(),
         ServerTls::new(server).unwrap(),
     );
-    let (told, heard) = std::sync::mpsc::sync_channel(1);
+    let (results, received) = std::sync::mpsc::sync_channel(1);
     on_worker(move || async move {
         let (near, _) = shake(&client, &server, name).await;
         let error = near.err().ok_or("the handshake succeeds")?;
-        told.send((error.failure, error.to_string()))?;
+        results.send((error.failure, error.to_string()))?;
         Ok(())
     });
-    heard.recv().unwrap()
+    received.recv().unwrap()
 }
 
 #[test]
@@ -212,10 +212,10 @@ fn every_failure_says_what_it_is_and_what_may_help() {
     use TlsWish::{Name, Trust, Unchecked};
     let (known, unknown) = (Authority::new(), Authority::called("another"));
     let near = client(&known);
-    let own = |from, until| known.identity("a", from, until);
+    let identity = |from, until| known.identity("a", from, until);
     for (identity, expected, says, wish) in [
-        (own(2000, 2001), Expired, "renew it", Some(Unchecked)),
-        (own(2998, 2999), NotYetValid, "the clocks", None),
+        (identity(2000, 2001), Expired, "renew it", Some(Unchecked)),
+        (identity(2998, 2999), NotYetValid, "the clocks", None),
         (
             known.identity("b", 2000, 2999),
             OtherName,
@@ -234,7 +234,7 @@ fn every_failure_says_what_it_is_and_what_may_help() {
         assert_eq!((failure, failure.wish()), (expected, wish));
         assert!(message.starts_with("shake hands with a: "), "{message}");
         assert!(message.contains(says), "{message}");
-        // Commands have flags; here nobody knows which.
+        // Commands have flags; this crate does not know which.
         assert!(!message.contains("--"), "{message}");
         let mut insecure = near.clone();
         insecure.verification = Verification::None;
@@ -243,7 +243,7 @@ fn every_failure_says_what_it_is_and_what_may_help() {
 }
 
 #[test]
-fn a_name_can_be_asked_for_that_is_not_the_targets() {
+fn a_name_other_than_the_targets_can_be_requested() {
     let authority = Authority::new();
     let far = server(authority.identity("sni.com", 2000, 2999));
     let mut near = client(&authority);
@@ -256,7 +256,7 @@ fn a_name_can_be_asked_for_that_is_not_the_targets() {
 
 #[test]
 fn clients_show_a_certificate_where_one_is_wanted() {
-    let (authority, other) = (Authority::new(), Authority::new());
+    let (authority, second) = (Authority::new(), Authority::new());
     let mut far = server(authority.identity("a", 2000, 2999));
     far.client_roots = vec![authority.file()];
     far.suites.version_max = Some(TlsVersion::V1_2);
@@ -271,7 +271,7 @@ fn clients_show_a_certificate_where_one_is_wanted() {
         ),
         "{without:?}"
     );
-    near.identity = Some(other.identity("me", 2000, 2999));
+    near.identity = Some(second.identity("me", 2000, 2999));
     assert_eq!(
         failure(&near, &far, "a").0,
         HandshakeFailure::CertificateRefused
@@ -281,7 +281,7 @@ fn clients_show_a_certificate_where_one_is_wanted() {
 }
 
 #[test]
-fn a_peer_without_tls_is_told_apart() {
+fn a_peer_without_tls_has_its_own_failure() {
     let authority = Authority::new();
     let tls = ClientTls::new(&client(&authority)).unwrap();
     on_worker(move || async move {
@@ -332,17 +332,17 @@ fn files_that_are_wrong_are_named() {
         broken.to_string().contains("broken.pem is no PEM"),
         "{broken}"
     );
-    let one = authority.identity("a", 2000, 2999);
-    let other = authority.identity("a", 2000, 2999);
+    let first = authority.identity("a", 2000, 2999);
+    let second = authority.identity("a", 2000, 2999);
     let mut mixed = client(&authority);
     mixed.identity = Some(TlsIdentity {
-        key: other.key,
-        ..one.clone()
+        key: second.key,
+        ..first.clone()
     });
     assert!(matches!(error(&mixed), TlsError::Identity { .. }));
     mixed.identity = Some(TlsIdentity {
-        key: one.certificates.clone(),
-        ..one
+        key: first.certificates.clone(),
+        ..first
     });
     let keyless = error(&mixed).to_string();
     assert!(keyless.contains("holds no private key"), "{keyless}");
@@ -359,7 +359,7 @@ fn bytes_arrive_as_they_were_sent() {
         let (near, far) = shake(&near, &far, "a").await;
         let (near, far) = (Connection::from(near?), Connection::from(far?));
         let sent: Vec<u8> = (0..=250).cycle().take(LENGTH).collect();
-        let talk = |connection: Connection| {
+        let exchange = |connection: Connection| {
             let sent = &sent;
             async move {
                 let (mut read, mut write) = tokio::io::split(connection);
@@ -372,11 +372,11 @@ fn bytes_arrive_as_they_were_sent() {
                 read?;
                 written?;
                 assert!(received == *sent);
-                // Goodbye is heard as the end.
+                // The close is read as the end.
                 Ok::<_, PartError>(())
             }
         };
-        let (near, far) = tokio::join!(talk(near), talk(far));
+        let (near, far) = tokio::join!(exchange(near), exchange(far));
         near?;
         far
     });

@@ -175,19 +175,19 @@ impl Leaving {
                 };
                 let Came::Line(key) = came else { continue };
                 let requests = heed(&mut server, key, &mut controls);
-                settle(&mut server, key).await;
+                flush(&mut server, key).await;
                 // It has left already where there is none.
                 let (Some(first), Some(control)) = (requests.first(), controls.get(&key)) else {
                     continue;
                 };
                 answer(&mut server, key, *first);
-                settle(&mut server, key).await;
+                flush(&mut server, key).await;
                 if let (Some(second), Some(line)) = (requests.get(1), server.line(key)) {
                     let mut away = Vec::new();
                     write_go_away(second.number(), &mut away);
                     line.write(*control, &mut away.into());
                     controls.remove(&key);
-                    settle(&mut server, key).await;
+                    flush(&mut server, key).await;
                 }
             }
         };
@@ -200,8 +200,8 @@ impl Leaving {
     }
 }
 
-async fn settle(server: &mut QuicServer, key: usize) {
-    poll_fn(|context| Poll::Ready(server.settle(context, key))).await;
+async fn flush(server: &mut QuicServer, key: usize) {
+    poll_fn(|context| Poll::Ready(server.flush(context, key))).await;
 }
 
 /// What has happened on a connection; gives the requests that have begun at once.

@@ -200,7 +200,7 @@ fn a_certificate_or_protocol_that_is_wrong_is_counted_and_said() {
     let wrong_years = |from, until| known.identity(here, from, until);
     let http1: &[Alpn] = &[Alpn::Http1];
     let http2: &[Alpn] = &[Alpn::Http2];
-    let asked = "it does not speak the version of HTTP that was asked for";
+    let asked = "it does not speak the requested version of HTTP";
     for (identity, alpn, words, says) in [
         (wrong_years(2000, 2001), http1, "", "has expired"),
         (wrong_years(3000, 3001), http1, "", "is not valid yet"),

@@ -56,7 +56,7 @@ pub(super) async fn serve(
                 if let Some(line) = server.line(*key) {
                     session.carry(line, context);
                 }
-                server.settle(context, *key)
+                server.flush(context, *key)
             });
             server.poll(context)
         });
@@ -83,7 +83,7 @@ pub(super) async fn serve(
         if let Some(line) = server.line(key) {
             session.heed_all(line).await?;
         }
-        if !poll_fn(|context| Poll::Ready(server.settle(context, key))).await {
+        if !poll_fn(|context| Poll::Ready(server.flush(context, key))).await {
             sessions.remove(&key);
         }
     }
