@@ -160,6 +160,7 @@ pub(super) const PLAIN_CRATES: &[&str] = &[
     "bench",
     "stamp",
     "payload",
+    "wire",
 ];
 
 /// The entry of a crate, by its name without prefix.
