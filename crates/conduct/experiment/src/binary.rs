@@ -31,13 +31,13 @@ pub struct BinaryIdentity {
 
 /// The subject of every variant of one experiment, in the plan's order.
 #[derive(Debug)]
-pub(crate) struct Subjects(pub(crate) Vec<SubjectPlan>);
+pub(crate) struct VariantTargets(pub(crate) Vec<SubjectPlan>);
 
 /// All that has to be there before the first run.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     /// One for each experiment, in the plan's order.
-    pub(crate) subjects: Vec<Subjects>,
+    pub(crate) subjects: Vec<VariantTargets>,
     /// One for each variant of each experiment.
     pub(crate) binaries: Vec<BinaryIdentity>,
 }
@@ -77,7 +77,7 @@ pub(crate) fn prepare(
             });
             own.push(subject);
         }
-        prepared.subjects.push(Subjects(own));
+        prepared.subjects.push(VariantTargets(own));
     }
     Ok(Some(prepared))
 }

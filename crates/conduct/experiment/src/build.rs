@@ -25,7 +25,7 @@ use serde::Serialize;
 use stillwell_plan::GitSource;
 use stillwell_run::Interrupt;
 
-use self::command::{Commands, Ended};
+use self::command::{CommandEnd, Commands};
 use crate::files::{remove_folder, sha256, sha256_of_file, write_json};
 use crate::{SuiteError, SuiteProgress};
 
@@ -229,9 +229,9 @@ impl<'a> Job<'a> {
         let log = temporary.join("build.log");
         let ended = commands.build(&self.source.build, &tree, &self.revision, &log)?;
         let made = match ended {
-            Ended::Interrupted => Ok(None),
-            Ended::Failed(reason) => Err(self.failure(reason, &log)),
-            Ended::Well => self.keep(temporary, &tree, &log).map(Some),
+            CommandEnd::Interrupted => Ok(None),
+            CommandEnd::Failed(reason) => Err(self.failure(reason, &log)),
+            CommandEnd::Well => self.keep(temporary, &tree, &log).map(Some),
         };
         // Where git refuses, the folder is removed and git's list pruned below.
         let remove = ["worktree", "remove", "--force", tree_text];

@@ -136,7 +136,7 @@ fn compare(
     });
     host.ended();
     let outcome = ran?;
-    let problem = outcome.gravest();
+    let problem = outcome.most_severe();
     if let Some(problem) = problem.filter(|problem| problem.kind.is_about_starting()) {
         return Err(CalibrationError::Start(problem.clone()));
     }

@@ -82,8 +82,8 @@ pub use progress::{PairsWanted, SuiteProgress};
 pub use results::{Results, SUITE_SCHEMA, SuiteRecord, latest};
 pub use saved::{SavedReader, SavedRunError};
 pub use subjects::{
-    ContenderIdentity, FileIdentity, NotInstalled, SUBJECTS_SCHEMA, SubjectsOutcome,
-    SubjectsRecord, not_installed, run_subjects,
+    FileIdentity, NotInstalled, TARGETS_SCHEMA, TargetIdentity, TargetsOutcome, TargetsRecord,
+    not_installed, run_targets,
 };
 pub use suite::run_suite;
 pub use timestamp::timestamp;

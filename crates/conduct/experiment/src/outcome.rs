@@ -22,7 +22,7 @@ pub struct SuiteOutcome {
 impl SuiteOutcome {
     /// The gravest problem, if there is any.
     #[must_use]
-    pub fn gravest(&self) -> Option<&Problem> {
+    pub fn most_severe(&self) -> Option<&Problem> {
         self.problems.iter().max_by_key(|problem| problem.kind)
     }
 }

@@ -91,7 +91,7 @@ impl Results {
     }
 
     /// What was asked for where several subjects were run: a
-    /// [`SubjectsRecord`](crate::SubjectsRecord).
+    /// [`TargetsRecord`](crate::SubjectsRecord).
     #[must_use]
     pub fn subjects(&self) -> PathBuf {
         self.root.join(SUBJECTS)

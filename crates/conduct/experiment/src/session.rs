@@ -16,7 +16,7 @@ use stillwell_scope::{clock, explain};
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict, RunSummary, apply_error_budget, standing};
 
 use self::course::{Course, runs_left};
-use crate::binary::Subjects;
+use crate::binary::VariantTargets;
 use crate::files::{read_json, remove_folder, write_json};
 use crate::operating;
 use crate::request::{Circumstances, request};
@@ -29,7 +29,7 @@ pub(crate) struct Session<'a> {
     plan: &'a LabPlan,
     options: &'a SuiteOptions,
     results: &'a Results,
-    subjects: &'a [Subjects],
+    subjects: &'a [VariantTargets],
     executor: &'a mut dyn Executor,
     interrupt: &'a Interrupt,
     forecast: Forecast,
@@ -43,7 +43,7 @@ pub(crate) struct Session<'a> {
 
 /// What a session came to.
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct SessionOutcome {
     pub(crate) verdicts: Vec<ExperimentVerdict>,
     pub(crate) budget: ErrorBudget,
     pub(crate) problems: Vec<Problem>,
@@ -75,7 +75,7 @@ impl<'a> Session<'a> {
         plan: &'a LabPlan,
         options: &'a SuiteOptions,
         results: &'a Results,
-        subjects: &'a [Subjects],
+        subjects: &'a [VariantTargets],
         executor: &'a mut dyn Executor,
         interrupt: &'a Interrupt,
     ) -> Self {
@@ -95,7 +95,7 @@ impl<'a> Session<'a> {
     }
 
     /// Carries all experiments out.
-    pub(crate) fn run(mut self, progress: &mut Listener<'_>) -> Ended {
+    pub(crate) fn run(mut self, progress: &mut Listener<'_>) -> SessionOutcome {
         for experiment in &self.plan.experiments {
             self.expect(experiment);
         }
@@ -117,7 +117,7 @@ impl<'a> Session<'a> {
             drop(fs::remove_dir(&self.options.state_root));
         }
         let budget = self.settle_budget(progress);
-        Ended {
+        SessionOutcome {
             verdicts: self.verdicts,
             budget,
             problems: self.problems,

@@ -19,7 +19,7 @@ use stillwell_scope::{clock, explain};
 use stillwell_units::Nanos;
 use stillwell_verdict::RunSummary;
 
-pub use self::identity::{ContenderIdentity, FileIdentity, NotInstalled, not_installed};
+pub use self::identity::{FileIdentity, NotInstalled, TargetIdentity, not_installed};
 use crate::files::{read_json, remove_folder, write_json};
 use crate::fingerprint::first_difference;
 use crate::policy::{LOST_AT_START_MAX, is_told, told};
@@ -31,14 +31,14 @@ use crate::{
     SuiteProgress, order_within,
 };
 
-/// Names the shape of [`SubjectsRecord`]; keys are added within a version and
+/// Names the shape of [`TargetsRecord`]; keys are added within a version and
 /// never removed.
-pub const SUBJECTS_SCHEMA: &str = "stillwell/targets-suite/v1";
+pub const TARGETS_SCHEMA: &str = "stillwell/targets-suite/v1";
 
 /// What was asked for, and of which programs: `targets.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct SubjectsRecord {
-    /// [`SUBJECTS_SCHEMA`].
+pub struct TargetsRecord {
+    /// [`TARGETS_SCHEMA`].
     pub schema: String,
     /// Version of Stillwell.
     pub version: String,
@@ -49,16 +49,16 @@ pub struct SubjectsRecord {
     /// What was to be done.
     pub plans: Vec<SubjectsPlan>,
     /// Which programs these were, by their names.
-    pub identities: BTreeMap<String, ContenderIdentity>,
+    pub identities: BTreeMap<String, TargetIdentity>,
 }
 
 /// What the runs of several subjects came to.
 #[derive(Debug)]
-pub struct SubjectsOutcome {
+pub struct TargetsOutcome {
     /// The runs that there are of each plan, in the order of plans.
     pub runs: Vec<Vec<RunSummary>>,
     /// Which programs these were.
-    pub identities: BTreeMap<String, ContenderIdentity>,
+    pub identities: BTreeMap<String, TargetIdentity>,
     /// The signal that ended it before its time, if one did.
     pub interrupted: Option<i32>,
     /// What went wrong: subjects that never worked, results that could not be
@@ -78,19 +78,19 @@ pub struct SubjectsOutcome {
 /// # Errors
 /// [`SuiteError`] where it could not be begun. What goes wrong later stands in the
 /// outcome.
-pub fn run_subjects(
+pub fn run_targets(
     plans: &[SubjectsPlan],
     options: &SuiteOptions,
     executor: &mut dyn Executor,
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(SuiteProgress<'_>),
-) -> Result<SubjectsOutcome, SuiteError> {
+) -> Result<TargetsOutcome, SuiteError> {
     let started = clock::now();
     let results = Results::new(options.results.clone());
     let lock = results.lock()?;
     let identities = identity::identities(plans, options, interrupt)?;
     begin(plans, options, &results, &identities)?;
-    let mut course = Course {
+    let mut course = TargetsCourse {
         options,
         results: &results,
         executor,
@@ -120,7 +120,7 @@ pub fn run_subjects(
     }
     drop(lock);
     all.resize(plans.len(), Vec::new());
-    Ok(SubjectsOutcome {
+    Ok(TargetsOutcome {
         runs: all,
         identities,
         interrupted: interrupt.signal(),
@@ -134,7 +134,7 @@ impl Results {
     ///
     /// # Errors
     /// [`SuiteError::Read`] where it is not there or not readable.
-    pub fn subjects_record(&self) -> Result<SubjectsRecord, SuiteError> {
+    pub fn targets_record(&self) -> Result<TargetsRecord, SuiteError> {
         read_json(&self.subjects())
     }
 
@@ -142,7 +142,7 @@ impl Results {
     ///
     /// # Errors
     /// [`SuiteError::Read`] for one that is there and not readable.
-    pub fn subjects_summaries(&self, plan: &SubjectsPlan) -> Result<Vec<RunSummary>, SuiteError> {
+    pub fn targets_summaries(&self, plan: &SubjectsPlan) -> Result<Vec<RunSummary>, SuiteError> {
         self.summaries(&as_experiment(plan))
     }
 }
@@ -152,7 +152,7 @@ fn begin(
     plans: &[SubjectsPlan],
     options: &SuiteOptions,
     results: &Results,
-    identities: &BTreeMap<String, ContenderIdentity>,
+    identities: &BTreeMap<String, TargetIdentity>,
 ) -> Result<(), SuiteError> {
     let path = results.subjects();
     let there = path.exists() || results.suite().exists();
@@ -169,8 +169,8 @@ fn begin(
         }
         _ => {}
     }
-    let record = SubjectsRecord {
-        schema: SUBJECTS_SCHEMA.to_owned(),
+    let record = TargetsRecord {
+        schema: TARGETS_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: options.command.clone(),
         started_wall_millis: clock::wall().as_u64() / Nanos::from_millis(1).as_u64(),
@@ -180,8 +180,8 @@ fn begin(
     if !there {
         return write_json(&path, &record);
     }
-    let old = results.subjects_record()?;
-    let text = |record: &SubjectsRecord| serde_json::json!({ "plans": record.plans, "identities": record.identities });
+    let old = results.targets_record()?;
+    let text = |record: &TargetsRecord| serde_json::json!({ "plans": record.plans, "identities": record.identities });
     first_difference(&text(&old), &text(&record)).map_or(Ok(()), |pointer| {
         Err(SuiteError::PlanChanged {
             results: results.root().to_path_buf(),
@@ -190,8 +190,8 @@ fn begin(
     })
 }
 
-/// The runs of one call of [`run_subjects`].
-struct Course<'a> {
+/// The runs of one call of [`run_targets`].
+struct TargetsCourse<'a> {
     options: &'a SuiteOptions,
     results: &'a Results,
     executor: &'a mut dyn Executor,
@@ -212,7 +212,7 @@ struct Turn<'p> {
     contender: usize,
 }
 
-impl Course<'_> {
+impl TargetsCourse<'_> {
     /// All blocks of one plan; whether the next may follow.
     fn experiment(
         &mut self,

@@ -12,7 +12,7 @@ use stillwell_run::Progress;
 use stillwell_units::{ByteSize, EventRate, Moment, float_from_u64};
 use stillwell_verdict::{RunIdentity, RunStage};
 
-pub(crate) use self::load::LoadTeller;
+pub(crate) use self::load::LoadDisplay;
 use self::look::{described, span};
 use crate::paint::Paint;
 
@@ -22,7 +22,7 @@ const CLEAR_LINE: &str = "\r\x1b[2K";
 
 /// Tells how things go, on standard error.
 #[derive(Debug)]
-pub(crate) struct Teller<'a> {
+pub(crate) struct ProgressDisplay<'a> {
     paint: &'a Paint,
     quiet: bool,
     /// What stands at the beginning of the live line.
@@ -33,7 +33,7 @@ pub(crate) struct Teller<'a> {
     of_block: bool,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> ProgressDisplay<'a> {
     pub(crate) const fn new(paint: &'a Paint, quiet: bool) -> Self {
         Self {
             paint,
@@ -46,7 +46,7 @@ impl<'a> Teller<'a> {
     }
 
     /// Tells of a lab.
-    pub(crate) fn lab(&mut self, progress: SuiteProgress<'_>) {
+    pub(crate) fn suite(&mut self, progress: SuiteProgress<'_>) {
         match progress {
             SuiteProgress::Run(run) => self.run(&run),
             SuiteProgress::Building {
@@ -92,7 +92,7 @@ impl<'a> Teller<'a> {
             pair @ (SuiteProgress::PairStarted { .. }
             | SuiteProgress::PairEnded { .. }
             | SuiteProgress::PairDiscarded { .. }) => {
-                let text = told_of_pair(&pair, self.paint.live);
+                let text = pair_line(&pair, self.paint.live);
                 text.into_iter().for_each(|text| self.line(&text));
             }
             SuiteProgress::WarmupFound { found, .. } => {
@@ -229,7 +229,7 @@ fn called(identity: &RunIdentity) -> String {
 }
 
 /// What is told of a pair; where a line is `live`, only what went wrong with it.
-fn told_of_pair(progress: &SuiteProgress<'_>, live: bool) -> Option<String> {
+fn pair_line(progress: &SuiteProgress<'_>, live: bool) -> Option<String> {
     match progress {
         SuiteProgress::PairStarted {
             stage,

@@ -137,7 +137,7 @@ fn next_step(plan: &ExperimentPlan, goals: &mut [Searched<'_>], table: &RunTable
             valid_pairs_wanted: wanted,
             likely_pairs: Some(wanted),
         },
-        None => NextStep::Stop(gravest(&reasons)),
+        None => NextStep::Stop(most_severe(&reasons)),
     }
 }
 
@@ -156,7 +156,7 @@ fn more_search(primaries: &[&mut Searched<'_>]) -> Option<NextStep> {
 }
 
 /// Of several comparisons' reasons the one that matters most to a reader.
-fn gravest(reasons: &[StopReason]) -> StopReason {
+fn most_severe(reasons: &[StopReason]) -> StopReason {
     let order = [
         StopReason::Unfit,
         StopReason::NotConfirmed,
@@ -164,8 +164,8 @@ fn gravest(reasons: &[StopReason]) -> StopReason {
         StopReason::LastLook,
     ];
     let mut order = order.into_iter();
-    let gravest = order.find(|reason| reasons.contains(reason));
-    gravest.unwrap_or(StopReason::Certain)
+    let most_severe = order.find(|reason| reasons.contains(reason));
+    most_severe.unwrap_or(StopReason::Certain)
 }
 
 /// While pairs are still searched, a change that is neither large nor small is

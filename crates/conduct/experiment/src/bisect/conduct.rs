@@ -370,7 +370,7 @@ fn settle(
     blank: StepRecord,
     is_ends: bool,
 ) -> Result<StepRecord, BisectError> {
-    let problem = outcome.gravest();
+    let problem = outcome.most_severe();
     let reason = problem.map_or_else(
         || "it was not finished".to_owned(),
         |problem| problem.reason.clone(),

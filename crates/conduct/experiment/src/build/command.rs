@@ -38,7 +38,7 @@ pub(crate) struct Commands<'a> {
 
 /// How a build command ended.
 #[derive(Debug)]
-pub(super) enum Ended {
+pub(super) enum CommandEnd {
     /// With exit code 0.
     Well,
     /// In any other way of its own, said here.
@@ -147,7 +147,7 @@ impl<'a> Commands<'a> {
         tree: &Path,
         revision: &str,
         log: &Path,
-    ) -> Result<Ended, SuiteError> {
+    ) -> Result<CommandEnd, SuiteError> {
         let unwritable = |source| SuiteError::Write {
             path: log.to_path_buf(),
             source,
@@ -175,7 +175,7 @@ impl<'a> Commands<'a> {
                 status = child.wait() => status.map(describe),
                 () = self.interrupt.token().cancelled() => {
                     end_group(&mut child).await?;
-                    Ok(Ended::Interrupted)
+                    Ok(CommandEnd::Interrupted)
                 }
             }
         });
@@ -240,10 +240,10 @@ fn send(group: Pid, signal: Signal) -> io::Result<()> {
     }
 }
 
-fn describe(status: ExitStatus) -> Ended {
+fn describe(status: ExitStatus) -> CommandEnd {
     if status.success() {
-        Ended::Well
+        CommandEnd::Well
     } else {
-        Ended::Failed(status.to_string())
+        CommandEnd::Failed(status.to_string())
     }
 }

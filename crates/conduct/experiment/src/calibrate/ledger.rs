@@ -138,7 +138,7 @@ fn compare(
         load.end().map_err(|error| explain(&error))?;
     }
     let outcome = ran.map_err(|error: SuiteError| explain(&error))?;
-    if let Some(problem) = outcome.gravest() {
+    if let Some(problem) = outcome.most_severe() {
         return Err(problem.reason.clone());
     }
     let verdict = outcome.verdicts.first().ok_or("there is no verdict")?;

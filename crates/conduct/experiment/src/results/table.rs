@@ -7,7 +7,7 @@ use stillwell_plan::{Delivery, Durability, SubjectsPlan};
 use stillwell_verdict::{RunSummary, target_figures};
 
 use super::Results;
-use crate::{SubjectsRecord, SuiteError};
+use crate::{SuiteError, TargetsRecord};
 
 /// The file within a results folder.
 const TABLE: &str = "results.parquet";
@@ -19,10 +19,10 @@ impl Results {
     /// # Errors
     /// A record cannot be read, or the file cannot be written.
     pub fn write_table(&self, name: &str) -> Result<Vec<u8>, SuiteError> {
-        let record = self.subjects_record()?;
+        let record = self.targets_record()?;
         let mut rows = Vec::new();
         for plan in &record.plans {
-            let runs = self.subjects_summaries(plan)?;
+            let runs = self.targets_summaries(plan)?;
             add(plan, &runs, &record, name, &mut rows);
         }
         let path = self.root().join(TABLE);
@@ -37,7 +37,7 @@ impl Results {
 fn add(
     plan: &SubjectsPlan,
     runs: &[RunSummary],
-    record: &SubjectsRecord,
+    record: &TargetsRecord,
     name: &str,
     rows: &mut Vec<ResultRow>,
 ) {
@@ -61,7 +61,7 @@ fn add(
     }
 }
 
-fn run_of(plan: &SubjectsPlan, run: &RunSummary, record: &SubjectsRecord, name: &str) -> ResultRun {
+fn run_of(plan: &SubjectsPlan, run: &RunSummary, record: &TargetsRecord, name: &str) -> ResultRun {
     let identity = run.identity.as_ref();
     let target = identity.map_or_else(String::new, |own| own.variant.clone());
     let contender = plan.contenders.iter().find(|one| one.name == target);

@@ -167,7 +167,7 @@ impl<'a> Session<'a> {
         for state in &states {
             self.clear_state(state, progress);
         }
-        let mut gravest = PairEnd::Finished;
+        let mut most_severe = PairEnd::Finished;
         for result in ended {
             let end = match result {
                 Ok(summary) => {
@@ -180,11 +180,11 @@ impl<'a> Session<'a> {
                 }
                 Err(error) => PairEnd::Storage(explain(&error)),
             };
-            if end.gravity() > gravest.gravity() {
-                gravest = end;
+            if end.gravity() > most_severe.gravity() {
+                most_severe = end;
             }
         }
-        gravest
+        most_severe
     }
 
     /// One variant, in its place within its pair.

@@ -19,7 +19,7 @@ const VERSION_LENGTH_MAX: usize = 120;
 
 /// Which program a contender is, as found before its first run.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-pub struct ContenderIdentity {
+pub struct TargetIdentity {
     /// What it says of its version, its first line.
     pub version: Option<String>,
     /// Its executable.
@@ -84,9 +84,9 @@ pub(super) fn identities(
     plans: &[SubjectsPlan],
     options: &SuiteOptions,
     interrupt: &Interrupt,
-) -> Result<BTreeMap<String, ContenderIdentity>, SuiteError> {
+) -> Result<BTreeMap<String, TargetIdentity>, SuiteError> {
     let commands = Commands::new(interrupt)?;
-    let mut found: BTreeMap<String, ContenderIdentity> = BTreeMap::new();
+    let mut found: BTreeMap<String, TargetIdentity> = BTreeMap::new();
     for plan in plans {
         let places = places(plan, &options.stillwell);
         for one in &plan.contenders {
@@ -104,7 +104,7 @@ pub(super) fn identities(
             let version = version.map(|line| line.chars().take(VERSION_LENGTH_MAX).collect());
             found.insert(
                 one.name.clone(),
-                ContenderIdentity {
+                TargetIdentity {
                     version,
                     program: program
                         .map(|path: PathBuf| FileIdentity::of(&path))

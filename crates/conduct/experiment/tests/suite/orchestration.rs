@@ -186,7 +186,11 @@ fn failures_have_their_consequences() {
     ] {
         let (result, ran) = failing(&pairs, &outcome);
         let told = format!("{pairs:?} {outcome:?}: {:?}", result.problems);
-        assert_eq!(result.gravest().map(|problem| problem.kind), kind, "{told}");
+        assert_eq!(
+            result.most_severe().map(|problem| problem.kind),
+            kind,
+            "{told}"
+        );
         assert_eq!(pairs_of(&ran, "one"), one, "{told}");
         assert_eq!(pairs_of(&ran, "two"), two, "{told}");
     }
@@ -300,7 +304,7 @@ fn an_experiment_whose_probe_fails_could_not_start() {
     let outcome = run(&probing(2), &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 1);
     assert!(outcome.verdicts.is_empty());
-    let problem = outcome.gravest().unwrap();
+    let problem = outcome.most_severe().unwrap();
     assert_eq!(problem.kind, ProblemKind::CouldNotStart);
     assert_eq!(
         problem.reason,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stillwell_capture::{RunIdentity, RunOutcome};
-use stillwell_experiment::{SuiteError, SuiteProgress, not_installed, run_subjects};
+use stillwell_experiment::{SuiteError, SuiteProgress, not_installed, run_targets};
 use stillwell_plan::{ContenderPlan, Phase, SubjectKind, SubjectsPlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Seed;
@@ -46,7 +46,7 @@ fn runs_of(failing: &'static [u32]) -> (usize, bool) {
     let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder.path(), false);
     let plans = [plan(5)];
-    let ran = run_subjects(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore);
+    let ran = run_targets(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore);
     let of_a = |own: &&(String, u32, String)| own.2 == "a";
     (
         mock.ran().iter().filter(of_a).count(),
@@ -88,13 +88,13 @@ fn a_second_lab_of_subjects_took_the_runs_of_the_first() {
         let mut ignore = |_: SuiteProgress<'_>| {};
         let mut other = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
         let options = options(folder.path(), true);
-        let other = run_subjects(&plans, &options, &mut other, &Interrupt::new(), &mut ignore);
+        let other = run_targets(&plans, &options, &mut other, &Interrupt::new(), &mut ignore);
         refused.push(other.unwrap_err());
         (RunOutcome::Completed, 1.0)
     });
     let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder.path(), false);
-    run_subjects(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
+    run_targets(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
     assert_eq!(refused.len(), 4);
     assert!(
         refused
@@ -115,7 +115,7 @@ fn what_told_no_version_left_its_children_behind() {
     let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
     let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder.path(), false);
-    run_subjects(&[plan], &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
+    run_targets(&[plan], &options, &mut mock, &Interrupt::new(), &mut ignore).unwrap();
     let child = std::fs::read_to_string(&number).unwrap();
     let status = PathBuf::from(format!("/proc/{}/stat", child.trim()));
     // Killed is what it is at once; gone once its new parent has looked.

@@ -29,7 +29,7 @@ pub(crate) fn run(
     select::warn(&loaded.warnings, paint);
     let outputs: Vec<PathBuf> = arguments.output.iter().cloned().collect();
     output::check_writable(&outputs)?;
-    output::tell_privileges(privileges, arguments.quiet);
+    output::report_privileges(privileges, arguments.quiet);
     let plan = loaded.plan;
     if let Some(why) = &plan.unstamped {
         let is_timed = plan.rig.sinks.iter().any(|sink| sink.prefix.is_some());
@@ -71,7 +71,7 @@ pub(crate) fn run(
             anyhow::anyhow!("{}", report.outcome),
         ));
     }
-    rig::tell_last_lines(&summary, &capture);
+    rig::print_last_lines(&summary, &capture);
     Paint::say(&format!("capture: {}", output::show_path(&folder)));
     let exit = exit_of(&summary.outcome, &report, arguments.strict);
     match kept {

@@ -36,23 +36,23 @@ pub(crate) fn run(
     let quiet = arguments.output.quiet;
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
     let options = conductor.options(&results, arguments.resume);
-    let mut teller = conductor.teller();
-    output::tell_privileges(privileges, quiet);
+    let mut display = conductor.display();
+    output::report_privileges(privileges, quiet);
     let searched = run_bisect(
         &plan,
         &options,
         &mut Local,
         conductor.interrupt(),
         &mut |progress| match progress {
-            BisectProgress::Suite(progress) => teller.lab(progress),
+            BisectProgress::Suite(progress) => display.suite(progress),
             other if quiet => drop(other),
             other => {
-                teller.clear();
+                display.clear();
                 Paint::say(&tell::progress(&other, &plan, paint));
             }
         },
     );
-    teller.clear();
+    display.clear();
     let signal = conductor.end();
     let searched = searched.map_err(|error| refused(error, &results))?;
     if let Some(record) = &searched.record {

@@ -23,7 +23,7 @@ use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
-use crate::progress::Teller;
+use crate::progress::ProgressDisplay;
 
 pub(crate) fn run(
     arguments: &CalibrateArguments,
@@ -37,12 +37,12 @@ pub(crate) fn run(
     let plan = load(arguments, paint)?;
     output::check_writable(&arguments.output.output)?;
     let quiet = arguments.output.quiet;
-    output::tell_privileges(privileges, quiet);
+    output::report_privileges(privileges, quiet);
     let root = results_folder(arguments)?;
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
     let mut host = Host {
         conductor: &conductor,
-        teller: None,
+        display: None,
         is_quiet: quiet,
         facts: Vec::new(),
     };
@@ -64,7 +64,7 @@ pub(crate) fn run(
     })?;
     Ok(match signal {
         Some(signal) => Exit::Interrupted(signal),
-        None if told_anything(&report) => Exit::Held,
+        None if has_verdicts(&report) => Exit::Held,
         None => Exit::Invalid,
     })
 }
@@ -75,7 +75,7 @@ fn title(arguments: &CalibrateArguments) -> String {
     paths.join(", ")
 }
 
-fn told_anything(report: &CalibrationReport) -> bool {
+fn has_verdicts(report: &CalibrationReport) -> bool {
     let mut alike = report.experiments.iter().map(|own| own.alike);
     alike.any(|alike| alike.comparisons > alike.invalid)
 }
@@ -142,7 +142,7 @@ fn calibrate_all(
 /// Shows how comparisons go.
 struct Host<'a> {
     conductor: &'a Conductor<'a>,
-    teller: Option<Teller<'a>>,
+    display: Option<ProgressDisplay<'a>>,
     is_quiet: bool,
     /// Facts about the machine, by name.
     facts: Vec<(String, String)>,
@@ -169,13 +169,13 @@ impl CalibrationHost for Host<'_> {
 
     fn progress(&mut self, progress: SuiteProgress<'_>) {
         let conductor = self.conductor;
-        let teller = self.teller.get_or_insert_with(|| conductor.teller());
-        teller.lab(progress);
+        let display = self.display.get_or_insert_with(|| conductor.display());
+        display.suite(progress);
     }
 
     fn ended(&mut self) {
-        if let Some(teller) = self.teller.take() {
-            teller.clear();
+        if let Some(display) = self.display.take() {
+            display.clear();
         }
     }
 

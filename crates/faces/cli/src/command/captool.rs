@@ -20,7 +20,7 @@ pub(crate) fn run(arguments: &CaptoolArguments) -> Result<Exit, CommandError> {
     }) = &arguments.command
     {
         let found = validate(capture, *min_seconds).map_err(unreadable)?;
-        return tell_validity(capture, &found);
+        return print_validity(capture, &found);
     }
     let Some(capture) = &arguments.capture else {
         let error = anyhow::anyhow!("no capture was given");
@@ -96,7 +96,7 @@ fn dump_values(text: &mut String, series: &SeriesSurvey) {
     }
 }
 
-fn tell_validity(capture: &Path, found: &Validity) -> Result<Exit, CommandError> {
+fn print_validity(capture: &Path, found: &Validity) -> Result<Exit, CommandError> {
     let mut text = String::new();
     put(
         &mut text,

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, Com
         }
         paths => {
             let overrides = select::overrides(&arguments.select);
-            check_lab(paths, &overrides, arguments.plan, paint)?
+            check_suite(paths, &overrides, arguments.plan, paint)?
         }
     };
     Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
@@ -55,7 +55,7 @@ fn check_rig(file: &Path, whole: bool, paint: &Paint) -> Result<String, CommandE
     Ok(text)
 }
 
-fn check_lab(
+fn check_suite(
     paths: &[PathBuf],
     overrides: &LabOverrides,
     whole: bool,

@@ -12,7 +12,7 @@ use stillwell_units::Nanos;
 use crate::command::places;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
-use crate::progress::Teller;
+use crate::progress::ProgressDisplay;
 use crate::signals;
 
 /// From here to [`Conductor::end`], SIGINT and SIGTERM end what it conducts.
@@ -69,8 +69,8 @@ impl<'a> Conductor<'a> {
         &self.interrupt
     }
 
-    pub(crate) fn teller(&self) -> Teller<'a> {
-        Teller::new(self.paint, self.is_quiet)
+    pub(crate) fn display(&self) -> ProgressDisplay<'a> {
+        ProgressDisplay::new(self.paint, self.is_quiet)
     }
 
     /// The signal that came, if one did.

@@ -50,11 +50,11 @@ pub(crate) fn run(
     let search = Search { arguments, watch };
     let found = match (&file, arguments.objective) {
         (Some(file), Objective::Bounds) => {
-            output::tell_privileges(privileges, arguments.quiet);
+            output::report_privileges(privileges, arguments.quiet);
             rig::search(&search, file, &folder, paint)
         }
         (Some(file), Objective::Knee) => {
-            output::tell_privileges(privileges, arguments.quiet);
+            output::report_privileges(privileges, arguments.quiet);
             knee::of_rig(&search, file, &folder, paint)
         }
         (None, Objective::Bounds) => http::search(&search),

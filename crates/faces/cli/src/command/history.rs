@@ -29,7 +29,7 @@ pub(crate) fn run(arguments: &HistoryArguments, paint: &Paint) -> Result<Exit, C
     let history = read(arguments)?;
     if arguments.export.is_some() {
         export::write(&history.points, arguments)?;
-        tell_skipped(&history);
+        print_skipped(&history);
         return Ok(Exit::Held);
     }
     let trends = trends(&history.points, &options);
@@ -211,7 +211,7 @@ fn deliver(
 }
 
 /// An export holds numbers alone.
-fn tell_skipped(history: &SavedHistory) {
+fn print_skipped(history: &SavedHistory) {
     for (folder, reason) in &history.skipped {
         let folder = output::show_path(folder);
         Paint::say(&format!("note: {folder}: {reason}"));

@@ -86,7 +86,7 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
         width: Paint::columns(),
     };
     Paint::say(run_terminal(&summary, style).trim_end());
-    rig::tell_last_lines(&summary, &capture);
+    rig::print_last_lines(&summary, &capture);
     for file in files {
         Paint::say(&format!("capture: {}", output::show_path(&file)));
     }

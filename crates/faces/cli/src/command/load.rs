@@ -24,7 +24,7 @@ use crate::command::output;
 use crate::command::random::random;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
-use crate::progress::LoadTeller;
+use crate::progress::LoadDisplay;
 use crate::signals;
 use remedy::Words;
 
@@ -82,18 +82,18 @@ impl Job<'_> {
         let raised = interrupt.clone();
         let signals = signals::listen(move |signal| raised.raise(signal))
             .map_err(|error| could_not(error.into()))?;
-        let mut teller = LoadTeller::new(paint, self.quiet, &self.target(), &self.plan);
+        let mut display = LoadDisplay::new(paint, self.quiet, &self.target(), &self.plan);
         let capture = conduct_load_from(
             &self.plan,
             self.source.as_ref(),
             self.family,
             &self.places,
             &interrupt,
-            &mut |snapshot| teller.tell(snapshot),
+            &mut |snapshot| display.tell(snapshot),
             &mut |header| (self.heard)(header),
         );
         // What it has drawn goes before anything else is said.
-        drop(teller);
+        drop(display);
         signals.close(Nanos::SECOND);
         let mut capture = capture.map_err(refused)?;
         if !self.quiet {

@@ -109,7 +109,7 @@ fn plain() -> Style {
 }
 
 /// Says which isolation this process cannot give.
-pub(crate) fn tell_privileges(privileges: &Privileges, quiet: bool) {
+pub(crate) fn report_privileges(privileges: &Privileges, quiet: bool) {
     if let (Privileges::None(note), false) = (privileges, quiet) {
         Paint::say(&format!("note: no {}: {}", note.what, note.why));
     }

@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &PayloadtoolArguments, paint: &Paint) -> Result<Exi
         }
     }
     if arguments.memory_stats {
-        tell_memory(&chosen);
+        print_memory(&chosen);
     }
     if mistakes == 0 {
         return Ok(Exit::Held);
@@ -164,7 +164,7 @@ fn write_all(dump: &mut File, prepared: &Prepared) -> anyhow::Result<()> {
 
 /// The largest memory that this process had, beside the largest cache: blocks of
 /// one generator are given back before those of the next are built.
-fn tell_memory(generators: &[&GeneratorPlan]) {
+fn print_memory(generators: &[&GeneratorPlan]) {
     let largest = generators.iter().map(|plan| plan.payload.cache).max();
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -19,7 +19,7 @@ use crate::command::{output, places, select, target};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
-use crate::progress::Teller;
+use crate::progress::ProgressDisplay;
 use crate::signals;
 
 pub(crate) fn run(
@@ -32,7 +32,7 @@ pub(crate) fn run(
         .rig(&arguments.file, &overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
-    output::tell_privileges(privileges, arguments.quiet);
+    output::report_privileges(privileges, arguments.quiet);
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let folder = arguments
         .results
@@ -69,9 +69,9 @@ pub(crate) fn carry_out(
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal))
         .map_err(|error| could_not(error.into()))?;
-    let mut teller = Teller::new(paint, quiet);
-    let conducted = conduct(request, &interrupt, &mut |progress| teller.run(&progress));
-    teller.clear();
+    let mut display = ProgressDisplay::new(paint, quiet);
+    let conducted = conduct(request, &interrupt, &mut |progress| display.run(&progress));
+    display.clear();
     signals.close(Nanos::SECOND);
     // What is left of it is nothing that anybody needs.
     std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
@@ -180,13 +180,13 @@ fn tell(
     } else {
         Paint::data(&run_terminal(summary, output::styled(paint)))?;
     }
-    tell_last_lines(summary, capture);
+    print_last_lines(summary, capture);
     Paint::say(&format!("capture: {}", output::show_path(folder)));
     Ok(())
 }
 
 /// Of a run that did not end as it should: what its subject said last.
-pub(crate) fn tell_last_lines(summary: &RunSummary, capture: &Capture) {
+pub(crate) fn print_last_lines(summary: &RunSummary, capture: &Capture) {
     if matches!(
         summary.outcome,
         RunOutcome::Completed | RunOutcome::Interrupted { .. }

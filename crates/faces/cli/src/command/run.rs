@@ -22,8 +22,8 @@ pub(crate) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
-    let are_subjects = !arguments.targets.is_empty() || arguments.runs.is_some();
-    if are_subjects || loader().has_subjects(&arguments.paths) {
+    let has_targets = !arguments.targets.is_empty() || arguments.runs.is_some();
+    if has_targets || loader().has_subjects(&arguments.paths) {
         return subjects::run(arguments, paint, privileges);
     }
     if arguments
@@ -42,13 +42,13 @@ pub(crate) fn run(
     let quiet = arguments.output.quiet;
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
     let options = conductor.options(&results, arguments.resume);
-    let mut teller = conductor.teller();
-    output::tell_privileges(privileges, quiet);
+    let mut display = conductor.display();
+    output::report_privileges(privileges, quiet);
     let interrupt = conductor.interrupt();
     let ran = run_suite(&plan, &options, &mut Local, interrupt, &mut |progress| {
-        teller.lab(progress);
+        display.suite(progress);
     });
-    teller.clear();
+    display.clear();
     conductor.end();
     let outcome = ran.map_err(|error| suite_error(error, &results))?;
     let exit = match exit_of(&outcome, arguments.gate) {
@@ -141,7 +141,7 @@ fn exit_of(outcome: &SuiteOutcome, gate: Gate) -> Exit {
         Gate::Strict => GatePolicy::Strict,
     };
     let judged = Exit::from_code(exit_code(&outcome.verdicts, policy));
-    match (judged, outcome.gravest()) {
+    match (judged, outcome.most_severe()) {
         // A regression that was found must be told, whatever else went wrong.
         (Exit::Failed, _) => Exit::Failed,
         (_, Some(problem)) if problem.kind.is_about_starting() => Exit::CouldNotRun,

@@ -21,7 +21,7 @@ use view::View;
 
 /// Tells how a load goes on. What it has drawn is taken away when it is dropped.
 #[derive(Debug)]
-pub(crate) struct LoadTeller(Way);
+pub(crate) struct LoadDisplay(Way);
 
 #[derive(Debug)]
 enum Way {
@@ -33,7 +33,7 @@ enum Way {
     Live(Box<(View, Screen)>),
 }
 
-impl LoadTeller {
+impl LoadDisplay {
     /// Tells of `plan`, whose target readers know as `target`.
     pub(crate) fn new(paint: &Paint, quiet: bool, target: &str, plan: &LoadPlan) -> Self {
         let variable = |name: &str| env::var(name).ok();

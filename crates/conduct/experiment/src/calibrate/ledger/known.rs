@@ -35,7 +35,7 @@ const RATE: &str = "rate: 190k/s";
 const RATE_MAX: &str = "rate: max";
 
 /// Times of load, and how many pairs: enough that what is there is found.
-struct Course {
+struct TrialCourse {
     goal: &'static str,
     tolerance_share: f64,
     design: &'static str,
@@ -45,7 +45,7 @@ struct Course {
     stopping: &'static str,
 }
 
-const AA: Course = Course {
+const AA: TrialCourse = TrialCourse {
     goal: "cpu_per_event",
     tolerance_share: 0.02,
     design: SLICED,
@@ -54,12 +54,12 @@ const AA: Course = Course {
     measure: "1s",
     stopping: "pairs: {max: 20}",
 };
-const CPU: Course = Course {
+const CPU: TrialCourse = TrialCourse {
     tolerance_share: 0.005,
     measure: "4s",
     ..AA
 };
-const THROUGHPUT: Course = Course {
+const THROUGHPUT: TrialCourse = TrialCourse {
     goal: "ingress_throughput",
     tolerance_share: 0.02,
     design: PAIRED,
@@ -67,11 +67,11 @@ const THROUGHPUT: Course = Course {
     measure: "1s",
     ..AA
 };
-const REFERENCE_CPU: Course = Course {
+const REFERENCE_CPU: TrialCourse = TrialCourse {
     stopping: "pairs: 16",
     ..CPU
 };
-const REFERENCE_THROUGHPUT: Course = Course {
+const REFERENCE_THROUGHPUT: TrialCourse = TrialCourse {
     stopping: "pairs: 16",
     ..THROUGHPUT
 };
@@ -150,7 +150,7 @@ impl KnownTrial {
         self.course().design
     }
 
-    const fn course(&self) -> &'static Course {
+    const fn course(&self) -> &'static TrialCourse {
         match self.kind {
             Kind::ReferenceCpu => &REFERENCE_CPU,
             Kind::ReferenceThroughput => &REFERENCE_THROUGHPUT,

@@ -37,12 +37,12 @@ pub(super) fn run(
     }
     .map_err(|error| could_not(error.into()))?;
     let quiet = arguments.output.quiet;
-    output::tell_privileges(privileges, quiet);
+    output::report_privileges(privileges, quiet);
     let root = results_folder(arguments)?;
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, true)?;
     let mut host = Host {
         conductor: &conductor,
-        teller: None,
+        display: None,
         is_quiet: true,
         facts: Vec::new(),
     };

@@ -135,7 +135,7 @@ impl<'a> Rig<'a> {
                 summary, capture, ..
             } = &error
             {
-                rig::tell_last_lines(summary, capture);
+                rig::print_last_lines(summary, capture);
             }
             let exit = match &error {
                 RigProbeError::Conduct(_) | RigProbeError::NeverReady { .. } => Exit::CouldNotRun,

@@ -151,7 +151,7 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
         labels: &request.output.label,
         nighthawk: Some(options),
         source: request.source_client().map_err(bad)?,
-        heard: &|header| tell_header(header, log),
+        heard: &|header| print_header(header, log),
         quiet: request.output.verbosity > LogLevel::Debug,
         format: format_of(request),
         capture: None,
@@ -256,7 +256,7 @@ fn announce(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
 }
 
 /// A header of an answer, in the words of Nighthawk's plugin.
-fn tell_header(header: &AnswerHeader, log: Log) {
+fn print_header(header: &AnswerHeader, log: Log) {
     let AnswerHeader { name, value } = header;
     log.info(&format!(
         "Received Header with name {name} and value {value}"

@@ -5,8 +5,8 @@ use std::path::Path;
 use stillwell_capture::Manifest;
 use stillwell_config::SubjectsOverrides;
 use stillwell_experiment::{
-    Local, NotInstalled, ObjectStore, Results, SubjectsOutcome, SubjectsRecord, host_facts,
-    not_installed, run_subjects,
+    Local, NotInstalled, ObjectStore, Results, TargetsOutcome, TargetsRecord, host_facts,
+    not_installed, run_targets,
 };
 use stillwell_plan::SubjectsPlan;
 use stillwell_report::{TargetsReport, render_targets};
@@ -51,13 +51,13 @@ pub(super) fn run(
     };
     let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
     let options = conductor.options(&results, arguments.resume);
-    let mut teller = conductor.teller();
-    output::tell_privileges(privileges, quiet);
+    let mut display = conductor.display();
+    output::report_privileges(privileges, quiet);
     let interrupt = conductor.interrupt();
-    let ran = run_subjects(&plans, &options, &mut Local, interrupt, &mut |progress| {
-        teller.lab(progress);
+    let ran = run_targets(&plans, &options, &mut Local, interrupt, &mut |progress| {
+        display.suite(progress);
     });
-    teller.clear();
+    display.clear();
     conductor.end();
     let outcome = ran.map_err(|error| super::suite_error(error, &results))?;
     let verdicts = plans.iter().zip(&outcome.runs);
@@ -163,13 +163,13 @@ fn leave_out(
     }
 }
 
-fn exit_of(outcome: &SubjectsOutcome, verdicts: &[TargetsVerdict]) -> Exit {
+fn exit_of(outcome: &TargetsOutcome, verdicts: &[TargetsVerdict]) -> Exit {
     if let Some(signal) = outcome.interrupted {
         return Exit::Interrupted(signal);
     }
     let judged = Exit::from_code(targets_exit_code(verdicts));
-    let gravest = outcome.problems.iter().max_by_key(|problem| problem.kind);
-    match (judged, gravest) {
+    let most_severe = outcome.problems.iter().max_by_key(|problem| problem.kind);
+    match (judged, most_severe) {
         (Exit::Failed, _) => Exit::Failed,
         (_, Some(problem)) if problem.kind.is_about_starting() => Exit::CouldNotRun,
         (_, Some(_)) => Exit::Invalid,
@@ -180,7 +180,7 @@ fn exit_of(outcome: &SubjectsOutcome, verdicts: &[TargetsVerdict]) -> Exit {
 fn report(
     arguments: &RunArguments,
     plans: &[SubjectsPlan],
-    outcome: &SubjectsOutcome,
+    outcome: &TargetsOutcome,
     verdicts: Vec<TargetsVerdict>,
     left_out: &[NotInstalled],
     results: &Path,
@@ -251,10 +251,10 @@ fn deliver(
 /// # Errors
 /// A record or summary that cannot be read; no finished run.
 pub(crate) fn read(results: &Results) -> anyhow::Result<(TargetsReport, u8)> {
-    let record: SubjectsRecord = results.subjects_record()?;
+    let record: TargetsRecord = results.targets_record()?;
     let mut verdicts = Vec::new();
     for plan in &record.plans {
-        let runs = results.subjects_summaries(plan)?;
+        let runs = results.targets_summaries(plan)?;
         if !runs.is_empty() {
             verdicts.push(judge_targets(plan, &runs));
         }

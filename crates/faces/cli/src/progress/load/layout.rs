@@ -105,7 +105,7 @@ fn course(view: &View) -> String {
 /// Rate and latencies of the last second, each with its strip.
 fn figures(view: &View, width: usize, look: Look) -> Vec<Line> {
     let rate = view.strip.back().map_or(0.0, |second| second.rate);
-    let rate = match view.asked_rate {
+    let rate = match view.requested_rate {
         Some(asked) => format!("{} of {}", figure::rate(rate), figure::rate(asked)),
         None => figure::rate(rate),
     };

@@ -12,7 +12,7 @@ use super::view::{failed, told};
 pub(super) struct Lines {
     phase: Option<LoadPhase>,
     /// Where in its phase the last line was told.
-    told_at: Nanos,
+    printed_at: Nanos,
     /// Since then.
     length: Nanos,
     outcomes: [u64; Outcome::ALL.len()],
@@ -23,7 +23,7 @@ impl Lines {
     pub(super) fn new() -> Self {
         Self {
             phase: None,
-            told_at: Nanos::ZERO,
+            printed_at: Nanos::ZERO,
             length: Nanos::ZERO,
             outcomes: [0; Outcome::ALL.len()],
             latencies: empty_histogram(),
@@ -42,13 +42,13 @@ impl Lines {
             *sum += count;
         }
         add_histogram(&mut self.latencies, snapshot.latencies());
-        if !is_due(self.told_at, snapshot.elapsed) {
+        if !is_due(self.printed_at, snapshot.elapsed) {
             return None;
         }
         let line = self.line(snapshot.elapsed);
         *self = Self {
             phase,
-            told_at: snapshot.elapsed,
+            printed_at: snapshot.elapsed,
             ..Self::new()
         };
         Some(line)
@@ -87,15 +87,15 @@ impl Lines {
 
 /// Each second at first, then less and less often: whoever reads it later wants
 /// no thousands of lines.
-fn is_due(told_at: Nanos, elapsed: Nanos) -> bool {
-    let step = match told_at.as_u64() / Nanos::SECOND.as_u64() {
+fn is_due(printed_at: Nanos, elapsed: Nanos) -> bool {
+    let step = match printed_at.as_u64() / Nanos::SECOND.as_u64() {
         ..10 => 1,
         10..600 => 10,
         _ => 60,
     };
     // Seconds are a little longer than they should be.
     let slack = Nanos::from_millis(500);
-    elapsed + slack >= told_at + Nanos::from_secs(step)
+    elapsed + slack >= printed_at + Nanos::from_secs(step)
 }
 
 #[cfg(test)]
@@ -104,12 +104,12 @@ mod tests {
 
     #[test]
     fn lines_become_rarer() {
-        let mut told_at = Nanos::ZERO;
+        let mut printed_at = Nanos::ZERO;
         let mut times = Vec::new();
         for second in 1..=700 {
             let elapsed = Nanos::from_millis(second * 1003);
-            if is_due(told_at, elapsed) {
-                told_at = elapsed;
+            if is_due(printed_at, elapsed) {
+                printed_at = elapsed;
                 times.push(second);
             }
         }

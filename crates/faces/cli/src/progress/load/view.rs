@@ -32,7 +32,7 @@ pub(super) struct View {
     /// Requests under way.
     pub(super) under_way: u64,
     /// A second: asked for, where there is a schedule.
-    pub(super) asked_rate: Option<f64>,
+    pub(super) requested_rate: Option<f64>,
     /// Bytes a second.
     pub(super) received: f64,
     /// Bytes a second.
@@ -112,7 +112,7 @@ impl View {
             ended: [0; Outcome::ALL.len()],
             ended_last: [0; Outcome::ALL.len()],
             under_way: 0,
-            asked_rate: None,
+            requested_rate: None,
             received: 0.0,
             sent: 0.0,
             strip: VecDeque::with_capacity(STRIP_MAX),
@@ -147,7 +147,7 @@ impl View {
         }
         self.ended_last = second.outcomes;
         let has_schedule = self.limits.has_schedule;
-        self.asked_rate = has_schedule.then(|| per_second(second.asked));
+        self.requested_rate = has_schedule.then(|| per_second(second.asked));
         [self.received, self.sent] = second.bytes.map(per_second);
         if self.strip.len() == STRIP_MAX {
             self.strip.pop_front();

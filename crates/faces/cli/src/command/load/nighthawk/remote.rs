@@ -20,7 +20,7 @@ use stillwell_units::Nanos;
 use stillwell_verdict::load_warnings;
 
 use super::log::Log;
-use super::{announce, plan, tell_header, tell_troubles, warn};
+use super::{announce, plan, print_header, tell_troubles, warn};
 use crate::command::load::remedy::Words;
 use crate::command::load::{add_typed, original};
 use progress::Progress;
@@ -104,7 +104,7 @@ impl Prepared {
             &[],
             task.interrupt(),
             &mut |snapshot| task.tell(progress.take(snapshot)),
-            &mut |header| tell_header(header, log),
+            &mut |header| print_header(header, log),
         );
         let response = match capture {
             Ok(capture) => self.answer(capture, task, log),

@@ -55,7 +55,7 @@ fn view() -> View {
         ended,
         ended_last,
         under_way: 44,
-        asked_rate: Some(20_000.0),
+        requested_rate: Some(20_000.0),
         received: 13.0e6,
         sent: 2.1e6,
         strip: (0..12).map(second).collect(),
@@ -132,7 +132,7 @@ fn a_closed_loop_whose_generator_is_the_limit() {
     view.limits.has_schedule = false;
     view.limits.measure = None;
     view.limits.requests = Some(1_000_000);
-    view.asked_rate = None;
+    view.requested_rate = None;
     view.own_lateness = None;
     view.shares = [0.0; TimeState::ALL.len()];
     view.shares[TimeState::Running.index()] = 0.996;
