@@ -168,7 +168,7 @@ pub struct ConnectOptions<'a> {
 /// Never: texts and booleans serialise to JSON.
 pub fn write_connect(options: &ConnectOptions<'_>, out: &mut Vec<u8>) {
     #[derive(Serialize)]
-    struct Whole<'a> {
+    struct ConnectMessage<'a> {
         verbose: bool,
         pedantic: bool,
         name: &'static str,
@@ -180,7 +180,7 @@ pub fn write_connect(options: &ConnectOptions<'_>, out: &mut Vec<u8>) {
         #[serde(flatten)]
         options: &'a ConnectOptions<'a>,
     }
-    let whole = Whole {
+    let message = ConnectMessage {
         verbose: false,
         pedantic: false,
         name: "stillwell",
@@ -192,7 +192,7 @@ pub fn write_connect(options: &ConnectOptions<'_>, out: &mut Vec<u8>) {
         options,
     };
     out.extend_from_slice(b"CONNECT ");
-    serde_json::to_writer(&mut *out, &whole).expect("texts and truth values are JSON");
+    serde_json::to_writer(&mut *out, &message).expect("texts and truth values are JSON");
     out.extend_from_slice(b"\r\n");
     write_ping(out);
 }
@@ -279,7 +279,7 @@ impl JetStreamAck {
             code: u16,
         }
         #[derive(Deserialize)]
-        struct Whole {
+        struct AckMessage {
             error: Option<Error>,
             stream: Option<serde::de::IgnoredAny>,
         }
@@ -292,8 +292,8 @@ impl JetStreamAck {
             }
         }
         const MALFORMED: Malformed = Malformed("a JetStream acknowledgement");
-        let whole: Whole = serde_json::from_slice(payload).map_err(|_| MALFORMED)?;
-        match (whole.error, whole.stream) {
+        let message: AckMessage = serde_json::from_slice(payload).map_err(|_| MALFORMED)?;
+        match (message.error, message.stream) {
             (Some(error), _) => Ok(Self::Refused(error.code)),
             (None, Some(_)) => Ok(Self::Kept),
             (None, None) => Err(MALFORMED),

@@ -270,11 +270,11 @@ impl Sampler {
 
     /// Delivers queued beats. Returns true if the consumer has ended.
     fn is_over(&mut self) -> bool {
-        while let Some(beaten) = self.waiting.pop_front() {
-            match self.deliver.try_send(beaten) {
+        while let Some(batch) = self.waiting.pop_front() {
+            match self.deliver.try_send(batch) {
                 Ok(()) => {}
-                Err(TrySendError::Full(beaten)) => {
-                    self.waiting.push_front(beaten);
+                Err(TrySendError::Full(batch)) => {
+                    self.waiting.push_front(batch);
                     return false;
                 }
                 Err(TrySendError::Disconnected(_)) => return true,

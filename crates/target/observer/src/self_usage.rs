@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn our_memory_is_told_beside_our_time() {
+    fn memory_of_this_process_is_reported() {
         let mut samples = Vec::new();
         sample(Path::new("/proc"), &[], &mut Vec::new(), &mut samples);
         let rss = samples

@@ -158,7 +158,7 @@ impl TargetReader {
         waiting.extend(in_group.unwrap_or_default());
         let mut living = BTreeMap::new();
         let mut looked = BTreeSet::new();
-        let mut is_told = true;
+        let mut is_listed = true;
         while let Some(pid) = waiting.pop() {
             if !looked.insert(pid) {
                 continue;
@@ -174,10 +174,10 @@ impl TargetReader {
             };
             living.insert(pid, stat);
             if !has_group && !stat.is_zombie {
-                is_told &= process.children(&mut self.buffer, &mut waiting);
+                is_listed &= process.children(&mut self.buffer, &mut waiting);
             }
         }
-        if !is_told {
+        if !is_listed {
             self.look_everywhere(&mut living);
         }
         living

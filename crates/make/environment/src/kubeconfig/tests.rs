@@ -100,7 +100,7 @@ fn a_context_may_be_named_and_stand_in_another_file() {
 }
 
 #[test]
-fn what_is_not_there_is_named_with_what_is() {
+fn a_missing_entry_is_named_with_the_existing_ones() {
     for (context, told) in [
         (
             "missing",
@@ -153,7 +153,7 @@ fn what_is_not_followed_is_refused_by_name_with_what_to_do() {
 }
 
 #[test]
-fn mistakes_are_told_without_what_stands_around_them() {
+fn errors_do_not_quote_the_text_around_them() {
     for (cluster, user, told) in [
         ("{}", "{}", "the cluster `c` in k has no `server`"),
         ("~", "{}", "the cluster `c` in k has no `server`"),

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_told_before_the_run() {
+    fn an_unusable_cluster_is_an_error_before_the_run() {
         let access = |server: &str, token: &str| ClusterAccess {
             server: server.to_owned(),
             authority: None,

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_stands_where_the_api_has_it() {
+    fn each_kind_has_the_path_of_the_api() {
         for (kind, collection) in [
             (KubernetesKind::Node, "/api/v1/nodes"),
             (KubernetesKind::Namespace, "/api/v1/namespaces"),

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_as_many_and_as_long_as_asked_for() {
+    fn words_have_the_requested_number_and_length() {
         let drawn = |length, count| WordsPlan::Drawn { length, count };
         let plan = ProcessTreePlan {
             depth_max: 1,

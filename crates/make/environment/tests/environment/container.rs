@@ -151,7 +151,7 @@ fn is_removal((asked, _): &(String, String)) -> bool {
 }
 
 #[test]
-fn containers_come_and_go_as_an_engine_is_asked_for_them() {
+fn containers_are_created_and_removed_through_the_engine() {
     let folder = tempfile::tempdir().unwrap();
     let socket = folder.path().join("docker.sock");
     let listener = UnixListener::bind(&socket).unwrap();

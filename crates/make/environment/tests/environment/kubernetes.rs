@@ -342,7 +342,7 @@ fn serve_tls(
 }
 
 #[test]
-fn a_cluster_is_asked_over_tls_with_the_authority_of_its_kubeconfig() {
+fn a_cluster_is_reached_over_tls_with_the_authority_of_its_kubeconfig() {
     let tls = ServerTls::new(&ServerTlsPlan {
         identity: ServerIdentity::SelfSigned {
             names: vec!["127.0.0.1".to_owned()],

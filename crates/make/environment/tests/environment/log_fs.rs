@@ -172,7 +172,7 @@ fn a_reader_that_reads_all_misses_nothing() {
 }
 
 #[test]
-fn what_went_before_anybody_had_read_it_is_missed() {
+fn bytes_that_are_removed_unread_are_missed() {
     let Some(mut logs) = Logs::show("missed", 0, 4 << 20) else {
         return;
     };
@@ -229,7 +229,7 @@ fn tail_follows_a_log_through_its_rotations() {
 }
 
 #[test]
-fn nobody_writes_to_the_logs() {
+fn logs_are_read_only() {
     let Some(logs) = Logs::show("writes", 1, 1000) else {
         return;
     };

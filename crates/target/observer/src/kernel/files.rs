@@ -188,7 +188,7 @@ Size:                132 kB
     }
 
     #[test]
-    fn more_paths_than_are_told_are_summed() {
+    fn paths_above_the_limit_are_summed() {
         let one = |number: usize| format!("{number:x}-f r--p 0 0:0 1 /lib/{number}\nSize: 4 kB\n");
         let text: String = (0..PATHNAMES_MAX + 9).map(one).collect();
         let read = Mappings::read(text.as_bytes()).by_pathname;

@@ -226,7 +226,7 @@ mod tests {
 
     /// Without permission, the kernel reports frames as zeros.
     #[test]
-    fn where_frames_are_not_told_nothing_is_told() {
+    fn no_working_set_is_reported_if_frames_are_hidden() {
         let folder = tempfile::tempdir().unwrap();
         let folders = tree(&folder.path().join("7"), [0, 3, 4]);
         let pagemap = OpenOptions::new().write(true).open(folders.join("pagemap"));

@@ -211,7 +211,7 @@ fn cpu_is_that_since_the_beat_before() {
 
 /// The kernel's process files, where it keeps them.
 #[test]
-fn our_own_process_is_told_too() {
+fn the_process_of_the_test_is_reported() {
     let process = ProcessTicks {
         pid: std::process::id(),
         user_ticks: 0,
@@ -263,7 +263,7 @@ fn shares_of_cpu_are_of_what_the_group_or_the_machine_grants() {
 }
 
 #[test]
-fn the_working_set_is_told_by_idle_pages_where_the_kernel_marks_them() {
+fn the_working_set_comes_from_idle_pages_if_the_kernel_marks_them() {
     let folder = tree();
     let page = u64::try_from(rustix::param::page_size()).unwrap();
     let marks = folder.path().join("bitmap");

@@ -127,7 +127,7 @@ impl Process {
 
     /// Adds its children. Returns false if the kernel does not list them.
     pub(crate) fn children(&self, buffer: &mut Vec<u8>, children: &mut Vec<u32>) -> bool {
-        let mut is_told = false;
+        let mut is_listed = false;
         for thread in self.threads() {
             let path = self
                 .folder
@@ -137,10 +137,10 @@ impl Process {
             let Some(text) = text::read(&path, buffer) else {
                 continue;
             };
-            is_told = true;
+            is_listed = true;
             children.extend(text::words(text).filter_map(|w| u32::try_from(text::number(w)?).ok()));
         }
-        is_told
+        is_listed
     }
 
     fn threads(&self) -> impl Iterator<Item = u32> {

@@ -133,7 +133,7 @@ fn what_sinks_take_while_they_end_is_in_the_last_beat() {
 }
 
 #[test]
-fn a_sampler_that_nobody_listens_to_fails() {
+fn a_sampler_without_a_consumer_fails() {
     let mut scope = Scope::new(&Token::new());
     let plan = ObserverPlan {
         period: Nanos::from_millis(1),
@@ -202,13 +202,13 @@ fn pages_are_scraped_beside_the_beats() {
     };
     let mut scope = Scope::new(&Token::new());
     let (_handle, receiver) = sampler(&mut scope, &plan, 8);
-    let beaten = loop {
-        let beaten = receiver.recv_timeout(LONG).unwrap();
-        if find(&beaten.samples, "target/seen").is_some() {
-            break beaten;
+    let batch = loop {
+        let batch = receiver.recv_timeout(LONG).unwrap();
+        if find(&batch.samples, "target/seen").is_some() {
+            break batch;
         }
     };
-    let seen = find(&beaten.samples, "target/seen").unwrap();
+    let seen = find(&batch.samples, "target/seen").unwrap();
     assert_eq!(
         (seen.kind, &seen.value),
         (Kind::Counter, &Value::Float(4.0))
@@ -223,14 +223,14 @@ fn pages_are_scraped_beside_the_beats() {
             ("zone", "a")
         ]
     );
-    assert_eq!(find(&beaten.samples, "target/other"), None);
-    let failed = beaten
+    assert_eq!(find(&batch.samples, "target/other"), None);
+    let failed = batch
         .samples
         .iter()
         .filter(|sample| sample.name == metric::SCRAPE_FAILED.into());
     let failed: Vec<bool> = failed.map(|sample| sample.value != Value::Int(0)).collect();
     assert_eq!(failed, [false, true]);
-    let count_of = |name| match find(&beaten.samples, name).unwrap().value {
+    let count_of = |name| match find(&batch.samples, name).unwrap().value {
         Value::Int(count) => count,
         ref other => panic!("{other:?}"),
     };
@@ -270,9 +270,9 @@ fn variables_are_read_and_profiles_are_kept() {
     let second = folder.path().join("profiles/heap-0.0001.pb.gz");
     let mut value = None;
     while value.is_none() || !second.exists() {
-        let beaten = receiver.recv_timeout(LONG).unwrap();
-        assert_eq!(find(&beaten.samples, "target/c"), None);
-        value = value.or_else(|| Some(find(&beaten.samples, "target/a/b")?.value.clone()));
+        let batch = receiver.recv_timeout(LONG).unwrap();
+        assert_eq!(find(&batch.samples, "target/c"), None);
+        value = value.or_else(|| Some(find(&batch.samples, "target/a/b")?.value.clone()));
     }
     assert_eq!(value, Some(Value::Float(7.0)));
     let first = folder.path().join("profiles/heap-0.0000.pb.gz");

@@ -294,7 +294,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_above_that_of_the_host_is_capped_and_told() {
+    fn memory_above_that_of_the_host_is_capped_with_a_note() {
         let meminfo = "MemFree: 1 kB\nMemTotal:       2048 kB\n";
         let mut notes = Vec::new();
         let mut limit = |requested| capped(ByteSize::mib(requested), meminfo, &mut notes);

@@ -74,7 +74,7 @@ fn files_lines_and_time_make_ready() {
 }
 
 #[test]
-fn what_is_not_ready_says_why() {
+fn a_target_that_is_not_ready_has_a_reason() {
     let rig = Rig::new("while :; do sleep 0.05; done");
     let subject = rig.try_start().unwrap();
     let nobody = ReadyProbe::Tcp {

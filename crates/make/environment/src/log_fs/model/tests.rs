@@ -83,7 +83,7 @@ fn logs_are_there_before_load_begins_and_are_empty() {
 }
 
 #[test]
-fn a_log_grows_by_the_clock_whoever_asks_and_how_often() {
+fn a_log_grows_by_the_clock_and_not_by_requests() {
     let (mut often, mut once) = (model(SHAPE), model(SHAPE));
     let start = Moment::new(SECOND);
     for model in [&mut often, &mut once] {
