@@ -28,8 +28,8 @@ def agree(what, told, found):
     print(f"  {what}: {told}")
 
 
-def untold(path):
-    """Nobody may have missed anything."""
+def complete(path):
+    """Fails if an exporter missed anything."""
     value = json.loads(pathlib.Path(path).read_text())
     for warning in value["health"]["warnings"]:
         if warning["code"] == "export_failed":
@@ -149,7 +149,7 @@ def main():
         _, _, sent = report(arguments[0])
         agree("spans", int(arguments[1]), sent)
         return
-    commands = {"export_failed": untold, "sink": sink, "collector": collector, "prometheus": prometheus}
+    commands = {"complete": complete, "sink": sink, "collector": collector, "prometheus": prometheus}
     commands[command](*arguments)
 
 
