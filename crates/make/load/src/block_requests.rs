@@ -1,12 +1,9 @@
-//! Blocks of a generator as the bodies of requests: another source of what is
-//! sent, over the same connections.
+//! Sends the blocks of a generator as bodies of requests.
 //!
-//! When a block is due, what it is marked with and how its time is accounted is
-//! the generator's worker's business; what a connection is, how requests are
-//! written and answers read is the load's. Two things differ from a load: a
-//! request that has no connection waits for one, since a pipeline that is down for
-//! a moment is no reason to leave events out, and times of the worker are told
-//! exactly, wait by wait.
+//! The worker of the generator decides when a block is due, stamps it and accounts for time.
+//! The load engine manages connections, writes requests and reads responses. Unlike in a
+//! load, a request without a connection waits for one, because a generator keeps every event,
+//! and the time of each wait is accounted exactly.
 
 use std::future::{Future, pending};
 use std::io::IoSlice;

@@ -1,16 +1,15 @@
-//! Lets answers gather before they are read.
+//! Coalesces responses before they are read.
 //!
-//! At full speed a worker that is faster than its peer is woken for every packet,
-//! which may cost it more than all else that it does for a request. Where many
-//! requests are under way and no schedule says when the next one is due, it
-//! rests for a moment before it waits for more: then several answers are read in
-//! one call, and several requests are written in one.
+//! At full speed a worker that is faster than its peer wakes up for every packet. A wake-up
+//! may cost more CPU time than the request itself. With many requests in flight and no
+//! schedule, the worker therefore pauses before it polls its sockets. Then one system call
+//! reads several responses, and one writes several requests.
 //!
-//! A rest is never longer than a share of the mean latency of late, with what the
-//! kernel took beyond what was asked for. An answer that comes meanwhile counts as
-//! coming when it is read, so that latencies are too long by half of that in the
-//! mean; where the kernel says when it came, only what is sent next is late, and
-//! rests may be longer. With a schedule nothing rests.
+//! A pause is at most a share of the recent mean latency, including the kernel's timer
+//! delay. A response that arrives during a pause counts from the time when it is read, so
+//! measured latency grows by half a pause on average. Where the kernel reports arrival
+//! times, only the next request is late, and pauses may be longer. With a schedule there
+//! are no pauses.
 
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
@@ -20,34 +19,34 @@ use rustix::thread::{ClockId, Timespec, clock_nanosleep_absolute};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 
-/// How long a rest may be.
+/// Limits of a pause.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
-    /// A rest takes one part in so many of the mean latency.
+    /// A pause is at most one part in this many of the mean latency.
     share: u64,
-    /// However long answers take, nobody rests for longer.
+    /// Maximum length of a pause.
     longest: Nanos,
-    /// Where more than one part in so many of what is under way is answered at once,
-    /// answers gather by themselves.
+    /// No pauses if more than one part in this many of the requests in flight is answered
+    /// at once.
     together: u64,
 }
 
-/// Where an answer comes when it is read.
+/// Limits if a response counts from when it is read.
 const READ: Bounds = Bounds {
     share: 20,
     longest: Nanos::new(100_000),
     together: 4,
 };
 
-/// Where the kernel says when it came.
+/// Limits if the kernel reports arrival times.
 const TOLD: Bounds = Bounds {
     share: 8,
     longest: Nanos::new(1_000_000),
     together: 4,
 };
 
-/// Where it does so and the worker often finds no CPU free: whoever has them, and
-/// that may be the server, goes on while it rests.
+/// Limits if it does and the worker often lacks a CPU. Other programs, such as the server,
+/// run during a pause.
 const CROWDED: Bounds = Bounds {
     share: 3,
     longest: Nanos::new(2_000_000),
@@ -59,38 +58,38 @@ const CROWDED: Bounds = Bounds {
 const LACK: u64 = 20;
 const LOOK_EVERY: Nanos = Nanos::from_millis(100);
 
-/// A shorter rest is not worth the call.
+/// A shorter pause does not pay for the system call.
 const SHORTEST: Nanos = Nanos::new(2_000);
 
-/// A rest in which fewer answers are to be expected is not worth the call.
+/// A pause with fewer expected responses does not pay for the system call.
 const GATHERED_MIN: u64 = 3;
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// What is remembered of the latencies, and of the kernel's delays, of late.
+/// Number of recent responses that the mean latency covers.
 const LATENCIES: u64 = 64;
 const DELAYS: u64 = 16;
 
-/// When a worker rests, and for how long.
+/// Decides when a worker pauses, and for how long.
 #[derive(Debug)]
 pub(super) struct Coalescer {
-    /// Whether answers come when the kernel says, or else when they are read.
+    /// Whether the kernel reports arrival times.
     is_told: bool,
     is_crowded: Cell<bool>,
-    /// When the lack of a CPU was looked at last, and how long it had been in all.
+    /// Time of the last check for a lack of CPU, and the total lack at that time.
     looked: Cell<(Moment, Nanos)>,
-    /// Who rests, while nothing was answered.
+    /// Waker of the task that pauses.
     sleeper: RefCell<Option<Waker>>,
-    /// Answers since that was looked at last.
+    /// Responses since the last pause.
     answers: Cell<u64>,
-    /// The mean latency of late, in nanoseconds.
+    /// Recent mean latency in nanoseconds.
     latency_ns: Cell<u64>,
-    /// What the kernel took beyond what it was asked for of late, in nanoseconds.
+    /// Recent delay of the kernel's timer in nanoseconds.
     delay_ns: Cell<u64>,
 }
 
 impl Coalescer {
-    /// Whether answers come when the kernel says, or else when they are read.
+    /// `is_told`: whether the kernel reports arrival times.
     pub(super) fn new(is_told: bool) -> Self {
         Self {
             is_told,
@@ -103,7 +102,7 @@ impl Coalescer {
         }
     }
 
-    /// A request was answered.
+    /// Counts a response.
     pub(super) fn answered(&self, latency: Nanos) {
         let mean = self.latency_ns.get();
         self.latency_ns
@@ -112,14 +111,14 @@ impl Coalescer {
         self.wake();
     }
 
-    /// Lets whoever rests look about.
+    /// Wakes the task that pauses.
     pub(super) fn wake(&self) {
         if let Some(sleeper) = self.sleeper.borrow_mut().take() {
             sleeper.wake();
         }
     }
 
-    /// Waits until something was answered, or the worker ends.
+    /// Waits for a response or the end of the worker.
     pub(super) async fn answer(&self, is_ending: impl Fn() -> bool) {
         poll_fn(|context| {
             if self.answers.get() > 0 || is_ending() {
@@ -143,7 +142,7 @@ impl Coalescer {
         self.is_told && now.since(self.looked.get().0) >= LOOK_EVERY
     }
 
-    /// The worker could have run for `lacked` in all and had no CPU.
+    /// Notes that the worker lacked a CPU for `lacked` in total.
     pub(super) fn look(&self, now: Moment, lacked: Nanos) {
         let (then, before) = self.looked.replace((now, lacked));
         let lacked = lacked.saturating_sub(before).as_u64();
@@ -151,7 +150,7 @@ impl Coalescer {
             .set(lacked.saturating_mul(LACK) >= now.since(then).as_u64());
     }
 
-    /// How long to rest with `under_way` requests on their way, if at all.
+    /// Length of the next pause with `in_flight` requests; `None` for no pause.
     pub(super) fn length(&self, in_flight: u64) -> Option<Nanos> {
         let answers = self.answers.replace(0);
         let latency = self.latency_ns.get();
@@ -173,7 +172,7 @@ impl Coalescer {
         Some(Nanos::new(length))
     }
 
-    /// Rests, with all of the worker's tasks.
+    /// Pauses the thread with all tasks of the worker.
     pub(super) fn sleep(&self, length: Nanos) {
         let until = clock::now() + length;
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! One connection after the other: opened, used, lost, opened again.
+//! A connection slot: connects, sends requests, reconnects.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -23,20 +23,20 @@ use super::worker::{ConnectionTimes, Worker};
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// How a connection came to its end. What was in hand and not begun stays so.
+/// The end of a connection. Requests in hand that were not begun stay in hand.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ConnectionEnd {
     /// There is nothing more to send.
     Ended,
-    /// Between two requests.
+    /// Closed between two requests.
     Agreed,
-    /// In the middle of a request.
+    /// Closed in the middle of a request.
     Lost,
-    /// By the peer, before it carried anything.
+    /// Closed by the peer before the first request.
     Unused(Outcome),
 }
 
-/// What one connection after the other uses again.
+/// State that consecutive connections of one slot share.
 pub(super) struct ConnectionSlot {
     pub(super) worker: Rc<Worker>,
     pub(super) pool: Rc<Pool>,
@@ -44,11 +44,11 @@ pub(super) struct ConnectionSlot {
     pub(super) buffer: Box<[u8]>,
     pub(super) alarm: Alarm,
     pub(super) backoff: Backoff,
-    /// Requests that were taken and have no connection yet.
+    /// Requests that wait for the next connection.
     pub(super) in_hand: VecDeque<Ticket>,
-    /// What events are stamped with, if they are: for each request at once.
+    /// Stamps of events, one for each concurrent request.
     pub(super) marks: Vec<Marks>,
-    /// The head of the block that was sent last; its room is used again.
+    /// Buffer for the head of a block.
     pub(super) head: Vec<u8>,
     /// Whether the last attempt to connect failed.
     is_down: bool,
@@ -62,13 +62,13 @@ enum OpenConnection {
     Quic(Box<QuicConnection>),
 }
 
-/// With the endpoint, over `S`.
+/// A stream to the endpoint over `S`.
 enum EndpointStream<S> {
     Plain(S),
     Tls(Box<TlsStream<S>>),
 }
 
-/// Connects, sends and reads until there is nothing more.
+/// Connects, sends and reads until no request is left.
 pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
     let blocks = worker.blocks.as_ref();
     let mut connection = ConnectionSlot {
@@ -147,9 +147,8 @@ impl ConnectionSlot {
         }
     }
 
-    /// A connection, for a request in hand or for one that it takes. `None` where
-    /// there was none to be had, and the requests are counted so, or where the
-    /// worker ends.
+    /// Connects for a request in hand or for a new one. Returns `None` if connecting fails,
+    /// which counts as the outcome of these requests, or if the worker ends.
     async fn connect(&mut self) -> Option<OpenConnection> {
         if self.in_hand.is_empty() && !self.worker.plan.connecting.prefetch {
             let first = self.first_ticket().await?;
@@ -183,8 +182,8 @@ impl ConnectionSlot {
         None
     }
 
-    /// Ends what is in hand with `failure` and waits a little before the next
-    /// connection; meanwhile there is none to be had here.
+    /// Ends the requests in hand with `failure`, marks the slot as down and waits before the
+    /// next attempt.
     async fn back_off(&mut self, failure: Outcome) {
         if self.worker.blocks.is_some() {
             // Blocks wait for better times.
@@ -199,8 +198,7 @@ impl ConnectionSlot {
         self.pause().await;
     }
 
-    /// There is a connection again. Until then, trying to connect once more is no
-    /// reason for requests to wait.
+    /// Marks the slot as connected. A slot that only retries does not make requests wait.
     fn mark_up(&mut self) {
         if std::mem::take(&mut self.is_down) {
             self.pool.slots.borrow_mut().mark_up();
@@ -214,8 +212,8 @@ impl ConnectionSlot {
         self.worker.end.run_until_cancelled(pause).await;
     }
 
-    /// The peer has ended a connection that carried nothing: without a pause one
-    /// would be opened after the other.
+    /// Handles a connection that the peer closed unused: without a pause, connections would
+    /// open in a tight loop.
     pub(super) fn unused(&self, outcome: Outcome, why: &str) -> ConnectionEnd {
         let recorder = self.worker.recorder.borrow();
         // The first one stays.
@@ -236,7 +234,7 @@ impl ConnectionSlot {
         Some(ticket)
     }
 
-    /// The request for which a connection is to be opened.
+    /// Returns the request that needs the connection.
     async fn first_ticket(&self) -> Option<Ticket> {
         if let Some(ticket) = self.take_now() {
             return Some(ticket);
@@ -276,8 +274,7 @@ impl ConnectionSlot {
         Err(outcome)
     }
 
-    /// Connects, through a proxy where there is one, and shakes hands where that is
-    /// due.
+    /// Connects, through a proxy if there is one, with a TLS handshake if the endpoint needs it.
     async fn open(&self) -> Result<(OpenConnection, ConnectionTimes), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
@@ -311,8 +308,8 @@ impl ConnectionSlot {
         ))
     }
 
-    /// A connection of QUIC. Connecting takes no round trip of its own there: all but
-    /// the lookup of the name, and the way through a proxy, is the handshake.
+    /// Opens a QUIC connection. Its connect time is the name lookup and the way through a
+    /// proxy; the rest is the handshake.
     async fn open_quic(&self) -> Result<(OpenConnection, ConnectionTimes), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
@@ -356,7 +353,7 @@ impl ConnectionSlot {
         Ok((OpenConnection::Quic(Box::new(quic)), opened))
     }
 
-    /// TLS over `stream`, where the endpoint wants it.
+    /// Adds TLS to `stream` if the endpoint needs it.
     async fn secure<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         stream: S,

@@ -1,27 +1,21 @@
-//! Requests for their own sake: as many as the schedule says or the answers
-//! allow, each with one counted outcome and its times recorded.
+//! The engine of HTTP loads. Sends requests by a schedule or as fast as responses come;
+//! counts one outcome for each request and records its times.
 //!
-//! [`prepare_load`] lays all requests out; [`PreparedLoad::start`] starts the
-//! workers. A worker has connections of its own to each endpoint, a `Pool` of
-//! them, and its part of the schedule; each connection is a task that writes a
-//! laid out request, reads the answer and records it. Nothing on that way
-//! allocates, and the clock is read once a request where the answer comes in one
-//! piece.
+//! [`prepare_load`] encodes all requests; [`PreparedLoad::start`] starts the workers. A worker
+//! has a `Pool` of connections to each endpoint and its share of the schedule. Each connection
+//! is a task that writes an encoded request, reads the response and records it. This path does
+//! not allocate. It reads the clock once for each request whose response arrives in one piece.
 //!
-//! * With a schedule, a connection that has its answer takes the next request if
-//!   one is due; else it is free, and the pool's pacer hands it the next one at
-//!   its time. Requests that are due while none is free wait in the schedule
-//!   itself, and their latency counts from their intended time.
-//! * Without, each connection takes a request as soon as it has its answer. Where
-//!   many requests are under way the worker rests for moments, so that answers
-//!   gather and a wake-up serves several of them: see `rest`.
-//! * A request that has no connection since none can be had fails with that
-//!   outcome, rather than to wait for better times.
+//! * With a schedule, a connection takes the next request after a response if one is due.
+//!   Otherwise it becomes free, and the pacer of the pool assigns the next request to it. Due
+//!   requests without a free connection wait in the schedule; their latency counts from the
+//!   intended time.
+//! * Without a schedule, a connection takes a request after each response. With many requests
+//!   in flight the worker coalesces responses: see `coalesce`.
+//! * A request fails immediately if no connection is available.
 //!
-//! *Running* is CPU time here, but for what goes into turning round until the next
-//! request is due; *blocked* is time in which something was due and
-//! no connection free, or without a schedule all that is not running; *late* is
-//! what sleeps took beyond their end.
+//! *Running* is CPU time without spinning. *Blocked* is time in which a request was due and no
+//! connection free; without a schedule, all time that is not running. *Late* is oversleep.
 
 mod alarm;
 mod answer;

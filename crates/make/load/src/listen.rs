@@ -1,7 +1,7 @@
-//! Headers of answers that somebody wants to be told of.
+//! Forwards response headers to the thread that conducts the load.
 //!
-//! They go through one bounded queue to whoever conducts the load; where that is
-//! full they are dropped and counted, so that nobody ever waits.
+//! Headers go through one bounded queue. If it is full they are dropped and counted, so no
+//! worker waits.
 
 use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
@@ -9,7 +9,7 @@ use std::sync::mpsc::SyncSender;
 use stillwell_metric::LoadShard;
 use stillwell_plan::{AnswerHeadersPlan, LoadPlan};
 
-/// Headers that may wait for whoever is told, of all workers together.
+/// Maximum number of waiting headers, of all workers together.
 pub(super) const HEADERS_WAITING_MAX: usize = 1 << 14;
 
 /// The status, among headers.
@@ -24,7 +24,7 @@ pub struct AnswerHeader {
     pub value: String,
 }
 
-/// Tells headers of answers of one worker.
+/// Forwards response headers of one worker.
 #[derive(Clone, Debug)]
 pub(super) struct HeaderForwarder {
     plan: Arc<LoadPlan>,
@@ -39,8 +39,8 @@ impl HeaderForwarder {
         }
     }
 
-    /// An answer has this status and these headers.
-    pub(super) fn hear<'h>(
+    /// Forwards the headers of a response.
+    pub(super) fn forward<'h>(
         &self,
         shard: &LoadShard,
         status: u16,
@@ -52,7 +52,7 @@ impl HeaderForwarder {
             all.push(header);
         }
         for plan in &self.plan.telemetry.headers {
-            for (name, value) in told(plan, status, &all) {
+            for (name, value) in selected(plan, status, &all) {
                 let header = AnswerHeader {
                     name: String::from_utf8_lossy(name).to_ascii_lowercase(),
                     value: String::from_utf8_lossy(value).into_owned(),
@@ -65,9 +65,8 @@ impl HeaderForwarder {
     }
 }
 
-/// Which of `headers` are told, of an answer with this status: in the order in which
-/// they are asked for.
-fn told<'h>(
+/// Selects the headers that `plan` names, in its order.
+fn selected<'h>(
     plan: &AnswerHeadersPlan,
     status: u16,
     headers: &[(&'h [u8], &'h [u8])],
@@ -79,9 +78,9 @@ fn told<'h>(
         return headers.to_vec();
     }
     let of_name = |name: &String| {
-        let is_it = |own: &&(&[u8], &[u8])| own.0.eq_ignore_ascii_case(name.as_bytes());
-        let found: Vec<_> = headers.iter().filter(is_it).copied().collect();
-        found
+        let has_name = |header: &&(&[u8], &[u8])| header.0.eq_ignore_ascii_case(name.as_bytes());
+        let named: Vec<_> = headers.iter().filter(has_name).copied().collect();
+        named
     };
     plan.names.iter().flat_map(of_name).collect()
 }
@@ -98,19 +97,20 @@ mod tests {
             (b"a", b"2"),
             (b"b", b"3"),
         ];
-        let told = |names: &[&str], passes_over_2xx, status| {
+        let values = |names: &[&str], passes_over_2xx, status| {
             let plan = AnswerHeadersPlan {
                 names: names.iter().map(|name| (*name).to_owned()).collect(),
                 passes_over_2xx,
             };
-            let told = told(&plan, status, &headers).into_iter();
-            told.map(|(_, value)| String::from_utf8_lossy(value).into_owned())
+            let headers = selected(&plan, status, &headers).into_iter();
+            headers
+                .map(|(_, value)| String::from_utf8_lossy(value).into_owned())
                 .collect::<Vec<_>>()
         };
-        assert_eq!(told(&[], false, 200), ["200", "1", "2", "3"]);
-        assert_eq!(told(&["a", "b", "c"], false, 200), ["2", "1", "3"]);
+        assert_eq!(values(&[], false, 200), ["200", "1", "2", "3"]);
+        assert_eq!(values(&["a", "b", "c"], false, 200), ["2", "1", "3"]);
         for (status, count) in [(199, 4), (200, 0), (299, 0), (300, 4), (503, 4)] {
-            assert_eq!(told(&[], true, status).len(), count, "{status}");
+            assert_eq!(values(&[], true, status).len(), count, "{status}");
         }
     }
 }

@@ -24,7 +24,7 @@ use super::worker::Worker;
 /// A worker that spins sleeps until this long before the next send.
 const SPIN: Nanos = Nanos::new(50_000);
 
-/// What was due when the time was up may still begin for so long.
+/// Requests that were due before the end may begin within this time after it.
 const LAST: Nanos = Nanos::from_millis(10);
 
 /// A sleep that took no longer than this beyond its end was not late.
@@ -33,44 +33,44 @@ const OVERSLEPT_MIN: Nanos = Nanos::from_millis(1);
 /// The connections of one worker to one endpoint, and its part of the schedule.
 #[derive(Debug)]
 pub(super) struct Pool {
-    /// Which endpoint.
+    /// Index of the endpoint.
     pub(super) endpoint: usize,
     pub(super) slots: RefCell<Slots>,
     pub(super) memo: RefCell<HeadMemo>,
     timing: RefCell<Timing>,
     hold: RefCell<Option<Hold>>,
-    /// By how much the schedule has waited, where it waits for answers.
+    /// Delay of a schedule that waits for responses.
     deferred: Cell<Option<Nanos>>,
     /// Whether the next request waits for a connection that is busy.
     waits: Cell<bool>,
     limits: Cell<Limits>,
     requests: usize,
     next_request: Cell<usize>,
-    /// Where requests come from, where they are none of the endpoint's.
+    /// Source of requests other than the plan.
     supply: Option<Rc<Supply>>,
 }
 
-/// When requests are taken.
+/// Decides when requests are taken.
 #[derive(Debug)]
 pub(super) enum Timing {
-    /// Not yet.
+    /// The load has not begun.
     Before,
-    /// Whenever a connection can.
+    /// Whenever a connection is free.
     Closed {
         part: Part,
-        /// How many were taken.
+        /// Number of requests taken.
         taken: u64,
     },
-    /// When they are due.
+    /// By a schedule.
     Open {
         arrivals: Arrivals,
         overflow: Overflow,
     },
-    /// When blocks of a generator are due.
+    /// By the schedule of a generator's blocks.
     Blocks(Rc<Blocks>),
 }
 
-/// When a pool ends by itself.
+/// Limits after which a pool ends.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Limits {
     pub(super) requests: Option<u64>,
@@ -78,7 +78,7 @@ pub(super) struct Limits {
 }
 
 impl Pool {
-    /// Connections that begin with request number `first` of `requests`.
+    /// A pool that begins with request number `first` of `requests`.
     pub(super) fn new(endpoint: usize, requests: usize, first: usize, slots: Slots) -> Self {
         Self {
             endpoint,
@@ -95,13 +95,13 @@ impl Pool {
         }
     }
 
-    /// Has requests come from `supply`, where there is one.
+    /// Takes requests from `supply`, if there is one.
     pub(super) fn supplied(self, supply: Option<&Rc<Supply>>) -> Self {
         let supply = supply.map(Rc::clone);
         Self { supply, ..self }
     }
 
-    /// From now on requests are taken.
+    /// Starts to take requests.
     pub(super) fn begin(&self, timing: Timing, limits: Limits) {
         self.hold.replace(match &timing {
             Timing::Open {
@@ -119,7 +119,7 @@ impl Pool {
         self.limits.set(limits);
     }
 
-    /// Takes the next request, if it is its time.
+    /// Takes the next request if it is due.
     pub(super) fn take(&self, now: Moment) -> Take {
         if let Timing::Blocks(blocks) = &*self.timing.borrow() {
             return blocks.take(now);
@@ -145,7 +145,7 @@ impl Pool {
         Take::Now(ticket)
     }
 
-    /// Takes the next request, whenever it is due; none where there is none yet.
+    /// Takes the next request; `None` if the supply has none yet.
     fn next_request(&self) -> Option<usize> {
         if let Some(supply) = &self.supply {
             return supply.take();
@@ -157,8 +157,8 @@ impl Pool {
         Some(request)
     }
 
-    /// A connection took a request itself `now`: unless another one is free, that
-    /// had to wait.
+    /// Counts the wait of a request that a connection took at `now` while no connection was
+    /// free.
     pub(super) fn count_wait(&self, worker: &Worker, now: Moment) {
         if self.hold.borrow().is_some() && !self.slots.borrow().is_any_free() {
             self.record_wait(&mut worker.recorder.borrow_mut(), now);
@@ -171,7 +171,7 @@ impl Pool {
         }
     }
 
-    /// Takes what is due for a connection that is free.
+    /// Takes the due request for a free connection.
     fn take_free(&self, worker: &Worker, now: Moment) -> Option<Ticket> {
         let had_to_wait = self.waits.get();
         let Take::Now(ticket) = self.take(now) else {
@@ -190,8 +190,8 @@ impl Pool {
         Some(ticket)
     }
 
-    /// Takes what is due for the connection of `slot`, which has the word, if it would be
-    /// handed that: until the pacer has it again, others may have much to read.
+    /// Takes the due request for the connection of `slot`, which is running, if the pacer
+    /// would assign it to that slot. The pacer runs only after all tasks that are ready.
     pub(super) fn take_due(&self, worker: &Worker, slot: usize, now: Moment) -> Option<Ticket> {
         let is_due = worker.has_schedule && matches!(self.look(now), Take::Now(_));
         if !is_due || !self.slots.borrow().is_next(slot) {
@@ -203,8 +203,8 @@ impl Pool {
         Some(ticket)
     }
 
-    /// A schedule that waits for answers goes on from `now` where the next request
-    /// had to wait for one.
+    /// Continues a schedule that waits for responses from `now`, if the next request had to
+    /// wait.
     fn defer(&self, now: Moment) {
         let Some(deferred) = self.deferred.get() else {
             return;
@@ -217,7 +217,7 @@ impl Pool {
         }
     }
 
-    /// What [`Pool::take`] would give.
+    /// Returns the result of [`Pool::take`] without taking.
     pub(super) fn look(&self, now: Moment) -> Take {
         let Limits { requests, until } = self.limits.get();
         let intended = match &*self.timing.borrow() {
@@ -255,7 +255,7 @@ impl Pool {
         })
     }
 
-    /// Whether as many requests were taken as there are.
+    /// Whether all requests were taken.
     pub(super) fn is_spent(&self) -> bool {
         let is_over = |supply: &Rc<Supply>| supply.look() == SupplyState::Over;
         if self.supply.as_ref().is_some_and(is_over) {
@@ -271,7 +271,7 @@ impl Pool {
         }
     }
 
-    /// Waits until a connection is free or none can be had.
+    /// Waits until a connection is free or all have failed.
     pub(super) async fn connected(&self, worker: &Worker) {
         poll_fn(|context: &mut Context<'_>| {
             let mut slots = self.slots.borrow_mut();
@@ -284,8 +284,7 @@ impl Pool {
         .await;
     }
 
-    /// Sends one request ahead of the schedule, which begins at `start`; it is of
-    /// the warm-up.
+    /// Sends one request of the warm-up before the schedule begins at `start`.
     pub(super) fn send_early(&self, worker: &Worker, start: Moment) {
         let mut slots = self.slots.borrow_mut();
         let outage = slots.outage();
@@ -308,7 +307,7 @@ impl Pool {
         }
     }
 
-    /// What the schedule begins with, or the first that was handed out.
+    /// Returns the first request of the schedule or of the supply.
     fn early_request(&self) -> Option<usize> {
         match &self.supply {
             None => Some(self.next_request.get()),
@@ -316,8 +315,7 @@ impl Pool {
         }
     }
 
-    /// How many requests were asked for until `now`, the one under way included;
-    /// none without a schedule.
+    /// Number of requests that the schedule requested until `now`; 0 without a schedule.
     pub(super) fn asked(&self, now: Moment) -> f64 {
         match &*self.timing.borrow() {
             Timing::Before | Timing::Closed { .. } | Timing::Blocks(_) => 0.0,
@@ -329,8 +327,7 @@ impl Pool {
         }
     }
 
-    /// How many requests were due from `from` to `now` and were not taken; none
-    /// without a schedule.
+    /// Number of requests due from `from` to `now` and not taken; 0 without a schedule.
     pub(super) fn overdue(&self, from: Moment, now: Moment) -> u64 {
         match &*self.timing.borrow() {
             Timing::Before | Timing::Closed { .. } | Timing::Blocks(_) => 0,
@@ -342,7 +339,7 @@ impl Pool {
         }
     }
 
-    /// When a request has to be dropped for want of a free connection.
+    /// Time at which a request is dropped because no connection is free.
     fn drops_at(&self) -> Option<Moment> {
         match &*self.timing.borrow() {
             Timing::Open {
@@ -358,8 +355,7 @@ impl Pool {
     }
 }
 
-/// Hands each request to a free connection when it is due, until there are no
-/// more.
+/// Assigns each request to a free connection when it is due.
 pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
     let Ok(mut timer) = Timer::new() else {
         return worker.fail("there is no timer left");
@@ -403,7 +399,7 @@ pub(super) async fn pace(worker: Rc<Worker>, pool: Rc<Pool>) {
     }
 }
 
-/// Disposes of what is due; `false` if it has to wait.
+/// Assigns, fails or drops the due request; returns `false` if it has to wait.
 fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
     let outage = {
         let slots = pool.slots.borrow();
@@ -431,8 +427,8 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
     true
 }
 
-/// A request has been due since `since`, and none is there: waits until one is
-/// handed out. The schedule stands still meanwhile, and catches up.
+/// Waits for the supply: a request has been due since `since`. The schedule catches up
+/// afterwards.
 async fn wait_for_supply(worker: &Worker, pool: &Pool, since: Moment) {
     let Some(supply) = &pool.supply else {
         return;
@@ -450,8 +446,7 @@ async fn wait_for_supply(worker: &Worker, pool: &Pool, since: Moment) {
     worker.blocked_until.set(now);
 }
 
-/// Waits until a connection is free or none can be had, or a request is to be
-/// dropped.
+/// Waits until a connection is free, all have failed, or a request is dropped.
 async fn wait_for_free(worker: &Worker, pool: &Pool, timer: &mut Timer) {
     let since = clock::now();
     let changed = pool.connected(worker);
@@ -488,20 +483,19 @@ async fn sleep(worker: &Worker, timer: &mut Timer, at: Moment) {
     }
 }
 
-/// What a free connection waits for.
+/// An event for which a free connection waits.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Offer {
     /// A request.
     Ticket(Ticket),
-    /// Nothing: its peer has ended it, or has said something unasked.
+    /// The peer closed the connection or sent unexpected bytes.
     Lost,
-    /// Nothing: the worker is to end.
+    /// The worker ends.
     Ended,
 }
 
 impl Pool {
-    /// Waits until `slot` is handed a request. `is_lost` polls whether its
-    /// connection, if it has one, is still good.
+    /// Waits for a request for `slot`. `is_lost` polls whether its connection was closed.
     pub(super) async fn wait(
         &self,
         worker: &Worker,

@@ -1,4 +1,4 @@
-//! What came of every request.
+//! Outcomes and times of requests.
 
 use std::sync::Arc;
 
@@ -12,39 +12,39 @@ use super::answer::ResponseSummary;
 /// A request that was taken from the schedule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Ticket {
-    /// Which of the endpoint's requests.
+    /// Index among the endpoint's requests.
     pub(super) request: usize,
-    /// When it was due; without a schedule when it was taken.
+    /// Intended time; without a schedule the time when it was taken.
     pub(super) intended: Moment,
-    /// When it went out first, if it has: it may go out again.
+    /// Time of the first send, if it is sent again.
     pub(super) sent: Option<Moment>,
 }
 
-/// What a connection without a request is to do.
+/// The next step of a connection without a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Take {
-    /// Send this.
+    /// Send this request.
     Now(Ticket),
-    /// Wait at least until then.
+    /// Wait at least until this time.
     Later(Moment),
-    /// Wait until there is a request: one is due.
+    /// Wait for the supply: a request is due.
     Starved,
-    /// End: there is nothing more.
+    /// End: no request is left.
     Never,
 }
 
-/// A whole answer.
+/// A complete response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Answer {
     pub(super) whole: ResponseSummary,
-    /// When the request was sent, and when what of the answer had come.
+    /// Time of the send, the first byte and the last byte.
     pub(super) sent: Moment,
     pub(super) first_byte: Moment,
     pub(super) end: Moment,
 }
 
 impl Answer {
-    /// How a request ends that is answered so.
+    /// The outcome of the request.
     pub(super) const fn outcome(&self) -> Outcome {
         match self.whole.status {
             // An interim answer is no answer.
@@ -54,40 +54,40 @@ impl Answer {
     }
 }
 
-/// Ends the load once a counter exceeds its threshold.
+/// A predicate: a counter and its threshold.
 #[derive(Debug)]
 pub(super) struct PredicateWatch {
     pub(super) counter: LoadCounter,
     pub(super) threshold: u64,
 }
 
-/// Counts and records for one worker.
+/// Records the requests of one worker.
 #[derive(Debug)]
 pub(super) struct RequestRecorder {
     pub(super) shard: Arc<LoadShard>,
-    /// Those that predicates look at.
+    /// Shards that predicates read.
     pub(super) watched: Vec<Arc<LoadShard>>,
     pub(super) watches: Vec<PredicateWatch>,
     pub(super) recorders: Vec<Recorder>,
     pub(super) has_schedule: bool,
     /// Whether latency counts from the intended time as well.
     pub(super) has_response: bool,
-    /// Times of requests intended for earlier are not recorded.
+    /// Times of requests intended before this are not recorded.
     pub(super) measure_from: Moment,
-    /// Those intended for earlier than this are counted apart.
+    /// Requests intended before this count as warm-up.
     pub(super) count_from: Moment,
-    /// No predicate holds in the warm-up.
+    /// Whether the warm-up is still going on. No predicate holds then.
     pub(super) is_warming: bool,
     pub(super) heads: Sizes,
     pub(super) bodies: Sizes,
-    /// Requests begun that have not ended.
+    /// Requests in flight.
     pub(super) in_flight: u64,
-    /// When the last one ended.
+    /// End of the last request.
     pub(super) last_end: Moment,
 }
 
 impl RequestRecorder {
-    /// A request was taken from the schedule that was due then.
+    /// Counts a request that was taken from the schedule.
     pub(super) fn begin(&mut self, intended: Moment) {
         self.in_flight += 1;
         let begun = if intended < self.count_from {
@@ -98,8 +98,8 @@ impl RequestRecorder {
         begun.add(1);
     }
 
-    /// It is sent now: `bytes` of it. Gives the sent time, which is that of the
-    /// first time where it goes out again.
+    /// Counts a send of `bytes`. Returns the sent time, which is that of the first send if it
+    /// is sent again.
     pub(super) fn sent(&mut self, ticket: &mut Ticket, now: Moment, bytes: usize) -> Moment {
         self.shard.bytes_sent.add(bytes as u64);
         if let Some(first) = ticket.sent {
@@ -118,7 +118,7 @@ impl RequestRecorder {
         now
     }
 
-    /// It was answered. Whether that ends the load.
+    /// Counts a response. Returns whether it ends the load.
     pub(super) fn answered(&mut self, ticket: Ticket, answer: &Answer) -> bool {
         let outcome = answer.outcome();
         if ticket.intended >= self.count_from {
@@ -137,35 +137,35 @@ impl RequestRecorder {
         self.end(ticket.intended, outcome, answer.end)
     }
 
-    /// What an answer said of itself.
+    /// Records the server time that a response reports.
     pub(super) fn origin(&mut self, ticket: Ticket, nanoseconds: u64) {
         if ticket.intended >= self.measure_from {
             self.record(LoadTime::Origin, Nanos::new(nanoseconds));
         }
     }
 
-    /// What else is known of how long it took.
+    /// Records further times of a response.
     pub(super) fn time(&mut self, ticket: Ticket, what: LoadTime, time: Nanos) {
         if ticket.intended >= self.measure_from {
             self.record(what, time);
         }
     }
 
-    /// It was a call, and ended so.
+    /// Counts the end of a gRPC call.
     pub(super) fn call_ended(&self, ticket: Ticket, end: CallEnd) {
         if ticket.intended >= self.count_from {
             self.shard.calls.ended(end).add(1);
         }
     }
 
-    /// So many messages went or came with it.
+    /// Counts gRPC messages.
     pub(super) fn messages(&self, ticket: Ticket, which: CallMessages, messages: u64) {
         if ticket.intended >= self.count_from {
             self.shard.calls.messages(which).add(messages);
         }
     }
 
-    /// It ended at `now` without an answer. Whether that ends the load.
+    /// Counts a failure at `now`. Returns whether it ends the load.
     pub(super) fn failed(&mut self, intended: Moment, outcome: Outcome, now: Moment) -> bool {
         if intended >= self.measure_from && Outcome::FAILURES.contains(&outcome) {
             self.record(LoadTime::Failed(outcome), now.since(intended));
@@ -173,7 +173,7 @@ impl RequestRecorder {
         self.end(intended, outcome, now)
     }
 
-    /// It ended at `now`. Whether that ends the load.
+    /// Counts the end of a request. Returns whether it ends the load.
     fn end(&mut self, intended: Moment, outcome: Outcome, now: Moment) -> bool {
         self.last_end = now;
         self.in_flight = self.in_flight.saturating_sub(1);
@@ -191,7 +191,7 @@ impl RequestRecorder {
         !self.watches.is_empty() && !self.is_warming && self.look()
     }
 
-    /// What is still under way will not end any more.
+    /// Counts the requests in flight as cut.
     pub(super) fn cut(&mut self) {
         let sum = |cells: &[Cell]| cells.iter().map(Cell::total).sum::<u64>();
         let shard = &self.shard;
@@ -209,7 +209,7 @@ impl RequestRecorder {
         self.recorders[what.index()].record(time);
     }
 
-    /// Hands over what was recorded, and all of it `at_last`.
+    /// Publishes the recorded times, completely if `at_last`.
     pub(super) fn publish(&mut self, at_last: bool) {
         self.shard.head_sizes.set(&self.heads);
         self.shard.body_sizes.set(&self.bodies);
@@ -222,7 +222,7 @@ impl RequestRecorder {
         }
     }
 
-    /// Whether a predicate holds; the first one that did is noted.
+    /// Whether a predicate holds; notes the first one.
     fn look(&self) -> bool {
         if self.shard.predicate.total() > 0 {
             return true;

@@ -1,4 +1,4 @@
-//! Which connections of a pool are free, and what they are handed.
+//! Free connections of a pool and their assigned requests.
 
 use std::collections::VecDeque;
 use std::task::{Context, Waker};
@@ -8,21 +8,21 @@ use stillwell_plan::Reuse;
 
 use super::recorder::Ticket;
 
-/// The connections of a pool, open or not, by number.
+/// The connection slots of a pool, by number.
 #[derive(Debug)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
-    /// Free and open, in the order in which they became so; each as often as it
-    /// takes requests.
+    /// Open slots that are free, in order; a slot appears once for each request that it can
+    /// take.
     open: VecDeque<usize>,
-    /// Free and to be opened.
+    /// Closed slots that are free.
     closed: Vec<usize>,
-    /// How many have failed to connect and have not succeeded since.
+    /// Number of slots that failed to connect and have not succeeded since.
     down: usize,
-    /// Why the last of them did not connect.
+    /// Outcome of the last failed connect.
     failure: Outcome,
     reuse: Reuse,
-    /// The pacer, where it waits for any of them.
+    /// Waker of the pacer while it waits for a free slot.
     pacer: Option<Waker>,
 }
 
@@ -33,7 +33,7 @@ struct Slot {
 }
 
 impl Slots {
-    /// `count` connections that carry up to `streams` requests at once.
+    /// `count` slots that carry up to `streams` concurrent requests each.
     pub(super) fn new(count: usize, streams: u32, reuse: Reuse) -> Self {
         let streams = usize::try_from(streams).unwrap_or(1);
         let slot = |_| Slot {
@@ -55,12 +55,12 @@ impl Slots {
         !self.open.is_empty() || !self.closed.is_empty()
     }
 
-    /// Why none of them connects, where that is so.
+    /// Outcome of the last failed connect, if no slot connects.
     pub(super) fn outage(&self) -> Option<Outcome> {
         (self.down == self.slots.len()).then_some(self.failure)
     }
 
-    /// `slot` may be handed a request.
+    /// Marks `slot` as free.
     pub(super) fn free(&mut self, slot: usize, is_open: bool) {
         if is_open {
             self.open.push_back(slot);
@@ -70,14 +70,13 @@ impl Slots {
         self.wake_pacer();
     }
 
-    /// `slot` does something else meanwhile.
+    /// Marks `slot` as busy.
     pub(super) fn withdraw(&mut self, slot: usize) {
         self.open.retain(|other| *other != slot);
         self.closed.retain(|other| *other != slot);
     }
 
-    /// Whether `slot` is the one that would be handed the next request, and has taken in
-    /// all that it was handed before.
+    /// Whether `slot` is the next free one and has accepted all assigned requests.
     pub(super) fn is_next(&self, slot: usize) -> bool {
         let next = match self.reuse {
             Reuse::Mru => self.open.back(),
@@ -86,7 +85,7 @@ impl Slots {
         next == Some(&slot) && self.slots[slot].offers.is_empty()
     }
 
-    /// The one that is open and would be handed the next request, which it takes itself.
+    /// Takes the next free open slot.
     pub(super) fn take_next(&mut self) -> Option<usize> {
         match self.reuse {
             Reuse::Mru => self.open.pop_back(),
@@ -94,19 +93,19 @@ impl Slots {
         }
     }
 
-    /// One could not connect.
+    /// Counts a slot that failed to connect.
     pub(super) fn go_down(&mut self, failure: Outcome) {
         self.failure = failure;
         self.down += 1;
         self.wake_pacer();
     }
 
-    /// It has a connection again.
+    /// Counts a slot that connected again.
     pub(super) fn mark_up(&mut self) {
         self.down -= 1;
     }
 
-    /// Hands `ticket` to a free one, if there is any.
+    /// Assigns `ticket` to a free slot, if there is one.
     pub(super) fn offer(&mut self, ticket: Ticket) -> bool {
         let Some(number) = self.take_next().or_else(|| self.closed.pop()) else {
             return false;
@@ -119,7 +118,7 @@ impl Slots {
         true
     }
 
-    /// What `slot` was handed; else it is woken once there is something.
+    /// Returns the request assigned to `slot`, or registers it to be woken.
     pub(super) fn accept(&mut self, slot: usize, context: &Context<'_>) -> Option<Ticket> {
         let slot = &mut self.slots[slot];
         if slot.offers.is_empty() {
@@ -128,17 +127,17 @@ impl Slots {
         slot.offers.pop_front()
     }
 
-    /// What `slot` was handed and has not accepted.
+    /// Returns the assigned request that `slot` has not accepted.
     pub(super) fn unaccepted(&mut self, slot: usize) -> Option<Ticket> {
         self.slots[slot].offers.pop_front()
     }
 
-    /// Wakes the pacer once something changes.
+    /// Registers the pacer to be woken by the next change.
     pub(super) fn watch(&mut self, context: &Context<'_>) {
         note(&mut self.pacer, context);
     }
 
-    /// Wakes everyone who waits.
+    /// Wakes all waiting tasks.
     pub(super) fn wake_all(&mut self) {
         let wakers = self.slots.iter_mut().filter_map(|slot| slot.waker.take());
         wakers.for_each(Waker::wake);

@@ -1,23 +1,22 @@
-//! How much of its CPU time a worker spent on nothing but waiting.
+//! CPU time that a worker spends on spinning.
 
 use std::cell::Cell;
 
 use stillwell_metric::LoadShard;
 use stillwell_units::{Moment, Nanos};
 
-/// A turn of the wheel that took longer had something on it, or was interrupted.
+/// Maximum length of a turn that did no work and was not interrupted.
 const TURN_MAX: Nanos = Nanos::new(20_000);
 
-/// CPU time that went into turning round until something was due. Several pools
-/// may turn at once; no moment counts twice.
+/// CPU time of spinning until the next send. Several pools may spin at once; no moment
+/// counts twice.
 #[derive(Debug, Default)]
 pub(super) struct SpinTime {
     length: Cell<Nanos>,
     until: Cell<Moment>,
 }
 
-/// What a worker had done by some moment: where that is the same later on, it has
-/// done nothing meanwhile.
+/// The work that a worker has done so far. Equal values mean no work in between.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct WorkDone([u64; 4]);
 
@@ -33,7 +32,7 @@ impl WorkDone {
 }
 
 impl SpinTime {
-    /// How long in all.
+    /// Total time.
     pub(super) const fn length(&self) -> Nanos {
         self.length.get()
     }

@@ -1,9 +1,8 @@
-//! Requests that others hand out while a load goes on.
+//! Requests from a source other than the plan.
 //!
-//! Whoever has them works on a thread of his own: there they are laid out, and go
-//! through a queue to the one worker that a [`Feed`] leads to. All that is left to
-//! that is to take the next one. The queue is bounded by a number of requests and by
-//! their bytes, so that who hands out faster than the load sends waits.
+//! The source encodes its requests on a thread of its own and sends them through a queue to
+//! one worker, see [`Feed`]. The worker takes the next request from the queue. The queue is
+//! bounded by requests and by bytes, so a fast source waits.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -20,11 +19,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::build::{self, PrepareLoadError, Request};
 
-/// What the requests that wait for one worker may take, in KiB.
+/// Maximum size of the waiting requests of one worker, in KiB.
 const WAITING_KIB_MAX: u16 = 63 << 10;
 
-/// Hands requests to one worker of a load, until it is dropped: then the worker
-/// sends what still waits, and no more.
+/// Sends requests to one worker. After it is dropped the worker sends the waiting requests
+/// and ends.
 #[derive(Debug)]
 pub struct Feed {
     plan: Arc<LoadPlan>,
@@ -33,7 +32,7 @@ pub struct Feed {
     room: Arc<Semaphore>,
 }
 
-/// Why a request was not handed over.
+/// Reasons why a request was not accepted.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     /// The worker has ended.
@@ -44,7 +43,7 @@ pub enum FeedError {
     Request(#[from] PrepareLoadError),
 }
 
-/// A request in the queue, with the room that it takes there.
+/// A request in the queue and its reserved room.
 #[derive(Debug)]
 pub(super) struct SuppliedRequest {
     request: Arc<Request>,
@@ -52,8 +51,8 @@ pub(super) struct SuppliedRequest {
 }
 
 impl Feed {
-    /// To the worker that counts on `shard`, with room for `waiting_max` requests; and
-    /// the other end of the queue.
+    /// A feed for the worker of `shard` with room for `waiting_max` requests, and the other
+    /// end of its queue.
     pub(super) fn new(
         plan: &Arc<LoadPlan>,
         shard: &Arc<LoadShard>,
@@ -69,18 +68,16 @@ impl Feed {
         (feed, receiver)
     }
 
-    /// What became of requests so far. Whoever holds the feed counts calls and
-    /// failures there; requests count themselves.
+    /// Counters of the source. The source counts its calls and failures there.
     #[must_use]
     pub fn counts(&self) -> &SourceCells {
         &self.shard.source
     }
 
-    /// Lays `request` out and hands it over once there is room. It goes to any endpoint
-    /// of the load: what it says of a target is what counts.
+    /// Encodes `request` and sends it once there is room. It goes to any endpoint of the load.
     ///
     /// # Errors
-    /// [`FeedError`] where it cannot be sent, or nobody sends any more.
+    /// [`FeedError`] if it cannot be encoded or the worker has ended.
     pub async fn hand_over(&self, request: &RequestPlan) -> Result<(), FeedError> {
         let request = build::lay_out(&self.plan, request)?;
         let bytes = request.http3.as_ref().map_or(0, |own| own.whole.len()) + request.bytes.len();
@@ -108,14 +105,14 @@ impl Feed {
     }
 }
 
-/// Requests for one worker, on its own thread.
+/// The requests of one worker, on its thread.
 #[derive(Debug)]
 pub(super) struct Supply {
     queue: RefCell<mpsc::Receiver<SuppliedRequest>>,
     next: RefCell<Option<Arc<Request>>>,
     is_over: Cell<bool>,
     taken: RefCell<TakenRequest>,
-    /// The pacers that wait.
+    /// Wakers of the waiting pacers.
     pacers: RefCell<Vec<Waker>>,
 }
 
@@ -123,19 +120,19 @@ pub(super) struct Supply {
 #[derive(Debug, Default)]
 struct TakenRequest {
     requests: Vec<Arc<Request>>,
-    /// Numbers of those that have ended. They stay until their number is given anew:
-    /// somebody may want to tell of them.
+    /// Numbers of ended requests. A request stays until its number is reused, because a
+    /// report may still need it.
     ended: VecDeque<usize>,
 }
 
-/// What there is to take.
+/// State of the queue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SupplyState {
-    /// A request.
+    /// A request is available.
     Some,
-    /// Nothing yet.
+    /// No request is available yet.
     None,
-    /// Nothing any more.
+    /// The source has ended.
     Over,
 }
 
@@ -174,7 +171,7 @@ impl Supply {
         SupplyState::Some
     }
 
-    /// Waits until there is something, or never will be. Cancel-safe.
+    /// Waits for a request or the end of the source. Cancel-safe.
     pub(super) async fn ready(&self) {
         poll_fn(|context| {
             if self.look() == SupplyState::None {
@@ -196,7 +193,7 @@ impl Supply {
         .await;
     }
 
-    /// Takes the next one; gives its number.
+    /// Takes the next request; returns its number.
     pub(super) fn take(&self) -> Option<usize> {
         if self.look() != SupplyState::Some {
             return None;
@@ -211,22 +208,22 @@ impl Supply {
         Some(taken.requests.len() - 1)
     }
 
-    /// The one with this number.
+    /// Returns the request with this number.
     pub(super) fn request(&self, number: usize) -> Arc<Request> {
         Arc::clone(&self.taken.borrow().requests[number])
     }
 
-    /// The one with this number has ended.
+    /// Releases the request with this number.
     pub(super) fn ended(&self, number: usize) {
         self.taken.borrow_mut().ended.push_back(number);
     }
 }
 
-/// A request that is sent.
+/// A request to send.
 pub(super) enum ChosenRequest<'a> {
-    /// One of those that were laid out before the load.
+    /// A request of the plan.
     Planned(&'a Request),
-    /// One that was handed out.
+    /// A request of the source.
     Supplied(Arc<Request>),
 }
 

@@ -29,7 +29,7 @@ use super::tunnel::Proxy;
 use stillwell_wire::stream_outcome;
 use stillwell_worker::Slice;
 
-/// What a worker is made of.
+/// Parts of a worker.
 pub(super) struct WorkerSetup {
     pub(super) plan: Arc<LoadPlan>,
     pub(super) endpoints: Arc<[Endpoint]>,
@@ -37,65 +37,64 @@ pub(super) struct WorkerSetup {
     pub(super) proxy: Option<Proxy>,
     pub(super) share: Share,
     pub(super) shard: Arc<LoadShard>,
-    /// Those of all workers.
+    /// Shards of all workers.
     pub(super) shards: Vec<Arc<LoadShard>>,
     pub(super) recorders: Vec<Recorder>,
     pub(super) start: watch::Receiver<Option<Moment>>,
     pub(super) stop: Token,
     pub(super) tracer: Option<Tracer>,
-    /// Where requests come from, where they are none of the endpoints'.
+    /// Source of requests other than the plan.
     pub(super) supply: Option<mpsc::Receiver<SuppliedRequest>>,
-    /// Who is told headers of answers, if anybody is.
+    /// Forwards response headers, if the plan names any.
     pub(super) listener: Option<HeaderForwarder>,
 }
 
-/// What the pools of one worker share. All of them live on its thread.
+/// State that the pools of one worker share on its thread.
 #[derive(Debug)]
 pub(super) struct Worker {
     pub(super) plan: Arc<LoadPlan>,
     pub(super) endpoints: Arc<[Endpoint]>,
     pub(super) tls: Option<ClientTls>,
     pub(super) proxy: Option<Proxy>,
-    /// Opens connections of QUIC, once one was.
+    /// QUIC client for endpoints, after the first connection.
     pub(super) quic: OnceCell<QuicClient>,
-    /// The same with the proxy.
+    /// QUIC client for the proxy, after the first connection.
     pub(super) proxy_quic: OnceCell<QuicClient>,
-    /// Which of how many it is.
+    /// Share of the load.
     share: Share,
     pub(super) has_schedule: bool,
     pub(super) recorder: RefCell<RequestRecorder>,
     pub(super) end: Token,
-    /// The same, cheaper to ask.
+    /// Cheaper copy of `end`.
     is_ending: Cell<bool>,
-    /// How long requests were due with no connection free, and until when last.
+    /// Time during which requests were due with no connection free, and its last moment.
     pub(super) blocked: Cell<Nanos>,
     pub(super) blocked_until: Cell<Moment>,
-    /// What sleeps took beyond their end.
+    /// Total oversleep.
     pub(super) late: Cell<Nanos>,
-    /// CPU time that was spent on nothing but waiting for the schedule.
+    /// CPU time of spinning until the next request.
     pub(super) spin: SpinTime,
-    /// Connections that were opened in a warm-up that is not over, by endpoint and
-    /// slot.
+    /// Connections opened during the warm-up, by endpoint and slot.
     warming: RefCell<BTreeMap<(usize, usize), ConnectionTimes>>,
     pub(super) coalescer: Coalescer,
     begun: Token,
     stop: Token,
     failure: Cell<Option<&'static str>>,
     tracer: Option<RefCell<Tracer>>,
-    /// What is sent, where it is the blocks of a generator.
+    /// Blocks of a generator, if these are sent.
     pub(super) blocks: Option<Rc<Blocks>>,
-    /// What is sent, where others hand it out.
+    /// Source of requests other than the plan.
     pub(super) supply: Option<Rc<Supply>>,
-    /// Who is told headers of answers, if anybody is.
+    /// Forwards response headers, if the plan names any.
     pub(super) listener: Option<HeaderForwarder>,
 }
 
-/// What is known of a connection once it is open.
+/// Times of an open connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ConnectionTimes {
-    /// How long connecting took, without the handshake.
+    /// Connect time without the handshake.
     pub(super) connect: Nanos,
-    /// What came of the handshake, where there was one.
+    /// The TLS or QUIC handshake, if there was one.
     pub(super) handshake: Option<Handshake>,
 }
 
@@ -176,7 +175,7 @@ impl Worker {
         }
     }
 
-    /// One that sends `blocks`, from now on.
+    /// A worker that sends `blocks` immediately.
     pub(super) fn of_blocks(setup: WorkerSetup, blocks: Rc<Blocks>) -> Self {
         let worker = Self::new(setup);
         worker.begun.cancel();
@@ -186,8 +185,8 @@ impl Worker {
         }
     }
 
-    /// How long after the start the connection in `slot` of `pool` is opened: they
-    /// take turns, those of all workers and endpoints.
+    /// Delay between the start and the opening of the connection in `slot`. Connections of
+    /// all workers and endpoints open in turn.
     pub(super) fn opens_after(&self, endpoint: usize, slot: usize) -> Nanos {
         let over = self.plan.connecting.over;
         if over == Nanos::ZERO {
@@ -199,17 +198,17 @@ impl Worker {
         turn(over, &counts, endpoint, slot, self.share)
     }
 
-    /// Waits until the load begins; `None` where it never does.
+    /// Waits for the start; `None` if the load ends before.
     pub(super) async fn started(&self) -> Option<()> {
         self.end.run_until_cancelled(self.begun.cancelled()).await
     }
 
-    /// Whether nothing new is to be begun.
+    /// Whether no request may begin any more.
     pub(super) fn is_ending(&self) -> bool {
         self.is_ending.get()
     }
 
-    /// A request ended without an answer.
+    /// Counts a request that failed.
     pub(super) fn end_request(&self, ticket: Ticket, outcome: Outcome) {
         if let Some(blocks) = &self.blocks {
             return blocks.failed(ticket, outcome);
@@ -221,7 +220,7 @@ impl Worker {
         self.end_if(is_end);
     }
 
-    /// A request was answered.
+    /// Counts a response.
     pub(super) fn answered(&self, ticket: Ticket, answer: &Answer) {
         if let Some(blocks) = &self.blocks {
             return blocks.answered(ticket, answer);
@@ -234,7 +233,7 @@ impl Worker {
         self.end_if(is_end);
     }
 
-    /// A connection was opened.
+    /// Counts an opened connection.
     pub(super) fn connected(&self, endpoint: usize, slot: usize, opened: ConnectionTimes) {
         let mut recorder = self.recorder.borrow_mut();
         recorder.shard.connections.add(1);
@@ -247,19 +246,19 @@ impl Worker {
         }
     }
 
-    /// It is there no more.
+    /// Removes a closed connection.
     pub(super) fn disconnected(&self, endpoint: usize, slot: usize) {
         self.warming.borrow_mut().remove(&(endpoint, slot));
     }
 
-    /// What an answer says of itself, where it does.
+    /// Records the server time that a response reports.
     pub(super) fn origin(&self, ticket: Ticket, nanoseconds: Option<u64>) {
         if let Some(nanoseconds) = nanoseconds {
             self.recorder.borrow_mut().origin(ticket, nanoseconds);
         }
     }
 
-    /// An answer that breaks the protocol; why is kept of the first one.
+    /// Counts a malformed response and keeps the first error.
     pub(super) fn malformed(&self, why: &dyn std::error::Error) -> Outcome {
         let recorder = self.recorder.borrow();
         let trouble = &recorder.shard.answer_trouble;
@@ -267,8 +266,7 @@ impl Worker {
         Outcome::Malformed
     }
 
-    /// A read or a write that failed; what a server says of it by TLS is kept of
-    /// the first one.
+    /// Maps an I/O error to an outcome and keeps the first TLS alert of a server.
     pub(super) fn broken(&self, endpoint: usize, error: &std::io::Error) -> Outcome {
         let address = &self.endpoints[endpoint].address;
         if let Some(said) = HandshakeError::behind(address, error) {
@@ -281,13 +279,13 @@ impl Worker {
         stream_outcome(error)
     }
 
-    /// What the next request says of its trace, if anything.
+    /// Trace context of the next request.
     pub(super) fn next_trace(&self) -> Option<RequestTrace> {
         let tracer = self.tracer.as_ref()?;
         Some(tracer.borrow_mut().next_trace())
     }
 
-    /// A request has ended that said what `trace` does.
+    /// Exports the span of a request that has ended.
     pub(super) fn hand_over(
         &self,
         trace: Option<&RequestTrace>,
@@ -308,46 +306,46 @@ impl Worker {
         }
     }
 
-    /// The block of `ticket` and where it is from, where blocks are sent.
+    /// Returns the block of `ticket`, if blocks are sent.
     pub(super) fn block(&self, ticket: Ticket) -> Option<(&Blocks, (Rc<BlockSet>, Slice))> {
         let blocks = self.blocks.as_deref()?;
         Some((blocks, blocks.block(ticket)?))
     }
 
-    /// How long the most urgent request to an endpoint may take.
+    /// Shortest timeout of the requests to an endpoint.
     pub(super) fn request_timeout(&self, endpoint: usize) -> Nanos {
         let requests = self.endpoints[endpoint].requests.iter();
         let deadlines = requests.filter_map(|request| request.call.as_ref()?.deadline);
         deadlines.fold(self.plan.timeout, Nanos::min)
     }
 
-    /// The pacer begins to wait: until then, or for a connection.
+    /// Notes that the pacer waits: until a time, or for a connection.
     pub(super) fn suspend(&self, until: Option<Moment>) {
         if let Some(blocks) = &self.blocks {
             blocks.suspend(until);
         }
     }
 
-    /// It waits no longer.
+    /// Notes that the pacer continues.
     pub(super) fn resume(&self, until: Option<Moment>) {
         if let Some(blocks) = &self.blocks {
             blocks.resume(until);
         }
     }
 
-    /// Nothing new is to be begun.
+    /// Lets no further request begin.
     pub(super) fn finish(&self) {
         self.is_ending.set(true);
         self.end.cancel();
     }
 
-    /// Ends the worker: it cannot do its work.
+    /// Ends the worker with an error.
     pub(super) fn fail(&self, what: &'static str) {
         self.failure.set(Some(what));
         self.finish();
     }
 
-    /// What `ticket` asks an endpoint for.
+    /// Returns the request of `ticket`.
     pub(super) fn request(&self, endpoint: usize, ticket: Ticket) -> ChosenRequest<'_> {
         match (&self.supply, &self.blocks) {
             (None, None) => {
@@ -358,20 +356,19 @@ impl Worker {
         }
     }
 
-    /// Which of the endpoint's requests that is, if it is one of them.
+    /// Index among the endpoint's requests, if the plan has the request.
     pub(super) fn planned(&self, ticket: Ticket) -> Option<usize> {
         self.supply.is_none().then_some(ticket.request)
     }
 
-    /// What `ticket` asks for has ended.
+    /// Releases the request of `ticket`.
     pub(super) fn ended(&self, ticket: Ticket) {
         if let Some(supply) = &self.supply {
             supply.ended(ticket.request);
         }
     }
 
-    /// A source that has failed may be what a predicate looks at, and no request ends
-    /// with it.
+    /// Checks the predicates after a failure of the supply, which ends no request.
     pub(super) fn look_at_supply(&self) {
         let recorder = self.recorder.borrow();
         let has_failed = recorder.shard.source.failures.total() > 0;
@@ -380,20 +377,20 @@ impl Worker {
         self.end_if(is_end);
     }
 
-    /// An answer came with these headers.
+    /// Forwards response headers.
     pub(super) fn hear<'h>(
         &self,
         status: u16,
         headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,
     ) {
         if let Some(listener) = &self.listener {
-            listener.hear(&self.recorder.borrow().shard, status, headers);
+            listener.forward(&self.recorder.borrow().shard, status, headers);
         }
     }
 }
 
-/// Whether latency counts from the intended time: a schedule that waits for
-/// answers has none that would say more than the sent time.
+/// Whether latency counts from the intended time. A schedule that waits for responses has
+/// no useful intended time.
 const fn has_response(pace: &LoadPace) -> bool {
     match pace {
         LoadPace::Closed => false,
@@ -401,7 +398,7 @@ const fn has_response(pace: &LoadPace) -> bool {
     }
 }
 
-/// The part of one worker of all connections, by endpoint; at least one each.
+/// Number of connections of one worker for each endpoint; at least one each.
 fn connections_of(connections: u32, share: Share, weights: &[u32]) -> Vec<usize> {
     let of_share = (connections / share.of()) + u32::from(share.index() < connections % share.of());
     let spare = u64::from(of_share).saturating_sub(weights.len() as u64);
@@ -417,9 +414,8 @@ fn connections_of(connections: u32, share: Share, weights: &[u32]) -> Vec<usize>
         .collect()
 }
 
-/// When it is the turn of connection `slot` to `endpoint`, of as many as `counts`
-/// says, where all are opened within `over` at even distances: the first one of
-/// each endpoint, then the second, workers one behind the other.
+/// Opening time of connection `slot` to `endpoint`. All connections open within `over` at
+/// even distances: first the first slot of each endpoint, then the second, worker by worker.
 fn turn(over: Nanos, counts: &[usize], endpoint: usize, slot: usize, share: Share) -> Nanos {
     let before = |(index, count): (usize, &usize)| {
         let is_ahead = index < endpoint && slot < *count;

@@ -1,4 +1,4 @@
-//! A worker's course from its start to its end: pools, connections, pacers.
+//! Runs a worker from its start to its end: pools, connections, pacers.
 
 use std::num::NonZeroU64;
 use std::rc::Rc;
@@ -17,11 +17,10 @@ use super::super::pool::{Limits, Pool, Timing, pace};
 use super::super::slots::Slots;
 use super::{ConnectionTimes, Worker, WorkerSetup, connections_of};
 
-/// How often a worker brings its shard up to date and looks whether it is over.
+/// Interval at which a worker publishes its counts and checks for its end.
 const BEAT: Nanos = Nanos::from_millis(10);
 
-/// So long the first request may wait for a connection where there is no time left
-/// for that before the start.
+/// Maximum wait of the first request for a connection, if the start is sooner.
 const CONNECTED_MAX: Nanos = Nanos::from_millis(100);
 
 /// Runs a worker until its time is up, its requests are done, or `scope` or the
@@ -89,8 +88,7 @@ async fn run_worker(setup: WorkerSetup, scope: Token) -> Result<(), PartError> {
     worker.failure.get().map_or(Ok(()), |what| Err(what.into()))
 }
 
-/// Waits until the load is over: somebody asks it to end, its time is up, or the
-/// last of its requests is answered.
+/// Waits for the end of the load: cancellation, its duration, or the last response.
 async fn run_until_end(
     worker: &Worker,
     pools: &[(Rc<Pool>, usize)],
@@ -146,25 +144,25 @@ async fn run_until_end(
     }
 }
 
-/// Why a worker begins nothing more.
+/// The reason why a worker begins no more requests.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum WorkerEnd {
-    /// Its time was up, or somebody asked for it.
+    /// Its time was up, or it was cancelled.
     Asked,
-    /// All that there was to send was sent, and has ended.
+    /// All requests have ended.
     AllEnded,
 }
 
-/// From when on time is accounted.
+/// Values at the start of the accounted time.
 struct TimeBaseline {
     start: Moment,
-    /// CPU time before.
+    /// CPU time before the start.
     cpu: Nanos,
     run_delay: Nanos,
 }
 
 impl TimeBaseline {
-    /// How long the worker could have run since then and had no CPU.
+    /// Time since the start in which the worker was runnable without a CPU.
     fn delayed(&self) -> Nanos {
         run_delay().saturating_sub(self.run_delay)
     }
@@ -191,8 +189,8 @@ async fn coalesce(worker: Rc<Worker>) {
     }
 }
 
-/// How long the calling thread could have run and had no CPU; nothing where the
-/// kernel does not say.
+/// Total time in which this thread was runnable without a CPU; 0 if the kernel does not
+/// report it.
 fn run_delay() -> Nanos {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let delay = text.split_whitespace().nth(1);
@@ -200,7 +198,7 @@ fn run_delay() -> Nanos {
 }
 
 impl Worker {
-    /// A pool for each endpoint, and its number of connections.
+    /// Returns a pool for each endpoint with its number of connections.
     fn pools(&self, share: Share) -> Vec<(Rc<Pool>, usize)> {
         let connecting = &self.plan.connecting;
         let weights: Vec<u32> = self.plan.endpoints.iter().map(|it| it.weight).collect();
@@ -218,7 +216,7 @@ impl Worker {
         pools.collect()
     }
 
-    /// Waits until `start`, and lets everyone begin.
+    /// Waits until `start`, then releases pools and connections.
     async fn begin(
         &self,
         share: Share,
@@ -275,7 +273,7 @@ impl Worker {
         Ok(())
     }
 
-    /// The warm-up is over, and was to be so at `from`.
+    /// Ends the warm-up, which was due to end at `from`.
     fn measure(&self, baseline: &TimeBaseline, pools: &[(Rc<Pool>, usize)], from: Moment) {
         let mut recorder = self.recorder.borrow_mut();
         recorder.is_warming = false;
@@ -291,9 +289,8 @@ impl Worker {
         shard.warmup_cpu.set(clock::thread_cpu().as_u64());
     }
 
-    /// Ends what connections and schedules do, and wakes those that wait.
-    /// Connections look at this: else they would go on for as long as the grace
-    /// lasts.
+    /// Stops pools and wakes all waiting tasks. Otherwise connections would run until the
+    /// end of the grace period.
     fn finish_all(&self, pools: &[(Rc<Pool>, usize)]) {
         self.finish();
         for (pool, _) in pools {
@@ -302,16 +299,16 @@ impl Worker {
         self.coalescer.wake();
     }
 
-    /// Whether the load has lasted as long as it may.
+    /// Whether the duration of the load is over.
     fn is_time_up(&self, start: Moment) -> bool {
         let duration = self.plan.until.duration;
         duration.is_some_and(|duration| clock::now() >= start + duration)
     }
 
-    /// Nothing more is begun from now on.
+    /// Records the end of the load.
     ///
-    /// That it hears of it only now and then makes the load no longer: it lasted as
-    /// long as it was to, or until the last of its requests had ended.
+    /// The end is the planned one, or that of the last request, even if the worker notices
+    /// it later.
     fn stop(&self, baseline: &TimeBaseline, pools: &[(Rc<Pool>, usize)], ending: WorkerEnd) {
         self.publish(baseline, pools);
         let recorder = self.recorder.borrow();
@@ -329,7 +326,7 @@ impl Worker {
         shard.stopped.set(at.as_u64());
     }
 
-    /// What was due by then and never begun. All has ended: it may take a while.
+    /// Counts the requests that were due before the end and never begun.
     fn count_overdue(&self, pools: &[(Rc<Pool>, usize)]) {
         let recorder = self.recorder.borrow();
         let (from, at) = (recorder.count_from, recorder.shard.stopped.total());
@@ -366,7 +363,7 @@ impl Worker {
     }
 }
 
-/// How many requests `pools` were asked for until `now`.
+/// Number of requests that the schedules of `pools` requested until `now`.
 fn asked(pools: &[(Rc<Pool>, usize)], now: Moment) -> u64 {
     let asked: f64 = pools.iter().map(|(pool, _)| pool.asked(now)).sum();
     floor_to_u64(asked)
