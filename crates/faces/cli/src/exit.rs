@@ -3,7 +3,7 @@
 use std::fmt;
 use std::process::ExitCode;
 
-/// How the process ends. The numbers are part of the interface.
+/// Exit codes. The numbers are part of the interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Exit {
     /// Every gate held.
@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     Usage,
     /// Could not run.
     CouldNotRun,
-    /// A run or lab is invalid.
+    /// A run or suite is invalid.
     Invalid,
     /// Ended by this signal.
     Interrupted(i32),
@@ -51,14 +51,14 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Why a command could not do what it was asked.
+/// An error of a command.
 #[derive(Debug)]
 pub(crate) struct CommandError {
     /// The exit code.
     pub(crate) exit: Exit,
-    /// What went wrong, cause after cause.
+    /// The error and its causes.
     pub(crate) error: anyhow::Error,
-    /// What the user could do about it.
+    /// Advice for the user.
     pub(crate) hint: Option<String>,
 }
 

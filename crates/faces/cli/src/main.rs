@@ -90,7 +90,7 @@ fn main() -> ExitCode {
     finish(result, &paint)
 }
 
-/// What Nighthawk's tools do, if this program was called by one of their names.
+/// Runs one of Nighthawk's tools, if this program was called by that name.
 fn called_as_nighthawk() -> Option<ExitCode> {
     let paint = Paint::new(ColorWhen::Auto);
     Some(match called_by_name()?.as_str() {
@@ -108,7 +108,7 @@ fn called_as_nighthawk() -> Option<ExitCode> {
     })
 }
 
-/// What lading and its tools do, if this program was called by one of their names.
+/// Runs lading or one of its tools, if this program was called by that name.
 fn called_as_lading() -> Option<Result<Exit, CommandError>> {
     let paint = Paint::new(ColorWhen::Auto);
     Some(match called_by_name()?.as_str() {

@@ -11,12 +11,12 @@ use crate::exit::CommandError;
 /// Columns where the terminal does not say.
 const COLUMNS: u16 = 100;
 
-/// How to print.
+/// Colors of output.
 #[derive(Debug)]
 pub(crate) struct Paint {
-    /// Whether standard output takes colour.
+    /// True if standard output is colored.
     pub(crate) out: bool,
-    /// Whether standard error takes colour.
+    /// True if standard error is colored.
     pub(crate) err: bool,
     /// Whether standard error is a terminal.
     pub(crate) live: bool,

@@ -112,7 +112,7 @@ fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Pa
     }
 }
 
-/// What flags say.
+/// Values of the flags.
 fn asked(arguments: &BenchArguments) -> BenchAsked {
     let (pipeline, replay) = (&arguments.pipeline, &arguments.replay);
     let subject = match arguments.command.as_slice() {

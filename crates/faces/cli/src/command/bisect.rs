@@ -22,7 +22,7 @@ use crate::command::{output, places};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
-/// What the kept report is called, for readers.
+/// File name of the saved report.
 const KEPT: &str = "bisect.txt";
 
 pub(crate) fn run(
@@ -73,7 +73,7 @@ const fn exit_of(outcome: &OutcomeRecord) -> Exit {
     }
 }
 
-/// Where results go: as told, or a new folder, or the newest search.
+/// Results folder: the one of --results, a new one, or that of the newest search.
 fn results_folder(arguments: &BisectArguments) -> Result<PathBuf, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let found = match (&arguments.results, arguments.resume) {

@@ -1,5 +1,4 @@
-//! What whoever conducts labs needs from its process: folders, signals, and
-//! somebody who tells.
+//! Parts of the process that suites need: folders, signals and a progress display.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,7 +51,7 @@ impl<'a> Conductor<'a> {
         })
     }
 
-    /// For a lab whose results go to `results`, or go on there.
+    /// Returns the options of a suite with results in `results`.
     pub(crate) fn options(&self, results: &Path, resume: bool) -> SuiteOptions {
         SuiteOptions {
             results: results.to_path_buf(),
@@ -76,7 +75,7 @@ impl<'a> Conductor<'a> {
     /// The signal that came, if one did.
     pub(crate) fn end(self) -> Option<i32> {
         self.signals.close(Nanos::SECOND);
-        // What is left of it is nothing that anybody needs.
+        // It holds only temporary state.
         fs::remove_dir_all(&self.state_root).ok();
         self.interrupt.signal()
     }

@@ -131,13 +131,13 @@ fn exit_of(report: &CapacityReport, signal: Option<i32>) -> Exit {
     }
 }
 
-/// What probes are made by.
+/// Executors of probes.
 struct Search<'a> {
     arguments: &'a FindCapacityArguments,
     watch: Watch,
 }
 
-/// What a search found, and of what.
+/// Result of a search, and its target.
 struct Found {
     target: String,
     unit: CapacityUnit,
@@ -204,7 +204,7 @@ impl SearchWatcher for ProbeWatcher<'_> {
     }
 }
 
-/// What is shown of each probe while it goes on.
+/// Progress line of a probe.
 fn shown(bounds: &[CapacityBound]) -> Vec<CapacityFigure> {
     let mut shown: Vec<CapacityFigure> = bounds.iter().map(|bound| bound.figure).collect();
     shown.dedup();

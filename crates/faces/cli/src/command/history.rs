@@ -20,7 +20,7 @@ use crate::command::{output, places};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
-/// The share of histories without any change that may alarm, unasked.
+/// Default false alarm rate.
 const ALARM_RATE: f64 = 0.01;
 
 pub(crate) fn run(arguments: &HistoryArguments, paint: &Paint) -> Result<Exit, CommandError> {
@@ -170,7 +170,7 @@ fn names<'n>(all: impl Iterator<Item = &'n str>) -> String {
     all.join(", ")
 }
 
-/// Metrics were asked for of which no lab knows.
+/// Error for metrics that no suite has recorded.
 fn nothing_recorded(points: &[HistoryPoint], metrics: &[GoalMetric]) -> CommandError {
     let asked: Vec<_> = metrics.iter().map(GoalMetric::name).collect();
     let error = anyhow::anyhow!("no suite has recorded {}", asked.join(" or "));

@@ -81,7 +81,7 @@ fn stem(file: &Path) -> String {
         .into_owned()
 }
 
-/// How a row comes from a run's samples, one a second.
+/// Reductions of a run's samples, one for each second.
 #[derive(Clone, Copy)]
 enum From {
     Largest,

@@ -1,4 +1,4 @@
-//! `lading`: one rig, asked for in lading's words.
+//! `lading`: one observed run with lading's arguments.
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -69,7 +69,7 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
     let (exports, files) = exports(arguments, telemetry)?;
     let plan = adjusted(plan, arguments);
     let quiet = !paint.live;
-    // Whoever calls lading asks for one file, and not for a folder of ours.
+    // lading writes one file, so the folder is temporary.
     let folder = std::env::temp_dir().join(format!("stillwell-capture-{}", std::process::id()));
     let file = match from {
         LadingSource::Path(path) => path,
@@ -266,7 +266,7 @@ fn on_loopback(mut address: SocketAddr) -> SocketAddr {
     address
 }
 
-/// Where a log of the target goes; `quiet` into the capture, which goes away.
+/// File of a log of the target; `quiet` keeps it in the temporary capture.
 fn log(path: &Path) -> Result<Option<PathBuf>, CommandError> {
     if path.as_os_str() == "quiet" {
         return Ok(None);

@@ -54,18 +54,18 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
     Ok(exit_of(&capture, health.is_valid()))
 }
 
-/// A load to be made and told.
+/// A load and its report.
 struct Job<'a> {
     plan: LoadPlan,
     family: AddressFamily,
     places: Vec<Place>,
     targets: &'a [String],
     labels: &'a [String],
-    /// What was asked for in Nighthawk's words, where it was.
+    /// Nighthawk's options, if they were used.
     nighthawk: Option<CommandLineOptions>,
-    /// Who hands requests out, where it is not the plan.
+    /// Source of requests, if it is not the plan.
     source: Option<RequestSourceClient>,
-    /// Who is told headers of answers that the plan names.
+    /// Receives the response headers that the plan names.
     heard: &'a dyn Fn(&AnswerHeader),
     quiet: bool,
     format: LoadFormat,
@@ -123,7 +123,7 @@ impl Job<'_> {
         Ok((capture, report.health))
     }
 
-    /// Where requests go, for readers.
+    /// Targets of requests, for messages.
     fn target(&self) -> String {
         let named = self.targets.first().cloned();
         let of_plan = || self.plan.endpoints.first().map(url_of);
@@ -164,7 +164,7 @@ fn random_seed() -> anyhow::Result<Seed> {
     Ok(Seed::from_number(u32::from_le_bytes(random()?).into()))
 }
 
-/// What `arguments` ask for, for others that make loads.
+/// Converts `arguments` to a request for a load.
 pub(crate) fn planned(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlanParts> {
     spec::parts(arguments, seed)
 }
@@ -194,7 +194,7 @@ fn exit_of(capture: &LoadCapture, is_valid: bool) -> Exit {
     }
 }
 
-/// Whether anybody was there.
+/// Returns true if a connection was opened.
 fn has_connected(capture: &LoadCapture) -> bool {
     capture.sum(|counts| counts.connections.total) > 0
 }

@@ -26,7 +26,7 @@ pub(crate) fn check_writable(files: &[PathBuf]) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Prints the report, and writes it to the files that were asked for.
+/// Prints the report, and writes it to the files of --output.
 pub(crate) fn deliver(
     report: &SuiteReport,
     output: &OutputArguments,
@@ -35,7 +35,7 @@ pub(crate) fn deliver(
     deliver_text(output, paint, |format, style| render(report, format, style))
 }
 
-/// Prints what `render` makes, and writes it to the files that were asked for.
+/// Prints the output of `render`, and writes it to the files of --output.
 pub(crate) fn deliver_text(
     output: &OutputArguments,
     paint: &Paint,
@@ -144,7 +144,7 @@ pub(crate) fn resume_line(results: &str) -> String {
     resumed(std::env::args().skip(1), results)
 }
 
-/// Both flags may be there already, and each may stand but once.
+/// Replaces both flags, which may be used only once.
 fn resumed(words: impl Iterator<Item = String>, results: &str) -> String {
     let mut line = vec!["stillwell".to_owned()];
     let mut words = words;

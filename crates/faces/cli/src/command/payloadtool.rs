@@ -1,4 +1,4 @@
-//! `payloadtool`: builds what generators would send, and tells of it.
+//! `payloadtool`: builds and describes the payloads of generators.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -142,7 +142,7 @@ fn is_expected(name: &str, print: &str, expected: &Expected) -> bool {
     false
 }
 
-/// Whether two fingerprints are of the same bytes; one may lack its entropy.
+/// Returns true if two fingerprints match; one may lack its entropy.
 fn is_same(print: &str, wanted: &str) -> bool {
     let parts = |text: &str| {
         let (hash, entropy) = text.split_once(" entropy=").unwrap_or((text, ""));

@@ -1,4 +1,4 @@
-//! Where things go that no flag places.
+//! Default folders.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub(crate) fn fresh(kind: &str, name: &str) -> PathBuf {
         .join(format!("{}-{name}", timestamp(wall)))
 }
 
-/// What results are called: the name of the first path.
+/// Name of results: that of the first path.
 pub(crate) fn name_of(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let stem = absolute.file_stem().unwrap_or_default();
@@ -41,7 +41,7 @@ pub(crate) fn name_of(path: &Path) -> String {
     }
 }
 
-/// Where builds are kept.
+/// Cache folder of builds.
 pub(crate) fn cache(given: Option<&PathBuf>) -> anyhow::Result<PathBuf> {
     if let Some(given) = given {
         return std::path::absolute(given).context("find the cache folder");

@@ -1,4 +1,4 @@
-//! Numbers that nobody chose.
+//! Random numbers.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -82,7 +82,7 @@ fn load(
     Ok(loaded.plan)
 }
 
-/// Where results go: as told, or a new folder, or the newest one of this lab.
+/// Results folder: the one of --results, a new one, or the newest one.
 fn results_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let found = match (&arguments.results, arguments.resume) {
@@ -131,7 +131,7 @@ fn suite_error(error: SuiteError, results: &Path) -> CommandError {
     }
 }
 
-/// The exit code of the whole lab.
+/// Returns the exit code of the suite.
 fn exit_of(outcome: &SuiteOutcome, gate: Gate) -> Exit {
     if let Some(signal) = outcome.interrupted {
         return Exit::Interrupted(signal);
@@ -142,7 +142,7 @@ fn exit_of(outcome: &SuiteOutcome, gate: Gate) -> Exit {
     };
     let judged = Exit::from_code(exit_code(&outcome.verdicts, policy));
     match (judged, outcome.most_severe()) {
-        // A regression that was found must be told, whatever else went wrong.
+        // A regression takes precedence over other problems.
         (Exit::Failed, _) => Exit::Failed,
         (_, Some(problem)) if problem.kind.is_about_starting() => Exit::CouldNotRun,
         (_, Some(_)) => Exit::Invalid,
@@ -195,7 +195,7 @@ fn plan_title(arguments: &RunArguments) -> String {
     paths.join(", ")
 }
 
-/// What the two sides are called: as typed, or their names in the file.
+/// Names of the two sides: as in the arguments, or as in the file.
 fn labels(arguments: &RunArguments, plan: &LabPlan) -> (String, String) {
     let named = |at: usize, default: &str| {
         let names = plan.experiments.first().map(|e| e.variants.as_slice());

@@ -1,4 +1,4 @@
-//! From flags to overrides of a lab.
+//! Overrides of a suite from flags.
 
 use stillwell_config::{
     DesignOverride, Diagnostics, LabOverrides, StoppingOverride, VariantArgument,
@@ -8,13 +8,13 @@ use crate::arguments::{ChangeArguments, CourseArguments, Design, SelectArguments
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
-/// What `select` changes in the files.
+/// Overrides from `select`.
 pub(crate) fn overrides(select: &SelectArguments) -> LabOverrides {
     let variants = [&select.baseline, &select.comparison].map(Clone::clone);
     overrides_between(variants, &select.changes)
 }
 
-/// What `changes` changes in the files, beside the baseline and the comparison.
+/// Overrides from `changes`, and from the baseline and the comparison.
 pub(crate) fn overrides_between(
     [baseline, comparison]: [Option<VariantArgument>; 2],
     changes: &ChangeArguments,
@@ -54,7 +54,7 @@ const fn stopping(course: &CourseArguments) -> Option<StoppingOverride> {
     }
 }
 
-/// Tells everything that is wrong with a configuration.
+/// Prints all errors of a configuration.
 pub(crate) fn refused(diagnostics: &Diagnostics, paint: &Paint) -> CommandError {
     Paint::say(&diagnostics.render(paint.err));
     let count = diagnostics.errors();
@@ -65,7 +65,7 @@ pub(crate) fn refused(diagnostics: &Diagnostics, paint: &Paint) -> CommandError 
     )
 }
 
-/// Tells what readers should know of a configuration that is accepted.
+/// Prints the warnings of a configuration.
 pub(crate) fn warn(warnings: &Diagnostics, paint: &Paint) {
     let text = warnings.render(paint.err);
     if !text.is_empty() {

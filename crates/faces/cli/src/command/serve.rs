@@ -32,7 +32,7 @@ const LOOK_PERIOD: Duration = Duration::from_millis(100);
 /// The length of bodies where nothing else is said.
 const RESPONSE_SIZE: ByteSize = ByteSize::new(10);
 
-/// So long workers may take to end.
+/// Deadline of workers at the end.
 const CLOSE_MAX: Nanos = Nanos::from_secs(3);
 
 pub(crate) fn run(arguments: &ServeArguments, paint: &Paint) -> Result<Exit, CommandError> {
@@ -54,7 +54,7 @@ pub(crate) fn run(arguments: &ServeArguments, paint: &Paint) -> Result<Exit, Com
     conduct(&plan, arguments.format, &outs)
 }
 
-/// What `nighthawk_test_server` does.
+/// Runs `nighthawk_test_server`.
 pub(crate) fn run_as_nighthawk(
     arguments: &NighthawkTestServerArguments,
     paint: &Paint,
@@ -81,7 +81,7 @@ fn plan_of_file(path: &Path, workers: u16, paint: &Paint) -> Result<ServePlan, C
 struct Outs<'a> {
     /// The certificate that was made.
     certificate: Option<&'a Path>,
-    /// Where the admin interface is.
+    /// Address of the admin interface.
     admin_address: Option<&'a Path>,
 }
 

@@ -30,7 +30,7 @@ use crate::signals;
 /// So often it is looked whether a worker has failed.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
-/// So long it may take to end: a load that is on waits for its answers.
+/// Deadline at the end: a running load waits for its responses.
 const CLOSE_MAX: Nanos = Nanos::from_secs(40);
 
 pub(crate) fn run(arguments: &ServiceArguments) -> Result<Exit, CommandError> {
@@ -105,7 +105,7 @@ fn conduct_as_nighthawk(arguments: &NighthawkServiceArguments) -> Result<Exit, C
     conduct(service, arguments.listener_address_file.as_deref(), &told)
 }
 
-/// Beyond loopback anybody may ask.
+/// Warns about addresses that are not on loopback.
 fn warn_of_strangers(listen: SocketAddr) {
     if !listen.ip().is_loopback() {
         Paint::say(
@@ -133,7 +133,7 @@ fn conduct(
     let started = service.start(&mut scope, Loads);
     started.map_err(|error| failed(error.into()))?;
     Paint::say(told);
-    // Whoever waits for the file finds a service.
+    // The file is written after the service listens.
     write_out(address_file, Some(address))?;
     let mut ended = Vec::new();
     while ended.is_empty() && raised.recv_timeout(LOOK_PERIOD) == Err(RecvTimeoutError::Timeout) {
@@ -150,7 +150,7 @@ fn conduct(
     Ok(Exit::Held)
 }
 
-/// Makes the loads that are asked for.
+/// Runs the requested loads.
 struct Loads;
 
 impl Executor for Loads {
@@ -159,7 +159,7 @@ impl Executor for Loads {
     }
 }
 
-/// How a distributor speaks with its services.
+/// TLS of a distributor to its services.
 fn services_tls(arguments: &ServiceArguments) -> Option<ClientTlsPlan> {
     let file = |path: &PathBuf| PemSource::File(path.clone());
     let identity = (&arguments.services_certificate, &arguments.services_key);

@@ -10,7 +10,7 @@ use crate::exit::{CommandError, Exit};
 
 /// Docker's own variable for where its engine is.
 const HOST_VARIABLE: &str = "DOCKER_HOST";
-/// Where it is if nobody says.
+/// Default socket of the engine.
 const SOCKET: &str = "/var/run/docker.sock";
 
 /// The container called `name`.

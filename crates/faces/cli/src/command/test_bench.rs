@@ -60,7 +60,7 @@ pub(crate) fn run(command: &TestCommand, paint: &Paint) -> Result<Exit, CommandE
     })
 }
 
-/// Runs those that are wanted, and tells of each.
+/// Runs the selected benches, and prints the result of each.
 fn test_all(
     arguments: &TestBenchArguments,
     folders: &[BenchFolder],

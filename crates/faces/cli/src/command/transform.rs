@@ -51,7 +51,7 @@ pub(crate) fn run_as_nighthawk() -> ExitCode {
     }
 }
 
-/// What is wrong with the flags, in the words that the tool has for it.
+/// Error of the flags, in the tool's words.
 fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
@@ -117,7 +117,7 @@ fn read(file: Option<&Path>) -> anyhow::Result<String> {
     }
 }
 
-/// What a text is, by how it looks.
+/// Detects the format of a text.
 fn source_of(text: &str) -> TransformSource {
     let behind = behind_logs(text);
     if behind.starts_with('{') {

@@ -1,4 +1,4 @@
-//! What is said of a search, while it goes on and in the end.
+//! Messages and report of a bisection.
 
 use anstyle::Style;
 use stillwell_experiment::bisect::{
@@ -68,7 +68,7 @@ fn name(commit: &Commit) -> String {
     format!("{} ({})", short.unwrap_or(&commit.revision), commit.subject)
 }
 
-/// All that is told in the end, without what to type next.
+/// Report of a bisection, without the next command.
 pub(super) fn report(record: &BisectRecord, plan: &LabPlan, results: String) -> BisectReport {
     let commits = record.commits.iter().map(|commit| BisectCommit {
         revision: commit.revision.clone(),

@@ -38,7 +38,7 @@ fn hinder(arguments: &HinderArguments) -> anyhow::Result<ExitCode> {
     Ok(exit_code(run_slowed(&mut command, how)?))
 }
 
-/// What a shell would say.
+/// Exit code as a shell reports it.
 fn exit_code(status: ExitStatus) -> ExitCode {
     let code = match (status.code(), status.signal()) {
         (Some(code), _) => u8::try_from(code).unwrap_or(u8::MAX),

@@ -182,7 +182,7 @@ fn runs(plan: &ExperimentPlan) -> String {
     }
 }
 
-/// Times nobody sets a clock by: to the second below ten minutes, then to the
+/// Rounds a length of time: to the second below ten minutes, then to the
 /// minute.
 fn between(time: TimeEstimate) -> String {
     let (least, most) = (coarse(time.least), coarse(time.most));

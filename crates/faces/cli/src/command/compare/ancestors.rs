@@ -15,9 +15,9 @@ use super::goals::{self, SeriesName};
 use super::read::{Run, Source};
 use crate::arguments::{CompareArguments, Method};
 
-/// The level that the soak rig's script asked of a change.
+/// Maximum p value of a change in the soak rig's script.
 const SOAK_P_VALUE: f64 = 0.05;
-/// What the tables call an experiment without a name.
+/// Name in tables of an experiment without a name.
 const NAMELESS: &str = "experiment";
 
 /// The readings of one series of one run.
@@ -41,7 +41,7 @@ pub(super) fn tables(
     }
 }
 
-/// What the method left out, unless it is said.
+/// Warm-up in seconds; `usual` without --warmup.
 fn warmup_seconds(arguments: &CompareArguments, usual: f64) -> f64 {
     arguments.warmup.map_or(usual, Nanos::as_secs_f64)
 }

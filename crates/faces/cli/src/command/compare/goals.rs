@@ -7,7 +7,7 @@ use stillwell_units::Nanos;
 /// lading's own warm-up where none is given.
 pub(super) const LADING_WARMUP: Nanos = Nanos::from_secs(30);
 
-/// What is compared of captures of lading unasked.
+/// Default metrics of lading captures.
 pub(super) const LADING_DEFAULTS: [&str; 4] =
     ["ingress_throughput", "egress_throughput", "cpu", "memory"];
 
@@ -41,12 +41,12 @@ pub(super) const fn lading_goal(metric: &GoalMetric) -> &'static [LadingGoal] {
     }
 }
 
-/// A series that stands for a goal.
+/// A series that measures a goal.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LadingGoal {
     pub(super) metric: &'static str,
     pub(super) reduction: Reduction,
-    /// How many of the goal's units one of the series is.
+    /// Factor from the unit of the series to that of the goal.
     pub(super) scale: f64,
 }
 

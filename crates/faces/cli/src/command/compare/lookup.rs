@@ -48,7 +48,7 @@ impl ComparableRun for Run {
                 of_lading(name, *from_millis, series)
             }
             Source::Result(_, figures) => of_figures(figures, name),
-            // A column without a name is whatever it is said to be.
+            // A column without a name matches every name.
             Source::Row(figures) => match figures.as_slice() {
                 [only] if only.name == UNNAMED => Ok(of_figure(only)),
                 _ => of_figures(figures, name),

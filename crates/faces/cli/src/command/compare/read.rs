@@ -1,4 +1,4 @@
-//! What each side is: from words on the command line to runs.
+//! Reading of each side: from arguments to runs.
 
 mod files;
 
@@ -21,17 +21,17 @@ use crate::arguments::CompareArguments;
 /// The name of a column that has none.
 pub(super) const UNNAMED: &str = "value";
 
-/// One run, before anything is asked of it.
+/// A run of one side.
 #[derive(Debug)]
 pub(super) struct Run {
-    /// Where it is from, for readers.
+    /// Its origin, for messages.
     pub(super) label: String,
     pub(super) experiment: Option<String>,
     pub(super) variant: Option<String>,
     pub(super) source: Source,
 }
 
-/// What there is of a run.
+/// Data of a run.
 #[derive(Debug)]
 pub(super) enum Source {
     /// A run of ours.
@@ -39,9 +39,9 @@ pub(super) enum Source {
     /// A run in a capture of lading.
     Lading {
         run: CaptureRun,
-        /// Where what counts begins: milliseconds since 1970.
+        /// Start of the measured phase: milliseconds since 1970.
         from_millis: u64,
-        /// All metrics of its file, to tell what there would have been.
+        /// All metrics of its file, for messages.
         metrics: BTreeSet<String>,
     },
     /// Named numbers: a result of a load generator.
@@ -248,7 +248,7 @@ impl<'a> SideReader<'a> {
                 path.display(),
                 listed(&names)
             );
-            // Whatever both columns are called, they are compared.
+            // Both columns are compared, even with different names.
             for column in &mut columns {
                 column.name = None;
             }

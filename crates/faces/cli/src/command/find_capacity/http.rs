@@ -14,7 +14,7 @@ use crate::exit::{CommandError, Exit};
 /// Requests a second.
 const FROM: f64 = 100.0;
 const TO: f64 = 1e6;
-/// What is asked of errors where no bound says so.
+/// Default bound of errors.
 const ERRORS: &str = "errors<1%";
 /// The load of all probes, but for when requests are sent.
 pub(super) fn plan(arguments: &FindCapacityArguments) -> Result<LoadPlanParts, CommandError> {

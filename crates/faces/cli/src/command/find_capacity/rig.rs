@@ -17,11 +17,11 @@ use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 
-/// What is asked of a rig where no bound is given.
+/// Default bound of a rig.
 const THROUGHPUT: &str = "throughput>99%";
-/// And this, where events are stamped and somebody receives them.
+/// Additional default bound with stamps and a sink.
 const LOSS: &str = "loss<1%";
-/// How far the search goes around what a file says.
+/// Range of the search around the rate in a file.
 const AROUND: (f64, f64) = (0.1, 100.0);
 
 /// A rig of which one generator is varied.
@@ -96,12 +96,12 @@ impl<'a> Rig<'a> {
         self.probes.bounds()
     }
 
-    /// What its file counts of the generator.
+    /// Unit of the generator's rate.
     pub(super) fn unit(&self) -> CapacityUnit {
         CapacityUnit::Generated(self.probes.generator().rate.unit)
     }
 
-    /// Whether it means something to vary them.
+    /// True if the number of connections can be varied.
     pub(super) fn has_connections(&self) -> Result<(), CommandError> {
         let generator = self.probes.generator();
         if matches!(
@@ -208,7 +208,7 @@ fn range(
     ))
 }
 
-/// Whether captures hold what this bound is about.
+/// Returns true if captures contain the metric of this bound.
 fn measurable(bound: &CapacityBound) -> Result<(), CommandError> {
     match bound.figure {
         CapacityFigure::Latency(share) if quantile_of(share).is_none() => {

@@ -11,7 +11,7 @@ use crate::arguments::HistoryArguments;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
-/// What Otava reads of its own accord, in the folder that `OTAVA_CONFIG` names.
+/// Configuration that Otava reads from the folder in `OTAVA_CONFIG`.
 const CONFIGURATION: &str = "otava.yaml";
 
 pub(super) fn write(
@@ -86,7 +86,7 @@ fn write_all(tables: &[OtavaTable], folder: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A file for `name`, told apart from those that are there.
+/// Returns a unique file name for `name`.
 fn file_name(name: &str, taken: &[PathBuf]) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let stem: String = name

@@ -1,4 +1,4 @@
-//! Asks servers which methods they have, by gRPC's reflection.
+//! Reads methods of servers by gRPC reflection.
 
 use std::sync::mpsc::sync_channel;
 

@@ -1,4 +1,4 @@
-//! What to do about a trouble, in the words of the command that was typed.
+//! Advice about errors, with the flags of the command that was used.
 
 use stillwell_metric::{Remedy, TlsWish};
 use stillwell_report::load::HealthWarning;
@@ -54,7 +54,7 @@ fn own(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
         (TlsWish::Identity, false) => {
             "give a client certificate with --certificate and --key".to_owned()
         }
-        // A proxy is asked for by the name in its URL, and shown nothing.
+        // The server name of a proxy is the host of its URL.
         (TlsWish::Name | TlsWish::Identity, true) => return None,
     })
 }
@@ -73,7 +73,7 @@ fn nighthawk(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
         TlsWish::Identity => {
             format!("give a client certificate in common_tls_context.tls_certificates of {context}")
         }
-        // Nothing is checked there unless that was asked for.
+        // Certificates are verified only if configured.
         TlsWish::Unchecked => return None,
     })
 }

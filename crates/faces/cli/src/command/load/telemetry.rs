@@ -1,8 +1,8 @@
-//! What is said in the end about metrics and traces that a load exported.
+//! Final messages about exported metrics and traces.
 
 use stillwell_capture::TelemetryFound;
 
-/// What is said in the end: a line for each receiver.
+/// Returns a line for each receiver.
 pub(super) fn told(found: &TelemetryFound) -> Vec<String> {
     let mut lines = Vec::new();
     for sink in &found.sinks {

@@ -1,4 +1,4 @@
-//! `stillwell run` with several subjects.
+//! `stillwell run` with several targets.
 
 use std::path::Path;
 
@@ -96,7 +96,7 @@ fn keep_table(results: &Path, store: Option<&ObjectStore>, quiet: bool) -> anyho
     Ok(())
 }
 
-/// What the flags change; those that mean variants are refused.
+/// Overrides from flags; flags about variants are errors.
 fn overrides(arguments: &RunArguments) -> Result<SubjectsOverrides, CommandError> {
     let changes = &arguments.select.changes;
     let course = &changes.course;
@@ -230,7 +230,7 @@ fn host_of(results: &Results, plans: &[SubjectsPlan]) -> Vec<(String, String)> {
         .map_or_else(Vec::new, |manifest| host_facts(&manifest))
 }
 
-/// Prints the report, writes it where it was asked for, and keeps it.
+/// Prints the report, writes it to the files of --output, and saves it with the results.
 fn deliver(
     report: &TargetsReport,
     arguments: &RunArguments,

@@ -1,4 +1,4 @@
-//! What a tree of benches has to tell.
+//! Report of a tree of benches.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
@@ -12,7 +12,7 @@ use stillwell_units::Nanos;
 /// Of a longer output only the end goes into the report.
 const EVIDENCE_BYTES_MAX: u64 = 1 << 20;
 
-/// All that came of a tree.
+/// Results of a tree.
 #[derive(Debug)]
 pub(super) struct Outcome {
     includes: Vec<String>,

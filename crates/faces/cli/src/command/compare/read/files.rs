@@ -9,7 +9,7 @@ use stillwell_lading::capture::SNIFF_BYTES;
 
 /// No result and no file of numbers is nearly as large; captures may be.
 const TEXT_BYTES_MAX: u64 = 64 << 20;
-/// How deep folders are looked into, and how many files are taken from them.
+/// Maximum depth of folders, and maximum number of files.
 const DEPTH_MAX: u32 = 8;
 const FILES_MAX: usize = 20_000;
 /// Endings of files that are taken from folders.
@@ -97,7 +97,7 @@ pub(super) fn walk(folder: &Path, depth: u32, found: &mut Vec<PathBuf>) -> anyho
     Ok(())
 }
 
-/// The first bytes of a file, which tell its kind.
+/// Reads the first bytes of a file, by which its kind is detected.
 pub(super) fn start_of(path: &Path) -> anyhow::Result<Vec<u8>> {
     let read = || format!("read {}", path.display());
     let file = File::open(path).with_context(read)?;
