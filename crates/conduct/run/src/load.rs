@@ -25,11 +25,11 @@ use stillwell_telemetry::{LoadTelemetry, TelemetryError};
 use stillwell_units::{Moment, Nanos};
 
 use crate::interrupt::Interrupt;
-use beside::Company;
+use beside::LoadCompanions;
 pub use beside::{LoadBeside, LoadSource};
 use collect::Collector;
-use collect::LoadWorkerFound;
-use record::LoadFound;
+use collect::LoadWorkerResult;
+use record::LoadResult;
 pub use resolve::{AddressFamily, ResolveError};
 pub use snapshot::{LoadPhase, LoadSnapshot};
 use stillwell_capture::TelemetryFound;
@@ -99,7 +99,7 @@ pub fn conduct_load_beside(
     resolve::endpoints(&mut resolved, family)?;
     let mut prepared = prepare_load(resolved.clone())?;
     let telemetry = LoadTelemetry::start(&resolved, prepared.take_spans())?;
-    let mut company = Company::start(beside, telemetry, &mut prepared)?;
+    let mut companions = LoadCompanions::start(beside, telemetry, &mut prepared)?;
     let shards = prepared.shards();
     let mut scope = Scope::new(&Token::new());
     // Cancelled with the interrupt, or by a worker whose predicate holds.
@@ -108,20 +108,23 @@ pub fn conduct_load_beside(
     let signal = signal.map_err(LoadError::Start)?;
     let pause = Pause::new();
     wait_for_connections(&plan, &shards, interrupt, &pause);
-    company.wait_for_requests(&shards, interrupt, &pause);
+    companions.wait_for_requests(&shards, interrupt, &pause);
     let workers = shards.len();
     let start = clock::now() + LEAD;
     let measured_from = start + plan.warmup;
     let mut collector = Collector::new(shards, start, measured_from);
     signal.begin(start);
-    company.telemetry.iter_mut().for_each(LoadTelemetry::begin);
+    companions
+        .telemetry
+        .iter_mut()
+        .for_each(LoadTelemetry::begin);
     let mut watch = Watch {
         ends: Vec::new(),
         scope,
     };
     while clock::now() < measured_from && watch.running(workers) {
-        pause.wait(company.rest(&collector, Some(measured_from)));
-        company.tell(&mut collector, false);
+        pause.wait(companions.pause_length(&collector, Some(measured_from)));
+        companions.publish(&mut collector, false);
     }
     // Told a moment later than it was.
     let wall = clock::wall().saturating_sub(clock::now().since(measured_from));
@@ -133,14 +136,14 @@ pub fn conduct_load_beside(
     let overdue = Overdue::new(&plan, start);
     let until = plan.until.duration.map(|duration| start + duration);
     while watch.running(workers) && !overdue.is_past(&stop) {
-        let rest = company.rest(&collector, until);
+        let rest = companions.pause_length(&collector, until);
         pause.wait(if stop.is_cancelled() {
             LOOK_EVERY
         } else {
             rest
         });
         let is_draining = stop.is_cancelled() || until.is_some_and(|until| clock::now() >= until);
-        company.tell(&mut collector, is_draining);
+        companions.publish(&mut collector, is_draining);
     }
     let cpu = clock::process_cpu().saturating_sub(cpu);
     let host = resolve::host_cpu_since(host);
@@ -148,9 +151,9 @@ pub fn conduct_load_beside(
         .ends
         .extend(watch.scope.close(plan.grace + CLOSE_BESIDES));
     let (workers, seconds, measured) = collector.finish(&watch.ends);
-    let telemetry = company.finish();
+    let telemetry = companions.finish();
     let telemetry = telemetry.map(|it| finish_telemetry(it, &workers, interrupt, &pause));
-    let found = LoadFound {
+    let found = LoadResult {
         started: wall,
         measured,
         end: end_of(&plan, &workers, measured, &watch.ends, interrupt),
@@ -166,7 +169,7 @@ pub fn conduct_load_beside(
 /// Exports the result.
 fn finish_telemetry(
     telemetry: LoadTelemetry,
-    workers: &[LoadWorkerFound],
+    workers: &[LoadWorkerResult],
     interrupt: &Interrupt,
     pause: &Pause,
 ) -> TelemetryFound {
@@ -268,7 +271,7 @@ impl Pause {
 
 fn end_of(
     plan: &LoadPlan,
-    workers: &[LoadWorkerFound],
+    workers: &[LoadWorkerResult],
     measured: Nanos,
     ends: &[PartEnd],
     interrupt: &Interrupt,

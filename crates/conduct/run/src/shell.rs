@@ -49,7 +49,7 @@ const MARK_MAX: Nanos = Nanos::from_secs(2);
 
 /// What the conductor is told by parts of its own.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum ShellMessage {
     Prepared(Result<Parts, String>),
     Ready(Result<Nanos, String>),
     /// Which of the subject's starts ended, and how.
@@ -102,8 +102,8 @@ pub(crate) struct Shell {
     shards: Vec<Arc<dyn Shard>>,
     sinks: Vec<Arc<SinkShard>>,
     sampler: Option<SamplerHandle>,
-    told: Receiver<Told>,
-    tell: SyncSender<Told>,
+    told: Receiver<ShellMessage>,
+    sender: SyncSender<ShellMessage>,
     beats: Receiver<SampleBatch>,
     deliver: SyncSender<SampleBatch>,
     totals: Totals,
@@ -146,7 +146,7 @@ impl Shell {
         if link.is_some() {
             machine = machine.together();
         }
-        let (tell, told) = sync_channel(EVENTS_WAITING_MAX);
+        let (sender, told) = sync_channel(EVENTS_WAITING_MAX);
         let (deliver, beats) = sync_channel(BEATS_WAITING_MAX);
         Ok(Self {
             request,
@@ -175,7 +175,7 @@ impl Shell {
             sinks: Vec::new(),
             sampler: None,
             told,
-            tell,
+            sender,
             beats,
             deliver,
             totals: Totals::default(),
@@ -293,33 +293,33 @@ impl Shell {
         }
     }
 
-    fn hear(&mut self, told: Told) {
+    fn hear(&mut self, told: ShellMessage) {
         match told {
-            Told::Prepared(Ok(parts)) => self.prepared(parts),
-            Told::Prepared(Err(reason)) => self.happen(Event::PrepareFailed(reason)),
-            Told::Ready(Ok(after)) => {
+            ShellMessage::Prepared(Ok(parts)) => self.prepared(parts),
+            ShellMessage::Prepared(Err(reason)) => self.happen(Event::PrepareFailed(reason)),
+            ShellMessage::Ready(Ok(after)) => {
                 let what = format!("the target was ready after {after}");
                 self.record.event(self.machine.phase(), what);
                 if self.start_inspector() {
                     self.happen(Event::Ready);
                 }
             }
-            Told::Ready(Err(reason)) => self.happen(Event::NotReady(reason)),
+            ShellMessage::Ready(Err(reason)) => self.happen(Event::NotReady(reason)),
             // Of one that was ended on purpose, and is replaced by now.
-            Told::Exited(start, _) if start != self.starts => {}
-            Told::Ended(begun, stopped) => self.subject_ended(begun, &stopped),
-            Told::ReadyAgain(ready) => self.ready_again(ready),
-            Told::LinksChanged(done) => self.links_changed(done),
-            Told::Exited(_, exit) => {
+            ShellMessage::Exited(start, _) if start != self.starts => {}
+            ShellMessage::Ended(begun, stopped) => self.subject_ended(begun, &stopped),
+            ShellMessage::ReadyAgain(ready) => self.ready_again(ready),
+            ShellMessage::LinksChanged(done) => self.links_changed(done),
+            ShellMessage::Exited(_, exit) => {
                 self.exit = Some(exit);
                 let what = format!("the target ended: {exit}");
                 self.record.event(self.machine.phase(), what);
                 self.happen(Event::SubjectExited);
             }
-            Told::Container(found) => self.container_found(found),
-            Told::InspectorExited(exit) => self.inspector_exited(exit),
-            Told::InspectorStopped(stopped) => self.inspector_stopped(&stopped),
-            Told::Stopped(stopped) => {
+            ShellMessage::Container(found) => self.container_found(found),
+            ShellMessage::InspectorExited(exit) => self.inspector_exited(exit),
+            ShellMessage::InspectorStopped(stopped) => self.inspector_stopped(&stopped),
+            ShellMessage::Stopped(stopped) => {
                 self.killed = stopped.killed;
                 // Of a container only its engine knows how it ended.
                 let told = stopped.exit.filter(|exit| exit.code.is_some());

@@ -1,4 +1,4 @@
-//! What goes on beside a load: who is told of it, and who hands its requests out.
+//! Consumers of a load's progress, and sources of its requests.
 
 use std::fmt;
 use std::io;
@@ -15,31 +15,31 @@ use super::collect::Collector;
 use super::{LOOK_EVERY, LOOK_SELDOM, LoadError, LoadSnapshot, Pause};
 use crate::interrupt::Interrupt;
 
-/// How long the start waits for the first requests at most.
+/// Maximum wait of the start for the first requests.
 const REQUESTS_MAX: Nanos = Nanos::from_secs(2);
 
-/// How long whoever hands requests out may take to end.
+/// Maximum time in which a source ends.
 const CLOSE_MAX: Nanos = Nanos::from_secs(1);
 
-/// Headers of answers that are told at a time, so that seconds are told in between.
+/// Maximum number of headers forwarded at a time, so that seconds are reported in between.
 const HEADERS_AT_ONCE: usize = 4096;
 
-/// What goes on beside a load.
+/// Consumers and the source of a load.
 pub struct LoadBeside<'a> {
-    /// Is told of each second, warm-up included.
+    /// Receives each second, warm-up included.
     pub progress: &'a mut dyn FnMut(&LoadSnapshot<'_>),
-    /// Is told the headers of answers that the plan names, soon after they came.
+    /// Receives the response headers that the plan names.
     pub heard: &'a mut dyn FnMut(&AnswerHeader),
-    /// Who hands requests out in place of the plan's, if anybody does.
+    /// Source of requests other than the plan.
     pub source: Option<LoadSource<'a>>,
 }
 
-/// Who hands requests out while a load goes on.
+/// A source of requests while a load goes on.
 pub struct LoadSource<'a> {
-    /// Starts that in a scope of its own, with a feed for each worker. It ends once its
-    /// feeds are closed, or its scope ends.
+    /// Starts the source in its scope, with a feed for each worker. It ends after its feeds
+    /// are closed, or with its scope.
     pub start: &'a mut dyn FnMut(&mut Scope, Vec<Feed>) -> io::Result<()>,
-    /// How many requests wait on each worker at most.
+    /// Maximum number of requests that wait on each worker.
     pub waiting_max: usize,
 }
 
@@ -58,18 +58,18 @@ impl fmt::Debug for LoadSource<'_> {
     }
 }
 
-/// The same, while it goes on.
-pub(super) struct Company<'a> {
+/// The started consumers and source of a load.
+pub(super) struct LoadCompanions<'a> {
     progress: &'a mut dyn FnMut(&LoadSnapshot<'_>),
     heard: &'a mut dyn FnMut(&AnswerHeader),
     pub(super) telemetry: Option<LoadTelemetry>,
     headers: Option<Receiver<AnswerHeader>>,
-    /// Who hands requests out, and how many of them are there before the start.
+    /// Scope of the source, and the number of requests to wait for before the start.
     source: Option<(Scope, u64)>,
 }
 
-impl<'a> Company<'a> {
-    /// Starts whoever hands requests out.
+impl<'a> LoadCompanions<'a> {
+    /// Starts the source.
     pub(super) fn start(
         beside: LoadBeside<'a>,
         telemetry: Option<LoadTelemetry>,
@@ -93,7 +93,7 @@ impl<'a> Company<'a> {
         })
     }
 
-    /// Waits until as many requests are there as may wait, or no more come.
+    /// Waits until the queues are full or the source has ended.
     pub(super) fn wait_for_requests(
         &self,
         shards: &[Arc<LoadShard>],
@@ -113,8 +113,8 @@ impl<'a> Company<'a> {
         }
     }
 
-    /// How long nothing needs a look, where the workers end at `until`.
-    pub(super) fn rest(&self, collector: &Collector, until: Option<Moment>) -> Nanos {
+    /// Time until the next event; the workers end at `until`.
+    pub(super) fn pause_length(&self, collector: &Collector, until: Option<Moment>) -> Nanos {
         let now = clock::now();
         if self.headers.is_some() || until.is_some_and(|until| now >= until) {
             return LOOK_EVERY;
@@ -125,10 +125,9 @@ impl<'a> Company<'a> {
         due.max(LOOK_EVERY)
     }
 
-    /// Tells of the piece of time that has ended just now, if one has, and of what
-    /// answers said meanwhile.
-    pub(super) fn tell(&mut self, collector: &mut Collector, is_draining: bool) {
-        self.hear(HEADERS_AT_ONCE);
+    /// Publishes the interval that has just ended, if one has, and the response headers.
+    pub(super) fn publish(&mut self, collector: &mut Collector, is_draining: bool) {
+        self.forward_headers(HEADERS_AT_ONCE);
         if collector.look(clock::now())
             && let Some(snapshot) = collector.snapshot(is_draining)
         {
@@ -139,16 +138,16 @@ impl<'a> Company<'a> {
         }
     }
 
-    fn hear(&mut self, at_most: usize) {
+    fn forward_headers(&mut self, at_most: usize) {
         let headers = self.headers.iter().flat_map(Receiver::try_iter);
         for header in headers.take(at_most) {
             (self.heard)(&header);
         }
     }
 
-    /// The workers have ended: so does all the rest but those who are told counts.
+    /// Ends everything but the telemetry, after the workers.
     pub(super) fn finish(mut self) -> Option<LoadTelemetry> {
-        self.hear(usize::MAX);
+        self.forward_headers(usize::MAX);
         if let Some((scope, _)) = self.source.take() {
             scope.close(CLOSE_MAX);
         }

@@ -24,7 +24,7 @@ static NOTHING: LazyLock<Histogram<u64>> = LazyLock::new(empty_histogram);
 
 /// What one worker found.
 #[derive(Debug)]
-pub(super) struct LoadWorkerFound {
+pub(super) struct LoadWorkerResult {
     /// Its counts.
     pub(super) shard: Arc<LoadShard>,
     /// Its times, in the order of [`LoadTime::index`].
@@ -37,7 +37,7 @@ pub(super) struct LoadWorkerFound {
     pub(super) predicate: Option<usize>,
 }
 
-impl LoadWorkerFound {
+impl LoadWorkerResult {
     /// The times of one kind.
     pub(super) fn times(&self, time: LoadTime) -> &Histogram<u64> {
         self.times[time.index()].as_ref().unwrap_or(&NOTHING)
@@ -45,7 +45,7 @@ impl LoadWorkerFound {
 }
 
 /// Values of one kind of time, of all workers together.
-pub(super) fn total_times(workers: &[LoadWorkerFound], time: LoadTime) -> Histogram<u64> {
+pub(super) fn total_times(workers: &[LoadWorkerResult], time: LoadTime) -> Histogram<u64> {
     let mut total = empty_histogram();
     for worker in workers {
         add_histogram(&mut total, worker.times(time));
@@ -204,7 +204,7 @@ impl Collector {
     pub(super) fn finish(
         mut self,
         ends: &[PartEnd],
-    ) -> (Vec<LoadWorkerFound>, Vec<LoadSecond>, Nanos) {
+    ) -> (Vec<LoadWorkerResult>, Vec<LoadSecond>, Nanos) {
         self.take();
         let start = self.start;
         let stopped = |shard: &Arc<LoadShard>| Moment::new(shard.stopped.total()).max(start);
@@ -217,7 +217,7 @@ impl Collector {
         }
         self.settle(last.since(start));
         let workers = self.shards.iter().zip(self.times).enumerate();
-        let workers = workers.map(|(index, (shard, times))| LoadWorkerFound {
+        let workers = workers.map(|(index, (shard, times))| LoadWorkerResult {
             measured: stopped(shard).since(start),
             cpu: cpu_of(ends, index).saturating_sub(Nanos::new(shard.warmup_cpu.total())),
             predicate: usize::try_from(shard.predicate.total())

@@ -9,17 +9,17 @@ use stillwell_plan::LoadPlan;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 
-use super::LoadWorkerFound;
+use super::LoadWorkerResult;
 
 /// The result of a load whose workers have ended.
 #[derive(Debug)]
-pub(super) struct LoadFound {
+pub(super) struct LoadResult {
     /// When measuring began, since 1970.
     pub(super) started: Nanos,
     /// How long was measured: until the last worker began nothing more.
     pub(super) measured: Nanos,
     /// Each worker by itself.
-    pub(super) workers: Vec<LoadWorkerFound>,
+    pub(super) workers: Vec<LoadWorkerResult>,
     /// The measured time second by second, all workers together.
     pub(super) seconds: Vec<LoadSecond>,
     /// Why it ended.
@@ -33,7 +33,7 @@ pub(super) struct LoadFound {
     pub(super) telemetry: TelemetryFound,
 }
 
-impl LoadFound {
+impl LoadResult {
     /// Makes it the capture of the load of `plan`, without a version and without what
     /// was typed.
     pub(super) fn into_capture(self, plan: LoadPlan) -> LoadCapture {
@@ -61,7 +61,7 @@ impl LoadFound {
     }
 }
 
-fn parts(found: LoadWorkerFound) -> (LoadWorker, Vec<Option<Histogram<u64>>>) {
+fn parts(found: LoadWorkerResult) -> (LoadWorker, Vec<Option<Histogram<u64>>>) {
     let worker = LoadWorker {
         counts: LoadCounts::from(&*found.shard),
         cpu: found.cpu,

@@ -7,7 +7,7 @@ use stillwell_scope::{clock, explain};
 use stillwell_target::{Container, ContainerError, Limits};
 
 use crate::machine::Event;
-use crate::shell::{Shell, Told};
+use crate::shell::{Shell, ShellMessage};
 
 impl Shell {
     /// Has the engine's container found, or made; what comes of it is told.
@@ -32,10 +32,10 @@ impl Shell {
         }
         let run = self.request.run;
         let deadline = clock::now() + self.request.plan.phases.ready;
-        let tell = self.tell.clone();
+        let sender = self.sender.clone();
         self.spawn("container", move |token| {
             let found = Container::find(&plan, &limits, run, deadline, token);
-            tell.send(Told::Container(found))?;
+            sender.send(ShellMessage::Container(found))?;
             Ok(())
         });
     }

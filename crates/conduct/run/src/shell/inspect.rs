@@ -5,7 +5,7 @@ use stillwell_target::{Exit, INSPECTOR_STOP, Stopped, start_inspector};
 
 use crate::machine::Event;
 use crate::request::Progress;
-use crate::shell::{Shell, Told};
+use crate::shell::{Shell, ShellMessage};
 
 /// Lines of what a failed inspector said that are told.
 const LAST_LINES: usize = 3;
@@ -30,10 +30,10 @@ impl Shell {
         let number = inspector.pid().unwrap_or_default();
         let what = format!("the inspector runs as process {number}");
         self.record.event(self.machine.phase(), what);
-        let tell = self.tell.clone();
+        let sender = self.sender.clone();
         let watched = inspector.watch(&mut self.scope, move |exit| {
             // The conductor is gone only where the run is over.
-            drop(tell.send(Told::InspectorExited(exit)));
+            drop(sender.send(ShellMessage::InspectorExited(exit)));
         });
         self.inspector = Some(inspector);
         if let Err(error) = watched {
@@ -76,6 +76,6 @@ impl Shell {
 
     fn warn(&mut self, warning: String) {
         self.record.manifest.warnings.push(warning.clone());
-        self.tell(Progress::Note(warning));
+        self.report(Progress::Note(warning));
     }
 }

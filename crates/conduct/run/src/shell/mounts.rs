@@ -114,9 +114,9 @@ impl Shell {
         if mounts.is_empty() {
             return;
         }
-        let (tell, told) = sync_channel(1);
+        let (sender, told) = sync_channel(1);
         self.spawn("unmount", move |_| {
-            tell.send(mounts.end()).map_err(Into::into)
+            sender.send(mounts.end()).map_err(Into::into)
         });
         match told.recv_timeout(END_MAX.as_duration()) {
             Ok(notes) => self.note_mounts(notes),

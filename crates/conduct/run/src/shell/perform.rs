@@ -14,7 +14,7 @@ use stillwell_worker::Prepared;
 use crate::machine::{Action, Event};
 use crate::parts::Parts;
 use crate::request::Progress;
-use crate::shell::{MARK_MAX, Shell, Told};
+use crate::shell::{MARK_MAX, Shell, ShellMessage};
 use crate::steps;
 use crate::subject::{self, Stage};
 use crate::together::Link;
@@ -53,7 +53,7 @@ impl Shell {
         if let Some(link) = self.link.as_ref().filter(|_| phase == Phase::Drain) {
             link.load_over();
         }
-        self.tell(Progress::Phase {
+        self.report(Progress::Phase {
             phase,
             ends_in: Some(self.machine.phase_length()),
         });
@@ -108,7 +108,7 @@ impl Shell {
             return self.happen(Event::PrepareFailed(reason));
         }
         let mut plan = self.request.plan.placed(&self.request.places);
-        let (run, tell) = (self.request.run, self.tell.clone());
+        let (run, sender) = (self.request.run, self.sender.clone());
         let network = self.links.as_ref().map(|links| links.sinks().clone());
         let subject = plan.subject.filled(&self.request.places);
         for generator in &mut plan.generators {
@@ -117,7 +117,7 @@ impl Shell {
         self.spawn("prepare", move |_| {
             let parts = Parts::prepare(&plan, &run, network.as_ref());
             let parts = parts.map_err(|error| explain(&error));
-            tell.send(Told::Prepared(parts))?;
+            sender.send(ShellMessage::Prepared(parts))?;
             Ok(())
         });
     }
@@ -213,7 +213,7 @@ impl Shell {
     }
 
     fn await_ready(&mut self) {
-        self.probe(Told::Ready);
+        self.probe(ShellMessage::Ready);
     }
 
     fn meet(&self) {
@@ -246,21 +246,21 @@ impl Shell {
     }
 
     fn stop_subject(&mut self) {
-        let (subject, tell) = (self.subject.clone(), self.tell.clone());
+        let (subject, sender) = (self.subject.clone(), self.sender.clone());
         let plan = self.request.plan.subject.stop;
         let (inspector, container) = (self.inspector.take(), self.container.take());
         self.spawn("stop", move |_| {
             // While the subject is still there: it may want to look at it once more.
             if let Some(inspector) = inspector {
                 let stopped = inspector.stop(INSPECTOR_STOP);
-                tell.send(Told::InspectorStopped(stopped))?;
+                sender.send(ShellMessage::InspectorStopped(stopped))?;
             }
             let stopped = match container {
                 Some(container) => container.stop(&subject, plan),
                 None => subject.stop(plan),
             };
             drop(subject);
-            tell.send(Told::Stopped(stopped))?;
+            sender.send(ShellMessage::Stopped(stopped))?;
             Ok(())
         });
     }

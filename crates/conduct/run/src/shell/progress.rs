@@ -25,7 +25,7 @@ pub(crate) struct Teller {
 
 impl Teller {
     /// Tells whoever listens; a listener that is slow misses it.
-    fn tell(&self, progress: Progress) {
+    fn report(&self, progress: Progress) {
         let told = self.listener.try_send((self.run, progress));
         // Full or gone: progress is talk, and never holds the run back.
         told.unwrap_or_default();
@@ -90,7 +90,7 @@ impl Shell {
             target_cpu,
             rss_bytes,
         } = self.totals;
-        self.tell(Progress::Beat {
+        self.report(Progress::Beat {
             events_sent,
             bytes_sent,
             bytes_received,
@@ -99,8 +99,8 @@ impl Shell {
         });
     }
 
-    pub(super) fn tell(&self, progress: Progress) {
-        self.progress.tell(progress);
+    pub(super) fn report(&self, progress: Progress) {
+        self.progress.report(progress);
     }
 
     /// While the subject drains: sees when sinks have been quiet for long enough, and

@@ -8,7 +8,7 @@ use stillwell_target::{Exit, Stopped, Subject, wait_ready};
 use stillwell_units::{Moment, Nanos};
 
 use crate::machine::Event;
-use crate::shell::{Shell, Told};
+use crate::shell::{Shell, ShellMessage};
 use crate::steps;
 use crate::subject;
 
@@ -17,13 +17,13 @@ impl Shell {
     pub(super) fn end_subject(&mut self, signal: SubjectSignal) {
         let what = steps::describe(&StepAction::Subject(SubjectChange::End(signal)));
         self.record.step(self.machine.phase(), what);
-        let (subject, tell) = (self.subject.clone(), self.tell.clone());
+        let (subject, sender) = (self.subject.clone(), self.sender.clone());
         let grace = self.request.plan.subject.stop.grace;
         let begun = clock::now();
         self.spawn("restart", move |_| {
             let stopped = subject.retire(StopPlan { signal, grace });
             drop(subject);
-            tell.send(Told::Ended(begun, stopped))?;
+            sender.send(ShellMessage::Ended(begun, stopped))?;
             Ok(())
         });
     }
@@ -67,10 +67,10 @@ impl Shell {
         self.subject = started.map_err(|error| subject::describe_start(&error))?;
         self.exit = None;
         self.starts += 1;
-        let (tell, number) = (self.tell.clone(), self.starts);
+        let (sender, number) = (self.sender.clone(), self.starts);
         let on_exit = move |exit: Exit| {
             // The conductor is gone only where the run is over.
-            drop(tell.send(Told::Exited(number, exit)));
+            drop(sender.send(ShellMessage::Exited(number, exit)));
         };
         let watched = self.subject.watch(&mut self.scope, on_exit);
         watched.map_err(|error| explain(&error))?;
@@ -87,16 +87,16 @@ impl Shell {
     }
 
     pub(super) fn await_ready_again(&mut self) {
-        self.probe(Told::ReadyAgain);
+        self.probe(ShellMessage::ReadyAgain);
     }
 
     /// Finds out when the subject is ready, and tells it as `told` says.
     pub(super) fn probe(
         &mut self,
-        told: impl FnOnce(Result<Nanos, String>) -> Told + Send + 'static,
+        told: impl FnOnce(Result<Nanos, String>) -> ShellMessage + Send + 'static,
     ) {
         let plan = self.request.plan.subject.filled(&self.request.places);
-        let (subject, tell): (Subject, _) = (self.subject.clone(), self.tell.clone());
+        let (subject, sender): (Subject, _) = (self.subject.clone(), self.sender.clone());
         // The probe knows best what did not come; the machine waits for its answer.
         let deadline = clock::now() + self.request.plan.phases.ready;
         let place = self.place();
@@ -104,7 +104,7 @@ impl Shell {
             let ready = wait_ready(&plan.ready, &subject, deadline, &token).await;
             // Without the subject's handle: the last one ends it.
             drop(subject);
-            tell.send(told(ready.map_err(|error| explain(&error))))?;
+            sender.send(told(ready.map_err(|error| explain(&error))))?;
             Ok(())
         });
         if let Err(error) = started {

@@ -6,7 +6,7 @@ use stillwell_plan::{StepAction, SubjectChange, SubjectSignal};
 use stillwell_scope::explain;
 
 use crate::machine::Event;
-use crate::shell::{Shell, Told};
+use crate::shell::{Shell, ShellMessage};
 use crate::steps;
 
 impl Shell {
@@ -89,12 +89,12 @@ impl Shell {
         let (Some(links), Some(StepAction::Network { input, output })) = (&self.links, step) else {
             return self.links_changed(Err("this rig has no links".to_owned()));
         };
-        let (links, tell) = (links.clone(), self.tell.clone());
+        let (links, sender) = (links.clone(), self.sender.clone());
         let (input, output) = (*input, *output);
         self.spawn("links", move |_| {
             let changed = links.change(&input, &output);
             let changed = changed.map_err(|error| explain(&error));
-            tell.send(Told::LinksChanged(changed))?;
+            sender.send(ShellMessage::LinksChanged(changed))?;
             Ok(())
         });
     }
