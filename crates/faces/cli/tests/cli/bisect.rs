@@ -108,7 +108,7 @@ fn the_commit_that_hoards_is_named_and_the_search_is_kept() {
     assert_code(&twice, 2);
     assert_holds(
         &twice.stderr,
-        &["holds results already", "--resume goes on"],
+        &["already contains results", "--resume continues"],
     );
     suite.assert_nothing_left();
 }

@@ -179,7 +179,7 @@ fn captures_of_lading_are_one_number_a_run() {
     assert_eq!(row["verdict"], "regressed");
     assert_eq!(row["baseline"]["values"].as_array().unwrap().len(), 4);
     assert!((row["baseline"]["mean"].as_f64().unwrap() - 1001.25).abs() < 1.0);
-    assert_holds(&ended.stdout, &["lading's own default"]);
+    assert_holds(&ended.stdout, &["the default of lading"]);
 
     let one = "old/0/old.captures";
     let (ended, report) = compared(&suite, &[one, "new/0/new.captures"]);

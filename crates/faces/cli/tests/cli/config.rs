@@ -81,17 +81,17 @@ fn check_tells_looks_goals_and_time() {
     assert_holds(
         &ended.stdout,
         &[
-            "looks after 4, 6, 8, 10, 12;",
+            "checks after 4, 6, 8, 10, 12;",
             "loss: lower is better, ±0.1 points; primary",
             "memory: lower is better, ±5%",
             "paired: one after the other",
-            "confirmed on fresh pairs",
+            "confirmed on new pairs",
         ],
     );
     let flags = ["--fixed-pairs", "5", "--no-confirm", "--design", "duet"];
     let ended = suite.call(&[&["check", "experiment"], &flags[..]].concat());
     assert_code(&ended, 0);
-    assert_holds(&ended.stdout, &["5, and one look", "duet: both at once"]);
+    assert_holds(&ended.stdout, &["5, with one check", "duet: both at once"]);
     assert!(!ended.stdout.contains("confirmed"), "{}", ended.stdout);
 }
 
@@ -125,7 +125,7 @@ fn the_examples_are_fine() {
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
-        &["quickstart", "nginx", "rsyslog", "all fine"],
+        &["quickstart", "nginx", "rsyslog", "no errors"],
     );
 }
 

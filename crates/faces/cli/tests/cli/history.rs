@@ -22,7 +22,7 @@ fn results_that_are_not_there_are_told_and_what_to_do() {
         (&["history", "other"], "there are no results in other"),
         (
             &["history", "broken"],
-            "none of 1 results folder has a point",
+            "there are no results to show in 1 results folder",
         ),
         (&["history", "--since", "soon"], "2026-11-21"),
         (

@@ -78,7 +78,7 @@ fn results_are_neither_overwritten_nor_mixed_with_those_of_another_plan() {
 
     let again = suite.run(&[]).finish(LONG);
     assert_code(&again, 2);
-    assert_holds(&again.stderr, &["holds results already", "results"]);
+    assert_holds(&again.stderr, &["already contains results", "results"]);
 
     let other = suite.run(&["--resume", "--measure", "400ms"]).finish(LONG);
     assert_code(&other, 2);

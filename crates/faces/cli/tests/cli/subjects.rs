@@ -45,7 +45,7 @@ fn several_subjects_run_in_blocks_and_end_in_one_table() {
     let ended = run(&suite, &["run", "several", "--results", "results"]);
     // An exactly-once that drops has failed, whatever else the machine was doing.
     assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
-    let told = "left out: absent: there is no program `no-such-program-here` in PATH";
+    let told = "skipped: absent: there is no program `no-such-program-here` in PATH";
     assert!(ended.stderr.contains(told), "{}", ended.stderr);
     for wanted in [
         "IO thrpt, taken",
@@ -129,7 +129,7 @@ fn what_cannot_be_meant_is_told_before_anything_runs() {
             "target `absent` is not installed",
         ),
         (&["--targets", "whol"], 2, "did you mean `whole`?"),
-        (&["--pairs", "4"], 2, "`--pairs` means variants"),
+        (&["--pairs", "4"], 2, "`--pairs` is for variants"),
         (&["--runs", "0"], 2, "from 1 to 200"),
     ] {
         let words = [&["run", "several", "--results", "results"], words].concat();

@@ -231,7 +231,7 @@ pub(super) fn rig(plan: &RigPlan, text: &mut String) {
             format_args!("  sink       {}: {}", sink.id, sink.protocol.name()),
         );
     }
-    line(text, format_args!("  target    {}", plan.subject.name));
+    line(text, format_args!("  target     {}", plan.subject.name));
 }
 
 /// A rate in words.
