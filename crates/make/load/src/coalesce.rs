@@ -39,7 +39,7 @@ const READ: Bounds = Bounds {
 };
 
 /// Limits if the kernel reports arrival times.
-const TOLD: Bounds = Bounds {
+const ARRIVAL: Bounds = Bounds {
     share: 8,
     longest: Nanos::new(1_000_000),
     together: 4,
@@ -74,7 +74,7 @@ const DELAYS: u64 = 16;
 #[derive(Debug)]
 pub(super) struct Coalescer {
     /// Whether the kernel reports arrival times.
-    is_told: bool,
+    has_arrival_times: bool,
     is_crowded: Cell<bool>,
     /// Time of the last check for a lack of CPU, and the total lack at that time.
     looked: Cell<(Moment, Nanos)>,
@@ -89,10 +89,10 @@ pub(super) struct Coalescer {
 }
 
 impl Coalescer {
-    /// `is_told`: whether the kernel reports arrival times.
-    pub(super) fn new(is_told: bool) -> Self {
+    /// An idle coalescer; `has_arrival_times` if the kernel reports them.
+    pub(super) fn new(has_arrival_times: bool) -> Self {
         Self {
-            is_told,
+            has_arrival_times,
             is_crowded: Cell::default(),
             looked: Cell::default(),
             sleeper: RefCell::default(),
@@ -131,15 +131,15 @@ impl Coalescer {
     }
 
     const fn bounds(&self) -> Bounds {
-        match (self.is_told, self.is_crowded.get()) {
+        match (self.has_arrival_times, self.is_crowded.get()) {
             (false, _) => READ,
-            (true, false) => TOLD,
+            (true, false) => ARRIVAL,
             (true, true) => CROWDED,
         }
     }
 
     pub(super) fn is_to_look(&self, now: Moment) -> bool {
-        self.is_told && now.since(self.looked.get().0) >= LOOK_EVERY
+        self.has_arrival_times && now.since(self.looked.get().0) >= LOOK_EVERY
     }
 
     /// Notes that the worker lacked a CPU for `lacked` in total.
@@ -195,28 +195,28 @@ mod tests {
     use super::*;
 
     /// What is remembered once `latency` was seen many times.
-    fn settled(is_told: bool, latency: Nanos) -> Coalescer {
-        let rest = Coalescer::new(is_told);
-        (0..2000).for_each(|_| rest.answered(latency));
-        rest.answers.set(1);
-        rest
+    fn settled(has_arrival_times: bool, latency: Nanos) -> Coalescer {
+        let coalescer = Coalescer::new(has_arrival_times);
+        (0..2000).for_each(|_| coalescer.answered(latency));
+        coalescer.answers.set(1);
+        coalescer
     }
 
     proptest! {
         #[test]
         fn for_all_latencies_a_rest_is_within_its_share(
-            is_told: bool,
+            has_arrival_times: bool,
             is_crowded: bool,
             latency in 0_u64..1_000_000_000,
             in_flight in 0_u64..10_000,
             delay in 0_u64..100_000,
         ) {
-            let rest = settled(is_told, Nanos::new(latency));
-            rest.is_crowded.set(is_crowded);
-            rest.delay_ns.set(delay);
-            if let Some(length) = rest.length(in_flight) {
+            let coalescer = settled(has_arrival_times, Nanos::new(latency));
+            coalescer.is_crowded.set(is_crowded);
+            coalescer.delay_ns.set(delay);
+            if let Some(length) = coalescer.length(in_flight) {
                 let whole = length.as_u64() + delay;
-                let (share, longest) = match (is_told, is_crowded) {
+                let (share, longest) = match (has_arrival_times, is_crowded) {
                     (false, _) => (20, 100_000),
                     (true, false) => (8, 1_000_000),
                     (true, true) => (3, 2_000_000),
@@ -239,31 +239,31 @@ mod tests {
         let longer = settled(true, latency).length(100).unwrap();
         assert!((124_000..=125_000).contains(&longer.as_u64()), "{longer}");
         // They come together as it is.
-        let rest = settled(false, latency);
-        rest.answers.set(30);
-        assert_eq!(rest.length(100), None);
+        let coalescer = settled(false, latency);
+        coalescer.answers.set(30);
+        assert_eq!(coalescer.length(100), None);
         // The kernel takes too long.
-        let rest = settled(false, latency);
-        rest.delay_ns.set(60_000);
-        assert_eq!(rest.length(100), None);
-        assert!(rest.delay_ns.get() < 60_000, "it is tried again");
+        let coalescer = settled(false, latency);
+        coalescer.delay_ns.set(60_000);
+        assert_eq!(coalescer.length(100), None);
+        assert!(coalescer.delay_ns.get() < 60_000, "it is tried again");
         // Nothing is known yet.
         assert_eq!(Coalescer::new(false).length(100), None);
     }
 
     #[test]
     fn cpus_are_too_few_where_one_was_lacked_of_late() {
-        let rest = settled(true, Nanos::from_millis(1));
+        let coalescer = settled(true, Nanos::from_millis(1));
         let at = |millis: u64| Moment::new(1_000_000 * millis);
-        assert!(!rest.is_to_look(at(99)));
-        assert!(rest.is_to_look(at(100)));
+        assert!(!coalescer.is_to_look(at(99)));
+        assert!(coalescer.is_to_look(at(100)));
         // The time, how long a CPU was lacked by then, and what follows.
         for (millis, lacked, expected) in [(100, 4, false), (200, 9, true), (300, 13, false)] {
-            rest.look(at(millis), Nanos::from_millis(lacked));
-            assert_eq!(rest.is_crowded.get(), expected, "{millis}");
+            coalescer.look(at(millis), Nanos::from_millis(lacked));
+            assert_eq!(coalescer.is_crowded.get(), expected, "{millis}");
         }
-        rest.is_crowded.set(true);
-        let longest = rest.length(100).unwrap();
+        coalescer.is_crowded.set(true);
+        let longest = coalescer.length(100).unwrap();
         assert!((333_000..334_000).contains(&longest.as_u64()), "{longest}");
         assert!(!settled(false, Nanos::from_millis(1)).is_to_look(at(1000)));
     }

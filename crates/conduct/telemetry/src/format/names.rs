@@ -1,14 +1,14 @@
-//! One metric, called as each format calls such things.
+//! Names and units of metrics in each format.
 
 use stillwell_metric::{Kind, Metric, Unit};
 
-/// What stands before every name.
-pub(crate) const OWN: &str = "stillwell";
+/// Prefix of every name.
+pub(crate) const PREFIX: &str = "stillwell";
 
 /// The name of the job, and of the service.
 pub(crate) const SERVICE: &str = "stillwell";
 
-/// With the unit in full and `_total` behind counters.
+/// The name with the unit in full, and `_total` after counters.
 pub(crate) fn prometheus(metric: &Metric) -> String {
     let unit = match metric.unit {
         Unit::Nanoseconds => "_seconds",
@@ -19,15 +19,15 @@ pub(crate) fn prometheus(metric: &Metric) -> String {
         Kind::Counter => "_total",
         Kind::Gauge | Kind::Histogram => "",
     };
-    format!("{OWN}_{}{unit}{total}", metric.name)
+    format!("{PREFIX}_{}{unit}{total}", metric.name)
 }
 
-/// With dots, and without a unit, which stands in a field of its own.
+/// The name without a unit, which is in another field.
 pub(crate) fn otlp(metric: &Metric) -> String {
-    format!("{OWN}.{}", metric.name)
+    format!("{PREFIX}.{}", metric.name)
 }
 
-/// The unit in the words of UCUM; times are told in seconds.
+/// The UCUM unit; times are in seconds.
 pub(crate) const fn otlp_unit(metric: &Metric) -> &'static str {
     match metric.unit {
         Unit::Bytes => "By",
@@ -36,7 +36,7 @@ pub(crate) const fn otlp_unit(metric: &Metric) -> &'static str {
     }
 }
 
-/// What a total counts, in the unit that its format is told: times in seconds.
+/// A total in the unit of the formats: times in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Total {
     /// As it was counted.

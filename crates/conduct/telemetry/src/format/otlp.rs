@@ -8,7 +8,7 @@ pub(crate) use spans::otlp_spans;
 
 use stillwell_http::protobuf::{Message, Value, fields};
 
-use crate::format::names::{OWN, SERVICE};
+use crate::format::names::{PREFIX, SERVICE};
 use crate::format::page::Origin;
 
 /// The resource in field 1 of `message`: the service, its version, this load's
@@ -27,7 +27,7 @@ fn resource(message: &mut Message, origin: &Origin) {
 /// The scope in field 1 of `message`: this program.
 fn scope(message: &mut Message, origin: &Origin) {
     message.message(1, |scope| {
-        scope.text(1, OWN);
+        scope.text(1, PREFIX);
         scope.text(2, origin.version);
     });
 }

@@ -7,12 +7,12 @@ use stillwell_units::{Nanos, float_from_u64};
 
 use crate::format::page::{MetricPoint, MetricsPage, PointValue, RECENT_QUANTILES};
 
-/// Tells a statsd server what has come since it was told last.
+/// Encodes what has changed since the last send, for a statsd server.
 ///
-/// Counters are told as what they have grown by, quantiles of times as gauges in
+/// Counters are sent as what they have grown by, quantiles of times as gauges in
 /// milliseconds, and how many times there were as a counter beside them. Without
 /// tags a label becomes a part of the name, and labels of the whole load are left
-/// out. A point is told again until [`Statsd::told`] says that it got through, so
+/// out. A point is sent again until [`Statsd::mark_sent`] confirms it, so
 /// that what a server has seen adds up to the total.
 #[derive(Debug)]
 pub(crate) struct Statsd {
@@ -20,8 +20,8 @@ pub(crate) struct Statsd {
     /// `|#…` behind every line, where there are tags.
     tags: Option<String>,
     datagram_bytes_max: usize,
-    /// What was told of each point so far.
-    told: Vec<u64>,
+    /// Total sent of each point so far.
+    sent: Vec<u64>,
 }
 
 /// Lines that travel together.
@@ -37,7 +37,7 @@ impl Statsd {
     /// What fits a frame of Ethernet behind the heads of IPv6 and UDP.
     pub(crate) const DATAGRAM_BYTES_MAX: usize = 1432;
 
-    /// Nothing told yet. `prefix` stands before all names, with a dot behind it
+    /// An encoder that has sent nothing. `prefix` is before all names, with a dot behind it
     /// unless it is empty. `tags` are the labels of the whole load; `None` for
     /// servers that know no tags.
     pub(crate) fn new(
@@ -54,17 +54,17 @@ impl Statsd {
             prefix: format!("{prefix}{dot}"),
             tags,
             datagram_bytes_max,
-            told: Vec::new(),
+            sent: Vec::new(),
         }
     }
 
     /// All that is new in `page`, cut between points where a datagram is full. A
     /// single point longer than that has a datagram of its own.
     pub(crate) fn datagrams(&mut self, page: &MetricsPage) -> Vec<Datagram> {
-        self.told.resize(page.points.len(), 0);
+        self.sent.resize(page.points.len(), 0);
         let mut datagrams: Vec<Datagram> = Vec::new();
         for (index, point) in page.points.iter().enumerate() {
-            let lines = self.lines(point, self.told[index]);
+            let lines = self.lines(point, self.sent[index]);
             if lines.is_empty() {
                 continue;
             }
@@ -85,16 +85,16 @@ impl Statsd {
     /// `datagram` of `page` got through.
     pub(crate) fn mark_sent(&mut self, page: &MetricsPage, datagram: &Datagram) {
         for index in datagram.points.clone() {
-            let (Some(point), Some(told)) = (page.points.get(index), self.told.get_mut(index))
+            let (Some(point), Some(sent)) = (page.points.get(index), self.sent.get_mut(index))
             else {
                 return;
             };
-            *told = total(point);
+            *sent = total(point);
         }
     }
 
-    fn lines(&self, point: &MetricPoint, told: u64) -> String {
-        let grown = total(point).saturating_sub(told);
+    fn lines(&self, point: &MetricPoint, sent: u64) -> String {
+        let grown = total(point).saturating_sub(sent);
         if grown == 0 {
             return String::new();
         }
@@ -133,20 +133,20 @@ impl Statsd {
         let (prefix, name) = (&self.prefix, metric.name);
         match (&self.tags, label) {
             (None, None) => format!("{prefix}{name}{suffix}:{value}\n"),
-            (None, Some((_, own))) => format!("{prefix}{name}.{own}{suffix}:{value}\n"),
+            (None, Some((_, label))) => format!("{prefix}{name}.{label}{suffix}:{value}\n"),
             (Some(tags), label) => {
-                let own = label.map_or_else(String::new, |(key, own)| tag(key, own));
-                let comma = if own.is_empty() || tags.is_empty() {
+                let label = label.map_or_else(String::new, |(key, value)| tag(key, value));
+                let comma = if label.is_empty() || tags.is_empty() {
                     ""
                 } else {
                     ","
                 };
-                let mark = if own.is_empty() && tags.is_empty() {
+                let mark = if label.is_empty() && tags.is_empty() {
                     ""
                 } else {
                     "|#"
                 };
-                format!("{prefix}{name}{suffix}:{value}{mark}{own}{comma}{tags}\n")
+                format!("{prefix}{name}{suffix}:{value}{mark}{label}{comma}{tags}\n")
             }
         }
     }
