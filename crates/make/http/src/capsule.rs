@@ -37,8 +37,7 @@ pub fn write_datagram(payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(payload);
 }
 
-/// Why a body holds no capsules, or not the ones that it may. A reader that has failed
-/// stays failed.
+/// A body that holds no capsules, or invalid ones. A reader that has failed stays failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CapsuleError {
     /// A datagram that ends before the number of its context does.
@@ -56,19 +55,19 @@ pub enum CapsuleError {
 }
 
 /// Reads the datagrams of one body, cut anywhere. Holds at most one payload; those that
-/// arrive whole are not copied. Capsules of other types and datagrams of other contexts
-/// mean nothing here: they are passed over, and never held.
+/// arrive whole are not copied. Capsules of other types and datagrams of other contexts are
+/// skipped, and never held.
 #[derive(Debug)]
 pub struct CapsuleReader {
     integers: Partial,
     next: Next,
-    /// What has arrived of a payload, or the one handed out last.
+    /// The received part of a payload, or the payload handed out last.
     partial: Vec<u8>,
     is_handed_out: bool,
     failure: Option<CapsuleError>,
 }
 
-/// What comes next, with what is left of its capsule, in bytes.
+/// The next part of the body, with the bytes left of its capsule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Next {
     Head,
@@ -91,8 +90,8 @@ impl CapsuleReader {
         }
     }
 
-    /// How many bytes of `input` were taken, and the payload that they completed, which
-    /// may be empty. Without one all of `input` was taken.
+    /// Returns the number of bytes taken from `input`, and the payload that they completed,
+    /// which may be empty. Without a payload all of `input` was taken.
     ///
     /// # Errors
     /// [`CapsuleError`] where the stream is to be given up, and ever after.
@@ -138,8 +137,9 @@ impl CapsuleReader {
         }
     }
 
-    /// How much of `input` was taken. Where that completed a payload, also how much of it
-    /// belongs to the payload, at its end; this is all of it unless some is kept.
+    /// Returns the number of bytes taken from `input`. Where they completed a payload, also
+    /// how many of them belong to it, at their end; this is all of the payload unless some is
+    /// kept.
     fn take(&mut self, input: &[u8]) -> Result<(usize, Option<usize>), CapsuleError> {
         let mut taken = 0;
         loop {
@@ -172,8 +172,8 @@ impl CapsuleReader {
         }
     }
 
-    /// Whether `part` ends the payload of which `left` bytes are missing. It is kept unless
-    /// it is all of it.
+    /// Returns true if `part` ends the payload of which `left` bytes are missing. The part is
+    /// kept unless it is the whole payload.
     fn take_payload(&mut self, part: &[u8], left: usize) -> bool {
         let is_whole = part.len() == left;
         if !is_whole || !self.partial.is_empty() {

@@ -1,4 +1,4 @@
-//! Numbers as they stand in headers.
+//! Numbers in headers.
 
 /// Digits alone: no sign, no spaces, no list.
 pub(crate) fn parse_decimal(digits: &[u8]) -> Option<u64> {

@@ -1,15 +1,14 @@
-//! gRPC messages in the bodies of HTTP/2: a byte that says whether the message is
-//! compressed, its length, and the message. Neither compression nor protobuf is
-//! looked into. The outcome of a call stands in the trailers (or, where there is
-//! no body, in the head): see [`status`].
+//! gRPC messages in the bodies of HTTP/2: a byte that is 1 for a compressed message, its
+//! length, and the message. Compression and protobuf are not read here. The outcome of a call
+//! is in the trailers (or, where there is no body, in the head): see [`status`].
 
 use crate::decimal::parse_decimal;
 use crate::h2::Fields;
 
-/// What stands before each message, in bytes.
+/// Size of the head before each message, in bytes.
 pub const MESSAGE_HEAD_BYTES: usize = 5;
 
-/// What stands before a message of `message_bytes`.
+/// Returns the head of a message of `message_bytes`.
 #[must_use]
 pub const fn message_head(message_bytes: u32, is_compressed: bool) -> [u8; MESSAGE_HEAD_BYTES] {
     let [a, b, c, d] = message_bytes.to_be_bytes();
@@ -63,8 +62,8 @@ pub const fn http_status(number: u32) -> u16 {
     }
 }
 
-/// The value of `grpc-timeout` for a deadline that is so far away: at most eight
-/// digits and a unit, never shorter than asked for.
+/// Returns the value of `grpc-timeout` for a deadline in `nanoseconds`: at most eight digits
+/// and a unit, never shorter than given.
 #[must_use]
 pub fn timeout_value(nanoseconds: u64) -> String {
     const UNITS: [(u64, char); 6] = [
@@ -84,13 +83,13 @@ pub fn timeout_value(nanoseconds: u64) -> String {
 /// A whole message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Message<'a> {
-    /// Whether it is compressed, as `grpc-encoding` says.
+    /// True if it is compressed, as `grpc-encoding` says.
     pub is_compressed: bool,
     /// As it was sent.
     pub bytes: &'a [u8],
 }
 
-/// Why a body holds no messages. A reader that has failed stays failed.
+/// A body that holds no messages. A reader that has failed stays failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MessageError {
     /// The first byte is neither 0 nor 1.
@@ -104,7 +103,7 @@ pub enum MessageError {
     TooLarge {
         /// The message.
         bytes: u32,
-        /// What was allowed.
+        /// The limit.
         bytes_max: u32,
     },
     /// The body ended within a message.
@@ -116,7 +115,7 @@ pub enum MessageError {
 /// that arrive whole are not copied.
 #[derive(Debug)]
 pub struct MessageReader {
-    /// What has arrived of a message and its head, or the one handed out last.
+    /// The received part of a message and its head, or the message handed out last.
     partial: Vec<u8>,
     is_handed_out: bool,
     message_bytes_max: u32,
@@ -135,8 +134,8 @@ impl MessageReader {
         }
     }
 
-    /// How many bytes of `input` were taken, and the message that they
-    /// completed. Without one all of `input` was taken.
+    /// Returns the number of bytes taken from `input`, and the message that they completed.
+    /// Without a message all of `input` was taken.
     ///
     /// # Errors
     /// [`MessageError`] where it is no message, and ever after.
@@ -188,7 +187,8 @@ impl MessageReader {
         }
     }
 
-    /// How much of `input` completes a message; what does not is kept.
+    /// Returns the number of bytes of `input` that complete a message; keeps an incomplete
+    /// one.
     fn take(&mut self, input: &[u8]) -> Result<Option<usize>, MessageError> {
         if self.partial.is_empty() {
             if let Some(length) = self.whole_bytes(input)?
@@ -236,7 +236,7 @@ impl MessageReader {
 pub struct MessageCounter {
     head: [u8; MESSAGE_HEAD_BYTES],
     head_bytes: usize,
-    /// What is missing of the message whose head is there.
+    /// Bytes missing of the message whose head is complete.
     left: u32,
     messages: u64,
     compressed: u64,
@@ -276,19 +276,19 @@ impl MessageCounter {
         Ok(())
     }
 
-    /// How many messages have come wholly.
+    /// Number of complete messages.
     #[must_use]
     pub const fn messages(&self) -> u64 {
         self.messages
     }
 
-    /// How many of them were compressed.
+    /// Number of compressed messages.
     #[must_use]
     pub const fn compressed(&self) -> u64 {
         self.compressed
     }
 
-    /// Whether a message has begun that has not ended.
+    /// Returns true within a message.
     #[must_use]
     pub const fn is_within(&self) -> bool {
         self.head_bytes > 0

@@ -22,8 +22,8 @@ pub use request_template::{RequestTemplate, connect_head};
 pub(crate) use request_template::{check_authority, check_request_line};
 pub use response_parser::{ResponseEvent, ResponseHead, ResponseParser};
 
-/// Why bytes are not a message that can be framed without guessing. A parser
-/// that has failed stays failed.
+/// Bytes that are not a message that can be framed without guessing. A parser that has failed
+/// stays failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ParseError {
     /// A line that does not end in CR LF.
@@ -38,7 +38,7 @@ pub enum ParseError {
     /// A head that does not follow the grammar.
     #[error("malformed {part} in the head")]
     Malformed {
-        /// What was being read.
+        /// The part that was read.
         part: &'static str,
     },
     /// A `Content-Length` that is not a decimal number of at most 64 bits.
@@ -71,8 +71,8 @@ pub enum ParseError {
     /// Chunk extensions or trailers above 64 KiB.
     #[error("chunk extensions or trailers exceed 64 KiB")]
     ChunkOverhead,
-    /// The answer `101 Switching Protocols`, which nothing asked for.
-    #[error("the protocol was switched without being asked")]
+    /// The response `101 Switching Protocols` without a request for it.
+    #[error("the protocol was switched without a request for it")]
     Upgrade,
     /// The connection ended within a message.
     #[error("the connection ended within a message")]

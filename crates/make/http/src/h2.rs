@@ -1,6 +1,6 @@
 //! HTTP/2 (RFC 9113) without I/O: bytes in, events out.
 //!
-//! * [`Client`] sends [`RequestBlock`]s and says what became of each;
+//! * [`Client`] sends [`RequestBlock`]s and reports the result of each;
 //! * [`Server`] hands out requests and sends [`ResponseBlock`]s;
 //! * [`StreamTable`] holds a value for each open stream;
 //! * [`Limits`] bound what either takes from its peer.
@@ -10,17 +10,17 @@
 //! input, so look at it after either; once some was sent, `advance(&[])` says
 //! which bodies have got room.
 //!
-//! What arrives counts as taken: windows are opened again at once, in steps of
-//! half a window. Whoever cannot keep up stops reading the socket.
+//! Received bytes count as consumed: windows are opened again at once, in steps of half a
+//! window. A slow reader stops reading the socket.
 //!
 //! Nothing allocates once the most streams that are ever open have been open and
 //! the largest headers have come and gone. Heads are prebuilt; headers that come
 //! again as they came before are compared, not decoded.
 //!
-//! Promises (server push) are refused, priorities are passed over, and there is
-//! no upgrade from HTTP/1.1: both sides know beforehand, or by ALPN (`h2`).
+//! Promises (server push) are refused, priorities are skipped, and there is no upgrade from
+//! HTTP/1.1: both sides know the version beforehand, or by ALPN (`h2`).
 //!
-//! The layers below stand by themselves: [`frame`] and [`hpack`].
+//! The layers below can be used alone: [`frame`] and [`hpack`].
 //!
 //! ```
 //! use stillwell_http::Scheme;
@@ -87,11 +87,11 @@ pub use server::{Server, ServerEvent};
 pub use streams::Stream;
 pub use table::StreamTable;
 
-/// What a client says first.
+/// First bytes of a client.
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Whether a connection that begins with `bytes` speaks HTTP/2, for those who
-/// listen for both: `None` where that cannot be told yet.
+/// Returns true if a connection that begins with `bytes` speaks HTTP/2, for servers of both
+/// versions; `None` where that is not clear yet.
 #[must_use]
 pub fn is_http2(bytes: &[u8]) -> Option<bool> {
     let length = bytes.len().min(PREFACE.len());

@@ -1,10 +1,10 @@
 //! HTTP/3 (RFC 9114) without I/O: bytes of streams in, events out.
 //!
-//! QUIC carries the streams and is somebody else's matter; what stands in them is
-//! read and written here.
+//! QUIC carries the streams and is not part of this crate; their content is read and written
+//! here.
 //!
-//! * [`RequestBlock`] and [`ResponseBlock`] are heads, laid out once and written
-//!   often; [`write_data_head`] stands before a body.
+//! * [`RequestBlock`] and [`ResponseBlock`] are heads, made once and written often;
+//!   [`write_data_head`] goes before a body.
 //! * [`Connection`] is one side of a connection: it reads the streams of one
 //!   direction (control, and those of header compression), and the messages of
 //!   requests' streams by a [`MessageReader`] each.
@@ -15,7 +15,7 @@
 //! none is offered, so that no stream ever waits for another one, and a head that
 //! comes again as it came before is compared, not decoded.
 //!
-//! Promises (server push) are refused; priorities and datagrams are passed over.
+//! Promises (server push) are refused; priorities and datagrams are skipped.
 //!
 //! ```
 //! use stillwell_http::h3::{BodyLength, Connection, MessageReader, RequestBlock, RequestEvent};

@@ -7,13 +7,13 @@
 //!   answered;
 //! * [`RequestParser`] reads requests, [`write_response`] and
 //!   [`PreparedResponse`] answer them;
-//! * [`OneShot`] asks once and collects the answer: scrapes and probes;
+//! * [`OneShot`] sends one request and collects the answer: scrapes and probes;
 //! * [`Target`] is where requests go, as typed in a URL.
 //!
-//! Parsers are fed whatever was read, cut anywhere, and give the same events
-//! however it was cut. A parser takes all of its input before it asks for more,
-//! so callers keep no unread bytes. Bodies come as slices of that input; a head
-//! is copied only where it arrives in parts. Nothing allocates otherwise.
+//! Parsers take received bytes, cut anywhere, and give the same events for every cut. A
+//! parser takes all of its input before it needs more, so callers keep no unread bytes.
+//! Bodies come as slices of that input; a head is copied only where it arrives in parts.
+//! Nothing allocates otherwise.
 //!
 //! Framing that two programs could read differently is refused, never guessed:
 //! lines end in CR LF, lengths do not contradict each other, and heads have at

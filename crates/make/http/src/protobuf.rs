@@ -1,7 +1,7 @@
 //! Protocol Buffers without a schema: fields out of bytes, and bytes out of fields.
 //!
-//! Writing is for what is told once in a while: each nested message is laid out by
-//! itself first. (Payloads are written from the back, in their own crate.)
+//! Writing is for rare messages: each nested message is laid out by itself first. (Payloads
+//! are written from the back, in their own crate.)
 //!
 //! ```
 //! use stillwell_http::protobuf::{Message, count};
@@ -100,7 +100,7 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// What has a length.
+    /// Returns the bytes of a value with a length.
     #[must_use]
     pub const fn bytes(self) -> Option<&'a [u8]> {
         match self {
@@ -137,8 +137,8 @@ pub fn fields<'a>(
     Some(())
 }
 
-/// Calls `take` with each message that stands in the fields of `path`, one within
-/// the other; `None` where anything on the way is no message.
+/// Calls `take` with each message in the fields of `path`, one within the other; `None` where
+/// anything on the way is no message.
 pub fn within<'a>(
     message: &'a [u8],
     path: &[u64],
@@ -156,15 +156,15 @@ pub fn within<'a>(
     })
 }
 
-/// How many messages stand in the fields of `path`; `None` as for [`within`].
+/// Number of messages in the fields of `path`; `None` as for [`within`].
 #[must_use]
 pub fn count(message: &[u8], path: &[u64]) -> Option<u64> {
-    let mut found = 0;
+    let mut messages = 0;
     within(message, path, &mut |_| {
-        found += 1;
+        messages += 1;
         Some(())
     })?;
-    Some(found)
+    Some(messages)
 }
 
 /// Appends a varint: seven bits in each byte, the lowest first.
@@ -268,13 +268,13 @@ mod tests {
 
         #[test]
         fn for_all_bytes_walking_ends(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let mut found = 0;
+            let mut messages = 0;
             fields(&bytes, |_, _| {
-                found += 1;
+                messages += 1;
                 Some(())
             });
-            prop_assert!(found <= bytes.len());
-            prop_assert!(count(&bytes, &[1, 2, 2]).is_none_or(|found| found <= bytes.len() as u64));
+            prop_assert!(messages <= bytes.len());
+            prop_assert!(count(&bytes, &[1, 2, 2]).is_none_or(|messages| messages <= bytes.len() as u64));
         }
 
         #[test]

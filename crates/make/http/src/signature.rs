@@ -1,18 +1,18 @@
-//! Signatures of requests to stores of objects: AWS's fourth version, with which every
-//! store that is compatible with S3 knows who asks.
+//! Signatures of requests to object stores: AWS's fourth version, by which every store that
+//! is compatible with S3 identifies a client.
 
 use sha2::{Digest, Sha256};
 
-/// How the signature is made, as the header says it.
+/// Algorithm of the signature, as the header names it.
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 
-/// The service that is asked.
+/// The service of the requests.
 const SERVICE: &str = "s3";
 
 /// Bytes that the hash takes in at once.
 const BLOCK_BYTES: usize = 64;
 
-/// Who asks, and where.
+/// The client's keys, and its region.
 #[derive(Clone, Eq, PartialEq)]
 pub struct StoreKeys {
     /// The name of the key.
@@ -56,14 +56,14 @@ impl Unsigned<'_> {
     #[must_use]
     pub fn sign(&self, keys: &StoreKeys) -> Vec<(String, String)> {
         let body = hex(&Sha256::digest(self.body));
-        let mut own = vec![
+        let mut headers = vec![
             ("x-amz-content-sha256".to_owned(), body.clone()),
             ("x-amz-date".to_owned(), self.time.to_owned()),
         ];
         if let Some(session) = &keys.session {
-            own.push(("x-amz-security-token".to_owned(), session.clone()));
+            headers.push(("x-amz-security-token".to_owned(), session.clone()));
         }
-        let borrowed = own
+        let borrowed = headers
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
         let mut signed: Vec<(&str, &str)> = borrowed.chain([("host", self.host)]).collect();
@@ -86,11 +86,11 @@ impl Unsigned<'_> {
         }
         let signature = hex(&hmac(&key, text.as_bytes()));
         let access = &keys.access;
-        own.push((
+        headers.push((
             "authorization".to_owned(),
             format!("{ALGORITHM} Credential={access}/{scope},SignedHeaders={names},Signature={signature}"),
         ));
-        own
+        headers
     }
 }
 

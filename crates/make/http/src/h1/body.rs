@@ -3,7 +3,7 @@
 use super::ParseError;
 use super::head::HEAD_BYTES_MAX;
 
-/// What is left of a body.
+/// The rest of a body.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Body {
     /// So many bytes; none for messages without a body.
@@ -50,8 +50,8 @@ fn take<'i>(left: &mut u64, input: &'i [u8]) -> &'i [u8] {
     &input[..length]
 }
 
-/// The chunked coding (RFC 9112, 7.1), byte by byte outside of the data.
-/// Extensions and trailers are passed over.
+/// The chunked coding (RFC 9112, 7.1), byte by byte outside of the data. Extensions and
+/// trailers are skipped.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Chunks {
     state: ChunkState,

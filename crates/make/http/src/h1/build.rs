@@ -1,14 +1,14 @@
-//! What may stand in a head that we write.
+//! Checks of heads that this crate writes.
 
 use crate::decimal::write_decimal;
 
-/// Why a head would not mean what was asked for.
+/// Reasons for which a head would not have its intended meaning.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum HeadError {
     /// A method that is not a token.
     #[error("`{method}` is not a method: write letters only, such as `POST`")]
     Method {
-        /// What was given.
+        /// The given method.
         method: String,
     },
     /// A path and query that would not arrive as one target.
@@ -17,19 +17,19 @@ pub enum HeadError {
          without spaces"
     )]
     Path {
-        /// What was given.
+        /// The given path and query.
         path_and_query: String,
     },
     /// An authority that would not arrive as one `Host`.
     #[error("`{authority}` is not a host with or without a port")]
     Authority {
-        /// What was given.
+        /// The given authority.
         authority: String,
     },
     /// A header's name that is not a token.
     #[error("`{name}` is not a header name: it holds letters, digits and `-`")]
     HeaderName {
-        /// What was given.
+        /// The given name.
         name: String,
     },
     /// A header's value with a line end or another control character.
@@ -47,19 +47,19 @@ pub enum HeadError {
     /// More headers than a parser of ours takes.
     #[error("{count} headers are given, and at most 90 can be")]
     TooManyHeaders {
-        /// How many were given.
+        /// The given number.
         count: usize,
     },
     /// A status that does not end an exchange.
     #[error("{status} is not a status to answer with: those are 200 to 599")]
     Status {
-        /// What was given.
+        /// The given status.
         status: u16,
     },
     /// A body with a status that has none.
     #[error("status {status} has no body")]
     BodyNotAllowed {
-        /// What was given.
+        /// The given status.
         status: u16,
     },
 }
@@ -93,7 +93,7 @@ pub(crate) fn check_headers(headers: &[(&str, &str)]) -> Result<(), HeadError> {
         }
         if RESERVED
             .iter()
-            .any(|other| name.eq_ignore_ascii_case(other))
+            .any(|known| name.eq_ignore_ascii_case(known))
         {
             return Err(HeadError::HeaderReserved { name: owned() });
         }

@@ -14,8 +14,7 @@ pub(super) const HEADERS_MAX: usize = 100;
 /// piece, else from a copy that grows until the head's end arrives.
 #[derive(Debug, Default)]
 pub(super) struct HeadBuffer {
-    /// What has arrived of a head that is not whole, or the last head that was
-    /// handed out from here.
+    /// The received part of a head, or the last head that was handed out from here.
     bytes: Vec<u8>,
     handed_out: bool,
     scanner: Scanner,
@@ -52,7 +51,7 @@ impl HeadBuffer {
         Ok((end - before, Some(&self.bytes)))
     }
 
-    /// Whether nothing of a head has arrived but empty lines before it.
+    /// Returns true if nothing has arrived but empty lines before a head.
     pub(super) fn is_idle(&self) -> bool {
         self.handed_out || self.bytes.iter().all(|byte| matches!(byte, b'\r' | b'\n'))
     }
@@ -63,8 +62,8 @@ impl HeadBuffer {
 struct Scanner {
     line_start: usize,
     searched: usize,
-    /// Whether a line that is not empty was seen: empty lines before the first
-    /// are passed over (RFC 9112, 2.2).
+    /// True after a line that is not empty: empty lines before the first are skipped (RFC
+    /// 9112, 2.2).
     begun: bool,
 }
 
@@ -73,8 +72,8 @@ impl Scanner {
     /// limit, so that the answer does not depend on how the input was cut.
     fn find_end(&mut self, bytes: &[u8]) -> Result<Option<usize>, ParseError> {
         let window = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
-        while let Some(found) = memchr(b'\n', &window[self.searched..]) {
-            let end = self.searched + found;
+        while let Some(offset) = memchr(b'\n', &window[self.searched..]) {
+            let end = self.searched + offset;
             let Some((b'\r', line)) = window[self.line_start..end].split_last() else {
                 return Err(ParseError::BareLineFeed);
             };
@@ -109,7 +108,7 @@ pub(super) fn whole(parsed: httparse::Result<usize>, head: &[u8]) -> Result<(), 
     Err(ParseError::Malformed { part })
 }
 
-/// What a head's headers say about its body and its connection.
+/// Framing and connection handling that a head's headers give.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
     pub(super) content_length: Option<u64>,
@@ -125,7 +124,7 @@ impl Framing {
             10 if name.eq_ignore_ascii_case("connection") => self.read_connection(value),
             14 if name.eq_ignore_ascii_case("content-length") => {
                 let length = parse_decimal(value).ok_or(ParseError::ContentLength)?;
-                if self.content_length.is_some_and(|other| other != length) {
+                if self.content_length.is_some_and(|earlier| earlier != length) {
                     return Err(ParseError::ContentLengthsDiffer);
                 }
                 self.content_length = Some(length);
@@ -153,7 +152,7 @@ impl Framing {
         Ok(())
     }
 
-    /// Whether the connection outlives the message, going by its head.
+    /// Returns true if the connection outlives the message, by its head.
     pub(super) const fn keeps_alive(&self, version: Option<u8>) -> bool {
         !self.close && (matches!(version, Some(1)) || self.keep_alive)
     }

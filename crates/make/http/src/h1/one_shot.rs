@@ -24,10 +24,10 @@ pub struct Response {
     pub body: Vec<u8>,
 }
 
-/// Why no answer was had.
+/// Reasons for which there is no answer.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum OneShotError {
-    /// What came is no response, or not all of one.
+    /// The bytes are no response, or only a part of one.
     #[error("failed to read the response")]
     Parse(#[source] ParseError),
     /// The connection ended before any response.
@@ -36,13 +36,13 @@ pub enum OneShotError {
     /// The body is longer than was allowed.
     #[error("the body exceeds {body_max}")]
     BodyTooLarge {
-        /// What was allowed.
+        /// The limit.
         body_max: ByteSize,
     },
 }
 
 impl OneShotError {
-    /// Whether the connection ended too early, rather than with wrong bytes.
+    /// Returns true if the connection ended too early, false for wrong bytes.
     #[must_use]
     pub const fn is_end_of_connection(&self) -> bool {
         matches!(self, Self::NoResponse | Self::Parse(ParseError::Truncated))
@@ -61,8 +61,8 @@ impl OneShot {
         }
     }
 
-    /// The bytes of a `GET` for `target` that asks for an uncompressed answer
-    /// and for the connection to close. `headers` are added, such as `accept`.
+    /// Returns the bytes of a `GET` for `target` that requests an uncompressed answer and the
+    /// end of the connection. `headers` are added, such as `accept`.
     ///
     /// # Errors
     /// [`HeadError`] where a header would not arrive as given.

@@ -4,7 +4,7 @@ use super::HeadError;
 use super::build::{write_content_length, write_headers};
 use crate::decimal::write_decimal;
 
-/// Tells a client that waits with `Expect: 100-continue` to send its body.
+/// Lets a client that waits with `Expect: 100-continue` send its body.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 /// Appends a whole response to `out`; what is there already stays. `headers` may
@@ -72,7 +72,7 @@ pub fn write_chunk(bytes: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What ends a body that is sent in chunks.
+/// End of a body that is sent in chunks.
 pub const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
 
 /// A response that is the same each time: laid out once, sent as it is.
@@ -107,7 +107,7 @@ impl PreparedResponse {
     }
 }
 
-/// What a head says about the body.
+/// Framing of the body, by its head.
 #[derive(Clone, Copy, Debug)]
 enum Framing {
     None,

@@ -1,4 +1,4 @@
-//! What a client asks.
+//! Requests from clients.
 
 use std::mem::MaybeUninit;
 
@@ -24,7 +24,7 @@ enum State {
     Failed(ParseError),
 }
 
-/// What comes next in a request.
+/// The next event of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequestEvent<'a> {
     /// A request begins.
@@ -35,7 +35,7 @@ pub enum RequestEvent<'a> {
     End,
 }
 
-/// What matters of a request's head.
+/// Parts of a request's head that matter for framing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RequestHead<'a> {
     /// The method, such as `POST`; case matters.
@@ -45,16 +45,15 @@ pub struct RequestHead<'a> {
     /// The body's length in bytes, where the head says it; neither this nor
     /// `chunked` means no body.
     pub content_length: Option<u64>,
-    /// Whether the body comes in chunks.
+    /// True if the body comes in chunks.
     pub chunked: bool,
-    /// Whether the client waits for [`CONTINUE`](super::CONTINUE) before it
-    /// sends the body.
+    /// True if the client waits for [`CONTINUE`](super::CONTINUE) before it sends the body.
     pub expect_continue: bool,
     /// `Content-Type`, as it was sent.
     pub content_type: Option<&'a str>,
     /// `Content-Encoding`, as it was sent; the body is passed on encoded.
     pub content_encoding: Option<&'a str>,
-    /// Whether another request may follow on this connection.
+    /// True if another request may follow on this connection.
     pub keep_alive: bool,
     /// The whole head, checked to follow the grammar.
     bytes: &'a [u8],
@@ -67,8 +66,8 @@ impl RequestParser {
         Self::default()
     }
 
-    /// How many bytes of `input` were taken, and what they completed. Without an
-    /// event all of `input` was taken; `End` may take none.
+    /// Returns the number of bytes taken from `input`, and the event that they completed.
+    /// Without an event all of `input` was taken; `End` may take none.
     ///
     /// # Errors
     /// [`ParseError`] where the request cannot be framed, and ever after: answer
@@ -78,8 +77,8 @@ impl RequestParser {
         input: &'a [u8],
     ) -> Result<(usize, Option<RequestEvent<'a>>), ParseError> {
         let step = match &mut self.state {
-            State::Head => advance_head(&mut self.head, input).map(|(consumed, found)| {
-                let event = found.map(|(head, body)| {
+            State::Head => advance_head(&mut self.head, input).map(|(consumed, parsed)| {
+                let event = parsed.map(|(head, body)| {
                     self.state = State::Body(body);
                     RequestEvent::Head(head)
                 });
@@ -119,7 +118,7 @@ impl RequestParser {
         }
     }
 
-    /// Whether no request is under way.
+    /// Returns true between requests.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Head) && self.head.is_idle()
@@ -132,7 +131,7 @@ impl<'a> RequestHead<'a> {
     #[must_use]
     pub fn header(&self, name: &str) -> Option<&'a [u8]> {
         self.headers()
-            .find(|(other, _)| other.eq_ignore_ascii_case(name.as_bytes()))
+            .find(|(known, _)| known.eq_ignore_ascii_case(name.as_bytes()))
             .map(|(_, value)| value)
     }
 
@@ -156,8 +155,8 @@ fn advance_head<'a>(
     input: &'a [u8],
 ) -> Result<(usize, Option<(RequestHead<'a>, Body)>), ParseError> {
     let (consumed, bytes) = head.take(input)?;
-    let found = bytes.map(parse_head).transpose()?;
-    Ok((consumed, found))
+    let parsed = bytes.map(parse_head).transpose()?;
+    Ok((consumed, parsed))
 }
 
 /// A whole head and the body that it announces.

@@ -65,8 +65,8 @@ impl RequestTemplate {
     }
 }
 
-/// The head of a request by which a proxy is asked to connect with `authority`,
-/// which is a host with its port; `headers` as with [`RequestTemplate::new`].
+/// Returns the head of a `CONNECT` request to a proxy for `authority`, which is a host with
+/// its port; `headers` as with [`RequestTemplate::new`].
 ///
 /// What follows the head of an answer from 200 to 299 is the peer's.
 ///

@@ -1,4 +1,4 @@
-//! What a server answers.
+//! Responses from servers.
 
 use std::mem::MaybeUninit;
 
@@ -6,20 +6,20 @@ use super::ParseError;
 use super::body::{Body, BodyEvent, Chunks};
 use super::head::{Framing, HEADERS_MAX, HeadBuffer, whole};
 
-/// What a status counts among the headers, in bytes.
+/// Size of a status among the headers, in bytes.
 const STATUS_BYTES: usize = ":status200".len();
 
 /// Reads the responses of one connection, one after another.
 ///
-/// [`Self::advance`] is called with what was read until it gives no event, and
-/// [`Self::finish`] once when the connection has ended. Interim (1xx) responses
-/// are passed over. Requests by `CONNECT`, whose responses are framed otherwise,
-/// are not for this parser; of those by `HEAD` it has to be told.
+/// Call [`Self::advance`] with received bytes until it gives no event, and [`Self::finish`]
+/// once when the connection has ended. Interim (1xx) responses are skipped. Responses to
+/// `CONNECT`, which are framed otherwise, are not for this parser; [`Self::answers_head`]
+/// announces those to `HEAD`.
 #[derive(Debug, Default)]
 pub struct ResponseParser {
     head: HeadBuffer,
     state: State,
-    /// Whether the next final response answers `HEAD`.
+    /// True if the next final response answers `HEAD`.
     answers_head: bool,
 }
 
@@ -31,7 +31,7 @@ enum State {
     Failed(ParseError),
 }
 
-/// What comes next in a response.
+/// The next event of a response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ResponseEvent<'i> {
     /// A final response begins.
@@ -42,12 +42,12 @@ pub enum ResponseEvent<'i> {
     End,
 }
 
-/// What matters of a response's head.
+/// Parts of a response's head that matter for framing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ResponseHead {
     /// The status code, such as 200.
     pub status: u16,
-    /// Whether another request may follow on this connection.
+    /// True if another request may follow on this connection.
     pub keep_alive: bool,
     /// The body's length in bytes, where the head says it.
     pub content_length: Option<u64>,
@@ -63,14 +63,14 @@ impl ResponseParser {
         Self::default()
     }
 
-    /// The next final response answers a request by `HEAD`: it has no body,
-    /// whatever it says. To be called before its head is read, for each anew.
+    /// Announces that the next final response answers `HEAD`: it has no body, even if its
+    /// head gives a length. Call this before each such head is read.
     pub const fn answers_head(&mut self) {
         self.answers_head = true;
     }
 
-    /// How many bytes of `input` were taken, and what they completed. Without an
-    /// event all of `input` was taken; `End` may take none.
+    /// Returns the number of bytes taken from `input`, and the event that they completed.
+    /// Without an event all of `input` was taken; `End` may take none.
     ///
     /// # Errors
     /// [`ParseError`] where the response cannot be framed, and ever after.
@@ -81,8 +81,8 @@ impl ResponseParser {
         self.advance_reading(input, |_, _| {})
     }
 
-    /// As [`Self::advance`], and gives name and value of each header of a final
-    /// response to `header`, before the event that tells of it.
+    /// As [`Self::advance`], and gives name and value of each header of a final response to
+    /// `header`, before the event of its head.
     ///
     /// # Errors
     /// As [`Self::advance`].
@@ -132,7 +132,7 @@ impl ResponseParser {
         }
     }
 
-    /// Whether no response is under way.
+    /// Returns true between responses.
     #[must_use]
     pub fn is_idle(&self) -> bool {
         matches!(self.state, State::Head) && self.head.is_idle()

@@ -8,11 +8,10 @@ use crate::decimal::write_decimal;
 use crate::h1::{check_authority, check_headers, check_request_line};
 use crate::{HeadError, Scheme};
 
-/// Where proxies are asked for endpoints of UDP, unless they say otherwise
-/// (RFC 9298, 2).
+/// Default path of a proxy for UDP endpoints (RFC 9298, 2).
 const UDP_PATH: &str = "/.well-known/masque/udp";
 
-/// What says that capsules follow a head (RFC 9297, 3.4).
+/// Header by which capsules follow a head (RFC 9297, 3.4).
 const CAPSULE_PROTOCOL: (&str, &str) = ("capsule-protocol", "?1");
 
 /// The head of requests that differ in their bodies alone. It refers to nothing
@@ -30,13 +29,13 @@ pub struct ResponseBlock {
     block: Block,
 }
 
-/// What follows a body.
+/// Fields that follow a body.
 #[derive(Clone, Debug)]
 pub struct TrailerBlock {
     block: Block,
 }
 
-/// What a head says about the body that follows.
+/// Length of the body, as its head gives it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BodyLength {
     /// There is none, and nothing is said.
@@ -77,9 +76,9 @@ impl RequestBlock {
         })
     }
 
-    /// Asks a proxy to connect with `authority`, which is a host with its port;
-    /// `headers` as with [`Self::new`]. It goes with [`BodyLength::Unknown`]: where
-    /// the answer is from 200 to 299, the bodies of both are what the two ends say.
+    /// A `CONNECT` request to a proxy for `authority`, which is a host with its port;
+    /// `headers` as with [`Self::new`]. It goes with [`BodyLength::Unknown`]: after a status
+    /// from 200 to 299, the bodies carry the bytes of the two ends.
     ///
     /// # Errors
     /// [`HeadError`] where any part would not arrive as what it was given as.
@@ -93,10 +92,9 @@ impl RequestBlock {
         })
     }
 
-    /// Asks a proxy, whose `scheme` and `authority` these are, to send datagrams to
-    /// the host and port of `endpoint` (RFC 9298): a name or an address, of IPv6
-    /// without its brackets. `headers` as with [`Self::new`], and without
-    /// `capsule-protocol`, which is said here.
+    /// A request to the proxy at `scheme` and `authority` to send datagrams to the host and
+    /// port of `endpoint` (RFC 9298): a name or an address, of IPv6 without its brackets.
+    /// `headers` as with [`Self::new`], and without `capsule-protocol`, which is added here.
     ///
     /// It is for servers of which [`Client::peer_connect_protocol`] is true: others
     /// refuse it. It goes with [`BodyLength::Unknown`]: where the answer is from 200
@@ -126,7 +124,7 @@ impl RequestBlock {
         let (name, _) = CAPSULE_PROTOCOL;
         if headers
             .iter()
-            .any(|(other, _)| other.eq_ignore_ascii_case(name))
+            .any(|(known, _)| known.eq_ignore_ascii_case(name))
         {
             let name = name.to_owned();
             return Err(HeadError::HeaderReserved { name });
@@ -255,8 +253,8 @@ impl Block {
     }
 }
 
-/// Where a proxy is asked for `endpoint`, in whose host nothing is to be encoded but
-/// the colons of IPv6 (RFC 9298, 3).
+/// Path of a proxy for `endpoint`, in whose host only the colons of IPv6 need encoding (RFC
+/// 9298, 3).
 fn udp_path((host, port): (&str, u16)) -> Result<String, HeadError> {
     let is_host_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let is_name = !host.is_empty() && host.bytes().all(is_host_byte);

@@ -1,4 +1,4 @@
-//! The side that asks.
+//! Clients.
 
 use super::block::{BodyLength, RequestBlock};
 use super::connection::{Head, Note};
@@ -24,14 +24,14 @@ pub struct Client {
     going_away: Option<ErrorCode>,
 }
 
-/// What comes next on a connection.
+/// The next event on a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClientEvent<'a> {
-    /// A final response begins. Interim ones are passed over.
+    /// A final response begins. Interim ones are skipped.
     Head {
         /// The request that it answers.
         stream: Stream,
-        /// What matters of its head.
+        /// Parts of its head.
         head: ResponseHead<'a>,
     },
     /// The next part of a body; never empty.
@@ -62,7 +62,7 @@ pub enum ClientEvent<'a> {
     },
 }
 
-/// Why a request was not sent on this connection.
+/// Reasons for which a request was not sent on this connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum RequestRefused {
     /// As many are under way as either side allows.
@@ -71,7 +71,7 @@ pub enum RequestRefused {
     /// The server takes no more requests on this connection.
     #[error("the server takes no more requests on this connection: {code}")]
     GoingAway {
-        /// What it says about that.
+        /// The server's reason.
         code: ErrorCode,
     },
     /// The connection has had as many requests as it can have.
@@ -167,13 +167,13 @@ impl Client {
         self.side.reset(stream, code);
     }
 
-    /// Tells the server that no more is to come.
+    /// Sends the server notice that no more requests come.
     pub fn close(&mut self) {
         self.side.connection.write_go_away(ErrorCode::NO_ERROR);
     }
 
-    /// How many bytes of `input` were taken, and what they completed. Without an
-    /// event all of `input` was taken; events may take none.
+    /// Returns the number of bytes taken from `input`, and the event that they completed.
+    /// Without an event all of `input` was taken; events may take none.
     ///
     /// # Errors
     /// [`ConnectionError`] once all requests under way have failed by it, and
@@ -198,7 +198,7 @@ impl Client {
         Ok(note.map(|note| self.event(note)))
     }
 
-    /// What is to be written to the socket.
+    /// Returns the bytes to write to the socket.
     #[must_use]
     pub fn output(&self) -> &[u8] {
         self.side.connection.output.pending()
@@ -209,7 +209,7 @@ impl Client {
         self.side.connection.sent(bytes);
     }
 
-    /// How many requests can be sent now.
+    /// Number of requests that can be sent now.
     #[must_use]
     pub fn requests_available(&self) -> usize {
         if self.going_away.is_some() || self.side.connection.failure().is_some() {
@@ -218,36 +218,36 @@ impl Client {
         self.concurrent_max().saturating_sub(self.open_streams())
     }
 
-    /// Whether [`Self::advance`] has a [`ClientEvent::Room`] to give although
-    /// nothing was read: enough of the output was sent.
+    /// Returns true if [`Self::advance`] has a [`ClientEvent::Room`] to give without input:
+    /// enough of the output was sent.
     #[must_use]
     pub fn has_room(&self) -> bool {
         self.side.connection.has_room()
     }
 
-    /// How many requests are under way.
+    /// Number of requests under way.
     #[must_use]
     pub const fn open_streams(&self) -> usize {
         self.side.connection.streams.len()
     }
 
-    /// Whether the server has said how it wants to be talked to.
+    /// Returns true once the server's settings have arrived.
     #[must_use]
     pub const fn is_ready(&self) -> bool {
         self.side.connection.peer.has_settings
     }
 
-    /// Whether the server takes `CONNECT` with a `:protocol` (RFC 8441, 3), such as
-    /// [`RequestBlock::connect_udp`]; `None` before its first settings. Once it does,
-    /// it does until the end.
+    /// Returns true if the server takes `CONNECT` with a `:protocol` (RFC 8441, 3), such as
+    /// [`RequestBlock::connect_udp`]; `None` before its first settings. True stays true to
+    /// the end.
     #[must_use]
     pub fn peer_connect_protocol(&self) -> Option<bool> {
         let peer = &self.side.connection.peer;
         peer.has_settings.then_some(peer.connect_protocol)
     }
 
-    /// Why the server takes no more requests here, where it has said so: another
-    /// connection is to be opened, and this one closed after its last answer.
+    /// Returns the reason for which the server takes no more requests here, if it sent one:
+    /// open another connection, and close this one after its last answer.
     #[must_use]
     pub const fn going_away(&self) -> Option<ErrorCode> {
         self.going_away
@@ -342,7 +342,9 @@ fn receive_headers(
         return connection.headers_too_large(stream);
     }
     let state = connection.streams.state(stream);
-    let (has_head, is_connect) = state.map_or((false, false), |it| (it.has_head, it.is_connect));
+    let (has_head, is_connect) = state.map_or((false, false), |stream| {
+        (stream.has_head, stream.is_connect)
+    });
     if has_head {
         let fields = side.sections.last.fields();
         return connection.receive_trailers(stream, fields, end_stream);
@@ -373,7 +375,7 @@ fn receive_headers(
 /// There are none after our settings: this is for those that were under way.
 fn refuse_promise(side: &mut Side, promised: u32) -> Result<(), ConnectionError> {
     if side.connection.peer.has_acknowledged {
-        let what = "a promise though it was told to make none";
+        let what = "a promise though our settings exclude promises";
         return Err(ConnectionError::protocol(what));
     }
     let decoded = side.sections.decode(side.frames.block());

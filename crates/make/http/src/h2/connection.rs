@@ -1,4 +1,4 @@
-//! What both sides of a connection have in common.
+//! State and rules that both sides of a connection share.
 
 mod receive;
 mod send;
@@ -25,10 +25,10 @@ pub(super) struct Connection {
     /// The highest stream that was ever opened.
     pub(super) highest_stream: u32,
     is_server: bool,
-    /// What may be sent in all, in bytes.
+    /// Send window of the connection, in bytes.
     send_window: i64,
     receive_window: ReceiveWindow,
-    /// Streams that were told of too little room, and may now have some.
+    /// Streams that had too little room, and may now have some.
     queue: VecDeque<Stream>,
     /// Streams that we have reset of late: the peer may not know yet.
     reset_of_late: VecDeque<u32>,
@@ -41,22 +41,22 @@ pub(super) struct Connection {
     scratch: Vec<u8>,
 }
 
-/// What the peer has said about itself.
+/// Settings of the peer.
 #[derive(Debug)]
 pub(super) struct Peer {
     pub(super) has_settings: bool,
     pub(super) has_acknowledged: bool,
     pub(super) concurrent_streams_max: u32,
-    /// Whether it takes `CONNECT` with a `:protocol`.
+    /// True if it takes `CONNECT` with a `:protocol`.
     pub(super) connect_protocol: bool,
     initial_window_bytes: u32,
     frame_bytes_max: u32,
-    /// Whether the next header block must say that it uses no table.
+    /// True if the next header block must say that it uses no table.
     wants_empty_table: bool,
     has_empty_table: bool,
 }
 
-/// What happened to a stream.
+/// An event of a stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Note<'i> {
     Head(Stream),
@@ -100,7 +100,7 @@ impl Connection {
         self.failure
     }
 
-    /// Nothing more comes of this connection; the peer is told why.
+    /// Ends the connection, and sends the reason to the peer.
     pub(super) fn fail(&mut self, error: ConnectionError) {
         if self.failure.is_some() {
             return;
@@ -111,7 +111,7 @@ impl Connection {
         }
     }
 
-    /// What is due before more is read, if anything.
+    /// Returns the event that is due before more is read, if there is one.
     pub(super) fn due(&mut self) -> Option<Note<'static>> {
         if let Some(note) = self.due_end() {
             return Some(note);
@@ -199,8 +199,7 @@ impl Connection {
         super::frame::write_go_away(last, code, self.output.bytes());
     }
 
-    /// Whether what the peer sends on a stream that is not open can be passed
-    /// over.
+    /// Skips a frame on a stream that is not open, where the protocol permits that.
     ///
     /// # Errors
     /// [`ConnectionError`] where it cannot.
@@ -250,7 +249,7 @@ impl Connection {
             .state(stream)
             .is_some_and(|state| state.is_queued)
         {
-            self.queue.retain(|other| *other != stream);
+            self.queue.retain(|queued| *queued != stream);
         }
         self.streams.remove(stream);
     }

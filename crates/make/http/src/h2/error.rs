@@ -1,4 +1,4 @@
-//! Why connections and streams end.
+//! Reasons for which connections and streams end.
 
 use super::frame::FrameError;
 use super::hpack::HpackError;
@@ -30,7 +30,7 @@ impl ErrorCode {
     pub const COMPRESSION_ERROR: Self = Self(0x9);
     /// The tunnel was cut.
     pub const CONNECT_ERROR: Self = Self(0xa);
-    /// The peer asks for too much work.
+    /// The peer causes too much work.
     pub const ENHANCE_YOUR_CALM: Self = Self(0xb);
     /// The transport is not safe enough.
     pub const INADEQUATE_SECURITY: Self = Self(0xc);
@@ -66,7 +66,7 @@ impl std::fmt::Display for ErrorCode {
     }
 }
 
-/// Why a connection cannot go on. A connection that has failed stays failed.
+/// Reasons for which a connection cannot go on. A connection that has failed stays failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ConnectionError {
     /// Frames that cannot be read.
@@ -81,9 +81,9 @@ pub enum ConnectionError {
     /// The peer did what it may not.
     #[error("the peer broke the protocol: {what}")]
     Protocol {
-        /// What it did.
+        /// The peer's mistake.
         what: &'static str,
-        /// What it is told.
+        /// The code to send to it.
         code: ErrorCode,
     },
     /// The peer makes work and gives none.
@@ -105,7 +105,7 @@ impl ConnectionError {
         }
     }
 
-    /// What the peer is told.
+    /// Returns the code to send to the peer.
     #[must_use]
     pub const fn code(&self) -> ErrorCode {
         match self {
@@ -119,7 +119,7 @@ impl ConnectionError {
     }
 }
 
-/// Why one stream ended before its time: data, not an error of ours.
+/// Reasons for which one stream ended early: data, not an error of this side.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StreamFailure {
     /// The peer reset it.
@@ -128,10 +128,10 @@ pub enum StreamFailure {
     /// The peer has not begun with it: it may be sent again elsewhere.
     #[error("the peer has not begun with the stream")]
     Refused,
-    /// What the peer sent is no message; it was reset.
+    /// The peer sent no valid message; the stream was reset.
     #[error("the peer sent {what}")]
     Malformed {
-        /// What is wrong.
+        /// The mistake.
         what: &'static str,
     },
     /// The peer's headers are above the limit; it was reset.

@@ -6,8 +6,7 @@ pub struct FieldList {
     /// Names and values, one after the other.
     bytes: Vec<u8>,
     ends: Vec<Ends>,
-    /// What the list counts: names, values and 32 for each field, also of those
-    /// that were not kept.
+    /// Size of the list: names, values and 32 for each field, with those that were not kept.
     counted_bytes: usize,
     overflowed: bool,
 }
@@ -32,7 +31,7 @@ impl FieldList {
         Self::default()
     }
 
-    /// What is in it.
+    /// Returns its fields.
     #[must_use]
     pub fn fields(&self) -> Fields<'_> {
         Fields {
@@ -41,7 +40,7 @@ impl FieldList {
         }
     }
 
-    /// Whether fields are missing because there were too many.
+    /// Returns true if fields are missing because there were too many.
     #[must_use]
     pub const fn is_overflowed(&self) -> bool {
         self.overflowed
@@ -68,8 +67,8 @@ impl FieldList {
         self.close(value_start);
     }
 
-    /// Where the next name and value go; [`Self::close`] or [`Self::abandon`]
-    /// follows.
+    /// Returns the room for the next name and value; call [`Self::close`] or
+    /// [`Self::abandon`] after it.
     pub(crate) const fn open(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }
@@ -87,13 +86,13 @@ impl FieldList {
 }
 
 impl<'a> Fields<'a> {
-    /// How many there are.
+    /// Number of fields.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.ends.len()
     }
 
-    /// Whether there are none.
+    /// Returns true for an empty list.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ends.is_empty()
@@ -113,7 +112,7 @@ impl<'a> Fields<'a> {
     #[must_use]
     pub fn value(&self, name: &str) -> Option<&'a [u8]> {
         self.iter()
-            .find(|(other, _)| *other == name.as_bytes())
+            .find(|(known, _)| *known == name.as_bytes())
             .map(|(_, value)| value)
     }
 

@@ -18,7 +18,7 @@ pub(super) struct Flood {
 
 impl Flood {
     pub(super) fn new(limits: &Limits) -> Self {
-        // Whoever stops may reset all that is under way.
+        // A client that stops may reset all that is under way.
         let under_way = limits.concurrent_streams_max.saturating_mul(2);
         Self {
             nuisances: 0,

@@ -15,7 +15,7 @@ pub use write::{
 
 use super::error::ErrorCode;
 
-/// What stands before each frame's payload, in bytes.
+/// Size of the head before each frame's payload, in bytes.
 pub const FRAME_HEAD_BYTES: usize = 9;
 
 /// The payload that every peer takes, in bytes.
@@ -31,7 +31,7 @@ pub mod kind {
     pub const PRIORITY: u8 = 2;
     /// Ends a stream.
     pub const RST_STREAM: u8 = 3;
-    /// How the sender wants to be talked to.
+    /// The sender's settings.
     pub const SETTINGS: u8 = 4;
     /// A request that the server makes up.
     pub const PUSH_PROMISE: u8 = 5;
@@ -66,25 +66,24 @@ pub enum Frame<'i> {
     Data {
         /// The stream.
         stream: u32,
-        /// What arrived, without padding. Empty only at the frame's beginning
-        /// or end.
+        /// Received bytes, without padding. Empty only at the frame's beginning or end.
         bytes: &'i [u8],
-        /// What the whole frame counts in the windows: with its first part, in
-        /// bytes. Nothing with the others.
+        /// Size of the whole frame in the windows: with its first part, in bytes. 0 with the
+        /// others.
         charged_bytes: u32,
         /// The data of the whole frame: with its first part, in bytes. Nothing
         /// with the others.
         data_bytes: u32,
-        /// Whether this ends the frame.
+        /// True if this ends the frame.
         end_frame: bool,
-        /// Whether this ends the stream.
+        /// True if this ends the stream.
         end_stream: bool,
     },
     /// A whole header block, which [`FrameReader::block`] holds.
     Headers {
         /// The stream.
         stream: u32,
-        /// Whether it ends the stream.
+        /// True if it ends the stream.
         end_stream: bool,
     },
     /// A promise, its header block as with `Headers`.
@@ -106,15 +105,15 @@ pub enum Frame<'i> {
         /// Why.
         code: ErrorCode,
     },
-    /// How the peer wants to be talked to; to be acknowledged.
+    /// The peer's settings; to be acknowledged.
     Settings(SettingsFrame),
     /// The peer has taken our settings in.
     SettingsAck,
     /// To be answered unless it is an answer.
     Ping {
-        /// Whatever the sender put in.
+        /// Any bytes of the sender.
         payload: [u8; 8],
-        /// Whether it is an answer.
+        /// True for an answer.
         ack: bool,
     },
     /// No new streams.
@@ -128,7 +127,7 @@ pub enum Frame<'i> {
     WindowUpdate {
         /// The stream; 0 is the connection.
         stream: u32,
-        /// How much more, in bytes; 0 is an error.
+        /// Increase in bytes; 0 is an error.
         increment_bytes: u32,
     },
     /// A frame of a type that means nothing here.
@@ -138,7 +137,7 @@ pub enum Frame<'i> {
     },
 }
 
-/// Why bytes are no frames. A reader that has failed stays failed.
+/// Reasons for which bytes are no frames. A reader that has failed stays failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum FrameError {
     /// Longer than was allowed.
@@ -146,7 +145,7 @@ pub enum FrameError {
     TooLarge {
         /// The payload.
         bytes: u32,
-        /// What our settings allow.
+        /// The limit of our settings.
         bytes_max: u32,
     },
     /// A length that frames of the type cannot have.
@@ -192,7 +191,7 @@ pub enum FrameError {
 }
 
 impl FrameError {
-    /// What the peer is told.
+    /// Returns the code to send to the peer.
     #[must_use]
     pub const fn code(&self) -> ErrorCode {
         match self {

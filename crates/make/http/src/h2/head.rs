@@ -1,16 +1,16 @@
-//! What fields mean, and which are no message (RFC 9113, 8; RFC 8441, 4).
+//! Meaning of fields, and the rules of messages (RFC 9113, 8; RFC 8441, 4).
 
 use super::fields::Fields;
 use crate::decimal::parse_decimal;
 
-/// What a response's fields say about it.
+/// Parts of a response, from its fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ResponseParts {
     pub(crate) status: u16,
     pub(crate) content_length: Option<u64>,
 }
 
-/// What a request's fields say about it. Texts are places in the list.
+/// Parts of a request, from its fields. Texts are places in the list.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RequestParts {
     method: usize,
@@ -37,8 +37,8 @@ pub struct ResponseHead<'a> {
 pub struct RequestHead<'a> {
     /// The method, such as `POST`; case matters.
     pub method: &'a str,
-    /// What `CONNECT` is to carry, such as `connect-udp`; only where a server has
-    /// said that it takes it (RFC 8441).
+    /// The protocol that `CONNECT` is to carry, such as `connect-udp`; only where the server
+    /// takes it (RFC 8441).
     pub protocol: Option<&'a str>,
     /// `http` or `https`; empty for `CONNECT` without a protocol.
     pub scheme: &'a str,
@@ -144,8 +144,8 @@ pub(crate) fn check_trailers(fields: Fields<'_>) -> Result<(), &'static str> {
     parse(fields, |_, _, _| false).map(|_| ())
 }
 
-/// Checks all fields, hands pseudo-fields with their places to `pseudo`, which
-/// says whether they may stand there, and gives the length of the body.
+/// Checks all fields, hands pseudo-fields with their places to `pseudo`, which returns true
+/// for a valid one, and gives the length of the body.
 fn parse(
     fields: Fields<'_>,
     mut pseudo: impl FnMut(usize, &[u8], &[u8]) -> bool,
@@ -170,7 +170,7 @@ fn parse(
                 let length = parse_decimal(value).ok_or("`content-length` is not a number")?;
                 if content_length
                     .replace(length)
-                    .is_some_and(|other| other != length)
+                    .is_some_and(|earlier| earlier != length)
                 {
                     return Err("two `content-length` fields that differ");
                 }

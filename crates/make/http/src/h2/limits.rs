@@ -1,4 +1,4 @@
-//! What a connection takes and gives.
+//! Limits of a connection.
 
 use super::frame::{FRAME_BYTES_DEFAULT, SettingsFrame};
 
@@ -8,26 +8,26 @@ pub(super) const WINDOW_BYTES_DEFAULT: u32 = 65_535;
 /// The largest window, in bytes.
 pub(super) const WINDOW_BYTES_MAX: u32 = (1 << 31) - 1;
 
-/// What one side of a connection allows. Values beyond what the protocol allows
-/// are taken as the nearest that it does.
+/// Limits that one side of a connection sets. Values that the protocol does not allow become
+/// the nearest that it does.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Limits {
     /// Requests under way at once: those a client makes, those a server takes.
     pub concurrent_streams_max: u32,
-    /// What the peer may send ahead on one stream, in bytes.
+    /// Flow-control window of one stream, in bytes.
     pub stream_window_bytes: u32,
-    /// What the peer may send ahead in all, in bytes; at least 65,535.
+    /// Flow-control window of the connection, in bytes; at least 65,535.
     pub connection_window_bytes: u32,
     /// The longest payload that is taken, in bytes: 2¹⁴ to 2²⁴ − 1.
     pub frame_bytes_max: u32,
     /// The longest list of headers that is taken: names, values and 32 for each.
     pub header_list_bytes_max: u32,
-    /// What is kept for decoding the peer's headers, in bytes.
+    /// Size of the table for decoding the peer's headers, in bytes.
     pub header_table_bytes: u32,
-    /// Whether a server takes `CONNECT` with a `:protocol`, and says so (RFC 8441).
+    /// True if a server takes `CONNECT` with a `:protocol`, and announces it (RFC 8441).
     /// Without meaning for clients.
     pub connect_protocol: bool,
-    /// What is laid out ahead of the socket before bodies have to wait, in bytes.
+    /// Size of the output buffer that makes bodies wait, in bytes.
     pub output_bytes_max: usize,
     /// Frames without use (pings, settings, empty data, unknown ones) beyond
     /// the exchanges that were completed.
@@ -70,7 +70,7 @@ impl Limits {
         }
     }
 
-    /// What all of it means to the peer.
+    /// Returns the settings for the peer.
     pub(super) const fn settings(&self) -> SettingsFrame {
         SettingsFrame {
             header_table_bytes: Some(self.header_table_bytes),
@@ -83,7 +83,7 @@ impl Limits {
         }
     }
 
-    /// What a header block may take before it is decoded.
+    /// Maximum size of a header block before it is decoded.
     pub(super) fn block_bytes_max(&self) -> usize {
         usize::try_from(self.header_list_bytes_max).unwrap_or(usize::MAX)
     }

@@ -3,7 +3,7 @@
 /// Partly sent output is moved to the front beyond so many bytes.
 const SENT_BYTES_MAX: usize = 64 << 10;
 
-/// What is to be sent.
+/// Bytes to send.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     bytes: Vec<u8>,
@@ -19,7 +19,7 @@ impl Output {
         self.bytes.len() - self.sent_bytes
     }
 
-    /// Where frames are appended.
+    /// Returns the buffer to which frames are appended.
     pub(super) const fn bytes(&mut self) -> &mut Vec<u8> {
         &mut self.bytes
     }

@@ -8,7 +8,7 @@ use super::head::{RequestHead, RequestParts, ResponseHead, ResponseParts};
 #[derive(Debug)]
 pub(crate) struct Section {
     list: FieldList,
-    /// Whether a request may say a `:protocol`.
+    /// True if a request may have a `:protocol`.
     connect_protocol: bool,
     response: Option<Result<ResponseParts, &'static str>>,
     request: Option<Result<RequestParts, &'static str>>,
@@ -25,13 +25,13 @@ impl Section {
         }
     }
 
-    /// Where the fields of another section are to go.
+    /// Returns the list for the fields of another section.
     pub(crate) const fn refill(&mut self) -> &mut FieldList {
         (self.response, self.request) = (None, None);
         &mut self.list
     }
 
-    /// Whether there were more fields than were to be kept.
+    /// Returns true if there were more fields than the limit.
     pub(crate) const fn is_overflowed(&self) -> bool {
         self.list.is_overflowed()
     }

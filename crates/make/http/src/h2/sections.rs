@@ -8,9 +8,9 @@ use super::section::Section;
 /// the same fields are meant, and the block need not be read again, if either
 ///
 /// * it left the table as it was; or
-/// * it refers to nothing that was sent before, and has come so often that the
-///   table holds nothing else: what it would add is then what would go. The table
-///   keeps the newest entries that fit, whatever was there before them.
+/// * it refers to no earlier entry, and has come so often that the table holds nothing else:
+///   it adds the entries that it evicts. The table keeps the newest entries that fit, with no
+///   regard to older ones.
 ///
 /// Peers in a load test say the same thing again and again, so this is what
 /// mostly happens; it costs a comparison.
@@ -20,9 +20,10 @@ pub(super) struct Sections {
     /// The last one, decoded.
     pub(super) last: Section,
     last_block: Vec<u8>,
-    /// Whether `last_block` stands for `last` and need not be read again.
+    /// True if `last_block` means `last` and need not be read again.
     is_remembered: bool,
-    /// What `last_block` has added to the table since another one came, in bytes.
+    /// Size of the entries that `last_block` has added to the table since another block came,
+    /// in bytes.
     added_bytes: usize,
 }
 

@@ -16,29 +16,29 @@ use super::{Limits, PREFACE};
 /// counted.
 #[derive(Debug)]
 pub struct Server {
-    /// How much of the client's preface has arrived, in bytes.
+    /// Received bytes of the client's preface.
     preface_bytes: usize,
     side: Side,
     requests: Requests,
 }
 
-/// What becomes of requests that nobody hears of.
+/// Requests that do not reach the program.
 #[derive(Debug, Default)]
 struct Requests {
-    /// How many were refused.
+    /// Number of refused requests.
     refused: u64,
-    /// Whether all are from now on.
+    /// True if all are refused from now on.
     is_closing: bool,
 }
 
-/// What comes next on a connection.
+/// The next event on a connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ServerEvent<'a> {
     /// A request begins. It can be answered from here on.
     Head {
         /// The request.
         stream: Stream,
-        /// What matters of its head.
+        /// Parts of its head.
         head: RequestHead<'a>,
     },
     /// The next part of its body; never empty.
@@ -121,7 +121,7 @@ impl Server {
         self.side.connection.send_head(stream, &head)
     }
 
-    /// Tells a client that waits with `expect: 100-continue` to send its body.
+    /// Lets a client that waits with `expect: 100-continue` send its body.
     ///
     /// # Errors
     /// [`StreamEnded`] where the request is over or was answered.
@@ -183,8 +183,8 @@ impl Server {
         }
     }
 
-    /// How many bytes of `input` were taken, and what they completed. Without an
-    /// event all of `input` was taken; events may take none.
+    /// Returns the number of bytes taken from `input`, and the event that they completed.
+    /// Without an event all of `input` was taken; events may take none.
     ///
     /// # Errors
     /// [`ConnectionError`] once all requests under way have failed by it, and
@@ -216,7 +216,7 @@ impl Server {
         Ok(note.map(|note| self.event(note)))
     }
 
-    /// What is to be written to the socket.
+    /// Returns the bytes to write to the socket.
     #[must_use]
     pub fn output(&self) -> &[u8] {
         self.side.connection.output.pending()
@@ -227,13 +227,13 @@ impl Server {
         self.side.connection.sent(bytes);
     }
 
-    /// How many requests are under way.
+    /// Number of requests under way.
     #[must_use]
     pub const fn open_streams(&self) -> usize {
         self.side.connection.streams.len()
     }
 
-    /// How many requests were refused: not well-formed, or too many at once.
+    /// Number of refused requests: not well-formed, or too many at once.
     #[must_use]
     pub const fn refused_requests(&self) -> u64 {
         self.requests.refused
@@ -347,7 +347,7 @@ impl Requests {
         connection.receive_head(stream, parts.content_length, false, end_stream)
     }
 
-    /// Refuses a request that nobody has heard of yet.
+    /// Refuses a request before its first event.
     fn refuse(
         &mut self,
         side: &mut Side,

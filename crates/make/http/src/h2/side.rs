@@ -1,4 +1,4 @@
-//! What both sides do with what they read and write.
+//! Reading and writing that both sides share.
 
 use super::Limits;
 use super::connection::{Connection, Note};
@@ -15,7 +15,7 @@ pub(super) struct Side {
     pub(super) connection: Connection,
 }
 
-/// What became of some input.
+/// The result of some input.
 #[derive(Debug)]
 pub(super) enum Step<'i> {
     Note(Note<'i>),

@@ -11,7 +11,7 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// What the wire calls it: odd, and growing.
+    /// Number of the stream in the protocol: odd, and growing.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.number
@@ -24,31 +24,31 @@ impl Stream {
     }
 }
 
-/// What is known of an open stream.
+/// State of an open stream.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StreamState {
     /// 0 where the slot is free.
     number: u32,
-    /// What may be sent, in bytes; settings can make it negative.
+    /// Send window in bytes; settings can make it negative.
     pub(super) send_window: i64,
     pub(super) receive_window: ReceiveWindow,
-    /// What is missing of the peer's body, where its length was said.
+    /// Missing bytes of the peer's body, if its head gave a length.
     pub(super) body_left: Option<u64>,
-    /// Whether the peer's head has arrived.
+    /// True if the peer's head has arrived.
     pub(super) has_head: bool,
-    /// Whether the answer has no body, whatever it says.
+    /// True if the answer has no body, even if its head gives a length.
     pub(super) is_bodiless: bool,
-    /// Whether it was asked for by `CONNECT`, after which heads say nothing of bodies.
+    /// True if it began by `CONNECT`, after which heads say nothing of bodies.
     pub(super) is_connect: bool,
-    /// Whether the peer has sent all.
+    /// True if the peer has sent all.
     pub(super) remote_done: bool,
-    /// Whether we have sent all.
+    /// True if this side has sent all.
     pub(super) local_done: bool,
-    /// Whether our head was sent.
+    /// True if this side's head was sent.
     pub(super) sent_head: bool,
-    /// Whether more is to be sent than the windows allowed.
+    /// True if more is to be sent than the windows allowed.
     pub(super) wants_room: bool,
-    /// Whether it waits to be told that there is room.
+    /// True if it waits for its event about room.
     pub(super) is_queued: bool,
 }
 
@@ -71,7 +71,7 @@ impl StreamState {
     }
 }
 
-/// What the peer may send. What arrives counts as taken at once, and is given
+/// Flow-control window of the peer. Received bytes count as consumed at once, and are given
 /// back in steps of half a window.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ReceiveWindow {
@@ -202,7 +202,7 @@ impl Streams {
         let Some(mut hole) = self.place(stream.number) else {
             return;
         };
-        // Whoever was pushed aside by it moves up.
+        // An entry that it displaced moves up.
         let mut next = self.after(hole);
         while let Some(slot) = self.index[next].checked_sub(1) {
             let home = self.home(self.slots[slot as usize].number);

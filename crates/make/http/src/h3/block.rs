@@ -48,10 +48,9 @@ impl RequestBlock {
         })
     }
 
-    /// Asks a proxy to connect with `authority`, which is a host with its port
-    /// (RFC 9114, 4.4); `headers` as with [`Self::new`]. It goes with
-    /// [`BodyLength::Unknown`]: where the answer is from 200 to 299, the bodies of both
-    /// are what the two ends say.
+    /// A `CONNECT` request to a proxy for `authority`, which is a host with its port (RFC
+    /// 9114, 4.4); `headers` as with [`Self::new`]. It goes with [`BodyLength::Unknown`]:
+    /// after a status from 200 to 299, the bodies carry the bytes of the two ends.
     ///
     /// # Errors
     /// [`HeadError`] where any part would not arrive as what it was given as.
@@ -64,7 +63,7 @@ impl RequestBlock {
         })
     }
 
-    /// Whether its method is `HEAD`, whose answers have no body.
+    /// Returns true if its method is `HEAD`, whose answers have no body.
     #[must_use]
     pub const fn is_head(&self) -> bool {
         self.is_head
@@ -103,8 +102,8 @@ impl ResponseBlock {
         write_section(&self.section, extra, body, out);
     }
 
-    /// Appends what tells a client that waits with `expect: 100-continue` to send
-    /// its body.
+    /// Appends the head that lets a client that waits with `expect: 100-continue` send its
+    /// body.
     pub fn write_continue(out: &mut Vec<u8>) {
         let mut section = Vec::new();
         qpack::encode([(b":status".as_slice(), b"100".as_slice())], &mut section);
@@ -112,7 +111,7 @@ impl ResponseBlock {
     }
 }
 
-/// Appends what stands before `length` bytes of a body.
+/// Appends the head of `length` bytes of a body.
 pub fn write_data_head(length: usize, out: &mut Vec<u8>) {
     write_head(kind::DATA, length, out);
 }

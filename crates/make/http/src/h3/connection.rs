@@ -6,7 +6,7 @@ use super::frame::Partial;
 use super::message::{MessageReader, Note, RequestEvent, ResponseEvent};
 use super::sections::Sections;
 
-/// What is known of the peer, beyond its requests or answers.
+/// State of a connection, beyond its requests or answers.
 #[derive(Debug)]
 pub struct Connection {
     is_server: bool,
@@ -15,7 +15,7 @@ pub struct Connection {
     has: Has,
 }
 
-/// Which streams the peer has opened; each but once.
+/// Streams that the peer has opened; each at most once.
 #[derive(Debug, Default)]
 struct Has {
     control: bool,
@@ -46,7 +46,7 @@ impl Default for UniKind {
 }
 
 impl Connection {
-    /// The side that asks, and takes heads of up to `section_bytes_max`.
+    /// A client, which takes heads of up to `section_bytes_max`.
     #[must_use]
     pub fn client(section_bytes_max: usize) -> Self {
         Self::new(section_bytes_max, false)
@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// What is to be sent first, on a stream of one direction that stays open.
+    /// Returns the first bytes to send, on a stream of one direction that stays open.
     #[must_use]
     pub fn opening(&self) -> Vec<u8> {
         opening(self.sections.bytes_max())
@@ -80,8 +80,8 @@ impl Connection {
         self.control.going_away
     }
 
-    /// Takes the next part of a stream of one direction. Gives whether it is wanted:
-    /// what stands in one that is not need not be read.
+    /// Takes the next part of a stream of one direction. Returns true if it is wanted: the
+    /// content of other streams need not be read.
     ///
     /// # Errors
     /// [`ConnectionError`], by whose code the connection is to be closed.
@@ -152,8 +152,8 @@ impl Connection {
         Ok(opened)
     }
 
-    /// How much of `input`, the next of a request's stream, was taken, and what that
-    /// brought. Without an event all of it was taken.
+    /// Returns the number of bytes taken from `input`, the next of a request's stream, and
+    /// the event that they completed. Without an event all of it was taken.
     ///
     /// # Errors
     /// [`MessageError`]: the stream is to be given up, or the connection closed.

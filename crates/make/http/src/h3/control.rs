@@ -5,7 +5,7 @@ use super::frame::{FrameHead, Partial, kind, write_head};
 use super::varint;
 use crate::h2::hpack::{HpackError, integer};
 
-/// What settings may take, in bytes: there are few of them.
+/// Maximum size of settings, in bytes: there are few of them.
 const SETTINGS_BYTES_MAX: u64 = 4096;
 
 /// The longest instruction: two integers of five bytes.
@@ -16,7 +16,7 @@ const SETTING_SECTION_BYTES_MAX: u64 = 0x6;
 /// Settings of HTTP/2 that have no place here.
 const SETTINGS_OF_HTTP2: [u64; 4] = [0x2, 0x3, 0x4, 0x5];
 
-/// What a control stream begins with, of a side that takes sections of up to
+/// Returns the first bytes of a control stream, of a side that takes sections of up to
 /// `section_bytes_max`.
 pub(super) fn opening(section_bytes_max: usize) -> Vec<u8> {
     let mut settings = Vec::new();
@@ -33,7 +33,7 @@ pub(super) fn opening(section_bytes_max: usize) -> Vec<u8> {
 pub(super) struct Control {
     partial: Partial,
     frame: Option<FrameHead>,
-    /// What has arrived of a frame that is read as a whole.
+    /// The received part of a frame that is read as a whole.
     payload: Vec<u8>,
     has_settings: bool,
     /// From which request on the peer takes none.
@@ -140,7 +140,7 @@ impl Control {
     }
 }
 
-/// Whether a frame on a control stream is read.
+/// Returns true if a frame on a control stream is read.
 const fn is_known(kind: u64) -> bool {
     matches!(
         kind,
@@ -169,7 +169,7 @@ fn check_settings(mut payload: &[u8]) -> Result<(), ConnectionError> {
     Ok(())
 }
 
-/// Which of the two streams of header compression.
+/// The two streams of header compression.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Compression {
     Encoder,

@@ -1,4 +1,4 @@
-//! Why connections and messages end.
+//! Reasons for which connections and messages end.
 
 use super::qpack::QpackError;
 
@@ -43,7 +43,7 @@ impl ErrorCode {
     pub const FRAME_UNEXPECTED: Self = Self(0x105);
     /// A frame that is not laid out as it must be.
     pub const FRAME_ERROR: Self = Self(0x106);
-    /// The peer asks for too much work.
+    /// The peer causes too much work.
     pub const EXCESSIVE_LOAD: Self = Self(0x107);
     /// A number that is used wrongly.
     pub const ID_ERROR: Self = Self(0x108);
@@ -76,7 +76,7 @@ impl std::fmt::Display for ErrorCode {
     }
 }
 
-/// Why a connection cannot go on.
+/// Reasons for which a connection cannot go on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ConnectionError {
     /// A section of fields that cannot be read.
@@ -85,9 +85,9 @@ pub enum ConnectionError {
     /// The peer did what it may not.
     #[error("the peer broke the protocol: {what}")]
     Protocol {
-        /// What it did.
+        /// The peer's mistake.
         what: &'static str,
-        /// What it is told.
+        /// The code to send to it.
         code: ErrorCode,
     },
 }
@@ -97,7 +97,7 @@ impl ConnectionError {
         Self::Protocol { what, code }
     }
 
-    /// What the peer is told.
+    /// Returns the code to send to the peer.
     #[must_use]
     pub const fn code(&self) -> ErrorCode {
         match self {
@@ -107,13 +107,13 @@ impl ConnectionError {
     }
 }
 
-/// Why one message is given up while its connection goes on.
+/// Reasons for which one message is given up while its connection goes on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum StreamFailure {
-    /// What the peer sent is no message.
+    /// The peer sent no valid message.
     #[error("the peer sent {what}")]
     Malformed {
-        /// What is wrong.
+        /// The mistake.
         what: &'static str,
     },
     /// It ended before it was whole.
@@ -125,7 +125,7 @@ pub enum StreamFailure {
 }
 
 impl StreamFailure {
-    /// What the peer is told.
+    /// Returns the code to send to the peer.
     #[must_use]
     pub const fn code(&self) -> ErrorCode {
         match self {
@@ -136,7 +136,7 @@ impl StreamFailure {
     }
 }
 
-/// What came of a message that cannot be read on.
+/// The effect of a message that cannot be read on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MessageError {
     /// The connection is to be closed.

@@ -18,7 +18,7 @@ pub(super) mod kind {
 /// The longest head of a frame: two integers.
 pub(super) const HEAD_BYTES_MAX: usize = 16;
 
-/// What a frame begins with; and a capsule.
+/// Head of a frame, and of a capsule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct FrameHead {
     pub(crate) kind: u64,
@@ -38,7 +38,7 @@ impl Partial {
         length: 0,
     };
 
-    /// Whether nothing has arrived.
+    /// Returns true if nothing has arrived.
     pub(crate) const fn is_empty(&self) -> bool {
         self.length == 0
     }
@@ -64,17 +64,17 @@ impl Partial {
     ) -> (usize, Option<T>) {
         let before = usize::from(self.length);
         if before == 0
-            && let Some((found, taken)) = parse(input)
+            && let Some((head, taken)) = parse(input)
         {
-            return (taken, Some(found));
+            return (taken, Some(head));
         }
         // No head is longer than there is room.
         let more = input.len().min(HEAD_BYTES_MAX - before);
         self.bytes[before..before + more].copy_from_slice(&input[..more]);
         let all = &self.bytes[..before + more];
-        if let Some((found, length)) = parse(all) {
+        if let Some((head, length)) = parse(all) {
             self.length = 0;
-            return (length - before, Some(found));
+            return (length - before, Some(head));
         }
         self.length = u8::try_from(before + more).unwrap_or(0);
         (more, None)

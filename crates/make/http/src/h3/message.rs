@@ -1,4 +1,4 @@
-//! Messages: what stands in the stream of a request, either way.
+//! Messages: the content of a request's stream, either way.
 
 use super::error::{ErrorCode, MessageError, StreamFailure};
 use super::frame::{FrameHead, Partial, kind};
@@ -6,9 +6,8 @@ use super::sections::Sections;
 use crate::h2::head::check_trailers;
 use crate::h2::{Fields, RequestHead, ResponseHead};
 
-/// Reads one message. It is fed by [`Connection::read_request`] or
-/// [`Connection::read_response`], and told by [`Self::finish`] that its stream has
-/// ended.
+/// Reads one message. [`Connection::read_request`] or [`Connection::read_response`] feeds it;
+/// [`Self::finish`] ends its stream.
 ///
 /// [`Connection::read_request`]: super::Connection::read_request
 /// [`Connection::read_response`]: super::Connection::read_response
@@ -20,14 +19,14 @@ pub struct MessageReader {
     payload: Option<Payload>,
     /// A section that arrives in parts.
     section: Vec<u8>,
-    /// What is missing of the body, where its length was said.
+    /// Missing bytes of the body, if the head gave its length.
     body_left: Option<u64>,
 }
 
-/// What comes next of a response.
+/// The next event of a response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ResponseEvent<'a> {
-    /// It begins. Interim ones are passed over.
+    /// It begins. Interim ones are skipped.
     Head(ResponseHead<'a>),
     /// The next part of its body; never empty.
     Body(&'a [u8]),
@@ -35,7 +34,7 @@ pub enum ResponseEvent<'a> {
     Trailers(Fields<'a>),
 }
 
-/// What comes next of a request.
+/// The next event of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequestEvent<'a> {
     /// It begins.
@@ -46,7 +45,7 @@ pub enum RequestEvent<'a> {
     Trailers(Fields<'a>),
 }
 
-/// What came next, without what stands in the sections.
+/// The next event, without the content of sections.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Note<'i> {
     Head,
@@ -135,8 +134,8 @@ impl MessageReader {
         self.check_body(self.body_left.is_some_and(|left| left > 0))
     }
 
-    /// How much of `input` was taken, and what that brought; without a note all of
-    /// it was taken.
+    /// Returns the number of bytes taken from `input`, and the note that they completed;
+    /// without a note all of it was taken.
     pub(super) fn advance<'i>(
         &mut self,
         sections: &mut Sections,

@@ -7,13 +7,13 @@ mod static_table;
 
 use static_table::STATIC;
 
-/// What stands before every section: it refers to nothing that was sent before.
+/// Prefix of every section: it refers to no earlier field.
 const PREFIX: [u8; 2] = [0, 0];
 
-/// What a field counts beyond its name and value (RFC 9114, 4.2.2).
+/// Size of a field beyond its name and value (RFC 9114, 4.2.2).
 const FIELD_BYTES: usize = 32;
 
-/// Why a section of fields cannot be read.
+/// Reasons for which a section of fields cannot be read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum QpackError {
     /// It ends within a field.
@@ -25,7 +25,7 @@ pub enum QpackError {
     /// An index that no entry has.
     #[error("the header block refers to entry {index}, which does not exist")]
     Index {
-        /// What was referred to.
+        /// The index.
         index: usize,
     },
     /// A string that is no Huffman code, or is not filled as it must be.

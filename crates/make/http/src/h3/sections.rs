@@ -26,7 +26,7 @@ impl Sections {
         }
     }
 
-    /// What a section may take before it is decoded.
+    /// Maximum size of a section before it is decoded.
     pub(super) const fn bytes_max(&self) -> usize {
         self.list_bytes_max
     }

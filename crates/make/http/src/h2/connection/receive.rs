@@ -1,4 +1,4 @@
-//! What the peer sends.
+//! Frames from the peer.
 
 use super::{Connection, Note};
 use crate::h2::error::{ConnectionError, ErrorCode, StreamFailure};

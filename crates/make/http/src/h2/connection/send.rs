@@ -1,4 +1,4 @@
-//! What is sent to the peer.
+//! Frames to the peer.
 
 use super::Connection;
 use crate::h2::block::{Block, BodyLength, write_content_length};
@@ -139,14 +139,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Whether a stream may have got room and has not been told.
+    /// Returns true if a stream may have got room and has had no event for it.
     pub(in crate::h2) fn has_room(&self) -> bool {
         !self.queue.is_empty()
             && self.send_window > 0
             && self.output.pending_bytes() < self.limits.output_bytes_max
     }
 
-    /// The stream that has got room and not been told.
+    /// The stream that has got room and has had no event for it.
     pub(super) fn next_room(&mut self) -> Option<Stream> {
         if !self.has_room() {
             return None;
@@ -200,7 +200,7 @@ impl Connection {
             .state(stream)
             .is_some_and(|state| state.remote_done);
         // Where its last event is due, that event ends it.
-        let is_due = self.ending.is_some_and(|(other, _)| other == stream);
+        let is_due = self.ending.is_some_and(|(ending, _)| ending == stream);
         if self.is_server && is_done && !is_due {
             self.complete(stream);
         }

@@ -1,4 +1,4 @@
-//! How both sides want to be talked to.
+//! Settings of both sides.
 
 use super::Connection;
 use crate::h2::error::{ConnectionError, ErrorCode};
@@ -18,7 +18,7 @@ impl Connection {
         }
     }
 
-    /// What the peer may send on a stream that begins now: it may not know our
+    /// Returns the receive window of a stream that begins now: the peer may not know our
     /// settings yet.
     pub(in crate::h2) fn new_receive_window(&self) -> ReceiveWindow {
         let bytes = self.limits.stream_window_bytes;
@@ -101,7 +101,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A stream that may have got room is to be told.
+    /// Queues the event of a stream that may have got room.
     pub(super) fn queue_if_room(&mut self, stream: Stream) {
         let Some(state) = self.streams.state(stream) else {
             return;

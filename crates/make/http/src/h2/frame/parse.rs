@@ -1,4 +1,4 @@
-//! What stands in frames that are whole.
+//! Payloads of whole frames.
 
 use super::{ErrorCode, Frame, FrameError, flag, kind};
 
@@ -107,15 +107,15 @@ pub(super) fn check_dependency(stream: u32, priority: &[u8]) -> Result<(), Frame
     Ok(())
 }
 
-/// What one SETTINGS frame says (RFC 9113, 6.5.2; RFC 8441, 3); what it does not
-/// say stays as it was. Of settings that are said twice the last counts.
+/// The content of one SETTINGS frame (RFC 9113, 6.5.2; RFC 8441, 3). `None` leaves a setting
+/// unchanged; of a repeated setting the last value counts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SettingsFrame {
     /// The most that the sender keeps for decoding headers, in bytes.
     pub header_table_bytes: Option<u32>,
-    /// Whether the sender takes promises.
+    /// True if the sender takes promises.
     pub push: Option<bool>,
-    /// How many streams the receiver may have open.
+    /// Maximum number of streams that the receiver may have open.
     pub concurrent_streams_max: Option<u32>,
     /// The window of each new stream, in bytes: below 2³¹.
     pub initial_window_bytes: Option<u32>,
@@ -123,8 +123,7 @@ pub struct SettingsFrame {
     pub frame_bytes_max: Option<u32>,
     /// The longest list of fields that the sender takes, in bytes.
     pub header_list_bytes_max: Option<u32>,
-    /// Whether the sender takes `CONNECT` with a `:protocol`. It is never taken
-    /// back.
+    /// True if the sender takes `CONNECT` with a `:protocol`. It is never taken back.
     pub connect_protocol: Option<bool>,
 }
 

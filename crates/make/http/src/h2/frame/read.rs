@@ -11,7 +11,7 @@ const CONTINUATIONS_MAX: u32 = 64;
 #[derive(Debug)]
 pub struct FrameReader {
     state: State,
-    /// What has arrived of a head or a payload that is not whole.
+    /// The received part of a head or a payload.
     partial: Vec<u8>,
     /// The last header block, or what has arrived of it.
     block: Vec<u8>,
@@ -76,17 +76,17 @@ impl FrameReader {
         &self.block
     }
 
-    /// Whether the last frame is whole and no header block is open.
+    /// Returns true if the last frame is whole and no header block is open.
     #[must_use]
     pub const fn is_idle(&self) -> bool {
         matches!(self.state, State::Head) && self.partial.is_empty() && self.open_block.is_none()
     }
 
-    /// How many bytes of `input` were taken, and what they completed. Without a
-    /// frame all of `input` was taken.
+    /// Returns the number of bytes taken from `input`, and the frame that they completed.
+    /// Without a frame all of `input` was taken.
     ///
     /// # Errors
-    /// [`FrameError`] where it is no frame that may stand here, and ever after.
+    /// [`FrameError`] for bytes that are no valid frame here, and ever after.
     pub fn advance<'i>(
         &mut self,
         input: &'i [u8],

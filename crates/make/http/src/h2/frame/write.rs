@@ -41,7 +41,7 @@ pub fn write_reset(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
     write_frame(kind::RST_STREAM, 0, stream, &payload, out);
 }
 
-/// What `settings` says.
+/// Appends the frame of `settings`.
 pub fn write_settings(settings: &SettingsFrame, out: &mut Vec<u8>) {
     let count = settings.settings().count();
     out.extend_from_slice(&head(kind::SETTINGS, 0, 0, 6 * count));

@@ -4,8 +4,8 @@ use super::table::{Table, size};
 use super::{TABLE_BYTES_DEFAULT, huffman, integer};
 use crate::h2::fields::FieldList;
 
-/// Why a header block cannot be read. The connection is lost with it: both sides
-/// no longer hold the same table.
+/// Reasons for which a header block cannot be read. The connection is lost with it: the
+/// tables of both sides no longer agree.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum HpackError {
     /// The block ends within a field.
@@ -17,7 +17,7 @@ pub enum HpackError {
     /// An index that no entry has.
     #[error("the header block refers to entry {index}, which does not exist")]
     Index {
-        /// What was referred to.
+        /// The index.
         index: usize,
     },
     /// A string that is no Huffman code, or is not filled as it must be.
@@ -26,9 +26,9 @@ pub enum HpackError {
     /// A table size above what was allowed.
     #[error("the table is to have {bytes} bytes, above the {bytes_max} allowed")]
     TableSize {
-        /// What was asked for.
+        /// The size in the block.
         bytes: usize,
-        /// What was allowed by the settings.
+        /// The limit of the settings.
         bytes_max: usize,
     },
     /// A table size after a field.
@@ -45,16 +45,16 @@ pub struct Decoder {
     effect: BlockEffect,
 }
 
-/// What the last block had to do with the table.
+/// Effect of the last block on the table.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(in crate::h2) struct BlockEffect {
-    /// Whether it referred to what was sent before, or changed the size.
+    /// True if it referred to an earlier entry, or changed the size.
     pub(in crate::h2) depends: bool,
-    /// What it added counts so much.
+    /// Size of the entries that it added.
     pub(in crate::h2) added_bytes: usize,
 }
 
-/// How a literal is kept.
+/// Table use of a literal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Literal {
     Indexed,
@@ -83,18 +83,18 @@ impl Decoder {
         self.table_bytes_limit = bytes;
     }
 
-    /// How often the table has changed: where it has not, the same block stands
-    /// for the same fields.
+    /// Number of changes of the table: without a change, the same block means the same
+    /// fields.
     pub(in crate::h2) const fn changes(&self) -> u64 {
         self.table.changes()
     }
 
-    /// What the last block had to do with the table.
+    /// Returns the effect of the last block on the table.
     pub(in crate::h2) const fn effect(&self) -> BlockEffect {
         self.effect
     }
 
-    /// How large the table may be now.
+    /// Maximum size of the table now.
     pub(in crate::h2) const fn table_bytes_max(&self) -> usize {
         self.table.bytes_max()
     }

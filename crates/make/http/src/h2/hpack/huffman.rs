@@ -28,10 +28,10 @@ const LENGTHS: [u8; 257] = [
 
 const LENGTH_MAX: usize = 30;
 
-/// Where the end of the string stands in [`LENGTHS`].
+/// Index of the end of the string in [`LENGTHS`].
 const END: u16 = 256;
 
-/// Everything that follows from the lengths. Codes stand at the top of 32 bits.
+/// Tables made from the lengths. Codes are at the top of 32 bits.
 struct Code {
     /// The code of each symbol.
     codes: [u32; 257],
@@ -41,7 +41,7 @@ struct Code {
     ends: [u64; LENGTH_MAX + 1],
     /// For each length, its first code.
     starts: [u32; LENGTH_MAX + 1],
-    /// For each length, where its first symbol stands in `symbols`.
+    /// For each length, the index of its first symbol in `symbols`.
     offsets: [usize; LENGTH_MAX + 1],
 }
 
@@ -117,7 +117,7 @@ pub(crate) fn encoded_bytes(text: &[u8]) -> usize {
 
 /// Appends `text`, encoded.
 pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
-    // Bits that are not written yet stand at the top.
+    // Bits that are not written yet are at the top.
     let (mut bits, mut count) = (0_u64, 0_u32);
     for byte in text {
         let symbol = usize::from(*byte);
@@ -135,10 +135,10 @@ pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends what `coded` stands for. At most 8 bytes for every 5.
+/// Appends the decoded text of `coded`. At most 8 bytes for every 5.
 pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), HpackError> {
     let mut rest = coded.iter();
-    // Bits that are not decoded yet stand at the top; zeros follow.
+    // Bits that are not decoded yet are at the top; zeros follow.
     let (mut bits, mut count) = (0_u64, 0_u32);
     loop {
         while count <= 56 {

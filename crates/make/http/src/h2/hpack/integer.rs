@@ -2,8 +2,8 @@
 
 use super::HpackError;
 
-/// The integer whose first `prefix_bits` stand at the end of the first byte of
-/// `input`, which moves past it. At most 28 bits more are read.
+/// Reads the integer whose first `prefix_bits` are at the end of the first byte of `input`,
+/// which moves past it. At most 28 bits more are read.
 pub(crate) fn read(input: &mut &[u8], prefix_bits: u8) -> Result<usize, HpackError> {
     let (first, mut rest) = input.split_first().ok_or(HpackError::Truncated)?;
     let prefix_max = 0xff_u8 >> (8 - prefix_bits);

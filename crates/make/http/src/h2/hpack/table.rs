@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::static_table::STATIC;
 
-/// What an entry counts beside its name and its value.
+/// Size of an entry beside its name and its value.
 const ENTRY_OVERHEAD_BYTES: usize = 32;
 
 /// The index space of one direction of a connection: the static entries, then
@@ -17,7 +17,7 @@ pub(super) struct Table {
     entries: VecDeque<Entry>,
     size: usize,
     bytes_max: usize,
-    /// How often the content has changed.
+    /// Number of changes of the content.
     changes: u64,
 }
 
@@ -28,7 +28,7 @@ struct Entry {
     value_bytes: usize,
 }
 
-/// Where a field was found.
+/// Place of a field in the table.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Found {
     Field(usize),
@@ -60,7 +60,7 @@ impl Table {
         self.evict(0);
     }
 
-    /// Whether `index` means the same in every table.
+    /// Returns true if `index` means the same in every table.
     pub(super) const fn is_static(index: usize) -> bool {
         index <= STATIC.len()
     }
@@ -101,21 +101,21 @@ impl Table {
 
     /// The best index for a field.
     pub(super) fn find(&self, name: &[u8], value: &[u8]) -> Found {
-        let mut found = Found::Nothing;
+        let mut result = Found::Nothing;
         let dynamic = (0..self.entries.len()).map(|place| place + STATIC.len());
         for place in (0..STATIC.len()).chain(dynamic) {
             let index = place + 1;
             match self.field(index) {
-                Some((other, same)) if other == name && same == value => {
+                Some((known, same)) if known == name && same == value => {
                     return Found::Field(index);
                 }
-                Some((other, _)) if other == name && found == Found::Nothing => {
-                    found = Found::Name(index);
+                Some((known, _)) if known == name && result == Found::Nothing => {
+                    result = Found::Name(index);
                 }
                 _ => {}
             }
         }
-        found
+        result
     }
 
     /// Makes room for `size` bytes.
@@ -145,7 +145,7 @@ impl Table {
     }
 }
 
-/// What a field counts in a table or a list, in bytes.
+/// Size of a field in a table or a list, in bytes.
 pub(super) const fn size(name: &[u8], value: &[u8]) -> usize {
     name.len() + value.len() + ENTRY_OVERHEAD_BYTES
 }

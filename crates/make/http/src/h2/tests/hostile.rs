@@ -30,7 +30,7 @@ fn clients_refuse_what_servers_may_not_do() {
                 1,
                 &[0; 5],
             ),
-            "the peer broke the protocol: a promise though it was told to make none",
+            "the peer broke the protocol: a promise though our settings exclude promises",
         ),
         (
             Wire::server().frame(kind::HEADERS, 4, 1, &[0x80]),
