@@ -3,7 +3,8 @@
 //!
 //! * [`SessionSpec`]: `nighthawk.adaptive_load.AdaptiveLoadSessionSpec`, from text
 //!   proto or JSON by [`read_session`];
-//! * [`Controller`]: the exponential search, a pure machine;
+//! * [`SessionSpec::run`]: the session, over [`SessionLoads`];
+//! * `Controller`: the exponential search, a pure machine;
 //! * [`SessionOutput`]: `AdaptiveLoadSessionOutput`, as text proto or JSON.
 //!
 //! Two things differ from the tool, where it measures wrongly: durations are not
@@ -14,6 +15,7 @@ mod control;
 mod metric;
 mod output;
 mod read;
+mod session;
 #[cfg(test)]
 mod tests;
 
@@ -21,10 +23,10 @@ use serde_json::Value;
 use stillwell_units::Nanos;
 
 use super::{CommandLineOptions, Output};
-pub use control::{Controller, ControllerStep};
 pub use metric::{BUILTIN_METRICS, MetricError, metric};
 pub use output::{session_json, session_text};
 pub use read::read_session;
+pub use session::{SessionError, SessionEvent, SessionLoads, TemplateError};
 
 /// `AdaptiveLoadSessionSpec`, with its defaults filled in.
 #[derive(Clone, Debug, PartialEq)]

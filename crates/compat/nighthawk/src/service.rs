@@ -15,25 +15,29 @@
 //! Health and reflection are always there.
 
 mod bind;
+mod codec;
 mod distribute;
 mod execution;
 mod executor;
 mod grpc;
 mod health;
+mod methods;
 mod reflection;
 mod remote;
 mod requests;
+mod role;
 mod samples;
+mod sink;
 mod site;
 mod source_client;
 mod store;
 
-pub use bind::{BoundService, Role, ServiceError, ServicePlan, bind_service};
+pub use bind::{BoundService, ServiceError, ServicePlan, bind_service};
 pub use executor::{Executor, Task};
 pub use grpc::{Channel, ChannelError, ClientCall, Code, Ended};
 pub use reflection::{ReflectionError, reflected_files};
 pub use remote::{RemoteLoad, RemoteLoadError};
-pub use requests::HandedOut;
+pub use role::{HandedOut, Role};
 pub use samples::{SAMPLES, attach_samples, merge_responses};
 pub use source_client::{
     RequestPattern, RequestSourceClient, RequestSourceError, conduct_load_from,

@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 /// The tasks that one worker has started, at most `limit` at a time. Dropping it
 /// ends them all.
@@ -54,10 +54,15 @@ impl Tasks {
 
     /// Waits until one has ended; at once if there is none. Cancel-safe.
     pub async fn next_end(&mut self) {
-        if let Some(Err(error)) = self.set.join_next().await
-            && error.is_panic()
-        {
-            std::panic::resume_unwind(error.into_panic());
+        if let Some(ended) = self.set.join_next().await {
+            pass_panic_on(ended);
+        }
+    }
+
+    /// Forgets those that have ended.
+    pub fn reap(&mut self) {
+        while let Some(ended) = self.set.try_join_next() {
+            pass_panic_on(ended);
         }
     }
 
@@ -71,5 +76,13 @@ impl Tasks {
         while !self.set.is_empty() {
             self.next_end().await;
         }
+    }
+}
+
+fn pass_panic_on(ended: Result<(), JoinError>) {
+    if let Err(error) = ended
+        && error.is_panic()
+    {
+        std::panic::resume_unwind(error.into_panic());
     }
 }

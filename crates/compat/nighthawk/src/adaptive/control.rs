@@ -8,7 +8,7 @@ const NEAR: f64 = 0.01;
 /// Grows the rate by a factor while thresholds hold, then halves the distance
 /// between the last good and the first bad one.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Controller {
+pub(super) struct Controller {
     factor: f64,
     current: f64,
     good: Option<f64>,
@@ -17,7 +17,7 @@ pub struct Controller {
 
 /// What a [`Controller`] wants.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ControllerStep {
+pub(super) enum ControllerStep {
     /// A load at this rate.
     Load(f64),
     /// This is the answer.
@@ -29,7 +29,7 @@ pub enum ControllerStep {
 impl Controller {
     /// The search that `search` asks for.
     #[must_use]
-    pub const fn new(search: ExponentialSearch) -> Self {
+    pub(super) const fn new(search: ExponentialSearch) -> Self {
         Self {
             factor: search.factor,
             current: search.initial,
@@ -40,7 +40,7 @@ impl Controller {
 
     /// What is next.
     #[must_use]
-    pub fn step(&self) -> ControllerStep {
+    pub(super) fn step(&self) -> ControllerStep {
         match (self.good, self.bad) {
             (None, Some(_)) => ControllerStep::Doomed,
             (Some(good), Some(_)) if (self.current / good - 1.0).abs() < NEAR => {
@@ -53,7 +53,7 @@ impl Controller {
     }
 
     /// Takes in whether thresholds held at the rate that was asked for.
-    pub fn observe(&mut self, holds: bool) {
+    pub(super) fn observe(&mut self, holds: bool) {
         if holds {
             self.good = Some(self.current);
         } else {

@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 
+use super::control::{Controller, ControllerStep};
 use super::*;
 use crate::wire::Schema;
 use crate::{Counter, Quantity, Statistic, WorkerResult};

@@ -4,7 +4,7 @@ use serde_json::{Map, Number, Value as Json};
 use stillwell_plan::{FilterSet, ResponseOptions};
 use stillwell_text::{Keys, Node, Reader, Value, code};
 
-use super::{check_type, named};
+use super::common::{check_type, named};
 
 const NAMES: &[&str] = &[
     "test-server",

@@ -9,12 +9,11 @@ use stillwell_config::Diagnostics;
 use stillwell_config::files::Disk;
 use stillwell_config::requests::RequestSource;
 use stillwell_plan::{AnswerHeadersPlan, ClientTlsPlan, StatsSinkPlan};
-use stillwell_text::{Diagnostic, Keys, Node, Reader, Severity, Source, Value, code, parse};
+use stillwell_text::{Keys, Node, Reader, Severity, Source, code, parse};
 use stillwell_units::Nanos;
 
-use super::{
-    check_type, filters, named, read_socket_address, requests, stats_sink, upstream, user_defined,
-};
+use super::common::{check_type, named, only_one, read_socket_address, required, snake_keys};
+use super::{filters, requests, stats_sink, upstream, user_defined};
 
 /// Options that have no effect here, and are refused by name.
 const HTTP3_UNUSED: [&str; 4] = [
@@ -184,54 +183,6 @@ impl EnvoyMessage {
             _ => Err(found),
         }
     }
-}
-
-pub(super) fn only_one(diagnostic: Diagnostic) -> Diagnostics {
-    std::iter::once(diagnostic).collect()
-}
-
-/// The configuration of something named, which it cannot do without.
-pub(super) fn required<'n>(
-    reader: &Reader,
-    node: &Node,
-    config: Option<&'n Node>,
-) -> Option<&'n Node> {
-    if config.is_none() {
-        let message = "`typed_config` is missing";
-        reader.report(reader.error(code::MISSING_KEY, node.span, message));
-    }
-    config
-}
-
-/// Both spellings of a field that protocol buffers have become the one with
-/// underscores.
-pub(super) fn snake_keys(node: &mut Node) {
-    match &mut node.value {
-        Value::Null | Value::Scalar { .. } => {}
-        Value::List(items) => items.iter_mut().for_each(snake_keys),
-        Value::Map(entries) => {
-            for entry in entries {
-                entry.key.text = snake_case(&entry.key.text);
-                snake_keys(&mut entry.value);
-            }
-        }
-    }
-}
-
-fn snake_case(name: &str) -> String {
-    let is_camel = name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.chars().all(|c| c.is_ascii_alphanumeric());
-    if !is_camel {
-        return name.to_owned();
-    }
-    let mut snake = String::with_capacity(name.len() + 4);
-    for c in name.chars() {
-        if c.is_ascii_uppercase() {
-            snake.push('_');
-        }
-        snake.push(c.to_ascii_lowercase());
-    }
-    snake
 }
 
 /// `text` with a space behind the colon of every key in braces: JSON whose keys

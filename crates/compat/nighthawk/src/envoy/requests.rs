@@ -8,8 +8,7 @@ use stillwell_config::files::{Files, read_source};
 use stillwell_config::requests::{RequestSource, SourceBody, SourceRequest};
 use stillwell_text::{Keys, MapReader, Node, Reader, code};
 
-use super::message::{only_one, required, snake_keys};
-use super::{check_type, named};
+use super::common::{check_type, named, only_one, required, snake_keys};
 
 const IN_FILE: &str = "nighthawk.file-based-request-source-plugin";
 const IN_LINE: &str = "nighthawk.in-line-options-list-request-source-plugin";

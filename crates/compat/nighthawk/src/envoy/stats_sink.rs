@@ -3,8 +3,7 @@
 use stillwell_plan::{ReceiverPlan, StatsProtocol, StatsSinkPlan};
 use stillwell_text::{Keys, Node, Reader, code};
 
-use super::message::required;
-use super::{check_type, named, read_address};
+use super::common::{check_type, named, read_address, required};
 
 const STATSD: [&str; 2] = ["envoy.stat_sinks.statsd", "envoy.statsd"];
 const DOGSTATSD: [&str; 2] = ["envoy.stat_sinks.dog_statsd", "envoy.dog_statsd"];

@@ -7,8 +7,7 @@ use stillwell_plan::{
 };
 use stillwell_text::{Keys, Node, Reader, code};
 
-use super::upstream::with_version_3;
-use super::{check_type, named, only};
+use super::common::{check_type, named, only};
 
 const VERSIONS: &[(&str, Option<TlsVersion>)] = &[
     ("TLS_AUTO", None),
@@ -141,4 +140,18 @@ pub(super) fn read_roots(reader: &Reader, node: &Node) -> Option<Option<PathBuf>
     let map = reader.map(node, &Keys::new("data source", &["filename"]))?;
     let path = reader.text(map.required("filename")?)?;
     Some(Some(path.into()))
+}
+
+/// Lists of suites are about version 1.2; of version 1.3 there are always all.
+pub(super) fn with_version_3(mut suites: TlsSuites) -> TlsSuites {
+    const OF_VERSION_3: [&str; 3] = [
+        "TLS_AES_128_GCM_SHA256",
+        "TLS_AES_256_GCM_SHA384",
+        "TLS_CHACHA20_POLY1305_SHA256",
+    ];
+    let is_spoken = suites.version_max != Some(TlsVersion::V1_2);
+    if is_spoken && !suites.names.is_empty() {
+        suites.names.extend(OF_VERSION_3.map(str::to_owned));
+    }
+    suites
 }

@@ -3,9 +3,8 @@
 use stillwell_plan::{ClientTlsPlan, TlsSuites, TlsVersion, Verification};
 use stillwell_text::{Keys, Node, Reader, code};
 
-use super::message::required;
-use super::tls::{read_alpn, read_identity, read_roots, read_suites};
-use super::{check_type, named, only};
+use super::common::{check_type, named, only, required};
+use super::tls::{read_alpn, read_identity, read_roots, read_suites, with_version_3};
 
 /// The suites that Envoy's clients offer, in its order.
 const SUITES: [&str; 6] = [
@@ -102,20 +101,6 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ClientTlsPlan
     }
     check_versions(reader, common, &plan.suites);
     Some(plan)
-}
-
-/// Lists of suites are about version 1.2; of version 1.3 there are always all.
-pub(super) fn with_version_3(mut suites: TlsSuites) -> TlsSuites {
-    const OF_VERSION_3: [&str; 3] = [
-        "TLS_AES_128_GCM_SHA256",
-        "TLS_AES_256_GCM_SHA384",
-        "TLS_CHACHA20_POLY1305_SHA256",
-    ];
-    let is_spoken = suites.version_max != Some(TlsVersion::V1_2);
-    if is_spoken && !suites.names.is_empty() {
-        suites.names.extend(OF_VERSION_3.map(str::to_owned));
-    }
-    suites
 }
 
 fn check_versions(reader: &Reader, node: &Node, suites: &TlsSuites) {

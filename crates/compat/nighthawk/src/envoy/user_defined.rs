@@ -3,8 +3,7 @@
 use stillwell_plan::AnswerHeadersPlan;
 use stillwell_text::{Keys, Node, Reader, code};
 
-use super::message::required;
-use super::{check_type, named};
+use super::common::{check_type, named, required};
 
 const LOG_HEADERS: &str = "nighthawk.log_response_headers_plugin";
 

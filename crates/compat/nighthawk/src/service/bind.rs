@@ -1,30 +1,30 @@
 //! From a plan to a bound socket, and from that to workers.
 
-use std::future::poll_fn;
+use std::future::pending;
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use stillwell_plan::{ClientTlsPlan, ServerTlsPlan};
+use stillwell_metric::{Labels, SinkShard};
+use stillwell_plan::ServerTlsPlan;
 use stillwell_scope::{PartError, Place as CpuPlace, Scope, Tasks, Token};
+use stillwell_wire::ListenError;
+use stillwell_wire::server::{ServerWorker, StreamListener, accept_until};
 use stillwell_wire::tls::{ClientTls, ServerTls, TlsError};
-use stillwell_wire::{ListenError, Listener, listen};
-use tokio::select;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use crate::service::executor::{Executor, Place, work};
-use crate::service::grpc::serve;
-use crate::service::requests::HandedOut;
+use crate::service::grpc::{Methods, serve};
+use crate::service::methods::SiteMethods;
+use crate::service::role::Role;
 use crate::service::site::Site;
 use crate::service::store::Store;
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 256;
-
-/// Between tries where descriptors or memory have run out.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// So long calls may take to end once the service is to end: a load waits for its
 /// answers.
@@ -39,21 +39,6 @@ pub struct ServicePlan {
     pub tls: Option<ServerTlsPlan>,
     /// What.
     pub role: Role,
-}
-
-/// What a service does.
-#[derive(Clone, Debug)]
-pub enum Role {
-    /// It makes loads.
-    TrafficGenerator,
-    /// It hands these requests out, one after the other.
-    RequestSource(Vec<HandedOut>),
-    /// It has other services make loads, keeps their results and puts them
-    /// together.
-    Distributor {
-        /// How TLS is spoken with them, if it is.
-        tls: Option<ClientTlsPlan>,
-    },
 }
 
 /// Why there is no service. The source says what to do about it.
@@ -76,7 +61,7 @@ pub enum ServiceError {
 /// A service whose socket is bound and whose workers are not started.
 #[derive(Debug)]
 pub struct BoundService {
-    listener: TcpListener,
+    listener: StreamListener,
     address: SocketAddr,
     tls: Option<ServerTls>,
     role: Role,
@@ -98,9 +83,10 @@ pub fn bind_service(plan: ServicePlan) -> Result<BoundService, ServiceError> {
             source: Box::new(source),
         })?;
     }
-    let listener = listen::tcp(plan.listen).map_err(|source| ServiceError::Listen { source })?;
+    let listener = StreamListener::tcp(plan.listen);
+    let listener = listener.map_err(|source| ServiceError::Listen { source })?;
     Ok(BoundService {
-        address: listener.local_addr().unwrap_or(plan.listen),
+        address: listener.address().unwrap_or(plan.listen),
         listener,
         tls,
         role: plan.role,
@@ -142,36 +128,28 @@ impl BoundService {
             ..
         } = self;
         scope.worker(CpuPlace::default(), "service", move |token| async move {
-            let site = Rc::new(Site {
+            let site = Site {
                 role,
-                tls,
                 token: token.clone(),
                 place,
                 store: Store::default(),
-            });
-            accept(listener, site, token).await
+            };
+            accept(listener, Rc::new(SiteMethods(Rc::new(site))), tls, token).await
         })
     }
 }
 
-async fn accept(listener: TcpListener, site: Rc<Site>, token: Token) -> Result<(), PartError> {
-    let listener = Listener::tcp(listener)?;
+async fn accept(
+    listener: StreamListener,
+    methods: Rc<dyn Methods>,
+    tls: Option<ServerTls>,
+    token: Token,
+) -> Result<(), PartError> {
+    let shard = SinkShard::new(Labels::none().with("component", "service"));
+    let worker = Rc::new(ServerWorker::new(Arc::new(shard), token.clone()));
     let mut tasks = Tasks::new(CONNECTIONS_MAX);
-    loop {
-        // All arms are cancel-safe.
-        let accepted = select! {
-            biased;
-            () = token.cancelled() => break,
-            () = tasks.next_end(), if !tasks.is_empty() => continue,
-            accepted = poll_fn(|context| listener.poll_accept(context)), if tasks.has_room() => accepted,
-        };
-        match accepted {
-            Ok(stream) => tasks.spawn(serve(Rc::clone(&site), stream, token.clone())),
-            // Of one connection, or something has run out that comes back.
-            Err(_) => sleep(PAUSE).await,
-        }
-    }
-    drop(listener);
+    let serve = |stream| serve(Rc::clone(&methods), tls.clone(), stream, token.clone());
+    accept_until(&worker, listener, &mut tasks, pending(), &serve).await?;
     // Those that are left then are ended where they stand.
     timeout(END_MAX, tasks.all_ended())
         .await

@@ -12,11 +12,11 @@ use tokio::select;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
-use crate::service::bind::Role;
+use crate::service::codec::encode;
 use crate::service::grpc::{Call, Channel, ChannelError, Code, Ended};
+use crate::service::role::Role;
 use crate::service::samples::strip_samples;
 use crate::service::site::Site;
-use crate::service::store::encode;
 
 /// Services that one load is given to.
 const SERVICES_MAX: usize = 256;

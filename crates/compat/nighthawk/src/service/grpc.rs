@@ -5,7 +5,7 @@ mod client;
 mod connection;
 mod status;
 
-pub(crate) use call::{Call, Handler};
+pub(crate) use call::{Call, Handler, Methods};
 pub use client::{Channel, ChannelError, ClientCall};
 pub(crate) use connection::serve;
 pub use status::{Code, Ended};

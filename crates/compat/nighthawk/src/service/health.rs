@@ -2,17 +2,17 @@
 
 use std::rc::Rc;
 
-use crate::wire::{Schema, UnknownFields};
 use serde_json::{Value, json};
 use tokio::select;
 
+use crate::service::codec::{decode, encode};
 use crate::service::grpc::{Call, Code, Ended};
 use crate::service::site::Site;
 
 /// `Check`: whether a service is there.
 pub(crate) async fn check(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
     let name = asked(&call.only().await?)?;
-    if !site.has_service(&name) {
+    if !site.role.has_service(&name) {
         let why = format!("there is no service `{name}` here");
         return Err(Ended::new(Code::NotFound, why));
     }
@@ -27,7 +27,7 @@ pub(crate) async fn watch(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
         () = site.token.cancelled() => return Err(ends()),
     };
     let name = asked(&asked_for)?;
-    let is_known = site.has_service(&name);
+    let is_known = site.role.has_service(&name);
     let state = if is_known {
         "SERVING"
     } else {
@@ -44,14 +44,12 @@ pub(crate) async fn watch(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
 /// The service that is asked after; all of them where none is named.
 fn asked(bytes: &[u8]) -> Result<String, Ended> {
     let message = "grpc.health.v1.HealthCheckRequest";
-    let request = Schema::own().decode(message, bytes, UnknownFields::PassOver);
-    let request = request.map_err(|error| Ended::new(Code::InvalidArgument, error.to_string()))?;
+    let request = decode(message, bytes)?;
     let name = request.get("service").and_then(Value::as_str);
     Ok(name.unwrap_or_default().to_owned())
 }
 
 fn response(state: &str) -> Result<Vec<u8>, Ended> {
     let message = "grpc.health.v1.HealthCheckResponse";
-    let bytes = Schema::own().encode(message, &json!({ "status": state }));
-    bytes.map_err(|error| Ended::new(Code::Internal, error.to_string()))
+    encode(message, &json!({ "status": state }))
 }

@@ -5,9 +5,10 @@ mod ask;
 
 use std::rc::Rc;
 
-use crate::wire::{Schema, UnknownFields};
+use crate::wire::Schema;
 use serde_json::{Value, json};
 
+use crate::service::codec::{decode, encode};
 use crate::service::grpc::{Call, Code, Ended};
 use crate::service::site::Site;
 
@@ -19,18 +20,13 @@ pub(crate) async fn info(
     version: &'static str,
     mut call: Call,
 ) -> Result<(), Ended> {
-    let schema = Schema::own();
     let name = |message: &str| format!("grpc.reflection.{version}.ServerReflection{message}");
     while let Some(bytes) = call.next().await {
-        let request = schema.decode(&name("Request"), &bytes, UnknownFields::PassOver);
-        let request =
-            request.map_err(|error| Ended::new(Code::InvalidArgument, error.to_string()))?;
+        let request = decode(&name("Request"), &bytes)?;
         let mut response = answer(&site, &request);
         response["valid_host"] = request.get("host").cloned().unwrap_or_default();
         response["original_request"] = request;
-        let encoded = schema.encode(&name("Response"), &response);
-        let encoded = encoded.map_err(|error| Ended::new(Code::Internal, error.to_string()))?;
-        call.send(encoded).await?;
+        call.send(encode(&name("Response"), &response)?).await?;
     }
     Ok(())
 }
@@ -39,7 +35,7 @@ fn answer(site: &Site, request: &Value) -> Value {
     let text = |key: &str| request.get(key).and_then(Value::as_str);
     let schema = Schema::own();
     if text("list_services").is_some() {
-        let services = site.services();
+        let services = site.role.services();
         let named: Vec<Value> = services.iter().map(|own| json!({ "name": own })).collect();
         return json!({ "list_services_response": { "service": named } });
     }

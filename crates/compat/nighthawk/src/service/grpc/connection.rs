@@ -1,70 +1,58 @@
 //! One connection that is served.
 
-use std::future::{pending, poll_fn};
+use std::future::pending;
 use std::io;
-use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use stillwell_http::h2;
 use stillwell_plan::Alpn;
-use stillwell_scope::{Tasks, Token};
+use stillwell_scope::Token;
+use stillwell_wire::server::{PlainReader, Reader, drive};
+use stillwell_wire::tls::ServerTls;
 use stillwell_wire::{Connection, Stream};
-use tokio::io::{AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _};
+use tokio::io::{AsyncRead, AsyncWriteExt as _};
 use tokio::select;
-use tokio::sync::mpsc::{Sender, channel};
 use tokio::time::timeout;
 
-use self::core::Core;
-use super::call::Out;
-use crate::service::site::Site;
+use self::calls::{Calls, Signals};
+use super::call::Methods;
 
-mod core;
-
-/// Calls at once: as many as there may be streams.
-const CALLS_MAX: usize = 128;
+mod calls;
 
 /// Read in one go.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// Messages of all calls that wait for the connection; more block those who send
-/// them.
-const OUTS_MAX: usize = 64;
-
-/// What may wait for the client to take it, in bytes.
-const UNSENT_MAX: usize = 4 << 20;
-
 /// So long TLS may take to be agreed on.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
-/// What happened.
-enum Event {
-    Read(io::Result<usize>),
-    /// The call on this stream can take a message.
-    Room(h2::Stream),
-    Out(Out),
-    Ended,
-    Close,
-}
-
 /// Answers the calls of `stream` until either side closes it, or all have ended
 /// after `token` asked for that.
-pub(crate) async fn serve(site: Rc<Site>, stream: Stream, token: Token) {
+pub(crate) async fn serve(
+    methods: Rc<dyn Methods>,
+    tls: Option<ServerTls>,
+    stream: Stream,
+    token: Token,
+) {
     let secured = select! {
-        secured = timeout(HANDSHAKE_MAX, secure(&site, stream)) => secured.ok().flatten(),
+        secured = timeout(HANDSHAKE_MAX, secure(tls.as_ref(), stream)) => secured.ok().flatten(),
         () = token.cancelled() => return,
     };
-    if let Some(mut connection) = secured {
-        converse(site, &mut connection, &token).await;
-        // It may have gone already.
-        connection.shutdown().await.unwrap_or_default();
-    }
+    let Some(mut connection) = secured else {
+        return;
+    };
+    let signals = Rc::new(Signals::default());
+    let mut calls = Calls::new(methods, Rc::clone(&signals));
+    let reader = CallReader { signals, token };
+    let mut buffer = reader.begin();
+    drive(&mut calls, &reader, &mut buffer, &mut connection).await;
+    // It may have gone already.
+    connection.shutdown().await.unwrap_or_default();
 }
 
 /// The connection over `stream`, once hands are shaken where TLS is spoken; `None`
 /// where that failed.
-async fn secure(site: &Site, stream: Stream) -> Option<Connection> {
-    let Some(tls) = &site.tls else {
+async fn secure(tls: Option<&ServerTls>, stream: Stream) -> Option<Connection> {
+    let Some(tls) = tls else {
         return Some(stream.into());
     };
     let stream = tls.accept(stream).await.ok()?;
@@ -72,107 +60,79 @@ async fn secure(site: &Site, stream: Stream) -> Option<Connection> {
     (agreed != Some(Alpn::Http1)).then(|| stream.into())
 }
 
-async fn converse(site: Rc<Site>, connection: &mut Connection, token: &Token) {
-    let (out, mut outs) = channel(OUTS_MAX);
-    let mut core = Core::new(site, out);
-    // Dropped with the connection: a call without a client is given up.
-    let mut tasks = Tasks::new(CALLS_MAX);
-    let mut buffer = vec![0; BUFFER_BYTES];
-    let mut is_closing = false;
-    loop {
-        for task in core.begun() {
-            tasks.spawn(task);
-        }
-        if send(&mut core, connection).await.is_err() || core.is_over(is_closing) {
-            return;
-        }
-        let waiting = core.waiting();
-        let (reads, writes) = (waiting.is_none(), core.unsent_bytes() < UNSENT_MAX);
-        // All arms are cancel-safe.
-        let event = select! {
-            read = connection.read(&mut buffer), if reads => Event::Read(read),
-            stream = room(waiting) => Event::Room(stream),
-            Some(out) = outs.recv(), if writes => Event::Out(out),
-            () = tasks.next_end(), if !tasks.is_empty() => Event::Ended,
-            () = token.cancelled(), if !is_closing => Event::Close,
-        };
-        match event {
-            Event::Read(Ok(0) | Err(_)) => return,
-            Event::Read(Ok(length)) => core.take(&buffer[..length]),
-            Event::Room(stream) => core.deliver(stream),
-            Event::Out(out) => core.out(out),
-            Event::Ended => {}
-            Event::Close => {
-                is_closing = true;
-                core.close();
-            }
-        }
+/// Reads until the connection ends, and wakes it for its calls.
+struct CallReader {
+    signals: Rc<Signals>,
+    /// Cancelled when the service is to end.
+    token: Token,
+}
+
+impl Reader for CallReader {
+    type State = Vec<u8>;
+
+    fn begin(&self) -> Vec<u8> {
+        vec![0; BUFFER_BYTES]
     }
-}
 
-/// Waits until the handler of a call can take a message, or takes no more of them.
-async fn room(waiting: Option<(h2::Stream, Sender<Vec<u8>>)>) -> h2::Stream {
-    let Some((stream, sender)) = waiting else {
-        return pending().await;
-    };
-    drop(sender.reserve().await);
-    stream
-}
+    async fn read(
+        &self,
+        buffer: &mut Vec<u8>,
+        stream: &mut (impl AsyncRead + Unpin),
+        take: impl FnMut(&[u8]),
+    ) -> Option<io::Result<usize>> {
+        PlainReader.read(buffer, stream, take).await
+    }
 
-/// Sends all that is laid out.
-async fn send(core: &mut Core, connection: &mut Connection) -> io::Result<()> {
-    let mut has_sent = false;
-    loop {
-        core.pump();
-        if core.unsent().is_empty() {
-            return if has_sent {
-                connection.flush().await
-            } else {
-                Ok(())
-            };
-        }
-        has_sent = true;
-        let write = |context: &mut std::task::Context<'_>| {
-            Pin::new(&mut *connection).poll_write(context, core.unsent())
-        };
-        match poll_fn(write).await? {
-            0 => return Err(io::ErrorKind::WriteZero.into()),
-            length => core.sent(length),
+    /// Calls in progress may end.
+    async fn stopped(&self) {
+        pending().await
+    }
+
+    fn is_steered(&self) -> bool {
+        true
+    }
+
+    async fn changed(&self, _version: u64) {
+        let is_closing = &self.signals.is_closing;
+        select! {
+            () = self.signals.wake.notified() => {}
+            () = self.token.cancelled(), if !is_closing.get() => is_closing.set(true),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::future::poll_fn;
     use std::sync::mpsc::sync_channel;
 
     use stillwell_http::Scheme;
     use stillwell_http::grpc::write_message;
     use stillwell_http::h2::{BodyLength, Client, Limits, RequestBlock};
     use stillwell_plan::{ServerIdentity, ServerTlsPlan, TlsSuites};
-    use stillwell_wire::tls::ServerTls;
+    use stillwell_wire::server::Protocol as _;
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::service::bind::Role;
     use crate::service::executor::Place;
+    use crate::service::methods::SiteMethods;
+    use crate::service::role::Role;
+    use crate::service::site::Site;
     use crate::service::store::Store;
 
-    fn site(tls: Option<ServerTls>) -> Site {
-        Site {
+    fn methods() -> Rc<dyn Methods> {
+        Rc::new(SiteMethods(Rc::new(Site {
             role: Role::Distributor { tls: None },
-            tls,
             token: Token::new(),
             place: Place::new(sync_channel(1).0),
             store: Store::default(),
-        }
+        })))
     }
 
     /// Messages that nobody took held up all other calls of the connection.
     #[tokio::test]
     async fn a_watch_that_is_sent_more_than_it_takes_holds_nothing_up() {
-        let (out, _outs) = channel(OUTS_MAX);
-        let mut core = Core::new(Rc::new(site(None)), out);
+        let mut calls = Calls::new(methods(), Rc::default());
         let mut client = Client::new(Limits::default());
         let headers = [("content-type", "application/grpc"), ("te", "trailers")];
         let path = "/grpc.health.v1.Health/Watch";
@@ -183,17 +143,17 @@ mod tests {
             write_message(b"", false, &mut body).unwrap();
         }
         client.send_body(stream.unwrap(), &body, false).unwrap();
-        core.take(client.output());
-        let (waiting, _) = core.waiting().unwrap();
-        let mut watch = core.begun();
+        calls.read(client.output());
+        assert!(calls.is_full());
+        let mut watch = std::mem::take(&mut calls.begun);
         // It takes the first one, answers, and goes on watching.
         poll_fn(|context| {
             assert!(watch[0].as_mut().poll(context).is_pending());
             std::task::Poll::Ready(())
         })
         .await;
-        core.deliver(waiting);
-        assert!(core.waiting().is_none());
+        calls.deliver_all();
+        assert!(!calls.is_full());
     }
 
     /// It held a place among the connections for ever.
@@ -208,12 +168,12 @@ mod tests {
             resumption: true,
             suites: TlsSuites::default(),
         };
-        let site = site(Some(ServerTls::new(&plan).unwrap()));
+        let tls = ServerTls::new(&plan).unwrap();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let silent = TcpStream::connect(listener.local_addr().unwrap());
         let (silent, accepted) = tokio::join!(silent, listener.accept());
         let stream = Stream::from(accepted.unwrap().0);
-        let served = serve(Rc::new(site), stream, Token::new());
+        let served = serve(methods(), Some(tls), stream, Token::new());
         timeout(2 * HANDSHAKE_MAX, served).await.unwrap();
         drop(silent);
     }

@@ -1,5 +1,6 @@
-//! What goes on on a connection, without I/O.
+//! The calls of one connection, without I/O.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -9,16 +10,28 @@ use stillwell_http::h2::{
     BodyLength, ErrorCode, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream,
     StreamTable, TrailerBlock,
 };
-use stillwell_scope::Token;
+use stillwell_scope::{Tasks, Token};
+use stillwell_units::Moment;
+use stillwell_wire::server::{Output, Protocol};
 use tokio::select;
-use tokio::sync::mpsc::{Sender, channel};
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::service::grpc::call::{Call, Handler, Out};
+use crate::service::grpc::call::{Call, Handler, Methods, Out};
 use crate::service::grpc::status::{Code, Ended};
-use crate::service::site::Site;
 
 /// The longest message that is taken, in bytes.
 const MESSAGE_BYTES_MAX: u32 = 16 << 20;
+
+/// Calls at once: as many as there may be streams.
+const CALLS_MAX: usize = 128;
+
+/// Messages of all calls that wait for the connection; more block those who send
+/// them.
+const OUTS_MAX: usize = 64;
+
+/// What may wait for the client to take it, in bytes.
+const UNSENT_MAX: usize = 4 << 20;
 
 /// Messages of one call that wait for whoever answers it.
 const INCOMING_MAX: usize = 16;
@@ -28,14 +41,28 @@ pub(crate) const SAMPLES_HEADER: &str = "stillwell-samples";
 
 type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// One connection and its calls.
-pub(super) struct Core {
-    site: Rc<Site>,
+/// The calls of one connection.
+pub(super) struct Calls {
+    methods: Rc<dyn Methods>,
     server: Server,
+    signals: Rc<Signals>,
     outgoing: Sender<Out>,
+    outs: Receiver<Out>,
     calls: StreamTable<Open>,
-    begun: Vec<Task>,
+    /// Answers that are not started yet.
+    pub(super) begun: Vec<Task>,
+    /// Dropped with the connection: a call without a client is given up.
+    tasks: Tasks,
     is_broken: bool,
+}
+
+/// What calls and their service tell the connection.
+#[derive(Debug, Default)]
+pub(super) struct Signals {
+    /// An answer has more to send, or has room for a message.
+    pub(super) wake: Rc<Notify>,
+    /// Whether the connection takes no more calls.
+    pub(super) is_closing: Cell<bool>,
 }
 
 /// A call under way.
@@ -70,25 +97,24 @@ struct Beginning {
     wants_samples: bool,
 }
 
-impl Core {
-    pub(super) fn new(site: Rc<Site>, outgoing: Sender<Out>) -> Self {
+impl Calls {
+    pub(super) fn new(methods: Rc<dyn Methods>, signals: Rc<Signals>) -> Self {
+        let (outgoing, outs) = channel(OUTS_MAX);
         Self {
-            site,
+            methods,
             server: Server::new(Limits::default()),
+            signals,
             outgoing,
+            outs,
             calls: StreamTable::new(),
             begun: Vec::new(),
+            tasks: Tasks::new(CALLS_MAX),
             is_broken: false,
         }
     }
 
-    /// Calls that nobody answers yet.
-    pub(super) fn begun(&mut self) -> Vec<Task> {
-        std::mem::take(&mut self.begun)
-    }
-
     /// Takes in what was read.
-    pub(super) fn take(&mut self, input: &[u8]) {
+    pub(super) fn read(&mut self, input: &[u8]) {
         let mut read = 0;
         while !self.is_broken {
             let step = match self.server.advance(&input[read..]) {
@@ -108,50 +134,23 @@ impl Core {
         }
     }
 
-    /// Lays out what has got room.
-    pub(super) fn pump(&mut self) {
-        self.take(&[]);
-    }
-
-    /// What is to be sent.
-    pub(super) fn unsent(&self) -> &[u8] {
-        self.server.output()
-    }
-
-    /// So much of it was sent.
-    pub(super) fn sent(&mut self, length: usize) {
-        self.server.sent(length);
-    }
-
-    /// What waits for the client to take it.
-    pub(super) fn unsent_bytes(&self) -> usize {
+    /// Bytes that wait for the client to take them.
+    fn unsent_bytes(&self) -> usize {
         let calls = self.calls.iter();
         calls.map(|(_, call)| call.out.len() - call.sent).sum()
     }
 
-    /// Takes no more calls; those under way go on.
-    pub(super) fn close(&mut self) {
-        self.server.close();
-    }
-
-    /// Whether the connection has come to its end.
-    pub(super) fn is_over(&self, is_closing: bool) -> bool {
-        let is_idle = self.server.open_streams() == 0;
-        self.unsent().is_empty() && (self.is_broken || (is_closing && is_idle))
-    }
-
-    /// A call for which messages wait.
-    pub(super) fn waiting(&self) -> Option<(Stream, Sender<Vec<u8>>)> {
-        let mut calls = self.calls.iter();
-        calls.find_map(|(stream, call)| {
-            let incoming = call.incoming.as_ref();
-            let incoming = incoming.filter(|_| !call.pending.is_empty())?;
-            Some((stream, incoming.clone()))
-        })
+    /// Hands over messages of all calls, as many as there is room for.
+    pub(super) fn deliver_all(&mut self) {
+        let calls = self.calls.iter();
+        let waiting = calls.filter(|(_, call)| !call.pending.is_empty());
+        for stream in waiting.map(|(stream, _)| stream).collect::<Vec<_>>() {
+            self.deliver(stream);
+        }
     }
 
     /// Hands over messages of the call on `stream`, as many as there is room for.
-    pub(super) fn deliver(&mut self, stream: Stream) {
+    fn deliver(&mut self, stream: Stream) {
         let Some(call) = self.calls.get_mut(stream) else {
             return;
         };
@@ -171,7 +170,7 @@ impl Core {
     }
 
     /// Lays out what somebody answers.
-    pub(super) fn out(&mut self, out: Out) {
+    fn out(&mut self, out: Out) {
         let (Out::Message(stream, _) | Out::End(stream, _)) = &out;
         let stream = *stream;
         let Some(call) = self.calls.get_mut(stream) else {
@@ -237,9 +236,10 @@ impl Core {
             stream,
             incoming,
             outgoing: self.outgoing.clone(),
+            wake: Rc::clone(&self.signals.wake),
             wants_samples: beginning.wants_samples,
         };
-        let handler = self.site.open(&beginning.path, call);
+        let handler = self.methods.open(&beginning.path, call);
         let mut open = Open {
             reader: MessageReader::new(MESSAGE_BYTES_MAX),
             pending: VecDeque::new(),
@@ -253,9 +253,12 @@ impl Core {
         };
         match handler {
             Ok(handler) => {
-                let outgoing = self.outgoing.clone();
-                self.begun
-                    .push(Box::pin(answer(stream, handler, outgoing, gone)));
+                let (outgoing, wake) = (self.outgoing.clone(), Rc::clone(&self.signals.wake));
+                let answer = async move {
+                    answer(stream, handler, outgoing, gone).await;
+                    wake.notify_one();
+                };
+                self.begun.push(Box::pin(answer));
             }
             Err(refusal) => open.end = Some(Err(refusal)),
         }
@@ -291,6 +294,59 @@ impl Core {
         call.gone.cancel();
         self.calls.remove(stream);
     }
+}
+
+impl Output for Calls {
+    fn fill(&mut self, _: Moment) {
+        self.tasks.reap();
+        for task in self.begun.drain(..) {
+            self.tasks.spawn(task);
+        }
+        self.deliver_all();
+        while self.unsent_bytes() < UNSENT_MAX
+            && let Ok(out) = self.outs.try_recv()
+        {
+            self.out(out);
+        }
+        if self.signals.is_closing.get() {
+            self.server.close();
+        }
+        // Lays out what has got room.
+        self.read(&[]);
+    }
+
+    fn unsent(&self) -> &[u8] {
+        self.server.output()
+    }
+
+    fn advance(&mut self, length: usize) {
+        self.server.sent(length);
+    }
+}
+
+impl Protocol for Calls {
+    type End = ();
+
+    fn take(&mut self, input: &[u8], _: Moment) {
+        self.read(input);
+    }
+
+    fn due(&self) -> Option<Moment> {
+        None
+    }
+
+    /// Whether a call has messages that its answer has no room for.
+    fn is_full(&self) -> bool {
+        let mut calls = self.calls.iter();
+        calls.any(|(_, call)| call.incoming.is_some() && !call.pending.is_empty())
+    }
+
+    fn end(&self) -> Option<()> {
+        let is_idle = self.signals.is_closing.get() && self.server.open_streams() == 0;
+        (self.unsent().is_empty() && (self.is_broken || is_idle)).then_some(())
+    }
+
+    fn finish(&mut self) {}
 }
 
 /// Runs `handler` to its end, unless the client goes before.

@@ -1,0 +1,129 @@
+//! Fields that many messages of Envoy share.
+
+use std::net::SocketAddr;
+
+use stillwell_config::Diagnostics;
+use stillwell_text::{Diagnostic, Keys, MapReader, Node, Reader, Value, code};
+
+/// That the message says that it is one of `names`, of whichever version, where it
+/// says anything.
+pub(super) fn check_type(reader: &Reader, map: &MapReader<'_, '_>, names: &[&str]) {
+    let Some(node) = map.take("@type") else {
+        return;
+    };
+    let Some(text) = reader.text(node) else {
+        return;
+    };
+    let name = text.rsplit(['.', '/']).next().unwrap_or(text);
+    if !names.contains(&name) {
+        let message = format!("`{text}` does not belong here");
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label(format!("a {} does", names.join(" or "))));
+    }
+}
+
+/// The name and the configuration of a part of Envoy, whose name is one of
+/// `names`.
+pub(super) fn named<'n>(
+    reader: &Reader,
+    node: &'n Node,
+    what: &'static str,
+    names: &[&'static str],
+) -> Option<(&'static str, Option<&'n Node>)> {
+    let map = reader.map(node, &Keys::new(what, &["name", "typed_config", "config"]))?;
+    let words: Vec<_> = names.iter().map(|name| (*name, *name)).collect();
+    let name = map.required("name");
+    let config = map.take("typed_config").or_else(|| map.take("config"));
+    map.ignore("config");
+    let name = reader.word(name?, what, &words)?;
+    Some((name, config))
+}
+
+/// The one item of a list of things called `what`.
+pub(super) fn only<'n>(reader: &Reader, node: &'n Node, what: &str) -> Option<&'n Node> {
+    let items = reader.list(node)?;
+    if let [one] = items {
+        return Some(one);
+    }
+    let message = format!("expected one {what}, found {}", items.len());
+    reader.report(reader.error(code::WRONG_SHAPE, node.span, message));
+    None
+}
+
+pub(super) fn read_address(reader: &Reader, node: &Node, protocol: &str) -> Option<SocketAddr> {
+    let map = reader.map(node, &Keys::new("address", &["socket_address"]))?;
+    read_socket_address(reader, map.required("socket_address")?, protocol)
+}
+
+/// An address of `protocol`, `TCP` or `UDP`.
+pub(super) fn read_socket_address(
+    reader: &Reader,
+    node: &Node,
+    protocol: &str,
+) -> Option<SocketAddr> {
+    let keys = ["protocol", "address", "port_value"];
+    let map = reader.map(node, &Keys::new("socket address", &keys))?;
+    if let Some(node) = map.take("protocol") {
+        reader.word(node, "protocol", &[(protocol, ())])?;
+    }
+    let host = map.required("address")?;
+    let port = map
+        .required("port_value")
+        .and_then(|node| reader.whole(node, 0, u16::MAX));
+    let text = reader.text(host)?;
+    let Ok(ip) = text.parse() else {
+        let message = format!("`{text}` is not an address");
+        let error = reader.error(code::BAD_VALUE, host.span, message);
+        reader.report(error.label("write one such as 127.0.0.1 or ::1"));
+        return None;
+    };
+    Some(SocketAddr::new(ip, port?))
+}
+
+/// The configuration of something named, which it cannot do without.
+pub(super) fn required<'n>(
+    reader: &Reader,
+    node: &Node,
+    config: Option<&'n Node>,
+) -> Option<&'n Node> {
+    if config.is_none() {
+        let message = "`typed_config` is missing";
+        reader.report(reader.error(code::MISSING_KEY, node.span, message));
+    }
+    config
+}
+
+/// Both spellings of a field that protocol buffers have become the one with
+/// underscores.
+pub(super) fn snake_keys(node: &mut Node) {
+    match &mut node.value {
+        Value::Null | Value::Scalar { .. } => {}
+        Value::List(items) => items.iter_mut().for_each(snake_keys),
+        Value::Map(entries) => {
+            for entry in entries {
+                entry.key.text = snake_case(&entry.key.text);
+                snake_keys(&mut entry.value);
+            }
+        }
+    }
+}
+
+pub(super) fn only_one(diagnostic: Diagnostic) -> Diagnostics {
+    std::iter::once(diagnostic).collect()
+}
+
+fn snake_case(name: &str) -> String {
+    let is_camel = name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(|c| c.is_ascii_alphanumeric());
+    if !is_camel {
+        return name.to_owned();
+    }
+    let mut snake = String::with_capacity(name.len() + 4);
+    for c in name.chars() {
+        if c.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(c.to_ascii_lowercase());
+    }
+    snake
+}
