@@ -1,5 +1,5 @@
-//! Nighthawk's adaptive load sessions: what is asked for, what is measured of each
-//! load, and which rate is next.
+//! Nighthawk's adaptive load sessions: their specification, the metrics of each load and the
+//! search for the rate.
 //!
 //! * [`SessionSpec`]: `nighthawk.adaptive_load.AdaptiveLoadSessionSpec`, from text
 //!   proto or JSON by [`read_session`];
@@ -33,17 +33,17 @@ pub use session::{SessionError, SessionEvent, SessionLoads, TemplateError};
 pub struct SessionSpec {
     /// The load, without its rate and length.
     pub template: CommandLineOptions,
-    /// What must hold.
+    /// Bounds on metrics.
     pub thresholds: Vec<Threshold>,
-    /// What is measured besides.
+    /// Metrics without a threshold.
     pub informational: Vec<MetricSpec>,
-    /// How the rate is searched.
+    /// Parameters of the search.
     pub search: ExponentialSearch,
-    /// How long each load is.
+    /// Length of each load.
     pub measuring_period: Nanos,
-    /// How long the search may take.
+    /// Maximum length of the search.
     pub convergence_deadline: Nanos,
-    /// How long the last load is.
+    /// Length of the last load.
     pub testing_stage: Nanos,
     /// Pause after each load.
     pub cooldown: Nanos,
@@ -54,24 +54,24 @@ pub struct SessionSpec {
 pub struct MetricSpec {
     /// Such as `success-rate`.
     pub metric: String,
-    /// Whose it is; `nighthawk.builtin` where nothing is said.
+    /// Plugin that measures it; `nighthawk.builtin` by default.
     pub plugin: String,
 }
 
 /// `MetricSpecWithThreshold`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
-    /// What is measured.
+    /// The metric.
     pub spec: MetricSpec,
-    /// How it is scored.
+    /// The score of a value.
     pub scoring: Scoring,
     /// Above 0; only whether there is one counts.
     pub weight: f64,
-    /// The message as it stands, which is told again.
+    /// The message unchanged, for the output.
     pub message: Value,
 }
 
-/// How a metric is scored: 0 or more keeps the threshold.
+/// The score of a metric: with 0 or more the threshold holds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Scoring {
     /// 1 within both thresholds, −1 beyond.
@@ -83,9 +83,9 @@ pub enum Scoring {
     },
     /// `scale · (threshold − value)`.
     Linear {
-        /// Where the score is 0.
+        /// Value with a score of 0.
         threshold: f64,
-        /// Which way is better, and how much.
+        /// Score for each unit below the threshold.
         scale: f64,
     },
 }
@@ -106,14 +106,14 @@ pub struct SessionOutput {
     pub adjusting: Vec<BenchmarkResult>,
     /// The last load, at the rate that was found.
     pub testing: Option<BenchmarkResult>,
-    /// The thresholds as they stand.
+    /// The messages of the thresholds, unchanged.
     pub thresholds: Vec<Value>,
 }
 
 /// `BenchmarkResult`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BenchmarkResult {
-    /// What the load found.
+    /// The result of the load.
     pub output: Output,
     /// Each metric, thresholds first.
     pub evaluations: Vec<Evaluation>,
@@ -128,7 +128,7 @@ pub struct BenchmarkResult {
 pub struct Evaluation {
     /// `PLUGIN/METRIC`.
     pub metric_id: String,
-    /// What was measured.
+    /// Value of the metric.
     pub value: f64,
     /// Its score, where it has a threshold.
     pub score: Option<f64>,
@@ -169,13 +169,12 @@ fn measured(spec: &MetricSpec, output: &Output) -> Result<Option<f64>, MetricErr
 }
 
 impl SessionSpec {
-    /// What of `output` is asked for, thresholds first, and whether all thresholds
-    /// hold. One whose metric `output` does not have, such as the latency where
-    /// nothing was answered, does not hold: its value is 0 and its score −1. Without
-    /// a threshold such a metric is left out.
+    /// Returns the metrics of `output`, thresholds first, and true if all thresholds hold. A
+    /// threshold whose metric is missing does not hold, such as the latency without a response: its
+    /// value is 0 and its score −1. A missing metric without a threshold is left out.
     ///
     /// # Errors
-    /// [`MetricError::Unknown`] for a metric that there is not.
+    /// [`MetricError::Unknown`] for an unknown metric.
     pub fn evaluate(&self, output: &Output) -> Result<(Vec<Evaluation>, bool), MetricError> {
         let mut evaluations = Vec::new();
         let mut holds = true;

@@ -1,19 +1,19 @@
 //! Nighthawk's enumerations, by name and number.
 
-/// One of an enumeration, wherever it stands.
+/// A value of an enumeration.
 pub(super) trait Enumeration: Sized {
-    /// The one with this name.
+    /// Returns the value with this name.
     fn by_name(name: &str) -> Option<Self>;
-    /// The one with this number.
+    /// Returns the value with this number.
     fn by_number(number: u64) -> Option<Self>;
 }
 
 macro_rules! enumeration {
-    ($(#[$doc:meta])* $name:ident { $($(#[$own:meta])* $variant:ident = $text:literal $number:literal),* $(,)? }) => {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $text:literal $number:literal),* $(,)? }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub enum $name {
-            $($(#[$own])* $variant),*
+            $($(#[$variant_doc])* $variant),*
         }
 
         impl $name {
@@ -32,16 +32,16 @@ macro_rules! enumeration {
                 match self { $(Self::$variant => $number),* }
             }
 
-            /// The one with this name.
+            /// Returns the value with this name.
             #[must_use]
             pub fn from_name(name: &str) -> Option<Self> {
-                Self::ALL.iter().copied().find(|own| own.name() == name)
+                Self::ALL.iter().copied().find(|value| value.name() == name)
             }
 
-            /// The one with this number.
+            /// Returns the value with this number.
             #[must_use]
             pub fn from_number(number: u64) -> Option<Self> {
-                Self::ALL.iter().copied().find(|own| own.number() == number)
+                Self::ALL.iter().copied().find(|value| value.number() == number)
             }
         }
 
@@ -70,7 +70,7 @@ enumeration! {
 }
 
 enumeration! {
-    /// Which addresses a name may resolve to.
+    /// Addresses that a name may resolve to.
     AddressFamily {
         /// Any.
         Auto = "AUTO" 0,
@@ -82,29 +82,29 @@ enumeration! {
 }
 
 enumeration! {
-    /// How much is logged.
+    /// Level of the log.
     Verbosity {
-        /// Whatever the tool does unasked.
+        /// The tool's default.
         Default = "DEFAULT" 0,
-        /// What happens.
+        /// Actions.
         Info = "INFO" 1,
         /// Everything.
         Trace = "TRACE" 2,
         /// For those who look for a fault.
         Debug = "DEBUG" 3,
-        /// What may be wrong.
+        /// Possible problems.
         Warn = "WARN" 4,
-        /// What is wrong.
+        /// Failures.
         Error = "ERROR" 5,
-        /// What ends the tool.
+        /// Failures that end the tool.
         Critical = "CRITICAL" 6,
     }
 }
 
 enumeration! {
-    /// In which form a result is told.
+    /// Format of a result.
     OutputFormat {
-        /// Whatever the tool does unasked.
+        /// The tool's default.
         Default = "DEFAULT" 0,
         /// The JSON form of the message.
         Json = "JSON" 1,
@@ -126,9 +126,9 @@ enumeration! {
 }
 
 enumeration! {
-    /// What a worker does while nothing is due.
+    /// Method of waiting for the next request.
     IdleStrategy {
-        /// Whatever the tool does unasked.
+        /// The tool's default.
         Default = "DEFAULT" 0,
         /// Spins.
         Spin = "SPIN" 1,
@@ -140,9 +140,9 @@ enumeration! {
 }
 
 enumeration! {
-    /// Which idle connection takes the next request.
+    /// Choice of the idle connection for the next request.
     ConnectionReuse {
-        /// Whatever the tool does unasked.
+        /// The tool's default.
         Default = "DEFAULT" 0,
         /// The most recently used one.
         Mru = "MRU" 1,
@@ -154,7 +154,7 @@ enumeration! {
 enumeration! {
     /// The method of a request.
     RequestMethod {
-        /// None was said.
+        /// None was given.
         Unspecified = "METHOD_UNSPECIFIED" 0,
         /// GET.
         Get = "GET" 1,

@@ -36,7 +36,7 @@ pub enum MessageError {
     Shape {
         /// The field.
         path: String,
-        /// What it must be.
+        /// The expected shape.
         expected: &'static str,
     },
 }
@@ -48,8 +48,8 @@ pub(super) struct Fields {
 }
 
 impl Fields {
-    /// Those of `value`, which stands at `path`. Names may be written as in the
-    /// message's definition or in camel case; `null` is as good as absent.
+    /// Returns the fields of `value`, which is at `path`. Names are those of the message's
+    /// definition or in camel case; `null` counts as absent.
     pub(super) fn of(value: Value, path: &str) -> Result<Self, MessageError> {
         let Value::Object(map) = value else {
             return Err(MessageError::Shape {
@@ -57,14 +57,14 @@ impl Fields {
                 expected: "a message",
             });
         };
-        let kept = map.into_iter().filter(|(_, own)| !own.is_null());
+        let kept = map.into_iter().filter(|(_, value)| !value.is_null());
         Ok(Self {
             path: path.to_owned(),
-            left: kept.map(|(key, own)| (snake_case(&key), own)).collect(),
+            left: kept.map(|(key, value)| (snake_case(&key), value)).collect(),
         })
     }
 
-    /// Where the field `name` stands.
+    /// Returns the path of the field `name`.
     fn at(&self, name: &str) -> String {
         if self.path.is_empty() {
             name.to_owned()
@@ -73,7 +73,7 @@ impl Fields {
         }
     }
 
-    /// The field as it stands.
+    /// Takes the field unchanged.
     pub(super) fn raw(&mut self, name: &str) -> Option<Value> {
         self.left.remove(name)
     }
@@ -121,7 +121,7 @@ impl Fields {
             Value::String(text) => Some(text),
             // YAML's way of writing a text that looks like a number.
             Value::Number(number) => Some(number.to_string()),
-            Value::Bool(own) => Some(own.to_string()),
+            Value::Bool(boolean) => Some(boolean.to_string()),
             _ => None,
         })
     }
@@ -136,7 +136,7 @@ impl Fields {
 
     pub(super) fn short(&mut self, name: &str) -> Result<Option<u32>, MessageError> {
         self.map(name, "a whole number of 32 bits", |value| {
-            whole(&value).and_then(|own| u32::try_from(own).ok())
+            whole(&value).and_then(|number| u32::try_from(number).ok())
         })
     }
 
@@ -177,14 +177,14 @@ impl Fields {
         let all = self.map(name, "a map of whole numbers", |value| match value {
             Value::Object(map) => map
                 .into_iter()
-                .map(|(key, own)| whole(&own).map(|own| (key, own)))
+                .map(|(key, number)| whole(&number).map(|number| (key, number)))
                 .collect(),
             _ => None,
         })?;
         Ok(all.unwrap_or_default())
     }
 
-    /// What was not taken; nothing is left then.
+    /// Takes all remaining fields.
     pub(super) fn rest(&mut self) -> Map<String, Value> {
         std::mem::take(&mut self.left)
     }
@@ -231,8 +231,8 @@ pub(super) fn whole_message<T>(
 fn whole(value: &Value) -> Option<u64> {
     match value {
         Value::String(text) => text.trim().parse().ok(),
-        Value::Number(own) => own.as_u64().or_else(|| {
-            let float = own.as_f64()?;
+        Value::Number(number) => number.as_u64().or_else(|| {
+            let float = number.as_f64()?;
             let whole = float >= 0.0 && float.fract() == 0.0 && float < 9.0e15;
             whole.then(|| floor_to_u64(float))
         }),
@@ -243,10 +243,10 @@ fn whole(value: &Value) -> Option<u64> {
 fn number(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => text.trim().parse().ok(),
-        Value::Number(own) => own.as_f64(),
+        Value::Number(number) => number.as_f64(),
         _ => None,
     }
-    .filter(|own: &f64| own.is_finite())
+    .filter(|number: &f64| number.is_finite())
 }
 
 /// `requestBodySize` as `request_body_size`.

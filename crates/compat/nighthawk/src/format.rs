@@ -1,4 +1,4 @@
-//! The forms in which a load is told, and what each of them needs.
+//! The formats of a load's result, and the data that each of them needs.
 
 use std::fmt;
 use std::str::FromStr;
@@ -21,7 +21,7 @@ mod message;
 use layout::Fortio;
 pub use message::{nighthawk_output, nighthawk_result};
 
-/// In which form a load is told.
+/// Format of a load's result.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum LoadFormat {
     /// For readers.
@@ -67,7 +67,7 @@ impl LoadFormat {
         Self::Stillwell,
     ];
 
-    /// The name under which it is asked for.
+    /// Name on a command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -100,42 +100,42 @@ impl FromStr for LoadFormat {
         let mut all = Self::ALL.into_iter();
         all.find(|format| format.name() == text)
             .ok_or_else(|| LoadFormatError {
-                found: text.to_owned(),
+                typed: text.to_owned(),
             })
     }
 }
 
 /// A form that is not known.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{found}` is no format of a load: there are {}", names())]
+#[error("`{typed}` is no format of a load: there are {}", names())]
 pub struct LoadFormatError {
-    /// What was typed.
-    pub found: String,
+    /// The text as typed.
+    pub typed: String,
 }
 
 fn names() -> String {
     LoadFormat::ALL.map(LoadFormat::name).join(", ")
 }
 
-/// Why a load cannot be told in a form.
+/// A result that a format cannot hold.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LoadRenderError {
     /// The source does not hold what the form needs.
-    #[error("{source_name} cannot be told as {format}: it has no {missing}")]
+    #[error("{source_name} cannot be written as {format}: it has no {missing}")]
     CannotCarry {
-        /// What the source is.
+        /// Name of the source.
         source_name: &'static str,
         /// The form.
         format: LoadFormat,
-        /// What it lacks.
+        /// The missing data.
         missing: &'static str,
     },
     /// No statistic of this name has a distribution.
     #[error("there is no distribution of `{id}`; there is one of {}", .known.join(", "))]
     NoDistribution {
-        /// What was asked for.
+        /// Requested statistic.
         id: String,
-        /// What there is.
+        /// Statistics with a distribution.
         known: Vec<String>,
     },
 }
@@ -162,18 +162,18 @@ pub fn render_load(
         LoadFormat::Csv => layout::csv(&global()),
         LoadFormat::Prometheus => layout::prometheus(&output()),
         LoadFormat::Fortio | LoadFormat::FortioPedantic => {
-            let asked = report
+            let rate = report
                 .options
                 .original
                 .is_none()
                 .then_some(report.options.rate);
-            layout::fortio(&output(), &global(), asked, types(format))
+            layout::fortio(&output(), &global(), rate, types(format))
         }
         LoadFormat::Hgrm => {
             let all = &report.global.statistics;
             let default = [id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE];
-            let told = all.iter().map(|own| (&*own.id, own));
-            distribution(told.collect(), statistic, &default, hgrm::of_load)?
+            let by_id = all.iter().map(|statistic| (&*statistic.id, statistic));
+            distribution(by_id.collect(), statistic, &default, hgrm::of_load)?
         }
         LoadFormat::Hlog => HistogramLog::of(report).write(&report.version),
         LoadFormat::Stillwell => write_load_json(report),
@@ -184,7 +184,7 @@ pub fn render_load(
 /// in Nighthawk's words.
 ///
 /// # Errors
-/// [`LoadJsonError`] says what is wrong.
+/// [`LoadJsonError`] names the mistake.
 pub fn read_load(text: &str) -> Result<LoadReport, LoadJsonError> {
     let report = read_load_json(text)?;
     if let Some(original) = &report.options.original {
@@ -244,9 +244,9 @@ pub fn render_log(
     version: &str,
 ) -> Result<String, LoadRenderError> {
     let result = log.to_result();
-    let own = || nighthawk_result(&result);
+    let result_message = || nighthawk_result(&result);
     let output = || Output {
-        results: vec![own()],
+        results: vec![result_message()],
         ..Output::default()
     };
     Ok(match format {
@@ -254,10 +254,16 @@ pub fn render_log(
         LoadFormat::Dotted => layout::dotted(&output()),
         LoadFormat::Prometheus => layout::prometheus(&output()),
         LoadFormat::Hgrm => {
-            let told = result.statistics.iter().map(|own| (&*own.id, own));
-            let first = result.statistics.first().map_or("", |own| &*own.id);
+            let by_id = result
+                .statistics
+                .iter()
+                .map(|statistic| (&*statistic.id, statistic));
+            let first = result
+                .statistics
+                .first()
+                .map_or("", |statistic| &*statistic.id);
             let default = [id::RESPONSE_TIME, first];
-            distribution(told.collect(), statistic, &default, hgrm::of_load)?
+            distribution(by_id.collect(), statistic, &default, hgrm::of_load)?
         }
         LoadFormat::Hlog => log.write(version),
         LoadFormat::NighthawkHuman
@@ -287,25 +293,28 @@ fn hgrm_of_result(
     global: &WorkerResult,
     statistic: Option<&str>,
 ) -> Result<String, LoadRenderError> {
-    let told = global.statistics.iter().map(|own| (&*own.id, own));
+    let by_id = global
+        .statistics
+        .iter()
+        .map(|statistic| (&*statistic.id, statistic));
     // Ours are in what `load` itself wrote.
     let default = [id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE];
-    distribution(told.collect(), statistic, &default, hgrm_text)
+    distribution(by_id.collect(), statistic, &default, hgrm_text)
 }
 
-/// HdrHistogram's text of one statistic. Of its list only the ticks are told, so
-/// that the rows of two files match.
-fn hgrm_text(own: &Statistic) -> Option<String> {
+/// Returns HdrHistogram's text of one statistic. Only the ticks of its list are written: then
+/// the rows of two files match.
+fn hgrm_text(statistic: &Statistic) -> Option<String> {
     let number = |value: Option<Quantity>| match value {
         Some(Quantity::Time(time)) => float_from_u64(time.as_u64()),
         Some(Quantity::Raw(value)) => value,
         None => 0.0,
     };
-    let entries = own.percentiles.iter();
+    let entries = statistic.percentiles.iter();
     let entries = entries.filter(|entry| is_tick(entry.percentile));
     hgrm::of_table(&PercentileTable {
-        id: &own.id,
-        is_time: matches!(own.max, Some(Quantity::Time(_))),
+        id: &statistic.id,
+        is_time: matches!(statistic.max, Some(Quantity::Time(_))),
         rows: entries
             .map(|entry| PercentileRow {
                 value: number(entry.value),
@@ -313,28 +322,29 @@ fn hgrm_text(own: &Statistic) -> Option<String> {
                 count: entry.count,
             })
             .collect(),
-        mean: number(own.mean),
-        pstdev: number(own.pstdev),
-        max: number(own.max),
-        count: own.count,
+        mean: number(statistic.mean),
+        pstdev: number(statistic.pstdev),
+        max: number(statistic.max),
+        count: statistic.count,
     })
 }
 
-/// The text of the statistic that was asked for, or of the first of `default`
-/// that there is.
+/// Returns the text of the requested statistic, or of the first of `default` that exists.
 fn distribution<T>(
     all: Vec<(&str, &T)>,
-    asked: Option<&str>,
+    requested: Option<&str>,
     default: &[&str],
     text: fn(&T) -> Option<String>,
 ) -> Result<String, LoadRenderError> {
-    let wanted = asked.map_or_else(|| default.to_vec(), |asked| vec![asked]);
+    let wanted = requested.map_or_else(|| default.to_vec(), |requested| vec![requested]);
     let find = |id: &&str| {
-        let own = all.iter().find(|(own, _)| own == id)?;
-        text(own.1)
+        let (_, statistic) = all.iter().find(|(name, _)| name == id)?;
+        text(statistic)
     };
     wanted.iter().find_map(find).ok_or_else(|| {
-        let known = all.iter().filter(|(_, own)| text(own).is_some());
+        let known = all
+            .iter()
+            .filter(|(_, statistic)| text(statistic).is_some());
         LoadRenderError::NoDistribution {
             id: wanted
                 .first()

@@ -15,7 +15,7 @@
 //! * [`request`]: a load with all options, from a command line or a message;
 //! * [`service`]: the gRPC services.
 //!
-//! Messages of Envoy inside of others are kept as they stand.
+//! Messages of Envoy inside of others are kept unchanged.
 
 pub mod adaptive;
 mod enums;
@@ -48,13 +48,13 @@ pub use write::{write_json, write_yaml};
 /// `nighthawk.client.Output`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
-    /// What was asked for.
+    /// Options of the load.
     pub options: CommandLineOptions,
     /// One for each worker where there are several, and one named `global`.
     pub results: Vec<WorkerResult>,
     /// When it was written, since the Unix epoch.
     pub timestamp: Option<Nanos>,
-    /// Envoy's message about the build, as it stands.
+    /// Envoy's message about the build, unchanged.
     pub version: Option<Value>,
 }
 
@@ -65,13 +65,13 @@ pub struct WorkerResult {
     pub name: String,
     /// Times and sizes.
     pub statistics: Vec<Statistic>,
-    /// What was counted.
+    /// Counters.
     pub counters: Vec<Counter>,
-    /// How long it took.
+    /// Duration of the load.
     pub execution_duration: Option<Nanos>,
     /// When it began, since the Unix epoch.
     pub execution_start: Option<Nanos>,
-    /// What plugins found.
+    /// Outputs of plugins.
     pub user_defined_outputs: Vec<UserDefinedOutput>,
 }
 
@@ -99,7 +99,7 @@ pub struct Statistic {
 pub struct Percentile {
     /// The share of samples that are not above the value, from 0 to 1.
     pub percentile: f64,
-    /// How many samples those are.
+    /// Number of those samples.
     pub count: u64,
     /// The value.
     pub value: Option<Quantity>,
@@ -119,16 +119,16 @@ pub enum Quantity {
 pub struct Counter {
     /// Such as `benchmark.http_2xx`.
     pub name: String,
-    /// How many.
+    /// The count.
     pub value: u64,
 }
 
 /// `nighthawk.client.UserDefinedOutput`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct UserDefinedOutput {
-    /// Which plugin.
+    /// Name of the plugin.
     pub plugin_name: String,
-    /// What it found, as it stands.
+    /// Output of the plugin, unchanged.
     pub typed_output: Option<Value>,
     /// Or why it found nothing.
     pub error_message: Option<String>,
@@ -159,7 +159,7 @@ impl WorkerResult {
     /// The statistic with this id.
     #[must_use]
     pub fn statistic(&self, id: &str) -> Option<&Statistic> {
-        self.statistics.iter().find(|own| own.id == id)
+        self.statistics.iter().find(|statistic| statistic.id == id)
     }
 }
 

@@ -12,19 +12,19 @@ use super::{
     Verbosity,
 };
 
-/// `nighthawk.client.CommandLineOptions`. What was not said is `None`; quantities
-/// are for each worker. Messages of Envoy are kept as they stand.
+/// `nighthawk.client.CommandLineOptions`. Options that were not given are `None`; quantities
+/// are for each worker. Messages of Envoy are kept unchanged.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CommandLineOptions {
     /// Requests a second, for each worker.
     pub requests_per_second: Option<u32>,
     /// Connections of each worker.
     pub connections: Option<u32>,
-    /// How long to send.
+    /// Duration of sending.
     pub duration: Option<Nanos>,
     /// No end.
     pub no_duration: Option<bool>,
-    /// How long a connection may take to come about.
+    /// Timeout of connecting.
     pub timeout: Option<Nanos>,
     /// HTTP/2, in the old way of saying it.
     pub h2: Option<bool>,
@@ -32,19 +32,19 @@ pub struct CommandLineOptions {
     pub protocol: Option<Protocol>,
     /// A number of workers, or `auto`.
     pub concurrency: Option<String>,
-    /// How much is logged.
+    /// Level of the log.
     pub verbosity: Option<Verbosity>,
-    /// In which form the result is told.
+    /// Format of the result.
     pub output_format: Option<OutputFormat>,
-    /// Whether all connections are opened at once.
+    /// True to open all connections before the start.
     pub prefetch_connections: Option<bool>,
     /// Requests released together.
     pub burst_size: Option<u32>,
-    /// Which addresses a name may resolve to.
+    /// Addresses that a name may resolve to.
     pub address_family: Option<AddressFamily>,
-    /// What each request is.
+    /// Method, headers and body.
     pub request_options: Option<RequestOptions>,
-    /// Where requests come from: a URI.
+    /// URI of a service that hands out requests.
     pub request_source: Option<String>,
     /// Requests that wait beyond those at work.
     pub max_pending_requests: Option<u32>,
@@ -52,15 +52,15 @@ pub struct CommandLineOptions {
     pub max_active_requests: Option<u32>,
     /// Requests after which a connection is closed.
     pub max_requests_per_connection: Option<u32>,
-    /// What a worker does while nothing is due.
+    /// Method of waiting for the next request.
     pub sequencer_idle_strategy: Option<IdleStrategy>,
-    /// The one target.
+    /// URL of the target.
     pub uri: Option<String>,
     /// Or several of them.
     pub multi_target: Option<MultiTarget>,
-    /// Where spans go: a URI.
+    /// URI that spans are exported to.
     pub trace: Option<String>,
-    /// Which idle connection takes the next request.
+    /// Choice of the idle connection for the next request.
     pub experimental_h1_connection_reuse_strategy: Option<ConnectionReuse>,
     /// Counters beyond whose threshold a worker ends.
     pub termination_predicates: BTreeMap<String, u64>,
@@ -68,21 +68,21 @@ pub struct CommandLineOptions {
     pub failure_predicates: BTreeMap<String, u64>,
     /// No failure predicates but those that are given.
     pub no_default_failure_predicates: Option<bool>,
-    /// Whether the schedule goes on whatever the target does.
+    /// True to keep the schedule although the target is slow.
     pub open_loop: Option<bool>,
     /// The most that is randomly added to each release.
     pub jitter_uniform: Option<Nanos>,
-    /// Who executes this: a URI.
+    /// URI of a service that makes the load.
     pub nighthawk_service: Option<String>,
     /// Several HTTP/2 connections, in the old way of saying it.
     pub experimental_h2_use_multiple_connections: Option<bool>,
     /// Streams at once on each connection.
     pub max_concurrent_streams: Option<u32>,
-    /// What the user called this load.
+    /// Labels of the load.
     pub labels: Vec<String>,
     /// One request before the load.
     pub simple_warmup: Option<bool>,
-    /// Where statistics go while the load runs: Envoy's messages.
+    /// Receivers of statistics: Envoy's `StatsSink` messages.
     pub stats_sinks: Vec<Value>,
     /// Seconds between two of those.
     pub stats_flush_interval: Option<u32>,
@@ -92,15 +92,14 @@ pub struct CommandLineOptions {
     pub latency_response_header_name: Option<String>,
     /// When to begin, since the Unix epoch.
     pub scheduled_start: Option<Nanos>,
-    /// Whose execution this is.
+    /// Identifier of the execution.
     pub execution_id: Option<String>,
     /// Plugins that look at answers: Envoy's messages.
     pub user_defined_plugin_configs: Vec<Value>,
-    /// Every other field by its name, as it stands: `tls_context`,
-    /// `transport_socket`, `upstream_bind_config`, `http3_protocol_options`,
-    /// `request_source_plugin_config`, `rate_limiter_plugin_config`,
-    /// `tunnel_options`, and what newer versions have.
-    pub other: Map<String, Value>,
+    /// Every other field by its name, unchanged: `tls_context`, `transport_socket`,
+    /// `upstream_bind_config`, `http3_protocol_options`, `request_source_plugin_config`,
+    /// `rate_limiter_plugin_config`, `tunnel_options`, and fields of newer versions.
+    pub raw_fields: Map<String, Value>,
 }
 
 /// `nighthawk.client.RequestOptions`.
@@ -119,9 +118,9 @@ pub struct RequestOptions {
 /// `nighthawk.client.MultiTarget`.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct MultiTarget {
-    /// Whether TLS is spoken.
+    /// True for TLS.
     pub use_https: Option<bool>,
-    /// Asked in turn.
+    /// Addresses that requests go to in turn.
     pub endpoints: Vec<Endpoint>,
     /// The path on all of them.
     pub path: Option<String>,

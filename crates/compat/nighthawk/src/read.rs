@@ -9,7 +9,7 @@ use super::{
     RequestOptions, Statistic, UserDefinedOutput, WorkerResult, yaml,
 };
 
-/// The `Output` that `text` says in JSON.
+/// Reads an `Output` from JSON.
 ///
 /// # Errors
 /// [`MessageError`] names the first field that is not one of the message, or that
@@ -21,7 +21,7 @@ pub fn read_json(text: &str) -> Result<Output, MessageError> {
     whole_message(value, "", output)
 }
 
-/// The `Output` that `text` says in YAML.
+/// Reads an `Output` from YAML.
 ///
 /// # Errors
 /// As [`read_json`].
@@ -29,7 +29,7 @@ pub fn read_yaml(text: &str) -> Result<Output, MessageError> {
     whole_message(yaml::read(text)?, "", output)
 }
 
-/// The options that `value` says.
+/// Reads options.
 pub(super) fn options(value: Value) -> Result<CommandLineOptions, MessageError> {
     whole_message(value, "options", options_of)
 }
@@ -97,7 +97,7 @@ fn user_defined(fields: &mut Fields) -> Result<UserDefinedOutput, MessageError> 
 }
 
 fn options_of(fields: &mut Fields) -> Result<CommandLineOptions, MessageError> {
-    let as_it_stands = |value: Value, _: &str| Ok(value);
+    let unchanged = |value: Value, _: &str| Ok(value);
     let shape = shape_of(fields)?;
     Ok(CommandLineOptions {
         verbosity: choice(fields, "verbosity")?,
@@ -113,19 +113,19 @@ fn options_of(fields: &mut Fields) -> Result<CommandLineOptions, MessageError> {
         nighthawk_service: fields.text("nighthawk_service")?,
         labels: fields.list("labels", label)?,
         simple_warmup: fields.boolean("simple_warmup")?,
-        stats_sinks: fields.list("stats_sinks", as_it_stands)?,
+        stats_sinks: fields.list("stats_sinks", unchanged)?,
         stats_flush_interval: fields.short("stats_flush_interval")?,
         stats_flush_interval_duration: fields.duration("stats_flush_interval_duration")?,
         latency_response_header_name: fields.text("latency_response_header_name")?,
         scheduled_start: fields.timestamp("scheduled_start")?,
         execution_id: fields.text("execution_id")?,
-        user_defined_plugin_configs: fields.list("user_defined_plugin_configs", as_it_stands)?,
-        other: fields.rest(),
+        user_defined_plugin_configs: fields.list("user_defined_plugin_configs", unchanged)?,
+        raw_fields: fields.rest(),
         ..shape
     })
 }
 
-/// How much load goes over how many connections.
+/// Reads rate, connections and duration.
 fn shape_of(fields: &mut Fields) -> Result<CommandLineOptions, MessageError> {
     Ok(CommandLineOptions {
         requests_per_second: fields.short("requests_per_second")?,
@@ -197,7 +197,7 @@ fn header(fields: &mut Fields) -> Result<(String, String), MessageError> {
         fields.rest();
         Ok((key, value))
     });
-    // What to do where the header is there already is Envoy's matter.
+    // The action for a header that exists already is Envoy's choice.
     fields.rest();
     Ok(header?.unwrap_or_default())
 }

@@ -1,18 +1,15 @@
-//! Loads from afar: Nighthawk's services over gRPC, and what those who look for
-//! services expect beside them.
+//! Nighthawk's gRPC services for remote loads, with health and reflection.
 //!
-//! * [`bind_service`]: listens, so that a taken address is known at once;
-//!   [`BoundService::start`] then answers calls until its scope ends;
-//! * [`Executor`]: who makes the loads. It runs on a thread of its own, one load at
-//!   a time, as Nighthawk's service has it;
-//! * [`Channel`], [`ClientCall`]: the other side of a call;
+//! * [`bind_service`]: listens, and fails at once on a taken address;
+//!   [`BoundService::start`] answers calls until its scope ends;
+//! * [`Executor`]: makes the loads on its own thread, one at a time, as in Nighthawk;
+//! * [`Channel`], [`ClientCall`]: the client of a call;
 //! * [`RemoteLoad`]: a load that another service makes;
 //! * [`RequestSourceClient`]: requests that another service hands out;
-//! * [`reflected_files`]: what a server tells of a service of its own.
+//! * [`reflected_files`]: the descriptors of a service, from its server's reflection.
 //!
-//! What is served is a matter of [`Role`]: making loads, handing requests out, or
-//! having several services make one load and putting their results together.
-//! Health and reflection are always there.
+//! A [`Role`] chooses the services: loads, requests, or the distribution of one load over
+//! several services, whose results are merged. Health and reflection are always available.
 
 mod bind;
 mod codec;
@@ -28,16 +25,16 @@ mod requests;
 mod role;
 mod samples;
 mod sink;
-mod site;
 mod source_client;
+mod state;
 mod store;
 
 pub use bind::{BoundService, ServiceError, ServicePlan, bind_service};
-pub use executor::{Executor, Task};
-pub use grpc::{Channel, ChannelError, ClientCall, Code, Ended};
+pub use executor::{Executor, LoadTask};
+pub use grpc::{CallFailed, Channel, ChannelError, ClientCall, StatusCode};
 pub use reflection::{ReflectionError, reflected_files};
 pub use remote::{RemoteLoad, RemoteLoadError};
-pub use role::{HandedOut, Role};
+pub use role::{OfferedRequest, Role};
 pub use samples::{SAMPLES, attach_samples, merge_responses};
 pub use source_client::{
     RequestPattern, RequestSourceClient, RequestSourceError, conduct_load_from,

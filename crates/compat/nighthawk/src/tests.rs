@@ -68,8 +68,10 @@ const GOLD: &str = r#"{
 fn the_tools_own_text_is_written_again() {
     let output = read_json(GOLD).unwrap();
     assert_eq!(write_json(&output), GOLD);
-    let statistic = output.global().and_then(|own| own.statistic("stat_id"));
-    let mean = statistic.and_then(|own| own.mean);
+    let statistic = output
+        .global()
+        .and_then(|result| result.statistic("stat_id"));
+    let mean = statistic.and_then(|statistic| statistic.mean);
     assert_eq!(mean, Some(Quantity::Time(Nanos::from_millis(2))));
     assert_eq!(
         output.timestamp,
@@ -104,7 +106,7 @@ fn names_may_be_in_camel_case_and_numbers_plain() {
     assert_eq!(options.timeout, None);
     assert_eq!(options.failure_predicates["benchmark.http_4xx"], 0);
     let socket = json!({ "name": "envoy.transport_sockets.tls" });
-    assert_eq!(options.other.get("transport_socket"), Some(&socket));
+    assert_eq!(options.raw_fields.get("transport_socket"), Some(&socket));
     let request = options.request_options.clone().unwrap();
     assert_eq!(request.request_method, Some(RequestMethod::Get));
     assert_eq!(request.request_headers, [("a".to_owned(), "b".to_owned())]);
@@ -152,7 +154,7 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
-fn times_are_told_in_threes() {
+fn fractions_of_times_have_groups_of_three_digits() {
     let cases = [
         (0, "0s"),
         (1, "0.000000001s"),
@@ -215,8 +217,8 @@ fn quantity() -> impl Strategy<Value = Option<Quantity>> {
     // The smallest and largest are whole numbers, exact as floats up to here.
     prop_oneof![
         Just(None),
-        any::<u64>().prop_map(|own| Some(Quantity::Time(Nanos::new(own)))),
-        (0_u32..u32::MAX).prop_map(|own| Some(Quantity::Raw(own.into()))),
+        any::<u64>().prop_map(|number| Some(Quantity::Time(Nanos::new(number)))),
+        (0_u32..u32::MAX).prop_map(|number| Some(Quantity::Raw(number.into()))),
     ]
 }
 
@@ -297,7 +299,7 @@ fn options() -> impl Strategy<Value = CommandLineOptions> {
         (prop::option::of(".{0,9}"), headers, ".{0,9}"),
         (prop::sample::select(RequestMethod::ALL), time()),
     )
-        .prop_map(|(numbers, enums, predicates, labels, texts, others)| {
+        .prop_map(|(numbers, enums, predicates, labels, texts, rest)| {
             let (requests_per_second, connections, duration, open_loop, timeout) = numbers;
             let (uri, request_headers, json_body) = texts;
             CommandLineOptions {
@@ -312,12 +314,12 @@ fn options() -> impl Strategy<Value = CommandLineOptions> {
                 labels,
                 uri,
                 request_options: Some(RequestOptions {
-                    request_method: Some(others.0),
+                    request_method: Some(rest.0),
                     request_headers,
                     request_body_size: requests_per_second,
                     json_body,
                 }),
-                scheduled_start: others.1,
+                scheduled_start: rest.1,
                 multi_target: Some(MultiTarget {
                     use_https: open_loop,
                     endpoints: vec![Endpoint {
@@ -326,7 +328,7 @@ fn options() -> impl Strategy<Value = CommandLineOptions> {
                     }],
                     path: Some("/".to_owned()),
                 }),
-                other: [(
+                raw_fields: [(
                     "tls_context".to_owned(),
                     json!({ "sni": "a", "x": [1, 2.5, null] }),
                 )]

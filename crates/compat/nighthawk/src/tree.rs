@@ -113,17 +113,18 @@ impl From<&Value> for Tree {
     fn from(value: &Value) -> Self {
         match value {
             Value::Null => Self::Null,
-            Value::Bool(own) => Self::Bool(*own),
-            Value::Number(own) => own
-                .as_u64()
-                .map_or_else(|| Self::Number(own.as_f64().unwrap_or(0.0)), Self::Integer),
-            Value::String(own) => Self::Text(own.clone()),
-            Value::Array(own) => Self::List(own.iter().map(Self::from).collect()),
-            Value::Object(own) => {
-                let entries = own.iter();
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Number(value) => value.as_u64().map_or_else(
+                || Self::Number(value.as_f64().unwrap_or(0.0)),
+                Self::Integer,
+            ),
+            Value::String(value) => Self::Text(value.clone()),
+            Value::Array(value) => Self::List(value.iter().map(Self::from).collect()),
+            Value::Object(value) => {
+                let entries = value.iter();
                 Self::Map(
                     entries
-                        .map(|(key, own)| (key.clone(), own.into()))
+                        .map(|(key, value)| (key.clone(), value.into()))
                         .collect(),
                 )
             }
@@ -135,14 +136,14 @@ impl From<Tree> for Value {
     fn from(tree: Tree) -> Self {
         match tree {
             Tree::Null => Self::Null,
-            Tree::Bool(own) => own.into(),
-            Tree::Integer(own) => own.into(),
-            Tree::Number(own) => own.into(),
-            Tree::Text(own) => own.into(),
-            Tree::List(own) => own.into_iter().map(Self::from).collect(),
-            Tree::Map(own) => {
-                let entries = own.into_iter();
-                Self::Object(entries.map(|(key, own)| (key, own.into())).collect())
+            Tree::Bool(value) => value.into(),
+            Tree::Integer(value) => value.into(),
+            Tree::Number(value) => value.into(),
+            Tree::Text(value) => value.into(),
+            Tree::List(value) => value.into_iter().map(Self::from).collect(),
+            Tree::Map(value) => {
+                let entries = value.into_iter();
+                Self::Object(entries.map(|(key, value)| (key, value.into())).collect())
             }
         }
     }

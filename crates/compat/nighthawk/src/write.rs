@@ -73,13 +73,13 @@ fn result(result: &WorkerResult) -> Tree {
             "execution_duration",
             result
                 .execution_duration
-                .map(|own| Tree::Text(duration_text(own))),
+                .map(|time| Tree::Text(duration_text(time))),
         )
         .put_some(
             "execution_start",
             result
                 .execution_start
-                .map(|own| Tree::Text(timestamp_text(own))),
+                .map(|time| Tree::Text(timestamp_text(time))),
         )
         .done()
 }

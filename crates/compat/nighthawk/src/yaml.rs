@@ -58,7 +58,7 @@ fn block(tree: &Tree, depth: usize, text: &mut String) {
     }
 }
 
-/// Whether it stands behind its key on the same line.
+/// Returns true for a value on the line of its key.
 fn is_scalar(tree: &Tree) -> bool {
     match tree {
         Tree::List(items) => items.is_empty(),
@@ -76,7 +76,7 @@ fn scalar(tree: &Tree) -> String {
     }
 }
 
-/// Plain where nobody could take it for anything but this text.
+/// Returns the text plain if it is unambiguous, and in quotes otherwise.
 fn plain_or_quoted(text: &str) -> String {
     let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/' | ':');
     let plain = text.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -100,12 +100,12 @@ fn plain_or_quoted(text: &str) -> String {
 fn escaped(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        let told = !c.is_control()
+        let is_printable = !c.is_control()
             && !matches!(
                 c,
                 '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}'
             );
-        if told {
+        if is_printable {
             text.push(c);
         } else {
             text.push_str(&format!("\\u{:04x}", u32::from(c)));
@@ -114,13 +114,16 @@ fn escaped(json: &str) -> String {
     text
 }
 
-/// The value that `text` says in YAML.
+/// Reads a value from YAML.
 pub(super) fn read(text: &str) -> Result<Value, MessageError> {
     let source = Source::new("", text);
-    let (node, found) = stillwell_text::parse(&source).map_err(|error| MessageError::Yaml {
-        problem: error.message.clone(),
-    })?;
-    let error = found.iter().find(|own| own.severity == Severity::Error);
+    let (node, diagnostics) =
+        stillwell_text::parse(&source).map_err(|error| MessageError::Yaml {
+            problem: error.message.clone(),
+        })?;
+    let error = diagnostics
+        .iter()
+        .find(|diagnostic| diagnostic.severity == Severity::Error);
     if let Some(error) = error {
         return Err(MessageError::Yaml {
             problem: error.message.clone(),

@@ -15,7 +15,7 @@ pub(super) struct Controller {
     bad: Option<f64>,
 }
 
-/// What a [`Controller`] wants.
+/// The next step of a [`Controller`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ControllerStep {
     /// A load at this rate.
@@ -23,11 +23,11 @@ pub(super) enum ControllerStep {
     /// This is the answer.
     Converged(f64),
     /// Thresholds fail at the first rate already.
-    Doomed,
+    FirstRateFailed,
 }
 
 impl Controller {
-    /// The search that `search` asks for.
+    /// Returns the search with these parameters.
     #[must_use]
     pub(super) const fn new(search: ExponentialSearch) -> Self {
         Self {
@@ -38,21 +38,20 @@ impl Controller {
         }
     }
 
-    /// What is next.
+    /// Returns the next step.
     #[must_use]
     pub(super) fn step(&self) -> ControllerStep {
         match (self.good, self.bad) {
-            (None, Some(_)) => ControllerStep::Doomed,
+            (None, Some(_)) => ControllerStep::FirstRateFailed,
             (Some(good), Some(_)) if (self.current / good - 1.0).abs() < NEAR => {
-                // The tool answers with the middle that nobody has tried; this one
-                // was, and held.
+                // Nighthawk's tool returns the untested middle; this rate was tested and held.
                 ControllerStep::Converged(good)
             }
             _ => ControllerStep::Load(self.current),
         }
     }
 
-    /// Takes in whether thresholds held at the rate that was asked for.
+    /// Takes the result of the load of the last step: true if all thresholds held.
     pub(super) fn observe(&mut self, holds: bool) {
         if holds {
             self.good = Some(self.current);

@@ -1,4 +1,4 @@
-//! The metrics that Nighthawk has of its own.
+//! Nighthawk's built-in metrics.
 
 use stillwell_units::float_from_u64;
 
@@ -21,19 +21,19 @@ pub const BUILTIN_METRICS: [&str; 11] = [
 
 const LATENCY: &str = "benchmark_http_client.request_to_response";
 
-/// Why a load has no such metric.
+/// A metric that a load does not have.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MetricError {
     /// There is none of this name.
     #[error("there is no metric `{name}`: there are {}", BUILTIN_METRICS.join(", "))]
     Unknown {
-        /// What was asked for.
+        /// Requested name.
         name: String,
     },
     /// The load did not measure it.
     #[error("the load has no {what}")]
     Missing {
-        /// What is missing.
+        /// Missing input.
         what: &'static str,
     },
 }
@@ -47,7 +47,9 @@ pub fn metric(name: &str, output: &Output) -> Result<f64, MetricError> {
     let global = output.global().ok_or_else(|| missing("global result"))?;
     let counter = |name: &str| float_from_u64(global.counter(name));
     let seconds = || {
-        let duration = global.execution_duration.filter(|own| own.as_u64() > 0);
+        let duration = global
+            .execution_duration
+            .filter(|duration| duration.as_u64() > 0);
         let duration = duration.ok_or_else(|| missing("duration"))?;
         Ok(duration.as_secs_f64())
     };
@@ -58,14 +60,16 @@ pub fn metric(name: &str, output: &Output) -> Result<f64, MetricError> {
         let workers = output
             .results
             .iter()
-            .filter(|own| own.name.starts_with("worker"));
+            .filter(|result| result.name.starts_with("worker"));
         let workers = u64::try_from(workers.count().max(1)).unwrap_or(u64::MAX);
         Ok(f64::from(rate) * float_from_u64(workers))
     };
     let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };
     let latency = || {
-        let found = global.statistic(LATENCY).filter(|own| own.count > 0);
-        found.ok_or_else(|| missing("latency: nothing was answered"))
+        let latency = global
+            .statistic(LATENCY)
+            .filter(|statistic| statistic.count > 0);
+        latency.ok_or_else(|| missing("latency: nothing was answered"))
     };
     let time = |of: fn(&Statistic) -> Option<Quantity>| {
         of(latency()?)
@@ -73,18 +77,18 @@ pub fn metric(name: &str, output: &Output) -> Result<f64, MetricError> {
             .ok_or_else(|| missing("latency"))
     };
     let mean_plus = |deviations: f64| {
-        let deviation = time(|own| own.pstdev)?;
-        Ok(deviations.mul_add(deviation, time(|own| own.mean)?))
+        let deviation = time(|statistic| statistic.pstdev)?;
+        Ok(deviations.mul_add(deviation, time(|statistic| statistic.mean)?))
     };
     match name {
         "attempted-rps" => attempted(),
         "achieved-rps" => Ok(total / seconds()?),
         "send-rate" => Ok(share(total / seconds()?, attempted()?)),
         "success-rate" => Ok(share(counter("benchmark.http_2xx"), total)),
-        "latency-ns-min" => time(|own| own.min),
-        "latency-ns-mean" => time(|own| own.mean),
-        "latency-ns-max" => time(|own| own.max),
-        "latency-ns-pstdev" => time(|own| own.pstdev),
+        "latency-ns-min" => time(|statistic| statistic.min),
+        "latency-ns-mean" => time(|statistic| statistic.mean),
+        "latency-ns-max" => time(|statistic| statistic.max),
+        "latency-ns-pstdev" => time(|statistic| statistic.pstdev),
         "latency-ns-mean-plus-1stdev" => mean_plus(1.0),
         "latency-ns-mean-plus-2stdev" => mean_plus(2.0),
         "latency-ns-mean-plus-3stdev" => mean_plus(3.0),

@@ -10,10 +10,10 @@ use crate::{Tree, write};
 /// `AdaptiveLoadSessionOutput` in the text form of protocol buffers.
 ///
 /// # Errors
-/// [`WireError`] where a threshold says what no message does.
+/// [`WireError`] for a threshold that is no message.
 pub fn session_text(output: &SessionOutput) -> Result<String, WireError> {
     let value = serde_json::from_str(&session_json(output)).unwrap_or_default();
-    Schema::own().write_text("nighthawk.adaptive_load.AdaptiveLoadSessionOutput", &value)
+    Schema::shared().write_text("nighthawk.adaptive_load.AdaptiveLoadSessionOutput", &value)
 }
 
 /// `AdaptiveLoadSessionOutput` in the JSON form of protocol buffers.
@@ -26,7 +26,10 @@ pub fn session_json(output: &SessionOutput) -> String {
     if let Some(testing) = &output.testing {
         fields.push(("testing_stage_result".to_owned(), result(testing)));
     }
-    let thresholds = output.thresholds.iter().map(|own: &Value| Tree::from(own));
+    let thresholds = output
+        .thresholds
+        .iter()
+        .map(|threshold: &Value| Tree::from(threshold));
     fields.push((
         "metric_thresholds".to_owned(),
         Tree::List(thresholds.collect()),

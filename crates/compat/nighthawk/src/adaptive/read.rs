@@ -11,12 +11,10 @@ use crate::wire::Schema;
 const BUILTIN: &str = "nighthawk.builtin";
 const FACTOR: f64 = 2.0;
 
-/// The session that `text` asks for: JSON where it begins with a brace, else text
-/// proto.
+/// Reads a session: JSON if `text` begins with a brace, text proto otherwise.
 ///
 /// # Errors
-/// [`MessageError`] names the first field that there is not, or that holds
-/// something else.
+/// [`MessageError`] names the first field that is unknown or has a wrong value.
 pub fn read_session(text: &str) -> Result<SessionSpec, MessageError> {
     let value = if text.trim_start().starts_with('{') {
         serde_json::from_str(text).map_err(|error| MessageError::Json {
@@ -24,7 +22,7 @@ pub fn read_session(text: &str) -> Result<SessionSpec, MessageError> {
         })?
     } else {
         let name = "nighthawk.adaptive_load.AdaptiveLoadSessionSpec";
-        let read = Schema::own().read_text(name, text);
+        let read = Schema::shared().read_text(name, text);
         read.map_err(MessageError::Text)?
     };
     whole_message(value, "", session)
@@ -40,7 +38,7 @@ fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
         });
     }
     let plugins = fields.raw("metrics_plugin_configs");
-    let has_plugins = plugins.and_then(|own| own.as_array().map(|all| !all.is_empty()));
+    let has_plugins = plugins.and_then(|list| list.as_array().map(|all| !all.is_empty()));
     if has_plugins == Some(true) {
         return Err(MessageError::Shape {
             path: "metrics_plugin_configs".to_owned(),
@@ -57,8 +55,8 @@ fn session(fields: &mut Fields) -> Result<SessionSpec, MessageError> {
     }
     let (_, search) = plugin(fields, "step_controller_config", search)?;
     let mut length = |name: &str, default: u64| {
-        let found = fields.duration(name)?;
-        Ok(found.unwrap_or_else(|| Nanos::from_secs(default)))
+        let length = fields.duration(name)?;
+        Ok(length.unwrap_or_else(|| Nanos::from_secs(default)))
     };
     Ok(SessionSpec {
         template,
@@ -97,8 +95,8 @@ fn threshold(fields: &mut Fields) -> Result<Threshold, MessageError> {
 
 fn metric_spec(fields: &mut Fields) -> Result<MetricSpec, MessageError> {
     let plugin = fields.text("metrics_plugin_name")?;
-    let plugin = plugin.filter(|own| !own.is_empty());
-    if plugin.as_ref().is_some_and(|own| own != BUILTIN) {
+    let plugin = plugin.filter(|name| !name.is_empty());
+    if plugin.as_ref().is_some_and(|name| name != BUILTIN) {
         return Err(MessageError::Shape {
             path: "metric_spec.metrics_plugin_name".to_owned(),
             expected: "nighthawk.builtin: there are no other plugins",
@@ -130,7 +128,7 @@ fn plugin<T>(
         path: name.to_owned(),
         expected,
     };
-    let own = value
+    let plugin_name = value
         .get("name")
         .and_then(Value::as_str)
         .ok_or_else(shape)?;
@@ -142,9 +140,9 @@ fn plugin<T>(
         .unwrap_or_else(|| Value::Object(serde_json::Map::new()));
     config.as_object_mut().ok_or_else(shape)?.remove("@type");
     let mut inner = Fields::of(config, name)?;
-    let found = read(own, &mut inner)?;
+    let settings = read(plugin_name, &mut inner)?;
     inner.finish()?;
-    Ok((own.to_owned(), found))
+    Ok((plugin_name.to_owned(), settings))
 }
 
 fn scoring(name: &str, fields: &mut Fields) -> Result<Scoring, MessageError> {
@@ -178,11 +176,13 @@ fn search(name: &str, fields: &mut Fields) -> Result<ExponentialSearch, MessageE
             return Err(shape("input_variable_setter.name", "nighthawk.rps"));
         }
     }
-    let positive = |own: f64| own.is_finite() && own > 0.0;
-    let initial = fields.number("initial_value")?.filter(|own| *own != 0.0);
+    let positive = |number: f64| number.is_finite() && number > 0.0;
+    let initial = fields
+        .number("initial_value")?
+        .filter(|number| *number != 0.0);
     let factor = fields
         .number("exponential_factor")?
-        .filter(|own| *own != 0.0);
+        .filter(|number| *number != 0.0);
     let (initial, factor) = (initial.unwrap_or(1.0), factor.unwrap_or(FACTOR));
     if !positive(initial) {
         return Err(shape("initial_value", "a number above 0"));

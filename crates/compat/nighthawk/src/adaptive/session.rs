@@ -35,7 +35,7 @@ pub enum SessionEvent<'e> {
     Loaded {
         /// Rate of the load.
         rate: u64,
-        /// Whether all thresholds held.
+        /// True if all thresholds held.
         holds: bool,
         /// Metrics of the load.
         evaluations: &'e [Evaluation],
@@ -123,7 +123,7 @@ impl SessionSpec {
         let rate = loop {
             let rate = match controller.step() {
                 ControllerStep::Converged(rate) => break whole(rate),
-                ControllerStep::Doomed => {
+                ControllerStep::FirstRateFailed => {
                     let initial = self.search.initial;
                     return Err(SessionError::FirstRate { initial });
                 }
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_template_is_the_request_that_it_stands_for() {
+    fn a_template_becomes_its_request() {
         let mut template = CommandLineOptions {
             uri: Some("http://a/".to_owned()),
             connections: Some(3),
@@ -293,7 +293,9 @@ mod tests {
         template.sequencer_idle_strategy = Some(IdleStrategy::Sleep);
         let tunnel =
             serde_json::json!({"tunnel_uri": "http://p", "tunnel_protocol": {"value": "HTTP2"}});
-        template.other.insert("tunnel_options".to_owned(), tunnel);
+        template
+            .raw_fields
+            .insert("tunnel_options".to_owned(), tunnel);
         let read = request(&template, 7, Nanos::SECOND).unwrap();
         assert_eq!(read.load.sequencer_idle_strategy, SequencerIdle::Sleep);
         assert_eq!(read.output.stats_flush_interval, Some(2));
@@ -306,7 +308,6 @@ mod tests {
         assert!(error.contains("neither uri nor multi_target"), "{error}");
     }
 
-    /// They were read, and nothing came of them.
     #[test]
     fn fields_without_an_effect_are_refused_by_name() {
         let mut template = CommandLineOptions {
@@ -314,7 +315,7 @@ mod tests {
             ..CommandLineOptions::default()
         };
         template
-            .other
+            .raw_fields
             .insert("nobody_knows".to_owned(), "{}".into());
         let error = request(&template, 7, Nanos::SECOND)
             .unwrap_err()

@@ -139,7 +139,7 @@ fn the_json_form_says_the_same() {
     );
     assert_eq!(spec.measuring_period, Nanos::from_secs(2));
     let (evaluations, holds) = spec.evaluate(&output(200, 200)).unwrap();
-    // 80 of the 100 asked for a second.
+    // 80 of the 100 requests per second.
     assert!(!holds && (evaluations[0].value - 0.8).abs() < 1e-12);
 }
 
@@ -231,14 +231,14 @@ fn a_session_is_written_with_its_thresholds() {
         thresholds: spec
             .thresholds
             .iter()
-            .map(|own| own.message.clone())
+            .map(|threshold| threshold.message.clone())
             .collect(),
     };
     let value: Value = serde_json::from_str(&session_json(&session)).unwrap();
     let text = session_text(&session).unwrap();
     let name = "nighthawk.adaptive_load.AdaptiveLoadSessionOutput";
-    let again = Schema::own().read_text(name, &text).unwrap();
-    let bytes = |value: &Value| Schema::own().encode(name, value).unwrap();
+    let again = Schema::shared().read_text(name, &text).unwrap();
+    let bytes = |value: &Value| Schema::shared().encode(name, value).unwrap();
     assert_eq!(bytes(&again), bytes(&value), "{text}");
     for part in [
         "\n  metric_evaluations {\n    metric_id: \"nighthawk.builtin/success-rate\"\n",
@@ -272,7 +272,7 @@ fn a_first_rate_that_fails_is_the_end() {
     });
     assert_eq!(controller.step(), ControllerStep::Load(10.0));
     controller.observe(false);
-    assert_eq!(controller.step(), ControllerStep::Doomed);
+    assert_eq!(controller.step(), ControllerStep::FirstRateFailed);
 }
 
 proptest! {
@@ -281,16 +281,16 @@ proptest! {
     fn the_search_ends_at_a_rate_that_held(capacity in 10.0_f64..1e6, factor in 1.1_f64..5.0) {
         let mut controller = Controller::new(ExponentialSearch { initial: 10.0, factor });
         let mut loads = 0;
-        let found = loop {
+        let converged = loop {
             match controller.step() {
                 ControllerStep::Load(rate) => controller.observe(rate <= capacity),
                 ControllerStep::Converged(rate) => break rate,
-                ControllerStep::Doomed => panic!("10 holds"),
+                ControllerStep::FirstRateFailed => panic!("10 holds"),
             }
             loads += 1;
             prop_assert!(loads < 200);
         };
-        prop_assert!(found <= capacity && found >= capacity * 0.98, "{found} of {capacity}");
+        prop_assert!(converged <= capacity && converged >= capacity * 0.98, "{converged} of {capacity}");
     }
 
     /// For all texts: reading ends, with a message or without.

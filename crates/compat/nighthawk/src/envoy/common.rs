@@ -5,8 +5,7 @@ use std::net::SocketAddr;
 use stillwell_config::Diagnostics;
 use stillwell_text::{Diagnostic, Keys, MapReader, Node, Reader, Value, code};
 
-/// That the message says that it is one of `names`, of whichever version, where it
-/// says anything.
+/// Checks the type of a message, if it has one: one of `names`, of any version.
 pub(super) fn check_type(reader: &Reader, map: &MapReader<'_, '_>, names: &[&str]) {
     let Some(node) = map.take("@type") else {
         return;
@@ -22,8 +21,7 @@ pub(super) fn check_type(reader: &Reader, map: &MapReader<'_, '_>, names: &[&str
     }
 }
 
-/// The name and the configuration of a part of Envoy, whose name is one of
-/// `names`.
+/// Reads the name, one of `names`, and the configuration of an extension of Envoy.
 pub(super) fn named<'n>(
     reader: &Reader,
     node: &'n Node,
@@ -39,11 +37,11 @@ pub(super) fn named<'n>(
     Some((name, config))
 }
 
-/// The one item of a list of things called `what`.
+/// Returns the only item of a list; `what` is its name in messages.
 pub(super) fn only<'n>(reader: &Reader, node: &'n Node, what: &str) -> Option<&'n Node> {
     let items = reader.list(node)?;
-    if let [one] = items {
-        return Some(one);
+    if let [item] = items {
+        return Some(item);
     }
     let message = format!("expected one {what}, found {}", items.len());
     reader.report(reader.error(code::WRONG_SHAPE, node.span, message));
@@ -55,7 +53,7 @@ pub(super) fn read_address(reader: &Reader, node: &Node, protocol: &str) -> Opti
     read_socket_address(reader, map.required("socket_address")?, protocol)
 }
 
-/// An address of `protocol`, `TCP` or `UDP`.
+/// Reads a socket address of `protocol`, `TCP` or `UDP`.
 pub(super) fn read_socket_address(
     reader: &Reader,
     node: &Node,
@@ -80,7 +78,7 @@ pub(super) fn read_socket_address(
     Some(SocketAddr::new(ip, port?))
 }
 
-/// The configuration of something named, which it cannot do without.
+/// Returns the configuration of an extension, which is required.
 pub(super) fn required<'n>(
     reader: &Reader,
     node: &Node,
@@ -93,8 +91,7 @@ pub(super) fn required<'n>(
     config
 }
 
-/// Both spellings of a field that protocol buffers have become the one with
-/// underscores.
+/// Rewrites names in camel case with underscores: protocol buffers accept both.
 pub(super) fn snake_keys(node: &mut Node) {
     match &mut node.value {
         Value::Null | Value::Scalar { .. } => {}

@@ -14,14 +14,14 @@ const NAMES: &[&str] = &[
     "envoy.router",
 ];
 
-/// The messages that filters are told things by.
+/// Messages that configure filters.
 const TYPES: &[&str] = &[
     "ResponseOptions",
     "DynamicDelayConfiguration",
     "TimeTrackingConfiguration",
 ];
 
-/// What filters are told, in both spellings that protocol buffers have.
+/// Options of filters, in both spellings of protocol buffers.
 const OPTIONS: &[&str] = &[
     "@type",
     "response_body_size",
@@ -40,8 +40,8 @@ const OPTIONS: &[&str] = &[
     "emitPreviousRequestDeltaInResponseHeader",
 ];
 
-/// The filters of a chain in front of the router, and all that they are told.
-/// Filters behind `test-server` never see a request.
+/// Reads the filters of a chain in front of the router, and their options. Filters behind
+/// `test-server` never receive a request.
 pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseOptions)> {
     let mut filters = FilterSet {
         test_server: false,
@@ -55,7 +55,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
             continue;
         };
         if has_router {
-            let message = format!("`{name}` stands behind the router");
+            let message = format!("`{name}` is behind the router");
             let error = reader.error(code::WRONG_SHAPE, item.span, message);
             reader.report(error.label("the router comes last"));
         }
@@ -70,7 +70,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
             continue;
         }
         if filters.test_server {
-            let message = format!("`{name}` stands behind `test-server` and has no effect");
+            let message = format!("`{name}` is behind `test-server` and has no effect");
             reader.report(reader.warning(code::NO_EFFECT, item.span, message));
             continue;
         }
@@ -79,8 +79,8 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
             "dynamic-delay" => filters.dynamic_delay = true,
             _ => filters.time_tracking = true,
         }
-        if let Some(own) = config.and_then(|node| read_options(reader, node)) {
-            options = options.merged(own);
+        if let Some(more) = config.and_then(|node| read_options(reader, node)) {
+            options = options.merged(more);
         }
     }
     if !has_router {
@@ -113,7 +113,7 @@ fn read_options(reader: &Reader, node: &Node) -> Option<ResponseOptions> {
     }
 }
 
-/// What stands at `node` as JSON.
+/// Returns `node` as JSON.
 pub(super) fn json(node: &Node) -> Json {
     match &node.value {
         Value::Null => Json::Null,

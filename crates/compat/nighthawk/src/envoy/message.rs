@@ -1,4 +1,4 @@
-//! Messages of Envoy as they stand on a command line.
+//! Messages of Envoy on a command line.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -33,9 +33,8 @@ const QUIC_UNUSED: [&str; 8] = [
     "max_packet_length",
 ];
 
-/// A message of Envoy as it stands on a command line: JSON, whose keys need no
-/// quotes, or YAML in one line. Fields may be named in camel case, and messages
-/// by their types of version 2 or 3.
+/// A message of Envoy on a command line: JSON, whose keys need no quotes, or YAML in one line.
+/// Fields may be named in camel case, and messages by their types of version 2 or 3.
 #[derive(Debug)]
 pub struct EnvoyMessage {
     source: Arc<Source>,
@@ -49,10 +48,13 @@ impl EnvoyMessage {
     /// Why it is neither JSON nor YAML, with the place in `text`.
     pub fn parse(flag: &str, text: &str) -> Result<Self, Diagnostics> {
         let source = Source::new(flag, spaced(text));
-        let (mut root, found) = parse(&source).map_err(|error| only_one(*error))?;
-        let found: Diagnostics = found.into_iter().collect();
-        if found.iter().any(|one| one.severity == Severity::Error) {
-            return Err(found);
+        let (mut root, diagnostics) = parse(&source).map_err(|error| only_one(*error))?;
+        let diagnostics: Diagnostics = diagnostics.into_iter().collect();
+        if diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.severity == Severity::Error)
+        {
+            return Err(diagnostics);
         }
         snake_keys(&mut root);
         Ok(Self { source, root })
@@ -64,8 +66,8 @@ impl EnvoyMessage {
         filters::json(&self.root)
     }
 
-    /// How TLS is spoken, as an `UpstreamTlsContext` says it; see
-    /// [`upstream_tls`](super::upstream_tls) for what it need not say.
+    /// Reads the TLS configuration of an `UpstreamTlsContext`;
+    /// [`upstream_tls`](super::upstream_tls) has its defaults.
     ///
     /// # Errors
     /// Every mistake in it, with its place.
@@ -92,8 +94,7 @@ impl EnvoyMessage {
         })
     }
 
-    /// How many requests at once `Http3ProtocolOptions` allow on one connection, where
-    /// they say so.
+    /// Reads the maximum number of requests in flight on one connection of `Http3ProtocolOptions`.
     ///
     /// # Errors
     /// Every mistake in it, and every option that has no effect here, with its place.
@@ -113,7 +114,7 @@ impl EnvoyMessage {
         })
     }
 
-    /// How long the linear ramp of Nighthawk's rate limiter takes.
+    /// Reads the length of the linear ramp of Nighthawk's rate limiter.
     ///
     /// # Errors
     /// Every mistake in it, with its place.
@@ -130,7 +131,7 @@ impl EnvoyMessage {
             if length.is_none() {
                 let message = format!("`{text}` is no time above zero");
                 let error = reader.error(code::BAD_VALUE, node.span, message);
-                reader.report(error.label("write one such as 5.5s"));
+                reader.report(error.label("write diagnostic such as 5.5s"));
             }
             length
         })
@@ -146,7 +147,7 @@ impl EnvoyMessage {
         of_file.map_or(read, Err)
     }
 
-    /// The requests of such a source, or those of a list that stands alone.
+    /// Reads the requests of such a source, or of a list without a plugin.
     ///
     /// # Errors
     /// Every mistake in it, or in the file that it names, with its place.
@@ -157,8 +158,7 @@ impl EnvoyMessage {
         self.read(requests::read_alone)
     }
 
-    /// Who is told counts, as a `StatsSink` of statsd says it. What has a
-    /// `tcp_cluster_name` is at `tcp_address`.
+    /// Reads a `StatsSink` of statsd. A sink with a `tcp_cluster_name` is at `tcp_address`.
     ///
     /// # Errors
     /// Every mistake in it, with its place.
@@ -166,7 +166,7 @@ impl EnvoyMessage {
         self.read(|reader, node| stats_sink::read(reader, node, tcp_address))
     }
 
-    /// Which headers of answers Nighthawk's user-defined output plugin logs.
+    /// Reads the response headers that Nighthawk's user-defined output plugin logs.
     ///
     /// # Errors
     /// Every mistake in it, with its place.
@@ -177,10 +177,10 @@ impl EnvoyMessage {
     fn read<T>(&self, read: impl FnOnce(&Reader, &Node) -> Option<T>) -> Result<T, Diagnostics> {
         let reader = Reader::new(Arc::clone(&self.source));
         let value = read(&reader, &self.root);
-        let found = reader.finish();
+        let diagnostics = reader.finish();
         match value {
-            Some(value) if !found.has_errors() => Ok(value),
-            _ => Err(found),
+            Some(value) if !diagnostics.has_errors() => Ok(value),
+            _ => Err(diagnostics),
         }
     }
 }

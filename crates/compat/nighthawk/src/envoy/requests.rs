@@ -48,8 +48,8 @@ pub(super) fn read(
         let path = PathBuf::from(reader.text(map.required("file_path")?)?);
         match read_file(files, &path, largest) {
             Ok(requests) => (requests, count),
-            Err(found) => {
-                *of_file = Some(found);
+            Err(diagnostics) => {
+                *of_file = Some(diagnostics);
                 return None;
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn read(
     })
 }
 
-/// Reads a list that stands alone: it has no end.
+/// Reads a list without a plugin: it has no end.
 pub(super) fn read_alone(reader: &Reader, node: &Node) -> Option<RequestSource> {
     Some(RequestSource {
         requests: read_list(reader, node)?,
@@ -109,10 +109,10 @@ fn read_file(
         }
         read_list(&reader, &root)
     });
-    let found = reader.finish();
+    let diagnostics = reader.finish();
     match requests {
-        Some(requests) if !found.has_errors() => Ok(requests),
-        _ => Err(found),
+        Some(requests) if !diagnostics.has_errors() => Ok(requests),
+        _ => Err(diagnostics),
     }
 }
 
@@ -171,14 +171,14 @@ fn read_method(reader: &Reader, node: &Node) -> Option<Option<&'static str>> {
     let text = reader.text(node)?;
     let by_number = text.parse().ok().and_then(RequestMethod::from_number);
     let Some(method) = RequestMethod::from_name(text).or(by_number) else {
-        let names = RequestMethod::ALL.iter().map(|own| own.name());
+        let names = RequestMethod::ALL.iter().map(|method| method.name());
         reader.unknown_word(node.span, "method", text, names);
         return None;
     };
     Some(match method {
         RequestMethod::Unspecified => None,
         RequestMethod::Connect => {
-            let help = "it asks for a tunnel, through which there is nothing to send";
+            let help = "CONNECT opens a tunnel, through which there is nothing to send";
             reader.not_built(node.span, "method", "CONNECT", Some(help));
             return None;
         }
@@ -211,7 +211,7 @@ mod tests {
     fn read(text: &str) -> Result<RequestSource, String> {
         let message = EnvoyMessage::parse("--request-source-plugin-config", text);
         let read = message.and_then(|message| message.request_source());
-        read.map_err(|found| found.to_string())
+        read.map_err(|diagnostics| diagnostics.to_string())
     }
 
     fn in_line(options: &str) -> Result<RequestSource, String> {
@@ -223,11 +223,11 @@ mod tests {
     }
 
     #[test]
-    fn a_list_stands_alone_or_in_its_plugin() {
+    fn a_list_is_read_with_and_without_its_plugin() {
         let list = |text: &str| {
             let message = EnvoyMessage::parse("--request-source", text);
             let read = message.and_then(|message| message.request_list());
-            read.map_err(|found| found.to_string())
+            read.map_err(|diagnostics| diagnostics.to_string())
         };
         let alone = list("{options:[{request_method:PUT},{}]}").unwrap();
         assert_eq!(alone.requests[0].method, Some("PUT"));

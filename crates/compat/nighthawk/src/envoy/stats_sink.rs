@@ -1,4 +1,4 @@
-//! Who is told counts, as Envoy has it: statsd in its kinds.
+//! Envoy's stats sinks: the kinds of statsd.
 
 use stillwell_plan::{ReceiverPlan, StatsProtocol, StatsSinkPlan};
 use stillwell_text::{Keys, Node, Reader, code};
@@ -8,7 +8,7 @@ use super::common::{check_type, named, read_address, required};
 const STATSD: [&str; 2] = ["envoy.stat_sinks.statsd", "envoy.statsd"];
 const DOGSTATSD: [&str; 2] = ["envoy.stat_sinks.dog_statsd", "envoy.dog_statsd"];
 
-/// What stands before names where nothing else is said.
+/// Default prefix of names.
 const PREFIX: &str = "envoy";
 
 pub(super) fn read(
@@ -82,11 +82,11 @@ mod tests {
         );
         let message = EnvoyMessage::parse("--stats-sinks", &text);
         let read = message.and_then(|message| message.stats_sink(tcp_address));
-        read.map_err(|found| found.to_string())
+        read.map_err(|diagnostics| diagnostics.to_string())
     }
 
     #[test]
-    fn statsd_is_told_in_datagrams_or_over_tcp() {
+    fn statsd_is_sent_in_datagrams_or_over_tcp() {
         let plan = read(
             r#"address:{socket_address:{protocol:UDP,address:"127.0.0.1",port_value:8125}},prefix:nh"#,
             None,

@@ -2,8 +2,8 @@
 //!
 //! Listeners, HTTP filters, TLS and admin are read, in today's shape and in that
 //! of version 2 (`config` for `typed_config`, `tls_context` for
-//! `transport_socket`). Any other key is an error: a server that ignores what it
-//! was told would be measured for another.
+//! `transport_socket`). Any other key is an error: a server that ignores a part of its
+//! configuration would be another server.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,7 +20,7 @@ use stillwell_units::Seed;
 use super::common::{check_type, named, only, read_address};
 use super::{filters, tls};
 
-/// Connections that one worker serves at once where nothing says otherwise.
+/// Maximum number of connections of one worker.
 const CONNECTIONS_MAX: u32 = 10_000;
 
 const MANAGER: &[&str] = &[
@@ -52,8 +52,8 @@ pub(crate) fn load_test_server_from(
     workers: u16,
 ) -> Result<TestServer, Diagnostics> {
     let source = read_source(files, path).map_err(|error| {
-        let found: Diagnostics = std::iter::once(*error).collect();
-        found
+        let diagnostics: Diagnostics = std::iter::once(*error).collect();
+        diagnostics
     })?;
     let reader = Reader::new(source);
     let read = reader.parse().and_then(|root| read_root(&reader, &root));
@@ -127,7 +127,7 @@ fn read_root(
     Some((admin_plan, read.into_iter().map(|(_, plan)| plan).collect()))
 }
 
-/// Where it listens, if anywhere.
+/// Returns the address of the admin server, if it has one.
 fn read_admin(reader: &Reader, node: &Node) -> Option<SocketAddr> {
     let keys = ["access_log_path", "access_log", "profile_path", "address"];
     let map = reader.map(node, &Keys::new("admin", &keys))?;
@@ -137,7 +137,7 @@ fn read_admin(reader: &Reader, node: &Node) -> Option<SocketAddr> {
     read_address(reader, map.take("address")?, "TCP")
 }
 
-/// A listener, and what its counts are called.
+/// Reads a listener and the prefix of its counts.
 fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerPlan)> {
     let map = reader.map(
         node,
@@ -182,7 +182,7 @@ fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerP
     Some((manager.stat_prefix, plan))
 }
 
-/// What a connection manager says.
+/// Configuration of a connection manager.
 struct Manager {
     protocols: ServeProtocols,
     stat_prefix: String,

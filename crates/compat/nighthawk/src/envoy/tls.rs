@@ -118,8 +118,8 @@ pub(super) fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
     };
     let (min, max) = (version(keys[0]), version(keys[1]));
     let names = map.take("cipher_suites").map(|node| reader.texts(node));
-    // OpenSSL's lists: suites of equal rank stand in brackets, and what is left
-    // once all are taken away is what is named.
+    // OpenSSL's lists: suites of equal rank are in brackets. After `-ALL` only named suites
+    // remain.
     let names = names.unwrap_or_default().into_iter().flat_map(|list| {
         let names = list.split([':', '|', '[', ']', ',', ' ']);
         let names = names.filter(|name| !matches!(*name, "" | "ALL" | "-ALL" | "!ALL"));

@@ -16,8 +16,8 @@ const SUITES: [&str; 6] = [
     "ECDHE-RSA-AES256-GCM-SHA384",
 ];
 
-/// How Envoy's clients speak TLS where nothing is said: at most version 1.2, its
-/// suites in its order, and certificates unchecked.
+/// Returns the default TLS of Envoy's clients: at most version 1.2, its suites in its order,
+/// and certificates unchecked.
 #[must_use]
 pub fn upstream_tls() -> ClientTlsPlan {
     ClientTlsPlan {
@@ -76,18 +76,18 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ClientTlsPlan
     ];
     let map = reader.map(common, &Keys::new("TLS context", &keys))?;
     if let Some(node) = map.take("alpn_protocols") {
-        // The protocol that is spoken says what is offered.
+        // The protocol of the load decides the offered ones.
         read_alpn(reader, node)?;
     }
     if let Some(node) = map.take("tls_certificates") {
         plan.identity = Some(read_identity(reader, only(reader, node, "certificate")?)?);
     }
     if let Some(node) = map.take("tls_params") {
-        let own = read_suites(reader, node)?;
-        plan.suites.version_min = own.version_min;
-        plan.suites.version_max = own.version_max.or(Some(TlsVersion::V1_2));
-        if !own.names.is_empty() {
-            plan.suites.names = own.names;
+        let suites = read_suites(reader, node)?;
+        plan.suites.version_min = suites.version_min;
+        plan.suites.version_max = suites.version_max.or(Some(TlsVersion::V1_2));
+        if !suites.names.is_empty() {
+            plan.suites.names = suites.names;
         }
         plan.suites = with_version_3(plan.suites);
     }
@@ -119,7 +119,7 @@ mod tests {
     fn read(text: &str) -> Result<ClientTlsPlan, String> {
         let message = EnvoyMessage::parse("--transport-socket", text);
         let read = message.and_then(|message| message.transport_socket());
-        read.map_err(|found| found.to_string())
+        read.map_err(|diagnostics| diagnostics.to_string())
     }
 
     #[test]

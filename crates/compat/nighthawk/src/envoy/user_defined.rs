@@ -68,7 +68,7 @@ mod tests {
     fn read(text: &str) -> Result<AnswerHeadersPlan, String> {
         let message = EnvoyMessage::parse("--user-defined-plugin-config", text);
         let read = message.and_then(|message| message.answer_headers());
-        read.map_err(|found| found.to_string())
+        read.map_err(|diagnostics| diagnostics.to_string())
     }
 
     fn log(config: &str) -> Result<AnswerHeadersPlan, String> {

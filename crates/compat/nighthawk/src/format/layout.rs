@@ -17,10 +17,10 @@ pub(super) use fortio::{Fortio, fortio};
 pub(super) use human::human;
 pub(super) use prometheus::prometheus;
 
-/// What the layouts for readers begin with.
+/// First line of the layouts for readers.
 const HEADING: &str = "Nighthawk - A layer 7 protocol benchmarking tool.\n\n";
 
-/// The names of statistics for readers; others are told by their ids.
+/// Returns the name of a statistic for readers, or its id if it has none.
 fn friendly(id: &str) -> &str {
     match id {
         id::QUEUE_TO_CONNECT => "Queueing and connection setup latency",
@@ -31,12 +31,12 @@ fn friendly(id: &str) -> &str {
             "Blocking. Results are skewed when significant numbers are reported here."
         }
         id::SEQUENCER_CALLBACK => "Initiation to completion",
-        other => other,
+        id => id,
     }
 }
 
 /// A quantity for readers: `0s 002ms 000us`, or the plain number.
-fn told(value: Option<Quantity>) -> String {
+fn quantity_text(value: Option<Quantity>) -> String {
     match value.unwrap_or(Quantity::Raw(0.0)) {
         Quantity::Time(time) => {
             let micros = time.as_u64() / 1000;

@@ -13,9 +13,9 @@ use stillwell_report::load::{
 
 const HEADERS_LOGGED: &str = "type.googleapis.com/nighthawk.LogResponseHeadersOutput";
 
-/// The result as `nighthawk.client.Output`: each worker where there are several,
-/// then all together. Our own statistics stand beside Nighthawk's, and the exact
-/// percentiles that readers look up beside the ticks of its list.
+/// Returns the result as `nighthawk.client.Output`: each of several workers, then all together.
+/// Stillwell's statistics are beside Nighthawk's, and exact percentiles beside the ticks of its
+/// list.
 #[must_use]
 pub fn nighthawk_output(report: &LoadReport) -> Output {
     let several = report.workers.len() > 1;
@@ -34,8 +34,7 @@ pub fn nighthawk_output(report: &LoadReport) -> Output {
     }
 }
 
-/// What plugins that look at answers put into a result: that which logs headers puts
-/// an empty message there.
+/// Returns the outputs of plugins: the one that logs response headers has an empty message.
 fn user_defined(options: &CommandLineOptions) -> Vec<UserDefinedOutput> {
     let configs = options.user_defined_plugin_configs.iter();
     let name = |config: &serde_json::Value| config["name"].as_str().map(str::to_owned);
@@ -67,7 +66,7 @@ fn version(text: &str) -> serde_json::Value {
 #[must_use]
 pub fn nighthawk_result(result: &LoadResult) -> WorkerResult {
     let mut statistics: Vec<Statistic> = result.statistics.iter().map(statistic).collect();
-    statistics.sort_by(|one, other| one.id.cmp(&other.id));
+    statistics.sort_by(|left, right| left.id.cmp(&right.id));
     let counters = result.counters.iter().filter(|(_, value)| **value > 0);
     WorkerResult {
         name: result.name.clone(),
@@ -84,14 +83,14 @@ pub fn nighthawk_result(result: &LoadResult) -> WorkerResult {
     }
 }
 
-fn statistic(own: &LoadStatistic) -> Statistic {
-    let quantity = |value: f64| match own.unit {
+fn statistic(statistic: &LoadStatistic) -> Statistic {
+    let quantity = |value: f64| match statistic.unit {
         StatisticUnit::Nanoseconds => Quantity::Time(Nanos::new(floor_to_u64(value.round()))),
         StatisticUnit::Plain => Quantity::Raw(value),
     };
     let whole = |value: u64| quantity(float_from_u64(value));
-    let largest = own.moments.max;
-    let percentiles = own.histogram.as_ref().map(|packed| {
+    let largest = statistic.moments.max;
+    let percentiles = statistic.histogram.as_ref().map(|packed| {
         let entries = ticks_and_exact(&packed.unpack()).into_iter();
         entries.map(|entry| Percentile {
             percentile: entry.share,
@@ -101,46 +100,46 @@ fn statistic(own: &LoadStatistic) -> Statistic {
         })
     });
     Statistic {
-        count: own.count(),
-        id: own.id.clone(),
+        count: statistic.count(),
+        id: statistic.id.clone(),
         percentiles: percentiles.into_iter().flatten().collect(),
-        mean: Some(quantity(own.moments.mean())),
-        pstdev: Some(quantity(own.moments.pstdev())),
-        min: Some(whole(own.moments.min)),
+        mean: Some(quantity(statistic.moments.mean())),
+        pstdev: Some(quantity(statistic.moments.pstdev())),
+        min: Some(whole(statistic.moments.min)),
         max: Some(whole(largest)),
     }
 }
 
 /// The options as they were given in Nighthawk's words, where they were.
-fn original_options(own: &LoadOptions) -> Option<CommandLineOptions> {
-    serde_json::from_value(own.original.clone()?).ok()
+fn original_options(options: &LoadOptions) -> Option<CommandLineOptions> {
+    serde_json::from_value(options.original.clone()?).ok()
 }
 
 /// The options in Nighthawk's words: as they were given, or with our totals
 /// divided among the workers.
-fn options(own: &LoadOptions) -> CommandLineOptions {
-    if let Some(given) = original_options(own) {
+fn options(options: &LoadOptions) -> CommandLineOptions {
+    if let Some(given) = original_options(options) {
         return given;
     }
-    let workers = own.workers.max(1);
+    let workers = options.workers.max(1);
     let share = |total: u32| total.div_ceil(workers);
-    let rate = match own.rate {
+    let rate = match options.rate {
         AskedRate::Max => None,
         AskedRate::PerSecond(total) => {
             let rate = floor_to_u64((total / f64::from(workers)).round());
             Some(u32::try_from(rate).unwrap_or(u32::MAX))
         }
     };
-    let connections = share(own.connections);
-    let several = own.targets.len() > 1;
+    let connections = share(options.connections);
+    let several = options.targets.len() > 1;
     let some = |length: Nanos| (length > Nanos::ZERO).then_some(length);
     CommandLineOptions {
         requests_per_second: rate,
         connections: Some(connections),
-        duration: own.duration,
-        no_duration: own.duration.is_none().then_some(true),
-        timeout: own.connect_timeout,
-        protocol: Some(match own.protocol {
+        duration: options.duration,
+        no_duration: options.duration.is_none().then_some(true),
+        timeout: options.connect_timeout,
+        protocol: Some(match options.protocol {
             LoadProtocol::Http1 => Protocol::Http1,
             LoadProtocol::Http2 => Protocol::Http2,
             LoadProtocol::Http3 => Protocol::Http3,
@@ -149,23 +148,24 @@ fn options(own: &LoadOptions) -> CommandLineOptions {
         verbosity: Some(Verbosity::Info),
         output_format: Some(OutputFormat::Json),
         address_family: Some(AddressFamily::Auto),
-        request_options: Some(request_options(own)),
-        max_active_requests: Some(connections.saturating_mul(own.streams.max(1))),
-        max_concurrent_streams: (own.protocol != LoadProtocol::Http1).then_some(own.streams),
+        request_options: Some(request_options(options)),
+        max_active_requests: Some(connections.saturating_mul(options.streams.max(1))),
+        max_concurrent_streams: (options.protocol != LoadProtocol::Http1)
+            .then_some(options.streams),
         // Several targets of ours are URLs, and each may have its own path.
-        uri: own.targets.first().cloned().filter(|_| !several),
-        open_loop: Some(own.open_loop),
-        jitter_uniform: some(own.jitter_uniform),
-        labels: own.labels.clone(),
+        uri: options.targets.first().cloned().filter(|_| !several),
+        open_loop: Some(options.open_loop),
+        jitter_uniform: some(options.jitter_uniform),
+        labels: options.labels.clone(),
         ..CommandLineOptions::default()
     }
 }
 
-fn request_options(own: &LoadOptions) -> RequestOptions {
+fn request_options(options: &LoadOptions) -> RequestOptions {
     RequestOptions {
-        request_method: RequestMethod::from_name(&own.method),
-        request_headers: own.headers.clone(),
-        request_body_size: Some(u32::try_from(own.body_bytes).unwrap_or(u32::MAX)),
+        request_method: RequestMethod::from_name(&options.method),
+        request_headers: options.headers.clone(),
+        request_body_size: Some(u32::try_from(options.body_bytes).unwrap_or(u32::MAX)),
         json_body: String::new(),
     }
 }

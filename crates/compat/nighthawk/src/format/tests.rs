@@ -14,7 +14,7 @@ use crate::{CommandLineOptions, Counter, Percentile, Quantity, Statistic, read_j
 )]
 mod fixture;
 
-fn told(format: LoadFormat) -> String {
+fn rendered(format: LoadFormat) -> String {
     render_load(&fixture::report(), format, None, Style::default()).unwrap()
 }
 
@@ -166,13 +166,13 @@ foo,1,1.00
 #[test]
 fn our_message_reads_back_as_json_and_yaml() {
     let output = nighthawk_output(&fixture::report());
-    assert_eq!(read_json(&told(LoadFormat::Json)).as_ref(), Ok(&output));
-    assert_eq!(read_yaml(&told(LoadFormat::Yaml)).as_ref(), Ok(&output));
-    let names: Vec<&str> = output.results.iter().map(|own| &*own.name).collect();
+    assert_eq!(read_json(&rendered(LoadFormat::Json)).as_ref(), Ok(&output));
+    assert_eq!(read_yaml(&rendered(LoadFormat::Yaml)).as_ref(), Ok(&output));
+    let names: Vec<&str> = output.results.iter().map(|result| &*result.name).collect();
     assert_eq!(names, ["worker_0", "worker_1", "global"]);
-    let mut one = fixture::report();
-    one.workers.truncate(1);
-    assert_eq!(nighthawk_output(&one).results.len(), 1);
+    let mut single = fixture::report();
+    single.workers.truncate(1);
+    assert_eq!(nighthawk_output(&single).results.len(), 1);
 }
 
 #[test]
@@ -180,11 +180,13 @@ fn consumers_find_the_percentiles_that_they_look_up_by_equality() {
     let output = nighthawk_output(&fixture::report());
     let statistic = output
         .global()
-        .and_then(|own| own.statistic(id::REQUEST_TO_RESPONSE));
+        .and_then(|result| result.statistic(id::REQUEST_TO_RESPONSE));
     for wanted in [0.5, 0.75, 0.8, 0.9, 0.95, 0.99, 0.999] {
-        let mut all = statistic.iter().flat_map(|own| &own.percentiles);
+        let mut all = statistic
+            .iter()
+            .flat_map(|statistic| &statistic.percentiles);
         assert!(
-            all.any(|own| own.percentile.to_bits() == f64::to_bits(wanted)),
+            all.any(|percentile| percentile.percentile.to_bits() == f64::to_bits(wanted)),
             "{wanted}"
         );
     }
@@ -203,7 +205,7 @@ fn options_as_given_in_nighthawks_words_are_printed_as_given() {
     assert_eq!(again, Ok(report));
 }
 
-/// What plotters take of a file: rows of four numbers, told apart by spaces.
+/// Reads a file as plotters do: rows of four numbers between spaces.
 fn plotted(text: &str) -> Vec<(f64, f64)> {
     let rows = text.lines().filter(|line| !line.starts_with('#'));
     let rows = rows.map(|line| line.split(' ').filter(|cell| !cell.is_empty()).collect());
@@ -220,7 +222,7 @@ fn plotted(text: &str) -> Vec<(f64, f64)> {
 #[test]
 fn plotters_take_every_row_of_percentiles_but_the_last() {
     let report = fixture::report();
-    let text = told(LoadFormat::Hgrm);
+    let text = rendered(LoadFormat::Hgrm);
     let rows = plotted(&text);
     let percentiles = percentile::ticks(
         &report
@@ -233,7 +235,7 @@ fn plotters_take_every_row_of_percentiles_but_the_last() {
             .unpack(),
     );
     assert_eq!(rows.len(), percentiles.len() - 1);
-    assert!(rows.is_sorted_by(|one, other| one.0 <= other.0 && one.1 < other.1));
+    assert!(rows.is_sorted_by(|left, right| left.0 <= right.0 && left.1 < right.1));
     assert_eq!(text.lines().filter(|line| line.ends_with("inf")).count(), 1);
     // The same statistic through Nighthawk's message has the same rows.
     let output = nighthawk_output(&report);
@@ -255,25 +257,25 @@ fn a_distribution_that_is_not_there_is_named() {
 #[test]
 fn what_a_source_cannot_carry_is_refused_by_name() {
     let output = nighthawk_output(&fixture::report());
-    let mut told: Vec<String> = [LoadFormat::Hlog, LoadFormat::Stillwell]
+    let mut texts: Vec<String> = [LoadFormat::Hlog, LoadFormat::Stillwell]
         .map(|format| {
             render_nighthawk(&output, format, None)
                 .unwrap_err()
                 .to_string()
         })
         .to_vec();
-    let nobody = Output::default();
-    told.push(
-        render_nighthawk(&nobody, LoadFormat::Csv, None)
+    let empty = Output::default();
+    texts.push(
+        render_nighthawk(&empty, LoadFormat::Csv, None)
             .unwrap_err()
             .to_string(),
     );
     let log = HistogramLog::of(&fixture::report());
     for format in LoadFormat::ALL {
         let result = render_log(&log, format, None, "0.1.0");
-        told.extend(result.err().map(|error| error.to_string()));
+        texts.extend(result.err().map(|error| error.to_string()));
     }
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(texts.join("\n"));
 }
 
 #[test]

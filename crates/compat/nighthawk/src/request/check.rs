@@ -164,7 +164,7 @@ fn unsupported(request: &NighthawkRequest) -> Result<(), RequestError> {
     }
     if request.content.request_method == "CONNECT" {
         return Err(RequestError::Conflict(
-            "--request-method CONNECT is not built: it asks for a tunnel, through which there \
+            "--request-method CONNECT is not built: it opens a tunnel, through which there \
              is nothing to send",
         ));
     }

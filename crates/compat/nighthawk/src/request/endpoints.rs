@@ -55,7 +55,10 @@ pub(super) fn endpoints(
         address: pattern.target.dial_address(),
         tls_host: tls_host(&pattern.target),
         weight: 1,
-        requests: all.iter().map(|own| pattern.request(own)).collect(),
+        requests: all
+            .iter()
+            .map(|source_request| pattern.request(source_request))
+            .collect(),
     };
     Ok(patterns(request)?.into_iter().map(endpoint).collect())
 }
@@ -83,7 +86,7 @@ fn patterns(request: &NighthawkRequest) -> Result<Vec<Pattern>, RequestError> {
             let path = request.target.multi_target_path.as_deref();
             let path = path.unwrap_or("/");
             many.iter()
-                .map(|it| format!("{scheme}://{it}{path}"))
+                .map(|address| format!("{scheme}://{address}{path}"))
                 .collect()
         }
     };
@@ -104,19 +107,19 @@ fn patterns(request: &NighthawkRequest) -> Result<Vec<Pattern>, RequestError> {
 }
 
 impl RequestPattern for Pattern {
-    fn request(&self, own: &SourceRequest) -> RequestPlan {
+    fn request(&self, source_request: &SourceRequest) -> RequestPlan {
         let common = RequestDefaults {
             method: Some(&self.method),
             headers: &self.headers,
             body: &self.body,
         };
-        let mut one = listed_request(&self.target, common, Some(own));
+        let mut request_plan = listed_request(&self.target, common, Some(source_request));
         let all = self.headers.iter().map(|header| &header.0);
-        let mut names = all.chain(own.headers.iter().map(|header| &header.0));
+        let mut names = all.chain(source_request.headers.iter().map(|header| &header.0));
         if self.is_one_of_many && !names.any(|name| is_host_header(name)) {
-            MANY_HOSTS.clone_into(&mut one.authority);
+            MANY_HOSTS.clone_into(&mut request_plan.authority);
         }
-        one
+        request_plan
     }
 }
 

@@ -38,7 +38,7 @@ impl TryFrom<&CommandLineOptions> for NighthawkRequest {
     /// The first option that is unknown or outside of its range.
     fn try_from(options: &CommandLineOptions) -> Result<Self, RequestError> {
         let request_header = headers(options)?;
-        if let Some(name) = options.other.keys().find(|name| !is_known(name)) {
+        if let Some(name) = options.raw_fields.keys().find(|name| !is_known(name)) {
             return Err(RequestError::Unknown { name: name.clone() });
         }
         Ok(Self {
@@ -233,7 +233,7 @@ fn content(
 }
 
 fn target(options: &CommandLineOptions) -> Result<NighthawkTarget, RequestError> {
-    let tunnel = options.other.get("tunnel_options");
+    let tunnel = options.raw_fields.get("tunnel_options");
     let target = NighthawkTarget {
         protocol: options.protocol,
         h2: options.h2 == Some(true),
@@ -281,7 +281,7 @@ fn target(options: &CommandLineOptions) -> Result<NighthawkTarget, RequestError>
     })
 }
 
-/// Reads the protocol that is spoken with a proxy: the first one if its message is empty.
+/// Reads the protocol to a proxy: the first one if its message is empty.
 fn tunnel_protocol(tunnel: &Value) -> Result<Option<Protocol>, RequestError> {
     let Some(protocol) = tunnel.get("tunnel_protocol") else {
         return Ok(None);
@@ -301,7 +301,7 @@ fn tunnel_protocol(tunnel: &Value) -> Result<Option<Protocol>, RequestError> {
 
 /// Returns the text of a message.
 fn message(options: &CommandLineOptions, name: &str) -> Option<String> {
-    options.other.get(name).map(Value::to_string)
+    options.raw_fields.get(name).map(Value::to_string)
 }
 
 #[cfg(test)]
@@ -316,7 +316,9 @@ mod tests {
     #[test]
     fn what_has_no_words_is_refused() {
         let mut options = CommandLineOptions::default();
-        options.other.insert("future".to_owned(), Value::from(1));
+        options
+            .raw_fields
+            .insert("future".to_owned(), Value::from(1));
         assert_eq!(refusal(&options), "options.future is not known here");
         let options = CommandLineOptions {
             request_options: Some(RequestOptions {

@@ -36,7 +36,7 @@ impl NighthawkRequest {
             endpoints: target
                 .multi_target_endpoint
                 .iter()
-                .map(|it| endpoint(it))
+                .map(|address| endpoint(address))
                 .collect(),
             path: target.multi_target_path.clone(),
         });
@@ -48,12 +48,14 @@ impl NighthawkRequest {
             UsedFamily::V6 => AddressFamily::V6,
         });
         options.request_source.clone_from(&content.request_source);
-        // One of the three says what is sent.
+        // A source replaces the request of the flags.
         if content.request_source_plugin_config.is_none() && content.request_source.is_none() {
             let headers = content.request_header.iter();
             options.request_options = Some(RequestOptions {
                 request_method: RequestMethod::from_name(&content.request_method),
-                request_headers: headers.map(|it| (it.0.clone(), it.1.clone())).collect(),
+                request_headers: headers
+                    .map(|header| (header.0.clone(), header.1.clone()))
+                    .collect(),
                 request_body_size: Some(content.request_body_size),
                 json_body: String::new(),
             });
@@ -63,7 +65,7 @@ impl NighthawkRequest {
     }
 }
 
-/// Messages of Envoy, as they stand.
+/// Adds messages of Envoy unchanged.
 fn set_messages(
     request: &NighthawkRequest,
     options: &mut CommandLineOptions,
@@ -105,7 +107,7 @@ fn set_messages(
     ] {
         if let Some(text) = value {
             let message = EnvoyMessage::parse(flag, text)?;
-            options.other.insert(field.to_owned(), message.json());
+            options.raw_fields.insert(field.to_owned(), message.json());
         }
     }
     if let (Some(uri), Some(protocol)) = (&target.tunnel_uri, target.tunnel_protocol) {
@@ -115,7 +117,9 @@ fn set_messages(
             let message = EnvoyMessage::parse("--tunnel-tls-context", text)?;
             tunnel["tunnel_tls_context"] = message.json();
         }
-        options.other.insert("tunnel_options".to_owned(), tunnel);
+        options
+            .raw_fields
+            .insert("tunnel_options".to_owned(), tunnel);
     }
     for text in &output.stats_sinks {
         let message = EnvoyMessage::parse("--stats-sinks", text)?;

@@ -19,7 +19,7 @@ use super::{
 use crate::Protocol;
 use crate::envoy::{EnvoyMessage, upstream_tls};
 
-/// What fails a load unless other predicates are given.
+/// Counters whose default predicates fail a load.
 pub(super) const FAILURES: [&str; 5] = [
     "benchmark.http_4xx",
     "benchmark.http_5xx",
@@ -35,7 +35,7 @@ impl NighthawkRequest {
     /// names the load for exporters.
     ///
     /// # Errors
-    /// Why an option has no meaning, or why the plan is outside of its limits.
+    /// An option has no meaning, or the plan is outside of its limits.
     pub fn plan(&self, cpus: usize, run: RunId, seed: Seed) -> Result<LoadPlan, RequestError> {
         let load = &self.load;
         let target = &self.target;
@@ -72,7 +72,10 @@ impl NighthawkRequest {
                 },
             },
             tunnel: tunnel::plan(target)?,
-            tls: tls(self, endpoints.iter().any(|it| it.tls_host.is_some()))?,
+            tls: tls(
+                self,
+                endpoints.iter().any(|endpoint| endpoint.tls_host.is_some()),
+            )?,
             endpoints,
             workers,
             until: UntilPlan {
@@ -174,7 +177,7 @@ fn connections(
 fn last_of_each(predicates: &[NighthawkPredicate]) -> Vec<PredicatePlan> {
     let mut plans: Vec<PredicatePlan> = Vec::new();
     for NighthawkPredicate { plan, .. } in predicates {
-        plans.retain(|other| other.counter != plan.counter);
+        plans.retain(|earlier| earlier.counter != plan.counter);
         plans.push(*plan);
     }
     plans
@@ -215,8 +218,7 @@ fn tls(request: &NighthawkRequest, is_spoken: bool) -> Result<ClientTlsPlan, Req
     Ok(plan)
 }
 
-/// QUIC speaks version 1.3 whatever is said of versions, and there a certificate is
-/// always checked.
+/// Adapts a plan to QUIC: version 1.3 alone, and certificates are always checked.
 pub(super) fn for_quic(plan: &mut ClientTlsPlan) {
     plan.suites = TlsSuites::default();
     if plan.verification == Verification::None {
@@ -275,8 +277,8 @@ fn answer_headers(output: &NighthawkOutput) -> Result<Vec<AnswerHeadersPlan>, Re
     let configs = output.user_defined_plugin_config.iter();
     let read = configs.map(|text| Ok(EnvoyMessage::parse(flag, text)?.answer_headers()?));
     let plans = read.collect::<Result<Vec<_>, RequestError>>()?;
-    let is_told = output.verbosity <= LogLevel::Info;
-    Ok(if is_told { plans } else { Vec::new() })
+    let is_logged = output.verbosity <= LogLevel::Info;
+    Ok(if is_logged { plans } else { Vec::new() })
 }
 
 /// Every request is traced, by the headers of Envoy's tracer.

@@ -10,7 +10,7 @@ use super::plan::for_quic;
 use crate::Protocol;
 use crate::envoy::{EnvoyMessage, upstream_tls};
 
-/// Returns the proxy: TLS is spoken with it if its URI or a context says so.
+/// Returns the proxy, over TLS if its URI or a context requires it.
 pub(super) fn plan(options: &NighthawkTarget) -> Result<Option<TunnelPlan>, RequestError> {
     let (Some(uri), Some(protocol)) = (&options.tunnel_uri, options.tunnel_protocol) else {
         return Ok(None);

@@ -10,41 +10,40 @@ use std::time::Duration;
 
 use stillwell_metric::{Labels, SinkShard};
 use stillwell_plan::ServerTlsPlan;
-use stillwell_scope::{PartError, Place as CpuPlace, Scope, Tasks, Token};
+use stillwell_scope::{PartError, Place, Scope, Tasks, Token};
 use stillwell_wire::ListenError;
 use stillwell_wire::server::{ServerWorker, StreamListener, accept_until};
 use stillwell_wire::tls::{ClientTls, ServerTls, TlsError};
 use tokio::time::timeout;
 
-use crate::service::executor::{Executor, Place, work};
+use crate::service::executor::{Executor, LoadSlot, work};
 use crate::service::grpc::{Methods, serve};
-use crate::service::methods::SiteMethods;
+use crate::service::methods::ServiceMethods;
 use crate::service::role::Role;
-use crate::service::site::Site;
+use crate::service::state::ServiceState;
 use crate::service::store::Store;
 
 /// Connections at once.
 const CONNECTIONS_MAX: usize = 256;
 
-/// So long calls may take to end once the service is to end: a load waits for its
-/// answers.
+/// Maximum time for calls to end when the service ends: a load waits for its responses.
 const END_MAX: Duration = Duration::from_secs(35);
 
-/// What is served, and where.
+/// A service and its address.
 #[derive(Clone, Debug)]
 pub struct ServicePlan {
     /// Where; port 0 for one that is free.
     pub listen: SocketAddr,
-    /// How TLS is spoken, if it is.
+    /// TLS of the service; `None` for plain TCP.
     pub tls: Option<ServerTlsPlan>,
     /// What.
     pub role: Role,
 }
 
-/// Why there is no service. The source says what to do about it.
+/// A service that cannot start. The source names a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum ServiceError {
-    /// The address cannot be had.
+    /// The address is not available.
     #[error("bind the service")]
     Listen {
         /// The address, and what is the matter with it.
@@ -53,7 +52,7 @@ pub enum ServiceError {
     /// TLS cannot be configured.
     #[error("configure TLS of the service")]
     Tls {
-        /// What is the matter.
+        /// The cause.
         source: Box<TlsError>,
     },
 }
@@ -78,7 +77,7 @@ pub fn bind_service(plan: ServicePlan) -> Result<BoundService, ServiceError> {
         source: Box::new(source),
     })?;
     if let Role::Distributor { tls: Some(tls) } = &plan.role {
-        // What cannot be spoken is told before anybody asks.
+        // A wrong configuration fails here, not with the first call.
         ClientTls::new(tls).map_err(|source| ServiceError::Tls {
             source: Box::new(source),
         })?;
@@ -94,7 +93,7 @@ pub fn bind_service(plan: ServicePlan) -> Result<BoundService, ServiceError> {
 }
 
 impl BoundService {
-    /// Where it listens, with the port that the kernel chose where the plan says 0.
+    /// Returns the address, with the port that the kernel chose for port 0.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -115,9 +114,9 @@ impl BoundService {
     /// with the scope.
     pub fn start(self, scope: &mut Scope, executor: impl Executor) -> io::Result<()> {
         let (sender, jobs) = sync_channel(1);
-        let place = Place::new(sender);
+        let place = LoadSlot::new(sender);
         let freer = place.freer();
-        scope.thread(CpuPlace::default(), "executor", move |_| {
+        scope.thread(Place::default(), "executor", move |_| {
             work(executor, &jobs, &freer);
             Ok(())
         })?;
@@ -127,14 +126,20 @@ impl BoundService {
             role,
             ..
         } = self;
-        scope.worker(CpuPlace::default(), "service", move |token| async move {
-            let site = Site {
+        scope.worker(Place::default(), "service", move |token| async move {
+            let state = ServiceState {
                 role,
                 token: token.clone(),
                 place,
                 store: Store::default(),
             };
-            accept(listener, Rc::new(SiteMethods(Rc::new(site))), tls, token).await
+            accept(
+                listener,
+                Rc::new(ServiceMethods(Rc::new(state))),
+                tls,
+                token,
+            )
+            .await
         })
     }
 }
@@ -150,7 +155,7 @@ async fn accept(
     let mut tasks = Tasks::new(CONNECTIONS_MAX);
     let serve = |stream| serve(Rc::clone(&methods), tls.clone(), stream, token.clone());
     accept_until(&worker, listener, &mut tasks, pending(), &serve).await?;
-    // Those that are left then are ended where they stand.
+    // The remaining ones are cut.
     timeout(END_MAX, tasks.all_ended())
         .await
         .unwrap_or_default();

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use crate::service::grpc::{Code, Ended};
+use crate::service::grpc::{CallFailed, StatusCode};
 use crate::wire::{Schema, UnknownFields};
 
-/// The message `name` in `bytes`; what is not known in it is passed over.
-pub(crate) fn decode(name: &str, bytes: &[u8]) -> Result<Value, Ended> {
-    let value = Schema::own().decode(name, bytes, UnknownFields::PassOver);
-    value.map_err(|error| Ended::new(Code::InvalidArgument, error.to_string()))
+/// Reads the message `name` and skips unknown fields.
+pub(crate) fn decode(name: &str, bytes: &[u8]) -> Result<Value, CallFailed> {
+    let value = Schema::shared().decode(name, bytes, UnknownFields::Skip);
+    value.map_err(|error| CallFailed::new(StatusCode::InvalidArgument, error.to_string()))
 }
 
-/// The bytes of the message `name`.
-pub(crate) fn encode(name: &str, value: &Value) -> Result<Vec<u8>, Ended> {
-    let bytes = Schema::own().encode(name, value);
-    bytes.map_err(|error| Ended::new(Code::Internal, error.to_string()))
+/// Returns the bytes of the message `name`.
+pub(crate) fn encode(name: &str, value: &Value) -> Result<Vec<u8>, CallFailed> {
+    let bytes = Schema::shared().encode(name, value);
+    bytes.map_err(|error| CallFailed::new(StatusCode::Internal, error.to_string()))
 }

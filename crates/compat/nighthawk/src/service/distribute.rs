@@ -13,47 +13,47 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
 use crate::service::codec::encode;
-use crate::service::grpc::{Call, Channel, ChannelError, Code, Ended};
+use crate::service::grpc::{Call, CallFailed, Channel, ChannelError, StatusCode};
 use crate::service::role::Role;
 use crate::service::samples::strip_samples;
-use crate::service::site::Site;
+use crate::service::state::ServiceState;
 
 /// Services that one load is given to.
 const SERVICES_MAX: usize = 256;
 
 const EXECUTION_STREAM: &str = "/nighthawk.client.NighthawkService/ExecutionStream";
 
-/// What a service answered, or why it did not.
+/// Response of a service, or the error.
 type Answer = Box<Result<ExecutionResponse, ChannelError>>;
 
-/// What comes of a service.
-enum Told {
-    /// What it has found so far, because somebody asked.
+/// A message about one service.
+enum ServiceMessage {
+    /// Its results so far, after an update.
     Progress(Box<ExecutionResponse>),
     /// All.
     Whole(Answer),
 }
 
-/// The name of the result that tells what was found so far.
+/// Name of a result of a load in progress.
 const PROGRESS: &str = "progress";
 
 /// One load by several services.
 struct Distribution {
     services: Vec<Value>,
     answers: Vec<Option<Answer>>,
-    incoming: Receiver<(usize, Told)>,
-    /// How often somebody has asked for what was found so far.
+    incoming: Receiver<(usize, ServiceMessage)>,
+    /// Number of updates that the client has sent.
     updates: watch::Sender<u64>,
     /// Cancelled where the load is to end early.
     cancelled: Token,
     id: String,
-    // Dropped with the stream: services hear that their client has gone.
+    // Dropped with the stream: its calls to services end.
     tasks: Tasks,
 }
 
-enum Event {
+enum DistributionEvent {
     Request(Option<Vec<u8>>),
-    Told(Option<(usize, Told)>),
+    Message(Option<(usize, ServiceMessage)>),
     Close,
 }
 
@@ -63,7 +63,7 @@ enum Event {
 /// that are at it still answers by itself. Results of a load with an `execution_id` are
 /// kept, as if they had been stored in the sink, in place of those of an earlier load
 /// of that name; a service that failed is kept with its error.
-pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
+pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<(), CallFailed> {
     let mut running: Option<Distribution> = None;
     let (mut is_open, mut is_closing) = (true, false);
     loop {
@@ -73,61 +73,66 @@ pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> 
         // All arms are cancel-safe.
         let event = select! {
             biased;
-            told = next_told(&mut running) => Event::Told(told),
-            () = site.token.cancelled(), if !is_closing => Event::Close,
-            request = call.next(), if is_open => Event::Request(request),
+            message = next_message(&mut running) => DistributionEvent::Message(message),
+            () = state.token.cancelled(), if !is_closing => DistributionEvent::Close,
+            request = call.next(), if is_open => DistributionEvent::Request(request),
         };
         match event {
-            Event::Request(None) => is_open = false,
-            Event::Request(Some(bytes)) => request(&site, &bytes, &mut running)?,
-            Event::Close => {
+            DistributionEvent::Request(None) => is_open = false,
+            DistributionEvent::Request(Some(bytes)) => request(&state, &bytes, &mut running)?,
+            DistributionEvent::Close => {
                 is_closing = true;
                 if let Some(running) = &running {
                     running.cancelled.cancel();
                 }
             }
-            Event::Told(None) => {}
-            Event::Told(Some((number, Told::Progress(response)))) => {
+            DistributionEvent::Message(None) => {}
+            DistributionEvent::Message(Some((number, ServiceMessage::Progress(response)))) => {
                 let service = running.as_ref().map(|running| &running.services[number]);
                 let response = response_json(&response);
-                let own = json!({ "service": service, "execution_response": response });
-                let response = json!({ "service_response": [own] });
+                let service_response =
+                    json!({ "service": service, "execution_response": response });
+                let response = json!({ "service_response": [service_response] });
                 call.send(encode("nighthawk.DistributedResponse", &response)?)
                     .await?;
             }
-            Event::Told(Some((number, Told::Whole(answer)))) => {
+            DistributionEvent::Message(Some((number, ServiceMessage::Whole(answer)))) => {
                 let is_whole = running.as_mut().is_some_and(|running| {
                     running.answers[number] = Some(answer);
                     running.answers.iter().all(Option::is_some)
                 });
                 if is_whole && let Some(whole) = running.take() {
-                    call.send(whole.finish(&site, call.wants_samples)?).await?;
+                    call.send(whole.finish(&state, call.wants_samples)?).await?;
                 }
             }
         }
     }
 }
 
-async fn next_told(running: &mut Option<Distribution>) -> Option<(usize, Told)> {
+async fn next_message(running: &mut Option<Distribution>) -> Option<(usize, ServiceMessage)> {
     match running {
         Some(running) => running.incoming.recv().await,
         None => std::future::pending().await,
     }
 }
 
-fn request(site: &Site, bytes: &[u8], running: &mut Option<Distribution>) -> Result<(), Ended> {
-    let invalid = |why: String| Ended::new(Code::InvalidArgument, why);
+fn request(
+    state: &ServiceState,
+    bytes: &[u8],
+    running: &mut Option<Distribution>,
+) -> Result<(), CallFailed> {
+    let invalid = |why: String| CallFailed::new(StatusCode::InvalidArgument, why);
     let name = "nighthawk.DistributedRequest";
-    let request = Schema::own().decode(name, bytes, UnknownFields::Refuse);
+    let request = Schema::shared().decode(name, bytes, UnknownFields::Refuse);
     let mut request = request.map_err(|error| invalid(error.to_string()))?;
     let execution = request_of_json(request["execution_request"].take());
     match execution.map_err(|error| invalid(error.to_string()))? {
         start @ ExecutionRequest::Start(_) => {
             if running.is_some() {
                 let why = "Only a single benchmark session is allowed at a time.";
-                return Err(Ended::new(Code::Internal, why));
+                return Err(CallFailed::new(StatusCode::Internal, why));
             }
-            *running = Some(Distribution::start(site, &start, &request)?);
+            *running = Some(Distribution::start(state, &start, &request)?);
         }
         ExecutionRequest::Cancel => match running {
             Some(running) => running.cancelled.cancel(),
@@ -135,25 +140,32 @@ fn request(site: &Site, bytes: &[u8], running: &mut Option<Distribution>) -> Res
         },
         ExecutionRequest::Update => match running {
             Some(running) => running.updates.send_modify(|updates| *updates += 1),
-            None => return Err(invalid("there is no load to tell of".to_owned())),
+            None => return Err(invalid("there is no load to update".to_owned())),
         },
         ExecutionRequest::Nothing => {
-            return Err(Ended::new(Code::Internal, "Request is not supported yet."));
+            return Err(CallFailed::new(
+                StatusCode::Internal,
+                "Request is not supported yet.",
+            ));
         }
     }
     Ok(())
 }
 
 impl Distribution {
-    fn start(site: &Site, start: &ExecutionRequest, request: &Value) -> Result<Self, Ended> {
-        let invalid = |why: &str| Ended::new(Code::InvalidArgument, why);
+    fn start(
+        state: &ServiceState,
+        start: &ExecutionRequest,
+        request: &Value,
+    ) -> Result<Self, CallFailed> {
+        let invalid = |why: &str| CallFailed::new(StatusCode::InvalidArgument, why);
         let services = request.get("services").and_then(Value::as_array);
         let services = services.cloned().unwrap_or_default();
         if services.is_empty() {
             return Err(invalid("services: value must contain at least 1 item(s)"));
         }
         if services.len() > SERVICES_MAX {
-            return Err(invalid("services: 256 at most are asked at once"));
+            return Err(invalid("services: at most 256 are accepted"));
         }
         let addresses = services.iter().map(address).collect::<Option<Vec<_>>>();
         let addresses = addresses
@@ -162,19 +174,19 @@ impl Distribution {
         let (sender, incoming) = channel(addresses.len());
         let (cancelled, mut tasks) = (Token::new(), Tasks::new(SERVICES_MAX));
         let updates = watch::Sender::new(0);
-        let tls = match &site.role {
+        let tls = match &state.role {
             Role::Distributor { tls } => tls.as_ref(),
             _ => None,
         };
         for (number, address) in addresses.into_iter().enumerate() {
-            let asked = Asked {
+            let service_call = ServiceCall {
                 number,
                 start: bytes.clone(),
                 cancelled: cancelled.clone(),
                 updates: updates.subscribe(),
-                told: sender.clone(),
+                messages: sender.clone(),
             };
-            tasks.spawn(asked.ask(Channel::new(&address, tls)));
+            tasks.spawn(service_call.run(Channel::new(&address, tls)));
         }
         let id = match start {
             ExecutionRequest::Start(options) => options.execution_id.clone(),
@@ -192,7 +204,7 @@ impl Distribution {
     }
 
     /// The answer to the client; results are kept where they have an id.
-    fn finish(self, site: &Site, wants_samples: bool) -> Result<Vec<u8>, Ended> {
+    fn finish(self, state: &ServiceState, wants_samples: bool) -> Result<Vec<u8>, CallFailed> {
         drop(self.tasks);
         let (mut responses, mut kept) = (Vec::new(), Vec::new());
         for (service, answer) in self.services.iter().zip(self.answers) {
@@ -218,15 +230,14 @@ impl Distribution {
             });
         }
         if !self.id.is_empty() {
-            site.store.replace(&self.id, kept)?;
+            state.store.replace(&self.id, kept)?;
         }
         let response = json!({ "service_response": responses });
         encode("nighthawk.DistributedResponse", &response)
     }
 }
 
-/// What is kept of a service that made no load: whoever asks for the whole must know
-/// that a part is missing.
+/// Returns the stored response of a service that failed: it marks the whole as incomplete.
 fn failure(code: u32, service: &Value, message: &str, id: &str) -> ExecutionResponse {
     let address = address(service).unwrap_or_default();
     ExecutionResponse {
@@ -240,29 +251,29 @@ fn failure(code: u32, service: &Value, message: &str, id: &str) -> ExecutionResp
 }
 
 /// A service that is to make the load.
-struct Asked {
+struct ServiceCall {
     number: usize,
     start: Vec<u8>,
     cancelled: Token,
     updates: watch::Receiver<u64>,
-    told: Sender<(usize, Told)>,
+    messages: Sender<(usize, ServiceMessage)>,
 }
 
-impl Asked {
-    async fn ask(mut self, channel: Result<Channel, ChannelError>) {
+impl ServiceCall {
+    async fn run(mut self, channel: Result<Channel, ChannelError>) {
         let answer = match channel {
-            Ok(channel) => self.ask_over(&channel).await,
+            Ok(channel) => self.exchange(&channel).await,
             Err(error) => Err(error),
         };
-        self.tell(Told::Whole(Box::new(answer))).await;
+        self.report(ServiceMessage::Whole(Box::new(answer))).await;
     }
 
-    async fn tell(&self, told: Told) {
-        // Nobody wants to know where the stream has ended.
-        drop(self.told.send((self.number, told)).await);
+    async fn report(&self, message: ServiceMessage) {
+        // The stream may have ended.
+        drop(self.messages.send((self.number, message)).await);
     }
 
-    async fn ask_over(&mut self, channel: &Channel) -> Result<ExecutionResponse, ChannelError> {
+    async fn exchange(&mut self, channel: &Channel) -> Result<ExecutionResponse, ChannelError> {
         let mut call = channel
             .call(EXECUTION_STREAM, &[("stillwell-samples", "1")])
             .await?;
@@ -276,7 +287,7 @@ impl Asked {
                     if !is_progress(&response) {
                         return Ok(response);
                     }
-                    self.tell(Told::Progress(Box::new(response))).await;
+                    self.report(ServiceMessage::Progress(Box::new(response))).await;
                     continue;
                 }
                 () = self.cancelled.cancelled(), if !is_cancelled => {
@@ -297,16 +308,16 @@ impl Asked {
 
 fn answered(bytes: Option<Vec<u8>>) -> Result<ExecutionResponse, ChannelError> {
     let silent = || {
-        Ended::new(
-            Code::Internal,
+        CallFailed::new(
+            StatusCode::Internal,
             "the service ended the call without an answer",
         )
     };
     let response = decode_response(&bytes.ok_or_else(silent)?);
-    Ok(response.map_err(|error| Ended::new(Code::Internal, error.to_string()))?)
+    Ok(response.map_err(|error| CallFailed::new(StatusCode::Internal, error.to_string()))?)
 }
 
-/// Whether a service tells what it has found so far, rather than all.
+/// Returns true for the results of a load in progress.
 fn is_progress(response: &ExecutionResponse) -> bool {
     let results = response
         .output
@@ -328,7 +339,7 @@ fn address(service: &Value) -> Option<String> {
 
 const fn code_of(error: &ChannelError) -> u32 {
     match error {
-        ChannelError::Ended(ended) => ended.code.number(),
-        _ => Code::Unavailable.number(),
+        ChannelError::CallFailed(ended) => ended.code.number(),
+        _ => StatusCode::Unavailable.number(),
     }
 }

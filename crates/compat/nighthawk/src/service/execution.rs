@@ -4,20 +4,20 @@ use std::rc::Rc;
 
 use crate::Output;
 use crate::wire::{
-    ExecutionRequest, ExecutionResponse, RequestError, Status, WireError, decode_request,
+    ExecutionMessageError, ExecutionRequest, ExecutionResponse, Status, WireError, decode_request,
     encode_response,
 };
 use tokio::select;
 
-use crate::service::executor::Running;
-use crate::service::grpc::{Call, Code, Ended};
-use crate::service::site::Site;
+use crate::service::executor::RunningLoad;
+use crate::service::grpc::{Call, CallFailed, StatusCode};
+use crate::service::state::ServiceState;
 
 const BUSY: &str = "Only a single benchmark session is allowed at a time.";
 const UNSUPPORTED: &str = "Request is not supported yet.";
 
-/// What happens on a stream.
-enum Event {
+/// An event of a stream.
+enum StreamEvent {
     Request(Option<Vec<u8>>),
     Answer(Option<Box<ExecutionResponse>>),
     Close,
@@ -28,8 +28,8 @@ enum Event {
 /// Nighthawk's service ends the stream for what comes while a load is on. Here an
 /// update is answered with what was found so far, and a cancellation ends the
 /// load, which is then answered as ever.
-pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
-    let mut running: Option<Running> = None;
+pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<(), CallFailed> {
+    let mut running: Option<RunningLoad> = None;
     let (mut is_open, mut is_closing, mut had_any) = (true, false, false);
     loop {
         if running.is_none() && (!is_open || is_closing) {
@@ -38,42 +38,49 @@ pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> 
         // All arms are cancel-safe.
         let event = select! {
             biased;
-            answer = answer_of(&mut running) => Event::Answer(answer),
-            () = site.token.cancelled(), if !is_closing => Event::Close,
-            request = call.next(), if is_open => Event::Request(request),
+            answer = answer_of(&mut running) => StreamEvent::Answer(answer),
+            () = state.token.cancelled(), if !is_closing => StreamEvent::Close,
+            request = call.next(), if is_open => StreamEvent::Request(request),
         };
         match event {
-            Event::Answer(answer) => {
+            StreamEvent::Answer(answer) => {
                 running = None;
-                let gone = || Ended::new(Code::Unavailable, "the service has ended");
+                let gone = || CallFailed::new(StatusCode::Unavailable, "the service has ended");
                 send(&call, &*answer.ok_or_else(gone)?).await?;
             }
-            Event::Close => {
+            StreamEvent::Close => {
                 is_closing = true;
                 match &running {
                     Some(running) => running.cancel(),
-                    None => return Err(Ended::new(Code::Unavailable, "the service ends")),
+                    None => {
+                        return Err(CallFailed::new(StatusCode::Unavailable, "the service ends"));
+                    }
                 }
             }
-            Event::Request(None) => is_open = false,
-            Event::Request(Some(bytes)) => match decode_request(&bytes) {
+            StreamEvent::Request(None) => is_open = false,
+            StreamEvent::Request(Some(bytes)) => match decode_request(&bytes) {
                 Ok(ExecutionRequest::Start(options)) => {
                     if is_closing {
-                        return Err(Ended::new(Code::Unavailable, "the service ends"));
+                        return Err(CallFailed::new(StatusCode::Unavailable, "the service ends"));
                     }
-                    let busy = || Ended::new(Code::Internal, BUSY);
+                    let busy = || CallFailed::new(StatusCode::Internal, BUSY);
                     if running.is_some() {
                         return Err(busy());
                     }
-                    let started = site.place.start(options, call.wants_samples);
+                    let started = state.place.start(options, call.wants_samples);
                     running = Some(started.ok_or_else(busy)?);
                     had_any = true;
                 }
                 Ok(ExecutionRequest::Nothing) => {}
                 Ok(request) => on_the_way(&call, &request, running.as_ref(), had_any).await?,
-                Err(RequestError::Wire(
+                Err(ExecutionMessageError::Wire(
                     error @ (WireError::Malformed { .. } | WireError::Deep),
-                )) => return Err(Ended::new(Code::InvalidArgument, error.to_string())),
+                )) => {
+                    return Err(CallFailed::new(
+                        StatusCode::InvalidArgument,
+                        error.to_string(),
+                    ));
+                }
                 // Options that are understood so far, and ask for what is not.
                 Err(error) => refuse(&call, &error.to_string()).await?,
             },
@@ -82,7 +89,7 @@ pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> 
 }
 
 /// Once the load that is on has ended; never without one.
-async fn answer_of(running: &mut Option<Running>) -> Option<Box<ExecutionResponse>> {
+async fn answer_of(running: &mut Option<RunningLoad>) -> Option<Box<ExecutionResponse>> {
     match running {
         Some(running) => running.answer().await.map(Box::new),
         None => std::future::pending().await,
@@ -94,13 +101,13 @@ async fn answer_of(running: &mut Option<Running>) -> Option<Box<ExecutionRespons
 async fn on_the_way(
     call: &Call,
     request: &ExecutionRequest,
-    running: Option<&Running>,
+    running: Option<&RunningLoad>,
     had_any: bool,
-) -> Result<(), Ended> {
+) -> Result<(), CallFailed> {
     let Some(running) = running else {
         return match had_any {
             true => Ok(()),
-            false => Err(Ended::new(Code::Internal, UNSUPPORTED)),
+            false => Err(CallFailed::new(StatusCode::Internal, UNSUPPORTED)),
         };
     };
     if *request == ExecutionRequest::Cancel {
@@ -119,9 +126,9 @@ async fn on_the_way(
 }
 
 /// Options that make no load are answered as a load that failed.
-async fn refuse(call: &Call, message: &str) -> Result<(), Ended> {
+async fn refuse(call: &Call, message: &str) -> Result<(), CallFailed> {
     let status = Status {
-        code: Code::Internal.number(),
+        code: StatusCode::Internal.number(),
         message: message.to_owned(),
     };
     let response = ExecutionResponse {
@@ -131,8 +138,8 @@ async fn refuse(call: &Call, message: &str) -> Result<(), Ended> {
     send(call, &response).await
 }
 
-async fn send(call: &Call, response: &ExecutionResponse) -> Result<(), Ended> {
+async fn send(call: &Call, response: &ExecutionResponse) -> Result<(), CallFailed> {
     let bytes = encode_response(response);
-    let bytes = bytes.map_err(|error| Ended::new(Code::Internal, error.to_string()))?;
+    let bytes = bytes.map_err(|error| CallFailed::new(StatusCode::Internal, error.to_string()))?;
     call.send(bytes).await
 }

@@ -1,4 +1,4 @@
-//! Who makes loads, one at a time.
+//! Makes loads, one at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,69 +9,68 @@ use crate::{CommandLineOptions, WorkerResult};
 use stillwell_run::Interrupt;
 use tokio::sync::{oneshot, watch};
 
-/// The signal as which an interrupt counts that a client asked for.
+/// Signal of an interrupt that a client requested.
 const SIGTERM: i32 = 15;
 
 /// Makes loads.
 pub trait Executor: Send + 'static {
-    /// Makes the load that `options` ask for, tells `task` of it while it goes on,
-    /// and ends early where that asks for it. What goes wrong is part of the
-    /// response.
-    fn execute(&mut self, options: &CommandLineOptions, task: &Task) -> ExecutionResponse;
+    /// Makes the load of `options`, reports progress to `task`, and ends early on its interrupt. A
+    /// failure is part of the response.
+    fn execute(&mut self, options: &CommandLineOptions, task: &LoadTask) -> ExecutionResponse;
 }
 
-/// A load under way, as whoever makes it sees it.
+/// A load in progress, for its executor.
 #[derive(Debug)]
-pub struct Task {
+pub struct LoadTask {
     interrupt: Interrupt,
     wants_samples: bool,
     progress: watch::Sender<WorkerResult>,
 }
 
-/// A load that is to be made.
+/// A load to make.
 #[derive(Debug)]
 pub(crate) struct Job {
     options: Box<CommandLineOptions>,
-    task: Task,
+    task: LoadTask,
     done: oneshot::Sender<ExecutionResponse>,
 }
 
-/// A load under way, as whoever asked for it sees it; dropping it asks for its end.
+/// A load in progress, for its call; dropping it interrupts the load.
 #[derive(Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningLoad {
     interrupt: Interrupt,
     progress: watch::Receiver<WorkerResult>,
     done: oneshot::Receiver<ExecutionResponse>,
 }
 
-/// The one place that there is for a load.
+/// The slot for a load; there is one.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct LoadSlot {
     is_taken: Arc<AtomicBool>,
     jobs: SyncSender<Job>,
 }
 
-impl Task {
+impl LoadTask {
     /// Raised when the load is to end.
     #[must_use]
     pub const fn interrupt(&self) -> &Interrupt {
         &self.interrupt
     }
 
-    /// Whether all that the result is made of is to come with it; see
+    /// Returns true if the result must have its histograms; see
     /// [`attach_samples`](crate::service::attach_samples).
     #[must_use]
     pub const fn wants_samples(&self) -> bool {
         self.wants_samples
     }
 
-    /// Tells what was found until now, for whoever asks.
-    pub fn tell(&self, found: WorkerResult) {
-        self.progress.send_replace(found);
+    /// Stores the results so far, for updates.
+    pub fn report(&self, progress: WorkerResult) {
+        self.progress.send_replace(progress);
     }
 }
 
-impl Place {
+impl LoadSlot {
     pub(crate) fn new(jobs: SyncSender<Job>) -> Self {
         Self {
             is_taken: Arc::default(),
@@ -79,12 +78,12 @@ impl Place {
         }
     }
 
-    /// Has a load made; `None` while another one is on.
+    /// Starts a load; `None` while another one is in progress.
     pub(crate) fn start(
         &self,
         options: Box<CommandLineOptions>,
         wants_samples: bool,
-    ) -> Option<Running> {
+    ) -> Option<RunningLoad> {
         if self.is_taken.swap(true, Ordering::SeqCst) {
             return None;
         }
@@ -96,52 +95,52 @@ impl Place {
         let (done, ended) = oneshot::channel();
         let job = Job {
             options,
-            task: Task {
+            task: LoadTask {
                 interrupt: interrupt.clone(),
                 wants_samples,
                 progress,
             },
             done,
         };
-        // There is room: nobody else has the place.
+        // The queue has room: there is one slot.
         self.jobs.try_send(job).ok()?;
-        Some(Running {
+        Some(RunningLoad {
             interrupt,
             progress: progresses,
             done: ended,
         })
     }
 
-    /// What frees the place again.
+    /// Returns the flag that frees the slot.
     pub(crate) fn freer(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_taken)
     }
 }
 
-impl Running {
-    /// Asks for the end; what was found until then is the answer.
+impl RunningLoad {
+    /// Interrupts the load; its results so far are the response.
     pub(crate) fn cancel(&self) {
         self.interrupt.raise(SIGTERM);
     }
 
-    /// What was found until now.
+    /// Returns the results so far.
     pub(crate) fn so_far(&self) -> WorkerResult {
         self.progress.borrow().clone()
     }
 
-    /// The answer; `None` where whoever makes loads is gone. Cancel-safe.
+    /// Waits for the response; `None` if the executor has ended. Cancel-safe.
     pub(crate) async fn answer(&mut self) -> Option<ExecutionResponse> {
         (&mut self.done).await.ok()
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningLoad {
     fn drop(&mut self) {
         self.cancel();
     }
 }
 
-/// Makes one load after the other until nobody can ask for one any more.
+/// Makes one load after the other until all senders of jobs are gone.
 pub(crate) fn work(mut executor: impl Executor, jobs: &Receiver<Job>, place: &AtomicBool) {
     while let Ok(Job {
         options,
@@ -150,9 +149,9 @@ pub(crate) fn work(mut executor: impl Executor, jobs: &Receiver<Job>, place: &At
     }) = jobs.recv()
     {
         let response = executor.execute(&options, &task);
-        // Whoever has the answer may ask for the next load at once.
+        // A client may start the next load as soon as it has the response.
         place.store(false, Ordering::SeqCst);
-        // Nobody hears of it where the client has gone.
+        // The client may have gone.
         drop(done.send(response));
     }
 }

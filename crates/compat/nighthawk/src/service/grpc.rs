@@ -8,4 +8,4 @@ mod status;
 pub(crate) use call::{Call, Handler, Methods};
 pub use client::{Channel, ChannelError, ClientCall};
 pub(crate) use connection::serve;
-pub use status::{Code, Ended};
+pub use status::{CallFailed, StatusCode};

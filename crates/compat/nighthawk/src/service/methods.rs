@@ -5,44 +5,44 @@ use std::rc::Rc;
 use stillwell_scope::Token;
 use tokio::select;
 
-use crate::service::grpc::{Call, Code, Ended, Handler, Methods};
+use crate::service::grpc::{Call, CallFailed, Handler, Methods, StatusCode};
 use crate::service::role::{
     DISTRIBUTOR, HEALTH, REFLECTION, REFLECTION_ALPHA, REQUEST_SOURCE, SERVICE, SINK,
 };
-use crate::service::site::Site;
+use crate::service::state::ServiceState;
 use crate::service::{distribute, execution, health, reflection, requests, sink};
 
-/// The methods of all services of a site.
+/// The methods of all services of a state.
 #[derive(Debug)]
-pub(crate) struct SiteMethods(pub(crate) Rc<Site>);
+pub(crate) struct ServiceMethods(pub(crate) Rc<ServiceState>);
 
-impl Methods for SiteMethods {
-    fn open(&self, path: &str, call: Call) -> Result<Handler, Ended> {
+impl Methods for ServiceMethods {
+    fn open(&self, path: &str, call: Call) -> Result<Handler, CallFailed> {
         let unknown = || {
             let why = format!("there is no method {path} here");
-            Ended::new(Code::Unimplemented, why)
+            CallFailed::new(StatusCode::Unimplemented, why)
         };
         let (service, method) = path
             .strip_prefix('/')
             .and_then(|path| path.split_once('/'))
             .filter(|(service, _)| !service.is_empty() && self.0.role.has_service(service))
             .ok_or_else(unknown)?;
-        let site = Rc::clone(&self.0);
+        let state = Rc::clone(&self.0);
         // Calls about loads end in an order of their own.
         let handler: Handler = match (service, method) {
-            (SERVICE, "ExecutionStream") => return Ok(Box::pin(execution::stream(site, call))),
+            (SERVICE, "ExecutionStream") => return Ok(Box::pin(execution::stream(state, call))),
             (DISTRIBUTOR, "DistributedRequestStream") => {
-                return Ok(Box::pin(distribute::stream(site, call)));
+                return Ok(Box::pin(distribute::stream(state, call)));
             }
-            (HEALTH, "Watch") => return Ok(Box::pin(health::watch(site, call))),
-            (HEALTH, "Check") => Box::pin(health::check(site, call)),
-            (REFLECTION, "ServerReflectionInfo") => Box::pin(reflection::info(site, "v1", call)),
+            (HEALTH, "Watch") => return Ok(Box::pin(health::watch(state, call))),
+            (HEALTH, "Check") => Box::pin(health::check(state, call)),
+            (REFLECTION, "ServerReflectionInfo") => Box::pin(reflection::info(state, "v1", call)),
             (REFLECTION_ALPHA, "ServerReflectionInfo") => {
-                Box::pin(reflection::info(site, "v1alpha", call))
+                Box::pin(reflection::info(state, "v1alpha", call))
             }
-            (REQUEST_SOURCE, "RequestStream") => Box::pin(requests::stream(site, call)),
-            (SINK, "StoreExecutionResponseStream") => Box::pin(sink::put(site, call)),
-            (SINK, "SinkRequestStream") => Box::pin(sink::get(site, call)),
+            (REQUEST_SOURCE, "RequestStream") => Box::pin(requests::stream(state, call)),
+            (SINK, "StoreExecutionResponseStream") => Box::pin(sink::put(state, call)),
+            (SINK, "SinkRequestStream") => Box::pin(sink::get(state, call)),
             _ => return Err(unknown()),
         };
         Ok(Box::pin(until_the_end(self.0.token.clone(), handler)))
@@ -50,9 +50,9 @@ impl Methods for SiteMethods {
 }
 
 /// `handler`, which is given up when the service is to end.
-async fn until_the_end(token: Token, handler: Handler) -> Result<(), Ended> {
+async fn until_the_end(token: Token, handler: Handler) -> Result<(), CallFailed> {
     select! {
         end = handler => end,
-        () = token.cancelled() => Err(Ended::new(Code::Unavailable, "the service ends")),
+        () = token.cancelled() => Err(CallFailed::new(StatusCode::Unavailable, "the service ends")),
     }
 }

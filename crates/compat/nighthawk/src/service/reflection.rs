@@ -1,7 +1,7 @@
 //! Reflection in its two versions, which differ only in their names: which services
 //! there are, and what their messages look like.
 
-mod ask;
+mod client;
 
 use std::rc::Rc;
 
@@ -9,21 +9,21 @@ use crate::wire::Schema;
 use serde_json::{Value, json};
 
 use crate::service::codec::{decode, encode};
-use crate::service::grpc::{Call, Code, Ended};
-use crate::service::site::Site;
+use crate::service::grpc::{Call, CallFailed, StatusCode};
+use crate::service::state::ServiceState;
 
-pub use ask::{ReflectionError, reflected_files};
+pub use client::{ReflectionError, reflected_files};
 
 /// `ServerReflectionInfo` of the package `grpc.reflection.VERSION`.
 pub(crate) async fn info(
-    site: Rc<Site>,
+    state: Rc<ServiceState>,
     version: &'static str,
     mut call: Call,
-) -> Result<(), Ended> {
+) -> Result<(), CallFailed> {
     let name = |message: &str| format!("grpc.reflection.{version}.ServerReflection{message}");
     while let Some(bytes) = call.next().await {
         let request = decode(&name("Request"), &bytes)?;
-        let mut response = answer(&site, &request);
+        let mut response = answer(&state, &request);
         response["valid_host"] = request.get("host").cloned().unwrap_or_default();
         response["original_request"] = request;
         call.send(encode(&name("Response"), &response)?).await?;
@@ -31,12 +31,15 @@ pub(crate) async fn info(
     Ok(())
 }
 
-fn answer(site: &Site, request: &Value) -> Value {
+fn answer(state: &ServiceState, request: &Value) -> Value {
     let text = |key: &str| request.get(key).and_then(Value::as_str);
-    let schema = Schema::own();
+    let schema = Schema::shared();
     if text("list_services").is_some() {
-        let services = site.role.services();
-        let named: Vec<Value> = services.iter().map(|own| json!({ "name": own })).collect();
+        let services = state.role.services();
+        let named: Vec<Value> = services
+            .iter()
+            .map(|name| json!({ "name": name }))
+            .collect();
         return json!({ "list_services_response": { "service": named } });
     }
     if let Some(path) = text("file_by_filename") {
@@ -46,22 +49,22 @@ fn answer(site: &Site, request: &Value) -> Value {
         return files(schema.describe_symbol(symbol), symbol);
     }
     let extended = request.get("file_containing_extension");
-    let extended = extended.and_then(|own| own.get("containing_type"));
+    let extended = extended.and_then(|extension| extension.get("containing_type"));
     let extended = extended.and_then(Value::as_str);
     let of_type = extended.or_else(|| text("all_extension_numbers_of_type"));
     match of_type {
         Some(name) => not_found(&format!("{name} has no extensions")),
         None => json!({ "error_response": {
-            "error_code": Code::InvalidArgument.number(),
-            "error_message": "the request asks for nothing",
+            "error_code": StatusCode::InvalidArgument.number(),
+            "error_message": "the request has no content",
         } }),
     }
 }
 
-fn files(found: Option<Vec<Vec<u8>>>, name: &str) -> Value {
-    match found {
+fn files(files: Option<Vec<Vec<u8>>>, name: &str) -> Value {
+    match files {
         Some(files) => {
-            let files: Vec<String> = files.iter().map(|own| Schema::bytes_text(own)).collect();
+            let files: Vec<String> = files.iter().map(|file| Schema::bytes_text(file)).collect();
             json!({ "file_descriptor_response": { "file_descriptor_proto": files } })
         }
         None => not_found(&format!("`{name}` is not known here")),
@@ -69,6 +72,6 @@ fn files(found: Option<Vec<Vec<u8>>>, name: &str) -> Value {
 }
 
 fn not_found(why: &str) -> Value {
-    let code = Code::NotFound.number();
+    let code = StatusCode::NotFound.number();
     json!({ "error_response": { "error_code": code, "error_message": why } })
 }

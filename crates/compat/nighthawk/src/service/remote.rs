@@ -10,7 +10,8 @@ use tokio::select;
 use crate::CommandLineOptions;
 use crate::service::grpc::{Channel, ChannelError};
 use crate::wire::{
-    ExecutionRequest, ExecutionResponse, RequestError, WireError, decode_response, encode_request,
+    ExecutionMessageError, ExecutionRequest, ExecutionResponse, WireError, decode_response,
+    encode_request,
 };
 
 /// The port of a service that names none.
@@ -56,7 +57,7 @@ pub struct RemoteLoad {
     request: Vec<u8>,
 }
 
-/// Why a service gave no answer.
+/// A service without a response.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoteLoadError {
     /// The client could not be started.
@@ -73,7 +74,7 @@ pub enum RemoteLoadError {
     NoAnswer,
     /// The answer cannot be read.
     #[error(transparent)]
-    Answer(#[from] RequestError),
+    Answer(#[from] ExecutionMessageError),
     /// The request to end the load cannot be written.
     #[error(transparent)]
     Cancel(#[from] WireError),
@@ -89,11 +90,11 @@ impl RemoteLoad {
         Ok(Self { request })
     }
 
-    /// Has the service behind `channel` make the load. When `cancelled` is, the service
-    /// is asked to end it, and answers with its result until then.
+    /// Executes the load at the service behind `channel`. If `cancelled` is, the service ends the
+    /// load and returns its result so far.
     ///
     /// # Errors
-    /// [`RemoteLoadError`] where there is no answer.
+    /// [`RemoteLoadError`] without a response.
     pub fn execute(
         self,
         channel: Channel,

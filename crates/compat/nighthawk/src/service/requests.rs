@@ -6,18 +6,18 @@ use std::rc::Rc;
 use serde_json::{Map, Value, json};
 
 use crate::service::codec::{decode, encode};
-use crate::service::grpc::{Call, Ended};
-use crate::service::role::{HandedOut, Role};
-use crate::service::site::Site;
+use crate::service::grpc::{Call, CallFailed};
+use crate::service::role::{OfferedRequest, Role};
+use crate::service::state::ServiceState;
 
-/// `RequestStream`: as many requests as each message asks for, from the first one on
-/// again when all were handed out.
-pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> {
-    let Role::RequestSource(requests) = &site.role else {
+/// `RequestStream`: returns the requested number of requests for each message, and begins again
+/// after the last one.
+pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<(), CallFailed> {
+    let Role::RequestSource(requests) = &state.role else {
         return Ok(());
     };
-    let responses = requests.iter().map(|own| {
-        let response = json!({ "request_specifier": specifier(own) });
+    let responses = requests.iter().map(|request| {
+        let response = json!({ "request_specifier": specifier(request) });
         encode("nighthawk.request_source.RequestStreamResponse", &response)
     });
     let responses = responses.collect::<Result<Vec<_>, _>>()?;
@@ -26,7 +26,7 @@ pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> 
         let request = decode("nighthawk.request_source.RequestStreamRequest", &bytes)?;
         let quantity = request.get("quantity").and_then(Value::as_str);
         let quantity: u64 = quantity.and_then(|text| text.parse().ok()).unwrap_or(0);
-        // The client's window bounds what is on its way.
+        // The client's window limits unread requests.
         for _ in 0..quantity {
             let Some(response) = next.next() else {
                 return Ok(());
@@ -38,14 +38,14 @@ pub(crate) async fn stream(site: Rc<Site>, mut call: Call) -> Result<(), Ended> 
 }
 
 /// Returns the message of a request.
-fn specifier(request: &HandedOut) -> Value {
+fn specifier(request: &OfferedRequest) -> Value {
     let mut map = Map::new();
     let mut put = |name: &str, value: Option<Value>| {
         if let Some(value) = value {
             map.insert(name.to_owned(), value);
         }
     };
-    let text = |own: &Option<String>| own.clone().map(Value::from);
+    let text = |text: &Option<String>| text.clone().map(Value::from);
     put("method", text(&request.method));
     put("path", text(&request.path));
     put("authority", text(&request.authority));

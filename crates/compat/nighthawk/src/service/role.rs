@@ -12,29 +12,29 @@ pub(super) const REQUEST_SOURCE: &str = "nighthawk.request_source.NighthawkReque
 pub(super) const DISTRIBUTOR: &str = "nighthawk.NighthawkDistributor";
 pub(super) const SINK: &str = "nighthawk.NighthawkSink";
 
-/// What a service does.
+/// The task of a service.
 #[derive(Clone, Debug)]
 pub enum Role {
     /// It makes loads.
     TrafficGenerator,
     /// It hands these requests out, one after the other.
-    RequestSource(Vec<HandedOut>),
+    RequestSource(Vec<OfferedRequest>),
     /// It has other services make loads, keeps their results and puts them
     /// together.
     Distributor {
-        /// How TLS is spoken with them, if it is.
+        /// TLS to these services; `None` for plain TCP.
         tls: Option<ClientTlsPlan>,
     },
 }
 
-/// A request that is handed out. What it does not say is up to whoever sends it.
+/// A request that a source hands out. The client that sends it chooses absent parts.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct HandedOut {
+pub struct OfferedRequest {
     /// Such as `GET`.
     pub method: Option<String>,
     /// Begins with `/`.
     pub path: Option<String>,
-    /// What stands in `Host`.
+    /// Value of `Host`.
     pub authority: Option<String>,
     /// Bytes of its body.
     pub body_bytes: Option<u32>,
@@ -43,21 +43,21 @@ pub struct HandedOut {
 }
 
 impl Role {
-    /// The full names of the services that are here.
+    /// Returns the full names of the services that are served.
     pub(crate) fn services(&self) -> Vec<String> {
-        let all = Schema::own().services();
+        let all = Schema::shared().services();
         all.into_iter()
             .filter(|name| self.has_service(name))
             .collect()
     }
 
-    /// Whether the service `name` is here; the empty one stands for all.
+    /// Returns true if the service `name` is served; the empty name means all.
     pub(crate) fn has_service(&self, name: &str) -> bool {
         match name {
             "" | HEALTH | REFLECTION | REFLECTION_ALPHA => true,
-            SERVICE => matches!(self, Role::TrafficGenerator),
-            REQUEST_SOURCE => matches!(self, Role::RequestSource(_)),
-            DISTRIBUTOR | SINK => matches!(self, Role::Distributor { .. }),
+            SERVICE => matches!(self, Self::TrafficGenerator),
+            REQUEST_SOURCE => matches!(self, Self::RequestSource(_)),
+            DISTRIBUTOR | SINK => matches!(self, Self::Distributor { .. }),
             _ => false,
         }
     }

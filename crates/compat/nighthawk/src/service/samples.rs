@@ -1,9 +1,8 @@
-//! Results that can be put together without loss.
+//! Results that can be merged without loss.
 //!
-//! Nighthawk's statistics hold quantiles, and no arithmetic makes the quantiles of
-//! a whole of those of its parts. So whoever asks for it gets the histograms as
-//! well, in `user_defined_outputs` of the result `global`; and results that all
-//! have them are put together as those of several workers are.
+//! Nighthawk's statistics have quantiles, and quantiles of parts do not give those of the
+//! whole. A client may therefore request histograms as well, in `user_defined_outputs` of the
+//! result `global`. Results with histograms are merged like those of several workers.
 
 use crate::wire::{ExecutionResponse, Status};
 use crate::{Output, UserDefinedOutput, WorkerResult};
@@ -12,12 +11,12 @@ use stillwell_report::load::{GLOBAL, LOAD_SCHEMA, LoadResult};
 
 use crate::format::nighthawk_result;
 
-/// The name under which histograms stand in `user_defined_outputs`.
+/// Name of histograms in `user_defined_outputs`.
 pub const SAMPLES: &str = "stillwell.samples";
 
 const SAMPLES_TYPE: &str = "type.googleapis.com/stillwell.service.v1.Samples";
 
-/// Puts all that `global` is made of into `output`, which tells of it.
+/// Adds the histograms of `global` to `output`.
 pub fn attach_samples(output: &mut Output, global: &LoadResult) {
     let Ok(text) = serde_json::to_string(global) else {
         return;
@@ -37,32 +36,31 @@ pub fn attach_samples(output: &mut Output, global: &LoadResult) {
     }
 }
 
-/// Takes that out again, for those who have not asked for it.
+/// Removes them again, for clients that did not request them.
 pub(crate) fn strip_samples(output: &mut Output) {
     for result in &mut output.results {
         let outputs = &mut result.user_defined_outputs;
-        outputs.retain(|own| own.plugin_name != SAMPLES);
+        outputs.retain(|output| output.plugin_name != SAMPLES);
     }
 }
 
 /// All that a result was made of, where it came with it and is understood.
 fn samples_of(result: &WorkerResult) -> Option<LoadResult> {
     let mut outputs = result.user_defined_outputs.iter();
-    let samples = outputs.find(|own| own.plugin_name == SAMPLES)?;
+    let samples = outputs.find(|output| output.plugin_name == SAMPLES)?;
     let samples = samples.typed_output.as_ref()?;
     let text = |key: &str| samples.get(key).and_then(Value::as_str);
     let result = text("result").filter(|_| text("schema") == Some(LOAD_SCHEMA))?;
     serde_json::from_str(result).ok()
 }
 
-/// What several services answered, as one answer.
+/// Merges the responses of several services.
 ///
-/// Each one's `global` is called `service_N`, and the new `global` is all of them
-/// together: counters summed, histograms added, so that quantiles are those of all
-/// samples. Where one of them came without its histograms there is no new `global`,
-/// and all results stand side by side as they came. Where one of them came without
-/// any result there is no `global` at all: the others' are no whole. Failures are
-/// told together, by the code of the first.
+/// Each `global` is renamed to `service_N`. The new `global` has the sums of counters and
+/// histograms: its quantiles are those of all samples. If a response has no histograms, there
+/// is no new `global`, and all results are returned unchanged. If a response has no result,
+/// there is no `global` at all: it would be incomplete. Failures become one, with the code of
+/// the first.
 #[must_use]
 pub fn merge_responses(responses: &[ExecutionResponse]) -> ExecutionResponse {
     let details = responses.iter();
@@ -177,7 +175,7 @@ mod tests {
             prop_assert_eq!(&global.statistics, &whole.statistics);
             prop_assert_eq!(&global.counters, &whole.counters);
             prop_assert_eq!(merged.results.len(), parts.len() + 1);
-            // What was put together can be put together again.
+            // A merged result can be merged again.
             let again = merge_responses(&[ExecutionResponse {
                 output: Some(merged.clone()),
                 ..ExecutionResponse::default()
@@ -187,7 +185,6 @@ mod tests {
         }
     }
 
-    /// The result of the others stood there as that of the whole.
     #[test]
     fn where_a_service_failed_there_is_no_whole() {
         let failed = |message: &str| ExecutionResponse {
@@ -201,7 +198,11 @@ mod tests {
         let detail = merged.error_detail.unwrap();
         assert_eq!((detail.code, detail.message.as_str()), (14, "a; b"));
         let output = merged.output.unwrap();
-        let names: Vec<_> = output.results.iter().map(|own| own.name.as_str()).collect();
+        let names: Vec<_> = output
+            .results
+            .iter()
+            .map(|result| result.name.as_str())
+            .collect();
         assert_eq!(names, ["service_1"]);
         assert_eq!(merge_responses(&[failed("a")]).output, None);
     }
@@ -211,7 +212,11 @@ mod tests {
         let mut bare = response(&[1, 2]);
         strip_samples(bare.output.as_mut().unwrap());
         let merged = merge_responses(&[response(&[3]), bare]).output.unwrap();
-        let names: Vec<_> = merged.results.iter().map(|own| own.name.as_str()).collect();
+        let names: Vec<_> = merged
+            .results
+            .iter()
+            .map(|result| result.name.as_str())
+            .collect();
         assert_eq!(names, [GLOBAL, GLOBAL]);
     }
 }

@@ -1,9 +1,9 @@
-//! The client of a service that hands out requests while a load goes on.
+//! The client of a service that hands out requests during a load.
 //!
-//! Each worker has a call of its own, on a thread beside the workers. It asks for as
-//! many requests at a time as the worker sends in a second, and again when half of
-//! them have come. A call that breaks off is not made again: the load ends as its
-//! predicates say, or with the last request that came.
+//! Each worker has its own call, on a thread beside the workers. The call requests as many
+//! requests as the worker sends in a second, and again when half of them have arrived. A call
+//! that breaks off is not repeated: the load ends by its predicates, or with the last request
+//! that arrived.
 
 use std::fmt;
 use std::rc::Rc;
@@ -24,20 +24,20 @@ use crate::envoy::{SourceBody, SourceRequest};
 use crate::service::grpc::{Channel, ChannelError, ClientCall};
 use crate::wire::{Schema, UnknownFields, WireError};
 
-/// The most requests that are asked for at a time, and that wait for a worker.
+/// Maximum number of requests in one message, and of requests that wait for a worker.
 const AHEAD_MAX: u32 = 10_000;
 
 /// The longest body that is sent, as in lists of requests.
 const BODY_BYTES_MAX: u32 = 4 << 20;
 
 const CALL: &str = "/nighthawk.request_source.NighthawkRequestSourceService/RequestStream";
-const ASKED: &str = "nighthawk.request_source.RequestStreamRequest";
-const HANDED: &str = "nighthawk.request_source.RequestStreamResponse";
+const REQUEST_MESSAGE: &str = "nighthawk.request_source.RequestStreamRequest";
+const RESPONSE_MESSAGE: &str = "nighthawk.request_source.RequestStreamResponse";
 
 /// Makes the request to send of one that a source hands out.
 pub trait RequestPattern: fmt::Debug + Send + Sync {
     /// The request that `own` describes.
-    fn request(&self, own: &SourceRequest) -> RequestPlan;
+    fn request(&self, source_request: &SourceRequest) -> RequestPlan;
 }
 
 /// A service that hands out requests.
@@ -48,16 +48,16 @@ pub struct RequestSourceClient(Arc<Client>);
 struct Client {
     uri: String,
     channel: Channel,
-    /// Requests that are asked for at a time.
+    /// Requests that one message requests.
     ahead: u32,
-    /// The message that asks for so many.
+    /// The message that requests them.
     message: Vec<u8>,
     connect_within: Nanos,
     /// The parts that all requests share.
     pattern: Box<dyn RequestPattern>,
 }
 
-/// Why a source hands out no more requests.
+/// A source that hands out no more requests.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestSourceError {
     /// There is no connection in time.
@@ -72,8 +72,8 @@ pub enum RequestSourceError {
     /// The message cannot be read.
     #[error("what it hands out is no request")]
     Message(#[source] WireError),
-    /// The request asks for a tunnel.
-    #[error("it hands out a request by CONNECT, which asks for a tunnel")]
+    /// The request opens a tunnel.
+    #[error("it hands out a request by CONNECT, which opens a tunnel")]
     Tunnel,
     /// The request has a body that is too long.
     #[error(
@@ -89,8 +89,8 @@ pub enum RequestSourceError {
 }
 
 impl RequestSourceClient {
-    /// The source at `uri`, which is asked for `ahead` requests at a time, as far as
-    /// that is allowed, and has to accept connections within `connect_within`.
+    /// Returns the source at `uri`. Each message requests `ahead` requests, up to a limit; a
+    /// connection must open within `connect_within`.
     ///
     /// # Errors
     /// [`ChannelError`] where TLS cannot be configured.
@@ -101,8 +101,8 @@ impl RequestSourceClient {
         pattern: Box<dyn RequestPattern>,
     ) -> Result<Self, ChannelError> {
         let ahead = ahead.clamp(1, AHEAD_MAX);
-        let asked = json!({ "quantity": ahead.to_string() });
-        let message = Schema::own().encode(ASKED, &asked);
+        let quantity = json!({ "quantity": ahead.to_string() });
+        let message = Schema::shared().encode(REQUEST_MESSAGE, &quantity);
         Ok(Self(Arc::new(Client {
             uri: uri.to_owned(),
             channel: Channel::of_uri(uri)?,
@@ -115,13 +115,13 @@ impl RequestSourceClient {
 
     /// Starts the thread that fills `feeds`, until its scope or the last of them ends.
     fn start(&self, scope: &mut Scope, feeds: Vec<Feed>) -> std::io::Result<()> {
-        let asked = Arc::clone(&self.0);
+        let client = Arc::clone(&self.0);
         scope.worker(Place::default(), "requests", move |token| async move {
-            let asked = Rc::new(asked);
+            let client = Rc::new(client);
             let mut tasks = Tasks::new(feeds.len());
             for feed in feeds {
-                let asked = Rc::clone(&asked);
-                tasks.spawn(async move { asked.supply(&feed).await });
+                let client = Rc::clone(&client);
+                tasks.spawn(async move { client.supply(&feed).await });
             }
             token.run_until_cancelled(tasks.all_ended()).await;
             Ok(())
@@ -129,8 +129,8 @@ impl RequestSourceClient {
     }
 }
 
-/// Makes the load of `plan`, with requests from `source` where there is one; `progress`
-/// is told of each second, and `heard` of headers of answers that the plan names.
+/// Makes the load of `plan`, with requests from `source` if there is one. `progress` receives
+/// each second, and `on_header` the response headers that the plan names.
 ///
 /// # Errors
 /// [`LoadError`] where it could not begin.
@@ -141,7 +141,7 @@ pub fn conduct_load_from<'a>(
     places: &[Place],
     interrupt: &Interrupt,
     progress: &mut dyn FnMut(&LoadSnapshot<'_>),
-    heard: &mut dyn FnMut(&AnswerHeader),
+    on_header: &mut dyn FnMut(&AnswerHeader),
 ) -> Result<LoadCapture, LoadError> {
     let ahead = source.map_or(0, |source| source.0.ahead);
     let start = |source: &'a RequestSourceClient| {
@@ -150,7 +150,7 @@ pub fn conduct_load_from<'a>(
     let mut start = source.map(start);
     let beside = LoadBeside {
         progress,
-        heard,
+        heard: on_header,
         source: start.as_mut().map(|start| LoadSource {
             start,
             waiting_max: usize::try_from(ahead).unwrap_or(usize::MAX),
@@ -218,9 +218,9 @@ impl Client {
     }
 }
 
-/// What a source says of a request.
+/// Reads a request of a source.
 fn request_of(bytes: &[u8]) -> Result<SourceRequest, RequestSourceError> {
-    let response = Schema::own().decode(HANDED, bytes, UnknownFields::PassOver);
+    let response = Schema::shared().decode(RESPONSE_MESSAGE, bytes, UnknownFields::Skip);
     let response = response.map_err(RequestSourceError::Message)?;
     let specifier = &response["request_specifier"];
     let text = |key: &str| specifier.get(key).and_then(Value::as_str);
@@ -237,8 +237,8 @@ fn request_of(bytes: &[u8]) -> Result<SourceRequest, RequestSourceError> {
         return Err(RequestSourceError::Tunnel);
     }
     for list in ["headers", "v3_headers"] {
-        let own = specifier.get(list).and_then(|own| own.get("headers"));
-        for header in own.and_then(Value::as_array).into_iter().flatten() {
+        let listed = specifier.get(list).and_then(|list| list.get("headers"));
+        for header in listed.and_then(Value::as_array).into_iter().flatten() {
             let part = |key: &str| header.get(key).and_then(Value::as_str).unwrap_or_default();
             headers.push((part("key").to_owned(), part("value").to_owned()));
         }
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     fn read(response: &Value) -> Result<SourceRequest, String> {
-        let bytes = Schema::own().encode(HANDED, response).unwrap();
+        let bytes = Schema::shared().encode(RESPONSE_MESSAGE, response).unwrap();
         request_of(&bytes).map_err(|error| error.to_string())
     }
 

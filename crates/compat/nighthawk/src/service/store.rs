@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use crate::wire::{ExecutionResponse, encode_response};
 
-use crate::service::grpc::{Code, Ended};
+use crate::service::grpc::{CallFailed, StatusCode};
 use crate::service::samples::merge_responses;
 
 /// Executions that are kept; the oldest one goes for a new one.
@@ -45,16 +45,16 @@ impl Default for Store {
 
 impl Store {
     /// Keeps one more result of the execution `id`.
-    pub(crate) fn put(&self, id: &str, response: ExecutionResponse) -> Result<(), Ended> {
+    pub(crate) fn put(&self, id: &str, response: ExecutionResponse) -> Result<(), CallFailed> {
         let bytes = bytes_of(&response)?;
         let mut executions = self.executions.borrow_mut();
-        let known = executions.iter().position(|own| own.id == id);
-        let mut own = match known.and_then(|at| executions.get(at)) {
-            Some(own) if own.results.len() >= RESULTS_MAX => {
+        let known = executions.iter().position(|execution| execution.id == id);
+        let mut execution = match known.and_then(|at| executions.get(at)) {
+            Some(execution) if execution.results.len() >= RESULTS_MAX => {
                 let why = format!("{RESULTS_MAX} results of {id} are here already");
-                return Err(Ended::new(Code::ResourceExhausted, why));
+                return Err(CallFailed::new(StatusCode::ResourceExhausted, why));
             }
-            Some(own) if own.bytes.saturating_add(bytes) > self.bytes_max => {
+            Some(execution) if execution.bytes.saturating_add(bytes) > self.bytes_max => {
                 return Err(self.too_long(id));
             }
             Some(_) => known.and_then(|at| executions.remove(at)),
@@ -65,68 +65,79 @@ impl Store {
             results: Vec::new(),
             bytes: 0,
         });
-        own.results.push(response);
-        own.bytes = own.bytes.saturating_add(bytes);
-        self.push(&mut executions, own)
+        execution.results.push(response);
+        execution.bytes = execution.bytes.saturating_add(bytes);
+        self.push(&mut executions, execution)
     }
 
     /// Keeps `responses` as all results of the execution `id`, in place of those that
     /// there were.
-    pub(crate) fn replace(&self, id: &str, responses: Vec<ExecutionResponse>) -> Result<(), Ended> {
+    pub(crate) fn replace(
+        &self,
+        id: &str,
+        responses: Vec<ExecutionResponse>,
+    ) -> Result<(), CallFailed> {
         let mut bytes: usize = 0;
         for response in &responses {
             bytes = bytes.saturating_add(bytes_of(response)?);
         }
         let mut executions = self.executions.borrow_mut();
-        executions.retain(|own| own.id != id);
-        let own = Execution {
+        executions.retain(|execution| execution.id != id);
+        let execution = Execution {
             id: id.to_owned(),
             results: responses,
             bytes,
         };
-        self.push(&mut executions, own)
+        self.push(&mut executions, execution)
     }
 
     /// Keeps `own` as the newest execution; older ones make room.
-    fn push(&self, executions: &mut VecDeque<Execution>, own: Execution) -> Result<(), Ended> {
-        if own.bytes > self.bytes_max {
-            return Err(self.too_long(&own.id));
+    fn push(
+        &self,
+        executions: &mut VecDeque<Execution>,
+        execution: Execution,
+    ) -> Result<(), CallFailed> {
+        if execution.bytes > self.bytes_max {
+            return Err(self.too_long(&execution.id));
         }
-        let bytes = |all: &VecDeque<Execution>| all.iter().map(|one| one.bytes).sum::<usize>();
-        while executions.len() >= EXECUTIONS_MAX || bytes(executions) > self.bytes_max - own.bytes {
+        let bytes =
+            |all: &VecDeque<Execution>| all.iter().map(|execution| execution.bytes).sum::<usize>();
+        while executions.len() >= EXECUTIONS_MAX
+            || bytes(executions) > self.bytes_max - execution.bytes
+        {
             executions.pop_front();
         }
-        executions.push_back(own);
+        executions.push_back(execution);
         Ok(())
     }
 
-    fn too_long(&self, id: &str) -> Ended {
+    fn too_long(&self, id: &str) -> CallFailed {
         let why = format!(
             "the results of {id} are longer than the {} bytes that are kept",
             self.bytes_max
         );
-        Ended::new(Code::ResourceExhausted, why)
+        CallFailed::new(StatusCode::ResourceExhausted, why)
     }
 
     /// All results of the execution `id` together.
-    pub(crate) fn get(&self, id: &str) -> Result<ExecutionResponse, Ended> {
+    pub(crate) fn get(&self, id: &str) -> Result<ExecutionResponse, CallFailed> {
         let executions = self.executions.borrow();
-        let known = executions.iter().find(|own| own.id == id);
-        let own = known.ok_or_else(|| {
+        let known = executions.iter().find(|execution| execution.id == id);
+        let execution = known.ok_or_else(|| {
             let why = format!("there are no results of an execution `{id}` here");
-            Ended::new(Code::NotFound, why)
+            CallFailed::new(StatusCode::NotFound, why)
         })?;
         Ok(ExecutionResponse {
             execution_id: id.to_owned(),
-            ..merge_responses(&own.results)
+            ..merge_responses(&execution.results)
         })
     }
 }
 
-/// So long it is over the wire.
-fn bytes_of(response: &ExecutionResponse) -> Result<usize, Ended> {
+/// Returns the encoded length of a response.
+fn bytes_of(response: &ExecutionResponse) -> Result<usize, CallFailed> {
     let bytes = encode_response(response);
-    let bytes = bytes.map_err(|error| Ended::new(Code::Internal, error.to_string()))?;
+    let bytes = bytes.map_err(|error| CallFailed::new(StatusCode::Internal, error.to_string()))?;
     Ok(bytes.len())
 }
 
@@ -146,14 +157,13 @@ mod tests {
         }
     }
 
-    fn told(store: &Store, id: &str) -> String {
+    fn messages(store: &Store, id: &str) -> String {
         let whole = store
             .get(id)
             .map(|whole| whole.error_detail.unwrap().message);
         whole.unwrap_or_else(|ended| format!("{:?}", ended.code))
     }
 
-    /// The results of both were put together.
     #[test]
     fn an_execution_that_is_run_again_replaces_what_there_was() {
         let store = Store::default();
@@ -161,9 +171,9 @@ mod tests {
             .replace("one", vec![response("a"), response("b")])
             .unwrap();
         store.put("one", response("c")).unwrap();
-        assert_eq!(told(&store, "one"), "a; b; c");
+        assert_eq!(messages(&store, "one"), "a; b; c");
         store.replace("one", vec![response("d")]).unwrap();
-        assert_eq!(told(&store, "one"), "d");
+        assert_eq!(messages(&store, "one"), "d");
     }
 
     #[test]
@@ -176,12 +186,12 @@ mod tests {
         for id in ["one", "two", "three"] {
             store.put(id, response("a")).unwrap();
         }
-        assert_eq!(told(&store, "one"), "NotFound");
+        assert_eq!(messages(&store, "one"), "NotFound");
         store.put("two", response("b")).unwrap();
-        assert_eq!(told(&store, "two"), "a; b");
-        assert_eq!(told(&store, "three"), "NotFound");
+        assert_eq!(messages(&store, "two"), "a; b");
+        assert_eq!(messages(&store, "three"), "NotFound");
         let refused = store.put("two", response("c")).unwrap_err();
-        assert_eq!(refused.code, Code::ResourceExhausted);
-        assert_eq!(told(&store, "two"), "a; b");
+        assert_eq!(refused.code, StatusCode::ResourceExhausted);
+        assert_eq!(messages(&store, "two"), "a; b");
     }
 }

@@ -26,7 +26,10 @@ pub(super) fn files() -> Vec<String> {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
-            } else if path.extension().is_some_and(|own| own == "proto") {
+            } else if path
+                .extension()
+                .is_some_and(|extension| extension == "proto")
+            {
                 let path = path.strip_prefix(folder()).unwrap();
                 paths.push(path.to_str().unwrap().to_owned());
             }

@@ -9,13 +9,13 @@ use super::error::{DEPTH_MAX, WireError};
 use super::known;
 use super::schema::Schema;
 
-/// What becomes of fields that are not known.
+/// Treatment of unknown fields.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum UnknownFields {
-    /// They are refused: somebody asks for something that would not be done.
+    /// They are an error: the client requests an unknown option.
     Refuse,
-    /// They are passed over: somebody tells more than is understood.
-    PassOver,
+    /// They are ignored.
+    Skip,
 }
 
 impl Schema {
@@ -116,21 +116,21 @@ impl Decoder<'_> {
 
     fn value(&self, kind: &Kind, value: &Field, depth: usize) -> Result<Value, WireError> {
         Ok(match value {
-            Field::Bool(own) => Value::from(*own),
-            Field::I32(own) => Value::from(*own),
-            Field::I64(own) => Value::from(own.to_string()),
-            Field::U32(own) => Value::from(*own),
-            Field::U64(own) => Value::from(own.to_string()),
-            Field::F32(own) => number(f64::from(*own)),
-            Field::F64(own) => number(*own),
-            Field::String(own) => Value::from(own.as_str()),
-            Field::Bytes(own) => Value::from(BASE64.encode(own)),
-            Field::EnumNumber(own) => {
-                let named = kind.as_enum().and_then(|values| values.get_value(*own));
-                named.map_or_else(|| Value::from(*own), |value| Value::from(value.name()))
+            Field::Bool(content) => Value::from(*content),
+            Field::I32(content) => Value::from(*content),
+            Field::I64(content) => Value::from(content.to_string()),
+            Field::U32(content) => Value::from(*content),
+            Field::U64(content) => Value::from(content.to_string()),
+            Field::F32(content) => number(f64::from(*content)),
+            Field::F64(content) => number(*content),
+            Field::String(content) => Value::from(content.as_str()),
+            Field::Bytes(content) => Value::from(BASE64.encode(content)),
+            Field::EnumNumber(content) => {
+                let named = kind.as_enum().and_then(|values| values.get_value(*content));
+                named.map_or_else(|| Value::from(*content), |value| Value::from(value.name()))
             }
-            Field::Message(own) => self.message(own, depth + 1)?,
-            // Neither stands within the other.
+            Field::Message(content) => self.message(content, depth + 1)?,
+            // Neither is inside the other.
             Field::List(_) | Field::Map(_) => Value::Null,
         })
     }

@@ -28,13 +28,13 @@ impl Schema {
         Ok(message.encode_to_vec())
     }
 
-    /// The text that stands for `bytes` in the JSON form.
+    /// Returns `bytes` as text of the JSON form.
     #[must_use]
     pub fn bytes_text(bytes: &[u8]) -> String {
         BASE64.encode(bytes)
     }
 
-    /// The bytes that `text` stands for in the JSON form.
+    /// Returns the bytes of `text` in the JSON form.
     #[must_use]
     pub fn text_bytes(text: &str) -> Option<Vec<u8>> {
         BASE64.decode(text).ok()
@@ -47,7 +47,7 @@ pub(super) struct Encoder<'s> {
 }
 
 impl Encoder<'_> {
-    /// The message of this type that `value` says.
+    /// Returns the message of this type that `value` describes.
     pub(super) fn message(
         &self,
         descriptor: &MessageDescriptor,
@@ -130,7 +130,7 @@ fn shape(field: &FieldDescriptor, kind: &Kind) -> WireError {
     }
 }
 
-/// A value that is no message; `None` where it is none of its kind.
+/// Returns a value that is no message; `None` for a value of another kind.
 fn scalar(kind: &Kind, value: &Value) -> Option<Field> {
     Some(match kind {
         Kind::Double => Field::F64(float(value)?),

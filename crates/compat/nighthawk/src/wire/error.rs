@@ -1,8 +1,8 @@
-//! Why bytes and JSON are no message.
+//! Errors of bytes and JSON that are no message.
 
 use prost_reflect::Kind;
 
-/// Why bytes are no message. It says where, where that is known.
+/// Bytes that are no message, with the path if it is known.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum WireError {
     /// They do not follow the rules of protocol buffers, or hold something else than
@@ -20,14 +20,14 @@ pub enum WireError {
         /// The field's number.
         number: u32,
     },
-    /// A field that does not hold what it should.
+    /// A field with a wrong value.
     #[error("`{field}` of {message} must be {expected}")]
     Shape {
         /// The message's full name.
         message: String,
         /// The field's name.
         field: String,
-        /// What it must be.
+        /// The expected shape.
         expected: &'static str,
     },
     /// A name that no message or field has.

@@ -21,12 +21,12 @@ pub(super) fn decoded(
     mut fields: Map<String, Value>,
     depth: usize,
 ) -> Result<Value, WireError> {
-    let Some(own) = name.strip_prefix("google.protobuf.") else {
+    let Some(kind) = name.strip_prefix("google.protobuf.") else {
         return Ok(Value::Object(fields));
     };
-    match own {
-        "Duration" => time(name, &fields).map(|own| Value::from(duration_text(own))),
-        "Timestamp" => time(name, &fields).map(|own| Value::from(timestamp_text(own))),
+    match kind {
+        "Duration" => time(name, &fields).map(|time| Value::from(duration_text(time))),
+        "Timestamp" => time(name, &fields).map(|time| Value::from(timestamp_text(time))),
         "Any" => any(decoder, &fields, depth),
         "Struct" => Ok(fields.remove("fields").unwrap_or_else(|| json!({}))),
         "ListValue" => Ok(fields.remove("values").unwrap_or_else(|| json!([]))),
@@ -55,7 +55,7 @@ fn time(name: &str, fields: &Map<String, Value>) -> Result<Nanos, WireError> {
     let part = |key: &str| match fields.get(key) {
         None => Some(0),
         Some(Value::String(text)) => text.parse::<u64>().ok(),
-        Some(other) => other.as_u64(),
+        Some(nanos) => nanos.as_u64(),
     };
     let total = || {
         let nanos = part("nanos").filter(|nanos| *nanos < SECOND)?;
@@ -65,7 +65,7 @@ fn time(name: &str, fields: &Map<String, Value>) -> Result<Nanos, WireError> {
     Ok(Nanos::new(total))
 }
 
-/// Whether the message `name` has a form of its own, which may be no map.
+/// Returns true if the message `name` has a special JSON form, which may be no map.
 pub(super) fn has_own_form(name: &str) -> bool {
     name.starts_with("google.protobuf.")
 }
@@ -104,13 +104,13 @@ pub(super) fn undone(
     value: &Value,
     depth: usize,
 ) -> Result<Option<Map<String, Value>>, WireError> {
-    let Some(own) = name.strip_prefix("google.protobuf.") else {
+    let Some(kind) = name.strip_prefix("google.protobuf.") else {
         return Ok(None);
     };
-    let fields = match own {
+    let fields = match kind {
         "Duration" | "Timestamp" => {
             let text = value.as_str().unwrap_or_default();
-            let length = match own {
+            let length = match kind {
                 "Duration" => parse_duration(text),
                 _ => parse_timestamp(text),
             };
@@ -122,9 +122,9 @@ pub(super) fn undone(
         "ListValue" => json!({ "values": value }),
         "Value" => match value {
             Value::Null => json!({ "null_value": 0 }),
-            Value::Number(own) => json!({ "number_value": own.as_f64() }),
-            Value::String(own) => json!({ "string_value": own }),
-            Value::Bool(own) => json!({ "bool_value": own }),
+            Value::Number(value) => json!({ "number_value": value.as_f64() }),
+            Value::String(value) => json!({ "string_value": value }),
+            Value::Bool(value) => json!({ "bool_value": value }),
             Value::Object(_) => json!({ "struct_value": value }),
             Value::Array(_) => json!({ "list_value": value }),
         },
@@ -152,7 +152,7 @@ fn packed(encoder: &Encoder<'_>, value: &Value, depth: usize) -> Result<Value, W
         false => Value::Object(map.clone()),
     };
     let descriptor = encoder.schema.message(name);
-    let packed = descriptor.and_then(|own| encoder.message(&own, &inner, depth + 1));
+    let packed = descriptor.and_then(|inner_type| encoder.message(&inner_type, &inner, depth + 1));
     let bytes = match packed {
         Ok(message) => message.encode_to_vec(),
         // A type that is not known keeps its bytes.

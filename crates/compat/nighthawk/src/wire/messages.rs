@@ -1,4 +1,4 @@
-//! What `nighthawk.client.NighthawkService` speaks, as data.
+//! Messages of `nighthawk.client.NighthawkService`, as data.
 
 use serde_json::{Map, Value, json};
 
@@ -16,23 +16,22 @@ const RESPONSE: &str = "nighthawk.client.ExecutionResponse";
 pub enum ExecutionRequest {
     /// Make this load.
     Start(Box<CommandLineOptions>),
-    /// Nighthawk knows it and does nothing with it; here it asks how far the load
-    /// is.
+    /// A request for the results so far. Nighthawk ignores it.
     Update,
     /// End the load.
     Cancel,
-    /// It asks for nothing.
+    /// An empty request.
     Nothing,
 }
 
 /// `nighthawk.client.ExecutionResponse`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ExecutionResponse {
-    /// What the load found, also where it failed on the way.
+    /// The result of the load, also of one that failed.
     pub output: Option<Output>,
-    /// Why it failed, if it did.
+    /// The failure, if there is one.
     pub error_detail: Option<Status>,
-    /// Which execution of several services this belongs to; may be empty.
+    /// Identifier of an execution by several services; may be empty.
     pub execution_id: String,
 }
 
@@ -41,17 +40,17 @@ pub struct ExecutionResponse {
 pub struct Status {
     /// 0 for success, else as gRPC numbers them.
     pub code: u32,
-    /// What went wrong.
+    /// The reason.
     pub message: String,
 }
 
-/// Why bytes are no request or response.
+/// Bytes that are no request or response.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum RequestError {
+pub enum ExecutionMessageError {
     /// They are no such message.
     #[error(transparent)]
     Wire(#[from] WireError),
-    /// A field holds what it cannot.
+    /// A field has a wrong value.
     #[error(transparent)]
     Message(#[from] MessageError),
 }
@@ -60,14 +59,13 @@ pub enum RequestError {
 /// would not be done.
 ///
 /// # Errors
-/// [`RequestError`] with the field that is wrong.
-pub fn decode_request(bytes: &[u8]) -> Result<ExecutionRequest, RequestError> {
-    let value = Schema::own().decode(REQUEST, bytes, UnknownFields::Refuse)?;
+/// [`ExecutionMessageError`] with the field that is wrong.
+pub fn decode_request(bytes: &[u8]) -> Result<ExecutionRequest, ExecutionMessageError> {
+    let value = Schema::shared().decode(REQUEST, bytes, UnknownFields::Refuse)?;
     Ok(request_of_json(value)?)
 }
 
-/// The request that `value` says in the JSON form, as it stands in messages that
-/// hold one.
+/// Reads a request from its JSON form, as inside of other messages.
 ///
 /// # Errors
 /// [`MessageError`] with the field that is wrong.
@@ -106,20 +104,19 @@ pub fn encode_request(request: &ExecutionRequest) -> Result<Vec<u8>, WireError> 
         ExecutionRequest::Cancel => json!({ "cancellation_request": {} }),
         ExecutionRequest::Nothing => json!({}),
     };
-    Schema::own().encode(REQUEST, &value)
+    Schema::shared().encode(REQUEST, &value)
 }
 
-/// The response that `bytes` hold; what is not known in it is passed over.
+/// Reads a response and skips unknown fields.
 ///
 /// # Errors
-/// [`RequestError`] with the field that is wrong.
-pub fn decode_response(bytes: &[u8]) -> Result<ExecutionResponse, RequestError> {
-    let value = Schema::own().decode(RESPONSE, bytes, UnknownFields::PassOver)?;
+/// [`ExecutionMessageError`] with the field that is wrong.
+pub fn decode_response(bytes: &[u8]) -> Result<ExecutionResponse, ExecutionMessageError> {
+    let value = Schema::shared().decode(RESPONSE, bytes, UnknownFields::Skip)?;
     Ok(response_of_json(value)?)
 }
 
-/// The response that `value` says in the JSON form, as it stands in messages that
-/// hold one.
+/// Reads a response from its JSON form, as inside of other messages.
 ///
 /// # Errors
 /// [`MessageError`] with the field that is wrong.
@@ -148,7 +145,7 @@ fn status(fields: &mut Fields) -> Result<Status, MessageError> {
 /// # Errors
 /// [`WireError`] where it holds a message of Envoy that is not known.
 pub fn encode_response(response: &ExecutionResponse) -> Result<Vec<u8>, WireError> {
-    Schema::own().encode(RESPONSE, &response_json(response))
+    Schema::shared().encode(RESPONSE, &response_json(response))
 }
 
 /// The JSON form of `response`.

@@ -24,7 +24,7 @@ pub struct Schema {
 impl Schema {
     /// All that is known.
     #[must_use]
-    pub fn own() -> &'static Self {
+    pub fn shared() -> &'static Self {
         &SCHEMA
     }
 
@@ -32,7 +32,9 @@ impl Schema {
     #[must_use]
     pub fn services(&self) -> Vec<String> {
         let services = self.pool.services();
-        services.map(|own| own.full_name().to_owned()).collect()
+        services
+            .map(|service| service.full_name().to_owned())
+            .collect()
     }
 
     /// The file at `path` and all that it imports, each as the bytes of a

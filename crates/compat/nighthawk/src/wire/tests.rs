@@ -109,16 +109,20 @@ fn what_is_written_is_read_again() {
 
 #[test]
 fn every_file_is_read_and_described() {
-    let schema = Schema::own();
+    let schema = Schema::shared();
     let services = schema.services();
     assert!(services.contains(&"nighthawk.client.NighthawkService".to_owned()));
     for path in files() {
-        // What it imports is there as well.
+        // Its imports are included.
         assert!(schema.describe_file(&path).is_some(), "{path}");
     }
     let symbol = "nighthawk.client.CommandLineOptions.TunnelOptions";
     let described = schema.describe_symbol(symbol).unwrap();
-    assert!(described[0].windows(13).any(|own| own == b"TunnelOptions"));
+    assert!(
+        described[0]
+            .windows(13)
+            .any(|window| window == b"TunnelOptions")
+    );
     for method in ["", ".ExecutionStream"] {
         let symbol = format!("nighthawk.client.NighthawkService{method}");
         assert!(schema.describe_symbol(&symbol).is_some(), "{symbol}");
@@ -144,7 +148,7 @@ fn options_that_are_not_known_are_refused_and_results_are_not() {
     let error = decode_request(&request).unwrap_err();
     assert_eq!(
         error,
-        RequestError::Wire(WireError::Unknown {
+        ExecutionMessageError::Wire(WireError::Unknown {
             message: "nighthawk.client.CommandLineOptions".to_owned(),
             number: 130,
         })
@@ -155,9 +159,9 @@ fn options_that_are_not_known_are_refused_and_results_are_not() {
 
 #[test]
 fn pieces_of_a_message_are_one_and_of_a_choice_the_last_counts() {
-    let schema = Schema::own();
+    let schema = Schema::shared();
     let decode =
-        |name: &str, bytes: &[u8]| schema.decode(name, bytes, UnknownFields::PassOver).unwrap();
+        |name: &str, bytes: &[u8]| schema.decode(name, bytes, UnknownFields::Skip).unwrap();
     // version: {major_number: 1} version: {patch: 2}
     let twice = [0x0a, 2, 0x08, 1, 0x0a, 2, 0x18, 2];
     let build = decode("envoy.config.core.v3.BuildVersion", &twice);
@@ -169,7 +173,7 @@ fn pieces_of_a_message_are_one_and_of_a_choice_the_last_counts() {
     let mean = [0x1a, 2, 0x08, 1, 0x41, 0, 0, 0, 0, 0, 0, 0, 0];
     let statistic = decode("nighthawk.client.Statistic", &mean);
     assert_eq!(statistic, json!({ "raw_mean": 0.0 }));
-    // Numbers may stand one behind the other.
+    // Numbers may be packed.
     let packed = [0x0a, 1, b'a', 0x12, 3, 1, 0x96, 0x01];
     let numbers = decode("grpc.reflection.v1.ExtensionNumberResponse", &packed);
     assert_eq!(
@@ -180,7 +184,7 @@ fn pieces_of_a_message_are_one_and_of_a_choice_the_last_counts() {
 
 #[test]
 fn messages_of_any_type_are_opened_where_it_is_known() {
-    let schema = Schema::own();
+    let schema = Schema::shared();
     let name = "envoy.config.core.v3.TypedExtensionConfig";
     for value in [
         json!({ "name": "a", "typed_config": {
@@ -224,9 +228,9 @@ fn messages_in_messages_end_somewhere() {
         bytes = Vec::new();
         encoding::bytes::encode(6, &list, &mut bytes);
     }
-    let schema = Schema::own();
-    let found = schema.decode("google.protobuf.Value", &bytes, UnknownFields::Refuse);
-    assert_eq!(found, Err(WireError::Deep));
+    let schema = Schema::shared();
+    let refused = schema.decode("google.protobuf.Value", &bytes, UnknownFields::Refuse);
+    assert_eq!(refused, Err(WireError::Deep));
 }
 
 const DEEP: usize = 100;
@@ -278,7 +282,7 @@ proptest! {
 
 #[test]
 fn a_field_that_holds_something_else_is_named() {
-    let schema = Schema::own();
+    let schema = Schema::shared();
     let name = "nighthawk.client.ExecutionResponse";
     for (value, says) in [
         (
@@ -323,7 +327,7 @@ fn a_message_is_written_as_text_and_read_again() {
         }
     });
     let name = "nighthawk.client.CommandLineOptions";
-    let text = Schema::own().write_text(name, &value).unwrap();
+    let text = Schema::shared().write_text(name, &value).unwrap();
     for part in [
         "requests_per_second {\n  value: 7\n}\n",
         "duration {\n  seconds: 1\n  nanos: 500000000\n}\n",
@@ -335,10 +339,10 @@ fn a_message_is_written_as_text_and_read_again() {
     ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
-    assert_eq!(Schema::own().read_text(name, &text).unwrap(), value);
-    // What others write stands for the same.
-    let other = "requests_per_second: < value: 0x7 >; labels: ['a', \"\\x62\"] # a comment\n";
-    let read = Schema::own().read_text(name, other).unwrap();
+    assert_eq!(Schema::shared().read_text(name, &text).unwrap(), value);
+    // Other spellings of the same.
+    let text = "requests_per_second: < value: 0x7 >; labels: ['a', \"\\x62\"] # a comment\n";
+    let read = Schema::shared().read_text(name, text).unwrap();
     assert_eq!(
         read,
         json!({ "requests_per_second": 7, "labels": ["a", "b"] })
@@ -391,7 +395,7 @@ proptest! {
     /// Results and sessions are files that are read again.
     #[test]
     fn for_all_texts_what_is_read_is_written_and_read_again(text in text_pieces()) {
-        let schema = Schema::own();
+        let schema = Schema::shared();
         for name in [
             "nighthawk.client.CommandLineOptions",
             "nighthawk.client.Statistic",
@@ -458,11 +462,11 @@ fn a_text_that_is_no_message_is_refused_with_its_line() {
         ),
         ("[a.b/C] {}", "holds no message of any type"),
     ] {
-        let error = Schema::own().read_text("nighthawk.client.CommandLineOptions", text);
+        let error = Schema::shared().read_text("nighthawk.client.CommandLineOptions", text);
         let error = error.unwrap_err().to_string();
         assert!(error.contains(says), "{text}\n{error}");
     }
     let deep = "typed_config { [google.protobuf.Any] { ".repeat(100);
-    let error = Schema::own().read_text("envoy.config.core.v3.TypedExtensionConfig", &deep);
+    let error = Schema::shared().read_text("envoy.config.core.v3.TypedExtensionConfig", &deep);
     assert!(error.is_err());
 }

@@ -17,20 +17,19 @@
 //! }
 //! ```
 //!
-//! Between text and data stands the JSON form, as between bytes and data: there
-//! durations are texts, wrappers are their values, and `Any` has its type under
-//! `@type`.
+//! The JSON form is between text and data, as between bytes and data: durations are texts,
+//! wrappers are their values, and `Any` has its type under `@type`.
 
 mod read;
 mod tokens;
 mod write;
 
-/// Why a text is no message.
+/// A text that is no message.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("line {line} of the text proto: {problem}")]
 pub struct TextError {
     /// The line, from 1 on.
     pub line: usize,
-    /// What is the matter.
+    /// The problem.
     pub problem: String,
 }

@@ -8,116 +8,128 @@ use super::Message;
 use crate::time::{duration_text, timestamp_text};
 use crate::{CommandLineOptions, MultiTarget, RequestOptions, Tree};
 
-/// The options; of those that were not said nothing is written.
-pub(crate) fn options(own: &CommandLineOptions) -> Tree {
+/// Writes the options that were given.
+pub(crate) fn options(options: &CommandLineOptions) -> Tree {
     let message = Message::default()
         .put(
             "termination_predicates",
-            thresholds(&own.termination_predicates),
+            thresholds(&options.termination_predicates),
         )
-        .put("failure_predicates", thresholds(&own.failure_predicates))
-        .put_list("labels", &own.labels, |label| Tree::text(&**label))
-        .put_list("stats_sinks", &own.stats_sinks, |own| own.into())
+        .put(
+            "failure_predicates",
+            thresholds(&options.failure_predicates),
+        )
+        .put_list("labels", &options.labels, |label| Tree::text(&**label))
+        .put_list("stats_sinks", &options.stats_sinks, |value| value.into())
         .put_list(
             "user_defined_plugin_configs",
-            &own.user_defined_plugin_configs,
-            |own| own.into(),
+            &options.user_defined_plugin_configs,
+            |value| value.into(),
         );
-    let message = conduct(requests(shape(message, own), own), own);
-    let others = own.other.iter();
-    others
+    let message = conduct(requests(shape(message, options), options), options);
+    let fields = options.raw_fields.iter();
+    fields
         .fold(message, |message, (name, value)| {
             message.put(name, value.into())
         })
         .done()
 }
 
-/// How much load goes over how many connections.
-fn shape(message: Message, own: &CommandLineOptions) -> Message {
-    let reuse = own.experimental_h1_connection_reuse_strategy;
+/// Writes rate, connections and duration.
+fn shape(message: Message, options: &CommandLineOptions) -> Message {
+    let reuse = options.experimental_h1_connection_reuse_strategy;
     message
-        .short("requests_per_second", own.requests_per_second)
-        .short("connections", own.connections)
-        .duration("duration", own.duration)
-        .boolean("no_duration", own.no_duration)
-        .duration("timeout", own.timeout)
-        .boolean("h2", own.h2)
-        .choice("protocol", own.protocol.map(|own| own.name()))
-        .text("concurrency", own.concurrency.as_deref())
-        .boolean("prefetch_connections", own.prefetch_connections)
-        .short("burst_size", own.burst_size)
-        .choice("address_family", own.address_family.map(|own| own.name()))
-        .short("max_pending_requests", own.max_pending_requests)
-        .short("max_active_requests", own.max_active_requests)
+        .short("requests_per_second", options.requests_per_second)
+        .short("connections", options.connections)
+        .duration("duration", options.duration)
+        .boolean("no_duration", options.no_duration)
+        .duration("timeout", options.timeout)
+        .boolean("h2", options.h2)
+        .choice("protocol", options.protocol.map(|value| value.name()))
+        .text("concurrency", options.concurrency.as_deref())
+        .boolean("prefetch_connections", options.prefetch_connections)
+        .short("burst_size", options.burst_size)
+        .choice(
+            "address_family",
+            options.address_family.map(|value| value.name()),
+        )
+        .short("max_pending_requests", options.max_pending_requests)
+        .short("max_active_requests", options.max_active_requests)
         .short(
             "max_requests_per_connection",
-            own.max_requests_per_connection,
+            options.max_requests_per_connection,
         )
         .choice(
             "sequencer_idle_strategy",
-            own.sequencer_idle_strategy.map(|own| own.name()),
+            options.sequencer_idle_strategy.map(|value| value.name()),
         )
         .choice(
             "experimental_h1_connection_reuse_strategy",
-            reuse.map(|own| own.name()),
+            reuse.map(|value| value.name()),
         )
-        .boolean("open_loop", own.open_loop)
-        .duration("jitter_uniform", own.jitter_uniform)
+        .boolean("open_loop", options.open_loop)
+        .duration("jitter_uniform", options.jitter_uniform)
         .boolean(
             "experimental_h2_use_multiple_connections",
-            own.experimental_h2_use_multiple_connections,
+            options.experimental_h2_use_multiple_connections,
         )
-        .short("max_concurrent_streams", own.max_concurrent_streams)
+        .short("max_concurrent_streams", options.max_concurrent_streams)
 }
 
-/// What is sent, and where to.
-fn requests(message: Message, own: &CommandLineOptions) -> Message {
-    let source = own.request_source.as_deref();
+/// Writes requests and targets.
+fn requests(message: Message, options: &CommandLineOptions) -> Message {
+    let source = options.request_source.as_deref();
     message
         .put_some(
             "request_options",
-            own.request_options.as_ref().map(request_options),
+            options.request_options.as_ref().map(request_options),
         )
         .put_some(
             "request_source",
             source.map(|uri| Message::default().put("uri", Tree::text(uri)).done()),
         )
-        .text("uri", own.uri.as_deref())
-        .put_some("multi_target", own.multi_target.as_ref().map(multi_target))
+        .text("uri", options.uri.as_deref())
+        .put_some(
+            "multi_target",
+            options.multi_target.as_ref().map(multi_target),
+        )
 }
 
 /// Everything about the load but the load itself.
-fn conduct(message: Message, own: &CommandLineOptions) -> Message {
-    let start = own.scheduled_start;
+fn conduct(message: Message, options: &CommandLineOptions) -> Message {
+    let start = options.scheduled_start;
     message
-        .choice("verbosity", own.verbosity.map(|own| own.name()))
-        .choice("output_format", own.output_format.map(|own| own.name()))
-        .text("trace", own.trace.as_deref())
+        .choice("verbosity", options.verbosity.map(|value| value.name()))
+        .choice(
+            "output_format",
+            options.output_format.map(|value| value.name()),
+        )
+        .text("trace", options.trace.as_deref())
         .boolean(
             "no_default_failure_predicates",
-            own.no_default_failure_predicates,
+            options.no_default_failure_predicates,
         )
-        .text("nighthawk_service", own.nighthawk_service.as_deref())
-        .boolean("simple_warmup", own.simple_warmup)
-        .short("stats_flush_interval", own.stats_flush_interval)
+        .text("nighthawk_service", options.nighthawk_service.as_deref())
+        .boolean("simple_warmup", options.simple_warmup)
+        .short("stats_flush_interval", options.stats_flush_interval)
         .duration(
             "stats_flush_interval_duration",
-            own.stats_flush_interval_duration,
+            options.stats_flush_interval_duration,
         )
         .text(
             "latency_response_header_name",
-            own.latency_response_header_name.as_deref(),
+            options.latency_response_header_name.as_deref(),
         )
         .put_some(
             "scheduled_start",
-            start.map(|own| Tree::Text(timestamp_text(own))),
+            start.map(|start| Tree::Text(timestamp_text(start))),
         )
-        .text("execution_id", own.execution_id.as_deref())
+        .text("execution_id", options.execution_id.as_deref())
 }
 
 impl Message {
     fn short(self, name: &str, value: Option<u32>) -> Self {
-        self.put_some(name, value.map(|own| Tree::Integer(own.into())))
+        self.put_some(name, value.map(|number| Tree::Integer(number.into())))
     }
 
     fn boolean(self, name: &str, value: Option<bool>) -> Self {
@@ -125,7 +137,10 @@ impl Message {
     }
 
     fn duration(self, name: &str, value: Option<Nanos>) -> Self {
-        self.put_some(name, value.map(|own| Tree::Text(duration_text(own))))
+        self.put_some(
+            name,
+            value.map(|duration| Tree::Text(duration_text(duration))),
+        )
     }
 
     fn text(self, name: &str, value: Option<&str>) -> Self {
@@ -134,7 +149,7 @@ impl Message {
 
     /// Enumerations are wrapped in messages with one field.
     fn choice(self, name: &str, value: Option<&'static str>) -> Self {
-        let wrapped = |own| Self::default().put("value", Tree::text(own)).done();
+        let wrapped = |name| Self::default().put("value", Tree::text(name)).done();
         self.put_some(name, value.map(wrapped))
     }
 }
@@ -142,14 +157,14 @@ impl Message {
 fn thresholds(predicates: &BTreeMap<String, u64>) -> Tree {
     let all = predicates.iter();
     Tree::Map(
-        all.map(|(name, own)| (name.clone(), Tree::long(*own)))
+        all.map(|(name, threshold)| (name.clone(), Tree::long(*threshold)))
             .collect(),
     )
 }
 
 fn request_options(options: &RequestOptions) -> Tree {
     let method = options.request_method;
-    let method = method.map_or("METHOD_UNSPECIFIED", |own| own.name());
+    let method = method.map_or("METHOD_UNSPECIFIED", |method| method.name());
     Message::default()
         .put("request_method", Tree::text(method))
         .put_list("request_headers", &options.request_headers, header)
@@ -167,10 +182,10 @@ fn header((key, value): &(String, String)) -> Tree {
 
 fn multi_target(target: &MultiTarget) -> Tree {
     Message::default()
-        .put_list("endpoints", &target.endpoints, |own| {
+        .put_list("endpoints", &target.endpoints, |endpoint| {
             Message::default()
-                .text("address", own.address.as_deref())
-                .short("port", own.port)
+                .text("address", endpoint.address.as_deref())
+                .short("port", endpoint.port)
                 .done()
         })
         .boolean("use_https", target.use_https)

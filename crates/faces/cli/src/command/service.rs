@@ -9,7 +9,7 @@ use anyhow::Context;
 use clap::Parser;
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::service::{
-    BoundService, Executor, HandedOut, Role, ServiceError, ServicePlan, Task, bind_service,
+    BoundService, Executor, LoadTask, OfferedRequest, Role, ServiceError, ServicePlan, bind_service,
 };
 use stillwell_nighthawk::wire::ExecutionResponse;
 use stillwell_plan::{
@@ -154,7 +154,7 @@ fn conduct(
 struct Loads;
 
 impl Executor for Loads {
-    fn execute(&mut self, options: &CommandLineOptions, task: &Task) -> ExecutionResponse {
+    fn execute(&mut self, options: &CommandLineOptions, task: &LoadTask) -> ExecutionResponse {
         remote::execute(options, task)
     }
 }
@@ -198,13 +198,13 @@ fn role(
             Some(path) => {
                 let text = std::fs::read_to_string(path);
                 let text = text.with_context(|| format!("read {}", path.display()))?;
-                let requests = remote::handed_out(&text);
+                let requests = remote::offered_requests(&text);
                 requests.with_context(|| format!("read {}", path.display()))?
             }
-            None => vec![HandedOut {
+            None => vec![OfferedRequest {
                 method: Some("GET".to_owned()),
                 path: Some("/".to_owned()),
-                ..HandedOut::default()
+                ..OfferedRequest::default()
             }],
         }),
     })

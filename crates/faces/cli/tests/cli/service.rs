@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::json;
-use stillwell_nighthawk::service::{Channel, ChannelError, ClientCall, Code, Ended};
+use stillwell_nighthawk::service::{CallFailed, Channel, ChannelError, ClientCall, StatusCode};
 use stillwell_nighthawk::wire::{
     ExecutionRequest, ExecutionResponse, Schema, UnknownFields, decode_response, encode_request,
     response_of_json,
@@ -122,12 +122,12 @@ async fn answer(call: &mut ClientCall) -> ExecutionResponse {
 }
 
 /// How a call ends instead of being answered.
-async fn end_of(call: &mut ClientCall) -> Ended {
+async fn end_of(call: &mut ClientCall) -> CallFailed {
     let error = call.next().await.unwrap_err();
-    let is_ended = matches!(error, ChannelError::Ended(_));
+    let is_ended = matches!(error, ChannelError::CallFailed(_));
     assert!(is_ended, "{error}");
     match error {
-        ChannelError::Ended(ended) => ended,
+        ChannelError::CallFailed(ended) => ended,
         _ => unreachable!("it was just looked at"),
     }
 }
@@ -186,7 +186,10 @@ fn a_load_tells_how_far_it_is_and_ends_when_it_is_cancelled() {
         let mut other = self::call(&service.1).await;
         start(&mut other, load(&target));
         let busy = "Only a single benchmark session is allowed at a time.";
-        assert_eq!(end_of(&mut other).await, Ended::new(Code::Internal, busy));
+        assert_eq!(
+            end_of(&mut other).await,
+            CallFailed::new(StatusCode::Internal, busy)
+        );
         send(&mut call, &ExecutionRequest::Cancel);
         let response = answer(&mut call).await;
         assert_eq!(response.error_detail, None);
@@ -218,7 +221,9 @@ fn a_client_that_goes_takes_its_load_with_it() {
                     assert_eq!(response.error_detail, None);
                     return;
                 }
-                Err(ChannelError::Ended(ended)) => assert_eq!(ended.code, Code::Internal),
+                Err(ChannelError::CallFailed(ended)) => {
+                    assert_eq!(ended.code, StatusCode::Internal)
+                }
                 Err(other) => panic!("{other}"),
             }
         }
@@ -263,16 +268,17 @@ fn what_cannot_be_done_is_answered_with_its_detail() {
         assert!(code == 13 && why.contains("no.such.host.invalid"), "{why}");
 
         call.send(b"\x0a\x7f");
-        assert_eq!(end_of(&mut call).await.code, Code::InvalidArgument);
+        assert_eq!(end_of(&mut call).await.code, StatusCode::InvalidArgument);
         for request in [ExecutionRequest::Update, ExecutionRequest::Cancel] {
             let mut alone = self::call(&service.1).await;
             send(&mut alone, &request);
-            let unsupported = Ended::new(Code::Internal, "Request is not supported yet.");
+            let unsupported =
+                CallFailed::new(StatusCode::Internal, "Request is not supported yet.");
             assert_eq!(end_of(&mut alone).await, unsupported);
         }
         let channel = Channel::new(&service.1, None).unwrap();
         let mut unknown = channel.call("/a.B/C", &[]).await.unwrap();
-        assert_eq!(end_of(&mut unknown).await.code, Code::Unimplemented);
+        assert_eq!(end_of(&mut unknown).await.code, StatusCode::Unimplemented);
     });
 }
 
@@ -397,7 +403,7 @@ fn results_of_several_services_are_put_together() {
     let mut options = load(&target);
     options.execution_id = Some("ours".to_owned());
     let execution = encode_request(&ExecutionRequest::Start(Box::new(options))).unwrap();
-    let schema = Schema::own();
+    let schema = Schema::shared();
     let decode =
         |name: &str, bytes: &[u8]| schema.decode(name, bytes, UnknownFields::Refuse).unwrap();
     let addresses = services.iter().map(|service| {
@@ -445,7 +451,7 @@ fn results_of_several_services_are_put_together() {
         assert_eq!(statistic.count, sum);
         assert_eq!(statistic.percentiles.last().unwrap().count, sum);
         call.send(&ask("theirs").unwrap());
-        assert_eq!(end_of(&mut call).await.code, Code::NotFound);
+        assert_eq!(end_of(&mut call).await.code, StatusCode::NotFound);
     });
 }
 
@@ -460,7 +466,7 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
     let words = ["--service", "distributor", "--services-tls"];
     let stranger = Listening::service(&words);
     let knowing = Listening::service(&[&words[..], &["--services-ca", &pem]].concat());
-    let schema = Schema::own();
+    let schema = Schema::shared();
     let message = |own: &ExecutionRequest| {
         let name = "nighthawk.client.ExecutionRequest";
         let own = schema.decode(name, &encode_request(own).unwrap(), UnknownFields::Refuse);
@@ -502,7 +508,7 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
         let whole = response_of_json(whole["execution_response"].take()).unwrap();
         assert_eq!(result(&whole).name, "global");
         call.send(&message(&ExecutionRequest::Update));
-        assert_eq!(end_of(&mut call).await.code, Code::InvalidArgument);
+        assert_eq!(end_of(&mut call).await.code, StatusCode::InvalidArgument);
     });
 }
 
@@ -567,7 +573,7 @@ fn nighthawks_client_has_a_service_make_its_load() {
 #[test]
 fn health_and_reflection_are_there() {
     let service = Listening::service(&[]);
-    let schema = Schema::own();
+    let schema = Schema::shared();
     let name = "nighthawk.client.NighthawkService";
     wait_for(async {
         let channel = Channel::new(&service.1, None).unwrap();

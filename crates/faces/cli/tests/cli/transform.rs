@@ -46,7 +46,7 @@ fn what_a_source_lacks_is_refused() {
     for (line, wanted) in [
         (
             vec!["result.json", "--output-format", "hlog"],
-            "cannot be told as hlog: it has no histograms",
+            "cannot be written as hlog: it has no histograms",
         ),
         (
             vec!["other.json", "--output-format", "csv"],

@@ -34,7 +34,8 @@ impl Files for One {
 
 fn load(text: &str) -> Result<TestServer, String> {
     let files = One("server.yaml", text.to_owned());
-    load_test_server_from(&files, Path::new("server.yaml"), 2).map_err(|found| found.to_string())
+    load_test_server_from(&files, Path::new("server.yaml"), 2)
+        .map_err(|diagnostics| diagnostics.to_string())
 }
 
 /// A file with these HTTP filters and this beside the filters of its chain.
@@ -145,8 +146,7 @@ fn tls_is_read_in_both_shapes() {
     }
 }
 
-/// What a good file has, what stands there instead, what is said of it, and in
-/// which line.
+/// Text of a correct file, its replacement, and the message and line of the error.
 const MISTAKES: &[(&str, &str, &str, u32)] = &[
     ("admin:", "admin:\n  bad: 1", "unknown admin key `bad`", 2),
     (
@@ -225,6 +225,6 @@ fn filters_behind_the_test_server_have_no_effect() {
     let warned = loaded
         .warnings
         .iter()
-        .any(|one| one.message.contains("`dynamic-delay` stands"));
+        .any(|warning| warning.message.contains("`dynamic-delay` is behind"));
     assert!(warned);
 }

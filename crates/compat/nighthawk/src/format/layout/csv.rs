@@ -1,10 +1,10 @@
-//! As for readers, with commas.
+//! The layout for readers, with commas.
 
 use crate::{Quantity, Statistic, WorkerResult};
 
 use stillwell_report::load::id;
 
-use super::{HEADING, friendly, per_second, pick, share_text, told};
+use super::{HEADING, friendly, per_second, pick, quantity_text, share_text};
 
 /// The result of all workers; statistics that are ours alone are left out.
 pub(in crate::format) fn csv(global: &WorkerResult) -> String {
@@ -28,10 +28,10 @@ fn describe(statistic: &Statistic, text: &mut String) {
         "{} ({} samples)\nMin,Mean,Max,Pstdev\n{},{},{},{}\n",
         friendly(&statistic.id),
         statistic.count,
-        told(statistic.min),
-        told(statistic.mean),
-        told(statistic.max),
-        told(statistic.pstdev),
+        quantity_text(statistic.min),
+        quantity_text(statistic.mean),
+        quantity_text(statistic.max),
+        quantity_text(statistic.pstdev),
     ));
     let entries = pick::inner(statistic);
     if !entries.is_empty() {
@@ -46,7 +46,7 @@ fn describe(statistic: &Statistic, text: &mut String) {
             "{},{},{micros},{}\n",
             share_text(entry.percentile),
             entry.count,
-            told(entry.value)
+            quantity_text(entry.value)
         ));
     }
     text.push('\n');

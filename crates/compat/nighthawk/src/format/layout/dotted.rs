@@ -14,10 +14,10 @@ pub(in crate::format) fn dotted(output: &Output) -> String {
 }
 
 fn describe(result: &WorkerResult, text: &mut String) {
-    for own in &result.statistics {
-        let scope = format!("{}.{}", result.name, own.id);
-        text.push_str(&moments(&scope, own));
-        for entry in pick::shown(own) {
+    for statistic in &result.statistics {
+        let scope = format!("{}.{}", result.name, statistic.id);
+        text.push_str(&moments(&scope, statistic));
+        for entry in pick::shown(statistic) {
             let scope = format!("{scope}.permilles-{:.0}", entry.percentile * 1000.0);
             let unit = match entry.value {
                 Some(Quantity::Time(_)) => "microseconds",
@@ -35,14 +35,14 @@ fn describe(result: &WorkerResult, text: &mut String) {
     }
 }
 
-fn moments(scope: &str, own: &Statistic) -> String {
+fn moments(scope: &str, statistic: &Statistic) -> String {
     format!(
         "{scope}.samples: {}\n{scope}.mean: {}\n{scope}.pstdev: {}\n{scope}.min: {}\n{scope}.max: {}\n",
-        own.count,
-        number(own.mean),
-        number(own.pstdev),
-        number(own.min),
-        number(own.max)
+        statistic.count,
+        number(statistic.mean),
+        number(statistic.pstdev),
+        number(statistic.min),
+        number(statistic.max)
     )
 }
 

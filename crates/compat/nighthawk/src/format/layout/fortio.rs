@@ -8,8 +8,8 @@ use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 use super::{per_second, pick};
 use stillwell_report::load::{AskedRate, id};
 
-/// Classes of answers by the code under which they are told, and what became of
-/// requests that got none.
+/// Counters by the code that fortio reports: classes of responses, and failures of requests
+/// without a response.
 const CODES: [(&str, &[&str]); 6] = [
     (
         "-1",
@@ -26,7 +26,7 @@ const CODES: [(&str, &[&str]); 6] = [
     ("600", &["benchmark.http_xxx"]),
 ];
 
-/// Whose types to use.
+/// Choice of types.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::format) enum Fortio {
     /// The JSON form of protocol buffers, as Nighthawk writes it.
@@ -40,23 +40,28 @@ pub(in crate::format) enum Fortio {
 pub(in crate::format) fn fortio(
     output: &Output,
     global: &WorkerResult,
-    asked: Option<AskedRate>,
+    rate: Option<AskedRate>,
     types: Fortio,
 ) -> String {
     let options = &output.options;
-    let others = output.results.iter().filter(|own| own.name != global.name);
-    let workers = u64::try_from(others.count()).unwrap_or(1).max(1);
-    let per_worker = |own: Option<u32>| u64::from(own.unwrap_or(0)) * workers;
+    let workers = output
+        .results
+        .iter()
+        .filter(|result| result.name != global.name);
+    let workers = u64::try_from(workers.count()).unwrap_or(1).max(1);
+    let per_worker = |number: Option<u32>| u64::from(number.unwrap_or(0)) * workers;
     let length = global.execution_duration;
     let requests = global.counter("upstream_rq_total");
     let start = global.execution_start.or(output.timestamp);
-    let jitter = options.jitter_uniform.is_some_and(|own| own > Nanos::ZERO);
-    let asked = match asked {
+    let jitter = options
+        .jitter_uniform
+        .is_some_and(|jitter| jitter > Nanos::ZERO);
+    let rate = match rate {
         Some(AskedRate::Max) => None,
         Some(AskedRate::PerSecond(rate)) => Some(rate),
         None => options
             .requests_per_second
-            .map(|own| float_from_u64(u64::from(own) * workers)),
+            .map(|number| float_from_u64(u64::from(number) * workers)),
     };
     let count = |name: &str| types.long(global.counter(name));
     let entries = vec![
@@ -65,7 +70,7 @@ pub(in crate::format) fn fortio(
             "StartTime",
             Tree::text(timestamp_text(start.unwrap_or_default())),
         ),
-        entry("RequestedQPS", types.rate(asked)),
+        entry("RequestedQPS", types.rate(rate)),
         entry(
             "RequestedDuration",
             Tree::text(duration_text(options.duration.unwrap_or_default())),
@@ -108,10 +113,11 @@ fn codes(global: &WorkerResult, types: Fortio) -> Tree {
         let all = names.iter().map(|name| global.counter(name));
         (*code, all.fold(0, u64::saturating_add))
     });
-    // Success is told even where there was none.
-    let told = counts.filter(|(code, count)| *count > 0 || *code == "200");
+    // Success is written even if its count is 0.
+    let shown = counts.filter(|(code, count)| *count > 0 || *code == "200");
     Tree::Map(
-        told.map(|(code, count)| entry(code, types.long(count)))
+        shown
+            .map(|(code, count)| entry(code, types.long(count)))
             .collect(),
     )
 }
@@ -130,21 +136,21 @@ fn url(output: &Output) -> String {
         "http"
     };
     let path = target.path.as_deref().unwrap_or("/");
-    let all = target.endpoints.iter().map(|own| {
-        let address = own.address.as_deref().unwrap_or("");
-        format!("{scheme}://{address}:{}{path}", own.port.unwrap_or(0))
+    let all = target.endpoints.iter().map(|endpoint| {
+        let address = endpoint.address.as_deref().unwrap_or("");
+        format!("{scheme}://{address}:{}{path}", endpoint.port.unwrap_or(0))
     });
     all.collect::<Vec<_>>().join(" ")
 }
 
 /// `0.1.0/stillwell`, out of Envoy's message about a build.
 fn version(output: &Output) -> String {
-    let Some(own) = &output.version else {
+    let Some(build) = &output.version else {
         return String::new();
     };
-    let number = |name: &str| own["version"][name].as_u64().unwrap_or(0);
+    let number = |name: &str| build["version"][name].as_u64().unwrap_or(0);
     let numbers = ["major_number", "minor_number", "patch"].map(|name| number(name).to_string());
-    let kind = own["metadata"]["build.type"].as_str();
+    let kind = build["metadata"]["build.type"].as_str();
     let kind = kind.map_or_else(String::new, |kind| format!("/{kind}"));
     format!("{}{kind}", numbers.join("."))
 }
@@ -158,28 +164,29 @@ impl Fortio {
     }
 
     /// fortio's own word for full speed is `max`; the message has only numbers.
-    fn rate(self, asked: Option<f64>) -> Tree {
-        match (self, asked) {
-            (Self::Nighthawk, asked) => Tree::Integer(floor_to_u64(asked.unwrap_or(0.0).round())),
-            (Self::Pedantic, Some(asked)) => Tree::text(asked.to_string()),
+    fn rate(self, rate: Option<f64>) -> Tree {
+        match (self, rate) {
+            (Self::Nighthawk, rate) => Tree::Integer(floor_to_u64(rate.unwrap_or(0.0).round())),
+            (Self::Pedantic, Some(rate)) => Tree::text(rate.to_string()),
             (Self::Pedantic, None) => Tree::text("max"),
         }
     }
 
     fn histogram(self, statistic: Option<&Statistic>) -> Tree {
         let empty = Statistic::default();
-        let own = statistic.unwrap_or(&empty);
-        let mean = number(own.mean);
-        let percentiles = pick::shown(own).into_iter();
-        let percentiles = percentiles.filter(|own| own.percentile > 0.0 && own.percentile < 1.0);
+        let statistic = statistic.unwrap_or(&empty);
+        let mean = number(statistic.mean);
+        let percentiles = pick::shown(statistic).into_iter();
+        let percentiles =
+            percentiles.filter(|entry| entry.percentile > 0.0 && entry.percentile < 1.0);
         Tree::Map(vec![
-            entry("Count", self.long(own.count)),
-            entry("Data", self.data(&own.percentiles)),
-            entry("Min", Tree::Number(number(own.min))),
-            entry("Max", Tree::Number(number(own.max))),
-            entry("Sum", Tree::Number(float_from_u64(own.count) * mean)),
+            entry("Count", self.long(statistic.count)),
+            entry("Data", self.data(&statistic.percentiles)),
+            entry("Min", Tree::Number(number(statistic.min))),
+            entry("Max", Tree::Number(number(statistic.max))),
+            entry("Sum", Tree::Number(float_from_u64(statistic.count) * mean)),
             entry("Avg", Tree::Number(mean)),
-            entry("StdDev", Tree::Number(number(own.pstdev))),
+            entry("StdDev", Tree::Number(number(statistic.pstdev))),
             entry(
                 "Percentiles",
                 Tree::List(percentiles.map(percentile).collect()),
@@ -190,29 +197,31 @@ impl Fortio {
     /// From entry to entry of the list: where each begins, ends, and how many
     /// samples are between.
     fn data(self, entries: &[Percentile]) -> Tree {
-        let mut start = entries.first().map_or(0.0, |own| number(own.value));
+        let mut start = entries
+            .first()
+            .map_or(0.0, |percentile| number(percentile.value));
         let mut before = 0;
-        let data = entries.iter().map(|own| {
-            let end = number(own.value);
+        let data = entries.iter().map(|percentile| {
+            let end = number(percentile.value);
             let bucket = Tree::Map(vec![
                 entry("Start", Tree::Number(start)),
                 entry("End", Tree::Number(end)),
-                entry("Percent", Tree::Number(percent(own.percentile))),
-                entry("Count", self.long(own.count.saturating_sub(before))),
+                entry("Percent", Tree::Number(percent(percentile.percentile))),
+                entry("Count", self.long(percentile.count.saturating_sub(before))),
             ]);
-            (start, before) = (end, own.count);
+            (start, before) = (end, percentile.count);
             bucket
         });
         Tree::List(data.collect())
     }
 }
 
-fn percentile(own: &Percentile) -> Tree {
-    // One digit, cut: 99.0625 is told as 99.
-    let tenths = float_from_u64(floor_to_u64(own.percentile * 1000.0 + 1e-9));
+fn percentile(percentile: &Percentile) -> Tree {
+    // One digit, cut: 99.0625 becomes 99.
+    let tenths = float_from_u64(floor_to_u64(percentile.percentile * 1000.0 + 1e-9));
     Tree::Map(vec![
         entry("Percentile", Tree::Number(tenths / 10.0)),
-        entry("Value", Tree::Number(number(own.value))),
+        entry("Value", Tree::Number(number(percentile.value))),
     ])
 }
 

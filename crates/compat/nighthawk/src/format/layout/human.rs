@@ -1,10 +1,10 @@
-//! For readers.
+//! The layout for readers.
 
 use crate::{Statistic, WorkerResult};
 
 use stillwell_report::load::id;
 
-use super::{HEADING, friendly, per_second, pick, share_text, told};
+use super::{HEADING, friendly, per_second, pick, quantity_text, share_text};
 
 /// The result of all workers; statistics that are ours alone are left out.
 pub(in crate::format) fn human(global: &WorkerResult) -> String {
@@ -31,10 +31,10 @@ fn describe(statistic: &Statistic, text: &mut String) {
         "{} ({} samples)\n  min: {} | mean: {} | max: {} | pstdev: {}\n",
         friendly(&statistic.id),
         statistic.count,
-        told(statistic.min),
-        told(statistic.mean),
-        told(statistic.max),
-        told(statistic.pstdev),
+        quantity_text(statistic.min),
+        quantity_text(statistic.mean),
+        quantity_text(statistic.max),
+        quantity_text(statistic.pstdev),
     ));
     let entries = pick::inner(statistic);
     if !entries.is_empty() {
@@ -48,7 +48,7 @@ fn describe(statistic: &Statistic, text: &mut String) {
             "  {:<12}{:<12}{:<15}\n",
             share_text(entry.percentile),
             entry.count,
-            told(entry.value)
+            quantity_text(entry.value)
         ));
     }
     text.push('\n');

@@ -1,4 +1,4 @@
-//! Which entries of a long list of percentiles are shown.
+//! Choice of the shown entries of a long list of percentiles.
 
 use crate::{Percentile, Statistic};
 

@@ -7,33 +7,38 @@ use stillwell_units::float_from_u64;
 
 use super::pick;
 
-/// Every result, told apart by `scope`; times in microseconds.
+/// Returns every result, each with its `scope`; times are in microseconds.
 pub(in crate::format) fn prometheus(output: &Output) -> String {
     let mut text = String::new();
     let results = || output.results.iter();
     let counters: BTreeSet<&str> = results()
         .flat_map(|result| &result.counters)
-        .map(|own| &*own.name)
+        .map(|counter| &*counter.name)
         .collect();
     for name in counters {
         let metric = metric_name(name);
         text.push_str(&format!("# TYPE {metric} counter\n"));
         for result in results() {
-            if let Some(own) = result.counters.iter().find(|own| own.name == name) {
+            if let Some(counter) = result.counters.iter().find(|counter| counter.name == name) {
                 let scope = escaped(&result.name);
-                text.push_str(&format!("{metric}{{scope=\"{scope}\"}} {}\n", own.value));
+                text.push_str(&format!(
+                    "{metric}{{scope=\"{scope}\"}} {}\n",
+                    counter.value
+                ));
             }
         }
     }
     let ids: BTreeSet<&str> = results()
         .flat_map(|result| &result.statistics)
-        .filter(|own| own.count > 0 && !own.id.is_empty())
-        .map(|own| &*own.id)
+        .filter(|statistic| statistic.count > 0 && !statistic.id.is_empty())
+        .map(|statistic| &*statistic.id)
         .collect();
     for id in ids {
         let all = results().filter_map(|result| {
-            let own = result.statistic(id).filter(|own| own.count > 0)?;
-            Some((escaped(&result.name), own))
+            let statistic = result
+                .statistic(id)
+                .filter(|statistic| statistic.count > 0)?;
+            Some((escaped(&result.name), statistic))
         });
         summary(&metric_name(id), &all.collect::<Vec<_>>(), &mut text);
     }
@@ -42,27 +47,27 @@ pub(in crate::format) fn prometheus(output: &Output) -> String {
 
 fn summary(metric: &str, scopes: &[(String, &Statistic)], text: &mut String) {
     text.push_str(&format!("# TYPE {metric} summary\n"));
-    for (scope, own) in scopes {
-        for entry in pick::shown(own) {
+    for (scope, statistic) in scopes {
+        for entry in pick::shown(statistic) {
             let (share, value) = (entry.percentile, number(entry.value));
             text.push_str(&format!(
                 "{metric}{{scope=\"{scope}\",quantile=\"{share}\"}} {value}\n"
             ));
         }
-        let sum = float_from_u64(own.count) * number(own.mean);
+        let sum = float_from_u64(statistic.count) * number(statistic.mean);
         text.push_str(&format!(
             "{metric}_count{{scope=\"{scope}\"}} {}\n{metric}_sum{{scope=\"{scope}\"}} {sum}\n",
-            own.count
+            statistic.count
         ));
     }
     for suffix in ["min", "max", "mean", "pstdev"] {
         text.push_str(&format!("# TYPE {metric}_{suffix} gauge\n"));
-        for (scope, own) in scopes {
+        for (scope, statistic) in scopes {
             let value = match suffix {
-                "min" => own.min,
-                "max" => own.max,
-                "mean" => own.mean,
-                _ => own.pstdev,
+                "min" => statistic.min,
+                "max" => statistic.max,
+                "mean" => statistic.mean,
+                _ => statistic.pstdev,
             };
             let value = number(value);
             text.push_str(&format!("{metric}_{suffix}{{scope=\"{scope}\"}} {value}\n"));

@@ -1,4 +1,4 @@
-//! One call, as whoever answers it sees it.
+//! One call, for its handler.
 
 use std::pin::Pin;
 use std::rc::Rc;
@@ -7,15 +7,15 @@ use stillwell_http::h2::Stream;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender};
 
-use super::status::{Code, Ended};
+use super::status::{CallFailed, StatusCode};
 
 /// A call's whole answer: its end, once all messages were sent.
-pub(crate) type Handler = Pin<Box<dyn Future<Output = Result<(), Ended>>>>;
+pub(crate) type Handler = Pin<Box<dyn Future<Output = Result<(), CallFailed>>>>;
 
 /// The methods that a server answers.
 pub(crate) trait Methods {
     /// Returns the answer of `call` to the method at `path`.
-    fn open(&self, path: &str, call: Call) -> Result<Handler, Ended>;
+    fn open(&self, path: &str, call: Call) -> Result<Handler, CallFailed>;
 }
 
 /// One call: messages in, messages out.
@@ -23,18 +23,18 @@ pub(crate) trait Methods {
 pub(crate) struct Call {
     pub(super) stream: Stream,
     pub(super) incoming: Receiver<Vec<u8>>,
-    pub(super) outgoing: Sender<Out>,
+    pub(super) outgoing: Sender<CallOutput>,
     /// Wakes the connection.
     pub(super) wake: Rc<Notify>,
-    /// Whether the client wants to put results together itself.
+    /// True if the client merges results itself.
     pub(crate) wants_samples: bool,
 }
 
-/// What goes out on a call.
+/// Output of a call.
 #[derive(Debug)]
-pub(super) enum Out {
+pub(super) enum CallOutput {
     Message(Stream, Vec<u8>),
-    End(Stream, Result<(), Ended>),
+    End(Stream, Result<(), CallFailed>),
 }
 
 impl Call {
@@ -45,22 +45,26 @@ impl Call {
         message
     }
 
-    /// The one message of a call that has one. More are thrown away: nobody would
-    /// take them, and the connection would wait for that with all its other calls.
-    pub(crate) async fn only(&mut self) -> Result<Vec<u8>, Ended> {
+    /// Returns the only message of a call. Further ones are discarded: they would block all other
+    /// calls of the connection.
+    pub(crate) async fn only(&mut self) -> Result<Vec<u8>, CallFailed> {
         let message = self.next().await;
         self.incoming.close();
         self.wake.notify_one();
-        message.ok_or_else(|| Ended::new(Code::InvalidArgument, "the call has no message"))
+        message
+            .ok_or_else(|| CallFailed::new(StatusCode::InvalidArgument, "the call has no message"))
     }
 
     /// Sends a message, once there is room for it.
     ///
     /// # Errors
     /// Where the client has gone.
-    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), Ended> {
-        let sent = self.outgoing.send(Out::Message(self.stream, message)).await;
+    pub(crate) async fn send(&self, message: Vec<u8>) -> Result<(), CallFailed> {
+        let sent = self
+            .outgoing
+            .send(CallOutput::Message(self.stream, message))
+            .await;
         self.wake.notify_one();
-        sent.map_err(|_| Ended::new(Code::Cancelled, "the client has gone"))
+        sent.map_err(|_| CallFailed::new(StatusCode::Cancelled, "the client has gone"))
     }
 }

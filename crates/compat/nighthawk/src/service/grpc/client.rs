@@ -10,52 +10,52 @@ use stillwell_wire::client::{
 };
 use stillwell_wire::tls::{ClientTls, HandshakeError, TlsError};
 
-use super::status::{Code, Ended, unescaped_message};
+use super::status::{CallFailed, StatusCode, unescaped_message};
 
 /// The longest message that is taken, in bytes.
 const MESSAGE_BYTES_MAX: u32 = 64 << 20;
 
-/// Where a service is.
+/// The address of a service and its TLS.
 #[derive(Clone, Debug)]
 pub struct Channel {
     address: String,
     endpoint: Endpoint,
 }
 
-/// Why a call could not be made, or broke off.
+/// A call that could not be made, or broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum ChannelError {
-    /// Nobody is there.
+    /// No connection.
     #[error(transparent)]
     Dial(#[from] DialError),
-    /// TLS cannot be spoken as it should be.
+    /// TLS cannot be configured.
     #[error("configure TLS")]
     Tls(#[from] TlsError),
-    /// TLS could not be agreed on.
+    /// The TLS handshake failed.
     #[error(transparent)]
     Handshake(#[from] HandshakeError),
     /// The connection broke.
     #[error("the connection to {address} broke")]
     Broken {
-        /// Whose.
+        /// Address of the server.
         address: String,
-        /// How.
+        /// Cause.
         source: io::Error,
     },
-    /// Who is there does not speak gRPC.
+    /// The server does not speak gRPC.
     #[error("{address} does not speak gRPC: {problem}")]
     Foreign {
-        /// Who.
+        /// Address of the server.
         address: String,
-        /// What it says instead.
+        /// Its response.
         problem: String,
     },
-    /// The call ended other than well.
+    /// The call ended with an error status.
     #[error(transparent)]
-    Ended(#[from] Ended),
+    CallFailed(#[from] CallFailed),
 }
 
-/// A call under way on a connection of its own.
+/// A call in progress on its own connection.
 #[derive(Debug)]
 pub struct ClientCall {
     address: String,
@@ -66,7 +66,7 @@ impl Channel {
     /// To `address`, HOST:PORT, over TLS where there is a plan of it.
     ///
     /// # Errors
-    /// [`ChannelError::Tls`] where TLS cannot be spoken so.
+    /// [`ChannelError::Tls`] if TLS cannot be configured.
     pub fn new(address: &str, tls: Option<&ClientTlsPlan>) -> Result<Self, ChannelError> {
         let endpoint = match tls {
             None => Endpoint::tcp(address),
@@ -88,7 +88,7 @@ impl Channel {
     /// are in lower case.
     ///
     /// # Errors
-    /// [`ChannelError`] where nobody is there.
+    /// [`ChannelError`] without a connection.
     pub async fn call(
         &self,
         path: &str,
@@ -149,7 +149,7 @@ impl ClientCall {
         self.call.finish();
     }
 
-    /// Whether the server has begun to answer, by gRPC.
+    /// Returns true once the head of a gRPC response has arrived.
     #[must_use]
     pub const fn is_answered(&self) -> bool {
         self.call.is_answered()
@@ -167,7 +167,7 @@ impl ClientCall {
     /// The next message; `None` once the call has ended well. Cancel-safe.
     ///
     /// # Errors
-    /// [`ChannelError::Ended`] where it ended otherwise.
+    /// [`ChannelError::Failed`] where it ended otherwise.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ChannelError> {
         let next = self.call.next().await;
         match next.map_err(|error| ChannelError::new(&self.address, error))? {
@@ -191,7 +191,7 @@ impl ClientCall {
     }
 }
 
-/// A message that was packed although nobody asked for it, as some servers do.
+/// Decompresses a message: some servers compress without a request for it.
 fn inflate(message: &[u8], coding: &[u8]) -> Result<Vec<u8>, String> {
     if coding != b"gzip" {
         let coding = String::from_utf8_lossy(coding);
@@ -211,14 +211,19 @@ fn inflate(message: &[u8], coding: &[u8]) -> Result<Vec<u8>, String> {
     Ok(plain)
 }
 
-fn ended(end: &GrpcEnd) -> Result<(), Ended> {
+fn ended(end: &GrpcEnd) -> Result<(), CallFailed> {
     let (code, message) = match end {
         GrpcEnd::Status { status: 0, .. } => return Ok(()),
-        GrpcEnd::Status { status, message } => (Code::of(*status), unescaped_message(message)),
-        GrpcEnd::NoStatus => (Code::Internal, "the call ended without a status".to_owned()),
-        GrpcEnd::Failed(cause) => (Code::Unavailable, format!("the call failed: {cause}")),
+        GrpcEnd::Status { status, message } => {
+            (StatusCode::of(*status), unescaped_message(message))
+        }
+        GrpcEnd::NoStatus => (
+            StatusCode::Internal,
+            "the call ended without a status".to_owned(),
+        ),
+        GrpcEnd::Failed(cause) => (StatusCode::Unavailable, format!("the call failed: {cause}")),
     };
-    Err(Ended::new(code, message))
+    Err(CallFailed::new(code, message))
 }
 
 #[cfg(test)]
@@ -229,9 +234,8 @@ mod tests {
 
     use super::*;
 
-    /// Reflection of a server that compresses whatever it says could not be read.
     #[test]
-    fn what_a_server_packs_unasked_is_unpacked() {
+    fn compressed_messages_are_decompressed() {
         let mut packed = GzEncoder::new(Vec::new(), Compression::default());
         packed.write_all(b"answer").unwrap();
         let packed = packed.finish().unwrap();

@@ -19,14 +19,14 @@ use super::call::Methods;
 
 mod calls;
 
-/// Read in one go.
+/// Bytes of one read.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// So long TLS may take to be agreed on.
+/// Timeout of the TLS handshake.
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
-/// Answers the calls of `stream` until either side closes it, or all have ended
-/// after `token` asked for that.
+/// Answers the calls of `stream` until a side closes it. After `token` is cancelled, calls in
+/// progress may end.
 pub(crate) async fn serve(
     methods: Rc<dyn Methods>,
     tls: Option<ServerTls>,
@@ -49,8 +49,8 @@ pub(crate) async fn serve(
     connection.shutdown().await.unwrap_or_default();
 }
 
-/// The connection over `stream`, once hands are shaken where TLS is spoken; `None`
-/// where that failed.
+/// Returns the connection over `stream`, after its TLS handshake if TLS is configured; `None`
+/// if that failed.
 async fn secure(tls: Option<&ServerTls>, stream: Stream) -> Option<Connection> {
     let Some(tls) = tls else {
         return Some(stream.into());
@@ -114,22 +114,21 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
-    use crate::service::executor::Place;
-    use crate::service::methods::SiteMethods;
+    use crate::service::executor::LoadSlot;
+    use crate::service::methods::ServiceMethods;
     use crate::service::role::Role;
-    use crate::service::site::Site;
+    use crate::service::state::ServiceState;
     use crate::service::store::Store;
 
     fn methods() -> Rc<dyn Methods> {
-        Rc::new(SiteMethods(Rc::new(Site {
+        Rc::new(ServiceMethods(Rc::new(ServiceState {
             role: Role::Distributor { tls: None },
             token: Token::new(),
-            place: Place::new(sync_channel(1).0),
+            place: LoadSlot::new(sync_channel(1).0),
             store: Store::default(),
         })))
     }
 
-    /// Messages that nobody took held up all other calls of the connection.
     #[tokio::test]
     async fn a_watch_that_is_sent_more_than_it_takes_holds_nothing_up() {
         let mut calls = Calls::new(methods(), Rc::default());
@@ -146,7 +145,7 @@ mod tests {
         calls.read(client.output());
         assert!(calls.is_full());
         let mut watch = std::mem::take(&mut calls.begun);
-        // It takes the first one, answers, and goes on watching.
+        // The watch takes the first message, responds and continues.
         poll_fn(|context| {
             assert!(watch[0].as_mut().poll(context).is_pending());
             std::task::Poll::Ready(())
@@ -156,7 +155,6 @@ mod tests {
         assert!(!calls.is_full());
     }
 
-    /// It held a place among the connections for ever.
     #[tokio::test(start_paused = true)]
     async fn who_says_nothing_in_a_handshake_is_sent_away() {
         let plan = ServerTlsPlan {

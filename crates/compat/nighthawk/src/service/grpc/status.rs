@@ -1,29 +1,29 @@
-//! How calls end.
+//! Ends of calls.
 
 use std::fmt::Write as _;
 
-/// The outcomes of calls that occur here, by their numbers in gRPC.
+/// The error codes of gRPC that this crate uses.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Code {
-    /// The client does not want to go on.
+pub enum StatusCode {
+    /// The client cancelled the call.
     Cancelled,
-    /// The client asks for something that makes no sense.
+    /// The request is invalid.
     InvalidArgument,
-    /// What is asked for is not there.
+    /// The requested object does not exist.
     NotFound,
-    /// There is more of something than there is room for.
+    /// A limit is exceeded.
     ResourceExhausted,
     /// There is no such method.
     Unimplemented,
-    /// Something went wrong.
+    /// An internal error.
     Internal,
-    /// Nobody is there, or not any more.
+    /// The server is not available.
     Unavailable,
     /// Any other, by its number.
     Other(u32),
 }
 
-impl Code {
+impl StatusCode {
     /// The number.
     #[must_use]
     pub const fn number(self) -> u32 {
@@ -39,7 +39,7 @@ impl Code {
         }
     }
 
-    /// The one with this number, which is not 0.
+    /// Returns the code with this number, which is not 0.
     #[must_use]
     pub const fn of(number: u32) -> Self {
         match number {
@@ -55,27 +55,27 @@ impl Code {
     }
 }
 
-/// Why a call ended other than well.
+/// A call that ended with an error status.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message} (gRPC status {})", .code.number())]
-pub struct Ended {
-    /// How.
-    pub code: Code,
-    /// Why, for people.
+pub struct CallFailed {
+    /// The code.
+    pub code: StatusCode,
+    /// The reason, for people.
     pub message: String,
 }
 
-impl Ended {
+impl CallFailed {
     /// An end with this code and reason.
     #[must_use]
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+    pub fn new(code: StatusCode, message: impl Into<String>) -> Self {
         Self {
             code,
             message: message.into(),
         }
     }
 
-    /// The reason as it stands in a header: what is no plain text is escaped.
+    /// Returns the reason for a header: characters outside of printable ASCII are escaped.
     pub(super) fn escaped_message(&self) -> String {
         let mut text = String::with_capacity(self.message.len());
         for byte in self.message.bytes() {
@@ -90,14 +90,14 @@ impl Ended {
     }
 }
 
-/// The reason that a header holds.
+/// Returns the reason in a header.
 pub(super) fn unescaped_message(header: &[u8]) -> String {
     let mut bytes = Vec::with_capacity(header.len());
     let mut rest = header;
     while let Some((first, behind)) = rest.split_first() {
         let digits = behind
             .get(..2)
-            .and_then(|own| std::str::from_utf8(own).ok());
+            .and_then(|digits| std::str::from_utf8(digits).ok());
         let escaped = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match escaped.filter(|_| *first == b'%') {
             Some(byte) => {
@@ -122,7 +122,7 @@ mod tests {
     proptest! {
         #[test]
         fn for_all_reasons_what_is_written_is_read(message in ".*") {
-            let ended = Ended::new(Code::Internal, message.clone());
+            let ended = CallFailed::new(StatusCode::Internal, message.clone());
             let header = ended.escaped_message();
             prop_assert!(header.bytes().all(|byte| (b' '..=b'~').contains(&byte)));
             prop_assert_eq!(unescaped_message(header.as_bytes()), message);
@@ -130,7 +130,7 @@ mod tests {
 
         #[test]
         fn for_all_numbers_a_code_has_its_number(number in 1_u32..100) {
-            prop_assert_eq!(Code::of(number).number(), number);
+            prop_assert_eq!(StatusCode::of(number).number(), number);
         }
     }
 }

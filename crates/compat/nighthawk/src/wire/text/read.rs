@@ -93,7 +93,7 @@ impl Reader<'_, '_> {
         };
         let mut map = match self.message(name, Some(end), depth + 1)? {
             Value::Object(map) if !known::has_own_form(name) => map,
-            own => Map::from_iter([("value".to_owned(), own)]),
+            value => Map::from_iter([("value".to_owned(), value)]),
         };
         map.insert("@type".to_owned(), Value::from(address));
         Ok(Value::Object(map))
@@ -139,14 +139,18 @@ impl Reader<'_, '_> {
             return Ok(());
         }
         let choice = field.containing_oneof();
-        let is_other = |own: &FieldDescriptor| {
-            own == field || (choice.is_some() && own.containing_oneof() == choice)
+        let is_same_choice = |candidate: &FieldDescriptor| {
+            candidate == field || (choice.is_some() && candidate.containing_oneof() == choice)
         };
-        let mut others = message.fields().filter(is_other);
-        if let Some(other) = others.find(|own| fields.contains_key(own.name())) {
-            let problem = match other == *field {
-                true => format!("`{}` stands there twice", field.name()),
-                false => format!("there is one of `{}` and `{}`", other.name(), field.name()),
+        let mut candidates = message.fields().filter(is_same_choice);
+        if let Some(present) = candidates.find(|candidate| fields.contains_key(candidate.name())) {
+            let problem = match present == *field {
+                true => format!("`{}` is there twice", field.name()),
+                false => format!(
+                    "there is one of `{}` and `{}`",
+                    present.name(),
+                    field.name()
+                ),
             };
             return Err(self.wrong(problem));
         }
@@ -223,28 +227,30 @@ impl Reader<'_, '_> {
             };
         }
         let word = self.tokens.word()?;
-        let found = scalar(kind, word);
-        found.ok_or_else(|| self.wrong(shape()))
+        let value = scalar(kind, word);
+        value.ok_or_else(|| self.wrong(shape()))
     }
 }
 
-/// A number or a name as the JSON form has it; `None` where it is none of its kind.
+/// Returns a number or a name in the JSON form; `None` for a word of another kind.
 fn scalar(kind: &Kind, word: &str) -> Option<Value> {
     match kind {
         Kind::Double | Kind::Float => {
             let digits = word
                 .strip_suffix(['f', 'F'])
-                .filter(|it| !it.ends_with("in"));
+                .filter(|digits| !digits.ends_with("in"));
             digits.unwrap_or(word).parse().ok().map(number)
         }
         Kind::Int32 | Kind::Sint32 | Kind::Sfixed32 => {
             i32::try_from(signed(word)?).ok().map(Value::from)
         }
         Kind::Int64 | Kind::Sint64 | Kind::Sfixed64 => {
-            signed(word).map(|own| Value::from(own.to_string()))
+            signed(word).map(|number| Value::from(number.to_string()))
         }
         Kind::Uint32 | Kind::Fixed32 => u32::try_from(unsigned(word)?).ok().map(Value::from),
-        Kind::Uint64 | Kind::Fixed64 => unsigned(word).map(|own| Value::from(own.to_string())),
+        Kind::Uint64 | Kind::Fixed64 => {
+            unsigned(word).map(|number| Value::from(number.to_string()))
+        }
         Kind::Bool => match word {
             "true" | "True" | "t" | "1" => Some(Value::Bool(true)),
             "false" | "False" | "f" | "0" => Some(Value::Bool(false)),
@@ -256,7 +262,7 @@ fn scalar(kind: &Kind, word: &str) -> Option<Value> {
             }
             let number = i32::try_from(unsigned(word)?).ok()?;
             let named = values.get_value(number);
-            Some(named.map_or_else(|| Value::from(number), |own| Value::from(own.name())))
+            Some(named.map_or_else(|| Value::from(number), |value| Value::from(value.name())))
         }
         Kind::String | Kind::Bytes | Kind::Message(_) => None,
     }

@@ -1,8 +1,8 @@
-//! What a text is made of: names, marks, texts and words.
+//! The tokens of a text: names, marks, texts and words.
 
 use super::TextError;
 
-/// What is left of a text.
+/// The remainder of a text.
 pub(super) struct Tokens<'t> {
     text: &'t str,
     rest: &'t str,
@@ -55,7 +55,9 @@ impl<'t> Tokens<'t> {
     pub(super) fn opens(&mut self) -> Option<char> {
         let braces = [('{', '}'), ('<', '>')];
         let mut braces = braces.into_iter();
-        braces.find(|(open, _)| self.takes(*open)).map(|own| own.1)
+        braces
+            .find(|(open, _)| self.takes(*open))
+            .map(|pair| pair.1)
     }
 
     /// A field's name, or the address of a type between brackets.
@@ -117,7 +119,7 @@ impl<'t> Tokens<'t> {
         }
     }
 
-    /// What stands behind a backslash.
+    /// Reads an escape after its backslash.
     fn escaped(&mut self, bytes: &mut Vec<u8>) -> Result<(), TextError> {
         let Some(c) = self.rest.chars().next() else {
             return Err(self.wrong("a text is not closed"));
@@ -141,9 +143,10 @@ impl<'t> Tokens<'t> {
                     ('\'', b'\''),
                     ('?', b'?'),
                 ];
-                let own = plain.iter().find(|(name, _)| *name == c);
-                let own = own.ok_or_else(|| self.wrong(format!("a text has no escape `\\{c}`")))?;
-                bytes.push(own.1);
+                let escape = plain.iter().find(|(name, _)| *name == c);
+                let escape =
+                    escape.ok_or_else(|| self.wrong(format!("a text has no escape `\\{c}`")))?;
+                bytes.push(escape.1);
                 self.rest = &self.rest[1..];
                 return Ok(());
             }
@@ -158,9 +161,10 @@ impl<'t> Tokens<'t> {
         let number = number.map_err(|_| self.wrong("an escape in a text lacks its digits"))?;
         self.rest = &digits[length..];
         if c.eq_ignore_ascii_case(&'u') {
-            let own = char::from_u32(number);
-            let own = own.ok_or_else(|| self.wrong("an escape in a text is no character"))?;
-            bytes.extend_from_slice(own.encode_utf8(&mut [0; 4]).as_bytes());
+            let character = char::from_u32(number);
+            let character =
+                character.ok_or_else(|| self.wrong("an escape in a text is no character"))?;
+            bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             return Ok(());
         }
         let byte = u8::try_from(number);

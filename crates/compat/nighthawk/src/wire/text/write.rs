@@ -95,20 +95,22 @@ impl Writer<'_> {
         let mut text = String::new();
         match value {
             Field::Message(inner) => return self.nested(name, inner, depth, out),
-            Field::Bool(own) => text.push_str(&own.to_string()),
-            Field::I32(own) => text.push_str(&own.to_string()),
-            Field::I64(own) => text.push_str(&own.to_string()),
-            Field::U32(own) => text.push_str(&own.to_string()),
-            Field::U64(own) => text.push_str(&own.to_string()),
-            Field::F32(own) => text.push_str(&own.to_string()),
-            Field::F64(own) => text.push_str(&float(*own)),
-            Field::String(own) => quote(own.as_bytes(), &mut text),
-            Field::Bytes(own) => quote(own, &mut text),
-            Field::EnumNumber(own) => {
-                let named = kind.as_enum().and_then(|values| values.get_value(*own));
-                text.push_str(&named.map_or_else(|| own.to_string(), |own| own.name().to_owned()));
+            Field::Bool(content) => text.push_str(&content.to_string()),
+            Field::I32(content) => text.push_str(&content.to_string()),
+            Field::I64(content) => text.push_str(&content.to_string()),
+            Field::U32(content) => text.push_str(&content.to_string()),
+            Field::U64(content) => text.push_str(&content.to_string()),
+            Field::F32(content) => text.push_str(&content.to_string()),
+            Field::F64(content) => text.push_str(&float(*content)),
+            Field::String(content) => quote(content.as_bytes(), &mut text),
+            Field::Bytes(content) => quote(content, &mut text),
+            Field::EnumNumber(content) => {
+                let named = kind.as_enum().and_then(|values| values.get_value(*content));
+                text.push_str(
+                    &named.map_or_else(|| value.to_string(), |value| value.name().to_owned()),
+                );
             }
-            // Neither stands within the other.
+            // Neither is inside the other.
             Field::List(_) | Field::Map(_) => return,
         }
         indent(depth, out);
@@ -139,7 +141,7 @@ fn indent(depth: usize, out: &mut String) {
     out.extend(std::iter::repeat_n("  ", depth));
 }
 
-/// In quotes; what is no character in UTF-8 stands as its bytes in octal.
+/// Writes a text in quotes; bytes that are no UTF-8 are octal.
 fn quote(bytes: &[u8], out: &mut String) {
     out.push('"');
     for chunk in bytes.utf8_chunks() {

@@ -1,4 +1,4 @@
-//! What `nighthawk_client` takes: Nighthawk's flags, with its defaults.
+//! Arguments of `nighthawk_client`: Nighthawk's flags, with its defaults.
 
 use std::path::PathBuf;
 
@@ -21,10 +21,10 @@ mod request;
     version,
     disable_help_subcommand = true,
     args_override_self = false,
-    after_help = "Exit codes: 0, or 1 for whatever went wrong."
+    after_help = "Exit codes: 0, or 1 for any failure."
 )]
 pub(crate) struct NighthawkClientArguments {
-    /// Where requests go; http where no scheme is given
+    /// URL of the target; http if it has no scheme
     #[arg(value_name = "URI")]
     pub(crate) uri: Option<String>,
     #[command(flatten)]
@@ -37,7 +37,7 @@ pub(crate) struct NighthawkClientArguments {
     pub(crate) output: NighthawkOutputArguments,
 }
 
-/// Whom it speaks with, and how.
+/// Targets and protocols.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Target and protocol")]
 pub(crate) struct NighthawkTargetArguments {
@@ -50,7 +50,7 @@ pub(crate) struct NighthawkTargetArguments {
     /// Speak TLS with all of them
     #[arg(long)]
     pub(crate) multi_target_use_https: bool,
-    /// What is spoken on connections [default: http1]
+    /// Protocol of connections [default: http1]
     #[arg(short, long, value_enum)]
     pub(crate) protocol: Option<NighthawkProtocol>,
     /// The same as --protocol http2
@@ -60,32 +60,32 @@ pub(crate) struct NighthawkTargetArguments {
     /// those that concern a client the number of streams has an effect
     #[arg(long, value_name = "JSON")]
     pub(crate) http3_protocol_options: Option<String>,
-    /// Which addresses of a name are used
+    /// Addresses of a name that are used
     #[arg(long, value_enum, default_value_t = FamilyName::Auto)]
     pub(crate) address_family: FamilyName,
     /// The local address of connections: Envoy's BindConfig as JSON or YAML in
     /// one line
     #[arg(long, value_name = "JSON")]
     pub(crate) upstream_bind_config: Option<String>,
-    /// How TLS is spoken: Envoy's UpstreamTlsContext as JSON or YAML in one line
+    /// TLS: Envoy's UpstreamTlsContext as JSON or YAML in one line
     #[arg(long, value_name = "JSON")]
     pub(crate) tls_context: Option<String>,
-    /// How TLS is spoken: Envoy's TransportSocket as JSON or YAML in one line
+    /// TLS: Envoy's TransportSocket as JSON or YAML in one line
     #[arg(long, value_name = "JSON")]
     pub(crate) transport_socket: Option<String>,
-    /// What is spoken with the proxy of --tunnel-uri: http1, http2 or http3
+    /// Protocol to the proxy of --tunnel-uri: http1, http2 or http3
     #[arg(long, value_enum)]
     pub(crate) tunnel_protocol: Option<NighthawkProtocol>,
-    /// A proxy through which targets are reached: it is asked by CONNECT
+    /// URL of a proxy; requests go through its CONNECT tunnels
     #[arg(long, value_name = "URI")]
     pub(crate) tunnel_uri: Option<String>,
-    /// How TLS is spoken with it: Envoy's UpstreamTlsContext as JSON or YAML in one
-    /// line; without, TLS is spoken where the URI is https
+    /// TLS to the proxy: Envoy's UpstreamTlsContext as JSON or YAML in one
+    /// line [default: TLS for a URI with https]
     #[arg(long, value_name = "JSON")]
     pub(crate) tunnel_tls_context: Option<String>,
 }
 
-/// How much load there is, until when, over how many connections.
+/// Rate, connections and duration of the load.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Load")]
 pub(crate) struct NighthawkShapeArguments {
@@ -101,19 +101,19 @@ pub(crate) struct NighthawkShapeArguments {
         allow_negative_numbers = true, value_parser = values::CONNECTIONS.reader()
     )]
     pub(crate) connections: u32,
-    /// How long to send: seconds, or a time such as 500ms [default: 5]
+    /// Duration of sending: seconds, or a time such as 500ms [default: 5]
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::seconds)]
     pub(crate) duration: Option<Nanos>,
     /// Send until a predicate or a signal ends it
     #[arg(long)]
     pub(crate) no_duration: bool,
-    /// How long connecting may take: seconds, or a time
+    /// Timeout of connecting: seconds, or a time
     #[arg(long, value_name = "TIME", default_value = "30", allow_negative_numbers = true, value_parser = values::seconds)]
     pub(crate) timeout: Nanos,
     /// Workers: a number, or auto for one on each CPU
     #[arg(long, value_name = "N", default_value = "1", allow_negative_numbers = true, value_parser = concurrency)]
     pub(crate) concurrency: Concurrency,
-    /// Drop requests that find no free connection, rather than to hold back
+    /// Drop requests that find no free connection instead of delaying them
     #[arg(long)]
     pub(crate) open_loop: bool,
     /// Send so many at once
@@ -125,7 +125,7 @@ pub(crate) struct NighthawkShapeArguments {
     /// Send each request later by up to this time, such as .00001s
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
     pub(crate) jitter_uniform: Option<Nanos>,
-    /// How the rate grows: nighthawk.linear-ramping-rate-limiter-plugin as JSON or
+    /// Ramp of the rate: nighthawk.linear-ramping-rate-limiter-plugin as JSON or
     /// YAML in one line
     #[arg(long, value_name = "JSON")]
     pub(crate) rate_limiter_plugin_config: Option<String>,
@@ -153,7 +153,7 @@ pub(crate) struct NighthawkShapeArguments {
     /// Use several connections of HTTP/2, one request at a time on each
     #[arg(long)]
     pub(crate) experimental_h2_use_multiple_connections: bool,
-    /// Which of several idle connections is used
+    /// Choice among several idle connections
     #[arg(long, value_enum, default_value_t = ReuseName::Mru)]
     pub(crate) experimental_h1_connection_reuse_strategy: ReuseName,
     /// Open all connections before the start
@@ -162,7 +162,7 @@ pub(crate) struct NighthawkShapeArguments {
     /// Send one request of each worker before the start
     #[arg(long)]
     pub(crate) simple_warmup: bool,
-    /// How to wait for the next request
+    /// Method of waiting for the next request
     #[arg(long, value_enum, default_value_t = NighthawkIdle::Spin)]
     pub(crate) sequencer_idle_strategy: NighthawkIdle,
     /// End well once a counter exceeds a threshold; repeatable
@@ -176,7 +176,7 @@ pub(crate) struct NighthawkShapeArguments {
     pub(crate) no_default_failure_predicates: bool,
 }
 
-/// What requests are.
+/// Method, headers and body of requests.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct NighthawkRequestArguments {
@@ -203,27 +203,27 @@ pub(crate) struct NighthawkRequestArguments {
     pub(crate) request_source_plugin_config: Option<String>,
 }
 
-/// What is told, and to whom.
+/// Log, result and exporters.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct NighthawkOutputArguments {
-    /// How much is told on standard error
+    /// Level of the log on standard error
     #[arg(short, long, value_name = "LEVEL", default_value = "info", value_enum)]
     pub(crate) verbosity: NighthawkVerbosity,
-    /// What is printed on standard output
+    /// Format of the result on standard output
     #[arg(long, value_name = "FORMAT", default_value = "human", value_parser = output_format)]
     pub(crate) output_format: LoadFormat,
     /// A word for results; repeatable
     #[arg(long)]
     pub(crate) label: Vec<String>,
-    /// Where spans go, such as zipkin://localhost:9411/api/v2/spans
+    /// URI that spans are exported to, such as zipkin://localhost:9411/api/v2/spans
     #[arg(long, value_name = "URI")]
     pub(crate) trace: Option<String>,
-    /// Who is told counts while it goes on: Envoy's StatsSink as JSON or YAML in
+    /// Export counts during the load: Envoy's StatsSink as JSON or YAML in
     /// one line; repeatable
     #[arg(long, value_name = "JSON")]
     pub(crate) stats_sinks: Vec<String>,
-    /// Where a stats sink with `tcp_cluster_name` is
+    /// Address of a stats sink with `tcp_cluster_name`
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) stats_sink_address: Option<String>,
     /// Seconds between two tellings of stats sinks [default: 5]
@@ -235,7 +235,7 @@ pub(crate) struct NighthawkOutputArguments {
     /// The header of answers that holds a number of nanoseconds to record
     #[arg(long, value_name = "NAME", default_value = "")]
     pub(crate) latency_response_header_name: String,
-    /// Headers of answers that are told on standard error:
+    /// Log response headers on standard error:
     /// nighthawk.log_response_headers_plugin as JSON or YAML in one line; repeatable
     #[arg(long, value_name = "JSON")]
     pub(crate) user_defined_plugin_config: Vec<String>,
@@ -249,7 +249,7 @@ const METHODS: [&str; 9] = [
     "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH",
 ];
 
-/// What is spoken on connections.
+/// Protocol of connections.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum NighthawkProtocol {
     /// HTTP/1.1.
@@ -260,7 +260,7 @@ pub(crate) enum NighthawkProtocol {
     Http3,
 }
 
-/// How to wait for the next request.
+/// Method of waiting for the next request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum NighthawkIdle {
     /// Spins at the end.
@@ -271,18 +271,18 @@ pub(crate) enum NighthawkIdle {
     Sleep,
 }
 
-/// How much is told on standard error; each level tells what those behind it do.
+/// Level of the log on standard error; each level includes those after it.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, ValueEnum)]
 pub(crate) enum NighthawkVerbosity {
     /// As debug.
     Trace,
     /// Progress once a second as well.
     Debug,
-    /// What is done.
+    /// Actions.
     Info,
-    /// What may be wrong.
+    /// Possible problems.
     Warn,
-    /// What is wrong.
+    /// Failures.
     Error,
     /// As error.
     Critical,

@@ -20,7 +20,7 @@ use crate::command::load::nighthawk::load_of;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
-/// The exit is Nighthawk's: 0, or 1 for whatever went wrong; a signal has its own.
+/// Exits as Nighthawk does: 0, or 1 for any failure; a signal has its own code.
 pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
     let arguments = NighthawkAdaptiveArguments::parse();
     match session(&arguments) {
@@ -58,7 +58,7 @@ fn session(arguments: &NighthawkAdaptiveArguments) -> Result<(), CommandError> {
         thresholds: spec
             .thresholds
             .iter()
-            .map(|own| own.message.clone())
+            .map(|threshold| threshold.message.clone())
             .collect(),
         ..SessionOutput::default()
     };
@@ -69,7 +69,7 @@ fn session(arguments: &NighthawkAdaptiveArguments) -> Result<(), CommandError> {
     // What was found until then is worth keeping.
     fs::write(
         &arguments.output_file,
-        told(&arguments.output_file, &output).map_err(failed)?,
+        output_text(&arguments.output_file, &output).map_err(failed)?,
     )
     .with_context(|| format!("write to {}", arguments.output_file.display()))
     .map_err(failed)?;
@@ -81,8 +81,11 @@ fn session(arguments: &NighthawkAdaptiveArguments) -> Result<(), CommandError> {
 }
 
 /// As text proto, as Nighthawk has it, or as JSON where the file's name says so.
-fn told(file: &Path, output: &SessionOutput) -> anyhow::Result<String> {
-    match file.extension().is_some_and(|own| own == "json") {
+fn output_text(file: &Path, output: &SessionOutput) -> anyhow::Result<String> {
+    match file
+        .extension()
+        .is_some_and(|extension| extension == "json")
+    {
         true => Ok(session_json(output)),
         false => Ok(session_text(output)?),
     }

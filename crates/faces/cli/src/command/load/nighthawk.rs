@@ -1,4 +1,4 @@
-//! `nighthawk_client`: the same load, asked for in Nighthawk's words.
+//! `nighthawk_client`: a load by Nighthawk's flags.
 
 mod log;
 pub(crate) mod remote;
@@ -31,7 +31,7 @@ use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use log::Log;
 
-/// The exit is Nighthawk's: 0, or 1 for whatever went wrong.
+/// Exits as Nighthawk does: 0, or 1 for any failure.
 pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
     // Nighthawk has two names for the end of flags.
     let words = std::env::args_os().map(|word| {
@@ -45,10 +45,10 @@ pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
             return Exit::Failed;
         }
         // Help and version are no errors.
-        Err(told) => {
-            let text = match told.kind() {
-                ErrorKind::DisplayHelp => format!("USAGE:\n\n{told}"),
-                _ => told.to_string(),
+        Err(shown) => {
+            let text = match shown.kind() {
+                ErrorKind::DisplayHelp => format!("USAGE:\n\n{shown}"),
+                _ => shown.to_string(),
             };
             return match Paint::data(&text) {
                 Ok(()) => Exit::Held,
@@ -92,8 +92,8 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
     }
     let warnings = load_warnings(LoadPacing::of(&plan), &capture.evidence());
     for warning in warnings.iter().filter(|warning| warning.invalidates()) {
-        let told = Words::Nighthawk.told(&warning.to_string(), warning.remedy());
-        Paint::say(&format!("warning: {told}"));
+        let text = Words::Nighthawk.told(&warning.to_string(), warning.remedy());
+        Paint::say(&format!("warning: {text}"));
     }
     add_typed(&mut capture, &[], &request.output.label);
     let report = load_report(&LoadReportInput {
@@ -109,7 +109,7 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
     )?)
 }
 
-/// Why the command line is not understood, in Nighthawk's words.
+/// Returns the error of a command line, in Nighthawk's words.
 fn refusal(error: &clap::Error) -> String {
     let argument = error.get(ContextKind::InvalidArg);
     let argument = argument.map_or_else(String::new, ToString::to_string);
@@ -151,13 +151,13 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
         labels: &request.output.label,
         nighthawk: Some(options),
         source: request.source_client().map_err(bad)?,
-        heard: &|header| print_header(header, log),
+        heard: &|header| log_header(header, log),
         quiet: request.output.verbosity > LogLevel::Debug,
         format: format_of(request),
         capture: None,
     };
     let (capture, health) = job.conduct(paint)?;
-    tell_troubles(&capture, &health, log);
+    log_problems(&capture, &health, log);
     let exit = match &capture.manifest.end {
         LoadEnd::Failure(_) => {
             log.error("Exiting due to failing termination predicate");
@@ -176,7 +176,7 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
     Ok(exit)
 }
 
-/// People get what Nighthawk tells them.
+/// Returns the format; readers get Nighthawk's layout.
 const fn format_of(request: &NighthawkRequest) -> LoadFormat {
     match request.output.output_format {
         LoadFormat::Human => LoadFormat::NighthawkHuman,
@@ -184,11 +184,17 @@ const fn format_of(request: &NighthawkRequest) -> LoadFormat {
     }
 }
 
-/// What is done all the same, and may not be what was meant.
+/// Warns of options that may not do what the user expects.
 fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
-    let speaks_tls = plan.endpoints.iter().any(|it| it.tls_host.is_some());
-    let tunnel = plan.tunnel.as_ref().filter(|it| it.tls_host.is_some());
-    if tunnel.is_some_and(|it| it.tls.verification == Verification::None) {
+    let speaks_tls = plan
+        .endpoints
+        .iter()
+        .any(|endpoint| endpoint.tls_host.is_some());
+    let tunnel = plan
+        .tunnel
+        .as_ref()
+        .filter(|tunnel| tunnel.tls_host.is_some());
+    if tunnel.is_some_and(|tunnel| tunnel.tls.verification == Verification::None) {
         log.warn(
             "The certificate of the proxy is not checked. Name an authority in \
              --tunnel-tls-context, under common_tls_context.validation_context.trusted_ca, to \
@@ -225,7 +231,7 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     }
 }
 
-/// What is about to be done.
+/// Logs the load before its start.
 fn announce(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     let workers = u32::from(plan.workers);
     if request.load.concurrency == Concurrency::Auto {
@@ -255,23 +261,26 @@ fn announce(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     }
 }
 
-/// A header of an answer, in the words of Nighthawk's plugin.
-fn print_header(header: &AnswerHeader, log: Log) {
+/// Logs a response header in the words of Nighthawk's plugin.
+fn log_header(header: &AnswerHeader, log: Log) {
     let AnswerHeader { name, value } = header;
     log.info(&format!(
         "Received Header with name {name} and value {value}"
     ));
 }
 
-/// What went wrong on the way, if anything.
-fn tell_troubles(capture: &LoadCapture, health: &GeneratorHealth, log: Log) {
+/// Logs problems of the load.
+fn log_problems(capture: &LoadCapture, health: &GeneratorHealth, log: Log) {
     let mut counts = capture.counts();
     let of_connect = counts.find_map(|counts| counts.connect_trouble.as_ref());
     let mut counts = capture.counts();
     let of_answer = counts.find_map(|counts| counts.answer_trouble.as_ref());
     for trouble in [of_connect, of_answer] {
-        let is_told = |it: &&Trouble| health.warnings.iter().any(|own| own.text.contains(&it.why));
-        if let Some(trouble) = trouble.filter(|it| !is_told(it)) {
+        let is_shown = |trouble: &&Trouble| {
+            let mut warnings = health.warnings.iter();
+            warnings.any(|warning| warning.text.contains(&trouble.why))
+        };
+        if let Some(trouble) = trouble.filter(|trouble| !is_shown(trouble)) {
             log.warn(&Words::Nighthawk.told(&trouble.why, trouble.remedy));
         }
     }

@@ -52,7 +52,7 @@ fn unary_calls_and_streams_are_described_by_reflection_or_a_file() {
     let (service, url) = service();
     let folder = tempfile::tempdir().unwrap();
     let set = folder.path().join("health");
-    let files = Schema::own().describe_symbol("grpc.health.v1.Health");
+    let files = Schema::shared().describe_symbol("grpc.health.v1.Health");
     // A set is its files, each as field 1.
     let mut bytes = Vec::new();
     for file in files.unwrap() {

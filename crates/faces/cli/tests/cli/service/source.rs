@@ -122,7 +122,7 @@ impl Conversation {
                     let Some(message) = message else { continue };
                     let name = "nighthawk.request_source.RequestStreamRequest";
                     let refuse = UnknownFields::Refuse;
-                    let asked = Schema::own().decode(name, message.bytes, refuse);
+                    let asked = Schema::shared().decode(name, message.bytes, refuse);
                     let asked: u64 = asked.unwrap()["quantity"]
                         .as_str()
                         .unwrap()
@@ -151,7 +151,7 @@ impl Conversation {
             self.handed += 1;
             let request = json!({ "request_specifier": { "path": format!("/{}", self.handed) } });
             let name = "nighthawk.request_source.RequestStreamResponse";
-            let message = Schema::own().encode(name, &request).unwrap();
+            let message = Schema::shared().encode(name, &request).unwrap();
             write_message(&message, false, &mut self.rest).unwrap();
         }
         let sent = self.server.send_body(call, &self.rest, false).unwrap_or(0);

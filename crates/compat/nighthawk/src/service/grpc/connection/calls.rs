@@ -17,8 +17,8 @@ use tokio::select;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
-use crate::service::grpc::call::{Call, Handler, Methods, Out};
-use crate::service::grpc::status::{Code, Ended};
+use crate::service::grpc::call::{Call, CallOutput, Handler, Methods};
+use crate::service::grpc::status::{CallFailed, StatusCode};
 
 /// The longest message that is taken, in bytes.
 const MESSAGE_BYTES_MAX: u32 = 16 << 20;
@@ -26,51 +26,51 @@ const MESSAGE_BYTES_MAX: u32 = 16 << 20;
 /// Calls at once: as many as there may be streams.
 const CALLS_MAX: usize = 128;
 
-/// Messages of all calls that wait for the connection; more block those who send
-/// them.
+/// Maximum number of messages of all calls that wait for the connection; more block their
+/// senders.
 const OUTS_MAX: usize = 64;
 
-/// What may wait for the client to take it, in bytes.
+/// Maximum number of bytes that wait for the client.
 const UNSENT_MAX: usize = 4 << 20;
 
-/// Messages of one call that wait for whoever answers it.
+/// Maximum number of messages that wait for the handler of a call.
 const INCOMING_MAX: usize = 16;
 
-/// The header by which a client asks for all that results are made of.
+/// The header of a client that requests histograms with results.
 pub(crate) const SAMPLES_HEADER: &str = "stillwell-samples";
 
-type Task = Pin<Box<dyn Future<Output = ()>>>;
+type AnswerTask = Pin<Box<dyn Future<Output = ()>>>;
 
 /// The calls of one connection.
 pub(super) struct Calls {
     methods: Rc<dyn Methods>,
     server: Server,
     signals: Rc<Signals>,
-    outgoing: Sender<Out>,
-    outs: Receiver<Out>,
-    calls: StreamTable<Open>,
+    outgoing: Sender<CallOutput>,
+    outs: Receiver<CallOutput>,
+    calls: StreamTable<OpenCall>,
     /// Answers that are not started yet.
-    pub(super) begun: Vec<Task>,
+    pub(super) begun: Vec<AnswerTask>,
     /// Dropped with the connection: a call without a client is given up.
     tasks: Tasks,
     is_broken: bool,
 }
 
-/// What calls and their service tell the connection.
+/// Signals of handlers and the service to the connection.
 #[derive(Debug, Default)]
 pub(super) struct Signals {
     /// An answer has more to send, or has room for a message.
     pub(super) wake: Rc<Notify>,
-    /// Whether the connection takes no more calls.
+    /// True once the connection accepts no more calls.
     pub(super) is_closing: Cell<bool>,
 }
 
-/// A call under way.
-struct Open {
+/// A call in progress.
+struct OpenCall {
     reader: MessageReader,
     /// Messages that wait to be delivered.
     pending: VecDeque<Vec<u8>>,
-    /// To whoever answers; none once the client has ended and all is delivered.
+    /// To the handler; `None` once the client has ended and all messages are delivered.
     incoming: Option<Sender<Vec<u8>>>,
     has_ended: bool,
     /// Cancelled when the client gives the call up.
@@ -78,20 +78,20 @@ struct Open {
     out: Vec<u8>,
     sent: usize,
     has_responded: bool,
-    end: Option<Result<(), Ended>>,
+    end: Option<Result<(), CallFailed>>,
 }
 
 /// An event, without what it borrows.
-enum Step {
-    Begin(Stream, Beginning),
-    Message(Stream, Vec<Vec<u8>>, Option<Ended>),
+enum CallEvent {
+    Begin(Stream, CallHead),
+    Message(Stream, Vec<Vec<u8>>, Option<CallFailed>),
     End(Stream),
     Failed(Stream),
     Room(Stream),
 }
 
-/// What a request asks for.
-struct Beginning {
+/// The head of a request.
+struct CallHead {
     path: String,
     is_grpc: bool,
     wants_samples: bool,
@@ -113,7 +113,7 @@ impl Calls {
         }
     }
 
-    /// Takes in what was read.
+    /// Reads `input`.
     pub(super) fn read(&mut self, input: &[u8]) {
         let mut read = 0;
         while !self.is_broken {
@@ -158,7 +158,7 @@ impl Calls {
             while !call.pending.is_empty() {
                 match incoming.try_reserve() {
                     Ok(permit) => permit.send(call.pending.pop_front().unwrap_or_default()),
-                    // Whoever answers wants no more of them.
+                    // The handler accepts no more of them.
                     Err(_) if incoming.is_closed() => call.pending.clear(),
                     Err(_) => return,
                 }
@@ -169,32 +169,32 @@ impl Calls {
         }
     }
 
-    /// Lays out what somebody answers.
-    fn out(&mut self, out: Out) {
-        let (Out::Message(stream, _) | Out::End(stream, _)) = &out;
+    /// Writes the output of a handler.
+    fn out(&mut self, out: CallOutput) {
+        let (CallOutput::Message(stream, _) | CallOutput::End(stream, _)) = &out;
         let stream = *stream;
         let Some(call) = self.calls.get_mut(stream) else {
             return;
         };
         match out {
-            Out::Message(_, message) => {
+            CallOutput::Message(_, message) => {
                 respond(&mut self.server, stream, call);
                 if write_message(&message, false, &mut call.out).is_err() {
                     let why = "the answer is longer than a message can be";
-                    call.end = Some(Err(Ended::new(Code::ResourceExhausted, why)));
+                    call.end = Some(Err(CallFailed::new(StatusCode::ResourceExhausted, why)));
                 }
             }
-            Out::End(_, end) => {
+            CallOutput::End(_, end) => {
                 call.end.get_or_insert(end);
             }
         }
         self.send_body(stream);
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: CallEvent) {
         match step {
-            Step::Begin(stream, beginning) => self.begin(stream, beginning),
-            Step::Message(stream, messages, failure) => {
+            CallEvent::Begin(stream, beginning) => self.begin(stream, beginning),
+            CallEvent::Message(stream, messages, failure) => {
                 if let Some(call) = self.calls.get_mut(stream) {
                     call.pending.extend(messages);
                     if let Some(failure) = failure {
@@ -205,22 +205,22 @@ impl Calls {
                 self.deliver(stream);
                 self.send_body(stream);
             }
-            Step::End(stream) => {
+            CallEvent::End(stream) => {
                 if let Some(call) = self.calls.get_mut(stream) {
                     call.has_ended = true;
                 }
                 self.deliver(stream);
             }
-            Step::Failed(stream) => {
+            CallEvent::Failed(stream) => {
                 if let Some(call) = self.calls.remove(stream) {
                     call.gone.cancel();
                 }
             }
-            Step::Room(stream) => self.send_body(stream),
+            CallEvent::Room(stream) => self.send_body(stream),
         }
     }
 
-    fn begin(&mut self, stream: Stream, beginning: Beginning) {
+    fn begin(&mut self, stream: Stream, beginning: CallHead) {
         if !beginning.is_grpc {
             if let Ok(block) = ResponseBlock::new(415, &[]) {
                 // It may have been given up meanwhile.
@@ -240,7 +240,7 @@ impl Calls {
             wants_samples: beginning.wants_samples,
         };
         let handler = self.methods.open(&beginning.path, call);
-        let mut open = Open {
+        let mut open = OpenCall {
             reader: MessageReader::new(MESSAGE_BYTES_MAX),
             pending: VecDeque::new(),
             incoming: Some(sender),
@@ -335,7 +335,7 @@ impl Protocol for Calls {
         None
     }
 
-    /// Whether a call has messages that its answer has no room for.
+    /// Returns true if a call has messages that its handler has no room for.
     fn is_full(&self) -> bool {
         let mut calls = self.calls.iter();
         calls.any(|(_, call)| call.incoming.is_some() && !call.pending.is_empty())
@@ -350,17 +350,17 @@ impl Protocol for Calls {
 }
 
 /// Runs `handler` to its end, unless the client goes before.
-async fn answer(stream: Stream, handler: Handler, outgoing: Sender<Out>, gone: Token) {
+async fn answer(stream: Stream, handler: Handler, outgoing: Sender<CallOutput>, gone: Token) {
     let end = select! {
         () = gone.cancelled() => return,
         end = handler => end,
     };
-    // Nobody hears of it where the connection is gone.
-    drop(outgoing.send(Out::End(stream, end)).await);
+    // The connection may be gone.
+    drop(outgoing.send(CallOutput::End(stream, end)).await);
 }
 
 /// Sends the head of a call's answer, once.
-fn respond(server: &mut Server, stream: Stream, call: &mut Open) {
+fn respond(server: &mut Server, stream: Stream, call: &mut OpenCall) {
     if call.has_responded {
         return;
     }
@@ -373,7 +373,7 @@ fn respond(server: &mut Server, stream: Stream, call: &mut Open) {
 }
 
 /// Says how a call has ended.
-fn finish(server: &mut Server, stream: Stream, call: &mut Open, end: &Result<(), Ended>) {
+fn finish(server: &mut Server, stream: Stream, call: &mut OpenCall, end: &Result<(), CallFailed>) {
     respond(server, stream, call);
     let (number, message) = match end {
         Ok(()) => (0, String::new()),
@@ -390,24 +390,24 @@ fn finish(server: &mut Server, stream: Stream, call: &mut Open, end: &Result<(),
     }
 }
 
-fn step(calls: &mut StreamTable<Open>, event: ServerEvent<'_>) -> Option<Step> {
+fn step(calls: &mut StreamTable<OpenCall>, event: ServerEvent<'_>) -> Option<CallEvent> {
     Some(match event {
-        ServerEvent::Head { stream, head } => Step::Begin(stream, beginning(&head)),
+        ServerEvent::Head { stream, head } => CallEvent::Begin(stream, beginning(&head)),
         ServerEvent::Body { stream, bytes } => {
             let call = calls.get_mut(stream)?;
             let (messages, failure) = read(&mut call.reader, bytes);
-            Step::Message(stream, messages, failure)
+            CallEvent::Message(stream, messages, failure)
         }
-        ServerEvent::End { stream, .. } => Step::End(stream),
-        ServerEvent::Failed { stream, .. } => Step::Failed(stream),
-        ServerEvent::Room { stream } => Step::Room(stream),
+        ServerEvent::End { stream, .. } => CallEvent::End(stream),
+        ServerEvent::Failed { stream, .. } => CallEvent::Failed(stream),
+        ServerEvent::Room { stream } => CallEvent::Room(stream),
     })
 }
 
-fn beginning(head: &RequestHead<'_>) -> Beginning {
+fn beginning(head: &RequestHead<'_>) -> CallHead {
     let value = |name: &str| head.fields.value(name);
     let content = value("content-type").unwrap_or_default();
-    Beginning {
+    CallHead {
         path: head.path.to_owned(),
         is_grpc: head.method == "POST" && content.starts_with(b"application/grpc"),
         wants_samples: value(SAMPLES_HEADER).is_some_and(|value| value != b"0"),
@@ -415,21 +415,24 @@ fn beginning(head: &RequestHead<'_>) -> Beginning {
 }
 
 /// The messages that `bytes` complete, and what is wrong with them.
-fn read(reader: &mut MessageReader, bytes: &[u8]) -> (Vec<Vec<u8>>, Option<Ended>) {
+fn read(reader: &mut MessageReader, bytes: &[u8]) -> (Vec<Vec<u8>>, Option<CallFailed>) {
     let (mut messages, mut read) = (Vec::new(), 0);
     loop {
         match reader.advance(&bytes[read..]) {
             Ok((_, None)) => return (messages, None),
             Ok((_, Some(message))) if message.is_compressed => {
                 let why = "compressed messages are not read here";
-                return (messages, Some(Ended::new(Code::Unimplemented, why)));
+                return (
+                    messages,
+                    Some(CallFailed::new(StatusCode::Unimplemented, why)),
+                );
             }
             Ok((taken, Some(message))) => {
                 read += taken;
                 messages.push(message.bytes.to_vec());
             }
             Err(error) => {
-                let ended = Ended::new(Code::InvalidArgument, error.to_string());
+                let ended = CallFailed::new(StatusCode::InvalidArgument, error.to_string());
                 return (messages, Some(ended));
             }
         }

@@ -6,7 +6,7 @@ use stillwell_units::Nanos;
 
 use crate::paint::Paint;
 
-/// Tells what its level lets through.
+/// Writes messages of its level and above.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Log {
     least: LogLevel,

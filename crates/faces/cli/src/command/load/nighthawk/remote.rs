@@ -1,4 +1,4 @@
-//! A load that was asked for over gRPC: Nighthawk's message in, its answer out.
+//! A load that a client requests over gRPC: Nighthawk's message in, its response out.
 
 mod progress;
 
@@ -9,7 +9,7 @@ use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::nighthawk_output;
 use stillwell_nighthawk::request::{NighthawkRequest, RequestError};
 use stillwell_nighthawk::service::{
-    Code, HandedOut, RequestSourceClient, Task, attach_samples, conduct_load_from,
+    LoadTask, OfferedRequest, RequestSourceClient, StatusCode, attach_samples, conduct_load_from,
 };
 use stillwell_nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_plan::{BodyPlan, LoadPacing, LoadPlan};
@@ -20,7 +20,7 @@ use stillwell_units::Nanos;
 use stillwell_verdict::load_warnings;
 
 use super::log::Log;
-use super::{announce, plan, print_header, tell_troubles, warn};
+use super::{announce, log_header, log_problems, plan, warn};
 use crate::command::load::remedy::Words;
 use crate::command::load::{add_typed, original};
 use progress::Progress;
@@ -28,19 +28,19 @@ use progress::Progress;
 /// Between two looks at the clock and at who wants the end.
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 
-/// Makes the load that `asked` describes. Whatever goes wrong is in the response.
-pub(crate) fn execute(asked: &CommandLineOptions, task: &Task) -> ExecutionResponse {
-    let response = match prepare(asked) {
+/// Makes the load of `requested`. A failure is part of the response.
+pub(crate) fn execute(requested: &CommandLineOptions, task: &LoadTask) -> ExecutionResponse {
+    let response = match prepare(requested) {
         Ok(prepared) => prepared.conduct(task),
         Err(why) => refused(why),
     };
     ExecutionResponse {
-        execution_id: asked.execution_id.clone().unwrap_or_default(),
+        execution_id: requested.execution_id.clone().unwrap_or_default(),
         ..response
     }
 }
 
-/// What Nighthawk's service answers where there is no load.
+/// Returns the response without a load.
 fn refused(message: impl Into<String>) -> ExecutionResponse {
     ExecutionResponse {
         error_detail: Some(internal(message)),
@@ -48,10 +48,10 @@ fn refused(message: impl Into<String>) -> ExecutionResponse {
     }
 }
 
-/// It has one code for whatever goes wrong.
+/// Nighthawk's service has one code for all failures.
 fn internal(message: impl Into<String>) -> Status {
     Status {
-        code: Code::Internal.number(),
+        code: StatusCode::Internal.number(),
         message: message.into(),
     }
 }
@@ -65,16 +65,16 @@ struct Prepared {
     start: Option<Nanos>,
 }
 
-fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
+fn prepare(requested: &CommandLineOptions) -> Result<Prepared, String> {
     let explained = |error: RequestError| format!("{:#}", anyhow::Error::from(error));
-    let request = NighthawkRequest::try_from(asked).map_err(explained)?;
+    let request = NighthawkRequest::try_from(requested).map_err(explained)?;
     request.check().map_err(explained)?;
     let mut options = request.options().map_err(explained)?;
-    options.scheduled_start = asked.scheduled_start;
-    options.execution_id.clone_from(&asked.execution_id);
+    options.scheduled_start = requested.scheduled_start;
+    options.execution_id.clone_from(&requested.execution_id);
     let plan = plan(&request).map_err(|error| format!("{error:#}"))?;
     let source = request.source_client().map_err(explained)?;
-    let start = asked.scheduled_start;
+    let start = requested.scheduled_start;
     if start.is_some_and(|start| start <= clock::wall()) {
         return Err("Scheduled execution date already transpired".to_owned());
     }
@@ -88,7 +88,7 @@ fn prepare(asked: &CommandLineOptions) -> Result<Prepared, String> {
 }
 
 impl Prepared {
-    fn conduct(self, task: &Task) -> ExecutionResponse {
+    fn conduct(self, task: &LoadTask) -> ExecutionResponse {
         let log = Log::new(self.request.output.verbosity);
         warn(&self.request, &self.plan, log);
         announce(&self.request, &self.plan, log);
@@ -103,8 +103,8 @@ impl Prepared {
             family,
             &[],
             task.interrupt(),
-            &mut |snapshot| task.tell(progress.take(snapshot)),
-            &mut |header| print_header(header, log),
+            &mut |snapshot| task.report(progress.take(snapshot)),
+            &mut |header| log_header(header, log),
         );
         let response = match capture {
             Ok(capture) => self.answer(capture, task, log),
@@ -118,7 +118,7 @@ impl Prepared {
         response
     }
 
-    fn answer(&self, mut capture: LoadCapture, task: &Task, log: Log) -> ExecutionResponse {
+    fn answer(&self, mut capture: LoadCapture, task: &LoadTask, log: Log) -> ExecutionResponse {
         let request = &self.request;
         let many = &request.target.multi_target_endpoint;
         let targets: Vec<String> = request.uri.iter().chain(many).cloned().collect();
@@ -129,7 +129,7 @@ impl Prepared {
             original: Some(&original(&self.options)),
             warnings: &Words::Nighthawk.health_warnings(&warnings),
         });
-        tell_troubles(&capture, &report.health, log);
+        log_problems(&capture, &report.health, log);
         let mut output = nighthawk_output(&report);
         if task.wants_samples() {
             attach_samples(&mut output, &report.global);
@@ -145,7 +145,7 @@ impl Prepared {
         }
     }
 
-    /// What went wrong although there is a result.
+    /// Returns the failure of a load that has a result.
     fn failure(&self, end: &LoadEnd) -> Option<Status> {
         match end {
             LoadEnd::Failure(number) => {
@@ -170,14 +170,14 @@ impl Prepared {
 }
 
 /// The requests that `text` lists, one a line, as a request source hands them out.
-pub(crate) fn handed_out(text: &str) -> anyhow::Result<Vec<HandedOut>> {
-    let handed_out = |request: RecordedRequest| {
+pub(crate) fn offered_requests(text: &str) -> anyhow::Result<Vec<OfferedRequest>> {
+    let offered_requests = |request: RecordedRequest| {
         let target = target(&request.url)?;
         let body = match &request.body {
             BodyPlan::Bytes(bytes) => u32::try_from(bytes.len()).ok(),
             _ => None,
         };
-        Ok(HandedOut {
+        Ok(OfferedRequest {
             method: Some(
                 request
                     .method
@@ -189,12 +189,15 @@ pub(crate) fn handed_out(text: &str) -> anyhow::Result<Vec<HandedOut>> {
             headers: Vec::new(),
         })
     };
-    request_lines(text)?.into_iter().map(handed_out).collect()
+    request_lines(text)?
+        .into_iter()
+        .map(offered_requests)
+        .collect()
 }
 
-/// Until `start` on the wall clock, or until somebody wants the end.
-fn wait_until(start: Nanos, task: &Task) {
-    // Nobody ever sends, so each wait has its whole length.
+/// Waits until `start` on the wall clock, or until an interrupt.
+fn wait_until(start: Nanos, task: &LoadTask) {
+    // There are no messages, so each wait has its whole length.
     let (_keep, waiting) = sync_channel::<()>(0);
     while task.interrupt().signal().is_none() {
         let left = start.saturating_sub(clock::wall()).min(LOOK_EVERY);
@@ -210,14 +213,14 @@ fn wait_until(start: Nanos, task: &Task) {
 mod tests {
     use super::*;
 
-    fn refusal_of(asked: CommandLineOptions) -> String {
-        prepare(&asked).err().expect("it was not refused")
+    fn refusal_of(requested: CommandLineOptions) -> String {
+        prepare(&requested).err().expect("it was not refused")
     }
 
     #[test]
-    fn what_is_asked_for_is_refused_in_nighthawks_words() {
+    fn requests_are_refused_in_nighthawks_words() {
         let uri = || Some("http://127.0.0.1:1/".to_owned());
-        for (asked, says) in [
+        for (requested, says) in [
             (
                 CommandLineOptions {
                     uri: uri(),
@@ -247,7 +250,7 @@ mod tests {
                 "Invalid value for --concurrency",
             ),
         ] {
-            let why = refusal_of(asked);
+            let why = refusal_of(requested);
             assert!(why.contains(says), "{why}");
         }
     }

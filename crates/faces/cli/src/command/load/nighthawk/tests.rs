@@ -3,7 +3,7 @@ use stillwell_plan::{BodyPlan, LoadCurve, LoadPace, Overflow};
 
 use super::*;
 
-/// The words of a command line; what stands between quotes is one.
+/// Reads a command line; text between quotes is one argument.
 fn request(words: &str) -> Result<NighthawkRequest, String> {
     let mut line = vec!["nighthawk_client".to_owned()];
     for (number, part) in words.split('\'').enumerate() {
@@ -92,7 +92,10 @@ fn several_targets_have_one_path_and_no_uri() {
     let words =
         "--multi-target-endpoint a:1 --multi-target-endpoint [::1]:2 --multi-target-path /x";
     let plan = plan(words).unwrap();
-    let addresses = plan.endpoints.iter().map(|it| it.address.as_str());
+    let addresses = plan
+        .endpoints
+        .iter()
+        .map(|endpoint| endpoint.address.as_str());
     assert_eq!(addresses.collect::<Vec<_>>(), ["a:1", "[::1]:2"]);
     let authority = &plan.endpoints[0].requests[0].authority;
     assert_eq!(authority, "host-not-supported-in-multitarget-mode");

@@ -1,4 +1,4 @@
-//! What a load has found until now, for whoever asks from afar.
+//! Results of a load in progress, for remote clients.
 
 use stillwell_metric::{Histogram, Outcome, add_histogram, empty_histogram};
 use stillwell_nighthawk::WorkerResult;
@@ -7,7 +7,7 @@ use stillwell_report::load::{LoadResult, LoadStatistic, id};
 use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_scope::clock;
 
-/// The result's name: nobody takes it for the one at the end.
+/// Name of the result, unlike that of a final one.
 const PROGRESS: &str = "progress";
 
 /// The pieces of time so far, together.
@@ -28,7 +28,7 @@ impl Default for Progress {
 }
 
 impl Progress {
-    /// Takes one more piece of time in, and tells of all of them.
+    /// Adds one interval, and returns the results of all.
     pub(super) fn take(&mut self, snapshot: &LoadSnapshot<'_>) -> WorkerResult {
         if snapshot.phase != LoadPhase::Warmup {
             for (all, piece) in [

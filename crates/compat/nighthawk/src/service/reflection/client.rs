@@ -1,4 +1,4 @@
-//! The other side of reflection: what another server tells of itself.
+//! The client of reflection: descriptors from another server.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use crate::wire::{Schema, UnknownFields};
 use serde_json::{Value, json};
 use stillwell_http::protobuf::fields;
 
-use crate::service::grpc::{Channel, ChannelError, ClientCall, Code, Ended};
+use crate::service::grpc::{CallFailed, Channel, ChannelError, ClientCall, StatusCode};
 
 /// Files that one service may need.
 const FILES_MAX: usize = 2000;
@@ -14,29 +14,29 @@ const FILES_MAX: usize = 2000;
 /// The versions, the newer one first.
 const VERSIONS: [&str; 2] = ["v1", "v1alpha"];
 
-/// Why a server told nothing of itself.
+/// A server that returns no descriptors.
 #[derive(Debug, thiserror::Error)]
 pub enum ReflectionError {
     /// It has no reflection.
     #[error("the server offers no reflection")]
     NotOffered,
-    /// It has, and does not know what was asked for.
+    /// The server has reflection, and does not know the symbol.
     #[error("the server's reflection does not know `{symbol}`{}: {message}", offered(.services))]
     Unknown {
-        /// What was asked for.
+        /// Requested symbol.
         symbol: String,
-        /// What it says.
+        /// The server's message.
         message: String,
         /// The services that it names.
         services: Vec<String>,
     },
-    /// It could not be asked.
+    /// The call failed.
     #[error("ask the server's reflection")]
     Channel(#[from] ChannelError),
     /// It answers something else.
     #[error("the server's reflection makes no sense: {problem}")]
     Foreign {
-        /// What is the matter.
+        /// The problem.
         problem: String,
     },
 }
@@ -53,7 +53,7 @@ fn offered(services: &[String]) -> String {
 /// in lower case.
 ///
 /// # Errors
-/// [`ReflectionError`] where the server does not tell.
+/// [`ReflectionError`] without the descriptors.
 pub async fn reflected_files(
     channel: &Channel,
     headers: &[(&str, &str)],
@@ -61,8 +61,8 @@ pub async fn reflected_files(
 ) -> Result<Vec<Vec<u8>>, ReflectionError> {
     for version in VERSIONS {
         match Asking::new(channel, headers, version).files(service).await {
-            Err(ReflectionError::Channel(ChannelError::Ended(Ended {
-                code: Code::Unimplemented,
+            Err(ReflectionError::Channel(ChannelError::CallFailed(CallFailed {
+                code: StatusCode::Unimplemented,
                 ..
             }))) => {}
             other => return other,
@@ -136,7 +136,8 @@ impl<'a> Asking<'a> {
             }
             let has_it = |file: &Vec<u8>| header_of(file).is_ok_and(|(name, _)| name == next);
             if !files_in(&answer)?.iter().any(has_it) {
-                let problem = format!("asked for the file {next} it tells another one");
+                let problem =
+                    format!("the response to a request for the file {next} has another file");
                 return Err(ReflectionError::Foreign { problem });
             }
         }
@@ -146,19 +147,19 @@ impl<'a> Asking<'a> {
         let answer = self.ask(&json!({ "list_services": "" })).await?;
         let named = answer["list_services_response"]["service"].as_array();
         let names = named.into_iter().flatten();
-        let names = names.filter_map(|own| own["name"].as_str().map(str::to_owned));
+        let names = names.filter_map(|service| service["name"].as_str().map(str::to_owned));
         Ok(names.collect())
     }
 
     async fn ask(&mut self, request: &Value) -> Result<Value, ReflectionError> {
         let foreign = |problem: String| ReflectionError::Foreign { problem };
         let name = |message: &str| format!("grpc.reflection.{}.{message}", self.version);
-        let (asked, answered) = (
+        let (request_name, answered) = (
             name("ServerReflectionRequest"),
             name("ServerReflectionResponse"),
         );
-        let schema = Schema::own();
-        let request = schema.encode(&asked, request);
+        let schema = Schema::shared();
+        let request = schema.encode(&request_name, request);
         let request = request.map_err(|error| foreign(error.to_string()))?;
         if self.call.is_none() {
             let path = format!("/{}", name("ServerReflection/ServerReflectionInfo"));
@@ -170,12 +171,12 @@ impl<'a> Asking<'a> {
         call.send(&request);
         let answer = call.next().await?;
         let answer = answer.ok_or_else(|| foreign("it ends without an answer".to_owned()))?;
-        let answer = schema.decode(&answered, &answer, UnknownFields::PassOver);
+        let answer = schema.decode(&answered, &answer, UnknownFields::Skip);
         answer.map_err(|error| foreign(error.to_string()))
     }
 }
 
-/// Why there is nothing in an answer, where it says so.
+/// Returns the error in a response, if it has one.
 fn refusal(answer: &Value) -> Option<String> {
     let error = answer.get("error_response")?;
     let message = error["error_message"].as_str().unwrap_or_default();
@@ -184,7 +185,7 @@ fn refusal(answer: &Value) -> Option<String> {
 
 fn files_in(answer: &Value) -> Result<Vec<Vec<u8>>, ReflectionError> {
     let foreign = || ReflectionError::Foreign {
-        problem: "it tells no files where it was asked for one".to_owned(),
+        problem: "the response has no files".to_owned(),
     };
     let files = answer["file_descriptor_response"]["file_descriptor_proto"].as_array();
     let files = files.ok_or_else(foreign)?.iter();
@@ -205,7 +206,7 @@ fn header_of(file: &[u8]) -> Result<(String, Vec<String>), ReflectionError> {
         Some(())
     });
     let foreign = || ReflectionError::Foreign {
-        problem: "a file that it tells is none".to_owned(),
+        problem: "a file in the response is not a file descriptor".to_owned(),
     };
     read.map(|()| (name, imports)).ok_or_else(foreign)
 }

@@ -2,16 +2,16 @@
 
 use stillwell_scope::Token;
 
-use crate::service::executor::Place;
+use crate::service::executor::LoadSlot;
 use crate::service::role::Role;
 use crate::service::store::Store;
 
 /// State that all connections of a service share.
 #[derive(Debug)]
-pub(crate) struct Site {
+pub(crate) struct ServiceState {
     pub(crate) role: Role,
     /// Cancelled when the service is to end.
     pub(crate) token: Token,
-    pub(crate) place: Place,
+    pub(crate) place: LoadSlot,
     pub(crate) store: Store,
 }
