@@ -19,7 +19,7 @@ pub(crate) struct Element {
 }
 
 /// One key.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Field {
     pub(crate) name: &'static str,
     pub(crate) shape: Shape,
@@ -28,7 +28,7 @@ pub(crate) struct Field {
 }
 
 /// What may stand at a key.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
     Boolean,
     Whole,

@@ -1,7 +1,5 @@
 //! `workload.generators`.
 
-use std::path::PathBuf;
-
 use stillwell_plan::{
     BlockShape, ClientTlsPlan, EventsDefault, FileLayout, GeneratorPlan, IsolationPlan,
     PayloadFormat, PayloadPlan, RatePlan, RateUnit, StampPlan, StreamTarget, TransportPlan,
@@ -10,7 +8,7 @@ use stillwell_text::{MapReader, Node, Reader, Value, code};
 use stillwell_units::{ByteSize, Seed};
 
 use super::{Door, payload, rate, stamp};
-use crate::element::{DURATION, Element, SIZE, Shape, optional, required};
+use crate::element::{DURATION, Element, Field, SIZE, Shape, optional, required};
 use crate::rules::{Ids, Placed};
 
 mod broker;
@@ -212,153 +210,202 @@ const BLOCK: Element = Element {
     one_of: &[],
 };
 
-const KINDS: &[&str] = &[
-    "tcp",
-    "udp",
-    "unix_stream",
-    "unix_datagram",
-    "http",
-    "splunk_hec",
-    "grpc",
-    "trace_agent",
-    "file_gen",
-    "passthru_file",
-    "file_tree",
-    "tcp_rr",
-    "process_tree",
-    "proc_fs",
-    "container",
-    "kubernetes",
-    "kafka",
-    "nats",
-    "amqp",
+/// A kind of generator: its key, and the reader of what is there.
+struct Kind {
+    field: Field,
+    read: fn(&Door<'_>, &Node) -> Option<TransportPlan>,
+}
+
+/// All kinds. A further one is one entry here.
+const KINDS: &[Kind] = &[
+    kind(
+        "tcp",
+        Shape::Any(&[ADDRESS, Shape::Element(&TCP)]),
+        "A TCP stream.",
+        read_tcp,
+    ),
+    kind(
+        "udp",
+        Shape::Any(&[ADDRESS, Shape::Element(&UDP)]),
+        "UDP datagrams.",
+        read_udp,
+    ),
+    kind(
+        "unix_stream",
+        Shape::Any(&[Shape::Text, Shape::Element(&UNIX_STREAM)]),
+        "A Unix stream.",
+        read_unix_stream,
+    ),
+    kind(
+        "unix_datagram",
+        Shape::Any(&[Shape::Text, Shape::Element(&UNIX)]),
+        "Unix datagrams.",
+        read_unix_datagram,
+    ),
+    kind(
+        "http",
+        Shape::Any(&[Shape::Text, Shape::Element(&HTTP)]),
+        "HTTP requests.",
+        http::read,
+    ),
+    kind(
+        "splunk_hec",
+        Shape::Element(&SPLUNK_HEC),
+        "Splunk's HTTP event collector.",
+        requests::read_splunk_hec,
+    ),
+    kind(
+        "grpc",
+        Shape::Any(&[CALL, Shape::Element(&GRPC)]),
+        "Unary gRPC calls.",
+        requests::read_grpc,
+    ),
+    kind(
+        "trace_agent",
+        Shape::Any(&[Shape::Text, Shape::Element(&TRACE_AGENT)]),
+        "Traces for Datadog's agent.",
+        requests::read_trace_agent,
+    ),
+    kind(
+        "file_gen",
+        Shape::Element(&FILE_GEN),
+        "Files that grow and are followed by new ones.",
+        files::read_file_gen,
+    ),
+    kind(
+        "passthru_file",
+        Shape::Text,
+        "A pipe, a device or the end of a file that is there already.",
+        files::read_passthru_file,
+    ),
+    kind(
+        "file_tree",
+        Shape::Element(&FILE_TREE),
+        "Operations on files and folders; has no payload.",
+        files::read_tree,
+    ),
+    kind(
+        "tcp_rr",
+        Shape::Any(&[ADDRESS, Shape::Element(&ROUND_TRIP)]),
+        "Requests and answers of fixed length; has no payload.",
+        files::read_round_trip,
+    ),
+    kind(
+        "process_tree",
+        Shape::Element(&system::PROCESS_TREE),
+        "Trees of processes; has no payload.",
+        |door, node| system::read_tree(door, node).map(TransportPlan::ProcessTree),
+    ),
+    kind(
+        "proc_fs",
+        Shape::Element(&system::PROC_FS),
+        "A folder that looks like `/proc`; has no payload.",
+        |door, node| system::read_proc_fs(door, node).map(TransportPlan::ProcFs),
+    ),
+    kind(
+        "container",
+        Shape::Element(&system::CONTAINER),
+        "Containers that come and go; has no payload.",
+        |door, node| {
+            let plan = system::read_container(door, node)?;
+            Some(TransportPlan::Container(Box::new(plan)))
+        },
+    ),
+    kind(
+        "kubernetes",
+        Shape::Element(&kubernetes::KUBERNETES),
+        "Objects of a Kubernetes cluster that come and go; has no payload.",
+        kubernetes::read,
+    ),
+    kind(
+        "kafka",
+        Shape::Element(&broker::KAFKA),
+        "Records for a topic of Kafka.",
+        broker::read_kafka,
+    ),
+    kind(
+        "nats",
+        Shape::Element(&broker::NATS),
+        "Messages for a subject of NATS.",
+        broker::read_nats,
+    ),
+    kind(
+        "amqp",
+        Shape::Element(&broker::AMQP),
+        "Messages for an exchange of AMQP 0-9-1.",
+        broker::read_amqp,
+    ),
 ];
+
+/// The keys that any kind can have.
+const COMMON: &[Field] = &[
+    optional("payload", payload::SHAPE, "The format of events."),
+    optional(
+        "rate",
+        rate::SHAPE,
+        "Of all connections together; else from a probe.",
+    ),
+    optional("connections", Shape::Whole, "Connections in all."),
+    optional(
+        "workers",
+        Shape::Whole,
+        "Threads over which connections are spread.",
+    ),
+    optional("id", Shape::Text, "Its name; else that of its transport."),
+    optional(
+        "block",
+        Shape::Any(&[SIZE, Shape::Element(&BLOCK)]),
+        "What leaves in one write.",
+    ),
+    optional("cache", SIZE, "Bytes built before the run."),
+    optional(
+        "stamps",
+        stamp::SHAPE,
+        "Which events carry a stamp, by which sinks know them again; none if left out.",
+    ),
+];
+
+const KIND_NAMES: [&str; KINDS.len()] = {
+    let mut names = [""; KINDS.len()];
+    let mut index = 0;
+    while index < KINDS.len() {
+        names[index] = KINDS[index].field.name;
+        index += 1;
+    }
+    names
+};
+
+const FIELDS: [Field; KINDS.len() + COMMON.len()] = {
+    let mut fields = [COMMON[0]; KINDS.len() + COMMON.len()];
+    let mut index = 0;
+    while index < fields.len() {
+        fields[index] = if index < KINDS.len() {
+            KINDS[index].field
+        } else {
+            COMMON[index - KINDS.len()]
+        };
+        index += 1;
+    }
+    fields
+};
+
+const fn kind(
+    name: &'static str,
+    shape: Shape,
+    about: &'static str,
+    read: fn(&Door<'_>, &Node) -> Option<TransportPlan>,
+) -> Kind {
+    Kind {
+        field: optional(name, shape, about),
+        read,
+    }
+}
 
 pub(super) const GENERATOR: Element = Element {
     name: "generator",
     about: "One source of load.",
-    fields: &[
-        optional(
-            "tcp",
-            Shape::Any(&[ADDRESS, Shape::Element(&TCP)]),
-            "A TCP stream.",
-        ),
-        optional(
-            "udp",
-            Shape::Any(&[ADDRESS, Shape::Element(&UDP)]),
-            "UDP datagrams.",
-        ),
-        optional(
-            "unix_stream",
-            Shape::Any(&[Shape::Text, Shape::Element(&UNIX_STREAM)]),
-            "A Unix stream.",
-        ),
-        optional(
-            "unix_datagram",
-            Shape::Any(&[Shape::Text, Shape::Element(&UNIX)]),
-            "Unix datagrams.",
-        ),
-        optional(
-            "http",
-            Shape::Any(&[Shape::Text, Shape::Element(&HTTP)]),
-            "HTTP requests.",
-        ),
-        optional(
-            "splunk_hec",
-            Shape::Element(&SPLUNK_HEC),
-            "Splunk's HTTP event collector.",
-        ),
-        optional(
-            "grpc",
-            Shape::Any(&[CALL, Shape::Element(&GRPC)]),
-            "Unary gRPC calls.",
-        ),
-        optional(
-            "trace_agent",
-            Shape::Any(&[Shape::Text, Shape::Element(&TRACE_AGENT)]),
-            "Traces for Datadog's agent.",
-        ),
-        optional(
-            "file_gen",
-            Shape::Element(&FILE_GEN),
-            "Files that grow and are followed by new ones.",
-        ),
-        optional(
-            "passthru_file",
-            Shape::Text,
-            "A pipe, a device or the end of a file that is there already.",
-        ),
-        optional(
-            "file_tree",
-            Shape::Element(&FILE_TREE),
-            "Operations on files and folders; has no payload.",
-        ),
-        optional(
-            "tcp_rr",
-            Shape::Any(&[ADDRESS, Shape::Element(&ROUND_TRIP)]),
-            "Requests and answers of fixed length; has no payload.",
-        ),
-        optional(
-            "process_tree",
-            Shape::Element(&system::PROCESS_TREE),
-            "Trees of processes; has no payload.",
-        ),
-        optional(
-            "proc_fs",
-            Shape::Element(&system::PROC_FS),
-            "A folder that looks like `/proc`; has no payload.",
-        ),
-        optional(
-            "container",
-            Shape::Element(&system::CONTAINER),
-            "Containers that come and go; has no payload.",
-        ),
-        optional(
-            "kubernetes",
-            Shape::Element(&kubernetes::KUBERNETES),
-            "Objects of a Kubernetes cluster that come and go; has no payload.",
-        ),
-        optional(
-            "kafka",
-            Shape::Element(&broker::KAFKA),
-            "Records for a topic of Kafka.",
-        ),
-        optional(
-            "nats",
-            Shape::Element(&broker::NATS),
-            "Messages for a subject of NATS.",
-        ),
-        optional(
-            "amqp",
-            Shape::Element(&broker::AMQP),
-            "Messages for an exchange of AMQP 0-9-1.",
-        ),
-        optional("payload", payload::SHAPE, "The format of events."),
-        optional(
-            "rate",
-            rate::SHAPE,
-            "Of all connections together; else from a probe.",
-        ),
-        optional("connections", Shape::Whole, "Connections in all."),
-        optional(
-            "workers",
-            Shape::Whole,
-            "Threads over which connections are spread.",
-        ),
-        optional("id", Shape::Text, "Its name; else that of its transport."),
-        optional(
-            "block",
-            Shape::Any(&[SIZE, Shape::Element(&BLOCK)]),
-            "What leaves in one write.",
-        ),
-        optional("cache", SIZE, "Bytes built before the run."),
-        optional(
-            "stamps",
-            stamp::SHAPE,
-            "Which events carry a stamp, by which sinks know them again; none if left out.",
-        ),
-    ],
-    one_of: KINDS,
+    fields: &FIELDS,
+    one_of: &KIND_NAMES,
 };
 
 /// A generator, and whether its rate was stated.
@@ -410,8 +457,8 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
     let reader = door.reader;
     let map = reader.map(node, &GENERATOR.keys())?;
     let transport = map
-        .one_of(KINDS)
-        .and_then(|(kind, node)| read_transport(door, kind, node));
+        .one_of(&KIND_NAMES)
+        .and_then(|(name, node)| read_transport(door, name, node));
     let id = map.take("id").and_then(|node| door.filled(node));
     let sends_payload = transport.as_ref().is_none_or(TransportPlan::sends_payload);
     if !sends_payload {
@@ -553,69 +600,72 @@ fn read_threads(reader: &Reader, map: &MapReader<'_, '_>) -> (Option<u16>, Optio
     (connections, workers)
 }
 
-fn read_transport(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
-    let is_short = matches!(node.value, Value::Scalar { .. });
-    match kind {
-        "tcp" => {
-            let (address, tls) = read_stream(door, node, is_short, &TCP, "address")?;
-            let address = door.address(address)?;
-            Some(match tls {
-                Some(tls) => TransportPlan::Tls {
-                    to: StreamTarget::Tcp(address),
-                    tls,
-                },
-                None => TransportPlan::Tcp { address },
-            })
-        }
-        "udp" if is_short => Some(TransportPlan::Udp {
+/// Returns true if `node` is one word in place of a map.
+const fn is_short(node: &Node) -> bool {
+    matches!(node.value, Value::Scalar { .. })
+}
+
+fn read_transport(door: &Door<'_>, name: &str, node: &Node) -> Option<TransportPlan> {
+    let kind = KINDS.iter().find(|kind| kind.field.name == name)?;
+    (kind.read)(door, node)
+}
+
+fn read_tcp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let (address, tls) = read_stream(door, node, &TCP, "address")?;
+    let address = door.address(address)?;
+    Some(match tls {
+        Some(tls) => TransportPlan::Tls {
+            to: StreamTarget::Tcp(address),
+            tls,
+        },
+        None => TransportPlan::Tcp { address },
+    })
+}
+
+fn read_udp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    if is_short(node) {
+        return Some(TransportPlan::Udp {
             address: door.address(node)?,
             bind: BIND_DEFAULT.to_owned(),
-        }),
-        "udp" => {
-            let map = door.reader.map(node, &UDP.keys())?;
-            let bind = match map.take("bind") {
-                Some(node) => door.bind_address(node),
-                None => Some(BIND_DEFAULT.to_owned()),
-            };
-            let address = map.required("address").and_then(|node| door.address(node));
-            Some(TransportPlan::Udp {
-                address: address?,
-                bind: bind?,
-            })
-        }
-        "unix_stream" => {
-            let (path, tls) = read_stream(door, node, is_short, &UNIX_STREAM, "path")?;
-            let path = door.socket(path)?;
-            Some(match tls {
-                Some(tls) => TransportPlan::Tls {
-                    to: StreamTarget::Unix(path),
-                    tls,
-                },
-                None => TransportPlan::UnixStream { path },
-            })
-        }
-        "unix_datagram" => Some(TransportPlan::UnixDatagram {
-            path: socket(door, node, is_short)?,
-        }),
-        "splunk_hec" | "grpc" | "trace_agent" => requests::read(door, kind, node),
-        "file_gen" | "passthru_file" | "file_tree" | "tcp_rr" => files::read(door, kind, node),
-        "process_tree" | "proc_fs" | "container" => system::read(door, kind, node),
-        "kubernetes" => kubernetes::read(door, node),
-        "kafka" | "nats" | "amqp" => broker::read(door, kind, node),
-        _ if is_short => http::read_short(door, node),
-        _ => http::read(door, node),
+        });
     }
+    let map = door.reader.map(node, &UDP.keys())?;
+    let bind = match map.take("bind") {
+        Some(node) => door.bind_address(node),
+        None => Some(BIND_DEFAULT.to_owned()),
+    };
+    let address = map.required("address").and_then(|node| door.address(node));
+    Some(TransportPlan::Udp {
+        address: address?,
+        bind: bind?,
+    })
+}
+
+fn read_unix_stream(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let (path, tls) = read_stream(door, node, &UNIX_STREAM, "path")?;
+    let path = door.socket(path)?;
+    Some(match tls {
+        Some(tls) => TransportPlan::Tls {
+            to: StreamTarget::Unix(path),
+            tls,
+        },
+        None => TransportPlan::UnixStream { path },
+    })
+}
+
+fn read_unix_datagram(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let path = door.socket(inner(door, node, &UNIX, "path")?)?;
+    Some(TransportPlan::UnixDatagram { path })
 }
 
 /// Where a stream goes, and its TLS if it has any.
 fn read_stream<'n>(
     door: &Door<'_>,
     node: &'n Node,
-    is_short: bool,
     element: &Element,
     key: &'static str,
 ) -> Option<(&'n Node, Option<Box<ClientTlsPlan>>)> {
-    if is_short {
+    if is_short(node) {
         return Some((node, None));
     }
     let map = door.reader.map(node, &element.keys())?;
@@ -633,19 +683,14 @@ fn read_stream<'n>(
 
 const BIND_DEFAULT: &str = "127.0.0.1:0";
 
-fn socket(door: &Door<'_>, node: &Node, is_short: bool) -> Option<PathBuf> {
-    door.socket(inner(door, node, is_short, &UNIX, "path")?)
-}
-
 /// The only key of `element`, or `node` itself where it is written short.
 fn inner<'n>(
     door: &Door<'_>,
     node: &'n Node,
-    is_short: bool,
     element: &Element,
     key: &'static str,
 ) -> Option<&'n Node> {
-    if is_short {
+    if is_short(node) {
         return Some(node);
     }
     door.reader.map(node, &element.keys())?.required(key)

@@ -154,15 +154,7 @@ pub(super) const AMQP: Element = Element {
 };
 
 /// The transport of `kind` that `node` describes.
-pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
-    match kind {
-        "kafka" => read_kafka(door, node),
-        "nats" => read_nats(door, node),
-        _ => read_amqp(door, node),
-    }
-}
-
-fn read_kafka(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read_kafka(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let reader = door.reader;
     let map = reader.map(node, &KAFKA.keys())?;
     let topic = map
@@ -185,7 +177,7 @@ fn read_kafka(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     })))
 }
 
-fn read_nats(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read_nats(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let reader = door.reader;
     let map = reader.map(node, &NATS.keys())?;
     let subject = map.required("subject");
@@ -215,7 +207,7 @@ fn read_nats(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     })))
 }
 
-fn read_amqp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read_amqp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let map = door.reader.map(node, &AMQP.keys())?;
     let short = |key, default: &str| match map.take(key) {
         Some(node) => read_short(door, node),

@@ -8,18 +8,12 @@ use super::{Door, FILE_GEN, FILE_TREE, ROUND_TRIP};
 use crate::spec::sink::read_length;
 
 /// The transport of `kind` that `node` describes.
-pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
-    match kind {
-        "file_gen" => read_file_gen(door, node),
-        "passthru_file" => Some(TransportPlan::PassthruFile {
-            path: door.placed(node)?,
-        }),
-        "file_tree" => read_tree(door, node),
-        _ => read_round_trip(door, node),
-    }
+pub(super) fn read_passthru_file(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let path = door.placed(node)?;
+    Some(TransportPlan::PassthruFile { path })
 }
 
-fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let reader = door.reader;
     let map = reader.map(node, &FILE_GEN.keys())?;
     let file_max = map.required("file_max");
@@ -121,7 +115,7 @@ pub(super) fn check_mounted(
 /// Of so many operations each the share of renames is taken.
 const OPERATIONS: u32 = 1000;
 
-fn read_tree(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read_tree(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let reader = door.reader;
     let map = reader.map(node, &FILE_TREE.keys())?;
     let number = |key, default: u32, maximum| match map.take(key) {
@@ -167,7 +161,7 @@ fn read_renames(door: &Door<'_>, node: &Node) -> Option<u32> {
     }
 }
 
-fn read_round_trip(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read_round_trip(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let round_trip = |address, request_bytes, response_bytes| TransportPlan::TcpRr {
         address,
         request_bytes,

@@ -4,7 +4,7 @@ use stillwell_plan::{ExchangePlan, LoadProtocol, Reuse, TransportPlan, Verificat
 use stillwell_text::{MapReader, Node, code};
 use stillwell_units::Nanos;
 
-use super::Door;
+use super::{Door, is_short};
 use crate::element::{DURATION, Element, Shape, TEXT_MAP, optional, required};
 use crate::files::EntryKind;
 
@@ -69,16 +69,14 @@ pub(super) const HTTP: Element = Element {
     one_of: &[],
 };
 
-/// Everything beside the URL has a default, so that this may be written short.
-pub(super) fn read_short(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    Some(TransportPlan::Http {
-        url: door.any_url(node)?,
-        headers: Vec::new(),
-        exchange: Box::default(),
-    })
-}
-
 pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    if is_short(node) {
+        return Some(TransportPlan::Http {
+            url: door.any_url(node)?,
+            headers: Vec::new(),
+            exchange: Box::default(),
+        });
+    }
     let map = door.reader.map(node, &HTTP.keys())?;
     let headers = map.take("headers").map(|node| door.reader.headers(node));
     let url = map.required("url").and_then(|node| door.any_url(node));

@@ -1,44 +1,41 @@
 //! Generators that send requests of their own kinds.
 
 use stillwell_plan::{HecAcknowledgements, TransportPlan};
-use stillwell_text::{Node, Value, code};
+use stillwell_text::{Node, code};
 use stillwell_units::Nanos;
 
-use super::{ACKNOWLEDGEMENTS, Door, GRPC, SPLUNK_HEC, TRACE_AGENT, inner};
+use super::{ACKNOWLEDGEMENTS, Door, GRPC, SPLUNK_HEC, TRACE_AGENT, inner, is_short};
 
 const RETRIES_DEFAULT: u32 = 3;
 const EVERY_DEFAULT: Nanos = Nanos::from_secs(10);
 const TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(300);
 
 /// The transport of `kind` that `node` describes.
-pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
-    let is_short = matches!(node.value, Value::Scalar { .. });
-    match kind {
-        "splunk_hec" => read_splunk_hec(door, node),
-        "grpc" => {
-            let url = door.url(inner(door, node, is_short, &GRPC, "url")?)?;
-            Some(TransportPlan::Grpc { url })
-        }
-        _ if is_short => Some(TransportPlan::TraceAgent {
-            url: door.url(node)?,
-            retries: RETRIES_DEFAULT,
-        }),
-        _ => {
-            let map = door.reader.map(node, &TRACE_AGENT.keys())?;
-            let url = map.required("url").and_then(|node| door.url(node));
-            let retries = match map.take("retries") {
-                Some(node) => door.reader.whole(node, 0, 1000),
-                None => Some(RETRIES_DEFAULT),
-            };
-            Some(TransportPlan::TraceAgent {
-                url: url?,
-                retries: retries?,
-            })
-        }
-    }
+pub(super) fn read_grpc(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    let url = door.url(inner(door, node, &GRPC, "url")?)?;
+    Some(TransportPlan::Grpc { url })
 }
 
-fn read_splunk_hec(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read_trace_agent(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+    if is_short(node) {
+        return Some(TransportPlan::TraceAgent {
+            url: door.url(node)?,
+            retries: RETRIES_DEFAULT,
+        });
+    }
+    let map = door.reader.map(node, &TRACE_AGENT.keys())?;
+    let url = map.required("url").and_then(|node| door.url(node));
+    let retries = match map.take("retries") {
+        Some(node) => door.reader.whole(node, 0, 1000),
+        None => Some(RETRIES_DEFAULT),
+    };
+    Some(TransportPlan::TraceAgent {
+        url: url?,
+        retries: retries?,
+    })
+}
+
+pub(super) fn read_splunk_hec(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let map = door.reader.map(node, &SPLUNK_HEC.keys())?;
     let url = map.required("url").and_then(|node| door.url(node));
     let token = map.required("token").and_then(|node| {

@@ -1,8 +1,6 @@
 //! Generators that work on the system itself.
 
-use stillwell_plan::{
-    ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, TransportPlan, WordsPlan,
-};
+use stillwell_plan::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan};
 use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::Nanos;
 
@@ -109,16 +107,6 @@ pub(super) const CONTAINER: Element = Element {
 };
 
 /// The transport of `kind` that `node` describes.
-pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<TransportPlan> {
-    match kind {
-        "process_tree" => read_tree(door, node).map(TransportPlan::ProcessTree),
-        "proc_fs" => read_proc_fs(door, node).map(TransportPlan::ProcFs),
-        _ => read_container(door, node)
-            .map(Box::new)
-            .map(TransportPlan::Container),
-    }
-}
-
 fn whole(
     door: &Door<'_>,
     map: &MapReader<'_, '_>,
@@ -131,7 +119,7 @@ fn whole(
     }
 }
 
-fn read_tree(door: &Door<'_>, node: &Node) -> Option<ProcessTreePlan> {
+pub(super) fn read_tree(door: &Door<'_>, node: &Node) -> Option<ProcessTreePlan> {
     let map = door.reader.map(node, &PROCESS_TREE.keys())?;
     let executables = map.required("executables").and_then(|node| {
         let items = door.reader.list(node)?;
@@ -192,7 +180,7 @@ fn read_words(door: &Door<'_>, node: &Node) -> Option<WordsPlan> {
     })
 }
 
-fn read_proc_fs(door: &Door<'_>, node: &Node) -> Option<ProcFsPlan> {
+pub(super) fn read_proc_fs(door: &Door<'_>, node: &Node) -> Option<ProcFsPlan> {
     let map = door.reader.map(node, &PROC_FS.keys())?;
     let root = map.required("root").and_then(|node| door.path(node));
     let processes = map
@@ -210,7 +198,7 @@ fn read_proc_fs(door: &Door<'_>, node: &Node) -> Option<ProcFsPlan> {
     })
 }
 
-fn read_container(door: &Door<'_>, node: &Node) -> Option<ContainerPlan> {
+pub(super) fn read_container(door: &Door<'_>, node: &Node) -> Option<ContainerPlan> {
     let reader = door.reader;
     let map = reader.map(node, &CONTAINER.keys())?;
     let part = |node: &Node| {
