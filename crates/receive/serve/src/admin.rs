@@ -70,7 +70,7 @@ impl BoundAdmin {
         let of_connection = Rc::clone(&worker);
         let serve = move |stream: Stream| {
             let (worker, desk) = (Rc::clone(&of_connection), Rc::clone(&desk));
-            async move { converse(&worker, &desk, stream).await }
+            async move { run_session(&worker, &desk, stream).await }
         };
         let accepted = accept(Rc::clone(&worker), self.listener, CONNECTIONS_MAX, serve);
         accounted(worker, accepted).await
@@ -78,7 +78,7 @@ impl BoundAdmin {
 }
 
 /// Answers one request after the other.
-async fn converse(worker: &ServerWorker, desk: &Rc<Desk>, mut stream: Stream) {
+async fn run_session(worker: &ServerWorker, desk: &Rc<Desk>, mut stream: Stream) {
     let (mut server, mut state) = (PageServer::new(Visit::of(desk)), worker.begin());
     let end = drive(&mut server, worker, &mut state, &mut stream).await;
     if end.is_some() && server.pages().is_quitting {

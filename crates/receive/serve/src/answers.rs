@@ -61,7 +61,7 @@ struct Laid {
 pub(crate) struct Manner {
     /// Without the body, which `HEAD` does not get.
     pub(crate) head_only: bool,
-    /// Whether the connection is closed after it.
+    /// True if the connection is closed after it.
     pub(crate) last: bool,
 }
 
@@ -154,7 +154,7 @@ impl Answers {
         out.extend_from_slice(GARBAGE);
     }
 
-    /// Whether answers carry a date.
+    /// Returns true if answers carry a date.
     pub(crate) const fn has_date(&self) -> bool {
         self.server.is_some()
     }

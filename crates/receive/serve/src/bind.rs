@@ -26,7 +26,7 @@ use crate::http3::STREAMS_MAX;
 use crate::quic;
 use crate::service::{Service, Site};
 
-/// Why a test server cannot start. The source says what to do about it.
+/// Reason why a test server cannot start. The source says what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
     /// An address cannot be had.
@@ -54,7 +54,7 @@ pub enum ServeError {
     /// The kernel has no descriptor for one more worker.
     #[error("share the test server's sockets among {workers} workers")]
     Share {
-        /// How many it was to have.
+        /// Expected number.
         workers: u16,
         /// The kernel's answer.
         source: io::Error,

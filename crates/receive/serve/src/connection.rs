@@ -19,7 +19,7 @@ pub(crate) async fn serve(worker: Rc<ServerWorker>, service: Rc<Service>, stream
         () = worker.token.cancelled() => return,
     };
     if let Some(connection) = secured {
-        converse(&worker, &service, connection).await;
+        run_session(&worker, &service, connection).await;
     }
 }
 
@@ -44,7 +44,7 @@ async fn secure(service: &Service, stream: Stream) -> Option<Connection> {
     }
 }
 
-async fn converse(worker: &ServerWorker, service: &Rc<Service>, mut stream: Connection) {
+async fn run_session(worker: &ServerWorker, service: &Rc<Service>, mut stream: Connection) {
     let alpn = stream.handshake().and_then(|handshake| handshake.alpn);
     let (mut http, mut state) = (http(service, alpn), worker.begin());
     let Some(end) = drive(&mut http, worker, &mut state, &mut stream).await else {

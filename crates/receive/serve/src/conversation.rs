@@ -12,13 +12,13 @@ use crate::service::Service;
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
     parser: RequestParser,
-    request: Option<Request>,
+    request: Option<Http1Request>,
     ended: bool,
 }
 
 /// The request that is being read.
 #[derive(Debug)]
-struct Request {
+struct Http1Request {
     manner: Manner,
     wishes: Option<Box<Wishes>>,
 }
@@ -68,7 +68,7 @@ impl Conversation {
                 if head.expect_continue {
                     outbox.push_continue();
                 }
-                self.request = Some(Request::of(&head, service));
+                self.request = Some(Http1Request::of(&head, service));
             }
             Some(RequestEvent::Body(part)) => service.shard.body_bytes.add(part.len() as u64),
             Some(RequestEvent::End) => {
@@ -84,7 +84,7 @@ impl Conversation {
     }
 }
 
-impl Request {
+impl Http1Request {
     fn of(head: &RequestHead<'_>, service: &Service) -> Self {
         let pseudo: [(&[u8], &[u8]); 2] = [
             (b":path", head.target.as_bytes()),

@@ -94,7 +94,7 @@ pub struct ServeCounts {
 }
 
 impl ServeCounter {
-    /// How many workers count.
+    /// Returns the number of workers that count.
     pub(crate) fn workers(&self) -> u64 {
         self.shards.len() as u64
     }

@@ -23,7 +23,7 @@ use crate::service::{Reply, Service};
 pub(crate) struct Http2 {
     service: Rc<Service>,
     server: Server,
-    requests: StreamTable<Request>,
+    requests: StreamTable<Http2Request>,
     /// When each decided request is to be answered.
     waiting: BinaryHeap<Reverse<Due>>,
     /// What follows the last frame, where that is no frame.
@@ -38,13 +38,13 @@ struct Due {
 }
 
 #[derive(Debug)]
-struct Request {
+struct Http2Request {
     head_only: bool,
-    state: State,
+    state: Http2RequestState,
 }
 
 #[derive(Debug)]
-enum State {
+enum Http2RequestState {
     /// It is not whole yet.
     Reading(Option<Box<Wishes>>),
     /// Its answer is not due yet.
@@ -65,7 +65,7 @@ enum Body {
 
 /// An event, without what it borrows.
 enum Step {
-    Begin(Stream, Request, bool),
+    Begin(Stream, Http2Request, bool),
     End(Stream),
     Failed(Stream),
     Room(Stream),
@@ -108,7 +108,7 @@ impl Http2 {
         let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
-        let State::Reading(wishes) = &mut request.state else {
+        let Http2RequestState::Reading(wishes) = &mut request.state else {
             return;
         };
         let service = &self.service;
@@ -117,7 +117,7 @@ impl Http2 {
         if decision.due <= now {
             return self.answer(stream, decision.reply);
         }
-        request.state = State::Waiting(decision.reply);
+        request.state = Http2RequestState::Waiting(decision.reply);
         self.waiting.push(Reverse(Due {
             at: decision.due,
             stream,
@@ -170,7 +170,7 @@ impl Http2 {
             self.requests.remove(stream);
             return;
         }
-        request.state = State::Sending(Body::Common, 0);
+        request.state = Http2RequestState::Sending(Body::Common, 0);
         self.send_body(stream);
     }
 
@@ -209,7 +209,7 @@ impl Http2 {
             self.requests.remove(stream);
             return;
         }
-        request.state = State::Sending(body, 0);
+        request.state = Http2RequestState::Sending(body, 0);
         drop(date);
         self.send_body(stream);
     }
@@ -219,7 +219,7 @@ impl Http2 {
         let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
-        let State::Sending(body, sent) = &mut request.state else {
+        let Http2RequestState::Sending(body, sent) = &mut request.state else {
             return;
         };
         let (bytes, is_whole) = match body {
@@ -242,7 +242,7 @@ impl Http2 {
         let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
-        request.state = State::Silent;
+        request.state = Http2RequestState::Silent;
         match fault {
             Fault::Status(_) | Fault::Silence => {}
             Fault::Close => self.end = Some(End::CloseEarly),
@@ -277,7 +277,7 @@ impl Http2 {
         // Nothing follows where it is over already.
         let begun = self.server.respond(stream, &block, body);
         if begun.is_ok() && fault == Fault::Truncate {
-            request.state = State::Sending(Body::Broken(half), 0);
+            request.state = Http2RequestState::Sending(Body::Broken(half), 0);
             self.send_body(stream);
         } else if begun.is_ok() {
             self.server
@@ -287,8 +287,8 @@ impl Http2 {
     }
 
     /// A request that comes to no end.
-    fn give_up(&self, request: &Request) {
-        if let State::Waiting(_) = request.state {
+    fn give_up(&self, request: &Http2Request) {
+        if let Http2RequestState::Waiting(_) = request.state {
             self.service.site.end_one();
             self.service.shard.abandoned.add(1);
         }
@@ -306,8 +306,8 @@ impl Output for Http2 {
             let Some(request) = self.requests.get_mut(due.stream) else {
                 continue;
             };
-            match std::mem::replace(&mut request.state, State::Silent) {
-                State::Waiting(reply) => self.answer(due.stream, reply),
+            match std::mem::replace(&mut request.state, Http2RequestState::Silent) {
+                Http2RequestState::Waiting(reply) => self.answer(due.stream, reply),
                 other => request.state = other,
             }
         }
@@ -381,7 +381,7 @@ fn step_of(service: &Service, event: ServerEvent<'_>) -> Step {
             let expect = head.fields.value("expect");
             let is_waiting =
                 expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-            Step::Begin(stream, Request::of(&head, service), is_waiting)
+            Step::Begin(stream, Http2Request::of(&head, service), is_waiting)
         }
         ServerEvent::Body { bytes, .. } => {
             service.shard.body_bytes.add(bytes.len() as u64);
@@ -393,11 +393,11 @@ fn step_of(service: &Service, event: ServerEvent<'_>) -> Step {
     }
 }
 
-impl Request {
+impl Http2Request {
     fn of(head: &RequestHead<'_>, service: &Service) -> Self {
         Self {
             head_only: head.method == "HEAD",
-            state: State::Reading(service.wishes(|| head.fields.iter())),
+            state: Http2RequestState::Reading(service.wishes(|| head.fields.iter())),
         }
     }
 }

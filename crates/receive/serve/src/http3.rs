@@ -29,7 +29,7 @@ pub(crate) const STREAMS_MAX: u32 = 128;
 pub(crate) struct Http3 {
     service: Rc<Service>,
     http: Connection,
-    requests: HashMap<QuicStream, Request>,
+    requests: HashMap<QuicStream, Http3Request>,
     unis: Vec<(QuicStream, UniStream)>,
     control: Option<(QuicStream, Sending)>,
     /// When each decided request is to be answered.
@@ -38,14 +38,14 @@ pub(crate) struct Http3 {
 }
 
 #[derive(Debug)]
-struct Request {
+struct Http3Request {
     head_only: bool,
     reader: MessageReader,
-    state: State,
+    state: Http3RequestState,
 }
 
 #[derive(Debug)]
-enum State {
+enum Http3RequestState {
     /// It is not whole yet.
     Reading(Option<Box<Wishes>>),
     /// Its answer is not due yet.
@@ -69,7 +69,7 @@ impl Http3 {
         }
     }
 
-    /// Why the connection is to be closed, once what was answered is sent.
+    /// Returns the reason why the connection is to be closed, once what was answered is sent.
     pub(crate) const fn end(&self) -> Option<ErrorCode> {
         self.end
     }
@@ -117,8 +117,8 @@ impl Http3 {
             let Some(request) = self.requests.get_mut(&stream) else {
                 continue;
             };
-            match std::mem::replace(&mut request.state, State::Silent) {
-                State::Waiting(reply) => self.answer(line, stream, reply),
+            match std::mem::replace(&mut request.state, Http3RequestState::Silent) {
+                Http3RequestState::Waiting(reply) => self.answer(line, stream, reply),
                 other => request.state = other,
             }
         }
@@ -139,10 +139,10 @@ impl Http3 {
             self.read_uni(line, stream)?;
         }
         while let Some(stream) = line.accept_bidi() {
-            let request = Request {
+            let request = Http3Request {
                 head_only: false,
                 reader: MessageReader::request(),
-                state: State::Reading(None),
+                state: Http3RequestState::Reading(None),
             };
             self.requests.insert(stream, request);
             self.read(line, stream, now)?;
@@ -175,7 +175,7 @@ impl Http3 {
         let Some(request) = self.requests.get_mut(&stream) else {
             return self.read_uni(line, stream);
         };
-        if !matches!(request.state, State::Reading(_)) {
+        if !matches!(request.state, Http3RequestState::Reading(_)) {
             // It was read to its end, and is still being answered.
             return Ok(());
         }
@@ -220,7 +220,7 @@ impl Http3 {
         let Some(request) = self.requests.get_mut(&stream) else {
             return;
         };
-        let State::Reading(wishes) = &mut request.state else {
+        let Http3RequestState::Reading(wishes) = &mut request.state else {
             return;
         };
         let service = &self.service;
@@ -229,7 +229,7 @@ impl Http3 {
         if decision.due <= now {
             return self.answer(line, stream, decision.reply);
         }
-        request.state = State::Waiting(decision.reply);
+        request.state = Http3RequestState::Waiting(decision.reply);
         self.waiting.push(Reverse((decision.due, stream)));
     }
 
@@ -287,7 +287,7 @@ impl Http3 {
 
     fn send(&mut self, line: &mut Line, stream: QuicStream, sending: Sending) {
         if let Some(request) = self.requests.get_mut(&stream) {
-            request.state = State::Sending(sending);
+            request.state = Http3RequestState::Sending(sending);
             self.send_more(line, stream);
         }
     }
@@ -303,7 +303,7 @@ impl Http3 {
             }
             return;
         };
-        let State::Sending(sending) = &mut request.state else {
+        let Http3RequestState::Sending(sending) = &mut request.state else {
             return;
         };
         if sending.send(line, stream, sent_bytes) {
@@ -347,9 +347,9 @@ impl Http3 {
             }
         }
         if let Some(request) = self.requests.get_mut(&stream)
-            && let State::Reading(_) | State::Waiting(_) = request.state
+            && let Http3RequestState::Reading(_) | Http3RequestState::Waiting(_) = request.state
         {
-            request.state = State::Silent;
+            request.state = Http3RequestState::Silent;
         }
     }
 
@@ -360,8 +360,8 @@ impl Http3 {
     }
 
     /// A request that comes to no end.
-    fn give_up(&self, request: &Request) {
-        if let State::Waiting(_) = request.state {
+    fn give_up(&self, request: &Http3Request) {
+        if let Http3RequestState::Waiting(_) = request.state {
             self.service.site.end_one();
             self.service.shard.abandoned.add(1);
         }
@@ -376,7 +376,7 @@ impl Drop for Http3 {
     }
 }
 
-impl Request {
+impl Http3Request {
     /// Takes the next part; whether its client waits to be told to go on.
     fn digest(
         &mut self,
@@ -406,6 +406,6 @@ impl Request {
 
     fn begin(&mut self, head: &RequestHead<'_>, service: &Service) {
         self.head_only = head.method == "HEAD";
-        self.state = State::Reading(service.wishes(|| head.fields.iter()));
+        self.state = Http3RequestState::Reading(service.wishes(|| head.fields.iter()));
     }
 }

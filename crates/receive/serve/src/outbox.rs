@@ -129,7 +129,7 @@ impl Outbox {
         }
     }
 
-    /// Whether so much waits that no more is to be read.
+    /// Returns true if so much waits that no more is to be read.
     pub(crate) fn is_full(&self) -> bool {
         self.waiting.len() >= WAITING_MAX
     }

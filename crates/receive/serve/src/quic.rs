@@ -18,7 +18,7 @@ use tokio::select;
 use crate::http3::Http3;
 use crate::service::Service;
 
-/// Why a worker that serves HTTP/3 ended.
+/// Reason why a worker that serves HTTP/3 ended.
 #[derive(Debug, thiserror::Error)]
 #[error("receive on a socket of HTTP/3")]
 struct ReceiveError {

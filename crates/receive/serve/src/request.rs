@@ -8,7 +8,7 @@ use stillwell_units::Nanos;
 pub(crate) struct Wishes {
     /// What its configuration header says.
     pub(crate) options: Option<Box<ResponseOptions>>,
-    /// Why that is not understood.
+    /// Reason why that is not understood.
     pub(crate) misunderstood: Option<Box<str>>,
     /// The delay that it asks for besides.
     pub(crate) delay: Nanos,
@@ -56,7 +56,7 @@ impl Wishes {
     }
 }
 
-/// Whether a header's name is one that [`Wishes::of`] reads.
+/// Returns true if a header's name is one that [`Wishes::of`] reads.
 pub(crate) fn is_wish(names: &ServeHeaders, name: &[u8]) -> bool {
     is_called(name, &names.options) || is_called(name, &names.delay)
 }

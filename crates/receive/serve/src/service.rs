@@ -42,7 +42,7 @@ pub(crate) struct Service {
     pub(crate) common_head: RefCell<CommonHead>,
     pub(crate) common_http3: RefCell<CommonHttp3>,
     random: RefCell<Xoshiro256PlusPlus>,
-    /// Whether all requests without wishes get the same answer at once.
+    /// True if all requests without wishes get the same answer at once.
     is_plain: bool,
 }
 

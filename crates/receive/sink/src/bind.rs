@@ -29,7 +29,7 @@ use crate::{datagram, round_trip, stream};
 /// backlog.
 const STREAMS_MAX: usize = 4096;
 
-/// Why a sink cannot start. The source says what to do about it.
+/// Reason why a sink cannot start. The source says what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
     /// Its address cannot be had.
@@ -53,7 +53,7 @@ pub enum BindError {
     Share {
         /// The sink.
         id: String,
-        /// How many it was to have.
+        /// Expected number.
         workers: u16,
         /// The kernel's answer.
         source: io::Error,

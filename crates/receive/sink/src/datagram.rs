@@ -41,7 +41,7 @@ enum Socket {
     Unix(UnixDatagram),
 }
 
-/// Why a worker that takes datagrams ended.
+/// Reason why a worker that takes datagrams ended.
 #[derive(Debug, thiserror::Error)]
 #[error("take datagrams")]
 struct ReceiveError {
@@ -240,7 +240,7 @@ fn count(datagram: &[u8], events: &mut Events, shard: &SinkShard) {
     shard.events.add(events.max(1));
 }
 
-/// Whether the socket can go on after `error`.
+/// Returns true if the socket can go on after `error`.
 fn is_passing(error: &io::Error) -> bool {
     matches!(
         error.kind(),

@@ -60,7 +60,7 @@ impl BodyEvents {
         }
     }
 
-    /// How many there were.
+    /// Returns the number of items.
     pub(crate) const fn finish(self) -> u64 {
         match self {
             Self::Unseen => 0,
@@ -80,11 +80,11 @@ pub(crate) struct JsonArray {
     /// Open brackets and braces, the array's own included.
     depth: u64,
     within_string: bool,
-    /// Whether the last byte was a backslash in a string.
+    /// True if the last byte was a backslash in a string.
     escaped: bool,
-    /// Whether an element has begun since the last comma.
+    /// True if an element has begun since the last comma.
     within_element: bool,
-    /// Whether the array was closed: what follows does not count.
+    /// True if the array was closed: what follows does not count.
     closed: bool,
 }
 

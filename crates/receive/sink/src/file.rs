@@ -24,7 +24,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(2);
 /// What is read in one go.
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Why a worker that reads a file ended.
+/// Reason why a worker that reads a file ended.
 #[derive(Debug, thiserror::Error)]
 #[error("read {}", path.display())]
 struct FileError {

@@ -21,7 +21,7 @@ use crate::worker::Worker;
 
 mod exchange;
 
-use exchange::{Exchange, Reply};
+use exchange::{Exchange, HttpReply};
 
 /// Pipelined answers are written together up to about this length.
 const WRITE_BYTES: usize = 64 << 10;
@@ -69,13 +69,13 @@ impl Answers {
         })
     }
 
-    fn bytes(&self, reply: Reply) -> &[u8] {
+    fn bytes(&self, reply: HttpReply) -> &[u8] {
         match reply {
-            Reply::Continue => CONTINUE,
+            HttpReply::Continue => CONTINUE,
             // Closed connections get nothing, and steered sinks lay out their own.
-            Reply::Refused { .. } => &[],
-            Reply::Refuse => self.refusal.bytes(),
-            Reply::Answer { head_only, last } => {
+            HttpReply::Refused { .. } => &[],
+            HttpReply::Refuse => self.refusal.bytes(),
+            HttpReply::Answer { head_only, last } => {
                 let response = if last { &self.last } else { &self.keep_alive };
                 if head_only {
                     response.head()
@@ -185,9 +185,9 @@ impl Writer {
         &mut self,
         stream: &mut Stream,
         answers: &Answers,
-        replies: &[Reply],
+        replies: &[HttpReply],
     ) -> io::Result<()> {
-        let is_delayed = |reply: &Reply| matches!(reply, Reply::Answer { .. });
+        let is_delayed = |reply: &HttpReply| matches!(reply, HttpReply::Answer { .. });
         if answers.delay > Nanos::ZERO && replies.iter().any(is_delayed) {
             self.timer.until(clock::now() + answers.delay).await?;
         }
@@ -209,16 +209,18 @@ impl Writer {
         &mut self,
         stream: &mut Stream,
         answers: &Answers,
-        replies: &[Reply],
+        replies: &[HttpReply],
         steering: &Arc<Steering>,
     ) -> io::Result<()> {
         let came = clock::now();
-        let requests = replies.iter().filter(|reply| **reply != Reply::Continue);
+        let requests = replies
+            .iter()
+            .filter(|reply| **reply != HttpReply::Continue);
         let mut active: Vec<_> = requests.map(|_| steering.begin(1)).collect();
         // The first is answered first.
         active.reverse();
         for reply in replies {
-            if *reply == Reply::Continue {
+            if *reply == HttpReply::Continue {
                 stream.write_all(CONTINUE).await?;
                 continue;
             }
@@ -228,7 +230,7 @@ impl Writer {
             }
             steering.until_answering().await;
             match reply {
-                Reply::Refused { with, last } => refuse(stream, *with, *last).await?,
+                HttpReply::Refused { with, last } => refuse(stream, *with, *last).await?,
                 reply => stream.write_all(answers.bytes(*reply)).await?,
             }
             active.pop();

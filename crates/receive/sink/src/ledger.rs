@@ -25,7 +25,7 @@ pub struct StampedGenerator {
     pub id: String,
     /// What is expected of its events.
     pub plan: StampPlan,
-    /// How many stamped events of each of its streams were begun. Its streams have
+    /// Number of stamped events that each of its streams has begun. Its streams have
     /// the numbers behind those of the generators before it.
     pub sent: Arc<[Cell]>,
 }
@@ -165,7 +165,7 @@ impl SharedLedger {
         missing.sum()
     }
 
-    /// Whether stamps stand in headers.
+    /// Returns true if stamps stand in headers.
     fn is_in_headers(&self) -> bool {
         let mut plans = self.generators.iter().map(|one| one.generator.plan);
         plans.any(|plan| plan.form == StampForm::Header)
@@ -372,7 +372,7 @@ impl Stamps {
         }
     }
 
-    /// Whether stamps are looked for in headers.
+    /// Returns true if stamps are looked for in headers.
     pub(crate) fn looks_in_headers(&self) -> bool {
         let looking = self.looking.as_ref();
         looking.is_some_and(|looking| looking.headed.is_some())

@@ -5,7 +5,7 @@ use memchr::memchr_iter;
 /// Counts lines in what comes in parts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct Lines {
-    /// Whether something came after the last line end.
+    /// True if something came after the last line end.
     unfinished: bool,
 }
 
@@ -23,7 +23,7 @@ impl Lines {
         self.unfinished as u64
     }
 
-    /// Whether a line has begun and not ended.
+    /// Returns true if a line has begun and not ended.
     pub(crate) const fn is_within_line(self) -> bool {
         self.unfinished
     }

@@ -140,7 +140,7 @@ impl Events {
         }
     }
 
-    /// Whether an event has begun and not ended.
+    /// Returns true if an event has begun and not ended.
     pub(crate) const fn is_within_event(&self) -> bool {
         match self {
             Self::Lines(lines) => lines.is_within_line(),

@@ -80,7 +80,7 @@ struct Door {
     socket: Option<(u64, Socket)>,
 }
 
-/// Why a sink that was down does not listen again.
+/// Reason why a sink that was down does not listen again.
 #[derive(Debug, thiserror::Error)]
 #[error("listen again after the sink was down")]
 pub(crate) struct ReopenError {
@@ -176,7 +176,7 @@ impl Steering {
         lock(&self.behaviour).clone()
     }
 
-    /// How many workers share what the sink may read.
+    /// Returns the number of workers that share what the sink may read.
     pub(crate) const fn workers(&self) -> usize {
         self.workers
     }
@@ -194,7 +194,7 @@ impl Steering {
         }
     }
 
-    /// Whether the request that begins now is refused, and how.
+    /// Returns the refusal of the request that begins now, if there is one.
     pub(crate) fn refusal(&self) -> Option<Refusal> {
         let plan = lock(&self.behaviour).refusal?;
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
@@ -293,7 +293,7 @@ impl Steering {
 }
 
 impl Behaviour {
-    /// Whether a worker that has seen so many cuts is to close what it has.
+    /// Returns true if a worker that has seen so many cuts is to close what it has.
     pub(crate) const fn cuts_off(&self, seen: u64) -> bool {
         self.cuts != seen
     }

@@ -149,7 +149,7 @@ impl Worker {
         version
     }
 
-    /// Whether it reads nothing for now.
+    /// Returns true if it reads nothing for now.
     pub(crate) fn is_paused(&self) -> bool {
         self.is_paused.get()
     }
@@ -200,7 +200,7 @@ impl Worker {
         }
     }
 
-    /// Whether its connections are to be cut once more than `seen` times.
+    /// Returns true if its connections are to be cut once more than `seen` times.
     pub(crate) fn is_cut_off(&self, seen: u64) -> bool {
         let steering = self.steering.as_ref();
         steering.is_some_and(|steering| steering.behaviour().cuts_off(seen))

@@ -48,13 +48,13 @@ pub struct CapacityBoundError {
 }
 
 impl CapacityFigure {
-    /// Whether it must stay below its limit; else above.
+    /// Returns true if it must stay below its limit; else above.
     #[must_use]
     pub const fn is_upper(self) -> bool {
         !matches!(self, Self::Throughput)
     }
 
-    /// Whether it is a time in nanoseconds; else a share.
+    /// Returns true if it is a time in nanoseconds, not a share.
     #[must_use]
     pub const fn is_time(self) -> bool {
         matches!(
@@ -82,7 +82,7 @@ impl CapacityFigure {
 }
 
 impl CapacityBound {
-    /// Whether a figure of this value keeps it. What was not measured does not.
+    /// Returns true if a figure of this value keeps it. What was not measured does not.
     #[must_use]
     pub fn is_kept(&self, value: Option<f64>) -> bool {
         value.is_some_and(|value| {

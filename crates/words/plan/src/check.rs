@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct CheckPlan {
     /// What reports call it.
     pub name: String,
-    /// Why it is there, for readers.
+    /// Reason why it is there, for readers.
     pub description: Option<String>,
     /// What is read.
     pub series: SeriesSelector,

@@ -106,13 +106,13 @@ impl Delivery {
         }
     }
 
-    /// Whether it allows events to be lost.
+    /// Returns true if it allows events to be lost.
     #[must_use]
     pub const fn may_lose(self) -> bool {
         matches!(self, Self::AtMostOnce)
     }
 
-    /// Whether it allows events to arrive more than once.
+    /// Returns true if it allows events to arrive more than once.
     #[must_use]
     pub const fn may_double(self) -> bool {
         matches!(self, Self::AtLeastOnce)

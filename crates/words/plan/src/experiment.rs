@@ -31,7 +31,7 @@ pub struct ExperimentPlan {
     pub design: DesignPlan,
     /// Where the measured stretch of each run begins.
     pub warmup: WarmupPlan,
-    /// Whether a change that was found is confirmed on fresh pairs before it
+    /// True if a change that was found is confirmed on fresh pairs before it
     /// gates.
     pub confirm: bool,
     /// The matrix that it is one cell of, if it is.
@@ -40,7 +40,7 @@ pub struct ExperimentPlan {
     pub operating_point: OperatingPoint,
     /// Links that reports carry.
     pub report_links: Vec<ReportLink>,
-    /// Whether its verdicts are shown but never gate.
+    /// True if its verdicts are shown but never gate.
     pub erratic: bool,
 }
 

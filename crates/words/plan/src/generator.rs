@@ -91,7 +91,7 @@ pub enum TransportPlan {
         url: String,
         /// What stands after `Splunk` in `Authorization`.
         token: String,
-        /// Whether it is asked what became of the events.
+        /// True if it is asked what became of the events.
         acknowledgements: Option<HecAcknowledgements>,
     },
     /// One HTTP POST a block, again until it is acknowledged.
@@ -180,7 +180,7 @@ pub enum FileLayout {
     Numbered {
         /// An absolute path in which `%NNN%` stands for the number.
         template: String,
-        /// Whether a file is deleted when the next one begins.
+        /// True if a file is deleted when the next one begins.
         delete: bool,
     },
     /// As `logrotate` has it: the newest part under the log's own name, older ones
@@ -299,7 +299,7 @@ impl TransportPlan {
 pub struct RatePlan {
     /// What is counted.
     pub unit: RateUnit,
-    /// How many of them are asked for over time.
+    /// Requested number over time.
     pub shape: RateShape,
 }
 
@@ -336,7 +336,7 @@ impl RatePlan {
         }
     }
 
-    /// Whether the schedule never holds the generator back.
+    /// Returns true if the schedule never holds the generator back.
     #[must_use]
     pub const fn is_max(&self) -> bool {
         matches!(self.shape, RateShape::Max)
@@ -355,7 +355,7 @@ pub enum RateUnit {
     Blocks,
 }
 
-/// How many units are asked for over time. All figures are finite; rates are
+/// Requested units over time. All figures are finite; rates are
 /// above zero.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

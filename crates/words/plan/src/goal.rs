@@ -207,7 +207,7 @@ impl GoalMetric {
         }
     }
 
-    /// Whether it waits for whatever else the host does; what the kernel counts
+    /// Returns true if it waits for whatever else the host does; what the kernel counts
     /// for the subject alone does not.
     #[must_use]
     pub const fn is_wall_based(&self) -> bool {
@@ -222,7 +222,7 @@ impl GoalMetric {
         )
     }
 
-    /// Whether it rests on what sinks find in what they receive.
+    /// Returns true if it rests on what sinks find in what they receive.
     #[must_use]
     pub const fn is_of_arrivals(&self) -> bool {
         matches!(self, Self::Duplicated | Self::EventLatency(_) | Self::Loss)

@@ -28,7 +28,7 @@ pub struct LinkPlan {
     pub loss_per_million: u32,
     /// Bits in each second that pass in each direction; 0 for as many as can be.
     pub bits_per_second: u64,
-    /// Whether nothing passes.
+    /// True if nothing passes.
     pub is_cut: bool,
     /// How long each packet is under way.
     pub delay: Nanos,

@@ -58,7 +58,7 @@ pub struct LoadPlanParts {
     /// Requests that are sent earlier than this after the start are counted
     /// apart, and their times are not recorded.
     pub warmup: Nanos,
-    /// Whether each worker sends one request before the start, as part of the
+    /// True if each worker sends one request before the start, as part of the
     /// warm-up; of a load with a schedule only.
     pub first_request: bool,
     /// The header of answers whose number of nanoseconds is recorded, if any.
@@ -136,7 +136,7 @@ pub struct ConnectingPlan {
     pub protocol: LoadProtocol,
     /// Requests under way on one connection at most; 1 for HTTP/1.1.
     pub streams: u32,
-    /// Whether all are opened before the start, rather than when one is needed.
+    /// True if all are opened before the start, rather than when one is needed.
     pub prefetch: bool,
     /// Over how long from the start on they are opened, one after the other; zero
     /// for all at once. None is opened before the start then.
@@ -207,7 +207,7 @@ pub struct UntilPlan {
     pub termination: Vec<PredicatePlan>,
     /// Badly, once a counter exceeds a threshold.
     pub failure: Vec<PredicatePlan>,
-    /// Whether a predicate looks at each worker's own counters and ends that
+    /// True if a predicate looks at each worker's own counters and ends that
     /// worker, rather than at the sum of all and ends all.
     pub by_worker: bool,
 }

@@ -82,7 +82,7 @@ pub struct KernelSeries {
 }
 
 impl KernelSeries {
-    /// Whether none is wanted.
+    /// Returns true if none is wanted.
     #[must_use]
     pub fn is_none(&self) -> bool {
         *self == Self::default()
@@ -148,7 +148,7 @@ pub enum ScrapeFormat {
 }
 
 impl ScrapeFormat {
-    /// Whether it is Prometheus' own.
+    /// Returns true if it is Prometheus' own.
     #[must_use]
     pub fn is_usual(&self) -> bool {
         *self == Self::default()

@@ -148,7 +148,7 @@ pub enum PayloadFormat {
 }
 
 impl PayloadFormat {
-    /// Whether its times begin when it is built.
+    /// Returns true if its times begin when it is built.
     #[must_use]
     pub const fn begins_now(&self) -> bool {
         matches!(self, Self::RemoteWrite(plan) if matches!(plan.times, EventTimes::Now))
@@ -188,7 +188,7 @@ impl PayloadFormat {
         }
     }
 
-    /// Whether each event ends in a line feed that keeps it from the next, and is
+    /// Returns true if each event ends in a line feed that keeps it from the next, and is
     /// nothing of the event itself.
     #[must_use]
     pub const fn ends_lines(&self) -> bool {

@@ -9,7 +9,7 @@ use crate::NetworkPlan;
 pub struct PlacementPlan {
     /// CPUs of generators, sinks and observers.
     pub ours: CpuChoice,
-    /// Whether a generator worker owns its CPU and may spin on it.
+    /// True if a generator worker owns its CPU and may spin on it.
     pub reserved: bool,
 }
 

@@ -144,11 +144,11 @@ pub struct FaultsPlan {
     pub delay: Option<DelayExpression>,
     /// What goes wrong with a request, if anything.
     pub error: Option<FaultExpression>,
-    /// How many requests are taken.
+    /// Limit of accepted requests.
     pub rate_limit: Option<RateLimitPlan>,
 }
 
-/// How many requests are taken, by a bucket of tokens that all workers share.
+/// Limit of accepted requests, by a bucket of tokens that all workers share.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RateLimitPlan {
     /// Tokens that come back.

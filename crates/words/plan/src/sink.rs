@@ -44,7 +44,7 @@ pub struct LinesPlan {
 }
 
 impl LinesPlan {
-    /// Whether `line`, without its end, looks like that.
+    /// Returns true if `line`, without its end, looks like that.
     #[must_use]
     pub fn fits(&self, line: &[u8]) -> bool {
         let holds = |text: &String| {
@@ -189,9 +189,9 @@ pub enum SeriesRecord {
 pub struct OpenmetricsPlan {
     /// What every name begins with.
     pub prefix: String,
-    /// Whether each family says what it is about.
+    /// True if each family says what it is about.
     pub has_help: bool,
-    /// Whether each family says its type.
+    /// True if each family says its type.
     pub has_type: bool,
     /// Counters.
     pub counters: u32,

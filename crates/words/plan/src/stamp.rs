@@ -35,7 +35,7 @@ pub enum StampForm {
 }
 
 impl StampForm {
-    /// Whether it is a token in the text of each event.
+    /// Returns true if it is a token in the text of each event.
     #[must_use]
     pub const fn is_text(&self) -> bool {
         matches!(self, Self::Text)

@@ -17,7 +17,7 @@ pub struct StepPlan {
 }
 
 impl StepPlan {
-    /// Whether it happens in a run of these `phases`: while measuring, and where it acts
+    /// Returns true if it happens in a run of these `phases`: while measuring, and where it acts
     /// on the subject in the drain as well.
     #[must_use]
     pub fn comes_in(&self, phases: &PhasesPlan) -> bool {
@@ -146,7 +146,7 @@ pub enum Refusal {
 }
 
 impl RefusePlan {
-    /// Whether the request with this number, counted from 0 since the step, is
+    /// Returns true if the request with this number, counted from 0 since the step, is
     /// refused.
     #[must_use]
     pub fn refuses(&self, request: u64) -> bool {

@@ -61,7 +61,7 @@ pub struct ChildPlan {
 /// The environment of a child.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct EnvironmentPlan {
-    /// Whether our own environment is passed on. `PATH` always is.
+    /// True if our own environment is passed on. `PATH` always is.
     pub inherit: bool,
     /// Variables set besides. Values know the same [`Places`] as arguments.
     pub variables: BTreeMap<String, String>,
@@ -74,7 +74,7 @@ pub struct MountPlan {
     pub source: PathBuf,
     /// Where the subject sees it: an absolute path, such as `/etc/vector`.
     pub at: PathBuf,
-    /// Whether the subject may write into it: a folder, made where it is not there.
+    /// True if the subject may write into it: a folder, made where it is not there.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub writable: bool,
 }
@@ -178,7 +178,7 @@ impl SubjectPlan {
         }
     }
 
-    /// Whether it runs before we look at it, and after.
+    /// Returns true if it runs before we look at it, and after.
     #[must_use]
     pub fn is_others(&self) -> bool {
         match &self.kind {

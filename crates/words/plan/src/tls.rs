@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How clients speak TLS.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ClientTlsPlan {
-    /// Whether the server's certificate is checked, and against what.
+    /// Check of the server's certificate.
     pub verification: Verification,
     /// What the client shows of itself, if anything.
     pub identity: Option<TlsIdentity>,
@@ -16,7 +16,7 @@ pub struct ClientTlsPlan {
     /// The name that is asked for and that the certificate must carry, where it
     /// is not the target's own.
     pub server_name: Option<String>,
-    /// Whether later connections resume the sessions of earlier ones.
+    /// True if later connections resume the sessions of earlier ones.
     pub resumption: bool,
     /// Which versions and cipher suites are offered.
     pub suites: TlsSuites,
@@ -39,7 +39,7 @@ impl Default for ClientTlsPlan {
     }
 }
 
-/// Whether a certificate is checked, and against what.
+/// Check of a certificate.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verification {
@@ -47,7 +47,7 @@ pub enum Verification {
     Roots {
         /// PEM files of further roots.
         extra: Vec<PathBuf>,
-        /// Whether the roots of Stillwell count, or only those of the files.
+        /// True if the roots of Stillwell count, or only those of the files.
         public: bool,
     },
     /// Not at all: anyone may stand between.
@@ -114,7 +114,7 @@ pub struct ServerTlsPlan {
     /// PEM files of roots that clients' certificates must come from; none where
     /// clients need no certificate.
     pub client_roots: Vec<PathBuf>,
-    /// Whether clients may resume sessions.
+    /// True if clients may resume sessions.
     pub resumption: bool,
     /// Which versions and cipher suites are taken.
     pub suites: TlsSuites,

@@ -35,7 +35,7 @@ pub(super) struct AdminPage {
     pub(super) status: u16,
     pub(super) kind: &'static str,
     pub(super) body: String,
-    /// Whether the server is to end.
+    /// True if the server is to end.
     pub(super) ends_server: bool,
 }
 

@@ -37,7 +37,7 @@ impl Drops {
         })
     }
 
-    /// How many there were so far.
+    /// Returns the number so far.
     pub(super) fn count(&self) -> Option<u64> {
         Some(self.before + read(self.table, self.inode)?)
     }

@@ -11,7 +11,7 @@ use stillwell_units::{Moment, Nanos};
 /// Never longer than this: about what it costs to wait.
 const LONGEST: Nanos = Nanos::new(8_000);
 
-/// How many times the mean time from one datagram to the next.
+/// Multiple of the mean time from one datagram to the next.
 const MEANS: u64 = 2;
 
 /// What is remembered of the times between datagrams of late.

@@ -159,7 +159,7 @@ impl Chain {
         }
     }
 
-    /// How many bytes are still to be read of all that are held.
+    /// Returns the number of held bytes that are still to be read.
     pub(super) fn unread(&self) -> io::Result<u64> {
         let unread = |open: &Open| Ok(open.file.metadata()?.len().saturating_sub(open.place));
         self.open.iter().map(unread).sum()

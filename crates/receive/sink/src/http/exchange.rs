@@ -14,28 +14,28 @@ use crate::steering::Steering;
 
 /// What is to be sent next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Reply {
+pub(super) enum HttpReply {
     /// The client waits before it sends its body.
     Continue,
     /// The sink's answer.
     Answer {
         /// Without the body, which `HEAD` does not get.
         head_only: bool,
-        /// Whether the connection is to be closed after it.
+        /// True if the connection is to be closed after it.
         last: bool,
     },
     /// The request is refused on purpose.
     Refused {
         /// How.
         with: Refusal,
-        /// Whether the connection is to be closed after it.
+        /// True if the connection is to be closed after it.
         last: bool,
     },
     /// The request cannot be framed; the connection is to be closed after this.
     Refuse,
 }
 
-impl Reply {
+impl HttpReply {
     pub(super) const fn is_last(self) -> bool {
         matches!(
             self,
@@ -48,9 +48,9 @@ impl Reply {
 #[derive(Debug)]
 pub(super) struct Exchange {
     parser: RequestParser,
-    request: Option<Request>,
+    request: Option<ReceivedRequest>,
     /// At most one and a half for every 16 bytes of what was taken in.
-    replies: Vec<Reply>,
+    replies: Vec<HttpReply>,
     refused: bool,
     ended: bool,
     /// Looks through bodies.
@@ -61,7 +61,7 @@ pub(super) struct Exchange {
 
 /// The request that is being read.
 #[derive(Debug)]
-struct Request {
+struct ReceivedRequest {
     head_only: bool,
     last: bool,
     /// Undoes the body's coding, where there is one that is known.
@@ -96,7 +96,7 @@ impl Exchange {
                 Ok(None) => return,
                 Err(_) => {
                     shard.errors.add(1);
-                    self.replies.push(Reply::Refuse);
+                    self.replies.push(HttpReply::Refuse);
                     self.refused = true;
                     self.ended = true;
                 }
@@ -105,12 +105,12 @@ impl Exchange {
     }
 
     /// The replies to what was taken in since the last call, in order.
-    pub(super) fn replies(&mut self) -> Vec<Reply> {
+    pub(super) fn replies(&mut self) -> Vec<HttpReply> {
         std::mem::take(&mut self.replies)
     }
 
     /// Gives the room that [`Self::replies`] came in back.
-    pub(super) fn reuse(&mut self, mut replies: Vec<Reply>) {
+    pub(super) fn reuse(&mut self, mut replies: Vec<HttpReply>) {
         replies.clear();
         self.replies = replies;
     }
@@ -122,7 +122,7 @@ impl Exchange {
         }
     }
 
-    /// Whether a request could not be framed.
+    /// Returns true if a request could not be framed.
     pub(super) const fn is_refused(&self) -> bool {
         self.refused
     }
@@ -133,14 +133,14 @@ impl Exchange {
         match event {
             Some(RequestEvent::Head(head)) => {
                 if head.expect_continue {
-                    self.replies.push(Reply::Continue);
+                    self.replies.push(HttpReply::Continue);
                 }
                 let steering = self.steering.as_ref();
                 let refusal = steering.and_then(|steering| steering.refusal());
                 if refusal.is_none() && self.stamps.looks_in_headers() {
                     self.stamps.begin_request(head.header(HEADER));
                 }
-                self.request = Some(Request::of(&head, refusal));
+                self.request = Some(ReceivedRequest::of(&head, refusal));
             }
             Some(RequestEvent::Body(part)) => {
                 shard.bytes.add(part.len() as u64);
@@ -165,7 +165,7 @@ impl Exchange {
     }
 }
 
-impl Request {
+impl ReceivedRequest {
     fn of(head: &RequestHead<'_>, refusal: Option<Refusal>) -> Self {
         if refusal.is_some() {
             return Self {
@@ -236,14 +236,14 @@ impl Request {
         self.events = BodyEvents::Unseen;
     }
 
-    const fn reply(&self) -> Reply {
+    const fn reply(&self) -> HttpReply {
         if let Some(with) = self.refusal {
-            return Reply::Refused {
+            return HttpReply::Refused {
                 with,
                 last: self.last,
             };
         }
-        Reply::Answer {
+        HttpReply::Answer {
             head_only: self.head_only,
             last: self.last,
         }

@@ -13,7 +13,7 @@ const MESSAGE_BYTES_MAX: u32 = 64 << 20;
 
 /// A call whose messages are read.
 #[derive(Debug)]
-pub(super) struct Incoming {
+pub(super) struct CallIncoming {
     method: String,
     reader: MessageReader,
     /// `None` where messages are in a coding that is not known.
@@ -25,7 +25,7 @@ pub(super) struct Incoming {
     pub(super) status: u32,
 }
 
-impl Incoming {
+impl CallIncoming {
     /// A call of `method`, whose compressed messages are in the coding `encoding`, with
     /// this in its metadata for stamps.
     pub(super) fn new(method: &str, encoding: Option<&[u8]>, stamp: &[u8]) -> Self {

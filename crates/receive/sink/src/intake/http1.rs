@@ -22,9 +22,9 @@ const WAITING_MAX: usize = 64;
 pub(super) struct Http1 {
     site: Site,
     parser: RequestParser,
-    request: Option<Incoming>,
+    request: Option<Http1Incoming>,
     /// In the order of their requests, which is that of their times.
-    waiting: VecDeque<Outgoing>,
+    waiting: VecDeque<Http1Outgoing>,
     out: Vec<u8>,
     sent: usize,
     /// No more requests are read.
@@ -32,7 +32,7 @@ pub(super) struct Http1 {
 }
 
 #[derive(Debug)]
-struct Incoming {
+struct Http1Incoming {
     partial: Partial,
     is_last: bool,
     /// It is refused on purpose: nothing in it counts.
@@ -40,7 +40,7 @@ struct Incoming {
 }
 
 #[derive(Debug)]
-struct Outgoing {
+struct Http1Outgoing {
     due: Due,
     answer: Answer,
     is_head: bool,
@@ -79,7 +79,7 @@ impl Http1 {
                 ] {
                     partial.header(name, value.unwrap_or_default());
                 }
-                self.request = Some(Incoming {
+                self.request = Some(Http1Incoming {
                     partial,
                     is_last: !head.keep_alive,
                     refusal: self.site.refusal(),
@@ -95,14 +95,14 @@ impl Http1 {
                 }
             }
             Some(RequestEvent::End) => {
-                if let Some(Incoming {
+                if let Some(Http1Incoming {
                     partial,
                     is_last,
                     refusal,
                 }) = self.request.take()
                 {
                     let is_head = partial.is_head();
-                    self.waiting.push_back(Outgoing {
+                    self.waiting.push_back(Http1Outgoing {
                         due: self.site.due(now),
                         answer: match refusal {
                             Some(with) => self.site.refused(with),
@@ -153,7 +153,7 @@ impl Protocol for Http1 {
                 Ok(None) => return,
                 Err(_) => {
                     self.site.shard.errors.add(1);
-                    self.waiting.push_back(Outgoing {
+                    self.waiting.push_back(Http1Outgoing {
                         due: Due::at(now),
                         answer: Answer::status(400),
                         is_head: false,
@@ -189,7 +189,7 @@ impl Protocol for Http1 {
     }
 }
 
-impl Outgoing {
+impl Http1Outgoing {
     fn write(&self, out: &mut Vec<u8>) {
         let answer = &self.answer;
         let own = answer.headers.iter();

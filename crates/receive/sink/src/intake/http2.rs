@@ -29,7 +29,7 @@ const OUT_BYTES_MAX: usize = 64 << 10;
 pub(super) struct Http2 {
     site: Site,
     server: Server,
-    requests: StreamTable<Request>,
+    requests: StreamTable<Http2Request>,
     /// In the order of their times.
     waiting: VecDeque<Waiting>,
     is_broken: bool,
@@ -52,22 +52,22 @@ enum What {
 }
 
 #[derive(Debug)]
-struct Request {
-    incoming: Incoming,
+struct Http2Request {
+    incoming: Http2Incoming,
     is_head: bool,
     has_responded: bool,
     /// What is left of the body that answers it.
     out: Vec<u8>,
     sent: usize,
-    /// Whether its client may send no more for now.
+    /// True if its client may send no more for now.
     is_held: bool,
     end: Option<End>,
 }
 
 #[derive(Debug)]
-enum Incoming {
+enum Http2Incoming {
     Plain(Partial),
-    Call(grpc::Incoming),
+    Call(grpc::CallIncoming),
     /// Refused on purpose: nothing in it counts.
     Refused(Refusal),
     Whole,
@@ -249,7 +249,7 @@ impl Protocol for Http2 {
 }
 
 /// Sends the head of a call's answer, once.
-fn respond_to_call(server: &mut Server, stream: Stream, request: &mut Request) {
+fn respond_to_call(server: &mut Server, stream: Stream, request: &mut Http2Request) {
     if request.has_responded {
         return;
     }
@@ -278,7 +278,7 @@ fn put_in_order(waiting: &mut VecDeque<Waiting>, mut own: Waiting) {
 /// Takes in what happened; gives the stream whose answer has got room.
 fn take_event(
     site: &Site,
-    requests: &mut StreamTable<Request>,
+    requests: &mut StreamTable<Http2Request>,
     waiting: &mut VecDeque<Waiting>,
     event: ServerEvent<'_>,
     now: Moment,
@@ -289,38 +289,38 @@ fn take_event(
     };
     match event {
         ServerEvent::Head { stream, head } => {
-            requests.insert(stream, Request::of(&head, site.refusal()));
+            requests.insert(stream, Http2Request::of(&head, site.refusal()));
         }
         ServerEvent::Body { stream, bytes } => {
             let request = requests.get_mut(stream)?;
             match &mut request.incoming {
-                Incoming::Plain(partial) => partial.push(bytes, &site.shard),
-                Incoming::Call(call) => {
+                Http2Incoming::Plain(partial) => partial.push(bytes, &site.shard),
+                Http2Incoming::Call(call) => {
                     let reply = |reply| wait(stream, What::Message(reply));
                     call.push(bytes, site, reply);
                 }
-                Incoming::Refused(_) => site.shard.bytes.add(bytes.len() as u64),
-                Incoming::Whole => {}
+                Http2Incoming::Refused(_) => site.shard.bytes.add(bytes.len() as u64),
+                Http2Incoming::Whole => {}
             }
         }
         ServerEvent::End { stream, .. } => {
             let request = requests.get_mut(stream)?;
-            match std::mem::replace(&mut request.incoming, Incoming::Whole) {
-                Incoming::Plain(partial) => {
+            match std::mem::replace(&mut request.incoming, Http2Incoming::Whole) {
+                Http2Incoming::Plain(partial) => {
                     let answer = partial.finish(site);
                     wait(stream, What::Answer(answer));
                 }
-                Incoming::Call(mut call) => {
+                Http2Incoming::Call(mut call) => {
                     call.finish(&site.shard);
                     wait(stream, What::End(call.status));
                 }
-                Incoming::Refused(with) => wait(stream, What::Answer(site.refused(with))),
-                Incoming::Whole => {}
+                Http2Incoming::Refused(with) => wait(stream, What::Answer(site.refused(with))),
+                Http2Incoming::Whole => {}
             }
         }
         ServerEvent::Failed { stream, .. } => {
             let request = requests.remove(stream);
-            let was_cut = request.is_some_and(|one| !matches!(one.incoming, Incoming::Whole));
+            let was_cut = request.is_some_and(|one| !matches!(one.incoming, Http2Incoming::Whole));
             site.shard.errors.add(u64::from(was_cut));
         }
         ServerEvent::Room { stream } => return Some(stream),
@@ -328,7 +328,7 @@ fn take_event(
     None
 }
 
-impl Request {
+impl Http2Request {
     fn of(head: &RequestHead<'_>, refusal: Option<Refusal>) -> Self {
         let mut partial = Partial::new(head.method, head.path);
         for (name, value) in head.fields.iter() {
@@ -338,13 +338,13 @@ impl Request {
         }
         let is_head = partial.is_head();
         let incoming = if let Some(with) = refusal {
-            Incoming::Refused(with)
+            Http2Incoming::Refused(with)
         } else if partial.content_type().starts_with("application/grpc") {
             let encoding = head.fields.value("grpc-encoding");
             let stamp = partial.stamp();
-            Incoming::Call(grpc::Incoming::new(partial.target(), encoding, stamp))
+            Http2Incoming::Call(grpc::CallIncoming::new(partial.target(), encoding, stamp))
         } else {
-            Incoming::Plain(partial)
+            Http2Incoming::Plain(partial)
         };
         Self {
             incoming,

@@ -2,7 +2,7 @@
 
 use memchr::memchr2;
 
-/// How many objects stand one after another in `bytes`, with or without space
+/// Returns the number of consecutive objects in `bytes`, with or without space
 /// between them; `None` where something else does, or one does not end.
 pub(super) fn count_objects(bytes: &[u8]) -> Option<u64> {
     let (mut objects, mut depth, mut at) = (0, 0_u32, 0);

@@ -100,7 +100,7 @@ fn is_push(path: &str) -> bool {
     matches!(path, "/loki/api/v1/push" | "/api/prom/push")
 }
 
-/// How many entries a push in protobuf holds: streams in field 1, of each the
+/// Returns the number of entries in a push in protobuf: streams in field 1, of each the
 /// entries in field 2, of which field 1 is the time and field 2 the line.
 fn packed_entries(push: &[u8]) -> Option<u64> {
     let mut entries = 0;

@@ -11,7 +11,7 @@ use stillwell_units::{float_from_u64, floor_to_u64};
 /// up tags does not fill the memory.
 const SERIES_MAX: usize = 100_000;
 
-/// Why points are passed over, as their count is labelled.
+/// Reason why points are passed over, as their count is labelled.
 const REASONS: [&str; 3] = ["too_many", "untyped", "no_number"];
 /// There are too many series already.
 const TOO_MANY: usize = 0;

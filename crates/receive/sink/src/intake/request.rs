@@ -25,7 +25,7 @@ pub(super) struct Partial {
     stamp: Vec<u8>,
     /// `None` where it is in a coding that is not known.
     codings: Option<Vec<Coding>>,
-    /// Whether it is a block of Snappy.
+    /// True if it is a block of Snappy.
     is_snappy: bool,
     body: Vec<u8>,
     is_too_long: bool,

@@ -9,14 +9,14 @@ pub(super) trait Service: Debug + Send + Sync {
     /// The answer to a request.
     fn answer(&self, request: &Request<'_>) -> Answer;
 
-    /// Whether the body of such a request is a block of Snappy although nothing of
+    /// Returns true if the body of such a request is a block of Snappy although nothing of
     /// its headers says so.
     fn is_snappy(&self, request: &Request<'_>) -> bool {
         let _unused = request;
         false
     }
 
-    /// Whether it answers requests in a coding that is not known, without their body;
+    /// Returns true if it answers requests in a coding that is not known, without their body;
     /// else that is refused.
     fn takes_any_coding(&self) -> bool {
         false
@@ -58,7 +58,7 @@ pub(super) struct Answer {
     pub(super) events: u64,
     /// Events that its answer holds.
     pub(super) served: u64,
-    /// Whether its body was not what the protocol says.
+    /// True if its body was not what the protocol says.
     pub(super) is_malformed: bool,
 }
 

@@ -79,7 +79,7 @@ impl Site {
         }
     }
 
-    /// Whether the request that begins now is refused, and how.
+    /// Returns the refusal of the request that begins now, if there is one.
     pub(super) fn refusal(&self) -> Option<Refusal> {
         self.steering.as_ref()?.refusal()
     }

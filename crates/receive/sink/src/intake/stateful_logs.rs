@@ -78,7 +78,7 @@ fn logs_of_sequence(bytes: &[u8]) -> Option<u64> {
     Some(logs)
 }
 
-/// Whether a datum is a log; `None` where it is no datum.
+/// Returns true if a datum is a log; `None` where it is no datum.
 fn is_log(datum: &[u8]) -> Option<bool> {
     let mut kind = None;
     fields(datum, |number, value| {

@@ -43,7 +43,7 @@ pub struct KafkaPlan {
     pub acks: KafkaAcks,
     /// How a batch's records are packed.
     pub compression: KafkaCompression,
-    /// Whether brokers are asked to make the topic where it is not there.
+    /// True if brokers are asked to make the topic where it is not there.
     pub create_topic: bool,
     /// Who the producer is, by SASL's PLAIN.
     pub login: Option<Login>,
@@ -135,11 +135,11 @@ pub struct AmqpPlan {
     pub exchange: String,
     /// The routing key.
     pub routing_key: String,
-    /// Whether the broker confirms messages.
+    /// True if the broker confirms messages.
     pub confirms: bool,
-    /// Whether messages that find no queue are returned, and count as refused.
+    /// True if messages that find no queue are returned, and count as refused.
     pub mandatory: bool,
-    /// Whether messages survive a restart of the broker.
+    /// True if messages survive a restart of the broker.
     pub persistent: bool,
     /// Who the producer is, by PLAIN.
     pub login: Login,

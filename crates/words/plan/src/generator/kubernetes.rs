@@ -102,7 +102,7 @@ impl KubernetesKind {
         }
     }
 
-    /// Whether it belongs to a namespace, and not to the whole cluster.
+    /// Returns true if it belongs to a namespace, and not to the whole cluster.
     #[must_use]
     pub const fn is_namespaced(self) -> bool {
         match self {

@@ -23,7 +23,7 @@ impl GeneratorPlan {
 }
 
 impl TransportPlan {
-    /// Whether it writes files somewhere below `folder`.
+    /// Returns true if it writes files somewhere below `folder`.
     #[must_use]
     pub fn writes_below(&self, folder: &Path) -> bool {
         let is_below = Cell::new(false);

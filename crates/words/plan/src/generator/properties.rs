@@ -12,7 +12,7 @@ use crate::{LoadProtocol, StampForm};
 pub struct TransportProperties<'p> {
     /// The name under which it is asked for.
     pub name: &'static str,
-    /// Whether the payload is what is sent; else its blocks only pace.
+    /// True if the payload is what is sent; else its blocks only pace.
     pub sends_payload: bool,
     /// The largest block that it carries, if it has a limit.
     pub block_limit: Option<ByteSize>,
@@ -20,7 +20,7 @@ pub struct TransportProperties<'p> {
     pub block_default: ByteSize,
     /// Events in a block at a rate of events, where nobody says otherwise.
     pub events_default: EventsDefault,
-    /// Whether a block without an end arrives as one thing.
+    /// True if a block without an end arrives as one thing.
     pub is_framed: bool,
     /// The forms of stamps that it can carry.
     pub stamps: StampForms,
@@ -28,7 +28,7 @@ pub struct TransportProperties<'p> {
     pub streams: u32,
     /// The address of its target, if it has one.
     pub target: Option<TransportTarget<'p>>,
-    /// Whether a target is ready once it listens there.
+    /// True if a target is ready once it listens there.
     pub is_ready_by_listening: bool,
 }
 
@@ -89,7 +89,7 @@ impl StampForms {
         ..Self::TEXT
     };
 
-    /// Whether stamps of `form` can be carried.
+    /// Returns true if stamps of `form` can be carried.
     #[must_use]
     pub const fn carries(&self, form: StampForm) -> bool {
         match form {
@@ -251,7 +251,7 @@ impl TransportPlan {
         self.properties().name
     }
 
-    /// Whether the payload is what is sent; else its blocks only pace.
+    /// Returns true if the payload is what is sent; else its blocks only pace.
     #[must_use]
     pub fn sends_payload(&self) -> bool {
         self.properties().sends_payload

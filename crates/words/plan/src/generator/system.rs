@@ -72,7 +72,7 @@ pub struct ContainerPlan {
     pub environment: Vec<String>,
     /// Labels of each container.
     pub labels: Vec<(String, String)>,
-    /// Whether containers have no network.
+    /// True if containers have no network.
     pub is_offline: bool,
     /// Ports that are exposed, each as `8080/tcp`.
     pub ports: Vec<String>,

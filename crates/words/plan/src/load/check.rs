@@ -7,7 +7,7 @@ use super::{
     TunnelProtocol,
 };
 
-/// Why a load makes no sense.
+/// Reason why a load makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum LoadPlanError {
     /// Nowhere to send to.
@@ -37,7 +37,7 @@ pub enum LoadPlanError {
     /// A spacing that makes no sense.
     #[error("{what}")]
     Spacing {
-        /// Why not.
+        /// Reason why not.
         what: &'static str,
     },
     /// Fewer connections than parts that need one.
@@ -46,7 +46,7 @@ pub enum LoadPlanError {
          each worker needs one to each target"
     )]
     TooFewConnections {
-        /// How many there are.
+        /// Number of items.
         connections: u32,
         /// The number of endpoints.
         endpoints: usize,
@@ -83,7 +83,7 @@ pub enum LoadPlanError {
     /// A call that makes no sense.
     #[error("{what}")]
     Call {
-        /// Why not.
+        /// Reason why not.
         what: &'static str,
     },
     /// A header that tracing writes itself.

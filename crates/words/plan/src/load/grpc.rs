@@ -11,7 +11,7 @@ use crate::PayloadPlan;
 pub struct GrpcPlan {
     /// What it sends.
     pub messages: GrpcMessages,
-    /// How many messages each call sends, at least one, over and over those that
+    /// Number of messages that each call sends, at least one, over and over those that
     /// there are. With one, each message makes a request of its own, and these take
     /// turns.
     pub count: u64,
@@ -20,7 +20,7 @@ pub struct GrpcPlan {
     pub every: Option<Nanos>,
     /// How long a call may take: the server is told, and it ends here.
     pub deadline: Option<Nanos>,
-    /// Whether the answer may have any number of messages, rather than one.
+    /// True if the answer may have any number of messages, rather than one.
     pub server_streams: bool,
 }
 

@@ -14,7 +14,7 @@ pub enum LoadPace {
     Closed,
     /// By a schedule, which no answer holds back but where it says so.
     Open {
-        /// How many requests are asked for over time, of all workers together.
+        /// Requested rate over time, of all workers together.
         curve: LoadCurve,
         /// How the moments of single requests lie on it.
         spacing: Spacing,
@@ -48,7 +48,7 @@ impl LoadPacing {
     }
 }
 
-/// How many requests are asked for over time. Rates are requests per second,
+/// Requested rate over time. Rates are requests per second,
 /// finite, and above zero somewhere.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -122,12 +122,12 @@ pub enum Overflow {
     /// They wait as well. Where more than so many do on a worker, its schedule
     /// counts as standing still, and for how long is recorded.
     Hold {
-        /// How many may wait.
+        /// Maximum number that may wait.
         waiting_max: u64,
     },
     /// So many may wait on each worker; others are dropped and counted so.
     Drop {
-        /// How many may wait.
+        /// Maximum number that may wait.
         waiting_max: u64,
     },
 }

@@ -12,7 +12,7 @@ pub struct EndpointPlan {
     pub address: String,
     /// The host that its certificate is for, where TLS is spoken with it.
     pub tls_host: Option<String>,
-    /// How many of the requests it gets, beside the others' weights; at least 1.
+    /// Share of the requests, relative to the other weights; at least 1.
     /// Where there is no schedule it is connections that are divided so.
     pub weight: u32,
     /// What is sent in turn, over and over; at least one. Workers begin at

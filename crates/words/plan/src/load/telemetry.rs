@@ -43,7 +43,7 @@ impl TelemetryPlan {
     /// How often sinks are told where nobody says.
     pub const FLUSH_EVERY: Nanos = Nanos::from_secs(5);
 
-    /// Whether anybody is told anything besides the target itself.
+    /// Returns true if anybody is told anything besides the target itself.
     #[must_use]
     pub fn tells_anybody(&self) -> bool {
         let exports = self.trace.as_ref().is_some_and(|it| it.export.is_some());
@@ -56,7 +56,7 @@ impl TelemetryPlan {
 pub struct AnswerHeadersPlan {
     /// Their names in lower case; none for all headers.
     pub names: Vec<String>,
-    /// Whether answers with a status from 200 to 299 are passed over.
+    /// True if answers with a status from 200 to 299 are passed over.
     pub passes_over_2xx: bool,
 }
 

@@ -45,7 +45,7 @@ pub struct DogstatsdPlan {
     pub metric_weights: DogstatsdMetrics,
     /// The values of metrics.
     pub value: DogstatsdValue,
-    /// Whether each block begins with the length of the rest, as 32 bits in
+    /// True if each block begins with the length of the rest, as 32 bits in
     /// little-endian order.
     pub length_prefix_framed: bool,
     /// Distinct tags for each tag in a context, above 0 up to 1.

@@ -3,7 +3,7 @@
 /// Most texts that patterns give together; further ones are left out.
 pub const PATTERN_TEXTS_MAX: usize = 15_000;
 
-/// Why a text is not a pattern.
+/// Reason why a text is not a pattern.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PatternError {
     /// It is neither one letter, a hyphen and another, nor two numbers.

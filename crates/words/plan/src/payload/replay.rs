@@ -11,7 +11,7 @@ pub struct ReplayPlan {
     pub path: PathBuf,
     /// Where it is cut.
     pub cut: ReplayCut,
-    /// Whether each piece is base64, and what it stands for is sent.
+    /// True if each piece is base64 and is sent decoded.
     pub base64: bool,
     /// What stands behind each event.
     pub end: ReplayEnd,
@@ -43,7 +43,7 @@ pub enum ReplayEnd {
 }
 
 impl ReplayPlan {
-    /// Whether its events can be stamped: those that are lines.
+    /// Returns true if its events can be stamped: those that are lines.
     #[must_use]
     pub const fn takes_stamps(&self) -> bool {
         matches!(self.end, ReplayEnd::LineFeed)

@@ -22,7 +22,7 @@ pub struct TemplatePlan {
     pub root: TemplatePart,
     /// What [`TemplatePart::Use`] stands for, by index.
     pub definitions: Vec<TemplatePart>,
-    /// How many variables [`TemplatePart::With`] binds.
+    /// Number of variables that [`TemplatePart::With`] binds.
     pub variables: usize,
 }
 
@@ -120,7 +120,7 @@ pub enum TimeText {
     /// Since 1970, in units of ten to the power of minus `digits` seconds: 0, 3,
     /// 6 or 9.
     Epoch {
-        /// How many digits stand behind the seconds.
+        /// Number of digits after the seconds.
         digits: u8,
     },
     /// As a pattern in the manner of `strftime` says.

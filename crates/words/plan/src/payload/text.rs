@@ -24,7 +24,7 @@ pub struct TimestampedPlan {
     pub path: PathBuf,
     /// The time at the beginning of each line, which is not sent.
     pub time: TimePattern,
-    /// Whether a second without lines is a block of one empty line.
+    /// True if a second without lines is a block of one empty line.
     pub placeholder: bool,
     /// The line, counted from 0 and around, in whose second to begin; drawn if
     /// it is not there.
@@ -95,7 +95,7 @@ pub const SERIES_MAX: u32 = 1 << 16;
 /// Most characters of an index's name.
 const INDEX_NAME_MAX: usize = 64;
 
-/// Whether Elasticsearch takes `name` for an index, within 64 characters.
+/// Returns true if Elasticsearch takes `name` for an index, within 64 characters.
 #[must_use]
 pub fn is_index_name(name: &str) -> bool {
     let is_allowed =

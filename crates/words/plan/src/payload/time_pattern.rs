@@ -46,7 +46,7 @@ pub enum TimeField {
     OffsetColon,
 }
 
-/// Why a text is not a pattern of times.
+/// Reason why a text is not a pattern of times.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum TimePatternError {
     /// A field that is not known.

@@ -41,7 +41,7 @@ pub struct TraceOperation {
     pub id: String,
     /// What kind of work it is.
     pub work: TraceWork,
-    /// Whether traces begin here; where not said, if nothing calls it.
+    /// True if traces begin here; where not said, if nothing calls it.
     pub root: Option<bool>,
     /// What it calls, in order.
     pub calls: Vec<TraceCall>,
@@ -155,7 +155,7 @@ pub enum TopologyError {
 }
 
 impl OtlpTracesPlan {
-    /// Whether names are unique and a trace can begin.
+    /// Returns true if names are unique and a trace can begin.
     ///
     /// # Errors
     /// What is wrong, if something is.

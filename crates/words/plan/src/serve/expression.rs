@@ -83,7 +83,7 @@ pub struct ExpressionInputs {
     pub seconds: f64,
 }
 
-/// Why a text is no expression.
+/// Reason why a text is no expression.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message}\n{}", caret(.text, *.at, *.length))]
 pub struct ExpressionError {

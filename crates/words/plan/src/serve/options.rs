@@ -19,7 +19,7 @@ pub struct ResponseOptions {
     /// The body's length in bytes, at most [`RESPONSE_BODY_BYTES_MAX`]; 0 by
     /// default.
     pub body_bytes: Option<u32>,
-    /// Whether the body is a listing of the request's headers instead.
+    /// True if the body is a listing of the request's headers instead.
     pub echo_request_headers: Option<bool>,
     /// The time before the answer; none by default.
     pub delay: Option<ResponseDelay>,
@@ -35,7 +35,7 @@ pub struct ResponseHeader {
     pub name: String,
     /// Its value.
     pub value: String,
-    /// Whether it joins headers of the same name or replaces them.
+    /// True if it joins headers of the same name or replaces them.
     pub append: bool,
 }
 

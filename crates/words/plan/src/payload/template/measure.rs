@@ -15,7 +15,7 @@ const STAMP_BYTES: u64 = 65;
 /// An escaped byte takes six at most, as in `\u001f`.
 const ESCAPED_BYTES: u64 = 6;
 
-/// Why a template makes no events.
+/// Reason why a template makes no events.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum TemplateError {
     /// A definition that is not there.
@@ -81,7 +81,7 @@ impl TemplatePlan {
         Ok(lengths.high.saturating_add(beside))
     }
 
-    /// Whether every event has room for a stamp. None has where no event can be
+    /// Returns true if every event has room for a stamp. None has where no event can be
     /// made.
     #[must_use]
     pub fn has_stamp(&self) -> bool {
@@ -109,7 +109,7 @@ struct Size {
     /// The most bytes of variables that are there while it is made, besides its own.
     beside: u64,
     parts: u64,
-    /// Whether there is always a stamp in it that nothing moves.
+    /// True if there is always a stamp in it that nothing moves.
     has_stamp: bool,
 }
 

@@ -9,7 +9,7 @@ use super::{RESPONSE_BODY_BYTES_MAX, ResponseDelay, ResponseHeader, ResponseOpti
 /// The longest delay that the mapping can write, in seconds.
 const SECONDS_MAX: u64 = 315_576_000_000;
 
-/// Why options are not understood.
+/// Reason why options are not understood.
 #[derive(Debug, thiserror::Error)]
 pub enum ResponseOptionsError {
     /// They are no JSON, or no JSON of this shape.
