@@ -139,11 +139,11 @@ fn rate(generator: &GeneratorFigures) -> Option<String> {
     let achieved = generator.achieved_per_second?;
     let sent = words::rate(achieved, generator.unit);
     Some(match generator.requested_per_second {
-        None => format!("{sent} sent, as fast as it was taken"),
+        None => format!("{sent} sent at full speed"),
         Some(asked) => {
             let share = if asked > 0.0 { achieved / asked } else { 1.0 };
             format!(
-                "{sent} sent of {} asked ({})",
+                "{sent} sent of {} requested ({})",
                 words::rate(asked, generator.unit),
                 words::percent(share)
             )

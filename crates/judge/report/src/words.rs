@@ -175,7 +175,7 @@ pub(crate) fn goal_name(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> S
 }
 
 /// What `different` means.
-pub(crate) const DIFFERENT: &str = "there is a change, but it is neither surely within the \
+pub(crate) const DIFFERENT: &str = "there is a change, but it is neither certainly within the \
                                     tolerance nor probably beyond it";
 
 /// What an inconclusive goal could have seen, and what it would take.
@@ -289,11 +289,11 @@ pub(crate) fn rate_line(figure: &RateFigure) -> String {
     );
     match figure.requested_per_second {
         Some(asked) => format!(
-            "{}: asked {}, {achieved}",
+            "{}: requested {}, {achieved}",
             figure.id,
             rate(asked, figure.unit)
         ),
-        None => format!("{}: as fast as it was taken, {achieved}", figure.id),
+        None => format!("{}: full speed, {achieved}", figure.id),
     }
 }
 

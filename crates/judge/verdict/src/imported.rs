@@ -233,7 +233,7 @@ fn one_run(table: &ImportedTable) -> Option<ImportWarning> {
         return None;
     }
     Some(ImportWarning {
-        reason: "one run each: no difference can be told from chance".to_owned(),
+        reason: "one run each: differences may be chance".to_owned(),
         columns,
     })
 }

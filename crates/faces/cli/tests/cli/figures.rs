@@ -199,7 +199,7 @@ fn a_warm_up_made_rates_too_high() {
     }
     for (format, wanted) in [
         ("human", format!("{sent} requests/s for 1.00 s")),
-        ("human", format!("{sent}/s sent of 400/s asked")),
+        ("human", format!("{sent}/s sent of 400/s requested")),
         ("dotted", format!("global.upstream_rq_total:{sent}\n")),
         (
             "prometheus",

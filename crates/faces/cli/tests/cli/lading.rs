@@ -65,7 +65,13 @@ fn rig(suite: &Suite, scheme: &str) -> Process {
 fn assert_carried(suite: &Suite, told: &str) {
     assert_holds(
         told,
-        &["sent of", "asked", "received", "target CPU", "events lost"],
+        &[
+            "sent of",
+            "requested",
+            "received",
+            "target CPU",
+            "events lost",
+        ],
     );
     let manifest = open(suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed);

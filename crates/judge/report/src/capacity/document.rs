@@ -140,15 +140,15 @@ fn headline(report: &CapacityReport, found: &CapacityFound) -> (String, String) 
         }
         (SearchEnd::AboveMaximum, _) => (
             format!("at least {highest}"),
-            format!("{target} keeps its bounds at the highest rate that was asked for; raise --to"),
+            format!("{target} keeps its bounds at the highest requested rate; raise --to"),
         ),
         (SearchEnd::BelowMinimum, _) => (
             "below the lowest rate".to_owned(),
-            format!("{target} keeps its bounds at no rate that was asked for; lower --from"),
+            format!("{target} breaks its bounds at every requested rate; lower --from"),
         ),
         (SearchEnd::GeneratorLimit, _) => (
             format!("at least {highest}"),
-            format!("above that it cannot be told of {target}: see why below"),
+            format!("above that, {target} was not measured reliably: see the reasons below"),
         ),
         (SearchEnd::BudgetSpent, Some((told, interval))) => (
             format!("about {told}"),

@@ -75,7 +75,7 @@ fn every_other_end_says_that_it_is_none() {
         (SearchEnd::NotConfirmed, "NOT confirmed"),
         (SearchEnd::AboveMaximum, "raise --to"),
         (SearchEnd::BelowMinimum, "lower --from"),
-        (SearchEnd::GeneratorLimit, "cannot be told"),
+        (SearchEnd::GeneratorLimit, "was not measured reliably"),
         (SearchEnd::BudgetSpent, "no probe was left"),
     ] {
         let text = capacity_terminal(&report(end), Style::default());

@@ -147,9 +147,9 @@ fn answer(report: &BisectReport) -> Vec<String> {
                 .to_owned(),
         ],
         Some(BisectOutcome::Unclear) => vec![
-            "nobody can tell whether BAD is worse than GOOD: no commit was looked for".to_owned(),
+            "inconclusive: BAD may or may not be worse than GOOD, so no commit was searched for".to_owned(),
             format!("{goal}: {}", ends()),
-            "more pairs (--max-pairs), longer runs (--measure) or a quieter machine may tell"
+            "more pairs (--max-pairs), longer runs (--measure) or a quieter machine may decide"
                 .to_owned(),
         ],
         Some(BisectOutcome::Found {
@@ -178,13 +178,13 @@ fn found(
     let first = match (confirmed, bad - good) {
         (CommitAnswer::Bad, 1) => format!("the first bad commit is {}", name(report, bad)),
         (CommitAnswer::Bad, several) => format!(
-            "the first bad commit is one of {several}: after {} up to {}; of those between nobody \
-             can tell",
+            "the first bad commit is one of {several}: after {} up to {}; those between are \
+             inconclusive",
             name(report, good),
             name(report, bad)
         ),
         _ => format!(
-            "not confirmed: the search led to {}, but compared with {} it is not surely worse; no \
+            "not confirmed: the search led to {}, but compared with {} it is not certainly worse; no \
              commit is named",
             name(report, bad),
             name(report, good)
@@ -198,7 +198,7 @@ fn found(
     if confirmed != CommitAnswer::Bad {
         told.push(
             "the change may be spread over several commits, or one comparison was wrong: look \
-             again between commits that were surely told, or with more pairs"
+             again between commits with a certain verdict, or with more pairs"
                 .to_owned(),
         );
     }
@@ -253,7 +253,7 @@ fn rows(report: &BisectReport) -> Vec<Vec<Cell>> {
         let count = std::mem::take(&mut between);
         if count > 0 {
             let mut row = vec![Cell::default(); 4];
-            row.push(format!("({count} not asked for)").into());
+            row.push(format!("({count} not requested)").into());
             rows.push(row);
         }
         let change = step.and_then(|step| step.change);
@@ -296,7 +296,7 @@ fn unanswered(report: &BisectReport) -> Vec<String> {
         let mut reason = step.reason.as_deref().unwrap_or_default().lines();
         let reason = match reason.next() {
             Some(line) if !line.is_empty() => line,
-            _ => "the change is neither surely there nor surely not",
+            _ => "inconclusive",
         };
         told.push(format!(
             "? {}: {reason} ({})",

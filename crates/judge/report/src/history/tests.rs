@@ -279,7 +279,7 @@ fn what_is_not_sure_names_no_commit() {
     );
     let ends = |outcome| told(&search(vec![step(0, 8, CommitAnswer::Good, 0.0)], outcome));
     assert!(ends(Some(BisectOutcome::NotWorse)).starts_with("BAD is not worse than GOOD"));
-    assert!(ends(Some(BisectOutcome::Unclear)).starts_with("nobody can tell"));
+    assert!(ends(Some(BisectOutcome::Unclear)).starts_with("inconclusive: BAD"));
     assert!(ends(None).contains("interrupted"));
     assert!(told(&search(Vec::new(), None)).contains("interrupted"));
 }

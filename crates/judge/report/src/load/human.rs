@@ -167,7 +167,7 @@ fn volume(report: &LoadReport) -> Vec<(Text, Text)> {
         report.health.achieved_share(),
     ) {
         requests.push_str(&format!(
-            "; {}/s sent of {}/s asked ({})",
+            "; {}/s sent of {}/s requested ({})",
             words::grouped(report.health.sent_per_second),
             words::grouped(asked),
             words::percent(share)

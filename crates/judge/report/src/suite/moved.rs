@@ -39,7 +39,7 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
     }
     let series = words::counted(experiment.moved_of, "series", "series");
     if experiment.moved.is_empty() {
-        return Some(format!("none of {series} surely moved with it"));
+        return Some(format!("none of {series} certainly changed with it"));
     }
     let more = experiment.moved.len().saturating_sub(limit);
     let more = if more > 0 {
@@ -48,7 +48,7 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
         String::new()
     };
     Some(format!(
-        "exploratory: of {series}, those that surely moved; one in ten of them may be chance{more}"
+        "exploratory: of {series}, those that certainly changed; one in ten of them may be chance{more}"
     ))
 }
 

@@ -89,7 +89,7 @@ fn table(verdict: &TargetsVerdict) -> Table {
         rows.push(of_columns("delivery seen", &|one| seen(&one.delivery)));
     }
     if verdict.columns.iter().any(|one| one.expected.is_some()) {
-        rows.push(of_columns("delivery asked for", &|one| {
+        rows.push(of_columns("required delivery", &|one| {
             one.expected.map_or(NOTHING, Delivery::name).to_owned()
         }));
         rows.push(of_columns("kept", &|one| kept(one).to_owned()));

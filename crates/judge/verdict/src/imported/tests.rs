@@ -106,7 +106,7 @@ fn one_run_tells_nothing_from_chance() {
     let told = reasons(&table("Pipes", &rows), &[]);
     assert_eq!(
         told,
-        r#"["ash", "cedar"] one run each: no difference can be told from chance"#
+        r#"["ash", "cedar"] one run each: differences may be chance"#
     );
 }
 
