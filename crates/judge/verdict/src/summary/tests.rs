@@ -297,7 +297,7 @@ fn blocks_that_are_a_tenth_of_a_run_are_a_note() {
     assert_eq!(with_block(100_000), []);
     let coarse = with_block(100_001);
     assert!(matches!(coarse[..], [RunNote::CoarseBlocks { .. }]));
-    assert!(coarse[0].to_string().contains("97.66 KiB"), "{coarse:?}");
+    assert!(coarse[0].to_string().contains("97.7 KiB"), "{coarse:?}");
 }
 
 fn lateness(p99: Nanos) -> Value {

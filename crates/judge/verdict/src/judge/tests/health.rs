@@ -133,7 +133,7 @@ fn both_runs_of_a_pair_need_the_same_environment() {
     assert_eq!((told.pairs_valid, told.pairs_discarded), (3, 1));
     assert_eq!(
         told.not_used[0].warnings[0].to_string(),
-        "the environment differs within the pair: governors was performance for the baseline and \
+        "environment differs within the pair: governors was performance for the baseline and \
          powersave for this run"
     );
     // Another machine for a whole pair is fine, and so are CPUs side by side.

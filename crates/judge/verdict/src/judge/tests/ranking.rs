@@ -94,8 +94,8 @@ fn each_series_is_told_once_and_the_goal_itself_never() {
         names,
         [
             "bytes_received:rate",
-            "target_faults:per_event",
             "target/errors{kind=a}:per_event",
+            "target_faults:per_event",
             "total_rss_bytes:mean"
         ]
     );
