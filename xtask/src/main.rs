@@ -11,6 +11,8 @@
 //! configurations, each of which the program must tell at its line.
 //! `cargo xtask words` counts banned words and ambiguous type names by crate, and
 //! `cargo xtask words CRATE` lists them.
+//! `cargo xtask messages [CRATE…]` lists the texts of the program.
+//! `cargo xtask reference` writes docs/reference.md.
 
 #![expect(
     clippy::print_stdout,
@@ -32,7 +34,8 @@ use anyhow::{Context as _, bail};
 
 use calibrate::Effort;
 
-const USAGE: &str = "usage: cargo xtask tidy | cargo xtask words [CRATE…] | cargo xtask ci-skips LOGFILE | \
+const USAGE: &str = "usage: cargo xtask tidy | cargo xtask words [CRATE…] | \
+                     cargo xtask messages [CRATE…] | cargo xtask reference | cargo xtask ci-skips LOGFILE | \
                      cargo xtask calibrate (--quick|--full) | \
                      cargo xtask harness TABLE RESULTS PAGE | \
                      cargo xtask mutate CORPUS PROGRAM COUNT";
@@ -51,6 +54,8 @@ fn main() -> ExitCode {
         ["harness", table, results, page] => {
             harness::write(table, Path::new(results), Path::new(page))
         }
+        ["reference"] => run_reference(),
+        ["messages", units @ ..] => run_messages(units),
         ["words", units @ ..] => run_words(units),
         ["ci-skips", log] => run_ci_skips(Path::new(log)),
         _ => return misused(),
@@ -82,6 +87,32 @@ fn run_tidy() -> anyhow::Result<()> {
 fn run_words(units: &[&str]) -> anyhow::Result<()> {
     let findings = tidy::find_words(&repository_root()?)?;
     print!("{}", words::render(&findings, units)?);
+    Ok(())
+}
+
+fn run_messages(units: &[&str]) -> anyhow::Result<()> {
+    for message in tidy::find_messages(&repository_root()?, units)? {
+        println!("{message}");
+    }
+    Ok(())
+}
+
+/// Writes the page by the test that compares it.
+fn run_reference() -> anyhow::Result<()> {
+    let status = std::process::Command::new("cargo")
+        .args([
+            "test",
+            "--quiet",
+            "--package",
+            "stillwell-config",
+            "reference",
+        ])
+        .env("STILLWELL_WRITE_REFERENCE", "1")
+        .status()
+        .context("run cargo test")?;
+    if !status.success() {
+        bail!("cargo test failed: {status}");
+    }
     Ok(())
 }
 

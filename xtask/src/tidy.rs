@@ -6,6 +6,7 @@ mod circles;
 mod documents;
 mod files;
 mod manifests;
+mod messages;
 mod rust;
 mod scan;
 mod table;
@@ -90,6 +91,15 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
 /// When the repository cannot be read.
 pub(crate) fn find_words(root: &Path) -> anyhow::Result<Vec<Finding>> {
     Ok(words::find(&files::read_all(root)?))
+}
+
+/// Finds the texts of the program for people, in the repository at `root`.
+///
+/// # Errors
+/// When the repository cannot be read.
+pub(crate) fn find_messages(root: &Path, units: &[&str]) -> anyhow::Result<Vec<String>> {
+    let sources = files::read_all(root)?;
+    Ok(messages::find(&sources, units))
 }
 
 fn check_file(root: &Path, file: &SourceFile) -> Vec<Problem> {

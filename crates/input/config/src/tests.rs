@@ -31,6 +31,7 @@ mod matrix;
 mod mistakes;
 mod payloads;
 mod random;
+mod reference;
 mod subjects;
 
 /// Files that lie in memory.

@@ -11,7 +11,7 @@ const INTERCEPTORS: Shape = Shape::Any(&[
     TEXTS,
     Shape::List(&Shape::Element(&Element {
         name: "interceptor",
-        about: "What puts something around events, or takes it off.",
+        about: "Adds framing to events, or removes it.",
         fields: &[optional("name", Shape::Text, "Its name.")],
         one_of: &[],
     })),
@@ -31,13 +31,13 @@ macro_rules! with_connector {
             ),
             optional("chunk_size", Shape::Whole, "Cut into pieces of so many bytes, not into lines."),
             optional("iters", Shape::Whole, "Rounds through the recording."),
-            optional("base64", Shape::Boolean, "Whether each piece is base64."),
+            optional("base64", Shape::Boolean, "`true`: each piece is base64."),
             optional(
                 "is_transactional",
                 Shape::Boolean,
-                "Whether events are sent until they are acknowledged.",
+                "`true`: events are sent again until they are acknowledged.",
             ),
-            optional("structured", Shape::Boolean, "Whether the report is JSON."),
+            optional("structured", Shape::Boolean, "`true`: the report is JSON."),
             optional("stop_after_secs", Shape::Whole, "Seconds of load behind the warm-up."),
             optional("significant_figures", Shape::Whole, "Digits of latencies, from 1 to 5."),
             optional("warmup_secs", Shape::Whole, "Seconds of load that do not count."),
@@ -65,18 +65,22 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "name",
         Shape::Text,
-        "What reports call it; else its folder's name."
+        "Name in reports; the folder's name if left out."
     ),
     optional(
         "target",
         Shape::Any(&[Shape::Element(&SUBJECT), Shape::Words(&["none"])]),
         "The program in the middle, or `none` for whatever listens.",
     ),
-    optional("in", ENDPOINT, "Where the target takes events in."),
+    optional(
+        "in",
+        ENDPOINT,
+        "Address at which the target receives events."
+    ),
     optional(
         "out",
         ENDPOINT,
-        "Where it sends them on: there the bench listens."
+        "Address to which the target sends events; the bench listens there."
     ),
     optional("config", Shape::Element(&CONFIG), "Keys of the load."),
     optional(
@@ -99,7 +103,7 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "drain",
         DURATION,
-        "How long is waited for what the target still holds."
+        "Time to wait for events that the target still has."
     ),
     optional(
         "batch",
@@ -107,18 +111,18 @@ const FIELDS: &[Field] = with_connector![
         "Events in a write, datagram or request."
     ),
     optional("connections", Shape::Whole, "Connections to the target."),
-    optional("stamps", Shape::Boolean, "Whether events are stamped."),
+    optional("stamps", Shape::Boolean, "`true`: events are stamped."),
     optional(
         "retries",
         Shape::Whole,
-        "How often a refused request is sent again."
+        "Maximum number of retries of a refused request."
     ),
     optional("token", Shape::Text, "The token for Splunk's collector."),
-    optional("lossy", Shape::Boolean, "Whether events may be lost."),
+    optional("lossy", Shape::Boolean, "`true`: events may be lost."),
     optional(
         "shared_network",
         Shape::Boolean,
-        "Whether it stays in the host's network."
+        "`true`: it stays in the host's network."
     ),
     optional(
         "seed",
@@ -128,11 +132,11 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "postprocessors",
         INTERCEPTORS,
-        "What stands around events as they are sent."
+        "Framing of events as they are sent."
     ),
     optional(
         "preprocessors",
         INTERCEPTORS,
-        "What stands around events as they are received."
+        "Framing of events as they are received."
     ),
 ];

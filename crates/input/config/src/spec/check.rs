@@ -14,8 +14,8 @@ pub(super) const CHECK: Element = Element {
     name: "check",
     about: "A bound that every run must keep.",
     fields: &[
-        required("name", Shape::Text, "What reports call it."),
-        optional("description", Shape::Text, "Why it is there."),
+        required("name", Shape::Text, "Name in reports."),
+        optional("description", Shape::Text, "Reason for the check."),
         required(
             "series",
             Shape::Like("avg(total_rss_bytes)"),

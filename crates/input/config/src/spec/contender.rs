@@ -32,13 +32,12 @@ pub(super) const CONTENDER: Element = Element {
         optional(
             "durability",
             Shape::Words(&["memory", "disk", "synced"]),
-            "Where its configuration asks it to keep what it took: `memory` is lost with the \
-             process, `disk` with the host, `synced` with the disk.",
+            "Durability of accepted events in the target's configuration: `memory` is lost with the process, `disk` with the host, `synced` with the disk.",
         ),
         optional(
             "delivery",
             Shape::Words(&["at_most_once", "at_least_once", "exactly_once"]),
-            "How often an event that it took is to arrive.",
+            "Expected number of deliveries of an event that it accepted.",
         ),
         field::ENVIRONMENT,
         field::INHERIT_ENVIRONMENT,

@@ -19,7 +19,7 @@ const TURNS: Element = Element {
 
 const DESIGN: Element = Element {
     name: "design",
-    about: "How the variants of a pair share the machine.",
+    about: "Arrangement of the runs of a pair.",
     fields: &[optional(
         "sliced",
         Shape::Element(&TURNS),

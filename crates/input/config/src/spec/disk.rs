@@ -16,7 +16,7 @@ pub(super) const DISK: Element = Element {
         required(
             "path",
             Shape::Text,
-            "Where it is mounted, e.g. `{state}/buffer`; the folder is made if it is not there.",
+            "Mount point, such as `{state}/buffer`; the folder is made if it does not exist.",
         ),
         optional(
             "tmpfs",
@@ -29,11 +29,7 @@ pub(super) const DISK: Element = Element {
             Shape::Text,
             "The folder that is shown; else the one that the disk is mounted over.",
         ),
-        optional(
-            "fsync_delay",
-            DURATION,
-            "How long each `fsync` takes besides its own time.",
-        ),
+        optional("fsync_delay", DURATION, "Additional time of each `fsync`."),
         optional(
             "fsync_delay_per_mib",
             DURATION,

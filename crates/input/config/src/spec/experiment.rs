@@ -20,7 +20,7 @@ use crate::rules::{Placed, check_past_subject, check_sink_addresses, ready_probe
 
 const WORKLOAD: Element = Element {
     name: "workload",
-    about: "What is sent, and who receives it in the end.",
+    about: "Generators, and the sinks that receive their events in the end.",
     fields: &[
         optional(
             "generators",
@@ -40,8 +40,8 @@ const LINK: Element = Element {
     name: "report link",
     about: "A link that reports carry.",
     fields: &[
-        required("text", Shape::Text, "What is shown."),
-        required("link", Shape::Text, "Where it leads."),
+        required("text", Shape::Text, "Text of the link."),
+        required("link", Shape::Text, "URL of the link."),
     ],
     one_of: &[],
 };
@@ -59,7 +59,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "seed",
             Shape::Any(&[Shape::Whole, Shape::Text]),
-            "From which everything random follows.",
+            "Seed of everything random.",
         ),
         optional(
             "target",
@@ -93,22 +93,22 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "workload",
             Shape::Element(&WORKLOAD),
-            "What is sent, and who receives it.",
+            "Generators and sinks.",
         ),
         optional(
             "operating_point",
             operating_point::SHAPE,
-            "At which rate it runs.",
+            "Rate of the load.",
         ),
         optional(
             "phases",
             Shape::Element(&phases::PHASES),
-            "How long everything takes.",
+            "Lengths of the phases.",
         ),
         optional(
             "observe",
             Shape::Element(&observe::OBSERVE),
-            "What is watched.",
+            "Metrics to record besides those of the target.",
         ),
         optional(
             "disks",
@@ -118,7 +118,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "timeline",
             Shape::List(&Shape::Element(&timeline::STEP)),
-            "What happens in the middle.",
+            "Changes during a run.",
         ),
         optional(
             "network",
@@ -128,17 +128,17 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "isolation",
             Shape::Element(&placement::ISOLATION),
-            "What it is kept from.",
+            "Isolation from other programs.",
         ),
         optional(
             "placement",
             Shape::Element(&placement::PLACEMENT),
-            "Which CPUs are whose.",
+            "CPUs of the target and of the generators.",
         ),
         optional(
             "goals",
             Shape::List(&goal::SHAPE),
-            "What is compared; the first is primary.",
+            "Metrics to compare; the first is primary.",
         ),
         optional(
             "checks",
@@ -148,24 +148,22 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "pairs",
             stopping::SHAPE,
-            "When it has seen enough pairs of runs. A number is fixed; `{max: 20}` if nothing is \
-             said. Verdicts need at least four.",
+            "Number of pairs of runs. A number is fixed; `{max: 20}` if left out. Verdicts need at least four.",
         ),
         optional(
             "design",
             design::SHAPE,
-            "How the variants of a pair share the machine; `paired` if left out.",
+            "Arrangement of the runs of a pair; `paired` if left out.",
         ),
         optional(
             "confirm",
             Shape::Boolean,
-            "Whether a change that was found is confirmed on fresh pairs before it gates; `true` \
-             if left out.",
+            "`true`: a regression is confirmed on new runs before it gates; `true` if left out.",
         ),
         optional(
             "include_startup",
             Shape::Boolean,
-            "Whether it is measured from the first event on, without a warm-up.",
+            "`true`: it is measured from the first event, without a warm-up.",
         ),
         optional(
             "report_links",
@@ -175,7 +173,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "erratic",
             Shape::Boolean,
-            "Whether verdicts are shown but never gate.",
+            "`true`: verdicts are shown but never gate.",
         ),
     ],
     one_of: &[],

@@ -71,7 +71,7 @@ const ACKNOWLEDGEMENTS: Element = Element {
         optional(
             "timeout",
             DURATION,
-            "What is not acknowledged for so long is lost.",
+            "Time after which an event without acknowledgement is lost.",
         ),
     ],
     one_of: &[],
@@ -84,9 +84,9 @@ const SPLUNK_HEC: Element = Element {
         required(
             "url",
             Shape::Like("http://127.0.0.1:8088"),
-            "Where to; the path follows from the payload.",
+            "Target URL; the path follows from the payload.",
         ),
-        required("token", Shape::Text, "What it is let in by."),
+        required("token", Shape::Text, "Credentials."),
         optional(
             "acknowledgements",
             Shape::Element(&ACKNOWLEDGEMENTS),
@@ -100,11 +100,11 @@ const TRACE_AGENT: Element = Element {
     name: "trace_agent generator",
     about: "Traces for Datadog's agent.",
     fields: &[
-        required("url", Shape::Like("http://127.0.0.1:8126"), "Where to."),
+        required("url", Shape::Like("http://127.0.0.1:8126"), "Target URL."),
         optional(
             "retries",
             Shape::Whole,
-            "How often a request is sent again that the agent has no time for.",
+            "Maximum number of retries of a request that the agent refused as busy.",
         ),
     ],
     one_of: &[],
@@ -113,7 +113,7 @@ const TRACE_AGENT: Element = Element {
 const GRPC: Element = Element {
     name: "grpc generator",
     about: "Unary gRPC calls, one in flight a connection.",
-    fields: &[required("url", CALL, "Where to, with service and method.")],
+    fields: &[required("url", CALL, "Target URL with service and method.")],
     one_of: &[],
 };
 
@@ -124,17 +124,17 @@ const FILE_GEN: Element = Element {
         optional(
             "path",
             Shape::Text,
-            "Where files are, `%NNN%` for their number; each new file is the next.",
+            "Path of the files, `%NNN%` for their number; each new file has the next number.",
         ),
         optional(
             "delete",
             Shape::Boolean,
-            "Whether a numbered file goes when the next begins.",
+            "`true`: a numbered file is removed when the next begins.",
         ),
         optional(
             "folder",
             Shape::Text,
-            "Where logs are whose older parts are renamed behind them.",
+            "Path of logs whose older parts are renamed.",
         ),
         optional(
             "log",
@@ -144,13 +144,9 @@ const FILE_GEN: Element = Element {
         optional(
             "full",
             Shape::Words(&["rename", "copy_truncate", "truncate"]),
-            "What happens to a log that is full.",
+            "Action on a full log.",
         ),
-        optional(
-            "settle",
-            DURATION,
-            "How long nothing is written before that happens to a log.",
-        ),
+        optional("settle", DURATION, "Pause in writing before that action."),
         optional(
             "mount",
             Shape::Text,
@@ -202,7 +198,7 @@ const CALL: Shape = Shape::Like("http://127.0.0.1:4317/package.Service/Method");
 
 const BLOCK: Element = Element {
     name: "block",
-    about: "How events are gathered into blocks.",
+    about: "Grouping of events into blocks.",
     fields: &[
         optional("events", Shape::Whole, "Events in each block."),
         optional("maximum", SIZE, "No block is larger."),
@@ -355,13 +351,13 @@ const COMMON: &[Field] = &[
     optional(
         "block",
         Shape::Any(&[SIZE, Shape::Element(&BLOCK)]),
-        "What leaves in one write.",
+        "Content of one write.",
     ),
     optional("cache", SIZE, "Bytes built before the run."),
     optional(
         "stamps",
         stamp::SHAPE,
-        "Which events carry a stamp, by which sinks know them again; none if left out.",
+        "Events that carry a stamp, by which sinks identify them; none if left out.",
     ),
 ];
 

@@ -27,17 +27,17 @@ const METRICS: Shape = Shape::Words(&[
     "event_latency_p999",
 ]);
 
-const PRIMARY: &str = "Whether this one gates; the first does where none says so.";
+const PRIMARY: &str = "`true`: this goal gates; the first one gates if none is primary.";
 
 const GOAL: Element = Element {
     name: "goal",
-    about: "What variants are compared by.",
+    about: "A metric by which variants are compared.",
     fields: &[
         required("metric", METRICS, "One number a run."),
         optional(
             "tolerance",
             Shape::Like("3%"),
-            "How large a change must be to matter. If left out: 0.5% for cpu_per_event; 2% for \
+            "Smallest change that matters. If left out: 0.5% for cpu_per_event; 2% for \
              ingress_throughput, egress_throughput, cpu, latency_p50 and event_latency_p50; 3% \
              for latency_p90 and event_latency_p90; 5% for memory, memory_peak, latency_p99 and \
              event_latency_p99; 10% for latency_p999 and event_latency_p999. Of loss, duplicated \
@@ -61,18 +61,17 @@ const SERIES_GOAL: Element = Element {
         required(
             "reduce",
             Shape::Words(&["mean", "peak", "per_event", "rate"]),
-            "How its samples become one number a run: mean or peak of a gauge, growth of a \
-             counter for each event or second.",
+            "Reduction of its samples to one number a run: mean or peak of a gauge, growth of a counter for each event or second.",
         ),
         required(
             "better",
             Shape::Words(&["lower", "higher"]),
-            "Which way is better.",
+            "The better direction.",
         ),
         optional(
             "tolerance",
             Shape::Like("5%"),
-            "How large a change must be to matter; 5% if left out.",
+            "Smallest relative change that matters; 5% if left out.",
         ),
         optional("primary", Shape::Boolean, PRIMARY),
     ],

@@ -22,15 +22,15 @@ const LINK: Element = Element {
         optional(
             "loss",
             Shape::Like("1%"),
-            "Which share of packets is lost, at random.",
+            "Share of packets that are lost, at random.",
         ),
         optional(
             "rate",
             Shape::Like("10 Mbit/s"),
-            "How much passes in each direction; `none`: as much as can.",
+            "Bandwidth in each direction; `none` for no limit.",
         ),
-        optional("cut", Shape::Boolean, "Whether nothing passes."),
-        optional("delay", DURATION, "How long each packet is under way."),
+        optional("cut", Shape::Boolean, "`true`: nothing passes."),
+        optional("delay", DURATION, "Latency of each packet."),
     ],
     one_of: &[],
 };

@@ -17,7 +17,7 @@ const SCRAPE: Element = Element {
         required(
             "url",
             Shape::Like("http://127.0.0.1:9090/metrics"),
-            "Where it is.",
+            "URL of the page.",
         ),
         optional("names", TEXTS, "Only these metrics; all if left out."),
         optional("labels", TEXT_MAP, "Labels added to every series."),
@@ -32,7 +32,7 @@ const EXPVAR: Element = Element {
         required(
             "url",
             Shape::Like("http://127.0.0.1:5000/debug/vars"),
-            "Where it is.",
+            "URL of the page.",
         ),
         optional(
             "names",
@@ -51,7 +51,7 @@ const PPROF: Element = Element {
         required(
             "url",
             Shape::Like("http://127.0.0.1:6060/debug/pprof/heap"),
-            "Where it is.",
+            "URL of the page.",
         ),
         optional(
             "every",
@@ -88,7 +88,7 @@ const INSPECTOR: Element = Element {
 
 pub(super) const OBSERVE: Element = Element {
     name: "observer",
-    about: "What is watched, and how often.",
+    about: "Metrics to record, and their interval.",
     fields: &[
         optional("period", DURATION, "Time between samples."),
         optional(

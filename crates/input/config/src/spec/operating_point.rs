@@ -11,15 +11,15 @@ const PROBE: Element = Element {
     name: "probe",
     about: "A run of the baseline at full speed, from which the rate follows.",
     fields: &[
-        optional("share", Shape::Like("60%"), "How busy the target shall be."),
-        optional("length", DURATION, "How long the probe measures."),
+        optional("share", Shape::Like("60%"), "Target utilization."),
+        optional("length", DURATION, "Length of the probe."),
     ],
     one_of: &[],
 };
 
 const PROBED: Element = Element {
     name: "operating point",
-    about: "At which rate an experiment runs.",
+    about: "Rate of an experiment.",
     fields: &[optional(
         "probe",
         Shape::Element(&PROBE),

@@ -78,7 +78,7 @@ const BINARY: &[&str] = &[
 
 const PAYLOAD: Element = Element {
     name: "payload",
-    about: "What is sent.",
+    about: "Format of the events.",
     fields: &[
         optional(
             "lines",

@@ -10,7 +10,7 @@ const WANTED: Shape = Shape::Words(&["auto", "no", "required"]);
 
 pub(super) const ISOLATION: Element = Element {
     name: "isolation",
-    about: "What a run is kept apart from.",
+    about: "Isolation of a run.",
     fields: &[
         optional("network", WANTED, "A network namespace of its own."),
         optional("cgroup", WANTED, "A cgroup of its own for the target."),
@@ -20,13 +20,13 @@ pub(super) const ISOLATION: Element = Element {
 
 pub(super) const PLACEMENT: Element = Element {
     name: "placement",
-    about: "Which CPUs are whose.",
+    about: "CPUs of the target and of the generators.",
     fields: &[
         optional("ours", CPUS, "CPUs of generators, sinks and observers."),
         optional(
             "reserved",
             Shape::Boolean,
-            "Whether a generator worker may spin on its CPU.",
+            "`true`: a generator worker may spin on its CPU.",
         ),
     ],
     one_of: &[],

@@ -15,7 +15,7 @@ const RAMP: Element = Element {
     fields: &[
         required("from", TEXT, "The rate at the start."),
         required("to", TEXT, "The rate at the end."),
-        required("over", DURATION, "How long it grows."),
+        required("over", DURATION, "Time of the growth."),
     ],
     one_of: &[],
 };

@@ -19,7 +19,7 @@ const ADDRESS: Shape = Shape::Like("127.0.0.1:9200");
 const SOCKET: Element = Element {
     name: "socket sink",
     about: "Reads and counts.",
-    fields: &[required("address", ADDRESS, "Where it listens.")],
+    fields: &[required("address", ADDRESS, "Address to listen at.")],
     one_of: &[],
 };
 
@@ -38,7 +38,7 @@ const HTTP: Element = Element {
     name: "http sink",
     about: "Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.",
     fields: &[
-        required("address", ADDRESS, "Where it listens."),
+        required("address", ADDRESS, "Address to listen at."),
         optional("status", Shape::Whole, "Status of every answer."),
         optional("headers", TEXT_MAP, "Headers of every answer."),
         optional("body", Shape::Text, "Body of every answer."),
@@ -56,7 +56,7 @@ const INTAKE: Element = Element {
     name: "intake sink",
     about: "Answers as the service would that it stands in for.",
     fields: &[
-        required("address", ADDRESS, "Where it listens."),
+        required("address", ADDRESS, "Address to listen at."),
         optional("delay", DURATION, "Time between request and answer."),
         optional(
             "connections_max",
@@ -71,7 +71,7 @@ const DATADOG: Element = Element {
     name: "datadog sink",
     about: "Datadog's intake of metrics and logs.",
     fields: &[
-        required("address", ADDRESS, "Where it listens."),
+        required("address", ADDRESS, "Address to listen at."),
         optional("delay", DURATION, "Time between request and answer."),
         optional(
             "connections_max",
@@ -81,7 +81,7 @@ const DATADOG: Element = Element {
         optional(
             "record",
             Shape::Any(&[Shape::Words(&["all", "none"]), TEXTS]),
-            "Which of the series that it receives the capture records.",
+            "Received series that the capture records.",
         ),
     ],
     one_of: &[],
@@ -91,7 +91,7 @@ const OPENMETRICS: Element = Element {
     name: "openmetrics sink",
     about: "A page of metrics, for targets that scrape.",
     fields: &[
-        required("address", ADDRESS, "Where it listens."),
+        required("address", ADDRESS, "Address to listen at."),
         optional("delay", DURATION, "Time between request and answer."),
         optional(
             "connections_max",
@@ -110,7 +110,7 @@ const ROUND_TRIP: Element = Element {
     name: "tcp_rr sink",
     about: "Answers each request of fixed length.",
     fields: &[
-        required("address", ADDRESS, "Where it listens."),
+        required("address", ADDRESS, "Address to listen at."),
         optional("request", SIZE, "Length of a request."),
         optional("response", SIZE, "Length of an answer."),
     ],
@@ -119,11 +119,11 @@ const ROUND_TRIP: Element = Element {
 
 const LINES: Element = Element {
     name: "lines",
-    about: "What lines must look like for their stamps to count as arrived.",
+    about: "Condition on lines whose stamps count as arrived.",
     fields: &[
-        optional("begins", Shape::Text, "How they begin."),
-        optional("ends", Shape::Text, "How they end."),
-        optional("holds", TEXTS, "What stands anywhere in them, all of it."),
+        optional("begins", Shape::Text, "Beginning of the line."),
+        optional("ends", Shape::Text, "End of the line."),
+        optional("holds", TEXTS, "Texts that must all be in the line."),
     ],
     one_of: &[],
 };
@@ -219,13 +219,12 @@ pub(super) const SINK: Element = Element {
         optional(
             "lines",
             Shape::Element(&LINES),
-            "What lines must look like for their stamps to count as arrived.",
+            "Condition on lines whose stamps count as arrived.",
         ),
         optional(
             "prefix",
             super::stamp::FRAMINGS,
-            "How events are framed that have a time in eight bytes before them; they have none if \
-             left out.",
+            "Framing of events that have a time in eight bytes before them; none if left out.",
         ),
     ],
     one_of: KINDS,

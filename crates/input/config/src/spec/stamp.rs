@@ -27,7 +27,7 @@ const HEADER_NAME: &str = "stillwell-stamp";
 
 const STAMPS: Element = Element {
     name: "stamps",
-    about: "Which events are stamped, and what is expected of them.",
+    about: "Stamped events, and their expected deliveries.",
     fields: &[
         optional(
             "every",
@@ -37,8 +37,7 @@ const STAMPS: Element = Element {
         optional(
             "copies",
             Shape::Whole,
-            "How often a target that does what it should delivers each event, from 1 to 8: 2 \
-             where it keeps the original beside what it parsed; 1 if left out.",
+            "Number of times that a correct target delivers each event, from 1 to 8: 2 where it keeps the original beside the parsed form; 1 if left out.",
         ),
         optional(
             "late_after",
@@ -48,9 +47,7 @@ const STAMPS: Element = Element {
         optional(
             "form",
             Shape::Words(&[TEXT, HEADER, PREFIX]),
-            "Where a stamp stands: in the text of each event, in a header of each request, or as \
-             the time alone in eight bytes before each event, as `ingest-ns` has it; \
-             `text` if left out.",
+            "Place of a stamp: in the text of each event, in a header of each request, or as the time alone in eight bytes before each event, as `ingest-ns` has it; `text` if left out.",
         ),
         optional(
             "framing",

@@ -13,7 +13,7 @@ pub(crate) const PAIRS_MAX: u32 = 10_000;
 
 const PAIRS: Element = Element {
     name: "number of pairs",
-    about: "When an experiment has seen enough pairs of runs.",
+    about: "Rule for the number of pairs of runs.",
     fields: &[
         optional(
             "max",

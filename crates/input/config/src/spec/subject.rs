@@ -18,7 +18,7 @@ pub(super) const COMMAND: Shape = Shape::Any(&[TEXTS, Shape::Text]);
 
 pub(super) const READY: Element = Element {
     name: "readiness probe",
-    about: "How the target is known to be ready for load.",
+    about: "Test that the target is ready for load.",
     fields: &[
         optional(
             "tcp",
@@ -43,7 +43,7 @@ pub(super) const READY: Element = Element {
 
 pub(super) const STOP: Element = Element {
     name: "stop",
-    about: "How the target is stopped.",
+    about: "Stop of the target.",
     fields: &[
         optional("signal", timeline::SIGNAL, "The first signal."),
         optional("grace", DURATION, "Time to end by itself before SIGKILL."),
@@ -56,7 +56,7 @@ pub(super) const MOUNT: Element = Element {
     about: "A folder shown read-only to the target at a fixed place.",
     fields: &[
         required("source", Shape::Text, "The folder."),
-        required("at", Shape::Like("/etc/thing"), "Where the target sees it."),
+        required("at", Shape::Like("/etc/thing"), "Path inside the target."),
     ],
     one_of: &[],
 };
@@ -76,21 +76,21 @@ pub(super) mod field {
     pub(in super::super) const INHERIT_ENVIRONMENT: Field = optional(
         "inherit_environment",
         Shape::Boolean,
-        "Whether ours is passed on.",
+        "`true`: Stillwell's environment is passed on.",
     );
     pub(in super::super) const DIRECTORY: Field =
         optional("directory", Shape::Text, "Its working directory.");
     pub(in super::super) const READY: Field = optional(
         "ready",
         Shape::Any(&[Shape::Words(&["immediately"]), Shape::Element(&PROBE)]),
-        "How it is known to be ready; else from the first generator's target.",
+        "Test that it is ready; by default a connection to the first generator's target.",
     );
     pub(in super::super) const CPUS: Field =
         optional("cpus", placement::CPUS, "The CPUs that it may use.");
     pub(in super::super) const MEMORY: Field =
         optional("memory", SIZE, "The memory that it may use.");
     pub(in super::super) const STOP: Field =
-        optional("stop", Shape::Element(&STOPPING), "How it is stopped.");
+        optional("stop", Shape::Element(&STOPPING), "Stop of the target.");
     pub(in super::super) const MOUNTS: Field = optional(
         "mounts",
         Shape::List(&Shape::Element(&MOUNT)),
@@ -105,7 +105,7 @@ pub(crate) const SUBJECT: Element = Element {
         optional(
             "name",
             Shape::Text,
-            "What reports call it; else its program's name.",
+            "Name in reports; the program's name by default.",
         ),
         field::COMMAND,
         field::ENVIRONMENT,

@@ -48,7 +48,7 @@ const TLS: Field = optional("tls", Shape::Element(&tls::TLS), "TLS over the stre
 const MESSAGE: Field = optional(
     "message",
     Shape::Words(&["event", "block"]),
-    "What one message holds: an event without its line feed, or a whole block.",
+    "Content of one message: an event without its line feed, or a whole block.",
 );
 const IN_FLIGHT: Field = optional(
     "in_flight",
@@ -58,9 +58,9 @@ const IN_FLIGHT: Field = optional(
 const TIMEOUT: Field = optional(
     "timeout",
     DURATION,
-    "How long connecting or an answer may take; 30s by default.",
+    "Timeout of a connection attempt or an answer; 30s by default.",
 );
-const USER: Field = optional("user", Shape::Text, "Who the producer is.");
+const USER: Field = optional("user", Shape::Text, "Name of the producer.");
 const PASSWORD: Field = optional("password", Shape::Text, "And by what.");
 
 pub(super) const KAFKA: Element = Element {
@@ -72,17 +72,17 @@ pub(super) const KAFKA: Element = Element {
         optional(
             "acks",
             Shape::Words(&["none", "leader", "all"]),
-            "Who must have a batch before it is answered; all replicas in sync by default.",
+            "Replicas that must have a batch before it is acknowledged; all in sync by default.",
         ),
         optional(
             "compression",
             Shape::Words(&["none", "gzip", "snappy", "lz4", "zstd"]),
-            "How a batch is packed; not at all by default.",
+            "Compression of a batch; none by default.",
         ),
         optional(
             "create_topic",
             Shape::Boolean,
-            "Whether brokers are asked to make the topic where it is not there.",
+            "`true`: brokers create a topic that does not exist.",
         ),
         USER,
         PASSWORD,
@@ -103,11 +103,11 @@ pub(super) const NATS: Element = Element {
         optional(
             "acks",
             Shape::Words(&["none", "server", "jetstream"]),
-            "Who must have messages before they are answered; nobody by default.",
+            "Replicas that must have messages before they are acknowledged; none by default.",
         ),
         USER,
         PASSWORD,
-        optional("token", Shape::Text, "What the producer is let in by."),
+        optional("token", Shape::Text, "Credentials of the producer."),
         TLS,
         MESSAGE,
         IN_FLIGHT,
@@ -131,19 +131,23 @@ pub(super) const AMQP: Element = Element {
         optional(
             "acks",
             Shape::Words(&["none", "confirms"]),
-            "Whether the broker confirms messages; it does by default.",
+            "`true`: the broker confirms messages; `true` by default.",
         ),
         optional(
             "mandatory",
             Shape::Boolean,
-            "Whether messages that find no queue are refused; they are where they are confirmed.",
+            "`true`: messages without a queue are refused; `true` by default where messages are confirmed.",
         ),
         optional(
             "persistent",
             Shape::Boolean,
-            "Whether messages survive a restart of the broker; they do not by default.",
+            "`true`: messages survive a restart of the broker; `false` by default.",
         ),
-        optional("user", Shape::Text, "Who the producer is; `guest`."),
+        optional(
+            "user",
+            Shape::Text,
+            "User name of the producer; `guest` by default.",
+        ),
         optional("password", Shape::Text, "And by what; `guest`."),
         TLS,
         MESSAGE,

@@ -19,7 +19,7 @@ pub(super) const HTTP: Element = Element {
     name: "http generator",
     about: "HTTP POST requests, a block each.",
     fields: &[
-        required("url", Shape::Like("http://127.0.0.1:8080/"), "Where to."),
+        required("url", Shape::Like("http://127.0.0.1:8080/"), "Target URL."),
         optional(
             "headers",
             TEXT_MAP,
@@ -28,27 +28,23 @@ pub(super) const HTTP: Element = Element {
         optional(
             "protocol",
             Shape::Words(&["http1", "http2"]),
-            "What is spoken on connections; HTTP/1.1 by default.",
+            "Protocol of the connections; HTTP/1.1 by default.",
         ),
         optional(
             "streams",
             Shape::Whole,
             "Requests at once on each connection of HTTP/2; 1 by default.",
         ),
-        optional(
-            "timeout",
-            DURATION,
-            "How long an answer may take; 30s by default.",
-        ),
+        optional("timeout", DURATION, "Timeout of an answer; 30s by default."),
         optional(
             "connect_timeout",
             DURATION,
-            "How long connecting may take, TLS included; 10s by default.",
+            "Timeout of a connection attempt with TLS; 10s by default.",
         ),
         optional(
             "reuse",
             Shape::Words(&["lru", "mru"]),
-            "Which of several idle connections is used: the one used longest ago, or last.",
+            "Choice among idle connections: the least or the most recently used one.",
         ),
         optional(
             "requests_per_connection",
@@ -58,7 +54,7 @@ pub(super) const HTTP: Element = Element {
         optional(
             "insecure",
             Shape::Boolean,
-            "Whether certificates of an https URL go unchecked.",
+            "`true`: certificates of an https URL are not checked.",
         ),
         optional(
             "ca",

@@ -33,7 +33,7 @@ pub(super) const KUBERNETES: Element = Element {
         optional(
             "context",
             Shape::Text,
-            "Which context of the kubeconfig counts; its current one.",
+            "Context of the kubeconfig; its current one by default.",
         ),
     ],
     one_of: &[],

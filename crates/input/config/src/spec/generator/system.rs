@@ -20,7 +20,7 @@ const DRAWN: Element = Element {
     about: "Words that are others each time.",
     fields: &[
         required("length", Shape::Whole, "Characters of each."),
-        required("count", Shape::Whole, "How many."),
+        required("count", Shape::Whole, "Number of processes."),
     ],
     one_of: &[],
 };
@@ -47,7 +47,7 @@ pub(super) const PROCESS_TREE: Element = Element {
         required(
             "executables",
             Shape::List(&Shape::Element(&EXECUTABLE)),
-            "What processes without children run, one of them each.",
+            "Programs of the processes without children, one for each.",
         ),
         optional("depth", Shape::Whole, "Processes from root to leaf; 10."),
         optional("children", Shape::Whole, "Children of each process; 10."),
@@ -55,7 +55,7 @@ pub(super) const PROCESS_TREE: Element = Element {
         optional(
             "sleep",
             DURATION,
-            "How long processes with children live; 100ms.",
+            "Lifetime of processes with children; 100ms by default.",
         ),
     ],
     one_of: &[],
@@ -85,12 +85,12 @@ pub(super) const CONTAINER: Element = Element {
         optional(
             "socket",
             Shape::Text,
-            "Where the engine listens; Docker's socket.",
+            "Socket of the container engine; Docker's by default.",
         ),
-        optional("arguments", TEXTS, "What the image's entry point is given."),
+        optional("arguments", TEXTS, "Arguments of the image's entry point."),
         optional("environment", TEXTS, "Each as `NAME=VALUE`."),
         optional("labels", TEXT_MAP, "Labels of each container."),
-        optional("offline", Shape::Boolean, "Whether they have no network."),
+        optional("offline", Shape::Boolean, "`true`: they have no network."),
         optional(
             "ports",
             TEXTS,

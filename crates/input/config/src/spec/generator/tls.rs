@@ -15,7 +15,7 @@ pub(super) const TLS: Element = Element {
         optional(
             "insecure",
             Shape::Boolean,
-            "Whether the certificate is not checked.",
+            "`true`: the certificate is not checked.",
         ),
         optional(
             "name",

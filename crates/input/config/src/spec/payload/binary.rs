@@ -57,7 +57,7 @@ const VALUE: Element = Element {
         optional(
             "float_probability",
             Shape::Number,
-            "How often a value has decimals.",
+            "Share of values with decimals.",
         ),
         range("range", "Their range."),
     ],
@@ -69,7 +69,11 @@ const TIMESTAMP: Element = Element {
     about: "Times of metrics.",
     fields: &[
         range("range", "Seconds since 1970."),
-        optional("probability", Shape::Number, "How often a metric has one."),
+        optional(
+            "probability",
+            Shape::Number,
+            "Share of metrics that have one.",
+        ),
     ],
     one_of: &[],
 };
@@ -89,14 +93,14 @@ pub(super) const DOGSTATSD: Element = Element {
         optional(
             "multivalue_pack_probability",
             Shape::Number,
-            "How often a metric has several values; 0.08.",
+            "Share of metrics with several values; 0.08 by default.",
         ),
         range("multivalue_count", "Values of such a metric; 2..32."),
         range("sampling_range", "Sampling rates; 0.1..1."),
         optional(
             "sampling_probability",
             Shape::Number,
-            "How often a metric has a sampling rate; 0.5.",
+            "Share of metrics with a sampling rate; 0.5 by default.",
         ),
         optional(
             "kind_weights",
@@ -108,7 +112,7 @@ pub(super) const DOGSTATSD: Element = Element {
         optional(
             "length_prefix_framed",
             Shape::Boolean,
-            "Whether each block begins with its length.",
+            "`true`: each block begins with its length.",
         ),
         optional(
             "unique_tag_ratio",
@@ -157,15 +161,11 @@ pub(super) const LOGS: Element = Element {
     name: "opentelemetry_logs payload",
     about: "OpenTelemetry logs in protobuf.",
     fields: &[
-        optional(
-            "severity_weights",
-            WEIGHTS,
-            "How often each severity occurs.",
-        ),
+        optional("severity_weights", WEIGHTS, "Weights of the severities."),
         optional(
             "contexts",
             Shape::Element(&CONTEXTS),
-            "Where records come from.",
+            "Sources of the records.",
         ),
         range(
             "trace_cardinality",
@@ -180,11 +180,11 @@ pub(super) const METRICS: Element = Element {
     name: "opentelemetry_metrics payload",
     about: "OpenTelemetry metrics in protobuf.",
     fields: &[
-        optional("metric_weights", WEIGHTS, "How often each kind occurs."),
+        optional("metric_weights", WEIGHTS, "Weights of the kinds."),
         optional(
             "contexts",
             Shape::Element(&CONTEXTS),
-            "Where metrics come from.",
+            "Sources of the metrics.",
         ),
         optional(
             "histogram_count_limits",
@@ -204,7 +204,11 @@ pub(super) const TRACES: Element = Element {
             Shape::List(&Shape::Element(&SERVICE)),
             "The services; else a small shop.",
         ),
-        optional("error_rate", Shape::Number, "How often a span fails; 0.01."),
+        optional(
+            "error_rate",
+            Shape::Number,
+            "Share of failed spans; 0.01 by default.",
+        ),
     ],
     one_of: &[],
 };
@@ -227,7 +231,7 @@ const ATTRIBUTE: Element = Element {
 
 const ATTRIBUTE_VALUE: Element = Element {
     name: "trace attribute value",
-    about: "How the value of an attribute is made.",
+    about: "Values of an attribute.",
     fields: &[
         optional("static", Shape::Text, "Always this text."),
         optional("static_int", Shape::Number, "Always this number."),
@@ -270,7 +274,7 @@ const SERVICE: Element = Element {
         optional(
             "service_type",
             Shape::Words(&["http", "grpc", "database"]),
-            "What its operations are.",
+            "Operations of the service.",
         ),
         optional(
             "grpc",
@@ -319,12 +323,12 @@ const OPERATION: Element = Element {
         optional(
             "root",
             Shape::Boolean,
-            "Whether traces begin here; else where nothing calls it.",
+            "`true`: traces begin here; by default they begin at operations without a caller.",
         ),
         optional(
             "suboperations",
             Shape::List(&Shape::Element(&CALL)),
-            "What it calls, in order.",
+            "Calls of the operation, in order.",
         ),
         optional("attributes", ATTRIBUTES, "Attributes of its spans."),
     ],
@@ -335,8 +339,12 @@ const CALL: Element = Element {
     name: "trace call",
     about: "One operation calling another.",
     fields: &[
-        optional("to", Shape::Like("service/operation"), "What is called."),
-        optional("rate", Shape::Number, "How often; 1."),
+        optional("to", Shape::Like("service/operation"), "Called operation."),
+        optional(
+            "rate",
+            Shape::Number,
+            "Probability of the call; 1 by default.",
+        ),
         optional("max_repeat", Shape::Whole, "Times at most; 1."),
         optional("attributes", ATTRIBUTES, "Attributes of both spans."),
     ],
@@ -350,7 +358,7 @@ pub(super) const TRACE_AGENT: Element = Element {
         optional(
             "encoding",
             Shape::Words(&["msgpack", "json"]),
-            "How they are written; msgpack.",
+            "Encoding; msgpack by default.",
         ),
         range(
             "contexts",
@@ -359,7 +367,11 @@ pub(super) const TRACE_AGENT: Element = Element {
         range("spans_per_trace", "1..50"),
         range("tags_per_span", "2..20"),
         range("metrics_per_span", "0..5"),
-        optional("error_rate", Shape::Number, "How often a span fails; 0.01."),
+        optional(
+            "error_rate",
+            Shape::Number,
+            "Share of failed spans; 0.01 by default.",
+        ),
         range("service_name_length", "0..128"),
         range("operation_name_length", "0..128"),
         range("resource_name_length", "0..128"),
@@ -384,7 +396,7 @@ pub(super) const REMOTE_WRITE: Element = Element {
         optional(
             "times",
             Shape::Words(&["seed", "now"]),
-            "When the first samples were taken; seed.",
+            "Time of the first samples; from the seed by default.",
         ),
     ],
     one_of: &[],

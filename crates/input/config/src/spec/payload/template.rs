@@ -26,7 +26,7 @@ const LINE: Element = Element {
         optional(
             "weight",
             Shape::Whole,
-            "How often, beside the others; 1 if left out.",
+            "Weight among the others; 1 if left out.",
         ),
     ],
     one_of: &[],
@@ -41,16 +41,12 @@ const TEMPLATE: Element = Element {
     name: "template",
     about: "Texts with fields, one of which is drawn for each event.",
     fields: &[
-        optional("lines", LINES, "What is drawn."),
-        optional(
-            "define",
-            Shape::Map(&LINES),
-            "What `{use NAME}` stands for.",
-        ),
+        optional("lines", LINES, "Text to draw."),
+        optional("define", Shape::Map(&LINES), "Texts of `{use NAME}`."),
         optional(
             "end",
             Shape::Text,
-            "What ends each event; a line feed if left out.",
+            "End of each event; a line feed if left out.",
         ),
         optional("file", Shape::Text, "A file with these keys instead."),
     ],

@@ -48,7 +48,7 @@ const TIMESTAMPED: Element = Element {
         optional(
             "placeholder",
             Shape::Boolean,
-            "Whether a second without lines is an empty line.",
+            "`true`: a second without lines is an empty line.",
         ),
         optional(
             "start_line",
@@ -67,7 +67,7 @@ const SPLUNK_HEC: Element = Element {
     fields: &[optional(
         "encoding",
         Shape::Words(&["json", "text"]),
-        "How events are written.",
+        "Encoding of events.",
     )],
     one_of: &[],
 };
@@ -95,7 +95,7 @@ const ELASTICSEARCH: Element = Element {
         optional(
             "action",
             Shape::Words(&["create", "index"]),
-            "What is asked for.",
+            "Requested path.",
         ),
     ],
     one_of: &[],
@@ -118,7 +118,7 @@ const GELF: Element = Element {
     fields: &[optional(
         "end",
         Shape::Words(&["zero", "newline", "nothing"]),
-        "What ends each; with nothing, each is a block of its own.",
+        "End of each event; without it, each event is a block.",
     )],
     one_of: &[],
 };
@@ -131,7 +131,7 @@ const CEF: Element = Element {
     fields: &[optional(
         "header",
         Shape::Words(&["syslog", "nothing"]),
-        "What stands before each record.",
+        "Prefix of each record.",
     )],
     one_of: &[],
 };

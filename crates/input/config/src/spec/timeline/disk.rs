@@ -9,13 +9,9 @@ use crate::spec::disk::read_size;
 
 const CHANGE: Element = Element {
     name: "disk change",
-    about: "How slow and how small it is from now on; what is left out stays.",
+    about: "New speed and size of the disk; settings that are left out stay.",
     fields: &[
-        optional(
-            "fsync_delay",
-            DURATION,
-            "How long each `fsync` takes besides its own time.",
-        ),
+        optional("fsync_delay", DURATION, "Additional time of each `fsync`."),
         optional(
             "fsync_delay_per_mib",
             DURATION,

@@ -10,7 +10,7 @@ use crate::spec::Door;
 
 const RESPOND: Element = Element {
     name: "refusal",
-    about: "How requests are refused. What is in a refused request counts as not delivered.",
+    about: "Refusal of requests. The content of a refused request counts as not delivered.",
     fields: &[
         optional(
             "status",
@@ -25,7 +25,7 @@ const RESPOND: Element = Element {
         optional(
             "share",
             Shape::Like("10%"),
-            "Which share of requests is refused, evenly spread; all if left out.",
+            "Share of requests that are refused, evenly spread; all if left out.",
         ),
         optional(
             "retry_after",
@@ -38,7 +38,7 @@ const RESPOND: Element = Element {
 
 const CHANGE: Element = Element {
     name: "sink change",
-    about: "What changes.",
+    about: "Change of a sink.",
     fields: &[
         optional(
             "slow",

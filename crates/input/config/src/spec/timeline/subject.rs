@@ -19,7 +19,7 @@ const RESTART: Element = Element {
         optional(
             "after",
             DURATION,
-            "When it starts again, counted from the step; as soon as it has ended if left out.",
+            "Delay of the restart, counted from the step; at once after the end if left out.",
         ),
     ],
     one_of: &[],
@@ -27,7 +27,7 @@ const RESTART: Element = Element {
 
 const CHANGE: Element = Element {
     name: "target step",
-    about: "What happens to the target.",
+    about: "Change of the target.",
     fields: &[required(
         "restart",
         Shape::Element(&RESTART),
