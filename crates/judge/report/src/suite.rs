@@ -380,7 +380,10 @@ fn warnings(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block> {
         format!("{stage}pair {}, {}: {warnings}", run.pair, run.variant)
     });
     let more = experiment.not_used.len().saturating_sub(limit);
-    let more = (more > 0).then(|| format!("{more} more runs, see the report's JSON form"));
+    let more = (more > 0).then(|| {
+        let more = words::counted(count(more), "more run", "more runs");
+        format!("{more}, see the report's JSON form")
+    });
     runs.chain(more)
         .map(|text| Block::Note(Severity::Warning, text.into()))
         .collect()

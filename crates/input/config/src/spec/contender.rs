@@ -10,7 +10,7 @@ use crate::element::{Element, Shape, TEXTS, optional};
 use crate::files::EntryKind;
 
 pub(super) const CONTENDER: Element = Element {
-    name: "one of several targets",
+    name: "compared target",
     about: "A program that carries the same load as the others, and what it is asked to keep.",
     fields: &[
         field::COMMAND,

@@ -208,7 +208,13 @@ fn one_of_help(keys: &[&str]) -> String {
 
 /// `word` with its article.
 fn article(word: &str) -> String {
-    if word.starts_with(['a', 'e', 'i', 'o', 'u']) {
+    let sounds_as_consonant = ["udp ", "uni"];
+    let is_vowel = word.starts_with(['a', 'e', 'i', 'o', 'u']);
+    if is_vowel
+        && !sounds_as_consonant
+            .iter()
+            .any(|start| word.starts_with(start))
+    {
         format!("an {word}")
     } else {
         format!("a {word}")
@@ -219,6 +225,25 @@ fn article(word: &str) -> String {
 mod tests {
     use super::*;
     use crate::source::Source;
+
+    #[test]
+    fn the_article_follows_the_sound() {
+        let words = [
+            "generator",
+            "element",
+            "udp generator",
+            "unix sink",
+            "one of several",
+        ];
+        let expected = [
+            "a generator",
+            "an element",
+            "a udp generator",
+            "a unix sink",
+            "a one of several",
+        ];
+        assert_eq!(words.map(article), expected);
+    }
 
     #[test]
     fn a_key_that_nobody_reads_is_a_defect() {
