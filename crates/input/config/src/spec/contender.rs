@@ -32,7 +32,8 @@ pub(super) const CONTENDER: Element = Element {
         optional(
             "durability",
             Shape::Words(&["memory", "disk", "synced"]),
-            "Durability of accepted events in the target's configuration: `memory` is lost with the process, `disk` with the host, `synced` with the disk.",
+            "Durability of accepted events in the target's configuration: `memory` is lost \
+             with the process, `disk` with the host, `synced` with the disk.",
         ),
         optional(
             "delivery",

@@ -37,7 +37,8 @@ const STAMPS: Element = Element {
         optional(
             "copies",
             Shape::Whole,
-            "Number of times that a correct target delivers each event, from 1 to 8: 2 where it keeps the original beside the parsed form; 1 if left out.",
+            "Number of times that a correct target delivers each event, from 1 to 8: 2 where \
+             it keeps the original beside the parsed form; 1 if left out.",
         ),
         optional(
             "late_after",
@@ -47,7 +48,9 @@ const STAMPS: Element = Element {
         optional(
             "form",
             Shape::Words(&[TEXT, HEADER, PREFIX]),
-            "Place of a stamp: in the text of each event, in a header of each request, or as the time alone in eight bytes before each event, as `ingest-ns` has it; `text` if left out.",
+            "Place of a stamp: in the text of each event, in a header of each request, or as \
+             the time alone in eight bytes before each event, as `ingest-ns` has it; `text` if \
+             left out.",
         ),
         optional(
             "framing",
