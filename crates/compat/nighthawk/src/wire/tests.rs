@@ -444,7 +444,7 @@ fn a_text_that_is_no_message_is_refused_with_its_line() {
         ("h2 { value: true } }", "a field's name is missing"),
         (
             "h2 { value: true } h2 { value: true }",
-            "`h2` stands there twice",
+            "`h2` is there twice",
         ),
         (
             "h2 { value: true } protocol { value: HTTP1 }",

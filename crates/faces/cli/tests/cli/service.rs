@@ -326,7 +326,7 @@ fn certificates_of_clients_are_not_asked_for_without_tls() {
     ];
     let ended = Process::start(Command::new(STILLWELL).args(words)).finish(LONG);
     assert_eq!(ended.code, 2, "{}", ended.stderr);
-    assert!(ended.stderr.contains("takes TLS"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("needs TLS"), "{}", ended.stderr);
 }
 
 #[test]

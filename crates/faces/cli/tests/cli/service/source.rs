@@ -300,7 +300,7 @@ fn a_source_that_breaks_off_fails_the_load() {
         assert_eq!(ended.code, 1, "{then:?}: {}", ended.stderr);
         assert!(ended.stderr.contains(says), "{then:?}: {}", ended.stderr);
         assert!(
-            ended.stderr.contains("after 30 of them"),
+            ended.stderr.contains("after 30 requests"),
             "{}",
             ended.stderr
         );
