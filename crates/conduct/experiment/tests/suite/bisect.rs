@@ -303,7 +303,7 @@ fn what_is_no_line_of_revisions_is_refused() {
         }
     };
     let told = refused(&|plan| plan.experiments[0].variants[1].arguments = vec!["-x".to_owned()]);
-    assert!(told.contains("nothing but their revisions"), "{told}");
+    assert!(told.contains("only in their revisions"), "{told}");
     let told = refused(&|plan| plan.experiments[0].variants[1].binary = BinarySource::AsPlanned);
     assert!(told.contains("built from revisions"), "{told}");
     let told = refused(&|plan| plan.experiments.push(plan.experiments[0].clone()));

@@ -14,15 +14,15 @@ use stillwell_run::{Exports, RunRequest};
 use stillwell_units::{ByteRate, ByteSize, Nanos, RunId, Seed};
 use tempfile::TempDir;
 
-/// Says to the test program that it is the subject.
+/// Says to the test program that it is the target.
 const FORWARD: &str = "STILLWELL_TEST_FORWARD";
 const INPUT: &str = "127.0.0.1:7201";
 const OUTPUT: &str = "127.0.0.1:7202";
 
-/// Not a test of its own: the subject. Passes on what one connection after the
+/// Not a test of its own: the target. Passes on what one connection after the
 /// other brings, until it is killed.
 #[test]
-fn subject() {
+fn target() {
     if std::env::var_os(FORWARD).is_none() {
         return;
     }

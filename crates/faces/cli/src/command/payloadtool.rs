@@ -56,7 +56,12 @@ pub(crate) fn run(arguments: &PayloadtoolArguments, paint: &Paint) -> Result<Exi
     if mistakes == 0 {
         return Ok(Exit::Held);
     }
-    let error = anyhow::anyhow!("{mistakes} fingerprints differ from the expected ones");
+    let differ = if mistakes == 1 {
+        "fingerprint differs"
+    } else {
+        "fingerprints differ"
+    };
+    let error = anyhow::anyhow!("{mistakes} {differ} from what is expected");
     Err(CommandError::new(Exit::Failed, error))
 }
 

@@ -265,7 +265,7 @@ fn what_cannot_run_says_so_and_prints_no_table() {
     let mut command = bench.suite.stillwell(&words);
     let ended = Process::start(command.args(["--iters", "1", "--", "false"])).finish(LONG);
     assert_code(&ended, 3);
-    assert_holds(&ended.stderr, &["the target was never ready"]);
+    assert_holds(&ended.stderr, &["target never ready"]);
     assert_eq!(ended.stdout, "");
     bench
         .suite

@@ -105,7 +105,7 @@ fn the_knee_of_a_rig_is_found() {
     let delay = "20 + (active_requests - 1) + 0.2 * active_requests * (active_requests - 1)";
     let suite = Suite::new();
     let text = format!(
-        "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\nsubject:\n  \
+        "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\ntarget:\n  \
          command: [{STILLWELL}, serve, --address, \"{listen}\", --delay, \"{delay}\"]\n  \
          ready: {{tcp: \"{listen}\"}}\nworkload:\n  generators:\n    - http: \"http://{listen}\"\n      \
          payload: ascii\n      block: 1 KiB\n      rate: 10/s\n      cache: 1 MiB\n",
@@ -134,7 +134,7 @@ fn the_knee_of_a_rig_is_found() {
 fn a_pipeline_is_found_by_what_it_passes_on() {
     let suite = Suite::new();
     let text = format!(
-        "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\nsubject:\n  \
+        "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\ntarget:\n  \
          command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\", --limit, 2 MiB/s]\n  \
          ready: {{tcp: \"{listen}\"}}\nworkload:\n  generators:\n    - tcp: \"{listen}\"\n      payload: ascii\n      \
          rate: 1 MiB/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{sink}\"\n",
@@ -191,11 +191,7 @@ fn mistakes_are_told_before_anything_is_sent() {
             2,
             "are no range",
         ),
-        (
-            vec![nobody.as_str(), "--from=1MiB/s"],
-            2,
-            "requests, not bytes",
-        ),
+        (vec![nobody.as_str(), "--from=1MiB/s"], 2, "counts requests"),
         (vec![nobody.as_str(), "--within=0%"], 2, "such as 3%"),
         (vec![nobody.as_str(), "--generator=a"], 2, "a URL has none"),
         (
@@ -258,7 +254,7 @@ fn an_interrupted_first_probe_was_a_target_that_does_not_answer() {
 fn an_error_threw_the_curve_so_far_away() {
     let suite = Suite::new();
     let text = format!(
-        "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\nsubject:\n  \
+        "isolation: {{network: no}}\nphases: {{ready: 10s, drain: 2s, quiet: 50ms}}\ntarget:\n  \
          command: [{STILLWELL}, relay, --in, \"tcp://{listen}\", --out, \"tcp://{sink}\"]\n  \
          ready: {{tcp: \"{listen}\"}}\nworkload:\n  generators:\n    - tcp: \"{listen}\"\n      payload: ascii\n      \
          rate: 1 MiB/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{sink}\"\n",

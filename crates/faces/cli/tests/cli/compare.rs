@@ -131,7 +131,7 @@ fn mistakes_have_their_line() {
         ("a.txt", vec!["a.txt", "line 3", "`3x` is not a number"]),
         ("b.jsonl", vec!["line 2 of b.jsonl"]),
         ("c.json", vec!["c.json", "no whole JSON", "line 1"]),
-        ("gone.txt", vec!["no file or folder `gone.txt`"]),
+        ("gone.txt", vec!["`gone.txt` is neither a file"]),
     ] {
         let ended = suite.call(&["compare", name, "1,2,3"]);
         assert_code(&ended, 2);
@@ -237,7 +237,10 @@ fn phases_that_a_capture_marks_say_what_counts() {
     );
     // A warm-up that is named goes before, and then all behind it counts.
     let named = suite.call(&["compare", "a.jsonl", "b.jsonl", "--warmup", "5s"]);
-    assert_holds(&named.stdout, &["nothing in a capture of lading marks"]);
+    assert_holds(
+        &named.stdout,
+        &["a lading capture does not mark the end of warm-up"],
+    );
 }
 
 #[test]
@@ -256,7 +259,10 @@ fn a_capture_that_was_cut_is_used_up_to_the_cut() {
     assert_code(&lost, 2);
     assert_holds(
         &lost.stderr,
-        &["b.parquet has no footer", "nothing of a Parquet file"],
+        &[
+            "b.parquet has no footer",
+            "a Parquet file is unreadable without one",
+        ],
     );
 }
 
@@ -303,7 +309,7 @@ fn the_methods_of_the_ancestors_come_with_what_is_wrong_with_them() {
     assert_code(&columns, 2);
     assert_holds(
         &columns.stderr,
-        &["one number a run", "seconds of captures"],
+        &["one number for each run", "series of captures"],
     );
 }
 

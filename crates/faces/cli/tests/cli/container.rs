@@ -115,5 +115,5 @@ fn an_engine_that_is_not_there_is_named() {
     );
     let ended = call("unix:///no/engine.sock", "../web");
     assert_code(&ended, 2);
-    assert_holds(&ended.stderr, &["no name of a container"]);
+    assert_holds(&ended.stderr, &["is not a container name"]);
 }

@@ -30,7 +30,7 @@ fn results_that_are_not_there_are_told_and_what_to_do() {
             "needs --method otava",
         ),
         (&["history", "--into", "x"], "--export"),
-        (&["history", "--last", "0"], "from 1 on"),
+        (&["history", "--last", "0"], "whole number of 1 or more"),
         (&["history", "--metric", "speed"], "speed"),
     ] {
         let ended = suite.call(words);
@@ -115,7 +115,7 @@ fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
     assert_holds(
         &ended.stdout,
         &[
-            "history of 14 suites from 2026-11-21",
+            "history of 14 results from 2026-11-21",
             "1 goal is worse",
             "✗ worse",
             "CPU per event +10.0 % (worse) from 2026-11-28",
@@ -124,7 +124,7 @@ fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
         ],
     );
     let page = fs::read_to_string(suite.path("history.md")).unwrap();
-    assert_holds(&page, &["## history of 14 suites", "| goal |"]);
+    assert_holds(&page, &["## history of 14 results", "| goal |"]);
     assert_code(&suite.call(&["history", "saved", "--exit-zero"]), 0);
     // Before the step nothing is worse, and the same folder counts once.
     let words = ["history", "saved", "saved/suite-00", "--format", "json"];
@@ -137,7 +137,7 @@ fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
-        &["? too few", "5 suites are too few to find anything"],
+        &["? too few", "5 results are too few to find a change"],
     );
 }
 
@@ -169,7 +169,7 @@ fn what_no_saved_lab_has_is_told_with_what_there_is() {
     for (words, told) in [
         (["--only", "no*such"], "there are: relay"),
         (["--metric", "loss"], "no suite has recorded loss"),
-        (["--since", "2200-01-01"], "none began"),
+        (["--since", "2200-01-01"], "no suite started"),
     ] {
         let ended = suite.call(&["history", "saved", words[0], words[1]]);
         assert_code(&ended, 2);

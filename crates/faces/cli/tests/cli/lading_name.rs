@@ -288,7 +288,7 @@ fn configurations_are_checked_wherever_they_are() {
                 "--json-logs",
             ],
             2,
-            "no name of a container",
+            "is not a container name",
         ),
     ] {
         let ended = call(&suite, &words);
@@ -298,7 +298,10 @@ fn configurations_are_checked_wherever_they_are() {
     suite.file("quiet/one.yaml", "generator: []\nblackhole: []\n");
     let ended = call(&suite, &["--no-target", "--config-path", "quiet"]);
     assert_code(&ended, 2);
-    assert_holds(&ended.stderr, &["where telemetry goes", "--capture-path"]);
+    assert_holds(
+        &ended.stderr,
+        &["destination of telemetry", "--capture-path"],
+    );
     // The variable holds a text, which goes before any file.
     let mut command = called(&suite, "lading");
     command.args(["config-check", "--config-path", "bad"]);

@@ -57,7 +57,7 @@ fn fingerprints_are_printed_and_verified() {
     assert_code(&wrong, 1);
     assert_holds(
         &wrong.stderr,
-        &["logs: expected 0", "1 of the fingerprints"],
+        &["logs: expected 0", "1 fingerprint differs"],
     );
 }
 

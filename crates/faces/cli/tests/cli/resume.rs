@@ -82,7 +82,7 @@ fn results_are_neither_overwritten_nor_mixed_with_those_of_another_plan() {
 
     let other = suite.run(&["--resume", "--measure", "400ms"]).finish(LONG);
     assert_code(&other, 2);
-    assert_holds(&other.stderr, &["the plan is not the one", "measure"]);
+    assert_holds(&other.stderr, &["the plan differs from that of", "measure"]);
     assert_eq!(fingerprints(&suite, &[1]), before);
 
     // Without a folder, the newest results that lie here are meant.

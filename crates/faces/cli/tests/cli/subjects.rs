@@ -19,7 +19,7 @@ fn three(suite: &Suite) {
         )
     };
     let text = format!(
-        "description: Lines through relays.\nsubjects:\n  whole: {}\n  lossy: {}\n  \
+        "description: Lines through relays.\ntargets:\n  whole: {}\n  lossy: {}\n  \
          absent: {{command: [no-such-program-here]}}\nruns: 2\n\
          phases: {{ready: 10s, warmup: 200ms, measure: 1s, drain: 10s, quiet: 300ms}}\n\
          workload:\n  generators:\n    - {{tcp: '{listen}', payload: syslog5424, cache: 1 MiB, \

@@ -214,7 +214,11 @@ fn http3_that_is_not_led_on_fails_once_for_each_request() {
             "connect_failed",
             "no way to the other end",
         ),
-        (Manner::SwallowOpened, "connect_timed_out", "not one"),
+        (
+            Manner::SwallowOpened,
+            "connect_timed_out",
+            "no request was answered",
+        ),
     ] {
         let (proxy, through) = start(manner, Http2, false);
         let mut words = vec![&*served.url, "--protocol=http3", &ca, "-n4", "-c2"];
@@ -238,7 +242,7 @@ const OPEN: &str = "--rate=10/s --duration=1200ms";
 /// What a proxy does, how requests end then, and what is said of it.
 fn cases(outer: TunnelProtocol) -> Vec<(Manner, &'static [&'static str], &'static str)> {
     let failed: &[&str] = &["connect_failed"];
-    let none = "not one";
+    let none = "no request was answered";
     let garbage = match outer {
         Http1 => "no HTTP/1.1",
         Http2 => "no HTTP/2",

@@ -26,7 +26,7 @@ fn inputs_without_answers_cannot_refuse() {
         options.faults.refuse = OneIn::new(2);
         // The port itself may still be in use.
         let error = bind(options).err().map(|error| error.to_string());
-        let refused = format!("nothing that comes by {input} can be refused");
+        let refused = format!("input of {input} cannot be refused");
         let is_refused = error.is_some_and(|error| error.contains(&refused));
         assert_eq!(is_refused, !is_taken, "{input}");
     }

@@ -153,7 +153,7 @@ fn what_only_a_person_can_mend_ends_it_with_the_apis_words() {
         (
             401,
             "Unauthorized",
-            "renew what the kubeconfig lets one in by",
+            "renew the credentials in the kubeconfig",
         ),
         (403, forbidden, "ask for the right"),
         (
@@ -260,7 +260,7 @@ fn a_cluster_that_was_never_reached_is_named() {
     let (_folder, path) = kubeconfig(&server, "", "");
     let told = failed(&pods(&path, 2, None));
     assert!(
-        told.contains(&format!("the cluster at {server}/ does not response")),
+        told.contains(&format!("the cluster at {server}/ does not respond")),
         "{told}"
     );
     assert!(told.contains("kubectl cluster-info"), "{told}");
@@ -274,7 +274,7 @@ fn what_is_no_cluster_is_named() {
     cluster.script("POST", 200, "welcome", 1);
     let told = failed(&pods(&path, 1, None));
     assert!(
-        told.contains("answers 200, which is not what a cluster says"),
+        told.contains("answers 200, which is not a Kubernetes response"),
         "{told}"
     );
     let (_folder, path) = kubeconfig("http://127.0.0.1:1", "", "exec: {command: aws}");
@@ -405,7 +405,7 @@ fn a_cluster_whose_certificate_is_not_known_is_refused() {
     wait_until(|| over.iter().all(stillwell_scope::Token::is_cancelled));
     let told = failure(rig).unwrap();
     assert!(
-        told.contains("does not response") && told.contains("shake hands"),
+        told.contains("does not respond") && told.contains("shake hands"),
         "{told}"
     );
 }

@@ -208,7 +208,7 @@ fn one_of_help(keys: &[&str]) -> String {
 
 /// `word` with its article.
 fn article(word: &str) -> String {
-    let sounds_as_consonant = ["udp ", "uni"];
+    let sounds_as_consonant = ["udp ", "uni", "one "];
     let is_vowel = word.starts_with(['a', 'e', 'i', 'o', 'u']);
     if is_vowel
         && !sounds_as_consonant

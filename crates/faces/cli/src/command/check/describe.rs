@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn looks_are_listed_while_they_are_few() {
         let of = |max_pairs| stopping(StoppingPlan::Sequential { max_pairs });
-        assert!(of(8).starts_with("looks after 4, 6, 8; ends"));
+        assert!(of(8).starts_with("checks after 4, 6, 8; stops"));
         assert!(of(20).contains("4, 6, 8, 10, 12, 14, 16, 18, 20;"));
         assert!(of(100).contains("4, 6, 8 … 100;"));
         assert!(stopping(StoppingPlan::Fixed { pairs: 3 }).contains("too few"));

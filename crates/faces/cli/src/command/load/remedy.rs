@@ -50,7 +50,7 @@ fn own(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
             "give the authority's file with {authority}, or skip verification with {unchecked}"
         ),
         (TlsWish::Unchecked, _) => format!("or skip verification with {unchecked}"),
-        (TlsWish::Name, false) => "or set the name with --sni".to_owned(),
+        (TlsWish::Name, false) => "set the name with --sni".to_owned(),
         (TlsWish::Identity, false) => {
             "give a client certificate with --certificate and --key".to_owned()
         }
@@ -69,7 +69,7 @@ fn nighthawk(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
             "give the authority's file in common_tls_context.validation_context.trusted_ca of \
              {context}"
         ),
-        TlsWish::Name => format!("or set the name with sni of {context}"),
+        TlsWish::Name => format!("set the name with sni of {context}"),
         TlsWish::Identity => {
             format!("give a client certificate in common_tls_context.tls_certificates of {context}")
         }

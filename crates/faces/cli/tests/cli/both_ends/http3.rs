@@ -139,7 +139,7 @@ fn nobody_and_strangers_are_told_over_http3() {
         nobody.findings()
     );
     assert!(
-        nobody.findings().contains("nobody listens"),
+        nobody.findings().contains("no program listens"),
         "{}",
         nobody.findings()
     );

@@ -296,7 +296,7 @@ fn a_server_that_insists_on_its_name_is_asked_for_it() {
         findings.contains("it does not know that name"),
         "{findings}"
     );
-    assert!(findings.contains("ask for with --sni"), "{findings}");
+    assert!(findings.contains("set the name with --sni"), "{findings}");
 }
 
 /// The keys are of a kind that nobody has to guess.

@@ -411,7 +411,7 @@ pub(crate) fn flags_of(command: &str) -> BTreeSet<String> {
             Some((_, long)) => long,
             None => line.strip_prefix("--")?,
         };
-        let end = long.find([' ', '[']).unwrap_or(long.len());
+        let end = long.find([' ', '[', ']']).unwrap_or(long.len());
         Some(format!("--{}", &long[..end]))
     });
     flags.collect()
