@@ -193,7 +193,7 @@ fn mistakes_are_told_before_anything_is_sent() {
         ),
         (vec![nobody.as_str(), "--from=1MiB/s"], 2, "counts requests"),
         (vec![nobody.as_str(), "--within=0%"], 2, "such as 3%"),
-        (vec![nobody.as_str(), "--generator=a"], 2, "a URL has none"),
+        (vec![nobody.as_str(), "--generator=a"], 2, "not a URL"),
         (
             vec![nobody.as_str(), "--objective=knee", "-c=2"],
             2,
