@@ -226,6 +226,16 @@ impl fmt::Display for RunNote {
             Self::ScrapeNeverAnswered { url } => {
                 write!(f, "target's metrics not read: {url} did not answer")
             }
+            Self::Message { text } => f.write_str(text),
+            _ => self.write_host(f),
+        }
+    }
+}
+
+impl RunNote {
+    /// Writes a note about the host and its limits.
+    fn write_host(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::Pressure { resource, share } => write!(
                 f,
                 "pressure: tasks waited for {resource} for {} of the time",
@@ -243,13 +253,10 @@ impl fmt::Display for RunNote {
                 f.write_str("host's CPU count unknown: CPU steal and foreign CPU were not checked")
             }
             Self::NotIsolated { what, why } => write!(f, "not isolated: {what}: {why}"),
-            Self::Message { text } => f.write_str(text),
             _ => self.write_series(f),
         }
     }
-}
 
-impl RunNote {
     /// Writes a note about series.
     fn write_series(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

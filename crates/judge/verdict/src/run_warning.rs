@@ -317,8 +317,15 @@ impl RunWarning {
                      blocked by the target; use more workers or larger blocks"
                 )
             }
+            _ => self.write_limit_of_part(f),
+        }
+    }
+
+    /// Writes a warning about a sink or a rate that was not reached.
+    fn write_limit_of_part(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::SinkSaturated { id, share, limit } => {
-                let (share, limit) = of(share, limit);
+                let (share, limit) = (percent(*share), percent(*limit));
                 write!(
                     f,
                     "sink saturated: {id} was busy for {share} of the time (limit {limit}); give it \
