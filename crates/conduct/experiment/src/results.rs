@@ -90,8 +90,8 @@ impl Results {
         self.root.join(LAB)
     }
 
-    /// What was asked for where several subjects were run: a
-    /// [`TargetsRecord`](crate::SubjectsRecord).
+    /// Record of the requested runs of several targets: a
+    /// [`TargetsRecord`](crate::TargetsRecord).
     #[must_use]
     pub fn subjects(&self) -> PathBuf {
         self.root.join(SUBJECTS)

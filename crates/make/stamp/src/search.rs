@@ -23,7 +23,7 @@ const OPEN_SPANS: usize = REACH / STAMP_WIDTH + 2;
 /// A match of the search.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StampMatch {
-    /// A stamp. If its span is [`SpanCheck::Pending`], a [`Sighting::Settled`]
+    /// A stamp. If its span is [`SpanCheck::Pending`], a [`StampMatch::SpanChecked`]
     /// follows.
     Stamp {
         /// The content of the stamp.

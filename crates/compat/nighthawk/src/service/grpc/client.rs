@@ -167,7 +167,7 @@ impl ClientCall {
     /// The next message; `None` once the call has ended well. Cancel-safe.
     ///
     /// # Errors
-    /// [`ChannelError::Failed`] where it ended otherwise.
+    /// [`ChannelError`] where it ended otherwise.
     pub async fn next(&mut self) -> Result<Option<Vec<u8>>, ChannelError> {
         let next = self.call.next().await;
         match next.map_err(|error| ChannelError::new(&self.address, error))? {
