@@ -92,7 +92,7 @@ pub struct VariantPlan {
     pub arguments: Vec<String>,
     /// Environment variables added to the subject's.
     pub environment: BTreeMap<String, String>,
-    /// The folder that `{files}` stands for.
+    /// The folder that replaces `{files}`.
     pub files: Option<PathBuf>,
     /// Folders shown to this variant alone.
     pub mounts: Vec<MountPlan>,

@@ -70,7 +70,7 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "target",
         Shape::Any(&[Shape::Element(&SUBJECT), Shape::Words(&["none"])]),
-        "The program in the middle, or `none` for whatever listens.",
+        "The program in the middle, or `none` for a program that listens already.",
     ),
     optional(
         "in",

@@ -65,7 +65,7 @@ const UNIX_STREAM: Element = Element {
 
 const ACKNOWLEDGEMENTS: Element = Element {
     name: "acknowledgements",
-    about: "Asking what became of events.",
+    about: "Requests for the state of events that were sent.",
     fields: &[
         optional("every", DURATION, "Time between two questions."),
         optional(
@@ -90,7 +90,7 @@ const SPLUNK_HEC: Element = Element {
         optional(
             "acknowledgements",
             Shape::Element(&ACKNOWLEDGEMENTS),
-            "Asks what became of events.",
+            "Requests for the state of events that were sent.",
         ),
     ],
     one_of: &[],
@@ -119,7 +119,7 @@ const GRPC: Element = Element {
 
 const FILE_GEN: Element = Element {
     name: "file_gen generator",
-    about: "Files that somebody reads while they grow, one a connection.",
+    about: "Files that the target reads while they grow, one for each connection.",
     fields: &[
         optional(
             "path",

@@ -54,7 +54,7 @@ const HTTP: Element = Element {
 
 const INTAKE: Element = Element {
     name: "intake sink",
-    about: "Answers as the service would that it stands in for.",
+    about: "Responses of the service that this sink imitates.",
     fields: &[
         required("address", ADDRESS, "Address to listen at."),
         optional("delay", DURATION, "Time between request and answer."),

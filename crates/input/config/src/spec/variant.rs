@@ -42,11 +42,7 @@ pub(super) const VARIANT: Element = Element {
     fields: &[
         optional("arguments", TEXTS, "Arguments added behind the command's."),
         optional("environment", TEXT_MAP, "Variables added to the target's."),
-        optional(
-            "files",
-            Shape::Text,
-            "The folder that `{files}` stands for.",
-        ),
+        optional("files", Shape::Text, "The folder that replaces `{files}`."),
         optional("binary", Shape::Text, "This executable."),
         optional(
             "command",

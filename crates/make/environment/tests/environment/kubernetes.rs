@@ -222,7 +222,7 @@ fn what_passes_is_counted_and_tried_again() {
     assert_eq!(cluster.count("DELETE"), 3);
 }
 
-/// An response that was lost on its way left an object that nobody deleted.
+/// A response that is lost leaves an object behind, which is deleted.
 #[test]
 fn what_was_made_without_an_answer_is_found_and_deleted() {
     let cluster = Cluster::default();

@@ -21,7 +21,7 @@ pub(super) const KUBERNETES: Element = Element {
         optional(
             "lifetime",
             DURATION,
-            "After this long an object is deleted and made anew.",
+            "Time after which an object is deleted and created again.",
         ),
         optional("count", Shape::Whole, "Objects at a time; 1."),
         optional(

@@ -30,7 +30,7 @@ const RESPOND: Element = Element {
         optional(
             "retry_after",
             Shape::Whole,
-            "Seconds after which the client may come again, told with the status.",
+            "Seconds after which the client may retry, sent with the status.",
         ),
     ],
     one_of: &["status", "close"],
