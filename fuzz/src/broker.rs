@@ -27,10 +27,10 @@ fn read_all<'a, T: PartialEq + std::fmt::Debug>(
 /// Words of a server, its greeting, and answers of JetStream. A number in an answer's
 /// subject is one that was given.
 pub fn broker_nats(bytes: &[u8]) {
-    let publisher = nats::Publisher::new("logs", Some("_INBOX.a"));
+    let publisher = nats::SubjectPublisher::new("logs", Some("_INBOX.a"));
     read_all(bytes, nats::read, |word| match word {
-        nats::ServerWord::Info(json) => drop(nats::Greeting::read(json)),
-        nats::ServerWord::Message {
+        nats::ServerMessage::Info(json) => drop(nats::Greeting::read(json)),
+        nats::ServerMessage::Message {
             subject,
             headers,
             payload,
@@ -42,7 +42,7 @@ pub fn broker_nats(bytes: &[u8]) {
                 let digits = digits.trim_start_matches('0');
                 assert!(digits == number.to_string() || number == 0);
             }
-            std::hint::black_box(nats::Answer::read(headers, payload).is_ok());
+            std::hint::black_box(nats::JetStreamAck::read(headers, payload).is_ok());
         }
         _ => {}
     });

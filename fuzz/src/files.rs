@@ -66,8 +66,9 @@ pub fn lading_capture(bytes: &[u8]) {
 fn some_manifest() -> Manifest {
     let path = folder().join("lading.yaml");
     write(&path, NO_LOAD.as_bytes());
-    let Loaded { plan, .. } =
-        LOADER.rig(&path, &RigOverrides::default()).expect("a run without load is one");
+    let Loaded { plan, .. } = LOADER
+        .rig(&path, &RigOverrides::default())
+        .expect("a run without load is one");
     Manifest {
         schema: MANIFEST_SCHEMA.to_owned(),
         run: RunId::from_bytes([9; 16]),
@@ -84,7 +85,7 @@ fn some_manifest() -> Manifest {
         warnings: Vec::new(),
         started_wall_millis: 5,
         phases: Vec::new(),
-        subject: None,
+        target: None,
         parts: Vec::new(),
         outcome: RunOutcome::Unfinished,
         ledger: None,

@@ -8,7 +8,7 @@ mod request;
 
 use std::hint::black_box;
 
-use answer::{Memo, Reader, Whole};
+use answer::{HeadMemo, ResponseReader, ResponseSummary};
 use request::Wishes;
 use stillwell_plan::{
     DelayExpression, Expression, ExpressionInputs, FaultExpression, ResponseOptions,
@@ -27,9 +27,9 @@ pub fn load_answer(bytes: &[u8]) {
     let (wants_body, cut) = (first & 1 == 0, usize::from(first >> 1) + 1);
     let cut: Vec<&[u8]> = answers.chunks(cut).collect();
     for watched in [None, Some("content-length")] {
-        let read = |parts: &[&[u8]], memo: &mut Memo| read(parts, wants_body, watched, memo);
-        let mut memo = Memo::default();
-        let alone = read(&[answers], &mut Memo::default());
+        let read = |parts: &[&[u8]], memo: &mut HeadMemo| read(parts, wants_body, watched, memo);
+        let mut memo = HeadMemo::default();
+        let alone = read(&[answers], &mut HeadMemo::default());
         for _ in 0..2 {
             assert_eq!(read(&cut, &mut memo), alone);
             assert_eq!(read(&[answers], &mut memo), alone);
@@ -45,9 +45,9 @@ fn read(
     parts: &[&[u8]],
     wants_body: bool,
     watched: Option<&str>,
-    memo: &mut Memo,
-) -> Option<(Whole, Option<u64>, usize)> {
-    let mut reader = Reader::new(watched).keeping_headers(watched.is_some());
+    memo: &mut HeadMemo,
+) -> Option<(ResponseSummary, Option<u64>, usize)> {
+    let mut reader = ResponseReader::new(watched).keeping_headers(watched.is_some());
     let mut whole = None;
     for part in parts {
         whole = reader.take(part, wants_body, memo).ok()?;
@@ -56,7 +56,7 @@ fn read(
         }
     }
     let whole = whole.or_else(|| reader.finish())?;
-    let comparable = Whole {
+    let comparable = ResponseSummary {
         keep_alive: true,
         ..whole
     };
@@ -65,8 +65,8 @@ fn read(
 
 /// One answer after the other, for as long as the reader says that one may
 /// follow.
-fn follow(parts: &[&[u8]], wants_body: bool, memo: &mut Memo) {
-    let mut reader = Reader::new(None);
+fn follow(parts: &[&[u8]], wants_body: bool, memo: &mut HeadMemo) {
+    let mut reader = ResponseReader::new(None);
     for part in parts {
         match reader.take(part, wants_body, memo) {
             Ok(None) => {}
@@ -102,11 +102,16 @@ pub fn response_options(bytes: &[u8]) {
 
 /// One line for each of the headers that say how to answer, in turn.
 fn wishes(bytes: &[u8]) {
-    let names = [request::CONFIG_HEADER, request::DELAY_HEADER].map(str::as_bytes);
+    let known = stillwell_nighthawk::envoy::headers();
+    let names = [&known.options, &known.delay].map(|name| name.as_deref().unwrap_or("").as_bytes());
     let lines = bytes.split(|byte| *byte == b'\n').take(8);
     let headers: Vec<(&[u8], &[u8])> = names.into_iter().cycle().zip(lines).collect();
-    assert!(headers.iter().all(|(name, _)| request::is_wish(name)));
-    let wishes = Wishes::of(&headers, true);
+    assert!(
+        headers
+            .iter()
+            .all(|(name, _)| request::is_wish(&known, name))
+    );
+    let wishes = Wishes::of(&known, &headers, true);
     let own = wishes.options.and_then(|own| own.echo_request_headers);
     assert_eq!(wishes.echo.is_some(), own.unwrap_or(true));
     // Of several configurations none is taken without a word.

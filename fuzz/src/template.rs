@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 use stillwell_config::files::Disk;
 use stillwell_config::shared::read_template;
 use stillwell_config::{Loader, RigOverrides};
-use stillwell_text::Source;
 use stillwell_payload::{BlockSet, BuildError};
 use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan, TemplatePlan};
+use stillwell_text::Source;
 use stillwell_units::{ByteSize, Seed};
 
 /// Longer events are not made: that takes time and shows nothing.

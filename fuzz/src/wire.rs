@@ -14,17 +14,17 @@ pub fn nighthawk_wire(bytes: &[u8]) {
         let again = encode_response(&response).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(decode_response(&again), Ok(response));
     }
-    let schema = Schema::own();
+    let schema = Schema::shared();
     for name in [
         "nighthawk.DistributedRequest",
         "nighthawk.StoreExecutionRequest",
         "nighthawk.request_source.RequestStreamResponse",
         "grpc.reflection.v1.ServerReflectionRequest",
     ] {
-        if let Ok(value) = schema.decode(name, bytes, UnknownFields::PassOver) {
+        if let Ok(value) = schema.decode(name, bytes, UnknownFields::Skip) {
             let again = schema.encode(name, &value);
             let again = again.unwrap_or_else(|error| panic!("{name}: {error}"));
-            let read = schema.decode(name, &again, UnknownFields::PassOver);
+            let read = schema.decode(name, &again, UnknownFields::Skip);
             assert!(read.is_ok(), "{name}: {read:?}");
         }
     }
@@ -35,7 +35,7 @@ pub fn nighthawk_text(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else {
         return;
     };
-    let schema = Schema::own();
+    let schema = Schema::shared();
     for name in [
         "nighthawk.adaptive_load.AdaptiveLoadSessionSpec",
         "nighthawk.client.CommandLineOptions",
