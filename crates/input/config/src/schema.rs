@@ -73,7 +73,12 @@ fn define(element: &Element, definitions: &mut BTreeMap<String, Value>) {
 fn describe(shape: &Shape, definitions: &mut BTreeMap<String, Value>) -> Value {
     match shape {
         Shape::Boolean => json!({ "type": "boolean" }),
-        Shape::Whole => json!({ "type": "integer", "minimum": 0 }),
+        // As a number, or as a text with a factor or in binary digits.
+        Shape::Whole => json!({
+            "type": ["integer", "string"],
+            "minimum": 0,
+            "pattern": r"^([0-9]+(\.[0-9]+)?[kMG]|0b[01]+)$",
+        }),
         Shape::Number => json!({ "type": "number" }),
         Shape::Text => json!({ "type": "string" }),
         Shape::Free => json!({}),

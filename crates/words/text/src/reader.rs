@@ -174,7 +174,8 @@ impl Reader {
         }
     }
 
-    /// A whole number from `minimum` to `maximum`.
+    /// A whole number from `minimum` to `maximum`: decimal, or with `0x`, `0o` or `0b` as YAML writes it, or
+    /// with a factor (`2k`, `1.5M`, `1G`).
     #[must_use]
     pub fn whole<T>(&self, node: &Node, minimum: T, maximum: T) -> Option<T>
     where
@@ -182,10 +183,12 @@ impl Reader {
     {
         let text = self.text(node)?.replace('_', "");
         let bounds = format!("a whole number from {minimum} to {maximum}");
-        match text.parse::<T>() {
+        let written = stillwell_units::whole_number(&text);
+        let decimal = written.map_or_else(|| text.clone(), |number| number.to_string());
+        match decimal.parse::<T>() {
             Ok(value) if value >= minimum && value <= maximum => Some(value),
             _ => {
-                let (code, message) = if text.parse::<f64>().is_ok() {
+                let (code, message) = if decimal.parse::<f64>().is_ok() {
                     (code::OUT_OF_RANGE, format!("`{text}` is out of range"))
                 } else {
                     (code::BAD_VALUE, format!("`{text}` is not a whole number"))

@@ -79,6 +79,16 @@ impl Source {
         })
     }
 
+    /// The whole lines from the one of byte `first` to the one of byte `last`.
+    pub(crate) fn lines(&self, first: usize, last: usize) -> Span {
+        let end = floor_boundary(&self.text, last);
+        let rest = &self.text[end..];
+        Span {
+            start: self.line_above(first, 0),
+            end: end + rest.find('\n').map_or(rest.len(), |length| length + 1),
+        }
+    }
+
     /// Returns the start of the line that is `lines` above the line of `byte`.
     pub(crate) fn line_above(&self, byte: usize, lines: usize) -> usize {
         let line = self.line_starts.partition_point(|start| *start <= byte);

@@ -30,7 +30,7 @@ mod time;
 
 pub use bytes::ByteSize;
 pub use identity::{RunId, Seed};
-pub use number::{float_from_u64, floor_to_u64};
+pub use number::{float_from_u64, floor_to_u64, whole_number};
 pub use rate::{ByteRate, EventRate};
 pub use ratio::Tolerance;
 pub use target::{Scheme, Target, TargetError};

@@ -22,6 +22,33 @@ pub const fn floor_to_u64(value: f64) -> u64 {
     value as u64
 }
 
+/// The whole number that `text` writes with a radix (`0x1f`, `0o17`, `0b101`) or a decimal factor (`2k`, `1.5M`,
+/// `1G`). None for all other texts, plain decimal numbers among them.
+#[must_use]
+pub fn whole_number(text: &str) -> Option<u64> {
+    let with_radix = |prefix: &str, radix| {
+        let digits = text.strip_prefix(prefix)?;
+        let is_digit = |digit: char| digit.is_digit(radix);
+        (!digits.is_empty() && digits.chars().all(is_digit)).then_some((digits, radix))
+    };
+    let written = with_radix("0x", 16)
+        .or_else(|| with_radix("0o", 8))
+        .or_else(|| with_radix("0b", 2));
+    if let Some((digits, radix)) = written {
+        return u64::from_str_radix(digits, radix).ok();
+    }
+    let (digits, zeros) = [('k', 3), ('M', 6), ('G', 9)]
+        .into_iter()
+        .find_map(|(suffix, zeros)| Some((text.strip_suffix(suffix)?, zeros)))?;
+    let (integer, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+    let is_decimal =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_decimal(integer) || !is_decimal(fraction) || fraction.len() > zeros {
+        return None;
+    }
+    format!("{integer}{fraction:0<zeros$}").parse().ok()
+}
+
 /// Splits `text` into its leading decimal number and the trimmed rest.
 pub(crate) fn split_number(text: &str) -> Option<(f64, &str)> {
     let text = text.trim();
@@ -31,4 +58,35 @@ pub(crate) fn split_number(text: &str) -> Option<(f64, &str)> {
     let digits: String = text[..end].chars().filter(|c| *c != '_').collect();
     let number: f64 = digits.parse().ok()?;
     Some((number, text[end..].trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_have_a_radix_or_a_factor() {
+        for (text, number) in [
+            ("0x1F", Some(31)),
+            ("0o17", Some(15)),
+            ("0b101", Some(5)),
+            ("1k", Some(1_000)),
+            ("1.5M", Some(1_500_000)),
+            ("0.25k", Some(250)),
+            ("3G", Some(3_000_000_000)),
+            ("0xffffffffffffffff", Some(u64::MAX)),
+            ("0x10000000000000000", None),
+            ("99999999999G", None),
+            ("1.0005k", None),
+            ("12", None),
+            ("0x", None),
+            ("0x-1", None),
+            ("-1k", None),
+            ("k", None),
+            ("1.k", None),
+            ("1e3k", None),
+        ] {
+            assert_eq!(whole_number(text), number, "{text}");
+        }
+    }
 }

@@ -107,8 +107,8 @@ fn shape(value: &Value, elements: &mut Vec<String>) -> String {
             Some(example) => format!("text such as `{example}`"),
             None => "text".to_owned(),
         },
-        Some("integer") => "whole number".to_owned(),
         Some(name) => name.to_owned(),
+        None if value["type"][0] == "integer" => "whole number".to_owned(),
         None => "anything".to_owned(),
     }
 }

@@ -85,7 +85,7 @@ fn every_body_of_http_is_read() {
         bytes("body_variant: {static: ok}"),
         SinkBody::Static(b"ok".to_vec())
     );
-    let raw = bytes("body_variant: raw_bytes, raw_bytes: [1, 2, 16]");
+    let raw = bytes("body_variant: raw_bytes, raw_bytes: [0x01, 0o2, 0b10000]");
     assert_eq!(raw, SinkBody::Static(vec![1, 2, 16]));
     let SinkBody::Static(kinesis) = bytes("body_variant: aws_kinesis") else {
         panic!("an empty body");
