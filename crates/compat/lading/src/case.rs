@@ -11,7 +11,7 @@ use stillwell_config::shared::{STOP_DEFAULT, default_goals};
 use stillwell_plan::{
     ChildPlan, CpuChoice, DesignPlan, EnvironmentPlan, ExperimentPlan, GeneratorPlan, GoalMetric,
     GoalPlan, IsolationPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan,
-    SubjectKind, SubjectPlan, TransportPlan, VariantPlan, Wanted, WarmupPlan,
+    TargetKind, TargetPlan, TransportPlan, VariantPlan, Wanted, WarmupPlan,
 };
 use stillwell_text::{Diagnostic, Diagnostics, Place, Source, code};
 
@@ -150,7 +150,7 @@ pub(crate) fn read_text(
 }
 
 /// Returns the rig of a `lading.yaml` around `subject`.
-pub(crate) fn rig_of(load: LadingRig, subject: SubjectPlan) -> RigPlan {
+pub(crate) fn rig_of(load: LadingRig, subject: TargetPlan) -> RigPlan {
     let is_in_cluster =
         |plan: &GeneratorPlan| matches!(plan.transport, TransportPlan::Kubernetes(_));
     let mut isolation = IsolationPlan::default();
@@ -162,7 +162,7 @@ pub(crate) fn rig_of(load: LadingRig, subject: SubjectPlan) -> RigPlan {
         seed: load.seed,
         generators: load.generators,
         sinks: load.sinks,
-        subject,
+        target: subject,
         disks: Vec::new(),
         observer: load.observer,
         phases: PhasesPlan::default(),
@@ -220,12 +220,7 @@ fn environment_of(experiment: &SmpExperiment, variant: &str) -> BTreeMap<String,
     environment.cloned().unwrap_or_default()
 }
 
-fn subject_of(
-    files: &dyn Files,
-    folder: &Path,
-    target: SmpTarget,
-    load: &LadingRig,
-) -> SubjectPlan {
+fn subject_of(files: &dyn Files, folder: &Path, target: SmpTarget, load: &LadingRig) -> TargetPlan {
     let name = if target.name.is_empty() {
         "target".to_owned()
     } else {
@@ -237,8 +232,8 @@ fn subject_of(
         .into_iter();
     let program: PathBuf = words.next().unwrap_or_else(|| name.clone()).into();
     let mounts = layout::mounts(files, folder, &name, &load.generators);
-    SubjectPlan {
-        kind: SubjectKind::Child(ChildPlan {
+    TargetPlan {
+        kind: TargetKind::Child(ChildPlan {
             program,
             arguments: words.collect(),
             environment: EnvironmentPlan {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use stillwell_config::files::{EntryKind, Files};
 use stillwell_config::{LabOverrides, Loaded, Loader, RigOverrides};
-use stillwell_plan::{LabPlan, RigPlan};
+use stillwell_plan::{RigPlan, SuitePlan};
 use stillwell_text::Diagnostics;
 
 use crate::FORMATS;
@@ -62,7 +62,7 @@ fn load_lab_from(
     files: &Memory,
     paths: &[PathBuf],
     overrides: &LabOverrides,
-) -> Result<Loaded<LabPlan>, Diagnostics> {
+) -> Result<Loaded<SuitePlan>, Diagnostics> {
     Loader::new(files, FORMATS).lab(paths, overrides)
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
 use stillwell_plan::{
-    BinarySource, ExperimentPlan, LabPlan, Places, SubjectKind, SubjectPlan, VariantPlan,
+    BinarySource, ExperimentPlan, Places, SuitePlan, TargetKind, TargetPlan, VariantPlan,
 };
 
 use crate::build::Builds;
@@ -31,7 +31,7 @@ pub struct BinaryIdentity {
 
 /// The subject of every variant of one experiment, in the plan's order.
 #[derive(Debug)]
-pub(crate) struct VariantTargets(pub(crate) Vec<SubjectPlan>);
+pub(crate) struct VariantTargets(pub(crate) Vec<TargetPlan>);
 
 /// All that has to be there before the first run.
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ pub(crate) struct Prepared {
 /// The subjects of all experiments, built where they have to be, and what they
 /// are; `None` if the builds were interrupted.
 pub(crate) fn prepare(
-    plan: &LabPlan,
+    plan: &SuitePlan,
     options: &SuiteOptions,
     builds: &mut Builds<'_>,
     progress: &mut dyn FnMut(SuiteProgress<'_>),
@@ -66,7 +66,7 @@ pub(crate) fn prepare(
                     None => return Ok(None),
                 },
             };
-            let subject = experiment.subject_of(variant, binary.as_deref());
+            let subject = experiment.target_of(variant, binary.as_deref());
             let path = program(&subject, experiment, variant, options);
             prepared.binaries.push(BinaryIdentity {
                 experiment: experiment.name.clone(),
@@ -103,7 +103,7 @@ fn check_executable(
 /// The file that will be executed, if it can be told beforehand. One that is not
 /// there is the run's to complain about.
 fn program(
-    subject: &SubjectPlan,
+    subject: &TargetPlan,
     experiment: &ExperimentPlan,
     variant: &VariantPlan,
     options: &SuiteOptions,
@@ -114,7 +114,7 @@ fn program(
         files: variant.files.clone(),
         experiment: experiment.folder.clone(),
     };
-    let SubjectKind::Child(child) = subject.filled(&places).kind else {
+    let TargetKind::Child(child) = subject.filled(&places).kind else {
         return None;
     };
     if child.program.components().count() > 1 {

@@ -6,7 +6,7 @@ mod trial;
 
 use std::path::{Path, PathBuf};
 
-use stillwell_plan::{ExperimentPlan, LabPlan};
+use stillwell_plan::{ExperimentPlan, SuitePlan};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, Seed, Tolerance, float_from_u64};
@@ -47,7 +47,7 @@ pub trait CalibrationHost {
     fn ended(&mut self);
 
     /// Reports the results of the first comparison of an experiment.
-    fn first(&mut self, results: &Results, suite: &LabPlan);
+    fn first(&mut self, results: &Results, suite: &SuitePlan);
 }
 
 /// Why a calibration cannot go on.
@@ -117,7 +117,7 @@ fn slowdown(experiment: &ExperimentPlan, limits: &CalibrationLimits) -> Toleranc
 
 /// Runs a suite of one experiment; `None` where it came to nothing.
 fn compare(
-    suite: &LabPlan,
+    suite: &SuitePlan,
     trial: Trial,
     results: &Results,
     host: &mut dyn CalibrationHost,

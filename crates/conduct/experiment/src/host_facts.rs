@@ -3,7 +3,7 @@
 use std::fs;
 
 use stillwell_capture::Manifest;
-use stillwell_plan::LabPlan;
+use stillwell_plan::SuitePlan;
 
 use crate::Results;
 
@@ -21,7 +21,7 @@ impl Results {
     /// Returns the facts about the host, by name, from the first run's manifest; empty
     /// without one.
     #[must_use]
-    pub fn host_facts(&self, plan: &LabPlan) -> Vec<(String, String)> {
+    pub fn host_facts(&self, plan: &SuitePlan) -> Vec<(String, String)> {
         let manifest = plan.experiments.iter().find_map(|experiment| {
             let variant = experiment.variants.first()?;
             let folder = self.run(&experiment.name, 1, &variant.name);

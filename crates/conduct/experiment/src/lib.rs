@@ -1,6 +1,6 @@
 //! Experiments by variants by pairs: order, builds, resume, verdicts.
 //!
-//! [`run_suite`] carries a [`LabPlan`](stillwell_plan::LabPlan) out. It builds every
+//! [`run_suite`] carries a [`SuitePlan`](stillwell_plan::SuitePlan) out. It builds every
 //! variant before the first run, finds the operating point of each experiment by
 //! a probe, and runs the variants next to each other in random but balanced
 //! order. After every pair it asks [`standing`](stillwell_verdict::standing) what

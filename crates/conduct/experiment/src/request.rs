@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 use stillwell_capture::{RunIdentity, RunStage};
-use stillwell_plan::{ExperimentPlan, Places, RigPlan, SubjectKind, SubjectPlan};
+use stillwell_plan::{ExperimentPlan, Places, RigPlan, TargetKind, TargetPlan};
 use stillwell_run::{Exports, RunRequest};
 use stillwell_scope::clock;
 use stillwell_units::{RunId, Seed};
@@ -27,7 +27,7 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) index: usize,
     /// The variant's place in the experiment.
     pub(crate) variant: usize,
-    pub(crate) subject: &'a SubjectPlan,
+    pub(crate) subject: &'a TargetPlan,
 }
 
 /// The run of `identity`, whose capture goes to `folder`.
@@ -72,8 +72,8 @@ fn plan_of(about: &Circumstances<'_>, stage: RunStage, pair: u32) -> RigPlan {
     for generator in &mut rig.generators {
         generator.seed = of_pair(generator.seed);
     }
-    rig.subject = about.subject.clone();
-    if let SubjectKind::Child(child) = &mut rig.subject.kind {
+    rig.target = about.subject.clone();
+    if let TargetKind::Child(child) = &mut rig.target.kind {
         let variables = &mut child.environment.variables;
         variables
             .entry(PADDING.to_owned())

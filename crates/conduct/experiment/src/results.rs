@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stillwell_capture::RunStage;
-use stillwell_plan::LabPlan;
+use stillwell_plan::SuitePlan;
 
 use self::pairs::stage_prefix;
 use crate::files::{read_json, sha256, write_json};
@@ -59,7 +59,7 @@ pub struct SuiteRecord {
     /// Which executable each variant is.
     pub binaries: Vec<BinaryIdentity>,
     /// What was to be done.
-    pub plan: LabPlan,
+    pub plan: SuitePlan,
     /// By what runs were to be believed, written down before the first of them.
     #[serde(default)]
     pub health: Vec<HealthRule>,
@@ -201,7 +201,7 @@ impl Results {
     }
 
     /// Refuses to go on with results of another plan.
-    pub(crate) fn check_plan(&self, old: &Value, plan: &LabPlan) -> Result<(), SuiteError> {
+    pub(crate) fn check_plan(&self, old: &Value, plan: &SuitePlan) -> Result<(), SuiteError> {
         let new = as_json(plan, &self.suite())?;
         self.check_same(&old["plan"], &new, "/plan")
     }
@@ -234,7 +234,7 @@ impl Results {
 
     pub(crate) fn write_record(
         &self,
-        plan: &LabPlan,
+        plan: &SuitePlan,
         command: &[String],
         started_wall_millis: u64,
         binaries: &[BinaryIdentity],

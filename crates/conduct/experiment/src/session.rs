@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use stillwell_capture::{Manifest, RunIdentity};
-use stillwell_plan::{ExperimentPlan, LabPlan, OperatingPoint};
+use stillwell_plan::{ExperimentPlan, OperatingPoint, SuitePlan};
 use stillwell_run::{Interrupt, RunRequest};
 use stillwell_scope::{clock, explain};
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict, RunSummary, apply_error_budget, standing};
@@ -26,7 +26,7 @@ use crate::{Executor, Forecast, Problem, ProblemKind, RunsLeft, SuiteOptions, Su
 
 /// One call of [`run_suite`](crate::run_lab).
 pub(crate) struct Session<'a> {
-    plan: &'a LabPlan,
+    plan: &'a SuitePlan,
     options: &'a SuiteOptions,
     results: &'a Results,
     subjects: &'a [VariantTargets],
@@ -72,7 +72,7 @@ enum NoRun {
 
 impl<'a> Session<'a> {
     pub(crate) fn new(
-        plan: &'a LabPlan,
+        plan: &'a SuitePlan,
         options: &'a SuiteOptions,
         results: &'a Results,
         subjects: &'a [VariantTargets],

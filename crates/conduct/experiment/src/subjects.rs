@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
 use stillwell_plan::{
-    DesignPlan, ExperimentPlan, OperatingPoint, StoppingPlan, SubjectsPlan, VariantPlan, WarmupPlan,
+    DesignPlan, ExperimentPlan, OperatingPoint, StoppingPlan, TargetsPlan, VariantPlan, WarmupPlan,
 };
 use stillwell_run::Interrupt;
 use stillwell_scope::{clock, explain};
@@ -47,7 +47,7 @@ pub struct TargetsRecord {
     /// Wall clock at the start: milliseconds since 1970.
     pub started_wall_millis: u64,
     /// What was to be done.
-    pub plans: Vec<SubjectsPlan>,
+    pub plans: Vec<TargetsPlan>,
     /// Which programs these were, by their names.
     pub identities: BTreeMap<String, TargetIdentity>,
 }
@@ -79,7 +79,7 @@ pub struct TargetsOutcome {
 /// [`SuiteError`] where it could not be begun. What goes wrong later stands in the
 /// outcome.
 pub fn run_targets(
-    plans: &[SubjectsPlan],
+    plans: &[TargetsPlan],
     options: &SuiteOptions,
     executor: &mut dyn Executor,
     interrupt: &Interrupt,
@@ -100,7 +100,7 @@ pub fn run_targets(
         runs_finished: 0,
     };
     for plan in plans {
-        let runs = u64::from(plan.runs) * u64::try_from(plan.contenders.len()).unwrap_or(0);
+        let runs = u64::from(plan.runs) * u64::try_from(plan.targets.len()).unwrap_or(0);
         course
             .forecast
             .expect(&plan.rig.phases, RunsLeft::exactly(runs));
@@ -142,14 +142,14 @@ impl Results {
     ///
     /// # Errors
     /// [`SuiteError::Read`] for one that is there and not readable.
-    pub fn targets_summaries(&self, plan: &SubjectsPlan) -> Result<Vec<RunSummary>, SuiteError> {
+    pub fn targets_summaries(&self, plan: &TargetsPlan) -> Result<Vec<RunSummary>, SuiteError> {
         self.summaries(&as_experiment(plan))
     }
 }
 
 /// Writes down what is to be done, or holds it against what was.
 fn begin(
-    plans: &[SubjectsPlan],
+    plans: &[TargetsPlan],
     options: &SuiteOptions,
     results: &Results,
     identities: &BTreeMap<String, TargetIdentity>,
@@ -205,7 +205,7 @@ struct TargetsCourse<'a> {
 #[derive(Clone, Copy)]
 struct Turn<'p> {
     index: usize,
-    plan: &'p SubjectsPlan,
+    plan: &'p TargetsPlan,
     experiment: &'p ExperimentPlan,
     block: u32,
     position: u32,
@@ -217,8 +217,8 @@ impl TargetsCourse<'_> {
     fn experiment(
         &mut self,
         index: usize,
-        plans: &[SubjectsPlan],
-        plan: &SubjectsPlan,
+        plans: &[TargetsPlan],
+        plan: &TargetsPlan,
         runs: &mut Vec<RunSummary>,
         progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) -> bool {
@@ -234,7 +234,7 @@ impl TargetsCourse<'_> {
                 &plan.seed,
                 &plan.name,
                 RunStage::Search,
-                plan.contenders.len(),
+                plan.targets.len(),
                 block,
             );
             let is_given_up =
@@ -242,7 +242,7 @@ impl TargetsCourse<'_> {
             let order: Vec<usize> = order.into_iter().filter(|one| !is_given_up(one)).collect();
             let names: Vec<&str> = order
                 .iter()
-                .filter_map(|one| plan.contenders.get(*one))
+                .filter_map(|one| plan.targets.get(*one))
                 .map(|one| one.name.as_str())
                 .collect();
             progress(SuiteProgress::BlockStarted {
@@ -280,7 +280,7 @@ impl TargetsCourse<'_> {
         progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) {
         self.runs_finished += 1;
-        let name = &turn.plan.contenders[turn.contender].name;
+        let name = &turn.plan.targets[turn.contender].name;
         let known = failed.get(&turn.contender).copied();
         if summary.outcome.is_completed() {
             failed.insert(turn.contender, 0);
@@ -312,7 +312,7 @@ impl TargetsCourse<'_> {
         turn: Turn<'_>,
         progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) -> Option<RunSummary> {
-        let contender = turn.plan.contenders.get(turn.contender)?;
+        let contender = turn.plan.targets.get(turn.contender)?;
         let folder = self
             .results
             .run(&turn.plan.name, turn.block, &contender.name);
@@ -338,7 +338,7 @@ impl TargetsCourse<'_> {
             experiment: turn.experiment,
             index: turn.index,
             variant: turn.contender,
-            subject: &contender.subject,
+            subject: &contender.target,
         };
         progress(SuiteProgress::RunStarted {
             identity: &identity,
@@ -393,7 +393,7 @@ impl TargetsCourse<'_> {
 
     fn storage(
         &mut self,
-        plan: &SubjectsPlan,
+        plan: &TargetsPlan,
         reason: String,
         progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) {
@@ -406,7 +406,7 @@ impl TargetsCourse<'_> {
 
     fn problem(
         &mut self,
-        plan: &SubjectsPlan,
+        plan: &TargetsPlan,
         kind: ProblemKind,
         reason: String,
         progress: &mut dyn FnMut(SuiteProgress<'_>),
@@ -423,8 +423,8 @@ impl TargetsCourse<'_> {
 
 /// The same as an experiment whose variants are the contenders, by which runs are
 /// planned and found again. Nothing is compared by it.
-fn as_experiment(plan: &SubjectsPlan) -> ExperimentPlan {
-    let contenders = plan.contenders.iter();
+fn as_experiment(plan: &TargetsPlan) -> ExperimentPlan {
+    let contenders = plan.targets.iter();
     ExperimentPlan {
         name: plan.name.clone(),
         summary: plan.summary.clone(),

@@ -1,6 +1,6 @@
 //! The front door.
 
-use stillwell_plan::{DesignPlan, LabPlan};
+use stillwell_plan::{DesignPlan, SuitePlan};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
@@ -23,7 +23,7 @@ use crate::{Executor, SuiteError, SuiteOptions, SuiteOutcome, SuiteProgress};
 /// [`SuiteError`] where it could not be begun. What goes wrong later stands in the
 /// outcome.
 pub fn run_suite(
-    plan: &LabPlan,
+    plan: &SuitePlan,
     options: &SuiteOptions,
     executor: &mut dyn Executor,
     interrupt: &Interrupt,
@@ -75,7 +75,7 @@ pub fn run_suite(
 
 /// Two variants share the machine, not three: with more, each would meet the
 /// baseline in another company.
-fn check_designs(plan: &LabPlan) -> Result<(), SuiteError> {
+fn check_designs(plan: &SuitePlan) -> Result<(), SuiteError> {
     let refused = plan.experiments.iter().find(|experiment| {
         experiment.design != DesignPlan::Paired && experiment.variants.len() != 2
     });

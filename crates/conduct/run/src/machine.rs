@@ -25,7 +25,7 @@
 //! the other unless its load has ended by then.
 
 use stillwell_capture::RunOutcome;
-use stillwell_plan::{Phase, PhasesPlan, StepAction, StepPlan, SubjectChange, SubjectSignal};
+use stillwell_plan::{Phase, PhasesPlan, StepAction, StepPlan, TargetChange, TargetSignal};
 use stillwell_units::{Moment, Nanos};
 
 /// Something that happened.
@@ -98,7 +98,7 @@ pub enum Action {
     /// Do what the timeline says.
     Step(StepAction),
     /// End the subject by this signal; it may start again.
-    EndSubject(SubjectSignal),
+    EndSubject(TargetSignal),
     /// Start it again.
     StartAgain,
     /// Find out when it is ready again.
@@ -394,17 +394,17 @@ impl Machine {
 
     fn step(&mut self, now: Moment, action: StepAction) -> Vec<Action> {
         match (action, self.life) {
-            (StepAction::Subject(SubjectChange::End(signal)), _) => {
+            (StepAction::Target(TargetChange::End(signal)), _) => {
                 self.life = Life::Ending { starts: false };
                 vec![Action::EndSubject(signal)]
             }
-            (StepAction::Subject(SubjectChange::Start), Life::Ending { .. }) => {
+            (StepAction::Target(TargetChange::Start), Life::Ending { .. }) => {
                 self.life = Life::Ending { starts: true };
                 Vec::new()
             }
-            (StepAction::Subject(SubjectChange::Start), Life::Ended) => self.start_again(now),
+            (StepAction::Target(TargetChange::Start), Life::Ended) => self.start_again(now),
             // Refused by whoever read the plan.
-            (StepAction::Subject(SubjectChange::Start), _) => Vec::new(),
+            (StepAction::Target(TargetChange::Start), _) => Vec::new(),
             (action, _) => vec![Action::Step(action)],
         }
     }

@@ -16,7 +16,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use stillwell_capture::{Manifest, Note, RunOutcome};
 use stillwell_metric::{Shard, SinkShard};
 use stillwell_observer::{SampleBatch, SamplerHandle};
-use stillwell_plan::{Phase, StepAction, SubjectKind};
+use stillwell_plan::{Phase, StepAction, TargetKind};
 use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
 use stillwell_target::{Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, Subject};
 use stillwell_units::{Moment, Nanos};
@@ -134,11 +134,11 @@ impl Shell {
         let record = Record::begin(&request).map_err(|source| ConductError::Capture { source })?;
         let plan = &request.plan;
         let restarts = Restarts::of(plan);
-        let mut stop_deadline = plan.subject.stop.grace + STOP_BESIDES;
+        let mut stop_deadline = plan.target.stop.grace + STOP_BESIDES;
         if plan.observer.inspector.is_some() {
             stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_BESIDES;
         }
-        if matches!(plan.subject.kind, SubjectKind::Container(_)) {
+        if matches!(plan.target.kind, TargetKind::Container(_)) {
             // It waits, kills, and is asked twice afterwards.
             stop_deadline = stop_deadline + STOP_BESIDES + STOP_BESIDES + STOP_BESIDES;
         }

@@ -7,7 +7,7 @@ use stillwell_capture::Restart;
 use stillwell_metric::{Labels, Sample, Shard, catalogue};
 use stillwell_plan::{
     DiskChange, DiskKind, DiskLimits, LinkChange, Refusal, RigPlan, SinkChange, StepAction,
-    SubjectChange, SubjectKind,
+    TargetChange, TargetKind,
 };
 use stillwell_sink::{BoundSink, SinkControl};
 use stillwell_target::Stopped;
@@ -71,8 +71,7 @@ pub(crate) struct Restarts {
 impl Restarts {
     /// Of a run of `plan`, if a step of it ends the subject.
     pub(crate) fn of(plan: &RigPlan) -> Option<Arc<Self>> {
-        let ends =
-            |action: &StepAction| matches!(action, StepAction::Subject(SubjectChange::End(_)));
+        let ends = |action: &StepAction| matches!(action, StepAction::Target(TargetChange::End(_)));
         let any = plan.timeline.iter().any(|step| ends(&step.action));
         any.then(Arc::default)
     }
@@ -156,8 +155,8 @@ impl Shard for Restarts {
 
 /// Why the steps of `plan` cannot be done, if they cannot.
 pub(crate) fn refusal(plan: &RigPlan) -> Option<String> {
-    let is_ours = matches!(plan.subject.kind, SubjectKind::Child(_));
-    let needs_subject = |action: &StepAction| matches!(action, StepAction::Subject(_));
+    let is_ours = matches!(plan.target.kind, TargetKind::Child(_));
+    let needs_subject = |action: &StepAction| matches!(action, StepAction::Target(_));
     let any = plan.timeline.iter().any(|step| needs_subject(&step.action));
     if any && !is_ours {
         let reason = "a step pauses, ends or starts the target, which only works with one that \
@@ -195,12 +194,12 @@ pub(crate) fn describe(action: &StepAction) -> String {
         StepAction::Note(text) => text.clone(),
         StepAction::Signal(signal) => format!("sent {signal:?} to the target"),
         StepAction::Sink { id, change } => format!("sink {id}: {}", describe_sink(change)),
-        StepAction::Subject(SubjectChange::Pause) => "the target is paused".to_owned(),
-        StepAction::Subject(SubjectChange::Resume) => "the target goes on".to_owned(),
-        StepAction::Subject(SubjectChange::End(signal)) => {
+        StepAction::Target(TargetChange::Pause) => "the target is paused".to_owned(),
+        StepAction::Target(TargetChange::Resume) => "the target goes on".to_owned(),
+        StepAction::Target(TargetChange::End(signal)) => {
             format!("the target is ended by {signal:?}")
         }
-        StepAction::Subject(SubjectChange::Start) => "the target is started again".to_owned(),
+        StepAction::Target(TargetChange::Start) => "the target is started again".to_owned(),
         StepAction::File { id, rotate } => {
             format!("the log of generator {id}: {}", rotate.name())
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stillwell_capture::TargetEnd;
 use stillwell_observer::CgroupFiles;
-use stillwell_plan::{SubjectKind, SubjectPlan, Wanted};
+use stillwell_plan::{TargetKind, TargetPlan, Wanted};
 use stillwell_scope::{NetworkNamespace, explain};
 use stillwell_target::{
     Cgroup, Division, Exit, Limits, StartError, StartOptions, Stopped, Subject, divide, online,
@@ -37,7 +37,7 @@ impl Stage {
         let plan = &request.plan;
         let _staging = link.map(Link::staging);
         let online = online();
-        let mut division = divide(&online, &plan.subject.cpus, &plan.placement.ours);
+        let mut division = divide(&online, &plan.target.cpus, &plan.placement.ours);
         if let Some(link) = link.filter(|link| link.together == Together::Duet) {
             division = divide_duet(division, &online, link.side, &link.seed)?;
         }
@@ -45,11 +45,11 @@ impl Stage {
             record.note(&note.what, &note.why);
         }
         record.placed(division.subject.as_deref(), division.ours.as_deref());
-        let is_child = matches!(plan.subject.kind, SubjectKind::Child(_));
+        let is_child = matches!(plan.target.kind, TargetKind::Child(_));
         let mut cgroup = None;
         if is_child && plan.isolation.cgroup != Wanted::No {
             let limits = Limits {
-                memory: plan.subject.memory,
+                memory: plan.target.memory,
                 cpus: division.subject.clone(),
             };
             let (made, notes) = Cgroup::create(request.run, &limits);
@@ -70,7 +70,7 @@ impl Stage {
     /// the calling thread, so that must be the conductor's.
     pub(crate) fn start(
         &self,
-        plan: &SubjectPlan,
+        plan: &TargetPlan,
         request: &RunRequest,
         network: Option<NetworkNamespace>,
         is_again: bool,

@@ -95,7 +95,7 @@ impl LoadTelemetry {
         spans: Option<Receiver<Span>>,
     ) -> Result<Option<Self>, TelemetryError> {
         let telemetry = &plan.telemetry;
-        if !telemetry.tells_anybody() {
+        if !telemetry.has_exporters() {
             return Ok(None);
         }
         let origin = Arc::new(Origin {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stillwell_plan::{BenchPlan, PrefixFraming, SubjectPlan};
+use stillwell_plan::{BenchPlan, PrefixFraming, TargetPlan};
 use stillwell_text::{Diagnostic, Diagnostics, MapReader, Node, Reader, Value, code};
 use stillwell_units::Nanos;
 
@@ -98,7 +98,7 @@ pub enum BenchSubject {
     /// As a file tells of it, and whether it says when it is ready.
     Told {
         /// The program.
-        plan: Box<SubjectPlan>,
+        plan: Box<TargetPlan>,
         /// Whether there is a probe.
         has_probe: bool,
     },

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use stillwell_plan::{
-    BinarySource, ChildPlan, ContainerOrigin, CpuChoice, EnvironmentPlan, ExperimentPlan, LabPlan,
-    ReadyProbe, RigPlan, SubjectKind, SubjectPlan, SubjectsPlan,
+    BinarySource, ChildPlan, ContainerOrigin, CpuChoice, EnvironmentPlan, ExperimentPlan,
+    ReadyProbe, RigPlan, SuitePlan, TargetKind, TargetPlan, TargetsPlan,
 };
 use stillwell_text::{Diagnostic, Diagnostics, code};
 
@@ -110,7 +110,7 @@ impl<'l> Loader<'l> {
         &self,
         paths: &[PathBuf],
         overrides: &LabOverrides,
-    ) -> Result<Loaded<LabPlan>, Diagnostics> {
+    ) -> Result<Loaded<SuitePlan>, Diagnostics> {
         lab::load(self.0, &absolutes(paths), overrides)
     }
 
@@ -131,7 +131,7 @@ impl<'l> Loader<'l> {
         &self,
         paths: &[PathBuf],
         overrides: &SubjectsOverrides,
-    ) -> Result<Loaded<Vec<SubjectsPlan>>, Diagnostics> {
+    ) -> Result<Loaded<Vec<TargetsPlan>>, Diagnostics> {
         subjects::load(self.0, &absolutes(paths), overrides)
     }
 
@@ -216,9 +216,9 @@ fn rig_of_case(
         found.push(error.help("name the program on the command line"));
     }
     let baseline = read.plan.variants.first()?;
-    let subject = read.plan.subject_of(baseline, None);
+    let target = read.plan.target_of(baseline, None);
     let rig = RigPlan {
-        subject,
+        target,
         ..read.plan.rig
     };
     Some((rig, format.name(), FileTarget::Layout))
@@ -272,7 +272,7 @@ fn rig_of_spec(mut spec: ExperimentSpec, found: &mut Diagnostics) -> RigPlan {
         let message = format!("the first of its targets is run, `{}`", first.name);
         let note = Diagnostic::note(code::VARIANTS, message);
         found.push(note.help("`stillwell run` runs all of them, or those of `--targets`"));
-        spec.rig.subject = first.subject.clone();
+        spec.rig.target = first.target.clone();
         return spec.rig;
     }
     let variants = std::mem::take(&mut spec.variants);
@@ -294,7 +294,7 @@ fn rig_of_spec(mut spec: ExperimentSpec, found: &mut Diagnostics) -> RigPlan {
         return plan.rig;
     };
     RigPlan {
-        subject: plan.subject_of(variant, binary.as_deref()),
+        target: plan.target_of(variant, binary.as_deref()),
         ..plan.rig
     }
 }
@@ -324,13 +324,13 @@ fn plan_of(
 }
 
 /// The subject that a command line names.
-fn subject_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<SubjectPlan> {
+fn subject_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<TargetPlan> {
     let (name, kind, ready) = match target {
         TargetOverride::FromFile => return None,
         TargetOverride::None => return Some(no_subject()),
         TargetOverride::Pid(pid) => (
             format!("pid {pid}"),
-            SubjectKind::Pid(*pid),
+            TargetKind::Pid(*pid),
             ReadyProbe::Immediately,
         ),
         TargetOverride::Container(container) => {
@@ -338,7 +338,7 @@ fn subject_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<Subje
                 ContainerOrigin::Named(name) => (name, ReadyProbe::Immediately),
                 ContainerOrigin::Image(image) => (&image.image, ready_probe_of(&rig.generators)),
             };
-            let kind = SubjectKind::Container(Box::new(container.clone()));
+            let kind = TargetKind::Container(Box::new(container.clone()));
             (name.clone(), kind, ready)
         }
         TargetOverride::Path(given) => {
@@ -355,12 +355,12 @@ fn subject_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<Subje
             };
             (
                 name_of_program(&program, &given.arguments),
-                SubjectKind::Child(child),
+                TargetKind::Child(child),
                 ready_probe_of(&rig.generators),
             )
         }
     };
-    Some(SubjectPlan {
+    Some(TargetPlan {
         name,
         kind,
         ready,

@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use stillwell_plan::ContainerSubject;
+use stillwell_plan::ContainerTarget;
 use stillwell_text::split_command;
 use stillwell_units::{Nanos, Seed};
 
@@ -35,7 +35,7 @@ pub enum TargetOverride {
     /// This process, which runs already.
     Pid(u32),
     /// This container: one that runs already, or one that is made from an image.
-    Container(ContainerSubject),
+    Container(ContainerTarget),
     /// Nothing.
     None,
 }

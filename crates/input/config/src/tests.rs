@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stillwell_plan::{LabPlan, RigPlan};
+use stillwell_plan::{RigPlan, SuitePlan};
 use stillwell_text::Diagnostics;
 
 use crate::files::{EntryKind, Files};
@@ -81,7 +81,7 @@ fn load_lab_from(
     files: &Memory,
     paths: &[PathBuf],
     overrides: &LabOverrides,
-) -> Result<Loaded<LabPlan>, Diagnostics> {
+) -> Result<Loaded<SuitePlan>, Diagnostics> {
     Loader::new(files, &[]).lab(paths, overrides)
 }
 
@@ -94,11 +94,11 @@ fn load_rig_from(
 }
 
 /// Loads `text` as the experiment called `one`, beside some files.
-fn experiment(text: &str) -> Result<Loaded<LabPlan>, Diagnostics> {
+fn experiment(text: &str) -> Result<Loaded<SuitePlan>, Diagnostics> {
     experiment_with(text, &LabOverrides::default())
 }
 
-fn experiment_with(text: &str, overrides: &LabOverrides) -> Result<Loaded<LabPlan>, Diagnostics> {
+fn experiment_with(text: &str, overrides: &LabOverrides) -> Result<Loaded<SuitePlan>, Diagnostics> {
     let files = Memory::with([
         ("/suite/one/experiment.yaml", text),
         ("/suite/one/conf/thing.toml", ""),
@@ -117,6 +117,6 @@ fn rig_with(text: &str, overrides: &RigOverrides) -> Result<Loaded<RigPlan>, Dia
 }
 
 /// A plan as captures keep it, for snapshots.
-fn json(plan: &LabPlan) -> String {
+fn json(plan: &SuitePlan) -> String {
     serde_json::to_string_pretty(plan).unwrap()
 }

@@ -9,7 +9,7 @@ use stillwell_capture::{
 use stillwell_metric::{Kind, Labels, Metric, Value, catalogue};
 use stillwell_plan::{
     BlockShape, ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, PayloadFormat, PayloadPlan,
-    Phase, RatePlan, RigPlan, SinkPlan, SinkProtocol, StoppingPlan, SubjectKind, SubjectPlan,
+    Phase, RatePlan, RigPlan, SinkPlan, SinkProtocol, StoppingPlan, TargetKind, TargetPlan,
     TransportPlan,
 };
 use stillwell_units::{
@@ -246,10 +246,10 @@ pub(crate) fn rig() -> RigPlan {
             lines: None,
             prefix: None,
         }],
-        subject: SubjectPlan {
+        target: TargetPlan {
             name: "relay".to_owned(),
-            kind: SubjectKind::Pid(1),
-            ..empty.subject
+            kind: TargetKind::Pid(1),
+            ..empty.target
         },
         ..empty
     }

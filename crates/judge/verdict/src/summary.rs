@@ -357,7 +357,7 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
     RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         run: manifest.run,
-        target: manifest.plan.subject.name.clone(),
+        target: manifest.plan.target.name.clone(),
         identity: manifest.identity.clone(),
         outcome: manifest.outcome.clone(),
         measured: window.as_ref().map_or(Nanos::ZERO, Window::length),

@@ -7,7 +7,7 @@ use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
 use stillwell_plan::{
     CpuChoice, DesignPlan, ExperimentPlan, GoalMetric, GoalPlan, IsolationPlan, ObserverPlan,
     OperatingPoint, PhasesPlan, PlacementPlan, ReadyProbe, RigPlan, StopPlan, StoppingPlan,
-    SubjectKind, SubjectPlan, SubjectSignal, VariantPlan, WarmupPlan,
+    TargetKind, TargetPlan, TargetSignal, VariantPlan, WarmupPlan,
 };
 use stillwell_units::{Nanos, RunId, Seed, float_from_u64};
 
@@ -91,14 +91,14 @@ pub(crate) fn rig() -> RigPlan {
         seed: Seed::from_number(1),
         generators: Vec::new(),
         sinks: Vec::new(),
-        subject: SubjectPlan {
+        target: TargetPlan {
             name: "target".to_owned(),
-            kind: SubjectKind::None,
+            kind: TargetKind::None,
             ready: ReadyProbe::Immediately,
             cpus: CpuChoice::Auto,
             memory: None,
             stop: StopPlan {
-                signal: SubjectSignal::Term,
+                signal: TargetSignal::Term,
                 grace: Nanos::SECOND,
             },
         },

@@ -12,7 +12,7 @@ mod figures;
 mod metric;
 mod rank;
 
-use stillwell_plan::{ContenderPlan, Delivery, Durability, SubjectsPlan};
+use stillwell_plan::{ComparedTargetPlan, Delivery, Durability, TargetsPlan};
 use stillwell_stats::{Level, one_sample};
 
 pub use self::delivery::DeliveryFound;
@@ -107,16 +107,16 @@ pub enum TargetsCell {
 
 /// What the `runs` of `plan` say.
 #[must_use]
-pub fn judge_targets(plan: &SubjectsPlan, runs: &[RunSummary]) -> TargetsVerdict {
-    let of = |one: &ContenderPlan| -> Vec<&RunSummary> {
+pub fn judge_targets(plan: &TargetsPlan, runs: &[RunSummary]) -> TargetsVerdict {
+    let of = |one: &ComparedTargetPlan| -> Vec<&RunSummary> {
         let own = runs.iter().filter(|run| {
             let identity = run.identity.as_ref();
             identity.is_some_and(|own| own.variant == one.name)
         });
         own.collect()
     };
-    let runs: Vec<Vec<&RunSummary>> = plan.contenders.iter().map(of).collect();
-    let columns = plan.contenders.iter().zip(&runs);
+    let runs: Vec<Vec<&RunSummary>> = plan.targets.iter().map(of).collect();
+    let columns = plan.targets.iter().zip(&runs);
     let columns: Vec<ColumnFound> = columns.map(|(one, runs)| column(one, runs)).collect();
     let unequal = unequal_work(&columns, &runs);
     let latencies = Latencies::of(runs.iter().flatten().copied());
@@ -174,7 +174,7 @@ pub fn targets_exit_code(verdicts: &[TargetsVerdict]) -> u8 {
     if has_invalid { 4 } else { 0 }
 }
 
-fn column(plan: &ContenderPlan, runs: &[&RunSummary]) -> ColumnFound {
+fn column(plan: &ComparedTargetPlan, runs: &[&RunSummary]) -> ColumnFound {
     let completed = runs.iter().filter(|run| run.outcome.is_completed());
     let completed = u32::try_from(completed.count()).unwrap_or(u32::MAX);
     let failed = runs.iter().find(|run| !run.outcome.is_completed());

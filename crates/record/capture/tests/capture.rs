@@ -14,7 +14,7 @@ use stillwell_capture::{
 use stillwell_metric::{Beat, Kind, Labels, Sample, SeriesName, Value, catalogue};
 use stillwell_plan::{
     CpuChoice, IsolationPlan, ObserverPlan, Phase, PhasesPlan, PlacementPlan, ReadyProbe, RigPlan,
-    StopPlan, SubjectKind, SubjectPlan, SubjectSignal,
+    StopPlan, TargetKind, TargetPlan, TargetSignal,
 };
 use stillwell_units::{Moment, Nanos, RunId, Seed};
 
@@ -29,14 +29,14 @@ fn manifest() -> Manifest {
             seed: Seed::from_number(1),
             generators: Vec::new(),
             sinks: Vec::new(),
-            subject: SubjectPlan {
+            target: TargetPlan {
                 name: "none".to_owned(),
-                kind: SubjectKind::None,
+                kind: TargetKind::None,
                 ready: ReadyProbe::Immediately,
                 cpus: CpuChoice::Any,
                 memory: None,
                 stop: StopPlan {
-                    signal: SubjectSignal::Term,
+                    signal: TargetSignal::Term,
                     grace: Nanos::SECOND,
                 },
             },

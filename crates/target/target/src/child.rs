@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, set_child_subreaper};
 use rustix::thread::CpuSet;
-use stillwell_plan::{ChildPlan, SubjectKind, SubjectPlan};
+use stillwell_plan::{ChildPlan, TargetKind, TargetPlan};
 use stillwell_scope::{NetworkNamespace, clock};
 
 use crate::kernel::{self, Birth, BirthStep};
@@ -100,15 +100,15 @@ pub enum StartError {
 ///
 /// # Errors
 /// [`StartError`]; nothing remains running.
-pub fn start(plan: &SubjectPlan, options: &StartOptions) -> Result<Subject, StartError> {
+pub fn start(plan: &TargetPlan, options: &StartOptions) -> Result<Subject, StartError> {
     match &plan.kind {
-        SubjectKind::None => Ok(Subject::none()),
-        SubjectKind::Pid(pid) => {
+        TargetKind::None => Ok(Subject::none()),
+        TargetKind::Pid(pid) => {
             Subject::attached(*pid).map_err(|source| StartError::Attach { pid: *pid, source })
         }
-        SubjectKind::Child(child) => start_child(child, options),
+        TargetKind::Child(child) => start_child(child, options),
         // The engine starts it: see `Container`, which knows its process.
-        SubjectKind::Container(_) => Err(StartError::Attach {
+        TargetKind::Container(_) => Err(StartError::Attach {
             pid: 0,
             source: io::Error::from(io::ErrorKind::InvalidInput),
         }),

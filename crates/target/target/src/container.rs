@@ -12,7 +12,7 @@ mod engine;
 use std::io;
 use std::path::PathBuf;
 
-use stillwell_plan::{ContainerOrigin, ContainerSubject, StopPlan};
+use stillwell_plan::{ContainerOrigin, ContainerTarget, StopPlan};
 use stillwell_scope::{Token, clock};
 use stillwell_units::{Moment, Nanos, RunId};
 use stillwell_wire::Timer;
@@ -87,7 +87,7 @@ impl Container {
     /// # Errors
     /// [`ContainerError`]; a created container is removed if the engine responds.
     pub fn find(
-        plan: &ContainerSubject,
+        plan: &ContainerTarget,
         limits: &Limits,
         run: RunId,
         deadline: Moment,

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use stillwell_plan::{
-    ChildPlan, CpuChoice, EnvironmentPlan, InspectorPlan, ReadyProbe, StopPlan, SubjectKind,
-    SubjectPlan, SubjectSignal,
+    ChildPlan, CpuChoice, EnvironmentPlan, InspectorPlan, ReadyProbe, StopPlan, TargetKind,
+    TargetPlan, TargetSignal,
 };
 use stillwell_units::Nanos;
 
@@ -12,7 +12,7 @@ use crate::{StartError, StartOptions, Subject, start};
 
 /// Signal and grace period for the end of an inspector.
 pub const INSPECTOR_STOP: StopPlan = StopPlan {
-    signal: SubjectSignal::Term,
+    signal: TargetSignal::Term,
     grace: Nanos::from_secs(5),
 };
 
@@ -63,9 +63,9 @@ pub fn start_inspector(
         directory: std::env::current_dir().ok(),
         mounts: Vec::new(),
     };
-    let as_subject = SubjectPlan {
+    let as_subject = TargetPlan {
         name: "inspector".to_owned(),
-        kind: SubjectKind::Child(child),
+        kind: TargetKind::Child(child),
         ready: ReadyProbe::Immediately,
         cpus: CpuChoice::Any,
         memory: None,

@@ -22,7 +22,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stillwell_plan::{
-    INPUT_OURS, INPUT_SUBJECT, LinkChange, LinkPlan, NetworkPlan, OUTPUT_SINKS, OUTPUT_SUBJECT,
+    INPUT_OURS, INPUT_TARGET, LinkChange, LinkPlan, NetworkPlan, OUTPUT_SINKS, OUTPUT_TARGET,
 };
 use stillwell_scope::{NetworkNamespace, Place, Scope};
 
@@ -118,7 +118,7 @@ impl Links {
             "input",
             [
                 end(ours, "swi0", INPUT_OURS),
-                end(&subject, "swi1", INPUT_SUBJECT),
+                end(&subject, "swi1", INPUT_TARGET),
             ],
             &plan.input,
             &tools,
@@ -126,7 +126,7 @@ impl Links {
         let output = Link::make(
             "output",
             [
-                end(&subject, "swo0", OUTPUT_SUBJECT),
+                end(&subject, "swo0", OUTPUT_TARGET),
                 end(&sinks, "swo1", OUTPUT_SINKS),
             ],
             &plan.output,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use stillwell_plan::{StopPlan, SubjectSignal};
+use stillwell_plan::{StopPlan, TargetSignal};
 use stillwell_scope::{Place, Scope, clock};
 use stillwell_units::Moment;
 
@@ -75,7 +75,7 @@ pub enum SignalError {
     #[error("send {signal:?} to the target")]
     Refused {
         /// The signal.
-        signal: SubjectSignal,
+        signal: TargetSignal,
         /// The operating system's error; `ESRCH` if it has ended.
         source: io::Error,
     },
@@ -182,7 +182,7 @@ impl Subject {
     ///
     /// # Errors
     /// [`SignalError`].
-    pub fn signal(&self, signal: SubjectSignal) -> Result<(), SignalError> {
+    pub fn signal(&self, signal: TargetSignal) -> Result<(), SignalError> {
         let process = self.inner.process.as_ref();
         let process = process.filter(|process| process.owned.is_some());
         let process = process.ok_or(SignalError::NotOurs)?;
@@ -214,7 +214,7 @@ impl Subject {
     ///
     /// # Errors
     /// [`SignalError::NotOurs`].
-    pub fn signal_all(&self, signal: SubjectSignal) -> Result<(), SignalError> {
+    pub fn signal_all(&self, signal: TargetSignal) -> Result<(), SignalError> {
         let process = self.inner.process.as_ref();
         let owned = process.and_then(|process| Some((process, process.owned.as_ref()?)));
         let (process, owned) = owned.ok_or(SignalError::NotOurs)?;
@@ -266,32 +266,32 @@ impl Drop for Inner {
     }
 }
 
-pub(crate) fn number(signal: SubjectSignal) -> Signal {
+pub(crate) fn number(signal: TargetSignal) -> Signal {
     match signal {
-        SubjectSignal::Cont => Signal::CONT,
-        SubjectSignal::Hup => Signal::HUP,
-        SubjectSignal::Int => Signal::INT,
-        SubjectSignal::Kill => Signal::KILL,
-        SubjectSignal::Quit => Signal::QUIT,
-        SubjectSignal::Stop => Signal::STOP,
-        SubjectSignal::Term => Signal::TERM,
-        SubjectSignal::Usr1 => Signal::USR1,
-        SubjectSignal::Usr2 => Signal::USR2,
+        TargetSignal::Cont => Signal::CONT,
+        TargetSignal::Hup => Signal::HUP,
+        TargetSignal::Int => Signal::INT,
+        TargetSignal::Kill => Signal::KILL,
+        TargetSignal::Quit => Signal::QUIT,
+        TargetSignal::Stop => Signal::STOP,
+        TargetSignal::Term => Signal::TERM,
+        TargetSignal::Usr1 => Signal::USR1,
+        TargetSignal::Usr2 => Signal::USR2,
     }
 }
 
 /// Name of the signal for a container engine.
-pub(crate) const fn signal_name(signal: SubjectSignal) -> &'static str {
+pub(crate) const fn signal_name(signal: TargetSignal) -> &'static str {
     match signal {
-        SubjectSignal::Cont => "SIGCONT",
-        SubjectSignal::Hup => "SIGHUP",
-        SubjectSignal::Int => "SIGINT",
-        SubjectSignal::Kill => "SIGKILL",
-        SubjectSignal::Quit => "SIGQUIT",
-        SubjectSignal::Stop => "SIGSTOP",
-        SubjectSignal::Term => "SIGTERM",
-        SubjectSignal::Usr1 => "SIGUSR1",
-        SubjectSignal::Usr2 => "SIGUSR2",
+        TargetSignal::Cont => "SIGCONT",
+        TargetSignal::Hup => "SIGHUP",
+        TargetSignal::Int => "SIGINT",
+        TargetSignal::Kill => "SIGKILL",
+        TargetSignal::Quit => "SIGQUIT",
+        TargetSignal::Stop => "SIGSTOP",
+        TargetSignal::Term => "SIGTERM",
+        TargetSignal::Usr1 => "SIGUSR1",
+        TargetSignal::Usr2 => "SIGUSR2",
     }
 }
 

@@ -69,7 +69,7 @@ fn whole_seconds(length: Nanos) -> Nanos {
 mod tests {
     use crate::{
         GoalMetric, GoalPlan, IsolationPlan, ObserverPlan, PhasesPlan, PlacementPlan, ReadyProbe,
-        RigPlan, StopPlan, StoppingPlan, SubjectKind, SubjectPlan, SubjectSignal, VariantPlan,
+        RigPlan, StopPlan, StoppingPlan, TargetKind, TargetPlan, TargetSignal, VariantPlan,
         WarmupPlan,
     };
     use stillwell_units::Seed;
@@ -78,14 +78,14 @@ mod tests {
 
     /// Two variants, runs of ten seconds and as many pairs as `stopping` says.
     fn experiment(stopping: StoppingPlan) -> ExperimentPlan {
-        let subject = SubjectPlan {
+        let target = TargetPlan {
             name: "none".to_owned(),
-            kind: SubjectKind::None,
+            kind: TargetKind::None,
             ready: ReadyProbe::Immediately,
             cpus: crate::CpuChoice::Auto,
             memory: None,
             stop: StopPlan {
-                signal: SubjectSignal::Term,
+                signal: TargetSignal::Term,
                 grace: Nanos::SECOND,
             },
         };
@@ -97,7 +97,7 @@ mod tests {
                 seed: Seed::from_number(0),
                 generators: Vec::new(),
                 sinks: Vec::new(),
-                subject,
+                target,
                 disks: Vec::new(),
                 observer: ObserverPlan::default(),
                 phases: PhasesPlan {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_units::{Nanos, Seed};
 
 use crate::{
-    DesignPlan, GoalPlan, MountPlan, RigPlan, StoppingPlan, SubjectKind, SubjectPlan, WarmupPlan,
+    DesignPlan, GoalPlan, MountPlan, RigPlan, StoppingPlan, TargetKind, TargetPlan, WarmupPlan,
 };
 
 /// A workload, a subject in two variants or more, goals and checks.
@@ -48,9 +48,9 @@ impl ExperimentPlan {
     /// The subject of `variant`, whose binary lies at `binary` if it was built
     /// or given.
     #[must_use]
-    pub fn subject_of(&self, variant: &VariantPlan, binary: Option<&Path>) -> SubjectPlan {
-        let mut subject = self.rig.subject.clone();
-        if let SubjectKind::Child(child) = &mut subject.kind {
+    pub fn target_of(&self, variant: &VariantPlan, binary: Option<&Path>) -> TargetPlan {
+        let mut target = self.rig.target.clone();
+        if let TargetKind::Child(child) = &mut target.kind {
             if let Some([program, arguments @ ..]) = variant.command.as_deref() {
                 child.program = program.into();
                 child.arguments = arguments.to_vec();
@@ -65,7 +65,7 @@ impl ExperimentPlan {
                 .extend(variant.environment.clone());
             child.mounts.extend(variant.mounts.iter().cloned());
         }
-        subject
+        target
     }
 }
 
@@ -79,7 +79,7 @@ pub struct FamilyPlan {
     pub parameters: Vec<(String, String)>,
 }
 
-/// One build or configuration of the subject.
+/// One build or configuration of the target.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct VariantPlan {
     /// `baseline`, `comparison` or any other name.
@@ -168,7 +168,7 @@ pub struct ReportLink {
 
 /// A set of experiments.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct LabPlan {
+pub struct SuitePlan {
     /// What is run, in this order.
     pub experiments: Vec<ExperimentPlan>,
     /// From which the order within pairs follows.

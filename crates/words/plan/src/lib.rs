@@ -7,17 +7,16 @@
 //! every type here serialises.
 //!
 //! * one observed run: [`RigPlan`] of [`GeneratorPlan`]s, [`SinkPlan`]s, one
-//!   [`SubjectPlan`], an [`ObserverPlan`], [`PhasesPlan`] and [`StepPlan`]s;
+//!   [`TargetPlan`], an [`ObserverPlan`], [`PhasesPlan`] and [`StepPlan`]s;
 //! * one comparison: [`ExperimentPlan`] of a rig, [`VariantPlan`]s,
 //!   [`GoalPlan`]s and [`CheckPlan`]s;
-//! * several: [`LabPlan`];
-//! * one workload for several programs: [`SubjectsPlan`] of [`ContenderPlan`]s;
+//! * several: [`SuitePlan`];
+//! * one workload for several programs: [`TargetsPlan`] of [`ComparedTargetPlan`]s;
 //! * requests to a service, without a subject: [`LoadPlan`].
 
 mod bench;
 mod capacity;
 mod check;
-mod contender;
 mod disk;
 mod estimate;
 mod experiment;
@@ -35,17 +34,17 @@ mod sink;
 mod stamp;
 mod step;
 mod stopping;
-mod subject;
+mod target;
+mod targets;
 mod tls;
 
 pub use bench::BenchPlan;
 pub use capacity::{CapacityBound, CapacityBoundError, CapacityFigure};
 pub use check::{Aggregation, CheckPlan, SeriesSelector};
-pub use contender::{ContenderPlan, Delivery, Durability, RUNS_DEFAULT, RUNS_MAX, SubjectsPlan};
 pub use disk::{DiskKind, DiskPlan, FolderDiskPlan};
 pub use estimate::TimeEstimate;
 pub use experiment::{
-    BinarySource, ExperimentPlan, FamilyPlan, GitSource, LabPlan, OperatingPoint, ReportLink,
+    BinarySource, ExperimentPlan, FamilyPlan, GitSource, OperatingPoint, ReportLink, SuitePlan,
     VariantPlan,
 };
 pub use generator::{
@@ -60,8 +59,8 @@ pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,
 };
 pub use link::{
-    INPUT_OURS, INPUT_SUBJECT, LinkChange, LinkPlan, LinkUses, NetworkPlan, OUTPUT_SINKS,
-    OUTPUT_SUBJECT,
+    INPUT_OURS, INPUT_TARGET, LinkChange, LinkPlan, LinkUses, NetworkPlan, OUTPUT_SINKS,
+    OUTPUT_TARGET,
 };
 pub use load::{
     AnswerHeadersPlan, BodyPlan, ConnectingPlan, EndpointPlan, GrpcMessages, GrpcPlan,
@@ -104,17 +103,18 @@ pub use sink::{
 };
 pub use stamp::{PrefixFraming, StampForm, StampPlan};
 pub use step::{
-    DiskChange, DiskLimits, Refusal, RefusePlan, SinkChange, StepAction, StepPlan, SubjectChange,
-    SubjectSignal,
+    DiskChange, DiskLimits, Refusal, RefusePlan, SinkChange, StepAction, StepPlan, TargetChange,
+    TargetSignal,
 };
 pub use stopping::{
     DesignPlan, PAIRS_CONFIRM_MIN, PAIRS_MAX_DEFAULT, PAIRS_MIN, PAIRS_OPEN_DEFAULT, StoppingPlan,
     WarmupPlan,
 };
-pub use subject::{
-    ChildPlan, ContainerOrigin, ContainerSubject, EnvironmentPlan, ImagePlan, MountPlan, Places,
-    ReadyProbe, StopPlan, SubjectKind, SubjectPlan,
+pub use target::{
+    ChildPlan, ContainerOrigin, ContainerTarget, EnvironmentPlan, ImagePlan, MountPlan, Places,
+    ReadyProbe, StopPlan, TargetKind, TargetPlan,
 };
+pub use targets::{ComparedTargetPlan, Delivery, Durability, RUNS_DEFAULT, RUNS_MAX, TargetsPlan};
 pub use tls::{
     Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
     TlsVersion, Verification,

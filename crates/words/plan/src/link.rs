@@ -6,9 +6,9 @@ use stillwell_units::Nanos;
 /// The address of generators and observers on the link to the subject.
 pub const INPUT_OURS: [u8; 4] = [10, 64, 1, 1];
 /// The address of the subject on that link: generators send there.
-pub const INPUT_SUBJECT: [u8; 4] = [10, 64, 1, 2];
+pub const INPUT_TARGET: [u8; 4] = [10, 64, 1, 2];
 /// The address of the subject on the link to sinks.
-pub const OUTPUT_SUBJECT: [u8; 4] = [10, 64, 2, 1];
+pub const OUTPUT_TARGET: [u8; 4] = [10, 64, 2, 1];
 /// The address of sinks on that link: they listen there.
 pub const OUTPUT_SINKS: [u8; 4] = [10, 64, 2, 2];
 

@@ -7,8 +7,7 @@ use stillwell_units::Seed;
 
 use crate::{
     CheckPlan, DiskPlan, FileLayout, FileTreePlan, GeneratorPlan, IsolationPlan, ObserverPlan,
-    PhasesPlan, PlacementPlan, Places, SinkPlan, SinkProtocol, StepPlan, SubjectPlan,
-    TransportPlan,
+    PhasesPlan, PlacementPlan, Places, SinkPlan, SinkProtocol, StepPlan, TargetPlan, TransportPlan,
 };
 
 /// Generators, sinks and observers around one subject.
@@ -21,8 +20,7 @@ pub struct RigPlan {
     /// Receivers of what the subject sends on.
     pub sinks: Vec<SinkPlan>,
     /// The program being measured.
-    #[serde(rename = "target")]
-    pub subject: SubjectPlan,
+    pub target: TargetPlan,
     /// Disks that are brought along for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskPlan>,

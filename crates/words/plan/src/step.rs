@@ -22,7 +22,7 @@ impl StepPlan {
     #[must_use]
     pub fn comes_in(&self, phases: &PhasesPlan) -> bool {
         let end = match self.action {
-            StepAction::Subject(_) => phases.measure + phases.drain,
+            StepAction::Target(_) => phases.measure + phases.drain,
             _ => phases.measure,
         };
         self.at < end
@@ -36,7 +36,7 @@ pub enum StepAction {
     /// Writes a note into the capture.
     Note(String),
     /// Sends the subject a signal; a subject that ends by it has died.
-    Signal(SubjectSignal),
+    Signal(TargetSignal),
     /// Changes how a sink behaves.
     Sink {
         /// The sink.
@@ -45,8 +45,7 @@ pub enum StepAction {
         change: SinkChange,
     },
     /// Pauses, ends or starts the subject.
-    #[serde(rename = "target")]
-    Subject(SubjectChange),
+    Target(TargetChange),
     /// Moves or empties the log that a generator writes, before its next block.
     File {
         /// The generator.
@@ -163,13 +162,13 @@ const MILLION: u32 = 1_000_000;
 /// What happens to the subject.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SubjectChange {
+pub enum TargetChange {
     /// All of its processes stand still.
     Pause,
     /// They go on.
     Resume,
     /// It ends by this signal, as planned; by the end of its grace it is killed.
-    End(SubjectSignal),
+    End(TargetSignal),
     /// It starts again, by the same command and in the same place, once it has
     /// ended.
     Start,
@@ -178,7 +177,7 @@ pub enum SubjectChange {
 /// A signal that a subject can be sent.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum SubjectSignal {
+pub enum TargetSignal {
     /// Continue after a stop.
     Cont,
     /// Hang up: by custom, read the configuration again.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stillwell_config::{LabOverrides, ProgramOverride, RigOverrides, TargetOverride};
-use stillwell_plan::{BinarySource, SubjectKind};
+use stillwell_plan::{BinarySource, TargetKind};
 use stillwell_text::Diagnostics;
 
 use super::{Memory, load_lab_from, load_rig_from};
@@ -168,15 +168,15 @@ fn a_lading_file_is_a_rig() {
         ..ProgramOverride::default()
     };
     let plan = load(TargetOverride::Path(program)).unwrap().plan;
-    assert_eq!(plan.subject.name, "relay");
-    insta::assert_debug_snapshot!(plan.subject.ready, @r#"
+    assert_eq!(plan.target.name, "relay");
+    insta::assert_debug_snapshot!(plan.target.ready, @r#"
     Tcp {
         address: "127.0.0.1:8282",
     }
     "#);
     assert!(matches!(
-        load(TargetOverride::Pid(7)).unwrap().plan.subject.kind,
-        SubjectKind::Pid(7)
+        load(TargetOverride::Pid(7)).unwrap().plan.target.kind,
+        TargetKind::Pid(7)
     ));
     assert!(load(TargetOverride::None).unwrap().warnings.is_empty());
 }
@@ -186,7 +186,7 @@ fn the_rig_of_an_experiment_is_its_baseline() {
     let files = lab();
     for path in ["/lab/native", "/lab/native/experiment.yaml"] {
         let loaded = load_rig_from(&files, Path::new(path), &RigOverrides::default()).unwrap();
-        let SubjectKind::Child(child) = loaded.plan.subject.kind else {
+        let TargetKind::Child(child) = loaded.plan.target.kind else {
             panic!("a program");
         };
         assert_eq!(child.program, Path::new("/lab/native/relay"));
@@ -198,7 +198,7 @@ fn the_rig_of_an_experiment_is_its_baseline() {
         &RigOverrides::default(),
     )
     .unwrap();
-    let SubjectKind::Child(child) = smp.plan.subject.kind else {
+    let TargetKind::Child(child) = smp.plan.target.kind else {
         panic!("a program");
     };
     assert_eq!(child.environment.variables["B"], "1");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use stillwell_config::{LabOverrides, ProgramOverride, RigOverrides, TargetOverride};
-use stillwell_plan::{ChildPlan, MountPlan, SubjectKind};
+use stillwell_plan::{ChildPlan, MountPlan, TargetKind};
 
 use super::{Memory, load_lab_from, load_rig_from};
 
@@ -56,8 +56,8 @@ fn child(files: &Memory, path: &str, overrides: &LabOverrides) -> ChildPlan {
     let [experiment] = loaded.plan.experiments.as_slice() else {
         panic!("{:?}", loaded.plan.experiments);
     };
-    match &experiment.rig.subject.kind {
-        SubjectKind::Child(child) => child.clone(),
+    match &experiment.rig.target.kind {
+        TargetKind::Child(child) => child.clone(),
         other => panic!("{other:?}"),
     }
 }
@@ -181,10 +181,10 @@ fn a_program_of_the_command_line_is_shown_what_the_case_has() {
         ..RigOverrides::default()
     };
     let loaded = load_rig_from(&files, Path::new("/cases/one"), &overrides).unwrap();
-    let subject = loaded.plan.subject;
+    let subject = loaded.plan.target;
     assert_eq!(subject.name, "vector");
     assert_eq!(subject.cpus, stillwell_plan::CpuChoice::Count(2));
-    let SubjectKind::Child(child) = subject.kind else {
+    let TargetKind::Child(child) = subject.kind else {
         panic!("a program");
     };
     assert_eq!(child.program, Path::new("/opt/vector"));

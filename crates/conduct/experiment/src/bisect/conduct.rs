@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stillwell_plan::{BinarySource, ExperimentPlan, GitSource, LabPlan, VariantPlan};
+use stillwell_plan::{BinarySource, ExperimentPlan, GitSource, SuitePlan, VariantPlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Tolerance;
 
@@ -95,7 +95,7 @@ pub enum BisectError {
 /// [`BisectError`] where it could not be begun, or not go on. All answers until
 /// then are kept, and the search can be resumed.
 pub fn run_bisect(
-    plan: &LabPlan,
+    plan: &SuitePlan,
     options: &SuiteOptions,
     executor: &mut dyn Executor,
     interrupt: &Interrupt,
@@ -164,7 +164,7 @@ pub fn run_bisect(
 }
 
 /// How GOOD and BAD are built.
-fn ends_of(plan: &LabPlan) -> Result<[&GitSource; 2], BisectError> {
+fn ends_of(plan: &SuitePlan) -> Result<[&GitSource; 2], BisectError> {
     let refuse = |reason: &str| BisectError::Plan {
         reason: reason.to_owned(),
     };
@@ -194,7 +194,7 @@ fn ends_of(plan: &LabPlan) -> Result<[&GitSource; 2], BisectError> {
 
 /// The record to go on with, or a new one.
 fn open(
-    plan: &LabPlan,
+    plan: &SuitePlan,
     options: &SuiteOptions,
     good: &GitSource,
     commits: Vec<Commit>,
@@ -271,7 +271,7 @@ impl Asked {
     }
 
     /// The record of it, before there is an answer.
-    fn blank(self, record: &BisectRecord, plan: &LabPlan) -> StepRecord {
+    fn blank(self, record: &BisectRecord, plan: &SuitePlan) -> StepRecord {
         let revision = |place: usize| record.commits[place].revision.clone();
         let comparison = revision(self.comparison);
         let short = comparison.get(..12).unwrap_or(&comparison);
@@ -301,7 +301,7 @@ impl Asked {
     }
 
     /// The lab that answers it.
-    fn plan(self, plan: &LabPlan, blank: &StepRecord) -> LabPlan {
+    fn plan(self, plan: &SuitePlan, blank: &StepRecord) -> SuitePlan {
         let mut plan = plan.clone();
         for experiment in &mut plan.experiments {
             self.set(experiment, blank);
@@ -338,7 +338,7 @@ fn is_same_question(earlier: &StepRecord, now: &StepRecord) -> bool {
 fn ask(
     asked: Asked,
     blank: StepRecord,
-    plan: &LabPlan,
+    plan: &SuitePlan,
     options: &SuiteOptions,
     (executor, interrupt): (&mut dyn Executor, &Interrupt),
     progress: &mut dyn FnMut(BisectProgress<'_>),

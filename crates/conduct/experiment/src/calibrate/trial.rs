@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use stillwell_plan::{BinarySource, ExperimentPlan, GoalMetric, LabPlan, SubjectKind, VariantPlan};
+use stillwell_plan::{
+    BinarySource, ExperimentPlan, GoalMetric, SuitePlan, TargetKind, VariantPlan,
+};
 use stillwell_units::Seed;
 use stillwell_verdict::calibration::{Hindrance, Trial};
 
 /// How the primary goal of `experiment` can be made worse; or why not.
 pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Hindrance, String> {
-    let SubjectKind::Child(_) = experiment.rig.subject.kind else {
+    let TargetKind::Child(_) = experiment.rig.target.kind else {
         return Err("the target is not started by Stillwell".to_owned());
     };
     let primary = experiment.goals.first().map(|goal| &goal.metric);
@@ -34,7 +36,7 @@ pub(super) fn truth(experiment: &ExperimentPlan, share: f64) -> Option<f64> {
 }
 
 /// The lab of one trial: `experiment` with its baseline and, beside it, the same.
-pub(super) fn alike(experiment: &ExperimentPlan, seed: Seed) -> LabPlan {
+pub(super) fn alike(experiment: &ExperimentPlan, seed: Seed) -> SuitePlan {
     let baseline = experiment.variants.first();
     let itself = baseline.map(|baseline| VariantPlan {
         name: Trial::Alike.name().to_owned(),
@@ -50,10 +52,10 @@ pub(super) fn worse(
     seed: Seed,
     binary: Option<&Path>,
     (how, percent): (Hindrance, &str),
-) -> LabPlan {
+) -> SuitePlan {
     let hindered = experiment.variants.first().and_then(|baseline| {
-        let subject = experiment.subject_of(baseline, binary);
-        let SubjectKind::Child(child) = subject.kind else {
+        let subject = experiment.target_of(baseline, binary);
+        let TargetKind::Child(child) = subject.kind else {
             return None;
         };
         let flag = match how {
@@ -77,7 +79,7 @@ pub(super) fn worse(
     suite(experiment, hindered, seed)
 }
 
-fn suite(experiment: &ExperimentPlan, other: Option<VariantPlan>, seed: Seed) -> LabPlan {
+fn suite(experiment: &ExperimentPlan, other: Option<VariantPlan>, seed: Seed) -> SuitePlan {
     let mut own = experiment.clone();
     own.variants.truncate(1);
     own.variants.extend(other);
@@ -91,7 +93,7 @@ fn suite(experiment: &ExperimentPlan, other: Option<VariantPlan>, seed: Seed) ->
     for generator in &mut own.rig.generators {
         generator.seed = generator.seed.derive("calibrate", seed_number(&seed));
     }
-    LabPlan {
+    SuitePlan {
         experiments: vec![own],
         seed,
     }

@@ -1,6 +1,6 @@
 //! Results folders made by hand.
 
-use stillwell_plan::{GoalMetric, GoalPlan, LabPlan};
+use stillwell_plan::{GoalMetric, GoalPlan, SuitePlan};
 use stillwell_units::Seed;
 use stillwell_verdict::synthetic;
 
@@ -31,7 +31,7 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
             write_json(&folder.join("manifest.json"), &host).unwrap();
         }
     }
-    let suite = LabPlan {
+    let suite = SuitePlan {
         experiments: vec![plan],
         seed: Seed::from_number(seed),
     };

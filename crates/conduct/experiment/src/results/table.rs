@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use stillwell_capture::{ResultRow, ResultRun, RunOutcome, write_results};
-use stillwell_plan::{Delivery, Durability, SubjectsPlan};
+use stillwell_plan::{Delivery, Durability, TargetsPlan};
 use stillwell_verdict::{RunSummary, target_figures};
 
 use super::Results;
@@ -35,7 +35,7 @@ impl Results {
 }
 
 fn add(
-    plan: &SubjectsPlan,
+    plan: &TargetsPlan,
     runs: &[RunSummary],
     record: &TargetsRecord,
     name: &str,
@@ -61,10 +61,10 @@ fn add(
     }
 }
 
-fn run_of(plan: &SubjectsPlan, run: &RunSummary, record: &TargetsRecord, name: &str) -> ResultRun {
+fn run_of(plan: &TargetsPlan, run: &RunSummary, record: &TargetsRecord, name: &str) -> ResultRun {
     let identity = run.identity.as_ref();
     let target = identity.map_or_else(String::new, |own| own.variant.clone());
-    let contender = plan.contenders.iter().find(|one| one.name == target);
+    let contender = plan.targets.iter().find(|one| one.name == target);
     let version = record.identities.get(&target);
     ResultRun {
         suite: name.to_owned(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{ContenderPlan, Places, SubjectKind, SubjectsPlan};
+use stillwell_plan::{ComparedTargetPlan, Places, TargetKind, TargetsPlan};
 use stillwell_run::{Interrupt, ProgramError, find_program};
 
 use crate::build::command::Commands;
@@ -57,9 +57,9 @@ pub struct NotInstalled {
 
 /// The contenders of `plan` whose programs are not there; `stillwell` is `{self}`.
 #[must_use]
-pub fn not_installed(plan: &SubjectsPlan, stillwell: &Path) -> Vec<NotInstalled> {
+pub fn not_installed(plan: &TargetsPlan, stillwell: &Path) -> Vec<NotInstalled> {
     let places = places(plan, stillwell);
-    let contenders = plan.contenders.iter();
+    let contenders = plan.targets.iter();
     contenders
         .filter_map(|one| {
             let wanted = [started_by(one, &places), program_of(one, &places)];
@@ -81,7 +81,7 @@ pub fn not_installed(plan: &SubjectsPlan, stillwell: &Path) -> Vec<NotInstalled>
 
 /// Which programs `plans` are of. A name stands for one program in all of them.
 pub(super) fn identities(
-    plans: &[SubjectsPlan],
+    plans: &[TargetsPlan],
     options: &SuiteOptions,
     interrupt: &Interrupt,
 ) -> Result<BTreeMap<String, TargetIdentity>, SuiteError> {
@@ -89,7 +89,7 @@ pub(super) fn identities(
     let mut found: BTreeMap<String, TargetIdentity> = BTreeMap::new();
     for plan in plans {
         let places = places(plan, &options.stillwell);
-        for one in &plan.contenders {
+        for one in &plan.targets {
             let files = one.files.iter().map(|path| FileIdentity::of(path));
             if let Some(known) = found.get_mut(&one.name) {
                 known.files.extend(files);
@@ -117,7 +117,7 @@ pub(super) fn identities(
     Ok(found)
 }
 
-fn places(plan: &SubjectsPlan, stillwell: &Path) -> Places {
+fn places(plan: &TargetsPlan, stillwell: &Path) -> Places {
     Places {
         stillwell: stillwell.to_path_buf(),
         state: PathBuf::new(),
@@ -127,7 +127,7 @@ fn places(plan: &SubjectsPlan, stillwell: &Path) -> Places {
 }
 
 /// The program that is measured.
-fn program_of(contender: &ContenderPlan, places: &Places) -> Option<PathBuf> {
+fn program_of(contender: &ComparedTargetPlan, places: &Places) -> Option<PathBuf> {
     match &contender.program {
         Some(program) => Some(places.fill(&program.to_string_lossy()).into()),
         None => started_by(contender, places),
@@ -135,9 +135,9 @@ fn program_of(contender: &ContenderPlan, places: &Places) -> Option<PathBuf> {
 }
 
 /// The program that is started: it may be one that starts what is measured.
-fn started_by(contender: &ContenderPlan, places: &Places) -> Option<PathBuf> {
-    match &contender.subject.kind {
-        SubjectKind::Child(child) => Some(places.fill(&child.program.to_string_lossy()).into()),
-        SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => None,
+fn started_by(contender: &ComparedTargetPlan, places: &Places) -> Option<PathBuf> {
+    match &contender.target.kind {
+        TargetKind::Child(child) => Some(places.fill(&child.program.to_string_lossy()).into()),
+        TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::None => None,
     }
 }

@@ -12,7 +12,7 @@ use stillwell_experiment::bisect::{
     Answer, BisectError, BisectProgress, BisectRecord, Bisected, Found, Outcome, run_bisect,
 };
 use stillwell_experiment::{Executor, ExecutorError, SuiteError};
-use stillwell_plan::{BinarySource, DesignPlan, GitSource, LabPlan, SubjectKind};
+use stillwell_plan::{BinarySource, DesignPlan, GitSource, SuitePlan, TargetKind};
 use stillwell_run::{Interrupt, Progress, RunRequest};
 use stillwell_testkit::program_or_skip;
 use stillwell_units::{Nanos, Seed};
@@ -57,7 +57,7 @@ fn git(repository: &Path, words: &[&str]) -> String {
 }
 
 /// `c0` against `c16`; a program without text does not build.
-fn plan(repository: &Path) -> LabPlan {
+fn plan(repository: &Path) -> SuitePlan {
     let mut own = sequential("relay", 20);
     for (variant, revision) in own.variants.iter_mut().zip(["c0", "c16"]) {
         variant.binary = BinarySource::Git(GitSource {
@@ -108,9 +108,9 @@ impl<E: Executor> Executor for Priced<E> {
         interrupt: &Interrupt,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<RunSummary, ExecutorError> {
-        let program = match &request.plan.subject.kind {
-            SubjectKind::Child(child) => child.program.as_path(),
-            SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => Path::new(""),
+        let program = match &request.plan.target.kind {
+            TargetKind::Child(child) => child.program.as_path(),
+            TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::None => Path::new(""),
         };
         let text = fs::read_to_string(program).unwrap();
         let cost = text.split(' ').nth(1).unwrap().parse().unwrap();
@@ -141,7 +141,7 @@ impl<E: Executor> Executor for Priced<E> {
 
 fn search(
     folder: &Path,
-    plan: &LabPlan,
+    plan: &SuitePlan,
     executor: &mut dyn Executor,
     resume: bool,
 ) -> Result<Bisected, BisectError> {
@@ -290,14 +290,14 @@ fn what_is_no_line_of_revisions_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let repository = repository(folder.path(), one_culprit);
     let good = plan(&repository);
-    let refused = |change: &dyn Fn(&mut LabPlan)| {
+    let refused = |change: &dyn Fn(&mut SuitePlan)| {
         let mut plan = good.clone();
         change(&mut plan);
         let error = search(folder.path(), &plan, &mut priced(0.0), false).unwrap_err();
         assert!(!folder.path().join("results").exists());
         error.to_string()
     };
-    let set = |plan: &mut LabPlan, place: usize, revision: &str| {
+    let set = |plan: &mut SuitePlan, place: usize, revision: &str| {
         if let BinarySource::Git(source) = &mut plan.experiments[0].variants[place].binary {
             revision.clone_into(&mut source.revision);
         }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use stillwell_experiment::{SuiteError, SuiteProgress, SuiteRecord, run_suite};
-use stillwell_plan::{BinarySource, GitSource, LabPlan, SubjectKind};
+use stillwell_plan::{BinarySource, GitSource, SuitePlan, TargetKind};
 use stillwell_run::Interrupt;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_testkit::program_or_skip;
@@ -69,7 +69,7 @@ const BUILD: &str = "echo $STILLWELL_REVISION >> BUILDS && mkdir out && cp progr
                      && chmod +x out/program";
 
 /// Two experiments that compare the two revisions.
-fn plan(folder: &Path, build: &str) -> LabPlan {
+fn plan(folder: &Path, build: &str) -> SuitePlan {
     let experiments = ["one", "two"].map(|name| {
         let mut own = experiment(name, 1);
         for (variant, revision) in own.variants.iter_mut().zip(["one", "two"]) {
@@ -100,12 +100,12 @@ fn every_revision_is_built_once() {
     let commits = ["one", "two"].map(|tag| git(&repository, &["rev-parse", tag]));
     assert_eq!(built(), format!("{}\n{}\n", commits[0], commits[1]));
 
-    let said = |index: usize| match &mock.requests[index].plan.subject.kind {
-        SubjectKind::Child(child) => {
+    let said = |index: usize| match &mock.requests[index].plan.target.kind {
+        TargetKind::Child(child) => {
             let output = Command::new(&child.program).output().unwrap();
             String::from_utf8(output.stdout).unwrap()
         }
-        SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => {
+        TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::None => {
             panic!("not a child")
         }
     };

@@ -4,7 +4,7 @@ use std::fs;
 
 use stillwell_capture::Capture;
 use stillwell_experiment::{Executor, Local};
-use stillwell_plan::SubjectKind;
+use stillwell_plan::TargetKind;
 use stillwell_units::Nanos;
 use stillwell_verdict::{RunSummary, summarise, summarise_from};
 
@@ -15,7 +15,7 @@ fn a_local_run_leaves_its_capture_and_its_summary() {
     let folder = tempfile::tempdir().unwrap();
     let mut own = experiment("one", 1);
     own.rig.generators.clear();
-    own.rig.subject.kind = SubjectKind::None;
+    own.rig.target.kind = TargetKind::None;
     own.rig.isolation.network = stillwell_plan::Wanted::No;
     own.rig.isolation.cgroup = stillwell_plan::Wanted::No;
     own.rig.phases.warmup = Nanos::from_millis(1);

@@ -10,9 +10,9 @@ use stillwell_experiment::{
 };
 use stillwell_plan::{
     BlockShape, CpuChoice, DesignPlan, ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan,
-    IsolationPlan, LabPlan, ObserverPlan, OperatingPoint, PayloadFormat, PayloadPlan, PhasesPlan,
-    PlacementPlan, RatePlan, RateUnit, ReadyProbe, RigPlan, StopPlan, StoppingPlan, SubjectKind,
-    SubjectPlan, SubjectSignal, TransportPlan, VariantPlan, WarmupPlan,
+    IsolationPlan, ObserverPlan, OperatingPoint, PayloadFormat, PayloadPlan, PhasesPlan,
+    PlacementPlan, RatePlan, RateUnit, ReadyProbe, RigPlan, StopPlan, StoppingPlan, SuitePlan,
+    TargetKind, TargetPlan, TargetSignal, TransportPlan, VariantPlan, WarmupPlan,
 };
 use stillwell_plan::{ChildPlan, EnvironmentPlan};
 use stillwell_run::{Interrupt, Progress, RunRequest};
@@ -241,7 +241,7 @@ fn summary(request: &RunRequest, made: Made) -> RunSummary {
     RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         run: request.run,
-        target: request.plan.subject.name.clone(),
+        target: request.plan.target.name.clone(),
         identity: request.identity.clone(),
         outcome: made.outcome,
         measured: phases.measure,
@@ -321,8 +321,8 @@ pub(crate) fn sequential(name: &str, max_pairs: u32) -> ExperimentPlan {
     }
 }
 
-pub(crate) fn suite(experiments: impl IntoIterator<Item = ExperimentPlan>) -> LabPlan {
-    LabPlan {
+pub(crate) fn suite(experiments: impl IntoIterator<Item = ExperimentPlan>) -> SuitePlan {
+    SuitePlan {
         experiments: experiments.into_iter().collect(),
         seed: Seed::from_number(7),
     }
@@ -350,9 +350,9 @@ fn rig() -> RigPlan {
             stamps: None,
         }],
         sinks: Vec::new(),
-        subject: SubjectPlan {
+        target: TargetPlan {
             name: "relay".to_owned(),
-            kind: SubjectKind::Child(ChildPlan {
+            kind: TargetKind::Child(ChildPlan {
                 program: "/no/such/program".into(),
                 arguments: Vec::new(),
                 environment: EnvironmentPlan::default(),
@@ -363,7 +363,7 @@ fn rig() -> RigPlan {
             cpus: CpuChoice::Auto,
             memory: None,
             stop: StopPlan {
-                signal: SubjectSignal::Term,
+                signal: TargetSignal::Term,
                 grace: Nanos::SECOND,
             },
         },
@@ -391,7 +391,7 @@ pub(crate) fn options(folder: &Path, resume: bool) -> SuiteOptions {
 
 /// Runs `plan` without listening.
 pub(crate) fn run(
-    plan: &LabPlan,
+    plan: &SuitePlan,
     options: &SuiteOptions,
     executor: &mut dyn Executor,
 ) -> Result<SuiteOutcome, SuiteError> {

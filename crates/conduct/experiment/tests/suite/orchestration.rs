@@ -7,7 +7,7 @@ use stillwell_experiment::{
     OperatingPointFound, ProblemKind, Results, SuiteOutcome, SuiteProgress, TimeLeft, latest,
     order_within, run_suite,
 };
-use stillwell_plan::{LabPlan, OperatingPoint, Phase, RateShape, SubjectKind};
+use stillwell_plan::{OperatingPoint, Phase, RateShape, SuitePlan, TargetKind};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::Verdict;
@@ -85,9 +85,9 @@ fn environments_differ_in_size() {
     let lengths: Vec<usize> = mock
         .requests
         .iter()
-        .map(|run| match &run.plan.subject.kind {
-            SubjectKind::Child(child) => child.environment.variables["STILLWELL_PADDING"].len(),
-            SubjectKind::Container(_) | SubjectKind::Pid(_) | SubjectKind::None => {
+        .map(|run| match &run.plan.target.kind {
+            TargetKind::Child(child) => child.environment.variables["STILLWELL_PADDING"].len(),
+            TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::None => {
                 panic!("not a child")
             }
         })
@@ -243,7 +243,7 @@ fn an_interrupt_ends_the_lab_and_keeps_what_is_finished() {
     assert_eq!(outcome.verdicts[0].verdict, Verdict::Inconclusive);
 }
 
-fn probing(pairs: u32) -> LabPlan {
+fn probing(pairs: u32) -> SuitePlan {
     let mut own = experiment("one", pairs);
     own.operating_point = OperatingPoint::Probe {
         share: 0.6,

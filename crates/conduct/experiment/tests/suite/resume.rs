@@ -5,14 +5,14 @@ use std::path::Path;
 
 use stillwell_capture::{RunIdentity, RunOutcome};
 use stillwell_experiment::{Results, SuiteError, SuiteProgress, run_suite};
-use stillwell_plan::{BinarySource, LabPlan, OperatingPoint};
+use stillwell_plan::{BinarySource, OperatingPoint, SuitePlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::Verdict;
 
 use crate::mock::{Mock, dearer, experiment, options, run, suite};
 
-fn six_pairs() -> LabPlan {
+fn six_pairs() -> SuitePlan {
     let mut own = experiment("one", 6);
     own.operating_point = OperatingPoint::Probe {
         share: 0.5,
@@ -22,7 +22,7 @@ fn six_pairs() -> LabPlan {
 }
 
 /// Runs until the second run of pair 4 is interrupted.
-fn begin(plan: &LabPlan, folder: &Path) {
+fn begin(plan: &SuitePlan, folder: &Path) {
     let interrupt = Interrupt::new();
     let mut mock = Mock::new(|own: &RunIdentity, interrupt: &Interrupt| {
         if own.pair == 4 && own.position == 1 {
@@ -93,7 +93,7 @@ fn what_cannot_be_read_is_not_taken_over() {
 }
 
 /// Carries `plan` out in a folder of its own there, to its end.
-fn finish(plan: &LabPlan, folder: &Path) {
+fn finish(plan: &SuitePlan, folder: &Path) {
     let outcome = run(plan, &options(folder, false), &mut Mock::new(dearer));
     outcome.unwrap();
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use serde_json::Value;
 use stillwell_capture::RunStage::{self, Confirm, Search};
 use stillwell_experiment::{SuiteError, SuiteOutcome, SuiteProgress, order_within, run_suite};
-use stillwell_plan::{DesignPlan, ExperimentPlan, LabPlan, StoppingPlan, VariantPlan, WarmupPlan};
+use stillwell_plan::{
+    DesignPlan, ExperimentPlan, StoppingPlan, SuitePlan, VariantPlan, WarmupPlan,
+};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::{Gate, StopReason, Verdict};
@@ -211,7 +213,7 @@ fn beyond_a_quarter_of_repeats_the_machine_is_unfit() {
 /// What a lab comes to that is interrupted at `place` and resumed, and the pairs
 /// that its two sessions ran.
 fn resumed(
-    plan: &LabPlan,
+    plan: &SuitePlan,
     world: &World,
     place: (RunStage, u32, u32),
 ) -> (SuiteOutcome, Value, [Vec<(RunStage, u32)>; 2]) {

@@ -4,28 +4,28 @@ use std::path::{Path, PathBuf};
 
 use stillwell_capture::{RunIdentity, RunOutcome};
 use stillwell_experiment::{SuiteError, SuiteProgress, not_installed, run_targets};
-use stillwell_plan::{ContenderPlan, Phase, SubjectKind, SubjectsPlan};
+use stillwell_plan::{ComparedTargetPlan, Phase, TargetKind, TargetsPlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Seed;
 
 use crate::mock::{Mock, experiment, options};
 
-fn plan(runs: u32) -> SubjectsPlan {
+fn plan(runs: u32) -> TargetsPlan {
     let rig = experiment("one", 1).rig;
-    let contender = |name: &str| ContenderPlan {
+    let contender = |name: &str| ComparedTargetPlan {
         name: name.to_owned(),
-        subject: rig.subject.clone(),
+        target: rig.target.clone(),
         program: None,
         version: None,
         files: Vec::new(),
         durability: None,
         delivery: None,
     };
-    SubjectsPlan {
+    TargetsPlan {
         name: "one".to_owned(),
         summary: None,
         folder: "/suite".into(),
-        contenders: ["a", "b"].map(contender).to_vec(),
+        targets: ["a", "b"].map(contender).to_vec(),
         rig: rig.clone(),
         runs,
         seed: Seed::from_number(7),
@@ -66,14 +66,14 @@ fn a_subject_that_worked_once_is_not_given_up() {
 #[test]
 fn a_program_that_is_started_by_another_one_is_looked_for_too() {
     let mut plan = plan(1);
-    for contender in &mut plan.contenders {
-        let SubjectKind::Child(child) = &mut contender.subject.kind else {
+    for contender in &mut plan.targets {
+        let TargetKind::Child(child) = &mut contender.target.kind else {
             panic!("{contender:?}")
         };
         child.program = "sh".into();
     }
-    plan.contenders[0].program = Some(PathBuf::from("no-such-program-here"));
-    plan.contenders[1].program = Some(PathBuf::from("{self}"));
+    plan.targets[0].program = Some(PathBuf::from("no-such-program-here"));
+    plan.targets[1].program = Some(PathBuf::from("{self}"));
     let missing = not_installed(&plan, Path::new("/bin/sh"));
     let missing: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
     assert_eq!(missing, ["a"]);
@@ -111,7 +111,7 @@ fn what_told_no_version_left_its_children_behind() {
     let number = folder.path().join("number");
     let mut plan = plan(1);
     let script = format!("tail -f /dev/null & echo $! > {}; wait", number.display());
-    plan.contenders[0].version = Some(["sh", "-c", &script].map(str::to_owned).to_vec());
+    plan.targets[0].version = Some(["sh", "-c", &script].map(str::to_owned).to_vec());
     let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
     let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder.path(), false);

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use stillwell_plan::SubjectSignal;
+use stillwell_plan::TargetSignal;
 
 use super::*;
 
@@ -151,7 +151,7 @@ fn steps_happen_at_their_time_and_in_order() {
         at: Nanos::from_secs(seconds),
         action: StepAction::Signal(signal),
     };
-    let mut machine = machine(&[step(3, SubjectSignal::Cont), step(1, SubjectSignal::Stop)]);
+    let mut machine = machine(&[step(3, TargetSignal::Cont), step(1, TargetSignal::Stop)]);
     play(&mut machine, &up_to_measure());
     assert_eq!(machine.deadline(), at(5));
     let actions = play(
@@ -161,8 +161,8 @@ fn steps_happen_at_their_time_and_in_order() {
     assert_eq!(
         actions,
         [
-            Action::Step(StepAction::Signal(SubjectSignal::Stop)),
-            Action::Step(StepAction::Signal(SubjectSignal::Cont)),
+            Action::Step(StepAction::Signal(TargetSignal::Stop)),
+            Action::Step(StepAction::Signal(TargetSignal::Cont)),
         ]
     );
     assert_eq!(machine.deadline(), at(9));
@@ -319,10 +319,10 @@ fn load_that_has_an_end_is_drained_at_once() {
     assert_eq!(rest, drained);
 }
 
-fn on_subject(at_millis: u64, change: SubjectChange) -> StepPlan {
+fn on_subject(at_millis: u64, change: TargetChange) -> StepPlan {
     StepPlan {
         at: Nanos::from_millis(at_millis),
-        action: StepAction::Subject(change),
+        action: StepAction::Target(change),
     }
 }
 
@@ -345,13 +345,13 @@ fn steps_of_one_time_happen_in_the_order_in_which_they_are_written() {
 #[test]
 fn a_subject_that_a_step_ends_comes_back_in_whatever_order_it_is_heard_of() {
     use Event::{ReadyAgain, StartedAgain, SubjectEnded, SubjectExited, Tick};
-    let kill = SubjectChange::End(SubjectSignal::Kill);
+    let kill = TargetChange::End(TargetSignal::Kill);
     let steps = [
         on_subject(1000, kill),
-        on_subject(2000, SubjectChange::Start),
+        on_subject(2000, TargetChange::Start),
     ];
     let back = [Action::StartAgain, Action::AwaitReadyAgain];
-    let ends = [Action::EndSubject(SubjectSignal::Kill)];
+    let ends = [Action::EndSubject(TargetSignal::Kill)];
     // It ended before it was to start, or is still about to end then.
     let quick = [(5, Tick), (5, SubjectExited), (5, SubjectEnded), (6, Tick)];
     let slow = [(5, Tick), (6, Tick), (7, SubjectExited), (7, SubjectEnded)];
@@ -375,8 +375,8 @@ fn a_subject_that_a_step_ends_comes_back_in_whatever_order_it_is_heard_of() {
 #[test]
 fn a_drain_waits_for_a_subject_that_is_not_back_and_fails_without_it() {
     let restart = [
-        on_subject(4000, SubjectChange::End(SubjectSignal::Term)),
-        on_subject(4000, SubjectChange::Start),
+        on_subject(4000, TargetChange::End(TargetSignal::Term)),
+        on_subject(4000, TargetChange::Start),
     ];
     let course = [
         (8, Event::Tick),
@@ -414,10 +414,10 @@ fn a_drain_waits_for_a_subject_that_is_not_back_and_fails_without_it() {
 #[test]
 fn a_step_behind_the_load_happens_in_the_drain_which_waits_for_it() {
     let steps = [
-        on_subject(6000, SubjectChange::End(SubjectSignal::Kill)),
-        on_subject(6000, SubjectChange::Start),
+        on_subject(6000, TargetChange::End(TargetSignal::Kill)),
+        on_subject(6000, TargetChange::Start),
         // The drain is over before.
-        on_subject(8000, SubjectChange::Pause),
+        on_subject(8000, TargetChange::Pause),
     ];
     let mut machine = machine(&steps);
     play(&mut machine, &up_to_measure());
@@ -427,7 +427,7 @@ fn a_step_behind_the_load_happens_in_the_drain_which_waits_for_it() {
     // Sinks are quiet because all is still to come.
     assert_eq!(machine.next(at(9), Event::Quiet), []);
     let done = play(&mut machine, &[(10, Event::Tick), (10, Event::Tick)]);
-    assert_eq!(done, [Action::EndSubject(SubjectSignal::Kill)]);
+    assert_eq!(done, [Action::EndSubject(TargetSignal::Kill)]);
     let back = [
         (10, Event::SubjectExited),
         (10, Event::SubjectEnded),
@@ -444,8 +444,8 @@ fn a_step_behind_the_load_happens_in_the_drain_which_waits_for_it() {
 #[test]
 fn a_subject_that_is_not_ready_again_in_time_or_dies_on_its_way_fails_the_run() {
     let restart = [
-        on_subject(0, SubjectChange::End(SubjectSignal::Term)),
-        on_subject(0, SubjectChange::Start),
+        on_subject(0, TargetChange::End(TargetSignal::Term)),
+        on_subject(0, TargetChange::Start),
     ];
     let begun = || {
         let plan = PhasesPlan {

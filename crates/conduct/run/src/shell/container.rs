@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use stillwell_plan::{ContainerSubject, CpuChoice, Phase, SubjectKind};
+use stillwell_plan::{ContainerTarget, CpuChoice, Phase, TargetKind};
 use stillwell_scope::{clock, explain};
 use stillwell_target::{Container, ContainerError, Limits};
 
@@ -11,8 +11,8 @@ use crate::shell::{Shell, ShellMessage};
 
 impl Shell {
     /// Has the engine's container found, or made; what comes of it is told.
-    pub(super) fn find_container(&mut self, plan: ContainerSubject) {
-        let subject = &self.request.plan.subject;
+    pub(super) fn find_container(&mut self, plan: ContainerTarget) {
+        let subject = &self.request.plan.target;
         // Of a container of others only what was asked for is changed.
         let is_asked = !subject.is_others()
             || matches!(subject.cpus, CpuChoice::Count(_) | CpuChoice::List(_));
@@ -57,8 +57,8 @@ impl Shell {
         let what = format!("the container {id} runs as process {pid}");
         self.record.event(self.machine.phase(), what);
         self.container = Some(container);
-        let mut plan = self.request.plan.subject.filled(&self.request.places);
-        plan.kind = SubjectKind::Pid(pid);
+        let mut plan = self.request.plan.target.filled(&self.request.places);
+        plan.kind = TargetKind::Pid(pid);
         self.start_planned(&plan);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use stillwell_capture::TargetEnd;
 use stillwell_metric::Shard;
 use stillwell_observer::{TargetProbe, Watched};
-use stillwell_plan::{Phase, SubjectKind, SubjectPlan};
+use stillwell_plan::{Phase, TargetKind, TargetPlan};
 use stillwell_scope::{Place, clock, explain};
 use stillwell_target::INSPECTOR_STOP;
 use stillwell_units::Moment;
@@ -110,7 +110,7 @@ impl Shell {
         let mut plan = self.request.plan.placed(&self.request.places);
         let (run, sender) = (self.request.run, self.sender.clone());
         let network = self.links.as_ref().map(|links| links.sinks().clone());
-        let subject = plan.subject.filled(&self.request.places);
+        let subject = plan.target.filled(&self.request.places);
         for generator in &mut plan.generators {
             *generator = generator.beside(&subject);
         }
@@ -158,15 +158,15 @@ impl Shell {
     }
 
     fn start_subject(&mut self) {
-        let plan = self.request.plan.subject.filled(&self.request.places);
+        let plan = self.request.plan.target.filled(&self.request.places);
         match plan.kind {
-            SubjectKind::Container(container) => self.find_container(*container),
+            TargetKind::Container(container) => self.find_container(*container),
             _ => self.start_planned(&plan),
         }
     }
 
     /// Starts the subject of `plan`, or looks at its process.
-    pub(super) fn start_planned(&mut self, plan: &SubjectPlan) {
+    pub(super) fn start_planned(&mut self, plan: &TargetPlan) {
         match self.launch(plan, false) {
             Ok(()) => self.happen(Event::Started),
             Err(reason) => self.happen(Event::StartFailed(reason)),
@@ -177,7 +177,7 @@ impl Shell {
     pub(super) fn subject_probe(&self, is_again: bool) -> Option<TargetProbe> {
         let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
         self.subject.pid().map(|pid| TargetProbe {
-            ran_before: self.request.plan.subject.is_others(),
+            ran_before: self.request.plan.target.is_others(),
             pid,
             cgroup: cgroup.map(subject::cgroup_files).unwrap_or_default(),
             is_again,
@@ -247,7 +247,7 @@ impl Shell {
 
     fn stop_subject(&mut self) {
         let (subject, sender) = (self.subject.clone(), self.sender.clone());
-        let plan = self.request.plan.subject.stop;
+        let plan = self.request.plan.target.stop;
         let (inspector, container) = (self.inspector.take(), self.container.take());
         self.spawn("stop", move |_| {
             // While the subject is still there: it may want to look at it once more.

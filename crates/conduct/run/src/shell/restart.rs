@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stillwell_plan::{StepAction, StopPlan, SubjectChange, SubjectPlan, SubjectSignal};
+use stillwell_plan::{StepAction, StopPlan, TargetChange, TargetPlan, TargetSignal};
 use stillwell_scope::{clock, explain};
 use stillwell_target::{Exit, Stopped, Subject, wait_ready};
 use stillwell_units::{Moment, Nanos};
@@ -14,11 +14,11 @@ use crate::subject;
 
 impl Shell {
     /// Asks it to end, and kills it by the end of its grace.
-    pub(super) fn end_subject(&mut self, signal: SubjectSignal) {
-        let what = steps::describe(&StepAction::Subject(SubjectChange::End(signal)));
+    pub(super) fn end_subject(&mut self, signal: TargetSignal) {
+        let what = steps::describe(&StepAction::Target(TargetChange::End(signal)));
         self.record.step(self.machine.phase(), what);
         let (subject, sender) = (self.subject.clone(), self.sender.clone());
-        let grace = self.request.plan.subject.stop.grace;
+        let grace = self.request.plan.target.stop.grace;
         let begun = clock::now();
         self.spawn("restart", move |_| {
             let stopped = subject.retire(StopPlan { signal, grace });
@@ -43,9 +43,9 @@ impl Shell {
     }
 
     pub(super) fn start_again(&mut self) {
-        let what = steps::describe(&StepAction::Subject(SubjectChange::Start));
+        let what = steps::describe(&StepAction::Target(TargetChange::Start));
         self.record.step(self.machine.phase(), what);
-        let plan = self.request.plan.subject.filled(&self.request.places);
+        let plan = self.request.plan.target.filled(&self.request.places);
         match self.launch(&plan, true) {
             Ok(()) => {
                 if let Some(restarts) = &self.restarts {
@@ -58,7 +58,7 @@ impl Shell {
     }
 
     /// Starts the subject, has its end watched and its figures read.
-    pub(super) fn launch(&mut self, plan: &SubjectPlan, is_again: bool) -> Result<(), String> {
+    pub(super) fn launch(&mut self, plan: &TargetPlan, is_again: bool) -> Result<(), String> {
         let Some(stage) = &self.stage else {
             return Ok(());
         };
@@ -95,7 +95,7 @@ impl Shell {
         &mut self,
         told: impl FnOnce(Result<Nanos, String>) -> ShellMessage + Send + 'static,
     ) {
-        let plan = self.request.plan.subject.filled(&self.request.places);
+        let plan = self.request.plan.target.filled(&self.request.places);
         let (subject, sender): (Subject, _) = (self.subject.clone(), self.sender.clone());
         // The probe knows best what did not come; the machine waits for its answer.
         let deadline = clock::now() + self.request.plan.phases.ready;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stillwell_plan::{StepAction, SubjectChange, SubjectSignal};
+use stillwell_plan::{StepAction, TargetChange, TargetSignal};
 use stillwell_scope::explain;
 
 use crate::machine::Event;
@@ -23,10 +23,10 @@ impl Shell {
                 let at = self.request.places.fill(&path.to_string_lossy());
                 self.mounts.change(Path::new(&at), change)
             }
-            StepAction::Subject(SubjectChange::Pause) => self.signal_all(SubjectSignal::Stop),
-            StepAction::Subject(SubjectChange::Resume) => self.signal_all(SubjectSignal::Cont),
+            StepAction::Target(TargetChange::Pause) => self.signal_all(TargetSignal::Stop),
+            StepAction::Target(TargetChange::Resume) => self.signal_all(TargetSignal::Cont),
             // The machine's own.
-            StepAction::Subject(SubjectChange::End(_) | SubjectChange::Start) => return,
+            StepAction::Target(TargetChange::End(_) | TargetChange::Start) => return,
             StepAction::Network { .. } => return self.queue_links(step.clone()),
         };
         self.stepped(step, done);
@@ -49,7 +49,7 @@ impl Shell {
         }
     }
 
-    fn signal_all(&self, signal: SubjectSignal) -> Result<(), String> {
+    fn signal_all(&self, signal: TargetSignal) -> Result<(), String> {
         let sent = self.subject.signal_all(signal);
         sent.map_err(|error| explain(&error))
     }

@@ -7,8 +7,7 @@ use stillwell_capture::{Capture, Manifest, RunIdentity};
 use stillwell_plan::{
     BlockShape, ChildPlan, CpuChoice, EnvironmentPlan, GeneratorPlan, IsolationPlan, ObserverPlan,
     PayloadFormat, PayloadPlan, PhasesPlan, PlacementPlan, Places, RatePlan, ReadyProbe, RigPlan,
-    SinkPlan, SinkProtocol, StopPlan, SubjectKind, SubjectPlan, SubjectSignal, TransportPlan,
-    Wanted,
+    SinkPlan, SinkProtocol, StopPlan, TargetKind, TargetPlan, TargetSignal, TransportPlan, Wanted,
 };
 use stillwell_run::{Exports, RunRequest};
 use stillwell_units::{ByteRate, ByteSize, Nanos, RunId, Seed};
@@ -83,7 +82,7 @@ fn plan() -> RigPlan {
             lines: None,
             prefix: None,
         }],
-        subject: subject_plan(),
+        target: subject_plan(),
         disks: Vec::new(),
         observer: ObserverPlan::default(),
         phases: PhasesPlan {
@@ -124,11 +123,11 @@ fn generator() -> GeneratorPlan {
     }
 }
 
-fn subject_plan() -> SubjectPlan {
+fn subject_plan() -> TargetPlan {
     let arguments = ["--exact", "rig::target", "--nocapture"];
-    SubjectPlan {
+    TargetPlan {
         name: "forward".to_owned(),
-        kind: SubjectKind::Child(ChildPlan {
+        kind: TargetKind::Child(ChildPlan {
             program: "{self}".into(),
             arguments: arguments.map(str::to_owned).to_vec(),
             environment: EnvironmentPlan {
@@ -144,7 +143,7 @@ fn subject_plan() -> SubjectPlan {
         cpus: CpuChoice::Auto,
         memory: None,
         stop: StopPlan {
-            signal: SubjectSignal::Term,
+            signal: TargetSignal::Term,
             grace: Nanos::from_secs(5),
         },
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::{Metric, catalogue};
-use stillwell_plan::{Phase, StepAction, StepPlan, SubjectKind, SubjectSignal, Wanted};
+use stillwell_plan::{Phase, StepAction, StepPlan, TargetKind, TargetSignal, Wanted};
 use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, Together, conduct_together};
 use stillwell_target::{new_network, online};
 use stillwell_units::{Moment, Nanos, Seed};
@@ -126,7 +126,7 @@ fn a_subject_that_dies_ends_both_runs() {
     let [_, killed] = &mut pair.requests;
     killed.plan.timeline.push(StepPlan {
         at: Nanos::from_millis(200),
-        action: StepAction::Signal(SubjectSignal::Kill),
+        action: StepAction::Signal(TargetSignal::Kill),
     });
     // Only a defect lets the other go on for so long.
     for request in &mut pair.requests {
@@ -159,7 +159,7 @@ fn an_interrupt_ends_both_in_order() {
     for request in &mut pair.requests {
         request.plan.phases.measure = Nanos::from_secs(600);
         // By which what runs of it is found.
-        if let SubjectKind::Child(child) = &mut request.plan.subject.kind {
+        if let TargetKind::Child(child) = &mut request.plan.target.kind {
             let variables = &mut child.environment.variables;
             variables.insert("BELOW".to_owned(), "{experiment}".to_owned());
         }
@@ -195,7 +195,7 @@ fn a_run_that_cannot_start_holds_the_other_not_up() {
         return;
     }
     let mut pair = Pair::new();
-    if let SubjectKind::Child(child) = &mut pair.requests[0].plan.subject.kind {
+    if let TargetKind::Child(child) = &mut pair.requests[0].plan.target.kind {
         child.program = "/nowhere/at/all".into();
     }
     let [own, beside] = pair.outcomes(SLICED);

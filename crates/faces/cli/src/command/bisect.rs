@@ -11,7 +11,7 @@ use stillwell_experiment::bisect::{
     BisectError, BisectProgress, BisectRecord, OutcomeKind, OutcomeRecord, run_bisect,
 };
 use stillwell_experiment::{Local, SuiteError};
-use stillwell_plan::LabPlan;
+use stillwell_plan::SuitePlan;
 use stillwell_report::history::{BisectReport, bisect_markdown, bisect_terminal};
 use stillwell_report::{Format, Style};
 use stillwell_target::Privileges;
@@ -136,7 +136,7 @@ fn refused(error: BisectError, results: &Path) -> CommandError {
 fn report(
     arguments: &BisectArguments,
     paint: &Paint,
-    plan: &LabPlan,
+    plan: &SuitePlan,
     record: &BisectRecord,
     results: &Path,
 ) -> Result<(), CommandError> {

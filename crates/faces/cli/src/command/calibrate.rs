@@ -9,7 +9,7 @@ use stillwell_experiment::calibrate::{
     CalibrationError, CalibrationHost, CalibrationLimits, calibrate,
 };
 use stillwell_experiment::{Results, SuiteError, SuiteOptions, SuiteProgress};
-use stillwell_plan::{ExperimentPlan, LabPlan, SubjectKind};
+use stillwell_plan::{ExperimentPlan, SuitePlan, TargetKind};
 use stillwell_report::{CalibrationReport, render_calibration};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
@@ -80,7 +80,7 @@ fn has_verdicts(report: &CalibrationReport) -> bool {
     alike.any(|alike| alike.comparisons > alike.invalid)
 }
 
-fn load(arguments: &CalibrateArguments, paint: &Paint) -> Result<LabPlan, CommandError> {
+fn load(arguments: &CalibrateArguments, paint: &Paint) -> Result<SuitePlan, CommandError> {
     let overrides = select::overrides(&arguments.select);
     let loaded = loader()
         .lab(&arguments.paths, &overrides)
@@ -88,8 +88,8 @@ fn load(arguments: &CalibrateArguments, paint: &Paint) -> Result<LabPlan, Comman
     select::warn(&loaded.warnings, paint);
     let not_ours = loaded.plan.experiments.iter().find(|experiment| {
         !matches!(
-            experiment.rig.subject.kind,
-            SubjectKind::Child(_) | SubjectKind::None
+            experiment.rig.target.kind,
+            TargetKind::Child(_) | TargetKind::None
         )
     });
     not_ours.map_or(Ok(()), |experiment| {
@@ -113,7 +113,7 @@ fn results_folder(arguments: &CalibrateArguments) -> Result<PathBuf, CommandErro
 /// Every experiment has an equal part of the time.
 fn calibrate_all(
     arguments: &CalibrateArguments,
-    plan: &LabPlan,
+    plan: &SuitePlan,
     (host, root): (&mut Host<'_>, &Path),
     started: Moment,
 ) -> Result<Vec<CalibratedExperiment>, CommandError> {
@@ -179,7 +179,7 @@ impl CalibrationHost for Host<'_> {
         }
     }
 
-    fn first(&mut self, results: &Results, lab: &LabPlan) {
+    fn first(&mut self, results: &Results, lab: &SuitePlan) {
         if self.facts.is_empty() {
             self.facts = results.host_facts(lab);
         }

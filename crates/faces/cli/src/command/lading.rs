@@ -135,7 +135,7 @@ fn target(arguments: &LadingTargetArguments) -> Result<TargetOverride, CommandEr
 fn adjusted(mut plan: RigPlan, arguments: &LadingRunArguments) -> RigPlan {
     let shutdown = Nanos::from_secs(u64::from(arguments.max_shutdown_delay).max(1));
     plan.isolation.network = Wanted::No;
-    plan.subject.stop.grace = shutdown;
+    plan.target.stop.grace = shutdown;
     plan.phases.drain = plan.phases.drain.min(shutdown);
     if arguments.disable_inspector {
         plan.observer.inspector = None;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use stillwell_config::{LabOverrides, VariantArgument};
 use stillwell_experiment::{Local, Results, SuiteError, SuiteOutcome, latest, run_suite};
-use stillwell_plan::LabPlan;
+use stillwell_plan::SuitePlan;
 use stillwell_target::Privileges;
 use stillwell_verdict::{GatePolicy, exit_code};
 
@@ -74,7 +74,7 @@ fn load(
     arguments: &RunArguments,
     overrides: &LabOverrides,
     paint: &Paint,
-) -> Result<LabPlan, CommandError> {
+) -> Result<SuitePlan, CommandError> {
     let loaded = loader()
         .lab(&arguments.paths, overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
@@ -153,7 +153,7 @@ fn exit_of(outcome: &SuiteOutcome, gate: Gate) -> Exit {
 fn report(
     arguments: &RunArguments,
     paint: &Paint,
-    plan: &LabPlan,
+    plan: &SuitePlan,
     outcome: &SuiteOutcome,
     results: &Path,
 ) -> Result<(), CommandError> {
@@ -196,7 +196,7 @@ fn plan_title(arguments: &RunArguments) -> String {
 }
 
 /// Names of the two sides: as in the arguments, or as in the file.
-fn labels(arguments: &RunArguments, plan: &LabPlan) -> (String, String) {
+fn labels(arguments: &RunArguments, plan: &SuitePlan) -> (String, String) {
     let named = |at: usize, default: &str| {
         let names = plan.experiments.first().map(|e| e.variants.as_slice());
         names

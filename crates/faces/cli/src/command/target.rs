@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use stillwell_config::TargetOverride;
-use stillwell_plan::{ContainerOrigin, ContainerSubject, ImagePlan};
+use stillwell_plan::{ContainerOrigin, ContainerTarget, ImagePlan};
 
 use crate::exit::{CommandError, Exit};
 
@@ -24,7 +24,7 @@ pub(crate) fn named(name: &str) -> Result<TargetOverride, CommandError> {
         let hint = "write its name or id, as in `docker ps`";
         return Err(CommandError::new(Exit::Usage, error).hint(hint));
     }
-    Ok(TargetOverride::Container(ContainerSubject {
+    Ok(TargetOverride::Container(ContainerTarget {
         socket: socket()?,
         origin: ContainerOrigin::Named(name.to_owned()),
     }))
@@ -44,7 +44,7 @@ pub(crate) fn of_image(
         let hint = "write one such as timberio/vector:0.40.0-debian";
         return Err(CommandError::new(Exit::Usage, error).hint(hint));
     }
-    Ok(TargetOverride::Container(ContainerSubject {
+    Ok(TargetOverride::Container(ContainerTarget {
         socket: socket()?,
         origin: ContainerOrigin::Image(ImagePlan {
             image: image.to_owned(),

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stillwell_capture::RunStage;
 use stillwell_experiment::{BinaryIdentity, Results, SUITE_SCHEMA, SuiteRecord};
-use stillwell_plan::{BinarySource, GitSource, GoalMetric, GoalPlan, LabPlan};
+use stillwell_plan::{BinarySource, GitSource, GoalMetric, GoalPlan, SuitePlan};
 use stillwell_units::Seed;
 use stillwell_verdict::synthetic;
 
@@ -95,7 +95,7 @@ fn save_lab(suite: &Suite, number: u32, cost: f64) {
         started_wall_millis: 1_795_269_933_000 + u64::from(number) * 86_400_000,
         fingerprint: String::new(),
         binaries: binaries.to_vec(),
-        plan: LabPlan {
+        plan: SuitePlan {
             experiments: vec![experiment],
             seed: Seed::from_number(1),
         },

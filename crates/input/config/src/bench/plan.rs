@@ -4,7 +4,7 @@ use stillwell_plan::{
     AcknowledgedBy, AcknowledgedPlan, BenchPlan, BlockShape, ChildPlan, CpuChoice, EnvironmentPlan,
     FileLayout, GeneratorPlan, HecAcknowledgements, IsolationPlan, ObserverPlan, PayloadFormat,
     PayloadPlan, PhasesPlan, PlacementPlan, PrefixFraming, RatePlan, ReplayCut, ReplayEnd,
-    ReplayPlan, RigPlan, SinkPlan, StampForm, StampPlan, SubjectKind, SubjectPlan, TransportPlan,
+    ReplayPlan, RigPlan, SinkPlan, StampForm, StampPlan, TargetKind, TargetPlan, TransportPlan,
     Wanted,
 };
 use stillwell_text::{Diagnostic, Diagnostics, code};
@@ -101,7 +101,7 @@ pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<Ben
     let subject = subject(asked.subject.as_ref()?, &generators);
     let rig = RigPlan {
         seed: Seed::from_number(0),
-        subject,
+        target: subject,
         generators,
         sinks: vec![sink],
         disks: Vec::new(),
@@ -116,7 +116,7 @@ pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<Ben
         name: asked
             .name
             .clone()
-            .unwrap_or_else(|| rig.subject.name.clone()),
+            .unwrap_or_else(|| rig.target.name.clone()),
         rig,
         unstamped,
         structured: asked.structured.unwrap_or(false),
@@ -373,11 +373,11 @@ fn transport(
     })
 }
 
-fn subject(asked: &BenchSubject, generators: &[GeneratorPlan]) -> SubjectPlan {
+fn subject(asked: &BenchSubject, generators: &[GeneratorPlan]) -> TargetPlan {
     match asked {
         BenchSubject::Absent => no_subject(),
         BenchSubject::Told { plan, has_probe } => {
-            let mut plan = SubjectPlan::clone(plan);
+            let mut plan = TargetPlan::clone(plan);
             if !has_probe {
                 plan.ready = ready_probe_of(generators);
             }
@@ -386,9 +386,9 @@ fn subject(asked: &BenchSubject, generators: &[GeneratorPlan]) -> SubjectPlan {
         BenchSubject::Command(words) => {
             let program = words.first().cloned().unwrap_or_default();
             let arguments: Vec<String> = words.iter().skip(1).cloned().collect();
-            SubjectPlan {
+            TargetPlan {
                 name: name_of_program(&program, &arguments),
-                kind: SubjectKind::Child(ChildPlan {
+                kind: TargetKind::Child(ChildPlan {
                     program: program.into(),
                     arguments,
                     environment: EnvironmentPlan {

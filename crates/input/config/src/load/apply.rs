@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stillwell_plan::{
     BinarySource, ContainerOrigin, Direction, ExperimentPlan, GeneratorPlan, GitSource, GoalPlan,
-    OperatingPoint, PhasesPlan, RigPlan, SubjectKind, SubjectPlan, VariantPlan, Wanted,
+    OperatingPoint, PhasesPlan, RigPlan, TargetKind, TargetPlan, VariantPlan, Wanted,
 };
 use stillwell_text::{Diagnostic, Diagnostics, Place, code};
 use stillwell_units::{Nanos, Seed};
@@ -41,8 +41,8 @@ pub fn to_rig(
         set_rate(&mut rig.generators, rate, found);
     }
     match subject_from_override(&overrides.target, rig) {
-        Some(subject) if target == FileTarget::Layout => in_layout(&mut rig.subject, subject),
-        Some(subject) => rig.subject = subject,
+        Some(subject) if target == FileTarget::Layout => in_layout(&mut rig.target, subject),
+        Some(subject) => rig.target = subject,
         None => {
             if let FileTarget::Never(format) = target {
                 let message = "no program was named: load goes straight to whatever listens";
@@ -63,16 +63,16 @@ pub fn to_rig(
 }
 
 /// A program of the command line in a case whose layout has the rest.
-fn in_layout(subject: &mut SubjectPlan, named: SubjectPlan) {
+fn in_layout(subject: &mut TargetPlan, named: TargetPlan) {
     match (&mut subject.kind, named.kind) {
-        (SubjectKind::Child(own), SubjectKind::Child(named)) => {
+        (TargetKind::Child(own), TargetKind::Child(named)) => {
             own.program = named.program;
             own.arguments = named.arguments;
             own.environment.inherit = named.environment.inherit;
             let variables = named.environment.variables;
             own.environment.variables.extend(variables);
         }
-        (SubjectKind::Child(own), SubjectKind::Container(mut container)) => {
+        (TargetKind::Child(own), TargetKind::Container(mut container)) => {
             if let ContainerOrigin::Image(image) = &mut container.origin {
                 let named = Path::new(&subject.name);
                 // Without a command in the case it is the image's own that runs.
@@ -85,14 +85,14 @@ fn in_layout(subject: &mut SubjectPlan, named: SubjectPlan) {
                 environment.append(&mut image.environment);
                 image.environment = environment;
                 image.mounts.clone_from(&own.mounts);
-                subject.kind = SubjectKind::Container(container);
+                subject.kind = TargetKind::Container(container);
             } else {
-                let kind = SubjectKind::Container(container);
-                *subject = SubjectPlan { kind, ..named };
+                let kind = TargetKind::Container(container);
+                *subject = TargetPlan { kind, ..named };
             }
         }
         (_, kind) => {
-            *subject = SubjectPlan { kind, ..named };
+            *subject = TargetPlan { kind, ..named };
         }
     }
 }
@@ -129,8 +129,8 @@ pub(super) fn to_experiment(
     if let Some(rate) = &overrides.rate {
         set_operating_point(plan, rate, found);
     }
-    if let (Some(command), SubjectKind::Child(child)) =
-        (&overrides.target_command, &mut plan.rig.subject.kind)
+    if let (Some(command), TargetKind::Child(child)) =
+        (&overrides.target_command, &mut plan.rig.target.kind)
     {
         child.program.clone_from(&command.program);
         child.arguments.clone_from(&command.arguments);

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_plan::{ExperimentPlan, FamilyPlan, LabPlan};
+use stillwell_plan::{ExperimentPlan, FamilyPlan, SuitePlan};
 use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
 use super::native::NativeFile;
@@ -21,7 +21,7 @@ pub(super) fn load(
     lookup: Lookup<'_>,
     paths: &[PathBuf],
     overrides: &LabOverrides,
-) -> Result<Loaded<LabPlan>, Diagnostics> {
+) -> Result<Loaded<SuitePlan>, Diagnostics> {
     let mut found = Diagnostics::new();
     let mut cases: Vec<Case<'_>> = Vec::new();
     for path in paths {
@@ -46,7 +46,7 @@ pub(super) fn load(
     let seed = overrides
         .seed
         .or_else(|| experiments.first().map(|experiment| experiment.rig.seed));
-    let plan = seed.map(|seed| LabPlan { experiments, seed });
+    let plan = seed.map(|seed| SuitePlan { experiments, seed });
     if plan.is_none() && found.is_empty() {
         let error = Diagnostic::error(code::NOTHING_FOUND, "no experiment was named");
         found.push(error.help("name a file, a folder, or a suite"));

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::{OperatingPoint, RUNS_DEFAULT, RUNS_MAX, RateShape, SubjectsPlan};
+use stillwell_plan::{OperatingPoint, RUNS_DEFAULT, RUNS_MAX, RateShape, TargetsPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
 use super::native::NativeFile;
@@ -29,9 +29,9 @@ pub(super) fn load(
     lookup: Lookup<'_>,
     paths: &[PathBuf],
     overrides: &SubjectsOverrides,
-) -> Result<Loaded<Vec<SubjectsPlan>>, Diagnostics> {
+) -> Result<Loaded<Vec<TargetsPlan>>, Diagnostics> {
     let mut found = Diagnostics::new();
-    let mut plans: Vec<SubjectsPlan> = Vec::new();
+    let mut plans: Vec<TargetsPlan> = Vec::new();
     let mut known: Vec<String> = Vec::new();
     let mut passed_over = 0_usize;
     for path in paths {
@@ -58,11 +58,11 @@ pub(super) fn load(
         }
     }
     for plan in &mut plans {
-        known.extend(plan.contenders.iter().map(|one| one.name.clone()));
+        known.extend(plan.targets.iter().map(|one| one.name.clone()));
         select(plan, &overrides.subjects);
     }
     check_names(&overrides.subjects, &known, &mut found);
-    plans.retain(|plan| !plan.contenders.is_empty());
+    plans.retain(|plan| !plan.targets.is_empty());
     if plans.is_empty() && !found.has_errors() {
         let message = match passed_over {
             0 => "no experiment was found under that name",
@@ -81,7 +81,7 @@ fn plan_of_case(
     case: &Case<'_>,
     overrides: &SubjectsOverrides,
     found: &mut Diagnostics,
-) -> Option<SubjectsPlan> {
+) -> Option<TargetsPlan> {
     let file = NativeFile::parse(case.native_file()?, found)?;
     if !file.has_key("targets") {
         return None;
@@ -100,7 +100,7 @@ fn plan_of_case(
     Some(plan)
 }
 
-fn plan_of(spec: ExperimentSpec, case: &Case<'_>, found: &mut Diagnostics) -> SubjectsPlan {
+fn plan_of(spec: ExperimentSpec, case: &Case<'_>, found: &mut Diagnostics) -> TargetsPlan {
     let mut rig = spec.rig;
     match spec.operating_point {
         OperatingPoint::Stated => {}
@@ -116,22 +116,18 @@ fn plan_of(spec: ExperimentSpec, case: &Case<'_>, found: &mut Diagnostics) -> Su
         let error = Diagnostic::error(code::NOTHING_MEASURED, message);
         found.push(error.help("list generators under `workload`"));
     }
-    SubjectsPlan {
+    TargetsPlan {
         name: case.name.clone(),
         summary: spec.description,
         folder: case.folder.clone(),
         seed: rig.seed,
         rig,
-        contenders: spec.contenders,
+        targets: spec.contenders,
         runs: spec.runs.unwrap_or(RUNS_DEFAULT),
     }
 }
 
-fn apply_overrides(
-    plan: &mut SubjectsPlan,
-    overrides: &SubjectsOverrides,
-    found: &mut Diagnostics,
-) {
+fn apply_overrides(plan: &mut TargetsPlan, overrides: &SubjectsOverrides, found: &mut Diagnostics) {
     let (warmup, measure) = (overrides.warmup, overrides.measure);
     apply::times(&mut plan.rig.phases, warmup, measure, found);
     if let Some(seed) = overrides.seed {
@@ -159,15 +155,15 @@ fn apply_overrides(
 }
 
 /// Keeps the contenders that were named, in that order; all if none was.
-fn select(plan: &mut SubjectsPlan, names: &[String]) {
+fn select(plan: &mut TargetsPlan, names: &[String]) {
     if names.is_empty() {
         return;
     }
-    let all = std::mem::take(&mut plan.contenders);
+    let all = std::mem::take(&mut plan.targets);
     for name in names {
-        let is_there = plan.contenders.iter().any(|one| one.name == *name);
+        let is_there = plan.targets.iter().any(|one| one.name == *name);
         let named = all.iter().find(|one| one.name == *name);
-        plan.contenders.extend(named.filter(|_| !is_there).cloned());
+        plan.targets.extend(named.filter(|_| !is_there).cloned());
     }
 }
 

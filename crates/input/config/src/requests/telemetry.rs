@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn nobody_is_told_anything_unless_asked_for() {
         let nothing = read(None, None);
-        assert!(!nothing.tells_anybody() && nothing.trace.is_none());
+        assert!(!nothing.has_exporters() && nothing.trace.is_none());
     }
 
     #[test]

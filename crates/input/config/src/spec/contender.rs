@@ -1,6 +1,6 @@
 //! `subjects`.
 
-use stillwell_plan::{ContenderPlan, Delivery, Durability, RUNS_MAX, ReadyProbe, SubjectPlan};
+use stillwell_plan::{ComparedTargetPlan, Delivery, Durability, RUNS_MAX, ReadyProbe, TargetPlan};
 use stillwell_text::{Key, MapReader, Node, Span, Value, code};
 
 use super::Door;
@@ -58,7 +58,7 @@ pub(super) fn read_contenders(
     door: &Door<'_>,
     map: &MapReader<'_, '_>,
     ready: &ReadyProbe,
-) -> (Vec<ContenderPlan>, Option<u32>) {
+) -> (Vec<ComparedTargetPlan>, Option<u32>) {
     let reader = door.reader;
     let subjects = map.take("targets");
     let runs = map.take("runs");
@@ -103,7 +103,7 @@ fn read_contender(
     key: &Key,
     node: &Node,
     ready: &ReadyProbe,
-) -> Option<ContenderPlan> {
+) -> Option<ComparedTargetPlan> {
     let reader = door.reader;
     check_name(reader, key, "target");
     if matches!(node.value, Value::Null) {
@@ -127,17 +127,17 @@ fn read_contender(
     });
     let files = files.collect();
     let spec = subject_of(door, &map, Some(&key.text))?;
-    let subject = if spec.has_probe {
+    let target = if spec.has_probe {
         spec.plan
     } else {
-        SubjectPlan {
+        TargetPlan {
             ready: ready.clone(),
             ..spec.plan
         }
     };
-    Some(ContenderPlan {
+    Some(ComparedTargetPlan {
         name: key.text.clone(),
-        subject,
+        target,
         program,
         version,
         files,

@@ -1,9 +1,9 @@
 //! The whole file: an experiment, or a rig where there is nothing to compare.
 
 use stillwell_plan::{
-    CheckPlan, ContenderPlan, DesignPlan, DiskPlan, GoalPlan, IsolationPlan, ObserverPlan,
+    CheckPlan, ComparedTargetPlan, DesignPlan, DiskPlan, GoalPlan, IsolationPlan, ObserverPlan,
     OperatingPoint, PlacementPlan, ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan,
-    StoppingPlan, SubjectKind, SubjectPlan, VariantPlan, WarmupPlan,
+    StoppingPlan, TargetKind, TargetPlan, VariantPlan, WarmupPlan,
 };
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::Seed;
@@ -187,7 +187,7 @@ pub(crate) struct ExperimentSpec {
     /// Empty where the file compares nothing.
     pub(crate) variants: Vec<VariantPlan>,
     /// Programs that are put side by side, if any are.
-    pub(crate) contenders: Vec<ContenderPlan>,
+    pub(crate) contenders: Vec<ComparedTargetPlan>,
     /// Runs of each of them.
     pub(crate) runs: Option<u32>,
     pub(crate) goals: Vec<GoalPlan>,
@@ -257,7 +257,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
             seed,
             generators,
             sinks: sinks.into_iter().map(|sink| sink.value).collect(),
-            subject: finish_subject(subject.flatten(), ready),
+            target: finish_subject(subject.flatten(), ready),
             disks: parts.disks,
             observer: parts.observer,
             phases: course.phases,
@@ -439,19 +439,19 @@ fn read_links(reader: &Reader, map: &MapReader<'_, '_>) -> Vec<ReportLink> {
         .collect()
 }
 
-fn finish_subject(subject: Option<SubjectSpec>, ready: ReadyProbe) -> SubjectPlan {
+fn finish_subject(subject: Option<SubjectSpec>, ready: ReadyProbe) -> TargetPlan {
     match subject {
         Some(spec) if spec.has_probe => spec.plan,
-        Some(spec) => SubjectPlan { ready, ..spec.plan },
+        Some(spec) => TargetPlan { ready, ..spec.plan },
         None => no_subject(),
     }
 }
 
 /// Nothing between generators and whatever listens.
-pub fn no_subject() -> SubjectPlan {
-    SubjectPlan {
+pub fn no_subject() -> TargetPlan {
+    TargetPlan {
         name: "none".to_owned(),
-        kind: SubjectKind::None,
+        kind: TargetKind::None,
         ready: ReadyProbe::Immediately,
         cpus: stillwell_plan::CpuChoice::Auto,
         memory: None,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use stillwell_plan::{
-    ChildPlan, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan, SubjectKind, SubjectPlan,
-    SubjectSignal,
+    ChildPlan, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan, TargetKind, TargetPlan,
+    TargetSignal,
 };
 use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::{ByteSize, Nanos};
@@ -122,14 +122,14 @@ pub(crate) const SUBJECT: Element = Element {
 
 /// How a subject is stopped where nothing is said.
 pub const STOP_DEFAULT: StopPlan = StopPlan {
-    signal: SubjectSignal::Term,
+    signal: TargetSignal::Term,
     grace: Nanos::from_secs(10),
 };
 
 /// A subject, and its probe if one was given.
 #[derive(Debug)]
 pub(crate) struct SubjectSpec {
-    pub(crate) plan: SubjectPlan,
+    pub(crate) plan: TargetPlan,
     pub(crate) has_probe: bool,
 }
 
@@ -169,9 +169,9 @@ pub(super) fn subject_of(
     let arguments: Vec<String> = words.collect();
     let has_probe = ready.is_some();
     Some(SubjectSpec {
-        plan: SubjectPlan {
+        plan: TargetPlan {
             name: name.map_or_else(|| name_of_program(&program, &arguments), str::to_owned),
-            kind: SubjectKind::Child(ChildPlan {
+            kind: TargetKind::Child(ChildPlan {
                 program: program.into(),
                 arguments,
                 environment,

@@ -6,7 +6,7 @@ mod sink;
 mod subject;
 
 use stillwell_plan::{
-    DiskPlan, GeneratorPlan, PhasesPlan, SinkPlan, StepAction, StepPlan, SubjectSignal, WhenFull,
+    DiskPlan, GeneratorPlan, PhasesPlan, SinkPlan, StepAction, StepPlan, TargetSignal, WhenFull,
 };
 use stillwell_text::{Node, Span, code};
 use stillwell_units::Nanos;
@@ -15,16 +15,16 @@ use super::{Door, network};
 use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::rules::Placed;
 
-const SIGNAL_WORDS: [(&str, SubjectSignal); 9] = [
-    ("CONT", SubjectSignal::Cont),
-    ("HUP", SubjectSignal::Hup),
-    ("INT", SubjectSignal::Int),
-    ("KILL", SubjectSignal::Kill),
-    ("QUIT", SubjectSignal::Quit),
-    ("STOP", SubjectSignal::Stop),
-    ("TERM", SubjectSignal::Term),
-    ("USR1", SubjectSignal::Usr1),
-    ("USR2", SubjectSignal::Usr2),
+const SIGNAL_WORDS: [(&str, TargetSignal); 9] = [
+    ("CONT", TargetSignal::Cont),
+    ("HUP", TargetSignal::Hup),
+    ("INT", TargetSignal::Int),
+    ("KILL", TargetSignal::Kill),
+    ("QUIT", TargetSignal::Quit),
+    ("STOP", TargetSignal::Stop),
+    ("TERM", TargetSignal::Term),
+    ("USR1", TargetSignal::Usr1),
+    ("USR2", TargetSignal::Usr2),
 ];
 
 /// A signal's name.
@@ -93,7 +93,7 @@ pub(super) const STEP: Element = Element {
     ],
 };
 
-pub(super) fn read_signal(door: &Door<'_>, node: &Node) -> Option<SubjectSignal> {
+pub(super) fn read_signal(door: &Door<'_>, node: &Node) -> Option<TargetSignal> {
     door.reader.word(node, "signal", &SIGNAL_WORDS)
 }
 

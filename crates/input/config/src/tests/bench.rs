@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stillwell_plan::{
     BenchPlan, FileLayout, PayloadFormat, PrefixFraming, RateShape, ReplayCut, ReplayEnd,
-    ReplayPlan, StampForm, SubjectKind, TransportPlan,
+    ReplayPlan, StampForm, TargetKind, TransportPlan,
 };
 use stillwell_text::Diagnostics;
 use stillwell_units::Nanos;
@@ -222,7 +222,7 @@ fn flags_go_before_the_file() {
     let text = format!("{SUBJECT}source: in.json\niters: 3\n");
     let plan = load(&text, flags).unwrap();
     assert_eq!(replay(&plan).rounds, Some(7));
-    assert_eq!(plan.rig.subject.kind, SubjectKind::None);
+    assert_eq!(plan.rig.target.kind, TargetKind::None);
     let TransportPlan::Acknowledged(asked) = &plan.rig.generators[0].transport else {
         panic!("{plan:?}");
     };

@@ -1,5 +1,5 @@
 use stillwell_plan::{
-    DiskChange, DiskLimits, LinkUses, SinkChange, StepAction, SubjectChange, SubjectSignal, Wanted,
+    DiskChange, DiskLimits, LinkUses, SinkChange, StepAction, TargetChange, TargetSignal, Wanted,
 };
 use stillwell_units::Nanos;
 
@@ -72,15 +72,15 @@ fn steps_become_a_plan_in_the_order_of_time() {
         id: "web".to_owned(),
         change,
     };
-    let end = |signal| StepAction::Subject(SubjectChange::End(signal));
-    let start = StepAction::Subject(SubjectChange::Start);
+    let end = |signal| StepAction::Target(TargetChange::End(signal));
+    let start = StepAction::Target(TargetChange::Start);
     let wanted = [
         (seconds(1), sink(SinkChange::Down)),
         (seconds(2), sink(SinkChange::Up)),
-        (seconds(6), end(SubjectSignal::Kill)),
+        (seconds(6), end(TargetSignal::Kill)),
         (seconds(7), StepAction::Note("meanwhile".to_owned())),
         (seconds(8), start.clone()),
-        (seconds(9), end(SubjectSignal::Term)),
+        (seconds(9), end(TargetSignal::Term)),
         (seconds(9), start),
     ];
     assert_eq!(found, wanted);

@@ -60,7 +60,7 @@ fn every_readiness_probe_is_read() {
     for (text, plan) in PROBES {
         let text = LEAST.replace("target: {", &format!("target: {{ready: {text}, "));
         let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
-        let ready = &loaded.plan.experiments[0].rig.subject.ready;
+        let ready = &loaded.plan.experiments[0].rig.target.ready;
         assert_eq!(format!("{ready:?}"), plan);
     }
 }
@@ -75,7 +75,7 @@ fn choices_of_cpus_are_read() {
     ] {
         let text = LEAST.replace("target: {", &format!("target: {{cpus: {text}, "));
         let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
-        let cpus = &loaded.plan.experiments[0].rig.subject.cpus;
+        let cpus = &loaded.plan.experiments[0].rig.target.cpus;
         assert_eq!(format!("{cpus:?}"), plan);
     }
 }
@@ -98,10 +98,7 @@ fn the_least_has_sensible_defaults() {
 fn a_rig_needs_no_subject_and_no_variants() {
     let loaded = rig("workload: {generators: [{udp: '127.0.0.1:1', payload: ascii, rate: 10/s}]}");
     let plan = loaded.unwrap().plan;
-    assert!(matches!(
-        plan.subject.kind,
-        stillwell_plan::SubjectKind::None
-    ));
+    assert!(matches!(plan.target.kind, stillwell_plan::TargetKind::None));
 }
 
 /// The tables of keys are both the reader's and the schema's; that no key of

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stillwell_plan::{
-    BinarySource, GoalMetric, OperatingPoint, RateShape, StoppingPlan, SubjectKind, VariantPlan,
+    BinarySource, GoalMetric, OperatingPoint, RateShape, StoppingPlan, TargetKind, VariantPlan,
 };
 use stillwell_units::{Nanos, Seed};
 
@@ -40,7 +40,7 @@ fn without_other_formats_only_native_experiments_are_found() {
         "{none}"
     );
     let rig = load_rig_from(&lab(), Path::new("/suite/native"), &RigOverrides::default());
-    let SubjectKind::Child(child) = rig.unwrap().plan.subject.kind else {
+    let TargetKind::Child(child) = rig.unwrap().plan.target.kind else {
         panic!("a program");
     };
     assert_eq!(child.arguments, ["--in", "127.0.0.1:9100"]);

@@ -55,7 +55,7 @@ fn every_value_meets_every_other() {
     assert_eq!(plans[6].folder, Path::new("/suite/one"));
     let generator = &plans[6].rig.generators[0];
     assert_eq!(generator.payload.cache.bytes(), 64 << 20);
-    let shown = format!("{:?}", plans[6].rig.subject);
+    let shown = format!("{:?}", plans[6].rig.target);
     assert!(
         shown.contains("\"64 MiB\"") && shown.contains("\"1k\""),
         "{shown}"

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::{Delivery, Durability, ReadyProbe, SubjectsPlan};
+use stillwell_plan::{Delivery, Durability, ReadyProbe, TargetsPlan};
 use stillwell_units::Nanos;
 
 use super::Memory;
@@ -28,7 +28,7 @@ workload:
   sinks: [{tcp: '127.0.0.1:9200', limit: 1 MiB/s}]
 ";
 
-fn load(text: &str, overrides: &SubjectsOverrides) -> Result<Loaded<Vec<SubjectsPlan>>, String> {
+fn load(text: &str, overrides: &SubjectsOverrides) -> Result<Loaded<Vec<TargetsPlan>>, String> {
     let files = Memory::with([
         ("/suite/one/experiment.yaml", text),
         ("/suite/one/other.conf", ""),
@@ -44,15 +44,15 @@ fn subjects_are_read_with_what_they_claim() {
     let [plan] = plans.as_slice() else {
         panic!("{plans:?}")
     };
-    assert_eq!((plan.runs, plan.contenders.len()), (3, 2));
+    assert_eq!((plan.runs, plan.targets.len()), (3, 2));
     assert!(plan.rig.generators[0].rate.is_max());
-    let [relay, other] = plan.contenders.as_slice() else {
+    let [relay, other] = plan.targets.as_slice() else {
         panic!("{plan:?}")
     };
     let by_generator = ReadyProbe::Tcp {
         address: "127.0.0.1:9100".to_owned(),
     };
-    assert_eq!(relay.subject.ready, by_generator);
+    assert_eq!(relay.target.ready, by_generator);
     assert_eq!(relay.durability, Some(Durability::Memory));
     assert_eq!(other.durability, Some(Durability::Synced));
     assert_eq!(other.delivery, Some(Delivery::AtLeastOnce));
@@ -70,7 +70,7 @@ fn flags_choose_subjects_and_change_runs() {
         ..SubjectsOverrides::default()
     };
     let plan = &load(FINE, &overrides).unwrap().plan[0];
-    assert_eq!((plan.runs, plan.contenders.len()), (2, 1));
+    assert_eq!((plan.runs, plan.targets.len()), (2, 1));
     assert_eq!(plan.rig.phases.measure, Nanos::from_secs(7));
 }
 

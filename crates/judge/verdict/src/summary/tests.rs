@@ -8,7 +8,7 @@ use stillwell_capture::{
 use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
 use stillwell_plan::{
     Aggregation, BlockShape, CheckPlan, GoalMetric, Phase, RatePlan, ScrapePlan, SeriesSelector,
-    StampPlan, SubjectKind,
+    StampPlan, TargetKind,
 };
 use stillwell_units::{ByteRate, ByteSize, Moment, Nanos};
 
@@ -81,7 +81,7 @@ fn what_was_not_recorded_is_missing_with_a_reason() {
     let mut idle = Story::healthy();
     idle.manifest.plan.generators.clear();
     idle.manifest.plan.sinks.clear();
-    idle.manifest.plan.subject.kind = SubjectKind::None;
+    idle.manifest.plan.target.kind = TargetKind::None;
     for reason in idle.summary().values.values() {
         let Measured::Missing { reason } = reason else {
             panic!("{reason:?}");

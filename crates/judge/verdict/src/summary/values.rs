@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stillwell_capture::{Capture, CountBounds, LedgerFigures, LedgerRecord};
 use stillwell_metric::catalogue;
-use stillwell_plan::{GoalMetric, LatencyQuantile, SubjectKind};
+use stillwell_plan::{GoalMetric, LatencyQuantile, TargetKind};
 use stillwell_units::float_from_u64;
 
 use super::{Measured, RunFigures, slope};
@@ -90,9 +90,9 @@ fn measured(
 }
 
 fn has_target(capture: &Capture) -> Result<(), &'static str> {
-    match capture.manifest.plan.subject.kind {
-        SubjectKind::None => Err("the rig has no target"),
-        SubjectKind::Child(_) | SubjectKind::Container(_) | SubjectKind::Pid(_) => Ok(()),
+    match capture.manifest.plan.target.kind {
+        TargetKind::None => Err("the rig has no target"),
+        TargetKind::Child(_) | TargetKind::Container(_) | TargetKind::Pid(_) => Ok(()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The numbers behind the table of targets, run by run.
 
-use stillwell_plan::SubjectsPlan;
+use stillwell_plan::TargetsPlan;
 
 use super::TargetsMetric;
 use super::metric::Latencies;
@@ -22,12 +22,12 @@ pub struct TargetFigure<'r> {
 /// Every number that there is of the `runs` of `plan`, by runs and then in the order of
 /// the table.
 #[must_use]
-pub fn target_figures<'r>(plan: &SubjectsPlan, runs: &'r [RunSummary]) -> Vec<TargetFigure<'r>> {
+pub fn target_figures<'r>(plan: &TargetsPlan, runs: &'r [RunSummary]) -> Vec<TargetFigure<'r>> {
     let latencies = Latencies::of(runs.iter());
     let is_known = |run: &&RunSummary| {
         run.identity
             .as_ref()
-            .is_some_and(|own| plan.contenders.iter().any(|one| one.name == own.variant))
+            .is_some_and(|own| plan.targets.iter().any(|one| one.name == own.variant))
     };
     let figures = runs.iter().filter(is_known).flat_map(|run| {
         TargetsMetric::ALL.into_iter().filter_map(move |metric| {

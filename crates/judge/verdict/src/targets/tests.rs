@@ -1,16 +1,16 @@
 use proptest::prelude::*;
 use stillwell_capture::Restart;
 use stillwell_metric::{Labels, catalogue};
-use stillwell_plan::{ContenderPlan, GoalMetric, LatencyQuantile, PlacementPlan};
+use stillwell_plan::{ComparedTargetPlan, GoalMetric, LatencyQuantile, PlacementPlan};
 use stillwell_units::{Moment, Nanos, Seed};
 
 use super::*;
 use crate::fixture::{Story, generator, rig, sink};
 
-fn contender(name: &str, durability: Option<Durability>) -> ContenderPlan {
-    ContenderPlan {
+fn contender(name: &str, durability: Option<Durability>) -> ComparedTargetPlan {
+    ComparedTargetPlan {
         name: name.to_owned(),
-        subject: rig().subject,
+        target: rig().target,
         program: None,
         version: None,
         files: Vec::new(),
@@ -19,17 +19,17 @@ fn contender(name: &str, durability: Option<Durability>) -> ContenderPlan {
     }
 }
 
-fn plan(contenders: Vec<ContenderPlan>, runs: u32) -> SubjectsPlan {
+fn plan(contenders: Vec<ComparedTargetPlan>, runs: u32) -> TargetsPlan {
     let rig = stillwell_plan::RigPlan {
         placement: PlacementPlan::default(),
         ..rig()
     };
-    SubjectsPlan {
+    TargetsPlan {
         name: "e".to_owned(),
         summary: None,
         folder: "/e".into(),
         rig,
-        contenders,
+        targets: contenders,
         runs,
         seed: Seed::from_number(1),
     }
@@ -65,7 +65,7 @@ fn place_of(verdict: &TargetsVerdict, metric: TargetsMetric, column: usize) -> P
 }
 
 /// Some runs of `a` and `b`, `b` with `factor` times the CPU.
-fn two(blocks: u32, factor: f64, taken: [f64; 2]) -> (SubjectsPlan, Vec<RunSummary>) {
+fn two(blocks: u32, factor: f64, taken: [f64; 2]) -> (TargetsPlan, Vec<RunSummary>) {
     let plan = plan(vec![contender("a", None), contender("b", None)], blocks);
     let runs = (1..=blocks).flat_map(|block| {
         let drift = 1.0 + 0.1 * f64::from(block) + 0.001 * f64::from(block * block % 7);
@@ -261,7 +261,7 @@ fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
         vec![contender("a", Some(Durability::Disk)), contender("b", None)],
         4,
     );
-    plan.contenders[1].durability = Some(Durability::Disk);
+    plan.targets[1].durability = Some(Durability::Disk);
     let died = |block| {
         let mut story = Story::healthy().placed("a", block);
         story.set(catalogue::BYTES_WRITTEN, generator(), 1e9);
@@ -286,7 +286,7 @@ fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
 fn a_delivery_that_is_expected_and_unknown_is_no_success() {
     let (mut plan, runs) = two(4, 1.3, [100_000.0; 2]);
     assert_eq!(targets_exit_code(&[judge_targets(&plan, &runs)]), 0);
-    plan.contenders[0].delivery = Some(Delivery::AtLeastOnce);
+    plan.targets[0].delivery = Some(Delivery::AtLeastOnce);
     assert_eq!(targets_exit_code(&[judge_targets(&plan, &runs)]), 4);
 }
 
@@ -352,7 +352,7 @@ fn unreliable_runs_that_are_left_out_are_reported() {
 #[test]
 fn a_target_that_always_dies_is_invalid_and_the_others_stay() {
     let (mut plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
-    plan.contenders.push(contender("c", None));
+    plan.targets.push(contender("c", None));
     for block in 1..=4 {
         let mut story = Story::healthy().placed("c", block);
         story.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {

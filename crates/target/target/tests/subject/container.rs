@@ -5,7 +5,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use stillwell_plan::{ContainerOrigin, ContainerSubject, ImagePlan, StopPlan, SubjectSignal};
+use stillwell_plan::{ContainerOrigin, ContainerTarget, ImagePlan, StopPlan, TargetSignal};
 use stillwell_scope::{Token, clock};
 use stillwell_target::{Container, ContainerError, Limits, Subject};
 use stillwell_units::{ByteSize, Nanos, RunId};
@@ -107,15 +107,15 @@ fn missing() -> (&'static str, String) {
     )
 }
 
-fn named(socket: &Path) -> ContainerSubject {
-    ContainerSubject {
+fn named(socket: &Path) -> ContainerTarget {
+    ContainerTarget {
         socket: socket.to_owned(),
         origin: ContainerOrigin::Named("web".to_owned()),
     }
 }
 
-fn image(socket: &Path) -> ContainerSubject {
-    ContainerSubject {
+fn image(socket: &Path) -> ContainerTarget {
+    ContainerTarget {
         socket: socket.to_owned(),
         origin: ContainerOrigin::Image(ImagePlan {
             image: "busybox:1.36".to_owned(),
@@ -124,14 +124,14 @@ fn image(socket: &Path) -> ContainerSubject {
     }
 }
 
-fn find(plan: &ContainerSubject, limits: &Limits) -> Result<Container, ContainerError> {
+fn find(plan: &ContainerTarget, limits: &Limits) -> Result<Container, ContainerError> {
     let deadline = clock::now() + Nanos::from_millis(600);
     let run = RunId::from_bytes([7; 16]);
     Container::find(plan, limits, run, deadline, &Token::new())
 }
 
 const STOP: StopPlan = StopPlan {
-    signal: SubjectSignal::Term,
+    signal: TargetSignal::Term,
     grace: Nanos::from_millis(1500),
 };
 

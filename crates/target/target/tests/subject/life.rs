@@ -3,7 +3,7 @@
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use stillwell_plan::{SubjectKind, SubjectSignal};
+use stillwell_plan::{TargetKind, TargetSignal};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_target::{Cgroup, Limits, ProgramError, StartError, Stopped, Subject};
 use stillwell_units::{Nanos, RunId};
@@ -32,7 +32,7 @@ fn a_watcher_hears_of_the_end() {
     subject
         .watch(&mut scope, move |exit| sender.send(exit).unwrap())
         .unwrap();
-    subject.signal(SubjectSignal::Kill).unwrap();
+    subject.signal(TargetSignal::Kill).unwrap();
     let exit = receiver.recv_timeout(Duration::from_secs(20)).unwrap();
     assert_eq!(exit.signal, Some(9));
     assert_eq!(subject.exited(), Some(exit));
@@ -220,10 +220,10 @@ fn an_attached_process_is_never_signalled() {
     let rig = Rig::new("echo ready; while :; do sleep 0.05; done");
     let other = rig.start_ready();
     let mut attached_rig = Rig::new("");
-    attached_rig.plan.kind = SubjectKind::Pid(other.pid().unwrap());
+    attached_rig.plan.kind = TargetKind::Pid(other.pid().unwrap());
     let attached = attached_rig.try_start().unwrap();
     assert_eq!(attached.pid(), other.pid());
-    assert!(attached.signal(SubjectSignal::Term).is_err());
+    assert!(attached.signal(TargetSignal::Term).is_err());
     let untouched = Stopped {
         exit: None,
         killed: false,

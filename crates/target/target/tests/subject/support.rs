@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_plan::{
-    ChildPlan, CpuChoice, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan, SubjectKind,
-    SubjectPlan, SubjectSignal,
+    ChildPlan, CpuChoice, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan, TargetKind, TargetPlan,
+    TargetSignal,
 };
 use stillwell_scope::{Token, clock};
 use stillwell_target::{Cgroup, StartError, StartOptions, Subject, start, wait_ready_blocking};
@@ -14,7 +14,7 @@ use stillwell_units::Nanos;
 pub(crate) struct Rig {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) options: StartOptions,
-    pub(crate) plan: SubjectPlan,
+    pub(crate) plan: TargetPlan,
 }
 
 impl Rig {
@@ -37,14 +37,14 @@ impl Rig {
             directory: None,
             mounts: Vec::new(),
         };
-        let plan = SubjectPlan {
+        let plan = TargetPlan {
             name: "script".to_owned(),
-            kind: SubjectKind::Child(child),
+            kind: TargetKind::Child(child),
             ready: ReadyProbe::Immediately,
             cpus: CpuChoice::Any,
             memory: None,
             stop: StopPlan {
-                signal: SubjectSignal::Term,
+                signal: TargetSignal::Term,
                 grace: Nanos::from_secs(10),
             },
         };
@@ -57,7 +57,7 @@ impl Rig {
 
     pub(crate) fn child(&mut self) -> &mut ChildPlan {
         match &mut self.plan.kind {
-            SubjectKind::Child(child) => child,
+            TargetKind::Child(child) => child,
             _ => unreachable!(),
         }
     }

@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use super::{FileLayout, GeneratorPlan, TransportPlan};
-use crate::SubjectPlan;
+use crate::TargetPlan;
 
 impl GeneratorPlan {
     /// The same generator beside `subject`, whose places are filled in: what it writes
     /// to a place where the subject sees a folder of the run's own goes into that folder.
     #[must_use]
-    pub fn beside(&self, subject: &SubjectPlan) -> Self {
+    pub fn beside(&self, subject: &TargetPlan) -> Self {
         let mut generator = self.clone();
         for mount in subject.mounts().iter().filter(|mount| mount.writable) {
             generator.transport.change_paths(&|path| {

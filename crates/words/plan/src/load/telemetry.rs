@@ -45,7 +45,7 @@ impl TelemetryPlan {
 
     /// Returns true if anybody is told anything besides the target itself.
     #[must_use]
-    pub fn tells_anybody(&self) -> bool {
+    pub fn has_exporters(&self) -> bool {
         let exports = self.trace.as_ref().is_some_and(|it| it.export.is_some());
         !self.sinks.is_empty() || self.page.is_some() || exports
     }

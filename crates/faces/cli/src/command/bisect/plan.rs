@@ -2,7 +2,7 @@
 //! revisions.
 
 use stillwell_config::{LabOverrides, VariantArgument};
-use stillwell_plan::{BinarySource, ExperimentPlan, LabPlan, VariantPlan};
+use stillwell_plan::{BinarySource, ExperimentPlan, SuitePlan, VariantPlan};
 
 use crate::arguments::BisectArguments;
 use crate::command::select;
@@ -11,7 +11,7 @@ use crate::formats::loader;
 use crate::paint::Paint;
 
 /// GOOD is the first variant, BAD the second.
-pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<LabPlan, CommandError> {
+pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<SuitePlan, CommandError> {
     let usage = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
     let loaded = loader()
         .lab(&arguments.paths, &overrides(arguments))

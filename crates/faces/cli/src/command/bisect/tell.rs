@@ -4,7 +4,7 @@ use anstyle::Style;
 use stillwell_experiment::bisect::{
     Answer, BisectProgress, BisectRecord, Commit, OutcomeKind, OutcomeRecord,
 };
-use stillwell_plan::{GoalMetric, LabPlan, Scale};
+use stillwell_plan::{GoalMetric, Scale, SuitePlan};
 use stillwell_report::history::{
     BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer,
 };
@@ -18,7 +18,7 @@ use crate::paint::Paint;
 const COMMIT_SHOWN: usize = 12;
 
 /// A line while it goes on.
-pub(super) fn progress(progress: &BisectProgress<'_>, plan: &LabPlan, paint: &Paint) -> String {
+pub(super) fn progress(progress: &BisectProgress<'_>, plan: &SuitePlan, paint: &Paint) -> String {
     match progress {
         BisectProgress::Commits(commits) => match commits.len() - 1 {
             1 => "1 commit after GOOD, which is BAD".to_owned(),
@@ -69,7 +69,7 @@ fn name(commit: &Commit) -> String {
 }
 
 /// Report of a bisection, without the next command.
-pub(super) fn report(record: &BisectRecord, plan: &LabPlan, results: String) -> BisectReport {
+pub(super) fn report(record: &BisectRecord, plan: &SuitePlan, results: String) -> BisectReport {
     let commits = record.commits.iter().map(|commit| BisectCommit {
         revision: commit.revision.clone(),
         subject: commit.subject.clone(),
@@ -134,7 +134,7 @@ fn between(words: impl Iterator<Item = String>, typed: [&str; 2], ends: [String;
     line.join(" ")
 }
 
-fn metric(plan: &LabPlan) -> GoalMetric {
+fn metric(plan: &SuitePlan) -> GoalMetric {
     let goals = plan.experiments.first().map(|own| own.goals.as_slice());
     let first = goals.and_then(|goals| goals.first());
     // Every experiment has a goal: plans come from the configuration.

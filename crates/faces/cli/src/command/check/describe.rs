@@ -3,15 +3,15 @@
 use std::fmt::Write as _;
 
 use stillwell_plan::{
-    DesignPlan, Durability, ExperimentPlan, GoalPlan, LabPlan, OperatingPoint, PAIRS_MIN,
-    RateShape, RateUnit, RigPlan, Scale, StoppingPlan, SubjectsPlan, TimeEstimate, WarmupPlan,
+    DesignPlan, Durability, ExperimentPlan, GoalPlan, OperatingPoint, PAIRS_MIN, RateShape,
+    RateUnit, RigPlan, Scale, StoppingPlan, SuitePlan, TargetsPlan, TimeEstimate, WarmupPlan,
 };
 use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64};
 
 /// Looks that are listed one by one.
 const LOOKS_SHOWN_MAX: usize = 9;
 
-pub(super) fn lab(plan: &LabPlan) -> String {
+pub(super) fn lab(plan: &SuitePlan) -> String {
     let mut text = String::new();
     let mut total = TimeEstimate::default();
     for plan in &plan.experiments {
@@ -30,12 +30,12 @@ pub(super) fn lab(plan: &LabPlan) -> String {
     text
 }
 
-pub(super) fn subjects(plans: &[SubjectsPlan]) -> String {
+pub(super) fn subjects(plans: &[TargetsPlan]) -> String {
     let mut text = String::new();
     for plan in plans {
         let summary = plan.summary.as_deref().unwrap_or("no description");
         line(&mut text, format_args!("{}: {summary}", plan.name));
-        for (index, one) in plan.contenders.iter().enumerate() {
+        for (index, one) in plan.targets.iter().enumerate() {
             let what = if index == 0 { "targets" } else { "" };
             let claim = one.durability.map_or("", Durability::name);
             line(&mut text, format_args!("  {what:<9}  {} {claim}", one.name));
@@ -231,7 +231,7 @@ pub(super) fn rig(plan: &RigPlan, text: &mut String) {
             format_args!("  sink       {}: {}", sink.id, sink.protocol.name()),
         );
     }
-    line(text, format_args!("  target     {}", plan.subject.name));
+    line(text, format_args!("  target     {}", plan.target.name));
 }
 
 /// A rate in words.

@@ -8,7 +8,7 @@ use stillwell_experiment::{
     Local, NotInstalled, ObjectStore, Results, TargetsOutcome, TargetsRecord, host_facts,
     not_installed, run_targets,
 };
-use stillwell_plan::SubjectsPlan;
+use stillwell_plan::TargetsPlan;
 use stillwell_report::{TargetsReport, render_targets};
 use stillwell_target::Privileges;
 use stillwell_verdict::{TargetsVerdict, judge_targets, targets_exit_code};
@@ -135,7 +135,7 @@ fn overrides(arguments: &RunArguments) -> Result<SubjectsOverrides, CommandError
 /// Takes those subjects away whose programs are not here; one that was named is
 /// an error.
 fn leave_out(
-    plans: &mut Vec<SubjectsPlan>,
+    plans: &mut Vec<TargetsPlan>,
     are_named: bool,
 ) -> Result<Vec<NotInstalled>, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
@@ -143,13 +143,13 @@ fn leave_out(
     let mut left_out: Vec<NotInstalled> = Vec::new();
     for plan in plans.iter_mut() {
         for missing in not_installed(plan, &stillwell) {
-            plan.contenders.retain(|one| one.name != missing.name);
+            plan.targets.retain(|one| one.name != missing.name);
             if !left_out.iter().any(|one| one.name == missing.name) {
                 left_out.push(missing);
             }
         }
     }
-    plans.retain(|plan| !plan.contenders.is_empty());
+    plans.retain(|plan| !plan.targets.is_empty());
     match left_out.first() {
         Some(first) if are_named => Err(could_not(anyhow::anyhow!(
             "target `{}` is not installed: {}",
@@ -179,7 +179,7 @@ fn exit_of(outcome: &TargetsOutcome, verdicts: &[TargetsVerdict]) -> Exit {
 
 fn report(
     arguments: &RunArguments,
-    plans: &[SubjectsPlan],
+    plans: &[TargetsPlan],
     outcome: &TargetsOutcome,
     verdicts: Vec<TargetsVerdict>,
     left_out: &[NotInstalled],
@@ -216,9 +216,9 @@ fn report(
 }
 
 /// Facts about the host, from the first manifest that there is.
-fn host_of(results: &Results, plans: &[SubjectsPlan]) -> Vec<(String, String)> {
+fn host_of(results: &Results, plans: &[TargetsPlan]) -> Vec<(String, String)> {
     let folders = plans.iter().flat_map(|plan| {
-        let contenders = plan.contenders.iter();
+        let contenders = plan.targets.iter();
         contenders.map(|one| results.run(&plan.name, 1, &one.name))
     });
     let mut manifests = folders.filter_map(|folder| {

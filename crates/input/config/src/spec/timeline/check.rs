@@ -5,7 +5,7 @@ use std::path::Path;
 
 use stillwell_plan::{
     DiskChange, DiskKind, DiskLimits, FileLayout, LinkChange, SinkChange, SinkProtocol, StepAction,
-    SubjectChange, TransportPlan,
+    TargetChange, TransportPlan,
 };
 use stillwell_text::{Reader, Span, code};
 
@@ -36,7 +36,7 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
                     refuse(step.span, format!("sink `{id}` {problem}"), "at this time");
                 }
             }
-            StepAction::Subject(change) => {
+            StepAction::Target(change) => {
                 if let Some(problem) = subject.take(*change) {
                     refuse(step.span, format!("the target {problem}"), "at this time");
                 }
@@ -103,16 +103,16 @@ enum SubjectState {
 }
 
 impl SubjectState {
-    fn take(&mut self, change: SubjectChange) -> Option<&'static str> {
+    fn take(&mut self, change: TargetChange) -> Option<&'static str> {
         let (next, problem) = match (*self, change) {
-            (Self::Runs, SubjectChange::Pause) => (Self::Paused, None),
-            (Self::Paused, SubjectChange::Resume) | (Self::Ended, SubjectChange::Start) => {
+            (Self::Runs, TargetChange::Pause) => (Self::Paused, None),
+            (Self::Paused, TargetChange::Resume) | (Self::Ended, TargetChange::Start) => {
                 (Self::Runs, None)
             }
-            (Self::Runs | Self::Paused, SubjectChange::End(_)) => (Self::Ended, None),
-            (Self::Paused, SubjectChange::Pause) => (*self, Some("is paused already")),
-            (Self::Runs, SubjectChange::Resume) => (*self, Some("is not paused")),
-            (_, SubjectChange::Start) => (*self, Some("has not been ended")),
+            (Self::Runs | Self::Paused, TargetChange::End(_)) => (Self::Ended, None),
+            (Self::Paused, TargetChange::Pause) => (*self, Some("is paused already")),
+            (Self::Runs, TargetChange::Resume) => (*self, Some("is not paused")),
+            (_, TargetChange::Start) => (*self, Some("has not been ended")),
             (Self::Ended, _) => (*self, Some("has been ended by an earlier step")),
         };
         *self = next;

@@ -1,6 +1,6 @@
 //! Steps that pause, end and start the subject.
 
-use stillwell_plan::{StepAction, SubjectChange, SubjectSignal};
+use stillwell_plan::{StepAction, TargetChange, TargetSignal};
 use stillwell_text::{Node, Span, Value};
 use stillwell_units::Nanos;
 
@@ -40,11 +40,11 @@ const WORDS: [&str; 6] = ["pause", "resume", "kill", "term", "start", "restart"]
 
 pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Words(&WORDS), Shape::Element(&CHANGE)]);
 
-const SIGNALS: [(&str, SubjectSignal); 4] = [
-    ("TERM", SubjectSignal::Term),
-    ("KILL", SubjectSignal::Kill),
-    ("INT", SubjectSignal::Int),
-    ("QUIT", SubjectSignal::Quit),
+const SIGNALS: [(&str, TargetSignal); 4] = [
+    ("TERM", TargetSignal::Term),
+    ("KILL", TargetSignal::Kill),
+    ("INT", TargetSignal::Int),
+    ("QUIT", TargetSignal::Quit),
 ];
 
 /// What happens, each with the time after the step. `comes` says whether a start so
@@ -54,21 +54,21 @@ pub(super) fn read(
     node: &Node,
     comes: impl Fn(Nanos, Span) -> bool,
 ) -> Option<Vec<(Nanos, StepAction)>> {
-    let now = |change| vec![(Nanos::ZERO, StepAction::Subject(change))];
+    let now = |change| vec![(Nanos::ZERO, StepAction::Target(change))];
     let restart = |signal, after| {
         vec![
-            (Nanos::ZERO, StepAction::Subject(SubjectChange::End(signal))),
-            (after, StepAction::Subject(SubjectChange::Start)),
+            (Nanos::ZERO, StepAction::Target(TargetChange::End(signal))),
+            (after, StepAction::Target(TargetChange::Start)),
         ]
     };
     if matches!(node.value, Value::Scalar { .. }) {
         let words = [
-            (WORDS[0], now(SubjectChange::Pause)),
-            (WORDS[1], now(SubjectChange::Resume)),
-            (WORDS[2], now(SubjectChange::End(SubjectSignal::Kill))),
-            (WORDS[3], now(SubjectChange::End(SubjectSignal::Term))),
-            (WORDS[4], now(SubjectChange::Start)),
-            (WORDS[5], restart(SubjectSignal::Term, Nanos::ZERO)),
+            (WORDS[0], now(TargetChange::Pause)),
+            (WORDS[1], now(TargetChange::Resume)),
+            (WORDS[2], now(TargetChange::End(TargetSignal::Kill))),
+            (WORDS[3], now(TargetChange::End(TargetSignal::Term))),
+            (WORDS[4], now(TargetChange::Start)),
+            (WORDS[5], restart(TargetSignal::Term, Nanos::ZERO)),
         ];
         return door.reader.word(node, "change of the target", &words);
     }
@@ -76,7 +76,7 @@ pub(super) fn read(
     let map = door.reader.map(map.required("restart")?, &RESTART.keys())?;
     let signal = match map.take("signal") {
         Some(node) => door.reader.word(node, "signal that ends it", &SIGNALS),
-        None => Some(SubjectSignal::Term),
+        None => Some(TargetSignal::Term),
     };
     let after_node = map.take("after");
     let after = match after_node {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::Seed;
 
-use crate::{RigPlan, SubjectPlan};
+use crate::{RigPlan, TargetPlan};
 
 /// Runs where neither file nor command line says how many.
 pub const RUNS_DEFAULT: u32 = 6;
@@ -14,7 +14,7 @@ pub const RUNS_MAX: u32 = 200;
 
 /// One workload, and several programs that carry it in turn.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct SubjectsPlan {
+pub struct TargetsPlan {
     /// Unique among those that are run together.
     pub name: String,
     /// The first line of prose of its README or its description.
@@ -24,7 +24,7 @@ pub struct SubjectsPlan {
     /// What every run looks like; its subject is that of each contender in turn.
     pub rig: RigPlan,
     /// The programs. At least one.
-    pub contenders: Vec<ContenderPlan>,
+    pub targets: Vec<ComparedTargetPlan>,
     /// Runs of each contender; in each block of runs every one has its turn.
     pub runs: u32,
     /// From which the order within blocks follows.
@@ -33,12 +33,11 @@ pub struct SubjectsPlan {
 
 /// One of several programs that carry the same load.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct ContenderPlan {
+pub struct ComparedTargetPlan {
     /// What `--subjects` and reports call it.
     pub name: String,
     /// How it is started, known ready and stopped.
-    #[serde(rename = "target")]
-    pub subject: SubjectPlan,
+    pub target: TargetPlan,
     /// The program that is measured, where the command starts another one that starts
     /// it: a name, or a path that may hold placeholders.
     pub program: Option<PathBuf>,

@@ -6,19 +6,19 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteSize, Nanos};
 
-use crate::{CpuChoice, SubjectSignal};
+use crate::{CpuChoice, TargetSignal};
 
 mod container;
 
-pub use container::{ContainerOrigin, ContainerSubject, ImagePlan};
+pub use container::{ContainerOrigin, ContainerTarget, ImagePlan};
 
 /// The program being measured, and how it is started, known ready and stopped.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct SubjectPlan {
+pub struct TargetPlan {
     /// What reports call it.
     pub name: String,
     /// Where it comes from.
-    pub kind: SubjectKind,
+    pub kind: TargetKind,
     /// How it is known to be ready for load.
     pub ready: ReadyProbe,
     /// The CPUs that it may use.
@@ -32,13 +32,13 @@ pub struct SubjectPlan {
 /// Where the subject comes from.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SubjectKind {
+pub enum TargetKind {
     /// A program that we start and stop.
     Child(ChildPlan),
     /// A process that runs already; it is watched, never signalled.
     Pid(u32),
     /// A container of an engine.
-    Container(Box<ContainerSubject>),
+    Container(Box<ContainerTarget>),
     /// Nothing: load goes from generators straight to whatever listens.
     None,
 }
@@ -128,7 +128,7 @@ pub enum ReadyProbe {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StopPlan {
     /// The first signal.
-    pub signal: SubjectSignal,
+    pub signal: TargetSignal,
     /// How long it may take to end by itself.
     pub grace: Nanos,
 }
@@ -164,17 +164,17 @@ impl Places {
     }
 }
 
-impl SubjectPlan {
+impl TargetPlan {
     /// What it is shown at fixed places.
     #[must_use]
     pub fn mounts(&self) -> &[MountPlan] {
         match &self.kind {
-            SubjectKind::Child(child) => &child.mounts,
-            SubjectKind::Container(container) => match &container.origin {
+            TargetKind::Child(child) => &child.mounts,
+            TargetKind::Container(container) => match &container.origin {
                 ContainerOrigin::Image(image) => &image.mounts,
                 ContainerOrigin::Named(_) => &[],
             },
-            SubjectKind::Pid(_) | SubjectKind::None => &[],
+            TargetKind::Pid(_) | TargetKind::None => &[],
         }
     }
 
@@ -182,22 +182,22 @@ impl SubjectPlan {
     #[must_use]
     pub fn is_others(&self) -> bool {
         match &self.kind {
-            SubjectKind::Container(container) => {
+            TargetKind::Container(container) => {
                 matches!(container.origin, ContainerOrigin::Named(_))
             }
-            SubjectKind::Pid(_) => true,
-            SubjectKind::Child(_) | SubjectKind::None => false,
+            TargetKind::Pid(_) => true,
+            TargetKind::Child(_) | TargetKind::None => false,
         }
     }
 
     /// The same subject with every place filled in.
     #[must_use]
     pub fn filled(&self, places: &Places) -> Self {
-        let mut subject = self.clone();
-        if let SubjectKind::Container(container) = &mut subject.kind {
+        let mut target = self.clone();
+        if let TargetKind::Container(container) = &mut target.kind {
             container.fill(places);
         }
-        if let SubjectKind::Child(child) = &mut subject.kind {
+        if let TargetKind::Child(child) = &mut target.kind {
             child.program = places.fill(&child.program.to_string_lossy()).into();
             for argument in &mut child.arguments {
                 *argument = places.fill(argument);
@@ -209,14 +209,14 @@ impl SubjectPlan {
                 mount.source = places.fill(&mount.source.to_string_lossy()).into();
             }
         }
-        match &mut subject.ready {
+        match &mut target.ready {
             ReadyProbe::File { path: text }
             | ReadyProbe::LogLine { contains: text }
             | ReadyProbe::Tcp { address: text }
             | ReadyProbe::Http { url: text } => *text = places.fill(text),
             ReadyProbe::Immediately | ReadyProbe::Delay { .. } => {}
         }
-        subject
+        target
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{MountPlan, Places};
 
 /// A container of an engine that speaks Docker's API.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-pub struct ContainerSubject {
+pub struct ContainerTarget {
     /// The engine's socket.
     pub socket: PathBuf,
     /// Where it comes from.
@@ -41,7 +41,7 @@ pub struct ImagePlan {
     pub mounts: Vec<MountPlan>,
 }
 
-impl ContainerSubject {
+impl ContainerTarget {
     /// Fills in every place.
     pub(super) fn fill(&mut self, places: &Places) {
         let ContainerOrigin::Image(image) = &mut self.origin else {
