@@ -32,7 +32,7 @@ use collect::LoadWorkerResult;
 use record::LoadResult;
 pub use resolve::{AddressFamily, ResolveError};
 pub use snapshot::{LoadPhase, LoadSnapshot};
-use stillwell_capture::TelemetryFound;
+use stillwell_capture::TelemetryResult;
 pub use stillwell_capture::{HostCpu, LoadCapture, LoadEnd, LoadSecond};
 
 /// The longest time without a look at signals and workers while they begin or end.
@@ -172,7 +172,7 @@ fn finish_telemetry(
     workers: &[LoadWorkerResult],
     interrupt: &Interrupt,
     pause: &Pause,
-) -> TelemetryFound {
+) -> TelemetryResult {
     let shards = workers.iter().map(|worker| Arc::clone(&worker.shard));
     let wait = || {
         pause.wait(LOOK_EVERY);

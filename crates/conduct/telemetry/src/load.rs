@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 
-use stillwell_capture::{PageFound, TelemetryFound};
+use stillwell_capture::{PageFound, TelemetryResult};
 use stillwell_load::Span;
 use stillwell_metric::{Histogram, Interval, LoadShard, LoadTime};
 use stillwell_plan::{ClientTlsPlan, LoadPlan, Verification};
@@ -177,7 +177,7 @@ impl LoadTelemetry {
         shards: &[Arc<LoadShard>],
         totals: &dyn Fn(LoadTime) -> Histogram<u64>,
         wait: &dyn Fn() -> bool,
-    ) -> TelemetryFound {
+    ) -> TelemetryResult {
         let page = Arc::new(self.gatherer.finish(shards, totals, clock::wall()));
         self.published.send_modify(|published| {
             published.page = Some(page);
@@ -198,7 +198,7 @@ impl LoadTelemetry {
         let failure = ends.iter().find_map(|end| end.result.as_ref().err());
         let stats = self.stats.iter().map(|counts| counts.stats_result());
         let sum = |count: fn(&LoadShard) -> u64| shards.iter().map(|shard| count(shard)).sum();
-        TelemetryFound {
+        TelemetryResult {
             sinks: stats.collect(),
             page: self.page.map(|(address, counts)| PageFound {
                 address,

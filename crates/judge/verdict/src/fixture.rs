@@ -64,7 +64,7 @@ impl Story {
         for (metric, per_second) in [
             (catalogue::EVENTS_WRITTEN, 1000.0),
             (catalogue::BYTES_WRITTEN, 100_000.0),
-            (catalogue::ASKED_UNITS, 1000.0),
+            (catalogue::REQUESTED_UNITS, 1000.0),
             (catalogue::SENT_UNITS, 1000.0),
             (catalogue::WORKER_AHEAD, 0.6e9),
             (catalogue::WORKER_BLOCKED, 0.01e9),

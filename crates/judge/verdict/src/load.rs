@@ -81,7 +81,7 @@ fn without_answers(evidence: &LoadEvidence) -> Option<LoadWarning> {
         is_silent.then(|| Trouble::plain("the request source supplied none".to_owned()))
     });
     Some(if evidence.begun == 0 {
-        let asked = evidence.asked;
+        let asked = evidence.requested;
         LoadWarning::NoRequest { asked, why }
     } else {
         LoadWarning::NoAnswer { why }
@@ -123,7 +123,7 @@ fn headers_dropped(evidence: &LoadEvidence) -> Option<String> {
 fn of_due(pacing: LoadPacing, evidence: &LoadEvidence, count: u64) -> f64 {
     let due = match pacing {
         LoadPacing::Closed => 0,
-        LoadPacing::Deferred => evidence.asked,
+        LoadPacing::Deferred => evidence.requested,
         LoadPacing::Open => evidence.due,
     };
     if due == 0 {

@@ -1,9 +1,9 @@
-//! What became of every stamped event of a run.
+//! Fate of every stamped event of a run.
 
 use serde::{Deserialize, Serialize};
 use stillwell_plan::StampPlan;
 
-/// What became of every stamped event of a run, from its first event to the end of
+/// Fate of every stamped event of a run, from its first event to the end of
 /// its last sink.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct LedgerRecord {
@@ -14,25 +14,25 @@ pub struct LedgerRecord {
     pub broken: u64,
     /// Stamps of other runs, or of no generator of this one.
     pub foreign: u64,
-    /// What the account took in memory, at its end.
+    /// Memory of the ledger at its end.
     pub memory_bytes: u64,
-    /// Whether sinks had been quiet when the drain ended. If not, what is missing
-    /// may have been on its way still.
+    /// True if sinks had been quiet when the drain ended. If not, missing events may
+    /// still have been in flight.
     pub quiet: bool,
     /// Events that had been sent and had not arrived when the drain ended; `None`
     /// if the run did not come so far.
     pub under_way: Option<u64>,
 }
 
-/// What became of the stamped events of one generator. Everything is counted in
+/// Fate of the stamped events of one generator. Everything is counted in
 /// events, or in arrivals where that is said.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct LedgerFigures {
     /// The generator.
     pub id: String,
-    /// What was expected.
+    /// Expected delivery.
     pub expected: StampPlan,
-    /// How many streams there are: one for each connection.
+    /// Number of streams: one for each connection.
     pub streams: u64,
     /// Sent, at least in part.
     pub sent: u64,
@@ -50,11 +50,11 @@ pub struct LedgerFigures {
     pub arrivals: u64,
     /// Arrived for the first time after one that was sent later.
     pub reordered: u64,
-    /// How far ahead that one was, at most, in events of the stream.
+    /// Largest distance by which that event was ahead, in events of the stream.
     pub displacement_max: u64,
     /// Arrived for the first time later than declared.
     pub late: u64,
-    /// Arrivals of which nobody can tell whether they were the first.
+    /// Arrivals that may or may not be the first of their event.
     pub unclear: u64,
     /// Arrivals with the text that was sent.
     pub intact: u64,
@@ -62,13 +62,13 @@ pub struct LedgerFigures {
     pub damaged: u64,
     /// Arrivals whose text did not come in one piece or not in its form.
     pub unverifiable: u64,
-    /// Arrivals without text that could be told by.
+    /// Arrivals without text to compare.
     pub undeclared: u64,
     /// Parts of the account that keep counts only, for want of memory.
     pub bounded_windows: u64,
     /// The first ranges of what is missing.
     pub losses: Vec<LedgerRange>,
-    /// How many ranges there are.
+    /// Number of ranges.
     pub loss_ranges: u64,
     /// The first events that arrived damaged.
     pub damages: Vec<LedgerEvent>,
@@ -100,7 +100,7 @@ pub struct LedgerRange {
     pub first: u64,
     /// The last one.
     pub last: u64,
-    /// How many of the range are missing.
+    /// Number of missing events of the range.
     pub lost: CountBounds,
 }
 
@@ -109,6 +109,6 @@ pub struct LedgerRange {
 pub struct LedgerEvent {
     /// The stream.
     pub stream: u32,
-    /// Which of its stamped events, from 0.
+    /// Number of the stamped event, from 0.
     pub sequence: u64,
 }

@@ -18,7 +18,7 @@ use stillwell_metric::{
 use stillwell_plan::LoadPlan;
 use stillwell_units::Nanos;
 
-pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryFound};
+pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryResult};
 
 /// Names the shape of [`LoadManifest`]; keys are added within a version and never removed.
 pub const LOAD_SCHEMA: &str = "stillwell/load-capture/v1";
@@ -29,7 +29,7 @@ static NOTHING: LazyLock<Histogram<u64>> = LazyLock::new(empty_histogram);
 /// The record of one load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LoadCapture {
-    /// What is known of it besides its series.
+    /// Everything recorded except the series.
     pub manifest: LoadManifest,
     /// Times of each worker over the whole load, in the order of its
     /// [workers](LoadManifest::workers) and then of [`LoadTime::index`]; `None` where
@@ -39,7 +39,7 @@ pub struct LoadCapture {
     pub seconds: Vec<LoadSecond>,
 }
 
-/// What is known of a load besides its series.
+/// Record of a load without its series.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LoadManifest {
     /// [`LOAD_SCHEMA`].
@@ -52,7 +52,7 @@ pub struct LoadManifest {
     pub targets: Vec<String>,
     /// Words that the result carries.
     pub labels: Vec<String>,
-    /// What was to be done.
+    /// Plan of the load.
     pub plan: LoadPlan,
     /// Wall clock when measuring began, since 1970.
     pub started: Nanos,
@@ -62,14 +62,14 @@ pub struct LoadManifest {
     pub measured: Nanos,
     /// Each worker.
     pub workers: Vec<LoadWorker>,
-    /// Why it ended.
+    /// Reason of the end.
     pub end: LoadEnd,
     /// CPU time of the whole process meanwhile.
     pub cpu: Nanos,
     /// CPU time of the host meanwhile; `None` where it is unknown.
     pub host: Option<HostCpu>,
-    /// What was exported meanwhile, and what failed.
-    pub telemetry: TelemetryFound,
+    /// Exports and their failures.
+    pub telemetry: TelemetryResult,
 }
 
 /// One worker of a load.
@@ -83,7 +83,7 @@ pub struct LoadWorker {
     pub measured: Nanos,
 }
 
-/// Why a load ended.
+/// Reason of the end of a load.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadEnd {
@@ -95,7 +95,7 @@ pub enum LoadEnd {
     Termination(usize),
     /// The failure predicate with this number held.
     Failure(usize),
-    /// A signal asked for it.
+    /// A signal ended it.
     Interrupted(i32),
     /// A worker failed.
     PartFailed(String),
@@ -119,13 +119,13 @@ pub struct LoadSecond {
     pub begin: Nanos,
     /// Its length.
     pub length: Nanos,
-    /// Requests that the schedule asked for.
-    pub asked: u64,
+    /// Requests that were due by the schedule.
+    pub requested: u64,
     /// Requests begun.
     pub begun: u64,
     /// Requests that were given to a connection.
     pub sent: u64,
-    /// How requests ended, in the order of [`Outcome::ALL`].
+    /// Requests by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [u64; Outcome::ALL.len()],
     /// Bytes received and sent.
     pub bytes: [u64; 2],

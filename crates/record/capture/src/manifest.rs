@@ -1,4 +1,4 @@
-//! What is known of a run besides its series.
+//! Record of a run without its series.
 
 use serde::{Deserialize, Serialize};
 use stillwell_plan::{Phase, RigPlan};
@@ -10,7 +10,7 @@ use crate::ledger::LedgerRecord;
 /// removed.
 pub const MANIFEST_SCHEMA: &str = "stillwell/run/v2";
 
-/// What is known of a run besides its series.
+/// Record of a run without its series.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Manifest {
     /// [`MANIFEST_SCHEMA`].
@@ -23,7 +23,7 @@ pub struct Manifest {
     pub command: Vec<String>,
     /// Its place in a suite, if it has one.
     pub identity: Option<RunIdentity>,
-    /// What was to be done.
+    /// Plan of the run.
     pub plan: RigPlan,
     /// Facts about the host before the run, by name.
     pub host: serde_json::Value,
@@ -35,7 +35,7 @@ pub struct Manifest {
     pub target_cpus: Option<Vec<u16>>,
     /// CPUs of generators, sinks and observers; `None` for any.
     pub own_cpus: Option<Vec<u16>>,
-    /// What the run was to be kept apart from and was not, and other limits.
+    /// Missing isolation and other limits.
     pub notes: Vec<Note>,
     /// Warnings for readers, one sentence each.
     pub warnings: Vec<String>,
@@ -43,20 +43,20 @@ pub struct Manifest {
     pub started_wall_millis: u64,
     /// When each phase began, and when the last one ended.
     pub phases: Vec<PhaseMark>,
-    /// How the target ended, if there was one and it did.
+    /// End of the target, if it ran and ended.
     pub target: Option<TargetEnd>,
-    /// How the target came back each time that a step ended it.
+    /// Restarts of the target by steps.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub restarts: Vec<Restart>,
-    /// How every part of ours ended.
+    /// Ends of generators, sinks and observers.
     pub parts: Vec<PartNote>,
-    /// What became of every stamped event, if there were any.
+    /// Fate of every stamped event, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerRecord>,
     /// When the last byte came to a sink, if any came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_received: Option<Moment>,
-    /// How the run ended.
+    /// Outcome of the run.
     pub outcome: RunOutcome,
 }
 
@@ -80,16 +80,16 @@ pub struct RunIdentity {
     pub experiment: String,
     /// The variant.
     pub variant: String,
-    /// What the run is for.
+    /// Purpose of the run.
     #[serde(default)]
     pub stage: RunStage,
     /// Number of the pair within its stage, from 1; 0 for a probe.
     pub pair: u32,
-    /// Whether it ran first (0) or second (1) in its pair.
+    /// Position in its pair: first (0) or second (1).
     pub position: u32,
 }
 
-/// What a run of a suite is for.
+/// Purpose of a run of a suite.
 #[derive(
     Clone, Copy, Debug, Default, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize,
 )]
@@ -102,12 +102,12 @@ pub enum RunStage {
     Confirm,
 }
 
-/// Something that was wanted and could not be had.
+/// A wanted feature that was unavailable.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Note {
     /// What.
     pub what: String,
-    /// Why not.
+    /// Cause.
     pub why: String,
 }
 
@@ -122,14 +122,14 @@ pub struct PhaseMark {
     pub wall_millis: u64,
 }
 
-/// How the target ended.
+/// End of the target.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct TargetEnd {
     /// Its exit code, if it exited.
     pub code: Option<i32>,
     /// The signal that ended it, if one did.
     pub signal: Option<i32>,
-    /// Whether it had to be killed because it outlived its grace.
+    /// True if it was killed because it outlived its grace.
     pub killed: bool,
     /// User CPU time of it and of those of its children it waited for.
     pub cpu_user: Nanos,
@@ -144,49 +144,49 @@ pub struct TargetEnd {
 /// The target was ended on purpose, and started again.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Restart {
-    /// When it was asked to end.
+    /// Moment of the request to end.
     pub moment: Moment,
-    /// How long it took to end.
+    /// Time from the request to the end.
     pub ended_after: Nanos,
-    /// Whether it had to be killed because it outlived its grace.
+    /// True if it was killed because it outlived its grace.
     pub killed: bool,
-    /// From the moment when it was asked to end until it was started again.
+    /// Time from the request to end until it was started again.
     pub started_after: Option<Nanos>,
-    /// From the moment when it was asked to end until it was ready again.
+    /// Time from the request to end until it was ready again.
     pub ready_after: Option<Nanos>,
-    /// From the moment when it was asked to end until something arrived at a sink after
-    /// it was ready again; not known of older captures.
+    /// Time from the request to end until something arrived at a sink after
+    /// it was ready again; absent in older captures.
     #[serde(default)]
     pub delivered_after: Option<Nanos>,
 }
 
-/// How a part of ours ended.
+/// End of a generator, sink or observer.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PartNote {
     /// Its thread's name.
     pub name: String,
     /// CPU time that it used.
     pub cpu: Nanos,
-    /// What went wrong, if anything.
+    /// Failure, if any.
     pub failure: Option<String>,
 }
 
-/// How a run ended.
+/// Outcome of a run.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOutcome {
-    /// It has not ended: whoever wrote this was killed.
+    /// The run has not ended: its recorder was killed.
     Unfinished,
     /// All phases were gone through.
     Completed,
     /// It could not be set up, for instance because a port was taken.
     CouldNotStart {
-        /// What could not be done, and why.
+        /// Failed action and its cause.
         reason: String,
     },
     /// The target was not ready in time, or ended while it was waited for.
     NeverReady {
-        /// What was waited for, and how that failed.
+        /// Awaited condition and the cause of its failure.
         reason: String,
     },
     /// The target ended while it should have run.
@@ -198,10 +198,10 @@ pub enum RunOutcome {
     PartFailed {
         /// The part.
         part: String,
-        /// What it said.
+        /// Its message.
         reason: String,
     },
-    /// Somebody asked for the end.
+    /// A signal or a caller ended the run.
     Interrupted {
         /// The signal's number.
         signal: i32,
@@ -219,7 +219,7 @@ pub enum RunOutcome {
 }
 
 impl RunOutcome {
-    /// Whether the run has something to say about its target.
+    /// Returns true if the run has data about its target.
     #[must_use]
     pub const fn is_completed(&self) -> bool {
         matches!(self, Self::Completed)
@@ -235,9 +235,9 @@ pub struct EventRecord {
     pub wall_millis: u64,
     /// The phase in which it happened.
     pub phase: Phase,
-    /// What happened, for readers.
+    /// Description of the event, for readers.
     pub what: String,
-    /// Whether the timeline wanted it.
+    /// True if the timeline planned it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_step: bool,
 }

@@ -23,18 +23,18 @@ use crate::write::{EVENTS, JOURNAL, MANIFEST, SERIES};
 pub struct OpenError {
     /// The file.
     pub path: PathBuf,
-    /// What was wrong.
+    /// Cause.
     pub source: io::Error,
 }
 
 /// The capture of one run.
 #[derive(Debug)]
 pub struct Capture {
-    /// What is known of the run besides its series.
+    /// Record of the run without its series.
     pub manifest: Manifest,
     /// Its series.
     pub series: SeriesTable,
-    /// What happened.
+    /// Events of the run.
     pub events: Vec<EventRecord>,
 }
 
@@ -106,9 +106,9 @@ pub(crate) fn read_parquet(path: &Path) -> io::Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Columns stand in the order of the schema.
+/// Columns are in the order of the schema.
 fn parse_row(row: &ParquetRow) -> Option<Row> {
-    let column = |name: &str| row.get_column_iter().find(|(own, _)| *own == name);
+    let column = |name: &str| row.get_column_iter().find(|(column, _)| *column == name);
     let at = |name: &str| column(name).map(|(_, field)| field);
     let text = |name: &str| match at(name)? {
         Field::Str(text) => Some(text.as_str()),

@@ -34,7 +34,7 @@ message results {
 }
 ";
 
-/// What is common to all metrics of one run.
+/// Values common to all metrics of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultRun {
     /// The name under which it was run.
@@ -45,7 +45,7 @@ pub struct ResultRun {
     pub experiment: String,
     /// The target.
     pub target: String,
-    /// What it says of its version.
+    /// Version that the target reports.
     pub version: Option<String>,
     /// The run's id.
     pub run: String,
@@ -53,11 +53,11 @@ pub struct ResultRun {
     pub block: u32,
     /// Its place within the block, from 0 on.
     pub position: u32,
-    /// How it ended.
+    /// Outcome of the run.
     pub outcome: String,
-    /// What its configuration claims to keep.
+    /// Durability that its configuration claims.
     pub durability: Option<String>,
-    /// How often its events are to arrive.
+    /// Delivery guarantee of its events.
     pub delivery: Option<String>,
 }
 
@@ -66,13 +66,13 @@ pub struct ResultRun {
 pub struct ResultRow {
     /// The run.
     pub run: Arc<ResultRun>,
-    /// What was measured.
+    /// Name of the metric.
     pub metric: String,
     /// In what: a base unit, such as `B/s`.
     pub unit: String,
-    /// How much.
+    /// Value of the metric.
     pub value: f64,
-    /// Why it may not be believed, if that is so.
+    /// Warning, if the value is unreliable.
     pub warning: Option<String>,
 }
 
@@ -142,10 +142,10 @@ fn text<W: Write + Send>(
 ) -> io::Result<()> {
     column(group, |writer| match writer {
         ColumnWriter::ByteArrayColumnWriter(writer) => {
-            let found: Vec<Option<&String>> = rows.iter().map(of).collect();
-            let levels: Vec<i16> = found.iter().map(|one| i16::from(one.is_some())).collect();
-            let values = found.into_iter().flatten();
-            let values: Vec<ByteArray> = values.map(|one| one.as_str().into()).collect();
+            let cells: Vec<Option<&String>> = rows.iter().map(of).collect();
+            let levels: Vec<i16> = cells.iter().map(|cell| i16::from(cell.is_some())).collect();
+            let values = cells.into_iter().flatten();
+            let values: Vec<ByteArray> = values.map(|cell| cell.as_str().into()).collect();
             let levels = may_lack.then_some(levels.as_slice());
             writer.write_batch(&values, levels, None).map(drop)
         }

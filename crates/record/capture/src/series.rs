@@ -15,7 +15,7 @@ pub struct SeriesTable {
 /// One series.
 #[derive(Debug)]
 pub struct Series {
-    /// How its values behave.
+    /// Behaviour of the values.
     pub kind: Kind,
     /// Its values, in the order of time.
     pub points: Vec<Point>,
@@ -62,7 +62,7 @@ impl SeriesTable {
         let from = (SeriesName::recorded(name.to_owned()), Labels::none());
         self.series
             .range(from..)
-            .take_while(move |((own, _), _)| own.as_str() == name)
+            .take_while(move |((series, _), _)| series.as_str() == name)
             .map(|((_, labels), series)| (labels, series))
     }
 }

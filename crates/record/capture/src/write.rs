@@ -67,7 +67,7 @@ impl CaptureWriter {
         })
     }
 
-    /// Where the capture is.
+    /// Returns the folder of the capture.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder

@@ -111,7 +111,7 @@ fn write_beats(folder: &Path, beats: u64) -> CaptureWriter {
     writer
 }
 
-/// What a reader must see after `beats` beats.
+/// Checks the content that a reader must see after `beats` beats.
 fn check(capture: &Capture, beats: u64) {
     let series: Vec<_> = capture.series.iter().collect();
     assert_eq!(series.len(), 4);

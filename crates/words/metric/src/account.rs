@@ -1,8 +1,8 @@
-//! Where a worker's time went.
+//! Time breakdown of a worker.
 
 use crate::cell::Cell;
 
-/// What a worker is doing. That, not CPU percent, says who was the limit.
+/// Activity of a worker. The time in each activity shows the bottleneck; CPU percent does not.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum TimeState {
     /// Nothing is due: it waits for its schedule.

@@ -10,15 +10,15 @@ pub mod load;
 pub struct Metric {
     /// The name in captures, files and reports.
     pub name: &'static str,
-    /// What one counts.
+    /// Unit of the values.
     pub unit: Unit,
-    /// How its values behave.
+    /// Behaviour of the values.
     pub kind: Kind,
     /// One sentence for readers.
     pub meaning: &'static str,
 }
 
-/// What one of a metric is.
+/// Unit of a metric.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Unit {
     /// Bytes.
@@ -29,7 +29,7 @@ pub enum Unit {
     Nanoseconds,
     /// A share of one.
     Ratio,
-    /// Whatever the target says.
+    /// Unit of a series that the target exposes.
     Unknown,
 }
 
@@ -47,7 +47,7 @@ impl Unit {
     }
 }
 
-/// How a metric's values behave.
+/// Behaviour of a metric's values.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Kind {
     /// A total since the part started; it never falls.
@@ -104,7 +104,7 @@ catalogue! {
     EVENTS_WRITTEN = "events_written", Count, Counter, "Whole events that generators handed to the kernel.";
     BLOCKS_WRITTEN = "blocks_written", Count, Counter, "Whole blocks that generators handed to the kernel.";
     UNITS_WRITTEN = "data_points_transmitted", Count, Counter, "Log records, metrics and spans in whole blocks, where none is an event.";
-    ASKED_UNITS = "asked_units", Count, Counter, "Units that the schedule asked a generator for; absent at full speed.";
+    REQUESTED_UNITS = "requested_units", Count, Counter, "Units that the schedule requested from a generator; absent at full speed.";
     SENT_UNITS = "sent_units", Count, Counter, "Units of the schedule that a generator sent.";
     REQUESTS_SENT = "requests_sent", Count, Counter, "Requests, datagrams or writes begun.";
     OUTCOMES = "outcomes", Count, Counter, "How requests, datagrams and connections ended, labelled outcome.";
@@ -122,8 +122,8 @@ catalogue! {
     ACK_QUESTIONS_OK = "ack_status_request_ok", Count, Counter, "Questions for acknowledgements that were answered.";
     ACK_QUESTIONS_FAILED = "ack_status_request_failure", Count, Counter, "Questions for acknowledgements without an answer.";
     ACTIVE_TIME = "active_time", Nanoseconds, Counter, "Time in which a run had its turn; absent where variants take none.";
-    // Load, besides those above, as stats sinks are told while it goes on.
-    REQUESTS_ASKED = "requests_asked", Count, Counter, "Requests that the schedule has asked for; absent without one.";
+    // Load, besides those above, as exported to stats sinks during the load.
+    REQUESTS_SCHEDULED = "requests_scheduled", Count, Counter, "Requests that were due by the schedule; absent without a schedule.";
     WARMUP_OUTCOMES = "warmup_outcomes", Count, Counter, "How requests of the warm-up ended, labelled outcome.";
     CONNECT_FAILURES = "connect_failures", Count, Counter, "Attempts to connect that failed.";
     CONNECTIONS_ENDED = "connections_ended", Count, Counter, "Connections that the peer ended between two requests.";
@@ -161,7 +161,7 @@ catalogue! {
     DATAGRAMS_DROPPED = "datagrams_dropped", Count, Counter, "Datagrams that the kernel dropped because a sink had not taken those before.";
     BODIES_MALFORMED = "bodies_malformed", Count, Counter, "Requests to sinks whose bodies were not what their protocol says.";
     REQUESTS_REFUSED = "requests_refused", Count, Counter, "Requests that sinks refused on purpose, by a step of the timeline.";
-    POINTS_PASSED_OVER = "points_passed_over", Count, Counter, "Points of series that a sink was to record and did not, labelled reason.";
+    POINTS_SKIPPED = "points_skipped", Count, Counter, "Points of series that a sink skipped, labelled reason.";
     // Stamped events, labelled component=ledger, id of their generator.
     STAMPED_SENT = "stamped_events_sent", Count, Counter, "Stamped events that generators began to hand to the kernel.";
     STAMPED_RECEIVED = "stamped_events_received", Count, Counter, "Stamped events that arrived at least once.";
@@ -175,14 +175,14 @@ catalogue! {
     STAMPS_BROKEN = "stamps_broken", Count, Counter, "Beginnings of stamps that were none: cut off or changed.";
     STAMPS_FOREIGN = "stamps_foreign", Count, Counter, "Stamps of other runs, or of no generator of this one.";
     EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event less its intended or prefixed time.";
-    PREFIXES_READ = "prefixes_read", Count, Counter, "Times that stood before events and were believed, labelled as the sink.";
-    PREFIXES_IMPLAUSIBLE = "prefixes_implausible", Count, Counter, "What stood before events and cannot be a time, or was cut off.";
+    PREFIXES_READ = "prefixes_read", Count, Counter, "Valid time prefixes of events, labelled as the sink.";
+    PREFIXES_IMPLAUSIBLE = "prefixes_implausible", Count, Counter, "Prefixes of events that are no plausible time or were cut off.";
     EVENT_TRANSIT = "event_transit", Nanoseconds, Histogram, "First arrival of a stamped event less its sent time.";
     // File systems of ours: growing logs, labelled as their generator and, from fs_read to fs_release, group_id; disks,
     // labelled component=disk, id.
     BYTES_READ = "bytes_read", Bytes, Counter, "Bytes that programs read from growing logs, each time that they did.";
-    MISSED_BYTES = "missed_bytes", Bytes, Counter, "Bytes of growing logs that were deleted before anybody had read them.";
-    UNREAD_BYTES = "unread_bytes", Bytes, Gauge, "Bytes of growing logs that are there and that nobody has read yet.";
+    MISSED_BYTES = "missed_bytes", Bytes, Counter, "Bytes of growing logs that were deleted unread.";
+    UNREAD_BYTES = "unread_bytes", Bytes, Gauge, "Bytes of growing logs that exist and are not read yet.";
     LOGS_ROTATED = "log_file_rotated", Count, Counter, "Growing logs that were given an older name since they were full.";
     LOGS_DELETED = "log_file_deleted", Count, Counter, "Growing logs that were deleted since there were enough older ones.";
     LOG_LISTINGS = "fs_readdir", Count, Counter, "Listings of the folders of growing logs.";
@@ -258,7 +258,7 @@ mod tests {
             assert!(metric.meaning.ends_with('.'), "{}", metric.name);
             let again = ALL[index + 1..]
                 .iter()
-                .any(|other| other.name == metric.name);
+                .any(|previous| previous.name == metric.name);
             assert!(!again, "{} stands twice", metric.name);
         }
     }

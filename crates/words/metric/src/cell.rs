@@ -28,11 +28,11 @@ impl Cell {
     }
 }
 
-/// A counter that goes on over a warm-up, and tells what was counted since.
+/// A counter that continues over a warm-up and reports the count since its end.
 #[derive(Debug, Default)]
 pub struct PhasedCell {
     all: Cell,
-    /// What does not count; nothing counts while this is the largest number.
+    /// Count to subtract; nothing counts while this is the largest number.
     before: Cell,
 }
 
@@ -53,8 +53,8 @@ impl PhasedCell {
         self.all.total()
     }
 
-    /// What was counted in the measured time so far: nothing while the warm-up
-    /// lasts, and all of it where there is none.
+    /// Returns the count of the measured time so far: 0 during the warm-up, and the
+    /// whole count without a warm-up.
     #[must_use]
     pub fn measured(&self) -> u64 {
         self.total().saturating_sub(self.before.total())

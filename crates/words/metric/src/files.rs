@@ -1,11 +1,11 @@
-//! What file systems of ours count.
+//! Counters of the simulated file systems.
 
 use crate::catalogue as metric;
 use crate::cell::Cell;
 use crate::sample::{Labels, Sample};
 use crate::shard::Shard;
 
-/// What a disk of ours counts.
+/// Counters of a simulated disk.
 #[derive(Debug)]
 pub struct DiskShard {
     labels: Labels,
@@ -50,15 +50,15 @@ impl Shard for DiskShard {
     }
 }
 
-/// What a file system of growing logs counts, besides what its generator does.
+/// Counters of a file system of growing logs, besides those of its generator.
 #[derive(Debug)]
 pub struct LogFsShard {
     labels: Labels,
     /// Bytes that programs read, each time that they did.
     pub read: Cell,
-    /// Bytes that were deleted before anybody had read them.
+    /// Bytes that were deleted unread.
     pub missed: Cell,
-    /// Bytes of files that are there and that nobody has read yet.
+    /// Bytes of existing files that are not read yet.
     pub unread: Cell,
     /// Files that were given an older name since they were full.
     pub rotated: Cell,
@@ -66,13 +66,13 @@ pub struct LogFsShard {
     pub deleted: Cell,
     /// Listings of folders.
     pub listings: Cell,
-    /// What the kernel asked, for each log.
-    pub asked: Vec<LogAsked>,
+    /// Requests of the kernel, for each log.
+    pub requests: Vec<LogRequests>,
 }
 
-/// What the kernel asked of the files of one log.
+/// Requests of the kernel for the files of one log.
 #[derive(Debug, Default)]
-pub struct LogAsked {
+pub struct LogRequests {
     /// Reads.
     pub reads: Cell,
     /// Opens.
@@ -97,7 +97,7 @@ impl LogFsShard {
             rotated: Cell::default(),
             deleted: Cell::default(),
             listings: Cell::default(),
-            asked: std::iter::repeat_with(LogAsked::default)
+            requests: std::iter::repeat_with(LogRequests::default)
                 .take(logs)
                 .collect(),
         }
@@ -116,14 +116,14 @@ impl Shard for LogFsShard {
         ] {
             samples.push(Sample::int(metric, &self.labels, cell.total()));
         }
-        for (group, asked) in self.asked.iter().enumerate() {
+        for (group, requests) in self.requests.iter().enumerate() {
             let labels = self.labels.clone().with("group_id", group.to_string());
             for (metric, cell) in [
-                (metric::LOG_READS, &asked.reads),
-                (metric::LOG_OPENS, &asked.opens),
-                (metric::LOG_LOOKUPS, &asked.lookups),
-                (metric::LOG_ATTRIBUTES, &asked.attributes),
-                (metric::LOG_RELEASES, &asked.releases),
+                (metric::LOG_READS, &requests.reads),
+                (metric::LOG_OPENS, &requests.opens),
+                (metric::LOG_LOOKUPS, &requests.lookups),
+                (metric::LOG_ATTRIBUTES, &requests.attributes),
+                (metric::LOG_RELEASES, &requests.releases),
             ] {
                 samples.push(Sample::int(metric, &labels, cell.total()));
             }
@@ -138,15 +138,15 @@ mod tests {
     #[test]
     fn each_log_has_its_own_figures() {
         let shard = LogFsShard::new(Labels::none().with("id", "logs"), 2);
-        shard.asked[1].reads.add(3);
+        shard.requests[1].reads.add(3);
         shard.missed.add(7);
         let mut samples = Vec::new();
         shard.sample(&mut samples);
         let value = |name: &str, group: Option<&str>| {
-            let found = samples.iter().find(|sample| {
+            let sample = samples.iter().find(|sample| {
                 sample.name.as_str() == name && sample.labels.value("group_id") == group
             });
-            found.map(|sample| sample.value.clone())
+            sample.map(|sample| sample.value.clone())
         };
         assert_eq!(value("missed_bytes", None), Some(crate::Value::Int(7)));
         assert_eq!(value("fs_read", Some("0")), Some(crate::Value::Int(0)));

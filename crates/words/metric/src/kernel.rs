@@ -4,7 +4,7 @@
 use crate::catalogue::Kind;
 use crate::sample::{Labels, Sample, SeriesName, Value};
 
-/// What the target touched since the last time, summed over its processes, in bytes.
+/// Memory that the target touched since the last sample, summed over its processes, in bytes.
 #[must_use]
 pub fn working_set(bytes: u64) -> Sample {
     let labels = Labels::none().with("focus", "target");
@@ -33,8 +33,8 @@ pub fn cpu(labels: &Labels, used: [f64; 3], granted: f64) -> Vec<Sample> {
         .collect()
 }
 
-/// The same of the whole target. What our own counters tell as well, under lading's
-/// names in its captures, is left out.
+/// The same of the whole target. Excludes values that Stillwell's own counters have
+/// under lading's names in its captures.
 #[must_use]
 pub fn total_cpu(used: [f64; 3], granted: f64) -> Vec<Sample> {
     let labels = Labels::none().with("focus", "target");
@@ -95,8 +95,8 @@ pub fn smaps(field: &str, labels: &Labels, pathname: &str, bytes: u64) -> Sample
     )
 }
 
-/// That `/proc/PID/smaps` is longer than what is read of it, so that nothing of it
-/// is told: 1.
+/// 1 if `/proc/PID/smaps` is longer than the limit of reading: then none of it is
+/// reported.
 #[must_use]
 pub fn smaps_too_long(labels: &Labels) -> Sample {
     gauge("smaps.too_long".to_owned(), labels.clone(), Value::Int(1))
@@ -175,7 +175,7 @@ mod tests {
         let names = |samples: Vec<Sample>| -> Vec<String> {
             samples
                 .iter()
-                .map(|one| one.name.as_str().to_owned())
+                .map(|sample| sample.name.as_str().to_owned())
                 .collect()
         };
         assert_eq!(

@@ -30,7 +30,7 @@ mod shard;
 pub use account::{AccountCells, TimeState};
 pub use catalogue::{Kind, Metric, Unit};
 pub use cell::{Cell, PhasedCell};
-pub use files::{DiskShard, LogAsked, LogFsShard};
+pub use files::{DiskShard, LogFsShard, LogRequests};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
 pub use load::{

@@ -1,4 +1,4 @@
-//! What one worker counts that sends requests and reads their answers.
+//! Counters of one worker that sends requests and reads their answers.
 
 mod calls;
 mod counter;
@@ -24,7 +24,7 @@ pub use sizes::{SizeCells, Sizes};
 pub use source::{SourceCells, SourceCount};
 pub use trouble::{Remedy, TlsWish, Trouble};
 
-/// Which times of requests and connections are recorded.
+/// Recorded times of requests and connections.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum LoadTime {
     /// End of the answer less the sent time, of answers of this class.
@@ -33,7 +33,7 @@ pub enum LoadTime {
     Response(Outcome),
     /// First byte of the answer less the sent time.
     FirstByte,
-    /// Sent time less intended time, whoever was to blame.
+    /// Sent time minus intended time, of any cause.
     Lateness,
     /// Sent time less intended time where a connection was free: the generator
     /// alone was to blame.
@@ -45,10 +45,10 @@ pub enum LoadTime {
     /// End of a request that got no answer and ended so, less its intended time,
     /// or less the time at which it was taken where there is no schedule.
     Failed(Outcome),
-    /// How long the schedule stood still since nothing more may wait, one sample
-    /// for each time; only of workers that hold requests back.
+    /// Time that the schedule was blocked because the queue was full, one sample for
+    /// each time; only of workers that hold requests back.
     Blocked,
-    /// What answers say of themselves in a header that is asked for.
+    /// Times that answers report in a configured header.
     Origin,
     /// First message of an answer that may have several, wholly there, less the sent
     /// time; only of gRPC.
@@ -58,7 +58,7 @@ pub enum LoadTime {
 impl LoadTime {
     /// Outcomes that are answers.
     const CLASSES: usize = Outcome::ANSWERS.len();
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = 2 * Self::CLASSES + 8 + Outcome::FAILURES.len();
 
     /// All of them, in the order of their places.
@@ -79,7 +79,7 @@ impl LoadTime {
         service.chain(response).chain(single).chain(failed)
     }
 
-    /// Whether most loads record it again and again.
+    /// Returns true if most loads record this kind repeatedly.
     const fn is_usual(self) -> bool {
         matches!(
             self,
@@ -128,12 +128,12 @@ const fn failure_index(outcome: Outcome) -> usize {
     }
 }
 
-/// What one load worker counts.
+/// Counters of one load worker.
 ///
 /// A request belongs to the warm-up or to the measured time by when it was due,
-/// or taken where there is no schedule; what has a [`PhasedCell`] does so by when
-/// it happens. Connections that are open when measuring begins, and what was
-/// agreed on when they were, count as measured.
+/// or taken where there is no schedule. Events with a [`PhasedCell`] belong by when
+/// they happen. Connections that are open when measuring begins, and the results of
+/// their handshakes, count as measured.
 #[derive(Debug)]
 pub struct LoadShard {
     /// Requests begun: taken from the schedule, to be sent.
@@ -145,12 +145,12 @@ pub struct LoadShard {
     pub sent: Cell,
     /// The same for requests of the warm-up.
     pub warmup_sent: Cell,
-    /// Requests that the schedule has asked for so far; stays 0 without one.
-    pub asked: PhasedCell,
+    /// Requests that the schedule has requested so far; stays 0 without a schedule.
+    pub requested: PhasedCell,
     /// Requests that were due in the measured time and never begun, once the
     /// worker has ended; stays 0 without a schedule.
     pub overdue: Cell,
-    /// How requests ended, in the order of [`Outcome::ALL`].
+    /// Requests by outcome, in the order of [`Outcome::ALL`].
     pub outcomes: [Cell; Outcome::ALL.len()],
     /// The same for requests of the warm-up.
     pub warmup_outcomes: [Cell; Outcome::ALL.len()],
@@ -160,13 +160,13 @@ pub struct LoadShard {
     pub connect_failures: PhasedCell,
     /// Those of them that took too long.
     pub connect_timeouts: PhasedCell,
-    /// Why the first of them did.
+    /// Cause of the first failed connection.
     pub connect_trouble: OnceLock<Trouble>,
-    /// Why the first answer that breaks the protocol does.
+    /// Cause of the first answer that breaks the protocol.
     pub answer_trouble: OnceLock<Trouble>,
     /// Handshakes that resumed an earlier session.
     pub handshakes_resumed: PhasedCell,
-    /// What was agreed on in handshakes.
+    /// Results of handshakes.
     pub handshakes: HandshakeTally,
     /// Requests that waited for a connection that was opened for them.
     pub waited_for_connect: PhasedCell,
@@ -191,11 +191,11 @@ pub struct LoadShard {
     pub spans_sampled: PhasedCell,
     /// Spans that found the exporter's queue full.
     pub spans_dropped: PhasedCell,
-    /// Headers of answers that were to be told, and that found their queue full.
+    /// Headers of answers that were dropped because their queue was full.
     pub headers_dropped: PhasedCell,
-    /// What became of requests that others hand out.
+    /// Counters of requests from an external source.
     pub source: SourceCells,
-    /// Where the worker's time went. *Running* is CPU time.
+    /// Time breakdown of the worker. *Running* is CPU time.
     pub account: AccountCells,
     /// The same of the warm-up alone; the largest number while that lasts.
     pub warmup_account: AccountCells,
@@ -227,7 +227,7 @@ impl LoadShard {
             warmup_begun: Cell::default(),
             sent: Cell::default(),
             warmup_sent: Cell::default(),
-            asked: PhasedCell::default(),
+            requested: PhasedCell::default(),
             overdue: Cell::default(),
             outcomes: Default::default(),
             warmup_outcomes: Default::default(),
@@ -268,27 +268,26 @@ impl LoadShard {
         &self.times[time.index()]
     }
 
-    /// How many requests ended so in the measured time.
+    /// Returns the number of requests with this outcome in the measured time.
     #[must_use]
     pub fn ended(&self, outcome: Outcome) -> u64 {
         self.outcomes[outcome.index()].total()
     }
 
-    /// How many requests were begun, warm-up included.
+    /// Returns the number of requests begun, warm-up included.
     #[must_use]
     pub fn begun_in_all(&self) -> u64 {
         self.begun.total() + self.warmup_begun.total()
     }
 
-    /// How many requests were due in the measured time, begun or not, once the
-    /// worker has ended: those that its schedule came to where it is drawn, and not
-    /// those that it asks for in the mean.
+    /// Returns the number of requests due in the measured time, begun or not, once the
+    /// worker has ended. A random schedule counts its drawn requests, not their mean.
     #[must_use]
     pub fn due(&self) -> u64 {
         self.begun.total() + self.overdue.total()
     }
 
-    /// How many requests ended so, warm-up included.
+    /// Returns the number of requests with this outcome, warm-up included.
     #[must_use]
     pub fn ended_ever(&self, outcome: Outcome) -> u64 {
         self.ended(outcome) + self.warmup_outcomes[outcome.index()].total()
@@ -310,14 +309,14 @@ impl LoadShard {
         self.warmup_cpu.set(u64::MAX);
     }
 
-    /// The warm-up is over. `asked` requests belong to it, and of the connections
+    /// The warm-up is over. `requested` requests belong to it, and of the connections
     /// that were opened `open` are still there, `resumed` of them with a session
     /// of an earlier one.
-    pub fn measure(&self, asked: u64, open: u64, resumed: u64) {
+    pub fn measure(&self, requested: u64, open: u64, resumed: u64) {
         for cell in self.phased() {
             cell.measure_from(cell.total());
         }
-        self.asked.measure_from(asked);
+        self.requested.measure_from(requested);
         for (cell, kept) in [
             (&self.connections, open),
             (&self.handshakes_resumed, resumed),
@@ -330,10 +329,10 @@ impl LoadShard {
         }
     }
 
-    /// Everything that is told apart by when it happens.
+    /// All counters that separate the warm-up from the measured time.
     const fn phased(&self) -> [&PhasedCell; 17] {
         [
-            &self.asked,
+            &self.requested,
             &self.connections,
             &self.connect_failures,
             &self.connect_timeouts,
@@ -353,7 +352,7 @@ impl LoadShard {
         ]
     }
 
-    /// How many requests have ended in any way, warm-up included.
+    /// Returns the number of ended requests of every outcome, warm-up included.
     #[must_use]
     pub fn ended_in_all(&self) -> u64 {
         let cells = self.outcomes.iter().chain(&self.warmup_outcomes);
@@ -383,12 +382,12 @@ mod tests {
         shard.measure(90, 2, 1);
         shard.connections.add(1);
         shard.bytes_sent.add(7);
-        shard.asked.set(100);
+        shard.requested.set(100);
         shard.account.running.add(4);
         assert_eq!(shard.connections.measured(), 3);
         assert_eq!(shard.handshakes_resumed.measured(), 1);
         assert_eq!(shard.bytes_sent.measured(), 7);
-        assert_eq!(shard.asked.measured(), 10);
+        assert_eq!(shard.requested.measured(), 10);
         assert_eq!(shard.spent(TimeState::Running), 4);
     }
 }

@@ -1,6 +1,6 @@
-//! How one send can end.
+//! Outcomes of one send.
 
-/// How one request, datagram or connection ended: a closed list, so that a
+/// Outcome of one request, datagram or connection: a closed list, so that a
 /// measured failure is a number and never a text.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Outcome {
@@ -14,7 +14,7 @@ pub enum Outcome {
     Status5xx,
     /// Answered with any other status.
     StatusOther,
-    /// Nobody listens there.
+    /// No program listens on the address.
     ConnectRefused,
     /// Connecting took too long.
     ConnectTimedOut,
@@ -113,7 +113,7 @@ impl Outcome {
         }
     }
 
-    /// Whether a whole answer came.
+    /// Returns true if a whole answer came.
     #[must_use]
     pub const fn is_answer(self) -> bool {
         self.index() < Self::ANSWERS.len()

@@ -34,7 +34,7 @@ impl PackedHistogram {
         bytes
     }
 
-    /// Whether there are no samples.
+    /// Returns true without samples.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.bytes.is_empty()

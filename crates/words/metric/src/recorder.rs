@@ -10,7 +10,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use stillwell_units::Nanos;
 
-/// The longest time that is told apart; longer ones count as this long.
+/// Longest recorded time; longer times count as this long.
 const LONGEST: Nanos = Nanos::from_secs(3600);
 const SIGNIFICANT_DIGITS: u8 = 3;
 
@@ -18,8 +18,8 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 /// interval under way and of the one that is shown.
 const ROUND: usize = 4;
 
-/// The worker's end: records into a histogram of its own and hands it over when
-/// the sampler has asked for it. Histograms go round between both ends: the kernel's
+/// The worker's end: records into its histogram and hands it over when the sampler
+/// has requested it. Histograms go round between both ends: the kernel's
 /// first touch of a new one would keep the worker from its work for longer than all
 /// that it records in a second.
 pub struct Recorder {
@@ -39,18 +39,18 @@ struct Shared {
     table: Mutex<Table>,
 }
 
-/// What lies between both ends.
+/// State shared by both ends.
 #[derive(Default)]
 struct Table {
     /// For the sampler.
     finished: Option<Histogram<u64>>,
     /// For the worker, empty.
     spares: Vec<Histogram<u64>>,
-    /// How many histograms there are, wherever they are.
+    /// Number of histograms at both ends and in between.
     made: usize,
 }
 
-/// What was recorded in an interval. Goes back to the worker once it is dropped.
+/// Histogram of an interval. Goes back to the worker once it is dropped.
 pub struct Interval {
     histogram: Option<Histogram<u64>>,
     shared: Arc<Shared>,
@@ -104,7 +104,7 @@ impl Recorder {
         current.saturating_record_n(value, count);
     }
 
-    /// Hands the interval over if the sampler has asked for it. To be called
+    /// Hands the interval over if the sampler has requested it. To be called
     /// between operations; costs one relaxed load when it has not.
     pub fn hand_over(&mut self) {
         if self.shared.wanted.load(Ordering::Relaxed) {
@@ -113,7 +113,7 @@ impl Recorder {
         }
     }
 
-    /// Hands over what was recorded since, whether asked or not.
+    /// Hands over the interval, requested or not.
     pub fn flush(&mut self) {
         let Some(current) = &mut self.current else {
             return;
@@ -152,8 +152,8 @@ impl fmt::Debug for Recorder {
 }
 
 impl Intervals {
-    /// What the worker has handed over since the last call, and a request for
-    /// the next interval. `None` if it has handed over nothing yet.
+    /// Takes the interval that the worker has handed over since the last call, and
+    /// requests the next. `None` if the worker has handed over nothing yet.
     #[must_use]
     pub fn take(&self) -> Option<Interval> {
         let mut table = self.shared.lock();
@@ -228,10 +228,10 @@ impl Borrow<Histogram<u64>> for Interval {
 }
 
 impl Interval {
-    /// Adds what was recorded in `other`, or by another worker.
-    pub fn add(&mut self, other: &Histogram<u64>) {
+    /// Adds the values of another interval or worker.
+    pub fn add(&mut self, added: &Histogram<u64>) {
         if let Some(histogram) = &mut self.histogram {
-            add_histogram(histogram, other);
+            add_histogram(histogram, added);
         }
     }
 }
@@ -311,8 +311,8 @@ mod tests {
         assert_eq!(intervals.take().map_or(0, |h| h.len()), 2);
     }
 
-    /// As the collector does: it asks, takes what came a little later, shows a second
-    /// until the next one is there, and takes for longer than it shows.
+    /// Like the collector: requests an interval, takes it a little later, shows a second
+    /// until the next is there, and takes for longer than it shows.
     #[test]
     fn histograms_go_round_and_come_back_empty() {
         for (mut recorder, intervals) in [Recorder::pair(), Recorder::rare_pair()] {
@@ -330,7 +330,7 @@ mod tests {
                     }
                 }
                 recorder.hand_over();
-                // What came between the asks belongs to the next second.
+                // Values between two requests belong to the next second.
                 wanted += number + u64::from(number > 1);
                 let open = open.expect("something was recorded");
                 assert_eq!(open.len(), number + u64::from(number > 1));

@@ -19,7 +19,7 @@ impl SeriesName {
         Self(Cow::Owned(format!("target/{name}")))
     }
 
-    /// A name that stands in a capture.
+    /// A name in a capture.
     #[must_use]
     pub const fn recorded(name: String) -> Self {
         Self(Cow::Owned(name))
@@ -87,11 +87,11 @@ impl FromIterator<(String, String)> for Labels {
 /// One value of one series.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// Which series.
+    /// Name of the series.
     pub name: SeriesName,
-    /// How its values behave.
+    /// Behaviour of the values.
     pub kind: Kind,
-    /// Which of the series of that name.
+    /// Labels that distinguish series of this name.
     pub labels: Labels,
     /// The value.
     pub value: Value,

@@ -1,4 +1,4 @@
-//! What one worker counts.
+//! Counters of one worker.
 
 use crate::account::AccountCells;
 use crate::catalogue as metric;
@@ -13,7 +13,7 @@ pub trait Shard: Send + Sync {
     fn sample(&self, samples: &mut Vec<Sample>);
 }
 
-/// What one generator worker counts.
+/// Counters of one generator worker.
 #[derive(Debug)]
 pub struct GeneratorShard {
     labels: Labels,
@@ -25,8 +25,8 @@ pub struct GeneratorShard {
     pub blocks: Cell,
     /// Log records, metrics and spans in them; for formats of text one an event.
     pub units: Cell,
-    /// Units that the schedule asked for; stays 0 at full speed.
-    pub asked_units: Cell,
+    /// Units that the schedule requested; stays 0 at full speed.
+    pub requested_units: Cell,
     /// Units of the schedule that were sent.
     pub sent_units: Cell,
     /// Requests, datagrams or writes begun.
@@ -51,9 +51,9 @@ pub struct GeneratorShard {
     pub ack_questions_ok: Cell,
     /// Questions for acknowledgements without an answer.
     pub ack_questions_failed: Cell,
-    /// How sends ended.
+    /// Sends by outcome.
     pub outcomes: [Cell; Outcome::ALL.len()],
-    /// Where the worker's time went.
+    /// Time breakdown of the worker.
     pub account: AccountCells,
     lateness: Intervals,
     response_time: Intervals,
@@ -76,7 +76,7 @@ impl GeneratorShard {
             events: Cell::default(),
             blocks: Cell::default(),
             units: Cell::default(),
-            asked_units: Cell::default(),
+            requested_units: Cell::default(),
             sent_units: Cell::default(),
             requests: Cell::default(),
             connections: Cell::default(),
@@ -97,7 +97,7 @@ impl GeneratorShard {
         }
     }
 
-    /// A gauge that falls to 0 again, so that it is told wherever any were asked for.
+    /// Samples a gauge that can fall to 0 again; reported if any acknowledgement was requested.
     fn sample_acks_pending(&self, samples: &mut Vec<Sample>) {
         let pending = self.acks_pending.total();
         if pending + self.acks_received.total() + self.acks_lost.total() > 0 {
@@ -117,7 +117,7 @@ impl Shard for GeneratorShard {
             (metric::BYTES_WRITTEN, &self.bytes),
             (metric::EVENTS_WRITTEN, &self.events),
             (metric::BLOCKS_WRITTEN, &self.blocks),
-            (metric::ASKED_UNITS, &self.asked_units),
+            (metric::REQUESTED_UNITS, &self.requested_units),
             (metric::SENT_UNITS, &self.sent_units),
             (metric::REQUESTS_SENT, &self.requests),
             (metric::CONNECTIONS_OPENED, &self.connections),
@@ -171,16 +171,16 @@ pub fn sink_worker_name(id: &str, number: &(impl std::fmt::Display + ?Sized)) ->
     format!("{SINK_WORKER}{id}-{number}")
 }
 
-/// Whether a thread of this name is a worker of a sink.
+/// Returns true if a thread of this name is a worker of a sink.
 #[must_use]
 pub fn is_sink_worker(name: &str) -> bool {
     name.starts_with(SINK_WORKER)
 }
 
-/// What the names of their threads begin with.
+/// Prefix of the names of the threads of sinks.
 const SINK_WORKER: &str = "sink-";
 
-/// What one sink worker counts.
+/// Counters of one sink worker.
 #[derive(Debug)]
 pub struct SinkShard {
     labels: Labels,
@@ -202,16 +202,16 @@ pub struct SinkShard {
     pub errors: Cell,
     /// Requests whose bodies were not what the protocol says.
     pub malformed: Cell,
-    /// Datagrams that the kernel dropped before anybody took them.
+    /// Datagrams that the kernel dropped before the sink read them.
     pub dropped: Cell,
     /// Requests refused on purpose: what was in them was not delivered.
     pub refused: Cell,
-    /// Where the worker's time went.
+    /// Time breakdown of the worker.
     pub account: AccountCells,
 }
 
 impl SinkShard {
-    /// Whether its worker is the first of its sink.
+    /// Returns true if its worker is the first of its sink.
     #[must_use]
     pub fn is_first(&self) -> bool {
         self.labels

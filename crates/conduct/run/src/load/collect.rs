@@ -13,7 +13,7 @@ use stillwell_units::{Moment, Nanos};
 
 use super::snapshot::{LoadPhase, LoadSnapshot};
 
-/// How long a worker takes at most to hand over what it was asked for.
+/// How long a worker takes at most to hand over what it was requested for.
 const HANDED_OVER: Nanos = Nanos::from_millis(15);
 
 /// A shorter piece at the end is no piece of its own.
@@ -55,7 +55,7 @@ pub(super) fn total_times(workers: &[LoadWorkerResult], time: LoadTime) -> Histo
 
 /// Takes what `after` has counted and recorded, but no time.
 fn join(second: &mut LoadSecond, after: &LoadSecond) {
-    second.asked += after.asked;
+    second.requested += after.requested;
     second.begun += after.begun;
     second.sent += after.sent;
     for (count, more) in second.outcomes.iter_mut().zip(after.outcomes) {
@@ -81,7 +81,7 @@ fn join(second: &mut LoadSecond, after: &LoadSecond) {
 /// measured time from then on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Totals {
-    asked: u64,
+    requested: u64,
     begun: u64,
     sent: u64,
     outcomes: [u64; Outcome::ALL.len()],
@@ -263,7 +263,7 @@ impl Collector {
         let second = LoadSecond {
             begin: self.begun_at.since(origin),
             length: end.since(self.begun_at),
-            asked: counts.asked.saturating_sub(before.asked),
+            requested: counts.requested.saturating_sub(before.requested),
             begun: counts.begun.saturating_sub(before.begun),
             sent: counts.sent.saturating_sub(before.sent),
             outcomes: less(counts.outcomes, before.outcomes),
@@ -334,7 +334,7 @@ impl Collector {
                     cell.total()
                 }
             };
-            totals.asked += count(&shard.asked);
+            totals.requested += count(&shard.requested);
             totals.bytes[0] += count(&shard.bytes_received);
             totals.bytes[1] += count(&shard.bytes_sent);
         }
@@ -477,7 +477,7 @@ mod tests {
         shard.begun.add(3);
         shard.sent.add(2);
         shard.bytes_sent.add(20);
-        shard.asked.set(18);
+        shard.requested.set(18);
         let end = start + Nanos::SECOND;
         assert!(!collector.look(end));
         assert!(collector.look(end + HANDED_OVER));
@@ -486,7 +486,7 @@ mod tests {
         assert_eq!(snapshot.elapsed, Nanos::SECOND);
         let second = snapshot.second;
         assert_eq!((second.outcomes[0], second.begun, second.sent), (3, 3, 2));
-        assert_eq!((second.asked, second.bytes[1]), (4, 20));
+        assert_eq!((second.requested, second.bytes[1]), (4, 20));
         shard.stopped.set(end.as_u64());
         let (_, seconds, measured) = collector.finish(&[]);
         assert_eq!((seconds.len(), measured), (1, Nanos::SECOND));

@@ -2,7 +2,7 @@
 
 use stillwell_capture::{
     HostCpu, LOAD_SCHEMA, LoadCapture, LoadEnd, LoadManifest, LoadSecond, LoadWorker,
-    TelemetryFound,
+    TelemetryResult,
 };
 use stillwell_metric::{Histogram, LoadCounts};
 use stillwell_plan::LoadPlan;
@@ -30,7 +30,7 @@ pub(super) struct LoadResult {
     /// gave to others, over all CPUs; `None` where it does not say.
     pub(super) host: Option<HostCpu>,
     /// What became of what others were told meanwhile.
-    pub(super) telemetry: TelemetryFound,
+    pub(super) telemetry: TelemetryResult,
 }
 
 impl LoadResult {

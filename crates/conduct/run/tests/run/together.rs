@@ -106,7 +106,7 @@ fn sliced_runs_have_equal_time_and_all_that_they_send_arrives() {
         // The rate is one of the time on turn: no less is asked for than was
         // planned for it, and it is sent.
         let seconds = total(&capture, catalogue::ACTIVE_TIME) / 1e9;
-        let asked = total(&capture, catalogue::ASKED_UNITS);
+        let asked = total(&capture, catalogue::REQUESTED_UNITS);
         assert!((asked - 4e6 * seconds).abs() < 2.0, "{asked} in {seconds}");
         assert!(grown(&capture, catalogue::ACTIVE_TIME) > 0.0);
         assert!(grown(&capture, catalogue::PARTNER_CPU) > 0.0);

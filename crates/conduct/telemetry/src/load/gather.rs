@@ -123,9 +123,9 @@ impl Gatherer {
         push(catalogue::REQUESTS_SENT, None, begun);
         if self.has_schedule {
             push(
-                catalogue::REQUESTS_ASKED,
+                catalogue::REQUESTS_SCHEDULED,
                 None,
-                sum(&|shard| shard.asked.total()),
+                sum(&|shard| shard.requested.total()),
             );
         }
         for end in Outcome::ALL {

@@ -212,7 +212,7 @@ fn interval(told: &LoadReportInput<'_>, second: &LoadSecond) -> LoadInterval {
     LoadInterval {
         start: second.begin,
         length: second.length,
-        asked: told.has_schedule().then_some(second.asked),
+        asked: told.has_schedule().then_some(second.requested),
         sent: second.sent,
         outcomes: outcomes
             .filter(|(_, count)| *count > 0)
@@ -253,7 +253,7 @@ fn health(told: &LoadReportInput<'_>, length: Nanos) -> GeneratorHealth {
     GeneratorHealth {
         requested_per_second: told
             .has_schedule()
-            .then(|| rate(|counts| counts.asked.measured)),
+            .then(|| rate(|counts| counts.requested.measured)),
         sent_per_second: rate(|counts| counts.sent),
         workers: workers.collect(),
         cpu: manifest.cpu,

@@ -16,7 +16,7 @@ fn clean() -> LoadEvidence {
         },
         steal_share: Some(0.0),
         due: 1000,
-        asked: 1000,
+        requested: 1000,
         begun: 1000,
         sent: 1000,
         answers: 1000,
@@ -140,7 +140,7 @@ fn a_load_without_answers_names_the_first_trouble_and_its_remedy() {
 #[test]
 fn requests_that_nobody_handed_out_are_why_there_are_none() {
     let mut evidence = LoadEvidence {
-        asked: 5,
+        requested: 5,
         ..LoadEvidence::default()
     };
     evidence.source.waits_with_warmup = 3;

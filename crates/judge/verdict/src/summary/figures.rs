@@ -39,7 +39,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
             requested_per_second: if plan.rate.is_max() {
                 None
             } else {
-                window.per_second(catalogue::ASKED_UNITS, is_of(&plan.id))
+                window.per_second(catalogue::REQUESTED_UNITS, is_of(&plan.id))
             },
             achieved_per_second: window.per_second(catalogue::SENT_UNITS, is_of(&plan.id)),
         })

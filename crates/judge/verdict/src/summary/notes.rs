@@ -179,7 +179,7 @@ fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<RunNote> {
 
 /// Points that sinks were to record.
 fn of_records(capture: &Capture) -> Vec<RunNote> {
-    let passed_over = capture.series.of(catalogue::POINTS_PASSED_OVER);
+    let passed_over = capture.series.of(catalogue::POINTS_SKIPPED);
     let told = passed_over.filter_map(|(labels, series)| {
         let last = series.points.last()?.value.number()?;
         Some(RunNote::PointsSkipped {

@@ -8,7 +8,7 @@ use stillwell_fuse::protocol::{
     put_entry, put_folder_entry, put_open, put_statfs,
 };
 use stillwell_fuse::{Answer, Errno, FileSystem};
-use stillwell_metric::{GeneratorShard, LogAsked, LogFsShard};
+use stillwell_metric::{GeneratorShard, LogFsShard, LogRequests};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 
@@ -73,13 +73,13 @@ impl LogFiles {
         }
         if !self.growth.is_over() {
             let requested = self.model.requested_until(self.growth.log_time(now));
-            load.asked_units.set(floor_to_u64(requested));
+            load.requested_units.set(floor_to_u64(requested));
         }
     }
 
-    fn counters(&self, node: u64) -> Option<&LogAsked> {
+    fn counters(&self, node: u64) -> Option<&LogRequests> {
         match self.model.node(node)? {
-            LogNode::File { log, .. } => self.shard.asked.get(log),
+            LogNode::File { log, .. } => self.shard.requests.get(log),
             LogNode::Folder => None,
         }
     }

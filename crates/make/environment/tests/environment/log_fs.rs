@@ -188,7 +188,12 @@ fn bytes_that_are_removed_unread_are_missed() {
     assert_eq!(held.metadata().unwrap().len(), bytes.len() as u64);
     drop(held);
     let shard = Arc::clone(&logs.shard);
-    wait_until(|| shard.asked.iter().any(|asked| asked.releases.total() > 0));
+    wait_until(|| {
+        shard
+            .requests
+            .iter()
+            .any(|requests| requests.releases.total() > 0)
+    });
     let [written, read, missed, unread] = logs.end();
     assert_eq!(read, bytes.len() as u64);
     assert!(missed >= 5 * (64 << 10), "{missed}");
@@ -207,7 +212,12 @@ fn tail_follows_a_log_through_its_rotations() {
     let mut tail = tail.spawn().unwrap();
     let shard = Arc::clone(&logs.shard);
     // It has the file open before that has anything in it.
-    wait_until(|| shard.asked.iter().any(|asked| asked.opens.total() > 0));
+    wait_until(|| {
+        shard
+            .requests
+            .iter()
+            .any(|requests| requests.opens.total() > 0)
+    });
     logs.begin();
     let mut output = tail.stdout.take().unwrap();
     let reading = logs.beside(move || {

@@ -45,7 +45,7 @@ fn udp_delivers_a_block_a_datagram() {
     let sent = shards[0].blocks.total();
     assert!(sent >= DATAGRAMS as u64);
     assert_eq!(shards[0].sent_units.total(), sent);
-    assert!(sent <= shards[0].asked_units.total());
+    assert!(sent <= shards[0].requested_units.total());
     assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), sent);
     assert_eq!(shards[0].requests.total(), sent);
 }

@@ -66,7 +66,7 @@ fn tcp_delivers_its_blocks_in_order_and_ends_after_a_whole_one() {
     assert_eq!(shards[0].bytes.total(), received.len() as u64);
     assert_eq!(shards[0].events.total(), lines(&received));
     assert_eq!(shards[0].sent_units.total(), received.len() as u64);
-    assert_eq!(shards[0].asked_units.total(), 0);
+    assert_eq!(shards[0].requested_units.total(), 0);
     assert_eq!(shards[0].connections.total(), 1);
     assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), 1);
 }
@@ -149,7 +149,10 @@ fn a_rate_is_kept_to_within_a_block_in_every_unit() {
         let received = peers.map(|peer| peer.recv_timeout(LONG).unwrap());
         let shards = rig.finish();
         let set = blocks(&plan, 0);
-        let (sent, asked) = (shards[0].sent_units.total(), shards[0].asked_units.total());
+        let (sent, asked) = (
+            shards[0].sent_units.total(),
+            shards[0].requested_units.total(),
+        );
         let block_max = match unit {
             RateUnit::Bytes => set.largest_block() as u64,
             RateUnit::Events => (0..set.len())

@@ -321,7 +321,7 @@ impl Worker {
             at = at.min(recorder.last_end.max(baseline.start));
         }
         let shard = &recorder.shard;
-        shard.asked.set(asked(pools, at));
+        shard.requested.set(asked(pools, at));
         shard.run_delay.set(baseline.delayed().as_u64());
         shard.stopped.set(at.as_u64());
     }
@@ -339,7 +339,7 @@ impl Worker {
     fn publish(&self, baseline: &TimeBaseline, pools: &[(Rc<Pool>, usize)]) {
         let mut recorder = self.recorder.borrow_mut();
         let now = clock::now();
-        recorder.shard.asked.set(asked(pools, now));
+        recorder.shard.requested.set(asked(pools, now));
         let elapsed = now.since(baseline.start);
         let cpu = clock::thread_cpu()
             .saturating_sub(baseline.cpu)

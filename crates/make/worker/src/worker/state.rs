@@ -81,7 +81,7 @@ pub struct State {
     /// Number of tasks that wait with something half written.
     pub(crate) half_written: u32,
     pub(crate) published_at: Moment,
-    /// After the stop, `asked_units` no longer grows.
+    /// After the stop, `requested_units` no longer grows.
     pub(crate) stopped: bool,
     /// True if the intended time of the last block of a slice is needed.
     pub(crate) stamps: bool,
@@ -259,7 +259,7 @@ impl State {
         }
         if !self.is_max && !self.stopped {
             let requested = floor_to_u64(self.schedule.asked_until(worker_time));
-            self.shard.asked_units.set(requested);
+            self.shard.requested_units.set(requested);
         }
         self.lateness.hand_over();
         self.response_time.hand_over();

@@ -220,7 +220,7 @@ mod tests {
             ("target/rate", Kind::Counter, Number::Int(10)),
             ("target/requests", Kind::Counter, Number::Int(14)),
             // Two points of a series without a type.
-            ("points_passed_over", Kind::Counter, Number::Int(2)),
+            ("points_skipped", Kind::Counter, Number::Int(2)),
         ];
         assert_eq!(found, expected);
         let labels = &samples[0].labels;
@@ -255,7 +255,7 @@ mod tests {
             .iter()
             .map(|one| (one.name.as_str(), one.kind, one.value.clone()))
             .collect();
-        let passed_over = ("points_passed_over", Kind::Counter, Number::Int(1));
+        let passed_over = ("points_skipped", Kind::Counter, Number::Int(1));
         let expected = [
             ("target/heat", Kind::Gauge, Number::Float(21.5)),
             ("target/load", Kind::Gauge, Number::Float(2.5)),

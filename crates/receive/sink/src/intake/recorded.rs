@@ -180,7 +180,7 @@ impl Shard for Recorded {
                     .with("component_name", "datadog")
                     .with("id", self.sink.as_str())
                     .with("reason", *reason);
-                samples.push(Sample::int(catalogue::POINTS_PASSED_OVER, &labels, points));
+                samples.push(Sample::int(catalogue::POINTS_SKIPPED, &labels, points));
             }
         }
     }
@@ -193,7 +193,7 @@ mod tests {
     fn passed_over(recorded: &Recorded) -> Vec<(String, Value)> {
         let mut samples = Vec::new();
         recorded.sample(&mut samples);
-        let name = catalogue::POINTS_PASSED_OVER.into();
+        let name = catalogue::POINTS_SKIPPED.into();
         let found = samples.iter().filter(|sample| sample.name == name);
         let reason = |sample: &Sample| sample.labels.value("reason").unwrap().to_owned();
         found
@@ -225,7 +225,7 @@ mod tests {
         let mut samples = Vec::new();
         recorded.sample(&mut samples);
         let names: Vec<&str> = samples.iter().map(|one| one.name.as_str()).collect();
-        assert_eq!(names, ["points_passed_over"]);
+        assert_eq!(names, ["points_skipped"]);
     }
 
     #[test]

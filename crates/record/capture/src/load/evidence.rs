@@ -32,13 +32,15 @@ impl LoadCapture {
                 .host
                 .map(|host| host.steal.share_of(manifest.measured) / f64::from(host.cpus.max(1))),
             due: self.sum(LoadCounts::due),
-            asked: self.sum(|counts| counts.asked.measured),
+            requested: self.sum(|counts| counts.requested.measured),
             begun: self.sum(|counts| counts.begun),
             sent: self.sum(|counts| counts.sent),
             answers: answers(LoadCounts::ended),
             answers_with_warmup: answers(LoadCounts::ended_ever),
             malformed: self.sum(|counts| counts.ended(Outcome::Malformed)),
-            answer_trouble: self.counts().find_map(|it| it.answer_trouble.clone()),
+            answer_trouble: self
+                .counts()
+                .find_map(|counts| counts.answer_trouble.clone()),
             first_trouble: self.counts().find_map(first_trouble),
             source: self.source_evidence(),
             export_failures: manifest.telemetry.troubles(),
@@ -81,7 +83,9 @@ impl LoadCapture {
             waits: self.sum(|counts| counts.source.waits.measured),
             waits_with_warmup: self.sum(|counts| counts.source.waits.total),
             wait_share: shares.fold(0.0, f64::max),
-            trouble: self.counts().find_map(|it| it.source.trouble.clone()),
+            trouble: self
+                .counts()
+                .find_map(|counts| counts.source.trouble.clone()),
         }
     }
 }

@@ -98,9 +98,9 @@ fn known(manifest: LoadManifest) -> io::Result<LoadManifest> {
     if manifest.schema == LOAD_SCHEMA {
         return Ok(manifest);
     }
-    let found = &manifest.schema;
+    let schema = &manifest.schema;
     Err(foreign(&format!(
-        "its schema is {found} and not {LOAD_SCHEMA}"
+        "its schema is {schema} and not {LOAD_SCHEMA}"
     )))
 }
 
@@ -123,7 +123,7 @@ fn row(beat: Beat, phase: Phase, metric: Metric, labels: Labels, value: Value) -
 fn samples(second: &LoadSecond) -> Vec<(Metric, Labels, Value)> {
     let length = (metric::INTERVAL, second.length.as_u64());
     let counts = [
-        (metric::ASKED, second.asked),
+        (metric::SCHEDULED, second.requested),
         (metric::BEGUN, second.begun),
         (metric::SENT, second.sent),
         (metric::BYTES_RECEIVED, second.bytes[0]),
@@ -162,7 +162,7 @@ fn seconds(rows: &[Row]) -> io::Result<Vec<LoadSecond>> {
                 second.length = Nanos::new(*count);
                 second.begin = Nanos::new(row.beat.moment.as_u64()).saturating_sub(second.length);
             }
-            Value::Int(count) if is(metric::ASKED) => second.asked = *count,
+            Value::Int(count) if is(metric::SCHEDULED) => second.requested = *count,
             Value::Int(count) if is(metric::BEGUN) => second.begun = *count,
             Value::Int(count) if is(metric::SENT) => second.sent = *count,
             Value::Int(count) if is(metric::BYTES_RECEIVED) => second.bytes[0] = *count,

@@ -4,51 +4,51 @@ use std::net::SocketAddr;
 
 use serde::{Deserialize, Serialize};
 
-/// What became of what was told.
+/// Results of exports.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct TelemetryFound {
+pub struct TelemetryResult {
     /// Each stats sink.
     pub sinks: Vec<SinkFound>,
     /// The page to scrape, where there was one.
     pub page: Option<PageFound>,
     /// Spans, where they were to be exported.
     pub spans: Option<SpansFound>,
-    /// Why the thread that tells ended early, if it did.
+    /// Cause of an early end of the exporting thread.
     pub failure: Option<String>,
 }
 
-/// What became of what a stats sink was told.
+/// Results of exports to one stats sink.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SinkFound {
-    /// As it was asked for.
+    /// Configured name.
     pub name: String,
-    /// How often it was told something, or tried to.
+    /// Number of attempted exports.
     pub flushes: u64,
-    /// How often that failed.
+    /// Number of failed exports.
     pub failures: u64,
-    /// Whether it has got the totals of the end.
+    /// True if it has received the final totals.
     pub is_complete: bool,
-    /// Why the first failure was one.
+    /// Cause of the first failure.
     pub trouble: Option<String>,
 }
 
 /// The page to scrape.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PageFound {
-    /// Where it was.
+    /// Address of the endpoint.
     pub address: SocketAddr,
-    /// How often it was had.
+    /// Number of scrapes.
     pub scrapes: u64,
 }
 
-/// What became of spans.
+/// Results of the export of spans.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SpansFound {
-    /// Who was to get them.
+    /// Name of the receiver.
     pub name: String,
     /// Requests that ended and whose spans were wanted.
     pub sampled: u64,
-    /// Those of them that found the queue full.
+    /// Those of them that result the queue full.
     pub dropped: u64,
     /// Those that got through.
     pub exported: u64,
@@ -56,18 +56,18 @@ pub struct SpansFound {
     pub batches: u64,
     /// Batches that got lost with all their spans.
     pub batches_failed: u64,
-    /// Why the first of them got lost.
+    /// Cause of the first loss.
     pub trouble: Option<String>,
 }
 
-impl TelemetryFound {
-    /// What somebody was not told, in words; nothing where all went well.
+impl TelemetryResult {
+    /// Describes each failed export; empty without failures.
     #[must_use]
     pub fn troubles(&self) -> Vec<String> {
         let sinks = self.sinks.iter().filter_map(SinkFound::trouble);
         let spans = self.spans.iter().flat_map(SpansFound::troubles);
         let failure = self.failure.iter();
-        let failure = failure.map(|why| format!("the thread that tells others ended early: {why}"));
+        let failure = failure.map(|why| format!("the exporting thread ended early: {why}"));
         sinks.chain(spans).chain(failure).collect()
     }
 }
@@ -90,7 +90,7 @@ impl SinkFound {
         };
         let why = self.trouble.as_deref().unwrap_or("it was not done in time");
         Some(format!(
-            "{name} could not be told {failures} of {flushes} times, {totals}: {why}"
+            "{failures} of {flushes} exports to {name} failed, {totals}: {why}"
         ))
     }
 }
@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_went_wrong_is_told() {
+    fn only_failed_exports_are_reported() {
         let sink = |failures, is_complete| SinkFound {
             name: "statsd://a".to_owned(),
             flushes: 3,
@@ -140,15 +140,15 @@ mod tests {
             batches_failed: 0,
             trouble: None,
         };
-        let found = |sinks, spans| TelemetryFound {
+        let result = |sinks, spans| TelemetryResult {
             sinks,
             page: None,
             spans: Some(spans),
             failure: None,
         };
-        let good = found(vec![sink(0, true)], spans(0, 10));
+        let good = result(vec![sink(0, true)], spans(0, 10));
         assert!(good.troubles().is_empty(), "{:?}", good.troubles());
-        let bad = found(vec![sink(1, true), sink(3, false)], spans(3, 2)).troubles();
+        let bad = result(vec![sink(1, true), sink(3, false)], spans(3, 2)).troubles();
         assert_eq!(bad.len(), 4, "{bad:?}");
         assert!(
             bad[0].contains("1 of 3 times, but it has the totals: refused"),

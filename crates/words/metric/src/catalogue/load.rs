@@ -22,7 +22,7 @@ macro_rules! metrics {
 
 metrics! {
     INTERVAL = "load_interval", Nanoseconds, Gauge, "Length of the interval that ends at this beat.";
-    ASKED = "load_requests_asked", Count, Gauge, "Requests of the interval that the schedule asked for.";
+    SCHEDULED = "load_requests_scheduled", Count, Gauge, "Requests of the interval that were due by the schedule.";
     BEGUN = "load_requests_begun", Count, Gauge, "Requests of the interval that were begun.";
     SENT = "load_requests_sent", Count, Gauge, "Requests of the interval that were given to a connection.";
     ENDED = "load_requests_ended", Count, Gauge, "Requests that ended in the interval, labelled outcome.";
@@ -36,7 +36,7 @@ metrics! {
     FIRST_MESSAGE = "load_first_message_time", Nanoseconds, Histogram, "First message of an answer by gRPC less the sent time.";
     CONNECT = "load_connect_time", Nanoseconds, Histogram, "Time that connecting took.";
     HANDSHAKE = "load_handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
-    BLOCKED = "load_blocked_time", Nanoseconds, Histogram, "Time for which the schedule stood still.";
+    BLOCKED = "load_blocked_time", Nanoseconds, Histogram, "Time for which the schedule was blocked.";
     ORIGIN = "load_origin_time", Nanoseconds, Histogram, "Time that an answer gives in a header.";
     FAILED = "load_failed_time", Nanoseconds, Histogram, "End without an answer less the intended time, labelled outcome.";
 }

@@ -1,10 +1,9 @@
-//! How gRPC calls end, and how many messages they carry.
+//! Outcomes of gRPC calls and the number of their messages.
 
 use crate::cell::Cell;
 
-/// How one call ended: by the status that it was given, or by what was wrong with
-/// an answer that has none. A closed list; each call that was answered, or that was
-/// given up at its deadline, counts once.
+/// End of one call: its status, or the fault of an answer without a status. A closed
+/// list; each call that was answered or that missed its deadline counts once.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum CallEnd {
     /// Status 0.
@@ -15,7 +14,7 @@ pub enum CallEnd {
     Unknown,
     /// Status 3.
     InvalidArgument,
-    /// Status 4, whoever noticed it.
+    /// Status 4, from the client or the server.
     DeadlineExceeded,
     /// Status 5.
     NotFound,
@@ -47,7 +46,7 @@ pub enum CallEnd {
     NoStatus,
     /// The answer is HTTP and no more than that.
     NotGrpc,
-    /// What is no message stands in the answer.
+    /// The answer has bytes that are no message.
     BadFrame,
     /// The answer ends well and within a message.
     CutShort,
@@ -157,7 +156,7 @@ impl CallMessages {
     }
 }
 
-/// What one worker counts of calls that were due in the measured time.
+/// Counters of one worker for calls that were due in the measured time.
 #[derive(Debug, Default)]
 pub struct CallCells {
     ends: [Cell; CallEnd::ALL.len()],
@@ -165,13 +164,13 @@ pub struct CallCells {
 }
 
 impl CallCells {
-    /// How many calls ended so.
+    /// Returns the number of calls with this end.
     #[must_use]
     pub const fn ended(&self, end: CallEnd) -> &Cell {
         &self.ends[end.index()]
     }
 
-    /// How many messages there were.
+    /// Returns the number of messages.
     #[must_use]
     pub const fn messages(&self, which: CallMessages) -> &Cell {
         &self.messages[which as usize]
@@ -186,7 +185,9 @@ mod tests {
     fn every_status_has_its_place_and_every_name_is_one_of_its_own() {
         for (index, end) in CallEnd::ALL.iter().enumerate() {
             assert_eq!(end.index(), index);
-            let names = CallEnd::ALL.iter().filter(|own| own.name() == end.name());
+            let names = CallEnd::ALL
+                .iter()
+                .filter(|candidate| candidate.name() == end.name());
             assert_eq!(names.count(), 1, "{end:?}");
         }
         assert_eq!(CallEnd::of_status(14), CallEnd::Unavailable);

@@ -1,4 +1,4 @@
-//! What a predicate may look at.
+//! Counters that a predicate can use.
 
 use std::fmt;
 use std::str::FromStr;
@@ -101,14 +101,14 @@ const CUT_OFF: [Outcome; 4] = [
 
 /// A name that no counter has.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no counter `{found}`; there are {}", names().join(", "))]
+#[error("there is no counter `{given}`; there are {}", names().join(", "))]
 pub struct CounterError {
-    /// What was given.
-    pub found: String,
+    /// Text that was given.
+    pub given: String,
 }
 
 impl LoadCounter {
-    /// Its value, as it is told of the measured time.
+    /// Returns the reported value, of the measured time.
     #[must_use]
     pub fn value(self, shard: &LoadShard) -> u64 {
         let ended = |outcome: Outcome| shard.ended(outcome);
@@ -137,8 +137,16 @@ impl FromStr for LoadCounter {
         let named = NAMES.iter().find(|(name, _)| *name == text);
         let end = || Outcome::ALL.into_iter().find(|end| end.name() == text);
         let call = || CallEnd::ALL.into_iter().find(|end| end.name() == text);
-        let messages = || CallMessages::ALL.into_iter().find(|it| it.name() == text);
-        let source = || SourceCount::ALL.into_iter().find(|it| it.name() == text);
+        let messages = || {
+            CallMessages::ALL
+                .into_iter()
+                .find(|count| count.name() == text)
+        };
+        let source = || {
+            SourceCount::ALL
+                .into_iter()
+                .find(|count| count.name() == text)
+        };
         named
             .map(|(_, what)| *what)
             .or_else(|| end().map(What::Ended))
@@ -147,7 +155,7 @@ impl FromStr for LoadCounter {
             .or_else(|| source().map(What::Source))
             .map(Self)
             .ok_or_else(|| CounterError {
-                found: text.to_owned(),
+                given: text.to_owned(),
             })
     }
 }
@@ -225,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_predicate_looked_at_counts_of_the_warm_up_that_nobody_was_told() {
+    fn a_predicate_uses_only_counts_of_the_measured_time() {
         let (shard, _) = LoadShard::pair();
         shard.warm_up();
         shard.warmup_begun.add(3);

@@ -20,8 +20,8 @@ pub struct LoadCounts {
     pub warmup_begun: u64,
     /// Requests given to a connection in the measured time.
     pub sent: u64,
-    /// Requests that the schedule asked for.
-    pub asked: PhasedCount,
+    /// Requests that the schedule requested.
+    pub requested: PhasedCount,
     /// Requests that were due in the measured time and never begun.
     pub overdue: u64,
     /// Ends of requests of the measured time, in the order of [`Outcome::ALL`].
@@ -40,7 +40,7 @@ pub struct LoadCounts {
     pub answer_trouble: Option<Trouble>,
     /// Handshakes that resumed a session.
     pub handshakes_resumed: PhasedCount,
-    /// What handshakes agreed on.
+    /// Results of handshakes.
     pub handshakes: Vec<HandshakeCount>,
     /// Number of handshakes.
     pub handshakes_total: u64,
@@ -113,7 +113,7 @@ impl SourceCounts {
     /// Returns the value of a counter.
     #[must_use]
     pub fn value(&self, count: SourceCount) -> u64 {
-        let at = SourceCount::ALL.iter().position(|it| *it == count);
+        let at = SourceCount::ALL.iter().position(|source| *source == count);
         at.map_or(0, |at| self.values[at])
     }
 }
@@ -156,7 +156,7 @@ impl From<&LoadShard> for LoadCounts {
             begun: shard.begun.total(),
             warmup_begun: shard.warmup_begun.total(),
             sent: shard.sent.total(),
-            asked: (&shard.asked).into(),
+            requested: (&shard.requested).into(),
             overdue: shard.overdue.total(),
             outcomes: std::array::from_fn(|at| shard.outcomes[at].total()),
             warmup_outcomes: std::array::from_fn(|at| shard.warmup_outcomes[at].total()),
@@ -252,7 +252,7 @@ mod tests {
         shard.outcomes[Outcome::TimedOut.index()].add(3);
         shard.begun.add(3);
         shard.overdue.add(2);
-        shard.asked.set(100);
+        shard.requested.set(100);
         shard.account.running.add(4);
         shard.handshakes.add("TLSv1.3", "a", Some("X25519"));
         let counts = LoadCounts::from(&shard);
@@ -265,7 +265,7 @@ mod tests {
             (counts.connections.total, counts.connections.measured),
             (5, 2)
         );
-        assert_eq!(counts.asked.measured, 10);
+        assert_eq!(counts.requested.measured, 10);
         assert_eq!(counts.spent(TimeState::Running), 4);
         assert_eq!((counts.handshakes.len(), counts.handshakes_total), (3, 1));
     }

@@ -11,9 +11,9 @@ use super::Trouble;
 pub struct LoadEvidence {
     /// Length of the measured time.
     pub measured: Nanos,
-    /// Whether a warm-up was asked for.
+    /// True if a warm-up was configured.
     pub has_warmup: bool,
-    /// How close the generator came to its limit.
+    /// Strain: distance of the generator from its limit.
     pub strain: LoadStrain,
     /// Largest share of its time that a worker waited for a CPU.
     pub cpu_wait_share: f64,
@@ -22,8 +22,8 @@ pub struct LoadEvidence {
     pub steal_share: Option<f64>,
     /// Requests that were due by the schedule.
     pub due: u64,
-    /// Requests that the curve of the schedule asked for.
-    pub asked: u64,
+    /// Requests of the curve of the schedule.
+    pub requested: u64,
     /// Requests begun.
     pub begun: u64,
     /// Requests given to a connection.
@@ -34,7 +34,7 @@ pub struct LoadEvidence {
     pub answers_with_warmup: u64,
     /// Answers that broke the protocol.
     pub malformed: u64,
-    /// What was wrong with the first answer that broke the protocol.
+    /// Fault of the first answer that broke the protocol.
     pub answer_trouble: Option<Trouble>,
     /// The first trouble of any kind: with a source of requests, a connection or an
     /// answer.
@@ -47,7 +47,7 @@ pub struct LoadEvidence {
     pub headers_dropped: u64,
 }
 
-/// How close a generator came to its limit, in any stretch of time.
+/// Distance of a generator from its limit, in any interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LoadStrain {
     /// Largest share of its time that a worker ran.
@@ -58,8 +58,7 @@ pub struct LoadStrain {
     pub service_median: Nanos,
 }
 
-/// The source of requests of a load, where others hand them out; zeros where
-/// nobody does.
+/// External source of the requests of a load; zeros without one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LoadSourceEvidence {
     /// Requests handed out, warm-up included.

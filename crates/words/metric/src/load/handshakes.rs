@@ -1,4 +1,4 @@
-//! What was agreed on in handshakes of TLS.
+//! Results of TLS handshakes.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -17,9 +17,9 @@ pub enum HandshakePart {
     Version,
 }
 
-/// How often what was agreed on, by name. There are too many names for cells and
-/// too few handshakes for that to matter: a lock that only its worker and a
-/// reader take is cheap beside a handshake.
+/// Number of handshakes by the name of their result. There are too many names for
+/// cells and few handshakes: a lock that only its worker and a reader take is cheap
+/// beside a handshake.
 #[derive(Debug, Default)]
 pub struct HandshakeTally(Mutex<BTreeMap<(HandshakePart, &'static str), u64>>);
 
@@ -37,13 +37,13 @@ impl HandshakeTally {
         }
     }
 
-    /// What was counted so far.
+    /// Returns the counts so far.
     #[must_use]
     pub fn read(&self) -> BTreeMap<(HandshakePart, &'static str), u64> {
         self.locked().clone()
     }
 
-    /// How many handshakes there were.
+    /// Returns the number of handshakes.
     #[must_use]
     pub fn total(&self) -> u64 {
         let counts = self.locked();
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_handshake_stands_under_each_of_its_parts() {
+    fn a_handshake_counts_once_for_each_part() {
         let tally = HandshakeTally::default();
         tally.add("TLSv1.3", "a", Some("X25519"));
         tally.add("TLSv1.2", "a", None);

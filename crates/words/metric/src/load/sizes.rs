@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
 
-/// What is kept of many sizes, in bytes.
+/// Summary of many sizes, in bytes.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Sizes {
-    /// How many.
+    /// Number of sizes.
     pub count: u64,
     /// Their sum.
     pub sum: u64,
@@ -67,7 +67,7 @@ impl SizeCells {
         self.largest.set(sizes.largest);
     }
 
-    /// What was shown last.
+    /// Returns the last published summary.
     #[must_use]
     pub fn read(&self) -> Sizes {
         Sizes {

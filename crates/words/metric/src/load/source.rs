@@ -1,10 +1,10 @@
-//! What became of requests that a load has others hand out while it goes on.
+//! Counters of requests that a load takes from an external source.
 
 use std::sync::OnceLock;
 
 use crate::cell::{Cell, PhasedCell};
 
-/// What is counted of the source of one worker. A closed list.
+/// Count of the source of one worker. A closed list.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum SourceCount {
     /// Calls that were begun on a connection.
@@ -51,8 +51,8 @@ impl SourceCount {
     }
 }
 
-/// What is counted of the source of one worker: by whoever asks it, but for how the
-/// worker waits.
+/// Counters of the source of one worker. The reader of the source writes them, except
+/// for the waits of the worker.
 #[derive(Debug, Default)]
 pub struct SourceCells {
     /// Calls that were begun on a connection.
@@ -72,18 +72,18 @@ pub struct SourceCells {
     pub waits: PhasedCell,
     /// Nanoseconds of them; the worker's own.
     pub waited: PhasedCell,
-    /// What the first failure was, for readers.
+    /// Text of the first failure.
     pub trouble: OnceLock<String>,
 }
 
 impl SourceCells {
-    /// Whether no more requests come.
+    /// Returns true if the source has ended.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.ended.total() + self.failures.total() > 0
     }
 
-    /// The value of a counter, as it is told.
+    /// Returns the reported value of a counter.
     #[must_use]
     pub fn value(&self, count: SourceCount) -> u64 {
         match count {

@@ -1,27 +1,26 @@
-//! Why something did not come, for readers.
+//! Causes of missing connections and answers, for readers.
 
 use serde::{Deserialize, Serialize};
 
-/// Why a connection or an answer did not come.
+/// Cause of a missing connection or answer.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Trouble {
     /// In words that are no command's own.
     pub why: String,
-    /// What can be asked for that may help, if anything: each command has its own words
-    /// for it.
+    /// Setting that may help, if any: each command has its own words for it.
     pub remedy: Option<Remedy>,
 }
 
-/// What can be asked for after TLS with a peer has failed.
+/// Setting that may help after TLS with a peer has failed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Remedy {
-    /// What that is.
+    /// TLS setting.
     pub wish: TlsWish,
-    /// Whether the peer is the proxy and not the target.
+    /// True if the peer is the proxy and not the target.
     pub of_proxy: bool,
 }
 
-/// What can be asked for of TLS.
+/// Settings of TLS.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TlsWish {
@@ -36,7 +35,7 @@ pub enum TlsWish {
 }
 
 impl Trouble {
-    /// Without a remedy that a command could be asked for.
+    /// Returns a cause without a remedy.
     #[must_use]
     pub const fn plain(why: String) -> Self {
         Self { why, remedy: None }

@@ -1,9 +1,9 @@
 //! Final messages about exported metrics and traces.
 
-use stillwell_capture::TelemetryFound;
+use stillwell_capture::TelemetryResult;
 
 /// Returns a line for each receiver.
-pub(super) fn told(found: &TelemetryFound) -> Vec<String> {
+pub(super) fn told(found: &TelemetryResult) -> Vec<String> {
     let mut lines = Vec::new();
     for sink in &found.sinks {
         if sink.failures == 0 && sink.is_complete {
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn what_went_well_is_said_in_a_line() {
-        let found = TelemetryFound {
+        let found = TelemetryResult {
             page: Some(stillwell_capture::PageFound {
                 address: "127.0.0.1:1".parse().unwrap(),
                 scrapes: 2,
@@ -53,7 +53,7 @@ mod tests {
                 batches_failed: 0,
                 trouble: None,
             }),
-            ..TelemetryFound::default()
+            ..TelemetryResult::default()
         };
         assert_eq!(
             told(&found),

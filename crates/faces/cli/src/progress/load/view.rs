@@ -147,7 +147,7 @@ impl View {
         }
         self.ended_last = second.outcomes;
         let has_schedule = self.limits.has_schedule;
-        self.requested_rate = has_schedule.then(|| per_second(second.asked));
+        self.requested_rate = has_schedule.then(|| per_second(second.requested));
         [self.received, self.sent] = second.bytes.map(per_second);
         if self.strip.len() == STRIP_MAX {
             self.strip.pop_front();

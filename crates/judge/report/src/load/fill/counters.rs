@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use stillwell_capture::{LoadEnd, TelemetryFound};
+use stillwell_capture::{LoadEnd, TelemetryResult};
 use stillwell_metric::{CallEnd, CallMessages, HandshakePart, LoadCounts, Outcome, SourceCount};
 use stillwell_plan::LoadProtocol;
 
@@ -192,7 +192,7 @@ fn handshakes(counts: &LoadCounts) -> BTreeMap<String, u64> {
 /// Returns counters of exported spans, by Nighthawk's names where it has any; zeros are
 /// left out.
 #[must_use]
-pub fn span_counters(found: &TelemetryFound) -> Vec<(String, u64)> {
+pub fn span_counters(found: &TelemetryResult) -> Vec<(String, u64)> {
     let Some(spans) = &found.spans else {
         return Vec::new();
     };

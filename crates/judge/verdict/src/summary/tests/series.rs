@@ -150,7 +150,7 @@ fn points_that_a_sink_did_not_record_are_told() {
     let labels = Labels::none()
         .with("id", "intake")
         .with("reason", "untyped");
-    let metric = catalogue::POINTS_PASSED_OVER;
+    let metric = catalogue::POINTS_SKIPPED;
     story.points.push((metric, labels, 9, Value::Int(7)));
     let run = story.summary();
     let [note] = &run.notes[..] else {

@@ -112,7 +112,7 @@ fn at_full_speed_something_is_always_due() {
     let mut state = state(RateShape::Max, RateUnit::Bytes);
     state.suspend(Wait::Other, at(5));
     assert_eq!(account(&mut state, at(9)), [0, 4, 5, 0]);
-    assert_eq!(state.shard.asked_units.total(), 0);
+    assert_eq!(state.shard.requested_units.total(), 0);
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn nothing_is_sent_before_the_start_and_nothing_requested_after_the_stop() {
     stopped.publish(at(100));
     stopped.stopped = true;
     stopped.publish(at(900));
-    assert_eq!(stopped.shard.asked_units.total(), 10);
+    assert_eq!(stopped.shard.requested_units.total(), 10);
 }
 
 /// One every millisecond in turns of 20 ms with gaps of 5 ms; and the moments
@@ -244,7 +244,7 @@ fn a_turn_begins_where_the_last_one_ended() {
     // One is due at every millisecond within, the last at its very end.
     assert_eq!((now, sent), (end, 14));
     assert_eq!(state.take(&set, &next, 0, end), Next::SleepUntil(again));
-    assert_eq!(state.shard.asked_units.total(), 15);
+    assert_eq!(state.shard.requested_units.total(), 15);
     let late = again + Nanos::from_millis(2);
     assert!(matches!(state.take(&set, &next, 0, late), Next::Send(_)));
     assert!(matches!(state.take(&set, &next, 0, late), Next::Send(_)));

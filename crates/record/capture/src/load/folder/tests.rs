@@ -8,7 +8,7 @@ use stillwell_plan::{
 use stillwell_units::Seed;
 
 use super::*;
-use crate::load::{HostCpu, LoadEnd, LoadWorker, SinkFound, TelemetryFound};
+use crate::load::{HostCpu, LoadEnd, LoadWorker, SinkFound, TelemetryResult};
 
 fn plan() -> LoadPlan {
     let parts = LoadPlanParts {
@@ -121,7 +121,7 @@ pub(in crate::load) fn capture() -> LoadCapture {
                 steal: Nanos::ZERO,
                 cpus: 2,
             }),
-            telemetry: TelemetryFound {
+            telemetry: TelemetryResult {
                 sinks: vec![SinkFound {
                     name: "statsd://a".to_owned(),
                     flushes: 3,
@@ -129,7 +129,7 @@ pub(in crate::load) fn capture() -> LoadCapture {
                     is_complete: true,
                     trouble: Some("refused".to_owned()),
                 }],
-                ..TelemetryFound::default()
+                ..TelemetryResult::default()
             },
         },
         times: vec![times(1), times(2)],
@@ -160,9 +160,9 @@ fn what_is_written_is_read_back_to_the_bit() {
 #[test]
 fn what_is_no_capture_of_a_load_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let mut other = capture();
-    "stillwell/run/v2".clone_into(&mut other.manifest.schema);
-    other.write(folder.path()).unwrap();
+    let mut run = capture();
+    "stillwell/run/v2".clone_into(&mut run.manifest.schema);
+    run.write(folder.path()).unwrap();
     let error = LoadCapture::open(folder.path()).unwrap_err();
     assert!(
         error.source.to_string().contains("stillwell/run/v2"),
