@@ -153,6 +153,7 @@ pub(super) const FILE_CIRCLES: &[(&str, usize)] = &[];
 #[rustfmt::skip]
 pub(super) const PLAIN_CRATES: &[&str] = &[
     "units",
+    "metric",
     "text",
     "scope",
     "fuse",
