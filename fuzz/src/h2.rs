@@ -5,11 +5,11 @@ use std::fmt::Debug;
 
 use stillwell_http::Scheme;
 use stillwell_http::capsule::{CapsuleReader, UDP_PAYLOAD_BYTES_MAX, write_datagram};
-use stillwell_http::grpc::{MessageCounter, MessageReader};
+use stillwell_http::grpc::{GrpcMessageReader, MessageCounter};
 use stillwell_http::h2::frame::{Frame, FrameReader};
 use stillwell_http::h2::hpack::{Decoder, Encoder};
 use stillwell_http::h2::{
-    BodyLength, Client, ClientEvent, FieldList, Limits, RequestBlock, ResponseBlock, Server,
+    BodyLength, Client, ClientEvent, FieldList, H2RequestBlock, H2ResponseBlock, Limits, Server,
     ServerEvent, Stream,
 };
 
@@ -105,8 +105,8 @@ pub fn h2_client(bytes: &[u8]) {
     let new = || {
         let mut client = Client::new(Limits::default());
         for method in ["GET", "HEAD", "GET", "POST", "GET"] {
-            let request =
-                RequestBlock::new(method, Scheme::Http, "h", "/", &[]).expect("this is a request");
+            let request = H2RequestBlock::new(method, Scheme::Http, "h", "/", &[])
+                .expect("this is a request");
             let body = match method {
                 "POST" => BodyLength::Unknown,
                 _ => BodyLength::None,
@@ -154,7 +154,7 @@ pub fn h2_client(bytes: &[u8]) {
 
 /// A server that answers all that it is asked.
 pub fn h2_server(bytes: &[u8]) {
-    let response = ResponseBlock::new(200, &[]).expect("this is a response");
+    let response = H2ResponseBlock::new(200, &[]).expect("this is a response");
     let new = || Server::new(Limits::default());
     same_however_cut(bytes, new, |server, input, heard| {
         let (mut room, mut whole) = (None, None);
@@ -198,7 +198,7 @@ pub fn h2_server(bytes: &[u8]) {
 pub fn grpc_messages(bytes: &[u8]) {
     same_however_cut(
         bytes,
-        || MessageReader::new(4 << 10),
+        || GrpcMessageReader::new(4 << 10),
         |reader, input, heard| {
             let (taken, message) = match reader.advance(input) {
                 Ok(step) => step,
@@ -218,7 +218,7 @@ pub fn grpc_messages(bytes: &[u8]) {
 
 /// Whoever counts messages counts those that are read.
 fn messages_are_counted(bytes: &[u8]) {
-    let (mut counter, mut reader) = (MessageCounter::default(), MessageReader::new(u32::MAX));
+    let (mut counter, mut reader) = (MessageCounter::default(), GrpcMessageReader::new(u32::MAX));
     let counted = bytes.chunks(7).try_for_each(|piece| counter.take(piece));
     let (mut rest, mut messages) = (bytes, 0);
     let read = loop {

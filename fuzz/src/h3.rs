@@ -2,7 +2,7 @@
 
 use stillwell_http::h2::FieldList;
 use stillwell_http::h3::{
-    Connection, MessageReader, RequestEvent, ResponseEvent, UniStream, qpack,
+    H3Connection, H3MessageReader, H3RequestEvent, H3ResponseEvent, UniStream, qpack,
 };
 
 const SECTION_BYTES_MAX: usize = 4 << 10;
@@ -33,8 +33,8 @@ pub fn qpack(bytes: &[u8]) {
 /// What a server says on an answer's stream and on one of one direction.
 pub fn h3_client(bytes: &[u8]) {
     let heard = |cut: usize| {
-        let mut http = Connection::client(SECTION_BYTES_MAX);
-        let mut reader = MessageReader::response(false);
+        let mut http = H3Connection::client(SECTION_BYTES_MAX);
+        let mut reader = H3MessageReader::response(false);
         let (mut said, mut body) = (Vec::new(), Vec::new());
         for part in bytes.chunks(cut) {
             let mut read = 0;
@@ -46,7 +46,7 @@ pub fn h3_client(bytes: &[u8]) {
                 read += taken;
                 match event {
                     None => break,
-                    Some(ResponseEvent::Body(part)) => body.extend_from_slice(part),
+                    Some(H3ResponseEvent::Body(part)) => body.extend_from_slice(part),
                     Some(event) => said.push(format!("{event:?}")),
                 }
             }
@@ -59,14 +59,14 @@ pub fn h3_client(bytes: &[u8]) {
     // Of a body whose frame is refused nothing is heard either way; of one before it,
     // all is.
     assert_eq!(parts, whole);
-    one_direction(bytes, || Connection::client(SECTION_BYTES_MAX));
+    one_direction(bytes, || H3Connection::client(SECTION_BYTES_MAX));
 }
 
 /// What a client says on a request's stream and on one of one direction.
 pub fn h3_server(bytes: &[u8]) {
     let heard = |cut: usize| {
-        let mut http = Connection::server(SECTION_BYTES_MAX);
-        let mut reader = MessageReader::request();
+        let mut http = H3Connection::server(SECTION_BYTES_MAX);
+        let mut reader = H3MessageReader::request();
         let (mut said, mut body) = (Vec::new(), Vec::new());
         for part in bytes.chunks(cut) {
             let mut read = 0;
@@ -78,7 +78,7 @@ pub fn h3_server(bytes: &[u8]) {
                 read += taken;
                 match event {
                     None => break,
-                    Some(RequestEvent::Body(part)) => body.extend_from_slice(part),
+                    Some(H3RequestEvent::Body(part)) => body.extend_from_slice(part),
                     Some(event) => said.push(format!("{event:?}")),
                 }
             }
@@ -88,10 +88,10 @@ pub fn h3_server(bytes: &[u8]) {
     let whole = heard(bytes.len().max(1));
     let parts = heard(usize::from(bytes.first().copied().unwrap_or(0)) % 7 + 1);
     assert_eq!(parts, whole);
-    one_direction(bytes, || Connection::server(SECTION_BYTES_MAX));
+    one_direction(bytes, || H3Connection::server(SECTION_BYTES_MAX));
 }
 
-fn one_direction(bytes: &[u8], new: impl Fn() -> Connection) {
+fn one_direction(bytes: &[u8], new: impl Fn() -> H3Connection) {
     let heard = |cut: usize| {
         let (mut http, mut stream) = (new(), UniStream::default());
         for part in bytes.chunks(cut) {

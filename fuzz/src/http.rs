@@ -1,6 +1,6 @@
 //! Requests and responses: the same events, however the bytes are cut.
 
-use stillwell_http::{RequestEvent, RequestParser, ResponseEvent, ResponseParser};
+use stillwell_http::{H1RequestEvent, H1ResponseEvent, RequestParser, ResponseParser};
 
 /// What a parser said, with the parts of each body put together.
 #[derive(Debug, Default, PartialEq)]
@@ -32,9 +32,9 @@ pub fn http_request(bytes: &[u8]) {
     let step: Step<RequestParser> = |parser, input, heard| {
         let (consumed, event) = parser.advance(input).map_err(|error| error.to_string())?;
         match &event {
-            Some(RequestEvent::Head(head)) => heard.head(head),
-            Some(RequestEvent::Body(part)) => heard.body.extend_from_slice(part),
-            Some(RequestEvent::End) => heard.end(),
+            Some(H1RequestEvent::Head(head)) => heard.head(head),
+            Some(H1RequestEvent::Body(part)) => heard.body.extend_from_slice(part),
+            Some(H1RequestEvent::End) => heard.end(),
             None => {}
         }
         Ok((consumed, event.is_some()))
@@ -50,9 +50,9 @@ pub fn http_response(bytes: &[u8]) {
     let step: Step<ResponseParser> = |parser, input, heard| {
         let (consumed, event) = parser.advance(input).map_err(|error| error.to_string())?;
         match &event {
-            Some(ResponseEvent::Head(head)) => heard.head(head),
-            Some(ResponseEvent::Body(part)) => heard.body.extend_from_slice(part),
-            Some(ResponseEvent::End) => heard.end(),
+            Some(H1ResponseEvent::Head(head)) => heard.head(head),
+            Some(H1ResponseEvent::Body(part)) => heard.body.extend_from_slice(part),
+            Some(H1ResponseEvent::End) => heard.end(),
             None => {}
         }
         Ok((consumed, event.is_some()))

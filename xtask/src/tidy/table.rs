@@ -162,6 +162,10 @@ pub(super) const PLAIN_CRATES: &[&str] = &[
     "stamp",
     "payload",
     "wire",
+    "http",
+    "broker",
+    "testkit",
+    "benches",
 ];
 
 /// The entry of a crate, by its name without prefix.

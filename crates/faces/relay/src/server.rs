@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use memchr::memchr;
-use stillwell_http::{CONTINUE, RequestEvent, RequestHead, RequestParser, write_response};
+use stillwell_http::{CONTINUE, H1RequestEvent, H1RequestHead, RequestParser, write_response};
 use stillwell_wire::Stream;
 use tokio::io::AsyncWriteExt;
 
@@ -100,14 +100,14 @@ pub(crate) async fn serve(
             };
             read += consumed;
             match event {
-                Some(RequestEvent::Head(head)) => {
+                Some(H1RequestEvent::Head(head)) => {
                     if head.expect_continue {
                         out.extend_from_slice(CONTINUE);
                     }
                     request = Request::of(&head);
                 }
-                Some(RequestEvent::Body(part)) => request.push(part),
-                Some(RequestEvent::End) => {
+                Some(H1RequestEvent::Body(part)) => request.push(part),
+                Some(H1RequestEvent::End) => {
                     let request = std::mem::take(&mut request);
                     let is_last = request.is_last;
                     let answer = if request.is_too_long {
@@ -132,7 +132,7 @@ pub(crate) async fn serve(
 }
 
 impl Request {
-    fn of(head: &RequestHead<'_>) -> Self {
+    fn of(head: &H1RequestHead<'_>) -> Self {
         let is_plain = |coding: &str| coding.eq_ignore_ascii_case("identity");
         Self {
             method: head.method.to_owned(),

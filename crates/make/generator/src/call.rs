@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use stillwell_http::{HeadError, RequestTemplate, ResponseEvent, ResponseParser, Target};
+use stillwell_http::{H1ResponseEvent, HeadError, RequestTemplate, ResponseParser, Target};
 use stillwell_metric::Outcome;
 use stillwell_wire::{Connection, DialError, Stream, dial};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
@@ -203,7 +203,7 @@ impl Caller {
             if bytes == 0 {
                 // The end of the connection may be the end of the answer.
                 return match (link.parser.finish(), head) {
-                    (Ok(Some(ResponseEvent::End)), Some(answer)) => Ok(Answer {
+                    (Ok(Some(H1ResponseEvent::End)), Some(answer)) => Ok(Answer {
                         keep_alive: false,
                         ..answer
                     }),
@@ -232,17 +232,17 @@ fn digest(
         read += consumed;
         match event {
             None => return Ok(None),
-            Some(ResponseEvent::Body(part)) => {
+            Some(H1ResponseEvent::Body(part)) => {
                 let room = BODY_BYTES_MAX.saturating_sub(body.len());
                 body.extend_from_slice(&part[..part.len().min(room)]);
             }
-            Some(ResponseEvent::Head(found)) => {
+            Some(H1ResponseEvent::Head(found)) => {
                 *head = Some(Answer {
                     status: found.status,
                     keep_alive: found.keep_alive,
                 });
             }
-            Some(ResponseEvent::End) => {
+            Some(H1ResponseEvent::End) => {
                 let answer = head.ok_or(Outcome::Malformed)?;
                 return Ok(Some(Answer {
                     // What nobody asked for cannot be told from the next answer.

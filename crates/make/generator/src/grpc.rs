@@ -12,7 +12,8 @@ use std::time::Duration;
 use stillwell_http::Target;
 use stillwell_http::grpc::{http_status, message_head, status};
 use stillwell_http::h2::{
-    BodyLength, Client, ClientEvent, Limits, RequestBlock, RequestRefused, Stream, StreamFailure,
+    BodyLength, Client, ClientEvent, H2RequestBlock, H2StreamFailure, Limits, RequestRefused,
+    Stream,
 };
 use stillwell_metric::Outcome;
 use stillwell_payload::BlockSet;
@@ -42,14 +43,14 @@ pub(crate) struct Grpc {
 struct Shared {
     /// `host:port` to dial.
     address: String,
-    head: RequestBlock,
+    head: H2RequestBlock,
 }
 
 impl Grpc {
     pub(crate) fn new(url: &str) -> Result<Self, TransportError> {
         let target: Target = url.parse()?;
         let headers = [("content-type", "application/grpc"), ("te", "trailers")];
-        let head = RequestBlock::new(
+        let head = H2RequestBlock::new(
             "POST",
             target.scheme(),
             &target.authority(),
@@ -120,7 +121,7 @@ enum Parting {
 /// that the connection did not take is `left`.
 async fn converse(
     worker: &Worker,
-    head: &RequestBlock,
+    head: &H2RequestBlock,
     line: &mut Line,
     feed: &mut Feed,
     backoff: &mut Backoff,
@@ -317,9 +318,9 @@ impl Heard {
     }
 }
 
-const fn outcome_of(cause: StreamFailure) -> Outcome {
+const fn outcome_of(cause: H2StreamFailure) -> Outcome {
     match cause {
-        StreamFailure::Malformed { .. } => Outcome::Malformed,
+        H2StreamFailure::Malformed { .. } => Outcome::Malformed,
         _ => Outcome::PeerClosed,
     }
 }

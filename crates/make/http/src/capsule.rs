@@ -17,7 +17,7 @@
 //! # Ok::<(), stillwell_http::capsule::CapsuleError>(())
 //! ```
 
-use crate::h3::frame::{FrameHead, Partial, write_head};
+use crate::h3::frame::{H3FrameHead, Partial, write_head};
 
 /// The longest payload of a packet of UDP, in bytes (RFC 9298, 5): its length of 16
 /// bits counts the packet's own head of 8 bytes.
@@ -195,17 +195,17 @@ impl Default for CapsuleReader {
 
 impl Next {
     /// Behind the head of a capsule.
-    const fn of_capsule(head: FrameHead) -> Result<Self, CapsuleError> {
+    const fn of_capsule(head: H3FrameHead) -> Result<Self, CapsuleError> {
         match head {
-            FrameHead {
+            H3FrameHead {
                 kind: DATAGRAM,
                 length: 0,
             } => Err(CapsuleError::Context),
-            FrameHead {
+            H3FrameHead {
                 kind: DATAGRAM,
                 length,
             } => Ok(Self::Context(length)),
-            FrameHead { length, .. } => Ok(Self::skipped(length)),
+            H3FrameHead { length, .. } => Ok(Self::skipped(length)),
         }
     }
 

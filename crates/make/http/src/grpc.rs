@@ -18,13 +18,13 @@ pub const fn message_head(message_bytes: u32, is_compressed: bool) -> [u8; MESSA
 /// Appends `message` behind its head.
 ///
 /// # Errors
-/// [`MessageError::TooLarge`] for 2³² bytes and more.
+/// [`GrpcMessageError::TooLarge`] for 2³² bytes and more.
 pub fn write_message(
     message: &[u8],
     is_compressed: bool,
     out: &mut Vec<u8>,
-) -> Result<(), MessageError> {
-    let bytes = u32::try_from(message.len()).map_err(|_| MessageError::TooLarge {
+) -> Result<(), GrpcMessageError> {
+    let bytes = u32::try_from(message.len()).map_err(|_| GrpcMessageError::TooLarge {
         bytes: u32::MAX,
         bytes_max: u32::MAX,
     })?;
@@ -82,7 +82,7 @@ pub fn timeout_value(nanoseconds: u64) -> String {
 
 /// A whole message.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Message<'a> {
+pub struct GrpcMessage<'a> {
     /// True if it is compressed, as `grpc-encoding` says.
     pub is_compressed: bool,
     /// As it was sent.
@@ -91,7 +91,7 @@ pub struct Message<'a> {
 
 /// A body that holds no messages. A reader that has failed stays failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum MessageError {
+pub enum GrpcMessageError {
     /// The first byte is neither 0 nor 1.
     #[error("a message begins with {flag}, neither 0 nor 1")]
     Flag {
@@ -114,15 +114,15 @@ pub enum MessageError {
 /// Reads the messages of one body, cut anywhere. Holds at most one message; those
 /// that arrive whole are not copied.
 #[derive(Debug)]
-pub struct MessageReader {
+pub struct GrpcMessageReader {
     /// The received part of a message and its head, or the message handed out last.
     partial: Vec<u8>,
     is_handed_out: bool,
     message_bytes_max: u32,
-    failure: Option<MessageError>,
+    failure: Option<GrpcMessageError>,
 }
 
-impl MessageReader {
+impl GrpcMessageReader {
     /// Takes messages of up to `message_bytes_max`.
     #[must_use]
     pub const fn new(message_bytes_max: u32) -> Self {
@@ -138,11 +138,11 @@ impl MessageReader {
     /// Without a message all of `input` was taken.
     ///
     /// # Errors
-    /// [`MessageError`] where it is no message, and ever after.
+    /// [`GrpcMessageError`] where it is no message, and ever after.
     pub fn advance<'a>(
         &'a mut self,
         input: &'a [u8],
-    ) -> Result<(usize, Option<Message<'a>>), MessageError> {
+    ) -> Result<(usize, Option<GrpcMessage<'a>>), GrpcMessageError> {
         if let Some(error) = self.failure {
             return Err(error);
         }
@@ -165,7 +165,7 @@ impl MessageReader {
             self.is_handed_out = true;
             &self.partial
         };
-        let message = Message {
+        let message = GrpcMessage {
             is_compressed: whole[0] == 1,
             bytes: &whole[MESSAGE_HEAD_BYTES..],
         };
@@ -175,21 +175,21 @@ impl MessageReader {
     /// The body has ended; another may begin.
     ///
     /// # Errors
-    /// [`MessageError::Truncated`] within a message.
-    pub fn finish(&mut self) -> Result<(), MessageError> {
+    /// [`GrpcMessageError::Truncated`] within a message.
+    pub fn finish(&mut self) -> Result<(), GrpcMessageError> {
         let is_idle = self.partial.is_empty() || self.is_handed_out;
         self.partial.clear();
         self.is_handed_out = false;
         match self.failure.take() {
             Some(error) => Err(error),
             None if is_idle => Ok(()),
-            None => Err(MessageError::Truncated),
+            None => Err(GrpcMessageError::Truncated),
         }
     }
 
     /// Returns the number of bytes of `input` that complete a message; keeps an incomplete
     /// one.
-    fn take(&mut self, input: &[u8]) -> Result<Option<usize>, MessageError> {
+    fn take(&mut self, input: &[u8]) -> Result<Option<usize>, GrpcMessageError> {
         if self.partial.is_empty() {
             if let Some(length) = self.whole_bytes(input)?
                 && length <= input.len()
@@ -213,19 +213,19 @@ impl MessageReader {
     }
 
     /// The length of the message that `bytes` begin, with its head.
-    fn whole_bytes(&self, bytes: &[u8]) -> Result<Option<usize>, MessageError> {
+    fn whole_bytes(&self, bytes: &[u8]) -> Result<Option<usize>, GrpcMessageError> {
         let Some((flag, rest)) = bytes.split_first() else {
             return Ok(None);
         };
         if *flag > 1 {
-            return Err(MessageError::Flag { flag: *flag });
+            return Err(GrpcMessageError::Flag { flag: *flag });
         }
         let Some(length) = rest.first_chunk() else {
             return Ok(None);
         };
         let (bytes, bytes_max) = (u32::from_be_bytes(*length), self.message_bytes_max);
         if bytes > bytes_max {
-            return Err(MessageError::TooLarge { bytes, bytes_max });
+            return Err(GrpcMessageError::TooLarge { bytes, bytes_max });
         }
         Ok(Some(MESSAGE_HEAD_BYTES + bytes as usize))
     }
@@ -246,8 +246,8 @@ impl MessageCounter {
     /// Takes the next part of the body.
     ///
     /// # Errors
-    /// [`MessageError::Flag`] where no message begins.
-    pub fn take(&mut self, mut input: &[u8]) -> Result<(), MessageError> {
+    /// [`GrpcMessageError::Flag`] where no message begins.
+    pub fn take(&mut self, mut input: &[u8]) -> Result<(), GrpcMessageError> {
         while !input.is_empty() {
             if self.head_bytes < MESSAGE_HEAD_BYTES {
                 let count = input.len().min(MESSAGE_HEAD_BYTES - self.head_bytes);
@@ -256,7 +256,7 @@ impl MessageCounter {
                 self.head_bytes += count;
                 input = rest;
                 if self.head[0] > 1 {
-                    return Err(MessageError::Flag { flag: self.head[0] });
+                    return Err(GrpcMessageError::Flag { flag: self.head[0] });
                 }
                 if self.head_bytes < MESSAGE_HEAD_BYTES {
                     return Ok(());
@@ -307,14 +307,14 @@ mod tests {
     #[derive(Debug, PartialEq)]
     struct Read {
         messages: Vec<(bool, Vec<u8>)>,
-        ended: Result<(), MessageError>,
+        ended: Result<(), GrpcMessageError>,
     }
 
     fn read(body: &[u8], cuts: &[usize]) -> Read {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (body.len() + 1)).collect();
         cuts.push(body.len());
         cuts.sort_unstable();
-        let (mut reader, mut seen, mut start) = (MessageReader::new(BYTES_MAX), Vec::new(), 0);
+        let (mut reader, mut seen, mut start) = (GrpcMessageReader::new(BYTES_MAX), Vec::new(), 0);
         for end in cuts {
             loop {
                 match reader.advance(&body[start..end]) {
@@ -379,7 +379,7 @@ mod tests {
         ) {
             let mut counter = MessageCounter::default();
             let counted = body.chunks(pieces).try_for_each(|piece| counter.take(piece));
-            let mut reader = MessageReader::new(u32::MAX);
+            let mut reader = GrpcMessageReader::new(u32::MAX);
             let (mut rest, mut messages, mut compressed) = (body.as_slice(), 0, 0);
             let read = loop {
                 match reader.advance(rest) {
@@ -419,13 +419,16 @@ mod tests {
 
     #[test]
     fn what_is_no_message_is_refused() {
-        assert_eq!(read(&[2], &[]).ended, Err(MessageError::Flag { flag: 2 }));
+        assert_eq!(
+            read(&[2], &[]).ended,
+            Err(GrpcMessageError::Flag { flag: 2 })
+        );
         let (bytes, bytes_max) = (BYTES_MAX + 1, BYTES_MAX);
         let head = message_head(bytes, true);
         assert_eq!(
             read(&head, &[2]).ended,
-            Err(MessageError::TooLarge { bytes, bytes_max })
+            Err(GrpcMessageError::TooLarge { bytes, bytes_max })
         );
-        assert_eq!(read(&[0, 0], &[]).ended, Err(MessageError::Truncated));
+        assert_eq!(read(&[0, 0], &[]).ended, Err(GrpcMessageError::Truncated));
     }
 }

@@ -17,10 +17,10 @@ pub use one_shot::{OneShot, OneShotError, Response};
 pub use reply::{
     CONTINUE, LAST_CHUNK, PreparedResponse, write_chunk, write_chunked_head, write_response,
 };
-pub use request_parser::{RequestEvent, RequestHead, RequestParser};
+pub use request_parser::{H1RequestEvent, H1RequestHead, RequestParser};
 pub use request_template::{RequestTemplate, connect_head};
 pub(crate) use request_template::{check_authority, check_request_line};
-pub use response_parser::{ResponseEvent, ResponseHead, ResponseParser};
+pub use response_parser::{H1ResponseEvent, H1ResponseHead, ResponseParser};
 
 /// Bytes that are not a message that can be framed without guessing. A parser that has failed
 /// stays failed.

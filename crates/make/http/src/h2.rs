@@ -1,7 +1,7 @@
 //! HTTP/2 (RFC 9113) without I/O: bytes in, events out.
 //!
-//! * [`Client`] sends [`RequestBlock`]s and reports the result of each;
-//! * [`Server`] hands out requests and sends [`ResponseBlock`]s;
+//! * [`Client`] sends [`H2RequestBlock`]s and reports the result of each;
+//! * [`Server`] hands out requests and sends [`H2ResponseBlock`]s;
 //! * [`StreamTable`] holds a value for each open stream;
 //! * [`Limits`] bound what either takes from its peer.
 //!
@@ -24,12 +24,12 @@
 //!
 //! ```
 //! use stillwell_http::Scheme;
-//! use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, RequestBlock, ResponseBlock};
+//! use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, H2RequestBlock, H2ResponseBlock};
 //! use stillwell_http::h2::{Server, ServerEvent};
 //!
 //! let (mut client, mut server) = (Client::new(Limits::default()), Server::new(Limits::default()));
-//! let request = RequestBlock::new("GET", Scheme::Http, "h", "/", &[])?;
-//! let response = ResponseBlock::new(204, &[])?;
+//! let request = H2RequestBlock::new("GET", Scheme::Http, "h", "/", &[])?;
+//! let response = H2ResponseBlock::new(204, &[])?;
 //! let asked = client.request(&request, BodyLength::None)?;
 //!
 //! let (mut input, mut read) = (client.output().to_vec(), 0);
@@ -77,9 +77,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use block::{BodyLength, RequestBlock, ResponseBlock, TrailerBlock};
+pub use block::{BodyLength, H2RequestBlock, H2ResponseBlock, TrailerBlock};
 pub use client::{Client, ClientEvent, RequestRefused};
-pub use error::{ConnectionError, ErrorCode, StreamEnded, StreamFailure};
+pub use error::{H2ConnectionError, H2ErrorCode, H2StreamFailure, StreamEnded};
 pub use fields::{FieldList, Fields};
 pub use head::{RequestHead, ResponseHead};
 pub use limits::Limits;

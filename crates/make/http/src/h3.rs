@@ -3,11 +3,11 @@
 //! QUIC carries the streams and is not part of this crate; their content is read and written
 //! here.
 //!
-//! * [`RequestBlock`] and [`ResponseBlock`] are heads, made once and written often;
+//! * [`H3RequestBlock`] and [`H3ResponseBlock`] are heads, made once and written often;
 //!   [`write_data_head`] goes before a body.
-//! * [`Connection`] is one side of a connection: it reads the streams of one
+//! * [`H3Connection`] is one side of a connection: it reads the streams of one
 //!   direction (control, and those of header compression), and the messages of
-//!   requests' streams by a [`MessageReader`] each.
+//!   requests' streams by a [`H3MessageReader`] each.
 //!
 //! Readers are fed with what a stream gave, cut anywhere, until there is no event.
 //!
@@ -18,15 +18,15 @@
 //! Promises (server push) are refused; priorities and datagrams are skipped.
 //!
 //! ```
-//! use stillwell_http::h3::{BodyLength, Connection, MessageReader, RequestBlock, RequestEvent};
+//! use stillwell_http::h3::{BodyLength, H3Connection, H3MessageReader, H3RequestBlock, H3RequestEvent};
 //!
-//! let request = RequestBlock::new("GET", "localhost", "/", &[])?;
+//! let request = H3RequestBlock::new("GET", "localhost", "/", &[])?;
 //! let mut stream = Vec::new();
 //! request.write(&[], BodyLength::None, &mut stream);
 //!
-//! let (mut server, mut reader) = (Connection::server(64 << 10), MessageReader::request());
+//! let (mut server, mut reader) = (H3Connection::server(64 << 10), H3MessageReader::request());
 //! let (taken, event) = server.read_request(&mut reader, &stream)?;
-//! assert!(matches!(event, Some(RequestEvent::Head(head)) if head.path == "/"));
+//! assert!(matches!(event, Some(H3RequestEvent::Head(head)) if head.path == "/"));
 //! assert_eq!(taken, stream.len());
 //! reader.finish()?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -45,8 +45,8 @@ mod tests;
 mod varint;
 
 pub use crate::h2::{BodyLength, Fields, RequestHead, ResponseHead};
-pub use block::{RequestBlock, ResponseBlock, write_data_head};
-pub use connection::{Connection, UniStream};
-pub use error::{ConnectionError, ErrorCode, MessageError, StreamFailure};
+pub use block::{H3RequestBlock, H3ResponseBlock, write_data_head};
+pub use connection::{H3Connection, UniStream};
+pub use error::{H3ConnectionError, H3ErrorCode, H3MessageError, H3StreamFailure};
 pub use frame::write_go_away;
-pub use message::{MessageReader, RequestEvent, ResponseEvent};
+pub use message::{H3MessageReader, H3RequestEvent, H3ResponseEvent};

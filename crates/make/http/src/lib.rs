@@ -24,7 +24,7 @@
 //! [`protobuf`] what most of those are. [`capsule`] is how datagrams go through a proxy.
 //!
 //! ```
-//! use stillwell_http::{RequestEvent, RequestParser, RequestTemplate};
+//! use stillwell_http::{H1RequestEvent, RequestParser, RequestTemplate};
 //!
 //! let template = RequestTemplate::new("POST", "/in", "127.0.0.1:8080", &[])?;
 //! let mut bytes = Vec::new();
@@ -37,9 +37,9 @@
 //!     let (consumed, event) = parser.advance(&bytes[read..])?;
 //!     read += consumed;
 //!     match event {
-//!         Some(RequestEvent::Head(head)) => assert_eq!(head.target, "/in"),
-//!         Some(RequestEvent::Body(part)) => body.extend_from_slice(part),
-//!         Some(RequestEvent::End) => {}
+//!         Some(H1RequestEvent::Head(head)) => assert_eq!(head.target, "/in"),
+//!         Some(H1RequestEvent::Body(part)) => body.extend_from_slice(part),
+//!         Some(H1RequestEvent::End) => {}
 //!         None => break,
 //!     }
 //! }
@@ -57,9 +57,10 @@ pub mod protobuf;
 mod signature;
 
 pub use h1::{
-    CONTINUE, HeadError, LAST_CHUNK, OneShot, OneShotError, ParseError, PreparedResponse,
-    RequestEvent, RequestHead, RequestParser, RequestTemplate, Response, ResponseEvent,
-    ResponseHead, ResponseParser, connect_head, write_chunk, write_chunked_head, write_response,
+    CONTINUE, H1RequestEvent, H1RequestHead, H1ResponseEvent, H1ResponseHead, HeadError,
+    LAST_CHUNK, OneShot, OneShotError, ParseError, PreparedResponse, RequestParser,
+    RequestTemplate, Response, ResponseParser, connect_head, write_chunk, write_chunked_head,
+    write_response,
 };
 pub use signature::{StoreKeys, Unsigned, encoded_path};
 pub use stillwell_units::{Scheme, Target, TargetError};

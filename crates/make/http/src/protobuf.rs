@@ -4,9 +4,9 @@
 //! are written from the back, in their own crate.)
 //!
 //! ```
-//! use stillwell_http::protobuf::{Message, count};
+//! use stillwell_http::protobuf::{MessageWriter, count};
 //!
-//! let mut logs = Message::default();
+//! let mut logs = MessageWriter::default();
 //! logs.message(1, |stream| {
 //!     stream.text(1, "{app=\"a\"}");
 //!     stream.message(2, |entry| entry.text(2, "a line"));
@@ -22,11 +22,11 @@ const FIXED_32: u32 = 5;
 /// A message being laid out. Fields with their default value are written too,
 /// which readers take as the same.
 #[derive(Debug, Default)]
-pub struct Message {
+pub struct MessageWriter {
     bytes: Vec<u8>,
 }
 
-impl Message {
+impl MessageWriter {
     /// As it is sent.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
@@ -202,7 +202,7 @@ mod tests {
 
     /// A message of these fields.
     fn message(fields: &[(u32, &[u8])]) -> Vec<u8> {
-        let mut message = Message::default();
+        let mut message = MessageWriter::default();
         for (field, bytes) in fields {
             message.bytes(*field, bytes);
         }
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn the_published_examples_come_out() {
-        let mut message = Message::default();
+        let mut message = MessageWriter::default();
         message.number(1, 150);
         message.text(2, "testing");
         message.message(3, |inner| inner.number(1, 150));
@@ -243,7 +243,7 @@ mod tests {
             fixed in any::<u32>(),
             words in prop::collection::vec(any::<u64>(), 0..4),
         ) {
-            let mut message = Message::default();
+            let mut message = MessageWriter::default();
             message.number(1, number);
             message.fixed_32(2, fixed);
             message.double(3, 1.5);

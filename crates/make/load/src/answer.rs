@@ -1,6 +1,6 @@
 //! Reads answers, each faster if it begins like the last.
 
-use stillwell_http::{ParseError, ResponseEvent, ResponseParser};
+use stillwell_http::{H1ResponseEvent, ParseError, ResponseParser};
 
 /// The head of an answer that was parsed before. Servers answer like requests
 /// alike, but for the date once a second: comparing is ten times faster than
@@ -109,7 +109,7 @@ impl ResponseReader {
             return None;
         }
         let end = self.parser.finish();
-        matches!(end, Ok(Some(ResponseEvent::End))).then_some(ResponseSummary {
+        matches!(end, Ok(Some(H1ResponseEvent::End))).then_some(ResponseSummary {
             keep_alive: false,
             ..self.whole
         })
@@ -159,8 +159,8 @@ impl ResponseReader {
             read += consumed;
             match event {
                 None => return Ok(None),
-                Some(ResponseEvent::Body(part)) => self.whole.body_bytes += part.len() as u64,
-                Some(ResponseEvent::Head(head)) => {
+                Some(H1ResponseEvent::Body(part)) => self.whole.body_bytes += part.len() as u64,
+                Some(H1ResponseEvent::Head(head)) => {
                     self.whole.status = head.status;
                     self.whole.keep_alive = head.keep_alive;
                     self.whole.head_bytes = head.header_bytes as u64;
@@ -174,7 +174,7 @@ impl ResponseReader {
                         memo.learn(&input[..read], self.whole, head.content_length);
                     }
                 }
-                Some(ResponseEvent::End) => return Ok(self.ended(read == input.len())),
+                Some(H1ResponseEvent::End) => return Ok(self.ended(read == input.len())),
             }
         }
     }

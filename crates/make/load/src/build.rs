@@ -1,7 +1,7 @@
 //! Requests, laid out byte for byte before the load begins.
 
 use bytes::Bytes;
-use stillwell_http::h2::{BodyLength, RequestBlock};
+use stillwell_http::h2::{BodyLength, H2RequestBlock};
 use stillwell_http::h3::{self, write_data_head};
 use stillwell_http::{HeadError, RequestTemplate, Scheme};
 use stillwell_payload::{BlockSet, BuildError};
@@ -103,7 +103,7 @@ pub(super) struct Request {
     /// All that is written; of HTTP/2 the body, of HTTP/3 nothing.
     pub(super) bytes: Box<[u8]>,
     /// The head of HTTP/2.
-    pub(super) block: Option<RequestBlock>,
+    pub(super) block: Option<H2RequestBlock>,
     /// Whether an answer may have a body.
     pub(super) wants_body: bool,
     /// Where what it says of its trace stands in the bytes; of HTTP/1.1 only.
@@ -119,7 +119,7 @@ pub(super) struct Request {
 /// A request of HTTP/3.
 #[derive(Debug)]
 pub(super) struct Http3Request {
-    pub(super) block: h3::RequestBlock,
+    pub(super) block: h3::H3RequestBlock,
     /// What its head says of its body.
     pub(super) length: BodyLength,
     /// Head and body in their frames; requests that are alike share them.
@@ -129,7 +129,7 @@ pub(super) struct Http3Request {
 }
 
 impl Http3Request {
-    fn new(block: &h3::RequestBlock, body: &[u8]) -> Self {
+    fn new(block: &h3::H3RequestBlock, body: &[u8]) -> Self {
         let length = match body.len() {
             0 => BodyLength::None,
             bytes => BodyLength::Bytes(bytes as u64),
@@ -237,8 +237,8 @@ fn add(
 #[derive(Clone, Debug)]
 pub(super) enum Head {
     Http1(RequestTemplate),
-    Http2(RequestBlock),
-    Http3(h3::RequestBlock),
+    Http2(H2RequestBlock),
+    Http3(h3::H3RequestBlock),
 }
 
 impl Head {
@@ -273,14 +273,14 @@ impl Head {
                 Self::Http1(RequestTemplate::new(method, path, authority, &headers)?)
             }
             LoadProtocol::Http3 => {
-                Self::Http3(h3::RequestBlock::new(method, authority, path, &headers)?)
+                Self::Http3(h3::H3RequestBlock::new(method, authority, path, &headers)?)
             }
             LoadProtocol::Http2 => {
                 let scheme = match endpoint.tls_host {
                     Some(_) => Scheme::Https,
                     None => Scheme::Http,
                 };
-                Self::Http2(RequestBlock::new(
+                Self::Http2(H2RequestBlock::new(
                     method, scheme, authority, path, &headers,
                 )?)
             }

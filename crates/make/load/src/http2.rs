@@ -9,8 +9,8 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 use stillwell_http::h2::{
-    BodyLength, Client, ClientEvent, ConnectionError, ErrorCode, Fields, Limits, Stream,
-    StreamFailure,
+    BodyLength, Client, ClientEvent, Fields, H2ConnectionError, H2ErrorCode, H2StreamFailure,
+    Limits, Stream,
 };
 use stillwell_metric::Outcome;
 use stillwell_scope::{clock, explain};
@@ -442,7 +442,7 @@ impl Http2Session {
     }
 
     /// Takes what was read. An error has ended all that was on its way.
-    fn digest(&mut self, input: &[u8], now: Moment) -> Result<(), ConnectionError> {
+    fn digest(&mut self, input: &[u8], now: Moment) -> Result<(), H2ConnectionError> {
         let worker = Rc::clone(&self.worker);
         worker
             .recorder
@@ -560,23 +560,23 @@ impl Http2Session {
 
     /// There will be no answer; `lost` says what became of the connection where
     /// that is why.
-    fn failed(&mut self, stream: Stream, cause: StreamFailure, lost: Outcome) {
+    fn failed(&mut self, stream: Stream, cause: H2StreamFailure, lost: Outcome) {
         let Some(flight) = self.land(stream) else {
             return;
         };
         let is_away = self.client.going_away().is_some();
         let outcome = match cause {
-            StreamFailure::Malformed { .. } | StreamFailure::HeadersTooLarge => {
+            H2StreamFailure::Malformed { .. } | H2StreamFailure::HeadersTooLarge => {
                 self.worker.malformed(&cause)
             }
             // It never began: another connection will do. Servers that end every
             // connection before an answer would keep it for ever.
-            StreamFailure::Refused if is_away && self.is_proven => {
+            H2StreamFailure::Refused if is_away && self.is_proven => {
                 self.take_back(&flight, true);
                 return self.returned.push(flight.ticket);
             }
-            StreamFailure::Reset(_) | StreamFailure::Refused => Outcome::PeerClosed,
-            StreamFailure::ConnectionLost => lost,
+            H2StreamFailure::Reset(_) | H2StreamFailure::Refused => Outcome::PeerClosed,
+            H2StreamFailure::ConnectionLost => lost,
         };
         self.take_back(&flight, false);
         if outcome == Outcome::PeerClosed {
@@ -633,7 +633,7 @@ impl Http2Session {
                 next = next.min(deadline);
                 continue;
             }
-            self.client.reset(flight.stream, ErrorCode::CANCEL);
+            self.client.reset(flight.stream, H2ErrorCode::CANCEL);
             self.land(flight.stream);
             self.take_back(&flight, false);
             self.count_deadline(&flight, now);

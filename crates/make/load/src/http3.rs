@@ -6,7 +6,7 @@ use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use stillwell_http::h3::ErrorCode;
+use stillwell_http::h3::H3ErrorCode;
 use stillwell_metric::Outcome;
 use stillwell_scope::{clock, explain};
 use stillwell_wire::quic::{QuicConnection, QuicEnd, QuicEvent};
@@ -39,7 +39,7 @@ impl ConnectionSlot {
         );
         let parting = self.attend_quic(&mut quic, &mut session).await;
         // Whoever broke the protocol was told so before.
-        quic.line().close(ErrorCode::NO_ERROR.0);
+        quic.line().close(H3ErrorCode::NO_ERROR.0);
         poll_fn(|context| {
             quic.flush(context);
             Poll::Ready(())

@@ -12,7 +12,7 @@ mod values;
 
 use std::sync::mpsc::SyncSender;
 
-use stillwell_http::h2::{BodyLength, Client, RequestBlock, RequestRefused, Stream};
+use stillwell_http::h2::{BodyLength, Client, H2RequestBlock, RequestRefused, Stream};
 use stillwell_http::h3;
 use stillwell_metric::{LoadShard, Outcome};
 use stillwell_plan::{TraceHeaders, TracePlan};
@@ -186,7 +186,7 @@ impl Outgoing {
 
 /// Appends the head of a request of HTTP/3 that says what `trace` does.
 pub(super) fn write_traced(
-    block: &h3::RequestBlock,
+    block: &h3::H3RequestBlock,
     trace: &RequestTrace,
     length: BodyLength,
     out: &mut Vec<u8>,
@@ -199,7 +199,7 @@ pub(super) fn write_traced(
 /// Sends the head of a request of HTTP/2 that says what `trace` does, if anything.
 pub(super) fn request_traced(
     client: &mut Client,
-    block: &RequestBlock,
+    block: &H2RequestBlock,
     trace: Option<&RequestTrace>,
     length: BodyLength,
 ) -> Result<Stream, RequestRefused> {

@@ -15,7 +15,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use stillwell_http::{
-    HeadError, ParseError, ResponseEvent, ResponseParser, Scheme, connect_head, h2, h3,
+    H1ResponseEvent, HeadError, ParseError, ResponseParser, Scheme, connect_head, h2, h3,
 };
 use stillwell_metric::{Outcome, Trouble};
 use stillwell_plan::{Alpn, ClientTlsPlan, TunnelPlan, TunnelProtocol};
@@ -48,10 +48,10 @@ pub(super) struct Proxy {
 #[derive(Clone, Debug)]
 pub(super) enum ProxyRequest {
     Http1(Vec<u8>),
-    Http2(h2::RequestBlock),
-    Http3(h3::RequestBlock),
+    Http2(h2::H2RequestBlock),
+    Http3(h3::H3RequestBlock),
     /// For datagrams, over HTTP/2.
-    Datagrams(h2::RequestBlock),
+    Datagrams(h2::H2RequestBlock),
 }
 
 impl ProxyRequest {
@@ -74,13 +74,13 @@ impl ProxyRequest {
             let (host, port) = host_and_port(address);
             let endpoint = (host, port.parse().unwrap_or(0));
             let block =
-                h2::RequestBlock::connect_udp(scheme, &plan.authority(), endpoint, &headers)?;
+                h2::H2RequestBlock::connect_udp(scheme, &plan.authority(), endpoint, &headers)?;
             return Ok(Self::Datagrams(block));
         }
         Ok(match plan.protocol {
             TunnelProtocol::Http1 => Self::Http1(connect_head(address, &headers)?),
-            TunnelProtocol::Http2 => Self::Http2(h2::RequestBlock::connect(address, &headers)?),
-            TunnelProtocol::Http3 => Self::Http3(h3::RequestBlock::connect(address, &headers)?),
+            TunnelProtocol::Http2 => Self::Http2(h2::H2RequestBlock::connect(address, &headers)?),
+            TunnelProtocol::Http3 => Self::Http3(h3::H3RequestBlock::connect(address, &headers)?),
         })
     }
 }
@@ -140,14 +140,14 @@ pub(super) enum TunnelError {
     Garbled {
         proxy: String,
         to: String,
-        source: h2::ConnectionError,
+        source: h2::H2ConnectionError,
     },
     /// What it says is not HTTP/3.
     #[error("the proxy at {proxy} answers CONNECT {to} with what is no HTTP/3")]
     Unreadable {
         proxy: String,
         to: String,
-        source: h3::MessageError,
+        source: h3::H3MessageError,
     },
     /// The kernel's answer, or what TLS says.
     #[error("ask the proxy at {proxy} for {to}")]
@@ -356,8 +356,8 @@ enum ProxyResponse {
 #[derive(Debug)]
 enum TunnelFailure {
     Parse(ParseError),
-    Frames(h2::ConnectionError),
-    Streams(h3::MessageError),
+    Frames(h2::H2ConnectionError),
+    Streams(h3::H3MessageError),
     Io(io::Error),
 }
 
@@ -400,13 +400,13 @@ async fn answer(mut connection: Connection, head: &[u8]) -> Result<ProxyResponse
             .advance(&buffer[..count])
             .map_err(TunnelFailure::Parse)?;
         match event {
-            Some(ResponseEvent::Head(head)) if (200..300).contains(&head.status) => {
+            Some(H1ResponseEvent::Head(head)) if (200..300).contains(&head.status) => {
                 return Ok(ProxyResponse::Open {
                     early: buffer[taken..count].to_vec(),
                     carrier: TunnelStream::Plain(connection),
                 });
             }
-            Some(ResponseEvent::Head(head)) => return Ok(ProxyResponse::Refused(head.status)),
+            Some(H1ResponseEvent::Head(head)) => return Ok(ProxyResponse::Refused(head.status)),
             _ => {}
         }
     }

@@ -1,7 +1,7 @@
 //! Answers in bytes.
 
 use bytes::Bytes;
-use stillwell_http::h2::ResponseBlock;
+use stillwell_http::h2::H2ResponseBlock;
 use stillwell_http::h3;
 use stillwell_http::{HeadError, PreparedResponse};
 use stillwell_plan::{AnswerPlan, FilterSet, ResponseOptions};
@@ -38,7 +38,7 @@ pub(crate) struct Answers {
 #[derive(Debug, Default)]
 pub(crate) struct CommonHead {
     second: Option<u64>,
-    block: Option<ResponseBlock>,
+    block: Option<H2ResponseBlock>,
 }
 
 /// An answer that only some requests get.
@@ -172,7 +172,7 @@ impl CommonHead {
         answers: &Answers,
         date: &mut Date,
         wall: Nanos,
-    ) -> Option<&ResponseBlock> {
+    ) -> Option<&H2ResponseBlock> {
         // Without a date all seconds are alike.
         let second = answers.has_date().then(|| wall.as_u64() / 1_000_000_000);
         if self.block.is_none() || self.second != second {
@@ -254,7 +254,7 @@ impl OwnAnswer {
     }
 
     /// Its head in HTTP/2; date and length are added each time.
-    pub(crate) fn block(&self, server: Option<&str>) -> Result<ResponseBlock, HeadError> {
+    pub(crate) fn block(&self, server: Option<&str>) -> Result<H2ResponseBlock, HeadError> {
         self.head(server, None)
     }
 
@@ -265,7 +265,7 @@ impl OwnAnswer {
         date: Option<&str>,
         head_only: bool,
     ) -> Result<Vec<u8>, HeadError> {
-        let block = h3::ResponseBlock::new(self.status, &self.header_list(server, date))?;
+        let block = h3::H3ResponseBlock::new(self.status, &self.header_list(server, date))?;
         let length = self.body.len();
         let mut laid = Vec::with_capacity(length + 512);
         let said = match (head_only, length as u64) {
@@ -280,8 +280,8 @@ impl OwnAnswer {
         Ok(laid)
     }
 
-    fn head(&self, server: Option<&str>, date: Option<&str>) -> Result<ResponseBlock, HeadError> {
-        ResponseBlock::new(self.status, &self.header_list(server, date))
+    fn head(&self, server: Option<&str>, date: Option<&str>) -> Result<H2ResponseBlock, HeadError> {
+        H2ResponseBlock::new(self.status, &self.header_list(server, date))
     }
 
     fn header_list<'a>(

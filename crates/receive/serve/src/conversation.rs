@@ -1,6 +1,6 @@
 //! One HTTP/1.1 connection's requests, without I/O: bytes in, answers out.
 
-use stillwell_http::{ParseError, RequestEvent, RequestHead, RequestParser};
+use stillwell_http::{H1RequestEvent, H1RequestHead, ParseError, RequestParser};
 use stillwell_units::Moment;
 
 use crate::answers::Manner;
@@ -64,14 +64,14 @@ impl Conversation {
     ) -> Result<Option<usize>, ParseError> {
         let (consumed, event) = self.parser.advance(input)?;
         match event {
-            Some(RequestEvent::Head(head)) => {
+            Some(H1RequestEvent::Head(head)) => {
                 if head.expect_continue {
                     outbox.push_continue();
                 }
                 self.request = Some(Http1Request::of(&head, service));
             }
-            Some(RequestEvent::Body(part)) => service.shard.body_bytes.add(part.len() as u64),
-            Some(RequestEvent::End) => {
+            Some(H1RequestEvent::Body(part)) => service.shard.body_bytes.add(part.len() as u64),
+            Some(H1RequestEvent::End) => {
                 if let Some(request) = self.request.take() {
                     service.shard.requests.add(1);
                     self.ended = request.manner.last;
@@ -85,7 +85,7 @@ impl Conversation {
 }
 
 impl Http1Request {
-    fn of(head: &RequestHead<'_>, service: &Service) -> Self {
+    fn of(head: &H1RequestHead<'_>, service: &Service) -> Self {
         let pseudo: [(&[u8], &[u8]); 2] = [
             (b":path", head.target.as_bytes()),
             (b":method", head.method.as_bytes()),

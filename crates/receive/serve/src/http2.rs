@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use stillwell_http::h2::{
-    BodyLength, ErrorCode, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream,
+    BodyLength, H2ErrorCode, H2ResponseBlock, Limits, RequestHead, Server, ServerEvent, Stream,
     StreamTable,
 };
 use stillwell_plan::Fault;
@@ -189,7 +189,7 @@ impl Http2 {
         500
     }
 
-    fn respond(&mut self, stream: Stream, block: &ResponseBlock, body_bytes: usize, body: Body) {
+    fn respond(&mut self, stream: Stream, block: &H2ResponseBlock, body_bytes: usize, body: Body) {
         let Some(request) = self.requests.get_mut(stream) else {
             return;
         };
@@ -233,7 +233,7 @@ impl Http2 {
             return;
         }
         if taken.is_ok() && !is_whole {
-            self.server.reset(stream, ErrorCode::INTERNAL_ERROR);
+            self.server.reset(stream, H2ErrorCode::INTERNAL_ERROR);
         }
         self.requests.remove(stream);
     }
@@ -247,7 +247,7 @@ impl Http2 {
             Fault::Status(_) | Fault::Silence => {}
             Fault::Close => self.end = Some(End::CloseEarly),
             Fault::Reset => {
-                self.server.reset(stream, ErrorCode::INTERNAL_ERROR);
+                self.server.reset(stream, H2ErrorCode::INTERNAL_ERROR);
                 self.requests.remove(stream);
             }
             Fault::Garbage => {

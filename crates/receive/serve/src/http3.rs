@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::rc::Rc;
 
 use stillwell_http::h3::{
-    BodyLength, Connection, ErrorCode, MessageError, MessageReader, RequestEvent, RequestHead,
-    ResponseBlock, UniStream, write_data_head,
+    BodyLength, H3Connection, H3ErrorCode, H3MessageError, H3MessageReader, H3RequestEvent,
+    H3ResponseBlock, RequestHead, UniStream, write_data_head,
 };
 use stillwell_plan::Fault;
 use stillwell_scope::clock;
@@ -28,19 +28,19 @@ pub(crate) const STREAMS_MAX: u32 = 128;
 #[derive(Debug)]
 pub(crate) struct Http3 {
     service: Rc<Service>,
-    http: Connection,
+    http: H3Connection,
     requests: HashMap<QuicStream, Http3Request>,
     unis: Vec<(QuicStream, UniStream)>,
     control: Option<(QuicStream, Sending)>,
     /// When each decided request is to be answered.
     waiting: BinaryHeap<Reverse<(Moment, QuicStream)>>,
-    end: Option<ErrorCode>,
+    end: Option<H3ErrorCode>,
 }
 
 #[derive(Debug)]
 struct Http3Request {
     head_only: bool,
-    reader: MessageReader,
+    reader: H3MessageReader,
     state: Http3RequestState,
 }
 
@@ -60,7 +60,7 @@ impl Http3 {
     pub(crate) fn new(service: &Rc<Service>) -> Self {
         Self {
             service: Rc::clone(service),
-            http: Connection::server(SECTION_BYTES_MAX),
+            http: H3Connection::server(SECTION_BYTES_MAX),
             requests: HashMap::new(),
             unis: Vec::new(),
             control: None,
@@ -70,7 +70,7 @@ impl Http3 {
     }
 
     /// Returns the reason why the connection is to be closed, once what was answered is sent.
-    pub(crate) const fn end(&self) -> Option<ErrorCode> {
+    pub(crate) const fn end(&self) -> Option<H3ErrorCode> {
         self.end
     }
 
@@ -133,7 +133,7 @@ impl Http3 {
         }
     }
 
-    fn accept(&mut self, line: &mut Line, now: Moment) -> Result<(), ErrorCode> {
+    fn accept(&mut self, line: &mut Line, now: Moment) -> Result<(), H3ErrorCode> {
         while let Some(stream) = line.accept_uni() {
             self.unis.push((stream, UniStream::default()));
             self.read_uni(line, stream)?;
@@ -141,7 +141,7 @@ impl Http3 {
         while let Some(stream) = line.accept_bidi() {
             let request = Http3Request {
                 head_only: false,
-                reader: MessageReader::request(),
+                reader: H3MessageReader::request(),
                 state: Http3RequestState::Reading(None),
             };
             self.requests.insert(stream, request);
@@ -150,7 +150,7 @@ impl Http3 {
         Ok(())
     }
 
-    fn read_uni(&mut self, line: &mut Line, stream: QuicStream) -> Result<(), ErrorCode> {
+    fn read_uni(&mut self, line: &mut Line, stream: QuicStream) -> Result<(), H3ErrorCode> {
         let Some(place) = self.unis.iter().position(|(other, _)| *other == stream) else {
             return Ok(());
         };
@@ -161,7 +161,7 @@ impl Http3 {
             matches!(found, Ok(true))
         });
         if !found.map_err(|error| error.code())? {
-            line.stop(stream, ErrorCode::STREAM_CREATION_ERROR.0);
+            line.stop(stream, H3ErrorCode::STREAM_CREATION_ERROR.0);
             self.unis.swap_remove(place);
         } else if read != StreamRead::Open {
             let uni = self.unis.swap_remove(place).1;
@@ -171,7 +171,12 @@ impl Http3 {
     }
 
     /// Takes what has come of a stream. An error ends the connection.
-    fn read(&mut self, line: &mut Line, stream: QuicStream, now: Moment) -> Result<(), ErrorCode> {
+    fn read(
+        &mut self,
+        line: &mut Line,
+        stream: QuicStream,
+        now: Moment,
+    ) -> Result<(), H3ErrorCode> {
         let Some(request) = self.requests.get_mut(&stream) else {
             return self.read_uni(line, stream);
         };
@@ -192,8 +197,8 @@ impl Http3 {
             failure = request.reader.finish().err();
         }
         match (failure, read) {
-            (Some(MessageError::Connection(error)), _) => return Err(error.code()),
-            (Some(MessageError::Stream(failure)), _) => {
+            (Some(H3MessageError::Connection(error)), _) => return Err(error.code()),
+            (Some(H3MessageError::Stream(failure)), _) => {
                 self.service.shard.malformed.add(1);
                 line.stop(stream, failure.code().0);
                 line.reset(stream, failure.code().0);
@@ -201,12 +206,12 @@ impl Http3 {
             }
             (None, StreamRead::Finished) => self.decide(line, stream, now),
             (None, StreamRead::Reset(_) | StreamRead::Gone) => {
-                line.reset(stream, ErrorCode::REQUEST_CANCELLED.0);
+                line.reset(stream, H3ErrorCode::REQUEST_CANCELLED.0);
                 self.drop_request(stream);
             }
             (None, StreamRead::Open) if expects => {
                 let mut bytes = Vec::new();
-                ResponseBlock::write_continue(&mut bytes);
+                H3ResponseBlock::write_continue(&mut bytes);
                 let mut sending = Sending::open(bytes);
                 sending.send(line, stream, &self.service.shard.sent_bytes);
             }
@@ -315,9 +320,9 @@ impl Http3 {
         match fault {
             // It stays, and says nothing.
             Fault::Status(_) | Fault::Silence => {}
-            Fault::Close => self.end = Some(ErrorCode::NO_ERROR),
+            Fault::Close => self.end = Some(H3ErrorCode::NO_ERROR),
             Fault::Reset => {
-                line.reset(stream, ErrorCode::INTERNAL_ERROR.0);
+                line.reset(stream, H3ErrorCode::INTERNAL_ERROR.0);
                 self.requests.remove(&stream);
             }
             Fault::Garbage => {
@@ -334,13 +339,13 @@ impl Http3 {
             Fault::Truncate | Fault::Stall => {
                 let (length, half) = self.service.site.answers.broken_body();
                 let mut bytes = Vec::new();
-                if let Ok(block) = ResponseBlock::new(200, &[]) {
+                if let Ok(block) = H3ResponseBlock::new(200, &[]) {
                     block.write(&[], BodyLength::Bytes(length as u64), &mut bytes);
                     write_data_head(length, &mut bytes);
                     bytes.extend_from_slice(&half);
                 }
                 let sending = match fault {
-                    Fault::Truncate => Sending::broken(bytes, ErrorCode::INTERNAL_ERROR.0),
+                    Fault::Truncate => Sending::broken(bytes, H3ErrorCode::INTERNAL_ERROR.0),
                     _ => Sending::open(bytes),
                 };
                 self.send(line, stream, sending);
@@ -380,26 +385,26 @@ impl Http3Request {
     /// Takes the next part; whether its client waits to be told to go on.
     fn digest(
         &mut self,
-        http: &mut Connection,
+        http: &mut H3Connection,
         service: &Service,
         input: &[u8],
-    ) -> Result<bool, MessageError> {
+    ) -> Result<bool, H3MessageError> {
         let (mut read, mut expects) = (0, false);
         loop {
             let (taken, event) = http.read_request(&mut self.reader, &input[read..])?;
             read += taken;
             match event {
                 None => return Ok(expects),
-                Some(RequestEvent::Head(head)) => {
+                Some(H3RequestEvent::Head(head)) => {
                     let expect = head.fields.value("expect");
                     expects |=
                         expect.is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
                     self.begin(&head, service);
                 }
-                Some(RequestEvent::Body(bytes)) => {
+                Some(H3RequestEvent::Body(bytes)) => {
                     service.shard.body_bytes.add(bytes.len() as u64);
                 }
-                Some(RequestEvent::Trailers(_)) => {}
+                Some(H3RequestEvent::Trailers(_)) => {}
             }
         }
     }

@@ -7,7 +7,7 @@ use std::io;
 use std::rc::Rc;
 use std::task::Poll;
 
-use stillwell_http::h3::ErrorCode;
+use stillwell_http::h3::H3ErrorCode;
 use stillwell_scope::{PartError, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::Timer;
@@ -62,7 +62,7 @@ pub(crate) async fn serve(
         }
     }
     poll_fn(|context| {
-        all.server.close(context, ErrorCode::NO_ERROR.0);
+        all.server.close(context, H3ErrorCode::NO_ERROR.0);
         Poll::Ready(())
     })
     .await;
@@ -159,7 +159,7 @@ impl All {
     async fn settle(&mut self, key: usize) {
         let mut is_there = poll_fn(|context| Poll::Ready(self.server.flush(context, key))).await;
         if let Talk::Ending(talk) = &self.talks[key] {
-            let code = talk.end().unwrap_or(ErrorCode::NO_ERROR);
+            let code = talk.end().unwrap_or(H3ErrorCode::NO_ERROR);
             if let Some(line) = self.server.line(key) {
                 line.close(code.0);
             }

@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use stillwell_http::grpc::write_message;
 use stillwell_http::h2::{
-    BodyLength, ErrorCode, Limits, ResponseBlock, Server, ServerEvent, Stream, TrailerBlock,
+    BodyLength, H2ErrorCode, H2ResponseBlock, Limits, Server, ServerEvent, Stream, TrailerBlock,
 };
 use stillwell_metric::{CallEnd, CallMessages, LoadTime, Outcome};
 use stillwell_plan::{BodyPlan, GrpcMessages, GrpcPlan, LoadPlanParts, LoadProtocol};
@@ -62,7 +62,7 @@ fn serve(mut socket: TcpStream, doing: &Doing) {
         for stream in ended {
             match doing {
                 Doing::Answer(answer) => answered(&mut server, stream, answer),
-                Doing::Reset => server.reset(stream, ErrorCode::CANCEL),
+                Doing::Reset => server.reset(stream, H2ErrorCode::CANCEL),
                 Doing::Nothing => {}
             }
         }
@@ -75,7 +75,7 @@ fn serve(mut socket: TcpStream, doing: &Doing) {
 }
 
 fn answered(server: &mut Server, stream: Stream, answer: &Answer) {
-    let head = ResponseBlock::new(answer.status, &answer.head).unwrap();
+    let head = H2ResponseBlock::new(answer.status, &answer.head).unwrap();
     server.respond(stream, &head, BodyLength::Unknown).unwrap();
     let is_last = answer.trailers.is_none();
     let sent = server.send_body(stream, &answer.body, is_last).unwrap();

@@ -6,14 +6,14 @@ mod spans;
 pub(crate) use metrics::otlp_metrics;
 pub(crate) use spans::otlp_spans;
 
-use stillwell_http::protobuf::{Message, Value, fields};
+use stillwell_http::protobuf::{MessageWriter, Value, fields};
 
 use crate::format::names::{PREFIX, SERVICE};
 use crate::format::page::Origin;
 
 /// The resource in field 1 of `message`: the service, its version, this load's
 /// name, and the labels of the load.
-fn resource(message: &mut Message, origin: &Origin) {
+fn resource(message: &mut MessageWriter, origin: &Origin) {
     message.message(1, |resource| {
         text(resource, 1, "service.name", SERVICE);
         text(resource, 1, "service.version", origin.version);
@@ -25,7 +25,7 @@ fn resource(message: &mut Message, origin: &Origin) {
 }
 
 /// The scope in field 1 of `message`: this program.
-fn scope(message: &mut Message, origin: &Origin) {
+fn scope(message: &mut MessageWriter, origin: &Origin) {
     message.message(1, |scope| {
         scope.text(1, PREFIX);
         scope.text(2, origin.version);
@@ -33,7 +33,7 @@ fn scope(message: &mut Message, origin: &Origin) {
 }
 
 /// An attribute with a text.
-fn text(message: &mut Message, field: u32, key: &str, value: &str) {
+fn text(message: &mut MessageWriter, field: u32, key: &str, value: &str) {
     message.message(field, |attribute| {
         attribute.text(1, key);
         attribute.message(2, |any| any.text(1, value));
@@ -41,7 +41,7 @@ fn text(message: &mut Message, field: u32, key: &str, value: &str) {
 }
 
 /// An attribute with a number.
-fn number(message: &mut Message, field: u32, key: &str, value: u64) {
+fn number(message: &mut MessageWriter, field: u32, key: &str, value: u64) {
     message.message(field, |attribute| {
         attribute.text(1, key);
         attribute.message(2, |any| any.number(3, value));

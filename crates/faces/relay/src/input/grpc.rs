@@ -5,9 +5,9 @@
 use std::rc::Rc;
 
 use bytes::Bytes;
-use stillwell_http::grpc::{MESSAGE_HEAD_BYTES, MessageReader};
+use stillwell_http::grpc::{GrpcMessageReader, MESSAGE_HEAD_BYTES};
 use stillwell_http::h2::{
-    BodyLength, Limits, ResponseBlock, Server, ServerEvent, Stream as Call, TrailerBlock,
+    BodyLength, H2ResponseBlock, Limits, Server, ServerEvent, Stream as Call, TrailerBlock,
 };
 use stillwell_wire::Stream;
 use tokio::io::AsyncWriteExt as _;
@@ -69,7 +69,7 @@ fn take(
     calls: &mut Vec<Incoming>,
     whole: &mut Vec<Incoming>,
     input: &[u8],
-) -> Result<(), stillwell_http::h2::ConnectionError> {
+) -> Result<(), stillwell_http::h2::H2ConnectionError> {
     let mut read = 0;
     loop {
         let (taken, event) = server.advance(&input[read..])?;
@@ -103,7 +103,7 @@ fn take(
 
 /// Takes the events of a call in; gives the call's status.
 async fn answer(core: &Core, call: &Incoming) -> u32 {
-    let mut reader = MessageReader::new(MESSAGE_BYTES_MAX);
+    let mut reader = GrpcMessageReader::new(MESSAGE_BYTES_MAX);
     let message = match reader.advance(&call.body) {
         Ok((_, Some(message))) if message.is_compressed => return UNIMPLEMENTED,
         Ok((_, Some(message))) => message.bytes,
@@ -135,7 +135,7 @@ async fn answer(core: &Core, call: &Incoming) -> u32 {
 }
 
 fn reply(server: &mut Server, stream: Call, status: u32) {
-    let head = ResponseBlock::new(200, &[("content-type", "application/grpc")]);
+    let head = H2ResponseBlock::new(200, &[("content-type", "application/grpc")]);
     let trailers = TrailerBlock::new(&[("grpc-status", &status.to_string())]);
     let (Ok(head), Ok(trailers)) = (head, trailers) else {
         unreachable!("names and values are constants that can be sent");

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use stillwell_http::{HeadError, RequestTemplate, ResponseEvent, ResponseParser, Target};
+use stillwell_http::{H1ResponseEvent, HeadError, RequestTemplate, ResponseParser, Target};
 use stillwell_wire::{Stream, dial};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -132,9 +132,9 @@ impl Connection {
                 let (consumed, event) = step.map_err(io::Error::other)?;
                 read += consumed;
                 match event {
-                    Some(ResponseEvent::Head(head)) => answer = (head.status, head.keep_alive),
-                    Some(ResponseEvent::Body(_)) => {}
-                    Some(ResponseEvent::End) => return Ok(answer),
+                    Some(H1ResponseEvent::Head(head)) => answer = (head.status, head.keep_alive),
+                    Some(H1ResponseEvent::Body(_)) => {}
+                    Some(H1ResponseEvent::End) => return Ok(answer),
                     None => break,
                 }
             }

@@ -2,7 +2,7 @@ use std::io::{Read, Write};
 
 use stillwell_http::Scheme;
 use stillwell_http::grpc::{status, write_message};
-use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, RequestBlock};
+use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits};
 use stillwell_relay::{RelayError, bind};
 
 use crate::support::{RunningRelay, collect, listener, options, run};
@@ -12,7 +12,7 @@ fn call(relay: &RunningRelay, method: &str, message: &[u8]) -> Option<u32> {
     let mut stream = relay.connect();
     let mut client = Client::new(Limits::default());
     let headers = [("content-type", "application/grpc")];
-    let head = RequestBlock::new("POST", Scheme::Http, "relay", method, &headers).unwrap();
+    let head = H2RequestBlock::new("POST", Scheme::Http, "relay", method, &headers).unwrap();
     let call = client.request(&head, BodyLength::Unknown).unwrap();
     let mut framed = Vec::new();
     write_message(message, false, &mut framed).unwrap();

@@ -6,7 +6,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use stillwell_generator::prepare;
-use stillwell_http::h2::{BodyLength, Limits, ResponseBlock, Server, ServerEvent};
+use stillwell_http::h2::{BodyLength, H2ResponseBlock, Limits, Server, ServerEvent};
 use stillwell_metric::GeneratorShard;
 use stillwell_plan::{
     BlockShape, ExchangePlan, GeneratorPlan, LoadProtocol, PayloadFormat, RatePlan, TraceAgentPlan,
@@ -126,7 +126,7 @@ fn serve_http2(
     let (mut peer, _) = listener.accept()?;
     peer.set_read_timeout(Some(LONG))?;
     let mut server = Server::new(Limits::default());
-    let ok = ResponseBlock::new(200, &[])?;
+    let ok = H2ResponseBlock::new(200, &[])?;
     let (mut open, mut bodies) = (BTreeMap::<usize, Vec<u8>>::new(), Vec::new());
     let mut room = vec![0; 65_536];
     loop {

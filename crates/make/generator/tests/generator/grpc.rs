@@ -1,9 +1,9 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
 
-use stillwell_http::grpc::MessageReader;
+use stillwell_http::grpc::GrpcMessageReader;
 use stillwell_http::h2::{
-    BodyLength, Limits, ResponseBlock, Server, ServerEvent, Stream, TrailerBlock,
+    BodyLength, H2ResponseBlock, Limits, Server, ServerEvent, Stream, TrailerBlock,
 };
 use stillwell_metric::Outcome;
 use stillwell_plan::{GeneratorPlan, TransportPlan};
@@ -31,7 +31,7 @@ pub(crate) fn serve(
     let (mut peer, _) = listener.accept()?;
     peer.set_read_timeout(Some(LONG))?;
     let mut server = Server::new(Limits::default());
-    let (mut reader, mut messages) = (MessageReader::new(u32::MAX), Vec::new());
+    let (mut reader, mut messages) = (GrpcMessageReader::new(u32::MAX), Vec::new());
     let mut room = vec![0; 65_536];
     loop {
         peer.write_all(server.output())?;
@@ -74,7 +74,7 @@ pub(crate) fn serve(
 }
 
 fn read(
-    reader: &mut MessageReader,
+    reader: &mut GrpcMessageReader,
     mut bytes: &[u8],
     messages: &mut Vec<Vec<u8>>,
 ) -> Result<(), PartError> {
@@ -86,7 +86,7 @@ fn read(
 }
 
 fn answer(server: &mut Server, stream: Stream, status: &str) -> Result<(), PartError> {
-    let block = ResponseBlock::new(200, &[("content-type", "application/grpc")])?;
+    let block = H2ResponseBlock::new(200, &[("content-type", "application/grpc")])?;
     server.respond(stream, &block, BodyLength::Unknown)?;
     if status == "0" {
         server.send_body(stream, &[0; 5], false)?;

@@ -3,7 +3,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use stillwell_http::{RequestEvent, RequestParser};
+use stillwell_http::{H1RequestEvent, RequestParser};
 use stillwell_metric::Outcome;
 use stillwell_plan::{
     GeneratorPlan, HecAcknowledgements, HecEncoding, PayloadFormat, RatePlan, RateShape, RateUnit,
@@ -67,7 +67,7 @@ fn read(
             let (consumed, event) = parser.advance(input)?;
             input = &input[consumed..];
             match event {
-                Some(RequestEvent::Head(head)) => {
+                Some(H1RequestEvent::Head(head)) => {
                     request.line = format!("{} {}", head.method, head.target);
                     let text = |name: &&str| {
                         let value = head.header(name).unwrap_or_default();
@@ -75,8 +75,8 @@ fn read(
                     };
                     request.headers = names.iter().map(text).collect();
                 }
-                Some(RequestEvent::Body(part)) => request.body.extend_from_slice(part),
-                Some(RequestEvent::End) => return Ok(Some(request)),
+                Some(H1RequestEvent::Body(part)) => request.body.extend_from_slice(part),
+                Some(H1RequestEvent::End) => return Ok(Some(request)),
                 None => break,
             }
         }

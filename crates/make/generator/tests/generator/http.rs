@@ -2,7 +2,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::mpsc::Receiver;
 
-use stillwell_http::{RequestEvent, RequestParser};
+use stillwell_http::{H1RequestEvent, RequestParser};
 use stillwell_metric::{Outcome, Shard, Value, catalogue, decode_histogram};
 use stillwell_plan::{ExchangePlan, GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_scope::{PartError, Token};
@@ -75,14 +75,14 @@ fn read_request(
             let (consumed, event) = parser.advance(input)?;
             input = &input[consumed..];
             match event {
-                Some(RequestEvent::Head(head)) => {
+                Some(H1RequestEvent::Head(head)) => {
                     let is_ours = head.method == "POST"
                         && head.target == "/in?a=b"
                         && head.header("x-one") == Some(b"two");
                     assert!(is_ours, "{head:?}");
                 }
-                Some(RequestEvent::Body(part)) => body.extend_from_slice(part),
-                Some(RequestEvent::End) => return Ok(Some(body)),
+                Some(H1RequestEvent::Body(part)) => body.extend_from_slice(part),
+                Some(H1RequestEvent::End) => return Ok(Some(body)),
                 None => break,
             }
         }

@@ -110,14 +110,14 @@ pub(super) fn whole(parsed: httparse::Result<usize>, head: &[u8]) -> Result<(), 
 
 /// Framing and connection handling that a head's headers give.
 #[derive(Debug, Default)]
-pub(super) struct Framing {
+pub(super) struct FramingHeaders {
     pub(super) content_length: Option<u64>,
     pub(super) chunked: bool,
     close: bool,
     keep_alive: bool,
 }
 
-impl Framing {
+impl FramingHeaders {
     /// Takes in a header; false where it has nothing to do with framing.
     pub(super) fn read(&mut self, name: &str, value: &[u8]) -> Result<bool, ParseError> {
         match name.len() {

@@ -2,7 +2,7 @@
 
 use stillwell_units::ByteSize;
 
-use super::{HeadError, ParseError, RequestTemplate, ResponseEvent, ResponseParser};
+use super::{H1ResponseEvent, HeadError, ParseError, RequestTemplate, ResponseParser};
 use crate::Target;
 
 /// Collects the answer to one request on a connection of its own: a scrape or a
@@ -92,9 +92,9 @@ impl OneShot {
             let (consumed, event) = step.map_err(OneShotError::Parse)?;
             read += consumed;
             match event {
-                Some(ResponseEvent::Head(head)) => self.status = head.status,
-                Some(ResponseEvent::Body(part)) => self.collect(part)?,
-                Some(ResponseEvent::End) => return Ok(Some(self.response())),
+                Some(H1ResponseEvent::Head(head)) => self.status = head.status,
+                Some(H1ResponseEvent::Body(part)) => self.collect(part)?,
+                Some(H1ResponseEvent::End) => return Ok(Some(self.response())),
                 None => return Ok(None),
             }
         }

@@ -22,8 +22,8 @@ pub fn write_response(
     let before = out.len();
     let has_body = !matches!(status, 204 | 304);
     let framing = match has_body {
-        true => Framing::Length(body.len() as u64),
-        false => Framing::None,
+        true => ResponseFraming::Length(body.len() as u64),
+        false => ResponseFraming::None,
     };
     let written = if has_body || body.is_empty() {
         write_head(status, headers, framing, out)
@@ -50,7 +50,7 @@ pub fn write_chunked_head(
     let before = out.len();
     let written = match status {
         204 | 304 => Err(HeadError::BodyNotAllowed { status }),
-        _ => write_head(status, headers, Framing::Chunked, out),
+        _ => write_head(status, headers, ResponseFraming::Chunked, out),
     };
     if written.is_err() {
         out.truncate(before);
@@ -109,7 +109,7 @@ impl PreparedResponse {
 
 /// Framing of the body, by its head.
 #[derive(Clone, Copy, Debug)]
-enum Framing {
+enum ResponseFraming {
     None,
     Length(u64),
     Chunked,
@@ -118,7 +118,7 @@ enum Framing {
 fn write_head(
     status: u16,
     headers: &[(&str, &str)],
-    framing: Framing,
+    framing: ResponseFraming,
     out: &mut Vec<u8>,
 ) -> Result<(), HeadError> {
     if !(200..600).contains(&status) {
@@ -131,9 +131,9 @@ fn write_head(
     out.extend_from_slice(b"\r\n");
     write_headers(headers, out)?;
     match framing {
-        Framing::None => {}
-        Framing::Length(length) => write_content_length(length, out),
-        Framing::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
+        ResponseFraming::None => {}
+        ResponseFraming::Length(length) => write_content_length(length, out),
+        ResponseFraming::Chunked => out.extend_from_slice(b"transfer-encoding: chunked\r\n"),
     }
     out.extend_from_slice(b"\r\n");
     Ok(())

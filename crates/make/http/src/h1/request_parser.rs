@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::ParseError;
 use super::body::{Body, BodyEvent, Chunks};
-use super::head::{Framing, HEADERS_MAX, HeadBuffer, whole};
+use super::head::{FramingHeaders, HEADERS_MAX, HeadBuffer, whole};
 
 /// Reads the requests of one connection, one after another.
 ///
@@ -13,11 +13,11 @@ use super::head::{Framing, HEADERS_MAX, HeadBuffer, whole};
 #[derive(Debug, Default)]
 pub struct RequestParser {
     head: HeadBuffer,
-    state: State,
+    state: RequestParserState,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum RequestParserState {
     #[default]
     Head,
     Body(Body),
@@ -26,9 +26,9 @@ enum State {
 
 /// The next event of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum RequestEvent<'a> {
+pub enum H1RequestEvent<'a> {
     /// A request begins.
-    Head(RequestHead<'a>),
+    Head(H1RequestHead<'a>),
     /// The next part of its body, without framing; never empty.
     Body(&'a [u8]),
     /// It is whole and can be answered; the next may follow.
@@ -37,7 +37,7 @@ pub enum RequestEvent<'a> {
 
 /// Parts of a request's head that matter for framing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct RequestHead<'a> {
+pub struct H1RequestHead<'a> {
     /// The method, such as `POST`; case matters.
     pub method: &'a str,
     /// The target as it was sent: path and query, as a rule.
@@ -75,30 +75,32 @@ impl RequestParser {
     pub fn advance<'a>(
         &'a mut self,
         input: &'a [u8],
-    ) -> Result<(usize, Option<RequestEvent<'a>>), ParseError> {
+    ) -> Result<(usize, Option<H1RequestEvent<'a>>), ParseError> {
         let step = match &mut self.state {
-            State::Head => advance_head(&mut self.head, input).map(|(consumed, parsed)| {
-                let event = parsed.map(|(head, body)| {
-                    self.state = State::Body(body);
-                    RequestEvent::Head(head)
-                });
-                (consumed, event)
-            }),
-            State::Body(body) => match body.advance(input) {
+            RequestParserState::Head => {
+                advance_head(&mut self.head, input).map(|(consumed, parsed)| {
+                    let event = parsed.map(|(head, body)| {
+                        self.state = RequestParserState::Body(body);
+                        H1RequestEvent::Head(head)
+                    });
+                    (consumed, event)
+                })
+            }
+            RequestParserState::Body(body) => match body.advance(input) {
                 Ok((consumed, Some(BodyEvent::End))) => {
-                    self.state = State::Head;
-                    Ok((consumed, Some(RequestEvent::End)))
+                    self.state = RequestParserState::Head;
+                    Ok((consumed, Some(H1RequestEvent::End)))
                 }
                 Ok((consumed, Some(BodyEvent::Part(part)))) => {
-                    Ok((consumed, Some(RequestEvent::Body(part))))
+                    Ok((consumed, Some(H1RequestEvent::Body(part))))
                 }
                 Ok((consumed, None)) => Ok((consumed, None)),
                 Err(error) => Err(error),
             },
-            State::Failed(error) => Err(*error),
+            RequestParserState::Failed(error) => Err(*error),
         };
         if let Err(error) = &step {
-            self.state = State::Failed(*error);
+            self.state = RequestParserState::Failed(*error);
         }
         step
     }
@@ -109,10 +111,10 @@ impl RequestParser {
     /// [`ParseError::Truncated`] within a request.
     pub fn finish(&mut self) -> Result<(), ParseError> {
         match self.state {
-            State::Failed(error) => Err(error),
+            RequestParserState::Failed(error) => Err(error),
             _ if self.is_idle() => Ok(()),
-            State::Head | State::Body(_) => {
-                self.state = State::Failed(ParseError::Truncated);
+            RequestParserState::Head | RequestParserState::Body(_) => {
+                self.state = RequestParserState::Failed(ParseError::Truncated);
                 Err(ParseError::Truncated)
             }
         }
@@ -121,11 +123,11 @@ impl RequestParser {
     /// Returns true between requests.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        matches!(self.state, State::Head) && self.head.is_idle()
+        matches!(self.state, RequestParserState::Head) && self.head.is_idle()
     }
 }
 
-impl<'a> RequestHead<'a> {
+impl<'a> H1RequestHead<'a> {
     /// The value of the first header called `name`, in any case. Looked up in
     /// the head each time: not for what every request needs.
     #[must_use]
@@ -153,14 +155,14 @@ impl<'a> RequestHead<'a> {
 fn advance_head<'a>(
     head: &'a mut HeadBuffer,
     input: &'a [u8],
-) -> Result<(usize, Option<(RequestHead<'a>, Body)>), ParseError> {
+) -> Result<(usize, Option<(H1RequestHead<'a>, Body)>), ParseError> {
     let (consumed, bytes) = head.take(input)?;
     let parsed = bytes.map(parse_head).transpose()?;
     Ok((consumed, parsed))
 }
 
 /// A whole head and the body that it announces.
-fn parse_head(bytes: &[u8]) -> Result<(RequestHead<'_>, Body), ParseError> {
+fn parse_head(bytes: &[u8]) -> Result<(H1RequestHead<'_>, Body), ParseError> {
     // Not cleared first: that would cost more than parsing.
     let mut room = [const { MaybeUninit::uninit() }; HEADERS_MAX];
     let mut request = httparse::Request::new(&mut []);
@@ -168,7 +170,7 @@ fn parse_head(bytes: &[u8]) -> Result<(RequestHead<'_>, Body), ParseError> {
     let parsed = config.parse_request_with_uninit_headers(&mut request, bytes, &mut room);
     whole(parsed, bytes)?;
     let malformed = ParseError::Malformed { part: "start line" };
-    let mut head = RequestHead {
+    let mut head = H1RequestHead {
         method: request.method.ok_or(malformed)?,
         target: request.path.ok_or(malformed)?,
         content_length: None,
@@ -179,7 +181,7 @@ fn parse_head(bytes: &[u8]) -> Result<(RequestHead<'_>, Body), ParseError> {
         keep_alive: false,
         bytes,
     };
-    let mut framing = Framing::default();
+    let mut framing = FramingHeaders::default();
     for header in request.headers.iter() {
         if !framing.read(header.name, header.value)? {
             read_header(&mut head, header.name, header.value)?;
@@ -199,7 +201,7 @@ fn parse_head(bytes: &[u8]) -> Result<(RequestHead<'_>, Body), ParseError> {
 
 /// Takes in a header that has nothing to do with framing.
 fn read_header<'a>(
-    head: &mut RequestHead<'a>,
+    head: &mut H1RequestHead<'a>,
     name: &str,
     value: &'a [u8],
 ) -> Result<(), ParseError> {

@@ -4,7 +4,7 @@ use std::mem::MaybeUninit;
 
 use super::ParseError;
 use super::body::{Body, BodyEvent, Chunks};
-use super::head::{Framing, HEADERS_MAX, HeadBuffer, whole};
+use super::head::{FramingHeaders, HEADERS_MAX, HeadBuffer, whole};
 
 /// Size of a status among the headers, in bytes.
 const STATUS_BYTES: usize = ":status200".len();
@@ -18,13 +18,13 @@ const STATUS_BYTES: usize = ":status200".len();
 #[derive(Debug, Default)]
 pub struct ResponseParser {
     head: HeadBuffer,
-    state: State,
+    state: ResponseParserState,
     /// True if the next final response answers `HEAD`.
     answers_head: bool,
 }
 
 #[derive(Debug, Default)]
-enum State {
+enum ResponseParserState {
     #[default]
     Head,
     Body(Body),
@@ -33,9 +33,9 @@ enum State {
 
 /// The next event of a response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ResponseEvent<'i> {
+pub enum H1ResponseEvent<'i> {
     /// A final response begins.
-    Head(ResponseHead),
+    Head(H1ResponseHead),
     /// The next part of its body, without framing; never empty.
     Body(&'i [u8]),
     /// It is whole; the next may follow.
@@ -44,7 +44,7 @@ pub enum ResponseEvent<'i> {
 
 /// Parts of a response's head that matter for framing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ResponseHead {
+pub struct H1ResponseHead {
     /// The status code, such as 200.
     pub status: u16,
     /// True if another request may follow on this connection.
@@ -77,7 +77,7 @@ impl ResponseParser {
     pub fn advance<'i>(
         &mut self,
         input: &'i [u8],
-    ) -> Result<(usize, Option<ResponseEvent<'i>>), ParseError> {
+    ) -> Result<(usize, Option<H1ResponseEvent<'i>>), ParseError> {
         self.advance_reading(input, |_, _| {})
     }
 
@@ -90,24 +90,24 @@ impl ResponseParser {
         &mut self,
         input: &'i [u8],
         header: impl FnMut(&str, &[u8]),
-    ) -> Result<(usize, Option<ResponseEvent<'i>>), ParseError> {
+    ) -> Result<(usize, Option<H1ResponseEvent<'i>>), ParseError> {
         let step = match &mut self.state {
-            State::Head => self.advance_head(input, header),
-            State::Body(body) => match body.advance(input) {
+            ResponseParserState::Head => self.advance_head(input, header),
+            ResponseParserState::Body(body) => match body.advance(input) {
                 Ok((consumed, Some(BodyEvent::End))) => {
-                    self.state = State::Head;
-                    Ok((consumed, Some(ResponseEvent::End)))
+                    self.state = ResponseParserState::Head;
+                    Ok((consumed, Some(H1ResponseEvent::End)))
                 }
                 Ok((consumed, Some(BodyEvent::Part(part)))) => {
-                    Ok((consumed, Some(ResponseEvent::Body(part))))
+                    Ok((consumed, Some(H1ResponseEvent::Body(part))))
                 }
                 Ok((consumed, None)) => Ok((consumed, None)),
                 Err(error) => Err(error),
             },
-            State::Failed(error) => Err(*error),
+            ResponseParserState::Failed(error) => Err(*error),
         };
         if let Err(error) = step {
-            self.state = State::Failed(error);
+            self.state = ResponseParserState::Failed(error);
         }
         step
     }
@@ -117,32 +117,32 @@ impl ResponseParser {
     ///
     /// # Errors
     /// [`ParseError::Truncated`] within a response.
-    pub fn finish(&mut self) -> Result<Option<ResponseEvent<'static>>, ParseError> {
+    pub fn finish(&mut self) -> Result<Option<H1ResponseEvent<'static>>, ParseError> {
         match &self.state {
-            State::Head if self.head.is_idle() => Ok(None),
-            State::Body(Body::UntilClose | Body::Length(0)) => {
-                self.state = State::Head;
-                Ok(Some(ResponseEvent::End))
+            ResponseParserState::Head if self.head.is_idle() => Ok(None),
+            ResponseParserState::Body(Body::UntilClose | Body::Length(0)) => {
+                self.state = ResponseParserState::Head;
+                Ok(Some(H1ResponseEvent::End))
             }
-            State::Head | State::Body(_) => {
-                self.state = State::Failed(ParseError::Truncated);
+            ResponseParserState::Head | ResponseParserState::Body(_) => {
+                self.state = ResponseParserState::Failed(ParseError::Truncated);
                 Err(ParseError::Truncated)
             }
-            State::Failed(error) => Err(*error),
+            ResponseParserState::Failed(error) => Err(*error),
         }
     }
 
     /// Returns true between responses.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        matches!(self.state, State::Head) && self.head.is_idle()
+        matches!(self.state, ResponseParserState::Head) && self.head.is_idle()
     }
 
     fn advance_head<'i>(
         &mut self,
         input: &'i [u8],
         mut header: impl FnMut(&str, &[u8]),
-    ) -> Result<(usize, Option<ResponseEvent<'i>>), ParseError> {
+    ) -> Result<(usize, Option<H1ResponseEvent<'i>>), ParseError> {
         let mut consumed = 0;
         loop {
             let (taken, bytes) = self.head.take(&input[consumed..])?;
@@ -152,8 +152,8 @@ impl ResponseParser {
             };
             if let Some((head, body)) = parse_head(bytes, self.answers_head, &mut header)? {
                 self.answers_head = false;
-                self.state = State::Body(body);
-                return Ok((consumed, Some(ResponseEvent::Head(head))));
+                self.state = ResponseParserState::Body(body);
+                return Ok((consumed, Some(H1ResponseEvent::Head(head))));
             }
         }
     }
@@ -164,7 +164,7 @@ fn parse_head(
     bytes: &[u8],
     answers_head: bool,
     read: &mut impl FnMut(&str, &[u8]),
-) -> Result<Option<(ResponseHead, Body)>, ParseError> {
+) -> Result<Option<(H1ResponseHead, Body)>, ParseError> {
     // Not cleared first: that would cost more than parsing.
     let mut room = [const { MaybeUninit::uninit() }; HEADERS_MAX];
     let mut response = httparse::Response::new(&mut []);
@@ -179,7 +179,7 @@ fn parse_head(
         200.. => {}
         _ => return Err(malformed),
     }
-    let mut framing = Framing::default();
+    let mut framing = FramingHeaders::default();
     let mut header_bytes = STATUS_BYTES;
     for header in response.headers.iter() {
         framing.read(header.name, header.value)?;
@@ -194,7 +194,7 @@ fn parse_head(
         (_, Some(length)) => Body::Length(length),
         (_, None) => Body::UntilClose,
     };
-    let head = ResponseHead {
+    let head = H1ResponseHead {
         status,
         keep_alive: framing.keeps_alive(response.version) && !matches!(body, Body::UntilClose),
         content_length: framing.content_length,

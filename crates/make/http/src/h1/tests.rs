@@ -5,7 +5,7 @@ mod requests;
 mod responses;
 mod written;
 
-use super::{ParseError, RequestEvent, RequestParser, ResponseEvent, ResponseParser};
+use super::{H1RequestEvent, H1ResponseEvent, ParseError, RequestParser, ResponseParser};
 
 /// What a parser reported. Parts of a body are joined: only their sum is fixed.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -26,7 +26,7 @@ impl Side for RequestParser {
     fn step(&mut self, input: &[u8]) -> Result<(usize, Option<Seen>), ParseError> {
         let (consumed, event) = self.advance(input)?;
         let seen = event.map(|event| match event {
-            RequestEvent::Head(head) => {
+            H1RequestEvent::Head(head) => {
                 let mut text = format!("{} {}", head.method, head.target);
                 text += &head
                     .content_length
@@ -46,8 +46,8 @@ impl Side for RequestParser {
                 }
                 Seen::Head(text)
             }
-            RequestEvent::Body(part) => Seen::Body(part.to_vec()),
-            RequestEvent::End => Seen::End,
+            H1RequestEvent::Body(part) => Seen::Body(part.to_vec()),
+            H1RequestEvent::End => Seen::End,
         });
         Ok((consumed, seen))
     }
@@ -68,17 +68,17 @@ impl Side for ResponseParser {
     }
 }
 
-fn seen_response(event: ResponseEvent<'_>) -> Seen {
+fn seen_response(event: H1ResponseEvent<'_>) -> Seen {
     match event {
-        ResponseEvent::Head(head) => {
+        H1ResponseEvent::Head(head) => {
             let close = if head.keep_alive { "" } else { " close" };
             let length = head
                 .content_length
                 .map_or_else(String::new, |n| format!(" {n}B"));
             Seen::Head(format!("{}{length}{close}", head.status))
         }
-        ResponseEvent::Body(part) => Seen::Body(part.to_vec()),
-        ResponseEvent::End => Seen::End,
+        H1ResponseEvent::Body(part) => Seen::Body(part.to_vec()),
+        H1ResponseEvent::End => Seen::End,
     }
 }
 

@@ -17,7 +17,7 @@ const CAPSULE_PROTOCOL: (&str, &str) = ("capsule-protocol", "?1");
 /// The head of requests that differ in their bodies alone. It refers to nothing
 /// that was sent before, so that it means the same on every connection.
 #[derive(Clone, Debug)]
-pub struct RequestBlock {
+pub struct H2RequestBlock {
     block: Block,
     is_head: bool,
     is_connect: bool,
@@ -25,7 +25,7 @@ pub struct RequestBlock {
 
 /// The head of responses that differ in their bodies alone.
 #[derive(Clone, Debug)]
-pub struct ResponseBlock {
+pub struct H2ResponseBlock {
     block: Block,
 }
 
@@ -49,7 +49,7 @@ pub enum BodyLength {
     Withheld(u64),
 }
 
-impl RequestBlock {
+impl H2RequestBlock {
     /// `method` is any but `CONNECT`; `headers` are sent as given, in order, in
     /// lower case, and may not set lengths or speak of the connection.
     ///
@@ -101,11 +101,11 @@ impl RequestBlock {
     /// to 299, the bodies of both are capsules ([`crate::capsule`]).
     ///
     /// ```
-    /// use stillwell_http::{Scheme, h2::RequestBlock};
+    /// use stillwell_http::{Scheme, h2::H2RequestBlock};
     ///
     /// // `:path` is `/.well-known/masque/udp/2001%3Adb8%3A%3A42/53/`.
     /// let proxy = "proxy.example:4433";
-    /// RequestBlock::connect_udp(Scheme::Https, proxy, ("2001:db8::42", 53), &[])?;
+    /// H2RequestBlock::connect_udp(Scheme::Https, proxy, ("2001:db8::42", 53), &[])?;
     /// # Ok::<(), stillwell_http::HeadError>(())
     /// ```
     ///
@@ -158,8 +158,8 @@ impl RequestBlock {
     }
 }
 
-impl ResponseBlock {
-    /// `headers` as with [`RequestBlock::new`].
+impl H2ResponseBlock {
+    /// `headers` as with [`H2RequestBlock::new`].
     ///
     /// # Errors
     /// [`HeadError`] for a status outside 200 to 599, and for headers that would
@@ -193,7 +193,7 @@ impl ResponseBlock {
 }
 
 impl TrailerBlock {
-    /// `trailers` as the headers of [`RequestBlock::new`].
+    /// `trailers` as the headers of [`H2RequestBlock::new`].
     ///
     /// # Errors
     /// [`HeadError`] for trailers that would not arrive as given.

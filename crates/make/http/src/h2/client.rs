@@ -1,8 +1,8 @@
 //! Clients.
 
-use super::block::{BodyLength, RequestBlock};
-use super::connection::{Head, Note};
-use super::error::{ConnectionError, ErrorCode, StreamEnded, StreamFailure};
+use super::block::{BodyLength, H2RequestBlock};
+use super::connection::{Head, StreamEvent};
+use super::error::{H2ConnectionError, H2ErrorCode, H2StreamFailure, StreamEnded};
 use super::fields::Fields;
 use super::frame::Frame;
 use super::head::ResponseHead;
@@ -21,7 +21,7 @@ const STREAM_MAX: u32 = (1 << 31) - 1;
 pub struct Client {
     side: Side,
     next_stream: u32,
-    going_away: Option<ErrorCode>,
+    going_away: Option<H2ErrorCode>,
 }
 
 /// The next event on a connection.
@@ -53,7 +53,7 @@ pub enum ClientEvent<'a> {
         /// The request.
         stream: Stream,
         /// Why.
-        cause: StreamFailure,
+        cause: H2StreamFailure,
     },
     /// More of a request's body can be sent than could when it was tried last.
     Room {
@@ -72,7 +72,7 @@ pub enum RequestRefused {
     #[error("the server takes no more requests on this connection: {code}")]
     GoingAway {
         /// The server's reason.
-        code: ErrorCode,
+        code: H2ErrorCode,
     },
     /// The connection has had as many requests as it can have.
     #[error("the connection has no numbers left for requests")]
@@ -105,7 +105,7 @@ impl Client {
     /// [`RequestRefused`] where it cannot be sent on this connection (now).
     pub fn request(
         &mut self,
-        request: &RequestBlock,
+        request: &H2RequestBlock,
         body: BodyLength,
     ) -> Result<Stream, RequestRefused> {
         self.request_with(request, &[], body)
@@ -119,7 +119,7 @@ impl Client {
     /// As [`Self::request`].
     pub fn request_with(
         &mut self,
-        request: &RequestBlock,
+        request: &H2RequestBlock,
         extra: &[(&str, &[u8])],
         body: BodyLength,
     ) -> Result<Stream, RequestRefused> {
@@ -163,25 +163,25 @@ impl Client {
     }
 
     /// Gives a request up; no event follows. Nothing happens if it is over.
-    pub fn reset(&mut self, stream: Stream, code: ErrorCode) {
+    pub fn reset(&mut self, stream: Stream, code: H2ErrorCode) {
         self.side.reset(stream, code);
     }
 
     /// Sends the server notice that no more requests come.
     pub fn close(&mut self) {
-        self.side.connection.write_go_away(ErrorCode::NO_ERROR);
+        self.side.connection.write_go_away(H2ErrorCode::NO_ERROR);
     }
 
     /// Returns the number of bytes taken from `input`, and the event that they completed.
     /// Without an event all of `input` was taken; events may take none.
     ///
     /// # Errors
-    /// [`ConnectionError`] once all requests under way have failed by it, and
+    /// [`H2ConnectionError`] once all requests under way have failed by it, and
     /// ever after: write the output and close.
     pub fn advance<'a>(
         &'a mut self,
         input: &'a [u8],
-    ) -> Result<(usize, Option<ClientEvent<'a>>), ConnectionError> {
+    ) -> Result<(usize, Option<ClientEvent<'a>>), H2ConnectionError> {
         let going_away = &mut self.going_away;
         let step = |side: &mut Side, input| step(side, going_away, input);
         let (taken, note) = self.side.advance(input, step)?;
@@ -191,9 +191,9 @@ impl Client {
     /// The connection has ended. To be called until it gives no event.
     ///
     /// # Errors
-    /// [`ConnectionError`] where that was in the middle, or it had failed
+    /// [`H2ConnectionError`] where that was in the middle, or it had failed
     /// before, once all requests under way have failed by it.
-    pub fn finish(&mut self) -> Result<Option<ClientEvent<'_>>, ConnectionError> {
+    pub fn finish(&mut self) -> Result<Option<ClientEvent<'_>>, H2ConnectionError> {
         let note = self.side.finish(false)?;
         Ok(note.map(|note| self.event(note)))
     }
@@ -238,7 +238,7 @@ impl Client {
     }
 
     /// Returns true if the server takes `CONNECT` with a `:protocol` (RFC 8441, 3), such as
-    /// [`RequestBlock::connect_udp`]; `None` before its first settings. True stays true to
+    /// [`H2RequestBlock::connect_udp`]; `None` before its first settings. True stays true to
     /// the end.
     #[must_use]
     pub fn peer_connect_protocol(&self) -> Option<bool> {
@@ -249,7 +249,7 @@ impl Client {
     /// Returns the reason for which the server takes no more requests here, if it sent one:
     /// open another connection, and close this one after its last answer.
     #[must_use]
-    pub const fn going_away(&self) -> Option<ErrorCode> {
+    pub const fn going_away(&self) -> Option<H2ErrorCode> {
         self.going_away
     }
 
@@ -275,22 +275,22 @@ impl Client {
         Ok(())
     }
 
-    fn event<'a>(&'a self, note: Note<'a>) -> ClientEvent<'a> {
+    fn event<'a>(&'a self, note: StreamEvent<'a>) -> ClientEvent<'a> {
         match note {
-            Note::Head(stream) => ClientEvent::Head {
+            StreamEvent::Head(stream) => ClientEvent::Head {
                 stream,
                 head: self.side.sections.last.response_head(),
             },
-            Note::Body(stream, bytes) => ClientEvent::Body { stream, bytes },
-            Note::End {
+            StreamEvent::Body(stream, bytes) => ClientEvent::Body { stream, bytes },
+            StreamEvent::End {
                 stream,
                 has_trailers,
             } => ClientEvent::End {
                 stream,
                 trailers: has_trailers.then(|| self.side.sections.last.fields()),
             },
-            Note::Failed(stream, cause) => ClientEvent::Failed { stream, cause },
-            Note::Room(stream) => ClientEvent::Room { stream },
+            StreamEvent::Failed(stream, cause) => ClientEvent::Failed { stream, cause },
+            StreamEvent::Room(stream) => ClientEvent::Room { stream },
         }
     }
 }
@@ -298,9 +298,9 @@ impl Client {
 /// Takes the next frame of `input`.
 fn step<'i>(
     side: &mut Side,
-    going_away: &mut Option<ErrorCode>,
+    going_away: &mut Option<H2ErrorCode>,
     input: &'i [u8],
-) -> Result<(usize, Step<'i>), ConnectionError> {
+) -> Result<(usize, Step<'i>), H2ConnectionError> {
     let (taken, frame) = side.read_frame(input)?;
     let Some(frame) = frame else {
         return Ok((taken, Step::Starved));
@@ -326,10 +326,10 @@ fn receive_headers(
     side: &mut Side,
     number: u32,
     end_stream: bool,
-) -> Result<Option<Note<'static>>, ConnectionError> {
+) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
     let block = side.frames.block();
     let decoded = side.sections.decode(block);
-    decoded.map_err(ConnectionError::Compression)?;
+    decoded.map_err(H2ConnectionError::Compression)?;
     let connection = &mut side.connection;
     let Some(stream) = connection.streams.find(number) else {
         connection.pass_over(number)?;
@@ -373,14 +373,14 @@ fn receive_headers(
 }
 
 /// There are none after our settings: this is for those that were under way.
-fn refuse_promise(side: &mut Side, promised: u32) -> Result<(), ConnectionError> {
+fn refuse_promise(side: &mut Side, promised: u32) -> Result<(), H2ConnectionError> {
     if side.connection.peer.has_acknowledged {
         let what = "a promise though our settings exclude promises";
-        return Err(ConnectionError::protocol(what));
+        return Err(H2ConnectionError::protocol(what));
     }
     let decoded = side.sections.decode(side.frames.block());
-    decoded.map_err(ConnectionError::Compression)?;
-    let code = ErrorCode::REFUSED_STREAM;
+    decoded.map_err(H2ConnectionError::Compression)?;
+    let code = H2ErrorCode::REFUSED_STREAM;
     side.connection.write_reset(promised, code);
     side.connection.flood.reset()
 }

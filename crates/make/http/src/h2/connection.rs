@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 pub(super) use send::Head;
 
-use super::error::{ConnectionError, ErrorCode, StreamFailure};
+use super::error::{H2ConnectionError, H2ErrorCode, H2StreamFailure};
 use super::flood::Flood;
 use super::limits::{Limits, WINDOW_BYTES_DEFAULT};
 use super::output::Output;
@@ -16,7 +16,7 @@ use super::streams::{ReceiveWindow, Stream, Streams};
 
 /// The state of a connection, without its readers.
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct H2Connection {
     pub(super) limits: Limits,
     pub(super) streams: Streams,
     pub(super) output: Output,
@@ -34,7 +34,7 @@ pub(super) struct Connection {
     reset_of_late: VecDeque<u32>,
     /// The stream whose last event is due, and whether trailers came with it.
     ending: Option<(Stream, bool)>,
-    failure: Option<ConnectionError>,
+    failure: Option<H2ConnectionError>,
     /// Streams above this one will never be answered.
     pub(super) refused_above: u32,
     /// A header block in the making.
@@ -58,15 +58,15 @@ pub(super) struct Peer {
 
 /// An event of a stream.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Note<'i> {
+pub(super) enum StreamEvent<'i> {
     Head(Stream),
     Body(Stream, &'i [u8]),
     End { stream: Stream, has_trailers: bool },
-    Failed(Stream, StreamFailure),
+    Failed(Stream, H2StreamFailure),
     Room(Stream),
 }
 
-impl Connection {
+impl H2Connection {
     pub(super) fn new(limits: &Limits, is_server: bool) -> Self {
         Self {
             limits: *limits,
@@ -96,48 +96,48 @@ impl Connection {
         }
     }
 
-    pub(super) const fn failure(&self) -> Option<ConnectionError> {
+    pub(super) const fn failure(&self) -> Option<H2ConnectionError> {
         self.failure
     }
 
     /// Ends the connection, and sends the reason to the peer.
-    pub(super) fn fail(&mut self, error: ConnectionError) {
+    pub(super) fn fail(&mut self, error: H2ConnectionError) {
         if self.failure.is_some() {
             return;
         }
         self.failure = Some(error);
-        if error != ConnectionError::Truncated {
+        if error != H2ConnectionError::Truncated {
             self.write_go_away(error.code());
         }
     }
 
     /// Returns the event that is due before more is read, if there is one.
-    pub(super) fn due(&mut self) -> Option<Note<'static>> {
+    pub(super) fn due(&mut self) -> Option<StreamEvent<'static>> {
         if let Some(note) = self.due_end() {
             return Some(note);
         }
         if self.failure.is_some() {
-            return self.lose_above(0, StreamFailure::ConnectionLost);
+            return self.lose_above(0, H2StreamFailure::ConnectionLost);
         }
         if self.refused_above != u32::MAX
-            && let Some(note) = self.lose_above(self.refused_above, StreamFailure::Refused)
+            && let Some(note) = self.lose_above(self.refused_above, H2StreamFailure::Refused)
         {
             return Some(note);
         }
-        self.next_room().map(Note::Room)
+        self.next_room().map(StreamEvent::Room)
     }
 
     /// The end of a message whose last part was handed out before.
-    pub(super) fn due_end(&mut self) -> Option<Note<'static>> {
+    pub(super) fn due_end(&mut self) -> Option<StreamEvent<'static>> {
         let (stream, has_trailers) = self.ending.take()?;
-        self.end_remote(stream).then_some(Note::End {
+        self.end_remote(stream).then_some(StreamEvent::End {
             stream,
             has_trailers,
         })
     }
 
     /// We end `stream` before its time.
-    pub(super) fn reset(&mut self, stream: Stream, code: ErrorCode) {
+    pub(super) fn reset(&mut self, stream: Stream, code: H2ErrorCode) {
         self.write_reset(stream.number(), code);
         self.forget(stream);
     }
@@ -146,21 +146,21 @@ impl Connection {
     pub(super) fn fail_stream(
         &mut self,
         stream: Stream,
-        code: ErrorCode,
-        cause: StreamFailure,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
+        code: H2ErrorCode,
+        cause: H2StreamFailure,
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
         self.reset(stream, code);
         self.flood.reset()?;
-        Ok(Some(Note::Failed(stream, cause)))
+        Ok(Some(StreamEvent::Failed(stream, cause)))
     }
 
     pub(super) fn malformed(
         &mut self,
         stream: Stream,
         what: &'static str,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
-        let cause = StreamFailure::Malformed { what };
-        self.fail_stream(stream, ErrorCode::PROTOCOL_ERROR, cause)
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
+        let cause = H2StreamFailure::Malformed { what };
+        self.fail_stream(stream, H2ErrorCode::PROTOCOL_ERROR, cause)
     }
 
     /// So many bytes of the output were written.
@@ -180,7 +180,7 @@ impl Connection {
     }
 
     /// Resets a stream that never was opened here, or is not any more.
-    pub(super) fn write_reset(&mut self, number: u32, code: ErrorCode) {
+    pub(super) fn write_reset(&mut self, number: u32, code: H2ErrorCode) {
         super::frame::write_reset(number, code, self.output.bytes());
         // As many as a peer can have sent on before it learns of it.
         let remembered = 2 * self.limits.concurrent_streams_max.max(64) as usize;
@@ -190,7 +190,7 @@ impl Connection {
         self.reset_of_late.push_back(number);
     }
 
-    pub(super) fn write_go_away(&mut self, code: ErrorCode) {
+    pub(super) fn write_go_away(&mut self, code: H2ErrorCode) {
         let last = if self.is_server {
             self.highest_stream
         } else {
@@ -202,19 +202,19 @@ impl Connection {
     /// Skips a frame on a stream that is not open, where the protocol permits that.
     ///
     /// # Errors
-    /// [`ConnectionError`] where it cannot.
-    pub(super) fn pass_over(&self, number: u32) -> Result<(), ConnectionError> {
+    /// [`H2ConnectionError`] where it cannot.
+    pub(super) fn pass_over(&self, number: u32) -> Result<(), H2ConnectionError> {
         if self.reset_of_late.contains(&number) {
             return Ok(());
         }
         if self.is_idle(number) {
-            return Err(ConnectionError::protocol(
+            return Err(H2ConnectionError::protocol(
                 "a frame on a stream that is idle",
             ));
         }
-        Err(ConnectionError::Protocol {
+        Err(H2ConnectionError::Protocol {
             what: "a frame on a stream that has ended",
-            code: ErrorCode::STREAM_CLOSED,
+            code: H2ErrorCode::STREAM_CLOSED,
         })
     }
 
@@ -229,7 +229,7 @@ impl Connection {
         };
         if !self.is_server && !state.local_done {
             // It was answered before all was sent; the rest is not wanted.
-            self.write_reset(stream.number(), ErrorCode::CANCEL);
+            self.write_reset(stream.number(), H2ErrorCode::CANCEL);
         } else if self.is_server && !state.local_done {
             return true;
         }
@@ -254,9 +254,9 @@ impl Connection {
         self.streams.remove(stream);
     }
 
-    fn lose_above(&mut self, number: u32, cause: StreamFailure) -> Option<Note<'static>> {
+    fn lose_above(&mut self, number: u32, cause: H2StreamFailure) -> Option<StreamEvent<'static>> {
         let stream = self.streams.any_above(number)?;
         self.forget(stream);
-        Some(Note::Failed(stream, cause))
+        Some(StreamEvent::Failed(stream, cause))
     }
 }

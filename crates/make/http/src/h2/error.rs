@@ -5,9 +5,9 @@ use super::hpack::HpackError;
 
 /// A reason as it is sent (RFC 9113, 7).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ErrorCode(pub u32);
+pub struct H2ErrorCode(pub u32);
 
-impl ErrorCode {
+impl H2ErrorCode {
     /// Nothing is wrong.
     pub const NO_ERROR: Self = Self(0x0);
     /// The protocol was broken.
@@ -38,7 +38,7 @@ impl ErrorCode {
     pub const HTTP_1_1_REQUIRED: Self = Self(0xd);
 }
 
-impl std::fmt::Display for ErrorCode {
+impl std::fmt::Display for H2ErrorCode {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         const NAMES: [&str; 14] = [
             "NO_ERROR",
@@ -68,7 +68,7 @@ impl std::fmt::Display for ErrorCode {
 
 /// Reasons for which a connection cannot go on. A connection that has failed stays failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum ConnectionError {
+pub enum H2ConnectionError {
     /// Frames that cannot be read.
     #[error("failed to read a frame")]
     Frame(#[source] FrameError),
@@ -84,7 +84,7 @@ pub enum ConnectionError {
         /// The peer's mistake.
         what: &'static str,
         /// The code to send to it.
-        code: ErrorCode,
+        code: H2ErrorCode,
     },
     /// The peer makes work and gives none.
     #[error("the peer sends too many {what}")]
@@ -97,34 +97,34 @@ pub enum ConnectionError {
     Truncated,
 }
 
-impl ConnectionError {
+impl H2ConnectionError {
     pub(super) const fn protocol(what: &'static str) -> Self {
         Self::Protocol {
             what,
-            code: ErrorCode::PROTOCOL_ERROR,
+            code: H2ErrorCode::PROTOCOL_ERROR,
         }
     }
 
     /// Returns the code to send to the peer.
     #[must_use]
-    pub const fn code(&self) -> ErrorCode {
+    pub const fn code(&self) -> H2ErrorCode {
         match self {
             Self::Frame(error) => error.code(),
-            Self::Compression(_) => ErrorCode::COMPRESSION_ERROR,
-            Self::Preface => ErrorCode::PROTOCOL_ERROR,
+            Self::Compression(_) => H2ErrorCode::COMPRESSION_ERROR,
+            Self::Preface => H2ErrorCode::PROTOCOL_ERROR,
             Self::Protocol { code, .. } => *code,
-            Self::Flood { .. } => ErrorCode::ENHANCE_YOUR_CALM,
-            Self::Truncated => ErrorCode::NO_ERROR,
+            Self::Flood { .. } => H2ErrorCode::ENHANCE_YOUR_CALM,
+            Self::Truncated => H2ErrorCode::NO_ERROR,
         }
     }
 }
 
 /// Reasons for which one stream ended early: data, not an error of this side.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum StreamFailure {
+pub enum H2StreamFailure {
     /// The peer reset it.
     #[error("the peer reset the stream: {0}")]
-    Reset(ErrorCode),
+    Reset(H2ErrorCode),
     /// The peer has not begun with it: it may be sent again elsewhere.
     #[error("the peer has not begun with the stream")]
     Refused,

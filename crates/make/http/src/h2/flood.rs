@@ -1,6 +1,6 @@
 //! Peers that make work and give none.
 
-use super::{ConnectionError, Limits};
+use super::{H2ConnectionError, Limits};
 
 /// Answers that are laid out while the peer reads none of them.
 const UNREAD_REPLIES_MAX: u32 = 1_000;
@@ -30,30 +30,30 @@ impl Flood {
     }
 
     /// A frame without use.
-    pub(super) const fn nuisance(&mut self, what: &'static str) -> Result<(), ConnectionError> {
+    pub(super) const fn nuisance(&mut self, what: &'static str) -> Result<(), H2ConnectionError> {
         self.nuisances = self.nuisances.saturating_add(1);
         if self.nuisances > self.nuisances_max {
-            return Err(ConnectionError::Flood { what });
+            return Err(H2ConnectionError::Flood { what });
         }
         Ok(())
     }
 
     /// A stream that came to nothing.
-    pub(super) const fn reset(&mut self) -> Result<(), ConnectionError> {
+    pub(super) const fn reset(&mut self) -> Result<(), H2ConnectionError> {
         self.resets = self.resets.saturating_add(1);
         if self.resets > self.resets_max {
             let what = "streams that it resets or that must be reset";
-            return Err(ConnectionError::Flood { what });
+            return Err(H2ConnectionError::Flood { what });
         }
         Ok(())
     }
 
     /// A frame that has to be answered.
-    pub(super) const fn reply(&mut self) -> Result<(), ConnectionError> {
+    pub(super) const fn reply(&mut self) -> Result<(), H2ConnectionError> {
         self.unread_replies += 1;
         if self.unread_replies > UNREAD_REPLIES_MAX {
             let what = "frames whose answers it does not read";
-            return Err(ConnectionError::Flood { what });
+            return Err(H2ConnectionError::Flood { what });
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ pub use write::{
     write_settings_ack, write_window_update,
 };
 
-use super::error::ErrorCode;
+use super::error::H2ErrorCode;
 
 /// Size of the head before each frame's payload, in bytes.
 pub const FRAME_HEAD_BYTES: usize = 9;
@@ -103,7 +103,7 @@ pub enum Frame<'i> {
         /// The stream.
         stream: u32,
         /// Why.
-        code: ErrorCode,
+        code: H2ErrorCode,
     },
     /// The peer's settings; to be acknowledged.
     Settings(SettingsFrame),
@@ -121,7 +121,7 @@ pub enum Frame<'i> {
         /// The last stream that was or will be looked at.
         last_stream: u32,
         /// Why.
-        code: ErrorCode,
+        code: H2ErrorCode,
     },
     /// More may be sent.
     WindowUpdate {
@@ -193,16 +193,16 @@ pub enum FrameError {
 impl FrameError {
     /// Returns the code to send to the peer.
     #[must_use]
-    pub const fn code(&self) -> ErrorCode {
+    pub const fn code(&self) -> H2ErrorCode {
         match self {
-            Self::TooLarge { .. } | Self::Length { .. } => ErrorCode::FRAME_SIZE_ERROR,
-            Self::Setting { identifier: 4, .. } => ErrorCode::FLOW_CONTROL_ERROR,
-            Self::BlockTooLarge => ErrorCode::ENHANCE_YOUR_CALM,
+            Self::TooLarge { .. } | Self::Length { .. } => H2ErrorCode::FRAME_SIZE_ERROR,
+            Self::Setting { identifier: 4, .. } => H2ErrorCode::FLOW_CONTROL_ERROR,
+            Self::BlockTooLarge => H2ErrorCode::ENHANCE_YOUR_CALM,
             Self::Stream { .. }
             | Self::Padding
             | Self::Continuation
             | Self::SelfDependency { .. }
-            | Self::Setting { .. } => ErrorCode::PROTOCOL_ERROR,
+            | Self::Setting { .. } => H2ErrorCode::PROTOCOL_ERROR,
         }
     }
 }

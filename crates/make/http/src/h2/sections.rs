@@ -15,7 +15,7 @@ use super::section::Section;
 /// Peers in a load test say the same thing again and again, so this is what
 /// mostly happens; it costs a comparison.
 #[derive(Debug)]
-pub(super) struct Sections {
+pub(super) struct HeaderBlocks {
     decoder: Decoder,
     /// The last one, decoded.
     pub(super) last: Section,
@@ -27,7 +27,7 @@ pub(super) struct Sections {
     added_bytes: usize,
 }
 
-impl Sections {
+impl HeaderBlocks {
     pub(super) fn new(limits: &Limits) -> Self {
         let mut decoder = Decoder::new(limits.block_bytes_max());
         if limits.header_table_bytes as usize > TABLE_BYTES_DEFAULT {

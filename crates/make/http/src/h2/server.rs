@@ -1,8 +1,8 @@
 //! The side that answers.
 
-use super::block::{BodyLength, ResponseBlock, TrailerBlock};
-use super::connection::{Head, Note};
-use super::error::{ConnectionError, ErrorCode, StreamEnded, StreamFailure};
+use super::block::{BodyLength, H2ResponseBlock, TrailerBlock};
+use super::connection::{Head, StreamEvent};
+use super::error::{H2ConnectionError, H2ErrorCode, H2StreamFailure, StreamEnded};
 use super::fields::Fields;
 use super::frame::Frame;
 use super::head::RequestHead;
@@ -61,7 +61,7 @@ pub enum ServerEvent<'a> {
         /// The request.
         stream: Stream,
         /// Why.
-        cause: StreamFailure,
+        cause: H2StreamFailure,
     },
     /// More of an answer's body can be sent than could when it was tried last.
     Room {
@@ -95,7 +95,7 @@ impl Server {
     pub fn respond(
         &mut self,
         stream: Stream,
-        response: &ResponseBlock,
+        response: &H2ResponseBlock,
         body: BodyLength,
     ) -> Result<(), StreamEnded> {
         self.respond_with(stream, response, &[], body)
@@ -109,7 +109,7 @@ impl Server {
     pub fn respond_with(
         &mut self,
         stream: Stream,
-        response: &ResponseBlock,
+        response: &H2ResponseBlock,
         extra: &[(&str, &[u8])],
         body: BodyLength,
     ) -> Result<(), StreamEnded> {
@@ -170,7 +170,7 @@ impl Server {
     }
 
     /// Gives a request up; no event follows. Nothing happens if it is over.
-    pub fn reset(&mut self, stream: Stream, code: ErrorCode) {
+    pub fn reset(&mut self, stream: Stream, code: H2ErrorCode) {
         self.side.reset(stream, code);
     }
 
@@ -179,7 +179,7 @@ impl Server {
     pub fn close(&mut self) {
         if !self.requests.is_closing {
             self.requests.is_closing = true;
-            self.side.connection.write_go_away(ErrorCode::NO_ERROR);
+            self.side.connection.write_go_away(H2ErrorCode::NO_ERROR);
         }
     }
 
@@ -187,12 +187,12 @@ impl Server {
     /// Without an event all of `input` was taken; events may take none.
     ///
     /// # Errors
-    /// [`ConnectionError`] once all requests under way have failed by it, and
+    /// [`H2ConnectionError`] once all requests under way have failed by it, and
     /// ever after: write the output and close.
     pub fn advance<'a>(
         &'a mut self,
         input: &'a [u8],
-    ) -> Result<(usize, Option<ServerEvent<'a>>), ConnectionError> {
+    ) -> Result<(usize, Option<ServerEvent<'a>>), H2ConnectionError> {
         let (preface_bytes, requests) = (&mut self.preface_bytes, &mut self.requests);
         let step = |side: &mut Side, input| {
             if *preface_bytes < PREFACE.len() {
@@ -208,9 +208,9 @@ impl Server {
     /// The connection has ended. To be called until it gives no event.
     ///
     /// # Errors
-    /// [`ConnectionError`] where that was in the middle, or it had failed
+    /// [`H2ConnectionError`] where that was in the middle, or it had failed
     /// before, once all requests under way have failed by it.
-    pub fn finish(&mut self) -> Result<Option<ServerEvent<'_>>, ConnectionError> {
+    pub fn finish(&mut self) -> Result<Option<ServerEvent<'_>>, H2ConnectionError> {
         let in_preface = (1..PREFACE.len()).contains(&self.preface_bytes);
         let note = self.side.finish(in_preface)?;
         Ok(note.map(|note| self.event(note)))
@@ -239,22 +239,22 @@ impl Server {
         self.requests.refused
     }
 
-    fn event<'a>(&'a self, note: Note<'a>) -> ServerEvent<'a> {
+    fn event<'a>(&'a self, note: StreamEvent<'a>) -> ServerEvent<'a> {
         match note {
-            Note::Head(stream) => ServerEvent::Head {
+            StreamEvent::Head(stream) => ServerEvent::Head {
                 stream,
                 head: self.side.sections.last.request_head(),
             },
-            Note::Body(stream, bytes) => ServerEvent::Body { stream, bytes },
-            Note::End {
+            StreamEvent::Body(stream, bytes) => ServerEvent::Body { stream, bytes },
+            StreamEvent::End {
                 stream,
                 has_trailers,
             } => ServerEvent::End {
                 stream,
                 trailers: has_trailers.then(|| self.side.sections.last.fields()),
             },
-            Note::Failed(stream, cause) => ServerEvent::Failed { stream, cause },
-            Note::Room(stream) => ServerEvent::Room { stream },
+            StreamEvent::Failed(stream, cause) => ServerEvent::Failed { stream, cause },
+            StreamEvent::Room(stream) => ServerEvent::Room { stream },
         }
     }
 }
@@ -263,11 +263,11 @@ impl Server {
 fn read_preface<'i>(
     preface_bytes: &mut usize,
     input: &[u8],
-) -> Result<(usize, Step<'i>), ConnectionError> {
+) -> Result<(usize, Step<'i>), H2ConnectionError> {
     let expected = &PREFACE[*preface_bytes..];
     let taken = expected.len().min(input.len());
     if input[..taken] != expected[..taken] {
-        return Err(ConnectionError::Preface);
+        return Err(H2ConnectionError::Preface);
     }
     *preface_bytes += taken;
     if taken < expected.len() {
@@ -282,7 +282,7 @@ impl Requests {
         &mut self,
         side: &mut Side,
         input: &'i [u8],
-    ) -> Result<(usize, Step<'i>), ConnectionError> {
+    ) -> Result<(usize, Step<'i>), H2ConnectionError> {
         let (taken, frame) = side.read_frame(input)?;
         let Some(frame) = frame else {
             return Ok((taken, Step::Starved));
@@ -292,7 +292,7 @@ impl Requests {
                 self.receive_headers(side, stream, end_stream)?
             }
             Frame::PushPromise { .. } => {
-                return Err(ConnectionError::protocol("a promise by a client"));
+                return Err(H2ConnectionError::protocol("a promise by a client"));
             }
             // Its requests are answered as before.
             Frame::GoAway { .. } => {
@@ -309,9 +309,9 @@ impl Requests {
         side: &mut Side,
         number: u32,
         end_stream: bool,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
         let decoded = side.sections.decode(side.frames.block());
-        decoded.map_err(ConnectionError::Compression)?;
+        decoded.map_err(H2ConnectionError::Compression)?;
         let connection = &mut side.connection;
         if let Some(stream) = connection.streams.find(number) {
             if side.sections.last.is_overflowed() {
@@ -321,7 +321,7 @@ impl Requests {
             return connection.receive_trailers(stream, fields, end_stream);
         }
         if number.is_multiple_of(2) {
-            return Err(ConnectionError::protocol("a request on an even stream"));
+            return Err(H2ConnectionError::protocol("a request on an even stream"));
         }
         if number <= connection.highest_stream {
             connection.pass_over(number)?;
@@ -332,16 +332,16 @@ impl Requests {
         }
         let open_max = connection.limits.concurrent_streams_max as usize;
         if self.is_closing || connection.streams.len() >= open_max {
-            return self.refuse(side, number, ErrorCode::REFUSED_STREAM);
+            return self.refuse(side, number, H2ErrorCode::REFUSED_STREAM);
         }
         if side.sections.last.is_overflowed() {
-            return self.refuse(side, number, ErrorCode::ENHANCE_YOUR_CALM);
+            return self.refuse(side, number, H2ErrorCode::ENHANCE_YOUR_CALM);
         }
         let Ok(parts) = side.sections.last.request() else {
-            return self.refuse(side, number, ErrorCode::PROTOCOL_ERROR);
+            return self.refuse(side, number, H2ErrorCode::PROTOCOL_ERROR);
         };
         if end_stream && !matches!(parts.content_length, None | Some(0)) {
-            return self.refuse(side, number, ErrorCode::PROTOCOL_ERROR);
+            return self.refuse(side, number, H2ErrorCode::PROTOCOL_ERROR);
         }
         let stream = connection.new_stream(number);
         connection.receive_head(stream, parts.content_length, false, end_stream)
@@ -352,8 +352,8 @@ impl Requests {
         &mut self,
         side: &mut Side,
         number: u32,
-        code: ErrorCode,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
+        code: H2ErrorCode,
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
         self.refused += 1;
         side.connection.highest_stream = number;
         side.connection.write_reset(number, code);

@@ -1,24 +1,24 @@
 //! Reading and writing that both sides share.
 
 use super::Limits;
-use super::connection::{Connection, Note};
-use super::error::{ConnectionError, ErrorCode};
+use super::connection::{H2Connection, StreamEvent};
+use super::error::{H2ConnectionError, H2ErrorCode};
 use super::frame::{Frame, FrameReader};
-use super::sections::Sections;
+use super::sections::HeaderBlocks;
 use super::streams::Stream;
 
 /// One side of a connection, without what only that side knows.
 #[derive(Debug)]
 pub(super) struct Side {
     pub(super) frames: FrameReader,
-    pub(super) sections: Sections,
-    pub(super) connection: Connection,
+    pub(super) sections: HeaderBlocks,
+    pub(super) connection: H2Connection,
 }
 
 /// The result of some input.
 #[derive(Debug)]
 pub(super) enum Step<'i> {
-    Note(Note<'i>),
+    Note(StreamEvent<'i>),
     Next,
     Starved,
 }
@@ -28,8 +28,8 @@ impl Side {
     pub(super) fn new(limits: &Limits, is_server: bool) -> Self {
         Self {
             frames: FrameReader::new(limits.frame_bytes_max, limits.block_bytes_max()),
-            sections: Sections::new(limits),
-            connection: Connection::new(limits, is_server),
+            sections: HeaderBlocks::new(limits),
+            connection: H2Connection::new(limits, is_server),
         }
     }
 
@@ -38,8 +38,8 @@ impl Side {
     pub(super) fn advance<'i>(
         &mut self,
         input: &'i [u8],
-        mut step: impl FnMut(&mut Self, &'i [u8]) -> Result<(usize, Step<'i>), ConnectionError>,
-    ) -> Result<(usize, Option<Note<'i>>), ConnectionError> {
+        mut step: impl FnMut(&mut Self, &'i [u8]) -> Result<(usize, Step<'i>), H2ConnectionError>,
+    ) -> Result<(usize, Option<StreamEvent<'i>>), H2ConnectionError> {
         let mut consumed = 0;
         loop {
             if let Some(note) = self.connection.due() {
@@ -66,13 +66,16 @@ impl Side {
     pub(super) fn read_frame<'i>(
         &mut self,
         input: &'i [u8],
-    ) -> Result<(usize, Option<Frame<'i>>), ConnectionError> {
-        let (taken, frame) = self.frames.advance(input).map_err(ConnectionError::Frame)?;
+    ) -> Result<(usize, Option<Frame<'i>>), H2ConnectionError> {
+        let (taken, frame) = self
+            .frames
+            .advance(input)
+            .map_err(H2ConnectionError::Frame)?;
         if let Some(frame) = &frame
             && !self.connection.peer.has_settings
             && !matches!(frame, Frame::Settings(_))
         {
-            return Err(ConnectionError::protocol("a frame before its settings"));
+            return Err(H2ConnectionError::protocol("a frame before its settings"));
         }
         Ok((taken, frame))
     }
@@ -81,7 +84,7 @@ impl Side {
     pub(super) fn receive<'i>(
         &mut self,
         frame: Frame<'i>,
-    ) -> Result<Option<Note<'i>>, ConnectionError> {
+    ) -> Result<Option<StreamEvent<'i>>, H2ConnectionError> {
         if frame == Frame::SettingsAck {
             self.sections.acknowledged(&self.connection.limits);
         }
@@ -93,12 +96,12 @@ impl Side {
     pub(super) fn finish(
         &mut self,
         is_cut: bool,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
         if let Some(note) = self.connection.due_end() {
             return Ok(Some(note));
         }
         if is_cut || self.connection.streams.len() > 0 || !self.frames.is_idle() {
-            self.connection.fail(ConnectionError::Truncated);
+            self.connection.fail(H2ConnectionError::Truncated);
         }
         let Some(error) = self.connection.failure() else {
             return Ok(None);
@@ -109,7 +112,7 @@ impl Side {
     }
 
     /// Gives `stream` up, unless it is over.
-    pub(super) fn reset(&mut self, stream: Stream, code: ErrorCode) {
+    pub(super) fn reset(&mut self, stream: Stream, code: H2ErrorCode) {
         if self.connection.streams.state(stream).is_some() {
             self.connection.reset(stream, code);
         }

@@ -11,7 +11,7 @@ mod servers;
 use super::frame::{SettingsFrame, kind, write_frame, write_headers, write_settings};
 use super::hpack::Encoder;
 use super::{
-    BodyLength, Client, ClientEvent, ConnectionError, Limits, PREFACE, RequestBlock, Server,
+    BodyLength, Client, ClientEvent, H2ConnectionError, H2RequestBlock, Limits, PREFACE, Server,
     ServerEvent, Stream,
 };
 use crate::Scheme;
@@ -78,34 +78,34 @@ const GET: [(&str, &str); 4] = [
     (":authority", "h"),
 ];
 
-fn get() -> RequestBlock {
-    RequestBlock::new("GET", Scheme::Http, "h", "/", &[("x-test", "1")]).unwrap()
+fn get() -> H2RequestBlock {
+    H2RequestBlock::new("GET", Scheme::Http, "h", "/", &[("x-test", "1")]).unwrap()
 }
 
 /// What both sides have in common.
 trait Side {
-    fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), ConnectionError>;
-    fn end(&mut self) -> Result<Option<String>, ConnectionError>;
+    fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), H2ConnectionError>;
+    fn end(&mut self) -> Result<Option<String>, H2ConnectionError>;
 }
 
 impl Side for Client {
-    fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), ConnectionError> {
+    fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), H2ConnectionError> {
         let (taken, event) = self.advance(input)?;
         Ok((taken, event.map(client_says)))
     }
 
-    fn end(&mut self) -> Result<Option<String>, ConnectionError> {
+    fn end(&mut self) -> Result<Option<String>, H2ConnectionError> {
         Ok(self.finish()?.map(client_says))
     }
 }
 
 impl Side for Server {
-    fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), ConnectionError> {
+    fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), H2ConnectionError> {
         let (taken, event) = self.advance(input)?;
         Ok((taken, event.map(server_says)))
     }
 
-    fn end(&mut self) -> Result<Option<String>, ConnectionError> {
+    fn end(&mut self) -> Result<Option<String>, H2ConnectionError> {
         Ok(self.finish()?.map(server_says))
     }
 }

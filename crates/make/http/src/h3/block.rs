@@ -11,18 +11,18 @@ use crate::h2::block::is_of_connection;
 /// The head of requests that differ in their bodies alone. It means the same on
 /// every connection.
 #[derive(Clone, Debug)]
-pub struct RequestBlock {
+pub struct H3RequestBlock {
     section: Vec<u8>,
     is_head: bool,
 }
 
 /// The head of responses that differ in their bodies alone.
 #[derive(Clone, Debug)]
-pub struct ResponseBlock {
+pub struct H3ResponseBlock {
     section: Vec<u8>,
 }
 
-impl RequestBlock {
+impl H3RequestBlock {
     /// `method` is any but `CONNECT`; the scheme is `https`. `headers` are sent as
     /// given, in order, in lower case, and may not set lengths or speak of the
     /// connection.
@@ -82,8 +82,8 @@ impl RequestBlock {
     }
 }
 
-impl ResponseBlock {
-    /// `headers` as with [`RequestBlock::new`].
+impl H3ResponseBlock {
+    /// `headers` as with [`H3RequestBlock::new`].
     ///
     /// # Errors
     /// [`HeadError`] for a status outside 200 to 599, and for headers that would
@@ -97,7 +97,7 @@ impl ResponseBlock {
         Ok(Self { section })
     }
 
-    /// Appends it as [`RequestBlock::write`] does.
+    /// Appends it as [`H3RequestBlock::write`] does.
     pub fn write(&self, extra: &[(&str, &[u8])], body: BodyLength, out: &mut Vec<u8>) {
         write_section(&self.section, extra, body, out);
     }

@@ -1,16 +1,16 @@
 //! One side of a connection.
 
 use super::control::{Compression, Control, Instructions, opening};
-use super::error::{ConnectionError, ErrorCode, MessageError};
+use super::error::{H3ConnectionError, H3ErrorCode, H3MessageError};
 use super::frame::Partial;
-use super::message::{MessageReader, Note, RequestEvent, ResponseEvent};
-use super::sections::Sections;
+use super::message::{H3MessageReader, H3RequestEvent, H3ResponseEvent, MessageEvent};
+use super::sections::FieldSections;
 
 /// State of a connection, beyond its requests or answers.
 #[derive(Debug)]
-pub struct Connection {
+pub struct H3Connection {
     is_server: bool,
-    sections: Sections,
+    sections: FieldSections,
     control: Control,
     has: Has,
 }
@@ -45,7 +45,7 @@ impl Default for UniKind {
     }
 }
 
-impl Connection {
+impl H3Connection {
     /// A client, which takes heads of up to `section_bytes_max`.
     #[must_use]
     pub fn client(section_bytes_max: usize) -> Self {
@@ -61,7 +61,7 @@ impl Connection {
     fn new(section_bytes_max: usize, is_server: bool) -> Self {
         Self {
             is_server,
-            sections: Sections::new(section_bytes_max),
+            sections: FieldSections::new(section_bytes_max),
             control: Control::default(),
             has: Has::default(),
         }
@@ -84,12 +84,12 @@ impl Connection {
     /// content of other streams need not be read.
     ///
     /// # Errors
-    /// [`ConnectionError`], by whose code the connection is to be closed.
+    /// [`H3ConnectionError`], by whose code the connection is to be closed.
     pub fn read_uni(
         &mut self,
         stream: &mut UniStream,
         mut input: &[u8],
-    ) -> Result<bool, ConnectionError> {
+    ) -> Result<bool, H3ConnectionError> {
         if let UniKind::New(partial) = &mut stream.kind {
             let (taken, kind) = partial.integer(input);
             let Some(kind) = kind else {
@@ -110,18 +110,18 @@ impl Connection {
     /// A stream of one direction has ended, or was reset.
     ///
     /// # Errors
-    /// [`ConnectionError`] where it was to last.
-    pub fn end_uni(&self, stream: &UniStream) -> Result<(), ConnectionError> {
+    /// [`H3ConnectionError`] where it was to last.
+    pub fn end_uni(&self, stream: &UniStream) -> Result<(), H3ConnectionError> {
         match stream.kind {
             UniKind::New(_) | UniKind::Unwanted => Ok(()),
-            UniKind::Control | UniKind::Compression(_) => Err(ConnectionError::new(
-                ErrorCode::CLOSED_CRITICAL_STREAM,
+            UniKind::Control | UniKind::Compression(_) => Err(H3ConnectionError::new(
+                H3ErrorCode::CLOSED_CRITICAL_STREAM,
                 "the end of a stream that is to last",
             )),
         }
     }
 
-    fn open(&mut self, kind: u64) -> Result<UniKind, ConnectionError> {
+    fn open(&mut self, kind: u64) -> Result<UniKind, H3ConnectionError> {
         let (has, opened) = match kind {
             0x0 => (&mut self.has.control, UniKind::Control),
             0x2 => {
@@ -134,18 +134,18 @@ impl Connection {
             }
             0x1 => {
                 let code = if self.is_server {
-                    ErrorCode::STREAM_CREATION_ERROR
+                    H3ErrorCode::STREAM_CREATION_ERROR
                 } else {
-                    ErrorCode::ID_ERROR
+                    H3ErrorCode::ID_ERROR
                 };
                 let what = "a promise, although none was allowed";
-                return Err(ConnectionError::new(code, what));
+                return Err(H3ConnectionError::new(code, what));
             }
             _ => return Ok(UniKind::Unwanted),
         };
         if std::mem::replace(has, true) {
-            return Err(ConnectionError::new(
-                ErrorCode::STREAM_CREATION_ERROR,
+            return Err(H3ConnectionError::new(
+                H3ErrorCode::STREAM_CREATION_ERROR,
                 "a second stream of a kind of which there is one",
             ));
         }
@@ -156,17 +156,17 @@ impl Connection {
     /// the event that they completed. Without an event all of it was taken.
     ///
     /// # Errors
-    /// [`MessageError`]: the stream is to be given up, or the connection closed.
+    /// [`H3MessageError`]: the stream is to be given up, or the connection closed.
     pub fn read_request<'a>(
         &'a mut self,
-        reader: &mut MessageReader,
+        reader: &mut H3MessageReader,
         input: &'a [u8],
-    ) -> Result<(usize, Option<RequestEvent<'a>>), MessageError> {
+    ) -> Result<(usize, Option<H3RequestEvent<'a>>), H3MessageError> {
         let (taken, note) = reader.advance(&mut self.sections, input)?;
         let event = note.map(|note| match note {
-            Note::Head => RequestEvent::Head(self.sections.last.request_head()),
-            Note::Body(bytes) => RequestEvent::Body(bytes),
-            Note::Trailers => RequestEvent::Trailers(self.sections.last.fields()),
+            MessageEvent::Head => H3RequestEvent::Head(self.sections.last.request_head()),
+            MessageEvent::Body(bytes) => H3RequestEvent::Body(bytes),
+            MessageEvent::Trailers => H3RequestEvent::Trailers(self.sections.last.fields()),
         });
         Ok((taken, event))
     }
@@ -177,14 +177,14 @@ impl Connection {
     /// As [`Self::read_request`].
     pub fn read_response<'a>(
         &'a mut self,
-        reader: &mut MessageReader,
+        reader: &mut H3MessageReader,
         input: &'a [u8],
-    ) -> Result<(usize, Option<ResponseEvent<'a>>), MessageError> {
+    ) -> Result<(usize, Option<H3ResponseEvent<'a>>), H3MessageError> {
         let (taken, note) = reader.advance(&mut self.sections, input)?;
         let event = note.map(|note| match note {
-            Note::Head => ResponseEvent::Head(self.sections.last.response_head()),
-            Note::Body(bytes) => ResponseEvent::Body(bytes),
-            Note::Trailers => ResponseEvent::Trailers(self.sections.last.fields()),
+            MessageEvent::Head => H3ResponseEvent::Head(self.sections.last.response_head()),
+            MessageEvent::Body(bytes) => H3ResponseEvent::Body(bytes),
+            MessageEvent::Trailers => H3ResponseEvent::Trailers(self.sections.last.fields()),
         });
         Ok((taken, event))
     }

@@ -1,7 +1,7 @@
 //! The streams of one direction that last as long as their connection.
 
-use super::error::{ConnectionError, ErrorCode};
-use super::frame::{FrameHead, Partial, kind, write_head};
+use super::error::{H3ConnectionError, H3ErrorCode};
+use super::frame::{H3FrameHead, Partial, kind, write_head};
 use super::varint;
 use crate::h2::hpack::{HpackError, integer};
 
@@ -32,7 +32,7 @@ pub(super) fn opening(section_bytes_max: usize) -> Vec<u8> {
 #[derive(Debug, Default)]
 pub(super) struct Control {
     partial: Partial,
-    frame: Option<FrameHead>,
+    frame: Option<H3FrameHead>,
     /// The received part of a frame that is read as a whole.
     payload: Vec<u8>,
     has_settings: bool,
@@ -47,7 +47,7 @@ impl Control {
         &mut self,
         mut input: &[u8],
         is_server: bool,
-    ) -> Result<(), ConnectionError> {
+    ) -> Result<(), H3ConnectionError> {
         while !input.is_empty() || self.frame.is_some() {
             let Some(frame) = &mut self.frame else {
                 let (taken, head) = self.partial.head(input);
@@ -76,10 +76,10 @@ impl Control {
         Ok(())
     }
 
-    fn check(&mut self, head: FrameHead, is_server: bool) -> Result<(), ConnectionError> {
-        let error = |code, what| Err(ConnectionError::new(code, what));
+    fn check(&mut self, head: H3FrameHead, is_server: bool) -> Result<(), H3ConnectionError> {
+        let error = |code, what| Err(H3ConnectionError::new(code, what));
         if head.kind != kind::SETTINGS && !self.has_settings {
-            return error(ErrorCode::MISSING_SETTINGS, "a frame before its settings");
+            return error(H3ErrorCode::MISSING_SETTINGS, "a frame before its settings");
         }
         let misplaced = match head.kind {
             kind::SETTINGS => std::mem::replace(&mut self.has_settings, true),
@@ -89,16 +89,19 @@ impl Control {
         };
         if misplaced {
             let what = "a frame that has no place on a control stream, or settings again";
-            return error(ErrorCode::FRAME_UNEXPECTED, what);
+            return error(H3ErrorCode::FRAME_UNEXPECTED, what);
         }
         match head.kind {
             kind::SETTINGS if head.length > SETTINGS_BYTES_MAX => {
-                error(ErrorCode::EXCESSIVE_LOAD, "settings above the limit")
+                error(H3ErrorCode::EXCESSIVE_LOAD, "settings above the limit")
             }
             kind::GOAWAY | kind::CANCEL_PUSH | kind::MAX_PUSH_ID
                 if !(1..=8).contains(&head.length) =>
             {
-                error(ErrorCode::FRAME_ERROR, "a frame of a length it cannot have")
+                error(
+                    H3ErrorCode::FRAME_ERROR,
+                    "a frame of a length it cannot have",
+                )
             }
             _ => Ok(()),
         }
@@ -109,8 +112,8 @@ impl Control {
         kind: u64,
         payload: &[u8],
         is_server: bool,
-    ) -> Result<(), ConnectionError> {
-        let error = |code, what| Err(ConnectionError::new(code, what));
+    ) -> Result<(), H3ConnectionError> {
+        let error = |code, what| Err(H3ConnectionError::new(code, what));
         match kind {
             kind::SETTINGS => return check_settings(payload),
             kind::GOAWAY | kind::CANCEL_PUSH | kind::MAX_PUSH_ID => {}
@@ -118,7 +121,7 @@ impl Control {
         }
         let Some((number, _)) = varint::read(payload).filter(|(_, read)| *read == payload.len())
         else {
-            return error(ErrorCode::FRAME_ERROR, "a frame that is not one number");
+            return error(H3ErrorCode::FRAME_ERROR, "a frame that is not one number");
         };
         let is_wrong = match kind {
             kind::GOAWAY => {
@@ -134,7 +137,7 @@ impl Control {
             _ => true,
         };
         if is_wrong {
-            return error(ErrorCode::ID_ERROR, "a number that cannot be");
+            return error(H3ErrorCode::ID_ERROR, "a number that cannot be");
         }
         Ok(())
     }
@@ -148,7 +151,7 @@ const fn is_known(kind: u64) -> bool {
     )
 }
 
-fn check_settings(mut payload: &[u8]) -> Result<(), ConnectionError> {
+fn check_settings(mut payload: &[u8]) -> Result<(), H3ConnectionError> {
     let mut seen = Vec::new();
     while !payload.is_empty() {
         let setting = varint::read(payload).and_then(|(name, first)| {
@@ -157,12 +160,12 @@ fn check_settings(mut payload: &[u8]) -> Result<(), ConnectionError> {
         });
         let Some((name, read)) = setting else {
             let what = "settings that end within one";
-            return Err(ConnectionError::new(ErrorCode::FRAME_ERROR, what));
+            return Err(H3ConnectionError::new(H3ErrorCode::FRAME_ERROR, what));
         };
         payload = &payload[read..];
         if seen.contains(&name) || SETTINGS_OF_HTTP2.contains(&name) {
             let what = "a setting that is given twice, or one of HTTP/2";
-            return Err(ConnectionError::new(ErrorCode::SETTINGS_ERROR, what));
+            return Err(H3ConnectionError::new(H3ErrorCode::SETTINGS_ERROR, what));
         }
         seen.push(name);
     }
@@ -192,7 +195,7 @@ impl Instructions {
         }
     }
 
-    pub(super) fn take(&mut self, input: &[u8]) -> Result<(), ConnectionError> {
+    pub(super) fn take(&mut self, input: &[u8]) -> Result<(), H3ConnectionError> {
         for byte in input {
             self.partial.push(*byte);
             let mut rest = self.partial.as_slice();
@@ -212,14 +215,14 @@ impl Instructions {
         Ok(())
     }
 
-    const fn wrong(&self) -> ConnectionError {
+    const fn wrong(&self) -> H3ConnectionError {
         match self.which {
-            Compression::Encoder => ConnectionError::new(
-                ErrorCode::ENCODER_STREAM_ERROR,
+            Compression::Encoder => H3ConnectionError::new(
+                H3ErrorCode::ENCODER_STREAM_ERROR,
                 "an instruction to a table that was not offered",
             ),
-            Compression::Decoder => ConnectionError::new(
-                ErrorCode::DECODER_STREAM_ERROR,
+            Compression::Decoder => H3ConnectionError::new(
+                H3ErrorCode::DECODER_STREAM_ERROR,
                 "word of a table that is not kept",
             ),
         }

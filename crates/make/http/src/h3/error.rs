@@ -4,7 +4,7 @@ use super::qpack::QpackError;
 
 /// A reason as it is sent (RFC 9114, 8.1; RFC 9204, 6).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct ErrorCode(pub u64);
+pub struct H3ErrorCode(pub u64);
 
 /// The codes by name, in order.
 const NAMES: [(u64, &str); 20] = [
@@ -30,7 +30,7 @@ const NAMES: [(u64, &str); 20] = [
     (0x202, "QPACK_DECODER_STREAM_ERROR"),
 ];
 
-impl ErrorCode {
+impl H3ErrorCode {
     /// Nothing is wrong.
     pub const NO_ERROR: Self = Self(0x100);
     /// The sender failed.
@@ -67,7 +67,7 @@ impl ErrorCode {
     pub const DECODER_STREAM_ERROR: Self = Self(0x202);
 }
 
-impl std::fmt::Display for ErrorCode {
+impl std::fmt::Display for H3ErrorCode {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match NAMES.iter().find(|(code, _)| *code == self.0) {
             Some((_, name)) => formatter.write_str(name),
@@ -78,7 +78,7 @@ impl std::fmt::Display for ErrorCode {
 
 /// Reasons for which a connection cannot go on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum ConnectionError {
+pub enum H3ConnectionError {
     /// A section of fields that cannot be read.
     #[error("failed to read a header block")]
     Compression(#[source] QpackError),
@@ -88,20 +88,20 @@ pub enum ConnectionError {
         /// The peer's mistake.
         what: &'static str,
         /// The code to send to it.
-        code: ErrorCode,
+        code: H3ErrorCode,
     },
 }
 
-impl ConnectionError {
-    pub(super) const fn new(code: ErrorCode, what: &'static str) -> Self {
+impl H3ConnectionError {
+    pub(super) const fn new(code: H3ErrorCode, what: &'static str) -> Self {
         Self::Protocol { what, code }
     }
 
     /// Returns the code to send to the peer.
     #[must_use]
-    pub const fn code(&self) -> ErrorCode {
+    pub const fn code(&self) -> H3ErrorCode {
         match self {
-            Self::Compression(_) => ErrorCode::DECOMPRESSION_FAILED,
+            Self::Compression(_) => H3ErrorCode::DECOMPRESSION_FAILED,
             Self::Protocol { code, .. } => *code,
         }
     }
@@ -109,7 +109,7 @@ impl ConnectionError {
 
 /// Reasons for which one message is given up while its connection goes on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum StreamFailure {
+pub enum H3StreamFailure {
     /// The peer sent no valid message.
     #[error("the peer sent {what}")]
     Malformed {
@@ -124,31 +124,31 @@ pub enum StreamFailure {
     HeadersTooLarge,
 }
 
-impl StreamFailure {
+impl H3StreamFailure {
     /// Returns the code to send to the peer.
     #[must_use]
-    pub const fn code(&self) -> ErrorCode {
+    pub const fn code(&self) -> H3ErrorCode {
         match self {
-            Self::Malformed { .. } => ErrorCode::MESSAGE_ERROR,
-            Self::Incomplete => ErrorCode::REQUEST_INCOMPLETE,
-            Self::HeadersTooLarge => ErrorCode::EXCESSIVE_LOAD,
+            Self::Malformed { .. } => H3ErrorCode::MESSAGE_ERROR,
+            Self::Incomplete => H3ErrorCode::REQUEST_INCOMPLETE,
+            Self::HeadersTooLarge => H3ErrorCode::EXCESSIVE_LOAD,
         }
     }
 }
 
 /// The effect of a message that cannot be read on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-pub enum MessageError {
+pub enum H3MessageError {
     /// The connection is to be closed.
     #[error(transparent)]
-    Connection(#[from] ConnectionError),
+    Connection(#[from] H3ConnectionError),
     /// The stream is to be given up.
     #[error(transparent)]
-    Stream(#[from] StreamFailure),
+    Stream(#[from] H3StreamFailure),
 }
 
-impl MessageError {
-    pub(super) const fn connection(code: ErrorCode, what: &'static str) -> Self {
-        Self::Connection(ConnectionError::new(code, what))
+impl H3MessageError {
+    pub(super) const fn connection(code: H3ErrorCode, what: &'static str) -> Self {
+        Self::Connection(H3ConnectionError::new(code, what))
     }
 }

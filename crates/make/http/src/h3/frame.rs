@@ -20,7 +20,7 @@ pub(super) const HEAD_BYTES_MAX: usize = 16;
 
 /// Head of a frame, and of a capsule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct FrameHead {
+pub(crate) struct H3FrameHead {
     pub(crate) kind: u64,
     pub(crate) length: u64,
 }
@@ -44,11 +44,11 @@ impl Partial {
     }
 
     /// The head of a frame, and how much of `input` was taken for it.
-    pub(crate) fn head(&mut self, input: &[u8]) -> (usize, Option<FrameHead>) {
+    pub(crate) fn head(&mut self, input: &[u8]) -> (usize, Option<H3FrameHead>) {
         self.read(input, |bytes| {
             let (kind, first) = varint::read(bytes)?;
             let (length, second) = varint::read(&bytes[first..])?;
-            Some((FrameHead { kind, length }, first + second))
+            Some((H3FrameHead { kind, length }, first + second))
         })
     }
 

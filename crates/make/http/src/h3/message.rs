@@ -1,19 +1,19 @@
 //! Messages: the content of a request's stream, either way.
 
-use super::error::{ErrorCode, MessageError, StreamFailure};
-use super::frame::{FrameHead, Partial, kind};
-use super::sections::Sections;
+use super::error::{H3ErrorCode, H3MessageError, H3StreamFailure};
+use super::frame::{H3FrameHead, Partial, kind};
+use super::sections::FieldSections;
 use crate::h2::head::check_trailers;
 use crate::h2::{Fields, RequestHead, ResponseHead};
 
-/// Reads one message. [`Connection::read_request`] or [`Connection::read_response`] feeds it;
+/// Reads one message. [`H3Connection::read_request`] or [`H3Connection::read_response`] feeds it;
 /// [`Self::finish`] ends its stream.
 ///
-/// [`Connection::read_request`]: super::Connection::read_request
-/// [`Connection::read_response`]: super::Connection::read_response
+/// [`H3Connection::read_request`]: super::Connection::read_request
+/// [`H3Connection::read_response`]: super::Connection::read_response
 #[derive(Debug)]
-pub struct MessageReader {
-    side: Side,
+pub struct H3MessageReader {
+    side: MessageKind,
     phase: Phase,
     partial: Partial,
     payload: Option<Payload>,
@@ -25,7 +25,7 @@ pub struct MessageReader {
 
 /// The next event of a response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum ResponseEvent<'a> {
+pub enum H3ResponseEvent<'a> {
     /// It begins. Interim ones are skipped.
     Head(ResponseHead<'a>),
     /// The next part of its body; never empty.
@@ -36,7 +36,7 @@ pub enum ResponseEvent<'a> {
 
 /// The next event of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum RequestEvent<'a> {
+pub enum H3RequestEvent<'a> {
     /// It begins.
     Head(RequestHead<'a>),
     /// The next part of its body; never empty.
@@ -47,14 +47,14 @@ pub enum RequestEvent<'a> {
 
 /// The next event, without the content of sections.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Note<'i> {
+pub(super) enum MessageEvent<'i> {
     Head,
     Body(&'i [u8]),
     Trailers,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Side {
+enum MessageKind {
     Request,
     Response {
         is_bodiless: bool,
@@ -78,17 +78,17 @@ enum Payload {
     Skipped(u64),
 }
 
-impl MessageReader {
+impl H3MessageReader {
     /// For a request.
     #[must_use]
     pub const fn request() -> Self {
-        Self::new(Side::Request)
+        Self::new(MessageKind::Request)
     }
 
     /// For the answer to a request, which has no body where `is_head`.
     #[must_use]
     pub const fn response(is_head: bool) -> Self {
-        Self::new(Side::Response {
+        Self::new(MessageKind::Response {
             is_bodiless: is_head,
         })
     }
@@ -97,10 +97,10 @@ impl MessageReader {
     /// other end says, however long its head says that they are (RFC 9110, 9.3.6).
     #[must_use]
     pub const fn led() -> Self {
-        Self::new(Side::Led)
+        Self::new(MessageKind::Led)
     }
 
-    const fn new(side: Side) -> Self {
+    const fn new(side: MessageKind) -> Self {
         Self {
             side,
             phase: Phase::BeforeHead,
@@ -114,18 +114,18 @@ impl MessageReader {
     /// The stream has ended in good order.
     ///
     /// # Errors
-    /// [`MessageError`] where the message has not.
-    pub fn finish(&self) -> Result<(), MessageError> {
+    /// [`H3MessageError`] where the message has not.
+    pub fn finish(&self) -> Result<(), H3MessageError> {
         if self.payload.is_some() || !self.partial.is_empty() {
-            return Err(MessageError::connection(
-                ErrorCode::FRAME_ERROR,
+            return Err(H3MessageError::connection(
+                H3ErrorCode::FRAME_ERROR,
                 "a stream that ends within a frame",
             ));
         }
         if self.phase == Phase::BeforeHead {
             return Err(match self.side {
-                Side::Request => StreamFailure::Incomplete,
-                Side::Response { .. } | Side::Led => StreamFailure::Malformed {
+                MessageKind::Request => H3StreamFailure::Incomplete,
+                MessageKind::Response { .. } | MessageKind::Led => H3StreamFailure::Malformed {
                     what: "a response without a head",
                 },
             }
@@ -138,9 +138,9 @@ impl MessageReader {
     /// without a note all of it was taken.
     pub(super) fn advance<'i>(
         &mut self,
-        sections: &mut Sections,
+        sections: &mut FieldSections,
         input: &'i [u8],
-    ) -> Result<(usize, Option<Note<'i>>), MessageError> {
+    ) -> Result<(usize, Option<MessageEvent<'i>>), H3MessageError> {
         let mut taken = 0;
         loop {
             let rest = &input[taken..];
@@ -174,7 +174,7 @@ impl MessageReader {
             let note = if is_section {
                 self.take_section(sections, part, left == 0)?
             } else if matches!(payload, Payload::Data(_)) && !part.is_empty() {
-                Some(Note::Body(part))
+                Some(MessageEvent::Body(part))
             } else {
                 None
             };
@@ -187,10 +187,10 @@ impl MessageReader {
     /// A frame begins.
     fn begin(
         &mut self,
-        head: FrameHead,
+        head: H3FrameHead,
         section_bytes_max: usize,
-    ) -> Result<Payload, MessageError> {
-        let unexpected = |what| MessageError::connection(ErrorCode::FRAME_UNEXPECTED, what);
+    ) -> Result<Payload, H3MessageError> {
+        let unexpected = |what| H3MessageError::connection(H3ErrorCode::FRAME_UNEXPECTED, what);
         match head.kind {
             kind::DATA => {
                 if self.phase != Phase::Body {
@@ -208,14 +208,16 @@ impl MessageReader {
                     return Err(unexpected("headers after trailers"));
                 }
                 if head.length > section_bytes_max as u64 {
-                    return Err(StreamFailure::HeadersTooLarge.into());
+                    return Err(H3StreamFailure::HeadersTooLarge.into());
                 }
                 Ok(Payload::Section(head.length))
             }
-            kind::PUSH_PROMISE if self.side != Side::Request => Err(MessageError::connection(
-                ErrorCode::ID_ERROR,
-                "a promise, although none was allowed",
-            )),
+            kind::PUSH_PROMISE if self.side != MessageKind::Request => {
+                Err(H3MessageError::connection(
+                    H3ErrorCode::ID_ERROR,
+                    "a promise, although none was allowed",
+                ))
+            }
             kind::SETTINGS
             | kind::GOAWAY
             | kind::CANCEL_PUSH
@@ -228,10 +230,10 @@ impl MessageReader {
 
     fn take_section<'i>(
         &mut self,
-        sections: &mut Sections,
+        sections: &mut FieldSections,
         part: &[u8],
         is_last: bool,
-    ) -> Result<Option<Note<'i>>, MessageError> {
+    ) -> Result<Option<MessageEvent<'i>>, H3MessageError> {
         if !is_last {
             self.section.extend_from_slice(part);
             return Ok(None);
@@ -243,37 +245,37 @@ impl MessageReader {
             sections.decode(&self.section)?;
             self.section = Vec::new();
         }
-        let malformed = |what| StreamFailure::Malformed { what };
+        let malformed = |what| H3StreamFailure::Malformed { what };
         if self.phase == Phase::Body {
             check_trailers(sections.last.fields()).map_err(malformed)?;
             self.phase = Phase::AfterTrailers;
-            return Ok(Some(Note::Trailers));
+            return Ok(Some(MessageEvent::Trailers));
         }
         match self.side {
-            Side::Request => {
+            MessageKind::Request => {
                 self.body_left = sections.last.request().map_err(malformed)?.content_length;
             }
-            Side::Response { .. } | Side::Led => {
+            MessageKind::Response { .. } | MessageKind::Led => {
                 let parts = sections.last.response().map_err(malformed)?;
                 if parts.status < 200 {
                     return Ok(None);
                 }
                 self.body_left = match self.side {
-                    Side::Led if parts.status < 300 => None,
-                    Side::Response { is_bodiless: true } => Some(0),
+                    MessageKind::Led if parts.status < 300 => None,
+                    MessageKind::Response { is_bodiless: true } => Some(0),
                     _ if matches!(parts.status, 204 | 304) => Some(0),
                     _ => parts.content_length,
                 };
             }
         }
         self.phase = Phase::Body;
-        Ok(Some(Note::Head))
+        Ok(Some(MessageEvent::Head))
     }
 
-    fn check_body(&self, is_wrong: bool) -> Result<(), MessageError> {
+    fn check_body(&self, is_wrong: bool) -> Result<(), H3MessageError> {
         let what = "a body that is not as long as its head says";
         match is_wrong {
-            true => Err(StreamFailure::Malformed { what }.into()),
+            true => Err(H3StreamFailure::Malformed { what }.into()),
             false => Ok(()),
         }
     }

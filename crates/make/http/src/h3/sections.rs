@@ -1,13 +1,13 @@
 //! Sections of fields as they arrive.
 
-use super::error::{ConnectionError, MessageError, StreamFailure};
+use super::error::{H3ConnectionError, H3MessageError, H3StreamFailure};
 use super::qpack;
 use crate::h2::section::Section;
 
 /// Decodes sections, and remembers the last one: the same bytes mean the same
 /// fields, since nothing refers to what was sent before.
 #[derive(Debug)]
-pub(super) struct Sections {
+pub(super) struct FieldSections {
     list_bytes_max: usize,
     /// The last one, decoded.
     pub(super) last: Section,
@@ -15,7 +15,7 @@ pub(super) struct Sections {
     is_remembered: bool,
 }
 
-impl Sections {
+impl FieldSections {
     pub(super) fn new(list_bytes_max: usize) -> Self {
         Self {
             list_bytes_max,
@@ -31,17 +31,17 @@ impl Sections {
         self.list_bytes_max
     }
 
-    pub(super) fn decode(&mut self, section: &[u8]) -> Result<(), MessageError> {
+    pub(super) fn decode(&mut self, section: &[u8]) -> Result<(), H3MessageError> {
         if !self.is_remembered || section != self.last_bytes {
             self.is_remembered = false;
             let decoded = qpack::decode(section, self.list_bytes_max, self.last.refill());
-            decoded.map_err(ConnectionError::Compression)?;
+            decoded.map_err(H3ConnectionError::Compression)?;
             self.last_bytes.clear();
             self.last_bytes.extend_from_slice(section);
             self.is_remembered = true;
         }
         if self.last.is_overflowed() {
-            return Err(StreamFailure::HeadersTooLarge.into());
+            return Err(H3StreamFailure::HeadersTooLarge.into());
         }
         Ok(())
     }

@@ -32,9 +32,9 @@ fn head(fields: &[(&str, &str)]) -> Vec<u8> {
 const OK: [(&str, &str); 1] = [(":status", "200")];
 
 /// What a stream says, in parts of so many bytes.
-fn answer(bytes: &[u8], is_head: bool, cut: usize) -> (Vec<String>, Result<(), MessageError>) {
-    let mut http = Connection::client(SECTION_BYTES_MAX);
-    let mut reader = MessageReader::response(is_head);
+fn answer(bytes: &[u8], is_head: bool, cut: usize) -> (Vec<String>, Result<(), H3MessageError>) {
+    let mut http = H3Connection::client(SECTION_BYTES_MAX);
+    let mut reader = H3MessageReader::response(is_head);
     let (mut said, mut body) = (Vec::new(), 0);
     for part in bytes.chunks(cut.max(1)) {
         let mut read = 0;
@@ -45,7 +45,7 @@ fn answer(bytes: &[u8], is_head: bool, cut: usize) -> (Vec<String>, Result<(), M
                     read += taken;
                     match event {
                         None => break,
-                        Some(ResponseEvent::Body(bytes)) => body += bytes.len(),
+                        Some(H3ResponseEvent::Body(bytes)) => body += bytes.len(),
                         Some(event) => said.push(format!("{event:?} behind {body}")),
                     }
                 }
@@ -59,7 +59,7 @@ fn answer(bytes: &[u8], is_head: bool, cut: usize) -> (Vec<String>, Result<(), M
 #[test]
 fn a_request_and_its_answer_arrive_as_they_were_laid_out() {
     let headers = [("X-One", " a "), ("te", "trailers"), ("x-long", "b\u{7e}c")];
-    let request = RequestBlock::new("POST", "host:1", "/in?a=1", &headers).unwrap();
+    let request = H3RequestBlock::new("POST", "host:1", "/in?a=1", &headers).unwrap();
     let mut bytes = Vec::new();
     request.write(
         &[("traceparent", b"00-1")],
@@ -68,10 +68,10 @@ fn a_request_and_its_answer_arrive_as_they_were_laid_out() {
     );
     write_data_head(3, &mut bytes);
     bytes.extend_from_slice(b"abc");
-    let mut server = Connection::server(SECTION_BYTES_MAX);
-    let mut reader = MessageReader::request();
+    let mut server = H3Connection::server(SECTION_BYTES_MAX);
+    let mut reader = H3MessageReader::request();
     let (taken, event) = server.read_request(&mut reader, &bytes).unwrap();
-    let Some(RequestEvent::Head(head)) = event else {
+    let Some(H3RequestEvent::Head(head)) = event else {
         panic!("no head");
     };
     assert_eq!((head.method, head.path), ("POST", "/in?a=1"));
@@ -81,17 +81,17 @@ fn a_request_and_its_answer_arrive_as_they_were_laid_out() {
     assert_eq!(head.fields.value("x-long"), Some(b"b~c".as_slice()));
     assert_eq!(head.fields.value("traceparent"), Some(b"00-1".as_slice()));
     let (rest, event) = server.read_request(&mut reader, &bytes[taken..]).unwrap();
-    assert_eq!(event, Some(RequestEvent::Body(b"abc")));
+    assert_eq!(event, Some(H3RequestEvent::Body(b"abc")));
     assert_eq!(taken + rest, bytes.len());
     assert_eq!(reader.finish(), Ok(()));
 }
 
 /// The head of a request that asks a proxy to connect, and what comes of it.
-fn asked_to_connect(fields: &[(&str, &str)]) -> Result<String, MessageError> {
-    let (mut server, bytes) = (Connection::server(SECTION_BYTES_MAX), head(fields));
-    let mut reader = MessageReader::request();
+fn asked_to_connect(fields: &[(&str, &str)]) -> Result<String, H3MessageError> {
+    let (mut server, bytes) = (H3Connection::server(SECTION_BYTES_MAX), head(fields));
+    let mut reader = H3MessageReader::request();
     let (_, event) = server.read_request(&mut reader, &bytes)?;
-    let Some(RequestEvent::Head(head)) = event else {
+    let Some(H3RequestEvent::Head(head)) = event else {
         panic!("no head");
     };
     let (scheme, path) = (head.scheme, head.path);
@@ -103,7 +103,7 @@ fn asked_to_connect(fields: &[(&str, &str)]) -> Result<String, MessageError> {
 
 #[test]
 fn a_proxy_is_asked_to_connect_and_both_say_what_they_like() {
-    let request = RequestBlock::connect("host:1", &[("X-One", "a")]).unwrap();
+    let request = H3RequestBlock::connect("host:1", &[("X-One", "a")]).unwrap();
     let mut bytes = Vec::new();
     request.write(&[], BodyLength::Unknown, &mut bytes);
     let fields = [(":method", "CONNECT"), (":authority", "host:1")];
@@ -111,19 +111,19 @@ fn a_proxy_is_asked_to_connect_and_both_say_what_they_like() {
     assert_eq!(asked_to_connect(&fields).unwrap(), "CONNECT None host:1");
     assert!(!request.is_head());
     bytes.extend([data(b"ab"), data(b"c")].concat());
-    let mut server = Connection::server(SECTION_BYTES_MAX);
-    let (mut reader, mut read, mut body) = (MessageReader::request(), 0, Vec::new());
+    let mut server = H3Connection::server(SECTION_BYTES_MAX);
+    let (mut reader, mut read, mut body) = (H3MessageReader::request(), 0, Vec::new());
     while let (taken, Some(event)) = server.read_request(&mut reader, &bytes[read..]).unwrap() {
         read += taken;
         match event {
-            RequestEvent::Head(head) => assert_eq!(head.content_length, None),
-            RequestEvent::Body(part) => body.extend_from_slice(part),
-            RequestEvent::Trailers(_) => panic!("trailers"),
+            H3RequestEvent::Head(head) => assert_eq!(head.content_length, None),
+            H3RequestEvent::Body(part) => body.extend_from_slice(part),
+            H3RequestEvent::Trailers(_) => panic!("trailers"),
         }
     }
     assert_eq!((body, reader.finish()), (b"abc".to_vec(), Ok(())));
     let mut bytes = Vec::new();
-    let response = ResponseBlock::new(200, &[]).unwrap();
+    let response = H3ResponseBlock::new(200, &[]).unwrap();
     response.write(&[], BodyLength::Unknown, &mut bytes);
     bytes.extend([data(b"abcd"), data(b""), data(b"e")].concat());
     let (said, ended) = answer(&bytes, request.is_head(), 2);
@@ -143,14 +143,14 @@ fn a_head_says_nothing_of_what_a_proxy_leads_on() {
     ] {
         let mut bytes = head(&[(":status", status), ("content-length", length)]);
         bytes.extend([data(b"abcd"), data(b"e")].concat());
-        let mut client = Connection::client(SECTION_BYTES_MAX);
-        let (mut reader, mut read, mut count) = (MessageReader::led(), 0, 0);
+        let mut client = H3Connection::client(SECTION_BYTES_MAX);
+        let (mut reader, mut read, mut count) = (H3MessageReader::led(), 0, 0);
         let found = loop {
             match client.read_response(&mut reader, &bytes[read..]) {
                 Ok((taken, event)) => {
                     read += taken;
                     match event {
-                        Some(ResponseEvent::Body(part)) => count += part.len(),
+                        Some(H3ResponseEvent::Body(part)) => count += part.len(),
                         Some(_) => {}
                         None => break reader.finish().map(|()| count).map_err(drop),
                     }
@@ -166,11 +166,11 @@ fn a_head_says_nothing_of_what_a_proxy_leads_on() {
 fn proxies_are_not_asked_for_less_or_more_than_an_authority() {
     for authority in ["", "h:1\r\na: b", "user@h:1", "h:1/x"] {
         assert!(
-            RequestBlock::connect(authority, &[]).is_err(),
+            H3RequestBlock::connect(authority, &[]).is_err(),
             "{authority}"
         );
     }
-    assert!(RequestBlock::connect("h:1", &[("content-length", "1")]).is_err());
+    assert!(H3RequestBlock::connect("h:1", &[("content-length", "1")]).is_err());
     let fields = |more: &[(&'static str, &'static str)]| {
         [&[(":method", "CONNECT"), (":authority", "h:1")], more].concat()
     };
@@ -189,7 +189,7 @@ fn proxies_are_not_asked_for_less_or_more_than_an_authority() {
         let asked = asked_to_connect(&fields(more));
         let malformed = matches!(
             asked,
-            Err(MessageError::Stream(StreamFailure::Malformed { .. }))
+            Err(H3MessageError::Stream(H3StreamFailure::Malformed { .. }))
         );
         assert!(malformed, "{more:?}: {asked:?}");
     }
@@ -204,22 +204,22 @@ fn heads_that_would_not_arrive_as_given_are_refused() {
         ("G T", "/", vec![]),
         ("GET", "/", vec![("a b", "c")]),
     ] {
-        let block = RequestBlock::new(method, "host", path, &headers);
+        let block = H3RequestBlock::new(method, "host", path, &headers);
         assert!(block.is_err(), "{method} {path} {headers:?}");
     }
-    assert!(ResponseBlock::new(199, &[]).is_err());
-    assert!(ResponseBlock::new(600, &[]).is_err());
+    assert!(H3ResponseBlock::new(199, &[]).is_err());
+    assert!(H3ResponseBlock::new(600, &[]).is_err());
 }
 
 /// By which code an answer of these parts is refused, however it is cut.
 #[track_caller]
-fn refused(parts: &[&[u8]], is_head: bool) -> Option<ErrorCode> {
+fn refused(parts: &[&[u8]], is_head: bool) -> Option<H3ErrorCode> {
     let bytes = parts.concat();
     let code = |cut| {
         let (_, ended) = answer(&bytes, is_head, cut);
         ended.err().map(|error| match error {
-            MessageError::Connection(error) => error.code(),
-            MessageError::Stream(failure) => failure.code(),
+            H3MessageError::Connection(error) => error.code(),
+            H3MessageError::Stream(failure) => failure.code(),
         })
     };
     let whole = code(bytes.len());
@@ -251,7 +251,7 @@ fn answers_are_whole_that_say_what_they_may() {
 fn answers_are_refused_that_are_no_messages() {
     let (ok, early) = (head(&OK), head(&[(":status", "103")]));
     let long = head(&[(":status", "200"), ("content-length", "3")]);
-    let malformed = Some(ErrorCode::MESSAGE_ERROR);
+    let malformed = Some(H3ErrorCode::MESSAGE_ERROR);
     assert_eq!(refused(&[], false), malformed);
     assert_eq!(refused(&[&early], false), malformed);
     assert_eq!(refused(&[&long, &data(b"a")], false), malformed);
@@ -259,26 +259,26 @@ fn answers_are_refused_that_are_no_messages() {
     assert_eq!(refused(&[&ok, &data(b"a")], true), malformed, "to HEAD");
     assert_eq!(refused(&[&head(&[("a", "b")])], false), malformed);
     let large = head(&[(":status", "200"), ("a", &"b".repeat(SECTION_BYTES_MAX))]);
-    let too_large = Some(ErrorCode::EXCESSIVE_LOAD);
+    let too_large = Some(H3ErrorCode::EXCESSIVE_LOAD);
     assert_eq!(refused(&[&large], false), too_large);
 }
 
 #[test]
 fn frames_end_a_connection_that_have_no_place() {
     let (ok, trailers) = (head(&OK), head(&[("x-sum", "1")]));
-    let unexpected = Some(ErrorCode::FRAME_UNEXPECTED);
+    let unexpected = Some(H3ErrorCode::FRAME_UNEXPECTED);
     assert_eq!(refused(&[&data(b"a"), &ok], false), unexpected);
     assert_eq!(refused(&[&ok, &trailers, &trailers], false), unexpected);
     let settings = frame(kind::SETTINGS, b"");
     assert_eq!(refused(&[&settings], false), unexpected);
     assert_eq!(refused(&[&frame(0x2, b"")], false), unexpected);
     let promise = frame(kind::PUSH_PROMISE, b"");
-    assert_eq!(refused(&[&promise], false), Some(ErrorCode::ID_ERROR));
-    let cut = Some(ErrorCode::FRAME_ERROR);
+    assert_eq!(refused(&[&promise], false), Some(H3ErrorCode::ID_ERROR));
+    let cut = Some(H3ErrorCode::FRAME_ERROR);
     assert_eq!(refused(&[&ok, &[0, 5, 1]], false), cut);
     assert_eq!(refused(&[&ok, &[0x40]], false), cut);
     let table = frame(kind::HEADERS, &[1, 0, 0x80]);
-    let compressed = Some(ErrorCode::DECOMPRESSION_FAILED);
+    let compressed = Some(H3ErrorCode::DECOMPRESSION_FAILED);
     assert_eq!(refused(&[&table], false), compressed);
 }
 
@@ -374,7 +374,7 @@ fn sections_are_as_the_rfc_lays_them_out() {
 }
 
 /// What comes of streams of one direction, in parts of `cut` bytes.
-fn streams(mut http: Connection, all: &[&[u8]], cut: usize) -> Result<Connection, ErrorCode> {
+fn streams(mut http: H3Connection, all: &[&[u8]], cut: usize) -> Result<H3Connection, H3ErrorCode> {
     for bytes in all {
         let mut stream = UniStream::default();
         for part in bytes.chunks(cut) {
@@ -387,9 +387,9 @@ fn streams(mut http: Connection, all: &[&[u8]], cut: usize) -> Result<Connection
 
 /// By which code a client refuses this stream, however it is cut.
 #[track_caller]
-fn refused_uni(parts: &[&[u8]]) -> Option<ErrorCode> {
+fn refused_uni(parts: &[&[u8]]) -> Option<H3ErrorCode> {
     let bytes = parts.concat();
-    let code = |cut| streams(Connection::client(SECTION_BYTES_MAX), &[&bytes], cut).err();
+    let code = |cut| streams(H3Connection::client(SECTION_BYTES_MAX), &[&bytes], cut).err();
     let whole = code(bytes.len());
     assert_eq!((code(1), code(2)), (whole, whole));
     whole
@@ -408,12 +408,12 @@ fn control_streams_say_what_they_may() {
     assert_eq!(control(&away), None);
     assert_eq!(
         control(&[away.clone(), later].concat()),
-        Some(ErrorCode::ID_ERROR)
+        Some(H3ErrorCode::ID_ERROR)
     );
-    assert_eq!(of(kind::GOAWAY, &[5]), Some(ErrorCode::ID_ERROR));
-    assert_eq!(of(kind::CANCEL_PUSH, &[0]), Some(ErrorCode::ID_ERROR));
-    assert_eq!(of(kind::GOAWAY, &[0; 9]), Some(ErrorCode::FRAME_ERROR));
-    assert_eq!(of(kind::GOAWAY, &[0, 0]), Some(ErrorCode::FRAME_ERROR));
+    assert_eq!(of(kind::GOAWAY, &[5]), Some(H3ErrorCode::ID_ERROR));
+    assert_eq!(of(kind::CANCEL_PUSH, &[0]), Some(H3ErrorCode::ID_ERROR));
+    assert_eq!(of(kind::GOAWAY, &[0; 9]), Some(H3ErrorCode::FRAME_ERROR));
+    assert_eq!(of(kind::GOAWAY, &[0, 0]), Some(H3ErrorCode::FRAME_ERROR));
     for (kind, payload) in [
         (kind::DATA, 0),
         (0x8, 0),
@@ -421,34 +421,34 @@ fn control_streams_say_what_they_may() {
         (kind::SETTINGS, 0),
     ] {
         let found = of(kind, &vec![1; payload]);
-        assert_eq!(found, Some(ErrorCode::FRAME_UNEXPECTED), "{kind}");
+        assert_eq!(found, Some(H3ErrorCode::FRAME_UNEXPECTED), "{kind}");
     }
     assert_eq!(
         refused_uni(&[&[0], &away]),
-        Some(ErrorCode::MISSING_SETTINGS)
+        Some(H3ErrorCode::MISSING_SETTINGS)
     );
     let client = [settings.as_slice(), &away].concat();
-    let client = streams(Connection::client(100), &[&client], 3).unwrap();
+    let client = streams(H3Connection::client(100), &[&client], 3).unwrap();
     assert_eq!(client.going_away(), Some(8));
     let max = [settings, frame(kind::MAX_PUSH_ID, &[1])].concat();
-    assert!(streams(Connection::server(100), &[&max], 1).is_ok());
+    assert!(streams(H3Connection::server(100), &[&max], 1).is_ok());
 }
 
 #[test]
 fn settings_are_refused_that_cannot_be() {
     let of = |payload: &[u8]| refused_uni(&[&[0], &frame(kind::SETTINGS, payload)]);
     assert_eq!(of(&[6, 1, 7, 1]), None);
-    assert_eq!(of(&[6, 1, 6, 1]), Some(ErrorCode::SETTINGS_ERROR));
-    assert_eq!(of(&[2, 0]), Some(ErrorCode::SETTINGS_ERROR));
-    assert_eq!(of(&[6]), Some(ErrorCode::FRAME_ERROR));
-    assert_eq!(of(&[0x21; 5000]), Some(ErrorCode::EXCESSIVE_LOAD));
+    assert_eq!(of(&[6, 1, 6, 1]), Some(H3ErrorCode::SETTINGS_ERROR));
+    assert_eq!(of(&[2, 0]), Some(H3ErrorCode::SETTINGS_ERROR));
+    assert_eq!(of(&[6]), Some(H3ErrorCode::FRAME_ERROR));
+    assert_eq!(of(&[0x21; 5000]), Some(H3ErrorCode::EXCESSIVE_LOAD));
 }
 
 #[test]
 fn other_streams_of_one_direction_say_what_they_may() {
-    let encoder = Some(ErrorCode::ENCODER_STREAM_ERROR);
-    let decoder = Some(ErrorCode::DECODER_STREAM_ERROR);
-    assert_eq!(refused_uni(&[&[1, 0]]), Some(ErrorCode::ID_ERROR));
+    let encoder = Some(H3ErrorCode::ENCODER_STREAM_ERROR);
+    let decoder = Some(H3ErrorCode::DECODER_STREAM_ERROR);
+    assert_eq!(refused_uni(&[&[1, 0]]), Some(H3ErrorCode::ID_ERROR));
     assert_eq!(refused_uni(&[&[2, 0x20]]), None);
     assert_eq!(refused_uni(&[&[2, 0x3f, 0x21]]), encoder);
     assert_eq!(refused_uni(&[&[2, 0xc0, 0]]), encoder);
@@ -456,15 +456,15 @@ fn other_streams_of_one_direction_say_what_they_may() {
     assert_eq!(refused_uni(&[&[3, 0x80]]), decoder);
     assert_eq!(refused_uni(&[&[0x21, 1, 2, 3]]), None);
     let settings = opening(100);
-    let twice = streams(Connection::client(100), &[&settings, &settings], 100);
-    assert_eq!(twice.err(), Some(ErrorCode::STREAM_CREATION_ERROR));
-    let pushed = streams(Connection::server(100), &[&[1]], 1);
-    assert_eq!(pushed.err(), Some(ErrorCode::STREAM_CREATION_ERROR));
+    let twice = streams(H3Connection::client(100), &[&settings, &settings], 100);
+    assert_eq!(twice.err(), Some(H3ErrorCode::STREAM_CREATION_ERROR));
+    let pushed = streams(H3Connection::server(100), &[&[1]], 1);
+    assert_eq!(pushed.err(), Some(H3ErrorCode::STREAM_CREATION_ERROR));
 }
 
 #[test]
 fn streams_that_are_to_last_may_not_end() {
-    let mut client = Connection::client(100);
+    let mut client = H3Connection::client(100);
     for (first, may_end) in [(0, false), (2, false), (3, false), (0x21, true)] {
         let mut stream = UniStream::default();
         let wanted = client.read_uni(&mut stream, &[first]).unwrap();

@@ -5,8 +5,8 @@ use std::rc::Rc;
 use bytes::Bytes;
 use rustc_hash::FxHashMap;
 use stillwell_http::h3::{
-    BodyLength, Connection, ConnectionError, ErrorCode, MessageError, MessageReader, ResponseEvent,
-    StreamFailure, UniStream, write_data_head,
+    BodyLength, H3Connection, H3ConnectionError, H3ErrorCode, H3MessageError, H3MessageReader,
+    H3ResponseEvent, H3StreamFailure, UniStream, write_data_head,
 };
 use stillwell_metric::Outcome;
 use stillwell_stamp::{HEADER, STAMP_WIDTH};
@@ -38,7 +38,7 @@ struct Http3InFlight {
     origin: Option<u64>,
     /// What few have is elsewhere: a flight is moved about.
     trace: Option<Box<RequestTrace>>,
-    reader: MessageReader,
+    reader: H3MessageReader,
     /// What of it is still to be sent.
     rest: Bytes,
     /// Of a block, how long it is, and what stamps it.
@@ -51,7 +51,7 @@ pub(super) struct Http3Session {
     worker: Rc<Worker>,
     pool: Rc<Pool>,
     slot: usize,
-    http: Connection,
+    http: H3Connection,
     /// The names of its streams are ours: nobody can choose some that meet.
     requests: FxHashMap<QuicStream, Http3InFlight>,
     /// A stream for the next request.
@@ -90,7 +90,7 @@ impl Http3Session {
     ) -> Self {
         let connecting = &worker.plan.connecting;
         let streams = usize::try_from(connecting.streams).unwrap_or(usize::MAX);
-        let http = Connection::client(SECTION_BYTES_MAX);
+        let http = H3Connection::client(SECTION_BYTES_MAX);
         // A peer that allows no control stream has no settings from us.
         let control = line.open_uni();
         let mut session = Self {
@@ -227,7 +227,7 @@ impl Http3Session {
         if worker.blocks.is_none() {
             worker.recorder.borrow_mut().sent(&mut ticket, now, 0);
         }
-        let reader = MessageReader::response(own.block.is_head());
+        let reader = H3MessageReader::response(own.block.is_head());
         self.left -= 1;
         self.has_begun = true;
         let flight = Http3InFlight {
@@ -282,7 +282,7 @@ impl Http3Session {
     }
 
     /// The server has opened streams.
-    pub(super) fn accept(&mut self, line: &mut Line) -> Result<(), ConnectionError> {
+    pub(super) fn accept(&mut self, line: &mut Line) -> Result<(), H3ConnectionError> {
         while let Some(stream) = line.accept_uni() {
             self.unis.push((stream, UniStream::default()));
             self.read_uni(line, stream)?;
@@ -290,7 +290,7 @@ impl Http3Session {
         Ok(())
     }
 
-    fn read_uni(&mut self, line: &mut Line, stream: QuicStream) -> Result<(), ConnectionError> {
+    fn read_uni(&mut self, line: &mut Line, stream: QuicStream) -> Result<(), H3ConnectionError> {
         let Some(place) = self.unis.iter().position(|(other, _)| *other == stream) else {
             return Ok(());
         };
@@ -308,7 +308,7 @@ impl Http3Session {
             .bytes_received
             .add(bytes);
         if !found? {
-            line.stop(stream, ErrorCode::STREAM_CREATION_ERROR.0);
+            line.stop(stream, H3ErrorCode::STREAM_CREATION_ERROR.0);
             self.unis.swap_remove(place);
         } else if read != StreamRead::Open {
             self.http.end_uni(&self.unis[place].1)?;
@@ -323,7 +323,7 @@ impl Http3Session {
         line: &mut Line,
         stream: QuicStream,
         now: Moment,
-    ) -> Result<(), ConnectionError> {
+    ) -> Result<(), H3ConnectionError> {
         let Some(flight) = self.requests.get_mut(&stream) else {
             return self.read_uni(line, stream);
         };
@@ -344,18 +344,18 @@ impl Http3Session {
             .bytes_received
             .add(bytes);
         match (failure, read) {
-            (Some(MessageError::Connection(error)), _) => return Err(error),
-            (Some(MessageError::Stream(failure)), _) => {
+            (Some(H3MessageError::Connection(error)), _) => return Err(error),
+            (Some(H3MessageError::Stream(failure)), _) => {
                 self.give_up(line, stream, failure.code());
                 self.fail(stream, Http3Failure::Malformed(failure));
             }
             (None, StreamRead::Finished) => self.answered(line, stream, now),
             (None, StreamRead::Reset(code)) => {
-                let failure = match ErrorCode(code) {
-                    ErrorCode::REQUEST_REJECTED => Http3Failure::Rejected,
+                let failure = match H3ErrorCode(code) {
+                    H3ErrorCode::REQUEST_REJECTED => Http3Failure::Rejected,
                     _ => Http3Failure::Reset,
                 };
-                line.reset(stream, ErrorCode::REQUEST_CANCELLED.0);
+                line.reset(stream, H3ErrorCode::REQUEST_CANCELLED.0);
                 self.fail(stream, failure);
             }
             (None, StreamRead::Gone) => self.fail(stream, Http3Failure::Reset),
@@ -371,12 +371,12 @@ impl Http3Session {
         };
         let is_rejected = |stream: &&QuicStream| stream.number() >= from;
         while let Some(stream) = self.requests.keys().find(is_rejected).copied() {
-            self.give_up(line, stream, ErrorCode::REQUEST_CANCELLED);
+            self.give_up(line, stream, H3ErrorCode::REQUEST_CANCELLED);
             self.fail(stream, Http3Failure::Rejected);
         }
     }
 
-    fn give_up(&self, line: &mut Line, stream: QuicStream, code: ErrorCode) {
+    fn give_up(&self, line: &mut Line, stream: QuicStream, code: H3ErrorCode) {
         line.stop(stream, code.0);
         line.reset(stream, code.0);
     }
@@ -388,7 +388,7 @@ impl Http3Session {
         self.marks.extend(flight.marks.take().map(|marks| *marks));
         if !flight.rest.is_empty() {
             // It was answered before it was whole.
-            line.reset(stream, ErrorCode::NO_ERROR.0);
+            line.reset(stream, H3ErrorCode::NO_ERROR.0);
         }
         let answer = Answer {
             whole: ResponseSummary {
@@ -470,7 +470,7 @@ impl Http3Session {
         let is_over = |flight: &Http3InFlight| flight.sent + timeout <= now;
         while let Some(stream) = self.requests.iter().find(|(_, it)| is_over(it)) {
             let stream = *stream.0;
-            self.give_up(line, stream, ErrorCode::REQUEST_CANCELLED);
+            self.give_up(line, stream, H3ErrorCode::REQUEST_CANCELLED);
             if let Some(flight) = self.requests.remove(&stream) {
                 self.lose(flight, Outcome::TimedOut);
             }
@@ -482,7 +482,7 @@ impl Http3Session {
 
 /// Why there will be no answer.
 enum Http3Failure {
-    Malformed(StreamFailure),
+    Malformed(H3StreamFailure),
     /// The server has not begun with it.
     Rejected,
     Reset,
@@ -490,19 +490,19 @@ enum Http3Failure {
 
 /// Takes the next part of an answer.
 fn digest(
-    http: &mut Connection,
+    http: &mut H3Connection,
     flight: &mut Http3InFlight,
     input: &[u8],
     worker: &Worker,
     now: Moment,
-) -> Result<(), MessageError> {
+) -> Result<(), H3MessageError> {
     let mut read = 0;
     loop {
         let (taken, event) = http.read_response(&mut flight.reader, &input[read..])?;
         read += taken;
         match event {
             None => return Ok(()),
-            Some(ResponseEvent::Head(head)) => {
+            Some(H3ResponseEvent::Head(head)) => {
                 flight.status = head.status;
                 flight.head_bytes = head.fields.bytes_len() as u64;
                 flight.first_byte = Some(now);
@@ -510,8 +510,8 @@ fn digest(
                 flight.origin = watched.and_then(|name| number_in(head.fields, name));
                 worker.hear(head.status, head.fields.iter());
             }
-            Some(ResponseEvent::Body(bytes)) => flight.body_bytes += bytes.len() as u64,
-            Some(ResponseEvent::Trailers(_)) => {}
+            Some(H3ResponseEvent::Body(bytes)) => flight.body_bytes += bytes.len() as u64,
+            Some(H3ResponseEvent::Trailers(_)) => {}
         }
     }
 }

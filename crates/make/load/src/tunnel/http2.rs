@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use stillwell_http::h2::{
-    BodyLength, Client, ClientEvent, ConnectionError, Limits, RequestBlock, Stream,
+    BodyLength, Client, ClientEvent, H2ConnectionError, H2RequestBlock, Limits, Stream,
 };
 use stillwell_wire::Connection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -33,7 +33,7 @@ pub(super) struct Http2Tunnel {
 /// said that it may be asked for them.
 pub(super) async fn answer(
     mut connection: Connection,
-    ask: &RequestBlock,
+    ask: &H2RequestBlock,
     is_for_datagrams: bool,
 ) -> Result<ProxyResponse, TunnelFailure> {
     let client = Client::new(Limits {
@@ -190,7 +190,7 @@ impl Http2Tunnel {
         digested.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
     }
 
-    fn digest(&mut self, count: usize, early: &mut Vec<u8>) -> Result<(), ConnectionError> {
+    fn digest(&mut self, count: usize, early: &mut Vec<u8>) -> Result<(), H2ConnectionError> {
         let mut read = 0;
         loop {
             let (taken, event) = self.client.advance(&self.input[read..count])?;

@@ -6,8 +6,8 @@ use std::task::{Context, Poll, Waker, ready};
 
 use bytes::Bytes;
 use stillwell_http::h3::{
-    BodyLength, Connection, ErrorCode, MessageError, MessageReader, RequestBlock, ResponseEvent,
-    UniStream, write_data_head,
+    BodyLength, H3Connection, H3ErrorCode, H3MessageError, H3MessageReader, H3RequestBlock,
+    H3ResponseEvent, UniStream, write_data_head,
 };
 use stillwell_wire::quic::{QuicConnection, QuicEvent, QuicStream, StreamRead};
 
@@ -23,8 +23,8 @@ const FRAME_BYTES_MAX: usize = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Http3Tunnel {
     quic: Box<QuicConnection>,
-    http: Connection,
-    reader: MessageReader,
+    http: H3Connection,
+    reader: H3MessageReader,
     /// What was asked for; `None` while the proxy allows none.
     stream: Option<QuicStream>,
     unis: Vec<(QuicStream, UniStream)>,
@@ -43,9 +43,9 @@ pub(super) struct Http3Tunnel {
 /// Asks for an endpoint over `quic`, whose hands are shaken, and reads the answer.
 pub(super) async fn answer(
     mut quic: Box<QuicConnection>,
-    ask: &RequestBlock,
+    ask: &H3RequestBlock,
 ) -> Result<ProxyResponse, TunnelFailure> {
-    let http = Connection::client(SECTION_BYTES_MAX);
+    let http = H3Connection::client(SECTION_BYTES_MAX);
     let opening = Bytes::from(http.opening());
     let control = quic.line().open_uni().map(|stream| (stream, opening));
     let mut asked = Vec::with_capacity(ask.bytes_max());
@@ -53,7 +53,7 @@ pub(super) async fn answer(
     let mut streamed = Box::new(Http3Tunnel {
         quic,
         http,
-        reader: MessageReader::led(),
+        reader: H3MessageReader::led(),
         stream: None,
         unis: Vec::new(),
         control,
@@ -183,7 +183,7 @@ impl Http3Tunnel {
     }
 
     /// An error ends the connection.
-    fn heed(&mut self, event: &QuicEvent) -> Result<(), MessageError> {
+    fn heed(&mut self, event: &QuicEvent) -> Result<(), H3MessageError> {
         match event {
             QuicEvent::Connected | QuicEvent::Available | QuicEvent::Stopped(..) => {}
             QuicEvent::Opened => {
@@ -205,7 +205,7 @@ impl Http3Tunnel {
     }
 
     /// Takes all that has come of the stream. An error ends the connection.
-    fn read(&mut self, early: &mut Vec<u8>) -> Result<(), MessageError> {
+    fn read(&mut self, early: &mut Vec<u8>) -> Result<(), H3MessageError> {
         self.is_readable = false;
         let Some(stream) = self.stream else {
             return Ok(());
@@ -228,7 +228,7 @@ impl Http3Tunnel {
         self.confess(digested)
     }
 
-    fn read_uni(&mut self, stream: QuicStream) -> Result<(), MessageError> {
+    fn read_uni(&mut self, stream: QuicStream) -> Result<(), H3MessageError> {
         let Some(place) = self.unis.iter().position(|(other, _)| *other == stream) else {
             return Ok(());
         };
@@ -243,21 +243,21 @@ impl Http3Tunnel {
             Ok(true) => self.http.end_uni(&self.unis.swap_remove(place).1),
             Ok(false) => {
                 self.unis.swap_remove(place);
-                let code = ErrorCode::STREAM_CREATION_ERROR.0;
+                let code = H3ErrorCode::STREAM_CREATION_ERROR.0;
                 self.quic.line().stop(stream, code);
                 Ok(())
             }
             Err(error) => Err(error),
         };
-        self.confess(heeded.map_err(MessageError::from))
+        self.confess(heeded.map_err(H3MessageError::from))
     }
 
     /// Tells the proxy of an error before its connection ends.
-    fn confess(&mut self, heeded: Result<(), MessageError>) -> Result<(), MessageError> {
+    fn confess(&mut self, heeded: Result<(), H3MessageError>) -> Result<(), H3MessageError> {
         if let Err(error) = &heeded {
             let code = match error {
-                MessageError::Connection(error) => error.code(),
-                MessageError::Stream(failure) => failure.code(),
+                H3MessageError::Connection(error) => error.code(),
+                H3MessageError::Stream(failure) => failure.code(),
             };
             self.quic.line().close(code.0);
         }
@@ -268,27 +268,27 @@ impl Http3Tunnel {
 impl Drop for Http3Tunnel {
     /// The proxy would wait for more until the connection counts as lost.
     fn drop(&mut self) {
-        self.quic.line().close(ErrorCode::NO_ERROR.0);
+        self.quic.line().close(H3ErrorCode::NO_ERROR.0);
         self.quic.flush(&mut Context::from_waker(Waker::noop()));
     }
 }
 
 fn digest(
-    http: &mut Connection,
-    reader: &mut MessageReader,
+    http: &mut H3Connection,
+    reader: &mut H3MessageReader,
     input: &[u8],
     status: &mut Option<u16>,
     early: &mut Vec<u8>,
-) -> Result<(), MessageError> {
+) -> Result<(), H3MessageError> {
     let mut read = 0;
     loop {
         let (taken, event) = http.read_response(reader, &input[read..])?;
         read += taken;
         match event {
             None => return Ok(()),
-            Some(ResponseEvent::Head(head)) => *status = Some(head.status),
-            Some(ResponseEvent::Body(bytes)) => early.extend_from_slice(bytes),
-            Some(ResponseEvent::Trailers(_)) => {}
+            Some(H3ResponseEvent::Head(head)) => *status = Some(head.status),
+            Some(H3ResponseEvent::Body(bytes)) => early.extend_from_slice(bytes),
+            Some(H3ResponseEvent::Trailers(_)) => {}
         }
     }
 }

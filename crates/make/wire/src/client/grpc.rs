@@ -5,10 +5,10 @@ use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
 
-use stillwell_http::grpc::{MessageError, MessageReader, status, write_message};
+use stillwell_http::grpc::{GrpcMessageError, GrpcMessageReader, status, write_message};
 use stillwell_http::h2::{
-    BodyLength, Client, ClientEvent, ConnectionError, Fields, Limits, RequestBlock, RequestRefused,
-    Stream, StreamFailure,
+    BodyLength, Client, ClientEvent, Fields, H2ConnectionError, H2RequestBlock, H2StreamFailure,
+    Limits, RequestRefused, Stream,
 };
 use stillwell_http::{HeadError, Scheme};
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _, AsyncWriteExt as _};
@@ -54,7 +54,7 @@ pub enum GrpcEnd {
     /// The response ended without a status.
     NoStatus,
     /// The stream failed.
-    Failed(StreamFailure),
+    Failed(H2StreamFailure),
 }
 
 /// A call that could not be made, or broke off. Displays the cause alone.
@@ -77,7 +77,7 @@ pub enum GrpcError {
     Closed,
     /// The server does not speak HTTP/2.
     #[error(transparent)]
-    Connection(#[from] ConnectionError),
+    Connection(#[from] H2ConnectionError),
     /// The response is not one of gRPC.
     #[error("it answers {status}")]
     HttpStatus {
@@ -86,7 +86,7 @@ pub enum GrpcError {
     },
     /// A message is too long, or not framed as one.
     #[error(transparent)]
-    Message(#[from] MessageError),
+    Message(#[from] GrpcMessageError),
 }
 
 /// A call in progress: messages out, messages in, one end.
@@ -95,7 +95,7 @@ pub struct GrpcCall {
     connection: Connection,
     client: Client,
     stream: Stream,
-    reader: MessageReader,
+    reader: GrpcMessageReader,
     inbox: VecDeque<GrpcMessage>,
     coding: Vec<u8>,
     /// The rest of the messages that are sent.
@@ -122,7 +122,7 @@ impl GrpcCall {
             Scheme::Http
         };
         let (authority, path) = (request.authority, request.path);
-        let block = RequestBlock::new("POST", scheme, authority, path, &headers)?;
+        let block = H2RequestBlock::new("POST", scheme, authority, path, &headers)?;
         let connection = endpoint.connect().await?;
         let mut client = Client::new(Limits::default());
         let stream = client.request(&block, BodyLength::Unknown)?;
@@ -130,7 +130,7 @@ impl GrpcCall {
             connection,
             client,
             stream,
-            reader: MessageReader::new(request.message_bytes_max),
+            reader: GrpcMessageReader::new(request.message_bytes_max),
             inbox: VecDeque::new(),
             coding: Vec::new(),
             unsent: Vec::new(),

@@ -1,6 +1,6 @@
 //! Pages of the control plane over HTTP/1.1, without I/O.
 
-use stillwell_http::{PreparedResponse, RequestEvent, RequestParser, write_response};
+use stillwell_http::{H1RequestEvent, PreparedResponse, RequestParser, write_response};
 use stillwell_units::Moment;
 
 use super::protocol::{Output, Protocol};
@@ -135,15 +135,15 @@ impl<P: Pages> Protocol for PageServer<P> {
                 Ok((taken, Some(event))) => {
                     read += taken;
                     match event {
-                        RequestEvent::Head(head) => {
+                        H1RequestEvent::Head(head) => {
                             self.request = Some(PageRequest {
                                 method: head.method.to_owned(),
                                 target: head.target.to_owned(),
                                 keeps_alive: head.keep_alive,
                             });
                         }
-                        RequestEvent::Body(_) => {}
-                        RequestEvent::End => {
+                        H1RequestEvent::Body(_) => {}
+                        H1RequestEvent::End => {
                             if let Some(request) = self.request.take() {
                                 let page = self.pages.page(&request);
                                 self.respond(&page);

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::io::{Read, Write};
 
 use stillwell_http::Scheme;
-use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, RequestBlock};
+use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits};
 use stillwell_plan::{FilterSet, ResponseOptions, ServeProtocols};
 
 use super::{Server, listener};
@@ -21,7 +21,7 @@ fn ask(server: &Server, requests: &[&[(&str, &str)]]) -> Vec<Answer> {
     let mut client = Client::new(Limits::default());
     let mut answers: BTreeMap<u32, Answer> = BTreeMap::new();
     for headers in requests {
-        let block = RequestBlock::new("GET", Scheme::Http, "a", "/", headers).unwrap();
+        let block = H2RequestBlock::new("GET", Scheme::Http, "a", "/", headers).unwrap();
         let stream = client.request(&block, BodyLength::None).unwrap();
         answers.insert(stream.number(), Answer::default());
     }

@@ -1,7 +1,7 @@
 use std::sync::mpsc::sync_channel;
 
 use stillwell_http::Scheme;
-use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, RequestBlock};
+use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits};
 use stillwell_plan::{Alpn, ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
@@ -77,7 +77,7 @@ async fn get_http2(
     stream: &mut (impl AsyncReadExt + AsyncWriteExt + Unpin),
 ) -> Result<(), stillwell_scope::PartError> {
     let mut client = Client::new(Limits::default());
-    let block = RequestBlock::new("GET", Scheme::Https, "a", "/", &[])?;
+    let block = H2RequestBlock::new("GET", Scheme::Https, "a", "/", &[])?;
     client.request(&block, BodyLength::None)?;
     let mut buffer = vec![0; 4096];
     loop {

@@ -1,7 +1,7 @@
 //! One connection's requests, without I/O: bytes in, replies out.
 
 use std::sync::Arc;
-use stillwell_http::{ParseError, RequestEvent, RequestHead, RequestParser};
+use stillwell_http::{H1RequestEvent, H1RequestHead, ParseError, RequestParser};
 
 use stillwell_metric::SinkShard;
 use stillwell_plan::Refusal;
@@ -131,7 +131,7 @@ impl Exchange {
     fn step(&mut self, input: &[u8], shard: &SinkShard) -> Result<Option<usize>, ParseError> {
         let (consumed, event) = self.parser.advance(input)?;
         match event {
-            Some(RequestEvent::Head(head)) => {
+            Some(H1RequestEvent::Head(head)) => {
                 if head.expect_continue {
                     self.replies.push(HttpReply::Continue);
                 }
@@ -142,13 +142,13 @@ impl Exchange {
                 }
                 self.request = Some(ReceivedRequest::of(&head, refusal));
             }
-            Some(RequestEvent::Body(part)) => {
+            Some(H1RequestEvent::Body(part)) => {
                 shard.bytes.add(part.len() as u64);
                 if let Some(request) = &mut self.request {
                     request.take(part, &mut self.stamps, shard);
                 }
             }
-            Some(RequestEvent::End) => {
+            Some(H1RequestEvent::End) => {
                 if let Some(mut request) = self.request.take() {
                     request.end(&mut self.stamps, shard);
                     self.stamps.end_request();
@@ -166,7 +166,7 @@ impl Exchange {
 }
 
 impl ReceivedRequest {
-    fn of(head: &RequestHead<'_>, refusal: Option<Refusal>) -> Self {
+    fn of(head: &H1RequestHead<'_>, refusal: Option<Refusal>) -> Self {
         if refusal.is_some() {
             return Self {
                 head_only: head.method == "HEAD",

@@ -1,6 +1,6 @@
 //! One gRPC call on its way in: messages to replies.
 
-use stillwell_http::grpc::{Message, MessageReader};
+use stillwell_http::grpc::{GrpcMessage, GrpcMessageReader};
 use stillwell_metric::SinkShard;
 
 use super::decode::{Coding, decode};
@@ -15,7 +15,7 @@ const MESSAGE_BYTES_MAX: u32 = 64 << 20;
 #[derive(Debug)]
 pub(super) struct CallIncoming {
     method: String,
-    reader: MessageReader,
+    reader: GrpcMessageReader,
     /// `None` where messages are in a coding that is not known.
     coding: Option<Vec<Coding>>,
     /// What stands in its metadata for stamps, until its first message has come; empty
@@ -32,7 +32,7 @@ impl CallIncoming {
         let encoding = str::from_utf8(encoding.unwrap_or_default());
         Self {
             method: method.to_owned(),
-            reader: MessageReader::new(MESSAGE_BYTES_MAX),
+            reader: GrpcMessageReader::new(MESSAGE_BYTES_MAX),
             coding: encoding.ok().and_then(Coding::all),
             stamp: stamp.to_vec(),
             status: 0,
@@ -81,7 +81,7 @@ impl CallIncoming {
 
 fn one(
     method: &str,
-    message: Message<'_>,
+    message: GrpcMessage<'_>,
     coding: Option<&[Coding]>,
     (site, stamp): (&Site, &[u8]),
 ) -> Result<Reply, u32> {

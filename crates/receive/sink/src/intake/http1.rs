@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use stillwell_http::{
-    CONTINUE, ParseError, PreparedResponse, RequestEvent, RequestParser, write_response,
+    CONTINUE, H1RequestEvent, ParseError, PreparedResponse, RequestParser, write_response,
 };
 use stillwell_plan::Refusal;
 use stillwell_stamp::HEADER;
@@ -64,7 +64,7 @@ impl Http1 {
     fn step(&mut self, input: &[u8], now: Moment) -> Result<Option<usize>, ParseError> {
         let (consumed, event) = self.parser.advance(input)?;
         match event {
-            Some(RequestEvent::Head(head)) => {
+            Some(H1RequestEvent::Head(head)) => {
                 if head.expect_continue {
                     self.out.extend_from_slice(CONTINUE);
                 }
@@ -85,7 +85,7 @@ impl Http1 {
                     refusal: self.site.refusal(),
                 });
             }
-            Some(RequestEvent::Body(part)) => {
+            Some(H1RequestEvent::Body(part)) => {
                 if let Some(request) = &mut self.request {
                     let shard = &self.site.shard;
                     match request.refusal {
@@ -94,7 +94,7 @@ impl Http1 {
                     }
                 }
             }
-            Some(RequestEvent::End) => {
+            Some(H1RequestEvent::End) => {
                 if let Some(Http1Incoming {
                     partial,
                     is_last,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use stillwell_http::grpc::write_message;
 use stillwell_http::h2::{
-    BodyLength, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream, StreamTable,
+    BodyLength, H2ResponseBlock, Limits, RequestHead, Server, ServerEvent, Stream, StreamTable,
     TrailerBlock,
 };
 use stillwell_plan::Refusal;
@@ -108,7 +108,7 @@ impl Http2 {
                 let headers: Vec<(&str, &str)> = own
                     .map(|(name, value)| (name.as_ref(), value.as_ref()))
                     .collect();
-                let block = ResponseBlock::new(answer.status, &headers);
+                let block = H2ResponseBlock::new(answer.status, &headers);
                 let sent = block.map(|block| self.server.respond(stream, &block, length));
                 if !request.is_head {
                     request.out = answer.body.into_owned();
@@ -254,7 +254,7 @@ fn respond_to_call(server: &mut Server, stream: Stream, request: &mut Http2Reque
         return;
     }
     request.has_responded = true;
-    if let Ok(block) = ResponseBlock::new(200, &[("content-type", "application/grpc")]) {
+    if let Ok(block) = H2ResponseBlock::new(200, &[("content-type", "application/grpc")]) {
         // It may have been given up meanwhile.
         let responded = server.respond(stream, &block, BodyLength::Unknown);
         responded.unwrap_or_default();
@@ -365,7 +365,7 @@ mod tests {
     use std::sync::Arc;
 
     use stillwell_http::Scheme;
-    use stillwell_http::h2::{Client, ClientEvent, RequestBlock};
+    use stillwell_http::h2::{Client, ClientEvent, H2RequestBlock};
     use stillwell_metric::{Labels, SinkShard};
     use stillwell_plan::IntakeService;
     use stillwell_units::Nanos;
@@ -440,7 +440,7 @@ mod tests {
         let mut pair = Pair::new(1024);
         let method = "/datadog.intake.stateful.StatefulLogsService/LogsStream";
         let headers = [("content-type", "application/grpc")];
-        let head = RequestBlock::new("POST", Scheme::Http, "sink", method, &headers).unwrap();
+        let head = H2RequestBlock::new("POST", Scheme::Http, "sink", method, &headers).unwrap();
         let stream = pair.client.request(&head, BodyLength::Unknown).unwrap();
         // Batch number 0 with nothing in it, and its reply.
         let (message, reply_bytes) = ([0; 5], 5 + 4);

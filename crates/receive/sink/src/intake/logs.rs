@@ -155,7 +155,7 @@ impl Service for S3 {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_http::protobuf::Message;
+    use stillwell_http::protobuf::MessageWriter;
 
     use super::super::fixture::message;
     use super::*;
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn entries_of_a_push_in_protobuf_are_counted() {
-        let mut push = Message::default();
+        let mut push = MessageWriter::default();
         for lines in [&["a", "ü"][..], &[], &["c"]] {
             push.message(1, |stream| {
                 stream.text(1, r#"{app="x"}"#);

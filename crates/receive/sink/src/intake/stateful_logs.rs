@@ -1,7 +1,7 @@
 //! Datadog's stateful logs: batches over a gRPC stream, each with its status in
 //! return.
 
-use stillwell_http::protobuf::{Message, Value, fields};
+use stillwell_http::protobuf::{MessageWriter, Value, fields};
 
 use super::decode::{Coding, decode};
 use super::request::DECODED_BYTES_MAX;
@@ -29,7 +29,7 @@ impl Service for StatefulLogs {
             return Err(UNIMPLEMENTED);
         }
         let (batch, events) = read(message).ok_or(INVALID_ARGUMENT)?;
-        let mut status = Message::default();
+        let mut status = MessageWriter::default();
         status.number(1, batch);
         status.number(2, 1);
         Ok(Reply {

@@ -5,7 +5,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use stillwell_http::Scheme;
 use stillwell_http::grpc::{status, write_message};
-use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, RequestBlock, Stream};
+use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits, Stream};
 use stillwell_metric::Value;
 use stillwell_plan::{IntakeService, SeriesRecord, SinkProtocol};
 use stillwell_scope::clock;
@@ -134,7 +134,7 @@ impl Caller {
             ("content-type", "application/grpc"),
             ("grpc-encoding", encoding),
         ];
-        let head = RequestBlock::new("POST", Scheme::Http, "sink", method, &headers).unwrap();
+        let head = H2RequestBlock::new("POST", Scheme::Http, "sink", method, &headers).unwrap();
         self.client.request(&head, BodyLength::Unknown).unwrap()
     }
 
@@ -252,7 +252,7 @@ fn http2_is_answered_like_http1() {
     let sink = intake(IntakeService::Elasticsearch);
     let mut caller = Caller::of(&sink);
     let headers = [("content-type", "application/x-ndjson")];
-    let head = RequestBlock::new("POST", Scheme::Http, "sink", "/_bulk", &headers).unwrap();
+    let head = H2RequestBlock::new("POST", Scheme::Http, "sink", "/_bulk", &headers).unwrap();
     let body = b"{\"index\":{}}\n{\"m\":1}\n";
     let length = BodyLength::Bytes(body.len() as u64);
     let stream = caller.client.request(&head, length).unwrap();

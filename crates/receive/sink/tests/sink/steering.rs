@@ -6,7 +6,7 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use stillwell_http::Scheme;
-use stillwell_http::h2::{BodyLength, Client, ClientEvent, Limits, RequestBlock, Stream};
+use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits, Stream};
 use stillwell_plan::{Refusal, RefusePlan, SinkChange, SinkPlan, SinkProtocol};
 use stillwell_sink::{SinkControl, bind};
 use stillwell_units::{ByteRate, Nanos, Seed};
@@ -262,7 +262,7 @@ fn an_answer_over_http2_waited_for_a_slower_one_before_it() {
     let formula = "3600000 * (2 - active_requests)";
     control.change(&SinkChange::Delay(formula.parse().unwrap()));
     let mut client = Client::new(Limits::default());
-    let head = RequestBlock::new("PUT", Scheme::Http, "sink", "/bucket/key", &[]).unwrap();
+    let head = H2RequestBlock::new("PUT", Scheme::Http, "sink", "/bucket/key", &[]).unwrap();
     let mut ask = || client.request(&head, BodyLength::None).unwrap();
     let (_slow, fast) = (ask(), ask());
     let mut stream = TcpStream::connect(sink.address()).unwrap();

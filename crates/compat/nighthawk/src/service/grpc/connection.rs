@@ -108,7 +108,7 @@ mod tests {
 
     use stillwell_http::Scheme;
     use stillwell_http::grpc::write_message;
-    use stillwell_http::h2::{BodyLength, Client, Limits, RequestBlock};
+    use stillwell_http::h2::{BodyLength, Client, H2RequestBlock, Limits};
     use stillwell_plan::{ServerIdentity, ServerTlsPlan, TlsSuites};
     use stillwell_wire::server::Protocol as _;
     use tokio::net::{TcpListener, TcpStream};
@@ -135,7 +135,7 @@ mod tests {
         let mut client = Client::new(Limits::default());
         let headers = [("content-type", "application/grpc"), ("te", "trailers")];
         let path = "/grpc.health.v1.Health/Watch";
-        let request = RequestBlock::new("POST", Scheme::Http, "localhost", path, &headers);
+        let request = H2RequestBlock::new("POST", Scheme::Http, "localhost", path, &headers);
         let stream = client.request(&request.unwrap(), BodyLength::Unknown);
         let mut body = Vec::new();
         for _ in 0..100 {

@@ -1,6 +1,6 @@
 //! Counts and times.
 
-use stillwell_http::protobuf::Message;
+use stillwell_http::protobuf::MessageWriter;
 
 use super::{resource, scope, text};
 use crate::format::names::{self, Total};
@@ -12,7 +12,7 @@ const CUMULATIVE: u64 = 2;
 /// `page` as a request to export metrics. Totals are cumulative and never fall,
 /// times are histograms with explicit bounds, in seconds.
 pub(crate) fn otlp_metrics(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
-    let mut request = Message::default();
+    let mut request = MessageWriter::default();
     request.message(1, |of_resource| {
         resource(of_resource, origin);
         of_resource.message(2, |of_scope| {
@@ -27,7 +27,7 @@ pub(crate) fn otlp_metrics(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
 }
 
 /// `points` are all of one metric.
-fn write_metric(message: &mut Message, page: &MetricsPage, points: &[MetricPoint]) {
+fn write_metric(message: &mut MessageWriter, page: &MetricsPage, points: &[MetricPoint]) {
     let [first, ..] = points else {
         return;
     };
@@ -52,7 +52,7 @@ fn write_metric(message: &mut Message, page: &MetricsPage, points: &[MetricPoint
     });
 }
 
-fn write_total(message: &mut Message, page: &MetricsPage, point: &MetricPoint, total: u64) {
+fn write_total(message: &mut MessageWriter, page: &MetricsPage, point: &MetricPoint, total: u64) {
     write_time(message, page);
     match Total::new(&point.metric, total) {
         Total::Whole(value) => message.fixed_64(6, value),
@@ -63,7 +63,12 @@ fn write_total(message: &mut Message, page: &MetricsPage, point: &MetricPoint, t
     }
 }
 
-fn write_times(message: &mut Message, page: &MetricsPage, point: &MetricPoint, times: &Times) {
+fn write_times(
+    message: &mut MessageWriter,
+    page: &MetricsPage,
+    point: &MetricPoint,
+    times: &Times,
+) {
     write_time(message, page);
     message.fixed_64(4, times.count);
     message.double(5, times.sum_seconds);
@@ -78,7 +83,7 @@ fn write_times(message: &mut Message, page: &MetricsPage, point: &MetricPoint, t
     }
 }
 
-fn write_time(message: &mut Message, page: &MetricsPage) {
+fn write_time(message: &mut MessageWriter, page: &MetricsPage) {
     message.fixed_64(2, page.started.as_u64());
     message.fixed_64(3, page.taken.as_u64());
 }

@@ -1,6 +1,6 @@
 //! Spans.
 
-use stillwell_http::protobuf::Message;
+use stillwell_http::protobuf::MessageWriter;
 use stillwell_load::Span;
 use stillwell_metric::Outcome;
 
@@ -20,7 +20,7 @@ const SAMPLED: u32 = 1;
 /// `batch` as a request to export spans, with the attributes that OpenTelemetry
 /// names for clients of HTTP.
 pub(crate) fn otlp_spans(origin: &Origin, batch: &SpanBatch<'_>) -> Vec<u8> {
-    let mut request = Message::default();
+    let mut request = MessageWriter::default();
     request.message(1, |of_resource| {
         resource(of_resource, origin);
         of_resource.message(2, |of_scope| {
@@ -33,7 +33,7 @@ pub(crate) fn otlp_spans(origin: &Origin, batch: &SpanBatch<'_>) -> Vec<u8> {
     request.into_bytes()
 }
 
-fn write_span(message: &mut Message, batch: &SpanBatch<'_>, span: &Span) {
+fn write_span(message: &mut MessageWriter, batch: &SpanBatch<'_>, span: &Span) {
     let request = batch.request(span);
     message.bytes(1, &span.context.trace);
     message.bytes(2, &span.context.span);

@@ -10,7 +10,7 @@ use std::task::Poll;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use stillwell_http::h3::{BodyLength, Connection, ResponseBlock, write_go_away};
+use stillwell_http::h3::{BodyLength, H3Connection, H3ResponseBlock, write_go_away};
 use stillwell_plan::Alpn;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
@@ -218,7 +218,7 @@ fn heed(
         match event {
             QuicEvent::Connected => {
                 let control = line.open_uni().unwrap();
-                let settings = Connection::server(1 << 16).opening();
+                let settings = H3Connection::server(1 << 16).opening();
                 line.write(control, &mut settings.into());
                 controls.insert(key, control);
             }
@@ -234,7 +234,7 @@ fn heed(
 
 fn answer(server: &mut QuicServer, key: usize, stream: QuicStream) {
     let mut bytes = Vec::new();
-    let block = ResponseBlock::new(200, &[]).unwrap();
+    let block = H3ResponseBlock::new(200, &[]).unwrap();
     block.write(&[], BodyLength::None, &mut bytes);
     if let Some(line) = server.line(key) {
         line.write(stream, &mut bytes.into());

@@ -6,9 +6,9 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use stillwell_http::grpc::{MessageReader, write_message};
+use stillwell_http::grpc::{GrpcMessageReader, write_message};
 use stillwell_http::h2::{
-    BodyLength, Limits, ResponseBlock, Server, ServerEvent, Stream, TrailerBlock,
+    BodyLength, H2ResponseBlock, Limits, Server, ServerEvent, Stream, TrailerBlock,
 };
 use stillwell_nighthawk::Output;
 use stillwell_testkit::free_port;
@@ -63,7 +63,7 @@ impl Scripted {
 /// One connection of a source.
 struct Conversation {
     server: Server,
-    reader: MessageReader,
+    reader: GrpcMessageReader,
     call: Option<Stream>,
     has: u64,
     then: Then,
@@ -80,7 +80,7 @@ impl Conversation {
     fn new(has: u64, then: Then, asks: Arc<Mutex<Vec<u64>>>) -> Self {
         Self {
             server: Server::new(Limits::default()),
-            reader: MessageReader::new(1 << 20),
+            reader: GrpcMessageReader::new(1 << 20),
             call: None,
             has,
             then,
@@ -141,7 +141,7 @@ impl Conversation {
         let Some(call) = self.call else {
             return true;
         };
-        let head = ResponseBlock::new(200, &[("content-type", "application/grpc")]).unwrap();
+        let head = H2ResponseBlock::new(200, &[("content-type", "application/grpc")]).unwrap();
         if self.handed == 0 {
             // A second time it is refused, and that is well.
             let responded = self.server.respond(call, &head, BodyLength::Unknown);

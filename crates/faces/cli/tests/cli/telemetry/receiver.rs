@@ -5,8 +5,8 @@ use std::net::{SocketAddr, TcpListener as StdTcpListener, UdpSocket};
 use std::sync::mpsc::{Receiver as Queue, SyncSender, sync_channel};
 use std::time::Duration;
 
-use stillwell_http::h2::{BodyLength, Limits, ResponseBlock, Server, ServerEvent};
-use stillwell_http::{RequestEvent, RequestParser, write_response};
+use stillwell_http::h2::{BodyLength, H2ResponseBlock, Limits, Server, ServerEvent};
+use stillwell_http::{H1RequestEvent, RequestParser, write_response};
 use stillwell_scope::{Place, Scope, Tasks, Token};
 use stillwell_units::Nanos;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -106,7 +106,7 @@ async fn serve_one(
             read += taken;
             match event {
                 None => break,
-                Some(RequestEvent::Head(head)) => {
+                Some(H1RequestEvent::Head(head)) => {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                     let headers = head.headers();
                     let headers = headers.map(|(k, v)| (text(k).to_ascii_lowercase(), text(v)));
@@ -116,10 +116,10 @@ async fn serve_one(
                         body: Vec::new(),
                     });
                 }
-                Some(RequestEvent::Body(part)) => {
+                Some(H1RequestEvent::Body(part)) => {
                     told.as_mut().unwrap().body.extend_from_slice(part);
                 }
-                Some(RequestEvent::End) => {
+                Some(H1RequestEvent::End) => {
                     keep.send(told.take().unwrap()).unwrap();
                     let mut answer = Vec::new();
                     write_response(status, &[], b"", &mut answer).unwrap();
@@ -132,7 +132,7 @@ async fn serve_one(
 
 async fn serve_http2(mut stream: TcpStream, keep: &SyncSender<Told>) -> std::io::Result<()> {
     let mut server = Server::new(Limits::default());
-    let answer = ResponseBlock::new(200, &[]).unwrap();
+    let answer = H2ResponseBlock::new(200, &[]).unwrap();
     let mut buffer = vec![0; 64 << 10];
     loop {
         while !server.output().is_empty() {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use stillwell_http::capsule::{CapsuleReader, write_datagram};
 use stillwell_http::h2::{
-    BodyLength, Limits, RequestHead, ResponseBlock, Server as Frames, ServerEvent, Stream,
+    BodyLength, H2ResponseBlock, Limits, RequestHead, Server as Frames, ServerEvent, Stream,
 };
 use stillwell_plan::TunnelProtocol;
 use stillwell_scope::{Place, Scope, Token};
@@ -329,7 +329,7 @@ impl Framed<'_> {
                 Manner::Status(status) => status,
                 _ => return Ok(false),
             };
-            let head = ResponseBlock::new(status, &[]).unwrap();
+            let head = H2ResponseBlock::new(status, &[]).unwrap();
             // A length says nothing about what follows here, either.
             let (head, length) = match status {
                 200 => (head.with_content_length(7), BodyLength::Unknown),

@@ -9,8 +9,8 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use stillwell_http::h3::{
-    BodyLength, Connection, ErrorCode, MessageReader, RequestEvent, ResponseBlock, UniStream,
-    write_data_head,
+    BodyLength, H3Connection, H3ErrorCode, H3MessageReader, H3RequestEvent, H3ResponseBlock,
+    UniStream, write_data_head,
 };
 use stillwell_scope::{PartError, Token};
 use stillwell_wire::quic::{BoundQuic, Came, Line, QuicEvent, QuicServer, QuicStream};
@@ -28,8 +28,8 @@ const SECTION_BYTES_MAX: usize = 64 << 10;
 /// One connection.
 struct Session {
     manner: Manner,
-    http: Connection,
-    reader: MessageReader,
+    http: H3Connection,
+    reader: H3MessageReader,
     stream: Option<QuicStream>,
     unis: Vec<(QuicStream, UniStream)>,
     control: Option<(QuicStream, Bytes)>,
@@ -68,7 +68,7 @@ pub(super) async fn serve(
         };
         let Some(came) = came else {
             poll_fn(|context| {
-                server.close(context, ErrorCode::NO_ERROR.0);
+                server.close(context, H3ErrorCode::NO_ERROR.0);
                 Poll::Ready(())
             })
             .await;
@@ -93,8 +93,8 @@ impl Session {
     fn new(manner: Manner, asked: &Arc<Mutex<Vec<String>>>) -> Self {
         Self {
             manner,
-            http: Connection::server(SECTION_BYTES_MAX),
-            reader: MessageReader::request(),
+            http: H3Connection::server(SECTION_BYTES_MAX),
+            reader: H3MessageReader::request(),
             stream: None,
             unis: Vec::new(),
             control: None,
@@ -112,7 +112,7 @@ impl Session {
                     let opening = Bytes::from(self.http.opening());
                     self.control = line.open_uni().map(|stream| (stream, opening));
                     if let Manner::CloseAtAccept | Manner::ResetAtAccept = self.manner {
-                        line.close(ErrorCode::INTERNAL_ERROR.0);
+                        line.close(H3ErrorCode::INTERNAL_ERROR.0);
                     }
                 }
                 QuicEvent::Opened => {
@@ -156,13 +156,13 @@ impl Session {
                 read += taken;
                 match event {
                     None => return true,
-                    Some(RequestEvent::Head(head)) => {
+                    Some(H3RequestEvent::Head(head)) => {
                         assert_eq!((head.method, head.path), ("CONNECT", ""), "{head:?}");
                         self.asked.lock().unwrap().push(text_of(&head));
                         begun = Some(head.authority.to_owned());
                     }
-                    Some(RequestEvent::Body(bytes)) => self.there.extend_from_slice(bytes),
-                    Some(RequestEvent::Trailers(_)) => {}
+                    Some(H3RequestEvent::Body(bytes)) => self.there.extend_from_slice(bytes),
+                    Some(H3RequestEvent::Trailers(_)) => {}
                 }
             }
         });
@@ -170,7 +170,7 @@ impl Session {
             self.answer(line, stream, to).await?;
         }
         match self.manner {
-            Manner::CloseOpened if !self.there.is_empty() => line.close(ErrorCode::NO_ERROR.0),
+            Manner::CloseOpened if !self.there.is_empty() => line.close(H3ErrorCode::NO_ERROR.0),
             Manner::CloseOpened | Manner::SwallowOpened => self.there.clear(),
             _ => {}
         }
@@ -183,7 +183,7 @@ impl Session {
             Manner::Status(status) => status,
             _ => 200,
         };
-        let head = ResponseBlock::new(status, &[]).unwrap();
+        let head = H3ResponseBlock::new(status, &[]).unwrap();
         // A length says nothing about what follows here.
         let length: &[(&str, &[u8])] = match status {
             200 => &[("content-length", b"7")],
@@ -193,7 +193,7 @@ impl Session {
         match self.manner {
             Manner::Silent => return Ok(()),
             Manner::ResetUnanswered => {
-                line.reset(stream, ErrorCode::INTERNAL_ERROR.0);
+                line.reset(stream, H3ErrorCode::INTERNAL_ERROR.0);
                 return Ok(());
             }
             Manner::CloseUnanswered => said.clear(),
@@ -209,7 +209,7 @@ impl Session {
         }
         line.write(stream, &mut said.into());
         match self.manner {
-            Manner::CloseUnanswered | Manner::HalfAnswer => line.close(ErrorCode::NO_ERROR.0),
+            Manner::CloseUnanswered | Manner::HalfAnswer => line.close(H3ErrorCode::NO_ERROR.0),
             Manner::Status(_) | Manner::EndOpened => line.finish(stream),
             _ => {}
         }

@@ -106,7 +106,7 @@ proptest! {
 
         let mut parser = RequestParser::new();
         let (_, event) = parser.advance(&bytes).unwrap();
-        let Some(RequestEvent::Head(read)) = event else {
+        let Some(H1RequestEvent::Head(read)) = event else {
             return Err(TestCaseError::fail("no head"));
         };
         let mine = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));

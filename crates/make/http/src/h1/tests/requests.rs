@@ -117,7 +117,7 @@ fn other_headers_can_be_looked_up_however_the_head_arrived() {
         let (consumed, event) = parser.advance(&text[..cut]).unwrap();
         assert_eq!((consumed, event), (cut, None));
         let (_, event) = parser.advance(&text[cut..]).unwrap();
-        let Some(RequestEvent::Head(head)) = event else {
+        let Some(H1RequestEvent::Head(head)) = event else {
             panic!("{event:?}");
         };
         assert_eq!(head.header("x-stamp"), Some(b"a b".as_slice()));
@@ -136,6 +136,6 @@ fn idle_is_between_requests_only() {
     assert!(!parser.is_idle());
     parser.advance(b"\r\n").unwrap();
     assert!(!parser.is_idle());
-    assert_eq!(parser.advance(b""), Ok((0, Some(RequestEvent::End))));
+    assert_eq!(parser.advance(b""), Ok((0, Some(H1RequestEvent::End))));
     assert!(parser.is_idle());
 }

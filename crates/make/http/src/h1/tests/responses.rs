@@ -60,7 +60,7 @@ fn answers_to_head_have_no_body_whatever_they_say() {
     while let (taken, Some(event)) = parser.advance(&text[read..]).unwrap() {
         read += taken;
         seen.push(seen_response(event));
-        if seen.len() < 6 && matches!(event, ResponseEvent::End) {
+        if seen.len() < 6 && matches!(event, H1ResponseEvent::End) {
             parser.answers_head();
         }
     }
@@ -89,7 +89,7 @@ fn headers_can_be_read_and_are_measured() {
         let (_, event) = parser.advance_reading(&text[..cut], &mut read).unwrap();
         assert_eq!(event, None);
         let (_, event) = parser.advance_reading(&text[cut..], &mut read).unwrap();
-        let Some(ResponseEvent::Head(head)) = event else {
+        let Some(H1ResponseEvent::Head(head)) = event else {
             panic!("{event:?}");
         };
         assert_eq!(head.header_bytes, ":status200X-abContent-Length0".len());

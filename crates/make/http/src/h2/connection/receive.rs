@@ -1,19 +1,19 @@
 //! Frames from the peer.
 
-use super::{Connection, Note};
-use crate::h2::error::{ConnectionError, ErrorCode, StreamFailure};
+use super::{H2Connection, StreamEvent};
+use crate::h2::error::{H2ConnectionError, H2ErrorCode, H2StreamFailure};
 use crate::h2::fields::Fields;
 use crate::h2::frame::{Frame, write_ping, write_window_update};
 use crate::h2::head::check_trailers;
 use crate::h2::limits::WINDOW_BYTES_MAX;
 use crate::h2::streams::Stream;
 
-impl Connection {
+impl H2Connection {
     /// A frame that means the same to both sides.
     pub(in crate::h2) fn receive<'i>(
         &mut self,
         frame: Frame<'i>,
-    ) -> Result<Option<Note<'i>>, ConnectionError> {
+    ) -> Result<Option<StreamEvent<'i>>, H2ConnectionError> {
         match frame {
             Frame::Data { .. } => return self.receive_data(frame),
             Frame::Reset { stream, code } => return self.receive_reset(stream, code),
@@ -46,7 +46,7 @@ impl Connection {
         content_length: Option<u64>,
         has_no_body: bool,
         end_stream: bool,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
         let Some(state) = self.streams.state(stream) else {
             return Ok(None);
         };
@@ -63,7 +63,7 @@ impl Connection {
             }
             self.end_next(stream, false);
         }
-        Ok(Some(Note::Head(stream)))
+        Ok(Some(StreamEvent::Head(stream)))
     }
 
     /// Headers on a stream whose head was there before.
@@ -72,16 +72,16 @@ impl Connection {
         stream: Stream,
         fields: Fields<'_>,
         end_stream: bool,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
         let is_done = self
             .streams
             .state(stream)
             .is_none_or(|state| state.remote_done);
         if is_done {
-            let cause = StreamFailure::Malformed {
+            let cause = H2StreamFailure::Malformed {
                 what: "headers after the end",
             };
-            return self.fail_stream(stream, ErrorCode::STREAM_CLOSED, cause);
+            return self.fail_stream(stream, H2ErrorCode::STREAM_CLOSED, cause);
         }
         if !end_stream {
             return self.malformed(stream, "a second head");
@@ -99,12 +99,15 @@ impl Connection {
     pub(in crate::h2) fn headers_too_large(
         &mut self,
         stream: Stream,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
-        let code = ErrorCode::ENHANCE_YOUR_CALM;
-        self.fail_stream(stream, code, StreamFailure::HeadersTooLarge)
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
+        let code = H2ErrorCode::ENHANCE_YOUR_CALM;
+        self.fail_stream(stream, code, H2StreamFailure::HeadersTooLarge)
     }
 
-    fn receive_data<'i>(&mut self, frame: Frame<'i>) -> Result<Option<Note<'i>>, ConnectionError> {
+    fn receive_data<'i>(
+        &mut self,
+        frame: Frame<'i>,
+    ) -> Result<Option<StreamEvent<'i>>, H2ConnectionError> {
         let Frame::Data {
             stream: number,
             bytes,
@@ -128,19 +131,19 @@ impl Connection {
             return Ok(None);
         };
         if !self.charge_stream(stream, charged_bytes, end_stream) {
-            let cause = StreamFailure::Malformed {
+            let cause = H2StreamFailure::Malformed {
                 what: "more data than the window allowed",
             };
-            return self.fail_stream(stream, ErrorCode::FLOW_CONTROL_ERROR, cause);
+            return self.fail_stream(stream, H2ErrorCode::FLOW_CONTROL_ERROR, cause);
         }
         let Some(state) = self.streams.state(stream) else {
             return Ok(None);
         };
         if state.remote_done {
-            let cause = StreamFailure::Malformed {
+            let cause = H2StreamFailure::Malformed {
                 what: "data after the end",
             };
-            return self.fail_stream(stream, ErrorCode::STREAM_CLOSED, cause);
+            return self.fail_stream(stream, H2ErrorCode::STREAM_CLOSED, cause);
         }
         if !state.has_head {
             return self.malformed(stream, "data before the head");
@@ -157,11 +160,14 @@ impl Connection {
             }
             self.end_next(stream, false);
         }
-        Ok((!bytes.is_empty()).then_some(Note::Body(stream, bytes)))
+        Ok((!bytes.is_empty()).then_some(StreamEvent::Body(stream, bytes)))
     }
 
     /// Fails `stream`, whose end has come, where some of its body is missing.
-    fn check_length(&mut self, stream: Stream) -> Result<Option<Note<'static>>, ConnectionError> {
+    fn check_length(
+        &mut self,
+        stream: Stream,
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
         let state = self.streams.state(stream);
         let is_short = state
             .is_some_and(|state| !state.is_bodiless && !matches!(state.body_left, None | Some(0)));
@@ -171,11 +177,11 @@ impl Connection {
         Ok(None)
     }
 
-    fn charge_connection(&mut self, bytes: u32) -> Result<(), ConnectionError> {
+    fn charge_connection(&mut self, bytes: u32) -> Result<(), H2ConnectionError> {
         let increment = self.receive_window.charge(bytes);
-        let increment_bytes = increment.ok_or(ConnectionError::Protocol {
+        let increment_bytes = increment.ok_or(H2ConnectionError::Protocol {
             what: "more data than the connection's window allowed",
-            code: ErrorCode::FLOW_CONTROL_ERROR,
+            code: H2ErrorCode::FLOW_CONTROL_ERROR,
         })?;
         if increment_bytes > 0 {
             write_window_update(0, increment_bytes, self.output.bytes());
@@ -217,10 +223,10 @@ impl Connection {
     fn receive_reset(
         &mut self,
         number: u32,
-        code: ErrorCode,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
+        code: H2ErrorCode,
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
         if self.is_idle(number) {
-            return Err(ConnectionError::protocol(
+            return Err(H2ConnectionError::protocol(
                 "a reset of a stream that is idle",
             ));
         }
@@ -231,34 +237,34 @@ impl Connection {
         self.forget(stream);
         self.flood.reset()?;
         let cause = match code {
-            ErrorCode::REFUSED_STREAM => StreamFailure::Refused,
-            code => StreamFailure::Reset(code),
+            H2ErrorCode::REFUSED_STREAM => H2StreamFailure::Refused,
+            code => H2StreamFailure::Reset(code),
         };
-        Ok(Some(Note::Failed(stream, cause)))
+        Ok(Some(StreamEvent::Failed(stream, cause)))
     }
 
     fn receive_window(
         &mut self,
         number: u32,
         increment_bytes: u32,
-    ) -> Result<Option<Note<'static>>, ConnectionError> {
+    ) -> Result<Option<StreamEvent<'static>>, H2ConnectionError> {
         let increment = i64::from(increment_bytes);
         if number == 0 {
             self.send_window += increment;
             if increment == 0 {
-                return Err(ConnectionError::protocol("a window update of nothing"));
+                return Err(H2ConnectionError::protocol("a window update of nothing"));
             }
             if self.send_window > i64::from(WINDOW_BYTES_MAX) {
-                return Err(ConnectionError::Protocol {
+                return Err(H2ConnectionError::Protocol {
                     what: "a window above 2³¹ − 1",
-                    code: ErrorCode::FLOW_CONTROL_ERROR,
+                    code: H2ErrorCode::FLOW_CONTROL_ERROR,
                 });
             }
             return Ok(None);
         }
         if self.is_idle(number) {
             let what = "a window update for a stream that is idle";
-            return Err(ConnectionError::protocol(what));
+            return Err(H2ConnectionError::protocol(what));
         }
         let Some(stream) = self.streams.find(number) else {
             // It may have crossed the end of the stream.
@@ -272,10 +278,10 @@ impl Connection {
         };
         state.send_window += increment;
         if state.send_window > i64::from(WINDOW_BYTES_MAX) {
-            let cause = StreamFailure::Malformed {
+            let cause = H2StreamFailure::Malformed {
                 what: "a window above 2³¹ − 1",
             };
-            return self.fail_stream(stream, ErrorCode::FLOW_CONTROL_ERROR, cause);
+            return self.fail_stream(stream, H2ErrorCode::FLOW_CONTROL_ERROR, cause);
         }
         self.queue_if_room(stream);
         Ok(None)

@@ -1,6 +1,6 @@
 //! Frames to the peer.
 
-use super::Connection;
+use super::H2Connection;
 use crate::h2::block::{Block, BodyLength, write_content_length};
 use crate::h2::error::StreamEnded;
 use crate::h2::frame::{write_data, write_headers};
@@ -16,7 +16,7 @@ pub(in crate::h2) struct Head<'h> {
     pub(in crate::h2) body: BodyLength,
 }
 
-impl Connection {
+impl H2Connection {
     pub(in crate::h2) fn new_stream(&mut self, number: u32) -> Stream {
         let send_window = i64::from(self.peer.initial_window_bytes);
         let state = StreamState::new(send_window, self.new_receive_window());

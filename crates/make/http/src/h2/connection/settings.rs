@@ -1,13 +1,13 @@
 //! Settings of both sides.
 
-use super::Connection;
-use crate::h2::error::{ConnectionError, ErrorCode};
+use super::H2Connection;
+use crate::h2::error::{H2ConnectionError, H2ErrorCode};
 use crate::h2::frame::{SettingsFrame, write_settings, write_settings_ack, write_window_update};
 use crate::h2::hpack::TABLE_BYTES_DEFAULT;
 use crate::h2::limits::{WINDOW_BYTES_DEFAULT, WINDOW_BYTES_MAX};
 use crate::h2::streams::{ReceiveWindow, Stream};
 
-impl Connection {
+impl H2Connection {
     /// Says our settings, and opens the connection's window.
     pub(in crate::h2) fn write_settings(&mut self, settings: &SettingsFrame) {
         let out = self.output.bytes();
@@ -28,7 +28,7 @@ impl Connection {
         ReceiveWindow::new(bytes.max(WINDOW_BYTES_DEFAULT))
     }
 
-    pub(super) fn receive_acknowledgement(&mut self) -> Result<(), ConnectionError> {
+    pub(super) fn receive_acknowledgement(&mut self) -> Result<(), H2ConnectionError> {
         if self.peer.has_acknowledged {
             return self.flood.nuisance("acknowledgements");
         }
@@ -47,18 +47,18 @@ impl Connection {
     pub(super) fn receive_settings(
         &mut self,
         settings: &SettingsFrame,
-    ) -> Result<(), ConnectionError> {
+    ) -> Result<(), H2ConnectionError> {
         self.flood.nuisance("settings")?;
         self.flood.reply()?;
         write_settings_ack(self.output.bytes());
         self.peer.has_settings = true;
         if settings.push.is_some() && !self.is_server && settings.push == Some(true) {
-            return Err(ConnectionError::protocol("a server that wants promises"));
+            return Err(H2ConnectionError::protocol("a server that wants promises"));
         }
         if let Some(connect_protocol) = settings.connect_protocol {
             if self.peer.connect_protocol && !connect_protocol {
                 let what = "settings that take `:protocol` no more";
-                return Err(ConnectionError::protocol(what));
+                return Err(H2ConnectionError::protocol(what));
             }
             self.peer.connect_protocol = connect_protocol;
         }
@@ -79,7 +79,7 @@ impl Connection {
     }
 
     /// The peer's windows for all streams, present and to come, are `bytes`.
-    fn resize_windows(&mut self, bytes: u32) -> Result<(), ConnectionError> {
+    fn resize_windows(&mut self, bytes: u32) -> Result<(), H2ConnectionError> {
         let more = i64::from(bytes) - i64::from(self.peer.initial_window_bytes);
         self.peer.initial_window_bytes = bytes;
         if more == 0 {
@@ -88,9 +88,9 @@ impl Connection {
         for (stream, state) in self.streams.iter_mut() {
             state.send_window += more;
             if state.send_window > i64::from(WINDOW_BYTES_MAX) {
-                return Err(ConnectionError::Protocol {
+                return Err(H2ConnectionError::Protocol {
                     what: "a window above 2³¹ − 1",
-                    code: ErrorCode::FLOW_CONTROL_ERROR,
+                    code: H2ErrorCode::FLOW_CONTROL_ERROR,
                 });
             }
             if state.wants_room && !state.is_queued && state.send_window > 0 {

@@ -1,17 +1,17 @@
 //! Payloads of whole frames.
 
-use super::{ErrorCode, Frame, FrameError, flag, kind};
+use super::{Frame, FrameError, H2ErrorCode, flag, kind};
 
 /// The nine bytes before a payload.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct FrameHead {
+pub(super) struct H2FrameHead {
     pub(super) payload_bytes: u32,
     pub(super) kind: u8,
     pub(super) flags: u8,
     pub(super) stream: u32,
 }
 
-impl FrameHead {
+impl H2FrameHead {
     pub(super) const fn parse(bytes: [u8; 9]) -> Self {
         let [a, b, c, kind, flags, d, e, f, g] = bytes;
         Self {
@@ -61,7 +61,7 @@ impl FrameHead {
 
 /// A frame that is neither part of a body nor of a header block.
 pub(super) fn parse_control(
-    head: &FrameHead,
+    head: &H2FrameHead,
     payload: &[u8],
 ) -> Result<Frame<'static>, FrameError> {
     let number = |start: usize| -> u32 {
@@ -76,7 +76,7 @@ pub(super) fn parse_control(
         }
         kind::RST_STREAM => Frame::Reset {
             stream,
-            code: ErrorCode(number(0)),
+            code: H2ErrorCode(number(0)),
         },
         kind::SETTINGS if head.has(flag::ACK) => Frame::SettingsAck,
         kind::SETTINGS => Frame::Settings(SettingsFrame::parse(payload)?),
@@ -86,7 +86,7 @@ pub(super) fn parse_control(
         },
         kind::GOAWAY => Frame::GoAway {
             last_stream: number(0) & 0x7fff_ffff,
-            code: ErrorCode(number(4)),
+            code: H2ErrorCode(number(4)),
         },
         kind::WINDOW_UPDATE => Frame::WindowUpdate {
             stream,

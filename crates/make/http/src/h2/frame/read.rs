@@ -1,6 +1,6 @@
 //! Bytes to frames.
 
-use super::parse::{FrameHead, check_dependency, parse_control};
+use super::parse::{H2FrameHead, check_dependency, parse_control};
 use super::{FRAME_HEAD_BYTES, Frame, FrameError, flag, kind};
 
 /// CONTINUATION frames that one header block may take.
@@ -10,7 +10,7 @@ const CONTINUATIONS_MAX: u32 = 64;
 /// one payload and one header block.
 #[derive(Debug)]
 pub struct FrameReader {
-    state: State,
+    state: FrameReaderState,
     /// The received part of a head or a payload.
     partial: Vec<u8>,
     /// The last header block, or what has arrived of it.
@@ -22,17 +22,17 @@ pub struct FrameReader {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum FrameReaderState {
     Head,
     /// Wants the whole payload.
-    Payload(FrameHead),
+    Payload(H2FrameHead),
     /// Passes the payload over.
     Skip {
         kind: u8,
         left: u32,
     },
     /// Wants the length of the padding.
-    PaddingLength(FrameHead),
+    PaddingLength(H2FrameHead),
     Data(Data),
     Failed(FrameError),
 }
@@ -61,7 +61,7 @@ impl FrameReader {
     #[must_use]
     pub const fn new(frame_bytes_max: u32, block_bytes_max: usize) -> Self {
         Self {
-            state: State::Head,
+            state: FrameReaderState::Head,
             partial: Vec::new(),
             block: Vec::new(),
             open_block: None,
@@ -79,7 +79,9 @@ impl FrameReader {
     /// Returns true if the last frame is whole and no header block is open.
     #[must_use]
     pub const fn is_idle(&self) -> bool {
-        matches!(self.state, State::Head) && self.partial.is_empty() && self.open_block.is_none()
+        matches!(self.state, FrameReaderState::Head)
+            && self.partial.is_empty()
+            && self.open_block.is_none()
     }
 
     /// Returns the number of bytes taken from `input`, and the frame that they completed.
@@ -94,47 +96,49 @@ impl FrameReader {
         let mut rest = input;
         loop {
             match self.step(&mut rest) {
-                Ok(Step::Frame(frame)) => return Ok((input.len() - rest.len(), Some(frame))),
-                Ok(Step::Next) => {}
-                Ok(Step::Starved) => return Ok((input.len(), None)),
+                Ok(FrameReadStep::Frame(frame)) => {
+                    return Ok((input.len() - rest.len(), Some(frame)));
+                }
+                Ok(FrameReadStep::Next) => {}
+                Ok(FrameReadStep::Starved) => return Ok((input.len(), None)),
                 Err(error) => {
-                    self.state = State::Failed(error);
+                    self.state = FrameReaderState::Failed(error);
                     return Err(error);
                 }
             }
         }
     }
 
-    fn step<'i>(&mut self, rest: &mut &'i [u8]) -> Result<Step<'i>, FrameError> {
+    fn step<'i>(&mut self, rest: &mut &'i [u8]) -> Result<FrameReadStep<'i>, FrameError> {
         match self.state {
-            State::Head => self.read_head(rest),
-            State::Payload(head) => self.read_payload(&head, rest),
-            State::Skip { kind, left } => {
+            FrameReaderState::Head => self.read_head(rest),
+            FrameReaderState::Payload(head) => self.read_payload(&head, rest),
+            FrameReaderState::Skip { kind, left } => {
                 let skipped = take(rest, left);
                 let left = left - length(skipped);
-                self.state = State::Skip { kind, left };
+                self.state = FrameReaderState::Skip { kind, left };
                 if left > 0 {
-                    return Ok(Step::Starved);
+                    return Ok(FrameReadStep::Starved);
                 }
-                self.state = State::Head;
-                Ok(Step::Frame(Frame::Ignored { kind }))
+                self.state = FrameReaderState::Head;
+                Ok(FrameReadStep::Frame(Frame::Ignored { kind }))
             }
-            State::PaddingLength(head) => {
+            FrameReaderState::PaddingLength(head) => {
                 let Some((padding, after)) = rest.split_first() else {
-                    return Ok(Step::Starved);
+                    return Ok(FrameReadStep::Starved);
                 };
                 *rest = after;
                 let data = head.payload_bytes - 1;
                 let padding = u32::from(*padding);
                 let data_left = data.checked_sub(padding).ok_or(FrameError::Padding)?;
-                self.state = State::Data(Data::new(&head, data_left, padding));
-                Ok(Step::Next)
+                self.state = FrameReaderState::Data(Data::new(&head, data_left, padding));
+                Ok(FrameReadStep::Next)
             }
-            State::Data(mut data) => {
+            FrameReaderState::Data(mut data) => {
                 let frame = data.advance(rest);
-                self.state = State::Data(data);
+                self.state = FrameReaderState::Data(data);
                 let Some(frame) = frame else {
-                    return Ok(Step::Starved);
+                    return Ok(FrameReadStep::Starved);
                 };
                 if matches!(
                     frame,
@@ -143,15 +147,15 @@ impl FrameReader {
                         ..
                     }
                 ) {
-                    self.state = State::Head;
+                    self.state = FrameReaderState::Head;
                 }
-                Ok(Step::Frame(frame))
+                Ok(FrameReadStep::Frame(frame))
             }
-            State::Failed(error) => Err(error),
+            FrameReaderState::Failed(error) => Err(error),
         }
     }
 
-    fn read_head<'i>(&mut self, rest: &mut &'i [u8]) -> Result<Step<'i>, FrameError> {
+    fn read_head<'i>(&mut self, rest: &mut &'i [u8]) -> Result<FrameReadStep<'i>, FrameError> {
         let bytes = match rest.split_first_chunk::<FRAME_HEAD_BYTES>() {
             Some((bytes, after)) if self.partial.is_empty() => {
                 *rest = after;
@@ -163,13 +167,13 @@ impl FrameReader {
                 *rest = after;
                 self.partial.extend_from_slice(now);
                 let Some(bytes) = self.partial.first_chunk().copied() else {
-                    return Ok(Step::Starved);
+                    return Ok(FrameReadStep::Starved);
                 };
                 self.partial.clear();
                 bytes
             }
         };
-        let head = FrameHead::parse(bytes);
+        let head = H2FrameHead::parse(bytes);
         let (bytes, bytes_max) = (head.payload_bytes, self.frame_bytes_max);
         if bytes > bytes_max {
             return Err(FrameError::TooLarge { bytes, bytes_max });
@@ -184,26 +188,26 @@ impl FrameReader {
         }
         self.state = match head.kind {
             kind::DATA if head.has(flag::PADDED) && bytes == 0 => return Err(FrameError::Padding),
-            kind::DATA if head.has(flag::PADDED) => State::PaddingLength(head),
-            kind::DATA => State::Data(Data::new(&head, bytes, 0)),
-            kind::HEADERS..=kind::CONTINUATION => State::Payload(head),
-            kind => State::Skip { kind, left: bytes },
+            kind::DATA if head.has(flag::PADDED) => FrameReaderState::PaddingLength(head),
+            kind::DATA => FrameReaderState::Data(Data::new(&head, bytes, 0)),
+            kind::HEADERS..=kind::CONTINUATION => FrameReaderState::Payload(head),
+            kind => FrameReaderState::Skip { kind, left: bytes },
         };
-        Ok(Step::Next)
+        Ok(FrameReadStep::Next)
     }
 
     fn read_payload<'i>(
         &mut self,
-        head: &FrameHead,
+        head: &H2FrameHead,
         rest: &mut &'i [u8],
-    ) -> Result<Step<'i>, FrameError> {
+    ) -> Result<FrameReadStep<'i>, FrameError> {
         let missing = head.payload_bytes - length(&self.partial);
         let now = take(rest, missing);
         if length(now) < missing {
             self.partial.extend_from_slice(now);
-            return Ok(Step::Starved);
+            return Ok(FrameReadStep::Starved);
         }
-        self.state = State::Head;
+        self.state = FrameReaderState::Head;
         if self.partial.is_empty() {
             return self.interpret(head, now);
         }
@@ -216,7 +220,11 @@ impl FrameReader {
     }
 
     /// A whole payload, which is not part of a body.
-    fn interpret<'i>(&mut self, head: &FrameHead, payload: &[u8]) -> Result<Step<'i>, FrameError> {
+    fn interpret<'i>(
+        &mut self,
+        head: &H2FrameHead,
+        payload: &[u8],
+    ) -> Result<FrameReadStep<'i>, FrameError> {
         let (open, fragment) = match (head.kind, self.open_block) {
             (kind::CONTINUATION, Some(mut open)) => {
                 open.continuations += 1;
@@ -226,7 +234,7 @@ impl FrameReader {
                 self.block.clear();
                 begin_block(head, payload)?
             }
-            _ => return parse_control(head, payload).map(Step::Frame),
+            _ => return parse_control(head, payload).map(FrameReadStep::Frame),
         };
         if self.block.len() + fragment.len() > self.block_bytes_max
             || open.continuations > CONTINUATIONS_MAX
@@ -236,10 +244,10 @@ impl FrameReader {
         self.block.extend_from_slice(fragment);
         if !head.has(flag::END_HEADERS) {
             self.open_block = Some(open);
-            return Ok(Step::Next);
+            return Ok(FrameReadStep::Next);
         }
         self.open_block = None;
-        Ok(Step::Frame(match open.promised {
+        Ok(FrameReadStep::Frame(match open.promised {
             Some(promised) => Frame::PushPromise {
                 stream: open.stream,
                 promised,
@@ -252,14 +260,14 @@ impl FrameReader {
     }
 }
 
-enum Step<'i> {
+enum FrameReadStep<'i> {
     Frame(Frame<'i>),
     Next,
     Starved,
 }
 
 impl Data {
-    const fn new(head: &FrameHead, data_left: u32, padding_left: u32) -> Self {
+    const fn new(head: &H2FrameHead, data_left: u32, padding_left: u32) -> Self {
         Self {
             stream: head.stream,
             end_stream: head.has(flag::END_STREAM),
@@ -296,7 +304,7 @@ impl Data {
 
 /// The block that HEADERS or PUSH_PROMISE begin, and its first fragment.
 fn begin_block<'p>(
-    head: &FrameHead,
+    head: &H2FrameHead,
     payload: &'p [u8],
 ) -> Result<(OpenBlock, &'p [u8]), FrameError> {
     let (kind, bytes) = (head.kind, head.payload_bytes);

@@ -104,7 +104,7 @@ fn any_frame() -> impl Strategy<Value = (Vec<u8>, Seen)> {
             any_headers(stream, &block, padding, end, priority, promise)
         }),
         (stream.clone(), any::<u32>()).prop_map(|(stream, code)| {
-            let (mut out, code) = (Vec::new(), ErrorCode(code));
+            let (mut out, code) = (Vec::new(), H2ErrorCode(code));
             write_reset(stream, code, &mut out);
             (out, other(Frame::Reset { stream, code }))
         }),
@@ -114,7 +114,7 @@ fn any_frame() -> impl Strategy<Value = (Vec<u8>, Seen)> {
             (out, other(Frame::Ping { payload, ack }))
         }),
         (stream.clone(), any::<u32>()).prop_map(|(last_stream, code)| {
-            let (mut out, code) = (Vec::new(), ErrorCode(code));
+            let (mut out, code) = (Vec::new(), H2ErrorCode(code));
             write_go_away(last_stream, code, &mut out);
             (out, other(Frame::GoAway { last_stream, code }))
         }),

@@ -1,6 +1,6 @@
 //! Frames to bytes. All of them append.
 
-use super::{ErrorCode, FRAME_HEAD_BYTES, SettingsFrame, flag, kind};
+use super::{FRAME_HEAD_BYTES, H2ErrorCode, SettingsFrame, flag, kind};
 
 /// Any frame; `payload` is shorter than 2²⁴ bytes, of which the rest is cut.
 pub fn write_frame(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
@@ -36,7 +36,7 @@ pub fn write_headers(
 }
 
 /// The end of a stream before its time.
-pub fn write_reset(stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
+pub fn write_reset(stream: u32, code: H2ErrorCode, out: &mut Vec<u8>) {
     let payload = code.0.to_be_bytes();
     write_frame(kind::RST_STREAM, 0, stream, &payload, out);
 }
@@ -63,7 +63,7 @@ pub fn write_ping(payload: [u8; 8], ack: bool, out: &mut Vec<u8>) {
 }
 
 /// No new streams after `last_stream`.
-pub fn write_go_away(last_stream: u32, code: ErrorCode, out: &mut Vec<u8>) {
+pub fn write_go_away(last_stream: u32, code: H2ErrorCode, out: &mut Vec<u8>) {
     let mut payload = [0; 8];
     payload[..4].copy_from_slice(&last_stream.to_be_bytes());
     payload[4..].copy_from_slice(&code.0.to_be_bytes());

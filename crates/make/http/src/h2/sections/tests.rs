@@ -42,7 +42,7 @@ fn blocks() -> Vec<Vec<u8>> {
     ]
 }
 
-fn fields(sections: &Sections) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn fields(sections: &HeaderBlocks) -> Vec<(Vec<u8>, Vec<u8>)> {
     let fields = sections.last.fields();
     let owned = fields
         .iter()
@@ -56,7 +56,7 @@ proptest! {
         runs in prop::collection::vec((0_usize..13, 1_usize..130), 1..12),
     ) {
         let blocks = blocks();
-        let mut sections = Sections::new(&Limits::default());
+        let mut sections = HeaderBlocks::new(&Limits::default());
         let (mut decoder, mut list) = (Decoder::new(64 << 10), FieldList::new());
         for (block, times) in runs {
             for _ in 0..times {
@@ -76,7 +76,7 @@ proptest! {
 
 #[test]
 fn what_is_said_again_and_again_is_not_read_again() {
-    let mut sections = Sections::new(&Limits::default());
+    let mut sections = HeaderBlocks::new(&Limits::default());
     let adds: &[u8] = &[0x88, 0x76, 5, b'n', b'g', b'i', b'n', b'x'];
     // 43 bytes an entry: the table is full of them after 96.
     for _ in 0..96 {

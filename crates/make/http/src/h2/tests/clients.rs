@@ -1,6 +1,6 @@
 use super::*;
 use crate::h2::frame::{Frame, FrameReader};
-use crate::h2::{ErrorCode, RequestRefused};
+use crate::h2::{H2ErrorCode, RequestRefused};
 
 /// In whole and in single bytes, a client with `requests` under way says what
 /// the table says.
@@ -75,7 +75,7 @@ fn requests_end_once_whatever_the_server_does() {
     for (wire, expected) in [
         (
             Wire::server().reset(1, 2),
-            "1 Reset(ErrorCode(2))".to_owned(),
+            "1 Reset(H2ErrorCode(2))".to_owned(),
         ),
         (Wire::server().reset(1, 7), "1 Refused".to_owned()),
         (
@@ -156,7 +156,7 @@ fn heads_that_are_none_end_their_requests() {
 
 #[test]
 fn answers_to_head_have_no_body_whatever_they_say() {
-    let head = RequestBlock::new("HEAD", Scheme::Http, "h", "/", &[]).unwrap();
+    let head = H2RequestBlock::new("HEAD", Scheme::Http, "h", "/", &[]).unwrap();
     let mut client = Client::new(Limits::default());
     client.request(&head, BodyLength::None).unwrap();
     let fields = [(":status", "200"), ("content-length", "7")];
@@ -177,8 +177,8 @@ fn going_away_fails_what_will_not_be_answered() {
     let mut heard = hear(&mut client, &wire.bytes, &[]);
     heard[..2].sort();
     assert_eq!(heard, ["3 Refused", "5 Refused", "1 head 200", "1 end"]);
-    assert_eq!(client.going_away(), Some(ErrorCode::NO_ERROR));
-    let code = ErrorCode::NO_ERROR;
+    assert_eq!(client.going_away(), Some(H2ErrorCode::NO_ERROR));
+    let code = H2ErrorCode::NO_ERROR;
     let refused = client.request(&get(), BodyLength::None);
     assert_eq!(refused, Err(RequestRefused::GoingAway { code }));
     assert_eq!(hear_end(&mut client), [""; 0]);
@@ -232,8 +232,8 @@ fn the_server_says_how_many_may_be_under_way() {
 fn what_was_given_up_is_passed_over() {
     let mut client = client_with(1);
     let stream = client.request(&get(), BodyLength::None).unwrap();
-    client.reset(stream, ErrorCode::CANCEL);
-    client.reset(stream, ErrorCode::CANCEL);
+    client.reset(stream, H2ErrorCode::CANCEL);
+    client.reset(stream, H2ErrorCode::CANCEL);
     let wire = Wire::server()
         .ok(3, false)
         .data(3, b"x", true)
@@ -255,7 +255,7 @@ fn bodies_wait_for_windows_and_settings_move_them() {
     };
     let wire = Wire::default().settings(&settings(5));
     assert_eq!(hear(&mut client, &wire.bytes, &[]), [""; 0]);
-    let post = RequestBlock::new("POST", Scheme::Http, "h", "/", &[]).unwrap();
+    let post = H2RequestBlock::new("POST", Scheme::Http, "h", "/", &[]).unwrap();
     let stream = client.request(&post, BodyLength::Bytes(10)).unwrap();
     client.sent(usize::MAX / 2);
     assert_eq!(client.send_body(stream, b"0123456789", true), Ok(5));
@@ -280,13 +280,13 @@ fn bodies_wait_for_windows_and_settings_move_them() {
 #[test]
 fn an_answer_before_the_body_was_sent_ends_the_request() {
     let mut client = client_with(0);
-    let post = RequestBlock::new("POST", Scheme::Http, "h", "/", &[]).unwrap();
+    let post = H2RequestBlock::new("POST", Scheme::Http, "h", "/", &[]).unwrap();
     let stream = client.request(&post, BodyLength::Unknown).unwrap();
     client.sent(usize::MAX / 2);
     let wire = Wire::server().ok(1, true).reset(1, 0);
     assert_eq!(hear(&mut client, &wire.bytes, &[]), ["1 head 200", "1 end"]);
     assert!(client.send_body(stream, b"x", true).is_err());
-    let reset = "Reset { stream: 1, code: ErrorCode(8) }";
+    let reset = "Reset { stream: 1, code: H2ErrorCode(8) }";
     assert!(written(client.output()).contains(&reset.to_owned()));
     assert_eq!(client.open_streams(), 0);
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::HeadError;
 use crate::capsule::{CapsuleReader, write_datagram};
-use crate::h2::{ErrorCode, ResponseBlock};
+use crate::h2::{H2ErrorCode, H2ResponseBlock};
 
 const UDP: [(&str, &str); 5] = [
     (":method", "CONNECT"),
@@ -21,8 +21,8 @@ fn proxy() -> Server {
     })
 }
 
-fn udp(host: &str, port: u16) -> Result<RequestBlock, HeadError> {
-    RequestBlock::connect_udp(Scheme::Https, "proxy:443", (host, port), &[("A", "b")])
+fn udp(host: &str, port: u16) -> Result<H2RequestBlock, HeadError> {
+    H2RequestBlock::connect_udp(Scheme::Https, "proxy:443", (host, port), &[("A", "b")])
 }
 
 #[test]
@@ -76,9 +76,9 @@ fn proxies_are_not_asked_for_what_is_no_endpoint() {
         assert_eq!(error, HeadError::Authority { authority });
     }
     let (scheme, endpoint) = (Scheme::Http, ("h", 53));
-    assert!(RequestBlock::connect_udp(scheme, "a/b", endpoint, &[]).is_err());
+    assert!(H2RequestBlock::connect_udp(scheme, "a/b", endpoint, &[]).is_err());
     for name in ["Capsule-Protocol", "content-length", "upgrade", ":protocol"] {
-        let block = RequestBlock::connect_udp(scheme, "proxy", endpoint, &[(name, "x")]);
+        let block = H2RequestBlock::connect_udp(scheme, "proxy", endpoint, &[(name, "x")]);
         assert!(block.is_err(), "{name}");
     }
 }
@@ -166,8 +166,8 @@ fn settings_that_cannot_be_or_are_taken_back_end_a_connection() {
         assert_eq!(heard, [format!("failed: {error}")]);
         let code = client.output().last_chunk::<4>().copied().unwrap();
         assert_eq!(
-            ErrorCode(u32::from_be_bytes(code)),
-            ErrorCode::PROTOCOL_ERROR
+            H2ErrorCode(u32::from_be_bytes(code)),
+            H2ErrorCode::PROTOCOL_ERROR
         );
     }
 }
@@ -196,7 +196,7 @@ fn datagrams_go_both_ways() {
     }
     assert_eq!(payloads, [b"ab".to_vec(), vec![], b"c".to_vec()]);
     assert_eq!(reader.finish(), Ok(()));
-    let ok = ResponseBlock::new(200, &[("capsule-protocol", "?1")]).unwrap();
+    let ok = H2ResponseBlock::new(200, &[("capsule-protocol", "?1")]).unwrap();
     let stream = server.connection_stream(1);
     server.respond(stream, &ok, BodyLength::Unknown).unwrap();
     let sent = server.send_body(stream, b"\0\x04\0xyz", true);

@@ -49,7 +49,7 @@ proptest! {
         let limits = Limits { stream_window_bytes: window, ..Limits::default() };
         let (mut client, mut server) = (Client::new(Limits::default()), Server::new(limits));
         let headers = [("x-a", "b")];
-        let head = RequestBlock::new("POST", Scheme::Http, "h", "/", &headers).unwrap();
+        let head = H2RequestBlock::new("POST", Scheme::Http, "h", "/", &headers).unwrap();
         // So that the client knows the window.
         exchange(&mut client, &mut server, None);
         let stream = client.request(&head, BodyLength::Bytes(body as u64)).unwrap();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use proptest::prelude::*;
 
 use super::*;
-use crate::h2::{ErrorCode, ResponseBlock, StreamFailure, TrailerBlock};
+use crate::h2::{H2ErrorCode, H2ResponseBlock, H2StreamFailure, TrailerBlock};
 
 /// One request and its answer.
 #[derive(Clone, Debug)]
@@ -87,7 +87,7 @@ impl Driver {
                 bytes if bytes % 2 == 0 => ("POST", BodyLength::Bytes(bytes as u64)),
                 _ => ("POST", BodyLength::Unknown),
             };
-            let request = RequestBlock::new(method, Scheme::Http, "h", "/", &[]).unwrap();
+            let request = H2RequestBlock::new(method, Scheme::Http, "h", "/", &[]).unwrap();
             let number = index.to_string();
             let extra = [("x-exchange", number.as_bytes())];
             let slot = self.client.next_slot();
@@ -146,7 +146,7 @@ impl Driver {
 
     fn respond(&mut self, stream: Stream, index: usize) {
         let exchange = self.exchanges[index].clone();
-        let response = ResponseBlock::new(200, &[]).unwrap();
+        let response = H2ResponseBlock::new(200, &[]).unwrap();
         let body = match (exchange.response_bytes, exchange.trailers) {
             (0, false) => BodyLength::None,
             (bytes, _) if bytes % 2 == 0 && bytes > 0 => BodyLength::Bytes(bytes as u64),
@@ -244,7 +244,7 @@ impl Driver {
                 }
                 // Sent before the server had said how many it takes.
                 Some(ClientEvent::Failed { stream, cause }) => {
-                    assert_eq!(cause, StreamFailure::Refused);
+                    assert_eq!(cause, H2StreamFailure::Refused);
                     let received = self.client_received.remove(&stream).unwrap();
                     self.client_sending.remove(&stream);
                     self.waiting.push(received.exchange);
@@ -268,7 +268,7 @@ impl Driver {
             .map(|(stream, _)| *stream)
             .collect();
         for stream in due {
-            self.client.reset(stream, ErrorCode::CANCEL);
+            self.client.reset(stream, H2ErrorCode::CANCEL);
             let received = self.client_received.remove(&stream).unwrap();
             let exchange = received.exchange;
             self.done[exchange] = Some(received);

@@ -1,12 +1,12 @@
 use super::*;
-use crate::h2::{ErrorCode, ResponseBlock, TrailerBlock};
+use crate::h2::{H2ErrorCode, H2ResponseBlock, TrailerBlock};
 
 fn server() -> Server {
     Server::new(Limits::default())
 }
 
-fn ok() -> ResponseBlock {
-    ResponseBlock::new(200, &[("server", "x")]).unwrap()
+fn ok() -> H2ResponseBlock {
+    H2ResponseBlock::new(200, &[("server", "x")]).unwrap()
 }
 
 /// In whole and in single bytes.
@@ -189,7 +189,7 @@ fn a_client_that_leaves_ends_its_requests() {
         "1 end",
         "3 GET h/",
         "3 end",
-        "1 Reset(ErrorCode(8))",
+        "1 Reset(H2ErrorCode(8))",
     ];
     assert_eq!(heard, expected);
     let third = server.connection_stream(3);
@@ -215,5 +215,5 @@ fn the_preface_tells_the_protocols_apart() {
         ["failed: the connection ended in the middle"]
     );
     assert_eq!(hear_end(&mut server()), [""; 0]);
-    assert_eq!(ErrorCode::PROTOCOL_ERROR.to_string(), "PROTOCOL_ERROR");
+    assert_eq!(H2ErrorCode::PROTOCOL_ERROR.to_string(), "PROTOCOL_ERROR");
 }

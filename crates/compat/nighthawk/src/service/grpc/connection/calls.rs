@@ -5,9 +5,9 @@ use std::collections::VecDeque;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use stillwell_http::grpc::{MessageReader, write_message};
+use stillwell_http::grpc::{GrpcMessageReader, write_message};
 use stillwell_http::h2::{
-    BodyLength, ErrorCode, Limits, RequestHead, ResponseBlock, Server, ServerEvent, Stream,
+    BodyLength, H2ErrorCode, H2ResponseBlock, Limits, RequestHead, Server, ServerEvent, Stream,
     StreamTable, TrailerBlock,
 };
 use stillwell_scope::{Tasks, Token};
@@ -67,7 +67,7 @@ pub(super) struct Signals {
 
 /// A call in progress.
 struct OpenCall {
-    reader: MessageReader,
+    reader: GrpcMessageReader,
     /// Messages that wait to be delivered.
     pending: VecDeque<Vec<u8>>,
     /// To the handler; `None` once the client has ended and all messages are delivered.
@@ -222,12 +222,12 @@ impl Calls {
 
     fn begin(&mut self, stream: Stream, beginning: CallHead) {
         if !beginning.is_grpc {
-            if let Ok(block) = ResponseBlock::new(415, &[]) {
+            if let Ok(block) = H2ResponseBlock::new(415, &[]) {
                 // It may have been given up meanwhile.
                 let responded = self.server.respond(stream, &block, BodyLength::None);
                 responded.unwrap_or_default();
             }
-            self.server.reset(stream, ErrorCode::NO_ERROR);
+            self.server.reset(stream, H2ErrorCode::NO_ERROR);
             return;
         }
         let (sender, incoming) = channel(INCOMING_MAX);
@@ -241,7 +241,7 @@ impl Calls {
         };
         let handler = self.methods.open(&beginning.path, call);
         let mut open = OpenCall {
-            reader: MessageReader::new(MESSAGE_BYTES_MAX),
+            reader: GrpcMessageReader::new(MESSAGE_BYTES_MAX),
             pending: VecDeque::new(),
             incoming: Some(sender),
             has_ended: false,
@@ -289,7 +289,7 @@ impl Calls {
         finish(&mut self.server, stream, call, &end);
         if !call.has_ended {
             // The client need not go on.
-            self.server.reset(stream, ErrorCode::NO_ERROR);
+            self.server.reset(stream, H2ErrorCode::NO_ERROR);
         }
         call.gone.cancel();
         self.calls.remove(stream);
@@ -365,7 +365,7 @@ fn respond(server: &mut Server, stream: Stream, call: &mut OpenCall) {
         return;
     }
     call.has_responded = true;
-    if let Ok(block) = ResponseBlock::new(200, &[("content-type", "application/grpc")]) {
+    if let Ok(block) = H2ResponseBlock::new(200, &[("content-type", "application/grpc")]) {
         // It may have been given up meanwhile.
         let responded = server.respond(stream, &block, BodyLength::Unknown);
         responded.unwrap_or_default();
@@ -415,7 +415,7 @@ fn beginning(head: &RequestHead<'_>) -> CallHead {
 }
 
 /// The messages that `bytes` complete, and what is wrong with them.
-fn read(reader: &mut MessageReader, bytes: &[u8]) -> (Vec<Vec<u8>>, Option<CallFailed>) {
+fn read(reader: &mut GrpcMessageReader, bytes: &[u8]) -> (Vec<Vec<u8>>, Option<CallFailed>) {
     let (mut messages, mut read) = (Vec::new(), 0);
     loop {
         match reader.advance(&bytes[read..]) {
