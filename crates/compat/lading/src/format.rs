@@ -7,7 +7,7 @@ use stillwell_config::files::Files;
 use stillwell_config::foreign::{
     CaseFolder, ForeignCase, ForeignFile, ForeignFormat, Linted, has_key,
 };
-use stillwell_config::shared::no_subject;
+use stillwell_config::shared::no_target;
 use stillwell_plan::RigPlan;
 use stillwell_text::{Diagnostic, Diagnostics, Source, code};
 
@@ -41,7 +41,7 @@ impl ForeignFormat for LadingFiles {
         found: &mut Diagnostics,
     ) -> Option<RigPlan> {
         let load = case::read_text(file.files, file.path, file.source, has_subject, found)?;
-        Some(case::rig_of(load, no_subject()))
+        Some(case::rig_of(load, no_target()))
     }
 
     fn lint(&self, file: &ForeignFile<'_>, found: &mut Diagnostics) -> Option<Linted> {
@@ -106,7 +106,7 @@ fn lint(
             .iter()
             .filter(|finding| finding.is_fixable())
             .count(),
-        found: findings
+        diagnostics: findings
             .into_iter()
             .map(|finding| finding.diagnostic)
             .collect(),

@@ -12,7 +12,7 @@ use stillwell_plan::{
 };
 use stillwell_units::{Nanos, Seed};
 
-use stillwell_config::rules::{Placed, check_past_subject, check_sink_addresses};
+use stillwell_config::rules::{Placed, check_bypasses_target, check_sink_addresses};
 use stillwell_text::{Diagnostics, Keys, NamedFiles, Node, Reader, Source, Value, code, parse};
 
 mod generator;
@@ -105,7 +105,7 @@ fn read_root(reader: &Reader, root: &Node, has_subject: bool) -> Option<LadingRi
     };
     check_sink_addresses(reader, &sinks);
     if has_subject {
-        check_past_subject(reader, &generators, &sinks);
+        check_bypasses_target(reader, &generators, &sinks);
     }
     let mut observer = ObserverPlan::default();
     if let Some(node) = map.take("sample_period_milliseconds")

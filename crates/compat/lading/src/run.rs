@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use stillwell_config::files::{Disk, EntryKind, Files, absolute, read_source};
 use stillwell_config::rules::listening_place;
-use stillwell_config::shared::{FileTarget, apply_to_rig, no_subject};
+use stillwell_config::shared::{FileTarget, apply_to_rig, no_target};
 use stillwell_config::{Loaded, RigOverrides};
 use stillwell_plan::{KernelSeries, ObserverPlan, RigPlan};
 use stillwell_text::{Diagnostic, Diagnostics, NamedFiles, Node, Source, Value, code, parse};
@@ -69,7 +69,7 @@ pub(crate) fn load_lading_from(
         .collect();
     let wants_smaps = parts.iter().all(Part::wants_smaps);
     let run = join(parts, &mut diagnostics).map(|(rig, telemetry)| {
-        let mut plan = rig_of(rig, no_subject());
+        let mut plan = rig_of(rig, no_target());
         plan.observer.kernel = KernelSeries {
             smaps: wants_smaps,
             ..KernelSeries::USUAL

@@ -3,7 +3,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use stillwell_config::files::{EntryKind, Files};
-use stillwell_config::{LabOverrides, Loaded, Loader, RigOverrides};
+use stillwell_config::{Loaded, Loader, RigOverrides, SuiteOverrides};
 use stillwell_plan::{RigPlan, SuitePlan};
 use stillwell_text::Diagnostics;
 
@@ -58,12 +58,12 @@ impl Files for Memory {
     }
 }
 
-fn load_lab_from(
+fn load_suite_from(
     files: &Memory,
     paths: &[PathBuf],
-    overrides: &LabOverrides,
+    overrides: &SuiteOverrides,
 ) -> Result<Loaded<SuitePlan>, Diagnostics> {
-    Loader::new(files, FORMATS).lab(paths, overrides)
+    Loader::new(files, FORMATS).suite(paths, overrides)
 }
 
 fn load_rig_from(

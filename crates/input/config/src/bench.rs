@@ -9,7 +9,7 @@ use stillwell_units::Nanos;
 
 use crate::discover::Lookup;
 use crate::files::{EntryKind, read_source};
-use crate::spec::{Door, read_subject};
+use crate::spec::{Door, read_target};
 
 pub(crate) mod connector;
 mod endpoint;
@@ -30,11 +30,11 @@ pub use tree::{
 
 /// What is asked for, by a file, by flags or by both; what nobody said is none.
 #[derive(Clone, Debug, Default)]
-pub struct BenchAsked {
+pub struct BenchOptions {
     /// What reports call it.
     pub name: Option<String>,
     /// The program.
-    pub subject: Option<BenchSubject>,
+    pub target: Option<BenchTarget>,
     /// Where it takes events in.
     pub input: Option<BenchEndpoint>,
     /// Where it sends them on.
@@ -90,13 +90,13 @@ pub struct BenchAsked {
 
 /// The program under a bench.
 #[derive(Clone, Debug)]
-pub enum BenchSubject {
+pub enum BenchTarget {
     /// Nobody starts one: whatever listens.
     Absent,
     /// A command line.
     Command(Vec<String>),
     /// As a file tells of it, and whether it says when it is ready.
-    Told {
+    Described {
         /// The program.
         plan: Box<TargetPlan>,
         /// Whether there is a probe.
@@ -117,43 +117,43 @@ pub struct LoadedBench {
 pub(crate) fn load_bench(
     lookup: Lookup<'_>,
     path: Option<&Path>,
-    flags: BenchAsked,
+    flags: BenchOptions,
 ) -> Result<LoadedBench, Diagnostics> {
-    let mut found = Diagnostics::new();
-    let asked = match path {
+    let mut diagnostics = Diagnostics::new();
+    let options = match path {
         None => flags,
         Some(path) => {
             let path = crate::files::absolute(path);
-            let mut told = read_file(lookup, &path, &mut found).unwrap_or_default();
-            if told.name.is_none() {
-                told.name = Some(name_of(&path));
+            let mut file_options = read_file(lookup, &path, &mut diagnostics).unwrap_or_default();
+            if file_options.name.is_none() {
+                file_options.name = Some(name_of(&path));
             }
-            flags.or(told)
+            flags.or(file_options)
         }
     };
-    if found.has_errors() {
-        return Err(found.sorted());
+    if diagnostics.has_errors() {
+        return Err(diagnostics.sorted());
     }
-    let source = asked.source.as_ref();
+    let source = options.source.as_ref();
     if let Some(source) = source.filter(|path| lookup.files.kind(path) != Some(EntryKind::File)) {
         let message = format!("there is no file {}", source.display());
-        found.push(Diagnostic::error(code::UNREADABLE, message));
+        diagnostics.push(Diagnostic::error(code::UNREADABLE, message));
     }
-    let codec = asked.codec.as_deref();
+    let codec = options.codec.as_deref();
     let codecs = codecs(lookup);
     if let Some(codec) = codec.filter(|codec| !codecs.iter().any(|(name, ())| name == codec)) {
         let names: Vec<&str> = codecs.iter().map(|(name, ())| *name).collect();
         let message = format!("unknown codec `{codec}`");
         let error = Diagnostic::error(code::UNKNOWN_WORD, message);
-        found.push(error.help(format!("accepted here: {}", names.join(", "))));
+        diagnostics.push(error.help(format!("accepted here: {}", names.join(", "))));
     }
-    let plan = plan::plan_of(&asked, &mut found);
+    let plan = plan::plan_of(&options, &mut diagnostics);
     match plan {
-        Some(plan) if !found.has_errors() => Ok(LoadedBench {
+        Some(plan) if !diagnostics.has_errors() => Ok(LoadedBench {
             plan,
-            warnings: found,
+            warnings: diagnostics,
         }),
-        _ => Err(found),
+        _ => Err(diagnostics),
     }
 }
 
@@ -168,23 +168,27 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-fn read_file(lookup: Lookup<'_>, path: &Path, found: &mut Diagnostics) -> Option<BenchAsked> {
+fn read_file(
+    lookup: Lookup<'_>,
+    path: &Path,
+    diagnostics: &mut Diagnostics,
+) -> Option<BenchOptions> {
     let files = lookup.files;
     let source = match read_source(files, path) {
         Ok(source) => source,
         Err(error) => {
-            found.push(*error);
+            diagnostics.push(*error);
             return None;
         }
     };
     if let Some(file) = lookup.unreadable(path, Some(source.text())) {
         let message = format!("{} is {}, which is not run here", path.display(), file.what);
-        found.push(Diagnostic::error(code::NOT_BUILT, message).help(file.help));
+        diagnostics.push(Diagnostic::error(code::NOT_BUILT, message).help(file.help));
         return None;
     }
     let reader = Reader::new(Arc::clone(&source));
     let folder = path.parent().unwrap_or(path);
-    let asked = reader.parse().and_then(|root| {
+    let options = reader.parse().and_then(|root| {
         let door = Door {
             reader: &reader,
             files,
@@ -192,25 +196,25 @@ fn read_file(lookup: Lookup<'_>, path: &Path, found: &mut Diagnostics) -> Option
         };
         read_bench(&door, &root, &codecs(lookup))
     });
-    found.append(reader.finish());
-    asked
+    diagnostics.append(reader.finish());
+    options
 }
 
-fn read_bench(door: &Door<'_>, root: &Node, codecs: &[(&str, ())]) -> Option<BenchAsked> {
+fn read_bench(door: &Door<'_>, root: &Node, codecs: &[(&str, ())]) -> Option<BenchOptions> {
     let reader = door.reader;
     let map = reader.map(root, &BENCH.keys())?;
     let nested = map.take("config").and_then(|node| {
         let map = reader.map(node, &CONFIG.keys())?;
         Some(of_connector(door, &read_bench_keys(reader, &map)))
     });
-    let told = of_connector(door, &read_bench_keys(reader, &map));
-    let own = read_own(door, &map, codecs);
-    Some(own.or(told).or(nested.unwrap_or_default()))
+    let connector = of_connector(door, &read_bench_keys(reader, &map));
+    let native = read_own(door, &map, codecs);
+    Some(native.or(connector).or(nested.unwrap_or_default()))
 }
 
-fn of_connector(door: &Door<'_>, keys: &BenchKeys<'_>) -> BenchAsked {
+fn of_connector(door: &Door<'_>, keys: &BenchKeys<'_>) -> BenchOptions {
     let source = keys.source;
-    BenchAsked {
+    BenchOptions {
         source: source.and_then(|node| door.existing(node, EntryKind::File)),
         interval: keys.interval,
         chunk_size: keys.chunk_size,
@@ -221,11 +225,11 @@ fn of_connector(door: &Door<'_>, keys: &BenchKeys<'_>) -> BenchAsked {
         stop_after: keys.stop_after,
         significant_figures: keys.significant_figures,
         warmup: keys.warmup,
-        ..BenchAsked::default()
+        ..BenchOptions::default()
     }
 }
 
-fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>, codecs: &[(&str, ())]) -> BenchAsked {
+fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>, codecs: &[(&str, ())]) -> BenchOptions {
     let reader = door.reader;
     let text = |key| map.take(key).and_then(|node| reader.text(node));
     let boolean = |key| map.take(key).and_then(|node| reader.boolean(node));
@@ -236,9 +240,9 @@ fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>, codecs: &[(&str, ())]) -> 
         .filter(|node| reader.word(node, "codec", codecs).is_some());
     // Nothing of a bench is random; other files of ours have one.
     map.ignore("seed");
-    BenchAsked {
+    BenchOptions {
         name: text("name").map(str::to_owned),
-        subject: map.take("target").and_then(|node| subject(door, node)),
+        target: map.take("target").and_then(|node| target(door, node)),
         input: endpoint("in"),
         output: endpoint("out"),
         codec: codec.and_then(|node| reader.text(node)).map(str::to_owned),
@@ -266,20 +270,20 @@ fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>, codecs: &[(&str, ())]) -> 
         token: text("token").map(str::to_owned),
         lossy: boolean("lossy"),
         shared_network: boolean("shared_network"),
-        ..BenchAsked::default()
+        ..BenchOptions::default()
     }
 }
 
-fn subject(door: &Door<'_>, node: &Node) -> Option<BenchSubject> {
+fn target(door: &Door<'_>, node: &Node) -> Option<BenchTarget> {
     if let Value::Scalar { text, .. } = &node.value
         && text == "none"
     {
-        return Some(BenchSubject::Absent);
+        return Some(BenchTarget::Absent);
     }
-    let told = read_subject(door, node)?;
-    Some(BenchSubject::Told {
-        plan: Box::new(told.plan),
-        has_probe: told.has_probe,
+    let spec = read_target(door, node)?;
+    Some(BenchTarget::Described {
+        plan: Box::new(spec.plan),
+        has_probe: spec.has_probe,
     })
 }
 
@@ -303,16 +307,16 @@ fn framing(codec: &str) -> Framing {
 }
 
 macro_rules! first_of {
-    ($one:expr, $other:expr; $($field:ident),+ $(,)?) => {
-        BenchAsked { $($field: $one.$field.or($other.$field)),+ }
+    ($first:expr, $second:expr; $($field:ident),+ $(,)?) => {
+        BenchOptions { $($field: $first.$field.or($second.$field)),+ }
     };
 }
 
-impl BenchAsked {
+impl BenchOptions {
     /// What is said here, and what `other` says besides.
-    fn or(self, other: Self) -> Self {
-        first_of!(self, other;
-            name, subject, input, output, source, codec, interval, rate, chunk_size, iters, base64,
+    fn or(self, second: Self) -> Self {
+        first_of!(self, second;
+            name, target, input, output, source, codec, interval, rate, chunk_size, iters, base64,
             is_transactional, structured, stop_after, warmup, limit, drain, significant_figures,
             stamps, sent_prefix, received_prefix, batch, connections, retries, token, lossy, shared_network,
         )

@@ -74,12 +74,12 @@ pub enum DescriptorsError {
 
 /// A method that is not described.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no {what} `{found}`{}; there {}", near(.nearest.as_ref()), listed(.names))]
+#[error("there is no {what} `{given}`{}; there {}", near(.nearest.as_ref()), listed(.names))]
 pub struct MethodError {
     /// Service or method.
     pub what: &'static str,
     /// What was asked for.
-    pub found: String,
+    pub given: String,
     /// What was meant, maybe.
     pub nearest: Option<String>,
     /// What there is.
@@ -91,13 +91,13 @@ fn near(name: Option<&String>) -> String {
 }
 
 fn listed(names: &[String]) -> String {
-    let others = names.len().saturating_sub(NAMES_MAX);
-    let shown = names[..names.len() - others].join(", ");
-    match (names.len(), others) {
+    let hidden = names.len().saturating_sub(NAMES_MAX);
+    let shown = names[..names.len() - hidden].join(", ");
+    match (names.len(), hidden) {
         (0, _) => "is none at all".to_owned(),
         (1, _) => format!("is {shown}"),
         (_, 0) => format!("are {shown}"),
-        (_, others) => format!("are {shown} and {others} more"),
+        (_, hidden) => format!("are {shown} and {hidden} more"),
     }
 }
 
@@ -131,10 +131,10 @@ fn at(field: Option<&String>) -> String {
 
 /// What is no name of a method.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{found}` is no method: write package.Service/Method")]
+#[error("`{given}` is no method: write package.Service/Method")]
 pub struct MethodNameError {
     /// What was given.
-    pub found: String,
+    pub given: String,
 }
 
 impl FromStr for MethodName {
@@ -142,11 +142,11 @@ impl FromStr for MethodName {
 
     fn from_str(text: &str) -> Result<Self, MethodNameError> {
         let wrong = || MethodNameError {
-            found: text.to_owned(),
+            given: text.to_owned(),
         };
-        let own = text.strip_prefix('/').unwrap_or(text);
+        let text = text.strip_prefix('/').unwrap_or(text);
         // As reflection and some tools write it.
-        let parts = own.rsplit_once('/').or_else(|| own.rsplit_once('.'));
+        let parts = text.rsplit_once('/').or_else(|| text.rsplit_once('.'));
         let (service, method) = parts.ok_or_else(wrong)?;
         if !is_name(service) || !is_name(method) {
             return Err(wrong());
@@ -229,13 +229,17 @@ impl Descriptors {
         let pool = pool.map_err(|error| DescriptorsError::Set {
             problem: error.to_string(),
         })?;
-        let own = Self { pool };
+        let descriptors = Self { pool };
         // By another name nobody could ask for it.
-        if let Some(name) = own.methods().map(|method| method.name()).find(is_no_name) {
+        if let Some(name) = descriptors
+            .methods()
+            .map(|method| method.name())
+            .find(is_no_name)
+        {
             let problem = format!("a method is called `{name}`, which is no name");
             return Err(DescriptorsError::Set { problem });
         }
-        Ok(own)
+        Ok(descriptors)
     }
 
     /// The method of this name.
@@ -243,15 +247,15 @@ impl Descriptors {
     /// # Errors
     /// [`MethodError`] says what there is instead.
     pub fn method(&self, name: &MethodName) -> Result<GrpcMethod, MethodError> {
-        let missing = |what, own: &str, found: String, names: Vec<String>| MethodError {
+        let missing = |what, name: &str, given: String, names: Vec<String>| MethodError {
             what,
-            found,
-            nearest: nearest(own, names.iter().map(String::as_str)).map(str::to_owned),
+            given,
+            nearest: nearest(name, names.iter().map(String::as_str)).map(str::to_owned),
             names,
         };
         let Some(service) = self.pool.get_service_by_name(&name.service) else {
             let all = self.pool.services();
-            let names = all.map(|own| own.full_name().to_owned()).collect();
+            let names = all.map(|service| service.full_name().to_owned()).collect();
             return Err(missing(
                 "service",
                 &name.service,
@@ -259,12 +263,14 @@ impl Descriptors {
                 names,
             ));
         };
-        let own = service.methods().find(|own| own.name() == name.method);
-        match own {
+        match service
+            .methods()
+            .find(|method| method.name() == name.method)
+        {
             Some(descriptor) => Ok(GrpcMethod { descriptor }),
             None => {
                 let all = service.methods();
-                let names = all.map(|own| own.name().to_owned()).collect();
+                let names = all.map(|method| method.name().to_owned()).collect();
                 Err(missing("method", &name.method, name.to_string(), names))
             }
         }
@@ -301,9 +307,9 @@ fn empty_enumeration<'f>(
     enums: &'f [EnumDescriptorProto],
     messages: &'f [DescriptorProto],
 ) -> Option<&'f str> {
-    let own = enums.iter().find(|own| own.value.is_empty());
+    let empty = enums.iter().find(|kind| kind.value.is_empty());
     let mut inner = messages.iter();
-    own.map(EnumDescriptorProto::name).or_else(|| {
+    empty.map(EnumDescriptorProto::name).or_else(|| {
         inner.find_map(|message| empty_enumeration(&message.enum_type, &message.nested_type))
     })
 }
@@ -315,9 +321,9 @@ fn simplify(file: &mut FileDescriptorProto) {
     file.source_code_info = None;
     file.extension.iter_mut().for_each(simplify_field);
     file.message_type.iter_mut().for_each(simplify_message);
-    for own in &mut file.enum_type {
-        own.options = None;
-        own.value.iter_mut().for_each(|value| value.options = None);
+    for kind in &mut file.enum_type {
+        kind.options = None;
+        kind.value.iter_mut().for_each(|value| value.options = None);
     }
     for service in &mut file.service {
         service.options = None;
@@ -337,9 +343,9 @@ fn simplify_message(message: &mut DescriptorProto) {
     ranges.for_each(|range| range.options = None);
     let choices = message.oneof_decl.iter_mut();
     choices.for_each(|choice| choice.options = None);
-    for own in &mut message.enum_type {
-        own.options = None;
-        own.value.iter_mut().for_each(|value| value.options = None);
+    for kind in &mut message.enum_type {
+        kind.options = None;
+        kind.value.iter_mut().for_each(|value| value.options = None);
     }
     message.nested_type.iter_mut().for_each(simplify_message);
 }
@@ -480,10 +486,10 @@ fn wrong_field(message: &MessageDescriptor, value: &Value) -> Option<WrongField>
         DynamicMessage::deserialize(message.clone(), value).err()
     };
     let mut fields = value.as_object()?.iter();
-    let (name, own, error) = fields.find_map(|(name, own)| {
-        let one = Map::from_iter([(name.clone(), own.clone())]);
-        let error = read(message, &Value::Object(one))?;
-        Some((name.clone(), own, error))
+    let (name, value, error) = fields.find_map(|(name, value)| {
+        let single = Map::from_iter([(name.clone(), value.clone())]);
+        let error = read(message, &Value::Object(single))?;
+        Some((name.clone(), value, error))
     })?;
     let field = message.get_field_by_json_name(&name);
     let field = field.or_else(|| message.get_field_by_name(&name));
@@ -491,12 +497,12 @@ fn wrong_field(message: &MessageDescriptor, value: &Value) -> Option<WrongField>
         let Kind::Message(inner) = field.kind() else {
             return None;
         };
-        let is_wrong = |own: &&Value| own.is_object() && read(&inner, own).is_some();
-        let own = match own {
+        let is_wrong = |value: &&Value| value.is_object() && read(&inner, value).is_some();
+        let wrong = match value {
             Value::Array(all) => all.iter().find(is_wrong),
-            one => Some(one).filter(is_wrong),
+            single => Some(single).filter(is_wrong),
         };
-        own.map(|own| (inner.clone(), own.clone()))
+        wrong.map(|value| (inner.clone(), value.clone()))
     });
     Some(WrongField { name, inner, error })
 }

@@ -131,14 +131,14 @@ pub fn resolve(folder: &Path, path: &str) -> PathBuf {
 /// A message: the folder cannot be listed, or it holds no files.
 pub fn files_in(files: &dyn Files, folder: &Path) -> Result<Vec<PathBuf>, String> {
     let listed = files.list(folder).map_err(|error| error.to_string())?;
-    let found: Vec<PathBuf> = listed
+    let paths: Vec<PathBuf> = listed
         .into_iter()
         .filter(|path| files.kind(path) == Some(EntryKind::File))
         .collect();
-    if found.is_empty() {
+    if paths.is_empty() {
         return Err(format!("{} holds no files", folder.display()));
     }
-    Ok(found)
+    Ok(paths)
 }
 
 /// `path` as an absolute path.

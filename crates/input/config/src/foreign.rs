@@ -27,7 +27,7 @@ pub trait ForeignFormat: Debug {
     fn read_rig(
         &self,
         _file: &ForeignFile<'_>,
-        _has_subject: bool,
+        _has_target: bool,
         _found: &mut Diagnostics,
     ) -> Option<RigPlan> {
         None
@@ -114,7 +114,7 @@ pub struct Linted {
     /// The file.
     pub path: PathBuf,
     /// Its old spellings, in the order of the file.
-    pub found: Diagnostics,
+    pub diagnostics: Diagnostics,
     /// How many of them can be written as today.
     pub fixable: usize,
     /// The text with those written as today; none where nothing would change.

@@ -31,7 +31,7 @@ pub mod shared;
 mod spec;
 
 pub use bench::{
-    Await, BenchAsked, BenchAsserts, BenchEndpoint, BenchFolder, BenchStep, BenchSubject,
+    Await, BenchAsserts, BenchEndpoint, BenchFolder, BenchOptions, BenchStep, BenchTarget,
     BenchTree, FigureAssert, LoadedBench, TextAssert, is_wanted,
 };
 pub use descriptors::{
@@ -40,8 +40,8 @@ pub use descriptors::{
 };
 pub use load::{Loaded, Loader};
 pub use overrides::{
-    CommandArgument, DesignOverride, LabOverrides, ProgramOverride, RigOverrides, StoppingOverride,
-    SubjectsOverrides, TargetOverride, VariantArgument, VariantArgumentError,
+    CommandArgument, DesignOverride, ProgramOverride, RigOverrides, StoppingOverride,
+    SuiteOverrides, TargetOverride, TargetsOverrides, VariantArgument, VariantArgumentError,
 };
 pub use schema::{SchemaOf, schema};
 pub use stillwell_text::{

@@ -18,12 +18,12 @@ const SKIPPED: [&str; 3] = ["target", "node_modules", "results"];
 /// [`Loader::lint`](crate::Loader::lint).
 pub(crate) fn lint(lookup: Lookup<'_>, paths: &[PathBuf]) -> Result<Vec<Linted>, Diagnostics> {
     let files = lookup.files;
-    let mut found = Diagnostics::new();
+    let mut diagnostics = Diagnostics::new();
     let mut texts = Vec::new();
     for path in paths {
         if files.kind(path).is_none() {
             let message = format!("there is nothing at {}", path.display());
-            found.push(Diagnostic::error(code::UNREADABLE, message));
+            diagnostics.push(Diagnostic::error(code::UNREADABLE, message));
         }
         walk(files, path, 0, &mut texts);
     }
@@ -37,13 +37,13 @@ pub(crate) fn lint(lookup: Lookup<'_>, paths: &[PathBuf]) -> Result<Vec<Linted>,
                     source: &source,
                 };
                 let mut formats = lookup.formats.iter();
-                linted.extend(formats.find_map(|format| format.lint(&file, &mut found)));
+                linted.extend(formats.find_map(|format| format.lint(&file, &mut diagnostics)));
             }
-            Err(error) => found.push(*error),
+            Err(error) => diagnostics.push(*error),
         }
     }
-    if found.has_errors() {
-        return Err(found);
+    if diagnostics.has_errors() {
+        return Err(diagnostics);
     }
     Ok(linted)
 }

@@ -8,20 +8,20 @@ use stillwell_plan::{
 };
 use stillwell_text::{Diagnostic, Diagnostics, code};
 
-use crate::bench::{self, BenchAsked, BenchTree, LoadedBench};
+use crate::bench::{self, BenchOptions, BenchTree, LoadedBench};
 use crate::discover::{Case, CaseFile, CaseKind, Lookup};
 use crate::files::{EntryKind, Files, absolute, read_source};
 use crate::foreign::{ForeignFile, ForeignFormat, Linted};
 use crate::lint;
 use crate::matrix::Cell;
-use crate::overrides::{LabOverrides, RigOverrides, SubjectsOverrides, TargetOverride};
+use crate::overrides::{RigOverrides, SuiteOverrides, TargetOverride, TargetsOverrides};
 use crate::rules::ready_probe_of;
-use crate::spec::{ExperimentSpec, STOP_DEFAULT, name_of_program, no_subject};
+use crate::spec::{ExperimentSpec, STOP_DEFAULT, name_of_program, no_target};
 
 mod apply;
-mod lab;
 mod native;
-mod subjects;
+mod suite;
+mod targets;
 
 use native::NativeFile;
 
@@ -50,16 +50,16 @@ impl<T> Loaded<T> {
     pub fn checked(
         plan: Option<T>,
         format: &'static str,
-        found: Diagnostics,
+        diagnostics: Diagnostics,
     ) -> Result<Self, Diagnostics> {
-        let found = found.sorted();
+        let diagnostics = diagnostics.sorted();
         match plan {
-            Some(plan) if !found.has_errors() => Ok(Self {
+            Some(plan) if !diagnostics.has_errors() => Ok(Self {
                 plan,
-                warnings: found,
+                warnings: diagnostics,
                 format,
             }),
-            _ => Err(found),
+            _ => Err(diagnostics),
         }
     }
 }
@@ -86,18 +86,18 @@ impl<'l> Loader<'l> {
         path: &Path,
         overrides: &RigOverrides,
     ) -> Result<Loaded<RigPlan>, Diagnostics> {
-        let mut found = Diagnostics::new();
+        let mut diagnostics = Diagnostics::new();
         let path = absolute(path);
         let read = if self.0.files.kind(&path) == Some(EntryKind::Folder) {
-            rig_of_folder(self.0, &path, overrides, &mut found)
+            rig_of_folder(self.0, &path, overrides, &mut diagnostics)
         } else {
-            rig_of_file(self.0, &path, overrides, &mut found)
+            rig_of_file(self.0, &path, overrides, &mut diagnostics)
         };
         let Some((mut rig, format, target)) = read else {
-            return Loaded::checked(None, NATIVE, found);
+            return Loaded::checked(None, NATIVE, diagnostics);
         };
-        apply::to_rig(&mut rig, overrides, target, &mut found);
-        Loaded::checked(Some(rig), format, found)
+        apply::to_rig(&mut rig, overrides, target, &mut diagnostics);
+        Loaded::checked(Some(rig), format, diagnostics)
     }
 
     /// Reads the experiments that `paths` stand for: files, folders of experiments,
@@ -106,19 +106,19 @@ impl<'l> Loader<'l> {
     /// # Errors
     /// Every mistake in all files, with its place; names that are not unique; an
     /// `only` that means none of them.
-    pub fn lab(
+    pub fn suite(
         &self,
         paths: &[PathBuf],
-        overrides: &LabOverrides,
+        overrides: &SuiteOverrides,
     ) -> Result<Loaded<SuitePlan>, Diagnostics> {
-        lab::load(self.0, &absolutes(paths), overrides)
+        suite::load(self.0, &absolutes(paths), overrides)
     }
 
     /// Returns true if any of the files that `paths` stand for has `subjects`, right or
     /// wrong.
     #[must_use]
-    pub fn has_subjects(&self, paths: &[PathBuf]) -> bool {
-        subjects::are_there(self.0, &absolutes(paths))
+    pub fn has_targets(&self, paths: &[PathBuf]) -> bool {
+        targets::are_there(self.0, &absolutes(paths))
     }
 
     /// Reads the experiments that `paths` stand for, each with several subjects;
@@ -127,12 +127,12 @@ impl<'l> Loader<'l> {
     /// # Errors
     /// Every mistake in all files, with its place; a subject that was named and that
     /// no experiment has; flags that do not fit.
-    pub fn subjects(
+    pub fn targets(
         &self,
         paths: &[PathBuf],
-        overrides: &SubjectsOverrides,
+        overrides: &TargetsOverrides,
     ) -> Result<Loaded<Vec<TargetsPlan>>, Diagnostics> {
-        subjects::load(self.0, &absolutes(paths), overrides)
+        targets::load(self.0, &absolutes(paths), overrides)
     }
 
     /// Reads the bench of the file at `path`, if there is one; `flags` go before the file.
@@ -143,7 +143,7 @@ impl<'l> Loader<'l> {
     pub fn bench(
         &self,
         path: Option<&Path>,
-        flags: BenchAsked,
+        flags: BenchOptions,
     ) -> Result<LoadedBench, Diagnostics> {
         bench::load_bench(self.0, path, flags)
     }
@@ -178,42 +178,42 @@ fn rig_of_folder(
     lookup: Lookup<'_>,
     path: &Path,
     overrides: &RigOverrides,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Option<ReadRig> {
     let cases = match lookup.discover(path) {
         Ok(cases) => cases,
         Err(error) => {
-            found.push(*error);
+            diagnostics.push(*error);
             return None;
         }
     };
     let [case] = cases.as_slice() else {
         let message = format!("{} holds {} experiments", path.display(), cases.len());
         let error = Diagnostic::error(code::NOTHING_FOUND, message);
-        found.push(error.help("a rig is one of them: name its folder"));
+        diagnostics.push(error.help("a rig is one of them: name its folder"));
         return None;
     };
-    rig_of_case(lookup, case, overrides, found)
+    rig_of_case(lookup, case, overrides, diagnostics)
 }
 
 fn rig_of_case(
     lookup: Lookup<'_>,
     case: &Case<'_>,
     overrides: &RigOverrides,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Option<ReadRig> {
     let format = match case.kind {
         CaseKind::Foreign(format) => format,
         CaseKind::Native => {
-            let rig = rig_of_native(lookup.files, case.file.as_ref()?, found)?;
+            let rig = rig_of_native(lookup.files, case.file.as_ref()?, diagnostics)?;
             return Some((rig, NATIVE, FileTarget::Whole));
         }
     };
-    let read = format.read_case(&case.as_folder(lookup.files), found)?;
+    let read = format.read_case(&case.as_folder(lookup.files), diagnostics)?;
     if !read.has_program && matches!(overrides.target, TargetOverride::FromFile) {
         let message = format!("{}: its target names no `command`", case.name);
         let error = Diagnostic::error(code::NO_TARGET, message);
-        found.push(error.help("name the program on the command line"));
+        diagnostics.push(error.help("name the program on the command line"));
     }
     let baseline = read.plan.variants.first()?;
     let target = read.plan.target_of(baseline, None);
@@ -228,7 +228,7 @@ fn rig_of_file(
     lookup: Lookup<'_>,
     path: &Path,
     overrides: &RigOverrides,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Option<ReadRig> {
     let source = read_source(lookup.files, path);
     if let Ok(source) = &source
@@ -239,39 +239,43 @@ fn rig_of_file(
             path,
             source,
         };
-        let rig = format.read_rig(&file, overrides.target.is_something(), found)?;
+        let rig = format.read_rig(&file, overrides.target.is_something(), diagnostics)?;
         return Some((rig, format.name(), FileTarget::Never(format.name())));
     }
     let is_experiment = path
         .file_name()
         .is_some_and(|name| name == "experiment.yaml");
     if is_experiment && let Ok(cases) = lookup.discover(path) {
-        return rig_of_case(lookup, cases.first()?, overrides, found);
+        return rig_of_case(lookup, cases.first()?, overrides, diagnostics);
     }
     let path = path.to_path_buf();
-    let rig = rig_of_native(lookup.files, &CaseFile { path, source }, found)?;
+    let rig = rig_of_native(lookup.files, &CaseFile { path, source }, diagnostics)?;
     Some((rig, NATIVE, FileTarget::Whole))
 }
 
 /// Reads a native file as a rig: its first cell, its first variant.
-fn rig_of_native(files: &dyn Files, file: &CaseFile, found: &mut Diagnostics) -> Option<RigPlan> {
-    let file = NativeFile::parse(file, found)?;
+fn rig_of_native(
+    files: &dyn Files,
+    file: &CaseFile,
+    diagnostics: &mut Diagnostics,
+) -> Option<RigPlan> {
+    let file = NativeFile::parse(file, diagnostics)?;
     let none = Cell::default();
     let cells = file.cells().unwrap_or_else(|| std::slice::from_ref(&none));
     if cells.len() > 1 {
         let message = format!("the first of {} cells of its matrix is run", cells.len());
-        found.push(Diagnostic::note(code::MATRIX, message));
+        diagnostics.push(Diagnostic::note(code::MATRIX, message));
     }
-    let (spec, _) = file.read(files, cells.first()?, found)?;
-    Some(rig_of_spec(spec, found))
+    let (spec, _) = file.read(files, cells.first()?, diagnostics)?;
+    Some(rig_of_spec(spec, diagnostics))
 }
 
 /// The rig of a file: its first variant, if it has any.
-fn rig_of_spec(mut spec: ExperimentSpec, found: &mut Diagnostics) -> RigPlan {
-    if let Some(first) = spec.contenders.first() {
+fn rig_of_spec(mut spec: ExperimentSpec, diagnostics: &mut Diagnostics) -> RigPlan {
+    if let Some(first) = spec.targets.first() {
         let message = format!("the first of its targets is run, `{}`", first.name);
         let note = Diagnostic::note(code::VARIANTS, message);
-        found.push(note.help("`stillwell run` runs all of them, or those of `--targets`"));
+        diagnostics.push(note.help("`stillwell run` runs all of them, or those of `--targets`"));
         spec.rig.target = first.target.clone();
         return spec.rig;
     }
@@ -285,7 +289,7 @@ fn rig_of_spec(mut spec: ExperimentSpec, found: &mut Diagnostics) -> RigPlan {
         BinarySource::Git(_) => {
             let message = format!("variant `{}` must be built first", variant.name);
             let error = Diagnostic::error(code::BUILD_INCOMPLETE, message);
-            found.push(error.help("`stillwell run` builds; a rig needs an executable"));
+            diagnostics.push(error.help("`stillwell run` builds; a rig needs an executable"));
             None
         }
     };
@@ -324,10 +328,10 @@ fn plan_of(
 }
 
 /// The subject that a command line names.
-fn subject_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<TargetPlan> {
+fn target_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<TargetPlan> {
     let (name, kind, ready) = match target {
         TargetOverride::FromFile => return None,
-        TargetOverride::None => return Some(no_subject()),
+        TargetOverride::None => return Some(no_target()),
         TargetOverride::Pid(pid) => (
             format!("pid {pid}"),
             TargetKind::Pid(*pid),

@@ -43,8 +43,8 @@ pub fn read_manifest(
     let manifest = inner
         .parse()
         .and_then(|root| read_object(&inner, &root, kind));
-    for one in inner.finish().iter() {
-        reader.report(one.clone());
+    for diagnostic in inner.finish().iter() {
+        reader.report(diagnostic.clone());
     }
     manifest
 }

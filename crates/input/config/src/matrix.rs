@@ -129,7 +129,7 @@ fn read_axis(reader: &Reader, entry: &Entry) -> Option<Axis> {
             is_right = false;
             continue;
         };
-        if let Some((_, first)) = values.iter().find(|(other, _)| other == text) {
+        if let Some((_, first)) = values.iter().find(|(earlier, _)| earlier == text) {
             let message = format!("`{}` is `{text}` twice", entry.key.text);
             reader.report(
                 reader

@@ -63,7 +63,7 @@ pub struct ProgramOverride {
 
 /// What a command line says about experiments.
 #[derive(Clone, Debug, Default)]
-pub struct LabOverrides {
+pub struct SuiteOverrides {
     /// Names, or patterns with `*`, of the experiments to run; all if none.
     pub only: Vec<String>,
     /// When an experiment has seen enough.
@@ -102,11 +102,11 @@ pub struct LabOverrides {
 
 /// What a command line says about experiments with several subjects.
 #[derive(Clone, Debug, Default)]
-pub struct SubjectsOverrides {
+pub struct TargetsOverrides {
     /// Names, or patterns with `*`, of the experiments to run; all if none.
     pub only: Vec<String>,
     /// Names of the subjects to run, in the order of reports; all if none.
-    pub subjects: Vec<String>,
+    pub targets: Vec<String>,
     /// Runs of each subject.
     pub runs: Option<u32>,
     /// Length of load that is not measured.

@@ -72,7 +72,7 @@ pub fn check_sink_addresses(reader: &Reader, sinks: &[Placed<SinkPlan>]) {
         let place = listening_place(&sink.value.protocol);
         let first = sinks[..index]
             .iter()
-            .find(|other| listening_place(&other.value.protocol) == place);
+            .find(|earlier| listening_place(&earlier.value.protocol) == place);
         if let Some(first) = first {
             let message = format!("two sinks listen at {}", place.1);
             reader.report(
@@ -103,7 +103,7 @@ pub fn listening_place(protocol: &SinkProtocol) -> (&'static str, String) {
 
 /// Warns of generators that send straight into a sink of the same rig, past the
 /// subject. Without a subject that is what is wanted.
-pub fn check_past_subject(
+pub fn check_bypasses_target(
     reader: &Reader,
     generators: &[Placed<GeneratorPlan>],
     sinks: &[Placed<SinkPlan>],

@@ -3,6 +3,6 @@
 pub use crate::load::{FileTarget, apply_to_rig};
 pub use crate::spec::{
     ENGINE_SOCKET, NativeDialect, PayloadDialect, STOP_DEFAULT, TREE_DEPTH_MAX, default_goals,
-    is_image_part, no_subject, parse_series, read_binary_payload, read_pattern, read_range,
+    is_image_part, no_target, parse_series, read_binary_payload, read_pattern, read_range,
     read_template, read_trace_agent,
 };

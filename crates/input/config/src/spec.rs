@@ -2,7 +2,6 @@
 //! and the function that reads it.
 
 mod check;
-mod contender;
 mod course;
 mod design;
 mod disk;
@@ -21,13 +20,14 @@ mod series;
 mod sink;
 mod stamp;
 mod stopping;
-mod subject;
+mod target;
+mod targets;
 mod timeline;
 mod variant;
 
 pub(crate) use design::problem as design_problem;
 pub(crate) use door::Door;
-pub use experiment::no_subject;
+pub use experiment::no_target;
 pub(crate) use experiment::{EXPERIMENT, ExperimentSpec, read_experiment};
 pub use generator::{ENGINE_SOCKET, TREE_DEPTH_MAX, is_image_part};
 pub use goal::default_goals;
@@ -40,6 +40,6 @@ pub use payload::{
 pub(crate) use rate::parse_rate;
 pub use series::parse_series;
 pub(crate) use stopping::{LOOKS_PAIRS_MAX, PAIRS_MAX};
-pub use subject::STOP_DEFAULT;
-pub(crate) use subject::{SUBJECT, name_of_program, read_subject};
+pub use target::STOP_DEFAULT;
+pub(crate) use target::{TARGET, name_of_program, read_target};
 pub(crate) use variant::check_variants;

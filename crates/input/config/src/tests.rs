@@ -6,7 +6,7 @@ use stillwell_plan::{RigPlan, SuitePlan};
 use stillwell_text::Diagnostics;
 
 use crate::files::{EntryKind, Files};
-use crate::{LabOverrides, Loaded, Loader, RigOverrides};
+use crate::{Loaded, Loader, RigOverrides, SuiteOverrides};
 
 /// Keeps what is said about a text that is wrong.
 macro_rules! snapshot {
@@ -26,13 +26,13 @@ mod faults;
 mod goals;
 mod golden;
 mod kubernetes;
-mod lab;
 mod matrix;
 mod mistakes;
 mod payloads;
 mod random;
 mod reference;
-mod subjects;
+mod suite;
+mod targets;
 
 /// Files that lie in memory.
 #[derive(Debug, Default)]
@@ -77,12 +77,12 @@ impl Files for Memory {
     }
 }
 
-fn load_lab_from(
+fn load_suite_from(
     files: &Memory,
     paths: &[PathBuf],
-    overrides: &LabOverrides,
+    overrides: &SuiteOverrides,
 ) -> Result<Loaded<SuitePlan>, Diagnostics> {
-    Loader::new(files, &[]).lab(paths, overrides)
+    Loader::new(files, &[]).suite(paths, overrides)
 }
 
 fn load_rig_from(
@@ -95,16 +95,19 @@ fn load_rig_from(
 
 /// Loads `text` as the experiment called `one`, beside some files.
 fn experiment(text: &str) -> Result<Loaded<SuitePlan>, Diagnostics> {
-    experiment_with(text, &LabOverrides::default())
+    experiment_with(text, &SuiteOverrides::default())
 }
 
-fn experiment_with(text: &str, overrides: &LabOverrides) -> Result<Loaded<SuitePlan>, Diagnostics> {
+fn experiment_with(
+    text: &str,
+    overrides: &SuiteOverrides,
+) -> Result<Loaded<SuitePlan>, Diagnostics> {
     let files = Memory::with([
         ("/suite/one/experiment.yaml", text),
         ("/suite/one/conf/thing.toml", ""),
         ("/suite/one/x.log", "a\n"),
     ]);
-    load_lab_from(&files, &["/suite/one".into()], overrides)
+    load_suite_from(&files, &["/suite/one".into()], overrides)
 }
 
 pub(crate) fn rig(text: &str) -> Result<Loaded<RigPlan>, Diagnostics> {

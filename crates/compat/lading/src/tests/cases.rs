@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use stillwell_config::{LabOverrides, ProgramOverride, RigOverrides, TargetOverride};
+use stillwell_config::{ProgramOverride, RigOverrides, SuiteOverrides, TargetOverride};
 use stillwell_plan::{BinarySource, TargetKind};
 use stillwell_text::Diagnostics;
 
-use super::{Memory, load_lab_from, load_rig_from};
+use super::{Memory, load_rig_from, load_suite_from};
 
 /// The least that is an experiment.
 const LEAST: &str = "\
@@ -50,11 +50,11 @@ fn lab() -> Memory {
 
 fn names(files: &Memory, paths: &[&str], only: &[&str]) -> Result<Vec<String>, Diagnostics> {
     let paths: Vec<_> = paths.iter().map(Into::into).collect();
-    let overrides = LabOverrides {
+    let overrides = SuiteOverrides {
         only: only.iter().map(|name| (*name).to_owned()).collect(),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     };
-    let loaded = load_lab_from(files, &paths, &overrides)?;
+    let loaded = load_suite_from(files, &paths, &overrides)?;
     let experiments = loaded.plan.experiments.into_iter();
     Ok(experiments.map(|experiment| experiment.name).collect())
 }
@@ -97,7 +97,11 @@ fn paths_that_mean_nothing_are_errors() {
 
 #[test]
 fn an_smp_case_becomes_a_plan() {
-    let loaded = load_lab_from(&lab(), &["/lab/cases/smp".into()], &LabOverrides::default());
+    let loaded = load_suite_from(
+        &lab(),
+        &["/lab/cases/smp".into()],
+        &SuiteOverrides::default(),
+    );
     let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
     assert_eq!(loaded.format, "smp");
     insta::assert_snapshot!(serde_json::to_string_pretty(&loaded.plan).unwrap());
@@ -112,7 +116,11 @@ fn a_mistake_in_an_smp_target_is_not_told_as_a_missing_command() {
         files
             .0
             .insert("/lab/cases/smp/experiment.yaml".into(), text);
-        let found = load_lab_from(&files, &["/lab/cases/smp".into()], &LabOverrides::default());
+        let found = load_suite_from(
+            &files,
+            &["/lab/cases/smp".into()],
+            &SuiteOverrides::default(),
+        );
         let found = found.unwrap_err();
         assert!(found.iter().any(|one| one.code == "W101"), "{found}");
         assert!(found.iter().all(|one| one.code != "W210"), "{found}");
@@ -127,13 +135,13 @@ fn an_smp_case_without_a_command_needs_one() {
         .0
         .insert("/lab/cases/smp/experiment.yaml".into(), text);
     let load =
-        |overrides: &LabOverrides| load_lab_from(&files, &["/lab/cases/smp".into()], overrides);
-    let found = load(&LabOverrides::default()).unwrap_err();
+        |overrides: &SuiteOverrides| load_suite_from(&files, &["/lab/cases/smp".into()], overrides);
+    let found = load(&SuiteOverrides::default()).unwrap_err();
     insta::assert_snapshot!(found);
-    let overrides = LabOverrides {
+    let overrides = SuiteOverrides {
         baseline: Some("bin:/a".parse().unwrap()),
         comparison: Some("cmd:/b --x".parse().unwrap()),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     };
     let plan = load(&overrides).unwrap().plan;
     let variants = &plan.experiments[0].variants;
@@ -207,7 +215,7 @@ fn the_rig_of_an_experiment_is_its_baseline() {
 
 #[test]
 fn the_readme_gives_the_summary() {
-    let loaded = load_lab_from(&lab(), &["/lab/native".into()], &LabOverrides::default());
+    let loaded = load_suite_from(&lab(), &["/lab/native".into()], &SuiteOverrides::default());
     let plan = loaded.unwrap().plan;
     assert_eq!(
         plan.experiments[0].summary.as_deref(),

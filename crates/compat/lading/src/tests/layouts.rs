@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_config::{LabOverrides, ProgramOverride, RigOverrides, TargetOverride};
+use stillwell_config::{ProgramOverride, RigOverrides, SuiteOverrides, TargetOverride};
 use stillwell_plan::{ChildPlan, MountPlan, TargetKind};
 
-use super::{Memory, load_lab_from, load_rig_from};
+use super::{Memory, load_rig_from, load_suite_from};
 
 const SEED: &str = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]";
 
@@ -42,16 +42,16 @@ fn files(list: &[(&str, &str)]) -> Memory {
     Memory(files.collect())
 }
 
-fn with_program() -> LabOverrides {
-    LabOverrides {
+fn with_program() -> SuiteOverrides {
+    SuiteOverrides {
         target_command: Some("vector --quiet".parse().unwrap()),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     }
 }
 
 /// The child of the only experiment in `path`.
-fn child(files: &Memory, path: &str, overrides: &LabOverrides) -> ChildPlan {
-    let loaded = load_lab_from(files, &[path.into()], overrides);
+fn child(files: &Memory, path: &str, overrides: &SuiteOverrides) -> ChildPlan {
+    let loaded = load_suite_from(files, &[path.into()], overrides);
     let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
     let [experiment] = loaded.plan.experiments.as_slice() else {
         panic!("{:?}", loaded.plan.experiments);
@@ -105,7 +105,7 @@ fn vectors_soaks_of_2021_are_cases_once_a_program_is_named() {
         ("{state}/var-lib", "/var/lib/vector", true),
     ]);
     assert_eq!(shown(&child.mounts), expected);
-    let found = load_lab_from(&files, &["/soaks".into()], &LabOverrides::default());
+    let found = load_suite_from(&files, &["/soaks".into()], &SuiteOverrides::default());
     let told = found.unwrap_err().to_string();
     assert!(told.contains("--target-command"), "{told}");
 }
@@ -137,7 +137,7 @@ fn of_several_configurations_the_one_that_is_taken_is_told() {
         ("/tests/one/agent.yaml", ""),
         ("/tests/one/data/big.log", "a\n"),
     ]);
-    let loaded = load_lab_from(&files, &["/tests".into()], &with_program()).unwrap();
+    let loaded = load_suite_from(&files, &["/tests".into()], &with_program()).unwrap();
     let told = loaded.warnings.to_string();
     assert!(told.contains("`agent`, `vector`"), "{told}");
     assert!(told.contains("`agent` is used"), "{told}");
@@ -153,7 +153,7 @@ fn logs_that_both_see_lie_where_the_run_keeps_its_own() {
         ),
         ("/cases/one/lading/lading.yaml", &logs),
     ]);
-    let child = child(&files, "/cases", &LabOverrides::default());
+    let child = child(&files, "/cases", &SuiteOverrides::default());
     let shared = shown(&child.mounts).pop();
     let expected = own(&[("{state}/smp-shared", "/smp-shared", true)]);
     assert_eq!(shared, expected.first().cloned());

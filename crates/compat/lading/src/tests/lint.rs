@@ -124,7 +124,12 @@ fn folders_are_searched_and_other_files_left_alone() {
         ["/lab/a/experiment.yaml", "/lab/a/lading/lading.yaml"]
     );
     for file in &linted {
-        assert_eq!((file.found.len(), file.fixable), (1, 1), "{}", file.found);
+        assert_eq!(
+            (file.diagnostics.len(), file.fixable),
+            (1, 1),
+            "{}",
+            file.diagnostics
+        );
         assert!(file.fixed.is_some());
     }
     let none = Loader::new(&files, FORMATS).lint(&[PathBuf::from("/nowhere")]);

@@ -15,7 +15,7 @@ mod truth;
 
 use std::path::Path;
 
-use stillwell_config::{LabOverrides, Loader};
+use stillwell_config::{Loader, SuiteOverrides};
 use stillwell_scope::{clock, explain};
 use stillwell_units::{Moment, Nanos};
 use stillwell_verdict::ExperimentVerdict;
@@ -116,7 +116,7 @@ fn compare(
     let written = written.and_then(|()| std::fs::write(&file, trial.experiment()));
     written.map_err(|error| format!("write {}: {error}", file.display()))?;
     let loaded = Loader::new(&stillwell_config::files::Disk, &[])
-        .lab(&[file], &LabOverrides::default())
+        .suite(&[file], &SuiteOverrides::default())
         .map_err(|diagnostics| diagnostics.render(false))?;
     let options = host.options(&folder.join("results"));
     let results = Results::new(options.results.clone());

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use stillwell_capture::{Capture, RunOutcome};
-use stillwell_config::{BenchAsked, BenchSubject};
+use stillwell_config::{BenchOptions, BenchTarget};
 use stillwell_plan::BenchPlan;
 use stillwell_report::{BenchReport, bench_json, bench_text};
 use stillwell_target::Privileges;
@@ -113,16 +113,16 @@ fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Pa
 }
 
 /// Values of the flags.
-fn asked(arguments: &BenchArguments) -> BenchAsked {
+fn asked(arguments: &BenchArguments) -> BenchOptions {
     let (pipeline, replay) = (&arguments.pipeline, &arguments.replay);
-    let subject = match arguments.command.as_slice() {
-        [] if pipeline.no_target => Some(BenchSubject::Absent),
+    let target = match arguments.command.as_slice() {
+        [] if pipeline.no_target => Some(BenchTarget::Absent),
         [] => None,
-        words => Some(BenchSubject::Command(words.to_vec())),
+        words => Some(BenchTarget::Command(words.to_vec())),
     };
-    BenchAsked {
+    BenchOptions {
         name: None,
-        subject,
+        target,
         input: pipeline.input.clone(),
         output: pipeline.output.clone(),
         source: replay.source.as_ref().map(|path| absolute(path)),

@@ -83,7 +83,7 @@ fn has_verdicts(report: &CalibrationReport) -> bool {
 fn load(arguments: &CalibrateArguments, paint: &Paint) -> Result<SuitePlan, CommandError> {
     let overrides = select::overrides(&arguments.select);
     let loaded = loader()
-        .lab(&arguments.paths, &overrides)
+        .suite(&arguments.paths, &overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let not_ours = loaded.plan.experiments.iter().find(|experiment| {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_config::{LabOverrides, RigOverrides, SubjectsOverrides};
+use stillwell_config::{RigOverrides, SuiteOverrides, TargetsOverrides};
 
 use crate::arguments::CheckArguments;
 use crate::command::select;
@@ -17,10 +17,10 @@ const EXPERIMENT: &str = "experiment.yaml";
 pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let text = match arguments.paths.as_slice() {
         [file] if is_rig(file) => check_rig(file, arguments.plan, paint)?,
-        paths if loader().has_subjects(paths) => {
-            let overrides = SubjectsOverrides::default();
+        paths if loader().has_targets(paths) => {
+            let overrides = TargetsOverrides::default();
             let loaded = loader()
-                .subjects(paths, &overrides)
+                .targets(paths, &overrides)
                 .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
             select::warn(&loaded.warnings, paint);
             match arguments.plan {
@@ -57,12 +57,12 @@ fn check_rig(file: &Path, whole: bool, paint: &Paint) -> Result<String, CommandE
 
 fn check_suite(
     paths: &[PathBuf],
-    overrides: &LabOverrides,
+    overrides: &SuiteOverrides,
     whole: bool,
     paint: &Paint,
 ) -> Result<String, CommandError> {
     let loaded = loader()
-        .lab(paths, overrides)
+        .suite(paths, overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     if whole {

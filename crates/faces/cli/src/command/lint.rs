@@ -23,15 +23,15 @@ pub(crate) fn run(arguments: &LintArguments, paint: &Paint) -> Result<Exit, Comm
             rewrite(&file.path, text)
                 .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
             fixed += file.fixable;
-            left += file.found.len() - file.fixable;
+            left += file.diagnostics.len() - file.fixable;
             let path = output::show_path(&file.path);
             print(&format!("{path}: {} rewritten\n", file.fixable))?;
         } else {
-            left += file.found.len();
+            left += file.diagnostics.len();
         }
-        let is_left = !arguments.fix || file.fixable < file.found.len();
-        if is_left && !file.found.is_empty() {
-            Paint::say(&file.found.render(paint.err));
+        let is_left = !arguments.fix || file.fixable < file.diagnostics.len();
+        if is_left && !file.diagnostics.is_empty() {
+            Paint::say(&file.diagnostics.render(paint.err));
         }
     }
     print(&summary(&linted, left, fixed, arguments.fix))?;

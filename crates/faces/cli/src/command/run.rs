@@ -4,7 +4,7 @@ pub(super) mod subjects;
 
 use std::path::{Path, PathBuf};
 
-use stillwell_config::{LabOverrides, VariantArgument};
+use stillwell_config::{SuiteOverrides, VariantArgument};
 use stillwell_experiment::{Local, Results, SuiteError, SuiteOutcome, latest, run_suite};
 use stillwell_plan::SuitePlan;
 use stillwell_target::Privileges;
@@ -23,7 +23,7 @@ pub(crate) fn run(
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
     let has_targets = !arguments.targets.is_empty() || arguments.runs.is_some();
-    if has_targets || loader().has_subjects(&arguments.paths) {
+    if has_targets || loader().has_targets(&arguments.paths) {
         return subjects::run(arguments, paint, privileges);
     }
     if arguments
@@ -72,11 +72,11 @@ pub(crate) fn run(
 
 fn load(
     arguments: &RunArguments,
-    overrides: &LabOverrides,
+    overrides: &SuiteOverrides,
     paint: &Paint,
 ) -> Result<SuitePlan, CommandError> {
     let loaded = loader()
-        .lab(&arguments.paths, overrides)
+        .suite(&arguments.paths, overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     Ok(loaded.plan)

@@ -1,7 +1,7 @@
 //! Overrides of a suite from flags.
 
 use stillwell_config::{
-    DesignOverride, Diagnostics, LabOverrides, StoppingOverride, VariantArgument,
+    DesignOverride, Diagnostics, StoppingOverride, SuiteOverrides, VariantArgument,
 };
 
 use crate::arguments::{ChangeArguments, CourseArguments, Design, SelectArguments};
@@ -9,7 +9,7 @@ use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
 /// Overrides from `select`.
-pub(crate) fn overrides(select: &SelectArguments) -> LabOverrides {
+pub(crate) fn overrides(select: &SelectArguments) -> SuiteOverrides {
     let variants = [&select.baseline, &select.comparison].map(Clone::clone);
     overrides_between(variants, &select.changes)
 }
@@ -18,9 +18,9 @@ pub(crate) fn overrides(select: &SelectArguments) -> LabOverrides {
 pub(crate) fn overrides_between(
     [baseline, comparison]: [Option<VariantArgument>; 2],
     changes: &ChangeArguments,
-) -> LabOverrides {
+) -> SuiteOverrides {
     let course = &changes.course;
-    LabOverrides {
+    SuiteOverrides {
         only: changes.only.clone(),
         stopping: stopping(course),
         design: course.design.map(|design| match design {

@@ -143,17 +143,23 @@ mod tests {
         let reader = Reader::new(Source::new("bench.yaml", text));
         let root = reader.parse().unwrap();
         let keys = Keys::new("bench", &KEYS);
-        let found = {
+        let options = {
             let map = reader.map(&root, &keys).unwrap();
             of(&read_bench_keys(&reader, &map))
         };
         let wrong = reader.finish();
-        (found, wrong.iter().map(|one| one.message.clone()).collect())
+        (
+            options,
+            wrong
+                .iter()
+                .map(|diagnostic| diagnostic.message.clone())
+                .collect(),
+        )
     }
 
     #[test]
     fn keys_mean_what_they_mean_to_the_connector() {
-        let (told, wrong) = read(
+        let (options, wrong) = read(
             "source: in.json\ninterval: 1_000_000\niters: 3\nstop_after_secs: 0\nwarmup_secs: 2\n",
             |keys| {
                 let source = keys.source.and_then(|node| match &node.value {
@@ -166,14 +172,14 @@ mod tests {
         );
         assert!(wrong.is_empty(), "{wrong:?}");
         let times = (Some(Nanos::from_millis(1)), None, Some(Nanos::from_secs(2)));
-        assert_eq!(told, (Some("in.json".to_owned()), Some(3), times));
+        assert_eq!(options, (Some("in.json".to_owned()), Some(3), times));
         let (interval, _) = read("interval: 5ms\npath: a\n", |keys| keys.interval);
         assert_eq!(interval, Some(Nanos::from_millis(5)));
     }
 
     #[test]
     fn values_out_of_range_are_reported() {
-        for (text, told) in [
+        for (text, message) in [
             ("source: a\npath: b\n", "`source` and `path` are one thing"),
             ("chunk_size: 0\n", "`0` is out of range"),
             ("significant_figures: 9\n", "`9` is out of range"),
@@ -184,7 +190,7 @@ mod tests {
             ),
         ] {
             let (_, wrong) = read(text, |_| ());
-            assert_eq!(wrong, [told], "{text}");
+            assert_eq!(wrong, [message], "{text}");
         }
     }
 }

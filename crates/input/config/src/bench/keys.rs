@@ -1,7 +1,7 @@
 //! Keys of a bench file. Those of the load may also be under `config`.
 
 use crate::element::{DURATION, Element, Field, Shape, TEXTS, optional};
-use crate::spec::SUBJECT;
+use crate::spec::TARGET;
 
 /// An address of one word.
 const ENDPOINT: Shape = Shape::Like("tcp://127.0.0.1:9100");
@@ -19,9 +19,9 @@ const INTERCEPTORS: Shape = Shape::Any(&[
 
 /// The keys of the load behind these.
 macro_rules! with_connector {
-    ($($own:expr,)*) => {
+    ($($key:expr,)*) => {
         &[
-            $($own,)*
+            $($key,)*
             optional("source", Shape::Text, "The recording; gzip, zstd and xz are known by their bytes."),
             optional("path", Shape::Text, "The same as `source`."),
             optional(
@@ -69,7 +69,7 @@ const FIELDS: &[Field] = with_connector![
     ),
     optional(
         "target",
-        Shape::Any(&[Shape::Element(&SUBJECT), Shape::Words(&["none"])]),
+        Shape::Any(&[Shape::Element(&TARGET), Shape::Words(&["none"])]),
         "The program in the middle, or `none` for a program that listens already.",
     ),
     optional(

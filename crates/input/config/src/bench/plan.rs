@@ -11,9 +11,9 @@ use stillwell_text::{Diagnostic, Diagnostics, code};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, float_from_u64};
 
 use super::connector::{Framing, SIGNIFICANT_FIGURES_DEFAULT};
-use super::{BenchAsked, BenchEndpoint, BenchSubject, framing};
+use super::{BenchEndpoint, BenchOptions, BenchTarget, framing};
 use crate::rules::ready_probe_of;
-use crate::spec::{STOP_DEFAULT, name_of_program, no_subject, parse_rate};
+use crate::spec::{STOP_DEFAULT, name_of_program, no_target, parse_rate};
 
 /// Load that nobody gave an end.
 const STOP_AFTER_DEFAULT: Nanos = Nanos::from_secs(10);
@@ -41,27 +41,27 @@ const QUESTIONS: HecAcknowledgements = HecAcknowledgements {
 };
 
 /// Reports what a bench cannot be without.
-fn check_complete(asked: &BenchAsked, found: &mut Diagnostics) {
+fn check_complete(options: &BenchOptions, diagnostics: &mut Diagnostics) {
     let mut missing = |what: &str, help: &str| {
         let message = format!("a bench needs {what}");
-        found.push(Diagnostic::error(code::MISSING_KEY, message).help(help));
+        diagnostics.push(Diagnostic::error(code::MISSING_KEY, message).help(help));
     };
-    if asked.source.is_none() {
+    if options.source.is_none() {
         missing("a recording", "`source: in.json`, or `--source in.json`");
     }
-    if asked.input.is_none() {
+    if options.input.is_none() {
         missing(
             "the place where its target takes events in",
             "`in: tcp://127.0.0.1:9100`, or `--in tcp://127.0.0.1:9100`",
         );
     }
-    if asked.output.is_none() {
+    if options.output.is_none() {
         missing(
             "the place where its target sends events on",
             "`out: tcp://127.0.0.1:9200`, or `--out tcp://127.0.0.1:9200`: there it listens itself",
         );
     }
-    if asked.subject.is_none() {
+    if options.target.is_none() {
         missing(
             "a target",
             "`target: {command: [PROGRAM, ARGUMENT]}`, or `-- PROGRAM ARGUMENT`; for one that runs \
@@ -71,17 +71,17 @@ fn check_complete(asked: &BenchAsked, found: &mut Diagnostics) {
 }
 
 /// The plan; what is missing or does not go together is put to `found`.
-pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<BenchPlan> {
-    check_complete(asked, found);
-    let (input, output) = (asked.input.as_ref()?, asked.output.as_ref()?);
-    if input == output && !matches!(asked.subject, None | Some(BenchSubject::Absent)) {
+pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> Option<BenchPlan> {
+    check_complete(options, diagnostics);
+    let (input, output) = (options.input.as_ref()?, options.output.as_ref()?);
+    if input == output && !matches!(options.target, None | Some(BenchTarget::Absent)) {
         let message = "the target cannot take events in where it sends them on";
         let error = Diagnostic::error(code::SAME_ADDRESS, message);
-        found.push(error.help("`in` is where it listens, `out` where the bench does"));
+        diagnostics.push(error.help("`in` is where it listens, `out` where the bench does"));
     }
-    check_prefixes(asked, (input, output), found);
-    let unstamped = unstamped(asked);
-    let generator = generator(asked, input, unstamped.is_none(), found)?;
+    check_prefixes(options, (input, output), diagnostics);
+    let unstamped = unstamped(options);
+    let generator = generator(options, input, unstamped.is_none(), diagnostics)?;
     let sink = match output.sink() {
         Ok(protocol) => SinkPlan {
             id: "sink".to_owned(),
@@ -89,49 +89,49 @@ pub(super) fn plan_of(asked: &BenchAsked, found: &mut Diagnostics) -> Option<Ben
             workers: 1,
             limit: None,
             lines: None,
-            prefix: asked.received_prefix,
+            prefix: options.received_prefix,
         },
         Err(help) => {
             let message = "this is no place for a bench to listen at";
-            found.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
+            diagnostics.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
             return None;
         }
     };
     let generators = vec![generator];
-    let subject = subject(asked.subject.as_ref()?, &generators);
+    let target = target(options.target.as_ref()?, &generators);
     let rig = RigPlan {
         seed: Seed::from_number(0),
-        target: subject,
+        target,
         generators,
         sinks: vec![sink],
         disks: Vec::new(),
         observer: ObserverPlan::default(),
-        phases: phases(asked, found),
+        phases: phases(options, diagnostics),
         timeline: Vec::new(),
-        isolation: isolation(asked),
+        isolation: isolation(options),
         placement: PlacementPlan::default(),
         checks: Vec::new(),
     };
     Some(BenchPlan {
-        name: asked
+        name: options
             .name
             .clone()
             .unwrap_or_else(|| rig.target.name.clone()),
         rig,
         unstamped,
-        structured: asked.structured.unwrap_or(false),
-        significant_figures: asked
+        structured: options.structured.unwrap_or(false),
+        significant_figures: options
             .significant_figures
             .unwrap_or(SIGNIFICANT_FIGURES_DEFAULT),
-        lossy: asked.lossy.unwrap_or(false),
-        rounds_due: asked.iters.filter(|_| asked.stop_after.is_none()),
+        lossy: options.lossy.unwrap_or(false),
+        rounds_due: options.iters.filter(|_| options.stop_after.is_none()),
     })
 }
 
 /// A program that runs already is in the host's network.
-fn isolation(asked: &BenchAsked) -> IsolationPlan {
-    let is_absent = matches!(asked.subject, Some(BenchSubject::Absent));
-    let is_shared = is_absent || asked.shared_network.unwrap_or(false);
+fn isolation(options: &BenchOptions) -> IsolationPlan {
+    let is_absent = matches!(options.target, Some(BenchTarget::Absent));
+    let is_shared = is_absent || options.shared_network.unwrap_or(false);
     IsolationPlan {
         network: if is_shared {
             Wanted::No
@@ -143,15 +143,15 @@ fn isolation(asked: &BenchAsked) -> IsolationPlan {
 }
 
 /// Why events cannot or shall not be stamped.
-fn unstamped(asked: &BenchAsked) -> Option<String> {
-    let codec = asked.codec.as_deref().unwrap_or("json");
-    if asked.stamps == Some(false) {
+fn unstamped(options: &BenchOptions) -> Option<String> {
+    let codec = options.codec.as_deref().unwrap_or("json");
+    if options.stamps == Some(false) {
         return Some("none were wanted".to_owned());
     }
-    if asked.sent_prefix.is_some() {
+    if options.sent_prefix.is_some() {
         return Some("a time stands before each in place of one".to_owned());
     }
-    if asked.chunk_size.is_some() {
+    if options.chunk_size.is_some() {
         return Some("chunks are sent as they are".to_owned());
     }
     match framing(codec) {
@@ -163,43 +163,43 @@ fn unstamped(asked: &BenchAsked) -> Option<String> {
 }
 
 fn generator(
-    asked: &BenchAsked,
+    options: &BenchOptions,
     input: &BenchEndpoint,
     is_stamped: bool,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Option<GeneratorPlan> {
-    let path = asked.source.clone()?;
-    let is_bytes = asked.codec.as_deref().map(framing) == Some(Framing::Bytes);
-    let end = if is_bytes || asked.chunk_size.is_some() {
+    let path = options.source.clone()?;
+    let is_bytes = options.codec.as_deref().map(framing) == Some(Framing::Bytes);
+    let end = if is_bytes || options.chunk_size.is_some() {
         ReplayEnd::Nothing
     } else {
         ReplayEnd::LineFeed
     };
-    let cut = match asked.chunk_size {
+    let cut = match options.chunk_size {
         Some(bytes) => ReplayCut::Chunks { bytes },
         None => ReplayCut::Lines,
     };
     let format = PayloadFormat::Replay(ReplayPlan {
         path,
         cut,
-        base64: asked.base64.unwrap_or(false),
+        base64: options.base64.unwrap_or(false),
         end,
-        rounds: asked.iters,
+        rounds: options.iters,
     });
-    let rate = rate(asked, found)?;
-    let transport = transport(asked, input, found)?;
-    let connections = asked.connections.unwrap_or(1);
-    check_effect(asked, input, found);
-    if asked.iters.is_some() && connections > 1 && !input.is_answered() {
+    let rate = rate(options, diagnostics)?;
+    let transport = transport(options, input, diagnostics)?;
+    let connections = options.connections.unwrap_or(1);
+    check_effect(options, input, diagnostics);
+    if options.iters.is_some() && connections > 1 && !input.is_answered() {
         let message = "rounds over several connections would not be whole rounds";
         let error = Diagnostic::error(code::BAD_VALUE, message);
-        found.push(error.help("leave `connections` out, or end by `stop_after_secs`"));
+        diagnostics.push(error.help("leave `connections` out, or end by `stop_after_secs`"));
     }
     Some(GeneratorPlan {
         id: "bench".to_owned(),
         payload: PayloadPlan {
             format,
-            blocks: blocks(asked, input, &rate, transport.block_limit()),
+            blocks: blocks(options, input, &rate, transport.block_limit()),
             cache: CACHE,
         },
         transport,
@@ -207,7 +207,7 @@ fn generator(
         connections,
         workers: 1,
         seed: Seed::from_number(0),
-        stamps: match asked.sent_prefix {
+        stamps: match options.sent_prefix {
             Some(framing) => Some(StampPlan {
                 form: StampForm::Prefix(framing),
                 ..StampPlan::ALL
@@ -219,49 +219,53 @@ fn generator(
 
 /// Reports times that nothing can stand before.
 fn check_prefixes(
-    asked: &BenchAsked,
+    options: &BenchOptions,
     (input, output): (&BenchEndpoint, &BenchEndpoint),
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) {
     let sides = [
-        ("postprocessors", asked.sent_prefix, input),
-        ("preprocessors", asked.received_prefix, output),
+        ("postprocessors", options.sent_prefix, input),
+        ("preprocessors", options.received_prefix, output),
     ];
     for (key, prefix, endpoint) in sides {
         if prefix.is_some() && !endpoint.is_socket() {
             let message = format!("there are no `{key}` over requests and files");
             let error = Diagnostic::error(code::BAD_VALUE, message);
-            found.push(error.help("over `tcp`, `udp`, `unix` and `unixgram` there are"));
+            diagnostics.push(error.help("over `tcp`, `udp`, `unix` and `unixgram` there are"));
         }
     }
-    let has_ends = framing(asked.codec.as_deref().unwrap_or("json")) != Framing::Bytes;
-    let is_lines = asked.sent_prefix == Some(PrefixFraming::Lines);
-    if is_lines && (asked.chunk_size.is_some() || !has_ends) {
+    let has_ends = framing(options.codec.as_deref().unwrap_or("json")) != Framing::Bytes;
+    let is_lines = options.sent_prefix == Some(PrefixFraming::Lines);
+    if is_lines && (options.chunk_size.is_some() || !has_ends) {
         let message = "events without ends cannot be told apart behind `separate`";
         let error = Diagnostic::error(code::BAD_VALUE, message);
-        found.push(error.help("`postprocessors: [ingest-ns, length-prefixed]`"));
+        diagnostics.push(error.help("`postprocessors: [ingest-ns, length-prefixed]`"));
     }
 }
 
 /// Reports what would have no effect where events go in there.
-fn check_effect(asked: &BenchAsked, input: &BenchEndpoint, found: &mut Diagnostics) {
+fn check_effect(options: &BenchOptions, input: &BenchEndpoint, diagnostics: &mut Diagnostics) {
     let mut refuse = |message: &str, help: &str| {
-        found.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
+        diagnostics.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
     };
     let is_file = matches!(input, BenchEndpoint::File(_));
-    if is_file && asked.connections.is_some_and(|connections| connections > 1) {
+    if is_file
+        && options
+            .connections
+            .is_some_and(|connections| connections > 1)
+    {
         refuse(
             "several connections would mix their lines in one file",
             "leave `connections` out",
         );
     }
-    if asked.retries.is_some_and(|retries| retries > 0) && !input.is_answered() {
+    if options.retries.is_some_and(|retries| retries > 0) && !input.is_answered() {
         refuse(
             "`retries` needs a target that answers",
             "`in: http://HOST:PORT/PATH`, or `in: hec://HOST:PORT`; else leave it out",
         );
     }
-    if asked.token.is_some() && !matches!(input, BenchEndpoint::SplunkHec(_)) {
+    if options.token.is_some() && !matches!(input, BenchEndpoint::SplunkHec(_)) {
         refuse(
             "`token` is only sent to Splunk's collector",
             "`in: hec://HOST:PORT`; else leave it out",
@@ -272,13 +276,13 @@ fn check_effect(asked: &BenchAsked, input: &BenchEndpoint, found: &mut Diagnosti
 /// How many events leave together: one where each has its time, many where only
 /// speed counts.
 fn blocks(
-    asked: &BenchAsked,
+    options: &BenchOptions,
     input: &BenchEndpoint,
     rate: &RatePlan,
     limit: Option<ByteSize>,
 ) -> BlockShape {
     let maximum = limit.unwrap_or(BATCH_MAX);
-    let count = match asked.batch {
+    let count = match options.batch {
         Some(count) => count,
         None if input.is_datagrams() || !rate.is_max() => 1,
         None if input.is_answered() => REQUEST_EVENTS,
@@ -287,16 +291,16 @@ fn blocks(
     BlockShape::Events { count, maximum }
 }
 
-fn rate(asked: &BenchAsked, found: &mut Diagnostics) -> Option<RatePlan> {
-    let interval = asked.interval.filter(|interval| *interval > Nanos::ZERO);
+fn rate(options: &BenchOptions, diagnostics: &mut Diagnostics) -> Option<RatePlan> {
+    let interval = options.interval.filter(|interval| *interval > Nanos::ZERO);
     let mut refuse = |message: String, help: &str| {
-        found.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
+        diagnostics.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
     };
-    if interval.is_some() && asked.rate.is_some() {
+    if interval.is_some() && options.rate.is_some() {
         let message = "`interval` and `rate` are one thing".to_owned();
         refuse(message, "leave one of them out");
     }
-    if let Some(text) = &asked.rate {
+    if let Some(text) = &options.rate {
         return match parse_rate(text) {
             Ok(rate) => Some(rate),
             Err(error) => {
@@ -318,27 +322,27 @@ fn rate(asked: &BenchAsked, found: &mut Diagnostics) -> Option<RatePlan> {
 }
 
 fn transport(
-    asked: &BenchAsked,
+    options: &BenchOptions,
     input: &BenchEndpoint,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Option<TransportPlan> {
-    let is_transactional = asked.is_transactional.unwrap_or(false);
+    let is_transactional = options.is_transactional.unwrap_or(false);
     if is_transactional && !input.is_answered() {
         let message = "`is_transactional` needs a target that acknowledges";
         let error = Diagnostic::error(code::BAD_VALUE, message);
-        found.push(error.help("`in: http://HOST:PORT/PATH`, or `in: hec://HOST:PORT`"));
+        diagnostics.push(error.help("`in: http://HOST:PORT/PATH`, or `in: hec://HOST:PORT`"));
         return None;
     }
     let retries = match is_transactional {
-        true => asked.retries.unwrap_or(RETRIES_DEFAULT),
-        false => asked.retries.unwrap_or(0),
+        true => options.retries.unwrap_or(RETRIES_DEFAULT),
+        false => options.retries.unwrap_or(0),
     };
     let acknowledged = |url: String, by| {
         TransportPlan::Acknowledged(Box::new(AcknowledgedPlan {
             url,
             by,
             retries,
-            patience: asked.drain.unwrap_or(DRAIN_DEFAULT),
+            patience: options.drain.unwrap_or(DRAIN_DEFAULT),
         }))
     };
     Some(match input {
@@ -362,7 +366,7 @@ fn transport(
         BenchEndpoint::SplunkHec(address) => acknowledged(
             format!("http://{address}"),
             AcknowledgedBy::SplunkHec {
-                token: asked.token.clone().unwrap_or_else(|| "bench".to_owned()),
+                token: options.token.clone().unwrap_or_else(|| "bench".to_owned()),
                 questions: QUESTIONS,
             },
         ),
@@ -373,17 +377,17 @@ fn transport(
     })
 }
 
-fn subject(asked: &BenchSubject, generators: &[GeneratorPlan]) -> TargetPlan {
-    match asked {
-        BenchSubject::Absent => no_subject(),
-        BenchSubject::Told { plan, has_probe } => {
+fn target(options: &BenchTarget, generators: &[GeneratorPlan]) -> TargetPlan {
+    match options {
+        BenchTarget::Absent => no_target(),
+        BenchTarget::Described { plan, has_probe } => {
             let mut plan = TargetPlan::clone(plan);
             if !has_probe {
                 plan.ready = ready_probe_of(generators);
             }
             plan
         }
-        BenchSubject::Command(words) => {
+        BenchTarget::Command(words) => {
             let program = words.first().cloned().unwrap_or_default();
             let arguments: Vec<String> = words.iter().skip(1).cloned().collect();
             TargetPlan {
@@ -407,28 +411,28 @@ fn subject(asked: &BenchSubject, generators: &[GeneratorPlan]) -> TargetPlan {
     }
 }
 
-fn phases(asked: &BenchAsked, found: &mut Diagnostics) -> PhasesPlan {
-    if asked.iters.is_none() && asked.stop_after.is_none() {
+fn phases(options: &BenchOptions, diagnostics: &mut Diagnostics) -> PhasesPlan {
+    if options.iters.is_none() && options.stop_after.is_none() {
         let message = format!("nobody says when it ends: it sends for {STOP_AFTER_DEFAULT}");
         let note = Diagnostic::note(code::NOTHING_MEASURED, message);
-        found.push(note.help("`iters` or `stop_after_secs` say"));
+        diagnostics.push(note.help("`iters` or `stop_after_secs` say"));
     }
-    let ends = [("stop_after", asked.stop_after), ("limit", asked.limit)];
+    let ends = [("stop_after", options.stop_after), ("limit", options.limit)];
     for (key, _) in ends.iter().filter(|(_, end)| *end == Some(Nanos::ZERO)) {
         let message = format!("with `{key}` of 0 nothing would be sent");
         let error = Diagnostic::error(code::BAD_VALUE, message);
-        found.push(error.help("a length of time, such as `10s`, or leave it out"));
+        diagnostics.push(error.help("a length of time, such as `10s`, or leave it out"));
     }
-    let measure = match (asked.stop_after, asked.iters) {
+    let measure = match (options.stop_after, options.iters) {
         (Some(length), _) => length,
-        (None, Some(_)) => asked.limit.unwrap_or(LIMIT_DEFAULT),
+        (None, Some(_)) => options.limit.unwrap_or(LIMIT_DEFAULT),
         (None, None) => STOP_AFTER_DEFAULT,
     };
     PhasesPlan {
-        warmup: asked.warmup.unwrap_or(Nanos::ZERO),
+        warmup: options.warmup.unwrap_or(Nanos::ZERO),
         measure,
-        drain: asked.drain.unwrap_or(DRAIN_DEFAULT),
-        quiet: QUIET.min(asked.drain.unwrap_or(DRAIN_DEFAULT)),
+        drain: options.drain.unwrap_or(DRAIN_DEFAULT),
+        quiet: QUIET.min(options.drain.unwrap_or(DRAIN_DEFAULT)),
         ..PhasesPlan::default()
     }
 }

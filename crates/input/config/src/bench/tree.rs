@@ -92,7 +92,7 @@ pub struct FigureAssert {
 /// `excludes` not; where neither does, it is unless something is included.
 #[must_use]
 pub fn is_wanted(tags: &[String], includes: &[String], excludes: &[String]) -> bool {
-    let has = |asked: &[String]| asked.iter().any(|tag| tags.contains(tag));
+    let has = |wanted: &[String]| wanted.iter().any(|tag| tags.contains(tag));
     has(includes) || (includes.is_empty() && !has(excludes))
 }
 
@@ -103,22 +103,24 @@ pub(crate) fn load_bench_tree(lookup: Lookup<'_>, root: &Path) -> Result<BenchTr
         files: lookup.files,
         root,
         folders: Vec::new(),
-        found: Diagnostics::new(),
+        diagnostics: Diagnostics::new(),
     };
     walk.folder(root, &[], 0);
     let Walk {
-        folders, mut found, ..
+        folders,
+        mut diagnostics,
+        ..
     } = walk;
-    if folders.is_empty() && !found.has_errors() {
+    if folders.is_empty() && !diagnostics.has_errors() {
         let message = format!("there is no bench.yaml at or below {}", root.display());
-        found.push(Diagnostic::error(code::NOTHING_FOUND, message));
+        diagnostics.push(Diagnostic::error(code::NOTHING_FOUND, message));
     }
-    if found.has_errors() {
-        return Err(found.sorted());
+    if diagnostics.has_errors() {
+        return Err(diagnostics.sorted());
     }
     Ok(BenchTree {
         folders,
-        warnings: found,
+        warnings: diagnostics,
     })
 }
 
@@ -127,7 +129,7 @@ struct Walk<'f> {
     files: &'f dyn Files,
     root: &'f Path,
     folders: Vec<BenchFolder>,
-    found: Diagnostics,
+    diagnostics: Diagnostics,
 }
 
 impl Walk<'_> {
@@ -143,23 +145,23 @@ impl Walk<'_> {
             Ok(entries) => entries,
             Err(error) => {
                 let message = format!("cannot look into {}: {error}", folder.display());
-                self.found
+                self.diagnostics
                     .push(Diagnostic::error(code::UNREADABLE, message));
                 return;
             }
         };
         if let Some(file) = self.file(folder, "bench") {
             let mut tags = tags.clone();
-            tags.extend(own_name(folder));
+            tags.extend(folder_name(folder));
             self.bench(folder, file, tags);
         } else if let Some((path, file)) = entries.iter().find_map(|path| self.unreadable(path)) {
             let message = format!("{} is {}: it is left out", path.display(), file.what);
             let note = Diagnostic::warning(code::NOT_BUILT, message);
-            self.found.push(note.help(file.help));
+            self.diagnostics.push(note.help(file.help));
         }
         if depth < DEPTH_MAX {
             for entry in entries {
-                let is_hidden = own_name(&entry).is_none_or(|name| name.starts_with('.'));
+                let is_hidden = folder_name(&entry).is_none_or(|name| name.starts_with('.'));
                 if !is_hidden && self.files.kind(&entry) == Some(EntryKind::Folder) {
                     self.folder(&entry, &tags, depth + 1);
                 }
@@ -170,13 +172,17 @@ impl Walk<'_> {
     fn bench(&mut self, folder: &Path, file: PathBuf, tags: Vec<String>) {
         let below = folder.strip_prefix(self.root).unwrap_or(folder);
         let name = below.to_string_lossy().into_owned();
-        let own = || own_name(folder).unwrap_or_else(|| "bench".to_owned());
+        let default_name = || folder_name(folder).unwrap_or_else(|| "bench".to_owned());
         let environment =
             |reader: &Reader, node: &Node| Some(reader.text_map(node).into_iter().collect());
         let steps = |reader: &Reader, node: &Node| Some(step::read_steps(reader, folder, node));
         let asserts = |reader: &Reader, node: &Node| read_asserts(reader, folder, node);
         let bench = BenchFolder {
-            name: if name.is_empty() { own() } else { name },
+            name: if name.is_empty() {
+                default_name()
+            } else {
+                name
+            },
             folder: folder.to_path_buf(),
             file,
             tags,
@@ -206,21 +212,21 @@ impl Walk<'_> {
         let source = match read_source(self.files, &path) {
             Ok(source) => source,
             Err(error) => {
-                self.found.push(*error);
+                self.diagnostics.push(*error);
                 return None;
             }
         };
         let reader = Reader::new(source);
-        let told = reader.parse().and_then(|root| match root.value {
+        let keys = reader.parse().and_then(|root| match root.value {
             Value::Null => None,
             _ => read(&reader, &root),
         });
-        self.found.append(reader.finish());
-        told
+        self.diagnostics.append(reader.finish());
+        keys
     }
 }
 
-fn own_name(folder: &Path) -> Option<String> {
+fn folder_name(folder: &Path) -> Option<String> {
     let name = folder.file_name()?;
     Some(name.to_string_lossy().into_owned())
 }

@@ -4,7 +4,7 @@ use prost_reflect::prost_types::{MethodDescriptorProto, ServiceDescriptorProto};
 use super::*;
 
 /// What reflection tells of our own service.
-fn own() -> Descriptors {
+fn descriptors() -> Descriptors {
     Descriptors::of_files(&described("api/client/service.proto")).unwrap()
 }
 
@@ -27,7 +27,7 @@ fn described(path: &str) -> Vec<Vec<u8>> {
 }
 
 fn method(name: &str) -> Result<GrpcMethod, MethodError> {
-    own().method(&name.parse().unwrap())
+    descriptors().method(&name.parse().unwrap())
 }
 
 #[test]
@@ -89,12 +89,12 @@ fn what_does_not_fit_names_its_field() {
         ("{\"startRequest\": ", "it is no JSON: EOF while parsing"),
         (" ", "there is no message in it: write {} for an empty one"),
     ] {
-        let told = method.messages_of_json(json).unwrap_err().to_string();
-        assert!(told.contains(says), "{told}");
+        let message = method.messages_of_json(json).unwrap_err().to_string();
+        assert!(message.contains(says), "{message}");
     }
-    let told = method.message_of_text("start_request { optoins {} }");
-    let told = told.unwrap_err().to_string();
-    assert!(told.contains("optoins"), "{told}");
+    let message = method.message_of_text("start_request { optoins {} }");
+    let message = message.unwrap_err().to_string();
+    assert!(message.contains("optoins"), "{message}");
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn what_does_not_fit_in_binary_names_its_field() {
             "it does not fit nighthawk.client.ExecutionRequest: ",
         ),
     ] {
-        let told = method.check(bytes).unwrap_err().to_string();
-        assert!(told.contains(says), "{bytes:x?}: {told}");
+        let message = method.check(bytes).unwrap_err().to_string();
+        assert!(message.contains(says), "{bytes:x?}: {message}");
     }
     // One that is not known is passed over.
     assert_eq!(method.check(b"\x98\x06\x01"), Ok(()));
@@ -134,10 +134,10 @@ fn what_does_not_fit_in_binary_names_its_field() {
 fn text_within_text_was_followed_until_the_stack_ended() {
     let method = method("nighthawk.client.NighthawkService/ExecutionStream").unwrap();
     for deep in ["a{", "a<", "a:[", "{"] {
-        let told = method.message_of_text(&deep.repeat(100_000)).unwrap_err();
+        let message = method.message_of_text(&deep.repeat(100_000)).unwrap_err();
         assert!(
-            told.to_string().contains("more than 100 messages"),
-            "{told}"
+            message.to_string().contains("more than 100 messages"),
+            "{message}"
         );
     }
     let deep = "{\"a\":".repeat(100_000);
@@ -148,7 +148,7 @@ fn text_within_text_was_followed_until_the_stack_ended() {
 fn methods_without_a_proper_name_were_there_and_were_not_found() {
     let refused = [("..S", "M"), ("a.S", ""), ("a b.S", "M")];
     for (service, method) in refused {
-        let (package, own) = service.rsplit_once('.').unwrap();
+        let (package, name) = service.rsplit_once('.').unwrap();
         let file = FileDescriptorProto {
             name: Some("a.proto".to_owned()),
             package: Some(package.to_owned()),
@@ -157,7 +157,7 @@ fn methods_without_a_proper_name_were_there_and_were_not_found() {
                 ..DescriptorProto::default()
             }],
             service: vec![ServiceDescriptorProto {
-                name: Some(own.to_owned()),
+                name: Some(name.to_owned()),
                 method: vec![MethodDescriptorProto {
                     name: Some(method.to_owned()),
                     input_type: Some("N".to_owned()),
@@ -182,20 +182,23 @@ fn what_describes_nothing_says_what_to_do() {
         (&b"syntax = \"proto3\";"[..], "it is no descriptor set"),
         (b"", "it describes no file"),
     ] {
-        let told = Descriptors::of_set(bytes).unwrap_err().to_string();
-        assert!(told.contains(says), "{told}");
+        let message = Descriptors::of_set(bytes).unwrap_err().to_string();
+        assert!(message.contains(says), "{message}");
     }
     let newer = FileDescriptorProto {
         name: Some("a.proto".to_owned()),
         syntax: Some("editions".to_owned()),
         ..FileDescriptorProto::default()
     };
-    let told = Descriptors::of_files(&[newer.encode_to_vec()]).unwrap_err();
-    assert!(told.to_string().contains("the syntax `editions`"), "{told}");
+    let message = Descriptors::of_files(&[newer.encode_to_vec()]).unwrap_err();
+    assert!(
+        message.to_string().contains("the syntax `editions`"),
+        "{message}"
+    );
     let mut files = described("api/client/service.proto");
     files.truncate(1);
-    let told = Descriptors::of_files(&files).unwrap_err().to_string();
-    assert!(told.contains("--include_imports"), "{told}");
+    let message = Descriptors::of_files(&files).unwrap_err().to_string();
+    assert!(message.contains("--include_imports"), "{message}");
 }
 
 proptest! {
@@ -207,8 +210,8 @@ proptest! {
         let method = method("nighthawk.client.NighthawkService/ExecutionStream").unwrap();
         let fits = DynamicMessage::decode(method.descriptor.input(), bytes.as_slice()).is_ok();
         prop_assert_eq!(method.check(&bytes).is_ok(), fits);
-        let found = binary::culprit(&method.descriptor.input(), &bytes, 0);
-        prop_assert!(!fits || found.is_none(), "{:?}", found);
+        let field = binary::culprit(&method.descriptor.input(), &bytes, 0);
+        prop_assert!(!fits || field.is_none(), "{:?}", field);
     }
 
     /// Descriptions may come from a network.

@@ -9,8 +9,8 @@ use stillwell_plan::{
 use stillwell_text::{Diagnostic, Diagnostics, Place, code};
 use stillwell_units::{Nanos, Seed};
 
-use super::subject_from_override;
-use crate::overrides::{LabOverrides, RigOverrides, TargetOverride, VariantArgument};
+use super::target_from_override;
+use crate::overrides::{RigOverrides, SuiteOverrides, TargetOverride, VariantArgument};
 use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_rate, parse_share};
 
 mod course;
@@ -31,16 +31,21 @@ pub fn to_rig(
     rig: &mut RigPlan,
     overrides: &RigOverrides,
     target: FileTarget,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) {
-    times(&mut rig.phases, overrides.warmup, overrides.measure, found);
+    times(
+        &mut rig.phases,
+        overrides.warmup,
+        overrides.measure,
+        diagnostics,
+    );
     if let Some(seed) = overrides.seed {
         reseed(rig, seed);
     }
     if let Some(rate) = &overrides.rate {
-        set_rate(&mut rig.generators, rate, found);
+        set_rate(&mut rig.generators, rate, diagnostics);
     }
-    match subject_from_override(&overrides.target, rig) {
+    match target_from_override(&overrides.target, rig) {
         Some(subject) if target == FileTarget::Layout => in_layout(&mut rig.target, subject),
         Some(subject) => rig.target = subject,
         None => {
@@ -48,7 +53,7 @@ pub fn to_rig(
                 let message = "no program was named: load goes straight to whatever listens";
                 let warning = Diagnostic::warning(code::NO_TARGET, message);
                 let help = format!("a {format} file never names one; name it on the command line");
-                found.push(warning.help(help));
+                diagnostics.push(warning.help(help));
             }
         }
     }
@@ -65,26 +70,26 @@ pub fn to_rig(
 /// A program of the command line in a case whose layout has the rest.
 fn in_layout(subject: &mut TargetPlan, named: TargetPlan) {
     match (&mut subject.kind, named.kind) {
-        (TargetKind::Child(own), TargetKind::Child(named)) => {
-            own.program = named.program;
-            own.arguments = named.arguments;
-            own.environment.inherit = named.environment.inherit;
+        (TargetKind::Child(child), TargetKind::Child(named)) => {
+            child.program = named.program;
+            child.arguments = named.arguments;
+            child.environment.inherit = named.environment.inherit;
             let variables = named.environment.variables;
-            own.environment.variables.extend(variables);
+            child.environment.variables.extend(variables);
         }
-        (TargetKind::Child(own), TargetKind::Container(mut container)) => {
+        (TargetKind::Child(child), TargetKind::Container(mut container)) => {
             if let ContainerOrigin::Image(image) = &mut container.origin {
                 let named = Path::new(&subject.name);
                 // Without a command in the case it is the image's own that runs.
-                let has_command = own.program != named || !own.arguments.is_empty();
+                let has_command = child.program != named || !child.arguments.is_empty();
                 if has_command && image.arguments.is_empty() {
-                    image.program = Some(own.program.to_string_lossy().into_owned());
-                    image.arguments.clone_from(&own.arguments);
+                    image.program = Some(child.program.to_string_lossy().into_owned());
+                    image.arguments.clone_from(&child.arguments);
                 }
-                let mut environment = own.environment.variables.clone();
+                let mut environment = child.environment.variables.clone();
                 environment.append(&mut image.environment);
                 image.environment = environment;
-                image.mounts.clone_from(&own.mounts);
+                image.mounts.clone_from(&child.mounts);
                 subject.kind = TargetKind::Container(container);
             } else {
                 let kind = TargetKind::Container(container);
@@ -102,11 +107,11 @@ pub(super) struct Given {
     /// Its subject has a program.
     pub(super) program: bool,
     /// It has a subject.
-    pub(super) subject: bool,
+    pub(super) target: bool,
     /// It has variants.
     pub(super) variants: bool,
     /// It has several subjects.
-    pub(super) contenders: bool,
+    pub(super) several_targets: bool,
     /// Where what is missing would stand.
     pub(super) place: Option<Place>,
 }
@@ -114,20 +119,20 @@ pub(super) struct Given {
 /// Lays `overrides` over `plan`, whose file is right or has mistakes.
 pub(super) fn to_experiment(
     plan: &mut ExperimentPlan,
-    overrides: &LabOverrides,
+    overrides: &SuiteOverrides,
     given: &Given,
     is_right: bool,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) {
-    course::to_experiment(plan, overrides, found);
+    course::to_experiment(plan, overrides, diagnostics);
     if let Some(seed) = overrides.seed {
         reseed(&mut plan.rig, seed);
     }
     if let Some(goal) = &overrides.goal {
-        set_goal(plan, goal, found);
+        set_goal(plan, goal, diagnostics);
     }
     if let Some(rate) = &overrides.rate {
-        set_operating_point(plan, rate, found);
+        set_operating_point(plan, rate, diagnostics);
     }
     if let (Some(command), TargetKind::Child(child)) =
         (&overrides.target_command, &mut plan.rig.target.kind)
@@ -135,14 +140,14 @@ pub(super) fn to_experiment(
         child.program.clone_from(&command.program);
         child.arguments.clone_from(&command.arguments);
     }
-    set_variants(plan, overrides, given, found);
+    set_variants(plan, overrides, given, diagnostics);
     let has_program = given.program || overrides.target_command.is_some();
-    check_program(plan, given, has_program, found);
+    check_program(plan, given, has_program, diagnostics);
     // Mistakes are told without remarks about what may come of them.
-    let is_odd = check_variants(&plan.variants).filter(|_| is_right && !found.has_errors());
+    let is_odd = check_variants(&plan.variants).filter(|_| is_right && !diagnostics.has_errors());
     if let Some(odd) = is_odd {
         let message = format!("{}: {odd}", shown(plan));
-        found.push(Diagnostic::note(code::VARIANTS, message));
+        diagnostics.push(Diagnostic::note(code::VARIANTS, message));
     }
 }
 
@@ -156,7 +161,7 @@ pub(super) fn times(
     phases: &mut PhasesPlan,
     warmup: Option<Nanos>,
     measure: Option<Nanos>,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) {
     if let Some(warmup) = warmup {
         phases.warmup = warmup;
@@ -165,7 +170,7 @@ pub(super) fn times(
         phases.measure = measure;
         if measure == Nanos::ZERO {
             let message = "nothing would be measured: the measured phase has no length";
-            found.push(Diagnostic::error(code::NOTHING_MEASURED, message));
+            diagnostics.push(Diagnostic::error(code::NOTHING_MEASURED, message));
         }
     }
 }
@@ -181,13 +186,13 @@ pub(super) fn reseed(rig: &mut RigPlan, seed: Seed) {
 pub(super) fn set_rate(
     generators: &mut [GeneratorPlan],
     text: &str,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> bool {
     let rate = match parse_rate(text) {
         Ok(rate) => rate,
         Err(error) => {
             let message = format!("`--rate {text}`: {error}");
-            found.push(Diagnostic::error(code::BAD_VALUE, message));
+            diagnostics.push(Diagnostic::error(code::BAD_VALUE, message));
             return false;
         }
     };
@@ -204,14 +209,14 @@ pub(super) fn set_rate(
                 generators.len()
             );
             let error = Diagnostic::error(code::OPERATING_POINT, message);
-            found.push(error.help("write the rates of several generators into the file"));
+            diagnostics.push(error.help("write the rates of several generators into the file"));
             return false;
         }
     }
     true
 }
 
-fn set_operating_point(plan: &mut ExperimentPlan, text: &str, found: &mut Diagnostics) {
+fn set_operating_point(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut Diagnostics) {
     if let Some(rest) = text.strip_prefix("probe") {
         let share = match rest.strip_prefix(':') {
             Some(share) => parse_share(share),
@@ -224,11 +229,11 @@ fn set_operating_point(plan: &mut ExperimentPlan, text: &str, found: &mut Diagno
             }
             _ => {
                 let message = format!("`--rate {text}`: write `probe` or `probe:60%`");
-                found.push(Diagnostic::error(code::BAD_VALUE, message));
+                diagnostics.push(Diagnostic::error(code::BAD_VALUE, message));
                 return;
             }
         };
-    } else if set_rate(&mut plan.rig.generators, text, found) {
+    } else if set_rate(&mut plan.rig.generators, text, diagnostics) {
         plan.operating_point = if text == "max" {
             OperatingPoint::Max
         } else {
@@ -238,17 +243,17 @@ fn set_operating_point(plan: &mut ExperimentPlan, text: &str, found: &mut Diagno
 }
 
 /// Puts a goal first; what is not typed of it stays as in the file.
-fn set_goal(plan: &mut ExperimentPlan, text: &str, found: &mut Diagnostics) {
+fn set_goal(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut Diagnostics) {
     let typed = match parse_goal(text) {
         Ok(typed) => typed,
         Err(reason) => {
             let message = format!("`--goal {text}`: {reason}");
-            found.push(Diagnostic::error(code::UNKNOWN_WORD, message));
+            diagnostics.push(Diagnostic::error(code::UNKNOWN_WORD, message));
             return;
         }
     };
     let mut goals = plan.goals.iter();
-    let there = goals.position(|other| other.metric == typed.metric);
+    let there = goals.position(|goal| goal.metric == typed.metric);
     let mut goal = match there {
         Some(index) => plan.goals.remove(index),
         None => GoalPlan::new(typed.metric.clone()),
@@ -257,7 +262,7 @@ fn set_goal(plan: &mut ExperimentPlan, text: &str, found: &mut Diagnostics) {
     if direction.is_none() && there.is_none() {
         let message = format!("`--goal {text}`: which way is it better?");
         let error = Diagnostic::error(code::COURSE, message);
-        found.push(error.help(format!("write `{}:lower` or `:higher`", typed.metric)));
+        diagnostics.push(error.help(format!("write `{}:lower` or `:higher`", typed.metric)));
     }
     goal.direction = direction.unwrap_or(goal.direction);
     goal.tolerance = typed.tolerance.unwrap_or(goal.tolerance);
@@ -266,19 +271,19 @@ fn set_goal(plan: &mut ExperimentPlan, text: &str, found: &mut Diagnostics) {
 
 fn set_variants(
     plan: &mut ExperimentPlan,
-    overrides: &LabOverrides,
+    overrides: &SuiteOverrides,
     given: &Given,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) {
     if plan.variants.is_empty() && given.variants {
         return;
     }
     if plan.variants.is_empty() {
         if overrides.baseline.is_none() && overrides.comparison.is_none() {
-            if given.contenders {
+            if given.several_targets {
                 let message = format!("{}: its `targets` are no variants", shown(plan));
                 let error = Diagnostic::error(code::VARIANTS, message);
-                found
+                diagnostics
                     .push(error.help(
                         "`stillwell run` and `check` read experiments of one kind at a time",
                     ));
@@ -290,7 +295,7 @@ fn set_variants(
                     "list two under `variants`, or name them with `--baseline` and `--comparison`",
                 );
             error.place.clone_from(&given.place);
-            found.push(error);
+            diagnostics.push(error);
             return;
         }
         let names = ["baseline", "comparison"];
@@ -299,14 +304,14 @@ fn set_variants(
             .to_vec();
     }
     if let Some(argument) = &overrides.baseline {
-        set_variant(plan, 0, argument, overrides, found);
+        set_variant(plan, 0, argument, overrides, diagnostics);
     }
     if let Some(argument) = &overrides.comparison {
         let named = plan
             .variants
             .iter()
-            .position(|one| one.name == "comparison");
-        set_variant(plan, named.unwrap_or(1), argument, overrides, found);
+            .position(|variant| variant.name == "comparison");
+        set_variant(plan, named.unwrap_or(1), argument, overrides, diagnostics);
     }
 }
 
@@ -314,8 +319,8 @@ fn set_variant(
     plan: &mut ExperimentPlan,
     index: usize,
     argument: &VariantArgument,
-    overrides: &LabOverrides,
-    found: &mut Diagnostics,
+    overrides: &SuiteOverrides,
+    diagnostics: &mut Diagnostics,
 ) {
     let known = plan
         .variants
@@ -346,7 +351,7 @@ fn set_variant(
                 Some(source) => variant.binary = BinarySource::Git(source),
                 None => {
                     let message = format!("`git:{revision}` needs a build command and its output");
-                    found.push(Diagnostic::error(code::BUILD_INCOMPLETE, message).help(
+                    diagnostics.push(Diagnostic::error(code::BUILD_INCOMPLETE, message).help(
                         "e.g. `--build 'cargo build --release' --build-output target/release/x`",
                     ));
                 }
@@ -359,7 +364,7 @@ fn set_variant(
 fn git_source(
     revision: &str,
     known: Option<GitSource>,
-    overrides: &LabOverrides,
+    overrides: &SuiteOverrides,
 ) -> Option<GitSource> {
     let known = known.as_ref();
     let repository = overrides.repository.as_deref().map(absolute);
@@ -379,13 +384,18 @@ fn absolute(path: &Path) -> std::path::PathBuf {
 }
 
 /// Every variant must come to a program.
-fn check_program(plan: &ExperimentPlan, given: &Given, has_program: bool, found: &mut Diagnostics) {
-    if !given.subject {
+fn check_program(
+    plan: &ExperimentPlan,
+    given: &Given,
+    has_program: bool,
+    diagnostics: &mut Diagnostics,
+) {
+    if !given.target {
         let mut error = Diagnostic::error(code::MISSING_KEY, "an experiment needs a `target`")
             .label("nothing to measure")
             .help("e.g. `target: {command: [./program, --flag]}`");
         error.place.clone_from(&given.place);
-        found.push(error);
+        diagnostics.push(error);
         return;
     }
     if has_program {
@@ -399,7 +409,7 @@ fn check_program(plan: &ExperimentPlan, given: &Given, has_program: bool, found:
                 variant.name
             );
             let flag = format!("--{}", variant.name);
-            found.push(Diagnostic::error(code::NO_TARGET, message).help(format!(
+            diagnostics.push(Diagnostic::error(code::NO_TARGET, message).help(format!(
                 "name one, e.g. `{flag} bin:PATH`, `{flag} cmd:'PATH ARGUMENTS'`, or for all of \
                  them `--target-command 'PATH ARGUMENTS'`"
             )));

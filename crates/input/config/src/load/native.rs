@@ -22,18 +22,18 @@ pub(super) struct NativeFile {
 impl NativeFile {
     /// Parses `file`; the reason why it was not read and mistakes in its matrix go to
     /// `found`.
-    pub(super) fn parse(file: &CaseFile, found: &mut Diagnostics) -> Option<Self> {
+    pub(super) fn parse(file: &CaseFile, diagnostics: &mut Diagnostics) -> Option<Self> {
         let source = match &file.source {
             Ok(source) => Arc::clone(source),
             Err(error) => {
-                found.push(error.as_ref().clone());
+                diagnostics.push(error.as_ref().clone());
                 return None;
             }
         };
         let reader = Reader::new(Arc::clone(&source));
         let root = reader.parse();
         let matrix = root.as_ref().map(|root| open_matrix(&reader, root));
-        found.append(reader.finish());
+        diagnostics.append(reader.finish());
         Some(Self {
             source,
             folder: file.path.parent().unwrap_or(&file.path).to_path_buf(),
@@ -57,7 +57,7 @@ impl NativeFile {
         &self,
         files: &dyn Files,
         cell: &Cell,
-        found: &mut Diagnostics,
+        diagnostics: &mut Diagnostics,
     ) -> Option<(ExperimentSpec, Place)> {
         let filled = fill(&self.root, cell);
         let reader = Reader::new(Arc::clone(&self.source));
@@ -68,7 +68,7 @@ impl NativeFile {
         };
         let spec = read_experiment(&door, &filled.root);
         let place = reader.place(spec.as_ref().map_or_else(Span::default, |spec| spec.span));
-        found.append(filled.explain(reader));
+        diagnostics.append(filled.explain(reader));
         Some((spec?, place))
     }
 }

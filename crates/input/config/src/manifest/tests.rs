@@ -17,9 +17,9 @@ fn read(text: &str, kind: Option<KubernetesKind>) -> (Option<Manifest>, Diagnost
 }
 
 fn mistake(text: &str, kind: Option<KubernetesKind>) -> String {
-    let (manifest, found) = read(text, kind);
+    let (manifest, diagnostics) = read(text, kind);
     assert_eq!(manifest, None, "{text}");
-    found.to_string()
+    diagnostics.to_string()
 }
 
 #[test]
@@ -38,8 +38,8 @@ spec:
       securityContext: {runAsUser: 0x10, mode: 0644, octal: 0o17, share: 0.5, none: ~}
       env: [{name: A, value: yes}, {name: B, value: 09}, {name: C, value: 1.2.3}, {name: D, value: -7}]
 ";
-    let (manifest, found) = read(text, None);
-    assert!(found.is_empty(), "{found}");
+    let (manifest, diagnostics) = read(text, None);
+    assert!(diagnostics.is_empty(), "{diagnostics}");
     let manifest = manifest.unwrap();
     assert_eq!(manifest.kind, KubernetesKind::Pod);
     assert_eq!(manifest.name.as_deref(), Some("web"));
@@ -71,8 +71,8 @@ spec:
 #[test]
 fn a_manifest_under_its_kind_need_not_say_what_it_is() {
     for kind in KubernetesKind::ALL {
-        let (manifest, found) = read("metadata: {}", Some(kind));
-        assert!(found.is_empty(), "{found}");
+        let (manifest, diagnostics) = read("metadata: {}", Some(kind));
+        assert!(diagnostics.is_empty(), "{diagnostics}");
         assert_eq!(manifest.unwrap().kind, kind);
         let text = format!(
             "{{apiVersion: {}, kind: {}}}",
@@ -86,7 +86,7 @@ fn a_manifest_under_its_kind_need_not_say_what_it_is() {
 #[test]
 fn what_is_no_manifest_of_its_kind_is_told_at_its_line() {
     use KubernetesKind::{Node, Pod};
-    for (text, kind, told) in [
+    for (text, kind, message) in [
         ("kind: Service", Some(Pod), "it belongs under `service`"),
         ("kind: Job", Some(Pod), "write `kind: Pod`"),
         ("kind: Job", None, "unknown kind of object `Job`"),
@@ -123,10 +123,10 @@ fn what_is_no_manifest_of_its_kind_is_told_at_its_line() {
             "a node belongs to no namespace",
         ),
     ] {
-        let (_, found) = read(text, kind);
-        let shown = found.to_string();
+        let (_, diagnostics) = read(text, kind);
+        let shown = diagnostics.to_string();
         assert!(
-            found.has_errors() && shown.contains(told),
+            diagnostics.has_errors() && shown.contains(message),
             "{text}: {shown}"
         );
         assert!(shown.contains("a.yaml (manifest at line 1):"), "{shown}");
@@ -157,8 +157,8 @@ proptest! {
     ) {
         let spec = json!({"texts": texts, "numbers": numbers, "flag": flag, "none": null});
         let text = json!({"kind": "Pod", "spec": spec}).to_string();
-        let (manifest, found) = read(&text, None);
-        prop_assert!(found.is_empty(), "{found}");
+        let (manifest, diagnostics) = read(&text, None);
+        prop_assert!(diagnostics.is_empty(), "{diagnostics}");
         prop_assert_eq!(&manifest.unwrap().object["spec"], &spec);
     }
 

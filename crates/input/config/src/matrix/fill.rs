@@ -36,21 +36,21 @@ pub(crate) fn check_uses(reader: &Reader, root: &Node, matrix: Option<&Matrix>) 
     let names: Vec<&str> = parameters.iter().map(|key| key.text.as_str()).collect();
     let mut used = Vec::new();
     let mut is_right = true;
-    for_each_use(root, true, &mut |found| {
-        let name = found.name;
-        if found.in_key {
+    for_each_use(root, true, &mut |diagnostics| {
+        let name = diagnostics.name;
+        if diagnostics.in_key {
             let message = format!("`{{matrix.{name}}}` stands in a key");
-            let error = reader.error(code::MATRIX_PARAMETER, found.span, message);
+            let error = reader.error(code::MATRIX_PARAMETER, diagnostics.span, message);
             reader.report(error.label("only values are filled in"));
             is_right = false;
         } else if names.contains(&name) {
             used.push(name.to_owned());
         } else if matrix.is_some() {
-            let span = exact(reader.source(), found.span, name);
+            let span = exact(reader.source(), diagnostics.span, name);
             list::report_unknown(reader, span, name, &names);
             is_right = false;
         } else {
-            let span = exact(reader.source(), found.span, name);
+            let span = exact(reader.source(), diagnostics.span, name);
             let message = format!("`{{matrix.{name}}}` is used, but the file has no `matrix`");
             let error = reader.error(code::MATRIX_PARAMETER, span, message);
             reader.report(error.help(format!("e.g. `matrix: {{{name}: [1, 2]}}`")));
@@ -140,35 +140,39 @@ impl Filled {
     /// filled in.
     pub(crate) fn explain(&self, reader: Reader) -> Diagnostics {
         let source = Arc::clone(reader.source());
-        let explained = reader.finish().into_iter().filter_map(|found| {
-            let Some(span) = found.place.as_ref().map(|place| place.span) else {
-                return Some(found);
+        let explained = reader.finish().into_iter().filter_map(|diagnostic| {
+            let Some(span) = diagnostic.place.as_ref().map(|place| place.span) else {
+                return Some(diagnostic);
             };
             if self.puts.holes.iter().any(|hole| overlap(*hole, span)) {
                 return None;
             }
             let puts = self.puts.done.iter();
             let puts = puts.filter(|(put, _)| overlap(*put, span));
-            Some(puts.fold(found, |found, (_, setting)| {
-                because(found, &source, setting)
+            Some(puts.fold(diagnostic, |diagnostic, (_, setting)| {
+                because(diagnostic, &source, setting)
             }))
         });
         explained.collect()
     }
 }
 
-fn because(found: Diagnostic, source: &Arc<Source>, setting: &Setting) -> Diagnostic {
+fn because(diagnostic: Diagnostic, source: &Arc<Source>, setting: &Setting) -> Diagnostic {
     let place = Place::new(source, setting.span);
-    let is_told = |label: &String| label.starts_with(&format!("`{}` is", setting.parameter));
-    if found.context.iter().any(|(_, label)| is_told(label)) {
-        return found;
+    let is_reported = |label: &String| label.starts_with(&format!("`{}` is", setting.parameter));
+    if diagnostic
+        .context
+        .iter()
+        .any(|(_, label)| is_reported(label))
+    {
+        return diagnostic;
     }
     let label = format!("`{}` is `{}` here", setting.parameter, setting.text);
-    found.context(place, label)
+    diagnostic.context(place, label)
 }
 
-const fn overlap(one: Span, other: Span) -> bool {
-    one.start < other.end && other.start < one.end
+const fn overlap(left: Span, right: Span) -> bool {
+    left.start < right.end && right.start < left.end
 }
 
 /// One use of a parameter.

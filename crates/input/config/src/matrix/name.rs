@@ -95,7 +95,7 @@ mod tests {
         ) {
             let cells: Vec<Cell> = texts
                 .iter()
-                .map(|(one, two)| cell(&[("a", one), ("b", two)]))
+                .map(|(left, right)| cell(&[("a", left), ("b", right)]))
                 .collect();
             let names = names_of("base", &cells);
             for (index, name) in names.iter().enumerate() {

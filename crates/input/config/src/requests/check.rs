@@ -12,7 +12,12 @@ pub(super) fn check(
     permitted_cpus: &[u16],
     plan: &LoadPlanParts,
 ) -> Result<(), LoadSpecError> {
-    let rules = [pace(spec).as_slice(), &telling(spec), &tls(&spec.tls, plan)].concat();
+    let rules = [
+        pace(spec).as_slice(),
+        &telemetry(spec),
+        &tls(&spec.tls, plan),
+    ]
+    .concat();
     if let Some(Rule(_, message)) = rules.iter().find(|rule| rule.0) {
         return Err(LoadSpecError::text(*message));
     }
@@ -67,7 +72,7 @@ fn pace(spec: &LoadSpec) -> [Rule; 8] {
     ]
 }
 
-fn telling(spec: &LoadSpec) -> [Rule; 3] {
+fn telemetry(spec: &LoadSpec) -> [Rule; 3] {
     let (stats, trace) = (&spec.stats, &spec.trace);
     [
         Rule(
@@ -88,7 +93,10 @@ fn telling(spec: &LoadSpec) -> [Rule; 3] {
 }
 
 fn tls(tls: &TlsSpec, plan: &LoadPlanParts) -> [Rule; 6] {
-    let is_spoken = plan.endpoints.iter().any(|it| it.tls_host.is_some());
+    let is_spoken = plan
+        .endpoints
+        .iter()
+        .any(|endpoint| endpoint.tls_host.is_some());
     let rule = |is_given: bool, message| Rule(is_given && !is_spoken, message);
     [
         rule(

@@ -68,7 +68,7 @@ pub(super) fn typed(
                 Some(list) => {
                     let requests = list.requests.iter();
                     requests
-                        .map(|own| listed::listed_request(&target, common, Some(own)))
+                        .map(|source| listed::listed_request(&target, common, Some(source)))
                         .collect()
                 }
             },
@@ -94,18 +94,18 @@ pub(super) fn gather(
 ) -> Result<Vec<EndpointPlan>, LoadSpecError> {
     let default_body = typed_body(typed.body.as_deref(), files)?;
     let mut endpoints: Vec<EndpointPlan> = Vec::new();
-    for one in sourced {
-        let target = target(&one.url)?;
-        let body = match one.body {
+    for request in sourced {
+        let target = target(&request.url)?;
+        let body = match request.body {
             BodyPlan::None => default_body.clone(),
-            own => own,
+            headers => headers,
         };
-        let method = one.method.or_else(|| typed.method.clone());
+        let method = request.method.or_else(|| typed.method.clone());
         let method = method.unwrap_or_else(|| usual_method(&body).to_owned());
-        let request = request_to(&target, method, &typed.headers, &one.headers, body);
+        let request = request_to(&target, method, &typed.headers, &request.headers, body);
         let (address, tls_host) = (target.dial_address(), tls_host(&target));
         let is_same =
-            |other: &&mut EndpointPlan| other.address == address && other.tls_host == tls_host;
+            |known: &&mut EndpointPlan| known.address == address && known.tls_host == tls_host;
         match endpoints.iter_mut().find(is_same) {
             Some(endpoint) => {
                 endpoint.weight = endpoint.weight.saturating_add(1);
@@ -136,19 +136,21 @@ pub const fn usual_method(body: &BodyPlan) -> &'static str {
 pub(super) fn request_to(
     target: &Target,
     method: String,
-    own: &[Header],
-    others: &[Header],
+    headers: &[Header],
+    inherited: &[Header],
     body: BodyPlan,
 ) -> RequestPlan {
     let is_host =
         |name: &str| name.eq_ignore_ascii_case("host") || name.eq_ignore_ascii_case(":authority");
     let is_ours = |header: &&Header| {
-        let mut own = own.iter();
-        own.any(|other| other.0.eq_ignore_ascii_case(&header.0))
+        let mut headers = headers.iter();
+        headers.any(|known| known.0.eq_ignore_ascii_case(&header.0))
     };
     let all = || {
-        let others = others.iter();
-        own.iter().chain(others.filter(|header| !is_ours(header)))
+        let inherited = inherited.iter();
+        headers
+            .iter()
+            .chain(inherited.filter(|header| !is_ours(header)))
     };
     let authority = all().find(|header| is_host(&header.0));
     RequestPlan {
@@ -276,8 +278,8 @@ mod tests {
     #[test]
     fn a_host_header_is_what_the_request_says() {
         let target = target("127.0.0.1:80/x").unwrap();
-        let own = ["Host: other".parse().unwrap(), "a: b".parse().unwrap()];
-        let request = request_to(&target, "GET".to_owned(), &own, &[], BodyPlan::None);
+        let headers = ["Host: other".parse().unwrap(), "a: b".parse().unwrap()];
+        let request = request_to(&target, "GET".to_owned(), &headers, &[], BodyPlan::None);
         assert_eq!(request.authority, "other");
         assert_eq!(request.headers, [("a".to_owned(), "b".to_owned())]);
         assert_eq!(request.path, "/x");

@@ -13,7 +13,7 @@ use crate::files::Files;
 use crate::{Descriptors, GrpcMethod, MethodName};
 
 /// Headers that do not go along when reflection is asked.
-const NOT_ASKED_WITH: [&str; 7] = [
+const NOT_FORWARDED: [&str; 7] = [
     "host",
     ":authority",
     "content-type",
@@ -120,7 +120,7 @@ fn reflected(
     let headers = spec.request.headers.iter();
     let headers: Vec<(String, String)> = headers
         .map(|header| (header.0.to_ascii_lowercase(), header.1.clone()))
-        .filter(|(name, _)| !NOT_ASKED_WITH.contains(&name.as_str()))
+        .filter(|(name, _)| !NOT_FORWARDED.contains(&name.as_str()))
         // Some servers compress unless a client says that it does not want it.
         .chain([("grpc-accept-encoding".to_owned(), "identity".to_owned())])
         .collect();

@@ -52,15 +52,15 @@ pub struct RequestDefaults<'a> {
 pub fn listed_request(
     target: &Target,
     common: RequestDefaults<'_>,
-    own: Option<&SourceRequest>,
+    source: Option<&SourceRequest>,
 ) -> RequestPlan {
     let mut headers: Vec<Header> = common.headers.to_vec();
-    let own_headers = own.map_or([].as_slice(), |own| &own.headers);
-    for (name, value) in own_headers {
-        headers.retain(|other| !is_same(&other.0, name));
+    let source_headers = source.map_or([].as_slice(), |source| &source.headers);
+    for (name, value) in source_headers {
+        headers.retain(|header| !is_same(&header.0, name));
         headers.push(Header(name.clone(), value.clone()));
     }
-    let body = match own.and_then(|own| own.body.as_ref()) {
+    let body = match source.and_then(|source| source.body.as_ref()) {
         None => common.body.clone(),
         Some(SourceBody::Bytes(length)) => filled_body(*length),
         Some(SourceBody::Json(text)) => {
@@ -79,7 +79,7 @@ pub fn listed_request(
     let path = pseudo(&mut headers, ":path");
     let method = pseudo(&mut headers, ":method");
     pseudo(&mut headers, ":scheme");
-    let of_list = own.and_then(|own| own.method);
+    let of_list = source.and_then(|source| source.method);
     let method = method.or_else(|| of_list.or(common.method).map(str::to_owned));
     let method = method.unwrap_or_else(|| usual_method(&body).to_owned());
     let mut request = request_to(target, method, &headers, &[], body);
@@ -103,8 +103,8 @@ pub fn filled_body(length: u32) -> BodyPlan {
 }
 
 /// `Host` and `:authority` are one.
-fn is_same(one: &str, other: &str) -> bool {
-    one.eq_ignore_ascii_case(other) || (is_host_header(one) && is_host_header(other))
+fn is_same(left: &str, right: &str) -> bool {
+    left.eq_ignore_ascii_case(right) || (is_host_header(left) && is_host_header(right))
 }
 
 /// Returns true if a header of this name says which host a request is for.

@@ -80,16 +80,16 @@ fn endpoints(
         return Ok((grpc::endpoints(spec, method, context)?, None));
     }
     if let Some(path) = &request.requests_file {
-        let found = recorded::request_lines(&read(files, path)?);
-        let found = found.reading(|| path.display().to_string())?;
-        return Ok((gather(found, request, files)?, None));
+        let parsed = recorded::request_lines(&read(files, path)?);
+        let parsed = parsed.reading(|| path.display().to_string())?;
+        return Ok((gather(parsed, request, files)?, None));
     }
     if let Some(path) = &request.har {
-        let found = recorded::har(&read(files, path)?);
-        let (requests, others) = found.reading(|| path.display().to_string())?;
-        if others > 0 {
+        let parsed = recorded::har(&read(files, path)?);
+        let (requests, skipped) = parsed.reading(|| path.display().to_string())?;
+        if skipped > 0 {
             (context.host.notice)(&format!(
-                "{}: {others} entries are no requests over HTTP and are passed over",
+                "{}: {skipped} entries are no requests over HTTP and are passed over",
                 path.display()
             ));
         }

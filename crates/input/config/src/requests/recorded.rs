@@ -134,10 +134,10 @@ struct HarBody {
 pub(super) fn har(text: &str) -> Result<(Vec<RecordedRequest>, usize), LoadSpecError> {
     let har: Har = serde_json::from_str(text).reading(|| "read the recording")?;
     let mut requests = Vec::new();
-    let mut others = 0;
+    let mut skipped = 0;
     for (number, entry) in (1..).zip(har.log.entries) {
         if !is_http(&entry.request.url) {
-            others += 1;
+            skipped += 1;
             continue;
         }
         let request = of_har(entry.request);
@@ -148,7 +148,7 @@ pub(super) fn har(text: &str) -> Result<(Vec<RecordedRequest>, usize), LoadSpecE
             "the recording holds no request over HTTP",
         ));
     }
-    Ok((requests, others))
+    Ok((requests, skipped))
 }
 
 fn is_http(url: &str) -> bool {
@@ -256,8 +256,8 @@ mod tests {
                 {"name": ":path", "value": "/in"}, {"name": "Content-Length", "value": "2"},
                 {"name": "accept", "value": "*/*"}],
              "postData": {"mimeType": "text/plain", "text": "hi"}}, "response": {}}]}}"#;
-        let (read, others) = har(text).unwrap();
-        assert_eq!(others, 0);
+        let (read, skipped) = har(text).unwrap();
+        assert_eq!(skipped, 0);
         assert_eq!(
             read[0].headers,
             [Header("accept".to_owned(), "*/*".to_owned())]
@@ -276,8 +276,8 @@ mod tests {
              "cookies": [{"name": "a", "value": "1"}, {"name": "b", "value": "2", "path": "/"}],
              "postData": {"mimeType": "application/x-www-form-urlencoded; charset=UTF-8",
               "params": [{"name": "k k", "value": "ä&"}, {"name": "e"}]}}}]}}"#;
-        let (read, others) = har(text).unwrap();
-        assert_eq!((read.len(), others), (1, 2));
+        let (read, skipped) = har(text).unwrap();
+        assert_eq!((read.len(), skipped), (1, 2));
         assert_eq!(
             read[0].headers,
             [Header("Cookie".to_owned(), "a=1; b=2".to_owned())]

@@ -61,7 +61,7 @@ pub(super) fn read_disks(door: &Door<'_>, node: &Node) -> Vec<DiskPlan> {
         let Some(disk) = read_disk(door, item) else {
             continue;
         };
-        if disks.iter().any(|other| other.path == disk.path) {
+        if disks.iter().any(|earlier| earlier.path == disk.path) {
             let message = format!("two disks at {}", disk.path.display());
             let error = door.reader.error(code::BAD_VALUE, item.span, message);
             door.reader.report(error.label("name another folder"));

@@ -48,8 +48,8 @@ impl Door<'_> {
         if path.to_string_lossy().contains('{') {
             return Some(path);
         }
-        let found = self.files.kind(&path);
-        if found == Some(wanted) {
+        let kind = self.files.kind(&path);
+        if kind == Some(wanted) {
             return Some(path);
         }
         let what = match wanted {
@@ -58,7 +58,7 @@ impl Door<'_> {
         };
         let message = format!("there is no {what} {}", path.display());
         let error = self.reader.error(code::UNREADABLE, node.span, message);
-        self.reader.report(match found {
+        self.reader.report(match kind {
             Some(EntryKind::Folder) => error.label("this is a folder"),
             Some(EntryKind::File) => error.label("this is a file"),
             None => error.label("paths count from the folder of this file"),

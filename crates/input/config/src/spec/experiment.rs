@@ -9,14 +9,14 @@ use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::Seed;
 
 use super::generator::{self, GeneratorSpec};
-use super::subject::{self, STOP_DEFAULT, SubjectSpec};
+use super::target::{self, STOP_DEFAULT, TargetSpec};
 use super::{
-    Door, PROBE_DEFAULT, check, contender, course, design, disk, goal, network, observe,
-    operating_point, phases, placement, sink, stamp, stopping, timeline, variant,
+    Door, PROBE_DEFAULT, check, course, design, disk, goal, network, observe, operating_point,
+    phases, placement, sink, stamp, stopping, targets, timeline, variant,
 };
 use crate::element::{Element, Shape, optional, required};
 use crate::matrix;
-use crate::rules::{Placed, check_past_subject, check_sink_addresses, ready_probe_of};
+use crate::rules::{Placed, check_bypasses_target, check_sink_addresses, ready_probe_of};
 
 const WORKLOAD: Element = Element {
     name: "workload",
@@ -63,7 +63,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         ),
         optional(
             "target",
-            Shape::Element(&subject::SUBJECT),
+            Shape::Element(&target::TARGET),
             "The program being measured.",
         ),
         optional(
@@ -74,7 +74,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         ),
         optional(
             "targets",
-            Shape::Map(&Shape::Element(&contender::CONTENDER)),
+            Shape::Map(&Shape::Element(&targets::TARGET_ENTRY)),
             "Several programs by their names, in place of `target` and `variants`: each carries \
              the same load in turn.",
         ),
@@ -187,7 +187,7 @@ pub(crate) struct ExperimentSpec {
     /// Empty where the file compares nothing.
     pub(crate) variants: Vec<VariantPlan>,
     /// Programs that are put side by side, if any are.
-    pub(crate) contenders: Vec<ComparedTargetPlan>,
+    pub(crate) targets: Vec<ComparedTargetPlan>,
     /// Runs of each of them.
     pub(crate) runs: Option<u32>,
     pub(crate) goals: Vec<GoalPlan>,
@@ -201,11 +201,11 @@ pub(crate) struct ExperimentSpec {
     /// Where a missing key would stand.
     pub(crate) span: Span,
     /// Whether there is a `subject`, be it wrong.
-    pub(crate) has_subject: bool,
+    pub(crate) has_target: bool,
     /// Whether there are `variants`, be they wrong.
     pub(crate) has_variants: bool,
     /// Whether there are `subjects`, be they wrong.
-    pub(crate) has_contenders: bool,
+    pub(crate) has_several_targets: bool,
 }
 
 /// Reads the file. What it returns may be run only if its reader has no errors.
@@ -215,16 +215,16 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     let description = map.take("description").and_then(|node| door.filled(node));
     let seed = map.take("seed").and_then(|node| reader.parsed(node));
     let seed = seed.unwrap_or_else(|| Seed::from_number(0));
-    let subject = map.take("target");
-    let subject = subject.map(|node| subject::read_subject(door, node));
+    let target = map.take("target");
+    let target = target.map(|node| target::read_target(door, node));
     let variants = map.take("variants");
     let variants = variants.map(|node| variant::read_variants(door, node));
     let workload = map.take("workload");
     let workload = workload.and_then(|node| read_workload(door, node, &seed));
     let (generators, sinks) = workload.unwrap_or_default();
-    if subject.is_some() || map.key_span("targets").is_some() {
+    if target.is_some() || map.key_span("targets").is_some() {
         let placed: Vec<_> = generators.iter().map(|spec| spec.plan.clone()).collect();
-        check_past_subject(reader, &placed, &sinks);
+        check_bypasses_target(reader, &placed, &sinks);
     }
     let operating_point = read_operating_point(door, &map, &generators);
     let goals = read_goals(door, &map);
@@ -250,14 +250,14 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
         network::send_from_link(&mut generators);
     }
     let ready = ready_probe_of(&generators);
-    let (contenders, runs) = contender::read_contenders(door, &map, &ready);
+    let (targets, runs) = targets::read_targets(door, &map, &ready);
     Some(ExperimentSpec {
         description: description.map(str::to_owned),
         rig: RigPlan {
             seed,
             generators,
             sinks: sinks.into_iter().map(|sink| sink.value).collect(),
-            target: finish_subject(subject.flatten(), ready),
+            target: finish_target(target.flatten(), ready),
             disks: parts.disks,
             observer: parts.observer,
             phases: course.phases,
@@ -267,7 +267,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
             checks: parts.checks,
         },
         variants: variants.unwrap_or_default(),
-        contenders,
+        targets,
         runs,
         goals,
         operating_point,
@@ -278,9 +278,9 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
         report_links: read_links(reader, &map),
         erratic: map.take("erratic").and_then(|node| reader.boolean(node)) == Some(true),
         span: map.span(),
-        has_subject: map.key_span("target").is_some(),
+        has_target: map.key_span("target").is_some(),
         has_variants: map.key_span("variants").is_some(),
-        has_contenders: map.key_span("targets").is_some(),
+        has_several_targets: map.key_span("targets").is_some(),
     })
 }
 
@@ -439,16 +439,16 @@ fn read_links(reader: &Reader, map: &MapReader<'_, '_>) -> Vec<ReportLink> {
         .collect()
 }
 
-fn finish_subject(subject: Option<SubjectSpec>, ready: ReadyProbe) -> TargetPlan {
-    match subject {
+fn finish_target(target: Option<TargetSpec>, ready: ReadyProbe) -> TargetPlan {
+    match target {
         Some(spec) if spec.has_probe => spec.plan,
         Some(spec) => TargetPlan { ready, ..spec.plan },
-        None => no_subject(),
+        None => no_target(),
     }
 }
 
 /// Nothing between generators and whatever listens.
-pub fn no_subject() -> TargetPlan {
+pub fn no_target() -> TargetPlan {
     TargetPlan {
         name: "none".to_owned(),
         kind: TargetKind::None,

@@ -207,13 +207,13 @@ const BLOCK: Element = Element {
 };
 
 /// A kind of generator: its key, and the reader of what is there.
-struct Kind {
+struct KindEntry {
     field: Field,
     read: fn(&Door<'_>, &Node) -> Option<TransportPlan>,
 }
 
 /// All kinds. A further one is one entry here.
-const KINDS: &[Kind] = &[
+const KINDS: &[KindEntry] = &[
     kind(
         "tcp",
         Shape::Any(&[ADDRESS, Shape::Element(&TCP)]),
@@ -390,8 +390,8 @@ const fn kind(
     shape: Shape,
     about: &'static str,
     read: fn(&Door<'_>, &Node) -> Option<TransportPlan>,
-) -> Kind {
-    Kind {
+) -> KindEntry {
+    KindEntry {
         field: optional(name, shape, about),
         read,
     }
@@ -425,16 +425,16 @@ pub(super) fn read_generators(door: &Door<'_>, node: &Node, seed: &Seed) -> Vec<
     let reader = door.reader;
     let items = reader.list(node).unwrap_or_default();
     let mut ids = Ids::new(reader, "generator");
-    let found: Vec<_> = items
+    let items: Vec<_> = items
         .iter()
         .map(|item| (read_generator(door, item), item.entry("id"), item.span))
         .collect();
-    ids.reserve(found.iter().filter_map(|(_, id, _)| {
+    ids.reserve(items.iter().filter_map(|(_, id, _)| {
         let id = id.as_ref()?;
         Some((reader.text(id)?, id.span))
     }));
     let mut generators = Vec::new();
-    for (index, (spec, id, span)) in (0..).zip(found) {
+    for (index, (spec, id, span)) in (0..).zip(items) {
         let Some(mut spec) = spec else {
             continue;
         };

@@ -128,7 +128,7 @@ pub(super) fn read_goals(door: &Door<'_>, node: &Node) -> Vec<PlacedGoal> {
             continue;
         };
         let metric = &goal.plan.metric;
-        if let Some(first) = goals.iter().find(|other| other.plan.metric == *metric) {
+        if let Some(first) = goals.iter().find(|earlier| earlier.plan.metric == *metric) {
             let message = format!("goal `{metric}` occurs twice");
             reader.report(
                 reader

@@ -7,7 +7,7 @@ use stillwell_text::{Node, code};
 use stillwell_units::Nanos;
 
 use super::Door;
-use super::subject::{COMMAND, read_environment};
+use super::target::{COMMAND, read_environment};
 use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
 
 const SCRAPE: Element = Element {

@@ -233,15 +233,15 @@ pub(super) const SINK: Element = Element {
 pub(super) fn read_sinks(door: &Door<'_>, node: &Node) -> Vec<Placed<SinkPlan>> {
     let items = door.reader.list(node).unwrap_or_default();
     let mut ids = Ids::new(door.reader, "sink");
-    let found: Vec<_> = items
+    let sinks: Vec<_> = items
         .iter()
         .map(|item| (read_sink(door, item), item.entry("id")))
         .collect();
-    ids.reserve(found.iter().filter_map(|(_, id)| {
+    ids.reserve(sinks.iter().filter_map(|(_, id)| {
         let id = id.as_ref()?;
         Some((door.reader.text(id)?, id.span))
     }));
-    found
+    sinks
         .into_iter()
         .filter_map(|(sink, id)| {
             let mut sink = sink?;

@@ -133,8 +133,8 @@ fn read_form(
         refuse(node, message, "leave it out, or add `form: prefix`");
     }
     if form.prefix().is_some() {
-        let others = ["every", "copies", "late_after"];
-        for node in others.iter().filter_map(|key| stamps.entry(key)) {
+        let keys = ["every", "copies", "late_after"];
+        for node in keys.iter().filter_map(|key| stamps.entry(key)) {
             let message = "a time before an event tells how long it took, and no more";
             refuse(
                 node,

@@ -3,7 +3,7 @@
 mod check;
 mod disk;
 mod sink;
-mod subject;
+mod target;
 
 use stillwell_plan::{
     DiskPlan, GeneratorPlan, PhasesPlan, SinkPlan, StepAction, StepPlan, TargetSignal, WhenFull,
@@ -69,7 +69,7 @@ pub(super) const STEP: Element = Element {
         ),
         optional(
             "target",
-            subject::SHAPE,
+            target::SHAPE,
             "Pauses, ends, starts or restarts the target.",
         ),
         optional(
@@ -152,7 +152,7 @@ fn read_step(door: &Door<'_>, node: &Node, phases: &PhasesPlan) -> Option<Vec<St
             named(what, "id");
             once(sink::read(door, what))
         }
-        "target" => subject::read(door, what, |after, span| {
+        "target" => target::read(door, what, |after, span| {
             let start = at.map(|at| at + after);
             start.is_none_or(|start| check_time(door, span, start, end))
         }),

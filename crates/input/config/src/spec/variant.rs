@@ -4,7 +4,7 @@ use stillwell_plan::{BinarySource, GitSource, VariantPlan};
 use stillwell_text::{Key, MapReader, Node, Reader, Span, code};
 
 use super::Door;
-use super::subject::{COMMAND, MOUNT, read_environment, read_mounts};
+use super::target::{COMMAND, MOUNT, read_environment, read_mounts};
 use crate::element::{Element, Shape, TEXT_MAP, TEXTS, optional, required};
 use crate::files::EntryKind;
 
@@ -172,20 +172,20 @@ fn read_git(door: &Door<'_>, node: &Node) -> Option<GitSource> {
 /// What is odd about a comparison of `variants` with the first of them, in one
 /// sentence.
 pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<String> {
-    let [baseline, others @ ..] = variants else {
+    let [baseline, comparisons @ ..] = variants else {
         return None;
     };
-    let is_pair = others.len() == 1;
-    others.iter().find_map(|other| {
-        let name = &other.name;
-        let subject = if is_pair {
+    let is_pair = comparisons.len() == 1;
+    comparisons.iter().find_map(|right| {
+        let name = &right.name;
+        let target = if is_pair {
             "the variants".to_owned()
         } else {
             format!("`{}` and `{name}`", baseline.name)
         };
         match (
-            executables_differ(baseline, other),
-            settings_differ(baseline, other),
+            executables_differ(baseline, right),
+            settings_differ(baseline, right),
         ) {
             (true, true) => Some(format!(
                 "{subject} differ in executable and in settings: a change may come from either"
@@ -198,13 +198,13 @@ pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<String> {
     })
 }
 
-fn executables_differ(one: &VariantPlan, other: &VariantPlan) -> bool {
-    (&one.binary, &one.command) != (&other.binary, &other.command)
+fn executables_differ(left: &VariantPlan, right: &VariantPlan) -> bool {
+    (&left.binary, &left.command) != (&right.binary, &right.command)
 }
 
-fn settings_differ(one: &VariantPlan, other: &VariantPlan) -> bool {
-    one.arguments != other.arguments
-        || one.environment != other.environment
-        || one.files != other.files
-        || one.mounts != other.mounts
+fn settings_differ(left: &VariantPlan, right: &VariantPlan) -> bool {
+    left.arguments != right.arguments
+        || left.environment != right.environment
+        || left.files != right.files
+        || left.mounts != right.mounts
 }

@@ -11,7 +11,7 @@ use stillwell_units::Nanos;
 
 use super::Memory;
 use crate::foreign::{ForeignFormat, UnreadableFile};
-use crate::{Await, BenchAsked, BenchSubject, Loader, SchemaOf, is_wanted, schema};
+use crate::{Await, BenchOptions, BenchTarget, Loader, SchemaOf, is_wanted, schema};
 
 /// A format of another tool whose files are known by their ending or first words.
 #[derive(Debug)]
@@ -33,35 +33,38 @@ impl ForeignFormat for Program {
     }
 }
 
-const SUBJECT: &str = "\
+const TARGET: &str = "\
 target: {command: [relay], ready: {tcp: \"127.0.0.1:9100\"}}
 in: tcp://127.0.0.1:9100
 out: tcp://127.0.0.1:9200
 ";
 
 /// What is read of a bench file whose recording is there.
-fn load(text: &str, flags: BenchAsked) -> Result<BenchPlan, String> {
+fn load(text: &str, flags: BenchOptions) -> Result<BenchPlan, String> {
     let files = Memory::with([("/b/one/bench.yaml", text), ("/b/one/in.json", "{}\n")]);
     let path = Path::new("/b/one/bench.yaml");
     let loaded = Loader::new(&files, &[&Program]).bench(Some(path), flags);
     loaded
         .map(|loaded| loaded.plan)
-        .map_err(|found| said(&found))
+        .map_err(|diagnostics| said(&diagnostics))
 }
 
-fn said(found: &Diagnostics) -> String {
-    let all: Vec<String> = found.iter().map(|one| one.message.clone()).collect();
+fn said(diagnostics: &Diagnostics) -> String {
+    let all: Vec<String> = diagnostics
+        .iter()
+        .map(|item| item.message.clone())
+        .collect();
     all.join("; ")
 }
 
 fn read(text: &str) -> Result<BenchPlan, String> {
-    load(&format!("{SUBJECT}{text}"), BenchAsked::default())
+    load(&format!("{TARGET}{text}"), BenchOptions::default())
 }
 
 fn replay(plan: &BenchPlan) -> &ReplayPlan {
     match &plan.rig.generators[0].payload.format {
         PayloadFormat::Replay(replay) => replay,
-        other => panic!("{other:?}"),
+        next => panic!("{next:?}"),
     }
 }
 
@@ -84,10 +87,10 @@ fn every_key_of_the_schema_is_read() {
         let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_'));
         used.extend(words);
     }
-    let to_splunk = SUBJECT.replace("in: tcp", "in: hec");
+    let to_splunk = TARGET.replace("in: tcp", "in: hec");
     load(
         &format!("{to_splunk}source: in.json\ntoken: t\n"),
-        BenchAsked::default(),
+        BenchOptions::default(),
     )
     .unwrap();
     used.push("token");
@@ -111,9 +114,9 @@ fn the_keys_of_the_seed_are_a_bench() {
     let flat = "source: in.json\nstop_after_secs: 10\nwarmup_secs: 2\n";
     let path = "path: in.json\nstop_after: 10s\nwarmup: 2s\n";
     let plans = [nested, flat, path].map(|text| read(text).unwrap());
-    let [plan, others @ ..] = &plans;
-    for other in others {
-        assert_eq!(plan, other);
+    let [plan, following @ ..] = &plans;
+    for next in following {
+        assert_eq!(plan, next);
     }
     assert_eq!(plan.name, "one");
     assert_eq!(plan.rig.phases.measure, Nanos::from_secs(10));
@@ -185,7 +188,7 @@ fn times_before_events_are_asked_for_by_the_names_of_tremors_interceptors() {
     }
     let plain = "postprocessors: [separate]\npreprocessors: [separate]\n";
     assert_eq!(sent(plain), Ok((Some(StampForm::Text), None, false)));
-    for (text, told) in [
+    for (text, message) in [
         (
             "postprocessors: [gzip]\n",
             "these postprocessors are not done here",
@@ -199,55 +202,55 @@ fn times_before_events_are_asked_for_by_the_names_of_tremors_interceptors() {
             "events without ends cannot be told apart behind `separate`",
         ),
     ] {
-        assert_eq!(sent(text), Err(told.to_owned()), "{text}");
+        assert_eq!(sent(text), Err(message.to_owned()), "{text}");
     }
-    let http = SUBJECT.replace("tcp://127.0.0.1:9100\n", "http://127.0.0.1:9100/\n");
+    let http = TARGET.replace("tcp://127.0.0.1:9100\n", "http://127.0.0.1:9100/\n");
     let text = format!("{http}source: in.json\niters: 1\npostprocessors: [ingest-ns]\n");
-    let told = load(&text, BenchAsked::default()).unwrap_err();
+    let message = load(&text, BenchOptions::default()).unwrap_err();
     assert_eq!(
-        told,
+        message,
         "there are no `postprocessors` over requests and files"
     );
 }
 
 #[test]
 fn flags_go_before_the_file() {
-    let flags = BenchAsked {
+    let flags = BenchOptions {
         iters: Some(7),
         is_transactional: Some(true),
         input: Some("http://127.0.0.1:9100/in".parse().unwrap()),
-        subject: Some(BenchSubject::Absent),
-        ..BenchAsked::default()
+        target: Some(BenchTarget::Absent),
+        ..BenchOptions::default()
     };
-    let text = format!("{SUBJECT}source: in.json\niters: 3\n");
+    let text = format!("{TARGET}source: in.json\niters: 3\n");
     let plan = load(&text, flags).unwrap();
     assert_eq!(replay(&plan).rounds, Some(7));
     assert_eq!(plan.rig.target.kind, TargetKind::None);
-    let TransportPlan::Acknowledged(asked) = &plan.rig.generators[0].transport else {
+    let TransportPlan::Acknowledged(transport) = &plan.rig.generators[0].transport else {
         panic!("{plan:?}");
     };
-    assert_eq!(asked.retries, 10);
-    assert_eq!(asked.patience, Nanos::from_secs(10));
+    assert_eq!(transport.retries, 10);
+    assert_eq!(transport.patience, Nanos::from_secs(10));
 }
 
 #[test]
 fn acknowledgements_are_waited_for_as_long_as_the_drain_may_take() {
-    let flags = BenchAsked {
+    let flags = BenchOptions {
         drain: Some(Nanos::from_secs(45)),
         input: Some("hec://127.0.0.1:9100".parse().unwrap()),
-        ..BenchAsked::default()
+        ..BenchOptions::default()
     };
-    let plan = load(&format!("{SUBJECT}source: in.json\n"), flags).unwrap();
-    let TransportPlan::Acknowledged(asked) = &plan.rig.generators[0].transport else {
+    let plan = load(&format!("{TARGET}source: in.json\n"), flags).unwrap();
+    let TransportPlan::Acknowledged(transport) = &plan.rig.generators[0].transport else {
         panic!("{plan:?}");
     };
-    assert_eq!(asked.patience, Nanos::from_secs(45));
-    assert_eq!(plan.rig.phases.drain, asked.patience);
+    assert_eq!(transport.patience, Nanos::from_secs(45));
+    assert_eq!(plan.rig.phases.drain, transport.patience);
 }
 
 #[test]
 fn what_does_not_go_together_is_told() {
-    for (text, told) in [
+    for (text, message) in [
         ("iters: 1\n", "a bench needs a recording"),
         ("source: nope.json\n", "there is no file /b/one/nope.json"),
         (
@@ -284,22 +287,22 @@ fn what_does_not_go_together_is_told() {
             "unknown bench key `stop_after_sec`",
         ),
     ] {
-        assert_eq!(read(text).unwrap_err(), told, "{text}");
+        assert_eq!(read(text).unwrap_err(), message, "{text}");
     }
-    let same = SUBJECT.replace("9200", "9100") + "source: in.json\n";
-    let told = load(&same, BenchAsked::default()).unwrap_err();
-    assert!(told.contains("cannot take events in where"), "{told}");
-    let troy = load("define flow main\nflow\nend;\n", BenchAsked::default()).unwrap_err();
+    let same = TARGET.replace("9200", "9100") + "source: in.json\n";
+    let message = load(&same, BenchOptions::default()).unwrap_err();
+    assert!(message.contains("cannot take events in where"), "{message}");
+    let troy = load("define flow main\nflow\nend;\n", BenchOptions::default()).unwrap_err();
     assert!(troy.contains("is a program"), "{troy}");
 }
 
 #[test]
 fn a_file_is_appended_to_by_one_connection_only() {
     let into = |more: &str| {
-        let text = SUBJECT.replace("in: tcp://127.0.0.1:9100", "in: file:///b/in");
+        let text = TARGET.replace("in: tcp://127.0.0.1:9100", "in: file:///b/in");
         load(
             &format!("{text}source: in.json\n{more}"),
-            BenchAsked::default(),
+            BenchOptions::default(),
         )
     };
     let plan = into("stop_after: 1s\n").unwrap();
@@ -308,9 +311,9 @@ fn a_file_is_appended_to_by_one_connection_only() {
     };
     let path = "/b/in".into();
     assert_eq!(*layout, FileLayout::Appended { path });
-    let told = into("stop_after: 1s\nconnections: 2\n").unwrap_err();
+    let message = into("stop_after: 1s\nconnections: 2\n").unwrap_err();
     assert_eq!(
-        told,
+        message,
         "several connections would mix their lines in one file"
     );
 }
@@ -353,7 +356,7 @@ fn trees_are_read_as_tremor_reads_them() {
     let tree = Loader::new(&files, &[&Program])
         .bench_tree(Path::new("/t"))
         .unwrap();
-    let names: Vec<&str> = tree.folders.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = tree.folders.iter().map(|item| item.name.as_str()).collect();
     assert_eq!(names, ["a", "b/c"]);
     assert!(said(&tree.warnings).contains("/t/d/bench.troy"));
     let bench = &tree.folders[0];
@@ -413,7 +416,7 @@ fn tags_choose() {
         (vec!["http"], vec!["slow"], false),
     ] {
         let owned = |list: &[&str]| list.iter().map(|tag| (*tag).to_owned()).collect::<Vec<_>>();
-        let found = is_wanted(&tags, &owned(&includes), &owned(&excludes));
-        assert_eq!(found, wanted, "{includes:?} {excludes:?}");
+        let diagnostics = is_wanted(&tags, &owned(&includes), &owned(&excludes));
+        assert_eq!(diagnostics, wanted, "{includes:?} {excludes:?}");
     }
 }

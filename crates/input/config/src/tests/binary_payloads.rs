@@ -49,7 +49,7 @@ pub(super) const NATIVE: [&str; 12] = [
 fn every_key_of_every_payload_is_read() {
     for payload in NATIVE {
         let text = LEAST.replace("payload: ascii", &format!("payload: {payload}"));
-        let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
+        let loaded = experiment(&text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
         assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
         let generator = &loaded.plan.experiments[0].rig.generators[0];
         let name = payload.trim_start_matches('{');

@@ -12,7 +12,9 @@ fn plan_of(generators: &[&str]) -> RigPlan {
     let items = generators.iter().map(|text| format!("    - {text}\n"));
     let items: String = items.collect();
     let text = format!("isolation: {{network: no}}\nworkload:\n  generators:\n{items}");
-    rig(&text).unwrap_or_else(|found| panic!("{found}")).plan
+    rig(&text)
+        .unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+        .plan
 }
 
 #[test]
@@ -22,7 +24,11 @@ fn what_is_left_out_is_what_producers_do() {
         "{nats: {address: 'a:4222', subject: a.b}, payload: json, rate: 100/s}",
         "{amqp: {address: 'a:5672', routing_key: q}, payload: json, rate: 100/s}",
     ]);
-    let transports: Vec<_> = plan.generators.iter().map(|it| &it.transport).collect();
+    let transports: Vec<_> = plan
+        .generators
+        .iter()
+        .map(|generator| &generator.transport)
+        .collect();
     let [
         TransportPlan::Kafka(kafka),
         TransportPlan::Nats(nats),
@@ -42,7 +48,11 @@ fn what_is_left_out_is_what_producers_do() {
         ("", "/")
     );
     assert_eq!(amqp.login.user, "guest");
-    let events: Vec<_> = plan.generators.iter().map(|it| it.payload.blocks).collect();
+    let events: Vec<_> = plan
+        .generators
+        .iter()
+        .map(|generator| generator.payload.blocks)
+        .collect();
     let text = format!("{events:?}");
     assert!(text.contains("count: 100") && text.matches("count: 1,").count() == 2);
 }
@@ -110,12 +120,12 @@ fn a_mistake_in_a_producer_is_told_where_it_is() {
             "isolation: {{network: no}}\nsubject: {{command: ./x}}\nvariants: {{a: {{}}, b: {{}}}}\n\
              workload:\n  generators:\n    - {generator}\n      payload: ascii\n      rate: 1k/s\n"
         );
-        let found = codes(&text);
+        let diagnostics = codes(&text);
         assert!(
-            found
+            diagnostics
                 .iter()
                 .any(|(code, line)| code.starts_with('W') && *line == 6),
-            "{generator}: {found:?}"
+            "{generator}: {diagnostics:?}"
         );
         let said = said(&text);
         assert!(said.contains(wanted), "{generator}: {said}");

@@ -6,15 +6,15 @@ use stillwell_units::Nanos;
 use super::golden::LEAST;
 use super::mistakes::codes;
 use super::{experiment, experiment_with};
-use crate::{DesignOverride, LabOverrides, StoppingOverride};
+use crate::{DesignOverride, StoppingOverride, SuiteOverrides};
 
 fn plan(text: &str) -> ExperimentPlan {
-    with(text, &LabOverrides::default())
+    with(text, &SuiteOverrides::default())
 }
 
-fn with(text: &str, overrides: &LabOverrides) -> ExperimentPlan {
+fn with(text: &str, overrides: &SuiteOverrides) -> ExperimentPlan {
     let loaded = experiment_with(&format!("{LEAST}{text}\n"), overrides);
-    let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+    let loaded = loaded.unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     loaded.plan.experiments.into_iter().next().unwrap()
 }
 
@@ -119,9 +119,9 @@ phases: {{measure: 300ms}}
 #[test]
 fn the_command_line_says_when_it_is_enough() {
     let stopping = |text, typed| {
-        let overrides = LabOverrides {
+        let overrides = SuiteOverrides {
             stopping: Some(typed),
-            ..LabOverrides::default()
+            ..SuiteOverrides::default()
         };
         with(text, &overrides).stopping
     };
@@ -145,11 +145,11 @@ fn the_command_line_says_when_it_is_enough() {
 fn the_command_line_says_how_runs_go() {
     let plan = with(
         "design: {sliced: {turn_max: 300ms}}\nphases: {warmup: auto}",
-        &LabOverrides {
+        &SuiteOverrides {
             design: Some(DesignOverride::Sliced),
             confirm: Some(false),
             warmup: Some(Nanos::SECOND),
-            ..LabOverrides::default()
+            ..SuiteOverrides::default()
         },
     );
     assert!(!plan.confirm);
@@ -159,10 +159,10 @@ fn the_command_line_says_how_runs_go() {
     );
     let plan = with(
         "design: sliced\nphases: {warmup: {at_least: 9s}}",
-        &LabOverrides {
+        &SuiteOverrides {
             design: Some(DesignOverride::Duet),
             include_startup: true,
-            ..LabOverrides::default()
+            ..SuiteOverrides::default()
         },
     );
     assert_eq!(plan.design, DesignPlan::Duet);
@@ -174,31 +174,31 @@ fn the_command_line_says_how_runs_go() {
 
 #[test]
 fn flags_that_cannot_be_are_errors() {
-    let none = LabOverrides::default;
-    for (overrides, told) in [
+    let none = SuiteOverrides::default;
+    for (overrides, message) in [
         (
-            LabOverrides {
+            SuiteOverrides {
                 stopping: Some(StoppingOverride::MaxPairs(3)),
                 ..none()
             },
             "fewer than 4 pairs",
         ),
         (
-            LabOverrides {
+            SuiteOverrides {
                 stopping: Some(StoppingOverride::MaxPairs(0)),
                 ..none()
             },
             "compares nothing",
         ),
         (
-            LabOverrides {
+            SuiteOverrides {
                 stopping: Some(StoppingOverride::FixedPairs(20_000)),
                 ..none()
             },
             "at most 10000",
         ),
         (
-            LabOverrides {
+            SuiteOverrides {
                 include_startup: true,
                 warmup: Some(Nanos::SECOND),
                 ..none()
@@ -206,7 +206,7 @@ fn flags_that_cannot_be_are_errors() {
             "no room for `--warmup`",
         ),
         (
-            LabOverrides {
+            SuiteOverrides {
                 design: Some(DesignOverride::Sliced),
                 measure: Some(Nanos::from_millis(300)),
                 ..none()
@@ -214,8 +214,8 @@ fn flags_that_cannot_be_are_errors() {
             "no room for chance in 300ms",
         ),
     ] {
-        let found = experiment_with(LEAST, &overrides).unwrap_err().to_string();
-        assert!(found.contains(told), "{found}");
+        let diagnostics = experiment_with(LEAST, &overrides).unwrap_err().to_string();
+        assert!(diagnostics.contains(message), "{diagnostics}");
     }
 }
 

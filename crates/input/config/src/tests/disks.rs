@@ -6,7 +6,9 @@ use stillwell_units::{ByteSize, Nanos};
 use super::rig;
 
 fn plan_of(text: &str) -> RigPlan {
-    rig(text).unwrap_or_else(|found| panic!("{found}")).plan
+    rig(text)
+        .unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+        .plan
 }
 
 #[test]
@@ -19,24 +21,24 @@ fn disks_are_read_and_what_is_left_out_holds_nothing_back() {
   - {path: small, tmpfs: 1 MiB}
 ",
     );
-    let [one, two, three] = &plan.disks[..] else {
+    let [first, second, third] = &plan.disks[..] else {
         panic!("{:?}", plan.disks);
     };
-    let DiskKind::Folder(slow) = &one.kind else {
-        panic!("{one:?}");
+    let DiskKind::Folder(slow) = &first.kind else {
+        panic!("{first:?}");
     };
-    assert_eq!(one.path.to_str(), Some("{state}/buffer"));
+    assert_eq!(first.path.to_str(), Some("{state}/buffer"));
     assert!(slow.backing.as_ref().unwrap().is_absolute());
     assert_eq!(slow.fsync_delay, Nanos::from_millis(20));
     assert_eq!(slow.fsync_delay_per_mib, Nanos::from_millis(1));
     assert_eq!(slow.write_rate.unwrap().bytes_per_second(), 10 << 20);
     assert_eq!(slow.limit, Some(ByteSize::new(100_000_000)));
     assert_eq!(
-        two.kind,
+        second.kind,
         DiskKind::Folder(stillwell_plan::FolderDiskPlan::default())
     );
-    assert_eq!(three.kind, DiskKind::Memory(ByteSize::mib(1)));
-    assert!(three.path.is_absolute());
+    assert_eq!(third.kind, DiskKind::Memory(ByteSize::mib(1)));
+    assert!(third.path.is_absolute());
 }
 
 #[test]

@@ -59,7 +59,7 @@ fn steps(timeline: &str) -> Vec<(Nanos, StepAction)> {
 
 #[test]
 fn steps_become_a_plan_in_the_order_of_time() {
-    let found = steps(
+    let diagnostics = steps(
         "  - {at: 6s, target: {restart: {signal: KILL, after: 2s}}}
   - {at: 1s, sink: {id: web, do: down}}
   - {at: 2s, sink: {id: web, do: up}}
@@ -83,12 +83,12 @@ fn steps_become_a_plan_in_the_order_of_time() {
         (seconds(9), end(TargetSignal::Term)),
         (seconds(9), start),
     ];
-    assert_eq!(found, wanted);
+    assert_eq!(diagnostics, wanted);
 }
 
 #[test]
 fn steps_name_disks_as_the_file_does_and_limits_leave_out_what_stays() {
-    let found = steps(
+    let diagnostics = steps(
         "  - {at: 1s, disk: {path: '{state}/buffer', do: {fsync_delay: 50ms}}}
   - {at: 2s, disk: {path: '{state}/buffer', do: restore}}
 ",
@@ -104,31 +104,31 @@ fn steps_name_disks_as_the_file_does_and_limits_leave_out_what_stays() {
     };
     let wanted = [1, 2].map(Nanos::from_secs).into_iter();
     let wanted: Vec<_> = wanted.zip(changes.map(disk)).collect();
-    assert_eq!(found, wanted);
+    assert_eq!(diagnostics, wanted);
 }
 
 #[test]
 fn steps_on_the_subject_may_lie_in_the_drain_and_others_may_not() {
-    let found = steps("  - {at: 12s, target: {restart: {signal: KILL, after: 1s}}}\n");
-    let times: Vec<Nanos> = found.into_iter().map(|(at, _)| at).collect();
+    let diagnostics = steps("  - {at: 12s, target: {restart: {signal: KILL, after: 1s}}}\n");
+    let times: Vec<Nanos> = diagnostics.into_iter().map(|(at, _)| at).collect();
     assert_eq!(times, [12, 13].map(Nanos::from_secs));
     for refused in [
         "at: 20s, target: restart",
         "at: 12s, sink: {id: web, do: down}",
     ] {
         let text = format!("{RIG}timeline: [{{{refused}}}]\n");
-        let told = rig(&text).unwrap_err().to_string();
-        assert!(told.contains("this step never comes"), "{told}");
+        let message = rig(&text).unwrap_err().to_string();
+        assert!(message.contains("this step never comes"), "{message}");
     }
 }
 
 #[test]
 fn every_step_that_can_happen_is_read() {
-    let found = steps(EVERY_STEP);
-    assert_eq!(found.len(), 16);
-    let text = serde_json::to_string(&found).unwrap();
+    let diagnostics = steps(EVERY_STEP);
+    assert_eq!(diagnostics.len(), 16);
+    let text = serde_json::to_string(&diagnostics).unwrap();
     let again: Vec<(Nanos, StepAction)> = serde_json::from_str(&text).unwrap();
-    assert_eq!(found, again);
+    assert_eq!(diagnostics, again);
 }
 
 #[test]

@@ -5,12 +5,12 @@ use stillwell_plan::{Direction, ExperimentPlan, GoalMetric, GoalPlan, PhasesPlan
 use super::golden::LEAST;
 use super::mistakes::{codes, said};
 use super::{experiment, experiment_with};
-use crate::LabOverrides;
+use crate::SuiteOverrides;
 
 const PAGE: &str = "observe: {prometheus: [{url: 'http://127.0.0.1:9/'}]}\n";
 
 fn plan(text: &str) -> ExperimentPlan {
-    let loaded = experiment(text).unwrap_or_else(|found| panic!("{found}"));
+    let loaded = experiment(text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     loaded.plan.experiments.into_iter().next().unwrap()
 }
 
@@ -122,14 +122,15 @@ fn mistakes_in_goals_are_shown_all_at_once() {
 }
 
 fn with_goal(goal: &str) -> Result<ExperimentPlan, String> {
-    let overrides = LabOverrides {
+    let overrides = SuiteOverrides {
         goal: Some(goal.to_owned()),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     };
     let text = format!(
         "{LEAST}{PAGE}goals: [memory, {{series: target/q, reduce: peak, better: lower, tolerance: 7%}}]\n"
     );
-    let loaded = experiment_with(&text, &overrides).map_err(|found| found.to_string())?;
+    let loaded =
+        experiment_with(&text, &overrides).map_err(|diagnostics| diagnostics.to_string())?;
     Ok(loaded.plan.experiments.into_iter().next().unwrap())
 }
 
@@ -167,15 +168,15 @@ fn goals_of_the_command_line_come_first() {
             .any(|goal| goal.metric == first.metric);
         assert!(!again, "{typed}");
     }
-    for (typed, told) in [
+    for (typed, message) in [
         ("speed", "unknown goal `speed`"),
         ("cpu:lower", "which way"),
         ("cpu:5", "needs a unit"),
         ("series:target/new:rate", "series:target/new:rate:lower"),
         ("series:target/new:sum:lower", "unknown goal"),
     ] {
-        let told_of = with_goal(typed).unwrap_err();
-        assert!(told_of.contains(told), "{typed}: {told_of}");
+        let error = with_goal(typed).unwrap_err();
+        assert!(error.contains(message), "{typed}: {error}");
     }
 }
 

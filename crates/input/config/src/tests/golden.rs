@@ -50,7 +50,7 @@ const STOPPINGS: [(&str, &str); 4] = [
 fn every_way_to_stop_is_read() {
     for (text, plan) in STOPPINGS {
         let loaded = experiment(&format!("{LEAST}pairs: {text}\n"));
-        let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+        let loaded = loaded.unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
         assert_eq!(format!("{:?}", loaded.plan.experiments[0].stopping), plan);
     }
 }
@@ -59,7 +59,7 @@ fn every_way_to_stop_is_read() {
 fn every_readiness_probe_is_read() {
     for (text, plan) in PROBES {
         let text = LEAST.replace("target: {", &format!("target: {{ready: {text}, "));
-        let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
+        let loaded = experiment(&text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
         let ready = &loaded.plan.experiments[0].rig.target.ready;
         assert_eq!(format!("{ready:?}"), plan);
     }
@@ -74,7 +74,7 @@ fn choices_of_cpus_are_read() {
         ("[3, 1, 3]", "List([1, 3])"),
     ] {
         let text = LEAST.replace("target: {", &format!("target: {{cpus: {text}, "));
-        let loaded = experiment(&text).unwrap_or_else(|found| panic!("{found}"));
+        let loaded = experiment(&text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
         let cpus = &loaded.plan.experiments[0].rig.target.cpus;
         assert_eq!(format!("{cpus:?}"), plan);
     }
@@ -82,14 +82,14 @@ fn choices_of_cpus_are_read() {
 
 #[test]
 fn everything_becomes_a_plan() {
-    let loaded = experiment(EVERYTHING).unwrap_or_else(|found| panic!("{found}"));
+    let loaded = experiment(EVERYTHING).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     insta::assert_snapshot!(super::json(&loaded.plan));
     assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
 }
 
 #[test]
 fn the_least_has_sensible_defaults() {
-    let loaded = experiment(LEAST).unwrap_or_else(|found| panic!("{found}"));
+    let loaded = experiment(LEAST).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
     insta::assert_snapshot!(super::json(&loaded.plan));
 }
@@ -122,7 +122,7 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         PREFIX,
         FILE_SINK,
         &format!("{{{PREFIX_SINK}}}"),
-        super::subjects::FINE,
+        super::targets::FINE,
         super::faults::EVERY_STEP,
         super::faults::LINKS,
         "{file_gen: {log: a, full: truncate, settle: 1s, file_max: 1 MiB}, lines: {begins: a, ends: b, holds: [c]}}",
@@ -198,13 +198,16 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
         let text = LEAST.replace("tcp: 127.0.0.1:9100", to);
         let stamped = format!("payload: {payload}, stamps: {stamps}");
         let text = text.replace("payload: ascii", &stamped);
-        let found = experiment(&text).unwrap_err();
-        let messages: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
+        let diagnostics = experiment(&text).unwrap_err();
+        let messages: Vec<&str> = diagnostics
+            .iter()
+            .map(|diagnostic| diagnostic.message.as_str())
+            .collect();
         messages.join("; ")
     };
     let (tcp, http) = ("tcp: 127.0.0.1:9100", "http: 'http://127.0.0.1:9100/'");
     let headed = "http: {url: 'http://127.0.0.1:9100/', headers: {Stillwell-Stamp: x}}";
-    for (to, payload, stamps, told) in [
+    for (to, payload, stamps, message) in [
         (
             tcp,
             "ascii",
@@ -248,14 +251,17 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
             "`framing` has no meaning here: no time stands before events",
         ),
     ] {
-        assert_eq!(refused(to, payload, stamps), told, "{stamps}");
+        assert_eq!(refused(to, payload, stamps), message, "{stamps}");
     }
     let sinks = "  sinks: [{http: 127.0.0.1:9200, prefix: lines}]\n";
-    let found = experiment(&format!("{LEAST}{sinks}")).unwrap_err();
-    assert!(found.to_string().contains("no time can stand"), "{found}");
+    let diagnostics = experiment(&format!("{LEAST}{sinks}")).unwrap_err();
+    assert!(
+        diagnostics.to_string().contains("no time can stand"),
+        "{diagnostics}"
+    );
     for unknown in ["{form: footer}", "{form: prefix, framing: words}"] {
-        let told = refused(tcp, "ascii", unknown);
-        assert!(told.contains("unknown"), "{told}");
+        let message = refused(tcp, "ascii", unknown);
+        assert!(message.contains("unknown"), "{message}");
     }
 }
 
@@ -319,9 +325,9 @@ fn collect_references(value: &Value, references: &mut Vec<String>) {
 fn every_word_of_the_schema_is_accepted() {
     let schema = schema(SchemaOf::Experiment);
     let words = |pointer: &str| -> Vec<String> {
-        let found = schema.pointer(pointer).and_then(Value::as_array);
-        let found = found.unwrap_or_else(|| panic!("{pointer}"));
-        found
+        let diagnostics = schema.pointer(pointer).and_then(Value::as_array);
+        let diagnostics = diagnostics.unwrap_or_else(|| panic!("{pointer}"));
+        diagnostics
             .iter()
             .map(|word| word.as_str().unwrap().to_owned())
             .collect()
@@ -385,8 +391,8 @@ fn default_tolerances_stand_in_the_schema() {
     for metric in stillwell_plan::GoalMetric::ALL {
         let percent = metric.default_tolerance().to_string();
         let mut parts = about.split("; ").flat_map(|part| part.split(". "));
-        let is_told = parts.any(|part| part.contains(&percent) && names(part, &metric.name()));
-        assert!(is_told, "{metric} {percent}");
+        let is_described = parts.any(|part| part.contains(&percent) && names(part, &metric.name()));
+        assert!(is_described, "{metric} {percent}");
     }
 }
 

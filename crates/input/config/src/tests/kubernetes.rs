@@ -12,7 +12,9 @@ fn workload(generator: &str, more: &str) -> String {
 }
 
 fn plan_of(text: &str) -> RigPlan {
-    rig(text).unwrap_or_else(|found| panic!("{found}")).plan
+    rig(text)
+        .unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
+        .plan
 }
 
 #[test]
@@ -46,12 +48,12 @@ fn a_manifest_is_a_map_or_a_text() {
 #[test]
 fn a_run_with_a_cluster_stays_in_the_network_of_the_host() {
     let node = "manifest: {kind: Node}";
-    let loaded = rig(&workload(node, "")).unwrap_or_else(|found| panic!("{found}"));
+    let loaded = rig(&workload(node, "")).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert_eq!(loaded.plan.isolation.network, Wanted::No);
-    let told = loaded.warnings.to_string();
+    let message = loaded.warnings.to_string();
     assert!(
-        told.contains("the network of the host, where generator `kubernetes`"),
-        "{told}"
+        message.contains("the network of the host, where generator `kubernetes`"),
+        "{message}"
     );
     let quiet = rig(&workload(node, "isolation: {network: no}\n")).unwrap();
     assert!(
@@ -61,16 +63,16 @@ fn a_run_with_a_cluster_stays_in_the_network_of_the_host() {
             .contains("the network of the host")
     );
     let refused = rig(&workload(node, "isolation: {network: required}\n")).unwrap_err();
-    let told = refused.to_string();
+    let message = refused.to_string();
     assert!(
-        told.contains("finds no cluster in a network of the run's own"),
-        "{told}"
+        message.contains("finds no cluster in a network of the run's own"),
+        "{message}"
     );
 }
 
 #[test]
 fn mistakes_in_objects_of_a_cluster_are_told() {
-    for (generator, told) in [
+    for (generator, message) in [
         ("count: 1", "a kubernetes generator needs `manifest`"),
         ("manifest: {kind: Job}", "unknown kind of object `Job`"),
         ("manifest: {}", "a manifest needs `kind`"),
@@ -97,7 +99,7 @@ fn mistakes_in_objects_of_a_cluster_are_told() {
             "`payload` has no meaning here",
         ),
     ] {
-        let found = rig(&workload(generator, "")).unwrap_err().to_string();
-        assert!(found.contains(told), "{generator}: {found}");
+        let diagnostics = rig(&workload(generator, "")).unwrap_err().to_string();
+        assert!(diagnostics.contains(message), "{generator}: {diagnostics}");
     }
 }

@@ -6,8 +6,8 @@ use stillwell_plan::{ExperimentPlan, RateShape};
 
 use super::golden::LEAST;
 use super::mistakes::codes;
-use super::{Memory, experiment, experiment_with, load_lab_from, rig};
-use crate::{Diagnostics, LabOverrides};
+use super::{Memory, experiment, experiment_with, load_suite_from, rig};
+use crate::{Diagnostics, SuiteOverrides};
 
 /// As people wrote by hand: an interner of three sizes under five numbers of
 /// contexts.
@@ -30,7 +30,7 @@ fn rates(matrix: &str, rate: &str) -> String {
 }
 
 fn plans(text: &str) -> Vec<ExperimentPlan> {
-    let loaded = experiment(text).unwrap_or_else(|found| panic!("{found}"));
+    let loaded = experiment(text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
     loaded.plan.experiments
 }
@@ -166,12 +166,12 @@ fn wrong_values_are_shown_where_they_are_used_and_where_they_stand() {
     );
     // What could not be filled in causes no second mistake, and hides none.
     let both = rates("{rate: [1/s]}", "'{matrix.rat}', connections: none");
-    let found: Vec<&str> = codes(&both).into_iter().map(|(code, _)| code).collect();
+    let diagnostics: Vec<&str> = codes(&both).into_iter().map(|(code, _)| code).collect();
     let wrong = [
         stillwell_text::code::MATRIX_PARAMETER,
         stillwell_text::code::BAD_VALUE,
     ];
-    assert_eq!(found, wrong);
+    assert_eq!(diagnostics, wrong);
 }
 
 #[test]
@@ -188,7 +188,7 @@ fn a_matrix_has_an_end() {
     assert_eq!(codes(&many(32)), [(stillwell_text::code::OUT_OF_RANGE, 1)]);
 }
 
-fn lab() -> Memory {
+fn suite() -> Memory {
     Memory::with([
         ("/suite/interner/experiment.yaml", INTERNER),
         ("/suite/other/experiment.yaml", LEAST),
@@ -196,49 +196,49 @@ fn lab() -> Memory {
 }
 
 fn only(files: &Memory, patterns: &[&str]) -> Result<Vec<String>, Diagnostics> {
-    let overrides = LabOverrides {
+    let overrides = SuiteOverrides {
         only: patterns.iter().map(|name| (*name).to_owned()).collect(),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     };
-    let loaded = load_lab_from(files, &["/suite".into()], &overrides)?;
+    let loaded = load_suite_from(files, &["/suite".into()], &overrides)?;
     let experiments = loaded.plan.experiments.into_iter();
     Ok(experiments.map(|experiment| experiment.name).collect())
 }
 
 #[test]
 fn cells_are_chosen_by_their_names() {
-    let files = lab();
+    let files = suite();
     assert_eq!(only(&files, &["interner"]).unwrap().len(), 15);
     assert_eq!(only(&files, &["*_size-8MiB_*"]).unwrap().len(), 5);
     assert_eq!(
         only(&files, &["interner_size-64MiB_contexts-1k", "other"]).unwrap(),
         ["interner_size-64MiB_contexts-1k", "other"]
     );
-    let found = only(&files, &["interner_size-64MB_contexts-1k"]).unwrap_err();
-    let found = found.to_string();
+    let diagnostics = only(&files, &["interner_size-64MB_contexts-1k"]).unwrap_err();
+    let diagnostics = diagnostics.to_string();
     assert!(
-        found.contains("did you mean `interner_size-64MiB_contexts-1k`?"),
-        "{found}"
+        diagnostics.contains("did you mean `interner_size-64MiB_contexts-1k`?"),
+        "{diagnostics}"
     );
 }
 
 #[test]
 fn a_cell_cannot_be_called_like_another_case() {
-    let mut files = lab();
+    let mut files = suite();
     let twin = "/suite/interner_size-8MiB_contexts-100/experiment.yaml";
     files.0.insert(twin.into(), LEAST.to_owned());
-    let found = only(&files, &[]).unwrap_err().to_string();
+    let diagnostics = only(&files, &[]).unwrap_err().to_string();
     assert!(
-        found.contains("two experiments are called `interner_size-8MiB_contexts-100`"),
-        "{found}"
+        diagnostics.contains("two experiments are called `interner_size-8MiB_contexts-100`"),
+        "{diagnostics}"
     );
 }
 
 #[test]
 fn what_is_odd_about_a_matrix_is_told_once() {
-    let overrides = LabOverrides {
+    let overrides = SuiteOverrides {
         comparison: Some("same".parse().unwrap()),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     };
     let loaded = experiment_with(INTERNER, &overrides).unwrap();
     assert_eq!(loaded.warnings.len(), 1, "{}", loaded.warnings);

@@ -8,20 +8,27 @@ use super::{experiment, rig};
 /// What is said about `text`, which must be wrong.
 pub(super) fn said(text: &str) -> String {
     match experiment(text) {
-        Err(found) => found.to_string(),
+        Err(diagnostics) => diagnostics.to_string(),
         Ok(_) => panic!("this is right: {text}"),
     }
 }
 
 /// The codes and lines of what is said about `text`.
 pub(super) fn codes(text: &str) -> Vec<(&'static str, usize)> {
-    let found: Diagnostics = match experiment(text) {
-        Err(found) => found,
+    let diagnostics: Diagnostics = match experiment(text) {
+        Err(diagnostics) => diagnostics,
         Ok(loaded) => loaded.warnings,
     };
-    let line =
-        |one: &stillwell_text::Diagnostic| one.place.as_ref().map_or(0, |place| place.start().line);
-    found.iter().map(|one| (one.code, line(one))).collect()
+    let line = |diagnostic: &stillwell_text::Diagnostic| {
+        diagnostic
+            .place
+            .as_ref()
+            .map_or(0, |place| place.start().line)
+    };
+    diagnostics
+        .iter()
+        .map(|diagnostic| (diagnostic.code, line(diagnostic)))
+        .collect()
 }
 
 #[test]
@@ -200,8 +207,11 @@ fn each_mistake_is_found_where_it_stands() {
     ] {
         let at = EVERYTHING.find(from).unwrap();
         let line = EVERYTHING[..at].matches('\n').count() + 1;
-        let found = with(from, to);
-        assert!(found.contains(&(code, line)), "{from} -> {to}: {found:?}");
+        let diagnostics = with(from, to);
+        assert!(
+            diagnostics.contains(&(code, line)),
+            "{from} -> {to}: {diagnostics:?}"
+        );
     }
 }
 
@@ -219,9 +229,9 @@ fn load_past_the_subject_is_a_warning() {
 
 #[test]
 fn colours_are_only_used_when_asked_for() {
-    let found = experiment("subjct: 1\n").unwrap_err();
-    assert!(!found.render(false).contains('\u{1b}'));
-    assert!(found.render(true).contains('\u{1b}'));
+    let diagnostics = experiment("subjct: 1\n").unwrap_err();
+    assert!(!diagnostics.render(false).contains('\u{1b}'));
+    assert!(diagnostics.render(true).contains('\u{1b}'));
 }
 
 #[test]
@@ -267,12 +277,12 @@ fn what_has_no_effect_or_cannot_be_read_is_told() {
             None,
         ),
     ] {
-        let found = codes(&generator(text));
-        let here = found
+        let diagnostics = codes(&generator(text));
+        let here = diagnostics
             .iter()
             .find(|(_, line)| *line == 5)
             .map(|(code, _)| *code);
-        assert_eq!(here, expected, "{text}: {found:?}");
+        assert_eq!(here, expected, "{text}: {diagnostics:?}");
     }
 }
 
@@ -292,9 +302,12 @@ workload:
       payload: ascii
   sinks: [{tcp: '127.0.0.1:9200'}]
 ";
-    let loaded = experiment(text).unwrap_or_else(|found| panic!("{found}"));
+    let loaded = experiment(text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     let generators = &loaded.plan.experiments[0].rig.generators;
-    let transports: Vec<_> = generators.iter().map(|one| &one.transport).collect();
+    let transports: Vec<_> = generators
+        .iter()
+        .map(|generator| &generator.transport)
+        .collect();
     insta::assert_debug_snapshot!(transports);
 }
 

@@ -4,8 +4,8 @@ use stillwell_plan::{PayloadFormat, RigPlan};
 use stillwell_text::Diagnostics;
 
 use super::golden::LEAST;
-use super::{Memory, load_lab_from};
-use crate::LabOverrides;
+use super::{Memory, load_suite_from};
+use crate::SuiteOverrides;
 
 /// Every payload with all its keys.
 pub(super) const NATIVE: [&str; 16] = [
@@ -45,7 +45,7 @@ fn native_files(text: &str) -> Memory {
 fn native(payload: &str) -> Result<PayloadFormat, Diagnostics> {
     let text = LEAST.replace("payload: ascii", &format!("payload: {payload}"));
     let files = native_files(&text);
-    let loaded = load_lab_from(&files, &["/suite/one".into()], &LabOverrides::default())?;
+    let loaded = load_suite_from(&files, &["/suite/one".into()], &SuiteOverrides::default())?;
     let experiment = loaded.plan.experiments.into_iter().next();
     Ok(format_of(experiment.expect("an experiment").rig))
 }
@@ -65,7 +65,7 @@ fn every_payload_is_read() {
     for payload in NATIVE {
         let read = match native(payload) {
             Ok(format) => format!("{format:?}"),
-            Err(found) => found.to_string(),
+            Err(diagnostics) => diagnostics.to_string(),
         };
         said.push_str(&format!(
             "{payload}\n    {}\n",

@@ -7,27 +7,27 @@ use super::{experiment, rig};
 use crate::Diagnostics;
 
 /// No panic happened; every error that has a place has it in the file.
-fn check(found: &Diagnostics, length: usize) {
-    for one in found {
-        if let Some(place) = &one.place {
+fn check(diagnostics: &Diagnostics, length: usize) {
+    for diagnostic in diagnostics {
+        if let Some(place) = &diagnostic.place {
             assert!(place.span.start <= place.span.end && place.span.end <= length);
             assert!(place.start().line >= 1 && place.start().column >= 1);
         }
     }
-    assert_eq!(found.render(false).is_empty(), found.is_empty());
+    assert_eq!(diagnostics.render(false).is_empty(), diagnostics.is_empty());
 }
 
 fn try_both(text: &str) {
     match experiment(text) {
         Ok(loaded) => check(&loaded.warnings, text.len()),
-        Err(found) => {
-            assert!(found.has_errors());
-            check(&found, text.len());
+        Err(diagnostics) => {
+            assert!(diagnostics.has_errors());
+            check(&diagnostics, text.len());
         }
     }
     match rig(text) {
         Ok(loaded) => check(&loaded.warnings, text.len()),
-        Err(found) => check(&found, text.len()),
+        Err(diagnostics) => check(&diagnostics, text.len()),
     }
 }
 

@@ -1,7 +1,7 @@
 //! The plan of a search: one experiment, both variants alike but for their
 //! revisions.
 
-use stillwell_config::{LabOverrides, VariantArgument};
+use stillwell_config::{SuiteOverrides, VariantArgument};
 use stillwell_plan::{BinarySource, ExperimentPlan, SuitePlan, VariantPlan};
 
 use crate::arguments::BisectArguments;
@@ -14,7 +14,7 @@ use crate::paint::Paint;
 pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<SuitePlan, CommandError> {
     let usage = |error: anyhow::Error| CommandError::new(Exit::Usage, error);
     let loaded = loader()
-        .lab(&arguments.paths, &overrides(arguments))
+        .suite(&arguments.paths, &overrides(arguments))
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let mut plan = loaded.plan;
@@ -31,7 +31,7 @@ pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<SuitePl
     Ok(plan)
 }
 
-fn overrides(arguments: &BisectArguments) -> LabOverrides {
+fn overrides(arguments: &BisectArguments) -> SuiteOverrides {
     let revision = |typed: &str| Some(VariantArgument::Git(typed.to_owned()));
     let ends = [revision(&arguments.good), revision(&arguments.bad)];
     select::overrides_between(ends, &arguments.changes)

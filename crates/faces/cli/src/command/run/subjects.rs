@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use stillwell_capture::Manifest;
-use stillwell_config::SubjectsOverrides;
+use stillwell_config::TargetsOverrides;
 use stillwell_experiment::{
     Local, NotInstalled, ObjectStore, Results, TargetsOutcome, TargetsRecord, host_facts,
     not_installed, run_targets,
@@ -27,13 +27,13 @@ pub(super) fn run(
 ) -> Result<Exit, CommandError> {
     let overrides = overrides(arguments)?;
     let loaded = loader()
-        .subjects(&arguments.paths, &overrides)
+        .targets(&arguments.paths, &overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let mut plans = loaded.plan;
     output::check_writable(&arguments.output.output)?;
     let quiet = arguments.output.quiet;
-    let left_out = leave_out(&mut plans, !overrides.subjects.is_empty())?;
+    let left_out = leave_out(&mut plans, !overrides.targets.is_empty())?;
     for one in left_out.iter().filter(|_| !quiet) {
         Paint::say(&format!("skipped: {}: {}", one.name, one.reason));
     }
@@ -97,7 +97,7 @@ fn keep_table(results: &Path, store: Option<&ObjectStore>, quiet: bool) -> anyho
 }
 
 /// Overrides from flags; flags about variants are errors.
-fn overrides(arguments: &RunArguments) -> Result<SubjectsOverrides, CommandError> {
+fn overrides(arguments: &RunArguments) -> Result<TargetsOverrides, CommandError> {
     let changes = &arguments.select.changes;
     let course = &changes.course;
     let refused = [
@@ -121,9 +121,9 @@ fn overrides(arguments: &RunArguments) -> Result<SubjectsOverrides, CommandError
     let named = arguments.targets.iter().map(|name| name.trim().to_owned());
     let named: Vec<String> = named.filter(|name| !name.is_empty()).collect();
     let is_all = named.iter().any(|name| name == "all");
-    Ok(SubjectsOverrides {
+    Ok(TargetsOverrides {
         only: changes.only.clone(),
-        subjects: if is_all { Vec::new() } else { named },
+        targets: if is_all { Vec::new() } else { named },
         runs: arguments.runs,
         warmup: course.warmup,
         measure: course.measure,

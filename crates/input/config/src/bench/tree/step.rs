@@ -44,10 +44,10 @@ pub enum Await {
 
 /// A list of programs, or one.
 pub(super) fn read_steps(reader: &Reader, folder: &Path, node: &Node) -> Vec<BenchStep> {
-    let one = std::slice::from_ref(node);
+    let single = std::slice::from_ref(node);
     let items = match &node.value {
         Value::List(items) => items.as_slice(),
-        _ => one,
+        _ => single,
     };
     let steps = items.iter();
     steps
@@ -110,7 +110,7 @@ fn read_awaits(reader: &Reader, folder: &Path, node: &Node) -> Vec<Await> {
         let Some(node) = map.take(name) else { continue };
         for text in texts(reader, node) {
             match read_await(name, &text, folder) {
-                Ok(one) => awaits.push(one),
+                Ok(item) => awaits.push(item),
                 Err(wanted) => {
                     let message = format!("`{text}` is nothing to wait for by `{name}`");
                     let error = reader.error(code::BAD_VALUE, node.span, message);

@@ -7,16 +7,16 @@ use stillwell_text::{Diagnostic, Diagnostics, code};
 use stillwell_units::Nanos;
 
 use super::{shown, times};
-use crate::overrides::{DesignOverride, LabOverrides, StoppingOverride};
+use crate::overrides::{DesignOverride, StoppingOverride, SuiteOverrides};
 use crate::spec::{LOOKS_PAIRS_MAX, PAIRS_MAX, design_problem};
 
 pub(super) fn to_experiment(
     plan: &mut ExperimentPlan,
-    overrides: &LabOverrides,
-    found: &mut Diagnostics,
+    overrides: &SuiteOverrides,
+    diagnostics: &mut Diagnostics,
 ) {
     let phases = &mut plan.rig.phases;
-    times(phases, overrides.warmup, overrides.measure, found);
+    times(phases, overrides.warmup, overrides.measure, diagnostics);
     if overrides.warmup.is_some() {
         plan.warmup = WarmupPlan::Stated;
     }
@@ -25,11 +25,11 @@ pub(super) fn to_experiment(
         plan.warmup = WarmupPlan::Stated;
         if overrides.warmup.is_some() {
             let message = "`--include-startup` leaves no room for `--warmup`";
-            found.push(Diagnostic::error(code::COURSE, message));
+            diagnostics.push(Diagnostic::error(code::COURSE, message));
         }
     }
     if let Some(stopping) = overrides.stopping {
-        set_stopping(plan, stopping, found);
+        set_stopping(plan, stopping, diagnostics);
     }
     if let Some(confirm) = overrides.confirm {
         plan.confirm = confirm;
@@ -48,11 +48,15 @@ pub(super) fn to_experiment(
     if let (true, Some(problem)) = (is_new, design_problem(plan.design, &plan.rig.phases)) {
         let message = format!("{}: {problem}", shown(plan));
         let error = Diagnostic::error(code::COURSE, message);
-        found.push(error.help("measure for longer, e.g. `--measure 20s`"));
+        diagnostics.push(error.help("measure for longer, e.g. `--measure 20s`"));
     }
 }
 
-fn set_stopping(plan: &mut ExperimentPlan, stopping: StoppingOverride, found: &mut Diagnostics) {
+fn set_stopping(
+    plan: &mut ExperimentPlan,
+    stopping: StoppingOverride,
+    diagnostics: &mut Diagnostics,
+) {
     let (flag, pairs, minimum, maximum) = match stopping {
         StoppingOverride::FixedPairs(pairs) => {
             plan.stopping = StoppingPlan::Fixed { pairs };
@@ -81,5 +85,5 @@ fn set_stopping(plan: &mut ExperimentPlan, stopping: StoppingOverride, found: &m
         return;
     };
     let message = format!("`{flag} {pairs}`: {why}");
-    found.push(Diagnostic::error(code::OUT_OF_RANGE, message));
+    diagnostics.push(Diagnostic::error(code::OUT_OF_RANGE, message));
 }

@@ -68,7 +68,7 @@ fn read_log(door: &Door<'_>, map: &MapReader<'_, '_>, place: &Node) -> Option<Fi
     let reader = door.reader;
     let full = match map.take("full") {
         Some(node) => {
-            let words = WhenFull::ALL.map(|one| (one.name(), one));
+            let words = WhenFull::ALL.map(|word| (word.name(), word));
             reader.word(node, "way to make room", &words)
         }
         None => Some(WhenFull::Rename),

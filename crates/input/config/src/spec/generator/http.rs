@@ -91,12 +91,12 @@ fn read_exchange(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<ExchangePla
     let mut set = |is_read: Option<()>| is_whole &= is_read.is_some();
     if let Some(node) = map.take("protocol") {
         let word = reader.word(node, "protocol", &PROTOCOLS);
-        set(word.map(|it| plan.protocol = it));
+        set(word.map(|value| plan.protocol = value));
     }
     if let Some(node) = map.take("streams") {
         set(reader
             .whole(node, 1, STREAMS_MAX)
-            .map(|it| plan.streams = it));
+            .map(|value| plan.streams = value));
         if plan.protocol == LoadProtocol::Http1 && plan.streams > 1 {
             let message = "HTTP/1.1 has one request at once on a connection";
             let error = reader.error(code::OUT_OF_RANGE, node.span, message);
@@ -115,11 +115,11 @@ fn read_exchange(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<ExchangePla
     if let Some(node) = map.take("reuse") {
         set(reader
             .word(node, "reuse", &REUSES)
-            .map(|it| plan.reuse = it));
+            .map(|value| plan.reuse = value));
     }
     if let Some(node) = map.take("requests_per_connection") {
         let most = reader.whole(node, 1, u64::MAX);
-        set(most.map(|it| plan.requests_max = Some(it)));
+        set(most.map(|value| plan.requests_max = Some(value)));
     }
     let insecure = map.take("insecure").and_then(|node| reader.boolean(node));
     let ca = map.take("ca");

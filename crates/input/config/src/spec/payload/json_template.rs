@@ -34,8 +34,10 @@ const STAMPED: [&str; 5] = ["message", "msg", "log", "body", "text"];
 pub fn read_template(source: &Arc<Source>) -> (Option<TemplatePlan>, Diagnostics) {
     let reader = Reader::new(Arc::clone(source));
     let plan = match parse_tagged(source) {
-        Ok((root, found)) => {
-            found.into_iter().for_each(|one| reader.report(one));
+        Ok((root, diagnostics)) => {
+            diagnostics
+                .into_iter()
+                .for_each(|diagnostic| reader.report(diagnostic));
             read_root(&reader, &root)
         }
         Err(error) => {
@@ -289,7 +291,7 @@ impl<'n> Template<'_, 'n> {
             return None;
         };
         let mut entries: Vec<&Entry> = entries.iter().collect();
-        entries.sort_by(|one, other| one.key.text.cmp(&other.key.text));
+        entries.sort_by(|left, right| left.key.text.cmp(&right.key.text));
         let mut parts = Vec::new();
         for (index, entry) in entries.into_iter().enumerate() {
             let before = if index == 0 { "{" } else { "," };
@@ -316,7 +318,7 @@ impl<'n> Template<'_, 'n> {
             return None;
         };
         let mut entries: Vec<&Entry> = entries.iter().collect();
-        entries.sort_by(|one, other| one.key.text.cmp(&other.key.text));
+        entries.sort_by(|left, right| left.key.text.cmp(&right.key.text));
         let (mut variables, mut names) = (Vec::new(), Vec::new());
         for entry in entries {
             let part = self.part(&entry.value, depth + 1)?;
@@ -372,7 +374,7 @@ impl<'n> Template<'_, 'n> {
             Value::List(_) => {
                 let items = self.filled_list(node)?.iter();
                 items
-                    .map(|item| whole(item).map(|one| (one, one)))
+                    .map(|item| whole(item).map(|count| (count, count)))
                     .collect()
             }
             Value::Map(_) => {
@@ -388,7 +390,7 @@ impl<'n> Template<'_, 'n> {
                 }
                 Some(vec![(low, high)])
             }
-            Value::Null | Value::Scalar { .. } => whole(node).map(|one| vec![(one, one)]),
+            Value::Null | Value::Scalar { .. } => whole(node).map(|count| vec![(count, count)]),
         }
     }
 }

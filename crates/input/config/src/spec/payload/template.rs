@@ -62,10 +62,10 @@ pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TemplatePlan> {
     };
     let map = door.reader.map(node, &TEMPLATE.keys())?;
     let (kind, _) = map.one_of(TEMPLATE.one_of)?;
-    for other in ["define", "end"] {
-        if let Some(span) = map.key_span(other) {
-            map.ignore(other);
-            let message = format!("`{other}` belongs into the file that `{kind}` names");
+    for word in ["define", "end"] {
+        if let Some(span) = map.key_span(word) {
+            map.ignore(word);
+            let message = format!("`{word}` belongs into the file that `{kind}` names");
             door.reader
                 .report(door.reader.error(code::ONE_OF_KEYS, span, message));
         }
@@ -75,9 +75,11 @@ pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TemplatePlan> {
         Ok(source) => {
             let reader = Reader::new(Arc::clone(&source));
             let plan = reader.parse().and_then(|root| read_here(&reader, &root));
-            let found = reader.finish();
-            let plan = plan.filter(|_| !found.has_errors());
-            found.into_iter().for_each(|one| door.reader.report(one));
+            let diagnostics = reader.finish();
+            let plan = plan.filter(|_| !diagnostics.has_errors());
+            diagnostics
+                .into_iter()
+                .for_each(|diagnostic| door.reader.report(diagnostic));
             plan
         }
         Err(error) => {
@@ -210,8 +212,8 @@ fn place(reader: &Reader, node: &Node, text: &str, mistake: &Mistake) -> Span {
     let words = &text[mistake.start..mistake.end];
     let before = text[..mistake.start].matches(words).count();
     let written = &reader.source().text()[node.span.start..node.span.end];
-    let found = written.match_indices(words).nth(before);
-    match found {
+    let place = written.match_indices(words).nth(before);
+    match place {
         Some((at, _)) if !words.is_empty() => Span {
             start: node.span.start + at,
             end: node.span.start + at + words.len(),

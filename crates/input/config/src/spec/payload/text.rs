@@ -204,7 +204,7 @@ fn files(door: &Door<'_>, node: &Node) -> Option<Vec<PathBuf>> {
         return Some(vec![door.existing(node, EntryKind::File)?]);
     }
     match files_in(door.files, &path) {
-        Ok(found) => Some(found),
+        Ok(diagnostics) => Some(diagnostics),
         Err(reason) => {
             let error = door.reader.error(code::UNREADABLE, node.span, reason);
             door.reader.report(error.label("files are looked for here"));
@@ -302,9 +302,11 @@ fn read_templated_json(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
     let path = door.existing(node, EntryKind::File)?;
     match read_source(door.files, &path) {
         Ok(source) => {
-            let (template, found) = read_template(&source);
-            let has_errors = found.has_errors();
-            found.into_iter().for_each(|one| door.reader.report(one));
+            let (template, diagnostics) = read_template(&source);
+            let has_errors = diagnostics.has_errors();
+            diagnostics
+                .into_iter()
+                .for_each(|diagnostic| door.reader.report(diagnostic));
             let template = template.filter(|_| !has_errors)?;
             Some(PayloadFormat::TemplatedJson(template))
         }

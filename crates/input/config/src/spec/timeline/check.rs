@@ -14,7 +14,7 @@ use super::{Around, Step};
 /// `steps` are in the order of time.
 pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
     let mut sinks: BTreeMap<&str, SinkState> = BTreeMap::new();
-    let mut subject = SubjectState::Runs;
+    let mut target = TargetState::Runs;
     let mut ended = None;
     for step in steps {
         let refuse = |span: Span, message: String, label: &str| {
@@ -24,7 +24,7 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
         match &step.plan.action {
             StepAction::Note(_) => {}
             StepAction::Signal(_) => {
-                if subject == SubjectState::Ended {
+                if target == TargetState::Ended {
                     let message = "there is no target to signal at this time".to_owned();
                     refuse(step.span, message, "an earlier step ended it");
                 }
@@ -37,10 +37,10 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
                 }
             }
             StepAction::Target(change) => {
-                if let Some(problem) = subject.take(*change) {
+                if let Some(problem) = target.take(*change) {
                     refuse(step.span, format!("the target {problem}"), "at this time");
                 }
-                ended = (subject == SubjectState::Ended).then_some(step.span);
+                ended = (target == TargetState::Ended).then_some(step.span);
             }
             StepAction::File { id, .. } => check_file(reader, step, id, around),
             StepAction::Disk { path, change } => check_disk(reader, step, (path, change), around),
@@ -96,13 +96,13 @@ impl SinkState {
 
 /// What steps have made of the subject.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum SubjectState {
+enum TargetState {
     Runs,
     Paused,
     Ended,
 }
 
-impl SubjectState {
+impl TargetState {
     fn take(&mut self, change: TargetChange) -> Option<&'static str> {
         let (next, problem) = match (*self, change) {
             (Self::Runs, TargetChange::Pause) => (Self::Paused, None),

@@ -85,11 +85,11 @@ fn ordered<T: Copy + PartialOrd>(
 /// Reads a share from 0 to 1.
 pub(super) fn share(reader: &Reader, node: &Node) -> Option<f64> {
     let text = reader.text(node)?;
-    let found: Option<f64> = text.parse().ok();
-    match found {
+    let value: Option<f64> = text.parse().ok();
+    match value {
         Some(share) if (0.0..=1.0).contains(&share) => Some(share),
         _ => {
-            let (code, message) = match found {
+            let (code, message) = match value {
                 Some(_) => (code::OUT_OF_RANGE, format!("`{text}` is out of range")),
                 None => (code::BAD_VALUE, format!("`{text}` is not a number")),
             };
@@ -134,12 +134,12 @@ pub(super) fn weights(
     };
     let mut is_fine = true;
     for (name, place) in places.iter_mut() {
-        let found = if all {
+        let value = if all {
             map.required(name)
         } else {
             map.take(name)
         };
-        match found.map(|node| reader.whole(node, 0, u8::MAX)) {
+        match value.map(|node| reader.whole(node, 0, u8::MAX)) {
             Some(Some(weight)) => **place = weight,
             Some(None) => is_fine = false,
             None => is_fine &= !all,

@@ -139,12 +139,12 @@ pub fn read_trace_agent(reader: &Reader, options: &Node) -> Option<TraceAgentPla
             range(reader, node, minimum, u8::MAX)
         });
     }
-    is_fine &= can_tell_apart(reader, &map, &plan);
+    is_fine &= has_enough_names(reader, &map, &plan);
     is_fine.then_some(plan)
 }
 
 /// Whether names of these lengths tell so many contexts apart.
-fn can_tell_apart(reader: &Reader, map: &MapReader<'_, '_>, plan: &TraceAgentPlan) -> bool {
+fn has_enough_names(reader: &Reader, map: &MapReader<'_, '_>, plan: &TraceAgentPlan) -> bool {
     let most = plan.contexts_possible();
     if u64::from(plan.contexts.high) <= most {
         return true;

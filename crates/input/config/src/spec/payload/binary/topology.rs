@@ -79,24 +79,24 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<OtlpTracesPlan> {
     let is_fine = set(&map, "error_rate", &mut error_rate, |node| {
         share(reader, node)
     });
-    let Some(services) = map.take("services") else {
-        let own = OtlpTracesPlan {
+    let Some(node) = map.take("services") else {
+        let topology = OtlpTracesPlan {
             services: default_services(),
             error_rate,
         };
-        return is_fine.then_some(own);
+        return is_fine.then_some(topology);
     };
-    let items = reader.list(services)?;
+    let items = reader.list(node)?;
     let places = find_operations(items);
     let read = items.iter().map(|item| read_service(reader, item, &places));
-    let found: Vec<Option<TraceService>> = read.collect();
-    let found: Option<Vec<TraceService>> = found.into_iter().collect();
+    let services: Vec<Option<TraceService>> = read.collect();
+    let services: Option<Vec<TraceService>> = services.into_iter().collect();
     let plan = OtlpTracesPlan {
-        services: found?,
+        services: services?,
         error_rate,
     };
     if let Err(problem) = plan.check() {
-        let error = reader.error(code::BAD_VALUE, services.span, problem.to_string());
+        let error = reader.error(code::BAD_VALUE, node.span, problem.to_string());
         reader.report(error);
         return None;
     }
@@ -107,7 +107,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<OtlpTracesPlan> {
 fn find_operations(items: &[Node]) -> Places<'_> {
     let mut places = Places::new();
     for (service, item) in items.iter().enumerate() {
-        let operations = item.entry("operations").map(|found| &found.value);
+        let operations = item.entry("operations").map(|entry| &entry.value);
         let Some(Value::List(operations)) = operations else {
             continue;
         };
@@ -162,7 +162,7 @@ fn read_service(reader: &Reader, node: &Node, places: &Places<'_>) -> Option<Tra
 }
 
 /// What a service's operations are.
-enum Kind {
+enum OperationsKind {
     Plain,
     Http,
     Grpc {
@@ -174,21 +174,21 @@ enum Kind {
     },
 }
 
-fn read_kind(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Kind> {
+fn read_kind(reader: &Reader, map: &MapReader<'_, '_>) -> Option<OperationsKind> {
     let words = [("http", 0), ("grpc", 1), ("database", 2)];
     let kind = match map.take("service_type") {
         Some(node) => Some(reader.word(node, "service type", &words)?),
         None => None,
     };
     match kind {
-        None => Some(Kind::Plain),
-        Some(0) => Some(Kind::Http),
+        None => Some(OperationsKind::Plain),
+        Some(0) => Some(OperationsKind::Http),
         Some(1) => {
             let inner = reader.map(map.required("grpc")?, &Keys::new("grpc", &["service"]))?;
             let service = inner
                 .required("service")
                 .and_then(|node| filled(reader, node))?;
-            Some(Kind::Grpc { service })
+            Some(OperationsKind::Grpc { service })
         }
         Some(_) => {
             let keys = Keys::new("database", &["system", "name"]);
@@ -200,7 +200,7 @@ fn read_kind(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Kind> {
                 Some(node) => Some(filled(reader, node)?),
                 None => None,
             };
-            Some(Kind::Database {
+            Some(OperationsKind::Database {
                 system: system?,
                 name,
             })
@@ -211,17 +211,17 @@ fn read_kind(reader: &Reader, map: &MapReader<'_, '_>) -> Option<Kind> {
 fn read_operation(
     reader: &Reader,
     node: &Node,
-    kind: &Kind,
+    kind: &OperationsKind,
     places: &Places<'_>,
 ) -> Option<TraceOperation> {
-    let own: &[&'static str] = match kind {
-        Kind::Plain => &["span_name"],
-        Kind::Http => &["method", "route"],
-        Kind::Grpc { .. } => &["method"],
-        Kind::Database { .. } => &["table", "query"],
+    let keys_of_kind: &[&'static str] = match kind {
+        OperationsKind::Plain => &["span_name"],
+        OperationsKind::Http => &["method", "route"],
+        OperationsKind::Grpc { .. } => &["method"],
+        OperationsKind::Database { .. } => &["table", "query"],
     };
     let mut keys = Keys::new("operation", &["id", "suboperations", "attributes", "root"]);
-    keys.accepted.extend(own);
+    keys.accepted.extend(keys_of_kind);
     let map = reader.map(node, &keys)?;
     let id = map.required("id").and_then(|node| filled(reader, node));
     let work = read_work(reader, &map, kind);
@@ -250,24 +250,24 @@ fn read_operation(
     })
 }
 
-fn read_work(reader: &Reader, map: &MapReader<'_, '_>, kind: &Kind) -> Option<TraceWork> {
+fn read_work(reader: &Reader, map: &MapReader<'_, '_>, kind: &OperationsKind) -> Option<TraceWork> {
     let needed = |key| map.required(key).and_then(|node| filled(reader, node));
     Some(match kind {
-        Kind::Plain => TraceWork::Plain {
+        OperationsKind::Plain => TraceWork::Plain {
             span_name: needed("span_name")?,
         },
-        Kind::Http => {
+        OperationsKind::Http => {
             let (method, route) = (needed("method"), needed("route"));
             TraceWork::Http {
                 method: method?,
                 route: route?,
             }
         }
-        Kind::Grpc { service } => TraceWork::Grpc {
+        OperationsKind::Grpc { service } => TraceWork::Grpc {
             service: service.clone(),
             method: needed("method")?,
         },
-        Kind::Database { system, name } => TraceWork::Database {
+        OperationsKind::Database { system, name } => TraceWork::Database {
             system: system.clone(),
             name: name.clone(),
             table: match map.take("table") {

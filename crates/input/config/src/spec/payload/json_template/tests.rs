@@ -3,10 +3,10 @@ use stillwell_plan::Between;
 use super::*;
 
 fn read(text: &str) -> Result<TemplatePlan, String> {
-    let (plan, found) = read_template(&Source::new("template.yaml", text));
+    let (plan, diagnostics) = read_template(&Source::new("template.yaml", text));
     match plan {
-        Some(plan) if !found.has_errors() => Ok(plan),
-        _ => Err(found.to_string()),
+        Some(plan) if !diagnostics.has_errors() => Ok(plan),
+        _ => Err(diagnostics.to_string()),
     }
 }
 
@@ -87,11 +87,11 @@ fn mistakes_are_named_with_their_place() {
         ),
         ("generaor: !const 1", "1:", "did you mean `generator`"),
     ] {
-        let found = read(text).unwrap_err();
-        assert!(found.contains(message), "{text}\n{found}");
+        let diagnostics = read(text).unwrap_err();
+        assert!(diagnostics.contains(message), "{text}\n{diagnostics}");
         assert!(
-            found.contains(&format!("template.yaml:{place}")),
-            "{text}\n{found}"
+            diagnostics.contains(&format!("template.yaml:{place}")),
+            "{text}\n{diagnostics}"
         );
     }
 }

@@ -254,8 +254,8 @@ fn random(alphabet: Alphabet, name: &Word, arguments: &[Word]) -> Result<Templat
 
 /// The definition that `word` names.
 fn definition(grammar: &Grammar<'_>, word: &Word) -> Result<usize, Mistake> {
-    let found = grammar.names.iter().position(|name| *name == word.text);
-    found.ok_or_else(|| {
+    let index = grammar.names.iter().position(|name| *name == word.text);
+    index.ok_or_else(|| {
         let mut mistake = word.mistake(format!("`{}` is not defined", word.text));
         mistake.help = Some(match grammar.names {
             [] => "definitions stand below `define`".to_owned(),

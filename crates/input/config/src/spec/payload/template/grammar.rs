@@ -73,8 +73,8 @@ impl<'n> Grammar<'n> {
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut at = 0;
-        while let Some(found) = text[at..].find('{') {
-            let brace = at + found;
+        while let Some(offset) = text[at..].find('{') {
+            let brace = at + offset;
             plain.push_str(&text[at..brace]);
             let after = &text[brace + 1..];
             if after.starts_with('{') {

@@ -6,10 +6,10 @@ use super::*;
 fn read_text(text: &str) -> Result<TemplatePlan, String> {
     let reader = Reader::new(Source::new("template.yaml", text));
     let plan = reader.parse().and_then(|root| read_here(&reader, &root));
-    let found = reader.finish();
+    let diagnostics = reader.finish();
     match plan {
-        Some(plan) if !found.has_errors() => Ok(plan),
-        _ => Err(found.to_string()),
+        Some(plan) if !diagnostics.has_errors() => Ok(plan),
+        _ => Err(diagnostics.to_string()),
     }
 }
 
@@ -39,7 +39,7 @@ fn the_example_of_the_documentation_is_read() {
     let page = include_str!("../../../../../../../docs/formats/template.md");
     let (_, block) = page.split_once("```yaml\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
-    let plan = crate::tests::rig(block).unwrap_or_else(|found| panic!("{found}"));
+    let plan = crate::tests::rig(block).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(plan.plan.generators[0].payload.format.template().is_some());
     for (name, _) in field::FIELDS {
         assert!(page.contains(&format!("`{{{name}")), "{name} is not told");

@@ -10,7 +10,7 @@ use super::{Loaded, NATIVE, apply};
 use crate::discover::{Case, Lookup, first_prose, matches};
 use crate::files::Files;
 use crate::matrix::Cell;
-use crate::overrides::SubjectsOverrides;
+use crate::overrides::TargetsOverrides;
 use crate::spec::ExperimentSpec;
 
 /// Returns true if any of the files that the absolute `paths` stand for has `subjects`.
@@ -24,13 +24,13 @@ pub(super) fn are_there(lookup: Lookup<'_>, paths: &[PathBuf]) -> bool {
     })
 }
 
-/// [`Loader::subjects`](super::Loader::subjects) for absolute `paths`.
+/// [`Loader::targets`](super::Loader::subjects) for absolute `paths`.
 pub(super) fn load(
     lookup: Lookup<'_>,
     paths: &[PathBuf],
-    overrides: &SubjectsOverrides,
+    overrides: &TargetsOverrides,
 ) -> Result<Loaded<Vec<TargetsPlan>>, Diagnostics> {
-    let mut found = Diagnostics::new();
+    let mut diagnostics = Diagnostics::new();
     let mut plans: Vec<TargetsPlan> = Vec::new();
     let mut known: Vec<String> = Vec::new();
     let mut passed_over = 0_usize;
@@ -38,7 +38,7 @@ pub(super) fn load(
         let cases = match lookup.discover(path) {
             Ok(cases) => cases,
             Err(error) => {
-                found.push(*error);
+                diagnostics.push(*error);
                 continue;
             }
         };
@@ -47,10 +47,10 @@ pub(super) fn load(
             only.is_empty() || only.iter().any(|pattern| matches(pattern, &case.name))
         };
         for case in cases.into_iter().filter(is_meant) {
-            match plan_of_case(lookup.files, &case, overrides, &mut found) {
-                Some(plan) if plans.iter().any(|other| other.name == plan.name) => {
+            match plan_of_case(lookup.files, &case, overrides, &mut diagnostics) {
+                Some(plan) if plans.iter().any(|earlier| earlier.name == plan.name) => {
                     let message = format!("two experiments are called `{}`", plan.name);
-                    found.push(Diagnostic::error(code::SAME_NAME, message));
+                    diagnostics.push(Diagnostic::error(code::SAME_NAME, message));
                 }
                 Some(plan) => plans.push(plan),
                 None => passed_over += 1,
@@ -58,20 +58,20 @@ pub(super) fn load(
         }
     }
     for plan in &mut plans {
-        known.extend(plan.targets.iter().map(|one| one.name.clone()));
-        select(plan, &overrides.subjects);
+        known.extend(plan.targets.iter().map(|target| target.name.clone()));
+        select(plan, &overrides.targets);
     }
-    check_names(&overrides.subjects, &known, &mut found);
+    check_names(&overrides.targets, &known, &mut diagnostics);
     plans.retain(|plan| !plan.targets.is_empty());
-    if plans.is_empty() && !found.has_errors() {
+    if plans.is_empty() && !diagnostics.has_errors() {
         let message = match passed_over {
             0 => "no experiment was found under that name",
             _ => "there is no experiment with `targets`",
         };
         let error = Diagnostic::error(code::NOTHING_FOUND, message);
-        found.push(error.help("`--targets` chooses among the `targets` of an experiment"));
+        diagnostics.push(error.help("`--targets` chooses among the `targets` of an experiment"));
     }
-    Loaded::checked(Some(plans), NATIVE, found)
+    Loaded::checked(Some(plans), NATIVE, diagnostics)
 }
 
 /// The plan of a native case with subjects; `None` for any other, and where it is
@@ -79,28 +79,28 @@ pub(super) fn load(
 fn plan_of_case(
     files: &dyn Files,
     case: &Case<'_>,
-    overrides: &SubjectsOverrides,
-    found: &mut Diagnostics,
+    overrides: &TargetsOverrides,
+    diagnostics: &mut Diagnostics,
 ) -> Option<TargetsPlan> {
-    let file = NativeFile::parse(case.native_file()?, found)?;
+    let file = NativeFile::parse(case.native_file()?, diagnostics)?;
     if !file.has_key("targets") {
         return None;
     }
     if file.cells().is_some() {
         let message = format!("{}: a matrix and `targets` exclude each other", case.name);
-        found.push(Diagnostic::error(code::MATRIX, message));
+        diagnostics.push(Diagnostic::error(code::MATRIX, message));
     }
-    let (spec, _) = file.read(files, &Cell::default(), found)?;
-    let mut plan = plan_of(spec, case, found);
+    let (spec, _) = file.read(files, &Cell::default(), diagnostics)?;
+    let mut plan = plan_of(spec, case, diagnostics);
     if plan.summary.is_none() {
         let readme = files.read(&case.folder.join("README.md"));
         plan.summary = readme.ok().and_then(|text| first_prose(&text));
     }
-    apply_overrides(&mut plan, overrides, found);
+    apply_overrides(&mut plan, overrides, diagnostics);
     Some(plan)
 }
 
-fn plan_of(spec: ExperimentSpec, case: &Case<'_>, found: &mut Diagnostics) -> TargetsPlan {
+fn plan_of(spec: ExperimentSpec, case: &Case<'_>, diagnostics: &mut Diagnostics) -> TargetsPlan {
     let mut rig = spec.rig;
     match spec.operating_point {
         OperatingPoint::Stated => {}
@@ -114,7 +114,7 @@ fn plan_of(spec: ExperimentSpec, case: &Case<'_>, found: &mut Diagnostics) -> Ta
     if rig.generators.is_empty() {
         let message = format!("{}: nothing is sent to its targets", case.name);
         let error = Diagnostic::error(code::NOTHING_MEASURED, message);
-        found.push(error.help("list generators under `workload`"));
+        diagnostics.push(error.help("list generators under `workload`"));
     }
     TargetsPlan {
         name: case.name.clone(),
@@ -122,26 +122,30 @@ fn plan_of(spec: ExperimentSpec, case: &Case<'_>, found: &mut Diagnostics) -> Ta
         folder: case.folder.clone(),
         seed: rig.seed,
         rig,
-        targets: spec.contenders,
+        targets: spec.targets,
         runs: spec.runs.unwrap_or(RUNS_DEFAULT),
     }
 }
 
-fn apply_overrides(plan: &mut TargetsPlan, overrides: &SubjectsOverrides, found: &mut Diagnostics) {
+fn apply_overrides(
+    plan: &mut TargetsPlan,
+    overrides: &TargetsOverrides,
+    diagnostics: &mut Diagnostics,
+) {
     let (warmup, measure) = (overrides.warmup, overrides.measure);
-    apply::times(&mut plan.rig.phases, warmup, measure, found);
+    apply::times(&mut plan.rig.phases, warmup, measure, diagnostics);
     if let Some(seed) = overrides.seed {
         apply::reseed(&mut plan.rig, seed);
         plan.seed = seed;
     }
     if let Some(rate) = &overrides.rate {
-        apply::set_rate(&mut plan.rig.generators, rate, found);
+        apply::set_rate(&mut plan.rig.generators, rate, diagnostics);
     }
     if let Some(runs) = overrides.runs {
         plan.runs = runs;
         if !(1..=RUNS_MAX).contains(&runs) {
             let message = format!("`--runs {runs}`: from 1 to {RUNS_MAX}");
-            found.push(Diagnostic::error(code::OUT_OF_RANGE, message));
+            diagnostics.push(Diagnostic::error(code::OUT_OF_RANGE, message));
         }
     }
     let phases = &plan.rig.phases;
@@ -150,7 +154,7 @@ fn apply_overrides(plan: &mut TargetsPlan, overrides: &SubjectsOverrides, found:
             "{}: a step of its timeline comes after the {} that are measured",
             plan.name, phases.measure
         );
-        found.push(Diagnostic::error(code::OUT_OF_RANGE, message));
+        diagnostics.push(Diagnostic::error(code::OUT_OF_RANGE, message));
     }
 }
 
@@ -161,13 +165,13 @@ fn select(plan: &mut TargetsPlan, names: &[String]) {
     }
     let all = std::mem::take(&mut plan.targets);
     for name in names {
-        let is_there = plan.targets.iter().any(|one| one.name == *name);
-        let named = all.iter().find(|one| one.name == *name);
+        let is_there = plan.targets.iter().any(|target| target.name == *name);
+        let named = all.iter().find(|target| target.name == *name);
         plan.targets.extend(named.filter(|_| !is_there).cloned());
     }
 }
 
-fn check_names(names: &[String], known: &[String], found: &mut Diagnostics) {
+fn check_names(names: &[String], known: &[String], diagnostics: &mut Diagnostics) {
     for name in names.iter().filter(|name| !known.contains(name)) {
         let message = format!("`--targets {name}`: no experiment has a target of that name");
         let mut error = Diagnostic::error(code::UNKNOWN_WORD, message);
@@ -177,6 +181,6 @@ fn check_names(names: &[String], known: &[String], found: &mut Diagnostics) {
         let mut all: Vec<&str> = known.iter().map(String::as_str).collect();
         all.sort_unstable();
         all.dedup();
-        found.push(error.help(format!("there are: {}", all.join(", "))));
+        diagnostics.push(error.help(format!("there are: {}", all.join(", "))));
     }
 }

@@ -11,7 +11,7 @@ use crate::discover::{Case, CaseKind, Lookup, first_prose, matches};
 use crate::files::Files;
 use crate::foreign::ForeignFormat;
 use crate::matrix::{Cell, names_of};
-use crate::overrides::LabOverrides;
+use crate::overrides::SuiteOverrides;
 
 /// More names than this are not listed one by one.
 const NAMES_SHOWN_MAX: usize = 24;
@@ -20,38 +20,38 @@ const NAMES_SHOWN_MAX: usize = 24;
 pub(super) fn load(
     lookup: Lookup<'_>,
     paths: &[PathBuf],
-    overrides: &LabOverrides,
+    overrides: &SuiteOverrides,
 ) -> Result<Loaded<SuitePlan>, Diagnostics> {
-    let mut found = Diagnostics::new();
+    let mut diagnostics = Diagnostics::new();
     let mut cases: Vec<Case<'_>> = Vec::new();
     for path in paths {
         match lookup.discover(path) {
             Ok(more) => cases.extend(more),
-            Err(error) => found.push(*error),
+            Err(error) => diagnostics.push(*error),
         }
     }
-    check_names(&mut cases, &mut found);
+    check_names(&mut cases, &mut diagnostics);
     let opened = cases.into_iter().map(Opened::open);
     let mut opened: Vec<Opened<'_>> = opened.collect();
-    select(&mut opened, &overrides.only, &mut found);
-    check_cells(&opened, &mut found);
-    let format = match opened.first().map(|one| one.case.kind) {
+    select(&mut opened, &overrides.only, &mut diagnostics);
+    check_cells(&opened, &mut diagnostics);
+    let format = match opened.first().map(|opened| opened.case.kind) {
         Some(CaseKind::Foreign(format)) => format.name(),
         Some(CaseKind::Native) | None => NATIVE,
     };
     let mut experiments = Vec::new();
-    for one in opened {
-        experiments.extend(one.experiments(lookup.files, overrides, &mut found));
+    for opened in opened {
+        experiments.extend(opened.experiments(lookup.files, overrides, &mut diagnostics));
     }
     let seed = overrides
         .seed
         .or_else(|| experiments.first().map(|experiment| experiment.rig.seed));
     let plan = seed.map(|seed| SuitePlan { experiments, seed });
-    if plan.is_none() && found.is_empty() {
+    if plan.is_none() && diagnostics.is_empty() {
         let error = Diagnostic::error(code::NOTHING_FOUND, "no experiment was named");
-        found.push(error.help("name a file, a folder, or a suite"));
+        diagnostics.push(error.help("name a file, a folder, or a suite"));
     }
-    Loaded::checked(plan, format, found)
+    Loaded::checked(plan, format, diagnostics)
 }
 
 /// A case of which it is known which experiments it stands for.
@@ -63,14 +63,14 @@ struct Opened<'l> {
     cells: Vec<(String, Cell)>,
     has_matrix: bool,
     /// What was wrong so far.
-    found: Diagnostics,
+    diagnostics: Diagnostics,
 }
 
 impl<'l> Opened<'l> {
     fn open(case: Case<'l>) -> Self {
-        let mut found = Diagnostics::new();
+        let mut diagnostics = Diagnostics::new();
         let file = case.native_file();
-        let file = file.and_then(|file| NativeFile::parse(file, &mut found));
+        let file = file.and_then(|file| NativeFile::parse(file, &mut diagnostics));
         let matrix = file.as_ref().and_then(NativeFile::cells);
         let cells = match matrix {
             Some(cells) => {
@@ -84,7 +84,7 @@ impl<'l> Opened<'l> {
             case,
             file,
             cells,
-            found,
+            diagnostics,
         }
     }
 
@@ -92,17 +92,19 @@ impl<'l> Opened<'l> {
     fn experiments(
         mut self,
         files: &dyn Files,
-        overrides: &LabOverrides,
-        found: &mut Diagnostics,
+        overrides: &SuiteOverrides,
+        diagnostics: &mut Diagnostics,
     ) -> Vec<ExperimentPlan> {
-        let has_errors = self.found.has_errors();
-        found.append(std::mem::take(&mut self.found));
+        let has_errors = self.diagnostics.has_errors();
+        diagnostics.append(std::mem::take(&mut self.diagnostics));
         let mut experiments = Vec::new();
         for (name, cell) in &self.cells {
-            let mut own = Diagnostics::new();
+            let mut diagnostics_of_case = Diagnostics::new();
             let read = match self.case.kind {
-                CaseKind::Foreign(format) => read_foreign(format, files, &self.case, &mut own),
-                CaseKind::Native => self.read_native(files, name, cell, &mut own),
+                CaseKind::Foreign(format) => {
+                    read_foreign(format, files, &self.case, &mut diagnostics_of_case)
+                }
+                CaseKind::Native => self.read_native(files, name, cell, &mut diagnostics_of_case),
             };
             if let Some((mut plan, given)) = read {
                 if plan.summary.is_none() {
@@ -110,12 +112,12 @@ impl<'l> Opened<'l> {
                     plan.summary = readme.ok().and_then(|text| first_prose(&text));
                 }
                 let mut applied = Diagnostics::new();
-                let is_right = !has_errors && !own.has_errors();
+                let is_right = !has_errors && !diagnostics_of_case.has_errors();
                 apply::to_experiment(&mut plan, overrides, &given, is_right, &mut applied);
-                own.append(applied);
+                diagnostics_of_case.append(applied);
                 experiments.push(plan);
             }
-            found.append(own);
+            diagnostics.append(diagnostics_of_case);
         }
         experiments
     }
@@ -125,15 +127,15 @@ impl<'l> Opened<'l> {
         files: &dyn Files,
         name: &str,
         cell: &Cell,
-        found: &mut Diagnostics,
+        diagnostics: &mut Diagnostics,
     ) -> Option<(ExperimentPlan, apply::Given)> {
-        let (mut spec, place) = self.file.as_ref()?.read(files, cell, found)?;
+        let (mut spec, place) = self.file.as_ref()?.read(files, cell, diagnostics)?;
         let variants = std::mem::take(&mut spec.variants);
         let given = apply::Given {
             program: true,
-            subject: spec.has_subject,
+            target: spec.has_target,
             variants: spec.has_variants,
-            contenders: spec.has_contenders,
+            several_targets: spec.has_several_targets,
             place: Some(place),
         };
         let folder = self.case.folder.clone();
@@ -150,25 +152,27 @@ fn read_foreign(
     format: &dyn ForeignFormat,
     files: &dyn Files,
     case: &Case<'_>,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Option<(ExperimentPlan, apply::Given)> {
-    let case = format.read_case(&case.as_folder(files), found)?;
+    let case = format.read_case(&case.as_folder(files), diagnostics)?;
     let given = apply::Given {
         program: case.has_program,
-        subject: true,
+        target: true,
         variants: true,
-        contenders: false,
+        several_targets: false,
         place: None,
     };
     Some((case.plan, given))
 }
 
-fn check_names(cases: &mut Vec<Case<'_>>, found: &mut Diagnostics) {
+fn check_names(cases: &mut Vec<Case<'_>>, diagnostics: &mut Diagnostics) {
     let mut unique: Vec<Case<'_>> = Vec::new();
     for case in cases.drain(..) {
-        match unique.iter().find(|other| other.name == case.name) {
-            Some(other) if other.folder != case.folder || path_of(other) != path_of(&case) => {
-                report_twins(&case.name, other, &case, found);
+        match unique.iter().find(|earlier| earlier.name == case.name) {
+            Some(earlier)
+                if earlier.folder != case.folder || path_of(earlier) != path_of(&case) =>
+            {
+                report_twins(&case.name, earlier, &case, diagnostics);
             }
             Some(_) => {}
             None => unique.push(case),
@@ -182,50 +186,50 @@ fn path_of<'c>(case: &'c Case<'_>) -> Option<&'c Path> {
 }
 
 /// The cell of one case may be called like another case.
-fn check_cells(opened: &[Opened<'_>], found: &mut Diagnostics) {
-    for (index, one) in opened.iter().enumerate() {
-        for other in &opened[..index] {
-            let mut names = one.cells.iter().map(|(name, _)| name);
-            let twin = names.find(|name| other.cells.iter().any(|(known, _)| known == *name));
+fn check_cells(opened: &[Opened<'_>], diagnostics: &mut Diagnostics) {
+    for (index, case) in opened.iter().enumerate() {
+        for earlier in &opened[..index] {
+            let mut names = case.cells.iter().map(|(name, _)| name);
+            let twin = names.find(|name| earlier.cells.iter().any(|(known, _)| known == *name));
             if let Some(twin) = twin {
-                report_twins(twin, &other.case, &one.case, found);
+                report_twins(twin, &earlier.case, &case.case, diagnostics);
             }
         }
     }
 }
 
-fn report_twins(name: &str, one: &Case<'_>, other: &Case<'_>, found: &mut Diagnostics) {
+fn report_twins(name: &str, case: &Case<'_>, earlier: &Case<'_>, diagnostics: &mut Diagnostics) {
     let message = format!("two experiments are called `{name}`");
     let error = Diagnostic::error(code::SAME_NAME, message);
-    let (one, other) = (one.folder.display(), other.folder.display());
-    found.push(error.help(format!("{one} and {other}")));
+    let (case, earlier) = (case.folder.display(), earlier.folder.display());
+    diagnostics.push(error.help(format!("{case} and {earlier}")));
 }
 
 /// Keeps what `only` means: whole cases, or cells of their matrices.
-fn select(opened: &mut Vec<Opened<'_>>, only: &[String], found: &mut Diagnostics) {
+fn select(opened: &mut Vec<Opened<'_>>, only: &[String], diagnostics: &mut Diagnostics) {
     if only.is_empty() {
         return;
     }
     for pattern in only {
-        let is_meant = |one: &Opened<'_>| {
-            let mut names = one.cells.iter().map(|(name, _)| name);
-            matches(pattern, &one.case.name) || names.any(|name| matches(pattern, name))
+        let is_meant = |case: &Opened<'_>| {
+            let mut names = case.cells.iter().map(|(name, _)| name);
+            matches(pattern, &case.case.name) || names.any(|name| matches(pattern, name))
         };
         if !opened.iter().any(is_meant) {
-            found.push(no_match(pattern, opened));
+            diagnostics.push(no_match(pattern, opened));
         }
     }
     let is_meant = |name: &str| only.iter().any(|pattern| matches(pattern, name));
-    for one in opened.iter_mut().filter(|one| !is_meant(&one.case.name)) {
-        one.cells.retain(|(name, _)| is_meant(name));
+    for case in opened.iter_mut().filter(|case| !is_meant(&case.case.name)) {
+        case.cells.retain(|(name, _)| is_meant(name));
     }
-    opened.retain(|one| !one.cells.is_empty());
+    opened.retain(|case| !case.cells.is_empty());
 }
 
 fn no_match(pattern: &str, opened: &[Opened<'_>]) -> Diagnostic {
-    let cells = opened.iter().flat_map(|one| &one.cells);
+    let cells = opened.iter().flat_map(|opened| &opened.cells);
     let cells: Vec<&str> = cells.map(|(name, _)| name.as_str()).collect();
-    let cases = opened.iter().map(|one| one.case.name.as_str());
+    let cases = opened.iter().map(|opened| opened.case.name.as_str());
     let cases: Vec<&str> = cases.collect();
     let message = format!("`--only {pattern}` means none of the experiments");
     let mut error = Diagnostic::error(code::NOTHING_FOUND, message);

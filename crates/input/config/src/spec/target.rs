@@ -98,7 +98,7 @@ pub(super) mod field {
     );
 }
 
-pub(crate) const SUBJECT: Element = Element {
+pub(crate) const TARGET: Element = Element {
     name: "target",
     about: "The program being measured.",
     fields: &[
@@ -128,23 +128,23 @@ pub const STOP_DEFAULT: StopPlan = StopPlan {
 
 /// A subject, and its probe if one was given.
 #[derive(Debug)]
-pub(crate) struct SubjectSpec {
+pub(crate) struct TargetSpec {
     pub(crate) plan: TargetPlan,
     pub(crate) has_probe: bool,
 }
 
-pub(crate) fn read_subject(door: &Door<'_>, node: &Node) -> Option<SubjectSpec> {
-    let map = door.reader.map(node, &SUBJECT.keys())?;
+pub(crate) fn read_target(door: &Door<'_>, node: &Node) -> Option<TargetSpec> {
+    let map = door.reader.map(node, &TARGET.keys())?;
     let name = map.take("name").and_then(|node| door.filled(node));
-    subject_of(door, &map, name)
+    target_of(door, &map, name)
 }
 
 /// The subject that `map` tells of, called `name` or after its program.
-pub(super) fn subject_of(
+pub(super) fn target_of(
     door: &Door<'_>,
     map: &MapReader<'_, '_>,
     name: Option<&str>,
-) -> Option<SubjectSpec> {
+) -> Option<TargetSpec> {
     let reader = door.reader;
     let command = map.required("command").and_then(|node| door.program(node));
     let environment = EnvironmentPlan {
@@ -168,7 +168,7 @@ pub(super) fn subject_of(
     let program = words.next()?;
     let arguments: Vec<String> = words.collect();
     let has_probe = ready.is_some();
-    Some(SubjectSpec {
+    Some(TargetSpec {
         plan: TargetPlan {
             name: name.map_or_else(|| name_of_program(&program, &arguments), str::to_owned),
             kind: TargetKind::Child(ChildPlan {

@@ -8,10 +8,10 @@ use stillwell_plan::{
 use stillwell_units::{Nanos, Seed};
 
 use super::golden::LEAST;
-use super::{Memory, experiment, experiment_with, load_lab_from, load_rig_from};
-use crate::{LabOverrides, RigOverrides, StoppingOverride};
+use super::{Memory, experiment, experiment_with, load_rig_from, load_suite_from};
+use crate::{RigOverrides, StoppingOverride, SuiteOverrides};
 
-fn lab() -> Memory {
+fn suite() -> Memory {
     Memory::with([
         ("/suite/cases/one/experiment.yaml", LEAST),
         ("/suite/native/experiment.yaml", LEAST),
@@ -24,43 +24,55 @@ fn lab() -> Memory {
 
 #[test]
 fn without_other_formats_only_native_experiments_are_found() {
-    let loaded = load_lab_from(&lab(), &["/suite".into()], &LabOverrides::default()).unwrap();
+    let loaded = load_suite_from(&suite(), &["/suite".into()], &SuiteOverrides::default()).unwrap();
     let experiments = &loaded.plan.experiments;
-    let names: Vec<&str> = experiments.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = experiments
+        .iter()
+        .map(|experiment| experiment.name.as_str())
+        .collect();
     assert_eq!(
         (names.as_slice(), loaded.format),
         (&["one", "native"][..], "native")
     );
     assert_eq!(experiments[1].summary.as_deref(), Some("What it measures."));
-    let none = load_lab_from(&lab(), &["/suite/soaks".into()], &LabOverrides::default());
+    let none = load_suite_from(
+        &suite(),
+        &["/suite/soaks".into()],
+        &SuiteOverrides::default(),
+    );
     let none = none.unwrap_err().to_string();
     assert!(
         none.trim_end()
             .ends_with("is a folder with an `experiment.yaml`"),
         "{none}"
     );
-    let rig = load_rig_from(&lab(), Path::new("/suite/native"), &RigOverrides::default());
+    let rig = load_rig_from(
+        &suite(),
+        Path::new("/suite/native"),
+        &RigOverrides::default(),
+    );
     let TargetKind::Child(child) = rig.unwrap().plan.target.kind else {
         panic!("a program");
     };
     assert_eq!(child.arguments, ["--in", "127.0.0.1:9100"]);
 }
 
-fn overridden(overrides: &LabOverrides) -> stillwell_plan::ExperimentPlan {
-    let loaded = experiment_with(LEAST, overrides).unwrap_or_else(|found| panic!("{found}"));
+fn overridden(overrides: &SuiteOverrides) -> stillwell_plan::ExperimentPlan {
+    let loaded =
+        experiment_with(LEAST, overrides).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     loaded.plan.experiments.into_iter().next().unwrap()
 }
 
 #[test]
 fn the_command_line_wins() {
-    let plan = overridden(&LabOverrides {
+    let plan = overridden(&SuiteOverrides {
         stopping: Some(StoppingOverride::FixedPairs(9)),
         warmup: Some(Nanos::from_secs(1)),
         measure: Some(Nanos::from_secs(2)),
         seed: Some(Seed::from_number(7)),
         goal: Some("memory:10%".to_owned()),
         rate: Some("5 MB/s".to_owned()),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     });
     assert_eq!(plan.stopping, StoppingPlan::Fixed { pairs: 9 });
     assert_eq!(plan.rig.phases.warmup, Nanos::from_secs(1));
@@ -80,13 +92,13 @@ fn the_command_line_wins() {
 
 #[test]
 fn variants_of_the_command_line_change_one_thing() {
-    let git = LabOverrides {
+    let git = SuiteOverrides {
         baseline: Some("git:v1".parse().unwrap()),
         comparison: Some("git:v2".parse().unwrap()),
         repository: Some("/src".into()),
         build: Some("make".to_owned()),
         build_output: Some("out/x".into()),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     };
     let plan = overridden(&git);
     let BinarySource::Git(source) = &plan.variants[1].binary else {
@@ -99,9 +111,9 @@ fn variants_of_the_command_line_change_one_thing() {
     assert_eq!(source.repository, Path::new("/src"));
     // What the file says beside the executable stays.
     assert_eq!(plan.variants[1].arguments, ["--slow"]);
-    let same = overridden(&LabOverrides {
+    let same = overridden(&SuiteOverrides {
         comparison: Some("same".parse().unwrap()),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     });
     assert_eq!(
         same.variants[1],
@@ -115,11 +127,11 @@ fn variants_may_come_from_the_command_line_alone() {
         "variants: {baseline: {}, comparison: {arguments: [--slow]}}\n",
         "",
     );
-    let found = experiment(&text).unwrap_err();
-    assert!(found.to_string().contains("needs `variants`"));
-    let overrides = LabOverrides {
+    let diagnostics = experiment(&text).unwrap_err();
+    assert!(diagnostics.to_string().contains("needs `variants`"));
+    let overrides = SuiteOverrides {
         comparison: Some("args:--slow".parse().unwrap()),
-        ..LabOverrides::default()
+        ..SuiteOverrides::default()
     };
     let plan = experiment_with(&text, &overrides).unwrap().plan;
     assert_eq!(plan.experiments[0].variants.len(), 2);
@@ -129,49 +141,49 @@ fn variants_may_come_from_the_command_line_alone() {
 fn wrong_flags_are_errors() {
     for (overrides, said) in [
         (
-            LabOverrides {
+            SuiteOverrides {
                 goal: Some("speed".to_owned()),
-                ..LabOverrides::default()
+                ..SuiteOverrides::default()
             },
             "unknown goal",
         ),
         (
-            LabOverrides {
+            SuiteOverrides {
                 rate: Some("5".to_owned()),
-                ..LabOverrides::default()
+                ..SuiteOverrides::default()
             },
             "`5/s`",
         ),
         (
-            LabOverrides {
+            SuiteOverrides {
                 rate: Some("probe:2".to_owned()),
-                ..LabOverrides::default()
+                ..SuiteOverrides::default()
             },
             "probe:60%",
         ),
         (
-            LabOverrides {
+            SuiteOverrides {
                 stopping: Some(StoppingOverride::FixedPairs(0)),
-                ..LabOverrides::default()
+                ..SuiteOverrides::default()
             },
             "compares nothing",
         ),
         (
-            LabOverrides {
+            SuiteOverrides {
                 measure: Some(Nanos::ZERO),
-                ..LabOverrides::default()
+                ..SuiteOverrides::default()
             },
             "nothing would",
         ),
         (
-            LabOverrides {
+            SuiteOverrides {
                 baseline: Some("git:a".parse().unwrap()),
-                ..LabOverrides::default()
+                ..SuiteOverrides::default()
             },
             "build command",
         ),
     ] {
-        let found = experiment_with(LEAST, &overrides).unwrap_err().to_string();
-        assert!(found.contains(said), "{found}");
+        let diagnostics = experiment_with(LEAST, &overrides).unwrap_err().to_string();
+        assert!(diagnostics.contains(said), "{diagnostics}");
     }
 }

@@ -4,12 +4,12 @@ use stillwell_plan::{ComparedTargetPlan, Delivery, Durability, RUNS_MAX, ReadyPr
 use stillwell_text::{Key, MapReader, Node, Span, Value, code};
 
 use super::Door;
-use super::subject::{COMMAND, field, subject_of};
+use super::target::{COMMAND, field, target_of};
 use super::variant::check_name;
 use crate::element::{Element, Shape, TEXTS, optional};
 use crate::files::EntryKind;
 
-pub(super) const CONTENDER: Element = Element {
+pub(super) const TARGET_ENTRY: Element = Element {
     name: "compared target",
     about: "A program that carries the same load as the others, and what it is asked to keep.",
     fields: &[
@@ -54,27 +54,27 @@ pub(super) const CONTENDER: Element = Element {
 
 /// The programs in the order of the file, and how often each is run; `ready` is
 /// how those are known to be ready that do not say.
-pub(super) fn read_contenders(
+pub(super) fn read_targets(
     door: &Door<'_>,
     map: &MapReader<'_, '_>,
     ready: &ReadyProbe,
 ) -> (Vec<ComparedTargetPlan>, Option<u32>) {
     let reader = door.reader;
-    let subjects = map.take("targets");
+    let targets = map.take("targets");
     let runs = map.take("runs");
-    if let (Some(node), None) = (runs, subjects) {
+    if let (Some(node), None) = (runs, targets) {
         let message = "`runs` are those of `targets`, and there are none";
         let error = reader.error(code::COURSE, node.span, message);
         reader.report(error.help("an experiment with variants has `pairs`"));
     }
     let runs = runs.and_then(|node| reader.whole(node, 1, RUNS_MAX));
-    let Some(node) = subjects else {
+    let Some(node) = targets else {
         return (Vec::new(), runs);
     };
-    for other in ["target", "variants"] {
-        if let Some(span) = map.key_span(other) {
-            let own = map.key_span("targets").unwrap_or(node.span);
-            report_both(door, span, own, other);
+    for key in ["target", "variants"] {
+        if let Some(span) = map.key_span(key) {
+            let targets = map.key_span("targets").unwrap_or(node.span);
+            report_both(door, span, targets, key);
         }
     }
     let Some(entries) = node.entries() else {
@@ -84,21 +84,21 @@ pub(super) fn read_contenders(
     if entries.is_empty() {
         reader.report(reader.error(code::VARIANTS, node.span, "no target to run"));
     }
-    let contenders = entries
+    let targets = entries
         .iter()
-        .filter_map(|entry| read_contender(door, &entry.key, &entry.value, ready));
-    (contenders.collect(), runs)
+        .filter_map(|entry| read_target_entry(door, &entry.key, &entry.value, ready));
+    (targets.collect(), runs)
 }
 
-fn report_both(door: &Door<'_>, other: Span, own: Span, key: &str) {
+fn report_both(door: &Door<'_>, span: Span, targets: Span, key: &str) {
     let message = format!("`{key}` and `targets` exclude each other");
-    let error = door.reader.error(code::ONE_OF_KEYS, other, message);
+    let error = door.reader.error(code::ONE_OF_KEYS, span, message);
     let error = error.label("one of them must go");
     door.reader
-        .report(error.context(door.reader.place(own), "the other"));
+        .report(error.context(door.reader.place(targets), "the other"));
 }
 
-fn read_contender(
+fn read_target_entry(
     door: &Door<'_>,
     key: &Key,
     node: &Node,
@@ -111,22 +111,22 @@ fn read_contender(
         reader.report(reader.error(code::MISSING_KEY, key.span, message));
         return None;
     }
-    let map = reader.map(node, &CONTENDER.keys())?;
+    let map = reader.map(node, &TARGET_ENTRY.keys())?;
     let program = map.take("program").and_then(|node| door.one_program(node));
     let version = map.take("version").and_then(|node| door.program(node));
     let files = map.take("files").map(|node| reader.list(node));
     let files = files.flatten().unwrap_or_default().iter();
     let files = files.filter_map(|node| door.existing(node, EntryKind::File));
     let durability = map.take("durability").and_then(|node| {
-        let words = Durability::ALL.map(|one| (one.name(), one));
+        let words = Durability::ALL.map(|word| (word.name(), word));
         reader.word(node, "durability", &words)
     });
     let delivery = map.take("delivery").and_then(|node| {
-        let words = Delivery::ALL.map(|one| (one.name(), one));
+        let words = Delivery::ALL.map(|word| (word.name(), word));
         reader.word(node, "delivery", &words)
     });
     let files = files.collect();
-    let spec = subject_of(door, &map, Some(&key.text))?;
+    let spec = target_of(door, &map, Some(&key.text))?;
     let target = if spec.has_probe {
         spec.plan
     } else {

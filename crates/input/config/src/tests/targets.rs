@@ -6,7 +6,7 @@ use stillwell_plan::{Delivery, Durability, ReadyProbe, TargetsPlan};
 use stillwell_units::Nanos;
 
 use super::Memory;
-use crate::{Loaded, Loader, SubjectsOverrides};
+use crate::{Loaded, Loader, TargetsOverrides};
 
 /// Uses every key of `subjects`, and a slow sink.
 pub(super) const FINE: &str = "\
@@ -28,25 +28,25 @@ workload:
   sinks: [{tcp: '127.0.0.1:9200', limit: 1 MiB/s}]
 ";
 
-fn load(text: &str, overrides: &SubjectsOverrides) -> Result<Loaded<Vec<TargetsPlan>>, String> {
+fn load(text: &str, overrides: &TargetsOverrides) -> Result<Loaded<Vec<TargetsPlan>>, String> {
     let files = Memory::with([
         ("/suite/one/experiment.yaml", text),
         ("/suite/one/other.conf", ""),
     ]);
     Loader::new(&files, &[])
-        .subjects(&["/suite/one".into()], overrides)
-        .map_err(|found| found.render(false))
+        .targets(&["/suite/one".into()], overrides)
+        .map_err(|diagnostics| diagnostics.render(false))
 }
 
 #[test]
 fn subjects_are_read_with_what_they_claim() {
-    let plans = load(FINE, &SubjectsOverrides::default()).unwrap().plan;
+    let plans = load(FINE, &TargetsOverrides::default()).unwrap().plan;
     let [plan] = plans.as_slice() else {
         panic!("{plans:?}")
     };
     assert_eq!((plan.runs, plan.targets.len()), (3, 2));
     assert!(plan.rig.generators[0].rate.is_max());
-    let [relay, other] = plan.targets.as_slice() else {
+    let [relay, second] = plan.targets.as_slice() else {
         panic!("{plan:?}")
     };
     let by_generator = ReadyProbe::Tcp {
@@ -54,20 +54,20 @@ fn subjects_are_read_with_what_they_claim() {
     };
     assert_eq!(relay.target.ready, by_generator);
     assert_eq!(relay.durability, Some(Durability::Memory));
-    assert_eq!(other.durability, Some(Durability::Synced));
-    assert_eq!(other.delivery, Some(Delivery::AtLeastOnce));
-    assert_eq!(other.program, Some(PathBuf::from("other")));
-    assert_eq!(other.version.as_deref().unwrap(), ["other", "--version"]);
-    assert_eq!(other.files, [PathBuf::from("/suite/one/other.conf")]);
+    assert_eq!(second.durability, Some(Durability::Synced));
+    assert_eq!(second.delivery, Some(Delivery::AtLeastOnce));
+    assert_eq!(second.program, Some(PathBuf::from("other")));
+    assert_eq!(second.version.as_deref().unwrap(), ["other", "--version"]);
+    assert_eq!(second.files, [PathBuf::from("/suite/one/other.conf")]);
 }
 
 #[test]
 fn flags_choose_subjects_and_change_runs() {
-    let overrides = SubjectsOverrides {
-        subjects: vec!["other".to_owned()],
+    let overrides = TargetsOverrides {
+        targets: vec!["other".to_owned()],
         runs: Some(2),
         measure: Some(Nanos::from_secs(7)),
-        ..SubjectsOverrides::default()
+        ..TargetsOverrides::default()
     };
     let plan = &load(FINE, &overrides).unwrap().plan[0];
     assert_eq!((plan.runs, plan.targets.len()), (2, 1));
@@ -76,11 +76,11 @@ fn flags_choose_subjects_and_change_runs() {
 
 #[test]
 fn mistakes_are_told_with_what_to_do() {
-    let named = |name: &str| SubjectsOverrides {
-        subjects: vec![name.to_owned()],
-        ..SubjectsOverrides::default()
+    let named = |name: &str| TargetsOverrides {
+        targets: vec![name.to_owned()],
+        ..TargetsOverrides::default()
     };
-    let all = SubjectsOverrides::default();
+    let all = TargetsOverrides::default();
     let with = |more: &str| format!("{FINE}{more}");
     for (text, overrides, says) in [
         (FINE.to_owned(), named("relays"), "did you mean `relay`?"),
