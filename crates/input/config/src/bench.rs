@@ -28,16 +28,16 @@ pub use tree::{
     Await, BenchAsserts, BenchFolder, BenchStep, BenchTree, FigureAssert, TextAssert, is_wanted,
 };
 
-/// What is asked for, by a file, by flags or by both; what nobody said is none.
+/// Settings from a file, from flags or from both; a missing setting is `None`.
 #[derive(Clone, Debug, Default)]
 pub struct BenchOptions {
-    /// What reports call it.
+    /// Name in reports.
     pub name: Option<String>,
     /// The program.
     pub target: Option<BenchTarget>,
-    /// Where it takes events in.
+    /// Address at which it accepts events.
     pub input: Option<BenchEndpoint>,
-    /// Where it sends them on.
+    /// Address to which it forwards them.
     pub output: Option<BenchEndpoint>,
     /// The recording.
     pub source: Option<PathBuf>,
@@ -51,11 +51,11 @@ pub struct BenchOptions {
     pub chunk_size: Option<u32>,
     /// Rounds through the recording.
     pub iters: Option<u64>,
-    /// Whether each piece is base64.
+    /// `true`: each piece is base64.
     pub base64: Option<bool>,
-    /// Whether events are sent until they are acknowledged.
+    /// `true`: events are sent until they are acknowledged.
     pub is_transactional: Option<bool>,
-    /// Whether the report is JSON.
+    /// `true`: the report is JSON.
     pub structured: Option<bool>,
     /// Length of load behind the warm-up.
     pub stop_after: Option<Nanos>,
@@ -63,43 +63,43 @@ pub struct BenchOptions {
     pub warmup: Option<Nanos>,
     /// The longest that a bench goes on that ends by its rounds.
     pub limit: Option<Nanos>,
-    /// How long is waited for what the subject still holds.
+    /// Time limit for events that the target still holds.
     pub drain: Option<Nanos>,
     /// Digits of latencies.
     pub significant_figures: Option<u8>,
-    /// Whether events are stamped.
+    /// `true`: events are stamped.
     pub stamps: Option<bool>,
-    /// How events are framed that a time stands before, in place of stamps, if one does:
+    /// Framing of events with a time prefix instead of stamps:
     /// as they are sent, and as they are received.
     pub sent_prefix: Option<PrefixFraming>,
     /// The second of these.
     pub received_prefix: Option<PrefixFraming>,
     /// Events in a write, datagram or request.
     pub batch: Option<u32>,
-    /// Connections to the subject.
+    /// Connections to the target.
     pub connections: Option<u16>,
-    /// How often a refused request is sent again.
+    /// Retries of a refused request.
     pub retries: Option<u32>,
     /// The token for Splunk's collector.
     pub token: Option<String>,
-    /// Whether events may be lost.
+    /// `true`: events may be lost.
     pub lossy: Option<bool>,
-    /// Whether it shares the host's network.
+    /// `true`: it shares the host's network.
     pub shared_network: Option<bool>,
 }
 
 /// The program under a bench.
 #[derive(Clone, Debug)]
 pub enum BenchTarget {
-    /// Nobody starts one: whatever listens.
+    /// No program is started: a program that already listens.
     Absent,
     /// A command line.
     Command(Vec<String>),
-    /// As a file tells of it, and whether it says when it is ready.
+    /// Described in a file, with or without a probe.
     Described {
         /// The program.
         plan: Box<TargetPlan>,
-        /// Whether there is a probe.
+        /// `true`: there is a probe.
         has_probe: bool,
     },
 }
@@ -313,7 +313,7 @@ macro_rules! first_of {
 }
 
 impl BenchOptions {
-    /// What is said here, and what `other` says besides.
+    /// Returns these settings; a missing one comes from `second`.
     fn or(self, second: Self) -> Self {
         first_of!(self, second;
             name, target, input, output, source, codec, interval, rate, chunk_size, iters, base64,

@@ -1,5 +1,5 @@
 //! Services and messages that are described by their users: `protoc -o` writes such
-//! descriptions, servers with reflection tell them.
+//! descriptions, servers with reflection return them.
 //!
 //! Nothing is generated: JSON or text becomes a message by its description alone.
 //! Descriptions may come from a network; of their options only those that say how a
@@ -53,13 +53,13 @@ pub enum DescriptorsError {
     /// They are something else.
     #[error("it is no descriptor set, which `protoc -o FILE` writes: {problem}")]
     Bytes {
-        /// What is the matter.
+        /// Description of the problem.
         problem: String,
     },
-    /// What they say makes no sense, or is not all.
+    /// They contradict each other or are incomplete.
     #[error("its descriptions do not fit together: {problem}")]
     Set {
-        /// What is the matter.
+        /// Description of the problem.
         problem: String,
     },
     /// An imported file is missing.
@@ -67,7 +67,7 @@ pub enum DescriptorsError {
     Import {
         /// The one that is missing.
         file: String,
-        /// Who wants it.
+        /// Name of the file that needs it.
         by: String,
     },
 }
@@ -78,11 +78,11 @@ pub enum DescriptorsError {
 pub struct MethodError {
     /// Service or method.
     pub what: &'static str,
-    /// What was asked for.
+    /// Requested name.
     pub given: String,
-    /// What was meant, maybe.
+    /// Similar name.
     pub nearest: Option<String>,
-    /// What there is.
+    /// Known names.
     pub names: Vec<String>,
 }
 
@@ -107,7 +107,7 @@ pub enum MessageTextError {
     /// A text that is nothing at all.
     #[error("it is no JSON: {problem}")]
     Json {
-        /// What is the matter, and where.
+        /// Description of the problem with its position.
         problem: String,
     },
     /// A value that does not fit.
@@ -117,7 +117,7 @@ pub enum MessageTextError {
         message: String,
         /// The field in question, with those that lead to it.
         field: Option<String>,
-        /// What is the matter.
+        /// Description of the problem.
         problem: String,
     },
     /// No value at all.
@@ -129,11 +129,11 @@ fn at(field: Option<&String>) -> String {
     field.map_or_else(String::new, |field| format!(", field `{field}`"))
 }
 
-/// What is no name of a method.
+/// Text that is not the name of a method.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("`{given}` is no method: write package.Service/Method")]
 pub struct MethodNameError {
-    /// What was given.
+    /// Given text.
     pub given: String,
 }
 
@@ -158,7 +158,7 @@ impl FromStr for MethodName {
     }
 }
 
-/// Whether it is words with a dot between each two.
+/// Returns true for words with a dot between each two.
 fn is_name(name: &str) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.split('.')
@@ -230,7 +230,7 @@ impl Descriptors {
             problem: error.to_string(),
         })?;
         let descriptors = Self { pool };
-        // By another name nobody could ask for it.
+        // A method with another name could not be selected.
         if let Some(name) = descriptors
             .methods()
             .map(|method| method.name())
@@ -367,13 +367,13 @@ impl GrpcMethod {
         }
     }
 
-    /// Whether a call may send any number of messages, rather than one.
+    /// Returns true if a call may send any number of messages, rather than one.
     #[must_use]
     pub fn client_streams(&self) -> bool {
         self.descriptor.is_client_streaming()
     }
 
-    /// Whether an answer may have any number of messages, rather than one.
+    /// Returns true if an answer may have any number of messages, rather than one.
     #[must_use]
     pub fn server_streams(&self) -> bool {
         self.descriptor.is_server_streaming()
@@ -430,7 +430,7 @@ impl GrpcMethod {
         Ok(message.encode_to_vec())
     }
 
-    /// Whether `bytes` are a message as the method takes it.
+    /// Checks that `bytes` are a message that the method accepts.
     ///
     /// # Errors
     /// [`MessageTextError`] names the field that is wrong.
@@ -454,8 +454,8 @@ impl GrpcMethod {
     }
 }
 
-/// The part of `value` that is wrong by itself, field by field as deep as that can be
-/// told, and why; `whole` says so of all of it.
+/// Returns the innermost field of `value` that is wrong alone, with the reason; `whole` is the
+/// reason for the whole value.
 fn culprit(
     message: &MessageDescriptor,
     value: &Value,
@@ -480,7 +480,7 @@ struct WrongField {
     error: serde_json::Error,
 }
 
-/// The first field that is wrong where it stands alone.
+/// Returns the first field that is wrong alone.
 fn wrong_field(message: &MessageDescriptor, value: &Value) -> Option<WrongField> {
     let read = |message: &MessageDescriptor, value: &Value| {
         DynamicMessage::deserialize(message.clone(), value).err()

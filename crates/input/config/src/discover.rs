@@ -1,4 +1,4 @@
-//! Which experiments a path stands for.
+//! Experiments of a path.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use stillwell_text::{Diagnostic, Source, code};
 use crate::files::{EntryKind, Files, read_source};
 use crate::foreign::{CaseFolder, ForeignFormat, UnreadableFile};
 
-/// How deep below a lab experiments are looked for.
+/// Maximum depth of experiments below the folder of a suite.
 const DEPTH_MAX: usize = 8;
-/// How many folders are looked at before a path is taken for a mistake.
+/// Maximum number of folders in a search; above it, the path is probably a mistake.
 const FOLDERS_MAX: usize = 20_000;
 /// Folders that hold builds or packages, never experiments.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "results"];
@@ -25,7 +25,7 @@ pub(crate) struct Lookup<'l> {
 /// One experiment that was found.
 #[derive(Clone, Debug)]
 pub(crate) struct Case<'l> {
-    /// Unique in its lab.
+    /// Unique in its suite.
     pub(crate) name: String,
     /// Its folder.
     pub(crate) folder: PathBuf,
@@ -81,8 +81,8 @@ fn source_of(file: &CaseFile) -> Result<&Arc<Source>, &Diagnostic> {
 }
 
 impl<'l> Lookup<'l> {
-    /// The experiments that the absolute `path` stands for, in the order of names:
-    /// a file, the folder of one, or a lab somewhere below which they are.
+    /// Returns the experiments of the absolute `path` in the order of names:
+    /// a file, the folder of an experiment, or a folder with experiments below it.
     pub(crate) fn discover(self, path: &Path) -> Result<Vec<Case<'l>>, Box<Diagnostic>> {
         match self.files.kind(path) {
             None => {
@@ -235,7 +235,7 @@ pub(crate) fn first_prose(text: &str) -> Option<String> {
     None
 }
 
-/// Whether `name` is meant by `pattern`, in which `*` stands for anything.
+/// Returns true if `name` matches `pattern`, in which `*` is any text.
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let first = parts.next().unwrap_or_default();

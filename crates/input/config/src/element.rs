@@ -8,7 +8,7 @@ use stillwell_text::Keys;
 /// One kind of map.
 #[derive(Debug)]
 pub(crate) struct Element {
-    /// What messages call it.
+    /// Name in messages.
     pub(crate) name: &'static str,
     /// One sentence.
     pub(crate) about: &'static str,
@@ -27,7 +27,7 @@ pub(crate) struct Field {
     pub(crate) about: &'static str,
 }
 
-/// What may stand at a key.
+/// Kinds of values of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Shape {
     Boolean,
@@ -42,7 +42,7 @@ pub(crate) enum Shape {
     Map(&'static Self),
     Element(&'static Element),
     Any(&'static [Self]),
-    /// Whatever somebody else reads.
+    /// Any value; another reader checks it.
     Free,
 }
 

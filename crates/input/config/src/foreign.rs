@@ -1,7 +1,7 @@
 //! Formats of other tools, which this crate does not know: a table of them is handed in.
 //!
-//! A file is read once, then each [`ForeignFormat`] is asked in turn if it recognises the
-//! text or the folder, then the first that does reads it.
+//! A file is read once. The first [`ForeignFormat`] that recognises the text or the folder parses
+//! it.
 
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
@@ -115,7 +115,7 @@ pub struct Linted {
     pub path: PathBuf,
     /// Its old spellings, in the order of the file.
     pub diagnostics: Diagnostics,
-    /// How many of them can be written as today.
+    /// Number of them that can be converted to current keys.
     pub fixable: usize,
     /// The text with those written as today; none where nothing would change.
     pub fixed: Option<String>,

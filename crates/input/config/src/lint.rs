@@ -8,9 +8,9 @@ use crate::discover::Lookup;
 use crate::files::{EntryKind, Files, read_source};
 use crate::foreign::{ForeignFile, Linted};
 
-/// How deep below a folder files are looked for.
+/// Maximum depth of files below a folder.
 const DEPTH_MAX: usize = 8;
-/// How many files are looked at before a path is taken for a mistake.
+/// Maximum number of files in a search; above it, the path is probably a mistake.
 const FILES_MAX: usize = 20_000;
 /// Folders that hold builds or packages, never configurations.
 const SKIPPED: [&str; 3] = ["target", "node_modules", "results"];

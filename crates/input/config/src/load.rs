@@ -100,7 +100,7 @@ impl<'l> Loader<'l> {
         Loaded::checked(Some(rig), format, diagnostics)
     }
 
-    /// Reads the experiments that `paths` stand for: files, folders of experiments,
+    /// Reads the experiments of `paths`: files, folders of experiments,
     /// or folders somewhere below which they are.
     ///
     /// # Errors
@@ -114,18 +114,17 @@ impl<'l> Loader<'l> {
         suite::load(self.0, &absolutes(paths), overrides)
     }
 
-    /// Returns true if any of the files that `paths` stand for has `subjects`, right or
-    /// wrong.
+    /// Returns true if any of the files of `paths` has `targets`, valid or invalid.
     #[must_use]
     pub fn has_targets(&self, paths: &[PathBuf]) -> bool {
         targets::are_there(self.0, &absolutes(paths))
     }
 
-    /// Reads the experiments that `paths` stand for, each with several subjects;
-    /// those below a folder that have variants instead are passed over.
+    /// Reads the experiments of `paths`, each with several targets;
+    /// experiments below a folder that have variants instead are skipped.
     ///
     /// # Errors
-    /// Every mistake in all files, with its place; a subject that was named and that
+    /// Every mistake in all files, with its place; a target that was named and that
     /// no experiment has; flags that do not fit.
     pub fn targets(
         &self,
@@ -327,7 +326,7 @@ fn plan_of(
     }
 }
 
-/// The subject that a command line names.
+/// Target of a command line.
 fn target_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<TargetPlan> {
     let (name, kind, ready) = match target {
         TargetOverride::FromFile => return None,

@@ -10,14 +10,14 @@ const NAME_BYTES_MAX: usize = 253 - "-00000".len();
 /// The longest name of a namespace.
 const NAMESPACE_BYTES_MAX: usize = 63;
 
-/// What a manifest says.
+/// Fields of a manifest.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Manifest {
-    /// What it is.
+    /// Its kind.
     pub kind: KubernetesKind,
-    /// What it is called, if that is said.
+    /// Its name, if given.
     pub name: Option<String>,
-    /// Where it belongs, if that is said.
+    /// Its namespace, if given.
     pub namespace: Option<String>,
     /// All of it: a map.
     pub object: Json,
@@ -34,8 +34,8 @@ pub fn read_manifest(
     let Value::Scalar { text, .. } = &node.value else {
         return read_object(reader, node, kind);
     };
-    // Its mistakes are told at its own lines: where those stand in the file depends on
-    // how the text was folded.
+    // Its mistakes have its line numbers: their position in the file depends on how the text was
+    // folded.
     let file = reader.source().path().display();
     let line = reader.source().position(node.span.start).line;
     let name = format!("{file} (manifest at line {line})");
@@ -131,7 +131,7 @@ fn read_kind(
     None
 }
 
-/// Whether `text` can be a name, which becomes part of a path.
+/// Returns true if `text` can be a name, which becomes part of a path.
 fn is_name(text: &str, bytes_max: usize) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_end = |byte: Option<&u8>| byte.is_some_and(|byte| is_inner(*byte));
@@ -144,8 +144,9 @@ fn is_name(text: &str, bytes_max: usize) -> bool {
             .all(|byte| is_inner(*byte) || b"-.".contains(byte))
 }
 
-/// What stands at `node`, as `kubectl` would send it: plain `true` and numbers are what
-/// they look like, a plain number behind a `0` is octal.
+/// Returns the value at `node`, as `kubectl` would send it: plain `true` and numbers are booleans
+/// and
+/// numbers, a plain number after a `0` is octal.
 #[must_use]
 pub fn to_json(node: &Node) -> Json {
     match &node.value {

@@ -47,7 +47,7 @@ pub(crate) struct Setting {
     pub(crate) parameter: String,
     /// As typed.
     pub(crate) text: String,
-    /// Where the value stands.
+    /// Place of the value.
     pub(crate) span: Span,
 }
 
@@ -66,7 +66,7 @@ impl Cell {
         Some(&setting.text)
     }
 
-    /// Whether all of `settings` hold here.
+    /// Returns true if all of `settings` hold here.
     fn has(&self, settings: &[Setting]) -> bool {
         settings
             .iter()
@@ -97,7 +97,7 @@ pub(crate) fn read_matrix(reader: &Reader, entry: &Entry) -> Option<Matrix> {
         let node = entry.value.entry(key);
         node.map_or(Some(Vec::new()), |node| list::read(reader, node))
     };
-    // All mistakes are told before the first of them ends it.
+    // All mistakes are reported before the first of them ends it.
     let (included, excluded) = (listed("include"), listed("exclude"));
     let (axes, included, excluded) = (axes?, included?, excluded?);
     let parameters = list::parameters(reader, entry, &axes, &included)?;

@@ -1,4 +1,4 @@
-//! What a command line says beside a file, or instead of it.
+//! Values of a command line that change a file's or replace them.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,10 +9,10 @@ use stillwell_plan::ContainerTarget;
 use stillwell_text::split_command;
 use stillwell_units::{Nanos, Seed};
 
-/// What a command line says about one observed run.
+/// Values of a command line for one observed run.
 #[derive(Clone, Debug, Default)]
 pub struct RigOverrides {
-    /// What is measured.
+    /// Target of the measurement.
     pub target: TargetOverride,
     /// Length of load that is not measured.
     pub warmup: Option<Nanos>,
@@ -24,7 +24,7 @@ pub struct RigOverrides {
     pub rate: Option<String>,
 }
 
-/// What is measured, whatever the file says.
+/// Target of the measurement, instead of the file's.
 #[derive(Clone, Debug, Default)]
 pub enum TargetOverride {
     /// The target that the file names; some formats never name one.
@@ -57,20 +57,20 @@ pub struct ProgramOverride {
     pub arguments: Vec<String>,
     /// Its environment.
     pub environment: BTreeMap<String, String>,
-    /// Whether our own environment is passed on.
+    /// `true`: it inherits the environment of this process.
     pub inherit: bool,
 }
 
-/// What a command line says about experiments.
+/// Values of a command line for experiments.
 #[derive(Clone, Debug, Default)]
 pub struct SuiteOverrides {
     /// Names, or patterns with `*`, of the experiments to run; all if none.
     pub only: Vec<String>,
     /// When an experiment has seen enough.
     pub stopping: Option<StoppingOverride>,
-    /// How the variants of a pair share the machine.
+    /// Order in which the variants of a pair run.
     pub design: Option<DesignOverride>,
-    /// Whether a change that was found is confirmed on fresh pairs.
+    /// `true`: a detected change is confirmed on new pairs.
     pub confirm: Option<bool>,
     /// Measure from the first event on, without a warm-up.
     pub include_startup: bool,
@@ -100,14 +100,14 @@ pub struct SuiteOverrides {
     pub rate: Option<String>,
 }
 
-/// What a command line says about experiments with several subjects.
+/// Values of a command line for experiments with several targets.
 #[derive(Clone, Debug, Default)]
 pub struct TargetsOverrides {
     /// Names, or patterns with `*`, of the experiments to run; all if none.
     pub only: Vec<String>,
-    /// Names of the subjects to run, in the order of reports; all if none.
+    /// Names of the targets to run, in the order of reports; all if empty.
     pub targets: Vec<String>,
-    /// Runs of each subject.
+    /// Runs of each target.
     pub runs: Option<u32>,
     /// Length of load that is not measured.
     pub warmup: Option<Nanos>,
@@ -130,7 +130,7 @@ pub enum StoppingOverride {
     NoMax,
 }
 
-/// How the variants of a pair share the machine, as typed on a command line.
+/// Order in which the variants of a pair run, as typed on a command line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DesignOverride {
     /// Both at once, each on its own CPUs.
@@ -141,7 +141,7 @@ pub enum DesignOverride {
     Sliced,
 }
 
-/// What a variant is, as typed on a command line.
+/// A variant, as typed on a command line.
 ///
 /// `git:`, `bin:` and `cmd:` say where the executable comes from and leave the
 /// variant's arguments, environment and files as the file has them. `args:`,
@@ -161,7 +161,7 @@ pub enum VariantArgument {
     Files(PathBuf),
     /// `git:REV`: built from a revision.
     Git(String),
-    /// `same`: just as the subject is.
+    /// `same`: equal to the target.
     Same,
 }
 
@@ -209,7 +209,7 @@ impl FromStr for CommandArgument {
     }
 }
 
-/// Why a variant was not understood.
+/// Error of a variant's text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct VariantArgumentError {
     text: String,
@@ -246,7 +246,7 @@ fn parse_variant(text: &str) -> Result<VariantArgument, &'static str> {
     }
     let (kind, rest) = text.split_once(':').ok_or("its kind is missing")?;
     if rest.trim().is_empty() {
-        return Err("nothing stands behind the colon");
+        return Err("nothing follows the colon");
     }
     Ok(match kind {
         "git" if rest.starts_with('-') => return Err("a revision does not begin with a dash"),

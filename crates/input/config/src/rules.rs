@@ -8,12 +8,12 @@ use stillwell_plan::{
 use stillwell_text::{Reader, Span, check_address, check_any_url, code};
 use stillwell_units::Nanos;
 
-/// A value that knows where it stands.
+/// A value with its place in the file.
 #[derive(Clone, Debug)]
 pub struct Placed<T> {
     /// The value.
     pub value: T,
-    /// Where it stands.
+    /// Its place.
     pub span: Span,
 }
 
@@ -85,7 +85,7 @@ pub fn check_sink_addresses(reader: &Reader, sinks: &[Placed<SinkPlan>]) {
     }
 }
 
-/// What a socket of `protocol` occupies.
+/// Returns the address that a socket of `protocol` occupies.
 #[must_use]
 pub fn listening_place(protocol: &SinkProtocol) -> (&'static str, String) {
     match protocol {
@@ -101,8 +101,7 @@ pub fn listening_place(protocol: &SinkProtocol) -> (&'static str, String) {
     }
 }
 
-/// Warns of generators that send straight into a sink of the same rig, past the
-/// subject. Without a subject that is what is wanted.
+/// Warns of generators that send directly to a sink of the same rig and bypass the target.
 pub fn check_bypasses_target(
     reader: &Reader,
     generators: &[Placed<GeneratorPlan>],

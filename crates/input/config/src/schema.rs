@@ -8,7 +8,7 @@ use crate::bench::BENCH;
 use crate::element::{Element, Shape};
 use crate::spec::EXPERIMENT;
 
-/// What a file is, and what its schema is of.
+/// Kind of file that a schema describes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SchemaOf {
     /// An experiment or a rig.

@@ -27,7 +27,7 @@ pub(crate) const KEYS: [&str; 11] = [
 /// Digits of latencies, where nothing is said.
 pub(crate) const SIGNIFICANT_FIGURES_DEFAULT: u8 = 2;
 
-/// What the keys say.
+/// Values of the keys.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BenchKeys<'n> {
     /// The recording.
@@ -38,11 +38,11 @@ pub(crate) struct BenchKeys<'n> {
     pub(crate) chunk_size: Option<u32>,
     /// Rounds through the recording.
     pub(crate) iters: Option<u64>,
-    /// Whether each piece is base64.
+    /// `true`: each piece is base64.
     pub(crate) base64: Option<bool>,
-    /// Whether events are acknowledged.
+    /// `true`: events are acknowledged.
     pub(crate) is_transactional: Option<bool>,
-    /// Whether the report is JSON.
+    /// `true`: the report is JSON.
     pub(crate) structured: Option<bool>,
     /// Length of load behind the warm-up; `None` for no end.
     pub(crate) stop_after: Option<Nanos>,
@@ -101,11 +101,10 @@ fn read_interval(reader: &Reader, node: &Node) -> Option<Nanos> {
     }
 }
 
-/// How events of a codec stand in a stream, and whether a stamp leaves them what
-/// they are.
+/// Framing of a codec's events in a stream, and room for a stamp.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Framing {
-    /// Lines of JSON or text, which a stamp may stand in.
+    /// Lines of JSON or text, which may contain a stamp.
     Lines,
     /// Lines of a grammar that knows no stamps.
     StrictLines,
@@ -138,7 +137,7 @@ mod tests {
 
     use super::*;
 
-    /// What `text` says, and what is wrong with it.
+    /// Values of `text`, and its mistakes.
     fn read<T>(text: &str, of: impl Fn(&BenchKeys<'_>) -> T) -> (T, Vec<String>) {
         let reader = Reader::new(Source::new("bench.yaml", text));
         let root = reader.parse().unwrap();

@@ -1,4 +1,4 @@
-//! Where a subject takes events in and where it sends them on, as one word each.
+//! Input and output addresses of a target, one word each.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -14,7 +14,7 @@ const ACCEPTED: &str = "`tcp://HOST:PORT`, `udp://HOST:PORT`, `unix:///PATH`, `u
 /// Connections that a sink serves at once.
 const CONNECTIONS_MAX: u32 = 1024;
 
-/// Where a subject takes events in, or where it sends them on.
+/// Input or output address of a target.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum BenchEndpoint {
     /// Lines over TCP, at `host:port`.
@@ -66,10 +66,10 @@ impl FromStr for BenchEndpoint {
 }
 
 impl BenchEndpoint {
-    /// The sink that takes what a subject sends there.
+    /// Returns the sink for events that a target sends there.
     ///
     /// # Errors
-    /// What to write instead.
+    /// The error is the text to write instead.
     pub(super) fn sink(&self) -> Result<SinkProtocol, String> {
         Ok(match self {
             Self::Tcp(address) => SinkProtocol::Tcp {
@@ -95,12 +95,12 @@ impl BenchEndpoint {
         })
     }
 
-    /// Whether each event needs a message of its own.
+    /// Returns true if each event needs a separate message.
     pub(super) const fn is_datagrams(&self) -> bool {
         matches!(self, Self::Udp(_) | Self::UnixDatagram(_))
     }
 
-    /// Whether it is a socket that nothing is said over but what is sent.
+    /// Returns true for a socket that carries only the sent bytes.
     pub(super) const fn is_socket(&self) -> bool {
         matches!(
             self,
@@ -108,13 +108,13 @@ impl BenchEndpoint {
         )
     }
 
-    /// Whether what is sent there is answered.
+    /// Returns true if requests to it have responses.
     pub(super) const fn is_answered(&self) -> bool {
         matches!(self, Self::Http(_) | Self::SplunkHec(_))
     }
 }
 
-/// Where to listen: names stand for several addresses.
+/// Address to listen at: a name can have several addresses.
 fn bound(address: &str) -> Result<SocketAddr, String> {
     let named = address.replace("localhost", "127.0.0.1");
     named

@@ -5,18 +5,17 @@ use stillwell_text::{Node, Value, code};
 
 use crate::spec::Door;
 
-/// On which side of a subject they stand.
+/// Side of a target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Side {
     /// Before it: what is sent goes through them from the first to the last.
     Post,
-    /// Behind it: what is received goes through them in the same way, so that they stand
-    /// the other way round.
+    /// Behind it: received bytes pass them in the same direction, so their order is reversed.
     Pre,
 }
 
-/// The framing of events that have a time before them, if `node` lists what puts one
-/// there or takes it off; none where lines are all that it asks for.
+/// Returns the framing of events with a time prefix, if `node` lists a step that adds or removes
+/// the prefix; `None` if it lists only lines.
 pub(super) fn read(door: &Door<'_>, node: &Node, side: Side) -> Option<PrefixFraming> {
     let mut names = Vec::new();
     for item in door.reader.list(node)? {

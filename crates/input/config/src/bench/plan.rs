@@ -1,4 +1,4 @@
-//! What is asked for becomes a plan.
+//! Makes plans of settings.
 
 use stillwell_plan::{
     AcknowledgedBy, AcknowledgedPlan, BenchPlan, BlockShape, ChildPlan, CpuChoice, EnvironmentPlan,
@@ -15,20 +15,20 @@ use super::{BenchEndpoint, BenchOptions, BenchTarget, framing};
 use crate::rules::ready_probe_of;
 use crate::spec::{STOP_DEFAULT, name_of_program, no_target, parse_rate};
 
-/// Load that nobody gave an end.
+/// Length of a load without an end.
 const STOP_AFTER_DEFAULT: Nanos = Nanos::from_secs(10);
 /// The longest that a bench goes on which ends by its rounds.
 const LIMIT_DEFAULT: Nanos = Nanos::from_secs(600);
 const DRAIN_DEFAULT: Nanos = Nanos::from_secs(10);
-/// How long sinks receive nothing before what is missing is lost.
+/// Time without an event after which missing events are lost.
 const QUIET: Nanos = Nanos::from_secs(3);
 
-/// How often a refused request is sent again where events are transactional.
+/// Retries of a refused request if events are transactional.
 const RETRIES_DEFAULT: u32 = 10;
 
 /// Blocks built before the run; a recording that is larger is kept whole.
 const CACHE: ByteSize = ByteSize::mib(4);
-/// What leaves a stream in one write.
+/// Size of one write to a stream.
 const WRITE: ByteSize = ByteSize::kib(64);
 /// No batch is larger.
 const BATCH_MAX: ByteSize = ByteSize::mib(1);
@@ -142,14 +142,14 @@ fn isolation(options: &BenchOptions) -> IsolationPlan {
     }
 }
 
-/// Why events cannot or shall not be stamped.
+/// Returns the reason if events are not stamped.
 fn unstamped(options: &BenchOptions) -> Option<String> {
     let codec = options.codec.as_deref().unwrap_or("json");
     if options.stamps == Some(false) {
         return Some("none were wanted".to_owned());
     }
     if options.sent_prefix.is_some() {
-        return Some("a time stands before each in place of one".to_owned());
+        return Some("each has a time prefix instead of one".to_owned());
     }
     if options.chunk_size.is_some() {
         return Some("chunks are sent as they are".to_owned());
@@ -217,7 +217,7 @@ fn generator(
     })
 }
 
-/// Reports times that nothing can stand before.
+/// Reports a time prefix for events that cannot have one.
 fn check_prefixes(
     options: &BenchOptions,
     (input, output): (&BenchEndpoint, &BenchEndpoint),
@@ -237,7 +237,7 @@ fn check_prefixes(
     let has_ends = framing(options.codec.as_deref().unwrap_or("json")) != Framing::Bytes;
     let is_lines = options.sent_prefix == Some(PrefixFraming::Lines);
     if is_lines && (options.chunk_size.is_some() || !has_ends) {
-        let message = "events without ends cannot be told apart behind `separate`";
+        let message = "a receiver cannot separate events without ends after `separate`";
         let error = Diagnostic::error(code::BAD_VALUE, message);
         diagnostics.push(error.help("`postprocessors: [ingest-ns, length-prefixed]`"));
     }
@@ -273,8 +273,8 @@ fn check_effect(options: &BenchOptions, input: &BenchEndpoint, diagnostics: &mut
     }
 }
 
-/// How many events leave together: one where each has its time, many where only
-/// speed counts.
+/// Returns the number of events in a block: one with a schedule for each event, many at full
+/// speed.
 fn blocks(
     options: &BenchOptions,
     input: &BenchEndpoint,
@@ -413,7 +413,7 @@ fn target(options: &BenchTarget, generators: &[GeneratorPlan]) -> TargetPlan {
 
 fn phases(options: &BenchOptions, diagnostics: &mut Diagnostics) -> PhasesPlan {
     if options.iters.is_none() && options.stop_after.is_none() {
-        let message = format!("nobody says when it ends: it sends for {STOP_AFTER_DEFAULT}");
+        let message = format!("no end is given: it sends for {STOP_AFTER_DEFAULT}");
         let note = Diagnostic::note(code::NOTHING_MEASURED, message);
         diagnostics.push(note.help("`iters` or `stop_after_secs` say"));
     }

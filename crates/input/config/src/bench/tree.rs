@@ -16,7 +16,7 @@ pub use step::{Await, BenchStep};
 /// Folders within folders that are looked through.
 const DEPTH_MAX: usize = 16;
 
-/// What files may end in; JSON is YAML too.
+/// File name endings; JSON is YAML too.
 const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 
 /// All benches below a folder.
@@ -24,18 +24,18 @@ const ENDINGS: [&str; 3] = ["yaml", "yml", "json"];
 pub struct BenchTree {
     /// In the order of their paths.
     pub folders: Vec<BenchFolder>,
-    /// What was remarkable.
+    /// Warnings.
     pub warnings: Diagnostics,
 }
 
-/// One bench, and what stands around it.
+/// One bench with the files beside it.
 #[derive(Clone, Debug)]
 pub struct BenchFolder {
     /// Its path below the tree's root; of the root itself its own name.
     pub name: String,
-    /// Where it lies.
+    /// Its path.
     pub folder: PathBuf,
-    /// What `stillwell bench` is given.
+    /// Arguments of `stillwell bench`.
     pub file: PathBuf,
     /// The tags of all folders down to it, and its own name.
     pub tags: Vec<String>,
@@ -45,14 +45,14 @@ pub struct BenchFolder {
     pub before: Vec<BenchStep>,
     /// Programs that are run after it, one after another.
     pub after: Vec<BenchStep>,
-    /// What must be true of it then.
+    /// Conditions on its result.
     pub asserts: BenchAsserts,
 }
 
-/// What must be true of a bench.
+/// Conditions on a bench.
 #[derive(Clone, Debug, Default)]
 pub struct BenchAsserts {
-    /// What reports call them.
+    /// Name in reports.
     pub name: Option<String>,
     /// Its exit code; 0 unless something else is said.
     pub status: u8,
@@ -62,7 +62,7 @@ pub struct BenchAsserts {
     pub figures: Vec<FigureAssert>,
 }
 
-/// What must be true of a text.
+/// Condition on a text.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct TextAssert {
     /// `stdout`, `stderr`, or a file.
@@ -77,7 +77,7 @@ pub struct TextAssert {
     pub equals_file_binary: Option<PathBuf>,
 }
 
-/// What must be true of a number.
+/// Condition on a number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FigureAssert {
     /// Its place in the JSON report, names between dots.
@@ -88,8 +88,8 @@ pub struct FigureAssert {
     pub max: Option<f64>,
 }
 
-/// Whether a bench with `tags` is wanted: one of `includes` makes it so, one of
-/// `excludes` not; where neither does, it is unless something is included.
+/// Returns true if a bench with `tags` is selected. A tag in `includes` selects it, a tag in
+/// `excludes` does not. Without either, it is selected if `includes` is empty.
 #[must_use]
 pub fn is_wanted(tags: &[String], includes: &[String], excludes: &[String]) -> bool {
     let has = |wanted: &[String]| wanted.iter().any(|tag| tags.contains(tag));
@@ -201,7 +201,7 @@ impl Walk<'_> {
         paths.find(|path| self.files.kind(path) == Some(EntryKind::File))
     }
 
-    /// What stands in that file, if there is one.
+    /// Content of that file, if it exists.
     fn read<T>(
         &mut self,
         folder: &Path,

@@ -1,21 +1,21 @@
-//! Which field of a message in binary is wrong.
+//! Finds the field of a binary message that is wrong.
 
 use prost_reflect::prost::encoding::decode_varint;
 use prost_reflect::{DynamicMessage, Kind, MessageDescriptor};
 
 use super::DEPTH_MAX;
 
-/// One field as it stands in a message.
+/// One field of a message.
 struct Part<'b> {
     number: u32,
     /// Key and value.
     whole: &'b [u8],
-    /// The value, where its length stands in front of it.
+    /// The value, if a length precedes it.
     inner: Option<&'b [u8]>,
 }
 
-/// The field of `bytes`, as deep as that can be told, that is no field of `message`
-/// where it stands alone, and why; `None` where each is one.
+/// Returns the innermost field of `bytes` that is no field of `message` alone, with the reason;
+/// `None` if all are fields.
 pub(super) fn culprit(
     message: &MessageDescriptor,
     bytes: &[u8],

@@ -3,7 +3,7 @@ use prost_reflect::prost_types::{MethodDescriptorProto, ServiceDescriptorProto};
 
 use super::*;
 
-/// What reflection tells of our own service.
+/// Descriptions of this program's service, as reflection returns them.
 fn descriptors() -> Descriptors {
     Descriptors::of_files(&described("api/client/service.proto")).unwrap()
 }
@@ -116,7 +116,7 @@ fn what_does_not_fit_in_binary_names_its_field() {
             b"\x12\x00\x1a\x05\x01",
             "field `cancellation_request`: the message ends within it",
         ),
-        // Nobody knows what field 99 is, and it is cut off.
+        // Field 99 is unknown and truncated.
         (b"\x98\x06", "field `99`: the message ends within it"),
         (
             b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff",
@@ -126,7 +126,7 @@ fn what_does_not_fit_in_binary_names_its_field() {
         let message = method.check(bytes).unwrap_err().to_string();
         assert!(message.contains(says), "{bytes:x?}: {message}");
     }
-    // One that is not known is passed over.
+    // An unknown field is skipped.
     assert_eq!(method.check(b"\x98\x06\x01"), Ok(()));
 }
 
@@ -202,7 +202,7 @@ fn what_describes_nothing_says_what_to_do() {
 }
 
 proptest! {
-    /// What is told to be wrong is wrong, and its field is told where it is not the whole.
+    /// A value that is reported as wrong is wrong, and the report names its field.
     #[test]
     fn for_all_bytes_a_message_is_read_or_its_fault_is_found(
         bytes in prop::collection::vec(prop_oneof![0_u8..32, any::<u8>()], 0..40),

@@ -1,4 +1,4 @@
-//! What a command line says, laid over what a file says.
+//! Applies the values of a command line to the plan of a file.
 
 use std::path::Path;
 
@@ -15,7 +15,7 @@ use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_rate, parse_s
 
 mod course;
 
-/// How a program of the command line takes the place of a file's target.
+/// Way in which a program of the command line replaces a file's target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FileTarget {
     /// It replaces the target.
@@ -50,7 +50,8 @@ pub fn to_rig(
         Some(subject) => rig.target = subject,
         None => {
             if let FileTarget::Never(format) = target {
-                let message = "no program was named: load goes straight to whatever listens";
+                let message =
+                    "no program is given: load goes directly to the addresses of the generators";
                 let warning = Diagnostic::warning(code::NO_TARGET, message);
                 let help = format!("a {format} file never names one; name it on the command line");
                 diagnostics.push(warning.help(help));
@@ -102,17 +103,17 @@ fn in_layout(subject: &mut TargetPlan, named: TargetPlan) {
     }
 }
 
-/// What a file says at all, be it wrong.
+/// Keys that a file has, valid or invalid.
 pub(super) struct Given {
-    /// Its subject has a program.
+    /// Its target has a program.
     pub(super) program: bool,
-    /// It has a subject.
+    /// It has a target.
     pub(super) target: bool,
     /// It has variants.
     pub(super) variants: bool,
-    /// It has several subjects.
+    /// It has several targets.
     pub(super) several_targets: bool,
-    /// Where what is missing would stand.
+    /// Place of missing keys.
     pub(super) place: Option<Place>,
 }
 
@@ -143,7 +144,7 @@ pub(super) fn to_experiment(
     set_variants(plan, overrides, given, diagnostics);
     let has_program = given.program || overrides.target_command.is_some();
     check_program(plan, given, has_program, diagnostics);
-    // Mistakes are told without remarks about what may come of them.
+    // Errors are reported without warnings about their consequences.
     let is_odd = check_variants(&plan.variants).filter(|_| is_right && !diagnostics.has_errors());
     if let Some(odd) = is_odd {
         let message = format!("{}: {odd}", shown(plan));
@@ -151,7 +152,7 @@ pub(super) fn to_experiment(
     }
 }
 
-/// How messages call it: what holds for all cells of a matrix is told once.
+/// Name in messages: a message for all cells of a matrix appears once.
 fn shown(plan: &ExperimentPlan) -> &str {
     let family = plan.family.as_ref();
     family.map_or(&plan.name, |family| &family.name)

@@ -47,12 +47,12 @@ impl NativeFile {
         self.matrix.as_ref().map(|matrix| matrix.cells.as_slice())
     }
 
-    /// Whether `key` stands at its top.
+    /// Returns true if it has `key` at its top.
     pub(super) fn has_key(&self, key: &str) -> bool {
         self.root.entry(key).is_some()
     }
 
-    /// What it says in `cell`, and where what is missing would stand.
+    /// Returns its content in `cell`, and the place of missing keys.
     pub(super) fn read(
         &self,
         files: &dyn Files,

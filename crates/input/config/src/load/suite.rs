@@ -54,7 +54,7 @@ pub(super) fn load(
     Loaded::checked(plan, format, diagnostics)
 }
 
-/// A case of which it is known which experiments it stands for.
+/// A case with its experiments.
 struct Opened<'l> {
     case: Case<'l>,
     /// Of a native case, unless it cannot be opened.
@@ -62,7 +62,7 @@ struct Opened<'l> {
     /// One for each experiment, with its name.
     cells: Vec<(String, Cell)>,
     has_matrix: bool,
-    /// What was wrong so far.
+    /// Mistakes so far.
     diagnostics: Diagnostics,
 }
 

@@ -1,4 +1,4 @@
-//! Experiments with several subjects.
+//! Experiments with several targets.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use crate::matrix::Cell;
 use crate::overrides::TargetsOverrides;
 use crate::spec::ExperimentSpec;
 
-/// Returns true if any of the files that the absolute `paths` stand for has `subjects`.
+/// Returns true if any of the files of the absolute `paths` has `targets`.
 pub(super) fn are_there(lookup: Lookup<'_>, paths: &[PathBuf]) -> bool {
     let cases = paths.iter().filter_map(|path| lookup.discover(path).ok());
     cases.flatten().any(|case| {
@@ -74,8 +74,9 @@ pub(super) fn load(
     Loaded::checked(Some(plans), NATIVE, diagnostics)
 }
 
-/// The plan of a native case with subjects; `None` for any other, and where it is
-/// too wrong.
+/// Returns the plan of a native case with several targets; `None` for all others, and if it cannot
+/// be
+/// read.
 fn plan_of_case(
     files: &dyn Files,
     case: &Case<'_>,

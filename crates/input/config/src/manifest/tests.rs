@@ -84,7 +84,7 @@ fn a_manifest_under_its_kind_need_not_say_what_it_is() {
 }
 
 #[test]
-fn what_is_no_manifest_of_its_kind_is_told_at_its_line() {
+fn an_invalid_manifest_is_reported_at_its_line() {
     use KubernetesKind::{Node, Pod};
     for (text, kind, message) in [
         ("kind: Service", Some(Pod), "it belongs under `service`"),
@@ -148,7 +148,7 @@ fn a_manifest_may_stand_in_the_file_itself() {
 }
 
 proptest! {
-    /// Whatever JSON a manifest holds comes back as it was, since JSON is YAML.
+    /// Any JSON in a manifest is read without a change, since JSON is YAML.
     #[test]
     fn json_comes_back_as_it_was(
         texts in prop::collection::vec("[ -~]{0,12}", 0..5),
@@ -162,7 +162,7 @@ proptest! {
         prop_assert_eq!(&manifest.unwrap().object["spec"], &spec);
     }
 
-    /// A name that is taken can stand in a path.
+    /// An accepted name can be part of a path.
     #[test]
     fn names_that_are_taken_can_stand_in_paths(name in "[-a-zA-Z0-9./%? ]{0,8}") {
         if is_name(&name, NAME_BYTES_MAX) {

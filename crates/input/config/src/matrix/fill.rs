@@ -8,11 +8,10 @@ use stillwell_text::{
 
 use super::{Cell, Matrix, Setting, list};
 
-/// What a use of a parameter begins with.
+/// Beginning of a use of a parameter.
 pub(super) const OPENING: &str = "{matrix.";
 
-/// The text of `{matrix.NAME}` without braces, as YAML reads it where it stands
-/// without quotes: a map of one key.
+/// The text of `{matrix.NAME}` without braces, as YAML reads it without quotes: a map of one key.
 const BARE: &str = "matrix.";
 
 /// A file with the values of one cell.
@@ -24,9 +23,9 @@ pub(crate) struct Filled {
 
 #[derive(Debug, Default)]
 struct Puts {
-    /// Where values were put.
+    /// Places with values.
     done: Vec<(Span, Setting)>,
-    /// Where a parameter is named that there is not, which was reported.
+    /// Places with an unknown parameter, which was reported.
     holes: Vec<Span>,
 }
 
@@ -39,7 +38,7 @@ pub(crate) fn check_uses(reader: &Reader, root: &Node, matrix: Option<&Matrix>) 
     for_each_use(root, true, &mut |diagnostics| {
         let name = diagnostics.name;
         if diagnostics.in_key {
-            let message = format!("`{{matrix.{name}}}` stands in a key");
+            let message = format!("`{{matrix.{name}}}` is in a key");
             let error = reader.error(code::MATRIX_PARAMETER, diagnostics.span, message);
             reader.report(error.label("only values are filled in"));
             is_right = false;
@@ -135,9 +134,9 @@ impl Puts {
 }
 
 impl Filled {
-    /// What `reader` found in this file: what is said of a value names the
-    /// parameter that it came from, and nothing is said of what could not be
-    /// filled in.
+    /// Returns the diagnostics of `reader`. A diagnostic of a value names its parameter;
+    /// diagnostics of
+    /// places without a value are left out.
     pub(crate) fn explain(&self, reader: Reader) -> Diagnostics {
         let source = Arc::clone(reader.source());
         let explained = reader.finish().into_iter().filter_map(|diagnostic| {
@@ -230,7 +229,7 @@ fn bare_use(node: &Node) -> Option<(&str, Span)> {
     Some((name, entry.key.span))
 }
 
-/// What stands before the next use, its name, and what stands behind it.
+/// Text before the next use, its name, and the text after it.
 fn next_use(text: &str) -> Option<(&str, &str, &str)> {
     let start = text.find(OPENING)?;
     let inside = &text[start + OPENING.len()..];
@@ -238,8 +237,7 @@ fn next_use(text: &str) -> Option<(&str, &str, &str)> {
     Some((&text[..start], &inside[..end], &inside[end + 1..]))
 }
 
-/// Where exactly within `span` the use of `name` stands, if it is written there
-/// letter by letter.
+/// Returns the span of the use of `name` within `span`, if the text has it literally.
 fn exact(source: &Source, span: Span, name: &str) -> Span {
     let span = source.clamp(span);
     let written = format!("matrix.{name}");

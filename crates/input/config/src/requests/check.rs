@@ -25,7 +25,7 @@ pub(super) fn check(
     length(spec, plan)
 }
 
-/// Whether a rule is broken, and what is said of it.
+/// A rule: true if it is broken, and its message.
 #[derive(Clone, Copy, Debug)]
 struct Rule(bool, &'static str);
 
@@ -78,7 +78,7 @@ fn telemetry(spec: &LoadSpec) -> [Rule; 3] {
         Rule(
             stats.flush_every.is_some() && stats.sinks.is_empty(),
             "--stats-flush-interval has no effect without --stats-sink: a page of --stats-listen \
-             is as new as whoever asks",
+             is current at each request",
         ),
         Rule(
             !stats.labels.is_empty() && stats.sinks.is_empty() && stats.page.is_none(),

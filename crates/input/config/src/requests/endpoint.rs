@@ -1,4 +1,4 @@
-//! Where requests go and what they are: from what was typed, or from a file.
+//! Endpoints and requests, from flags or from a file.
 
 use std::io;
 use std::path::Path;
@@ -196,8 +196,7 @@ pub fn target(url: &str) -> Result<Target, LoadSpecError> {
     Ok(Target::from_url(&with_scheme)?)
 }
 
-/// What stands behind `http:` or `https:` without two slashes, as a slip of the
-/// finger leaves it.
+/// Text after `http:` or `https:` without two slashes, as in a typing mistake.
 fn half_scheme(url: &str) -> Option<&str> {
     let (scheme, rest) = url.split_once(':')?;
     let is_scheme = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");

@@ -1,4 +1,4 @@
-//! Why a load that was typed cannot be planned: a message, and what caused it.
+//! Errors of typed loads: a message and its causes.
 
 use std::error::Error;
 use std::fmt;
@@ -11,8 +11,7 @@ use crate::Diagnostics;
 
 type Cause = Box<dyn Error + Send + Sync>;
 
-/// Why a load that was typed cannot be planned. Its sources are the causes, one after the
-/// other.
+/// Error of a typed load. Its sources are the causes.
 pub struct LoadSpecError(Inner);
 
 enum Inner {
@@ -20,7 +19,7 @@ enum Inner {
     Text(String),
     /// Another error as it is.
     Cause(Cause),
-    /// What was being read, and why that failed.
+    /// Name of the input, and the reason of the failure.
     While { what: String, cause: Cause },
 }
 

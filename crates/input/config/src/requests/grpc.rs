@@ -12,7 +12,7 @@ use super::{GrpcSpec, LoadSpec, ReflectionFailure, ReflectionRequest, Streaming,
 use crate::files::Files;
 use crate::{Descriptors, GrpcMethod, MethodName};
 
-/// Headers that do not go along when reflection is asked.
+/// Headers that requests for reflection leave out.
 const NOT_FORWARDED: [&str; 7] = [
     "host",
     ":authority",
@@ -27,7 +27,7 @@ const NO_REFLECTION: &str = "give --grpc-descriptors FILE, which `protoc --inclu
                              FILE` writes; or the message in binary by --body, with \
                              --grpc-streaming";
 
-/// Where calls go, and what they are.
+/// Endpoints and calls.
 pub(super) fn endpoints(
     spec: &LoadSpec,
     method: &MethodName,
@@ -69,8 +69,7 @@ pub(super) fn endpoints(
     Ok(targets.into_iter().map(endpoint).collect())
 }
 
-/// What the method looks like, where that matters: by a file, or by the server's
-/// reflection.
+/// Returns the description of the method, if needed: from a file, or from the server's reflection.
 fn described(
     spec: &LoadSpec,
     method: &MethodName,
@@ -106,7 +105,7 @@ fn described(
     Ok(Some(descriptors.method(method).reading(what)?))
 }
 
-/// Asks the server, as the load will: with the same TLS and metadata.
+/// Requests descriptions with the TLS and metadata of the load.
 fn reflected(
     spec: &LoadSpec,
     method: &MethodName,
@@ -133,7 +132,7 @@ fn reflected(
     })
 }
 
-/// What each call is; the method is not described where it was said who streams.
+/// Returns the call; its method has no description if the streaming sides are given.
 fn call(
     spec: &LoadSpec,
     described: Option<&GrpcMethod>,

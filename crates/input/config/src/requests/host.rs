@@ -12,7 +12,7 @@ pub struct LoadHost<'a> {
     pub cpus: usize,
     /// Numbers of the CPUs that this process may use; empty where that is unknown.
     pub permitted_cpus: &'a [u16],
-    /// Asks servers to describe their methods.
+    /// Source of method descriptions.
     pub reflection: &'a dyn Reflection,
     /// Receives remarks that are no errors, a sentence each.
     pub notice: &'a dyn Fn(&str),

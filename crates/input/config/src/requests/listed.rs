@@ -15,7 +15,7 @@ pub struct RequestSource {
     pub requests_max: Option<u64>,
 }
 
-/// What one request of a list says of itself; the rest is as for all.
+/// One request of a list; missing fields come from the common ones.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct SourceRequest {
     /// Its method, where it names one.

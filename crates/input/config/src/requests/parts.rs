@@ -12,10 +12,10 @@ use super::host::ReadLoad;
 use super::{LoadRate, LoadSpec, ShapeSpec, check, grpc, recorded, telemetry, tls, tunnel};
 
 const DURATION: Nanos = Nanos::from_secs(10);
-/// How long requests under way may take to end once the time is up.
+/// Time limit for requests in flight after the end of the load.
 const GRACE_MAX: Nanos = Nanos::from_secs(5);
 
-/// The parts of the plan that `spec` asks for.
+/// Returns the parts of the plan of `spec`.
 pub(super) fn parts(
     spec: &LoadSpec,
     context: &ReadLoad<'_>,
@@ -70,7 +70,7 @@ pub(super) fn parts(
     Ok(plan)
 }
 
-/// Where requests go, with theirs, and how many there are to be where a list says so.
+/// Returns endpoints with their requests, and the number of requests if a list gives it.
 fn endpoints(
     spec: &LoadSpec,
     context: &ReadLoad<'_>,
@@ -89,7 +89,7 @@ fn endpoints(
         let (requests, skipped) = parsed.reading(|| path.display().to_string())?;
         if skipped > 0 {
             (context.host.notice)(&format!(
-                "{}: {skipped} entries are no requests over HTTP and are passed over",
+                "{}: {skipped} entries are not HTTP requests and are skipped",
                 path.display()
             ));
         }
@@ -113,14 +113,14 @@ fn pace(spec: &LoadSpec) -> LoadPace {
     }
 }
 
-/// How long the rate is said to change; nothing where it does not.
+/// Returns the time in which the rate changes; zero if it is constant.
 fn length(rate: &LoadRate) -> Nanos {
     match rate {
         LoadRate::Max | LoadRate::Curve(LoadCurve::Constant { .. }) => Nanos::ZERO,
         LoadRate::Curve(LoadCurve::Ramp { over, .. }) => *over,
         LoadRate::Curve(LoadCurve::Steps { steps }) => {
             let lengths = steps.iter().map(|step| step.length);
-            lengths.fold(Nanos::ZERO, |all, one| all + one)
+            lengths.fold(Nanos::ZERO, |sum, length| sum + length)
         }
     }
 }

@@ -7,7 +7,7 @@ use stillwell_units::{EventRate, Nanos};
 
 use super::values::above_zero;
 
-/// How fast requests are sent, as typed.
+/// Rate of requests, as typed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LoadRate {
     /// As fast as answers come.

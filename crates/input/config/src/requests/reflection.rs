@@ -1,5 +1,5 @@
-//! Descriptions of gRPC methods, asked of the server that has them. Asking is the caller's
-//! part: this crate opens no connection.
+//! Descriptions of gRPC methods from a server. The caller sends the requests: this crate opens no
+//! connection.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 use stillwell_plan::ClientTlsPlan;
 use stillwell_units::Nanos;
 
-/// Asks a server by gRPC's reflection which files describe a service.
+/// Requests the files that describe a service, by gRPC's reflection.
 pub trait Reflection {
     /// Returns the descriptors of the files that describe `request.service`, each encoded
     /// as a `FileDescriptorProto`.
@@ -22,7 +22,7 @@ pub trait Reflection {
 pub struct ReflectionRequest {
     /// `host:port` to dial.
     pub address: String,
-    /// How TLS is spoken with it, if it is.
+    /// TLS settings, if it uses TLS.
     pub tls: Option<ClientTlsPlan>,
     /// Metadata, names in lower case.
     pub headers: Vec<(String, String)>,

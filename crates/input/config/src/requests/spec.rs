@@ -16,9 +16,9 @@ use crate::MethodName;
 pub struct LoadSpec {
     /// Targets, each `URL` or `WEIGHT*URL`.
     pub urls: Vec<String>,
-    /// How fast requests are sent.
+    /// Rate of requests.
     pub rate: LoadRate,
-    /// How the moments of requests lie on the rate.
+    /// Distribution of requests in time.
     pub shape: ShapeSpec,
     /// Length of the load, warm-up included.
     pub duration: Option<Nanos>,
@@ -26,7 +26,7 @@ pub struct LoadSpec {
     pub requests: Option<u64>,
     /// Length of the warm-up.
     pub warmup: Nanos,
-    /// Whether a rate waits for answers.
+    /// `true`: the rate waits for answers.
     pub closed_loop: bool,
     /// Predicates that end the load well.
     pub termination: Vec<PredicatePlan>,
@@ -36,19 +36,19 @@ pub struct LoadSpec {
     pub concurrency: Concurrency,
     /// Numbers of the CPUs for these threads.
     pub cpus: Vec<u16>,
-    /// What is sent.
+    /// Content of requests.
     pub request: RequestSpec,
-    /// What is called, with gRPC.
+    /// gRPC call.
     pub grpc: GrpcSpec,
-    /// How connections are opened and used.
+    /// Opening and use of connections.
     pub connecting: ConnectingSpec,
-    /// How TLS is spoken with targets.
+    /// TLS settings for targets.
     pub tls: TlsSpec,
     /// The proxy through which targets are reached.
     pub tunnel: TunnelSpec,
     /// Counts and times that are exported while the load goes on.
     pub stats: StatsSpec,
-    /// How requests are traced.
+    /// Tracing of requests.
     pub trace: TraceSpec,
     /// Seed of everything random.
     pub seed: Seed,
@@ -56,20 +56,20 @@ pub struct LoadSpec {
     pub run: RunId,
 }
 
-/// How the moments of requests lie on a rate; at most one is given.
+/// Distribution of requests in time; at most one field is given.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ShapeSpec {
     /// Requests that are sent at once.
     pub burst_size: Option<u32>,
     /// Largest delay of a request.
     pub jitter_uniform: Option<Nanos>,
-    /// Whether gaps are exponential.
+    /// `true`: gaps are exponential.
     pub poisson: bool,
     /// Exponent of the Zipf distribution of gaps.
     pub zipf: Option<f64>,
 }
 
-/// What is sent.
+/// Content of requests.
 #[derive(Clone, Debug, Default)]
 pub struct RequestSpec {
     /// Method of requests that name none.
@@ -86,7 +86,7 @@ pub struct RequestSpec {
     pub list: Option<RequestSource>,
 }
 
-/// What is called, with gRPC.
+/// gRPC call.
 #[derive(Clone, Debug, Default)]
 pub struct GrpcSpec {
     /// The method.
@@ -134,12 +134,12 @@ impl Streaming {
     }
 }
 
-/// How connections are opened and used.
+/// Opening and use of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct ConnectingSpec {
     /// Connections over all workers.
     pub connections: u32,
-    /// What is spoken on them.
+    /// Protocol.
     pub protocol: LoadProtocol,
     /// Requests at once on each connection.
     pub streams: u32,
@@ -147,22 +147,22 @@ pub struct ConnectingSpec {
     pub timeout: Nanos,
     /// Time limit of connecting.
     pub connect_timeout: Nanos,
-    /// Whether connections are opened when they are needed, not before the start.
+    /// `true`: connections are opened when they are needed, not before the start.
     pub late: bool,
     /// Time over which they are opened one after the other.
     pub over: Option<Nanos>,
     /// Requests that one connection carries at most.
     pub requests_max: Option<u64>,
-    /// Which of several idle connections is used.
+    /// Choice among several idle connections.
     pub reuse: Option<Reuse>,
-    /// How a worker waits for what is due.
+    /// Way in which a worker waits for the next send.
     pub idle: Option<IdleStrategy>,
 }
 
-/// How TLS is spoken with targets.
+/// TLS settings for targets.
 #[derive(Clone, Debug, Default)]
 pub struct TlsSpec {
-    /// Whether any certificate is accepted.
+    /// `true`: any certificate is accepted.
     pub insecure: bool,
     /// Files with more authorities.
     pub ca: Vec<PathBuf>,
@@ -172,7 +172,7 @@ pub struct TlsSpec {
     pub key: Option<PathBuf>,
     /// Name to ask for.
     pub sni: Option<String>,
-    /// Whether no session is resumed.
+    /// `true`: no session is resumed.
     pub no_resumption: bool,
     /// Cipher suites that are offered.
     pub cipher_suites: Vec<String>,
@@ -183,11 +183,11 @@ pub struct TlsSpec {
 pub struct TunnelSpec {
     /// Its URL.
     pub uri: Option<String>,
-    /// What is spoken with it.
+    /// Protocol.
     pub protocol: Option<TunnelProtocol>,
     /// Headers of each `CONNECT`.
     pub headers: Vec<Header>,
-    /// Whether any certificate of it is accepted.
+    /// `true`: any certificate of it is accepted.
     pub insecure: bool,
     /// Files with authorities for its certificate.
     pub ca: Vec<PathBuf>,
@@ -206,13 +206,13 @@ pub struct StatsSpec {
     pub labels: Vec<(String, String)>,
 }
 
-/// How requests are traced.
+/// Tracing of requests.
 #[derive(Clone, Debug, Default)]
 pub struct TraceSpec {
     /// Receiver of spans.
     pub sink: Option<SpanSinkPlan>,
     /// Share of requests that is sampled.
     pub sample: Option<f64>,
-    /// How a request names its trace.
+    /// Headers that carry the trace.
     pub headers: Option<TraceHeaders>,
 }

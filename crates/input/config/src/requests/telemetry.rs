@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_told_anything_unless_asked_for() {
+    fn without_flags_nothing_is_exported() {
         let nothing = read(None, None);
         assert!(!nothing.has_exporters() && nothing.trace.is_none());
     }

@@ -1,4 +1,4 @@
-//! How TLS is spoken with targets.
+//! TLS settings for targets.
 
 use std::path::PathBuf;
 
@@ -6,7 +6,7 @@ use stillwell_plan::{ClientTlsPlan, PemSource, TlsIdentity, TlsSuites, Verificat
 
 use super::TlsSpec;
 
-/// What is offered by ALPN is the protocol's own matter.
+/// The protocol sets the names for ALPN.
 pub(super) fn plan(spec: &TlsSpec) -> ClientTlsPlan {
     let file = |path: &PathBuf| PemSource::File(path.clone());
     ClientTlsPlan {

@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_is_on_loopback_unless_somebody_says_otherwise() {
+    fn a_page_is_on_loopback_by_default() {
         for (text, address) in [
             ("9464", "127.0.0.1:9464"),
             (":9464", "127.0.0.1:9464"),

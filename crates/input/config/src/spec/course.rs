@@ -1,5 +1,4 @@
-//! How an experiment goes: its phases, when it has seen enough, and what of that
-//! contradicts itself.
+//! Course of an experiment: its phases, its stopping rule, and contradictions among them.
 
 use stillwell_plan::{DesignPlan, PhasesPlan, StoppingPlan, WarmupPlan};
 use stillwell_text::{MapReader, code};

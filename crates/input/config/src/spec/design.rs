@@ -40,7 +40,7 @@ const TURN_MIN: Nanos = Nanos::from_millis(10);
 /// time.
 const TURNS_MIN: u64 = 8;
 
-/// Why runs of such `phases` cannot have this design.
+/// Returns the reason if runs of such `phases` cannot have this design.
 pub(crate) fn problem(design: DesignPlan, phases: &PhasesPlan) -> Option<String> {
     let DesignPlan::Sliced { turn_max, .. } = design else {
         return None;

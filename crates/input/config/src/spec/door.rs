@@ -11,7 +11,7 @@ use crate::files::{EntryKind, Files, resolve};
 /// `sun_path` holds 108 bytes, one of them the end.
 const SOCKET_PATH_MAX: usize = 107;
 
-/// What reading an element needs.
+/// Context of reading an element.
 pub(crate) struct Door<'d> {
     pub(crate) reader: &'d Reader,
     pub(crate) files: &'d dyn Files,
@@ -73,7 +73,7 @@ impl Door<'_> {
             let error = self
                 .reader
                 .error(code::BAD_VALUE, node.span, "an empty text");
-            self.reader.report(error.label("something must stand here"));
+            self.reader.report(error.label("a value is required here"));
             return None;
         }
         Some(text)

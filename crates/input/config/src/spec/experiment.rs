@@ -87,7 +87,7 @@ pub(crate) const EXPERIMENT: Element = Element {
             "matrix",
             matrix::SHAPE,
             "Lists of values by the names of parameters: an experiment for each combination, with \
-             `{matrix.NAME}` filled in wherever a value stands. `exclude` and `include` list cells \
+             `{matrix.NAME}` filled in for values. `exclude` and `include` list cells \
              to leave out and to add.",
         ),
         optional(
@@ -198,13 +198,13 @@ pub(crate) struct ExperimentSpec {
     pub(crate) confirm: bool,
     pub(crate) report_links: Vec<ReportLink>,
     pub(crate) erratic: bool,
-    /// Where a missing key would stand.
+    /// Place of missing keys.
     pub(crate) span: Span,
-    /// Whether there is a `subject`, be it wrong.
+    /// `true`: there is a `target`, valid or invalid.
     pub(crate) has_target: bool,
-    /// Whether there are `variants`, be they wrong.
+    /// `true`: there are `variants`, valid or invalid.
     pub(crate) has_variants: bool,
-    /// Whether there are `subjects`, be they wrong.
+    /// `true`: there are `targets`, valid or invalid.
     pub(crate) has_several_targets: bool,
 }
 
@@ -284,7 +284,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     })
 }
 
-/// What stands for itself in a file.
+/// Placeholders that stay in a file.
 #[derive(Default)]
 struct Parts {
     disks: Vec<DiskPlan>,
@@ -342,7 +342,7 @@ fn read_workload(
     Some((generators.unwrap_or_default(), sinks))
 }
 
-/// What was asked for; else the rates that stand there, if they all do.
+/// Returns the requested operating point; else the rates of the file, if all generators have one.
 fn read_operating_point(
     door: &Door<'_>,
     map: &MapReader<'_, '_>,
@@ -412,7 +412,7 @@ fn read_goals(door: &Door<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
     goals.into_iter().map(|goal| goal.plan).collect()
 }
 
-/// The items of the list at `key`, if that is what stands there.
+/// Returns the items of the list at `key`, if it is a list.
 fn items<'n>(node: &'n Node, key: &str) -> &'n [Node] {
     match node.entry(key).map(|node| &node.value) {
         Some(Value::List(items)) => items,
@@ -447,7 +447,7 @@ fn finish_target(target: Option<TargetSpec>, ready: ReadyProbe) -> TargetPlan {
     }
 }
 
-/// Nothing between generators and whatever listens.
+/// Returns a target that is no program: generators send to addresses that already listen.
 pub fn no_target() -> TargetPlan {
     TargetPlan {
         name: "none".to_owned(),

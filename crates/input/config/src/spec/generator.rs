@@ -150,8 +150,8 @@ const FILE_GEN: Element = Element {
         optional(
             "mount",
             Shape::Text,
-            "The same in a file system of our own, mounted there, which holds nothing and counts \
-             what went before anybody had read it. Needs root and `/dev/fuse`, and a `rate`.",
+            "The same in a file system that is mounted there, which holds nothing and counts \
+             what was removed before it was read. Needs root and `/dev/fuse`, and a `rate`.",
         ),
         optional(
             "depth",
@@ -322,7 +322,7 @@ const KINDS: &[KindEntry] = &[
     kind(
         "nats",
         Shape::Element(&broker::NATS),
-        "Messages for a subject of NATS.",
+        "Messages for NATS.",
         broker::read_nats,
     ),
     kind(
@@ -411,7 +411,7 @@ pub(crate) struct GeneratorSpec {
     pub(crate) has_rate: bool,
 }
 
-/// Whether what stands outside of the run is in its reach.
+/// Returns true if programs outside the run are reachable.
 pub(super) fn check_network(
     reader: &Reader,
     generators: &[GeneratorSpec],
@@ -560,7 +560,7 @@ fn read_stamps(
     Some(stamps)
 }
 
-/// What sends no payload has nothing to say about it.
+/// Reports payload keys of a generator that sends no payload.
 fn check_paced(reader: &Reader, map: &MapReader<'_, '_>) {
     for key in ["payload", "block", "cache", "stamps"] {
         if let Some(node) = map.take(key) {
@@ -654,7 +654,7 @@ fn read_unix_datagram(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     Some(TransportPlan::UnixDatagram { path })
 }
 
-/// Where a stream goes, and its TLS if it has any.
+/// Address of a stream, and its TLS if any.
 fn read_stream<'n>(
     door: &Door<'_>,
     node: &'n Node,

@@ -96,7 +96,7 @@ const BETTER: [(&str, Direction); 2] = [
 pub(super) struct PlacedGoal {
     pub(super) plan: GoalPlan,
     pub(super) span: Span,
-    /// Where it is said to be primary.
+    /// Place of `primary`.
     primary: Option<Span>,
 }
 
@@ -226,7 +226,7 @@ fn read_series_goal(reader: &Reader, map: &MapReader<'_, '_>) -> Option<GoalPlan
     })
 }
 
-/// What a workload has of what goals need.
+/// Properties of a workload that goals need.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Workload {
     pub(super) generators: bool,
@@ -282,7 +282,7 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
             Some("no generator stamps its events: give one `stamps: all`")
         }
         GoalMetric::Duplicated if !workload.numbers => Some(
-            "times before events tell how long they took, not which they are: another `form` does",
+            "time prefixes show the latency of events, but do not identify them: another `form` does",
         ),
         GoalMetric::Latency(_) if !workload.answers => {
             Some("no generator waits for answers: only `http` does")

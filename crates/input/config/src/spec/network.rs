@@ -1,4 +1,4 @@
-//! `network`: the links of a rig whose subject stands in a network of its own.
+//! `network`: the links of a rig whose target has a network namespace.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::slice;
@@ -89,8 +89,7 @@ pub(super) fn finish(
     isolation.links = Some(links);
 }
 
-/// Whether all ends of a rig with links are on them: what listens elsewhere is never
-/// reached.
+/// Checks that all ends of a rig with links are on them: other addresses are unreachable.
 pub(super) fn check_ends(
     reader: &Reader,
     sinks: &[Placed<SinkPlan>],
@@ -132,8 +131,7 @@ pub(super) fn check_ends(
     }
 }
 
-/// Has datagrams leave from the link where nobody said otherwise: from loopback none
-/// gets there.
+/// Binds datagrams to the link if no `bind` is given: from loopback, none arrives.
 pub(super) fn send_from_link(generators: &mut [GeneratorPlan]) {
     for generator in generators {
         if let TransportPlan::Udp { bind, .. } = &mut generator.transport

@@ -94,7 +94,7 @@ pub(super) const OBSERVE: Element = Element {
         optional(
             "detail_period",
             DURATION,
-            "Time between samples of what is dear to read.",
+            "Time between samples that are expensive to read.",
         ),
         optional(
             "prometheus",

@@ -35,13 +35,13 @@ pub(super) const SHAPE: Shape = Shape::Any(&[
 
 const LENGTH_DEFAULT: Nanos = Nanos::from_secs(3);
 
-/// The rate at which a subject is busy but not saturated.
+/// The rate at which a target is busy but not saturated.
 pub(crate) const PROBE_DEFAULT: OperatingPoint = OperatingPoint::Probe {
     share: 0.6,
     length: LENGTH_DEFAULT,
 };
 
-/// What a file says, and where.
+/// Value of a file with its place.
 pub(super) fn read_operating_point(door: &Door<'_>, node: &Node) -> Option<(OperatingPoint, Span)> {
     let reader = door.reader;
     if matches!(node.value, Value::Scalar { .. }) {

@@ -51,7 +51,7 @@ pub(super) const PHASES: Element = Element {
 pub(super) struct PhasesSpec {
     pub(super) plan: PhasesPlan,
     pub(super) warmup: WarmupPlan,
-    /// Where a warm-up is typed.
+    /// Place of a warm-up.
     pub(super) warmup_span: Option<Span>,
 }
 

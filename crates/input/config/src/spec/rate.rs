@@ -23,7 +23,7 @@ const RAMP: Element = Element {
 /// `10 MiB/s`, `5k/s`, `max`, or a ramp.
 pub(super) const SHAPE: Shape = Shape::Any(&[TEXT, Shape::Element(&RAMP)]);
 
-/// Why a rate was not understood.
+/// Error of a rate's text.
 pub(crate) enum RateError {
     /// It lacks its unit; what to write.
     Unit(String),

@@ -4,7 +4,7 @@ use stillwell_metric::{Kind, catalogue};
 use stillwell_plan::{Aggregation, Reduction, SeriesGoal, SeriesSelector};
 use stillwell_text::{Node, Reader, Span, code, nearest};
 
-/// What names of series that the subject shows begin with.
+/// Beginning of the names of series that the target exports.
 const SCRAPED: &str = "target/";
 
 pub(super) fn is_scraped(metric: &str) -> bool {
@@ -21,7 +21,7 @@ pub(super) fn read(reader: &Reader, node: &Node, reduction: Reduction) -> Option
         return None;
     };
     if series.aggregation == Aggregation::Mean {
-        let message = "how a series is reduced does not stand in its name";
+        let message = "the name of a series does not contain its reduction";
         let error = reader.error(code::BAD_VALUE, node.span, message);
         let instead = format!("write `series: {}, reduce: mean`", series.metric);
         reader.report(error.label(instead));
@@ -50,12 +50,11 @@ fn report_unknown(reader: &Reader, span: Span, name: &str) {
     reader.report(error.help(scraped));
 }
 
-/// Reports a reduction that makes no sense of such a series: `reduce` stands at
-/// `span`.
+/// Reports a reduction that does not fit such a series: `reduce` is at `span`.
 pub(super) fn check_reduction(reader: &Reader, goal: &SeriesGoal, span: Span) -> Option<()> {
     let mut known = catalogue::ALL.iter();
     let Some(metric) = known.find(|metric| metric.name == goal.metric) else {
-        // What the subject shows says only later what it is.
+        // The type of a series that the target exports is known only later.
         return Some(());
     };
     let help = match (metric.kind, goal.reduction) {

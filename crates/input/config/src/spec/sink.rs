@@ -264,7 +264,7 @@ fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
     let limit = limit_node.and_then(|node| door.reader.parsed(node));
     let (kind, body) = map.one_of(KINDS)?;
     if let (Some(node), "udp" | "unix_datagram" | "file") = (limit_node, kind) {
-        let message = format!("a `{kind}` sink holds nobody back by reading slowly");
+        let message = format!("a `{kind}` sink that reads slowly does not slow the sender");
         let error = door.reader.error(code::BAD_VALUE, node.span, message);
         door.reader
             .report(error.label("only streams have a `limit`"));
@@ -283,7 +283,7 @@ fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
     if let Some(node) = prefix_node
         && !matches!(kind, "tcp" | "udp" | "unix_stream" | "unix_datagram")
     {
-        let message = format!("before what a `{kind}` sink receives no time can stand");
+        let message = format!("events of a `{kind}` sink cannot have a time prefix");
         let error = door.reader.error(code::BAD_VALUE, node.span, message);
         door.reader
             .report(error.label("`tcp`, `udp`, `unix_stream` and `unix_datagram` have `prefix`"));
@@ -417,7 +417,7 @@ fn read_http(door: &Door<'_>, node: &Node) -> Option<Placed<SinkProtocol>> {
     })
 }
 
-/// Where a sink listens; `localhost` is 127.0.0.1.
+/// Address at which a sink listens; `localhost` is 127.0.0.1.
 fn read_address(door: &Door<'_>, node: &Node) -> Option<SocketAddr> {
     let text = door.reader.text(node)?;
     let address = text.replacen("localhost:", "127.0.0.1:", 1);

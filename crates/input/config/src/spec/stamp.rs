@@ -91,8 +91,7 @@ pub(super) fn read_stamps(door: &Door<'_>, node: &Node) -> Option<StampPlan> {
     })
 }
 
-/// Whether the events of `generator` are stamped with numbers, as far as that is written
-/// there.
+/// Returns true if `generator` requests stamps with numbers.
 pub(super) fn has_numbers(generator: &Node) -> bool {
     let is_prefix =
         |form: &Node| matches!(&form.value, Value::Scalar { text, .. } if text == PREFIX);
@@ -100,7 +99,7 @@ pub(super) fn has_numbers(generator: &Node) -> bool {
     stamps.is_some_and(|stamps| !stamps.entry("form").is_some_and(is_prefix))
 }
 
-/// What a framing is called.
+/// Name of a framing.
 pub(super) fn read_framing(door: &Door<'_>, node: &Node) -> Option<PrefixFraming> {
     let framings = PrefixFraming::ALL.map(|framing| (framing.name(), framing));
     door.reader.word(node, "framing", &framings)
@@ -129,13 +128,13 @@ fn read_form(
         None => StampForm::Text,
     };
     if let (Some(node), None) = (framing, form.prefix()) {
-        let message = "`framing` has no meaning here: no time stands before events";
+        let message = "`framing` has no meaning here: events have no time prefix";
         refuse(node, message, "leave it out, or add `form: prefix`");
     }
     if form.prefix().is_some() {
         let keys = ["every", "copies", "late_after"];
         for node in keys.iter().filter_map(|key| stamps.entry(key)) {
-            let message = "a time before an event tells how long it took, and no more";
+            let message = "a time prefix shows the latency of an event, and nothing else";
             refuse(
                 node,
                 message,
@@ -146,7 +145,7 @@ fn read_form(
     Some(form)
 }
 
-/// Whether logs are a file system of our own.
+/// Returns true if logs are in a mounted file system of this program.
 const fn is_mounted(transport: &TransportPlan) -> bool {
     matches!(
         transport,
@@ -171,9 +170,9 @@ pub(super) fn check_stamps(
     };
     if is_mounted(transport) {
         return refuse(
-            "logs in a file system of their own cannot be stamped".to_owned(),
-            "what they hold is made when somebody reads it: `folder` in place of `mount`, or no \
-             stamps; what was missed is counted anyway",
+            "logs in a mounted file system cannot be stamped".to_owned(),
+            "their content is made at each read: `folder` in place of `mount`, or no \
+             stamps; missed events are counted anyway",
         );
     }
     let name = transport.name();
@@ -197,17 +196,17 @@ pub(super) fn check_stamps(
         }
         StampForm::Header => {
             if let Some(taken) = own_header(transport) {
-                let message = format!("the header `{taken}` is where stamps stand");
+                let message = format!("the header `{taken}` carries stamps");
                 refuse(message, "leave the header out, or `form: header`");
             }
         }
         StampForm::Prefix(_) => {
             if !transport.properties().stamps.prefix {
-                let message = format!("over `{name}` no time can stand before events");
+                let message = format!("over `{name}`, events cannot have a time prefix");
                 refuse(message, "tcp, udp, unix_stream and unix_datagram can");
             }
             if !takes_prefix(format) {
-                let message = format!("before events of `{}` no time can stand", format.name());
+                let message = format!("events of `{}` cannot have a time prefix", format.name());
                 refuse(message, "events must be lines that are made here");
             }
         }
@@ -217,7 +216,7 @@ pub(super) fn check_stamps(
 const CARRY_TEXT: &str = "tcp, udp, unix_stream, unix_datagram, http, splunk_hec, grpc, file_gen, \
                           passthru_file, kafka, nats and amqp can";
 
-/// The header of its own that stamps stand in, if it has one.
+/// Returns the separate header that carries stamps, if there is one.
 fn own_header(transport: &TransportPlan) -> Option<&str> {
     let TransportPlan::Http { headers, .. } = transport else {
         return None;
@@ -226,7 +225,7 @@ fn own_header(transport: &TransportPlan) -> Option<&str> {
     names.find(|name| name.eq_ignore_ascii_case(HEADER_NAME))
 }
 
-/// Whether events are lines that are made here, one each.
+/// Returns true if each event is one generated line.
 fn takes_prefix(format: &PayloadFormat) -> bool {
     let is_other = matches!(
         format,

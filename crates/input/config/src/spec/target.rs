@@ -36,7 +36,7 @@ pub(super) const READY: Element = Element {
             "It has written a line with this text.",
         ),
         optional("file", Shape::Text, "A file or socket exists."),
-        optional("delay", DURATION, "It has run for so long."),
+        optional("delay", DURATION, "It has run for this time."),
     ],
     one_of: &["tcp", "http", "log_line", "file", "delay"],
 };
@@ -120,13 +120,13 @@ pub(crate) const TARGET: Element = Element {
     one_of: &[],
 };
 
-/// How a subject is stopped where nothing is said.
+/// Default way to stop a target.
 pub const STOP_DEFAULT: StopPlan = StopPlan {
     signal: TargetSignal::Term,
     grace: Nanos::from_secs(10),
 };
 
-/// A subject, and its probe if one was given.
+/// A target, and its probe if given.
 #[derive(Debug)]
 pub(crate) struct TargetSpec {
     pub(crate) plan: TargetPlan,
@@ -139,7 +139,7 @@ pub(crate) fn read_target(door: &Door<'_>, node: &Node) -> Option<TargetSpec> {
     target_of(door, &map, name)
 }
 
-/// The subject that `map` tells of, called `name` or after its program.
+/// Returns the target that `map` describes, with `name` or the name of its program.
 pub(super) fn target_of(
     door: &Door<'_>,
     map: &MapReader<'_, '_>,

@@ -11,7 +11,7 @@ use crate::files::EntryKind;
 
 pub(super) const TARGET_ENTRY: Element = Element {
     name: "compared target",
-    about: "A program that carries the same load as the others, and what it is asked to keep.",
+    about: "A program that carries the same load as the others, with its guarantees to check.",
     fields: &[
         field::COMMAND,
         optional(

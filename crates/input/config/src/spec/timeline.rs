@@ -97,23 +97,22 @@ pub(super) fn read_signal(door: &Door<'_>, node: &Node) -> Option<TargetSignal> 
     door.reader.word(node, "signal", &SIGNAL_WORDS)
 }
 
-/// What steps are held against.
+/// Parts of a run that steps can change.
 pub(super) struct Around<'a> {
     pub(super) phases: &'a PhasesPlan,
     pub(super) sinks: &'a [Placed<SinkPlan>],
     pub(super) generators: Vec<&'a GeneratorPlan>,
     pub(super) disks: &'a [DiskPlan],
-    /// Whether the subject stands in a network of its own.
+    /// `true`: the target has a network namespace.
     pub(super) has_network: bool,
 }
 
-/// A step, and where it stands.
+/// A step and its place.
 struct Step {
     plan: StepPlan,
     /// The whole step.
     span: Span,
-    /// What it acts on: the name of a sink or generator or the path of a disk, if there is
-    /// one.
+    /// Object of the step: the name of a sink or generator, or the path of a disk, if any.
     name: Option<Span>,
 }
 
@@ -192,7 +191,7 @@ enum End {
     Drain(Nanos),
 }
 
-/// Whether a step at this time comes.
+/// Returns true if a step at this time is in the run.
 fn check_time(door: &Door<'_>, span: Span, at: Nanos, end: End) -> bool {
     let (end, takes) = match end {
         End::Measure(end) => (end, "the measured phase takes"),
@@ -211,7 +210,7 @@ fn check_time(door: &Door<'_>, span: Span, at: Nanos, end: End) -> bool {
 fn read_file(door: &Door<'_>, node: &Node) -> Option<StepAction> {
     let map = door.reader.map(node, &FILE.keys())?;
     let id = map.required("id").and_then(|node| door.filled(node));
-    let words = WhenFull::ALL.map(|one| (one.name(), one));
+    let words = WhenFull::ALL.map(|word| (word.name(), word));
     let rotate = map
         .required("rotate")
         .and_then(|node| door.reader.word(node, "rotation", &words));

@@ -169,8 +169,7 @@ fn read_git(door: &Door<'_>, node: &Node) -> Option<GitSource> {
     })
 }
 
-/// What is odd about a comparison of `variants` with the first of them, in one
-/// sentence.
+/// Returns a sentence about unusual differences between `variants` and the first of them, if any.
 pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<String> {
     let [baseline, comparisons @ ..] = variants else {
         return None;

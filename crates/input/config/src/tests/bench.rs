@@ -39,7 +39,7 @@ in: tcp://127.0.0.1:9100
 out: tcp://127.0.0.1:9200
 ";
 
-/// What is read of a bench file whose recording is there.
+/// Reads a bench file; its recording exists.
 fn load(text: &str, flags: BenchOptions) -> Result<BenchPlan, String> {
     let files = Memory::with([("/b/one/bench.yaml", text), ("/b/one/in.json", "{}\n")]);
     let path = Path::new("/b/one/bench.yaml");
@@ -78,7 +78,7 @@ const EVERY_KEY: [&str; 2] = [
      significant_figures: 2\nstamps: false\n",
 ];
 
-/// What the schema offers the reader takes, and what Tremor's connector takes is in both.
+/// The reader accepts all keys of the schema, and both have the keys of Tremor's connector.
 #[test]
 fn every_key_of_the_schema_is_read() {
     let mut used = vec!["target", "in", "out"];
@@ -161,7 +161,7 @@ fn what_has_no_place_for_stamps_is_only_counted() {
 }
 
 #[test]
-fn times_before_events_are_asked_for_by_the_names_of_tremors_interceptors() {
+fn names_of_tremors_interceptors_select_time_prefixes() {
     let sent = |text: &str| {
         let plan = read(&format!("source: in.json\niters: 1\n{text}"))?;
         let stamps = plan.rig.generators[0].stamps.map(|stamps| stamps.form);
@@ -199,7 +199,7 @@ fn times_before_events_are_asked_for_by_the_names_of_tremors_interceptors() {
         ),
         (
             "codec: binary\npostprocessors: [ingest-ns]\n",
-            "events without ends cannot be told apart behind `separate`",
+            "a receiver cannot separate events without ends after `separate`",
         ),
     ] {
         assert_eq!(sent(text), Err(message.to_owned()), "{text}");
@@ -249,7 +249,7 @@ fn acknowledgements_are_waited_for_as_long_as_the_drain_may_take() {
 }
 
 #[test]
-fn what_does_not_go_together_is_told() {
+fn contradictions_are_reported() {
     for (text, message) in [
         ("iters: 1\n", "a bench needs a recording"),
         ("source: nope.json\n", "there is no file /b/one/nope.json"),
@@ -319,7 +319,7 @@ fn a_file_is_appended_to_by_one_connection_only() {
 }
 
 #[test]
-fn all_rounds_are_due_unless_a_time_is_asked_for() {
+fn all_rounds_are_due_without_a_time() {
     for (text, due) in [
         ("iters: 3\n", Some(3)),
         ("iters: 3\nlimit: 5s\n", Some(3)),

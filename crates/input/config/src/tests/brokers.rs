@@ -86,7 +86,7 @@ fn what_is_said_is_kept() {
 }
 
 #[test]
-fn a_mistake_in_a_producer_is_told_where_it_is() {
+fn a_mistake_in_a_producer_is_reported_at_its_place() {
     for (generator, wanted) in [
         ("kafka: {address: 'a:1'}", "`topic`"),
         ("kafka: {address: 'a:0', topic: t}", "port 0"),
@@ -117,7 +117,7 @@ fn a_mistake_in_a_producer_is_told_where_it_is() {
         ("amqp: 'a:1'", "map"),
     ] {
         let text = format!(
-            "isolation: {{network: no}}\nsubject: {{command: ./x}}\nvariants: {{a: {{}}, b: {{}}}}\n\
+            "isolation: {{network: no}}\ntarget: {{command: ./x}}\nvariants: {{a: {{}}, b: {{}}}}\n\
              workload:\n  generators:\n    - {generator}\n      payload: ascii\n      rate: 1k/s\n"
         );
         let diagnostics = codes(&text);

@@ -108,7 +108,7 @@ fn steps_name_disks_as_the_file_does_and_limits_leave_out_what_stays() {
 }
 
 #[test]
-fn steps_on_the_subject_may_lie_in_the_drain_and_others_may_not() {
+fn only_steps_on_the_target_may_be_in_the_drain() {
     let diagnostics = steps("  - {at: 12s, target: {restart: {signal: KILL, after: 1s}}}\n");
     let times: Vec<Nanos> = diagnostics.into_iter().map(|(at, _)| at).collect();
     assert_eq!(times, [12, 13].map(Nanos::from_secs));

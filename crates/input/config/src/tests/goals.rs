@@ -75,13 +75,13 @@ fn latency_needs_answers_and_loss_a_sink() {
     let http = LEAST.replace("{tcp: 127.0.0.1:9100", "{http: 'http://127.0.0.1:9100/'");
     let http = format!("{http}  sinks: [{{tcp: '127.0.0.1:2'}}]\ngoals: [latency_p999, loss]\n");
     assert_eq!(names(&plan(&http).goals), ["latency_p999", "loss"]);
-    // What a misspelt generator is cannot be known: only that is told.
+    // The kind of a misspelt generator is unknown: only that is reported.
     let unknown = format!("{LEAST}goals: [latency_p99]\n").replace("tcp:", "htp:");
     assert!(!said(&unknown).contains("never be measured"));
 }
 
 #[test]
-fn what_arrived_twice_was_asked_of_times_before_events() {
+fn a_goal_of_duplicates_needs_more_than_time_prefixes() {
     let text = |stamps: &str| {
         let text = LEAST.replace(
             "payload: ascii",
@@ -99,7 +99,7 @@ fn what_arrived_twice_was_asked_of_times_before_events() {
     }
     let times = said(&text("{form: prefix}"));
     assert_eq!(times.matches("never be measured").count(), 1, "{times}");
-    assert!(times.contains("not which they are"), "{times}");
+    assert!(times.contains("do not identify them"), "{times}");
 }
 
 #[test]

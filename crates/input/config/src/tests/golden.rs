@@ -7,7 +7,7 @@ use stillwell_text::{Diagnostics, Node, Source, parse};
 use super::{experiment, rig};
 use crate::{SchemaOf, schema};
 
-/// Every key of the native format stands here.
+/// Every key of the native format is here.
 pub(super) const EVERYTHING: &str = include_str!("everything.yaml");
 
 /// The least that is an experiment.
@@ -18,7 +18,7 @@ workload:
   generators: [{tcp: 127.0.0.1:9100, payload: ascii}]
 ";
 
-/// Every readiness probe: a subject has only one.
+/// Every readiness probe: a target has only one.
 const PROBES: [(&str, &str); 6] = [
     ("immediately", "Immediately"),
     ("{tcp: '127.0.0.1:1'}", "Tcp { address: \"127.0.0.1:1\" }"),
@@ -28,7 +28,7 @@ const PROBES: [(&str, &str); 6] = [
     ("{delay: 2s}", "Delay { length: Nanos(2000000000) }"),
 ];
 
-/// What a generator says of stamps, beside saying `all`.
+/// Stamp settings of a generator other than `all`.
 const STAMPS: &str = "stamps: {every: 2, copies: 3, late_after: 1s}";
 
 /// The same of times before events, and what a sink says of them.
@@ -95,7 +95,7 @@ fn the_least_has_sensible_defaults() {
 }
 
 #[test]
-fn a_rig_needs_no_subject_and_no_variants() {
+fn a_rig_needs_no_target_and_no_variants() {
     let loaded = rig("workload: {generators: [{udp: '127.0.0.1:1', payload: ascii, rate: 10/s}]}");
     let plan = loaded.unwrap().plan;
     assert!(matches!(plan.target.kind, stillwell_plan::TargetKind::None));
@@ -191,7 +191,7 @@ fn forms_of_stamps_are_read() {
     }
 }
 
-/// What an error says and what it marks, for all that cannot be.
+/// Texts and marks of errors, for all invalid combinations.
 #[test]
 fn forms_that_cannot_be_are_refused_with_what_can() {
     let refused = |to: &str, payload: &str, stamps: &str| {
@@ -218,37 +218,37 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
             http,
             "ascii",
             "{form: prefix}",
-            "over `http` no time can stand before events",
+            "over `http`, events cannot have a time prefix",
         ),
         (
             headed,
             "ascii",
             "{form: header}",
-            "the header `Stillwell-Stamp` is where stamps stand",
+            "the header `Stillwell-Stamp` carries stamps",
         ),
         (
             tcp,
             "datadog_log",
             "{form: prefix}",
-            "before events of `datadog_log` no time can stand",
+            "events of `datadog_log` cannot have a time prefix",
         ),
         (
             tcp,
             "elasticsearch",
             "{form: prefix}",
-            "before events of `elasticsearch` no time can stand",
+            "events of `elasticsearch` cannot have a time prefix",
         ),
         (
             tcp,
             "ascii",
             "{form: prefix, every: 2}",
-            "a time before an event tells how long it took, and no more",
+            "a time prefix shows the latency of an event, and nothing else",
         ),
         (
             tcp,
             "ascii",
             "{framing: lines}",
-            "`framing` has no meaning here: no time stands before events",
+            "`framing` has no meaning here: events have no time prefix",
         ),
     ] {
         assert_eq!(refused(to, payload, stamps), message, "{stamps}");
@@ -256,7 +256,9 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
     let sinks = "  sinks: [{http: 127.0.0.1:9200, prefix: lines}]\n";
     let diagnostics = experiment(&format!("{LEAST}{sinks}")).unwrap_err();
     assert!(
-        diagnostics.to_string().contains("no time can stand"),
+        diagnostics
+            .to_string()
+            .contains("cannot have a time prefix"),
         "{diagnostics}"
     );
     for unknown in ["{form: footer}", "{form: prefix, framing: words}"] {
@@ -396,7 +398,7 @@ fn default_tolerances_stand_in_the_schema() {
     }
 }
 
-/// Whether one of the words of `part` is `name`.
+/// Returns true if one of the words of `part` is `name`.
 fn names(part: &str, name: &str) -> bool {
     part.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
         .any(|word| word == name)

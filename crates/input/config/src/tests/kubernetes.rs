@@ -71,7 +71,7 @@ fn a_run_with_a_cluster_stays_in_the_network_of_the_host() {
 }
 
 #[test]
-fn mistakes_in_objects_of_a_cluster_are_told() {
+fn mistakes_in_objects_of_a_cluster_are_reported() {
     for (generator, message) in [
         ("count: 1", "a kubernetes generator needs `manifest`"),
         ("manifest: {kind: Job}", "unknown kind of object `Job`"),

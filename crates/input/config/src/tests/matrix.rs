@@ -152,7 +152,7 @@ fn uses_and_parameters_belong_together() {
 }
 
 /// The value is wrong where it is used; the matrix is shown beside it, and what
-/// is wrong in every cell is told once.
+/// is wrong in every cell is reported once.
 #[test]
 fn wrong_values_are_shown_where_they_are_used_and_where_they_stand() {
     snapshot!(&rates(
@@ -235,7 +235,7 @@ fn a_cell_cannot_be_called_like_another_case() {
 }
 
 #[test]
-fn what_is_odd_about_a_matrix_is_told_once() {
+fn a_warning_of_a_matrix_is_reported_once() {
     let overrides = SuiteOverrides {
         comparison: Some("same".parse().unwrap()),
         ..SuiteOverrides::default()

@@ -5,7 +5,7 @@ use stillwell_text::Diagnostics;
 use super::golden::{EVERYTHING, LEAST};
 use super::{experiment, rig};
 
-/// What is said about `text`, which must be wrong.
+/// Diagnostics of `text`, which must be invalid.
 pub(super) fn said(text: &str) -> String {
     match experiment(text) {
         Err(diagnostics) => diagnostics.to_string(),
@@ -140,7 +140,7 @@ const LONG_SOCKET: &str = concat!(
 );
 
 #[test]
-fn each_mistake_is_found_where_it_stands() {
+fn each_mistake_is_reported_at_its_place() {
     use stillwell_text::code as c;
     let with = |from: &str, to: &str| {
         assert!(EVERYTHING.contains(from), "{from}");
@@ -216,7 +216,7 @@ fn each_mistake_is_found_where_it_stands() {
 }
 
 #[test]
-fn load_past_the_subject_is_a_warning() {
+fn load_that_bypasses_the_target_is_a_warning() {
     let text = format!("{LEAST}  sinks: [{{tcp: 'localhost:9100'}}]\n");
     assert_eq!(codes(&text), [(stillwell_text::code::PAST_TARGET, 4)]);
     let text = text.replace("target: {command: ./relay --in 127.0.0.1:9100}\n", "");
@@ -228,14 +228,14 @@ fn load_past_the_subject_is_a_warning() {
 }
 
 #[test]
-fn colours_are_only_used_when_asked_for() {
+fn colours_are_off_by_default() {
     let diagnostics = experiment("subjct: 1\n").unwrap_err();
     assert!(!diagnostics.render(false).contains('\u{1b}'));
     assert!(diagnostics.render(true).contains('\u{1b}'));
 }
 
 #[test]
-fn what_has_no_effect_or_cannot_be_read_is_told() {
+fn keys_without_effect_or_meaning_are_reported() {
     let generator = |text: &str| {
         format!(
             "target: {{command: ./x}}\nvariants: {{baseline: {{}}, comparison: {{}}}}\nworkload:\n  generators:\n    \

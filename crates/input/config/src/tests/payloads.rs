@@ -1,4 +1,4 @@
-//! What generators send.
+//! Payloads of generators.
 
 use stillwell_plan::{PayloadFormat, RigPlan};
 use stillwell_text::Diagnostics;

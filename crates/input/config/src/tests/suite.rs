@@ -1,4 +1,4 @@
-//! Labs, and the command line over them.
+//! Suites, and the command line over them.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Experiments with several subjects.
+//! Experiments with several targets.
 
 use std::path::PathBuf;
 
@@ -39,7 +39,7 @@ fn load(text: &str, overrides: &TargetsOverrides) -> Result<Loaded<Vec<TargetsPl
 }
 
 #[test]
-fn subjects_are_read_with_what_they_claim() {
+fn targets_are_read_with_their_guarantees() {
     let plans = load(FINE, &TargetsOverrides::default()).unwrap().plan;
     let [plan] = plans.as_slice() else {
         panic!("{plans:?}")
@@ -62,7 +62,7 @@ fn subjects_are_read_with_what_they_claim() {
 }
 
 #[test]
-fn flags_choose_subjects_and_change_runs() {
+fn flags_select_targets_and_change_runs() {
     let overrides = TargetsOverrides {
         targets: vec!["other".to_owned()],
         runs: Some(2),
@@ -75,7 +75,7 @@ fn flags_choose_subjects_and_change_runs() {
 }
 
 #[test]
-fn mistakes_are_told_with_what_to_do() {
+fn mistakes_are_reported_with_a_remedy() {
     let named = |name: &str| TargetsOverrides {
         targets: vec![name.to_owned()],
         ..TargetsOverrides::default()

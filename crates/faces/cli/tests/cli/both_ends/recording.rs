@@ -181,7 +181,7 @@ fn what_a_recording_holds_besides_http_is_named() {
     let mut command = std::process::Command::new(super::ends::STILLWELL);
     command.args(["load", "-n1", "-c1", "--har"]).arg(&file);
     let ended = stillwell_testkit::Process::start(&mut command).finish(LONG);
-    let says = "1 entries are no requests over HTTP and are passed over";
+    let says = "1 entries are not HTTP requests and are skipped";
     assert!(ended.stderr.contains(says), "{}", ended.stderr);
     // Nobody listens there.
     assert_eq!(ended.code, 3, "{}", ended.stdout);

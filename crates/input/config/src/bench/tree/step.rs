@@ -22,8 +22,7 @@ pub struct BenchStep {
     pub awaits: Vec<Await>,
     /// Pause before they are looked at first.
     pub await_min: Nanos,
-    /// How long they may take to come true, and a program behind a bench to end, if
-    /// that is said.
+    /// Time limit for the conditions and for the end of a program behind a bench, if given.
     pub await_max: Option<Nanos>,
 }
 
@@ -32,7 +31,7 @@ pub struct BenchStep {
 pub enum Await {
     /// Something listens at this `host:port`.
     PortOpen(String),
-    /// So long has passed.
+    /// A length of time.
     Passed(Nanos),
     /// This URL is answered with a status from 200 to 299.
     HttpOk(String),

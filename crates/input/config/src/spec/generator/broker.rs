@@ -16,7 +16,7 @@ const IN_FLIGHT_MAX: u32 = 100_000;
 const KAFKA_IN_FLIGHT: u32 = 5;
 /// Blocks are mostly single messages there.
 const MESSAGES_IN_FLIGHT: u32 = 1000;
-/// What fits into a short text of AMQP.
+/// Maximum length of a short text in AMQP.
 const SHORT_BYTES_MAX: usize = 255;
 /// Names of topics are names of folders.
 const TOPIC_BYTES_MAX: usize = 249;
@@ -96,7 +96,7 @@ pub(super) const KAFKA: Element = Element {
 
 pub(super) const NATS: Element = Element {
     name: "nats generator",
-    about: "Messages for a subject of NATS.",
+    about: "Messages for NATS.",
     fields: &[
         address("127.0.0.1:4222"),
         required("subject", Shape::Like("logs"), "The subject."),
@@ -242,7 +242,7 @@ pub(super) fn read_amqp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     })))
 }
 
-/// What all producers have.
+/// Keys of all producers.
 fn read_producer(
     door: &Door<'_>,
     map: &MapReader<'_, '_>,
@@ -306,7 +306,7 @@ fn read_login(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<Option<Login>>
             }))
         }
         (None, Some(node)) => {
-            let message = "a password of nobody";
+            let message = "a password without a user";
             let error = reader.error(code::BAD_VALUE, node.span, message);
             reader.report(error.label("write `user` beside it"));
             None
@@ -387,8 +387,7 @@ fn read_short(door: &Door<'_>, node: &Node) -> Option<String> {
     None
 }
 
-/// Notes brokers that stand where a run cannot reach them, unless its subject brings them
-/// along.
+/// Warns of brokers that a run cannot reach, unless its target starts them.
 pub(super) fn check_brokers(
     reader: &Reader,
     generators: &[GeneratorSpec],

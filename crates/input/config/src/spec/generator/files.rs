@@ -30,7 +30,7 @@ pub(super) fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPla
         if !path.contains("%NNN%") {
             let message = "files without a number in their path would overwrite each other";
             let error = reader.error(code::BAD_VALUE, place.span, message);
-            let error = error.label("`%NNN%` stands for the number");
+            let error = error.label("`%NNN%` is the place of the number");
             reader.report(error.help("one file that keeps its name is a `log`"));
         }
         FileLayout::Numbered {

@@ -1,4 +1,4 @@
-//! Whether what is sent, how it is cut and how fast it goes fit together.
+//! Checks that payload, blocks and rate fit together.
 
 use stillwell_plan::{BlockShape, GelfEnd, PayloadFormat, RatePlan, TransportPlan};
 use stillwell_text::{Node, Reader, code};
@@ -21,7 +21,7 @@ pub(super) fn check_events(reader: &Reader, block: Option<&Node>, format: &Paylo
     }
 }
 
-/// Warns of messages without an end that nothing tells apart.
+/// Warns of messages without an end that a receiver cannot separate.
 pub(super) fn check_ends(
     reader: &Reader,
     node: &Node,

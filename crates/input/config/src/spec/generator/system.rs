@@ -206,7 +206,7 @@ pub(super) fn read_container(door: &Door<'_>, node: &Node) -> Option<ContainerPl
         if is_image_part(text) {
             return Some(text.to_owned());
         }
-        let message = format!("`{text}` cannot stand in the name of an image");
+        let message = format!("`{text}` cannot be part of the name of an image");
         reader.report(reader.error(code::BAD_VALUE, node.span, message));
         None
     };

@@ -25,7 +25,7 @@ const GENERATORS: [&str; 12] = [
     "!concat",
 ];
 
-/// Fields of an object that carry its stamp, where one is asked for.
+/// Fields of an object that carry its stamp, if it has one.
 const STAMPED: [&str; 5] = ["message", "msg", "log", "body", "text"];
 
 /// Reads the template that `templated_json` names: a line of JSON for each
@@ -154,7 +154,7 @@ impl<'n> Template<'_, 'n> {
         }
     }
 
-    /// The tag of a generator, and what stands behind it.
+    /// The tag of a generator, and its value.
     fn tag(&self, node: &'n Node) -> Option<(&'n str, &'n Node)> {
         let entry = match node.entries() {
             Some([entry]) if entry.key.text.starts_with('!') => entry,

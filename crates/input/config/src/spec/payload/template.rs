@@ -206,8 +206,8 @@ fn read_text(reader: &Reader, grammar: &mut Grammar<'_>, node: &Node) -> Option<
     }
 }
 
-/// Where in the file a mistake stands: the same words, as often from the front;
-/// the whole text where YAML wrote them otherwise.
+/// Place of a mistake in the file: the same occurrence of the same words;
+/// the whole text if YAML writes them differently.
 fn place(reader: &Reader, node: &Node, text: &str, mistake: &Mistake) -> Span {
     let words = &text[mistake.start..mistake.end];
     let before = text[..mistake.start].matches(words).count();

@@ -1,4 +1,4 @@
-//! Sinks that stand in for services.
+//! Sinks that imitate services.
 
 use stillwell_plan::{IntakeService, OpenmetricsPlan, SeriesRecord, SinkProtocol};
 use stillwell_text::{MapReader, Node, Value, code};

@@ -1,4 +1,4 @@
-//! Whether steps can happen: what they name is there, and is in a state for it.
+//! Checks that steps are possible: their objects exist and have a fitting state.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -56,7 +56,7 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
     }
 }
 
-/// What steps have made of a sink.
+/// State of a sink after steps.
 #[derive(Default)]
 struct SinkState {
     is_down: bool,
@@ -94,7 +94,7 @@ impl SinkState {
     }
 }
 
-/// What steps have made of the subject.
+/// State of the target after steps.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum TargetState {
     Runs,
@@ -129,10 +129,10 @@ fn check_sink(reader: &Reader, step: &Step, id: &str, change: &SinkChange, aroun
     let kind = sink.value.protocol.name();
     let problem = match (&sink.value.protocol, change) {
         (SinkProtocol::File { .. }, _) => {
-            "follows a file: nobody is held up by it, and nothing of it can change"
+            "follows a file: it slows no sender, and nothing of it can change"
         }
         (SinkProtocol::Udp { .. } | SinkProtocol::UnixDatagram { .. }, SinkChange::Slow(_)) => {
-            "takes datagrams: it holds nobody back by reading slowly"
+            "takes datagrams: a slow reader does not slow the sender"
         }
         (
             SinkProtocol::Tcp { .. }

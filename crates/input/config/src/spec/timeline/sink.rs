@@ -53,7 +53,7 @@ const CHANGE: Element = Element {
         optional(
             "delay",
             Shape::Like("5 + 2 * active_requests"),
-            "Answers so long after the end of each request: a length of time, or milliseconds by \
+            "Delay of answers after the end of each request: a length of time, or milliseconds by \
              a formula over `active_requests`, `t` (seconds since the step) and `rand()`.",
         ),
     ],

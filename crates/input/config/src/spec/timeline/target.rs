@@ -1,4 +1,4 @@
-//! Steps that pause, end and start the subject.
+//! Steps that pause, end and start the target.
 
 use stillwell_plan::{StepAction, TargetChange, TargetSignal};
 use stillwell_text::{Node, Span, Value};
@@ -47,8 +47,9 @@ const SIGNALS: [(&str, TargetSignal); 4] = [
     ("QUIT", TargetSignal::Quit),
 ];
 
-/// What happens, each with the time after the step. `comes` says whether a start so
-/// long after the step comes, and tells if it does not.
+/// Returns the actions, each with its time after the step. `comes` is true if a start at that time
+/// is
+/// in the run, and reports it otherwise.
 pub(super) fn read(
     door: &Door<'_>,
     node: &Node,

@@ -204,7 +204,7 @@ fn read_timestamp(reader: &Reader, node: &Node) -> Option<DogstatsdTimestamp> {
     })
 }
 
-/// Whether names and tags of these lengths tell so many contexts apart.
+/// Returns true if names and tags of these lengths give enough different contexts.
 fn check_contexts(
     reader: &Reader,
     map: &MapReader<'_, '_>,
@@ -221,7 +221,7 @@ fn check_contexts(
     }
     let span = map.key_span("contexts").unwrap_or(node.span);
     let message = format!(
-        "{} contexts cannot be told apart by these names and tags",
+        "these names and tags give fewer than {} different contexts",
         plan.contexts.high
     );
     let error = reader.error(code::OUT_OF_RANGE, span, message);

@@ -143,7 +143,7 @@ pub fn read_trace_agent(reader: &Reader, options: &Node) -> Option<TraceAgentPla
     is_fine.then_some(plan)
 }
 
-/// Whether names of these lengths tell so many contexts apart.
+/// Returns true if names of these lengths give enough different contexts.
 fn has_enough_names(reader: &Reader, map: &MapReader<'_, '_>, plan: &TraceAgentPlan) -> bool {
     let most = plan.contexts_possible();
     if u64::from(plan.contexts.high) <= most {
@@ -151,7 +151,7 @@ fn has_enough_names(reader: &Reader, map: &MapReader<'_, '_>, plan: &TraceAgentP
     }
     let span = map.key_span("contexts").unwrap_or_else(|| map.span());
     let message = format!(
-        "{} contexts cannot be told apart by names of these lengths",
+        "names of these lengths give fewer than {} different contexts",
         plan.contexts.high
     );
     let error = reader.error(code::OUT_OF_RANGE, span, message);

@@ -103,7 +103,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<OtlpTracesPlan> {
     is_fine.then_some(plan)
 }
 
-/// Where each operation stands, before any is read: calls point forward too.
+/// Index of each operation, made before any is read: calls point forward too.
 fn find_operations(items: &[Node]) -> Places<'_> {
     let mut places = Places::new();
     for (service, item) in items.iter().enumerate() {
@@ -161,7 +161,7 @@ fn read_service(reader: &Reader, node: &Node, places: &Places<'_>) -> Option<Tra
     })
 }
 
-/// What a service's operations are.
+/// Kind of a service's operations.
 enum OperationsKind {
     Plain,
     Http,
@@ -384,7 +384,7 @@ fn filled(reader: &Reader, node: &Node) -> Option<String> {
     let text = reader.text(node)?;
     if text.is_empty() {
         let error = reader.error(code::BAD_VALUE, node.span, "an empty text");
-        reader.report(error.label("something must stand here"));
+        reader.report(error.label("a value is required here"));
         return None;
     }
     Some(text.to_owned())

@@ -77,7 +77,7 @@ fn plain(text: &str) -> Option<String> {
     value.is_finite().then(|| format!("{value:?}"))
 }
 
-/// `text` as it stands inside a JSON text.
+/// Returns `text` as it is written inside a JSON text.
 pub(super) fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {

@@ -44,7 +44,7 @@ const COUNT_MAX: u16 = 8192;
 /// Decimals of a number, unless stated.
 const DECIMALS: u8 = 3;
 
-/// The part that a field stands for; `words` begins with its name.
+/// Returns the part of a field; `words` begins with its name.
 pub(super) fn read(grammar: &mut Grammar<'_>, words: &[Word]) -> Result<TemplatePart, Mistake> {
     let Some((name, arguments)) = words.split_first() else {
         return Ok(TemplatePart::Text(String::new()));
@@ -87,7 +87,7 @@ fn missing(name: &Word) -> Mistake {
     name.mistake(format!("`{}` lacks something", name.text))
 }
 
-/// What has no arguments.
+/// Parts without arguments.
 fn value(name: &Word, arguments: &[Word]) -> Result<TemplatePart, Mistake> {
     if let Some(word) = arguments.first() {
         return Err(too_many(word));
@@ -258,7 +258,7 @@ fn definition(grammar: &Grammar<'_>, word: &Word) -> Result<usize, Mistake> {
     index.ok_or_else(|| {
         let mut mistake = word.mistake(format!("`{}` is not defined", word.text));
         mistake.help = Some(match grammar.names {
-            [] => "definitions stand below `define`".to_owned(),
+            [] => "definitions are below `define`".to_owned(),
             names => format!("defined: {}", names.join(", ")),
         });
         mistake

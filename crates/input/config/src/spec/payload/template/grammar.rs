@@ -13,7 +13,7 @@ pub(super) struct Grammar<'n> {
     pub(super) held: Vec<usize>,
 }
 
-/// Where a text stands.
+/// Place of a text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Names {
     /// In a line of an event.
@@ -22,12 +22,12 @@ pub(super) enum Names {
     Definition,
 }
 
-/// What is wrong with a text.
+/// Mistake in a text.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Mistake {
-    /// Where it begins, in bytes of the text.
+    /// Its start, in bytes of the text.
     pub(super) start: usize,
-    /// Where it ends.
+    /// Its end.
     pub(super) end: usize,
     pub(super) message: String,
     pub(super) help: Option<String>,
@@ -100,8 +100,8 @@ impl<'n> Grammar<'n> {
     }
 }
 
-/// The words of the field whose brace stands at `brace`, and what comes behind
-/// its end. The first word is there.
+/// Returns the words of the field with its brace at `brace`, and the text after its end. There is
+/// at least one word.
 fn words(text: &str, brace: usize) -> Result<(Vec<Word>, usize), Mistake> {
     let mut words = Vec::new();
     let mut at = brace + 1;
@@ -122,7 +122,7 @@ fn words(text: &str, brace: usize) -> Result<(Vec<Word>, usize), Mistake> {
     }
 }
 
-/// The word at `start`: up to a blank or the brace, what stands in quotes whole.
+/// Returns the word at `start`: up to a blank or the brace; a quoted word is whole.
 fn word(text: &str, start: usize, brace: usize) -> Result<Word, Mistake> {
     let mut word = String::new();
     let mut quote = None;

@@ -33,7 +33,7 @@ fn every_field_is_read() {
     insta::assert_snapshot!(plan.replace(", (", ",\n("));
 }
 
-/// What the documentation shows is read.
+/// Examples of the documentation are accepted.
 #[test]
 fn the_example_of_the_documentation_is_read() {
     let page = include_str!("../../../../../../../docs/formats/template.md");
