@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::slice;
 
 use stillwell_plan::{
-    GeneratorPlan, INPUT_OURS, INPUT_SUBJECT, IsolationPlan, LinkChange, LinkPlan, NetworkPlan,
+    GeneratorPlan, INPUT_OURS, INPUT_TARGET, IsolationPlan, LinkChange, LinkPlan, NetworkPlan,
     OUTPUT_SINKS, ReadyProbe, SinkPlan, SinkProtocol, StepAction, StepPlan, TransportPlan, Wanted,
 };
 use stillwell_text::{MapReader, Node, Reader, code};
@@ -111,7 +111,7 @@ pub(super) fn check_ends(
             reader.report(error.label(format!("write `{sinks_at}:{}`", address.port())));
         }
     }
-    let target_address = Ipv4Addr::from(INPUT_SUBJECT).to_string();
+    let target_address = Ipv4Addr::from(INPUT_TARGET).to_string();
     for generator in generators {
         let plan = &generator.plan;
         let address = match (

@@ -177,7 +177,7 @@ pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<String> {
     let is_pair = comparisons.len() == 1;
     comparisons.iter().find_map(|right| {
         let name = &right.name;
-        let target = if is_pair {
+        let compared = if is_pair {
             "the variants".to_owned()
         } else {
             format!("`{}` and `{name}`", baseline.name)
@@ -187,10 +187,10 @@ pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<String> {
             settings_differ(baseline, right),
         ) {
             (true, true) => Some(format!(
-                "{subject} differ in executable and in settings: a change may come from either"
+                "{compared} differ in executable and in settings: a change may come from either"
             )),
             (false, false) => Some(format!(
-                "{subject} do not differ: this compares the target with itself"
+                "{compared} do not differ: this compares the target with itself"
             )),
             _ => None,
         }

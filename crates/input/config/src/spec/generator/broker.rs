@@ -184,8 +184,8 @@ pub(super) fn read_kafka(door: &Door<'_>, node: &Node) -> Option<TransportPlan> 
 pub(super) fn read_nats(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let reader = door.reader;
     let map = reader.map(node, &NATS.keys())?;
-    let target = map.required("subject");
-    let target = target.and_then(|node| read_target(door, node));
+    let subject = map.required("subject");
+    let subject = subject.and_then(|node| read_subject(door, node));
     let acks = word(door, &map, "acks", &NATS_ACKS, NatsAcks::None);
     let token = map.take("token");
     let login = match (read_login(door, &map), token) {
@@ -205,7 +205,7 @@ pub(super) fn read_nats(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let producer = read_producer(door, &map, MESSAGES_IN_FLIGHT, is_answered);
     Some(TransportPlan::Nats(Box::new(NatsPlan {
         producer: producer?,
-        target: target?,
+        subject: subject?,
         acks: acks?,
         login: login?,
     })))
@@ -355,24 +355,24 @@ fn read_topic(door: &Door<'_>, node: &Node) -> Option<String> {
 }
 
 /// A subject of NATS that can be sent to: words with points between them.
-fn read_target(door: &Door<'_>, node: &Node) -> Option<String> {
-    let target = door.filled(node)?;
+fn read_subject(door: &Door<'_>, node: &Node) -> Option<String> {
+    let subject = door.filled(node)?;
     let refuse = |label: &str| {
         let message = format!("`{subject}` is no subject to send to");
         let error = door.reader.error(code::BAD_VALUE, node.span, message);
         door.reader.report(error.label(label.to_owned()));
         None
     };
-    if target.contains(|c: char| c.is_whitespace() || c.is_control()) {
+    if subject.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return refuse("words with points between them, and no blanks");
     }
-    if target.split('.').any(str::is_empty) {
+    if subject.split('.').any(str::is_empty) {
         return refuse("an empty word before, behind or between points");
     }
-    if target.split('.').any(|word| matches!(word, "*" | ">")) {
+    if subject.split('.').any(|word| matches!(word, "*" | ">")) {
         return refuse("`*` and `>` are for those who receive");
     }
-    Some(target.to_owned())
+    Some(subject.to_owned())
 }
 
 fn read_short(door: &Door<'_>, node: &Node) -> Option<String> {
