@@ -1,4 +1,4 @@
-//! How often something happens, from how often it did.
+//! Interval of a probability, from a count of cases.
 
 use statrs::function::beta::beta_reg;
 
@@ -42,7 +42,7 @@ pub fn binomial_share(successes: u32, trials: u32, level: Level) -> Estimate {
     }
 }
 
-/// Where `rising`, which rises from below zero at 0 to above it at 1, is zero.
+/// Zero of `rising`, which rises from below zero at 0 to above it at 1.
 fn rising_root(rising: impl Fn(f64) -> f64) -> f64 {
     let (mut below, mut above) = (0.0, 1.0);
     for _ in 0..HALVINGS {

@@ -20,7 +20,7 @@ pub fn resamples(seed: u64, len: usize, count: usize) -> Vec<Vec<usize>> {
 /// column of numbers (Efron 1987; SciPy's `bootstrap` with method `BCa`), from
 /// stored resamples: each row holds indices into `values`.
 ///
-/// `statistic` is asked for `values`, for each resample, and for `values` less
+/// `statistic` is computed for `values`, for each resample, and for `values` less
 /// each one. For means of runs the t interval is as good and needs no
 /// resamples: this is for what has none, such as a median.
 ///
@@ -87,7 +87,7 @@ fn share_below(replicates: &Sorted, value: f64) -> f64 {
     0.5 * float(below + at_most) / float(ordered.len())
 }
 
-/// How fast the noise of the statistic changes with its value, by leaving out
+/// Rate at which the noise of the statistic changes with its value, by leaving out
 /// each number in turn.
 fn acceleration(values: &[f64], statistic: &impl Fn(&[f64]) -> f64) -> f64 {
     let without: Vec<f64> = (0..values.len())
@@ -106,7 +106,7 @@ fn acceleration(values: &[f64], statistic: &impl Fn(&[f64]) -> f64) -> f64 {
     cubes / (6.0 * squares.powf(1.5))
 }
 
-/// Why there is no bootstrap interval.
+/// Reason why there is no bootstrap interval.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BcaError {
     /// The values themselves are unfit.

@@ -2,11 +2,11 @@
 //!
 //! Whether a probe at some rate keeps its bounds is a yes or a no that falls
 //! evenly from yes to no as the rate rises, with noise around the threshold and
-//! a stray answer anywhere. [`CapacitySearch`] is the machine that asks: it says
-//! which rate to probe next and is told what came of it, until it has an answer
+//! a stray answer anywhere. [`CapacitySearch`] is the state machine: it returns
+//! the rate to probe next and takes the result of each probe, until it has an answer
 //! or has used up its probes. It runs nothing itself.
 //!
-//! It grows the rate by a factor until bounds fail. Then it asks where half of
+//! It grows the rate by a factor until bounds fail. Then it probes where half of
 //! all probes would hold, by a posterior over threshold, width and stray answers
 //! together, as experiments on thresholds of perception have done for long
 //! (Watson and Pelli, QUEST, 1983; Kontsevich and Tyler, the psi method, 1999).
@@ -27,26 +27,26 @@ use posterior::Posterior;
 
 /// The factor between two rates while nothing has failed yet.
 const GROWTH: f64 = 2.0;
-/// How often a confirmation is tried before the answer stays unconfirmed.
+/// Share of cases in which a confirmation is tried before the answer stays unconfirmed.
 const CONFIRMATIONS_MAX: u32 = 3;
 /// So many times longer an unclear rate is probed again below one that failed.
 const PATIENCE: u32 = 5;
-/// The share of the posterior that must lie within what was asked for before the
+/// Share of the posterior that must lie within the requested width before the
 /// surroundings are probed: those probes narrow it further.
 const NARROW_LEVEL: f64 = 0.9;
-/// Largest and smallest relative width that can be asked for.
+/// Largest and smallest relative width of a plan.
 const WITHIN: (f64, f64) = (0.001, 0.5);
 /// Fewest probes that can find anything.
 const PROBES_MIN: u32 = 5;
 
-/// What is searched, and how hard.
+/// The plan of a capacity search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchPlan {
     /// The lowest rate that is probed, above zero; the first one.
     pub from: f64,
     /// The highest rate that is probed, above `from`.
     pub to: f64,
-    /// How near the answer should be, as a share of it: half the width of the
+    /// Requested precision of the answer, as a share of it: half the width of the
     /// interval, from 0.001 to 0.5.
     pub within: f64,
     /// Probes at each rate that must be certain: the two that confirm, and both
@@ -54,11 +54,11 @@ pub struct SearchPlan {
     pub repeats: u32,
     /// Probes in all, at least five.
     pub probes_max: u32,
-    /// How often the interval should hold the truth.
+    /// Share of intervals that should hold the truth.
     pub level: Level,
 }
 
-/// Why a [`SearchPlan`] cannot be carried out.
+/// Reason why a [`SearchPlan`] cannot be carried out.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum SearchPlanError {
     /// Rates that are none, or in the wrong order.
@@ -74,7 +74,7 @@ pub enum SearchPlanError {
     /// A width that cannot be reached or says nothing.
     #[error("within {found} is not between {} and {}", WITHIN.0, WITHIN.1)]
     Within {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
     /// Too few probes.
@@ -82,37 +82,37 @@ pub enum SearchPlanError {
         "{found} probes find nothing: at least {PROBES_MIN} are needed, and at least one repeat"
     )]
     Probes {
-        /// What was given.
+        /// The given value.
         found: u32,
     },
 }
 
-/// What came of one probe.
+/// Result of one probe.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Observed {
     /// All bounds held.
     Held,
     /// A bound did not hold.
     Failed,
-    /// The probe says nothing: whoever sent was the limit.
+    /// The probe says nothing: the load generator was the limit.
     Unclear,
 }
 
-/// What to do next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SearchStep {
-    /// Probe at this rate and tell what came of it.
+    /// Probe at this rate and observe the result.
     Probe {
         /// The rate.
         rate: f64,
-        /// What it is for.
+        /// Purpose.
         purpose: Purpose,
     },
     /// Nothing more: this is the answer.
     Done(CapacityFound),
 }
 
-/// What a probe is for.
+/// Purpose of a probe.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Purpose {
     /// To find a rate at which bounds fail.
@@ -128,7 +128,7 @@ pub enum Purpose {
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CapacityFound {
-    /// How the search ended.
+    /// Result of the search.
     pub end: SearchEnd,
     /// The rate at which half of all probes would hold, with the interval that
     /// should hold it; `None` where no probe failed, or none held.
@@ -143,7 +143,7 @@ pub struct CapacityFound {
     pub unclear: u32,
 }
 
-/// What several probes at one rate said.
+/// Votes of several probes at one rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Votes {
     /// The rate.
@@ -154,7 +154,7 @@ pub struct Votes {
     pub failed: u32,
 }
 
-/// How a search ended.
+/// End of a search.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum SearchEnd {
     /// Most probes just below held, and most just above failed.
@@ -165,7 +165,7 @@ pub enum SearchEnd {
     AboveMaximum,
     /// Bounds fail at the lowest rate.
     BelowMinimum,
-    /// Whoever sent was the limit before bounds failed.
+    /// The load generator was the limit before bounds failed.
     GeneratorLimit,
     /// No probe was left.
     BudgetSpent,
@@ -186,7 +186,7 @@ impl SearchEnd {
     }
 }
 
-/// The machine that asks for one probe after the other.
+/// State machine that requests one probe after the other.
 #[derive(Clone, Debug)]
 pub struct CapacitySearch {
     plan: SearchPlan,
@@ -195,7 +195,7 @@ pub struct CapacitySearch {
     votes: Vec<Votes>,
     probes: u32,
     unclear: u32,
-    /// Unclear probes at the rate that was asked for last, one after the other.
+    /// Consecutive unclear probes at the last requested rate.
     unclear_here: u32,
     /// The lowest rate at which probes stayed unclear.
     ceiling: Option<f64>,
@@ -233,7 +233,7 @@ impl Votes {
 }
 
 impl CapacitySearch {
-    /// A search that has asked nothing yet.
+    /// Creates a search without any probe.
     ///
     /// # Errors
     /// [`SearchPlanError`] where `plan` cannot be carried out.
@@ -269,7 +269,7 @@ impl CapacitySearch {
         })
     }
 
-    /// What to do next; the same until something is observed.
+    /// The next step; the same until something is observed.
     #[must_use]
     pub const fn step(&self) -> SearchStep {
         self.step
@@ -284,7 +284,7 @@ impl CapacitySearch {
         is_bracketed.then(|| self.posterior.share(self.plan.level.share()))
     }
 
-    /// Takes in what came of the probe that [`CapacitySearch::step`] asks for.
+    /// Takes the result of the probe that [`CapacitySearch::step`] returned.
     /// Nothing happens once the search is done.
     pub fn observe(&mut self, observed: Observed) {
         let SearchStep::Probe { rate, purpose } = self.step else {
@@ -310,7 +310,7 @@ impl CapacitySearch {
         } else {
             self.unclear += 1;
             self.unclear_here += 1;
-            // Where something failed further up the rate itself can be had: it is
+            // Where something failed further up, the rate itself is available: it is
             // the machine that is busy now and then.
             let is_failed = |votes: &Votes| votes.failed > votes.held && votes.rate >= rate;
             let patience = if self.votes.iter().any(is_failed) {
@@ -406,7 +406,7 @@ impl CapacitySearch {
         }
     }
 
-    /// Where probes of the rate just asked for stayed unclear: the way between
+    /// Handles unclear probes of the rate just requested: the way between
     /// what held and what cannot be probed.
     fn under_ceiling(&self) -> SearchStep {
         let held = self.votes.iter().filter(|votes| votes.held > votes.failed);

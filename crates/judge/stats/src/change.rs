@@ -34,7 +34,7 @@ pub struct ChangePoint {
     pub mean_after: f64,
     /// The standard deviation there.
     pub standard_deviation_after: f64,
-    /// How often chance alone would bring this forth, as the method has it.
+    /// Probability that chance alone would bring this forth, as the method has it.
     pub p_value: f64,
 }
 
@@ -70,29 +70,29 @@ fn relative(from: f64, to: f64) -> f64 {
     }
 }
 
-/// Why a history has no change points, nor none.
+/// Reason why a history has no change points, nor none.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChangeError {
     /// A false-alarm rate that is not between 0 and 1.
     #[error("false-alarm rate {found} does not lie between 0 and 1")]
     AlarmRate {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
     /// As many standard errors as values are needed.
     #[error("{errors} standard errors do not fit {values} values")]
     ErrorCount {
-        /// How many standard errors were given.
+        /// Number of standard errors were given.
         errors: usize,
-        /// How many values.
+        /// Number of values.
         values: usize,
     },
     /// A standard error that is not positive and finite.
     #[error("standard error {value} at index {index} is not positive and finite")]
     StandardError {
-        /// Where it stands, counted from zero.
+        /// Index, counted from zero.
         index: usize,
-        /// What it is.
+        /// The value.
         value: f64,
     },
     /// A value that is not finite, or none at all.
@@ -101,7 +101,7 @@ pub enum ChangeError {
     /// Windows of fewer than two values.
     #[error("a window of {found} values is too short, at least 2 are needed")]
     Window {
-        /// What was given.
+        /// The given value.
         found: usize,
     },
 }

@@ -1,4 +1,4 @@
-//! Where the noise of a comparison comes from, and how long a run should be.
+//! Sources of the noise of a comparison, and the best length of a run.
 
 use crate::level::Level;
 use crate::number::float;
@@ -13,7 +13,7 @@ const SECONDS_MIN: usize = 8;
 /// Correlations beyond this, to either side, are more than seconds can show.
 const CORRELATION_MAX: f64 = 0.98;
 
-/// No forecast looks further: nobody runs this many pairs.
+/// No forecast looks further: so many pairs are impractical.
 const PAIRS_MAX: u32 = 10_000;
 
 /// The noise of a comparison, taken apart: what differs between runs, what
@@ -24,7 +24,7 @@ const PAIRS_MAX: u32 = 10_000;
 /// log ratio with variance 2·\[between² + within²·(1 + r) / ((1 − r)·n)\].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct VarianceComponents {
-    /// How many pairs of runs this comes from. From fewer than ten `between` is
+    /// Number of pairs of runs this comes from. From fewer than ten `between` is
     /// uncertain by a factor of two.
     pub pairs: usize,
     /// The standard deviation of what one run has to itself (process, layout,
@@ -149,11 +149,11 @@ impl RunBounds {
 pub struct RunLength {
     /// The seconds to measure in each run, within the bounds.
     pub seconds: f64,
-    /// What would be best without bounds; infinite where runs do not differ.
+    /// Best length without bounds; infinite where runs do not differ.
     pub ideal_seconds: f64,
-    /// Which bound held it, if any.
+    /// The bound held it, if any.
     pub held: Option<Held>,
-    /// What each run costs besides, in seconds.
+    /// Overhead of each run, in seconds.
     pub overhead_seconds: f64,
     /// The standard deviation of the log ratio of a pair of such runs.
     pub pair_deviation: f64,
@@ -171,7 +171,7 @@ impl RunLength {
         })
     }
 
-    /// How long this many pairs of such runs take one after the other, in
+    /// Time that this many pairs of such runs take one after the other, in
     /// minutes.
     #[must_use]
     pub fn minutes(&self, pairs: u32) -> f64 {
@@ -179,7 +179,7 @@ impl RunLength {
     }
 }
 
-/// Which bound a length of run was held at.
+/// The bound a length of run was held at.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Held {
     /// The longest: the noise lies within the runs.
@@ -208,7 +208,7 @@ pub fn pairs_to_half_width(
     (2..=PAIRS_MAX).find(|&pairs| reached(pairs))
 }
 
-/// What one run says about its seconds, relative to its mean.
+/// Statistics of one run's seconds, relative to its mean.
 struct RunNoise {
     mean: f64,
     seconds: f64,
@@ -267,13 +267,13 @@ fn mean_variance(within: f64, correlation: f64, seconds: f64) -> f64 {
     within * within * (1.0 + correlation) / ((1.0 - correlation) * seconds)
 }
 
-/// Why runs do not tell [`VarianceComponents`].
+/// Reason why runs do not give [`VarianceComponents`].
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ComponentsError {
     /// A run whose mean is not positive has no relative noise.
     #[error("a run of pair {pair} has mean {mean}, which is not positive")]
     Mean {
-        /// Which pair, counted from one.
+        /// Number of the pair, counted from one.
         pair: usize,
         /// The mean of its seconds.
         mean: f64,
@@ -284,9 +284,9 @@ pub enum ComponentsError {
     /// The seconds of a run are too few or not finite.
     #[error("the seconds of a run of pair {pair} cannot be used")]
     Seconds {
-        /// Which pair, counted from one.
+        /// Number of the pair, counted from one.
         pair: usize,
-        /// What is wrong with them.
+        /// Fault of the values.
         source: SampleError,
     },
 }
@@ -295,8 +295,8 @@ pub enum ComponentsError {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{shortest_seconds} to {longest_seconds} seconds are no bounds for a run")]
 pub struct RunBoundsError {
-    /// What was given as the shortest.
+    /// The given shortest.
     pub shortest_seconds: f64,
-    /// What was given as the longest.
+    /// The given longest.
     pub longest_seconds: f64,
 }

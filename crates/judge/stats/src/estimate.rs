@@ -21,13 +21,13 @@ impl Estimate {
         }
     }
 
-    /// Whether `truth` lies within the interval, its ends included.
+    /// True if `truth` lies within the interval, its ends included.
     #[must_use]
     pub fn contains(&self, truth: f64) -> bool {
         self.lower <= truth && truth <= self.upper
     }
 
-    /// Whether zero lies outside the interval: there is a change of some size.
+    /// True if zero lies outside the interval: there is a change of some size.
     #[must_use]
     pub fn excludes_zero(&self) -> bool {
         !self.contains(0.0)

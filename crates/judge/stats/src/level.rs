@@ -1,4 +1,4 @@
-//! How often an interval should hold the truth.
+//! Confidence level of intervals.
 
 /// The share of repeated experiments whose interval contains the true value:
 /// above 0 and below 1, by custom 0.95.
@@ -46,6 +46,6 @@ impl TryFrom<f64> for Level {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("level {found} does not lie between 0 and 1")]
 pub struct LevelError {
-    /// What was given.
+    /// The given value.
     pub found: f64,
 }

@@ -1,14 +1,14 @@
-//! Numbers only: what a handful of runs can tell about a change.
+//! Pure statistics of a few runs and the change between them.
 //!
 //! The unit of every test here is one run, never one second of a run, and runs
 //! are compared in pairs: a [`PairedEffect`] is the mean log ratio, or the mean
 //! difference, of (baseline, comparison) pairs with its interval. [`Looks`] says
 //! after how many pairs that may be looked at so that all looks hold together,
 //! [`balanced_order`] which half of each pair goes first, [`pairs_needed`] how many
-//! pairs a change of a given size asks for, and [`Sample`] describes one column of
+//! pairs a change of a given size needs, and [`Sample`] describes one column of
 //! numbers. [`StudentT`] and [`normal`] are the distributions beneath.
 //!
-//! Beside them stand tests for columns without pairs ([`welch`], [`mann_whitney`]),
+//! Also here: tests for columns without pairs ([`welch`], [`mann_whitney`]),
 //! for pairs by rank ([`wilcoxon_signed_rank`], [`hodges_lehmann`]), for sameness
 //! ([`tost_paired`]), for many tests at once ([`holm`], [`benjamini_hochberg`]) and
 //! intervals by resampling ([`bca`]); [`simulate`] tries all of it on machines
@@ -23,7 +23,7 @@
 //! This crate never decides: tolerances, verdicts and the direction that is
 //! worse belong to its callers. It never drops a value for being far from the
 //! others, since that doubles the false alarms. It reads no clock, file or
-//! socket, and whatever is random follows from a seed.
+//! socket, and all random numbers follow from a seed.
 //!
 //! Every figure is held against SciPy or statsmodels to 1e-9 by golden files, and
 //! the rates of false alarms, misses and covered truths by seeded simulations.

@@ -51,7 +51,7 @@ enum Rule {
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Look {
     pairs: u32,
-    /// Infinite where no interval of this level can be had.
+    /// Infinite where no interval of this level exists.
     critical: f64,
 }
 
@@ -107,13 +107,13 @@ impl Looks {
         }
     }
 
-    /// How often all intervals together hold the truth.
+    /// Probability that all intervals together hold the truth.
     #[must_use]
     pub const fn level(&self) -> Level {
         self.level
     }
 
-    /// How many standard errors reach from the mean to each end of the interval
+    /// Number of standard errors reach from the mean to each end of the interval
     /// at the look after `pairs` pairs; `None` where there is no look, or where
     /// its interval would be infinite.
     #[must_use]
@@ -168,7 +168,7 @@ fn check_rising(pairs: &[u32]) -> Result<(), LooksError> {
     Ok(())
 }
 
-/// Why numbers of pairs make no [`Looks`].
+/// Reason why numbers of pairs make no [`Looks`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LooksError {
     /// No look at all.
@@ -185,7 +185,7 @@ pub enum LooksError {
     /// A look that is too early or too late.
     #[error("a look after {found} pairs is not within {GROUP_FROM} and {GROUP_UNTIL}")]
     OutOfBounds {
-        /// What was given.
+        /// The given value.
         found: u32,
     },
 }

@@ -13,16 +13,16 @@ const EXACT_MAX: usize = 8;
 /// milliseconds then.
 const EXACT_LONGER_MAX: usize = 500;
 
-/// Whether the numbers of one column tend to be larger than those of the other.
+/// Mann–Whitney test: do numbers of one column tend to be larger than those of the other.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MannWhitney {
     /// In how many pairs, one of the baseline and one of the comparison, the
     /// baseline's is the larger; equal ones count half.
     pub u: f64,
-    /// How often two columns of the same origin would give a `u` at least so far
+    /// Probability that two columns of the same origin would give a `u` at least so far
     /// from the middle, on either side.
     pub p_value: f64,
-    /// Whether `p_value` is exact; else it is the normal approximation with
+    /// True if `p_value` is exact; else it is the normal approximation with
     /// correction for continuity and ties.
     pub exact: bool,
 }
@@ -68,16 +68,16 @@ fn approximate(one: usize, other: usize, ranks: &Ranks, doubled_u: usize) -> f64
 }
 
 /// The smallest two-sided p value that columns of these lengths can reach: two in
-/// the number of ways to tell them apart.
+/// the number of ways to split them.
 #[must_use]
 pub fn mann_whitney_p_min(one: usize, other: usize) -> f64 {
     2.0 / splits(one, other)
 }
 
-/// The number of ways in which `one` and `other` numbers can be told apart.
+/// Number of ways to split `left` and `right` numbers.
 fn splits(one: usize, other: usize) -> f64 {
     let all = one.saturating_add(other);
-    // Far before this many numbers there are more ways than any test asks for.
+    // Far before this many numbers there are more ways than any test needs.
     (0..one.min(other).min(20)).fold(1.0, |ways, at| ways * float(all - at) / float(at + 1))
 }
 

@@ -1,10 +1,10 @@
-//! Whether run means fall into two groups.
+//! Test for run means that fall into two groups.
 
 use crate::draw::Draws;
 use crate::number::float;
 use crate::sample::{Sample, Sorted};
 
-/// With fewer runs no gap is wide enough to be told from chance.
+/// With fewer runs no gap is wide enough to be distinguished from chance.
 const VALUES_MIN: usize = 6;
 
 /// The runs that make a group: one alone is an outlier, not a mode.
@@ -21,23 +21,23 @@ pub struct Gap {
     pub lower: f64,
     /// The value above it.
     pub upper: f64,
-    /// How many values lie below it.
+    /// Number of values lie below it.
     pub below: usize,
-    /// How many lie above it.
+    /// Number of lie above it.
     pub above: usize,
     /// The gap times √(below · above), over the standard deviation of all.
     pub statistic: f64,
-    /// How often values from one normal distribution have a gap whose statistic
+    /// Probability that values from one normal distribution have a gap whose statistic
     /// is at least this.
     pub p_value: f64,
 }
 
-/// Whether these values, one a run, have two modes: the gap between neighbours
+/// True if these values, one a run, have two modes: the gap between neighbours
 /// with at least two runs on each side that is the widest when weighted by how
 /// evenly it divides them (Wainer and Schacht, 1978).
 ///
 /// The null is as many values from one normal distribution, simulated from
-/// `seed`, so that the alarm rate is the p value at which one alarms, whatever
+/// `seed`; the alarm rate is the p value at which one alarms, for any
 /// the mean and the deviation. Heavy tails alarm less often, since they widen
 /// the deviation more than the gaps; a drift over time alarms no more than its
 /// shape does, so judge values that are free of it (log ratios of pairs, say).

@@ -1,9 +1,9 @@
-//! Which half of each pair runs first.
+//! Order of the halves of each pair.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Which half of a pair runs first.
+/// The half of a pair that runs first.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum PairOrder {
     /// The baseline, then the comparison.

@@ -16,14 +16,14 @@ pub use error::{Half, PairedError};
 /// The power with which [`PairedEffect::smallest_visible`] is seen.
 const VISIBLE_POWER: f64 = 0.8;
 
-/// What changed between the halves of pairs of runs, with its interval.
+/// Change between the halves of pairs of runs, with its interval.
 ///
 /// Means are taken of one value a pair: the log ratio ln(comparison / baseline)
 /// of [`LogRatios`], the difference comparison − baseline of [`Differences`].
-/// What is told is the relative change comparison / baseline − 1 of the first,
+/// It reports the relative change comparison / baseline − 1 of the first,
 /// and the difference itself of the second. Which sign is worse is for the
 /// caller to say, and so is whether the pairs are enough: with fewer than four
-/// the interval is right but seldom useful.
+/// the interval is right but rarely useful.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairedEffect {
     pairs: usize,
@@ -46,20 +46,20 @@ impl PairedEffect {
         LogRatios::from_pairs(pairs)?.effect(level)
     }
 
-    /// How many pairs there are.
+    /// Number of pairs.
     #[must_use]
     pub const fn pairs(&self) -> usize {
         self.pairs
     }
 
-    /// How often intervals made like this one hold the truth: at a look, all of
+    /// Share of intervals made like this one hold the truth: at a look, all of
     /// all looks together.
     #[must_use]
     pub const fn level(&self) -> Level {
         self.level
     }
 
-    /// What changed, on the scale on which it is told: comparison / baseline − 1
+    /// The change, on the reported scale: comparison / baseline − 1
     /// by the geometric mean over the pairs, or the mean of comparison − baseline.
     /// Few and wild pairs may give an upper end of infinity.
     #[must_use]
@@ -85,22 +85,22 @@ impl PairedEffect {
         self.standard_deviation / float(self.pairs).sqrt()
     }
 
-    /// How far the interval reaches to each side of the mean.
+    /// Distance by which the interval reaches to each side of the mean.
     #[must_use]
     pub const fn mean_half_width(&self) -> f64 {
         self.mean_half_width
     }
 
-    /// How far the interval reaches, as a change from none on the scale on which
-    /// it is told.
+    /// Distance by which the interval reaches, as a change from none on the
+    /// reported scale.
     #[must_use]
     pub fn half_width(&self) -> f64 {
         self.scale.told(self.mean_half_width)
     }
 
-    /// How often as many pairs without any true change would give a mean at least
+    /// Probability that as many pairs without any true change would give a mean at least
     /// this many standard errors from zero, on either side: the plain t test of
-    /// these pairs, whatever looks went before. Decide by the interval.
+    /// these pairs, for any earlier looks. Decide by the interval.
     ///
     /// Where all values are the same it is 1 if they are zero, else 0.
     #[must_use]
@@ -108,8 +108,8 @@ impl PairedEffect {
         self.p_value
     }
 
-    /// The smallest change, on the scale on which it is told, that this many
-    /// pairs with this noise would have told from none in about four of five
+    /// The smallest change, on the reported scale, that this many
+    /// pairs with this noise would have distinguished from none in about four of five
     /// experiments: half width plus 0.84 standard errors.
     /// [`paired_power`](crate::paired_power) is exact for one look.
     #[must_use]
@@ -119,8 +119,8 @@ impl PairedEffect {
     }
 
     /// The fewest pairs, at least two, of which a plain t interval of this level
-    /// would tell `change` from none in `power` of all experiments, with the
-    /// noise of these; `change` is on the scale on which it is told.
+    /// would distinguish `change` from none in `power` of all experiments, with the
+    /// noise of these; `change` is on the reported scale.
     ///
     /// # Errors
     /// [`PowerError`] for an argument out of bounds, and where more than 100 000
@@ -231,7 +231,7 @@ enum Scale {
 }
 
 impl Scale {
-    /// From the scale on which means are taken to the one that is told.
+    /// Converts from the scale of the means to the reported one.
     fn told(self, value: f64) -> f64 {
         match self {
             Self::LogRatio => value.exp_m1(),
@@ -240,7 +240,7 @@ impl Scale {
     }
 }
 
-/// One value a pair, whatever it is.
+/// One value for each pair.
 #[derive(Clone, Debug, PartialEq)]
 struct Column {
     scale: Scale,

@@ -1,4 +1,4 @@
-//! How many pairs a change asks for.
+//! Number of pairs that a change needs.
 
 use statrs::function::gamma::ln_gamma;
 
@@ -7,7 +7,7 @@ use crate::normal;
 use crate::number::{float, floor_index};
 use crate::student::StudentT;
 
-/// Nobody runs this many pairs; above it the answer is that it cannot be done.
+/// Largest number of pairs; above it the answer is that it is impossible.
 const PAIRS_MAX: usize = 100_000;
 
 /// Gauss and Legendre's five points on −1 to 1: place and weight.
@@ -91,7 +91,7 @@ pub fn paired_power(
     power_at(pairs, noise_to_change, level)
 }
 
-/// How much wider the noise is than the change, both on the scale on which means
+/// Ratio of the noise to the change, both on the scale on which means
 /// are taken; `told` is the change as the caller gave it.
 fn noise_to_change(deviation: f64, change: f64, told: f64) -> Result<f64, PowerError> {
     if !(deviation >= 0.0 && deviation.is_finite()) {
@@ -144,7 +144,7 @@ fn mean_over_deviations(degrees: f64, steep: [f64; 2], value: impl Fn(f64) -> f6
         .sum()
 }
 
-/// The integral from `start` to `end`, of which neither end is asked for.
+/// The integral from `start` to `end`, without its two ends.
 fn integral(start: f64, end: f64, value: &impl Fn(f64) -> f64) -> f64 {
     const PANELS: usize = 30;
     let radius = 0.5 * (end - start) / float(PANELS);
@@ -161,31 +161,31 @@ fn integral(start: f64, end: f64, value: &impl Fn(f64) -> f64) -> f64 {
     total * radius
 }
 
-/// Why a number of pairs, or their power, cannot be given.
+/// Reason why a number of pairs, or their power, cannot be given.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PowerError {
     /// A standard deviation that is negative or not finite.
     #[error("standard deviation {found} is not finite and at least 0")]
     Deviation {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
     /// A relative change that is zero, not above −1, or not finite.
     #[error("relative change {found} is not above -1, finite and other than 0")]
     Change {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
     /// A power that is not a probability between 0 and 1.
     #[error("power {found} does not lie between 0 and 1")]
     Power {
-        /// What was given.
+        /// The given value.
         found: f64,
     },
     /// Too few or too many pairs.
     #[error("{found} pairs are not within 2 and {PAIRS_MAX}")]
     Pairs {
-        /// What was given.
+        /// The given value.
         found: usize,
     },
     /// The change drowns in the noise.

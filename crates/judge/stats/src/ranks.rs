@@ -35,7 +35,7 @@ impl Ranks {
     }
 }
 
-/// How probable each sum is of a subset of `parts` to which every part belongs
+/// Probability of each sum is of a subset of `parts` to which every part belongs
 /// with probability one half: the share at index s is that of sum s.
 pub(crate) fn subset_sums(parts: &[usize]) -> Vec<f64> {
     let mut shares = vec![0.0; parts.iter().sum::<usize>() + 1];
@@ -51,7 +51,7 @@ pub(crate) fn subset_sums(parts: &[usize]) -> Vec<f64> {
     shares
 }
 
-/// How probable each number of pairs (one of `one`, one of `other`) is in which
+/// Probability of each number of pairs (one of `left`, one of `right`) in which
 /// the first is the larger, where all orders are equally probable.
 pub(crate) fn wins(one: usize, other: usize) -> Vec<f64> {
     // Row by row over the first column: of the sizes i and j the largest number

@@ -37,7 +37,7 @@ impl<'a> Sample<'a> {
         self.values
     }
 
-    /// How many numbers there are: at least one.
+    /// Number of values: at least one.
     #[must_use]
     #[expect(
         clippy::len_without_is_empty,
@@ -167,29 +167,29 @@ impl Sorted {
     }
 }
 
-/// Why numbers do not make a [`Sample`].
+/// Reason why numbers do not make a [`Sample`].
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SampleError {
-    /// Too few numbers for what is asked of them.
+    /// Too few numbers for the statistic.
     #[error("too few values: {found}, at least {needed} are needed")]
     TooFew {
-        /// How many there are.
+        /// Number of values.
         found: usize,
-        /// How many there must be.
+        /// Least number.
         needed: usize,
     },
     /// More numbers than the t distribution is accurate for.
     #[error("too many values: {found}, more than a t test is made for")]
     TooMany {
-        /// How many there are.
+        /// Number of values.
         found: usize,
     },
     /// A number that is NaN or infinite.
     #[error("value {value} at index {index} is not finite")]
     NotFinite {
-        /// Where it stands, counted from zero.
+        /// Index, counted from zero.
         index: usize,
-        /// What it is.
+        /// The value.
         value: f64,
     },
 }

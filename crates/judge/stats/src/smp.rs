@@ -14,19 +14,19 @@ use crate::sample::{Sample, SampleError};
 use crate::soak::{CounterReading, ReadingsError, check, rates};
 use crate::welch::welch;
 
-/// What kind of series the readings are.
+/// Kind of series that the readings are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SmpSeries {
     /// A cumulative counter: the rate from each reading to the next is judged.
     Counter,
-    /// Something measured anew each time, such as memory: the readings are.
+    /// Something measured again each time, such as memory: the readings are.
     Gauge,
 }
 
-/// How the detector was set up.
+/// Options of the detector.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SmpOptions {
-    /// What the readings are.
+    /// Kind of the readings.
     pub series: SmpSeries,
     /// Seconds up to and including this one are left out.
     pub warmup_seconds: f64,
@@ -36,12 +36,12 @@ pub struct SmpOptions {
     pub effect_percent: f64,
     /// A variant above this coefficient of variation is erratic.
     pub erratic_limit: f64,
-    /// Whether the experiment was declared erratic, which hides its changes.
+    /// True if the experiment was declared erratic, which hides its changes.
     pub declared_erratic: bool,
 }
 
 impl SmpOptions {
-    /// What its reports state: 90 % intervals, 5 % at the least, erratic above
+    /// Options that its reports state: 90 % intervals, 5 % at the least, erratic above
     /// 0.1, and 45 s of warm-up.
     #[must_use]
     pub fn stated(series: SmpSeries) -> Self {
@@ -63,9 +63,9 @@ pub struct SmpComparison {
     pub baseline_mean: f64,
     /// The mean of all seconds of all runs of the comparison.
     pub comparison_mean: f64,
-    /// How many seconds of the baseline there are.
+    /// Number of seconds of the baseline.
     pub baseline_samples: usize,
-    /// How many seconds of the comparison there are.
+    /// Number of seconds of the comparison.
     pub comparison_samples: usize,
     /// "Δ mean": comparison − baseline, with its interval.
     pub mean_difference: Estimate,
@@ -75,9 +75,9 @@ pub struct SmpComparison {
     pub p_value: f64,
     /// "confidence": (1 − p)·100, as its earlier reports had it.
     pub confidence_percent: f64,
-    /// Whether either variant is above the limit of erratic ones.
+    /// True if either variant is above the limit of erratic ones.
     pub erratic: bool,
-    /// Whether the detector flags the change: large enough, with an interval
+    /// True if the detector flags the change: large enough, with an interval
     /// that excludes zero, and not erratic, be it declared or seen.
     pub flagged: bool,
 }
@@ -163,15 +163,15 @@ fn coefficient_of_variation(seconds: &[f64]) -> Option<f64> {
     (mean.abs() > 0.0).then(|| deviation / mean.abs())
 }
 
-/// Why an experiment cannot be compared.
+/// Reason why an experiment cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SmpError {
     /// Readings that have no rates.
     #[error("the readings of run {run} have no rates")]
     Readings {
-        /// Which run of its variant, counted from one.
+        /// Number of the run in its variant, counted from one.
         run: usize,
-        /// What is wrong with them.
+        /// Fault of the values.
         source: ReadingsError,
     },
     /// Too few seconds left of a variant, or some that are not finite.

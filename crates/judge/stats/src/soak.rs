@@ -19,7 +19,7 @@ pub(crate) use gradient::{check, rates};
 /// Tukey's fences lie this many interquartile ranges beyond the quartiles.
 const FENCE: f64 = 1.5;
 
-/// How the soak rig was set up.
+/// Options of the soak rig.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SoakOptions {
     /// CPUs given to the target: all counts are divided by it.
@@ -32,14 +32,14 @@ pub struct SoakOptions {
     pub p_value: f64,
     /// Changes of the mean beyond this many percent are shown.
     pub drift_percent: f64,
-    /// Whether the experiment was declared erratic, which hides its changes.
+    /// True if the experiment was declared erratic, which hides its changes.
     pub declared_erratic: bool,
-    /// Which column the outliers are counted in.
+    /// The column in which outliers are counted.
     pub outliers: OutlierColumn,
 }
 
 impl Default for SoakOptions {
-    /// What the script did unless told otherwise.
+    /// Defaults of the script.
     fn default() -> Self {
         Self {
             cpus: 1.0,
@@ -57,7 +57,7 @@ impl Default for SoakOptions {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OutlierColumn {
     /// The counter itself, as the rig did: a mistake, since a counter that
-    /// climbs evenly has no outliers whatever the throughput does.
+    /// climbs evenly has no outliers for any throughput.
     CumulativeValue,
     /// The throughput, as was meant.
     Throughput,
@@ -80,11 +80,11 @@ pub struct SoakComparison {
     pub p_value: f64,
     /// "confidence": (1 − p)·100.
     pub confidence_percent: f64,
-    /// Whether either variant is above the limit of erratic ones.
+    /// True if either variant is above the limit of erratic ones.
     pub erratic: bool,
-    /// Whether the change was shown among the interesting ones.
+    /// True if the change was shown among the interesting ones.
     pub interesting: bool,
-    /// Whether the rig failed: interesting, and for the worse (less).
+    /// True if the rig failed: interesting, and for the worse (less).
     pub regression: bool,
 }
 
@@ -97,11 +97,11 @@ pub struct SoakVariant {
     pub runs: Vec<Option<SoakSummary>>,
 }
 
-/// What describes some seconds of throughput, per second and CPU, as pandas and
+/// Description of some seconds of throughput, per second and CPU, as pandas and
 /// SciPy do it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoakSummary {
-    /// How many seconds.
+    /// Number of seconds.
     pub samples: usize,
     /// Their mean.
     pub mean: f64,
@@ -287,15 +287,15 @@ fn round_to_hundredths(value: f64) -> f64 {
     (value * 100.0).round_ties_even() / 100.0
 }
 
-/// Why a soak cannot be compared.
+/// Reason why a soak cannot be compared.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SoakError {
     /// Readings that have no rates.
     #[error("the readings of run {run} have no rates")]
     Readings {
-        /// Which run of its variant, counted from one.
+        /// Number of the run in its variant, counted from one.
         run: usize,
-        /// What is wrong with them.
+        /// Fault of the values.
         source: ReadingsError,
     },
     /// Too few seconds left of a variant, or some whose rate is not finite.

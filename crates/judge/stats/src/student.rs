@@ -6,7 +6,7 @@ use crate::level::Level;
 use crate::normal;
 
 /// Above this many degrees of freedom the incomplete beta function has fewer
-/// than nine digits left, and nobody has that many runs.
+/// than nine digits left, and so many runs are impractical.
 const DEGREES_MAX: f64 = 1e5;
 
 /// Newton's steps end long before this: six suffice for what tests ask.
@@ -80,7 +80,7 @@ impl StudentT {
         }
     }
 
-    /// How many standard errors reach from the estimate to each end of a
+    /// Number of standard errors reach from the estimate to each end of a
     /// two-sided interval of this level.
     #[must_use]
     pub fn critical(&self, level: Level) -> f64 {
@@ -126,6 +126,6 @@ impl StudentT {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{found} degrees of freedom are not above 0 and at most {DEGREES_MAX}")]
 pub struct DegreesError {
-    /// What was given.
+    /// The given value.
     pub found: f64,
 }

@@ -1,4 +1,4 @@
-//! How much of a run is warm-up, and whether it then stands still.
+//! Detection of warm-up, and a test for a steady remainder.
 
 use crate::estimate::Estimate;
 use crate::level::Level;
@@ -23,7 +23,7 @@ const SLOPE_BATCHES: usize = 8;
 /// Samples a batch of the slope test needs at the least.
 const SLOPE_BATCH_MIN: usize = 2;
 
-/// How many samples at the start of a run to leave out as warm-up, by MSER-5:
+/// Number of samples at the start of a run to leave out as warm-up, by MSER-5:
 /// of all cuts at batches of five samples and at most half of the run, the one
 /// that leaves the smallest squared standard error of the mean (White, 1997).
 ///
@@ -72,7 +72,7 @@ pub struct Slope {
     pub per_step: f64,
     /// The same with its interval.
     pub interval: Estimate,
-    /// How often a window without a trend would climb or fall this fast.
+    /// Probability that a window without a trend would climb or fall this fast.
     pub p_value: f64,
 }
 
@@ -123,12 +123,12 @@ pub fn slope_test_at(samples: &[f64], level: Level) -> Option<Slope> {
     })
 }
 
-/// What a run looks like once its warm-up is cut off.
+/// Description of a run once its warm-up is cut off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyState {
     /// The samples to leave out at the start: [`mser5`].
     pub cut: usize,
-    /// Whether the cut is the largest that was allowed, half of the run: then
+    /// True if the cut is the largest that was allowed, half of the run: then
     /// the warm-up may well be longer.
     pub at_bound: bool,
     /// The trend of what remains.
@@ -136,7 +136,7 @@ pub struct SteadyState {
 }
 
 impl SteadyState {
-    /// Whether the warm-up ended within the run and no trend remains.
+    /// True if the warm-up ended within the run and no trend remains.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         !self.at_bound && !self.slope.interval.excludes_zero()

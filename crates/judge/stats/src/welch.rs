@@ -16,7 +16,7 @@ pub struct Welch {
     /// The degrees of freedom: Welch and Satterthwaite's, which need not be
     /// whole, or n₁ + n₂ − 2 where the variances are taken to be equal.
     pub degrees: f64,
-    /// How often columns with the same true mean would differ at least so far, on
+    /// Probability that columns with the same true mean would differ at least so far, on
     /// either side.
     pub p_value: f64,
     /// Comparison less baseline, with its interval.
@@ -87,12 +87,12 @@ fn compare(
 /// One column of numbers, and its mean against a number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct OneSample {
-    /// How many standard errors the mean lies above the number. Where nothing
+    /// Number of standard errors the mean lies above the number. Where nothing
     /// varies: 0, or infinite.
     pub t: f64,
     /// n − 1.
     pub degrees: f64,
-    /// How often a column whose true mean is the number would lie at least so far
+    /// Probability that a column whose true mean is the number would lie at least so far
     /// from it, on either side.
     pub p_value: f64,
     /// The mean, with its interval.
@@ -117,7 +117,7 @@ pub fn one_sample(values: &[f64], expected: f64, level: Level) -> Result<OneSamp
     })
 }
 
-/// Whether the true mean of these differences lies between `low` and `high`: the
+/// True if the true mean of these differences lies between `low` and `high`: the
 /// larger p value of the two one-sided t tests against either end (Schuirmann
 /// 1987; statsmodels' `ttost_paired`). Small means that it does.
 ///
@@ -135,7 +135,7 @@ pub fn tost_paired(differences: &[f64], low: f64, high: f64) -> Option<f64> {
     Some(not_above.max(not_below))
 }
 
-/// What a t test needs to know of a column.
+/// Moments of a column for a t test.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Moments {
     pub(crate) count: usize,
@@ -159,7 +159,7 @@ impl Moments {
         self.standard_deviation / float(self.count).sqrt()
     }
 
-    /// How many standard errors the mean lies above `expected`.
+    /// Number of standard errors the mean lies above `expected`.
     pub(crate) fn t(self, expected: f64) -> f64 {
         in_errors(self.mean - expected, self.standard_error())
     }

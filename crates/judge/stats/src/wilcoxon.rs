@@ -17,16 +17,16 @@ const EXACT_WITH_TIES_MAX: usize = 13;
 /// seconds.
 const INTERVAL_MAX: usize = 500;
 
-/// Whether some numbers lie around zero, by their ranks.
+/// Wilcoxon's signed-rank test: do some numbers lie around zero, by their ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wilcoxon {
     /// The smaller of the sums of the ranks of the positive and of the negative
     /// numbers, by distance from zero.
     pub statistic: f64,
-    /// How often numbers that are as often above zero as below, at every
+    /// Probability that numbers that are as often above zero as below, at every
     /// distance, would give sums at least so different.
     pub p_value: f64,
-    /// Whether `p_value` is exact; else it is the normal approximation, without
+    /// True if `p_value` is exact; else it is the normal approximation, without
     /// correction for continuity.
     pub exact: bool,
 }

@@ -24,10 +24,10 @@ pub use groups::{MatchedRuns, RunGroup, fits, match_runs};
 pub use rows::{CompareOptions, compare_group};
 pub use run::{ComparableRun, Missing, PairKey, RunNumber, SavedRun, listed, unit_of};
 
-/// Why runs cannot be compared.
+/// Reason why runs cannot be compared.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum CompareError {
-    /// No experiment has a name that was asked for.
+    /// No experiment has a requested name.
     #[error("no experiment on both sides is named {names}")]
     NoneNamed {
         /// The names.
@@ -36,13 +36,13 @@ pub enum CompareError {
     /// Each experiment is on one side only.
     #[error("no experiment is on both sides: {alone}")]
     NoneOnBoth {
-        /// Which experiment is on which side.
+        /// The experiment is on which side.
         alone: String,
     },
     /// A side has runs of several variants.
     #[error("the {side} holds runs of several variants, {names}: choose one by PATH@NAME")]
     SeveralVariants {
-        /// Which side.
+        /// The side.
         side: &'static str,
         /// The variants.
         names: String,
@@ -71,26 +71,26 @@ pub enum CompareError {
 /// A group of runs, compared metric by metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedGroup {
-    /// What was compared; the first is the primary metric. At least one.
+    /// Metrics that were compared; the first is the primary metric. At least one.
     pub rows: Vec<ComparisonRow>,
-    /// What readers should know of it, one sentence each.
+    /// Notes for readers, one sentence each.
     pub remarks: Vec<String>,
 }
 
 /// One metric, compared.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonRow {
-    /// Its name, by which it can be asked for.
+    /// Its name, by which it is selected.
     pub metric: String,
-    /// What one of it is, in base units.
+    /// Unit of a value, in base units.
     pub unit: Unit,
-    /// Whether it is for each second.
+    /// True if it is for each second.
     pub per_second: bool,
-    /// Whether its verdict decides over the exit code.
+    /// True if its verdict decides over the exit code.
     pub primary: bool,
-    /// Which way is better, where that is known.
+    /// Better direction, where that is known.
     pub direction: Option<Direction>,
-    /// How large a change must be to matter.
+    /// Smallest change that matters.
     pub tolerance: Tolerance,
     /// By what both sides are compared.
     pub scale: Scale,
@@ -98,13 +98,13 @@ pub struct ComparisonRow {
     pub baseline: ComparedRuns,
     /// The runs that are compared with it.
     pub comparison: ComparedRuns,
-    /// What they say.
+    /// Result of the comparison.
     pub finding: Finding,
     /// The verdict; `None` where none can be given.
     pub verdict: Option<Verdict>,
-    /// Why there is no verdict, or not the one that a reader might expect.
+    /// Reason why there is no verdict, or not the one that a reader might expect.
     pub reason: Option<String>,
-    /// What to know when reading its numbers.
+    /// Notes on its numbers.
     pub remarks: Vec<String>,
 }
 
@@ -130,13 +130,13 @@ impl ComparedRuns {
     }
 }
 
-/// What two sides' runs say, on the scale of the row.
+/// Estimates from the runs of both sides, on the scale of the row.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Finding {
     /// A side has no number.
     Nothing,
     /// The plain difference of the means, of whose noise nothing is known;
-    /// `None` where it cannot be told in percent of the baseline.
+    /// `None` where it has no value in percent of the baseline.
     Plain(Option<f64>),
     /// Welch's test on the runs' numbers.
     Unpaired {
@@ -148,18 +148,18 @@ pub enum Finding {
         degrees: f64,
         /// Its two-sided p value.
         p_value: f64,
-        /// p of the Mann–Whitney test, where so many runs can tell anything.
+        /// p of the Mann–Whitney test, where there are enough runs for it.
         mann_whitney_p: Option<f64>,
     },
     /// Student's t on the pairs' log ratios or differences.
     Paired {
         /// The mean change with its 95 % interval.
         change: Change,
-        /// How many pairs.
+        /// Number of pairs.
         pairs: u32,
         /// The two-sided p value.
         p_value: f64,
-        /// p of Wilcoxon's signed-rank test, where so many pairs can tell
+        /// p of Wilcoxon's signed-rank test, where there are enough pairs
         /// anything.
         wilcoxon_p: Option<f64>,
         /// The Hodges–Lehmann estimate on the same scale.
@@ -178,18 +178,18 @@ impl Finding {
     }
 }
 
-/// What two sets of runs say about one goal that were not made in pairs: drift
+/// Result of two sets of runs about one goal that were not made in pairs: drift
 /// of the machine between them looks like a change. No experiment gates on it;
 /// `stillwell compare`, where a person names the two sets, does and says so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcrossVerdict {
-    /// What is compared.
+    /// Metric that is compared.
     pub metric: GoalMetric,
-    /// Which way is better.
+    /// Better direction.
     pub direction: Direction,
     /// By what the two are compared.
     pub scale: Scale,
-    /// How large a change must be to matter.
+    /// Smallest change that matters.
     pub tolerance: Tolerance,
     /// The answer, were the two sets alike in all else.
     pub verdict: Verdict,
@@ -208,7 +208,7 @@ pub struct AcrossVerdict {
     pub p_value: Option<f64>,
     /// p of the Mann–Whitney test, two-sided.
     pub mann_whitney_p: Option<f64>,
-    /// Why there is no answer.
+    /// Reason why there is no answer.
     pub reason: Option<String>,
 }
 

@@ -11,7 +11,7 @@ use crate::summary::RunSummary;
 /// The figures of a bench. Nothing of the warm-up counts, except where that is said.
 #[derive(Clone, Debug)]
 pub struct BenchFigures {
-    /// How the run ended: `completed`, or what went wrong.
+    /// End of the run: `completed`, or the failure.
     pub outcome: String,
     /// Reasons why its rates and latencies are unreliable, a sentence each.
     pub warnings: Vec<String>,
@@ -20,15 +20,15 @@ pub struct BenchFigures {
     pub latency: Histogram<u64>,
     /// The same from the sent time.
     pub transit: Histogram<u64>,
-    /// What arrived in a stretch of time, and how long that was: from the end of the
+    /// Amount that arrived in a stretch of time, and its length: from the end of the
     /// warm-up to the end of the load, or to the last arrival where the load had an
     /// end of its own.
     pub window: BenchWindow,
-    /// What arrived, until the end.
+    /// Amount that arrived, until the end.
     pub received: BenchVolume,
-    /// What was sent over the whole run, the warm-up included.
+    /// Amount that was sent over the whole run, the warm-up included.
     pub sent: BenchVolume,
-    /// What the receiver said of the events of the whole run, where it says anything.
+    /// The receiver's counts of the events of the whole run, if it has any.
     pub answers: Option<BenchAnswers>,
     /// The rounds through the recording that were to be sent, where the limit came
     /// before all of them were.
@@ -44,16 +44,16 @@ pub struct BenchVolume {
     pub bytes: u64,
 }
 
-/// What arrived in how long.
+/// An amount that arrived in a time.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BenchWindow {
-    /// How long.
+    /// Length of the time.
     pub length: Nanos,
-    /// What arrived.
+    /// Amount that arrived.
     pub volume: BenchVolume,
 }
 
-/// What the receiver said of events.
+/// The receiver's counts of events.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BenchAnswers {
     /// It has them.
@@ -64,7 +64,7 @@ pub struct BenchAnswers {
     pub unacknowledged: u64,
     /// Requests that were sent once more.
     pub requests_again: u64,
-    /// Whether requests that are refused are sent again, so that events may arrive
+    /// True if requests that are refused are sent again, so that events may arrive
     /// more than once.
     pub at_least_once: bool,
 }
@@ -174,7 +174,7 @@ impl<'c> Figures<'c> {
         (total, beat)
     }
 
-    /// What had arrived when things began to count, and when that was.
+    /// Amount that had arrived when counting began, and that time.
     fn before(&self) -> (BenchVolume, Option<Moment>) {
         let Some(from) = self.from else {
             return (BenchVolume::default(), mark(self.capture, Phase::Warmup));
@@ -221,7 +221,7 @@ impl<'c> Figures<'c> {
         }
     }
 
-    /// What is to be said where nothing is left that counts.
+    /// Reason when nothing is left that counts.
     fn too_short(&self) -> Option<String> {
         let last = self.capture.manifest.last_received?;
         let is_over = self.from.is_some_and(|from| last <= from);
@@ -231,7 +231,7 @@ impl<'c> Figures<'c> {
         })
     }
 
-    /// Whether the load ended before its time was over.
+    /// True if the load ended before its time was over.
     fn ended_early(&self) -> bool {
         let measured = self.capture.manifest.measured();
         let length = measured.map(|(start, end)| end.since(start));
@@ -263,7 +263,7 @@ impl<'c> Figures<'c> {
         all
     }
 
-    /// What the receiver said, where it says anything.
+    /// The receiver's counts, if it has any.
     fn answers(&self) -> Option<BenchAnswers> {
         let generator = self.plan.rig.generators.first()?;
         let TransportPlan::Acknowledged(plan) = &generator.transport else {

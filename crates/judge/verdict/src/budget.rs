@@ -15,12 +15,12 @@ const ERROR_RATE: f64 = 0.05;
 /// misses, since the other half lies on the better side.
 const ONE_SIDED: f64 = 0.025;
 
-/// How the verdicts of a suite are kept from raising a false alarm together.
+/// Protection of a suite's verdicts against a joint false alarm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorBudget {
     /// Primary comparisons that gate.
     pub comparisons: u32,
-    /// How they are protected.
+    /// Kind of protection.
     pub protection: Protection,
     /// The most that the chance of any false regression among them can be, as a
     /// share of one, if nothing changed at all and each interval keeps its
@@ -34,12 +34,12 @@ pub struct ErrorBudget {
     pub demoted: Vec<String>,
 }
 
-/// How several comparisons are kept from raising a false alarm together.
+/// Protection of several comparisons against a joint false alarm.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Protection {
     /// There is at most one.
     Single,
-    /// What was found has to be found again on fresh pairs.
+    /// Every regression must be confirmed on fresh pairs.
     Confirmation,
     /// Regressions have to survive Holm's correction at 5 %.
     Holm,
@@ -76,7 +76,7 @@ struct Unprotected {
 /// regressed only those stay so whose interval would exclude zero at the level
 /// that Holm leaves them, with the same looks; the rest become `different`, with
 /// the reason. Only this side is corrected: what is called improved or
-/// equivalent fails nobody. Experiments that are marked erratic never gate and
+/// equivalent fails no person. Experiments that are marked erratic never gate and
 /// are no part of the family. To be called once all experiments have stopped;
 /// calling it again changes nothing.
 #[must_use = "reports state the budget"]

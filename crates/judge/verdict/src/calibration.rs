@@ -1,4 +1,4 @@
-//! What comparisons of a rig with itself say of the rig: how often it is wrong, and
+//! Statistics of comparisons of a rig with itself: share of wrong verdicts, and
 //! the smallest change that it can see.
 
 mod figures;
@@ -22,13 +22,13 @@ pub struct CalibratedExperiment {
     /// Comparisons with itself made worse, by the primary goal; or why there are
     /// none.
     pub worse: Result<WorseFound, String>,
-    /// What can be seen by each goal; the first is the primary.
+    /// Visible changes of each goal; the first is the primary.
     pub goals: Vec<CalibratedGoal>,
-    /// How long one pair takes in the mean, start and stop included.
+    /// Time that one pair takes in the mean, start and stop included.
     pub pair_time: Nanos,
     /// The most pairs of a search, by the experiment's own settings.
     pub max_pairs: u32,
-    /// What the runs met.
+    /// Conditions of the runs.
     pub machine: MachineMet,
 }
 
@@ -66,11 +66,11 @@ pub struct WorseFound {
     pub found: u32,
     /// With an interval that holds the truth.
     pub covered: u32,
-    /// What each that has one estimated.
+    /// Values of each that has one estimated.
     pub changes: Vec<Change>,
 }
 
-/// How a target is made worse.
+/// Way to make a target worse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Hindrance {
     /// CPU time is burnt in proportion to what it uses.
@@ -79,14 +79,14 @@ pub enum Hindrance {
     Pause,
 }
 
-/// What can be seen by one goal.
+/// Visible changes of one goal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibratedGoal {
-    /// What is compared.
+    /// Metric that is compared.
     pub metric: GoalMetric,
     /// By what.
     pub scale: Scale,
-    /// How large a change must be to matter.
+    /// Smallest change that matters.
     pub tolerance: Tolerance,
     /// Comparisons of the baseline with itself that have a number for it.
     pub comparisons: u32,
@@ -97,16 +97,16 @@ pub struct CalibratedGoal {
     /// Standard deviation of the pairs' log ratios or differences about the mean
     /// of their comparison.
     pub pair_deviation: Option<f64>,
-    /// What the same would be if the runs of a pair were not next to each other:
+    /// The same if the runs of a pair were not next to each other:
     /// √2 times that of single runs over all of the calibration.
     pub apart_deviation: Option<f64>,
     /// The share of the pairs' variance that comes from within runs, and would
-    /// shrink if they were longer; `None` where runs are too short to tell.
+    /// shrink if they were longer; `None` where runs are too short to estimate it.
     pub within_share: Option<f64>,
     /// The length of run that would see most in the same time, in seconds; as
     /// above.
     pub better_seconds: Option<f64>,
-    /// What can be seen after some times.
+    /// Visible change after a time.
     pub visible: Vec<Visible>,
 }
 
@@ -122,7 +122,7 @@ pub struct Visible {
     pub change: Option<f64>,
 }
 
-/// What the runs of a calibration met.
+/// Conditions of the runs of a calibration.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineMet {
     /// Runs in all.

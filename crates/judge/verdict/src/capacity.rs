@@ -19,7 +19,7 @@ pub use knee::knee_of;
 pub use load::{LoadProbeCounts, judge_load_probe};
 pub use run::{ProbeLoad, judge_run_probe, quantile_of};
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum CapacityAnswer {
     /// The highest rate at which bounds hold.
@@ -33,9 +33,9 @@ pub enum CapacityAnswer {
 pub struct KneeFound {
     /// The law.
     pub law: Usl,
-    /// Where throughput by latency is largest; `None` for a straight line.
+    /// Load at which throughput by latency is largest; `None` for a straight line.
     pub knee: Option<UslPoint>,
-    /// Where throughput is largest; `None` where it grows for ever.
+    /// Load at which throughput is largest; `None` where it grows for ever.
     pub peak: Option<UslPoint>,
     /// The highest load that was tried.
     pub connections_max: u32,
@@ -44,38 +44,38 @@ pub struct KneeFound {
     pub left_out: usize,
 }
 
-/// What a rate counts.
+/// Unit of a rate.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CapacityUnit {
     /// Requests.
     Requests,
-    /// What a generator's rate counts.
+    /// Unit of a generator's rate.
     Generated(RateUnit),
 }
 
 /// One probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapacityProbe {
-    /// What it was for; `None` in a search for the knee.
+    /// Purpose; `None` in a search for the knee.
     pub purpose: Option<Purpose>,
-    /// Units asked for each second; `None` for as fast as answers come.
+    /// Requested units per second; `None` for as fast as answers come.
     pub rate: Option<f64>,
     /// Connections over which they went, where that is varied.
     pub connections: Option<u32>,
     /// Units begun each second.
     pub reached: f64,
-    /// What came of it.
+    /// Result of it.
     pub observed: Observed,
-    /// Why that is so, where it is not plain: the bound that failed, or what was
+    /// Reason, where it is not plain: the bound that failed, or the value that was
     /// the limit.
     pub why: Option<String>,
-    /// What was measured, in the order of [`CapacityProbe::COLUMNS`]: nanoseconds
+    /// The measured metric, in the order of [`CapacityProbe::COLUMNS`]: nanoseconds
     /// and shares; infinite where it never came, `None` where it was not measured.
     pub figures: Vec<(CapacityFigure, Option<f64>)>,
 }
 
 impl CapacityProbe {
-    /// What is told of each probe, besides what is bounded.
+    /// Figures that are reported for each probe, besides the bounded ones.
     pub const COLUMNS: [CapacityFigure; 5] = [
         CapacityFigure::Latency(0.5),
         CapacityFigure::Latency(0.99),
@@ -84,7 +84,7 @@ impl CapacityProbe {
         CapacityFigure::Throughput,
     ];
 
-    /// What was measured of `figure`.
+    /// Value of `figure`.
     #[must_use]
     pub fn figure(&self, figure: CapacityFigure) -> Option<f64> {
         let own = self.figures.iter().find(|own| own.0 == figure);

@@ -1,4 +1,4 @@
-//! Whether one run kept its bounds.
+//! Check of one run against its bounds.
 
 use std::collections::BTreeMap;
 
@@ -12,9 +12,9 @@ use crate::window::Window;
 /// A check's answer for one run.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CheckResult {
-    /// What reports call it.
+    /// Name in reports of it.
     pub name: String,
-    /// Why it is there.
+    /// Its purpose.
     pub description: Option<String>,
     /// The value nearest to breaking a bound, or beyond it; `None` if the series
     /// was not recorded. In `unit`.
@@ -26,11 +26,11 @@ pub struct CheckResult {
     /// Unit of values and bounds, as the catalogue has it: `B`, `ns`, `1`,
     /// `ratio`; empty for what the target named.
     pub unit: String,
-    /// Whether the bounds were kept.
+    /// True if the bounds were kept.
     pub passed: CheckPassed,
 }
 
-/// Whether bounds were kept.
+/// True if bounds were kept.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckPassed {
@@ -118,7 +118,7 @@ fn values(selector: &SeriesSelector, window: &Window<'_>) -> Vec<f64> {
     beats.into_iter().map(|(_, value)| value).collect()
 }
 
-/// What is held against the lower and the upper bound.
+/// Value that is compared with the lower and the upper bound.
 fn extremes(values: &[f64], aggregation: Aggregation) -> (Option<f64>, Option<f64>) {
     match aggregation {
         Aggregation::Each => (

@@ -1,4 +1,4 @@
-//! What pairs differ by, on the scale of their goal.
+//! Differences of pairs, on the scale of their goal.
 
 use stillwell_plan::Scale;
 use stillwell_stats::{Level, LogRatios, PairedError, Sample, StudentT, normal};
@@ -91,13 +91,13 @@ impl Spread {
         }
     }
 
-    /// How far an interval of so many standard errors reaches, as a change from
+    /// Distance by which an interval of so many standard errors reaches, as a change from
     /// none.
     pub(crate) fn half_width(&self, critical: f64) -> f64 {
         on_scale(self.scale, critical * self.error())
     }
 
-    /// The smallest change that such an interval would have told from none in
+    /// The smallest change that such an interval would have distinguished from none in
     /// about four of five experiments.
     pub(crate) fn smallest_visible(&self, critical: f64) -> f64 {
         self.half_width(critical + normal::quantile(limits::POWER))

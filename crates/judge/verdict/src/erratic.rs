@@ -1,11 +1,11 @@
-//! What shows that an experiment cannot be measured steadily.
+//! Evidence that an experiment cannot be measured steadily.
 
 use std::fmt;
 
 use stillwell_units::human::percent;
 
 /// A sign, in the primary goal's numbers, that an experiment cannot be measured
-/// steadily. It gates nothing: the verdict stands on its interval.
+/// steadily. It gates nothing: the verdict follows from its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ErraticSign {
     /// At this noise the interval will not become narrower than the tolerance on
@@ -13,7 +13,7 @@ pub enum ErraticSign {
     TooNoisy {
         /// Half of the interval's width that the last look will likely have.
         half_width: f64,
-        /// What it should be.
+        /// Its expected value.
         tolerance: f64,
         /// The last look.
         pairs: u32,

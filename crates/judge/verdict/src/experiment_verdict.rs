@@ -1,4 +1,4 @@
-//! What an experiment says.
+//! Verdict on an experiment.
 
 use stillwell_plan::{DesignPlan, FamilyPlan, RateUnit, ReportLink, StoppingPlan};
 use stillwell_units::{Nanos, RunId};
@@ -12,7 +12,7 @@ use crate::run_note::RunNote;
 use crate::run_warning::RunWarning;
 use crate::standing::StopReason;
 
-/// What an experiment says.
+/// Verdict on an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExperimentVerdict {
     /// The experiment.
@@ -21,17 +21,17 @@ pub struct ExperimentVerdict {
     pub summary: Option<String>,
     /// The matrix that it is one cell of, if it is.
     pub family: Option<FamilyPlan>,
-    /// Whether its file says that it is shown but never gates.
+    /// True if its file says that it is shown but never gates.
     pub erratic: bool,
-    /// What the data say of how steadily it can be measured; none if it can.
+    /// Evidence that it cannot be measured steadily; none if it can.
     pub erratic_signs: Vec<ErraticSign>,
     /// Its variants; the first is the baseline.
     pub variants: Vec<String>,
     /// When it has seen enough.
     pub stopping: StoppingPlan,
-    /// How the variants of a pair share the machine.
+    /// Isolation between the variants of a pair.
     pub design: DesignPlan,
-    /// Whether what was found is to be confirmed on fresh pairs.
+    /// True if a regression is to be confirmed on fresh pairs.
     pub confirm: bool,
     /// The most pairs that it may be judged by.
     pub pairs_planned: u32,
@@ -45,32 +45,32 @@ pub struct ExperimentVerdict {
     pub pairs_discarded: u32,
     /// For each variant, how many of its runs were to blame for that.
     pub discards: Vec<ArmDiscards>,
-    /// Whether one variant's runs were left out more often than chance explains:
+    /// True if one variant's runs were left out more often than chance explains:
     /// a finding of its own, since a crash is not an outlier.
     pub discards_unbalanced: bool,
     /// Runs with warnings, by stage, pair and variant.
     pub not_used: Vec<RunNotUsed>,
-    /// Why no more pairs are run; `None` while more would be.
+    /// Reason why no more pairs are run; `None` while more would be.
     pub stopped: Option<StopReason>,
     /// Valid pairs in all after which the verdict is likely certain; `None` when
-    /// stopped, when unknown, and when the last look is unlikely to tell.
+    /// stopped, when unknown, and when the last look is unlikely to be decisive.
     pub likely_pairs: Option<u32>,
-    /// How long these still take.
+    /// Time that these still take.
     pub likely_left: Option<Nanos>,
     /// The goals of the plan in its order, the primary one first; with more than
     /// two variants all goals of the first comparison, then all of the second.
     pub goals: Vec<GoalVerdict>,
     /// The checks of the plan in its order.
     pub checks: Vec<CheckVerdict>,
-    /// Where the primary verdict is not `equivalent` or `invalid`: what else
+    /// If the primary verdict is not `equivalent` or `invalid`: other metrics that
     /// changed, the surest and largest change first. Exploratory: a tenth of it
     /// may be chance.
     pub moved: Vec<Moved>,
     /// Among how many series that was looked for; 0 where it was not.
     pub moved_of: u32,
-    /// What readers should know, each once.
+    /// Notes for readers, each once.
     pub notes: Vec<RunNoteCount>,
-    /// What would make the answer better, one sentence each.
+    /// Changes that would improve the answer, one sentence each.
     pub advice: Vec<String>,
     /// CPUs that it had.
     pub cpus: PlacedCpus,
@@ -82,13 +82,13 @@ pub struct ExperimentVerdict {
     pub measure: Nanos,
     /// Links that reports carry.
     pub report_links: Vec<ReportLink>,
-    /// The primary goal's; with more than two variants the gravest of them.
+    /// The primary goal's; with more than two variants the worst of them.
     pub verdict: Verdict,
-    /// What a script is told.
+    /// Exit state for a script.
     pub gate: Gate,
 }
 
-/// How often one variant was to blame for a pair that was discarded.
+/// Number of times that one variant was to blame for a discarded pair.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ArmDiscards {
     /// The variant.
@@ -103,7 +103,7 @@ pub struct ArmDiscards {
 /// A run with warnings.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunNotUsed {
-    /// What the run was for.
+    /// Purpose of the run.
     pub stage: stillwell_capture::RunStage,
     /// Its pair within the stage, from 1.
     pub pair: u32,
@@ -118,9 +118,9 @@ pub struct RunNotUsed {
 /// A check's answer over all completed runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CheckVerdict {
-    /// What reports call it.
+    /// Name in reports of it.
     pub name: String,
-    /// Why it is there.
+    /// Its purpose.
     pub description: Option<String>,
     /// Runs that kept it.
     pub passed: u32,
@@ -175,9 +175,9 @@ pub struct PlacedCpus {
 pub struct RateFigure {
     /// The generator.
     pub id: String,
-    /// What its rate counts.
+    /// Unit of its rate.
     pub unit: RateUnit,
-    /// Units asked for each second; `None` at full speed.
+    /// Requested units per second; `None` at full speed.
     pub requested_per_second: Option<f64>,
     /// Units sent for each second.
     pub achieved_per_second: Option<f64>,

@@ -19,7 +19,7 @@ use stillwell_units::{
 use crate::summary::{RunSummary, summarise};
 use crate::synthetic;
 
-/// Beats stand at every second from 0 to here, unless a story is longer; measured
+/// Beats are at every second from 0 to here, unless a story is longer; measured
 /// is from 3 to 13.
 const SECONDS: u64 = 15;
 

@@ -1,11 +1,11 @@
-//! What a script is told.
+//! Exit state for a script.
 
 use crate::experiment_verdict::ExperimentVerdict;
 
-/// What an experiment says to whoever waits for it.
+/// Exit state of an experiment for a script.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Gate {
-    /// Nothing stands in the way.
+    /// Nothing blocks the change.
     Held,
     /// The primary goal regressed.
     Regressed,
@@ -13,7 +13,7 @@ pub enum Gate {
     CheckFailed,
     /// Its runs are unreliable, or a check was never measured.
     Invalid,
-    /// Its runs cannot tell.
+    /// Its runs are not decisive.
     Inconclusive,
 }
 
@@ -31,7 +31,7 @@ impl Gate {
     }
 }
 
-/// How much a gate lets pass.
+/// Strictness of a gate.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum GatePolicy {
     /// Inconclusive passes.
@@ -44,7 +44,7 @@ pub enum GatePolicy {
 /// The exit code: 1 for a regression or a failed check, 4 for an experiment
 /// that is invalid (or, under [`GatePolicy::Strict`], inconclusive), else 0.
 ///
-/// A regression that was found has to be told, so 1 goes before 4. Experiments
+/// A regression has to be reported, so 1 goes before 4. Experiments
 /// that are marked erratic never gate.
 #[must_use]
 pub fn exit_code(verdicts: &[ExperimentVerdict], policy: GatePolicy) -> u8 {

@@ -1,27 +1,27 @@
-//! What an experiment says about one goal.
+//! Verdict on one goal of an experiment.
 
 use stillwell_plan::{Direction, GoalMetric, Scale};
 use stillwell_units::Tolerance;
 
 use crate::rule::{Change, Verdict};
 
-/// What an experiment says about one goal.
+/// Verdict on one goal of an experiment.
 ///
 /// All changes are on the goal's [`Scale`]: comparison / baseline − 1, or
 /// comparison − baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GoalVerdict {
-    /// What is compared.
+    /// Metric that is compared.
     pub metric: GoalMetric,
-    /// Which variant is compared with the baseline.
+    /// Variant that is compared with the baseline.
     pub comparison: String,
-    /// Whether it decides over the experiment.
+    /// True if it decides over the experiment.
     pub primary: bool,
-    /// Which way is better.
+    /// Better direction.
     pub direction: Direction,
     /// By what the two are compared.
     pub scale: Scale,
-    /// How large a change must be to matter.
+    /// Smallest change that matters.
     pub tolerance: Tolerance,
     /// The answer. `different` and `inconclusive` are final only where the
     /// experiment has stopped.
@@ -40,33 +40,33 @@ pub struct GoalVerdict {
     pub t_statistic: Option<f64>,
     /// Standard deviation of the pairs' log ratios or differences.
     pub pair_deviation: Option<f64>,
-    /// Pairs that the verdict rests on: those of the latest look.
+    /// Pairs of the verdict: those of the latest look.
     pub pairs: u32,
     /// Valid pairs of the search: those beyond `pairs` wait for the next look.
     pub pairs_valid: u32,
     /// The change of each valid pair of the search, in the order of pair numbers;
     /// the first `pairs` of them are used.
     pub pair_changes: Vec<f64>,
-    /// The same question asked without assuming a distribution.
+    /// The same test without assuming a distribution.
     pub sensitivity: Option<Sensitivity>,
-    /// What fresh pairs said, where the search found a change and the plan wants
+    /// Result of fresh pairs, where the search found a change and the plan wants
     /// it confirmed.
     pub confirmation: Option<Confirmation>,
-    /// The smallest change that these pairs would have told from none in about
+    /// The smallest change that these pairs would have distinguished from none in about
     /// four of five experiments.
     pub smallest_visible: Option<f64>,
     /// Pairs that a change as large as the tolerance needs at this noise with one
     /// look, at least [`PAIRS_MIN`](crate::limits::PAIRS_MIN); `None` if unknown
     /// or beyond reach.
     pub pairs_needed: Option<u32>,
-    /// Why it is invalid, inconclusive or no longer regressed, where noise is not
+    /// Reason why it is invalid, inconclusive or no longer regressed, where noise is not
     /// the reason.
     pub reason: Option<String>,
-    /// What readers should know when they read the number.
+    /// Notes on the number.
     pub note: Option<String>,
 }
 
-/// The pairs used, by their ranks alone. Told beside the verdict, never part of
+/// The pairs used, by their ranks alone. Reported beside the verdict, never part of
 /// it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sensitivity {
@@ -74,15 +74,15 @@ pub struct Sensitivity {
     pub wilcoxon_p: f64,
     /// The Hodges–Lehmann estimate, on the goal's scale.
     pub hodges_lehmann: f64,
-    /// Whether it and a t test of the same pairs disagree, at 5 %, about whether
+    /// True if it and a t test of the same pairs disagree, at 5 %, about whether
     /// there is a change: the answer is sensitive to outlying pairs.
     pub disagrees: bool,
 }
 
-/// What fresh pairs said about a change that was found.
+/// Result of fresh pairs about a change that the search found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirmation {
-    /// What the search said.
+    /// Verdict of the search.
     pub found: Verdict,
     /// Fresh valid pairs that are wanted: as many as the search used, at least 6.
     pub pairs_wanted: u32,
@@ -92,9 +92,9 @@ pub struct Confirmation {
     pub pair_changes: Vec<f64>,
     /// The change in the fresh pairs alone, with its 95 % interval.
     pub change: Option<Change>,
-    /// How often fresh pairs without any change would point at least this far in
+    /// Probability that fresh pairs without any change would point at least this far in
     /// the direction that was found: one-sided.
     pub p_value: Option<f64>,
-    /// Whether it was confirmed; `None` until all wanted pairs are there.
+    /// True if it was confirmed; `None` until all wanted pairs are there.
     pub confirmed: Option<bool>,
 }

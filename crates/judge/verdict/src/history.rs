@@ -1,4 +1,4 @@
-//! How goals moved over many results: trends, and where they changed.
+//! Movement of goals over many results: trends and change points.
 //!
 //! [`condense`] turns one experiment of one result into a [`Measurement`] for each
 //! metric. [`trends`] sets the measurements of many results in time and looks for
@@ -28,7 +28,7 @@ pub use self::condense::condense;
 pub use self::judge::trends;
 
 /// With fewer points nothing is looked for: there are too few orders in which
-/// they could stand.
+/// they could be.
 pub const POINTS_MIN: usize = 6;
 
 /// One experiment of one result.
@@ -36,11 +36,11 @@ pub const POINTS_MIN: usize = 6;
 pub struct HistoryPoint {
     /// The experiment.
     pub experiment: String,
-    /// Which variant was compared with the baseline.
+    /// Variant that was compared with the baseline.
     pub comparison: String,
     /// When, where and of what it was measured.
     pub origin: Origin,
-    /// What was measured: one for each metric. The goals come first, in the order
+    /// The measured metric: one for each metric. The goals come first, in the order
     /// of the plan.
     pub measurements: Vec<Measurement>,
 }
@@ -54,11 +54,11 @@ pub struct Origin {
     pub run: String,
     /// The commit that the comparison was built from, in full, if it was.
     pub commit: Option<String>,
-    /// What was typed for that commit, where that is a name and not the commit.
+    /// Name that was typed for that commit; `None` where the commit was typed.
     pub version: Option<String>,
     /// SHA-256 of the comparison's executable, if it is known.
     pub executable: Option<String>,
-    /// What tells the baseline from others: its commit, or the hash of its
+    /// Identity of the baseline: its commit, or the hash of its
     /// executable; `None` where neither is known.
     pub anchor: Option<String>,
     /// The kind of machine.
@@ -67,20 +67,20 @@ pub struct Origin {
     pub workload: String,
     /// The folder of the experiment.
     pub folder: PathBuf,
-    /// How its revisions are built, if they are.
+    /// Build instructions of its revisions, if they are built.
     pub git: Option<GitSource>,
 }
 
 /// One metric of one experiment of one result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
-    /// What was measured.
+    /// The measured metric.
     pub metric: GoalMetric,
-    /// Which way is better.
+    /// Better direction.
     pub direction: Direction,
-    /// How large a change must be to matter.
+    /// Smallest change that matters.
     pub tolerance: Tolerance,
-    /// What it was in its experiment.
+    /// Its role in its experiment.
     pub role: Role,
     /// Valid pairs, of both stages: at least one.
     pub pairs: u32,
@@ -103,7 +103,7 @@ impl Measurement {
     }
 }
 
-/// What a metric was in its experiment.
+/// Role of a metric in its experiment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Role {
     /// The goal that gated.
@@ -114,7 +114,7 @@ pub enum Role {
     Recorded,
 }
 
-/// How changes are looked for.
+/// Method of change detection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrendOptions {
     /// By which test.
@@ -146,20 +146,20 @@ pub enum Method {
 pub struct Trend {
     /// The experiment.
     pub experiment: String,
-    /// Which variant was compared with the baseline.
+    /// Variant that was compared with the baseline.
     pub comparison: String,
-    /// What was measured.
+    /// The measured metric.
     pub metric: GoalMetric,
-    /// Which way is better.
+    /// Better direction.
     pub direction: Direction,
     /// By what levels are compared.
     pub scale: Scale,
-    /// How large a change must be to matter, as the latest result had it.
+    /// Smallest change that matters, as the latest result had it.
     pub tolerance: Tolerance,
-    /// Whether a change for the worse is an alarm: of primary goals, and of
-    /// metrics that were asked for by name.
+    /// True if a change for the worse is an alarm: of primary goals, and of
+    /// requested metrics.
     pub gates: bool,
-    /// What its values are.
+    /// Basis of its values.
     pub basis: Basis,
     /// In order of time; at least one.
     pub points: Vec<TrendPoint>,
@@ -169,17 +169,17 @@ pub struct Trend {
     /// The fewest points in which the method can find anything, where they lie in
     /// one stretch.
     pub points_needed: usize,
-    /// Where the level moved, in order of time.
+    /// Changes of the level, in order of time.
     pub leads: Vec<Lead>,
-    /// How often a history without any change has a split as clear as the
+    /// Probability that a history without any change has a split as clear as the
     /// clearest of this one; `None` where nothing was tested, or by Otava's
     /// method.
     pub p_value: Option<f64>,
-    /// How it stands at its latest point.
+    /// State at its latest point.
     pub latest: Latest,
 }
 
-/// What the values of a trend are.
+/// Basis of the values of a trend.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Basis {
     /// Log ratios of pairs against an anchor, or differences.
@@ -194,9 +194,9 @@ pub enum Basis {
 pub struct TrendPoint {
     /// When, where and of what.
     pub origin: Origin,
-    /// What was measured.
+    /// The measured metric.
     pub measured: Measurement,
-    /// What enters the test, as the trend's [`Basis`] has it.
+    /// Value that enters the test, as the trend's [`Basis`] has it.
     pub value: f64,
 }
 
@@ -217,19 +217,19 @@ pub struct Lead {
     /// The change from one level to the other: after / before − 1, or the
     /// difference where that is the scale.
     pub change: f64,
-    /// How often chance alone would bring this forth, as the method has it.
+    /// Probability that chance alone would bring this forth, as the method has it.
     pub p_value: f64,
-    /// Whether it is a change for the worse.
+    /// True if it is a change for the worse.
     pub worse: bool,
-    /// Whether it is as large as the tolerance.
+    /// True if it is as large as the tolerance.
     pub matters: bool,
-    /// The same in plain values, as Otava tells it.
+    /// The same in plain values, as Otava reports it.
     pub plain: ChangePoint,
-    /// What else changed here.
+    /// Other changes at the same point.
     pub suspects: Vec<Suspect>,
 }
 
-/// What speaks against the program being the cause of a change.
+/// Evidence against the program as the cause of a change.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Suspect {
     /// The machine is another one.
@@ -238,7 +238,7 @@ pub enum Suspect {
     SameProgram,
 }
 
-/// How a trend stands at its latest point.
+/// State of a trend at its latest point.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Latest {
     /// There are too few points for the method to find anything.

@@ -1,4 +1,4 @@
-//! Tables of programs side by side that others measured, and whether they can be
+//! Tables of other people's measurements of programs side by side, and whether they can be
 //! believed.
 //!
 //! Nothing is known of how they were measured, so that only contradictions can be
@@ -9,7 +9,7 @@ use crate::limits;
 /// A table that others made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedTable {
-    /// What the test was called.
+    /// Name of the test.
     pub title: String,
     /// The programs.
     pub columns: Vec<String>,
@@ -20,7 +20,7 @@ pub struct ImportedTable {
 /// One metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedRow {
-    /// Its name, as it stands there.
+    /// Its name, as written.
     pub metric: String,
     /// One for each program.
     pub cells: Vec<ImportedCell>,
@@ -29,11 +29,11 @@ pub struct ImportedRow {
 /// One number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedCell {
-    /// As it stands there, without a mark.
+    /// The text as written, without a mark.
     pub text: String,
     /// In bytes where it has such a unit; `None` where it is none.
     pub value: Option<f64>,
-    /// Whether it was marked as the best.
+    /// True if it was marked as the best.
     pub is_best: bool,
 }
 
@@ -60,11 +60,11 @@ impl ImportedCell {
 pub struct ImportWarning {
     /// The programs that it is about; all where there are none.
     pub columns: Vec<String>,
-    /// What is wrong, in one sentence.
+    /// Fault, in one sentence.
     pub reason: String,
 }
 
-/// What contradicts `table`, in itself and among `others`.
+/// Contradictions of `table`, in itself and with the `remaining` tables.
 #[must_use]
 pub fn imported_warnings(table: &ImportedTable, others: &[&ImportedTable]) -> Vec<ImportWarning> {
     let mut warnings = Vec::new();
@@ -159,7 +159,7 @@ fn not_on_disk(table: &ImportedTable) -> Option<ImportWarning> {
     })
 }
 
-/// Where data is to be kept, who writes least keeps least.
+/// Where data is to be kept, the program with the fewest writes keeps least.
 fn least_written_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     let row = table.row(is_written)?;
     let best = row.cells.iter().position(|cell| cell.is_best)?;
@@ -223,7 +223,7 @@ fn less_work_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     })
 }
 
-/// Of one run nobody knows how far another would lie from it.
+/// The spread of one run is unknown.
 fn one_run(table: &ImportedTable) -> Option<ImportWarning> {
     let row = table.row(|metric| metric.eq_ignore_ascii_case("test count"))?;
     let columns = table.columns.iter().zip(&row.cells);

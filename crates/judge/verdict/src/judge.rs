@@ -31,9 +31,9 @@ pub fn judge(plan: &ExperimentPlan, runs: &[RunSummary]) -> ExperimentVerdict {
     standing(plan, runs).verdict
 }
 
-/// What is known of an experiment by its runs so far, and what to do next.
+/// State of an experiment by its runs so far, and the next step.
 ///
-/// Runs come in any order and are told apart by their identity; runs of other
+/// Runs come in any order and are distinguished by their identity; runs of other
 /// experiments and probes (pair 0) are left out. Where a pair has two runs of
 /// one variant, the one without warnings counts. A pair counts for a goal if both
 /// of its runs are valid for it and measured it; any other is discarded whole
@@ -45,7 +45,7 @@ pub fn judge(plan: &ExperimentPlan, runs: &[RunSummary]) -> ExperimentVerdict {
 /// look. The search ends at the first look at which the primary goal of every
 /// comparison is certain (regressed, improved or equivalent), at the last look,
 /// or when the repeats are used up; then, and only then, `different` and
-/// `inconclusive` are final. What the search found is asked again of fresh pairs
+/// `inconclusive` are final. The search's result is tested again on fresh pairs
 /// where the plan says so.
 #[must_use]
 pub fn standing(plan: &ExperimentPlan, runs: &[RunSummary]) -> Standing {
@@ -99,8 +99,8 @@ fn search_all<'a>(
     all
 }
 
-/// What to do next, by the primary goals of all comparisons; those that found
-/// something are asked again of fresh pairs.
+/// The next step, by the primary goals of all comparisons; those that found
+/// something are tested again on fresh pairs.
 fn next_step(plan: &ExperimentPlan, goals: &mut [Searched<'_>], table: &RunTable<'_>) -> NextStep {
     let mut primaries: Vec<&mut Searched<'_>> =
         goals.iter_mut().filter(|own| own.goal.primary).collect();
@@ -169,7 +169,7 @@ fn most_severe(reasons: &[StopReason]) -> StopReason {
 }
 
 /// While pairs are still searched, a change that is neither large nor small is
-/// not told as a verdict yet: the next look may make it either.
+/// not reported as a verdict yet: the next look may make it either.
 fn hold_back(searched: &mut Searched<'_>, searching: bool) {
     let goal = &mut searched.goal;
     let is_open = matches!(goal.verdict, Verdict::Different | Verdict::Inconclusive);

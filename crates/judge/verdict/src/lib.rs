@@ -13,7 +13,7 @@
 //! why the result of a load is unreliable, [`capacity`] judges probes of capacity.
 //!
 //! Validity looks at the rig and the host, never at whether a number is
-//! inconvenient: no run is left out for its value. All limits stand in
+//! inconvenient: no run is left out for its value. All limits are in
 //! [`limits`]. The crate is pure: it opens no file and reads no clock, and the
 //! same runs in any order give the same verdict.
 

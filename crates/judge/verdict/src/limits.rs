@@ -35,11 +35,11 @@ pub const CONFIRM_PAIRS_MIN: u32 = stillwell_plan::PAIRS_CONFIRM_MIN;
 pub const PAIRS_FOR_ONE_REPEAT: u32 = 4;
 
 /// Finished pairs without any number of a goal after which it is not waited for
-/// any more: it is named wrongly, or the target does not tell it.
+/// any more: it is named wrongly, or the target does not report it.
 pub const PAIRS_NEVER_MEASURED: u32 = 2;
 
 /// Largest chance with which the discards of two variants may differ as much as
-/// they do before that is told as a finding.
+/// they do before that is reported as a finding.
 pub const DISCARDS_UNBALANCED: f64 = 0.1;
 
 /// Fewest pairs for the test by ranks: with five it cannot reach 5 %.
@@ -63,12 +63,12 @@ pub const SERIES_MAX: usize = 2000;
 /// Most rates from beat to beat that a summary keeps.
 pub const BEATS_MAX: usize = 300;
 
-/// How often the interval of a drift within a run holds the truth: many runs are
+/// Share of cases in which the interval of a drift within a run holds the truth: many runs are
 /// looked at.
 pub const STEADY_LEVEL: f64 = 0.99;
 
 /// Growth of a rate over the measured window, as a share of its mean, from which
-/// on a sure drift is told: a smaller one is common to both variants.
+/// on a sure drift is reported: a smaller one is common to both variants.
 pub const STEADY_DRIFT: f64 = 0.05;
 
 /// Power with which the pairs that a tolerance needs are counted.
@@ -84,11 +84,11 @@ pub const GENERATOR_LATE_SHARE: f64 = 0.05;
 /// is late by whole scheduler slices.
 pub const GENERATOR_LATENESS_P99: Nanos = Nanos::from_millis(10);
 
-/// Smallest share of the asked units that must have been sent. What is missing
+/// Smallest share of the requested units that must have been sent. What is missing
 /// shifts the load of one variant against the other's by as much.
 pub const RATE_ACHIEVED_SHARE: f64 = 0.99;
 
-/// How old a worker's figure of what was asked may be at either end of the
+/// Largest age of a worker's figure of its requested units at either end of the
 /// measured time: workers publish it every 10 ms.
 pub const ASKED_UNSAID: Nanos = Nanos::from_millis(10);
 
@@ -103,7 +103,7 @@ pub const GENERATOR_BUSY_SHARE: f64 = 0.90;
 /// was itself the limit.
 pub const SINK_BUSY_SHARE: f64 = 0.90;
 
-/// Share of its CPUs from which on the target was the limit, whoever else was
+/// Share of its CPUs from which on the target was the limit, for any other
 /// busy.
 pub const TARGET_SATURATED_SHARE: f64 = 0.95;
 
@@ -116,7 +116,7 @@ pub const LIGHT_LOAD_SHARE: f64 = 0.25;
 pub const STEAL_SHARE: f64 = 0.05;
 
 /// Largest share of the host's CPU time that others may have used, for goals
-/// that count by the wall clock: they wait for whatever else the host does.
+/// that count by the wall clock: they wait for for any else the host does.
 pub const FOREIGN_CPU_SHARE_WALL: f64 = 0.10;
 
 /// The same for goals that the kernel counts: a process that waits for its turn
@@ -131,10 +131,10 @@ pub const CLOCK_STEP: Nanos = Nanos::from_millis(100);
 pub const BEAT_GAP_PERIODS: f64 = 2.5;
 
 /// Share of the measured time with tasks waiting for a resource from which on
-/// readers are told of the pressure.
+/// the report mentions the pressure.
 pub const PRESSURE_SHARE: f64 = 0.20;
 
-/// Share of sends that did not end well from which on readers are told.
+/// Share of sends that did not end well from which on the report mentions it.
 pub const FAILED_SHARE: f64 = 0.001;
 
 /// Largest share of what a run sends by its schedule that one block may be.
@@ -188,12 +188,12 @@ pub const LOAD_RATE_ACHIEVED_SHARE: f64 = RATE_ACHIEVED_SHARE;
 /// of a run.
 pub const PROBE_REACHED_SHARE: f64 = RATE_ACHIEVED_SHARE;
 
-/// Share of what was asked of the generator of a rig from which on a probe counts all
+/// Share of the requested units of a rig's generator from which on a probe counts all
 /// as sent: its lateness moves no totals then.
 pub const PROBE_SENT_SHARE: f64 = RATE_ACHIEVED_SHARE;
 
 /// Share of a probe's bound of a time above which the generator's own lateness may be
-/// why it broke. A probe asks whether one bound holds, so that its limit is the
+/// why it broke. A probe tests whether one bound holds, and its limit is the
 /// bound's and no absolute time.
 pub const PROBE_LATENESS_OF_BOUND: f64 = 0.1;
 
@@ -213,8 +213,8 @@ pub const PROBE_UNDER_WAY_OF_BOUND: f64 = 0.1;
 /// what four pairs have. With fewer the noise itself is hardly known.
 pub const COMPARED_DEGREES_MIN: f64 = 3.0;
 
-/// A rank test that cannot reach this p value whatever the runs say is not shown.
+/// A rank test that cannot reach this p value for any runs is not shown.
 pub const COMPARED_RANKS_BELOW: f64 = 0.05;
 
-/// Runs on a side below which readers are told that one odd run decides.
+/// Runs on a side below which the report says that one odd run decides.
 pub const COMPARED_RUNS_FEW: usize = 4;

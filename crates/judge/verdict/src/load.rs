@@ -33,7 +33,7 @@ pub fn strain_warnings(pacing: LoadPacing, strain: &LoadStrain) -> Vec<LoadWarni
     warnings
 }
 
-/// Reasons why the result of a load is unreliable, gravest first.
+/// Reasons why the result of a load is unreliable, worst first.
 #[must_use]
 pub fn load_warnings(pacing: LoadPacing, evidence: &LoadEvidence) -> Vec<LoadWarning> {
     let has_shares = evidence.measured >= LOAD_SHARES_FROM;
@@ -66,7 +66,7 @@ pub fn load_warnings(pacing: LoadPacing, evidence: &LoadEvidence) -> Vec<LoadWar
     warnings
 }
 
-/// Why there is nothing to report, where that is so.
+/// Reason why there is nothing to report, if so.
 fn without_answers(evidence: &LoadEvidence) -> Option<LoadWarning> {
     if evidence.answers > 0 {
         return None;

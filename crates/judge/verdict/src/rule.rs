@@ -46,7 +46,7 @@ impl Change {
     }
 }
 
-/// What an experiment says about a goal.
+/// Verdict on a goal of an experiment.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Verdict {
     /// Its runs are unreliable.
@@ -60,7 +60,7 @@ pub enum Verdict {
     /// Surely a change, but neither surely within the tolerance nor probably
     /// beyond it.
     Different,
-    /// The runs cannot tell.
+    /// The runs are not decisive.
     Inconclusive,
 }
 
@@ -78,7 +78,7 @@ impl Verdict {
         }
     }
 
-    /// Whether it is one that has to hold on fresh pairs.
+    /// Returns true for a verdict that must hold on fresh pairs.
     pub(crate) const fn is_flag(self) -> bool {
         matches!(self, Self::Regressed | Self::Improved)
     }

@@ -1,16 +1,16 @@
-//! What is known of an experiment now, and what to do next.
+//! State of an experiment, and its next step.
 
 use stillwell_capture::RunStage;
 use stillwell_units::Nanos;
 
 use crate::experiment_verdict::ExperimentVerdict;
 
-/// What is known of an experiment now, and what to do next.
+/// State of an experiment, and its next step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// What its runs say so far.
+    /// Verdict by its runs so far.
     pub verdict: ExperimentVerdict,
-    /// What to do.
+    /// Next step.
     pub next: NextStep,
     /// The warm-up with which every run is to be summed up from now on, by
     /// [`summarise_from`](crate::summarise_from). Runs whose
@@ -19,7 +19,7 @@ pub struct Standing {
     pub warmup: Nanos,
 }
 
-/// What to do next for an experiment.
+/// Next step of an experiment.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NextStep {
     /// Run one more pair of this stage (all variants next to each other), sum it
@@ -37,16 +37,16 @@ pub enum NextStep {
     Stop(StopReason),
 }
 
-/// Why no more pairs are run.
+/// Reason why no more pairs are run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StopReason {
     /// The primary verdict is certain.
     Certain,
     /// All pairs that were planned were looked at.
     LastLook,
-    /// What was found was found again on fresh pairs.
+    /// Fresh pairs confirmed the search's verdict.
     Confirmed,
-    /// What was found was not found again on fresh pairs.
+    /// Fresh pairs did not confirm the search's verdict.
     NotConfirmed,
     /// Too many pairs had to be discarded: the machine is unfit, or the target.
     Unfit,

@@ -34,18 +34,18 @@ pub struct RunSummary {
     pub schema: String,
     /// The run's name.
     pub run: RunId,
-    /// What reports call the target.
+    /// Name in reports of the target.
     pub target: String,
     /// Its place in a suite, if it has one.
     pub identity: Option<RunIdentity>,
-    /// How it ended.
+    /// End of the run.
     pub outcome: RunOutcome,
     /// Time between the beats at both ends of the measured phase; zero if it was
     /// not gone through.
     #[serde(rename = "measured_ns")]
     pub measured: Nanos,
     /// Load that was left out before that, from the start of the warm-up on: the
-    /// stated length, or longer where [`summarise_from`] was told so.
+    /// stated length, or longer where [`summarise_from`] was given one.
     #[serde(default, rename = "warmup_ns")]
     pub warmup: Nanos,
     /// From the first phase's beginning to the last one's end.
@@ -56,11 +56,11 @@ pub struct RunSummary {
     pub values: BTreeMap<GoalMetric, Measured>,
     /// Warnings; none for a valid run.
     pub warnings: Vec<RunWarning>,
-    /// What readers should know besides.
+    /// Further notes for readers.
     pub notes: Vec<RunNote>,
-    /// What happened, in figures.
+    /// Figures of the run.
     pub figures: RunFigures,
-    /// Whether it kept its bounds.
+    /// Results of the bounds.
     pub checks: Vec<CheckResult>,
     /// One number for each recorded or scraped series and reduction, by
     /// `METRIC:REDUCTION` for all series of a metric together,
@@ -74,7 +74,7 @@ pub struct RunSummary {
     /// [`SERIES_MAX`](crate::limits::SERIES_MAX).
     #[serde(default)]
     pub series_left_out: u32,
-    /// What both runs of a pair must have had alike: kernel, CPUs, governor,
+    /// Facts that both runs of a pair must share: kernel, CPUs, governor,
     /// limits, what could not be isolated; as text.
     #[serde(default)]
     pub environment: BTreeMap<String, String>,
@@ -89,7 +89,7 @@ pub enum Measured {
     Value(f64),
     /// It was not measured.
     Missing {
-        /// Why not.
+        /// Reason why not.
         reason: String,
     },
 }
@@ -111,20 +111,20 @@ pub struct StepMark {
     /// Time since the start of the measured phase.
     #[serde(rename = "at_ns")]
     pub at: Nanos,
-    /// What was done.
+    /// The action.
     pub what: String,
 }
 
-/// Times that stood before events.
+/// Timestamps before events.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PrefixCounts {
     /// Those that were believed.
     pub read: u64,
-    /// What stood where one should, and cannot be one; and events that were cut.
+    /// Other bytes in place of a timestamp; and events that were cut.
     pub implausible: u64,
 }
 
-/// What happened in a run. Shares are shares of one; everything is of the
+/// Figures of a run. Shares are shares of one; everything is of the
 /// measured phase unless it says otherwise; `None` is what was not recorded.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RunFigures {
@@ -146,19 +146,19 @@ pub struct RunFigures {
     /// First arrival of stamped events less their sent time.
     #[serde(default)]
     pub event_transit: Option<TimeQuantiles>,
-    /// Times that stood before the events that sinks received, over the whole run.
+    /// Timestamps before the events that sinks received, over the whole run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefixes: Option<PrefixCounts>,
     /// Steps of the timeline that were done.
     #[serde(default)]
     pub steps: Vec<StepMark>,
-    /// How the target came back each time that a step ended it.
+    /// Recovery of the target each time that a step ended it.
     #[serde(default)]
     pub restarts: Vec<Restart>,
-    /// What became of every stamped event of the whole run.
+    /// Fate of every stamped event of the whole run.
     #[serde(default)]
     pub ledger: Option<LedgerRecord>,
-    /// How long the target went on sending after the load had ended; `None` where
+    /// Time that the target went on sending after the load had ended; `None` where
     /// it had not ended when the drain did, and without a drain.
     #[serde(default, rename = "drain_ns")]
     pub drain: Option<Nanos>,
@@ -170,11 +170,11 @@ pub struct RunFigures {
     pub rss_mean_bytes: Option<f64>,
     /// Largest resident memory: the kernel's own mark, or the largest sample.
     pub rss_peak_bytes: Option<f64>,
-    /// Mean proportional memory; it is read seldom, so it never makes a goal.
+    /// Mean proportional memory; it is read rarely, so it never makes a goal.
     pub pss_mean_bytes: Option<f64>,
-    /// Where the time of each of our workers went.
+    /// Time breakdown of each load worker.
     pub workers: Vec<WorkerShares>,
-    /// How sends ended; only outcomes that happened.
+    /// Ends of sends; only outcomes that happened.
     pub outcomes: Vec<OutcomeCount>,
     /// Share of the host's CPU time that the hypervisor took.
     pub steal_share: Option<f64>,
@@ -184,16 +184,16 @@ pub struct RunFigures {
     pub target_cpus: Option<Vec<u16>>,
     /// CPUs of generators, sinks and observers; `None` for any.
     pub own_cpus: Option<Vec<u16>>,
-    /// Where the run was found to be steady.
+    /// The steady part of the run.
     #[serde(default)]
     pub warmup: Option<WarmupFigures>,
-    /// Its rates from beat to beat, where they can be had: what longer runs would
-    /// do for the noise is told from them, never a verdict.
+    /// Its rates from beat to beat, if available: they predict the effect of longer runs
+    /// on the noise, and never enter a verdict.
     #[serde(default)]
     pub beats: BTreeMap<GoalMetric, BeatRates>,
 }
 
-/// Where a run was found to be steady, by its rates from beat to beat; judged
+/// The steady part of a run, by its rates from beat to beat; judged
 /// for each run by itself, without a look at its variant. There is none with
 /// fewer than 20 beats.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -204,12 +204,12 @@ pub struct WarmupFigures {
     /// where the warm-up seems to take half of the load or more.
     #[serde(rename = "cut_ns")]
     pub cut: Option<Nanos>,
-    /// Beats that this rests on.
+    /// Beats that this is based on.
     pub beats: u32,
-    /// How far the rate within the measured window, but before the cut, lay from
+    /// Distance by which the rate within the measured window, but before the cut, lay from
     /// the rate after it, as a share of that; 0 where the cut lies before.
     pub apart: f64,
-    /// How much the rate grew or fell over the measured window, as a share of its
+    /// Growth or fall of the rate over the measured window, as a share of its
     /// mean, by a straight line; of all rates the one that surely drifted most.
     pub drift: Option<Drift>,
 }
@@ -235,7 +235,7 @@ pub struct BeatRates {
     pub values: Vec<f64>,
 }
 
-/// What was sent and received.
+/// Units that were sent and received.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Totals {
     /// Whole events that generators handed to the kernel.
@@ -248,27 +248,27 @@ pub struct Totals {
     pub bytes_received: Option<f64>,
 }
 
-/// What one generator was asked for and sent.
+/// Units that one generator was to send and sent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct GeneratorFigures {
     /// The generator.
     pub id: String,
-    /// What its rate counts.
+    /// Unit of its rate.
     pub unit: RateUnit,
-    /// Units that the schedule asked for, for each second; `None` at full speed.
+    /// Units of the schedule per second; `None` at full speed.
     pub requested_per_second: Option<f64>,
     /// Units sent, for each second.
     pub achieved_per_second: Option<f64>,
 }
 
-/// Where a worker's time went, as shares of the measured time.
+/// Time breakdown of a worker, as shares of the measured time.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct WorkerShares {
-    /// Whose worker.
+    /// Component of the worker.
     pub component: Component,
     /// The generator or sink.
     pub id: String,
-    /// Which of its workers.
+    /// Index of the worker.
     pub worker: String,
     /// Waiting for the schedule.
     pub ahead: f64,
@@ -292,7 +292,7 @@ impl WorkerShares {
     }
 }
 
-/// Whose worker.
+/// Component of the worker.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Component {
@@ -312,12 +312,12 @@ impl Component {
     }
 }
 
-/// How often sends ended in one way.
+/// Number of sends that ended in one way.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct OutcomeCount {
     /// The `outcome` label.
     pub outcome: String,
-    /// How often.
+    /// Count.
     pub count: u64,
 }
 
@@ -325,11 +325,11 @@ pub struct OutcomeCount {
 ///
 /// Every total is the counter at the end of the measured phase less the counter
 /// at its start, at the beats taken there; nothing is an average of seconds.
-/// What is told for each second is for each second of load: where a run records
+/// Figures for each second are for each second of load: where a run records
 /// [`ACTIVE_TIME`](stillwell_metric::catalogue::ACTIVE_TIME), by that. Memory is
 /// the mean of resident memory over time, for all variants alike: resident
 /// memory is sampled at every beat, proportional memory only at phase marks and
-/// every few seconds, too seldom to stand for a run.
+/// every few seconds, too rarely to represent a run.
 #[must_use]
 pub fn summarise(capture: &Capture) -> RunSummary {
     summarise_from(capture, Nanos::ZERO)

@@ -29,7 +29,7 @@ use crate::summary::RunSummary;
 pub struct TargetsVerdict {
     /// The experiment.
     pub name: String,
-    /// What it is about, in one line.
+    /// Its subject, in one line.
     pub summary: Option<String>,
     /// Blocks that were planned.
     pub blocks: u32,
@@ -37,7 +37,7 @@ pub struct TargetsVerdict {
     pub columns: Vec<ColumnFound>,
     /// One for each metric of which anything is known.
     pub rows: Vec<TargetsRow>,
-    /// What readers must know of the whole table.
+    /// Notes for readers of the whole table.
     pub remarks: Vec<String>,
 }
 
@@ -46,19 +46,19 @@ pub struct TargetsVerdict {
 pub struct ColumnFound {
     /// Its name.
     pub name: String,
-    /// What it claims to keep.
+    /// The claimed durability.
     pub durability: Option<Durability>,
-    /// How often events are to arrive.
+    /// The claimed delivery of events.
     pub expected: Option<Delivery>,
-    /// How often they did.
+    /// The observed delivery.
     pub delivery: DeliveryFound,
     /// Its runs.
     pub runs: u32,
     /// Those that went to their end.
     pub completed: u32,
-    /// Why none of its numbers may be compared, if that is so.
+    /// Reason why none of its numbers may be compared, if so.
     pub invalid: Option<String>,
-    /// Why its claim to keep things could not be held against anything, if that is
+    /// Reason why its durability claim was not checked, if so.
     /// so.
     pub unchecked: Option<String>,
 }
@@ -66,13 +66,13 @@ pub struct ColumnFound {
 /// One row of the table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetsRow {
-    /// What it is of.
+    /// The metric.
     pub metric: TargetsMetric,
     /// One for each column.
     pub cells: Vec<TargetsCell>,
-    /// How targets compare two by two.
+    /// Comparisons of targets two by two.
     pub pairs: Vec<PairFound>,
-    /// Why some are not marked although a better and a worse exist, for each lot that
+    /// Reasons why some are not marked although a better and a worse exist, for each lot that
     /// claims to keep the same.
     pub unranked: Vec<String>,
 }
@@ -86,26 +86,26 @@ pub enum TargetsCell {
         mean: f64,
         /// Its 95 % interval, from two runs on.
         interval: Option<(f64, f64)>,
-        /// Runs that it rests on.
+        /// Runs that it is based on.
         runs: u32,
-        /// Where the target stands.
+        /// Rank of the target.
         place: Place,
     },
     /// It is unreliable.
     Invalid {
-        /// Why not.
+        /// Reason why not.
         reason: String,
         /// The mean that was measured all the same, if any was.
         mean: Option<f64>,
     },
     /// There is none.
     Missing {
-        /// Why not.
+        /// Reason why not.
         reason: String,
     },
 }
 
-/// What the `runs` of `plan` say.
+/// Verdict on the `runs` of `plan`.
 #[must_use]
 pub fn judge_targets(plan: &TargetsPlan, runs: &[RunSummary]) -> TargetsVerdict {
     let of = |one: &ComparedTargetPlan| -> Vec<&RunSummary> {
@@ -151,8 +151,8 @@ pub fn judge_targets(plan: &TargetsPlan, runs: &[RunSummary]) -> TargetsVerdict 
 }
 
 /// The exit code of these tables: 1 where events did not arrive as often as they
-/// are to; 4 where a target has a number that may not be believed, where fewer of
-/// its runs went to their end than were asked for, and where it is not known
+/// are to; 4 where a target has a number that is unreliable, where fewer of
+/// its runs went to their end than planned, and where it is not known
 /// whether events arrived as often as they are to; else 0.
 #[must_use]
 pub fn targets_exit_code(verdicts: &[TargetsVerdict]) -> u8 {
@@ -204,7 +204,7 @@ fn column(plan: &ComparedTargetPlan, runs: &[&RunSummary]) -> ColumnFound {
     }
 }
 
-/// What a claim to keep things came to.
+/// Result of a durability claim.
 enum Claim {
     Kept,
     /// It is not believed, and why.
@@ -213,7 +213,7 @@ enum Claim {
     Unchecked(String),
 }
 
-/// What the claim to keep things on disk came to, over all completed runs together.
+/// Result of the claim to keep things on disk, over all completed runs together.
 fn claim_of(claim: Durability, runs: &[&RunSummary]) -> Claim {
     if claim == Durability::Memory {
         return Claim::Kept;

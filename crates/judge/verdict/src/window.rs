@@ -18,7 +18,7 @@ pub(crate) struct Window<'a> {
     active: Option<f64>,
 }
 
-/// How far a counter grew, and in which time.
+/// Growth of a counter, and its time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub(crate) value: f64,
@@ -28,7 +28,7 @@ pub(crate) struct Growth {
 /// Quantiles of a time over all that was recorded while measuring.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct TimeQuantiles {
-    /// How many times there are: at least one.
+    /// Number of times there are: at least one.
     pub count: u64,
     /// Half of them are at most this long.
     #[serde(rename = "p50_ns")]
@@ -68,7 +68,7 @@ impl<'a> Window<'a> {
             end,
             active: None,
         };
-        // Several workers may tell the same time: it is not a sum.
+        // Several workers may report the same time: it is not a sum.
         let active = window.series.of(catalogue::ACTIVE_TIME);
         let active = active.filter_map(|(_, series)| window.growth(series));
         let active = active.map(|growth| growth.value / 1e9).fold(0.0, f64::max);
@@ -114,7 +114,7 @@ impl<'a> Window<'a> {
         self.end.since(self.start)
     }
 
-    /// How far one series grew; `None` if it was not recorded at both ends, or
+    /// Growth of one series; `None` if it was not recorded at both ends, or
     /// fell.
     pub(crate) fn growth(&self, series: &Series) -> Option<Growth> {
         let from = series.at_or_after(self.start)?;
@@ -129,7 +129,7 @@ impl<'a> Window<'a> {
             .then_some(Growth { value, length })
     }
 
-    /// How far all series of `metric` with such labels grew together; `None` if
+    /// Growth of all series of `metric` with such labels together; `None` if
     /// there are none, or one of them has no growth.
     pub(crate) fn grown(&self, metric: Metric, wanted: impl Fn(&Labels) -> bool) -> Option<f64> {
         self.summed(metric, wanted, |growth| growth.value)
@@ -164,7 +164,7 @@ impl<'a> Window<'a> {
     }
 
     /// Nanoseconds of `metric` as a share of the window by the wall clock: of
-    /// what the host does, whoever has the load.
+    /// what the host does, for any load.
     pub(crate) fn share(&self, metric: Metric) -> Option<f64> {
         let part = |growth: Growth| growth.value / float_from_u64(growth.length.as_u64());
         self.summed(metric, |_| true, part)

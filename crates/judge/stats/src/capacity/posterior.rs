@@ -1,4 +1,4 @@
-//! What probes say about threshold, width and stray answers together.
+//! Joint posterior of threshold, width and stray answers.
 
 use crate::estimate::Estimate;
 use crate::number::{ceil_index, float};
@@ -16,11 +16,11 @@ const WIDTHS: [(f64, f64); 5] = [
 /// Shares of answers that are the wrong way round wherever the rate is, and how
 /// likely each is thought to be at first.
 const STRAYS: [(f64, f64); 2] = [(0.005, 0.85), (0.08, 0.15)];
-/// Steps of the grid in what is asked for.
+/// Steps of the grid in the requested width.
 const STEPS_WITHIN: f64 = 5.0;
 /// Most points of the grid: beyond, it is coarser.
 const POINTS_MAX: usize = 8192;
-/// How far the grid goes beyond both ends.
+/// Distance by which the grid goes beyond both ends.
 const BEYOND: f64 = 1.1;
 /// Weights below this logarithm never matter again.
 const DEAD: f64 = -60.0;
@@ -40,7 +40,7 @@ pub(super) struct Posterior {
 
 const SHAPES: usize = WIDTHS.len() * STRAYS.len();
 
-/// How likely each shape is thought to be before any probe, as logarithms.
+/// Prior of each shape, as logarithms.
 fn shapes() -> impl Iterator<Item = f64> {
     WIDTHS.into_iter().flat_map(|(_, width)| {
         let strays = STRAYS.into_iter();
@@ -109,7 +109,7 @@ impl Posterior {
         let mut below = 0.0;
         for (index, share) in shares.iter().enumerate() {
             if below + share >= sought && *share > 0.0 {
-                // A point stands for the cell around it.
+                // A point represents the cell around it.
                 let within = (sought - below) / share - 0.5;
                 return (self.first + self.step * (float(index) + within)).exp();
             }

@@ -40,7 +40,7 @@ pub struct Usl {
     degrees: f64,
 }
 
-/// A load that stands out.
+/// A load that deviates from the fit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct UslPoint {
     /// Requests at once.
@@ -49,7 +49,7 @@ pub struct UslPoint {
     pub throughput: Estimate,
 }
 
-/// Why no law was fitted.
+/// Reason why no law was fitted.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum UslError {
     /// Too few points for three parameters and their uncertainty.
@@ -119,14 +119,14 @@ impl Usl {
         throughput(self.parameters(), concurrency)
     }
 
-    /// Where throughput divided by the time of an answer is largest, with an
+    /// Load at which throughput divided by the time of an answer is largest, with an
     /// interval; `None` where the law is a straight line.
     #[must_use]
     pub fn knee(&self, level: Level) -> Option<UslPoint> {
         self.point(knee, level)
     }
 
-    /// Where throughput is largest, with an interval; `None` where it grows for
+    /// Load at which throughput is largest, with an interval; `None` if it grows for
     /// ever.
     #[must_use]
     pub fn peak(&self, level: Level) -> Option<UslPoint> {
@@ -146,7 +146,7 @@ impl Usl {
         })
     }
 
-    /// What follows from the parameters, with the interval that follows from
+    /// Value derived from the parameters, with the interval that follows from
     /// theirs to the first order.
     fn interval(
         &self,
@@ -217,7 +217,7 @@ fn slopes(parameters: [f64; PARAMETERS], n: f64) -> [f64; PARAMETERS] {
     ]
 }
 
-/// Levenberg's and Marquardt's descent, with σ or κ held at 0 where asked.
+/// Levenberg's and Marquardt's descent, with σ or κ held at 0 where requested.
 fn descend(points: &[(f64, f64)], held: [bool; 2]) -> Option<Usl> {
     let held = [false, held[0], held[1]];
     let mut parameters = beginning(points, held)?;

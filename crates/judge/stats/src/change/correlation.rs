@@ -1,14 +1,14 @@
-//! How much neighbours in a segment resemble each other, beside its steps.
+//! Correlation of neighbours in a segment, beside its steps.
 
 use super::split::standardised;
 use crate::normal;
 use crate::number::{float, floor_index};
 use crate::warmup::lag_one;
 
-/// Correlation is believed where chance alone would show it this seldom.
+/// Correlation is used where chance alone would show it this rarely.
 const CHANCE: f64 = 0.05;
 
-/// Above this a history is one long drift, in which no step can be told.
+/// Above this a history is one long drift, in which no step is visible.
 const CORRELATION_MAX: f64 = 0.95;
 
 /// The share of differences, the largest, that may come from steps.

@@ -5,7 +5,7 @@ use super::split::standardised;
 /// The part of a segment that is chance: standardised deviations from its mean,
 /// and what of each comes from the one before.
 pub(super) struct Null {
-    /// What each deviation adds to the share that it has of the one before; the
+    /// Part that each deviation adds to the share that it has of the one before; the
     /// first one scaled to be like the others.
     innovations: Vec<f64>,
     /// The standard deviation of each value, up to a factor.
@@ -29,7 +29,7 @@ impl Null {
         }
     }
 
-    /// What is to be put into another order.
+    /// Values to permute.
     pub(super) fn innovations(&self) -> &[f64] {
         &self.innovations
     }

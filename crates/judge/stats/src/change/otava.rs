@@ -1,4 +1,4 @@
-//! What Apache Otava 0.8.0 finds.
+//! Change points as Apache Otava 0.8.0 finds them.
 
 use super::energy::{Candidate, best_split};
 use super::{ChangeError, ChangePoint, describe};
@@ -142,7 +142,7 @@ fn judge(values: &[f64], indices: &[usize], place: usize) -> ChangePoint {
     }
 }
 
-/// Which change point goes next, if any: the one with the largest p value, and
+/// The change point goes next, if any: the one with the largest p value, and
 /// where all of these hold, the one that changes least.
 fn weakest(points: &[ChangePoint], options: &OtavaOptions) -> Option<usize> {
     let least_sure = first_by(points, |one, other| one.p_value > other.p_value)?;

@@ -15,13 +15,13 @@ use crate::sample::Sample;
 const SEGMENT_MIN: usize = 6;
 
 /// The fewest and the most histories drawn from the null. With fewer the p
-/// value is coarse; more take longer than they tell.
+/// value is coarse; more take longer than they help.
 const DRAWS: Range<usize> = 999..9999;
 
-/// How many times finer than the level the p value is, within [`DRAWS`].
+/// Number of times finer than the level the p value is, within [`DRAWS`].
 const RESOLUTION: f64 = 20.0;
 
-/// What [`detect`] holds itself to.
+/// Options of [`detect`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangeOptions {
     /// The share of histories without any change in which a change point may be
@@ -29,7 +29,7 @@ pub struct ChangeOptions {
     pub alarm_rate: f64,
     /// The fewest values on either side of a change point.
     pub side_min: usize,
-    /// Whether the values are known to be independent of each other, as log
+    /// True if the values are known to be independent of each other, as log
     /// ratios against an anchor that ran in the same pair nearly are. If not,
     /// it is found out, which costs some power.
     pub independent: bool,
@@ -49,13 +49,13 @@ impl Default for ChangeOptions {
     }
 }
 
-/// What [`detect`] found.
+/// Result of [`detect`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Detection {
     /// The change points in order. Their p values are multiples of those of
     /// their segments, to be held against the alarm rate of the history.
     pub points: Vec<ChangePoint>,
-    /// How often a history without any change has a split as good as the best
+    /// Probability that a history without any change has a split as good as the best
     /// of this one; 1 where there is nothing to test. An upper bound where the
     /// drawing ended early because it was clear.
     pub p_value: f64,
@@ -69,7 +69,7 @@ pub struct Detection {
 ///
 /// The statistic is the largest difference, in standard errors, between both
 /// sides of any split of the history or of its overlapping halves, quarters and
-/// so on. Its p value comes from histories in which the deviations stand in
+/// so on. Its p value comes from histories in which the deviations are in
 /// random order; where neighbours resemble each other significantly (one-sided,
 /// at 5 %) it is the innovations of a first-order autoregression that are
 /// shuffled, so that drift is not taken for a step. A split that is found
@@ -221,7 +221,7 @@ impl History<'_> {
 }
 
 impl Null {
-    /// How often a history from the null has a best split at least as good as
+    /// Probability that a history from the null has a best split at least as good as
     /// `split`. Drawing ends early once it can no longer come below `level`.
     fn p_value(
         &self,

@@ -1,4 +1,4 @@
-//! How far the two sides of the clearest split of a segment lie apart.
+//! Distance between the two sides of the clearest split of a segment.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ const WINDOW_MIN: usize = 10;
 pub(super) struct Split {
     /// The first value of the second side, counted from the segment's start.
     pub(super) index: usize,
-    /// How far the levels of both sides lie apart, in standard errors up to a
+    /// Distance by which the levels of both sides lie apart, in standard errors up to a
     /// factor that is the same for all splits of all orders of the segment.
     pub(super) distance: f64,
 }

@@ -4,7 +4,7 @@ use crate::level::Level;
 use crate::number::float;
 
 /// The multiplier after `pairs` pairs, at least two; infinite where even the
-/// wildest mean would not be told from zero.
+/// wildest mean would not be distinguished from zero.
 ///
 /// Under a normal prior with the variance of the noise on the effect, in
 /// standard deviations, and the right Haar prior on the noise, the odds against

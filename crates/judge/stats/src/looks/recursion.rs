@@ -28,7 +28,7 @@ const NEGLIGIBLE: f64 = 1e-15;
 /// Halvings in search of a boundary: enough for fifteen digits.
 const HALVINGS: u32 = 50;
 
-/// How finely densities and integrals are sampled.
+/// Resolution of densities and integrals.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Boundaries {
     /// Places at which a density is known.
@@ -95,9 +95,9 @@ fn t_of_w(w: f64, pairs: usize) -> f64 {
 /// With W = reach · sin θ it is smooth in θ up to both ends, and even: so it is
 /// kept at Chebyshev's places in θ² and interpolated in between.
 struct Survivors {
-    /// Where the support ends.
+    /// End of the support.
     reach: f64,
-    /// Where the last look cut it, at most `reach`.
+    /// Cut of the last look, at most `reach`.
     cut: f64,
     places: Vec<Place>,
 }
@@ -216,7 +216,7 @@ impl Steps {
         })
     }
 
-    /// Where to cut so that both tails together hold `share`.
+    /// Place of the cut at which both tails together hold `share`.
     fn cut(&self, survivors: &Survivors, share: f64) -> f64 {
         let tails = |from: f64| {
             let radius = 0.5 * (FRAC_PI_2 - from);

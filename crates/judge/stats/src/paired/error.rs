@@ -1,4 +1,4 @@
-//! Why pairs have no effect.
+//! Reason why pairs have no effect.
 
 use std::fmt;
 
@@ -20,51 +20,51 @@ impl fmt::Display for Half {
     }
 }
 
-/// Why pairs have no effect.
+/// Reason why pairs have no effect.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PairedError {
     /// One pair says nothing about noise.
     #[error("too few pairs: {found}, at least 2 are needed")]
     TooFewPairs {
-        /// How many there are.
+        /// Number of values.
         found: usize,
     },
     /// More pairs than the t distribution is accurate for.
     #[error("{found} pairs are more than a t interval is made for")]
     TooManyPairs {
-        /// How many there are.
+        /// Number of values.
         found: usize,
     },
     /// A value without a logarithm.
     #[error("{half} value {value} of pair {pair} is not a positive, finite number")]
     NotPositive {
-        /// Which pair, counted from one.
+        /// Number of the pair, counted from one.
         pair: usize,
-        /// Which half of it.
+        /// The half of it.
         half: Half,
-        /// What was found.
+        /// The actual value.
         value: f64,
     },
     /// A value that has no difference to any other.
     #[error("{half} value {value} of pair {pair} is not a finite number")]
     NotANumber {
-        /// Which pair, counted from one.
+        /// Number of the pair, counted from one.
         pair: usize,
-        /// Which half of it.
+        /// The half of it.
         half: Half,
-        /// What was found.
+        /// The actual value.
         value: f64,
     },
     /// Two values so far apart that their difference is not finite.
     #[error("the difference of pair {pair} is not a finite number")]
     NotFinite {
-        /// Which pair, counted from one.
+        /// Number of the pair, counted from one.
         pair: usize,
     },
     /// No interval is planned for this number of pairs.
     #[error("there is no look with an interval after {pairs} pairs")]
     NotALook {
-        /// The number asked for.
+        /// The requested number.
         pairs: u32,
     },
 }

@@ -4,10 +4,10 @@ use crate::draw::Draws;
 use crate::number::{count, float};
 use crate::order::{PairOrder, balanced_order};
 
-/// How a machine's runs differ from each other, all as shares of the level.
+/// Differences between a machine's runs, all as shares of the level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scenario {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
     /// Standard deviation of a run's own level.
     pub run_noise: f64,
@@ -71,12 +71,12 @@ impl Scenario {
     }
 }
 
-/// What moves all runs of an experiment alike, as shares of the level.
+/// Disturbance common to all runs of an experiment, as shares of the level.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Drift {
-    /// What it is called in tables.
+    /// Its name in tables.
     pub name: &'static str,
-    /// How far the level moves, evenly, from the first run to the last.
+    /// Distance by which the level moves, evenly, from the first run to the last.
     pub trend: f64,
     /// Standard deviation of what wanders.
     pub noise: f64,
@@ -120,9 +120,9 @@ pub const DRIFTS: [Drift; 3] = [
 /// does.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Machine {
-    /// How its runs differ.
+    /// Differences between its runs.
     pub scenario: Scenario,
-    /// What moves them all.
+    /// Disturbance common to all of them.
     pub drift: Drift,
     /// Measured seconds of each run, at least one.
     pub seconds: u32,

@@ -1,4 +1,4 @@
-//! How a simulated experiment ends.
+//! The decision rule of a simulated experiment.
 
 use crate::level::Level;
 use crate::looks::{Looks, LooksError};
@@ -18,7 +18,7 @@ pub struct Rule {
     tolerance: f64,
 }
 
-/// What a simulated experiment said; more is worse.
+/// Verdict of a simulated experiment; more is worse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Ending {
     /// Worse for certain, and by the tolerance or more.
@@ -29,20 +29,20 @@ pub enum Ending {
     Equivalent,
     /// Another for certain, by less than the tolerance.
     Different,
-    /// The last look did not tell.
+    /// The last look was not decisive.
     Inconclusive,
 }
 
-/// What following a rule came to.
+/// Result of following a rule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Followed {
-    /// How it ended.
+    /// Verdict.
     pub ending: Ending,
     /// After how many pairs.
     pub pairs: u32,
-    /// Whether the interval at the end holds the truth.
+    /// True if the interval at the end holds the truth.
     pub covered: bool,
-    /// Whether the intervals of all looks would have, those after the end too.
+    /// True if the intervals of all looks would have, those after the end too.
     pub always_covered: bool,
 }
 
@@ -85,11 +85,11 @@ impl Rule {
         }
     }
 
-    /// How an experiment with these log ratios ends, where the true relative
+    /// Ends an experiment with these log ratios, where the true relative
     /// change is `truth`.
     ///
     /// # Errors
-    /// [`PairedError`] where there are fewer pairs than the last look asks for.
+    /// [`PairedError`] where there are fewer pairs than the last look needs.
     pub fn follow(&self, ratios: &LogRatios, truth: f64) -> Result<Followed, PairedError> {
         let mut followed = Followed {
             ending: Ending::Inconclusive,
@@ -114,7 +114,7 @@ impl Rule {
     }
 }
 
-/// What may be said at any look.
+/// Verdict that is allowed at any look.
 fn certain(effect: &PairedEffect, tolerance: f64) -> Option<Ending> {
     let change = effect.relative();
     if change.lower > 0.0 && change.value >= tolerance {
@@ -128,7 +128,7 @@ fn certain(effect: &PairedEffect, tolerance: f64) -> Option<Ending> {
     }
 }
 
-/// What is left to say at the last look.
+/// Verdict at the last look.
 fn at_the_end(effect: &PairedEffect) -> Ending {
     if effect.relative().excludes_zero() {
         Ending::Different

@@ -1,4 +1,4 @@
-//! How often a rule was right.
+//! Counts of correct and wrong verdicts of a rule.
 
 use crate::simulate::rule::{Ending, Followed};
 
@@ -44,7 +44,7 @@ impl Tally {
         self.pairs += other.pairs;
     }
 
-    /// How many experiments were counted.
+    /// Number of experiments.
     #[must_use]
     pub const fn experiments(&self) -> u32 {
         self.experiments

@@ -5,11 +5,11 @@
 pub struct CounterReading {
     /// When, in seconds from the start of the capture (its fetch index).
     pub second: f64,
-    /// What the counter had reached.
+    /// Value of the counter.
     pub value: f64,
 }
 
-/// Whether these readings have rates: two or more, finite, in order of time.
+/// True if these readings have rates: two or more, finite, in order of time.
 pub(crate) fn check(readings: &[CounterReading]) -> Result<(), ReadingsError> {
     if readings.len() < 2 {
         let found = readings.len();
@@ -31,7 +31,7 @@ pub(crate) fn check(readings: &[CounterReading]) -> Result<(), ReadingsError> {
 /// For readings that passed [`check`].
 ///
 /// The arithmetic is NumPy's, term by term: between uneven steps a counter that
-/// stands still has a rate of some rounding errors, and whether that is above
+/// is constant has a rate of some rounding errors, and whether that is above
 /// zero decides whether the second counts.
 pub(crate) fn gradient(readings: &[CounterReading]) -> Vec<f64> {
     let sides = rates(readings);
@@ -68,25 +68,25 @@ pub(crate) fn rates(readings: &[CounterReading]) -> Vec<f64> {
         .collect()
 }
 
-/// Why readings have no rates.
+/// Reason why readings have no rates.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ReadingsError {
     /// A time or value that is NaN or infinite.
     #[error("the reading at index {index} is not finite")]
     NotFinite {
-        /// Where it stands, counted from zero.
+        /// Index, counted from zero.
         index: usize,
     },
     /// A reading that is not later than the one before.
     #[error("the reading at index {index} is not later than the one before")]
     OutOfOrder {
-        /// Where it stands, counted from zero.
+        /// Index, counted from zero.
         index: usize,
     },
     /// One reading has no rate.
     #[error("too few readings: {found}, at least 2 are needed")]
     TooFew {
-        /// How many there are.
+        /// Number of values.
         found: usize,
     },
 }

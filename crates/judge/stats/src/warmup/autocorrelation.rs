@@ -1,4 +1,4 @@
-//! How much neighbouring samples resemble each other.
+//! Correlation of neighbouring samples.
 
 use crate::number::float;
 

@@ -14,9 +14,9 @@ use crate::rule::{Change, Verdict, verdict_of};
 /// The question that two columns of numbers answer.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnsQuestion {
-    /// Which way is better, where that is known.
+    /// Better direction, where that is known.
     pub direction: Option<Direction>,
-    /// How large a change must be to matter.
+    /// Smallest change that matters.
     pub tolerance: Tolerance,
     /// By what the columns are compared.
     pub scale: Scale,
@@ -29,7 +29,7 @@ pub struct ColumnsAnswer {
     pub finding: Finding,
     /// The verdict; `None` where none can be given.
     pub verdict: Option<Verdict>,
-    /// Why there is no verdict, or not the one that a reader might expect.
+    /// Reason why there is no verdict, or not the one that a reader might expect.
     pub reason: Option<String>,
 }
 

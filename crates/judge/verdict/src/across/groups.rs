@@ -1,4 +1,4 @@
-//! Which runs of one side belong to which of the other.
+//! Matching of the runs of one side with those of the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,11 +21,11 @@ pub struct RunGroup<R> {
 pub struct MatchedRuns<R> {
     /// The comparisons.
     pub groups: Vec<RunGroup<R>>,
-    /// What could not be compared, one sentence each.
+    /// Experiments that could not be compared, one sentence each.
     pub remarks: Vec<String>,
 }
 
-/// Matches experiments by name; the only one of each side whatever their names.
+/// Matches experiments by name; the only one of each side by any name.
 /// Where both sides are the `same_place`, the first variant of each experiment is
 /// compared with its second.
 ///
@@ -147,7 +147,7 @@ fn variants<R: ComparableRun>(runs: &[R]) -> Vec<String> {
     names
 }
 
-/// Returns whether `name` matches `pattern`, in which `*` stands for any text.
+/// Returns true if `name` matches `pattern`, in which `*` matches any text.
 #[must_use]
 pub fn fits(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');

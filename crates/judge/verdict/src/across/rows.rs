@@ -27,7 +27,7 @@ pub struct CompareOptions {
     pub tolerance: Option<Tolerance>,
 }
 
-/// How the runs of both sides belong together.
+/// Pairing of the runs of both sides.
 enum Design {
     Unpaired,
     /// By the pairs of one suite.
@@ -83,7 +83,7 @@ fn both_sides<R>(group: &RunGroup<R>) -> impl Iterator<Item = &R> {
     group.baseline.iter().chain(&group.comparison)
 }
 
-/// The names to compare: those asked for, or those that both sides usually have.
+/// The names to compare: the requested ones, or those that both sides usually have.
 fn names<R: ComparableRun>(
     group: &RunGroup<R>,
     options: &CompareOptions,
@@ -113,7 +113,7 @@ fn names<R: ComparableRun>(
         .filter(|name| has(&group.baseline, name) && has(&group.comparison, name));
     let names: Vec<String> = names.cloned().collect();
     if names.is_empty() {
-        // Told with the reasons why, instead of an empty table.
+        // Reported with the reasons, instead of an empty table.
         let first = usual.first().ok_or(CompareError::NoNumber)?;
         return Ok(vec![first.clone()]);
     }
@@ -136,7 +136,7 @@ fn pair_of<R: ComparableRun>(run: &R) -> Option<&PairKey> {
     run.saved()?.pair.as_ref()
 }
 
-/// How the runs belong together, and what readers should know of that.
+/// Pairing of the runs, and notes about it for readers.
 fn design<R: ComparableRun>(
     group: &RunGroup<R>,
     options: &CompareOptions,

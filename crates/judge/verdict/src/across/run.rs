@@ -13,15 +13,15 @@ use crate::summary::{Measured, RunSummary};
 pub struct RunNumber {
     /// The number, in base units.
     pub value: f64,
-    /// What one of it is.
+    /// Unit of a value.
     pub unit: Unit,
-    /// Whether it is for each second.
+    /// True if it is for each second.
     pub per_second: bool,
-    /// Which way is better, where that is known.
+    /// Better direction, where that is known.
     pub better: Option<Direction>,
 }
 
-/// Why there is no number.
+/// Reason why there is no number.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Missing {
     /// Nothing of this name was recorded.
@@ -74,11 +74,11 @@ pub struct SavedRun {
     pub goals: Vec<GoalPlan>,
     /// The variants of its experiment in the order of its plan, if known.
     pub variants: Vec<String>,
-    /// Whether its experiment looked at its runs more than once.
+    /// True if its experiment looked at its runs more than once.
     pub looked_at: bool,
 }
 
-/// Which pair a run belongs to.
+/// The pair a run belongs to.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct PairKey {
     /// The folder of results.

@@ -18,11 +18,11 @@ use crate::rule::Verdict;
 use crate::run_warning::RunWarning;
 use crate::summary::RunSummary;
 
-/// Times for which it is told what can be seen.
+/// Times for which the visible change is reported.
 const MINUTES: [u32; 4] = [5, 10, 30, 60];
 
 /// No search is planned for more pairs: their looks take long to work out, and
-/// nobody waits for them.
+/// longer waits are impractical.
 const PAIRS_MAX: u64 = 1000;
 
 /// Shortest and longest run that is proposed, in seconds.
@@ -37,15 +37,15 @@ const BEATS_MIN: usize = 8;
 pub struct Compared {
     /// Its purpose.
     pub trial: Trial,
-    /// What it came to.
+    /// Result of the comparison.
     pub verdict: ExperimentVerdict,
     /// Its runs.
     pub runs: Vec<RunSummary>,
-    /// How long it took.
+    /// Time that it took.
     pub elapsed: Nanos,
 }
 
-/// How the target was made worse, and by what change on the goal's scale.
+/// Way to make the target worse, and the change on the goal's scale.
 #[derive(Clone, Copy, Debug)]
 pub struct Hindered {
     /// How.
@@ -84,7 +84,7 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// What the search said of a goal.
+/// The search's verdict on a goal.
 fn found(goal: &GoalVerdict) -> Verdict {
     goal.confirmation
         .as_ref()
@@ -272,7 +272,7 @@ fn within_share((components, beats): (VarianceComponents, f64)) -> f64 {
     }
 }
 
-/// What a run takes besides what it measures.
+/// Overhead of a run besides its measurement.
 fn overhead_seconds(alike: &[&Compared]) -> f64 {
     let runs: Vec<&RunSummary> = alike.iter().flat_map(|own| &own.runs).collect();
     let besides = runs
@@ -299,7 +299,7 @@ fn visible(scale: Scale, deviation: f64, pair_time: Nanos, minutes: u32) -> Vec<
     told.collect()
 }
 
-/// The smallest change that a search of so many pairs tells from none in four of
+/// The smallest change that a search of so many pairs distinguishes from none in four of
 /// five experiments: where the interval of its last look reaches, and 0.84
 /// standard errors more.
 fn smallest(scale: Scale, deviation: f64, pairs: u32) -> Option<f64> {

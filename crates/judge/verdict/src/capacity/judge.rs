@@ -1,4 +1,4 @@
-//! Whether a probe kept its bounds, broke them, or says nothing.
+//! Result of a probe: it kept its bounds, broke them, or says nothing.
 
 use stillwell_plan::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::Observed;
@@ -10,15 +10,15 @@ use crate::limits::{PROBE_LATENESS_OF_BOUND, PROBE_REACHED_SHARE};
 /// The evidence by which a probe is judged.
 #[derive(Debug)]
 pub struct ProbeEvidence<'a> {
-    /// What was measured.
+    /// The measured metric.
     pub figures: &'a [(CapacityFigure, Option<f64>)],
-    /// What was begun, as a share of what was asked for.
+    /// Begun requests, as a share of the requested ones.
     pub reached: f64,
-    /// Whether there is a rate to reach: else what was reached is the answer.
+    /// True if there is a rate to reach: else the reached rate is the answer.
     pub has_rate: bool,
-    /// Why whoever sent was the limit, if it was.
+    /// Reason why the load generator was the limit, if it was.
     pub generator_limit: Option<String>,
-    /// How late whoever sent was by itself, in one of a hundred cases.
+    /// Lateness that the generator caused itself, in one of a hundred cases.
     pub own_lateness: Nanos,
     /// The share of requests that it sent late by itself, by
     /// [`PROBE_BUNCHED`](crate::limits::PROBE_BUNCHED) and more:
@@ -68,7 +68,7 @@ pub fn judge_probe(
         // What was late in spite of the sender kept its bounds all the same.
         return (Observed::Held, None);
     };
-    // Errors are the target's, whatever the generator did, unless no more requests
+    // Errors are the target's, for any state of the generator, unless no more requests
     // failed than it sent in a bunch.
     let is_certain = |bound: &CapacityBound| match bound.figure {
         CapacityFigure::Loss => true,

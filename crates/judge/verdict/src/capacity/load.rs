@@ -8,7 +8,7 @@ use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 use super::{CapacityProbe, ProbeEvidence, figures, judge_probe};
 use crate::load::LoadWarning;
 
-/// Why a probe without one request says nothing.
+/// Reason why a probe without one request says nothing.
 const NOTHING_DUE: &str = "no request was due in that time: let probes last longer (--probe)";
 
 /// The result of a probe that was a load, as it is judged.
@@ -22,11 +22,11 @@ pub struct LoadProbeCounts {
     pub errors: u64,
     /// Requests that were answered at all.
     pub answered: u64,
-    /// Requests begun, as a share of those asked for.
+    /// Requests begun, as a share of the requested ones.
     pub reached: f64,
     /// Requests answered well each second.
     pub per_second: f64,
-    /// Whether there is a rate to reach.
+    /// True if there is a rate to reach.
     pub has_rate: bool,
     /// 99th percentile of the lateness that the generator alone caused.
     pub lateness_p99: Nanos,

@@ -12,16 +12,16 @@ use crate::limits::{PROBE_BLOCKED_SHARE, PROBE_SENT_SHARE, PROBE_UNDER_WAY_OF_BO
 use crate::run_warning::RunWarning;
 use crate::summary::{Component, OutcomeCount, RunSummary, WorkerShares};
 
-/// What a probe of a rig is to send.
+/// Load of a probe of a rig.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ProbeLoad {
     /// Units each second.
     Rate {
-        /// What is counted.
+        /// Counted unit.
         unit: RateUnit,
         /// Units each second.
         per_second: f64,
-        /// What the probe is for.
+        /// Purpose of the probe.
         purpose: Purpose,
     },
     /// As much as is taken, over so many connections.
@@ -144,7 +144,7 @@ pub fn quantile_of(share: f64) -> Option<LatencyQuantile> {
     quantile.map(|known| known.1)
 }
 
-/// Why the rig and not its target was the limit, if its warnings say so. The varied
+/// Reason why the rig and not its target was the limit, if its warnings say so. The varied
 /// generator was not where its peer kept its workers waiting, each that was late for
 /// longer than that.
 fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String> {
@@ -164,7 +164,7 @@ fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String
     warning.map(ToString::to_string)
 }
 
-/// Whether its peer kept a worker of this generator waiting, and every other one
+/// True if its peer kept a worker of this generator waiting, and every other one
 /// that was late for more than `late_max` of the time.
 fn is_held_up(workers: &[WorkerShares], id: &str, late_max: f64) -> bool {
     let is_its = |own: &&WorkerShares| own.component == Component::Generator && own.id == id;
@@ -204,13 +204,13 @@ fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Op
     }
 }
 
-/// What the generator sent, of what its rate asks for while there is load; and
+/// Units that the generator sent, of those that its rate requires while there is load; and
 /// how long its target took to pass that on. Where it falls behind by a tenth it
 /// needs a tenth longer until the last of it has arrived, however much buffers
 /// take meanwhile.
 #[derive(Clone, Copy, Debug)]
 struct Course {
-    /// Sent, of what was asked for, with what may be under way.
+    /// Sent units, of the requested ones, with those that may be under way.
     sent: f64,
     /// The same without that.
     counted: f64,
@@ -236,7 +236,7 @@ impl Course {
         }
     }
 
-    /// Whether a bound holds only by what may be under way, and that is much of what
+    /// True if a bound holds only by units that may be under way, and that is much of what
     /// the bound leaves.
     fn depends_on_sends_in_flight(self, bounds: &[CapacityBound]) -> bool {
         bounds.iter().any(|bound| {

@@ -11,8 +11,8 @@ use crate::deltas::mean_on;
 use crate::judge::table::pair_warnings;
 use crate::summary::RunSummary;
 
-/// What the runs of an experiment say of each metric about `comparison` against
-/// the first variant: the goals of the plan first, then whatever else was
+/// Summary of the runs of an experiment by metric about `comparison` against
+/// the first variant: the goals of the plan first, then all other
 /// recorded under the name of a goal.
 ///
 /// Every valid pair counts, those of the confirmation included: a history wants

@@ -16,7 +16,7 @@ use crate::deltas::on_scale;
 pub(super) struct Found {
     pub(super) index: usize,
     pub(super) p_value: f64,
-    /// What the method says of the levels, if it does.
+    /// Result of the method on the levels, if it has one.
     pub(super) plain: Option<ChangePoint>,
 }
 
@@ -46,7 +46,7 @@ pub fn trends(points: &[HistoryPoint], options: &TrendOptions) -> Vec<Trend> {
     tests.into_iter().flat_map(of_test).collect()
 }
 
-/// Those asked for, or the goals: of the latest result first.
+/// The requested metrics, or the goals: of the latest result first.
 fn metrics_of(points: &[&HistoryPoint], options: &TrendOptions) -> Vec<GoalMetric> {
     if !options.metrics.is_empty() {
         return options.metrics.clone();
@@ -142,7 +142,7 @@ fn basis(measured: &[(Origin, Measurement)]) -> Basis {
     }
 }
 
-/// Where points begin that can be compared with each other.
+/// Start of the points that are comparable with each other.
 fn stretches<'a>(origins: impl Iterator<Item = &'a Origin>, basis: Basis) -> Vec<usize> {
     let key = |origin: &'a Origin| {
         let anchor = (basis == Basis::Anchor).then_some(origin.anchor.as_ref());
@@ -160,8 +160,8 @@ fn stretches<'a>(origins: impl Iterator<Item = &'a Origin>, basis: Basis) -> Vec
     starts
 }
 
-/// What was found, between its neighbours, without what is too small: the
-/// smallest goes first, since its neighbours are judged anew without it.
+/// Changes between their neighbours, without those that are too small: the
+/// smallest goes first, since its neighbours are judged again without it.
 fn leads(trend: &Trend, mut found: Vec<Found>, magnitude: f64) -> Vec<Lead> {
     loop {
         let leads: Vec<Lead> = (0..found.len())

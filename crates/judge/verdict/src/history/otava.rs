@@ -1,4 +1,4 @@
-//! What Apache Otava would say of a trend.
+//! Result of Apache Otava's method on a trend.
 
 use stillwell_plan::Scale;
 use stillwell_stats::change::{self, OtavaOptions};

@@ -9,7 +9,7 @@ use super::{Basis, Trend, TrendPoint};
 /// More points are never said to be needed.
 const POINTS_NEEDED_MAX: usize = 64;
 
-/// What a test says of a trend.
+/// Result of a test of a trend.
 #[derive(Debug)]
 pub(super) struct Tested {
     pub(super) found: Vec<Found>,
@@ -75,7 +75,7 @@ pub(super) fn points_needed(alarm_rate: f64) -> usize {
     points
 }
 
-/// Whether a stretch of the trend has as many points as that.
+/// True if a stretch of the trend has as many points as that.
 pub(super) fn can_tell(trend: &Trend, alarm_rate: f64) -> bool {
     let count = trend.points.len();
     let ends = trend.stretches.iter().skip(1).copied().chain([count]);

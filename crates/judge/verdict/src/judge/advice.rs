@@ -1,4 +1,4 @@
-//! How the answer could be had better, and what shows that it cannot.
+//! Ways to improve the answer, and evidence that it is impossible.
 
 use stillwell_capture::RunStage;
 use stillwell_plan::{DesignPlan, ExperimentPlan, GoalPlan, PAIRS_MIN, Scale, WarmupPlan};
@@ -71,7 +71,7 @@ fn too_noisy(goal: &GoalPlan, looks: &LookPlan, searched: &Searched<'_>) -> Opti
     })
 }
 
-/// Whether the runs of one variant fall into two groups.
+/// True if the runs of one variant fall into two groups.
 fn two_groups(goal: &GoalPlan, runs: &[&RunSummary]) -> Option<ErraticSign> {
     let mut values: Vec<f64> = runs
         .iter()
@@ -106,7 +106,7 @@ fn two_groups(goal: &GoalPlan, runs: &[&RunSummary]) -> Option<ErraticSign> {
     })
 }
 
-/// How long the pairs that are likely needed take.
+/// Time of the pairs that are likely needed.
 pub(super) fn likely_left(
     plan: &ExperimentPlan,
     next: NextStep,

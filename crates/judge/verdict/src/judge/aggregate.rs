@@ -1,4 +1,4 @@
-//! What the runs of an experiment have in common.
+//! Common facts of the runs of an experiment.
 
 use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
@@ -58,7 +58,7 @@ pub(super) fn discards(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<ArmDi
         .collect()
 }
 
-/// Whether discards that fall on either of two arms by a fair coin would seldom
+/// True if discards that fall on either of two arms by a fair coin would rarely
 /// fall as unevenly as on the arm with most and the arm with fewest of them.
 pub(super) fn is_unbalanced(discards: &[ArmDiscards]) -> bool {
     let runs = || discards.iter().map(|own| own.runs);
@@ -68,7 +68,7 @@ pub(super) fn is_unbalanced(discards: &[ArmDiscards]) -> bool {
     most > fewest && two_sided_coin(most, fewest) <= limits::DISCARDS_UNBALANCED
 }
 
-/// How often a fair coin falls at least as unevenly as this.
+/// Probability that a fair coin falls at least as unevenly as this.
 fn two_sided_coin(most: u32, fewest: u32) -> f64 {
     let tosses = most.saturating_add(fewest);
     let mut ways = 1.0;
@@ -143,7 +143,7 @@ pub(super) fn checks(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<CheckVe
         .collect()
 }
 
-/// How far the observed value lies beyond a bound; negative within them.
+/// Distance by which the observed value lies beyond a bound; negative within them.
 fn beyond(result: &CheckResult) -> f64 {
     let Some(observed) = result.observed else {
         return f64::NEG_INFINITY;

@@ -26,14 +26,14 @@ pub(super) struct Searched<'a> {
     pub(super) course: Course,
 }
 
-/// Where the search for a verdict is.
+/// Progress of the search for a verdict.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Course {
     /// More pairs are needed.
     Open {
         /// Valid pairs at the next look.
         wanted: u32,
-        /// Valid pairs at the look that is likely to tell.
+        /// Valid pairs at the look that is likely to be decisive.
         likely: Option<u32>,
     },
     /// A change beyond the tolerance was found.
@@ -42,7 +42,7 @@ pub(super) enum Course {
     Settled(StopReason),
 }
 
-/// Whom is compared, by what, and when.
+/// Variants, goal and time of a comparison.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question<'q> {
     pub(super) goal: &'q GoalPlan,
@@ -51,7 +51,7 @@ pub(super) struct Question<'q> {
     pub(super) looks: &'q LookPlan,
 }
 
-/// What was decided, why where noise is not the reason, and what follows.
+/// Decision, its reason where that is not noise, and the next step.
 #[derive(Debug)]
 struct Decision {
     verdict: Verdict,
@@ -227,7 +227,7 @@ fn decide(
     }
 }
 
-/// What can be said before there was a look: an experiment that ends there for
+/// Verdict before the first look: an experiment that ends there for
 /// reasons that lie outside its numbers (the machine is unfit) is judged by what
 /// is valid, once; any other is not judged yet.
 fn before_first_look(

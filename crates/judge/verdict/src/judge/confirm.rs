@@ -1,4 +1,4 @@
-//! What was found, asked again of fresh pairs.
+//! Confirmation of the search's verdict on fresh pairs.
 
 use stillwell_capture::RunStage;
 use stillwell_plan::{GoalPlan, Scale};
@@ -14,7 +14,7 @@ use crate::limits;
 use crate::rule::{Change, Verdict, verdict_of};
 use crate::standing::StopReason;
 
-/// Where the confirmation of one comparison is.
+/// Progress of the confirmation of one comparison.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ConfirmCourse {
     /// Fresh pairs are needed: this many valid ones in all.
@@ -26,8 +26,8 @@ pub(super) enum ConfirmCourse {
     Settled(StopReason),
 }
 
-/// Asks fresh pairs whether what was found is there, and tells the goal's
-/// verdict anew. `None` where nothing was found.
+/// Tests on fresh pairs whether the change is there, and updates the goal's
+/// verdict. `None` if the search has none.
 ///
 /// The number of fresh pairs is fixed beforehand, so that their plain interval
 /// keeps its promise; they alone have to exclude zero in the direction that was
@@ -104,7 +104,7 @@ pub(super) fn confirm(
     Some(course)
 }
 
-/// What was found on a machine that is unfit before there was a look cannot be asked of
+/// A regression on a machine that is unfit before there was a look cannot be tested on
 /// fresh pairs, and counts for nothing where it has to be.
 pub(super) fn cannot_confirm(searched: &mut Searched<'_>) {
     let goal = &mut searched.goal;
@@ -154,7 +154,7 @@ fn measure(
     Ok((change, p_value))
 }
 
-/// Whether a change surely points to what was found, of whatever size.
+/// True if a change surely points to the same direction, of any size.
 fn points_to(found: Verdict, change: Change, goal: &GoalPlan) -> bool {
     let worse = change.for_the_worse(goal.direction);
     match found {

@@ -52,13 +52,13 @@ impl LookPlan {
         self.stopping.max_pairs()
     }
 
-    /// How many standard errors the interval at this look reaches to each side.
+    /// Number of standard errors that the interval at this look reaches to each side.
     pub(crate) fn critical(&self, look: u32) -> Option<f64> {
         self.looks.critical(look)
     }
 }
 
-/// How many pairs of so many may be discarded and repeated.
+/// Number of pairs of so many that may be discarded and repeated.
 pub(super) const fn repeats_allowed(pairs: u32) -> u32 {
     pairs.div_ceil(limits::PAIRS_FOR_ONE_REPEAT)
 }

@@ -17,7 +17,7 @@ pub(super) struct Pairs<'a> {
     pub(super) runs: Vec<(&'a RunSummary, &'a RunSummary)>,
     /// Pairs of which a run says nothing about the goal.
     pub(super) discarded: u32,
-    /// Whether runs that went well never had a number of the goal.
+    /// True if runs that went well never had a number of the goal.
     pub(super) never_measured: bool,
     baseline_rejected: Vec<String>,
     comparison_rejected: Vec<String>,
@@ -56,12 +56,12 @@ impl<'a> Pairs<'a> {
         pairs
     }
 
-    /// How many are valid.
+    /// Number of valid pairs.
     pub(super) fn valid(&self) -> u32 {
         count(self.values.len())
     }
 
-    /// How many runs of which variant were left out, and why the first was.
+    /// Number of runs by variant that were left out, and the reason for the first.
     pub(super) fn rejected(&self, variants: [&str; 2]) -> Option<String> {
         let [baseline, comparison] = variants;
         let first = self
@@ -84,7 +84,7 @@ impl<'a> Pairs<'a> {
     }
 }
 
-/// The run's number of `metric`, or why it has none that can be believed.
+/// The run's number of `metric`, or the reason why it has none that is reliable.
 pub(super) fn usable(
     row: &Row<'_>,
     metric: &GoalMetric,
@@ -97,7 +97,7 @@ pub(super) fn usable(
     }
 }
 
-/// The same, whatever it is a pair with.
+/// The same, for any partner of the pair.
 pub(super) fn alone(
     run: &RunSummary,
     metric: &GoalMetric,
@@ -118,7 +118,7 @@ pub(super) fn alone(
     }
 }
 
-/// Whether the comparison gave nothing at all in every pair, and the baseline
+/// True if the comparison gave nothing at all in every pair, and the baseline
 /// something in every pair: a change of −100 % that has no logarithm.
 pub(super) fn is_lost(values: &[(f64, f64)]) -> bool {
     let lost = |(baseline, comparison): &(f64, f64)| *baseline > 0.0 && *comparison <= 0.0;

@@ -1,4 +1,4 @@
-//! What else moved, the surest and largest change first.
+//! Other metrics that moved, the surest and largest change first.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use crate::moved::Moved;
 use crate::rule::Verdict;
 use crate::summary::RunSummary;
 
-/// What else moved, over all comparisons whose primary verdict asks for it, and
+/// Other metrics that moved, over all comparisons whose primary verdict needs it, and
 /// among how many series.
 pub(super) fn moved<'a, 's>(
     plan: &ExperimentPlan,
@@ -70,7 +70,7 @@ fn ranked(
     }
     let examined = count(tested.len());
     tested.retain(|(moved, _)| moved.p_adjusted <= limits::MOVED_FALSE_SHARE);
-    // A metric as a whole tells nothing more where one of its series is named.
+    // A metric as a whole says nothing more where one of its series is named.
     let named: BTreeSet<String> = tested
         .iter()
         .filter_map(|(moved, _)| whole_of(&moved.series))
@@ -133,7 +133,7 @@ fn values<'r>(
     all
 }
 
-/// How a series is told, if it is to be ranked at all: each only once, and never
+/// Form in which a series is reported, if it is to be ranked: each only once, and never
 /// what the goal itself is made of.
 fn ranked_reduction(
     goal: &GoalMetric,
@@ -199,12 +199,12 @@ fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
     metrics.iter().map(|metric| metric.name).collect()
 }
 
-/// What changes are ranked by.
+/// Sort key of changes.
 #[derive(Clone, Copy, Debug)]
 struct Sureness {
-    /// How much of the change is sure, on a logarithmic scale.
+    /// Sure part of the change, on a logarithmic scale.
     size: f64,
-    /// How sure it is that there is one: |t|.
+    /// Certainty that there is one: |t|.
     t: f64,
 }
 

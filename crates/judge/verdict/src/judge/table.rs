@@ -15,7 +15,7 @@ pub(super) struct RunTable<'a> {
     rows: BTreeMap<(RunStage, u32, usize), Row<'a>>,
     /// In the order of the plan.
     variants: Vec<&'a str>,
-    /// What every run has to be summed up with, where that was measured.
+    /// Summary that every run must have, where it was measured.
     warmup: Option<Nanos>,
 }
 
@@ -23,11 +23,11 @@ pub(super) struct RunTable<'a> {
 #[derive(Debug)]
 pub(super) struct Row<'a> {
     pub(super) run: &'a RunSummary,
-    /// What is wrong with its pair.
+    /// Fault of its pair.
     pub(super) pair_warnings: Vec<RunWarning>,
 }
 
-/// What keeps two runs from being a pair: their environments differ.
+/// Reason why two runs are no pair: their environments differ.
 pub(crate) fn pair_warnings(
     design: DesignPlan,
     baseline: &RunSummary,

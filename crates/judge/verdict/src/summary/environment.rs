@@ -1,11 +1,11 @@
-//! What both runs of a pair must have had alike.
+//! Facts that both runs of a pair must share.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use stillwell_capture::Manifest;
 
-/// Facts about the host that stay the same while nobody changes it. What varies
+/// Facts about the host that stay the same unless somebody changes them. What varies
 /// by itself, such as frequencies, load and free memory, is not among them.
 const FACTS: [&str; 17] = [
     "address_randomisation",

@@ -1,4 +1,4 @@
-//! What happened in a run, in figures.
+//! Figures of a run.
 
 use std::collections::BTreeSet;
 
@@ -69,7 +69,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     figures
 }
 
-/// What sinks read before events, where they were told to.
+/// Timestamps that sinks read before events, where the plan has them.
 fn prefixes(series: &SeriesTable) -> Option<PrefixCounts> {
     let last = |metric| window::last(series, metric).map(floor_to_u64);
     Some(PrefixCounts {
@@ -78,7 +78,7 @@ fn prefixes(series: &SeriesTable) -> Option<PrefixCounts> {
     })
 }
 
-/// What the timeline wanted and was done.
+/// Steps of the timeline, planned and done.
 fn steps(capture: &Capture) -> Vec<StepMark> {
     let marks = &capture.manifest.phases;
     let Some(start) = marks.iter().find(|mark| mark.phase == Phase::Measure) else {
@@ -101,7 +101,7 @@ fn drain(manifest: &Manifest) -> Option<Nanos> {
     (length < drain).then(|| length.saturating_sub(quiet))
 }
 
-/// Whether labels are those of the generator or sink `id`.
+/// True if labels are those of the generator or sink `id`.
 pub(super) fn is_of(id: &str) -> impl Fn(&Labels) -> bool {
     move |labels| labels.value("id") == Some(id)
 }
@@ -129,7 +129,7 @@ fn whole(series: &SeriesTable) -> Totals {
 }
 
 fn workers(series: &SeriesTable, window: &Window<'_>) -> Vec<WorkerShares> {
-    // Accounts stand still while another run has the load.
+    // Counts are constant while another run has the load.
     let share_of = |metric: Metric, wanted: &Labels| {
         let mut own = series.of(metric).filter(|(labels, _)| *labels == wanted);
         let growth = own.next().and_then(|(_, series)| window.growth(series));
@@ -193,7 +193,7 @@ fn outcomes(series: &SeriesTable, window: &Window<'_>) -> Vec<OutcomeCount> {
     counts
 }
 
-/// How many CPUs the host has: by the manifest's host facts, where `cpus` or
+/// Number of CPUs the host has: by the manifest's host facts, where `cpus` or
 /// `cpu_count` is a number or a list, else all those that were handed out.
 pub(super) fn host_cpus(manifest: &Manifest) -> Option<f64> {
     let told = ["cpus", "cpu_count"].into_iter().find_map(|key| {

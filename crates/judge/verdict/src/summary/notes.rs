@@ -1,4 +1,4 @@
-//! What readers should know of a run.
+//! Notes for readers of a run.
 
 use stillwell_capture::Capture;
 use stillwell_metric::{Outcome, catalogue};
@@ -126,7 +126,7 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
     notes
 }
 
-/// Where a run holds few blocks, how much it sends is a matter of which.
+/// If a run holds few blocks, the amount it sends depends on the drawn blocks.
 fn of_blocks(capture: &Capture, window: &Window<'_>) -> Vec<RunNote> {
     let generators = capture.manifest.plan.generators.iter();
     let coarse = generators.filter_map(|generator| {

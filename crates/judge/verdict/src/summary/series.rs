@@ -103,7 +103,7 @@ fn summed<T>(series: &[&Series], part: impl Fn(&Series) -> Option<T>) -> Option<
     series.iter().map(|series| part(series)).collect()
 }
 
-/// How far a counter grew; one that is first seen while measuring was at zero
+/// Growth of a counter; one that is first seen while measuring was at zero
 /// before, as counters are that are made when first counted.
 fn growth(window: &Window<'_>, series: &Series) -> Option<Growth> {
     let first = series.points.first()?;

@@ -1,4 +1,4 @@
-//! How fast a gauge grows, whatever steps it takes.
+//! Slope of a gauge, for any steps that it takes.
 
 use stillwell_stats::Sample;
 use stillwell_units::Moment;
@@ -7,7 +7,7 @@ use stillwell_units::Moment;
 /// the number of slopes stays bounded.
 const POINTS_MAX: usize = 300;
 
-/// Fewest points whose slope is told.
+/// Fewest points whose slope is reported.
 const POINTS_MIN: usize = 4;
 
 /// The growth of a gauge for each minute, as a share of its mean.

@@ -1,4 +1,4 @@
-//! Where a run is steady, and how its rates vary.
+//! The steady part of a run, and the variation of its rates.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const RATES: [Metric; 3] = [
     catalogue::TARGET_CPU,
 ];
 
-/// Least share of a beat with load by which its rate is told.
+/// Least share of a beat with load for which its rate is reported.
 const LOADED_SHARE: f64 = 0.1;
 
 /// A rate between two beats, and when the second one was taken.

@@ -134,7 +134,7 @@ fn loss(capture: &Capture, figures: &RunFigures) -> Result<f64, &'static str> {
     has_sink(capture)?;
     if let Some(ledger) = &figures.ledger {
         let lost = share_of_stamped(ledger, |one| &one.lost)?;
-        // What is still under way is not lost, and nobody can tell the two apart.
+        // Units under way are not lost, and the two cannot be distinguished.
         return if lost > 0.0 && !ledger.quiet {
             Err("events still arrived when the drain ended, so that none can be called lost")
         } else {

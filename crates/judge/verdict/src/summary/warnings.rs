@@ -184,7 +184,7 @@ pub(super) fn largest(shares: impl Iterator<Item = f64>) -> f64 {
     shares.fold(0.0, f64::max)
 }
 
-/// Whether less was sent than was asked, beyond what the limits allow.
+/// True if less was sent than requested, beyond the limits.
 pub(super) fn falls_short(generator: &GeneratorFigures, measured: Nanos) -> bool {
     let (Some(asked), Some(achieved)) = (
         generator.requested_per_second,
@@ -192,7 +192,7 @@ pub(super) fn falls_short(generator: &GeneratorFigures, measured: Nanos) -> bool
     ) else {
         return false;
     };
-    // What was asked for since a worker last said so is not in its figure yet.
+    // Units requested since a worker's last report are not in its figure yet.
     let unsaid = limits::ASKED_UNSAID.as_secs_f64() / measured.as_secs_f64();
     asked > 0.0 && achieved / asked < limits::RATE_ACHIEVED_SHARE - unsaid
 }
@@ -256,7 +256,7 @@ fn shortfall_cause(late: f64, busy: f64, figures: &RunFigures) -> ShortfallCause
     }
 }
 
-/// What arrived at a sink and does not count.
+/// Items that arrived at a sink and do not count.
 fn of_arrivals<'w>(
     manifest: &'w Manifest,
     window: &'w Window<'_>,

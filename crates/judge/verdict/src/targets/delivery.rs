@@ -1,11 +1,11 @@
-//! How often events arrived.
+//! Delivery of events.
 
 use stillwell_capture::LedgerFigures;
 use stillwell_plan::Delivery;
 
 use crate::summary::RunSummary;
 
-/// How often the stamped events of all runs of a target arrived.
+/// Delivery of the stamped events of all runs of a target.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct DeliveryFound {
     /// Runs whose events were followed to their end.
@@ -20,7 +20,7 @@ pub struct DeliveryFound {
     pub reordered: u64,
     /// Arrivals with other bytes.
     pub damaged: u64,
-    /// Why nothing can be said of some run, if that is so.
+    /// Reason why nothing is known of some run, if so.
     pub unknown: Option<String>,
 }
 
@@ -59,7 +59,7 @@ impl DeliveryFound {
         self.damaged += sum(|one| one.damaged);
     }
 
-    /// What was seen: `None` where events were lost and others duplicated, and where
+    /// Observed delivery: `None` where events were lost and others duplicated, and where
     /// too little is known.
     #[must_use]
     pub const fn seen(&self) -> Option<Delivery> {
@@ -73,7 +73,7 @@ impl DeliveryFound {
         }
     }
 
-    /// Whether that keeps to `expected`; `None` where nothing was expected, or too
+    /// True if that keeps to `expected`; `None` where nothing was expected, or too
     /// little is known.
     #[must_use]
     pub const fn keeps(&self, expected: Option<Delivery>) -> Option<bool> {

@@ -11,11 +11,11 @@ use crate::summary::RunSummary;
 pub struct TargetFigure<'r> {
     /// The run.
     pub run: &'r RunSummary,
-    /// What was measured.
+    /// The metric.
     pub metric: TargetsMetric,
-    /// How much, in [`TargetsMetric::unit`].
+    /// Value, in [`TargetsMetric::unit`].
     pub value: f64,
-    /// Why it may not be believed, if that is so.
+    /// Reason why it is unreliable, if it is.
     pub warning: Option<String>,
 }
 

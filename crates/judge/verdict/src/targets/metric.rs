@@ -1,4 +1,4 @@
-//! What targets are put side by side by: one number a run for each.
+//! Metrics that targets are compared by: one number a run for each.
 
 use serde::{Deserialize, Serialize};
 use stillwell_metric::{Metric, catalogue};
@@ -54,14 +54,14 @@ pub enum TargetsMetric {
     Loss,
     /// Arrivals beyond the first, for each event sent.
     Duplicated,
-    /// How long it went on sending after the load had ended.
+    /// Time that it went on sending after the load had ended.
     Drain,
     /// Longest time from a step that ended it to the first arrival at a sink after it
     /// was ready again.
     Recovery,
 }
 
-/// Which way of a row is better.
+/// Better direction of a row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Ranking {
     /// More.
@@ -70,7 +70,7 @@ pub enum Ranking {
     Lower,
     /// Less, where all did the same work: else who did less wins.
     LowerForEqualWork,
-    /// Neither: it tells what was done, and not how well.
+    /// Neither: it says what was done, and not how well.
     Neither,
 }
 
@@ -101,7 +101,7 @@ impl TargetsMetric {
         Self::Recovery,
     ];
 
-    /// Which way is better.
+    /// Better direction.
     #[must_use]
     pub const fn ranking(self) -> Ranking {
         match self {
@@ -125,7 +125,7 @@ impl TargetsMetric {
         }
     }
 
-    /// Whether two of them are compared by their difference, since they may be
+    /// True if two of them are compared by their difference, since they may be
     /// zero.
     pub(super) const fn is_difference(self) -> bool {
         matches!(self, Self::Loss | Self::Duplicated | Self::Drain)

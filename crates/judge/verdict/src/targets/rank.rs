@@ -1,11 +1,11 @@
-//! Who is better than whom, for one row.
+//! Ranking of targets for one row.
 
 use stillwell_stats::{Differences, Level, LogRatios, PairedEffect, holm};
 
 use super::TargetsMetric;
 use crate::limits;
 
-/// How one target compares with another by one row.
+/// Comparison of one target with another by one row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairFound {
     /// The first target, by its place among the columns.
@@ -95,7 +95,7 @@ fn effect(metric: TargetsMetric, both: &[(f64, f64)]) -> Option<PairedEffect> {
 }
 
 /// The places of `group`: the one that is certainly better than all others, or
-/// those that nobody is certainly better than; whoever somebody is certainly better
+/// those that no target is certainly better than; a target that another is certainly better
 /// than is behind, also the one with the best mean. Empty where the best mean was
 /// not compared with all others, and where pairs go round in a circle.
 pub(super) fn places(
@@ -153,12 +153,12 @@ pub(super) fn places(
     group.iter().map(|one| (one.column, place(one))).collect()
 }
 
-/// Where a target stands by one row.
+/// Rank of a target by one row.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Place {
     /// Certainly better than every other that it may be compared with.
     Winner,
-    /// Nobody is certainly better, and it is not certainly better than all.
+    /// No target is certainly better, and it is not certainly better than all.
     Tied,
     /// Another is certainly better.
     Behind,
