@@ -4,7 +4,9 @@
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
-use stillwell_stats::simulate::{DRIFTS, Drift, Ending, Machine, Rule, SCENARIOS, Scenario, Tally};
+use stillwell_stats::simulate::{
+    DRIFTS, Drift, Ending, Machine, SCENARIOS, Scenario, SimulatedRule, Tally,
+};
 use stillwell_stats::{Level, LogRatios, welch};
 
 /// The change that matters.
@@ -48,9 +50,9 @@ impl Effort {
 pub(crate) fn tables(effort: Effort) -> anyhow::Result<String> {
     let tables = Tables {
         experiments: effort.experiments(),
-        fixed: Rule::fixed(10, TOLERANCE),
-        sequential: Rule::sequential(PAIRS_MAX, TOLERANCE).context("plan the looks")?,
-        open: Rule::open(PAIRS_MAX, TOLERANCE),
+        fixed: SimulatedRule::fixed(10, TOLERANCE),
+        sequential: SimulatedRule::sequential(PAIRS_MAX, TOLERANCE).context("plan the looks")?,
+        open: SimulatedRule::open(PAIRS_MAX, TOLERANCE),
     };
     let mut text = String::new();
     tables.false_alarms(&mut text)?;
@@ -61,9 +63,9 @@ pub(crate) fn tables(effort: Effort) -> anyhow::Result<String> {
 
 struct Tables {
     experiments: u32,
-    fixed: Rule,
-    sequential: Rule,
-    open: Rule,
+    fixed: SimulatedRule,
+    sequential: SimulatedRule,
+    open: SimulatedRule,
 }
 
 impl Tables {
@@ -187,7 +189,7 @@ impl Tables {
     fn tallies<const N: usize>(
         &self,
         machine: &Machine,
-        rules: [&Rule; N],
+        rules: [&SimulatedRule; N],
         seed: u64,
     ) -> anyhow::Result<[Tally; N]> {
         let mut tallies = [Tally::default(); N];
@@ -228,9 +230,9 @@ mod tests {
     fn tables_have_a_row_for_each_cell() {
         let tables = Tables {
             experiments: 10,
-            fixed: Rule::fixed(10, TOLERANCE),
-            sequential: Rule::sequential(PAIRS_MAX, TOLERANCE).unwrap(),
-            open: Rule::open(PAIRS_MAX, TOLERANCE),
+            fixed: SimulatedRule::fixed(10, TOLERANCE),
+            sequential: SimulatedRule::sequential(PAIRS_MAX, TOLERANCE).unwrap(),
+            open: SimulatedRule::open(PAIRS_MAX, TOLERANCE),
         };
         let mut text = String::new();
         tables.false_alarms(&mut text).unwrap();

@@ -217,7 +217,7 @@ impl ChangeRecord {
 impl ConfirmationRecord {
     fn new(fresh: &Confirmation) -> Self {
         Self {
-            found: fresh.found.name(),
+            found: fresh.searched.name(),
             pairs_wanted: fresh.pairs_wanted,
             pairs: fresh.pairs,
             change: fresh.change.map(ChangeRecord::new),

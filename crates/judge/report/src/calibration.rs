@@ -10,7 +10,7 @@ use stillwell_units::Nanos;
 
 pub use json::CALIBRATION_SCHEMA;
 pub use stillwell_verdict::calibration::{
-    AlikeFound, CalibratedExperiment, CalibratedGoal, Hindrance, MachineMet, Visible, WorseFound,
+    AlikeFound, CalibratedExperiment, CalibratedGoal, MachineMet, Slowdown, Visible, WorseFound,
 };
 
 use crate::{Format, Style};

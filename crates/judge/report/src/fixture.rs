@@ -94,7 +94,7 @@ pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> Expe
         advice: Vec::new(),
         cpus: PlacedCpus {
             target: Some(vec![1]),
-            own: Some(vec![0]),
+            workers: Some(vec![0]),
         },
         rate: vec![RateFigure {
             id: "lines".to_owned(),
@@ -277,7 +277,7 @@ pub(crate) fn explained() -> ExperimentVerdict {
         turn_max: Nanos::from_millis(500),
     };
     own.goals[0].confirmation = Some(Confirmation {
-        found: Verdict::Regressed,
+        searched: Verdict::Regressed,
         pairs_wanted: 8,
         pairs: 8,
         pair_changes: vec![0.05; 8],

@@ -71,7 +71,7 @@ fn experiment(verdict: &ExperimentVerdict) -> Value {
         "warnings": verdict.not_used.iter().map(warnings).collect::<Vec<_>>(),
         "notes": verdict.notes.iter().map(note).collect::<Vec<_>>(),
         "target_cpus": verdict.cpus.target,
-        "own_cpus": verdict.cpus.own,
+        "own_cpus": verdict.cpus.workers,
         "rates": verdict.rate.iter().map(rate).collect::<Vec<_>>(),
         "warmup_ns": verdict.warmup.as_u64(),
         "measure_ns": verdict.measure.as_u64(),
@@ -103,7 +103,7 @@ fn change(change: Change) -> Value {
 
 fn confirmation(own: &Confirmation) -> Value {
     object!({
-        "found": own.found.name(),
+        "found": own.searched.name(),
         "pairs_wanted": own.pairs_wanted,
         "pairs": own.pairs,
         "pair_changes": own.pair_changes,

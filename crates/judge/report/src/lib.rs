@@ -28,7 +28,7 @@ use stillwell_verdict::{ErrorBudget, ExperimentVerdict};
 pub use bench::{BenchAnswers, BenchReport, BenchVolume, BenchWindow, bench_json, bench_text};
 pub use calibration::{
     AlikeFound, CALIBRATION_SCHEMA, CalibratedExperiment, CalibratedGoal, CalibrationReport,
-    Hindrance, MachineMet, Visible, WorseFound, render_calibration,
+    MachineMet, Slowdown, Visible, WorseFound, render_calibration,
 };
 pub use capacity::{
     CAPACITY_SCHEMA, CapacityReport, capacity_csv, capacity_json, capacity_terminal, probe_line,

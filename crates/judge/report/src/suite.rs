@@ -399,7 +399,7 @@ fn circumstances(experiment: &ExperimentVerdict) -> String {
     parts.push(format!(
         "CPUs: target {}, ours {}",
         words::cpus(experiment.cpus.target.as_deref()),
-        words::cpus(experiment.cpus.own.as_deref())
+        words::cpus(experiment.cpus.workers.as_deref())
     ));
     parts.join("; ")
 }

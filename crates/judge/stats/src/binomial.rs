@@ -83,7 +83,7 @@ mod tests {
     fn intervals_are_exact() {
         for (successes, trials, lower, upper) in KNOWN {
             let share = binomial_share(successes, trials, Level::NINETY_FIVE);
-            let close = |told: f64, known: f64| (told - known).abs() <= 1e-12;
+            let close = |reported: f64, known: f64| (reported - known).abs() <= 1e-12;
             assert!(
                 close(share.lower, lower) && close(share.upper, upper),
                 "{successes} of {trials}: {share:?}"
@@ -98,15 +98,15 @@ mod tests {
     }
 
     proptest! {
-        /// For all counts: what happens and what does not are told alike.
+        /// For all counts: an event and its opposite give mirrored intervals.
         #[test]
         fn the_other_outcome_has_the_mirrored_interval(trials in 1_u32..500, part in 0.0_f64..1.0) {
-            let successes = (0..=trials).find(|&it| f64::from(it) >= part * f64::from(trials)).unwrap();
+            let successes = (0..=trials).find(|&value| f64::from(value) >= part * f64::from(trials)).unwrap();
             let share = binomial_share(successes, trials, Level::NINETY_FIVE);
-            let other = binomial_share(trials - successes, trials, Level::NINETY_FIVE);
+            let right = binomial_share(trials - successes, trials, Level::NINETY_FIVE);
             prop_assert!(share.contains(share.value));
-            prop_assert!((share.lower - (1.0 - other.upper)).abs() < 1e-9);
-            prop_assert!((share.upper - (1.0 - other.lower)).abs() < 1e-9);
+            prop_assert!((share.lower - (1.0 - right.upper)).abs() < 1e-9);
+            prop_assert!((share.upper - (1.0 - right.lower)).abs() < 1e-9);
         }
     }
 }

@@ -62,7 +62,7 @@ fn replicates(
     resamples: &[Vec<usize>],
     statistic: &impl Fn(&[f64]) -> f64,
 ) -> Result<Sorted, BcaError> {
-    let mut found = Vec::with_capacity(resamples.len());
+    let mut result = Vec::with_capacity(resamples.len());
     let mut resample = Vec::new();
     for row in resamples {
         resample.clear();
@@ -70,9 +70,9 @@ fn replicates(
             let value = values.get(index).ok_or(BcaError::Index { index })?;
             resample.push(*value);
         }
-        found.push(statistic(&resample));
+        result.push(statistic(&resample));
     }
-    match Sample::try_new(&found, 1) {
+    match Sample::try_new(&result, 1) {
         Ok(sample) => Ok(sample.sorted()),
         Err(SampleError::TooFew { .. } | SampleError::TooMany { .. }) => Err(BcaError::NoResample),
         Err(SampleError::NotFinite { .. }) => Err(BcaError::Degenerate),
@@ -116,7 +116,7 @@ pub enum BcaError {
     #[error("no resample is given")]
     NoResample,
     /// A resample points at nothing.
-    #[error("a resample asks for value {index}, which there is not")]
+    #[error("a resample has index {index}, and there is no such value")]
     Index {
         /// The index, counted from zero.
         index: usize,

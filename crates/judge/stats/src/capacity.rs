@@ -30,7 +30,7 @@ const GROWTH: f64 = 2.0;
 /// Share of cases in which a confirmation is tried before the answer stays unconfirmed.
 const CONFIRMATIONS_MAX: u32 = 3;
 /// So many times longer an unclear rate is probed again below one that failed.
-const PATIENCE: u32 = 5;
+const UNCLEAR_MAX: u32 = 5;
 /// Share of the posterior that must lie within the requested width before the
 /// surroundings are probed: those probes narrow it further.
 const NARROW_LEVEL: f64 = 0.9;
@@ -72,18 +72,18 @@ pub enum SearchPlanError {
         to: f64,
     },
     /// A width that cannot be reached or says nothing.
-    #[error("within {found} is not between {} and {}", WITHIN.0, WITHIN.1)]
+    #[error("within {actual} is not between {} and {}", WITHIN.0, WITHIN.1)]
     Within {
         /// The given value.
-        found: f64,
+        actual: f64,
     },
     /// Too few probes.
     #[error(
-        "{found} probes find nothing: at least {PROBES_MIN} are needed, and at least one repeat"
+        "{actual} probes find nothing: at least {PROBES_MIN} are needed, and at least one repeat"
     )]
     Probes {
         /// The given value.
-        found: u32,
+        actual: u32,
     },
 }
 
@@ -245,11 +245,11 @@ impl CapacitySearch {
             return Err(SearchPlanError::Rates { from, to });
         }
         if !(WITHIN.0..=WITHIN.1).contains(&within) {
-            return Err(SearchPlanError::Within { found: within });
+            return Err(SearchPlanError::Within { actual: within });
         }
         if plan.probes_max < PROBES_MIN || plan.repeats == 0 {
             return Err(SearchPlanError::Probes {
-                found: plan.probes_max.min(plan.repeats),
+                actual: plan.probes_max.min(plan.repeats),
             });
         }
         Ok(Self {
@@ -313,12 +313,12 @@ impl CapacitySearch {
             // Where something failed further up, the rate itself is available: it is
             // the machine that is busy now and then.
             let is_failed = |votes: &Votes| votes.failed > votes.held && votes.rate >= rate;
-            let patience = if self.votes.iter().any(is_failed) {
-                PATIENCE
+            let unclear_max = if self.votes.iter().any(is_failed) {
+                UNCLEAR_MAX
             } else {
                 1
             };
-            if self.unclear_here >= patience * self.plan.repeats {
+            if self.unclear_here >= unclear_max * self.plan.repeats {
                 self.unclear_here = 0;
                 self.ceiling = Some(self.ceiling.map_or(rate, |ceiling| ceiling.min(rate)));
             }
@@ -340,8 +340,8 @@ impl CapacitySearch {
 
     fn votes_at(&self, rate: f64) -> Votes {
         let here = |votes: &&Votes| votes.rate.to_bits() == rate.to_bits();
-        let found = self.votes.iter().find(here);
-        found.copied().unwrap_or_else(|| Votes::none(rate))
+        let result = self.votes.iter().find(here);
+        result.copied().unwrap_or_else(|| Votes::none(rate))
     }
 
     fn following(&mut self, rate: f64, purpose: Purpose) -> SearchStep {
@@ -419,28 +419,28 @@ impl CapacitySearch {
     }
 
     fn narrowed(&mut self) -> SearchStep {
-        let found = self.posterior.share(NARROW_LEVEL);
-        let half_width = 0.5 * (found.upper / found.lower).ln();
-        if self.ceiling.is_some_and(|ceiling| found.value >= ceiling) {
+        let result = self.posterior.share(NARROW_LEVEL);
+        let half_width = 0.5 * (result.upper / result.lower).ln();
+        if self.ceiling.is_some_and(|ceiling| result.value >= ceiling) {
             return self.done(SearchEnd::GeneratorLimit);
         }
-        if found.value >= self.plan.to && self.majority_at(self.plan.to) == Some(true) {
+        if result.value >= self.plan.to && self.majority_at(self.plan.to) == Some(true) {
             return self.done(SearchEnd::AboveMaximum);
         }
-        if found.value <= self.plan.from && self.majority_at(self.plan.from) == Some(false) {
+        if result.value <= self.plan.from && self.majority_at(self.plan.from) == Some(false) {
             return self.done(SearchEnd::BelowMinimum);
         }
         if half_width <= self.plan.within {
             let reach = 1.0 + self.plan.within;
             self.confirmations += 1;
             self.around = Some(Confirming {
-                below: Votes::none((found.value / reach).min(found.lower).max(self.plan.from)),
-                above: Votes::none((found.value * reach).max(found.upper).min(self.plan.to)),
+                below: Votes::none((result.value / reach).min(result.lower).max(self.plan.from)),
+                above: Votes::none((result.value * reach).max(result.upper).min(self.plan.to)),
             });
             return self.confirmed();
         }
         SearchStep::Probe {
-            rate: found.value.clamp(self.plan.from, self.plan.to),
+            rate: result.value.clamp(self.plan.from, self.plan.to),
             purpose: Purpose::Narrow,
         }
     }
@@ -459,11 +459,11 @@ impl CapacitySearch {
         }
         let repeats = self.plan.repeats;
         // In turn, so that what drifts hits both.
-        for (votes, purpose, other) in [
+        for (votes, purpose, right) in [
             (below, Purpose::Below, above),
             (above, Purpose::Above, below),
         ] {
-            if votes.cast() < repeats && votes.cast() <= other.cast() {
+            if votes.cast() < repeats && votes.cast() <= right.cast() {
                 let rate = votes.rate;
                 return SearchStep::Probe { rate, purpose };
             }

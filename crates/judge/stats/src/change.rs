@@ -74,10 +74,10 @@ fn relative(from: f64, to: f64) -> f64 {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ChangeError {
     /// A false-alarm rate that is not between 0 and 1.
-    #[error("false-alarm rate {found} does not lie between 0 and 1")]
+    #[error("false-alarm rate {actual} does not lie between 0 and 1")]
     AlarmRate {
         /// The given value.
-        found: f64,
+        actual: f64,
     },
     /// As many standard errors as values are needed.
     #[error("{errors} standard errors do not fit {values} values")]
@@ -99,10 +99,10 @@ pub enum ChangeError {
     #[error("the history cannot be used")]
     Values(#[from] SampleError),
     /// Windows of fewer than two values.
-    #[error("a window of {found} values is too short, at least 2 are needed")]
+    #[error("a window of {actual} values is too short, at least 2 are needed")]
     Window {
         /// The given value.
-        found: usize,
+        actual: usize,
     },
 }
 

@@ -33,12 +33,12 @@ impl Estimate {
         !self.contains(0.0)
     }
 
-    /// `told` of each part, which must rise with its argument.
-    pub(crate) fn map(self, told: impl Fn(f64) -> f64) -> Self {
+    /// `convert` of each part, which must rise with its argument.
+    pub(crate) fn map(self, convert: impl Fn(f64) -> f64) -> Self {
         Self {
-            value: told(self.value),
-            lower: told(self.lower),
-            upper: told(self.upper),
+            value: convert(self.value),
+            lower: convert(self.lower),
+            upper: convert(self.upper),
         }
     }
 }

@@ -17,7 +17,7 @@ impl Level {
         if share > 0.0 && share < 1.0 {
             Ok(Self(share))
         } else {
-            Err(LevelError { found: share })
+            Err(LevelError { actual: share })
         }
     }
 
@@ -44,8 +44,8 @@ impl TryFrom<f64> for Level {
 
 /// A level outside its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("level {found} does not lie between 0 and 1")]
+#[error("level {actual} does not lie between 0 and 1")]
 pub struct LevelError {
     /// The given value.
-    pub found: f64,
+    pub actual: f64,
 }

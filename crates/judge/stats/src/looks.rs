@@ -160,9 +160,9 @@ fn check_rising(pairs: &[u32]) -> Result<(), LooksError> {
         });
     }
     let last = pairs.last().copied().unwrap_or(first);
-    for found in [first, last] {
-        if !(GROUP_FROM..=GROUP_UNTIL).contains(&found) {
-            return Err(LooksError::OutOfBounds { found });
+    for result in [first, last] {
+        if !(GROUP_FROM..=GROUP_UNTIL).contains(&result) {
+            return Err(LooksError::OutOfBounds { actual: result });
         }
     }
     Ok(())
@@ -183,9 +183,9 @@ pub enum LooksError {
         after: u32,
     },
     /// A look that is too early or too late.
-    #[error("a look after {found} pairs is not within {GROUP_FROM} and {GROUP_UNTIL}")]
+    #[error("a look after {actual} pairs is not within {GROUP_FROM} and {GROUP_UNTIL}")]
     OutOfBounds {
         /// The given value.
-        found: u32,
+        actual: u32,
     },
 }

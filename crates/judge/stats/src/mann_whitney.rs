@@ -38,28 +38,28 @@ pub fn mann_whitney(baseline: &[f64], comparison: &[f64]) -> Option<MannWhitney>
     Sample::try_new(comparison, 1).ok()?;
     let all: Vec<f64> = baseline.iter().chain(comparison).copied().collect();
     let ranks = Ranks::of(&all);
-    let (one, other) = (baseline.len(), comparison.len());
-    let of_baseline: usize = ranks.doubled.iter().take(one).sum();
-    let doubled_u = of_baseline - one * (one + 1);
-    let (short, long) = (one.min(other), one.max(other));
+    let (left, right) = (baseline.len(), comparison.len());
+    let of_baseline: usize = ranks.twice.iter().take(left).sum();
+    let twice_u = of_baseline - left * (left + 1);
+    let (short, long) = (left.min(right), left.max(right));
     let exact = short <= EXACT_MAX && long <= EXACT_LONGER_MAX && !ranks.has_ties();
     let p_value = if exact {
-        two_sided(&wins(short, long), doubled_u / 2)
+        two_sided(&wins(short, long), twice_u / 2)
     } else {
-        approximate(one, other, &ranks, doubled_u)
+        approximate(left, right, &ranks, twice_u)
     };
     Some(MannWhitney {
-        u: 0.5 * float(doubled_u),
+        u: 0.5 * float(twice_u),
         p_value,
         exact,
     })
 }
 
-fn approximate(one: usize, other: usize, ranks: &Ranks, doubled_u: usize) -> f64 {
-    let pairs = float(one) * float(other);
-    let count = float(one + other);
+fn approximate(left: usize, right: usize, ranks: &Ranks, twice_u: usize) -> f64 {
+    let pairs = float(left) * float(right);
+    let count = float(left + right);
     let variance = pairs / 12.0 * (count + 1.0 - ranks.ties / (count * (count - 1.0)));
-    let distance = 0.5 * (float(doubled_u) - pairs).abs() - 0.5;
+    let distance = 0.5 * (float(twice_u) - pairs).abs() - 0.5;
     if variance > 0.0 {
         (2.0 * normal::upper_tail(distance / variance.sqrt())).min(1.0)
     } else {
@@ -70,15 +70,15 @@ fn approximate(one: usize, other: usize, ranks: &Ranks, doubled_u: usize) -> f64
 /// The smallest two-sided p value that columns of these lengths can reach: two in
 /// the number of ways to split them.
 #[must_use]
-pub fn mann_whitney_p_min(one: usize, other: usize) -> f64 {
-    2.0 / splits(one, other)
+pub fn mann_whitney_p_min(left: usize, right: usize) -> f64 {
+    2.0 / splits(left, right)
 }
 
 /// Number of ways to split `left` and `right` numbers.
-fn splits(one: usize, other: usize) -> f64 {
-    let all = one.saturating_add(other);
+fn splits(left: usize, right: usize) -> f64 {
+    let all = left.saturating_add(right);
     // Far before this many numbers there are more ways than any test needs.
-    (0..one.min(other).min(20)).fold(1.0, |ways, at| ways * float(all - at) / float(at + 1))
+    (0..left.min(right).min(20)).fold(1.0, |ways, at| ways * float(all - at) / float(at + 1))
 }
 
 #[cfg(test)]

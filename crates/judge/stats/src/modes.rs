@@ -83,5 +83,5 @@ fn widest_gap(sample: Sample<'_>) -> Option<Gap> {
                 p_value: 1.0,
             }
         })
-        .max_by(|one, other| one.statistic.total_cmp(&other.statistic))
+        .max_by(|left, right| left.statistic.total_cmp(&right.statistic))
 }

@@ -41,6 +41,6 @@ fn ascending(p_values: &[f64]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..p_values.len())
         .filter(|&index| !p_values[index].is_nan())
         .collect();
-    order.sort_by(|&one, &other| p_values[one].total_cmp(&p_values[other]));
+    order.sort_by(|&left, &right| p_values[left].total_cmp(&p_values[right]));
     order
 }

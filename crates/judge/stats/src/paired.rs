@@ -64,7 +64,7 @@ impl PairedEffect {
     /// Few and wild pairs may give an upper end of infinity.
     #[must_use]
     pub fn relative(&self) -> Estimate {
-        self.mean().map(|value| self.scale.told(value))
+        self.mean().map(|value| self.scale.reported(value))
     }
 
     /// The mean of the log ratios, or of the differences, with its interval.
@@ -95,7 +95,7 @@ impl PairedEffect {
     /// reported scale.
     #[must_use]
     pub fn half_width(&self) -> f64 {
-        self.scale.told(self.mean_half_width)
+        self.scale.reported(self.mean_half_width)
     }
 
     /// Probability that as many pairs without any true change would give a mean at least
@@ -115,7 +115,7 @@ impl PairedEffect {
     #[must_use]
     pub fn smallest_visible(&self) -> f64 {
         let margin = normal::quantile(VISIBLE_POWER) * self.standard_error();
-        self.scale.told(self.mean_half_width + margin)
+        self.scale.reported(self.mean_half_width + margin)
     }
 
     /// The fewest pairs, at least two, of which a plain t interval of this level
@@ -232,7 +232,7 @@ enum Scale {
 
 impl Scale {
     /// Converts from the scale of the means to the reported one.
-    fn told(self, value: f64) -> f64 {
+    fn reported(self, value: f64) -> f64 {
         match self {
             Self::LogRatio => value.exp_m1(),
             Self::Difference => value,
@@ -254,7 +254,9 @@ impl Column {
         value: impl Fn(usize, (f64, f64)) -> Result<f64, PairedError>,
     ) -> Result<Self, PairedError> {
         if pairs.len() < 2 {
-            return Err(PairedError::TooFewPairs { found: pairs.len() });
+            return Err(PairedError::TooFewPairs {
+                actual: pairs.len(),
+            });
         }
         let values = pairs.iter().enumerate();
         let values = values
@@ -271,9 +273,9 @@ impl Column {
     fn effect_at(&self, looks: &Looks, pairs: u32) -> Result<PairedEffect, PairedError> {
         let critical = looks.critical(pairs);
         let critical = critical.ok_or(PairedError::NotALook { pairs })?;
-        let found = self.values.len();
+        let result = self.values.len();
         let first = self.values.get(..count(pairs));
-        let first = first.ok_or(PairedError::TooFewPairs { found })?;
+        let first = first.ok_or(PairedError::TooFewPairs { actual: result })?;
         effect(self.scale, first, looks.level(), critical)
     }
 }
@@ -286,8 +288,8 @@ fn effect(
 ) -> Result<PairedEffect, PairedError> {
     let student = student(values.len())?;
     let moments = Moments::of(values).map_err(|error| match error {
-        SampleError::TooFew { found, .. } => PairedError::TooFewPairs { found },
-        SampleError::TooMany { found } => PairedError::TooManyPairs { found },
+        SampleError::TooFew { actual, .. } => PairedError::TooFewPairs { actual },
+        SampleError::TooMany { actual } => PairedError::TooManyPairs { actual },
         SampleError::NotFinite { index, .. } => PairedError::NotFinite { pair: index + 1 },
     })?;
     Ok(PairedEffect {
@@ -303,10 +305,10 @@ fn effect(
 
 fn student(pairs: usize) -> Result<StudentT, PairedError> {
     if pairs < 2 {
-        return Err(PairedError::TooFewPairs { found: pairs });
+        return Err(PairedError::TooFewPairs { actual: pairs });
     }
     let student = StudentT::try_new(float(pairs - 1));
-    student.map_err(|DegreesError { .. }| PairedError::TooManyPairs { found: pairs })
+    student.map_err(|DegreesError { .. }| PairedError::TooManyPairs { actual: pairs })
 }
 
 fn check_positive(index: usize, half: Half, value: f64) -> Result<(), PairedError> {

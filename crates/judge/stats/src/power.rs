@@ -53,7 +53,7 @@ pub(crate) fn difference_pairs_needed(
 
 fn pairs_for(noise_to_change: f64, power: f64, level: Level) -> Result<usize, PowerError> {
     if !(power > 0.0 && power < 1.0) {
-        return Err(PowerError::Power { found: power });
+        return Err(PowerError::Power { actual: power });
     }
     // With known noise; not knowing it costs a few pairs more.
     let deviations = normal::quantile(power) - normal::quantile(0.5 * level.error_rate());
@@ -92,13 +92,13 @@ pub fn paired_power(
 }
 
 /// Ratio of the noise to the change, both on the scale on which means
-/// are taken; `told` is the change as the caller gave it.
-fn noise_to_change(deviation: f64, change: f64, told: f64) -> Result<f64, PowerError> {
+/// are taken; `reported` is the change as the caller gave it.
+fn noise_to_change(deviation: f64, change: f64, reported: f64) -> Result<f64, PowerError> {
     if !(deviation >= 0.0 && deviation.is_finite()) {
-        return Err(PowerError::Deviation { found: deviation });
+        return Err(PowerError::Deviation { actual: deviation });
     }
     if !(change.abs() > 0.0 && change.is_finite()) {
-        return Err(PowerError::Change { found: told });
+        return Err(PowerError::Change { actual: reported });
     }
     Ok(deviation / change.abs())
 }
@@ -109,7 +109,7 @@ fn noise_to_change(deviation: f64, change: f64, told: f64) -> Result<f64, PowerE
 fn power_at(pairs: usize, noise_to_change: f64, level: Level) -> Result<f64, PowerError> {
     let student = match StudentT::try_new(float(pairs) - 1.0) {
         Ok(student) if pairs <= PAIRS_MAX => student,
-        _ => return Err(PowerError::Pairs { found: pairs }),
+        _ => return Err(PowerError::Pairs { actual: pairs }),
     };
     let centre = float(pairs).sqrt() / noise_to_change;
     if centre.is_infinite() {
@@ -165,28 +165,28 @@ fn integral(start: f64, end: f64, value: &impl Fn(f64) -> f64) -> f64 {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PowerError {
     /// A standard deviation that is negative or not finite.
-    #[error("standard deviation {found} is not finite and at least 0")]
+    #[error("standard deviation {actual} is not finite and at least 0")]
     Deviation {
         /// The given value.
-        found: f64,
+        actual: f64,
     },
     /// A relative change that is zero, not above −1, or not finite.
-    #[error("relative change {found} is not above -1, finite and other than 0")]
+    #[error("relative change {actual} is not above -1, finite and other than 0")]
     Change {
         /// The given value.
-        found: f64,
+        actual: f64,
     },
     /// A power that is not a probability between 0 and 1.
-    #[error("power {found} does not lie between 0 and 1")]
+    #[error("power {actual} does not lie between 0 and 1")]
     Power {
         /// The given value.
-        found: f64,
+        actual: f64,
     },
     /// Too few or too many pairs.
-    #[error("{found} pairs are not within 2 and {PAIRS_MAX}")]
+    #[error("{actual} pairs are not within 2 and {PAIRS_MAX}")]
     Pairs {
         /// The given value.
-        found: usize,
+        actual: usize,
     },
     /// The change drowns in the noise.
     #[error("more than {PAIRS_MAX} pairs would be needed")]

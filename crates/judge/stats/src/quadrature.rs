@@ -78,16 +78,16 @@ mod tests {
             let nodes = gauss_legendre(count);
             let power = 2 * i32::try_from(count).unwrap() - 2;
             let exact = 2.0 / f64::from(power + 1);
-            let found = integral(&nodes, |x| x.powi(power) + x.powi(power + 1));
-            assert!((found - exact).abs() < 1e-13, "{count}: {found} {exact}");
+            let result = integral(&nodes, |x| x.powi(power) + x.powi(power + 1));
+            assert!((result - exact).abs() < 1e-13, "{count}: {result} {exact}");
         }
     }
 
     #[test]
     fn square_roots_at_the_ends_are_accurate() {
-        let found = integral(&gauss_legendre_of_sine(20), |x| {
+        let result = integral(&gauss_legendre_of_sine(20), |x| {
             (1.0 - x * x).max(0.0).sqrt()
         });
-        assert!((found - 0.5 * PI).abs() < 1e-13, "{found}");
+        assert!((result - 0.5 * PI).abs() < 1e-13, "{result}");
     }
 }

@@ -6,7 +6,7 @@ use crate::number::float;
 /// their ranks. All are kept doubled, so that they are whole.
 pub(crate) struct Ranks {
     /// Twice the rank of each number, in the order given.
-    pub(crate) doubled: Vec<usize>,
+    pub(crate) twice: Vec<usize>,
     /// Σ (t³ − t) over the groups of t equal numbers: 0 where there are none.
     pub(crate) ties: f64,
 }
@@ -14,20 +14,20 @@ pub(crate) struct Ranks {
 impl Ranks {
     pub(crate) fn of(values: &[f64]) -> Self {
         let mut order: Vec<usize> = (0..values.len()).collect();
-        order.sort_by(|&one, &other| values[one].total_cmp(&values[other]));
-        let mut doubled = vec![0; values.len()];
+        order.sort_by(|&left, &right| values[left].total_cmp(&values[right]));
+        let mut twice = vec![0; values.len()];
         let mut ties = 0.0;
         let mut before = 0;
         // −0 and 0 are sorted apart, and equal all the same.
-        for group in order.chunk_by(|&one, &other| values[one] >= values[other]) {
+        for group in order.chunk_by(|&left, &right| values[left] >= values[right]) {
             let size = float(group.len());
             ties += size * size * size - size;
             for &index in group {
-                doubled[index] = 2 * before + group.len() + 1;
+                twice[index] = 2 * before + group.len() + 1;
             }
             before += group.len();
         }
-        Self { doubled, ties }
+        Self { twice, ties }
     }
 
     pub(crate) fn has_ties(&self) -> bool {
@@ -53,13 +53,13 @@ pub(crate) fn subset_sums(parts: &[usize]) -> Vec<f64> {
 
 /// Probability of each number of pairs (one of `left`, one of `right`) in which
 /// the first is the larger, where all orders are equally probable.
-pub(crate) fn wins(one: usize, other: usize) -> Vec<f64> {
+pub(crate) fn wins(left: usize, right: usize) -> Vec<f64> {
     // Row by row over the first column: of the sizes i and j the largest number
     // belongs to the first with probability i / (i + j), and then wins j pairs.
-    let mut rows: Vec<Vec<f64>> = vec![vec![1.0]; other + 1];
-    for size in 1..=one {
+    let mut rows: Vec<Vec<f64>> = vec![vec![1.0]; right + 1];
+    for size in 1..=left {
         let mut row: Vec<Vec<f64>> = vec![vec![1.0]];
-        for against in 1..=other {
+        for against in 1..=right {
             let share = float(size) / float(size + against);
             let (won, lost) = (&rows[against], &row[against - 1]);
             let mut shares = vec![0.0; size * against + 1];
@@ -76,9 +76,9 @@ pub(crate) fn wins(one: usize, other: usize) -> Vec<f64> {
     rows.pop().unwrap_or_default()
 }
 
-/// The two-sided p value of `found` under `shares`: twice the smaller tail.
-pub(crate) fn two_sided(shares: &[f64], found: usize) -> f64 {
-    let at_most: f64 = shares.iter().take(found + 1).sum();
-    let at_least: f64 = shares.iter().skip(found).sum();
+/// The two-sided p value of `result` under `shares`: twice the smaller tail.
+pub(crate) fn two_sided(shares: &[f64], result: usize) -> f64 {
+    let at_most: f64 = shares.iter().take(result + 1).sum();
+    let at_least: f64 = shares.iter().skip(result).sum();
     (2.0 * at_most.min(at_least)).min(1.0)
 }

@@ -19,8 +19,11 @@ impl<'a> Sample<'a> {
     pub fn try_new(values: &'a [f64], at_least: usize) -> Result<Self, SampleError> {
         let needed = at_least.max(1);
         if values.len() < needed {
-            let found = values.len();
-            return Err(SampleError::TooFew { found, needed });
+            let result = values.len();
+            return Err(SampleError::TooFew {
+                actual: result,
+                needed,
+            });
         }
         match values.iter().position(|value| !value.is_finite()) {
             Some(index) => Err(SampleError::NotFinite {
@@ -171,18 +174,18 @@ impl Sorted {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum SampleError {
     /// Too few numbers for the statistic.
-    #[error("too few values: {found}, at least {needed} are needed")]
+    #[error("too few values: {actual}, at least {needed} are needed")]
     TooFew {
         /// Number of values.
-        found: usize,
+        actual: usize,
         /// Least number.
         needed: usize,
     },
     /// More numbers than the t distribution is accurate for.
-    #[error("too many values: {found}, more than a t test is made for")]
+    #[error("too many values: {actual}, more than a t test is made for")]
     TooMany {
         /// Number of values.
-        found: usize,
+        actual: usize,
     },
     /// A number that is NaN or infinite.
     #[error("value {value} at index {index} is not finite")]

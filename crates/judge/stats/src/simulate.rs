@@ -2,7 +2,7 @@
 //!
 //! A [`Machine`] gives the numbers that runs would have given: a private level for
 //! each run, seconds that depend on those before them, and a drift that all runs
-//! share. A [`Rule`] looks at them as an experiment would, and a [`Tally`] counts
+//! share. A [`SimulatedRule`] looks at them as an experiment would, and a [`Tally`] counts
 //! how often it was right. All follows from a seed.
 //!
 //! The rates that Stillwell promises are tested this way; `cargo xtask calibrate`
@@ -13,5 +13,5 @@ mod rule;
 mod tally;
 
 pub use machine::{DRIFTS, Drift, Machine, SCENARIOS, Scenario};
-pub use rule::{Ending, Followed, Rule};
+pub use rule::{Ending, Followed, SimulatedRule};
 pub use tally::Tally;

@@ -92,9 +92,9 @@ pub fn smp(
     comparison: &[&[CounterReading]],
     options: &SmpOptions,
 ) -> Result<SmpComparison, SmpError> {
-    let one = seconds_of(baseline, options)?;
-    let other = seconds_of(comparison, options)?;
-    let test = welch(&one, &other, options.level)?;
+    let before = seconds_of(baseline, options)?;
+    let after = seconds_of(comparison, options)?;
+    let test = welch(&before, &after, options.level)?;
     let percent = |value: f64| value / test.baseline_mean * 100.0;
     if test.baseline_mean.abs() <= 0.0 {
         return Err(SmpError::ZeroBaseline);
@@ -109,15 +109,15 @@ pub fn smp(
         lower: ends[0].min(ends[1]),
         upper: ends[0].max(ends[1]),
     };
-    let erratic = [&one, &other].into_iter().any(|seconds| {
-        coefficient_of_variation(seconds).is_none_or(|found| found > options.erratic_limit)
+    let erratic = [&before, &after].into_iter().any(|seconds| {
+        coefficient_of_variation(seconds).is_none_or(|result| result > options.erratic_limit)
     });
     let large = mean_difference_percent.value.abs() >= options.effect_percent;
     Ok(SmpComparison {
         baseline_mean: test.baseline_mean,
         comparison_mean: test.comparison_mean,
-        baseline_samples: one.len(),
-        comparison_samples: other.len(),
+        baseline_samples: before.len(),
+        comparison_samples: after.len(),
         mean_difference: test.difference,
         mean_difference_percent,
         p_value: test.p_value,

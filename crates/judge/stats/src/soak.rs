@@ -144,8 +144,8 @@ pub fn soak(
     let comparison_seconds = seconds_of(comparison, options)?;
     let all =
         |runs: &[Vec<Second>]| -> Vec<f64> { runs.iter().flatten().map(|s| s.rate).collect() };
-    let (one, other) = (all(&baseline_seconds), all(&comparison_seconds));
-    let Welch { t, p_value, .. } = welch(&one, &other, Level::NINETY_FIVE)?;
+    let (before, after) = (all(&baseline_seconds), all(&comparison_seconds));
+    let Welch { t, p_value, .. } = welch(&before, &after, Level::NINETY_FIVE)?;
     let baseline = SoakVariant::of(&baseline_seconds, options.outliers)?;
     let comparison = SoakVariant::of(&comparison_seconds, options.outliers)?;
     let mean_difference = comparison.pooled.mean - baseline.pooled.mean;

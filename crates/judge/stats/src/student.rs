@@ -31,7 +31,7 @@ impl StudentT {
             let ln_beta = ln_beta(0.5 * degrees, 0.5);
             Ok(Self { degrees, ln_beta })
         } else {
-            Err(DegreesError { found: degrees })
+            Err(DegreesError { actual: degrees })
         }
     }
 
@@ -124,8 +124,8 @@ impl StudentT {
 
 /// Degrees of freedom outside their bounds.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("{found} degrees of freedom are not above 0 and at most {DEGREES_MAX}")]
+#[error("{actual} degrees of freedom are not above 0 and at most {DEGREES_MAX}")]
 pub struct DegreesError {
     /// The given value.
-    pub found: f64,
+    pub actual: f64,
 }

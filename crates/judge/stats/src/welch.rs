@@ -34,16 +34,16 @@ pub struct Welch {
 /// [`SampleError`] where a column is too short, too long for the t distribution,
 /// or has a number that is not finite: with its index in its own column.
 pub fn welch(baseline: &[f64], comparison: &[f64], level: Level) -> Result<Welch, SampleError> {
-    let (one, other) = (Moments::of(baseline)?, Moments::of(comparison)?);
-    let (left, right) = (one.squared_error(), other.squared_error());
+    let (before, after) = (Moments::of(baseline)?, Moments::of(comparison)?);
+    let (left, right) = (before.squared_error(), after.squared_error());
     let sum = left + right;
-    let spread = left * left / one.degrees() + right * right / other.degrees();
+    let spread = left * left / before.degrees() + right * right / after.degrees();
     let degrees = if spread > 0.0 {
         sum * sum / spread
     } else {
-        one.degrees() + other.degrees()
+        before.degrees() + after.degrees()
     };
-    compare(one, other, sum.sqrt(), degrees, level)
+    compare(before, after, sum.sqrt(), degrees, level)
 }
 
 /// Student's test of two columns, at least two numbers each, whose variances are
@@ -56,12 +56,12 @@ pub fn equal_variances(
     comparison: &[f64],
     level: Level,
 ) -> Result<Welch, SampleError> {
-    let (one, other) = (Moments::of(baseline)?, Moments::of(comparison)?);
-    let degrees = one.degrees() + other.degrees();
+    let (before, after) = (Moments::of(baseline)?, Moments::of(comparison)?);
+    let degrees = before.degrees() + after.degrees();
     let squares = |moments: Moments| moments.degrees() * moments.standard_deviation.powi(2);
-    let variance = (squares(one) + squares(other)) / degrees;
-    let error = (variance * (1.0 / float(one.count) + 1.0 / float(other.count))).sqrt();
-    compare(one, other, error, degrees, level)
+    let variance = (squares(before) + squares(after)) / degrees;
+    let error = (variance * (1.0 / float(before.count) + 1.0 / float(after.count))).sqrt();
+    compare(before, after, error, degrees, level)
 }
 
 fn compare(
@@ -182,6 +182,7 @@ fn in_errors(difference: f64, standard_error: f64) -> f64 {
     }
 }
 
-fn student(degrees: f64, found: usize) -> Result<StudentT, SampleError> {
-    StudentT::try_new(degrees).map_err(|DegreesError { .. }| SampleError::TooMany { found })
+fn student(degrees: f64, result: usize) -> Result<StudentT, SampleError> {
+    StudentT::try_new(degrees)
+        .map_err(|DegreesError { .. }| SampleError::TooMany { actual: result })
 }

@@ -47,12 +47,12 @@ pub fn wilcoxon_signed_rank(values: &[f64]) -> Option<Wilcoxon> {
         .collect();
     let distances: Vec<f64> = apart.iter().map(|value| value.abs()).collect();
     let ranks = Ranks::of(&distances);
-    let signed = apart.iter().zip(&ranks.doubled);
+    let signed = apart.iter().zip(&ranks.twice);
     let positive: usize = signed
         .filter(|(value, _)| **value > 0.0)
         .map(|(_, rank)| rank)
         .sum();
-    let all: usize = ranks.doubled.iter().sum();
+    let all: usize = ranks.twice.iter().sum();
     let plain = apart.len() == values.len() && !ranks.has_ties();
     let exact = values.len()
         <= if plain {
@@ -63,7 +63,7 @@ pub fn wilcoxon_signed_rank(values: &[f64]) -> Option<Wilcoxon> {
     let p_value = if apart.is_empty() {
         1.0
     } else if exact {
-        two_sided(&subset_sums(&ranks.doubled), positive)
+        two_sided(&subset_sums(&ranks.twice), positive)
     } else {
         approximate(apart.len(), &ranks, positive)
     };
@@ -74,11 +74,11 @@ pub fn wilcoxon_signed_rank(values: &[f64]) -> Option<Wilcoxon> {
     })
 }
 
-fn approximate(count: usize, ranks: &Ranks, doubled_positive: usize) -> f64 {
+fn approximate(count: usize, ranks: &Ranks, twice_positive: usize) -> f64 {
     let count = float(count);
     let expected = 0.25 * count * (count + 1.0);
     let squares = count * (count + 1.0) * (2.0 * count + 1.0) - 0.5 * ranks.ties;
-    let deviations = (0.5 * float(doubled_positive) - expected) / (squares / 24.0).sqrt();
+    let deviations = (0.5 * float(twice_positive) - expected) / (squares / 24.0).sqrt();
     2.0 * normal::upper_tail(deviations.abs())
 }
 
@@ -127,9 +127,11 @@ pub fn hodges_lehmann_interval(values: &[f64], level: Level) -> Option<Estimate>
 fn walsh_means(values: &[f64]) -> Option<Sorted> {
     Sample::try_new(values, 1).ok()?;
     let rows = values.iter().enumerate();
-    let means = rows.flat_map(|(index, one)| {
-        let others = &values[index..];
-        others.iter().map(move |other| 0.5 * one + 0.5 * other)
+    let means = rows.flat_map(|(index, value)| {
+        let following = &values[index..];
+        following
+            .iter()
+            .map(move |second| 0.5 * value + 0.5 * second)
     });
     Some(Sorted::of(means))
 }

@@ -59,12 +59,12 @@ pub enum CompareError {
     #[error("there is nothing to compare: the baseline has no number")]
     NoNumber,
     /// Sides of unequal length, which cannot be paired by place.
-    #[error("--paired needs as many runs on both sides: there are {one} and {other}")]
+    #[error("--paired needs as many runs on both sides: there are {left} and {right}")]
     Unequal {
         /// Runs of the baseline.
-        one: usize,
+        left: usize,
         /// Runs that are compared with it.
-        other: usize,
+        right: usize,
     },
 }
 
@@ -231,11 +231,11 @@ pub fn judge_across(
         (values, left_out)
     };
     let across = |goal: &GoalPlan| {
-        let (one, one_left_out) = values(goal, baseline);
-        let (other, other_left_out) = values(goal, comparison);
+        let (left, one_left_out) = values(goal, baseline);
+        let (right, other_left_out) = values(goal, comparison);
         AcrossVerdict {
             runs_left_out: [one_left_out, other_left_out],
-            ..compare_columns(goal, &one, &other)
+            ..compare_columns(goal, &left, &right)
         }
     };
     goals.iter().map(across).collect()
@@ -269,7 +269,7 @@ pub fn compare_columns(goal: &GoalPlan, baseline: &[f64], comparison: &[f64]) ->
         comparison_mean: mean_on(scale, comparison.iter().copied()),
         change,
         p_value: tested.as_ref().ok().map(|welch| welch.p_value),
-        mann_whitney_p: mann_whitney(baseline, comparison).map(|own| own.p_value),
+        mann_whitney_p: mann_whitney(baseline, comparison).map(|item| item.p_value),
         reason: tested.err(),
     }
 }

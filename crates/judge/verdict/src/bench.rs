@@ -148,7 +148,7 @@ impl<'c> Figures<'c> {
     fn last(&self, metric: Metric) -> u64 {
         let series = self.capture.series.of(metric);
         series
-            .map(|(_, one)| one.points.last().map_or(0, whole))
+            .map(|(_, item)| item.points.last().map_or(0, whole))
             .sum()
     }
 
@@ -165,7 +165,7 @@ impl<'c> Figures<'c> {
             .capture
             .series
             .of(metric)
-            .filter_map(|(_, one)| of(one));
+            .filter_map(|(_, item)| of(item));
         let mut total = 0;
         for point in points {
             beat = beat.max(Some(point.moment));

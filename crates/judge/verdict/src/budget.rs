@@ -83,22 +83,22 @@ struct Unprotected {
 pub fn apply_error_budget(verdicts: &mut [ExperimentVerdict]) -> ErrorBudget {
     let mut family = unprotected(verdicts);
     let gating = || verdicts.iter().filter(|verdict| !verdict.erratic);
-    let primaries = || gating().flat_map(|own| own.goals.iter().filter(|goal| goal.primary));
+    let primaries = || gating().flat_map(|item| item.goals.iter().filter(|goal| goal.primary));
     let comparisons = primaries().count();
-    let told = |wanted: bool| {
+    let reported = |wanted: bool| {
         let confirmations = primaries().filter_map(|goal| goal.confirmation.as_ref());
         count(
             confirmations
-                .filter(|own| own.confirmed == Some(wanted))
+                .filter(|item| item.confirmed == Some(wanted))
                 .count(),
         )
     };
-    let (confirmed, not_confirmed) = (told(true), told(false));
+    let (confirmed, not_confirmed) = (reported(true), reported(false));
     survive(&mut family, verdicts);
     let mut demoted: Vec<String> = Vec::new();
-    for own in family.iter().filter(|own| !own.survives) {
-        let verdict = &mut verdicts[own.experiment];
-        if demote(verdict, own.goal, family.len()) && !demoted.contains(&verdict.name) {
+    for item in family.iter().filter(|item| !item.survives) {
+        let verdict = &mut verdicts[item.experiment];
+        if demote(verdict, item.goal, family.len()) && !demoted.contains(&verdict.name) {
             demoted.push(verdict.name.clone());
         }
     }
@@ -121,12 +121,12 @@ pub fn apply_error_budget(verdicts: &mut [ExperimentVerdict]) -> ErrorBudget {
 fn unprotected(verdicts: &[ExperimentVerdict]) -> Vec<Unprotected> {
     let mut family = Vec::new();
     for (experiment, verdict) in verdicts.iter().enumerate() {
-        for (goal, own) in verdict.goals.iter().enumerate() {
+        for (goal, item) in verdict.goals.iter().enumerate() {
             // A change that waits for its confirmation is not protected by it.
-            let confirmed = own.confirmation.as_ref().and_then(|own| own.confirmed);
+            let confirmed = item.confirmation.as_ref().and_then(|item| item.confirmed);
             let is_protected =
-                verdict.confirm && (!own.verdict.is_flag() || confirmed == Some(true));
-            if own.primary && !verdict.erratic && !is_protected {
+                verdict.confirm && (!item.verdict.is_flag() || confirmed == Some(true));
+            if item.primary && !verdict.erratic && !is_protected {
                 family.push(Unprotected {
                     experiment,
                     goal,
@@ -141,9 +141,9 @@ fn unprotected(verdicts: &[ExperimentVerdict]) -> Vec<Unprotected> {
 /// Holm's steps: with r of m hypotheses rejected, all are rejected whose p is at
 /// most 5 % / (m − r), until no more are.
 fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict]) {
-    let excludes_zero = |own: &Unprotected, level: Level| {
-        let verdict = &verdicts[own.experiment];
-        let goal = &verdict.goals[own.goal];
+    let excludes_zero = |item: &Unprotected, level: Level| {
+        let verdict = &verdicts[item.experiment];
+        let goal = &verdict.goals[item.goal];
         goal.t_statistic.is_some_and(|t| {
             t.is_infinite() || {
                 let looks = LookPlan::at(verdict.stopping, level);
@@ -155,18 +155,18 @@ fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict]) {
         })
     };
     loop {
-        let left = family.iter().filter(|own| !own.survives).count();
+        let left = family.iter().filter(|item| !item.survives).count();
         let Ok(level) = Level::try_new(1.0 - ERROR_RATE / float(left.max(1))) else {
             return;
         };
         let mut any = false;
-        for own in family.iter_mut().filter(|own| !own.survives) {
-            let goal = &verdicts[own.experiment].goals[own.goal];
+        for item in family.iter_mut().filter(|item| !item.survives) {
+            let goal = &verdicts[item.experiment].goals[item.goal];
             let is_flagged = goal.verdict.is_flag();
             // A loss of everything has no t, and needs none.
             let is_lost = is_flagged && goal.t_statistic.is_none();
-            if is_lost || (is_flagged && excludes_zero(own, level)) {
-                own.survives = true;
+            if is_lost || (is_flagged && excludes_zero(item, level)) {
+                item.survives = true;
                 any = true;
             }
         }
@@ -178,12 +178,12 @@ fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict]) {
 
 /// Takes a regression back; whether there was one.
 fn demote(verdict: &mut ExperimentVerdict, goal: usize, of: usize) -> bool {
-    let own: &mut GoalVerdict = &mut verdict.goals[goal];
-    if own.verdict != Verdict::Regressed {
+    let item: &mut GoalVerdict = &mut verdict.goals[goal];
+    if item.verdict != Verdict::Regressed {
         return false;
     }
-    own.verdict = Verdict::Different;
-    own.reason = Some(format!(
+    item.verdict = Verdict::Different;
+    item.reason = Some(format!(
         "regressed by itself, but not by Holm's correction for {of} comparisons; confirm it on \
          fresh pairs"
     ));

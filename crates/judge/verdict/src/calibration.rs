@@ -53,7 +53,7 @@ pub struct AlikeFound {
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorseFound {
     /// How.
-    pub how: Hindrance,
+    pub how: Slowdown,
     /// The change that it makes, on the scale of the primary goal.
     pub truth: f64,
     /// All that ended.
@@ -63,7 +63,7 @@ pub struct WorseFound {
     /// Called regressed by the search.
     pub found_by_search: u32,
     /// Called so after confirmation.
-    pub found: u32,
+    pub confirmed: u32,
     /// With an interval that holds the truth.
     pub covered: u32,
     /// Values of each that has one estimated.
@@ -72,7 +72,7 @@ pub struct WorseFound {
 
 /// Way to make a target worse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Hindrance {
+pub enum Slowdown {
     /// CPU time is burnt in proportion to what it uses.
     Burn,
     /// It is stopped for a share of the time.

@@ -87,8 +87,8 @@ impl CapacityProbe {
     /// Value of `figure`.
     #[must_use]
     pub fn figure(&self, figure: CapacityFigure) -> Option<f64> {
-        let own = self.figures.iter().find(|own| own.0 == figure);
-        own.and_then(|own| own.1)
+        let item = self.figures.iter().find(|item| item.0 == figure);
+        item.and_then(|item| item.1)
     }
 }
 

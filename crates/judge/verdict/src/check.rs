@@ -135,6 +135,6 @@ fn extremes(values: &[f64], aggregation: Aggregation) -> (Option<f64>, Option<f6
 }
 
 pub(crate) fn unit_of(metric: &str) -> &'static str {
-    let known = catalogue::ALL.iter().find(|own| own.name == metric);
+    let known = catalogue::ALL.iter().find(|item| item.name == metric);
     known.map_or("", |metric| metric.unit.symbol())
 }

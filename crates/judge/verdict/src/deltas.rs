@@ -19,7 +19,7 @@ impl Deltas {
     pub(crate) fn of(scale: Scale, pairs: &[(f64, f64)]) -> Result<Self, PairedError> {
         let values = match scale {
             Scale::Ratio => LogRatios::from_pairs(pairs)?.values().to_vec(),
-            Scale::Difference => pairs.iter().map(|(one, other)| other - one).collect(),
+            Scale::Difference => pairs.iter().map(|(left, right)| right - left).collect(),
         };
         Ok(Self { scale, values })
     }

@@ -167,7 +167,7 @@ pub struct PlacedCpus {
     /// The target's.
     pub target: Option<Vec<u16>>,
     /// Those of generators, sinks and observers.
-    pub own: Option<Vec<u16>>,
+    pub workers: Option<Vec<u16>>,
 }
 
 /// A generator's rate as it was carried out: the mean over all runs.

@@ -83,7 +83,7 @@ pub struct Sensitivity {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Confirmation {
     /// Verdict of the search.
-    pub found: Verdict,
+    pub searched: Verdict,
     /// Fresh valid pairs that are wanted: as many as the search used, at least 6.
     pub pairs_wanted: u32,
     /// Fresh valid pairs so far; only the first `pairs_wanted` count.

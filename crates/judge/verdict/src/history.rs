@@ -16,7 +16,7 @@
 mod condense;
 mod judge;
 mod otava;
-mod own;
+mod permutation;
 
 use std::path::PathBuf;
 

@@ -1,5 +1,4 @@
-//! Tables of other people's measurements of programs side by side, and whether they can be
-//! believed.
+//! Tables of published measurements of programs side by side, and their contradictions.
 //!
 //! Nothing is known of how they were measured, so that only contradictions can be
 //! found: with other tables, with the name of the test, with themselves.
@@ -66,10 +65,13 @@ pub struct ImportWarning {
 
 /// Contradictions of `table`, in itself and with the `remaining` tables.
 #[must_use]
-pub fn imported_warnings(table: &ImportedTable, others: &[&ImportedTable]) -> Vec<ImportWarning> {
+pub fn imported_warnings(
+    table: &ImportedTable,
+    remaining: &[&ImportedTable],
+) -> Vec<ImportWarning> {
     let mut warnings = Vec::new();
-    for other in others {
-        warnings.extend(same_columns(table, other));
+    for second in remaining {
+        warnings.extend(same_columns(table, second));
     }
     if is_about_disk_buffers(&table.title) {
         warnings.extend(not_on_disk(table));
@@ -81,19 +83,19 @@ pub fn imported_warnings(table: &ImportedTable, others: &[&ImportedTable]) -> Ve
 }
 
 /// Two tests that come to the same to the last digit are one test.
-fn same_columns(table: &ImportedTable, other: &ImportedTable) -> Option<ImportWarning> {
+fn same_columns(table: &ImportedTable, second: &ImportedTable) -> Option<ImportWarning> {
     /// Rows that may agree by chance.
     const ROWS_MIN: usize = 4;
     let common: Vec<(&ImportedRow, &ImportedRow)> = table
         .rows
         .iter()
         .filter_map(|row| {
-            let mut rows = other.rows.iter();
-            let same = rows.find(|one| one.metric == row.metric)?;
+            let mut rows = second.rows.iter();
+            let same = rows.find(|cell| cell.metric == row.metric)?;
             let varies = row
                 .cells
                 .iter()
-                .any(|cell| Some(&cell.text) != row.cells.first().map(|one| &one.text));
+                .any(|cell| Some(&cell.text) != row.cells.first().map(|cell| &cell.text));
             varies.then_some((row, same))
         })
         .collect();
@@ -101,11 +103,11 @@ fn same_columns(table: &ImportedTable, other: &ImportedTable) -> Option<ImportWa
         return None;
     }
     let columns = table.columns.iter().enumerate().filter(|(at, name)| {
-        let there = other.columns.iter().position(|one| one == *name);
+        let there = second.columns.iter().position(|cell| cell == *name);
         there.is_some_and(|there| {
             common.iter().all(|(row, same)| {
                 let pair = row.cells.get(*at).zip(same.cells.get(there));
-                pair.is_some_and(|(one, other)| one.text == other.text)
+                pair.is_some_and(|(cell, second)| cell.text == second.text)
             })
         })
     });
@@ -118,7 +120,7 @@ fn same_columns(table: &ImportedTable, other: &ImportedTable) -> Option<ImportWa
             "{} of {} columns equal those of `{}` in all {} rows: they were not measured in this test",
             columns.len(),
             table.columns.len(),
-            other.title,
+            second.title,
             common.len()
         ),
         columns,
@@ -159,7 +161,7 @@ fn not_on_disk(table: &ImportedTable) -> Option<ImportWarning> {
     })
 }
 
-/// Where data is to be kept, the program with the fewest writes keeps least.
+/// If data is to be kept, the program with the fewest writes keeps least.
 fn least_written_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     let row = table.row(is_written)?;
     let best = row.cells.iter().position(|cell| cell.is_best)?;

@@ -103,7 +103,7 @@ fn search_all<'a>(
 /// something are tested again on fresh pairs.
 fn next_step(plan: &ExperimentPlan, goals: &mut [Searched<'_>], table: &RunTable<'_>) -> NextStep {
     let mut primaries: Vec<&mut Searched<'_>> =
-        goals.iter_mut().filter(|own| own.goal.primary).collect();
+        goals.iter_mut().filter(|item| item.goal.primary).collect();
     if let Some(step) = more_search(&primaries) {
         return step;
     }
@@ -114,7 +114,7 @@ fn next_step(plan: &ExperimentPlan, goals: &mut [Searched<'_>], table: &RunTable
     let mut reasons = Vec::new();
     for searched in &mut primaries {
         match (searched.course, plan.confirm) {
-            (Course::Settled(reason), is_confirmed) => {
+            (Course::Resolved(reason), is_confirmed) => {
                 if is_confirmed {
                     cannot_confirm(searched);
                 }
@@ -123,8 +123,8 @@ fn next_step(plan: &ExperimentPlan, goals: &mut [Searched<'_>], table: &RunTable
             (Course::Found, true) => {
                 let comparison = searched.goal.comparison.clone();
                 match confirm(searched, goal, [&baseline.name, &comparison], table) {
-                    Some(ConfirmCourse::Open { wanted: own }) => wanted = wanted.max(Some(own)),
-                    Some(ConfirmCourse::Settled(reason)) => reasons.push(reason),
+                    Some(ConfirmCourse::Open { wanted: item }) => wanted = wanted.max(Some(item)),
+                    Some(ConfirmCourse::Resolved(reason)) => reasons.push(reason),
                     None => {}
                 }
             }
@@ -142,7 +142,7 @@ fn next_step(plan: &ExperimentPlan, goals: &mut [Searched<'_>], table: &RunTable
 }
 
 fn more_search(primaries: &[&mut Searched<'_>]) -> Option<NextStep> {
-    let open = primaries.iter().filter_map(|own| match own.course {
+    let open = primaries.iter().filter_map(|item| match item.course {
         Course::Open { wanted, likely } => Some((wanted, likely)),
         _ => None,
     });
@@ -187,9 +187,9 @@ fn verdict(
     searched: Vec<Searched<'_>>,
     (next, warmup): (NextStep, Nanos),
 ) -> ExperimentVerdict {
-    let primaries = || searched.iter().filter(|own| own.goal.primary);
+    let primaries = || searched.iter().filter(|item| item.goal.primary);
     let verdict = primaries()
-        .map(|own| own.goal.verdict)
+        .map(|item| item.goal.verdict)
         .reduce(Verdict::graver)
         .unwrap_or(Verdict::Invalid);
     let checks = aggregate::checks(plan, table);
@@ -211,8 +211,11 @@ fn verdict(
         design: plan.design,
         confirm: plan.confirm,
         pairs_planned: looks.last(),
-        pairs_used: primaries().map(|own| own.goal.pairs).min().unwrap_or(0),
-        pairs_valid: primaries().map(|own| own.pairs.valid()).min().unwrap_or(0),
+        pairs_used: primaries().map(|item| item.goal.pairs).min().unwrap_or(0),
+        pairs_valid: primaries()
+            .map(|item| item.pairs.valid())
+            .min()
+            .unwrap_or(0),
         pairs_discarded: aggregate::pairs_discarded(plan, table),
         discards_unbalanced: aggregate::is_unbalanced(&discards),
         discards,
@@ -240,7 +243,7 @@ fn verdict(
         measure: phases.measure.saturating_sub(more),
         report_links: plan.report_links.clone(),
         verdict,
-        goals: searched.into_iter().map(|own| own.goal).collect(),
+        goals: searched.into_iter().map(|item| item.goal).collect(),
     }
 }
 

@@ -90,7 +90,7 @@ pub const RATE_ACHIEVED_SHARE: f64 = 0.99;
 
 /// Largest age of a worker's figure of its requested units at either end of the
 /// measured time: workers publish it every 10 ms.
-pub const ASKED_UNSAID: Nanos = Nanos::from_millis(10);
+pub const REQUESTED_UNREPORTED: Nanos = Nanos::from_millis(10);
 
 /// Share of the time from which on a worker counts as held up by its peer.
 pub const BLOCKED_SHARE: f64 = 0.05;

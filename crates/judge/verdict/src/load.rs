@@ -81,8 +81,8 @@ fn without_answers(evidence: &LoadEvidence) -> Option<LoadWarning> {
         is_silent.then(|| Trouble::plain("the request source supplied none".to_owned()))
     });
     Some(if evidence.begun == 0 {
-        let asked = evidence.requested;
-        LoadWarning::NoRequest { asked, why }
+        let requested = evidence.requested;
+        LoadWarning::NoRequest { requested, why }
     } else {
         LoadWarning::NoAnswer { why }
     })

@@ -85,11 +85,11 @@ impl Verdict {
 
     /// Of two comparisons' verdicts the one that matters more to a reader.
     #[must_use]
-    pub fn graver(self, other: Self) -> Self {
-        if self.gravity() >= other.gravity() {
+    pub fn graver(self, right: Self) -> Self {
+        if self.gravity() >= right.gravity() {
             self
         } else {
-            other
+            right
         }
     }
 
@@ -195,7 +195,7 @@ mod tests {
             let turned = match cost {
                 Verdict::Regressed => Verdict::Improved,
                 Verdict::Improved => Verdict::Regressed,
-                other => other,
+                right => right,
             };
             prop_assert_eq!(yielded, turned);
         }

@@ -133,37 +133,37 @@ pub enum RunNote {
 }
 
 impl RunNote {
-    /// Returns true if `other` has the same meaning with different figures.
+    /// Returns true if `right` has the same meaning with different figures.
     #[must_use]
-    pub fn is_same_kind(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::TargetSaturated { id, .. }, Self::TargetSaturated { id: other, .. })
-            | (Self::LateWakeups { id, .. }, Self::LateWakeups { id: other, .. })
-            | (Self::CoarseBlocks { id, .. }, Self::CoarseBlocks { id: other, .. }) => id == other,
-            (Self::SendsFailed { outcome, .. }, Self::SendsFailed { outcome: other, .. }) => {
-                outcome == other
+    pub fn is_same_kind(&self, right: &Self) -> bool {
+        match (self, right) {
+            (Self::TargetSaturated { id, .. }, Self::TargetSaturated { id: right, .. })
+            | (Self::LateWakeups { id, .. }, Self::LateWakeups { id: right, .. })
+            | (Self::CoarseBlocks { id, .. }, Self::CoarseBlocks { id: right, .. }) => id == right,
+            (Self::SendsFailed { outcome, .. }, Self::SendsFailed { outcome: right, .. }) => {
+                outcome == right
             }
             (
                 Self::PointsSkipped { id, reason, .. },
                 Self::PointsSkipped {
                     id: other_id,
-                    reason: other,
+                    reason: right,
                     ..
                 },
-            ) => (id, reason) == (other_id, other),
+            ) => (id, reason) == (other_id, right),
             (
                 Self::Pressure { resource, .. },
                 Self::Pressure {
-                    resource: other, ..
+                    resource: right, ..
                 },
-            ) => resource == other,
+            ) => resource == right,
             (Self::LightLoad { .. }, Self::LightLoad { .. })
             | (Self::Throttled { .. }, Self::Throttled { .. })
             | (Self::PacketsDropped { .. }, Self::PacketsDropped { .. })
             | (Self::NotSteady { .. }, Self::NotSteady { .. })
             | (Self::WarmupTooShort { .. }, Self::WarmupTooShort { .. })
             | (Self::SeriesLeftOut { .. }, Self::SeriesLeftOut { .. }) => true,
-            _ => self == other,
+            _ => self == right,
         }
     }
 }
@@ -290,7 +290,7 @@ impl RunNote {
                     "too_many" => "it records 100,000 series at most",
                     "untyped" => "their series have no type",
                     "no_number" => "their values are not finite numbers",
-                    other => other,
+                    right => right,
                 };
                 write!(
                     f,

@@ -48,7 +48,7 @@ pub enum StopReason {
     Confirmed,
     /// Fresh pairs did not confirm the search's verdict.
     NotConfirmed,
-    /// Too many pairs had to be discarded: the machine is unfit, or the target.
+    /// Too many pairs were discarded: the machine is unfit, or the target.
     Unfit,
 }
 

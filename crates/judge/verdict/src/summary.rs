@@ -399,8 +399,8 @@ impl RunSummary {
             reason: reason.to_owned(),
         };
         let GoalMetric::Series(goal) = metric else {
-            let found = self.values.get(metric).cloned();
-            return found.unwrap_or_else(|| missing("it is not in the summary"));
+            let result = self.values.get(metric).cloned();
+            return result.unwrap_or_else(|| missing("it is not in the summary"));
         };
         match self.series.get(&goal.to_string()) {
             Some(value) => Measured::Value(*value),

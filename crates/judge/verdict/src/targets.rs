@@ -29,7 +29,7 @@ use crate::summary::RunSummary;
 pub struct TargetsVerdict {
     /// The experiment.
     pub name: String,
-    /// Its subject, in one line.
+    /// Its title, in one line.
     pub summary: Option<String>,
     /// Blocks that were planned.
     pub blocks: u32,
@@ -108,16 +108,16 @@ pub enum TargetsCell {
 /// Verdict on the `runs` of `plan`.
 #[must_use]
 pub fn judge_targets(plan: &TargetsPlan, runs: &[RunSummary]) -> TargetsVerdict {
-    let of = |one: &ComparedTargetPlan| -> Vec<&RunSummary> {
-        let own = runs.iter().filter(|run| {
+    let of = |target: &ComparedTargetPlan| -> Vec<&RunSummary> {
+        let runs_of_target = runs.iter().filter(|run| {
             let identity = run.identity.as_ref();
-            identity.is_some_and(|own| own.variant == one.name)
+            identity.is_some_and(|identity| identity.variant == target.name)
         });
-        own.collect()
+        runs_of_target.collect()
     };
     let runs: Vec<Vec<&RunSummary>> = plan.targets.iter().map(of).collect();
     let columns = plan.targets.iter().zip(&runs);
-    let columns: Vec<ColumnFound> = columns.map(|(one, runs)| column(one, runs)).collect();
+    let columns: Vec<ColumnFound> = columns.map(|(target, runs)| column(target, runs)).collect();
     let unequal = unequal_work(&columns, &runs);
     let latencies = Latencies::of(runs.iter().flatten().copied());
     let rows = TargetsMetric::ALL
@@ -127,12 +127,12 @@ pub fn judge_targets(plan: &TargetsPlan, runs: &[RunSummary]) -> TargetsVerdict 
     let mut remarks = left_out(&columns, &runs, latencies);
     if plan.runs < limits::PAIRS_MIN {
         remarks.push(format!(
-            "{} blocks are too few to call anybody better: at least {} are needed",
+            "{} blocks are too few to call a target better: at least {} are needed",
             plan.runs,
             limits::PAIRS_MIN
         ));
     }
-    let mut claims: Vec<Option<Durability>> = columns.iter().map(|one| one.durability).collect();
+    let mut claims: Vec<Option<Durability>> = columns.iter().map(|left| left.durability).collect();
     claims.sort_unstable();
     claims.dedup();
     if claims.len() > 1 {
@@ -157,13 +157,14 @@ pub fn judge_targets(plan: &TargetsPlan, runs: &[RunSummary]) -> TargetsVerdict 
 #[must_use]
 pub fn targets_exit_code(verdicts: &[TargetsVerdict]) -> u8 {
     let mut columns = verdicts.iter().flat_map(|verdict| &verdict.columns);
-    if columns.any(|one| one.delivery.keeps(one.expected) == Some(false)) {
+    if columns.any(|left| left.delivery.keeps(left.expected) == Some(false)) {
         return 1;
     }
     let has_invalid = verdicts.iter().any(|verdict| {
-        let is_open = |one: &ColumnFound| {
-            let is_unknown = one.expected.is_some() && one.delivery.keeps(one.expected).is_none();
-            one.invalid.is_some() || is_unknown || one.completed < verdict.blocks
+        let is_open = |left: &ColumnFound| {
+            let is_unknown =
+                left.expected.is_some() && left.delivery.keeps(left.expected).is_none();
+            left.invalid.is_some() || is_unknown || left.completed < verdict.blocks
         };
         verdict.columns.iter().any(is_open)
             || verdict.rows.iter().any(|row| {
@@ -262,8 +263,8 @@ fn unequal_work(columns: &[ColumnFound], runs: &[Vec<&RunSummary>]) -> Vec<Optio
     let groups = groups(columns);
     let of = |group: &usize| {
         let all = columns.iter().zip(runs).zip(&groups);
-        let own = all.filter(|(_, other)| *other == group);
-        unequal_among(own.map(|((column, runs), _)| (column, runs.as_slice())))
+        let identity_of_run = all.filter(|(_, right)| *right == group);
+        unequal_among(identity_of_run.map(|((column, runs), _)| (column, runs.as_slice())))
     };
     groups.iter().map(of).collect()
 }
@@ -282,11 +283,11 @@ fn unequal_among<'c>(
     let most = means
         .iter()
         .copied()
-        .reduce(|one, other| if other.0 > one.0 { other } else { one })?;
+        .reduce(|left, right| if right.0 > left.0 { right } else { left })?;
     let least = means
         .iter()
         .copied()
-        .reduce(|one, other| if other.0 < one.0 { other } else { one })?;
+        .reduce(|left, right| if right.0 < left.0 { right } else { left })?;
     (least.0 < most.0 * (1.0 - limits::EQUAL_WORK_SHARE)).then(|| {
         format!(
             "`{}` took {:.0} % of what `{}` took",
@@ -331,10 +332,11 @@ fn row(
     if ranking != Ranking::Neither {
         pairs = rank::pairs(metric, &ranked);
         for group in 0..columns.len() {
-            let own: Vec<&Ranked> = ranked.iter().filter(|one| one.group == group).collect();
-            for (at, found) in rank::places(&own, &pairs, ranking == Ranking::Higher) {
+            let identity_of_run: Vec<&Ranked> =
+                ranked.iter().filter(|left| left.group == group).collect();
+            for (at, result) in rank::places(&identity_of_run, &pairs, ranking == Ranking::Higher) {
                 if let Some(TargetsCell::Value { place, .. }) = cells.get_mut(at) {
-                    *place = found;
+                    *place = result;
                 }
             }
         }
@@ -377,9 +379,9 @@ fn left_out(
 
 /// For each column the first one that claims to keep the same.
 fn groups(columns: &[ColumnFound]) -> Vec<usize> {
-    let first = |one: &ColumnFound| {
+    let first = |left: &ColumnFound| {
         let mut all = columns.iter();
-        all.position(|other| other.durability == one.durability)
+        all.position(|right| right.durability == left.durability)
     };
     columns.iter().filter_map(first).collect()
 }
@@ -402,9 +404,9 @@ fn cell(
     let (mut by_block, mut warning, mut missing) = (Vec::new(), None, None);
     let mut unreliable = Vec::new();
     for run in runs {
-        let found = column.invalid.clone();
-        if let Some(found) = found.or_else(|| Some(run.warning_about(&goal)?.to_string())) {
-            warning.get_or_insert(found);
+        let result = column.invalid.clone();
+        if let Some(result) = result.or_else(|| Some(run.warning_about(&goal)?.to_string())) {
+            warning.get_or_insert(result);
             unreliable.extend(
                 metric
                     .value(run, latencies)
@@ -413,7 +415,10 @@ fn cell(
             );
             continue;
         }
-        let block = run.identity.as_ref().map_or(0, |own| own.pair);
+        let block = run
+            .identity
+            .as_ref()
+            .map_or(0, |identity_of_run| identity_of_run.pair);
         match metric.value(run, latencies) {
             Ok(value) if value.is_finite() => by_block.push((block, value)),
             Ok(_) => {}

@@ -194,7 +194,7 @@ fn entry_of(
         rounds_more: trial.rounds_more,
         load: trial.load(),
         found: confirmation
-            .map_or(goal.verdict, |fresh| fresh.found)
+            .map_or(goal.verdict, |fresh| fresh.searched)
             .name()
             .to_owned(),
         stopped: verdict.stopped.map(|reason| reason.name().to_owned()),

@@ -6,19 +6,19 @@ use stillwell_plan::{
     BinarySource, ExperimentPlan, GoalMetric, SuitePlan, TargetKind, VariantPlan,
 };
 use stillwell_units::Seed;
-use stillwell_verdict::calibration::{Hindrance, Trial};
+use stillwell_verdict::calibration::{Slowdown, Trial};
 
 /// How the primary goal of `experiment` can be made worse; or why not.
-pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Hindrance, String> {
+pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Slowdown, String> {
     let TargetKind::Child(_) = experiment.rig.target.kind else {
         return Err("the target is not started by Stillwell".to_owned());
     };
     let primary = experiment.goals.first().map(|goal| &goal.metric);
     match primary {
-        Some(GoalMetric::Cpu | GoalMetric::CpuPerEvent) => Ok(Hindrance::Burn),
+        Some(GoalMetric::Cpu | GoalMetric::CpuPerEvent) => Ok(Slowdown::Burn),
         Some(
             GoalMetric::IngressThroughput | GoalMetric::EgressThroughput | GoalMetric::Latency(_),
-        ) => Ok(Hindrance::Pause),
+        ) => Ok(Slowdown::Pause),
         Some(metric) => Err(format!("there is no known slowdown for {}", metric.name())),
         None => Err("there is no goal".to_owned()),
     }
@@ -51,7 +51,7 @@ pub(super) fn worse(
     experiment: &ExperimentPlan,
     seed: Seed,
     binary: Option<&Path>,
-    (how, percent): (Hindrance, &str),
+    (how, percent): (Slowdown, &str),
 ) -> SuitePlan {
     let hindered = experiment.variants.first().and_then(|baseline| {
         let subject = experiment.target_of(baseline, binary);
@@ -59,8 +59,8 @@ pub(super) fn worse(
             return None;
         };
         let flag = match how {
-            Hindrance::Burn => "--burn",
-            Hindrance::Pause => "--pause",
+            Slowdown::Burn => "--burn",
+            Slowdown::Pause => "--pause",
         };
         let mut command = ["{self}", "hinder", flag, percent, "--"]
             .map(str::to_owned)

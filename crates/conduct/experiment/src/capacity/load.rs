@@ -157,7 +157,7 @@ fn counts(plan: &LoadPlan, capture: &LoadCapture) -> LoadProbeCounts {
     let lateness = merged(capture, &[LoadTime::OwnLateness]);
     LoadProbeCounts {
         times: Some(merged(capture, &GOOD.map(kind))),
-        asked: sum(&Outcome::ALL) + never_begun,
+        requested: sum(&Outcome::ALL) + never_begun,
         errors: answered - good,
         answered,
         reached: if has_rate && due > 0 {

@@ -5,7 +5,7 @@ use stillwell_stats::{Level, binomial_share};
 use stillwell_units::Nanos;
 
 use super::{
-    CalibratedExperiment, CalibratedGoal, CalibrationReport, Hindrance, MachineMet, Visible,
+    CalibratedExperiment, CalibratedGoal, CalibrationReport, MachineMet, Slowdown, Visible,
     WorseFound,
 };
 use crate::document::{Block, Cell, Column, Document, Table, Text};
@@ -112,7 +112,7 @@ fn worse(experiment: &CalibratedExperiment) -> Vec<String> {
         format!(
             "{truth}, {}: found {}; by the search alone {}",
             hindered(worse.how),
-            rate(worse.found, of),
+            rate(worse.confirmed, of),
             rate(worse.found_by_search, of)
         ),
         format!("interval holds {truth}: {}", rate(worse.covered, of)),
@@ -138,10 +138,10 @@ fn told(worse: &WorseFound, scale: Scale) -> Option<String> {
     (!told.is_empty()).then(|| format!("estimates: {}", told.join(", ")))
 }
 
-const fn hindered(how: Hindrance) -> &'static str {
+const fn hindered(how: Slowdown) -> &'static str {
     match how {
-        Hindrance::Burn => "burnt beside the target",
-        Hindrance::Pause => "by stopping the target for that share of the time",
+        Slowdown::Burn => "burnt beside the target",
+        Slowdown::Pause => "by stopping the target for that share of the time",
     }
 }
 

@@ -6,7 +6,7 @@ use stillwell_stats::{Level, binomial_share};
 use stillwell_verdict::Change;
 
 use super::{
-    CalibratedExperiment, CalibratedGoal, CalibrationReport, Hindrance, MachineMet, WorseFound,
+    CalibratedExperiment, CalibratedGoal, CalibrationReport, MachineMet, Slowdown, WorseFound,
 };
 
 /// Names the shape of a calibration's JSON; keys are added within a version and
@@ -62,14 +62,14 @@ fn worse(own: &WorseFound) -> Value {
     let of = own.comparisons;
     object!({
         "how": match own.how {
-            Hindrance::Burn => "burn",
-            Hindrance::Pause => "pause",
+            Slowdown::Burn => "burn",
+            Slowdown::Pause => "pause",
         },
         "truth": own.truth,
         "comparisons": of,
         "invalid": own.invalid,
         "found_by_search": rate(own.found_by_search, of),
-        "found": rate(own.found, of),
+        "found": rate(own.confirmed, of),
         "covered": rate(own.covered, of),
         "changes": own.changes.iter().map(change).collect::<Vec<_>>(),
     })

@@ -54,12 +54,12 @@ fn report() -> CalibrationReport {
                 equivalent: 9,
             },
             worse: Ok(WorseFound {
-                how: Hindrance::Burn,
+                how: Slowdown::Burn,
                 truth: 0.01,
                 comparisons: 4,
                 invalid: 0,
                 found_by_search: 4,
-                found: 3,
+                confirmed: 3,
                 covered: 4,
                 changes: vec![Change {
                     estimate: 0.011,

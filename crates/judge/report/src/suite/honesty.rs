@@ -101,7 +101,7 @@ fn discards(experiment: &ExperimentVerdict) -> Vec<String> {
 }
 
 fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
-    let found = confirmation.found.name();
+    let found = confirmation.searched.name();
     let searched = goal.change.map_or_else(String::new, |change| {
         format!(" ({})", words::change_with_interval(goal.scale, change))
     });

@@ -84,8 +84,8 @@ fn row(row: &TargetsRow, verdict: &TargetsVerdict) -> Value {
     };
     let pair = |pair: &PairFound| {
         object!({
-            "one": name(pair.one),
-            "other": name(pair.other),
+            "one": name(pair.left),
+            "other": name(pair.right),
             "blocks": pair.blocks,
             "change": pair.change,
             "p_holm": pair.p_value,

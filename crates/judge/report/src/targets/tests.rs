@@ -47,8 +47,8 @@ fn row(metric: TargetsMetric, cells: Vec<TargetsCell>) -> TargetsRow {
 
 fn rows() -> Vec<TargetsRow> {
     let pair = PairFound {
-        one: 0,
-        other: 1,
+        left: 0,
+        right: 1,
         blocks: 6,
         change: -0.5,
         p_value: 0.001,

@@ -67,7 +67,7 @@ impl Posterior {
         let rate = rate.ln();
         let mut largest = f64::NEG_INFINITY;
         for (index, weights) in self.weights.chunks_exact_mut(SHAPES).enumerate() {
-            if weights.iter().all(|own| *own < DEAD) {
+            if weights.iter().all(|weight| *weight < DEAD) {
                 continue;
             }
             let above = self.first + self.step * float(index) - rate;
@@ -84,7 +84,9 @@ impl Posterior {
                 }
             }
         }
-        self.weights.iter_mut().for_each(|own| *own -= largest);
+        self.weights
+            .iter_mut()
+            .for_each(|weight| *weight -= largest);
     }
 
     /// The median threshold, and the interval with equal tails that holds this
@@ -92,7 +94,7 @@ impl Posterior {
     pub(super) fn share(&self, share: f64) -> Estimate {
         let shares = self.weights.chunks_exact(SHAPES);
         let shares: Vec<f64> = shares
-            .map(|weights| weights.iter().map(|own| own.exp()).sum())
+            .map(|weights| weights.iter().map(|weight| weight.exp()).sum())
             .collect();
         let whole: f64 = shares.iter().sum();
         let at = |quantile: f64| self.quantile(&shares, quantile * whole);

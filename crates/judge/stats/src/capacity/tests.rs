@@ -50,16 +50,16 @@ fn search(plan: SearchPlan, mut probe: impl FnMut(f64) -> Observed) -> CapacityF
     for _ in 0..=plan.probes_max {
         match search.step() {
             SearchStep::Probe { rate, .. } => search.observe(probe(rate)),
-            SearchStep::Done(found) => return found,
+            SearchStep::Done(result) => return result,
         }
     }
     panic!("it goes on beyond its probes")
 }
 
 #[test]
-fn a_known_threshold_is_found_within_what_was_asked_for() {
+fn a_known_threshold_is_within_the_requested_width() {
     const TRIES: u64 = 200;
-    let mut told = Vec::new();
+    let mut table = Vec::new();
     for (noise, stray, near_min, confirmed_min) in [
         (0.0, 0.0, 0.99, 0.95),
         (0.005, 0.0, 0.99, 0.95),
@@ -72,18 +72,18 @@ fn a_known_threshold_is_found_within_what_was_asked_for() {
             let mut draws = Draws::seeded(seed + 7_000);
             let threshold = 200.0 * (draws.uniform() * 5.0).exp();
             let mut target = Target::new(seed, threshold, noise, stray);
-            let found = search(plan(), |rate| target.probe(rate));
+            let result = search(plan(), |rate| target.probe(rate));
             // Strays at the lowest rate look like bounds that never hold.
-            let capacity = found.capacity;
-            let is_near = |own: Estimate| (own.value / threshold).ln().abs() <= 0.03;
+            let capacity = result.capacity;
+            let is_near = |item: Estimate| (item.value / threshold).ln().abs() <= 0.03;
             near += u64::from(capacity.is_some_and(is_near));
-            covered += u64::from(capacity.is_some_and(|own| own.contains(threshold)));
-            confirmed += u64::from(found.end == SearchEnd::Confirmed);
-            probes += u64::from(found.probes);
+            covered += u64::from(capacity.is_some_and(|item| item.contains(threshold)));
+            confirmed += u64::from(result.end == SearchEnd::Confirmed);
+            probes += u64::from(result.probes);
         }
         #[expect(clippy::cast_precision_loss, reason = "counts of tries")]
         let share = |count: u64| count as f64 / TRIES as f64;
-        told.push((
+        table.push((
             noise,
             stray,
             share(near),
@@ -91,17 +91,17 @@ fn a_known_threshold_is_found_within_what_was_asked_for() {
             share(confirmed),
             share(probes),
         ));
-        assert!(share(near) >= near_min, "{told:?}");
-        assert!(share(covered) >= 0.90, "{told:?}");
-        assert!(share(confirmed) >= confirmed_min, "{told:?}");
-        assert!(share(probes) <= 40.0, "{told:?}");
+        assert!(share(near) >= near_min, "{table:?}");
+        assert!(share(covered) >= 0.90, "{table:?}");
+        assert!(share(confirmed) >= confirmed_min, "{table:?}");
+        assert!(share(probes) <= 40.0, "{table:?}");
     }
     // What docs/internals/capacity.md says of it.
-    println!("noise, strays, within 3 %, covered, confirmed, probes: {told:#?}");
+    println!("noise, strays, within 3 %, covered, confirmed, probes: {table:#?}");
 }
 
 #[test]
-fn ends_are_told_apart() {
+fn each_end_has_its_name() {
     let never = search(plan(), |_| Observed::Failed);
     assert_eq!(never.end, SearchEnd::BelowMinimum);
     assert_eq!((never.capacity, never.held), (None, None));
@@ -115,16 +115,16 @@ fn ends_are_told_apart() {
 
 #[test]
 fn a_generator_that_is_the_limit_is_no_capacity() {
-    let found = search(plan(), |rate| {
+    let result = search(plan(), |rate| {
         if rate < 3000.0 {
             Observed::Held
         } else {
             Observed::Unclear
         }
     });
-    assert_eq!(found.end, SearchEnd::GeneratorLimit);
-    assert_eq!(found.capacity, None);
-    let held = found.held.unwrap().rate;
+    assert_eq!(result.end, SearchEnd::GeneratorLimit);
+    assert_eq!(result.capacity, None);
+    let held = result.held.unwrap().rate;
     assert!((2800.0..3000.0).contains(&held), "{held}");
     let nothing = search(plan(), |_| Observed::Unclear);
     assert_eq!(nothing.end, SearchEnd::GeneratorLimit);
@@ -134,7 +134,7 @@ fn a_generator_that_is_the_limit_is_no_capacity() {
 #[test]
 fn a_probe_that_says_nothing_now_and_then_changes_no_answer() {
     let mut turn = 0;
-    let found = search(plan(), |rate| {
+    let result = search(plan(), |rate| {
         turn += 1;
         match turn % 3 {
             0 => Observed::Unclear,
@@ -142,16 +142,16 @@ fn a_probe_that_says_nothing_now_and_then_changes_no_answer() {
             _ => Observed::Failed,
         }
     });
-    assert_eq!(found.end, SearchEnd::Confirmed);
-    assert!(found.unclear > 5);
-    assert!((found.capacity.unwrap().value / 5000.0).ln().abs() < 0.03);
+    assert_eq!(result.end, SearchEnd::Confirmed);
+    assert!(result.unclear > 5);
+    assert!((result.capacity.unwrap().value / 5000.0).ln().abs() < 0.03);
 }
 
 #[test]
 fn a_machine_that_is_busy_for_a_while_is_waited_for() {
     // Eight probes in a row, near the threshold, say nothing.
     let mut made = 0;
-    let found = search(plan(), |rate| {
+    let result = search(plan(), |rate| {
         made += 1;
         match made {
             10..=17 => Observed::Unclear,
@@ -159,15 +159,15 @@ fn a_machine_that_is_busy_for_a_while_is_waited_for() {
             _ => Observed::Failed,
         }
     });
-    assert_eq!(found.end, SearchEnd::Confirmed);
-    assert_eq!(found.unclear, 8);
+    assert_eq!(result.end, SearchEnd::Confirmed);
+    assert_eq!(result.unclear, 8);
 }
 
 #[test]
 fn what_changes_while_it_is_looked_at_is_not_confirmed() {
     // Slower with every probe, as what leaks is: there is no one threshold.
     let mut threshold = 20_000.0;
-    let found = search(plan(), |rate| {
+    let result = search(plan(), |rate| {
         threshold *= 0.95;
         if rate < threshold {
             Observed::Held
@@ -175,7 +175,7 @@ fn what_changes_while_it_is_looked_at_is_not_confirmed() {
             Observed::Failed
         }
     });
-    assert_ne!(found.end, SearchEnd::Confirmed);
+    assert_ne!(result.end, SearchEnd::Confirmed);
 }
 
 #[test]
@@ -223,7 +223,7 @@ fn a_search_without_a_range_is_refused() {
 }
 
 proptest! {
-    /// For all answers whatsoever: it ends within its probes, and asks for no
+    /// For all answers: it ends within its probes, and requests no
     /// rate out of its range.
     #[test]
     fn it_never_goes_beyond_its_probes_or_rates(
@@ -234,7 +234,7 @@ proptest! {
     ) {
         let plan = SearchPlan { within, repeats, probes_max, ..plan() };
         let mut answers = answers.into_iter();
-        let found = search(plan, |rate| {
+        let result = search(plan, |rate| {
             assert!((plan.from..=plan.to).contains(&rate), "{rate}");
             match answers.next() {
                 Some(0) => Observed::Held,
@@ -242,18 +242,18 @@ proptest! {
                 _ => Observed::Unclear,
             }
         });
-        prop_assert!(found.probes <= probes_max);
+        prop_assert!(result.probes <= probes_max);
     }
 
     /// For all thresholds without noise: the answer is confirmed and near.
     #[test]
     fn a_sharp_threshold_is_always_found(threshold in 110.0_f64..45_000.0, within in 0.01_f64..0.1) {
         let plan = SearchPlan { within, ..plan() };
-        let found = search(plan, |rate| {
+        let result = search(plan, |rate| {
             if rate <= threshold { Observed::Held } else { Observed::Failed }
         });
-        let capacity = found.capacity.unwrap();
-        prop_assert!((capacity.value / threshold).ln().abs() <= within, "{found:?}");
-        prop_assert_eq!(found.end, SearchEnd::Confirmed);
+        let capacity = result.capacity.unwrap();
+        prop_assert!((capacity.value / threshold).ln().abs() <= within, "{result:?}");
+        prop_assert_eq!(result.end, SearchEnd::Confirmed);
     }
 }

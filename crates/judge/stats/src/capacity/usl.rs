@@ -53,10 +53,10 @@ pub struct UslPoint {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum UslError {
     /// Too few points for three parameters and their uncertainty.
-    #[error("{found} different loads are too few: at least 4 are needed")]
+    #[error("{actual} different loads are too few: at least 4 are needed")]
     TooFew {
         /// Different concurrencies.
-        found: usize,
+        actual: usize,
     },
     /// A load or throughput that is none.
     #[error("a throughput of {throughput} at a concurrency of {concurrency} is none")]
@@ -92,7 +92,9 @@ impl Usl {
         loads.sort_by(f64::total_cmp);
         loads.dedup();
         if loads.len() <= PARAMETERS {
-            return Err(UslError::TooFew { found: loads.len() });
+            return Err(UslError::TooFew {
+                actual: loads.len(),
+            });
         }
         // Free at first; what is pulled below 0 is then held there.
         let mut best: Option<Self> = None;
@@ -150,10 +152,10 @@ impl Usl {
     /// theirs to the first order.
     fn interval(
         &self,
-        told: impl Fn([f64; PARAMETERS]) -> Option<f64>,
+        reported: impl Fn([f64; PARAMETERS]) -> Option<f64>,
         level: Level,
     ) -> Option<Estimate> {
-        let value = told(self.parameters())?;
+        let value = reported(self.parameters())?;
         let mut slopes = [0.0; PARAMETERS];
         for (index, slope) in slopes.iter_mut().enumerate() {
             let deviation = self.covariance[index][index].sqrt();
@@ -162,15 +164,15 @@ impl Usl {
                 let moved = |by: f64| {
                     let mut parameters = self.parameters();
                     parameters[index] += by;
-                    told(parameters)
+                    reported(parameters)
                 };
                 *slope = (moved(step)? - value) / step;
             }
         }
         let mut variance = 0.0;
-        for (row, own) in self.covariance.iter().zip(slopes) {
-            for (covariance, other) in row.iter().zip(slopes) {
-                variance += own * covariance * other;
+        for (row, item) in self.covariance.iter().zip(slopes) {
+            for (covariance, right) in row.iter().zip(slopes) {
+                variance += item * covariance * right;
             }
         }
         let critical = StudentT::try_new(self.degrees).map_or(f64::INFINITY, |t| t.critical(level));
@@ -230,14 +232,14 @@ fn descend(points: &[(f64, f64)], held: [bool; 2]) -> Option<Usl> {
         }
         let step = solve(normal, gradient)?;
         let mut next = parameters;
-        next.iter_mut().zip(step).for_each(|(own, by)| *own += by);
-        let found = squares_of(points, next);
-        if found <= squares && next[0] > 0.0 {
+        next.iter_mut().zip(step).for_each(|(item, by)| *item += by);
+        let result = squares_of(points, next);
+        if result <= squares && next[0] > 0.0 {
             let moved = step.iter().zip(parameters);
             let is_still = moved
                 .into_iter()
-                .all(|(by, own)| by.abs() <= STEP_MIN * own.abs());
-            (parameters, squares) = (next, found);
+                .all(|(by, item)| by.abs() <= STEP_MIN * item.abs());
+            (parameters, squares) = (next, result);
             damping = (damping * 0.1).max(1e-15);
             if is_still {
                 break;
@@ -270,13 +272,13 @@ fn beginning(points: &[(f64, f64)], held: [bool; PARAMETERS]) -> Option<[f64; PA
     let mut right = [0.0; PARAMETERS];
     for (n, x) in points {
         // Weighed so that errors count as those of throughput do.
-        let (weight, told) = (x * x / n, n / x);
+        let (weight, reported) = (x * x / n, n / x);
         let columns = [1.0, n - 1.0, n * (n - 1.0)];
-        add_products(&mut normal, &mut right, columns, told, weight * weight);
+        add_products(&mut normal, &mut right, columns, reported, weight * weight);
     }
     hold(&mut normal, &mut right, held);
-    let [own, by_one, by_pair] = solve(normal, right)?;
-    let lambda = 1.0 / own;
+    let [item, by_one, by_pair] = solve(normal, right)?;
+    let lambda = 1.0 / item;
     (lambda.is_finite() && lambda > 0.0).then_some([lambda, by_one * lambda, by_pair * lambda])
 }
 
@@ -312,13 +314,13 @@ fn add_products(
     normal: &mut Matrix,
     right: &mut [f64; PARAMETERS],
     columns: [f64; PARAMETERS],
-    told: f64,
+    reported: f64,
     weight: f64,
 ) {
-    for (index, own) in columns.iter().enumerate() {
-        right[index] += weight * own * told;
-        for (cell, other) in normal[index].iter_mut().zip(columns) {
-            *cell += weight * own * other;
+    for (index, item) in columns.iter().enumerate() {
+        right[index] += weight * item * reported;
+        for (cell, right) in normal[index].iter_mut().zip(columns) {
+            *cell += weight * item * right;
         }
     }
 }
@@ -362,26 +364,29 @@ fn solve(mut matrix: Matrix, mut right: [f64; PARAMETERS]) -> Option<[f64; PARAM
             right[row] -= share * right[column];
         }
     }
-    let mut found = [0.0; PARAMETERS];
+    let mut result = [0.0; PARAMETERS];
     for row in (0..PARAMETERS).rev() {
         let known: f64 = (row + 1..PARAMETERS)
-            .map(|column| matrix[row][column] * found[column])
+            .map(|column| matrix[row][column] * result[column])
             .sum();
-        found[row] = (right[row] - known) / matrix[row][row];
+        result[row] = (right[row] - known) / matrix[row][row];
     }
-    found.iter_mut().zip(scale).for_each(|(own, by)| *own /= by);
-    found.iter().all(|own| own.is_finite()).then_some(found)
+    result
+        .iter_mut()
+        .zip(scale)
+        .for_each(|(item, by)| *item /= by);
+    result.iter().all(|item| item.is_finite()).then_some(result)
 }
 
 fn inverse(normal: Matrix, held: [bool; PARAMETERS], variance: f64) -> Option<Matrix> {
-    let mut found = [[0.0; PARAMETERS]; PARAMETERS];
+    let mut result = [[0.0; PARAMETERS]; PARAMETERS];
     for index in (0..PARAMETERS).filter(|index| !held[*index]) {
         let mut unit = [0.0; PARAMETERS];
         unit[index] = variance;
         let column = solve(normal, unit)?;
-        for (row, own) in column.into_iter().enumerate() {
-            found[row][index] = own;
+        for (row, item) in column.into_iter().enumerate() {
+            result[row][index] = item;
         }
     }
-    Some(found)
+    Some(result)
 }

@@ -27,11 +27,11 @@ pub(super) fn correlation(values: &[f64], weights: &[f64]) -> f64 {
     if raw <= -normal::quantile(CHANCE) {
         return 0.0;
     }
-    let one = smaller_squares(&deviations, 1);
-    if one <= 0.0 {
+    let left = smaller_squares(&deviations, 1);
+    if left <= 0.0 {
         return 0.0;
     }
-    let correlation = smaller_squares(&deviations, 2) / one - 1.0;
+    let correlation = smaller_squares(&deviations, 2) / left - 1.0;
     let standard_error = float(values.len()).sqrt().recip();
     (correlation + standard_error).clamp(0.0, CORRELATION_MAX)
 }
@@ -41,7 +41,7 @@ fn smaller_squares(deviations: &[f64], lag: usize) -> f64 {
     let mut squares: Vec<f64> = deviations
         .iter()
         .zip(deviations.iter().skip(lag))
-        .map(|(one, other)| (other - one).powi(2))
+        .map(|(left, right)| (right - left).powi(2))
         .collect();
     squares.sort_unstable_by(f64::total_cmp);
     let kept = squares.len() - floor_index(STEPS * float(squares.len()));

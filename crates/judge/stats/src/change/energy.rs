@@ -22,7 +22,7 @@ pub(super) struct Candidate {
 pub(super) fn best_split(values: &[f64], segment: Range<usize>) -> Option<Candidate> {
     let values = &values[segment.clone()];
     let mut best: Option<Candidate> = None;
-    let sums = Sums::of(values);
+    let sums = EnergySums::of(values);
     for split in 1..values.len() {
         for end in split + 1..=values.len() {
             let distance = sums.distance(split, end);
@@ -35,14 +35,14 @@ pub(super) fn best_split(values: &[f64], segment: Range<usize>) -> Option<Candid
     best
 }
 
-/// Sums of |a − b| over all pairs within any stretch, each pair once.
-struct Sums {
+/// EnergySums of |a − b| over all pairs within any stretch, each pair once.
+struct EnergySums {
     count: usize,
     /// Row `start`, column `end`: the pairs within `start..end`.
     within: Vec<f64>,
 }
 
-impl Sums {
+impl EnergySums {
     /// A stretch has the pairs of the one that lacks its first value, those of
     /// the one that lacks its last, less what both have, and the pair of the
     /// ends.

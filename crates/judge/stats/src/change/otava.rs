@@ -41,8 +41,8 @@ impl Default for OtavaOptions {
 pub fn otava(values: &[f64], options: &OtavaOptions) -> Result<Vec<ChangePoint>, ChangeError> {
     Sample::try_new(values, 1)?;
     if options.window < 2 {
-        let found = options.window;
-        return Err(ChangeError::Window { found });
+        let result = options.window;
+        return Err(ChangeError::Window { actual: result });
     }
     let mut indices = weak_indices(values, options.window, relaxed(options.p_value));
     indices.sort_unstable();
@@ -77,20 +77,20 @@ fn relaxed(p_value: f64) -> f64 {
 
 /// Candidates from all windows, each once.
 fn weak_indices(values: &[f64], window: usize, p_value: f64) -> Vec<usize> {
-    let mut found: Vec<usize> = Vec::new();
+    let mut result: Vec<usize> = Vec::new();
     let mut start = 0;
     while start < values.len() {
         let end = (start + window).min(values.len());
         let indices = divide(&values[start..end], p_value);
         let last = indices.last().map_or(0, |index| start + index);
         for index in indices {
-            if !found.contains(&(start + index)) {
-                found.push(start + index);
+            if !result.contains(&(start + index)) {
+                result.push(start + index);
             }
         }
         start = last.max(start + window / 2);
     }
-    found
+    result
 }
 
 /// Divides a window as long as the best split of all its segments is
@@ -145,12 +145,14 @@ fn judge(values: &[f64], indices: &[usize], place: usize) -> ChangePoint {
 /// The change point goes next, if any: the one with the largest p value, and
 /// where all of these hold, the one that changes least.
 fn weakest(points: &[ChangePoint], options: &OtavaOptions) -> Option<usize> {
-    let least_sure = first_by(points, |one, other| one.p_value > other.p_value)?;
+    let least_sure = first_by(points, |first, second| first.p_value > second.p_value)?;
     let p_value = points[least_sure].p_value;
     if p_value.is_nan() || p_value >= options.p_value {
         return Some(least_sure);
     }
-    let smallest = first_by(points, |one, other| one.magnitude() < other.magnitude())?;
+    let smallest = first_by(points, |first, second| {
+        first.magnitude() < second.magnitude()
+    })?;
     (points[smallest].magnitude() <= options.magnitude).then_some(smallest)
 }
 
@@ -179,11 +181,11 @@ impl TwoSides {
     fn of(left: &[f64], right: &[f64]) -> Self {
         let (left_mean, left_deviation) = describe(left, 0);
         let (right_mean, right_deviation) = describe(right, 0);
-        let (one, other) = (float(left.len()), float(right.len()));
-        let degrees = one + other - 2.0;
+        let (first, second) = (float(left.len()), float(right.len()));
+        let degrees = first + second - 2.0;
         let squares =
-            (one - 1.0) * left_deviation.powi(2) + (other - 1.0) * right_deviation.powi(2);
-        let error = (squares / degrees * (1.0 / one + 1.0 / other)).sqrt();
+            (first - 1.0) * left_deviation.powi(2) + (second - 1.0) * right_deviation.powi(2);
+        let error = (squares / degrees * (1.0 / first + 1.0 / second)).sqrt();
         let t = (left_mean - right_mean) / error;
         // No degrees, no verdict; beyond the most that there are, normal enough.
         let p_value = StudentT::try_new(degrees.min(1e5)).map_or(1.0, |student| {

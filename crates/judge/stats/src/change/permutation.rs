@@ -93,9 +93,9 @@ pub fn detect(
     options: &ChangeOptions,
 ) -> Result<Detection, ChangeError> {
     Sample::try_new(values, 1)?;
-    let found = options.alarm_rate;
-    if !(found > 0.0 && found < 1.0) {
-        return Err(ChangeError::AlarmRate { found });
+    let result = options.alarm_rate;
+    if !(result > 0.0 && result < 1.0) {
+        return Err(ChangeError::AlarmRate { actual: result });
     }
     let history = History {
         values,
@@ -107,22 +107,22 @@ pub fn detect(
     let (p_value, correlation) = whole
         .as_ref()
         .map_or((1.0, 0.0), |tested| (tested.p_value, tested.correlation));
-    let mut found = Vec::new();
+    let mut result = Vec::new();
     let mut open: Vec<(Range<usize>, Option<Tested>)> = vec![(0..values.len(), whole)];
     // Every round either ends a segment or divides it, so this ends.
     while let Some((segment, tested)) = open.pop() {
         let Some(tested) = tested.filter(|tested| tested.p_value <= options.alarm_rate) else {
             continue;
         };
-        found.push((tested.index, tested.p_value));
+        result.push((tested.index, tested.p_value));
         for part in [segment.start..tested.index, tested.index..segment.end] {
             let tested = history.test(part.clone(), &mut draws);
             open.push((part, tested));
         }
     }
-    found.sort_unstable_by_key(|&(index, _)| index);
+    result.sort_unstable_by_key(|&(index, _)| index);
     Ok(Detection {
-        points: history.describe(&found),
+        points: history.describe(&result),
         p_value,
         correlation,
     })
@@ -198,11 +198,11 @@ impl History<'_> {
     }
 
     /// The change points between their neighbours.
-    fn describe(&self, found: &[(usize, f64)]) -> Vec<ChangePoint> {
-        let starts = std::iter::once(0).chain(found.iter().map(|&(index, _)| index));
-        let ends = found.iter().skip(1).map(|&(index, _)| index);
+    fn describe(&self, result: &[(usize, f64)]) -> Vec<ChangePoint> {
+        let starts = std::iter::once(0).chain(result.iter().map(|&(index, _)| index));
+        let ends = result.iter().skip(1).map(|&(index, _)| index);
         starts
-            .zip(found)
+            .zip(result)
             .zip(ends.chain([self.values.len()]))
             .map(|((start, &(index, p_value)), end)| {
                 let (mean_before, before) = describe(&self.values[start..index], 1);
@@ -239,7 +239,7 @@ impl Null {
             draws.shuffle(&mut innovations);
             self.history(&innovations, &mut history);
             drawn += 1;
-            if best(&history).is_some_and(|found| found.distance >= split.distance) {
+            if best(&history).is_some_and(|result| result.distance >= split.distance) {
                 at_least += 1;
                 if float(at_least + 1) > enough {
                     break;

@@ -25,7 +25,7 @@ pub(super) struct Split {
 /// hide. `weights` are inverse variances, up to a factor.
 pub(super) fn clearest_split(values: &[f64], weights: &[f64], side_min: usize) -> Option<Split> {
     let count = values.len();
-    let sums = Sums::of(values, weights);
+    let sums = PrefixSums::of(values, weights);
     let mut best = Split {
         index: 0,
         distance: 0.0,
@@ -53,17 +53,17 @@ pub(super) fn clearest_split(values: &[f64], weights: &[f64], side_min: usize) -
 }
 
 /// Weights and weighted deviations from the mean, added up from the start.
-struct Sums(Vec<(f64, f64)>);
+struct PrefixSums(Vec<(f64, f64)>);
 
-impl Sums {
+impl PrefixSums {
     fn of(values: &[f64], weights: &[f64]) -> Self {
         let (_, mean) = weighted_mean(values, weights);
         let mut sums = Vec::with_capacity(values.len() + 1);
         let (mut weight, mut sum) = (0.0, 0.0);
         sums.push((weight, sum));
-        for (value, own) in values.iter().zip(weights) {
-            weight += own;
-            sum += own * (value - mean);
+        for (value, item) in values.iter().zip(weights) {
+            weight += item;
+            sum += item * (value - mean);
             sums.push((weight, sum));
         }
         Self(sums)
@@ -73,8 +73,8 @@ impl Sums {
     /// of their squared errors, both up to the noise.
     fn squared_distance(&self, window: Range<usize>, index: usize) -> f64 {
         let stretch = |start: usize, end: usize| {
-            let (one, other) = (self.0[start], self.0[end]);
-            (other.0 - one.0, other.1 - one.1)
+            let (left, right) = (self.0[start], self.0[end]);
+            (right.0 - left.0, right.1 - left.1)
         };
         let (before, sum_before) = stretch(window.start, index);
         let (after, sum_after) = stretch(index, window.end);
@@ -86,9 +86,9 @@ impl Sums {
 /// The sum of the weights, and the mean.
 fn weighted_mean(values: &[f64], weights: &[f64]) -> (f64, f64) {
     let (mut weight, mut mean) = (0.0, 0.0);
-    for (value, own) in values.iter().zip(weights) {
-        weight += own;
-        mean += own / weight * (value - mean);
+    for (value, item) in values.iter().zip(weights) {
+        weight += item;
+        mean += item / weight * (value - mean);
     }
     (weight, mean)
 }

@@ -164,7 +164,7 @@ impl Survivors {
     fn density_at_place(&self, squared_angle: f64) -> f64 {
         let distance = |place: &Place| (place.squared_angle - squared_angle).abs();
         let places = self.places.iter();
-        let nearest = places.min_by(|one, other| distance(one).total_cmp(&distance(other)));
+        let nearest = places.min_by(|left, right| distance(left).total_cmp(&distance(right)));
         nearest.map_or(0.0, |place| place.density)
     }
 }

@@ -15,30 +15,30 @@ fn default_boundaries_are_exact() {
         8.160_395, 5.322_160, 4.166_535, 3.588_166, 3.222_080, 2.954_171, 2.738_722, 2.553_952,
         2.388_110,
     ];
-    for (found, exact) in Boundaries::DEFAULT
+    for (result, exact) in Boundaries::DEFAULT
         .criticals(&DEFAULT, 0.05)
         .into_iter()
         .zip(exact)
     {
-        assert!((found - exact).abs() < 1e-6, "{found} for {exact}");
+        assert!((result - exact).abs() < 1e-6, "{result} for {exact}");
     }
 }
 
 /// The same boundaries found by simulating 400 000 experiments with other code:
-/// each within what so many tell, about 1 %.
+/// each within their standard error, about 1 %.
 #[test]
 fn default_boundaries_are_near_those_by_simulation() {
     let simulated = [
         8.095, 5.341, 4.172, 3.609, 3.235, 2.956, 2.741, 2.561, 2.389,
     ];
-    for (found, simulated) in Boundaries::DEFAULT
+    for (result, simulated) in Boundaries::DEFAULT
         .criticals(&DEFAULT, 0.05)
         .iter()
         .zip(simulated)
     {
         assert!(
-            (found / simulated - 1.0).abs() < 0.01,
-            "{found}, {simulated}"
+            (result / simulated - 1.0).abs() < 0.01,
+            "{result}, {simulated}"
         );
     }
 }
@@ -53,10 +53,10 @@ fn twice_as_fine_is_the_same() {
     let sparse = [4, 90, 200];
     for looks in [dense.as_slice(), &sparse, &DEFAULT] {
         let exact = fine.criticals(looks, 0.05);
-        for (found, exact) in Boundaries::DEFAULT.criticals(looks, 0.05).iter().zip(exact) {
+        for (result, exact) in Boundaries::DEFAULT.criticals(looks, 0.05).iter().zip(exact) {
             assert!(
-                (found / exact - 1.0).abs() < 1e-6,
-                "{looks:?}: {found}, {exact}"
+                (result / exact - 1.0).abs() < 1e-6,
+                "{looks:?}: {result}, {exact}"
             );
         }
     }
@@ -80,12 +80,12 @@ fn simulated_experiments_spend_what_is_planned() {
         let mut by_now = 0;
         for (pairs, ended) in looks.iter().zip(ended) {
             by_now += ended;
-            let found = f64::from(by_now) / f64::from(EXPERIMENTS);
+            let result = f64::from(by_now) / f64::from(EXPERIMENTS);
             let share = 0.95 * 0.05 * (2.0 * f64::from(*pairs) / last).exp_m1() / 2.0_f64.exp_m1();
             let error = (share / f64::from(EXPERIMENTS)).sqrt();
             assert!(
-                (found - share).abs() < 4.0 * error,
-                "{pairs}: {found}, {share}"
+                (result - share).abs() < 4.0 * error,
+                "{pairs}: {result}, {share}"
             );
         }
     }
@@ -113,10 +113,13 @@ fn one_look_is_the_plain_t() {
     for pairs in [3, 4, 10, 57] {
         let plain = Looks::fixed(pairs, Level::NINETY_FIVE);
         let plain = plain.critical(pairs).unwrap();
-        let [one] = Boundaries::DEFAULT.criticals(&[pairs], 0.05)[..] else {
+        let [critical] = Boundaries::DEFAULT.criticals(&[pairs], 0.05)[..] else {
             panic!("one look has one boundary");
         };
-        assert!((plain / one - 1.0).abs() < 1e-12, "{plain}, {one}");
+        assert!(
+            (plain / critical - 1.0).abs() < 1e-12,
+            "{plain}, {critical}"
+        );
         // What is planned keeps a little back.
         let planned = planned(&[pairs]).critical(pairs).unwrap();
         assert!((1.0..1.03).contains(&(planned / plain)), "{planned}");
@@ -130,12 +133,12 @@ fn open_looks_by_hand() {
     let open = Looks::open(Level::NINETY_FIVE);
     assert_eq!(open.critical(4), None);
     assert_eq!(open.last_at_most(4), None);
-    let found = open.critical(5).unwrap();
+    let result = open.critical(5).unwrap();
     let needed = (6.0_f64.sqrt() / 0.05).powf(0.4);
     let by_hand = (4.0 * (needed - 1.0) / (1.0 - needed / 6.0)).sqrt();
     assert!(
-        (found - by_hand).abs() < 1e-12 && (found - 8.46).abs() < 0.01,
-        "{found}"
+        (result - by_hand).abs() < 1e-12 && (result - 8.46).abs() < 0.01,
+        "{result}"
     );
     assert_eq!(open.last_at_most(1000), Some(1000));
     assert_eq!(open.last(), None);

@@ -24,16 +24,16 @@ impl fmt::Display for Half {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum PairedError {
     /// One pair says nothing about noise.
-    #[error("too few pairs: {found}, at least 2 are needed")]
+    #[error("too few pairs: {actual}, at least 2 are needed")]
     TooFewPairs {
         /// Number of values.
-        found: usize,
+        actual: usize,
     },
     /// More pairs than the t distribution is accurate for.
-    #[error("{found} pairs are more than a t interval is made for")]
+    #[error("{actual} pairs are more than a t interval is made for")]
     TooManyPairs {
         /// Number of values.
-        found: usize,
+        actual: usize,
     },
     /// A value without a logarithm.
     #[error("{half} value {value} of pair {pair} is not a positive, finite number")]

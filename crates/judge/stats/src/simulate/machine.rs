@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// What a pair's noise comes to: private levels, and the mean of an
+    /// Noise of a pair: private levels, and the mean of an
     /// autoregression over so many seconds.
     #[test]
     fn pairs_are_as_noisy_as_stated() {
@@ -277,10 +277,10 @@ mod tests {
                 .sum();
             let of_seconds = scenario.second_noise.powi(2) * (20.0 + lags) / 400.0;
             let stated = (2.0 * (scenario.run_noise.powi(2) + of_seconds)).sqrt();
-            let found = sample.standard_deviation().unwrap();
+            let result = sample.standard_deviation().unwrap();
             assert!(
-                (found / stated - 1.0).abs() < 0.02,
-                "{}: {found}",
+                (result / stated - 1.0).abs() < 0.02,
+                "{}: {result}",
                 scenario.name
             );
             let bias = (sample.mean() - 0.03_f64.ln_1p()) / (stated / 20_000_f64.sqrt());

@@ -4,14 +4,14 @@ use crate::level::Level;
 use crate::looks::{Looks, LooksError};
 use crate::paired::{LogRatios, PairedEffect, PairedError};
 
-/// The earliest look, and the step to the next, of [`Rule::sequential`].
+/// The earliest look, and the step to the next, of [`SimulatedRule::sequential`].
 const FIRST_LOOK: u32 = 4;
 const LOOK_STEP: usize = 2;
 
 /// When a simulated experiment looks at its pairs, and which change matters to
 /// it. It stops at the first look whose verdict is certain.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rule {
+pub struct SimulatedRule {
     looks: Looks,
     /// Rising, all with an interval.
     at: Vec<u32>,
@@ -46,7 +46,7 @@ pub struct Followed {
     pub always_covered: bool,
 }
 
-impl Rule {
+impl SimulatedRule {
     /// One look, with the plain 95 % interval.
     #[must_use]
     pub fn fixed(pairs: u32, tolerance: f64) -> Self {
@@ -141,7 +141,7 @@ fn at_the_end(effect: &PairedEffect) -> Ending {
 mod tests {
     use super::*;
 
-    fn followed(rule: &Rule, logs: &[f64], truth: f64) -> Followed {
+    fn followed(rule: &SimulatedRule, logs: &[f64], truth: f64) -> Followed {
         let pairs: Vec<_> = logs.iter().map(|log| (1.0, log.exp())).collect();
         let ratios = LogRatios::from_pairs(&pairs).unwrap();
         rule.follow(&ratios, truth).unwrap()
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn experiments_end_where_they_are_certain() {
-        let rule = Rule::sequential(6, 0.02).unwrap();
+        let rule = SimulatedRule::sequential(6, 0.02).unwrap();
         let up = [0.030, 0.031, 0.030, 0.031, 0.030, 0.031];
         let early = followed(&rule, &up, 0.0);
         assert_eq!((early.ending, early.pairs), (Ending::Regressed, 4));
@@ -167,8 +167,8 @@ mod tests {
     }
 
     #[test]
-    fn an_open_rule_starts_where_it_can_tell() {
-        let rule = Rule::open(8, 0.02);
+    fn an_open_rule_starts_at_its_first_interval() {
+        let rule = SimulatedRule::open(8, 0.02);
         assert_eq!(rule.at, [5, 6, 7, 8]);
         let pairs = [(1.0, 1.0), (1.0, 1.1)];
         let ratios = LogRatios::from_pairs(&pairs).unwrap();

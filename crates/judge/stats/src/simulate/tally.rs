@@ -32,16 +32,16 @@ impl Tally {
         self.pairs += u64::from(followed.pairs);
     }
 
-    /// Counts all that `other` counted, too.
-    pub fn merge(&mut self, other: &Self) {
-        self.experiments += other.experiments;
-        self.regressed += other.regressed;
-        self.improved += other.improved;
-        self.equivalent += other.equivalent;
-        self.different += other.different;
-        self.covered += other.covered;
-        self.always_covered += other.always_covered;
-        self.pairs += other.pairs;
+    /// Counts all that `right` counted, too.
+    pub fn merge(&mut self, right: &Self) {
+        self.experiments += right.experiments;
+        self.regressed += right.regressed;
+        self.improved += right.improved;
+        self.equivalent += right.equivalent;
+        self.different += right.different;
+        self.covered += right.covered;
+        self.always_covered += right.always_covered;
+        self.pairs += right.pairs;
     }
 
     /// Number of experiments.
@@ -66,13 +66,13 @@ impl Tally {
     /// Ended like this.
     #[must_use]
     pub fn ended(&self, ending: Ending) -> f64 {
-        let others = self.regressed + self.improved + self.equivalent + self.different;
+        let remaining = self.regressed + self.improved + self.equivalent + self.different;
         self.share(match ending {
             Ending::Regressed => self.regressed,
             Ending::Improved => self.improved,
             Ending::Equivalent => self.equivalent,
             Ending::Different => self.different,
-            Ending::Inconclusive => self.experiments - others,
+            Ending::Inconclusive => self.experiments - remaining,
         })
     }
 

@@ -12,8 +12,8 @@ pub struct CounterReading {
 /// True if these readings have rates: two or more, finite, in order of time.
 pub(crate) fn check(readings: &[CounterReading]) -> Result<(), ReadingsError> {
     if readings.len() < 2 {
-        let found = readings.len();
-        return Err(ReadingsError::TooFew { found });
+        let result = readings.len();
+        return Err(ReadingsError::TooFew { actual: result });
     }
     for (index, reading) in readings.iter().enumerate() {
         if !(reading.second.is_finite() && reading.value.is_finite()) {
@@ -43,14 +43,14 @@ pub(crate) fn gradient(readings: &[CounterReading]) -> Vec<f64> {
         .all(|window| (step(&window[..2]) - step(&window[1..])).abs() <= 0.0);
     let within = readings.windows(3).map(|window| {
         let [before, after] = [step(&window[..2]), step(&window[1..])];
-        let [one, two, three] = [0, 1, 2].map(|place: usize| window[place].value);
+        let [first, second, third] = [0, 1, 2].map(|place: usize| window[place].value);
         if even {
-            return (three - one) / (2.0 * before);
+            return (third - first) / (2.0 * before);
         }
         let of_one = -after / (before * (before + after));
         let of_two = (after - before) / (before * after);
         let of_three = before / (after * (before + after));
-        of_one * one + of_two * two + of_three * three
+        of_one * first + of_two * second + of_three * third
     });
     std::iter::once(first).chain(within).chain([last]).collect()
 }
@@ -84,9 +84,9 @@ pub enum ReadingsError {
         index: usize,
     },
     /// One reading has no rate.
-    #[error("too few readings: {found}, at least 2 are needed")]
+    #[error("too few readings: {actual}, at least 2 are needed")]
     TooFew {
         /// Number of values.
-        found: usize,
+        actual: usize,
     },
 }

@@ -57,10 +57,10 @@ pub(crate) fn lag_one(deviations: &[f64]) -> f64 {
 
 /// A lag-one correlation without the bias −(p + (2 + p)·r) / n, to first order,
 /// that fitting p parameters gives it.
-fn unbiased(found: f64, count: f64, parameters: f64) -> f64 {
+fn unbiased(result: f64, count: f64, parameters: f64) -> f64 {
     let room = count - 2.0 - parameters;
     if room > 0.0 {
-        (count * found + parameters) / room
+        (count * result + parameters) / room
     } else {
         CORRELATION_MAX
     }

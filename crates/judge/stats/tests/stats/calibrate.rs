@@ -83,16 +83,16 @@ fn nineteen_of_twenty_intervals_hold_the_truth() {
     }
 }
 
-/// What [`paired_power`] computes is what happens, for changes for the better
+/// [`paired_power`] agrees with simulation, for changes for the better
 /// and for the worse.
 #[test]
 fn changes_are_found_as_often_as_computed() {
     for (seed, pairs, change) in [(31, 10, 0.01), (32, 6, 0.02), (33, 4, -0.03)] {
-        let found = share(seed, pairs, change, |effect| {
+        let result = share(seed, pairs, change, |effect| {
             effect.relative().excludes_zero() && (effect.mean().value > 0.0) == (change > 0.0)
         });
         let computed = paired_power(pairs, pair_noise(), change, Level::NINETY_FIVE).unwrap();
-        assert!((found - computed).abs() < 0.012, "{found} for {computed}");
+        assert!((result - computed).abs() < 0.012, "{result} for {computed}");
     }
 }
 
@@ -100,13 +100,13 @@ fn changes_are_found_as_often_as_computed() {
 fn the_pairs_needed_reach_their_power() {
     for (seed, change, power) in [(41, 0.02, 0.8), (42, 0.03, 0.95)] {
         let pairs = pairs_needed(pair_noise(), change, power, Level::NINETY_FIVE).unwrap();
-        let found = |seed, pairs| share(seed, pairs, change, |e| e.relative().excludes_zero());
-        assert!(found(seed, pairs) > power - 0.01, "{pairs} pairs");
-        assert!(found(seed, pairs - 1) < power + 0.01, "{pairs} pairs");
+        let result = |seed, pairs| share(seed, pairs, change, |e| e.relative().excludes_zero());
+        assert!(result(seed, pairs) > power - 0.01, "{pairs} pairs");
+        assert!(result(seed, pairs - 1) < power + 0.01, "{pairs} pairs");
     }
 }
 
-/// What is called visible is seen in about four of five experiments. Each one
+/// A visible change is found in about four of five experiments. Each one
 /// knows only the noise that it happened to see, so the average is judged; the
 /// 0.84 of the normal distribution, used for few pairs, costs up to 5 points.
 #[test]

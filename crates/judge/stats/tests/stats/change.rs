@@ -8,11 +8,11 @@ fn numbers(text: &str) -> Vec<f64> {
 }
 
 #[track_caller]
-fn assert_close(found: f64, expected: f64, what: &str) {
+fn assert_close(result: f64, expected: f64, what: &str) {
     let allowed = 1e-9 * expected.abs().max(1e-3);
     assert!(
-        (found - expected).abs() <= allowed,
-        "{what}: {found:e} where Otava has {expected:e}"
+        (result - expected).abs() <= allowed,
+        "{what}: {result:e} where Otava has {expected:e}"
     );
 }
 
@@ -28,13 +28,13 @@ fn otava_finds_the_same() {
             magnitude: row[3].parse().unwrap(),
         };
         let what = &row[..4].join(" ");
-        let found = otava(&numbers(row[4]), &options).unwrap();
+        let result = otava(&numbers(row[4]), &options).unwrap();
         let expected: Vec<_> = row[5].split('|').filter(|cell| !cell.is_empty()).collect();
-        assert_eq!(found.len(), expected.len(), "{what}");
-        for (point, expected) in found.iter().zip(expected) {
+        assert_eq!(result.len(), expected.len(), "{what}");
+        for (point, expected) in result.iter().zip(expected) {
             let (index, figures) = expected.split_once(';').unwrap();
             assert_eq!(point.index, index.parse::<usize>().unwrap(), "{what}");
-            let found = [
+            let result = [
                 point.forward_change_percent(),
                 point.backward_change_percent(),
                 point.magnitude(),
@@ -44,8 +44,8 @@ fn otava_finds_the_same() {
                 point.standard_deviation_after,
                 point.p_value,
             ];
-            for (found, expected) in found.into_iter().zip(numbers(figures)) {
-                assert_close(found, expected, what);
+            for (result, expected) in result.into_iter().zip(numbers(figures)) {
+                assert_close(result, expected, what);
             }
             points += 1;
         }
@@ -114,17 +114,17 @@ fn drifting_histories_alarm_little_more_often() {
 fn a_step_of_two_percent_is_found() {
     for (independent, before, after, power) in [(false, 60, 20, 0.85), (true, 60, 10, 0.9)] {
         let mut noise = Noise::seeded(5);
-        let found = share(40, |trial| {
+        let result = share(40, |trial| {
             let values = history(&mut noise, &[(before, 1.0), (after, 1.02)], 0.0);
             let options = ChangeOptions {
                 independent,
                 seed: trial.into(),
                 ..ChangeOptions::default()
             };
-            let found = detect(&values, None, &options).unwrap();
-            found.points.len() == 1 && found.points[0].index.abs_diff(before) <= 3
+            let result = detect(&values, None, &options).unwrap();
+            result.points.len() == 1 && result.points[0].index.abs_diff(before) <= 3
         });
-        assert!(found >= power - 0.1, "{before} and {after}: {found}");
+        assert!(result >= power - 0.1, "{before} and {after}: {result}");
     }
 }
 
@@ -135,19 +135,19 @@ fn several_steps_are_found() {
     let mut noise = Noise::seeded(6);
     let levels = [(40, 1.0), (40, 1.04), (40, 1.0), (40, 1.04), (40, 1.0)];
     let values = history(&mut noise, &levels, 0.0);
-    let found = detect(&values, None, &ChangeOptions::default()).unwrap();
-    let indices: Vec<_> = found.points.iter().map(|point| point.index).collect();
+    let result = detect(&values, None, &ChangeOptions::default()).unwrap();
+    let indices: Vec<_> = result.points.iter().map(|point| point.index).collect();
     assert_eq!(indices.len(), 4, "{indices:?}");
     for (index, expected) in indices.iter().zip([40, 80, 120, 160]) {
         assert!(index.abs_diff(expected) <= 1, "{indices:?}");
     }
-    let point = found.points[0];
+    let point = result.points[0];
     assert!(
         (point.forward_change_percent() - 4.0).abs() < 1.0,
         "{point:?}"
     );
     assert!((point.mean_before - 1.0).abs() < 0.01);
-    assert!(point.p_value <= 0.01 && found.p_value <= 0.01);
+    assert!(point.p_value <= 0.01 && result.p_value <= 0.01);
     assert!((0.005..0.015).contains(&point.standard_deviation_after));
 }
 
@@ -158,9 +158,9 @@ fn found_steps_bring_no_false_ones() {
     let mut noise = Noise::seeded(7);
     let more = share(100, |trial| {
         let values = history(&mut noise, &[(60, 1.0), (60, 1.1)], 0.0);
-        let found = detect(&values, None, &options(trial)).unwrap();
-        assert!(!found.points.is_empty());
-        found.points.len() > 1
+        let result = detect(&values, None, &options(trial)).unwrap();
+        assert!(!result.points.is_empty());
+        result.points.len() > 1
     });
     assert!(more <= 0.05 + 1.4 * CHANCE, "{more}");
 }
@@ -182,10 +182,10 @@ fn known_errors_weigh() {
             }
         })
         .collect();
-    let found = |errors: Option<&[f64]>| detect(&values, errors, &options(1)).unwrap();
-    assert_eq!(found(None).points.len(), 1);
-    assert_eq!(found(Some(&errors)).points, []);
-    assert_eq!(found(Some(&[0.3; 40])), found(None));
+    let result = |errors: Option<&[f64]>| detect(&values, errors, &options(1)).unwrap();
+    assert_eq!(result(None).points.len(), 1);
+    assert_eq!(result(Some(&errors)).points, []);
+    assert_eq!(result(Some(&[0.3; 40])), result(None));
     let rate = share(200, |trial| {
         let values: Vec<f64> = errors
             .iter()
@@ -202,16 +202,16 @@ fn known_errors_weigh() {
 #[test]
 fn the_same_seed_gives_the_same_result() {
     let values = history(&mut Noise::seeded(9), &[(30, 1.0), (30, 1.01)], 0.0);
-    let found = |seed| detect(&values, None, &options(seed)).unwrap();
-    assert_eq!(found(3), found(3));
-    assert!((found(3).p_value - found(4).p_value).abs() < 0.05);
+    let result = |seed| detect(&values, None, &options(seed)).unwrap();
+    assert_eq!(result(3), result(3));
+    assert!((result(3).p_value - result(4).p_value).abs() < 0.05);
 }
 
 #[test]
 fn short_and_constant_histories_have_no_change_points() {
     for values in [&[1.0][..], &[1.0, 2.0, 9.0, 9.5, 9.4], &[4.0; 60]] {
-        let found = detect(values, None, &options(1)).unwrap();
-        assert_eq!((found.points.len(), found.p_value), (0, 1.0));
+        let result = detect(values, None, &options(1)).unwrap();
+        assert_eq!((result.points.len(), result.p_value), (0, 1.0));
     }
 }
 
@@ -237,7 +237,7 @@ fn what_cannot_be_judged_is_refused() {
     assert_eq!(judged(Some(&zero), 0.05), Err(error));
     assert_eq!(
         judged(None, 1.0),
-        Err(ChangeError::AlarmRate { found: 1.0 })
+        Err(ChangeError::AlarmRate { actual: 1.0 })
     );
     let none = detect(&[], None, &ChangeOptions::default());
     assert!(matches!(none, Err(ChangeError::Values(_))));
@@ -247,6 +247,6 @@ fn what_cannot_be_judged_is_refused() {
     };
     assert_eq!(
         otava(&values, &window),
-        Err(ChangeError::Window { found: 1 })
+        Err(ChangeError::Window { actual: 1 })
     );
 }

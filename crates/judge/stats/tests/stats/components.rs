@@ -1,4 +1,4 @@
-//! Where noise comes from, and the length of run that follows.
+//! Sources of noise, and the length of run that follows.
 
 use crate::simulated::Noise;
 use stillwell_stats::components::{
@@ -17,12 +17,12 @@ struct Machine {
 
 impl Machine {
     fn run(&mut self, level: f64, seconds: usize) -> Vec<f64> {
-        let own = self.between * self.noise.normal();
+        let noise_of_run = self.between * self.noise.normal();
         let seconds = self.noise.correlated(seconds, self.correlation);
         let within = self.within;
         seconds
             .into_iter()
-            .map(|second| level * (1.0 + own + within * second))
+            .map(|second| level * (1.0 + noise_of_run + within * second))
             .collect()
     }
 
@@ -54,11 +54,14 @@ fn known_noise_is_found_again() {
             correlation,
             noise,
         };
-        let found = machine.pairs(600, 60);
-        assert_eq!(found.pairs, 600);
-        assert!((found.between / between - 1.0).abs() < 0.1, "{found:?}");
-        assert!((found.within / within - 1.0).abs() < 0.06, "{found:?}");
-        assert!((found.correlation - correlation).abs() < 0.03, "{found:?}");
+        let result = machine.pairs(600, 60);
+        assert_eq!(result.pairs, 600);
+        assert!((result.between / between - 1.0).abs() < 0.1, "{result:?}");
+        assert!((result.within / within - 1.0).abs() < 0.06, "{result:?}");
+        assert!(
+            (result.correlation - correlation).abs() < 0.03,
+            "{result:?}"
+        );
     }
 }
 
@@ -126,7 +129,7 @@ fn run_lengths_are_held_within_bounds() {
     assert!(RunBounds::try_new(1.0, f64::INFINITY).is_err());
 }
 
-/// What is said of pairs and minutes: 2 % half width at a pair deviation of 2 %
+/// Forecast of pairs and minutes: 2 % half width at a pair deviation of 2 %
 /// takes 7 pairs (2.4469 / √7 < 1), of 30 s each run.
 #[test]
 fn pairs_and_minutes_are_foretold() {
@@ -165,15 +168,15 @@ fn pairs_follow_the_plan_of_looks() {
 #[test]
 fn runs_without_noise_to_speak_of_are_refused() {
     let good = [1.0; 10];
-    let of = |other: &[f64]| VarianceComponents::from_pairs(&[(&good, &good), (&good, other)]);
+    let of = |second: &[f64]| VarianceComponents::from_pairs(&[(&good, &good), (&good, second)]);
     assert!(matches!(
         of(&good[..7]),
         Err(ComponentsError::Seconds { pair: 2, .. })
     ));
     let idle = [0.0; 10];
     assert_eq!(of(&idle), Err(ComponentsError::Mean { pair: 2, mean: 0.0 }));
-    let one = VarianceComponents::from_pairs(&[(&good, &good)]);
-    assert!(matches!(one, Err(ComponentsError::Pairs(_))));
+    let single = VarianceComponents::from_pairs(&[(&good, &good)]);
+    assert!(matches!(single, Err(ComponentsError::Pairs(_))));
     let still = of(&good).unwrap();
     assert_eq!((still.between, still.within), (0.0, 0.0));
 }

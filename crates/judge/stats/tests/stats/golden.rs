@@ -21,11 +21,11 @@ pub(crate) fn numbers(text: &str) -> Vec<f64> {
 /// Asserts that both agree to 1e-9, relative to the larger of `expected` and
 /// `scale`.
 #[track_caller]
-pub(crate) fn assert_close(found: f64, expected: f64, scale: f64, what: &str) {
+pub(crate) fn assert_close(result: f64, expected: f64, scale: f64, what: &str) {
     let allowed = 1e-9 * expected.abs().max(scale);
     assert!(
-        (found - expected).abs() <= allowed,
-        "{what}: {found:e} where SciPy has {expected:e}"
+        (result - expected).abs() <= allowed,
+        "{what}: {result:e} where SciPy has {expected:e}"
     );
 }
 

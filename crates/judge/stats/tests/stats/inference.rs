@@ -21,16 +21,16 @@ fn two_samples_agree() {
         let (baseline, comparison) = (numbers(row[1]), numbers(row[2]));
         let equal = number(row[3]) > 0.0;
         let test = if equal { equal_variances } else { welch };
-        let found = test(&baseline, &comparison, level(row[0])).unwrap();
+        let result = test(&baseline, &comparison, level(row[0])).unwrap();
         let reach = number(row[9]) - number(row[8]);
-        assert_close(found.t, number(row[4]), 0.1, "t");
-        assert_close(found.degrees, number(row[5]), 0.0, "degrees");
-        assert_close(found.p_value, number(row[6]), 0.0, "p");
-        assert_close(found.difference.value, number(row[7]), reach, "difference");
-        assert_close(found.difference.lower, number(row[8]), reach, "lower");
-        assert_close(found.difference.upper, number(row[9]), reach, "upper");
-        let difference = found.comparison_mean - found.baseline_mean;
-        assert_eq!(found.difference.value, difference);
+        assert_close(result.t, number(row[4]), 0.1, "t");
+        assert_close(result.degrees, number(row[5]), 0.0, "degrees");
+        assert_close(result.p_value, number(row[6]), 0.0, "p");
+        assert_close(result.difference.value, number(row[7]), reach, "difference");
+        assert_close(result.difference.lower, number(row[8]), reach, "lower");
+        assert_close(result.difference.upper, number(row[9]), reach, "upper");
+        let difference = result.comparison_mean - result.baseline_mean;
+        assert_eq!(result.difference.value, difference);
         cases += 1;
     }
     assert_eq!(cases, 36);
@@ -41,11 +41,11 @@ fn one_sample_tests_agree() {
     let mut cases = 0;
     for row in rows(include_str!("../golden/one_sample.csv")) {
         let values = numbers(row[1]);
-        let found = one_sample(&values, number(row[2]), level(row[0])).unwrap();
-        assert_close(found.t, number(row[3]), 0.1, "t");
-        assert_close(found.p_value, number(row[4]), 0.0, "p");
-        assert_close(found.mean.lower, number(row[5]), 1.0, "lower");
-        assert_close(found.mean.upper, number(row[6]), 1.0, "upper");
+        let result = one_sample(&values, number(row[2]), level(row[0])).unwrap();
+        assert_close(result.t, number(row[3]), 0.1, "t");
+        assert_close(result.p_value, number(row[4]), 0.0, "p");
+        assert_close(result.mean.lower, number(row[5]), 1.0, "lower");
+        assert_close(result.mean.upper, number(row[6]), 1.0, "upper");
         cases += 1;
     }
     assert_eq!(cases, 18);
@@ -56,10 +56,10 @@ fn signed_ranks_agree() {
     let mut exact = 0;
     let mut cases = 0;
     for row in rows(include_str!("../golden/signed_ranks.csv")) {
-        let found = wilcoxon_signed_rank(&numbers(row[0])).unwrap();
-        assert_close(found.statistic, number(row[1]), 0.0, row[0]);
-        assert_close(found.p_value, number(row[2]), 0.0, row[0]);
-        exact += u32::from(found.exact);
+        let result = wilcoxon_signed_rank(&numbers(row[0])).unwrap();
+        assert_close(result.statistic, number(row[1]), 0.0, row[0]);
+        assert_close(result.p_value, number(row[2]), 0.0, row[0]);
+        exact += u32::from(result.exact);
         cases += 1;
     }
     assert!(
@@ -73,10 +73,10 @@ fn mann_whitney_agrees() {
     let mut exact = 0;
     let mut cases = 0;
     for row in rows(include_str!("../golden/mann_whitney.csv")) {
-        let found = mann_whitney(&numbers(row[0]), &numbers(row[1])).unwrap();
-        assert_close(found.u, number(row[2]), 0.0, row[0]);
-        assert_close(found.p_value, number(row[3]), 0.0, row[0]);
-        exact += u32::from(found.exact);
+        let result = mann_whitney(&numbers(row[0]), &numbers(row[1])).unwrap();
+        assert_close(result.u, number(row[2]), 0.0, row[0]);
+        assert_close(result.p_value, number(row[3]), 0.0, row[0]);
+        exact += u32::from(result.exact);
         cases += 1;
     }
     assert!(
@@ -93,14 +93,14 @@ fn hodges_lehmann_agrees() {
         let values = numbers(row[1]);
         let centre = number(row[2]);
         assert_close(hodges_lehmann(&values).unwrap(), centre, 0.0, "centre");
-        let found = hodges_lehmann_interval(&values, level(row[0]));
+        let result = hodges_lehmann_interval(&values, level(row[0]));
         if row[3] == "nan" {
-            assert_eq!(found, None, "{} values", values.len());
+            assert_eq!(result, None, "{} values", values.len());
             continue;
         }
-        let found = found.unwrap();
-        assert_close(found.lower, number(row[3]), 1.0, "lower");
-        assert_close(found.upper, number(row[4]), 1.0, "upper");
+        let result = result.unwrap();
+        assert_close(result.lower, number(row[3]), 1.0, "lower");
+        assert_close(result.upper, number(row[4]), 1.0, "upper");
         intervals += 1;
     }
     assert!(intervals >= 10, "{intervals} intervals");
@@ -110,24 +110,24 @@ fn hodges_lehmann_agrees() {
 fn adjusted_p_values_agree() {
     for row in rows(include_str!("../golden/multiplicity.csv")) {
         let p_values = numbers(row[0]);
-        let found = holm(&p_values).into_iter().zip(numbers(row[1]));
-        let other = benjamini_hochberg(&p_values)
+        let result = holm(&p_values).into_iter().zip(numbers(row[1]));
+        let fdr = benjamini_hochberg(&p_values)
             .into_iter()
             .zip(numbers(row[2]));
-        for (found, expected) in found.chain(other) {
-            assert_close(found, expected, 0.0, row[0]);
+        for (result, expected) in result.chain(fdr) {
+            assert_close(result, expected, 0.0, row[0]);
         }
     }
 }
 
 #[test]
 fn what_is_not_a_number_is_not_a_test() {
-    let found = holm(&[0.03, f64::NAN, 0.01]);
-    assert_eq!((found[0], found[2]), (0.03, 0.02));
-    assert!(found[1].is_nan());
-    let found = benjamini_hochberg(&[f64::NAN, 0.03, 0.01]);
-    assert_eq!((found[1], found[2]), (0.03, 0.02));
-    assert!(found[0].is_nan());
+    let result = holm(&[0.03, f64::NAN, 0.01]);
+    assert_eq!((result[0], result[2]), (0.03, 0.02));
+    assert!(result[1].is_nan());
+    let result = benjamini_hochberg(&[f64::NAN, 0.03, 0.01]);
+    assert_eq!((result[1], result[2]), (0.03, 0.02));
+    assert!(result[0].is_nan());
     assert!(holm(&[]).is_empty() && benjamini_hochberg(&[]).is_empty());
 }
 
@@ -135,8 +135,8 @@ fn what_is_not_a_number_is_not_a_test() {
 fn equivalence_agrees() {
     let mut cases = 0;
     for row in rows(include_str!("../golden/equivalence.csv")) {
-        let found = tost_paired(&numbers(row[0]), number(row[1]), number(row[2]));
-        assert_close(found.unwrap(), number(row[3]), 0.0, row[0]);
+        let result = tost_paired(&numbers(row[0]), number(row[1]), number(row[2]));
+        assert_close(result.unwrap(), number(row[3]), 0.0, row[0]);
         cases += 1;
     }
     assert_eq!(cases, 12);
@@ -161,10 +161,10 @@ fn bca_agrees() {
             .split('/')
             .map(|line| line.split(';').map(index).collect())
             .collect();
-        let found = bca(&numbers(row[2]), &resamples, level(row[0]), statistic).unwrap();
-        assert_close(found.value, number(row[4]), 0.0, "value");
-        assert_close(found.lower, number(row[5]), 0.0, "lower");
-        assert_close(found.upper, number(row[6]), 0.0, "upper");
+        let result = bca(&numbers(row[2]), &resamples, level(row[0]), statistic).unwrap();
+        assert_close(result.value, number(row[4]), 0.0, "value");
+        assert_close(result.lower, number(row[5]), 0.0, "lower");
+        assert_close(result.upper, number(row[6]), 0.0, "upper");
         cases += 1;
     }
     assert!(cases >= 15, "{cases} cases");
@@ -175,12 +175,12 @@ fn bca_agrees() {
 fn the_ancestors_run_means_show_no_difference() {
     let baseline = [7.88, 7.86, 7.85];
     let comparison = [7.86, 7.84, 7.82];
-    let found = welch(&baseline, &comparison, Level::NINETY_FIVE).unwrap();
-    assert!((found.p_value - 0.188).abs() < 5e-4, "{}", found.p_value);
-    let percent = |value: f64| 100.0 * value / found.baseline_mean;
-    assert!((percent(found.difference.value) + 0.30).abs() < 5e-3);
-    assert!((percent(found.difference.lower) + 0.82).abs() < 5e-3);
-    assert!((percent(found.difference.upper) - 0.23).abs() < 5e-3);
+    let result = welch(&baseline, &comparison, Level::NINETY_FIVE).unwrap();
+    assert!((result.p_value - 0.188).abs() < 5e-4, "{}", result.p_value);
+    let percent = |value: f64| 100.0 * value / result.baseline_mean;
+    assert!((percent(result.difference.value) + 0.30).abs() < 5e-3);
+    assert!((percent(result.difference.lower) + 0.82).abs() < 5e-3);
+    assert!((percent(result.difference.upper) - 0.23).abs() < 5e-3);
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn columns_that_do_not_vary_are_certain() {
         (-1.0, -1.0)
     );
     let needed = SampleError::TooFew {
-        found: 1,
+        actual: 1,
         needed: 2,
     };
     assert_eq!(welch(&[1.0, 2.0], &[1.0], level), Err(needed));
@@ -244,14 +244,14 @@ fn numbers_between() -> impl Strategy<Value = Vec<f64>> {
 proptest! {
     /// For all columns: swapping them turns every sign and no p value.
     #[test]
-    fn swapping_columns_negates(one in numbers_between(), other in numbers_between()) {
+    fn swapping_columns_negates(left in numbers_between(), fdr in numbers_between()) {
         let level = Level::NINETY_FIVE;
-        let (here, there) = (welch(&one, &other, level).unwrap(), welch(&other, &one, level).unwrap());
+        let (here, there) = (welch(&left, &fdr, level).unwrap(), welch(&fdr, &left, level).unwrap());
         prop_assert_eq!(here.difference.value, -there.difference.value);
         prop_assert_eq!(here.difference.lower, -there.difference.upper);
         prop_assert_eq!(here.p_value, there.p_value);
-        let (here, there) = (mann_whitney(&one, &other).unwrap(), mann_whitney(&other, &one).unwrap());
-        let pairs = f64::from(u32::try_from(one.len() * other.len()).unwrap());
+        let (here, there) = (mann_whitney(&left, &fdr).unwrap(), mann_whitney(&fdr, &left).unwrap());
+        let pairs = f64::from(u32::try_from(left.len() * fdr.len()).unwrap());
         prop_assert_eq!(here.u + there.u, pairs);
         prop_assert!((here.p_value - there.p_value).abs() < 1e-12);
     }
@@ -276,14 +276,14 @@ proptest! {
     /// Holm's are never below Benjamini and Hochberg's.
     #[test]
     fn adjusting_keeps_the_order(p_values in vec(0.0..=1.0_f64, 1..40)) {
-        let (holm, other) = (holm(&p_values), benjamini_hochberg(&p_values));
+        let (holm, fdr) = (holm(&p_values), benjamini_hochberg(&p_values));
         for index in 0..p_values.len() {
-            prop_assert!(p_values[index] <= other[index] * (1.0 + 1e-12));
-            prop_assert!(other[index] <= holm[index] * (1.0 + 1e-12));
+            prop_assert!(p_values[index] <= fdr[index] * (1.0 + 1e-12));
+            prop_assert!(fdr[index] <= holm[index] * (1.0 + 1e-12));
             prop_assert!(holm[index] <= 1.0);
             for against in 0..p_values.len() {
                 if p_values[index] <= p_values[against] {
-                    prop_assert!(holm[index] <= holm[against] && other[index] <= other[against]);
+                    prop_assert!(holm[index] <= holm[against] && fdr[index] <= fdr[against]);
                 }
             }
         }

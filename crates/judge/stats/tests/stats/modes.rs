@@ -33,7 +33,7 @@ fn two_modes_are_found() {
 }
 
 #[test]
-fn a_gap_tells_where_it_is() {
+fn a_gap_has_a_place() {
     let values = [5.1, 9.0, 5.0, 9.1, 5.2, 9.2, 5.1, 9.05];
     let gap = gap_test(&values, 1).unwrap();
     assert_eq!((gap.lower, gap.upper), (5.2, 9.0));

@@ -12,14 +12,14 @@ fn error(pairs: &[(f64, f64)]) -> PairedError {
     PairedEffect::from_pairs(pairs, Level::NINETY_FIVE).unwrap_err()
 }
 
-/// Whether both agree to 1e-9 of `scale` or of 1.
+/// True if both agree to 1e-9 of `scale` or of 1.
 fn close(left: f64, right: f64, scale: f64) -> bool {
     (left - right).abs() <= 1e-9 * scale.max(1.0)
 }
 
 #[test]
 fn one_pair_is_too_few() {
-    assert_eq!(error(&[]), PairedError::TooFewPairs { found: 0 });
+    assert_eq!(error(&[]), PairedError::TooFewPairs { actual: 0 });
     assert_eq!(
         error(&[(1.0, 2.0)]).to_string(),
         "too few pairs: 1, at least 2 are needed"
@@ -95,9 +95,9 @@ fn ratios_that_do_not_fit_still_have_a_logarithm() {
     ));
 }
 
-/// Shares may be zero on either side, and are told as they are.
+/// Shares may be zero on either side, and are reported as differences.
 #[test]
-fn differences_are_told_as_they_are() {
+fn differences_are_reported_as_differences() {
     let pairs = [(0.0, 0.010), (0.01, 0.030), (0.02, 0.050)];
     let differences = Differences::from_pairs(&pairs).unwrap();
     assert!(close(differences.values()[1], 0.02, 0.0));
@@ -147,7 +147,7 @@ fn a_look_uses_the_pairs_before_it() {
     let not_a_look = ratios.effect_at(&looks, 5).unwrap_err();
     assert_eq!(not_a_look, PairedError::NotALook { pairs: 5 });
     let too_few = ratios.effect_at(&looks, 10).unwrap_err();
-    assert_eq!(too_few, PairedError::TooFewPairs { found: 8 });
+    assert_eq!(too_few, PairedError::TooFewPairs { actual: 8 });
     let fixed = Looks::fixed(8, Level::NINETY_FIVE);
     let all = ratios.effect(Level::NINETY_FIVE).unwrap();
     assert_eq!(ratios.effect_at(&fixed, 8).unwrap(), all);
@@ -163,23 +163,23 @@ proptest! {
     #[test]
     fn swapping_negates(pairs in positive_pairs()) {
         let swapped: Vec<_> = pairs.iter().map(|&(left, right)| (right, left)).collect();
-        let (one, other) = (effect(&pairs), effect(&swapped));
-        let scale = one.mean_half_width();
-        prop_assert!(close(one.mean().value, -other.mean().value, scale));
-        prop_assert!(close(one.mean().lower, -other.mean().upper, scale));
-        prop_assert!(close(one.mean().upper, -other.mean().lower, scale));
-        prop_assert!(close(one.p_value(), other.p_value(), 1.0));
+        let (before, after) = (effect(&pairs), effect(&swapped));
+        let scale = before.mean_half_width();
+        prop_assert!(close(before.mean().value, -after.mean().value, scale));
+        prop_assert!(close(before.mean().lower, -after.mean().upper, scale));
+        prop_assert!(close(before.mean().upper, -after.mean().lower, scale));
+        prop_assert!(close(before.p_value(), after.p_value(), 1.0));
     }
 
     /// For all pairs: the unit in which both are counted does not matter.
     #[test]
     fn scaling_both_changes_nothing(pairs in positive_pairs(), unit in 1e-9..1e9) {
         let scaled: Vec<_> = pairs.iter().map(|&(left, right)| (left * unit, right * unit)).collect();
-        let (one, other) = (effect(&pairs), effect(&scaled));
-        let scale = one.mean_half_width();
-        prop_assert!(close(one.mean().lower, other.mean().lower, scale));
-        prop_assert!(close(one.mean().upper, other.mean().upper, scale));
-        prop_assert!(close(one.p_value(), other.p_value(), 1.0));
+        let (before, after) = (effect(&pairs), effect(&scaled));
+        let scale = before.mean_half_width();
+        prop_assert!(close(before.mean().lower, after.mean().lower, scale));
+        prop_assert!(close(before.mean().upper, after.mean().upper, scale));
+        prop_assert!(close(before.p_value(), after.p_value(), 1.0));
     }
 
     /// For all pairs: a factor on every comparison shifts the log by its
@@ -187,11 +187,11 @@ proptest! {
     #[test]
     fn a_factor_shifts(pairs in positive_pairs(), factor in 0.01..100.0_f64) {
         let changed: Vec<_> = pairs.iter().map(|&(left, right)| (left, right * factor)).collect();
-        let (one, other) = (effect(&pairs), effect(&changed));
-        let scale = one.mean_half_width();
-        prop_assert!(close(one.mean().value + factor.ln(), other.mean().value, scale));
-        prop_assert!(close(one.mean_half_width(), other.mean_half_width(), scale));
-        prop_assert!(close(one.smallest_visible(), other.smallest_visible(), 1e3 * one.smallest_visible()));
+        let (before, after) = (effect(&pairs), effect(&changed));
+        let scale = before.mean_half_width();
+        prop_assert!(close(before.mean().value + factor.ln(), after.mean().value, scale));
+        prop_assert!(close(before.mean_half_width(), after.mean_half_width(), scale));
+        prop_assert!(close(before.smallest_visible(), after.smallest_visible(), 1e3 * before.smallest_visible()));
     }
 
     /// For all pairs and levels: the interval holds its estimate, is wider at a
@@ -217,7 +217,7 @@ proptest! {
     #[test]
     fn the_sequence_does_not_matter(pairs in positive_pairs()) {
         let reversed: Vec<_> = pairs.iter().rev().copied().collect();
-        let (one, other) = (effect(&pairs), effect(&reversed));
-        prop_assert!(close(one.mean().lower, other.mean().lower, one.mean_half_width()));
+        let (before, after) = (effect(&pairs), effect(&reversed));
+        prop_assert!(close(before.mean().lower, after.mean().lower, before.mean_half_width()));
     }
 }

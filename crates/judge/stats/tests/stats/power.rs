@@ -21,11 +21,11 @@ fn the_table_of_pairs_needed() {
         for (percent, expected) in [0.5, 1.0, 2.0, 5.0].into_iter().zip(row) {
             // The table's changes are logarithms.
             let change = f64::exp_m1(percent / 100.0);
-            let found = [0.8, 0.95].map(|power| {
+            let result = [0.8, 0.95].map(|power| {
                 let pairs = pairs_needed(noise / 100.0, change, power, Level::NINETY_FIVE);
                 pairs.unwrap().max(3)
             });
-            assert_eq!(found, expected, "noise {noise} %, change {percent} %");
+            assert_eq!(result, expected, "noise {noise} %, change {percent} %");
         }
     }
 }
@@ -53,7 +53,7 @@ fn arguments_out_of_bounds_are_refused() {
     }
     for pairs in [0, 1, 100_001] {
         let error = paired_power(pairs, 0.1, 0.01, level).unwrap_err();
-        assert_eq!(error, PowerError::Pairs { found: pairs });
+        assert_eq!(error, PowerError::Pairs { actual: pairs });
     }
     let error = pairs_needed(10.0, 1e-4, 0.8, level).unwrap_err();
     assert_eq!(error, PowerError::OutOfReach);

@@ -6,14 +6,14 @@ use stillwell_stats::{Sample, SampleError};
 
 #[test]
 fn too_few_values_are_refused() {
-    let found = |values: &[f64], at_least| Sample::try_new(values, at_least).unwrap_err();
+    let result = |values: &[f64], at_least| Sample::try_new(values, at_least).unwrap_err();
     let none = SampleError::TooFew {
-        found: 0,
+        actual: 0,
         needed: 1,
     };
-    assert_eq!(found(&[], 0), none);
+    assert_eq!(result(&[], 0), none);
     assert_eq!(
-        found(&[1.0, 2.0], 3).to_string(),
+        result(&[1.0, 2.0], 3).to_string(),
         "too few values: 2, at least 3 are needed"
     );
 }

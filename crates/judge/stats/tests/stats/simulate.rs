@@ -2,7 +2,9 @@
 //! is the promise and a margin for chance of so many standard errors; the long
 //! version is in docs/internals/calibration.md.
 
-use stillwell_stats::simulate::{DRIFTS, Drift, Ending, Machine, Rule, SCENARIOS, Scenario, Tally};
+use stillwell_stats::simulate::{
+    DRIFTS, Drift, Ending, Machine, SCENARIOS, Scenario, SimulatedRule, Tally,
+};
 use stillwell_stats::{Level, LogRatios, welch};
 
 const TOLERANCE: f64 = 0.02;
@@ -10,7 +12,7 @@ const TOLERANCE: f64 = 0.02;
 /// One tally for each rule, over the same experiments of up to 20 pairs.
 fn tallies<const N: usize>(
     machine: &Machine,
-    rules: [&Rule; N],
+    rules: [&SimulatedRule; N],
     seed: u64,
     experiments: u64,
 ) -> [Tally; N] {
@@ -30,9 +32,9 @@ fn tallies<const N: usize>(
 /// promised: 0.5 points for a fixed number, not above for looks.
 #[test]
 fn equal_versions_alarm_at_most_at_the_nominal_rate() {
-    let fixed = Rule::fixed(10, TOLERANCE);
-    let sequential = Rule::sequential(20, TOLERANCE).unwrap();
-    let open = Rule::open(20, TOLERANCE);
+    let fixed = SimulatedRule::fixed(10, TOLERANCE);
+    let sequential = SimulatedRule::sequential(20, TOLERANCE).unwrap();
+    let open = SimulatedRule::open(20, TOLERANCE);
     let mut all = [Tally::default(); 3];
     for (seed, scenario) in (1..).zip(SCENARIOS) {
         for (more, drift) in (0..).zip(DRIFTS) {
@@ -75,8 +77,8 @@ fn equal_versions_alarm_at_most_at_the_nominal_rate() {
 /// Stopping where the verdict is certain does not spoil the interval.
 #[test]
 fn intervals_hold_the_truth_where_experiments_stop() {
-    let sequential = Rule::sequential(20, TOLERANCE).unwrap();
-    let open = Rule::open(20, TOLERANCE);
+    let sequential = SimulatedRule::sequential(20, TOLERANCE).unwrap();
+    let open = SimulatedRule::open(20, TOLERANCE);
     for (seed, change) in (201..).zip([0.0, 0.01, 0.03, 0.05]) {
         for (more, scenario) in (0..).zip([SCENARIOS[4], SCENARIOS[5]]) {
             let machine = Machine {
@@ -99,7 +101,7 @@ fn intervals_hold_the_truth_where_experiments_stop() {
 /// 3 % where the pairs vary by 1.5 %, and never the wrong way.
 #[test]
 fn three_percent_is_found() {
-    let sequential = Rule::sequential(20, TOLERANCE).unwrap();
+    let sequential = SimulatedRule::sequential(20, TOLERANCE).unwrap();
     for (seed, change, right) in [
         (401, 0.03, Ending::Regressed),
         (402, -0.03, Ending::Improved),
@@ -111,10 +113,10 @@ fn three_percent_is_found() {
             change,
         };
         let [tally] = tallies(&machine, [&sequential], seed, 10_000);
-        let found = tally.ended(right);
+        let result = tally.ended(right);
         assert!(
-            found >= 0.95 + 3.0 * tally.standard_error(0.95),
-            "{change}: {found}"
+            result >= 0.95 + 3.0 * tally.standard_error(0.95),
+            "{change}: {result}"
         );
         assert!(tally.mean_pairs() < 10.0, "{} pairs", tally.mean_pairs());
         let wrong = [Ending::Regressed, Ending::Improved, Ending::Equivalent];
@@ -124,7 +126,7 @@ fn three_percent_is_found() {
     }
 }
 
-/// Why none of this is done by seconds: what three and three runs in blocks say
+/// Reason against statistics of seconds: what three and three runs in blocks say
 /// of equal versions, their seconds taken together.
 #[test]
 fn seconds_taken_for_runs_see_changes_everywhere() {

@@ -29,9 +29,9 @@ impl Noise {
         let mut value = self.normal();
         (0..count)
             .map(|_| {
-                let found = value;
+                let result = value;
                 value = correlation * value + fresh * self.normal();
-                found
+                result
             })
             .collect()
     }

@@ -32,36 +32,36 @@ fn borrowed(runs: &[Vec<CounterReading>]) -> Vec<&[CounterReading]> {
 }
 
 #[track_caller]
-fn assert_close(found: f64, expected: f64, scale: f64, what: &str) {
+fn assert_close(result: f64, expected: f64, scale: f64, what: &str) {
     let allowed = 1e-9 * expected.abs().max(scale);
     assert!(
-        (found - expected).abs() <= allowed,
-        "{what}: {found:e}, expected {expected:e}"
+        (result - expected).abs() <= allowed,
+        "{what}: {result:e}, expected {expected:e}"
     );
 }
 
 /// Asserts the fourteen figures of one group of columns; `fair` has the outliers
 /// of the throughput.
 #[track_caller]
-fn assert_summary(found: &SoakSummary, fair: &SoakSummary, columns: &[&str]) {
+fn assert_summary(result: &SoakSummary, fair: &SoakSummary, columns: &[&str]) {
     let figures = [
-        f64::from(u32::try_from(found.samples).unwrap()),
-        found.mean,
-        found.standard_deviation,
-        found.standard_error,
-        found.min,
-        found.median,
-        found.p90,
-        found.p95,
-        found.p99,
-        found.max,
-        found.skewness.unwrap(),
-        found.coefficient_of_variation,
-        found.outlier_percent,
+        f64::from(u32::try_from(result.samples).unwrap()),
+        result.mean,
+        result.standard_deviation,
+        result.standard_error,
+        result.min,
+        result.median,
+        result.p90,
+        result.p95,
+        result.p99,
+        result.max,
+        result.skewness.unwrap(),
+        result.coefficient_of_variation,
+        result.outlier_percent,
         fair.outlier_percent,
     ];
-    for (place, (found, expected)) in figures.into_iter().zip(columns).enumerate() {
-        assert_close(found, number(expected), 1e-3, &format!("figure {place}"));
+    for (place, (result, expected)) in figures.into_iter().zip(columns).enumerate() {
+        assert_close(result, number(expected), 1e-3, &format!("figure {place}"));
     }
 }
 
@@ -80,24 +80,24 @@ fn soaks_agree() {
             ..options
         };
         let (baseline, comparison) = (borrowed(&baseline), borrowed(&comparison));
-        let found = soak(&baseline, &comparison, &options).unwrap();
+        let result = soak(&baseline, &comparison, &options).unwrap();
         let fair = soak(&baseline, &comparison, &by_throughput).unwrap();
-        let noise = found.baseline.pooled.standard_error;
-        assert_close(found.mean_difference, number(row[4]), noise, "difference");
-        assert_close(found.mean_difference_percent, number(row[5]), 0.01, "%");
-        assert_close(found.t, number(row[6]), 1.0, "t");
-        assert_close(found.p_value, number(row[7]), 0.0, "p");
-        assert_close(found.confidence_percent, number(row[8]), 1.0, "confidence");
-        assert_summary(&found.baseline.pooled, &fair.baseline.pooled, &row[9..23]);
+        let noise = result.baseline.pooled.standard_error;
+        assert_close(result.mean_difference, number(row[4]), noise, "difference");
+        assert_close(result.mean_difference_percent, number(row[5]), 0.01, "%");
+        assert_close(result.t, number(row[6]), 1.0, "t");
+        assert_close(result.p_value, number(row[7]), 0.0, "p");
+        assert_close(result.confidence_percent, number(row[8]), 1.0, "confidence");
+        assert_summary(&result.baseline.pooled, &fair.baseline.pooled, &row[9..23]);
         assert_summary(
-            &found.comparison.pooled,
+            &result.comparison.pooled,
             &fair.comparison.pooled,
             &row[23..37],
         );
         let first = |variant: &[Option<SoakSummary>]| variant[0].clone().unwrap();
-        let run = first(&found.baseline.runs);
+        let run = first(&result.baseline.runs);
         assert_summary(&run, &first(&fair.baseline.runs), &row[37..51]);
-        outliers[0] += found.baseline.pooled.outlier_percent;
+        outliers[0] += result.baseline.pooled.outlier_percent;
         outliers[1] += fair.baseline.pooled.outlier_percent;
     }
     // The mistake that is kept shows: a climbing counter has no outliers.
@@ -114,27 +114,27 @@ fn smps_agree() {
         };
         let (baseline, comparison) = (runs(row[1]), runs(row[2]));
         let options = SmpOptions::stated(series);
-        let found = smp(&borrowed(&baseline), &borrowed(&comparison), &options).unwrap();
+        let result = smp(&borrowed(&baseline), &borrowed(&comparison), &options).unwrap();
         assert_eq!(
-            found.baseline_samples.to_string(),
+            result.baseline_samples.to_string(),
             row[3].trim_end_matches(".0")
         );
         assert_eq!(
-            found.comparison_samples.to_string(),
+            result.comparison_samples.to_string(),
             row[4].trim_end_matches(".0")
         );
-        assert_close(found.baseline_mean, number(row[5]), 0.0, "baseline");
-        assert_close(found.comparison_mean, number(row[6]), 0.0, "comparison");
-        let percent = found.mean_difference_percent;
+        assert_close(result.baseline_mean, number(row[5]), 0.0, "baseline");
+        assert_close(result.comparison_mean, number(row[6]), 0.0, "comparison");
+        let percent = result.mean_difference_percent;
         assert_close(percent.value, number(row[7]), 0.1, "%");
         assert_close(percent.lower, number(row[8]), 0.1, "lower");
         assert_close(percent.upper, number(row[9]), 0.1, "upper");
-        assert_close(found.p_value, number(row[10]), 0.0, "p");
+        assert_close(result.p_value, number(row[10]), 0.0, "p");
         let erratic = number(row[11]) > 0.1;
         let sure = number(row[8]) > 0.0 || number(row[9]) < 0.0;
-        assert_eq!(found.erratic, erratic);
+        assert_eq!(result.erratic, erratic);
         assert_eq!(
-            found.flagged,
+            result.flagged,
             number(row[7]).abs() >= 5.0 && sure && !erratic
         );
         cases += 1;
@@ -156,8 +156,8 @@ fn climbing(rate: f64, seconds: u32) -> Vec<CounterReading> {
 fn declared_erratic_soaks_are_never_interesting() {
     let (baseline, comparison) = (climbing(100.0, 90), climbing(80.0, 90));
     let judged = |options| soak(&[&baseline], &[&comparison], &options).unwrap();
-    let found = judged(SoakOptions::default());
-    assert!(found.interesting && found.regression && !found.erratic);
+    let result = judged(SoakOptions::default());
+    assert!(result.interesting && result.regression && !result.erratic);
     let declared = judged(SoakOptions {
         declared_erratic: true,
         ..SoakOptions::default()
@@ -175,7 +175,7 @@ fn readings_without_rates_are_refused() {
     let judged = |bad: &[CounterReading]| soak(&[&good, bad], &[&good], &SoakOptions::default());
     let of = |source| Err(SoakError::Readings { run: 2, source });
     assert_eq!(judged(&twice), of(ReadingsError::OutOfOrder { index: 7 }));
-    assert_eq!(judged(&good[..1]), of(ReadingsError::TooFew { found: 1 }));
+    assert_eq!(judged(&good[..1]), of(ReadingsError::TooFew { actual: 1 }));
     twice[3].value = f64::NAN;
     assert_eq!(judged(&twice), of(ReadingsError::NotFinite { index: 3 }));
     let short = climbing(10.0, 20);

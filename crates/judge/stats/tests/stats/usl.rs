@@ -19,15 +19,15 @@ fn fits_agree() {
     for row in rows(include_str!("../golden/usl.csv")) {
         let points: Vec<_> = numbers(row[0]).into_iter().zip(numbers(row[1])).collect();
         let fit = Usl::fit(&points).unwrap();
-        let found = [fit.lambda, fit.sigma, fit.kappa];
+        let result = [fit.lambda, fit.sigma, fit.kappa];
         for (index, (expected, error)) in
             numbers(row[2]).into_iter().zip(numbers(row[3])).enumerate()
         {
-            // Where both stopped is told apart only as finely as the sum of squares tells.
-            let apart = (found[index] - expected).abs();
+            // Both minima agree only as finely as the sum of squares does.
+            let apart = (result[index] - expected).abs();
             assert!(
                 apart <= 1e-6 * expected.abs() + 1e-6 * error,
-                "{found:?} {row:?}"
+                "{result:?} {row:?}"
             );
             let deviation = fit.covariance[index][index].sqrt();
             assert!(
@@ -96,7 +96,7 @@ fn a_straight_line_has_no_knee_and_few_points_no_law() {
     let fit = Usl::fit(&line).unwrap();
     assert!(fit.peak(Level::NINETY_FIVE).is_none(), "{fit:?}");
     let few = Usl::fit(&[(1.0, 1.0), (2.0, 2.0), (2.0, 2.1), (3.0, 3.0)]);
-    assert_eq!(few, Err(UslError::TooFew { found: 3 }));
+    assert_eq!(few, Err(UslError::TooFew { actual: 3 }));
     assert!(matches!(
         Usl::fit(&[(0.0, 1.0)]),
         Err(UslError::Unfit { .. })

@@ -50,13 +50,13 @@ pub fn judge_unpaired(
     comparison: &[f64],
     question: ColumnsQuestion,
 ) -> ColumnsAnswer {
-    let (one, other) = (baseline.len(), comparison.len());
-    if one == 0 || other == 0 {
+    let (left, right) = (baseline.len(), comparison.len());
+    if left == 0 || right == 0 {
         let reason = "a side has no run with this number";
         return ColumnsAnswer::without_verdict(Finding::Nothing, reason);
     }
     let plain = Finding::Plain(plain_change(baseline, comparison, question.scale));
-    if one < 2 || other < 2 {
+    if left < 2 || right < 2 {
         let reason = "one run on a side says nothing of how much runs differ among themselves, so \
                       this may be noise or not: give several runs of each side";
         return ColumnsAnswer::without_verdict(plain, reason);
@@ -70,7 +70,7 @@ pub fn judge_unpaired(
         return ColumnsAnswer::without_verdict(plain, reason);
     };
     let ranks = mann_whitney(baseline, comparison);
-    let ranks = ranks.filter(|_| mann_whitney_p_min(one, other) < COMPARED_RANKS_BELOW);
+    let ranks = ranks.filter(|_| mann_whitney_p_min(left, right) < COMPARED_RANKS_BELOW);
     let finding = Finding::Unpaired {
         change,
         t: test.t,
@@ -95,11 +95,11 @@ pub fn judge_paired(pairs: &[(f64, f64)], question: ColumnsQuestion) -> ColumnsA
         return ColumnsAnswer::without_verdict(plain, reason);
     }
     let (values, effect) = match effect(pairs, question.scale) {
-        Ok(found) => found,
+        Ok(result) => result,
         Err(error) => return ColumnsAnswer::without_verdict(plain, error.to_string()),
     };
     let change = Change::from(effect.relative());
-    let told = |value: f64| match question.scale {
+    let reported = |value: f64| match question.scale {
         Scale::Ratio => value.exp_m1(),
         Scale::Difference => value,
     };
@@ -111,7 +111,7 @@ pub fn judge_paired(pairs: &[(f64, f64)], question: ColumnsQuestion) -> ColumnsA
         pairs: u32::try_from(values.len()).unwrap_or(u32::MAX),
         p_value: effect.p_value(),
         wilcoxon_p: ranks.map(|ranks| ranks.p_value),
-        hodges_lehmann: hodges_lehmann(&values).map(told),
+        hodges_lehmann: hodges_lehmann(&values).map(reported),
     };
     judged(finding, change, degrees, question)
 }
@@ -184,10 +184,10 @@ fn plain_change(baseline: &[f64], comparison: &[f64], scale: Scale) -> Option<f6
         let count = float_from_u64(u64::try_from(values.len()).ok()?);
         Some(values.iter().sum::<f64>() / count)
     };
-    let (one, other) = (mean(baseline)?, mean(comparison)?);
+    let (left, right) = (mean(baseline)?, mean(comparison)?);
     let change = match scale {
-        Scale::Ratio => (other - one) / one.abs(),
-        Scale::Difference => other - one,
+        Scale::Ratio => (right - left) / left.abs(),
+        Scale::Difference => right - left,
     };
     change.is_finite().then_some(change)
 }
@@ -224,7 +224,7 @@ mod tests {
         let shown = shown.map(|share| format!("{:.2}", share * 100.0));
         assert_eq!(shown, ["-0.30", "-0.82", "0.23"]);
         assert_eq!(format!("{p_value:.3}"), "0.188");
-        // Of twenty ways to tell three from three, none is rarer than 0.1.
+        // Of twenty ways to split six into three and three, none is rarer than 0.1.
         assert_eq!(mann_whitney_p, None);
         assert_eq!(answer.verdict, Some(Verdict::Equivalent));
     }
@@ -274,14 +274,14 @@ mod tests {
             .zip(0_u32..)
             .map(|(value, at)| (*value, value * (1.03 + 0.001 * f64::from(at % 3))))
             .collect();
-        let (one, other): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+        let (left, right): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
         let question = question(Some(Direction::LowerIsBetter), 0.02);
         assert_eq!(
             judge_paired(&pairs, question).verdict,
             Some(Verdict::Regressed)
         );
         assert_eq!(
-            judge_unpaired(&one, &other, question).verdict,
+            judge_unpaired(&left, &right, question).verdict,
             Some(Verdict::Inconclusive)
         );
         let Finding::Paired { wilcoxon_p, .. } = judge_paired(&pairs, question).finding else {

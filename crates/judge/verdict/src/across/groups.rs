@@ -37,27 +37,29 @@ pub fn match_runs<R: ComparableRun>(
     same_place: bool,
     only: &[String],
 ) -> Result<MatchedRuns<R>, CompareError> {
-    let (mut one, mut other) = (by_experiment(baseline), by_experiment(comparison));
+    let (mut left, mut right) = (by_experiment(baseline), by_experiment(comparison));
     if !only.is_empty() {
         let wanted = |name: &Option<String>| {
             let name = name.as_deref().unwrap_or_default();
             only.iter().any(|pattern| fits(pattern, name))
         };
-        one.retain(|name, _| wanted(name));
-        other.retain(|name, _| wanted(name));
-        if one.is_empty() || other.is_empty() {
+        left.retain(|name, _| wanted(name));
+        right.retain(|name, _| wanted(name));
+        if left.is_empty() || right.is_empty() {
             let names = listed(only);
             return Err(CompareError::NoneNamed { names });
         }
     }
     let mut remarks = Vec::new();
     let mut groups = Vec::new();
-    if let (1, 1) = (one.len(), other.len()) {
-        let (one, other) = (one.pop_first(), other.pop_first());
-        if let (Some((one_name, baseline)), Some((other_name, comparison))) = (one, other) {
+    if let (1, 1) = (left.len(), right.len()) {
+        let (left, right) = (left.pop_first(), right.pop_first());
+        if let (Some((one_name, baseline)), Some((other_name, comparison))) = (left, right) {
             let name = match (one_name, other_name) {
-                (Some(one), Some(other)) if one != other => Some(format!("{other} against {one}")),
-                (one, other) => other.or(one),
+                (Some(left), Some(right)) if left != right => {
+                    Some(format!("{right} against {left}"))
+                }
+                (left, right) => right.or(left),
             };
             groups.push(RunGroup {
                 name,
@@ -66,8 +68,8 @@ pub fn match_runs<R: ComparableRun>(
             });
         }
     } else {
-        for (name, baseline) in one {
-            match other.remove(&name) {
+        for (name, baseline) in left {
+            match right.remove(&name) {
                 Some(comparison) => groups.push(RunGroup {
                     name,
                     baseline,
@@ -76,7 +78,7 @@ pub fn match_runs<R: ComparableRun>(
                 None => remarks.push(alone(name.as_deref(), "baseline")),
             }
         }
-        let left = other.keys();
+        let left = right.keys();
         remarks.extend(left.map(|name| alone(name.as_deref(), "comparison")));
     }
     if groups.is_empty() {
@@ -111,8 +113,8 @@ fn choose_variants<R: ComparableRun>(
     group: &mut RunGroup<R>,
     same_place: bool,
 ) -> Result<(), CompareError> {
-    let (one, other) = (variants(&group.baseline), variants(&group.comparison));
-    if let (true, [first, second]) = (same_place, one.as_slice()) {
+    let (left, right) = (variants(&group.baseline), variants(&group.comparison));
+    if let (true, [first, second]) = (same_place, left.as_slice()) {
         let keep = |runs: &mut Vec<R>, name: &str| {
             runs.retain(|run| run.variant() == Some(name));
         };
@@ -120,7 +122,7 @@ fn choose_variants<R: ComparableRun>(
         keep(&mut group.comparison, second);
         return Ok(());
     }
-    for (side, names) in [("baseline", &one), ("comparison", &other)] {
+    for (side, names) in [("baseline", &left), ("comparison", &right)] {
         if names.len() > 1 {
             let names = listed(names);
             return Err(CompareError::SeveralVariants { side, names });
@@ -139,11 +141,11 @@ fn variants<R: ComparableRun>(runs: &[R]) -> Vec<String> {
     });
     let planned = planned.unwrap_or_default();
     let place = |name: &str| {
-        let at = planned.iter().position(|own| own == name);
+        let at = planned.iter().position(|item| item == name);
         (at.unwrap_or(planned.len()), name != "baseline")
     };
     let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-    names.sort_by(|one, other| place(one).cmp(&place(other)).then(one.cmp(other)));
+    names.sort_by(|left, right| place(left).cmp(&place(right)).then(left.cmp(right)));
     names
 }
 

@@ -146,17 +146,17 @@ fn design<R: ComparableRun>(
             runs.iter().map(|run| pair_of(run).cloned()).collect();
         keys.filter(|keys| keys.len() == runs.len())
     };
-    let (one, other) = (keys(&group.baseline), keys(&group.comparison));
-    let shared = one
-        .zip(other)
-        .is_some_and(|(one, other)| !one.is_disjoint(&other));
+    let (left, right) = (keys(&group.baseline), keys(&group.comparison));
+    let shared = left
+        .zip(right)
+        .is_some_and(|(left, right)| !left.is_disjoint(&right));
     if shared && !options.unpaired {
         return Ok((Design::Pairs, Vec::new()));
     }
     if !options.paired {
         let single = group.baseline.len() < 2 || group.comparison.len() < 2;
-        let warning = "the runs of both sides are compared as they are, unpaired: whatever the \
-                       machine did between them is in the numbers, too";
+        let warning = "the runs of both sides are compared as they are, unpaired: any change of the \
+                       machine between them is in the numbers, too";
         let remarks = if single {
             Vec::new()
         } else {
@@ -164,9 +164,9 @@ fn design<R: ComparableRun>(
         };
         return Ok((Design::Unpaired, remarks));
     }
-    let (one, other) = (group.baseline.len(), group.comparison.len());
-    if one != other {
-        return Err(CompareError::Unequal { one, other });
+    let (left, right) = (group.baseline.len(), group.comparison.len());
+    if left != right {
+        return Err(CompareError::Unequal { left, right });
     }
     let what = if group.baseline.iter().all(|run| run.tool().is_empty()) {
         "the columns carry no pairing"
@@ -189,13 +189,13 @@ struct Comparing<'g, R> {
 impl<R: ComparableRun> Comparing<'_, R> {
     fn row(&self, name: &str, planned: Option<&GoalPlan>) -> ComparisonRow {
         let parsed = name.parse::<GoalMetric>().ok();
-        let found = |runs: &[R]| -> Vec<Result<RunNumber, String>> {
-            runs.iter().map(|run| told(run, name)).collect()
+        let result = |runs: &[R]| -> Vec<Result<RunNumber, String>> {
+            runs.iter().map(|run| reported(run, name)).collect()
         };
-        let (one, other) = (found(&self.group.baseline), found(&self.group.comparison));
-        let number = one
+        let (left, right) = (result(&self.group.baseline), result(&self.group.comparison));
+        let number = left
             .iter()
-            .chain(&other)
+            .chain(&right)
             .find_map(|number| number.as_ref().ok().copied());
         let direction = self.direction(planned, parsed.as_ref(), number);
         let tolerance = self.tolerance(name, planned, parsed.as_ref());
@@ -206,11 +206,11 @@ impl<R: ComparableRun> Comparing<'_, R> {
             scale,
         };
         let (mut baseline, mut comparison) = (
-            sorted_out(&self.group.baseline, &one),
-            sorted_out(&self.group.comparison, &other),
+            sorted_out(&self.group.baseline, &left),
+            sorted_out(&self.group.comparison, &right),
         );
         let mut remarks = Vec::new();
-        let units_differ = units_differ(one.iter().chain(&other));
+        let units_differ = units_differ(left.iter().chain(&right));
         let answer = if units_differ {
             remarks.push("its numbers are of different units, so they are not compared".to_owned());
             judge_unpaired(&[], &[], question)
@@ -218,7 +218,7 @@ impl<R: ComparableRun> Comparing<'_, R> {
             match self.design {
                 Design::Unpaired => judge_unpaired(&baseline.values, &comparison.values, question),
                 Design::Pairs | Design::Places => {
-                    let pairs = self.pairs(&one, &other);
+                    let pairs = self.pairs(&left, &right);
                     baseline.values = pairs.iter().map(|pair| pair.0).collect();
                     comparison.values = pairs.iter().map(|pair| pair.1).collect();
                     judge_paired(&pairs, question)
@@ -226,7 +226,7 @@ impl<R: ComparableRun> Comparing<'_, R> {
             }
         };
         let (unit, per_second) =
-            number.map_or((Unit::Unknown, false), |own| (own.unit, own.per_second));
+            number.map_or((Unit::Unknown, false), |item| (item.unit, item.per_second));
         ComparisonRow {
             metric: name.to_owned(),
             unit,
@@ -272,14 +272,15 @@ impl<R: ComparableRun> Comparing<'_, R> {
     /// (baseline, comparison) of every pair both of whose runs have the number.
     fn pairs(
         &self,
-        one: &[Result<RunNumber, String>],
-        other: &[Result<RunNumber, String>],
+        left: &[Result<RunNumber, String>],
+        right: &[Result<RunNumber, String>],
     ) -> Vec<(f64, f64)> {
-        let value = |number: &Result<RunNumber, String>| number.as_ref().ok().map(|own| own.value);
+        let value =
+            |number: &Result<RunNumber, String>| number.as_ref().ok().map(|item| item.value);
         if matches!(self.design, Design::Places) {
-            let both = one.iter().zip(other);
+            let both = left.iter().zip(right);
             return both
-                .filter_map(|(one, other)| value(one).zip(value(other)))
+                .filter_map(|(left, right)| value(left).zip(value(right)))
                 .collect();
         }
         let keyed = |runs: &[R], numbers: &[Result<RunNumber, String>]| -> BTreeMap<PairKey, f64> {
@@ -287,16 +288,16 @@ impl<R: ComparableRun> Comparing<'_, R> {
             both.filter_map(|(run, number)| pair_of(run).cloned().zip(value(number)))
                 .collect()
         };
-        let one = keyed(&self.group.baseline, one);
-        let other = keyed(&self.group.comparison, other);
-        let both = one
+        let left = keyed(&self.group.baseline, left);
+        let right = keyed(&self.group.comparison, right);
+        let both = left
             .iter()
-            .filter_map(|(key, one)| Some((*one, *other.get(key)?)));
+            .filter_map(|(key, left)| Some((*left, *right.get(key)?)));
         both.collect()
     }
 }
 
-fn told<R: ComparableRun>(run: &R, name: &str) -> Result<RunNumber, String> {
+fn reported<R: ComparableRun>(run: &R, name: &str) -> Result<RunNumber, String> {
     run.number(name).map_err(|missing| match missing {
         Missing::Unknown => format!("`{name}` was not recorded"),
         Missing::Because(reason) => reason,
@@ -318,6 +319,6 @@ fn sorted_out<R: ComparableRun>(runs: &[R], numbers: &[Result<RunNumber, String>
 
 fn units_differ<'n>(numbers: impl Iterator<Item = &'n Result<RunNumber, String>>) -> bool {
     let numbers = numbers.filter_map(|number| number.as_ref().ok());
-    let units: Vec<(Unit, bool)> = numbers.map(|own| (own.unit, own.per_second)).collect();
+    let units: Vec<(Unit, bool)> = numbers.map(|item| (item.unit, item.per_second)).collect();
     units.windows(2).any(|pair| pair[0] != pair[1])
 }

@@ -139,7 +139,7 @@ fn pairs_by_place_need_as_many_runs_on_both_sides() {
         ..CompareOptions::default()
     };
     let error = compare_group(&group(&[1.0], &[1.0, 2.0]), &options).unwrap_err();
-    assert_eq!(error, CompareError::Unequal { one: 1, other: 2 });
+    assert_eq!(error, CompareError::Unequal { left: 1, right: 2 });
     let compared = compare_group(&group(&[1.0, 2.0, 4.0], &[2.0, 4.1, 8.0]), &options).unwrap();
     assert!(matches!(
         compared.rows[0].finding,
@@ -148,7 +148,7 @@ fn pairs_by_place_need_as_many_runs_on_both_sides() {
 }
 
 #[test]
-fn a_name_that_nobody_recorded_is_refused_with_those_that_there_are() {
+fn a_name_that_was_not_recorded_is_refused_with_the_recorded_ones() {
     let options = CompareOptions {
         metrics: vec!["p42".to_owned()],
         ..CompareOptions::default()

@@ -8,7 +8,7 @@ use stillwell_stats::{Level, Looks, normal};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::{
-    AlikeFound, CalibratedExperiment, CalibratedGoal, Hindrance, MachineMet, Trial, Visible,
+    AlikeFound, CalibratedExperiment, CalibratedGoal, MachineMet, Slowdown, Trial, Visible,
     WorseFound,
 };
 use crate::experiment_verdict::ExperimentVerdict;
@@ -49,7 +49,7 @@ pub struct Compared {
 #[derive(Clone, Copy, Debug)]
 pub struct Hindered {
     /// How.
-    pub how: Hindrance,
+    pub how: Slowdown,
     /// The change, where it is known.
     pub truth: Option<f64>,
 }
@@ -63,14 +63,14 @@ pub fn calibrated(
     hindered: Result<Hindered, String>,
     minutes: u32,
 ) -> CalibratedExperiment {
-    let of = |trial| compared.iter().filter(move |own| own.trial == trial);
+    let of = |trial| compared.iter().filter(move |item| item.trial == trial);
     let alike: Vec<&Compared> = of(Trial::Alike).collect();
     let pair_time = pair_time(compared);
     let goals = experiment.goals.iter().enumerate();
     CalibratedExperiment {
         name: experiment.name.clone(),
         alike: alike_found(&alike),
-        worse: hindered.and_then(|own| worse_found(of(Trial::Worse), own)),
+        worse: hindered.and_then(|item| worse_found(of(Trial::Worse), item)),
         goals: goals
             .map(|(at, goal)| calibrated_goal(at, goal, &alike, (pair_time, minutes)))
             .collect(),
@@ -85,10 +85,10 @@ fn number(count: usize) -> u32 {
 }
 
 /// The search's verdict on a goal.
-fn found(goal: &GoalVerdict) -> Verdict {
+fn result(goal: &GoalVerdict) -> Verdict {
     goal.confirmation
         .as_ref()
-        .map_or(goal.verdict, |own| own.found)
+        .map_or(goal.verdict, |item| item.searched)
 }
 
 const fn is_flag(verdict: Verdict) -> bool {
@@ -102,18 +102,20 @@ fn alike_found(alike: &[&Compared]) -> AlikeFound {
     AlikeFound {
         comparisons: number(primary.len()),
         invalid: count(&|goal| goal.verdict == Verdict::Invalid),
-        flagged_by_search: count(&|goal| is_flag(found(goal))),
+        flagged_by_search: count(&|goal| is_flag(result(goal))),
         flagged: count(&|goal| is_flag(goal.verdict)),
         without_zero: count(&|goal| {
             goal.change
-                .is_some_and(|own| own.lower > 0.0 || own.upper < 0.0)
+                .is_some_and(|item| item.lower > 0.0 || item.upper < 0.0)
         }),
         equivalent: count(&|goal| goal.verdict == Verdict::Equivalent),
     }
 }
 
 fn primary_goals<'a>(compared: &[&'a Compared]) -> impl Iterator<Item = &'a GoalVerdict> {
-    compared.iter().filter_map(|own| own.verdict.goals.first())
+    compared
+        .iter()
+        .filter_map(|item| item.verdict.goals.first())
 }
 
 fn worse_found<'a>(
@@ -135,11 +137,11 @@ fn worse_found<'a>(
         truth,
         comparisons: number(primary.len()),
         invalid: count(&|goal| goal.verdict == Verdict::Invalid),
-        found_by_search: count(&|goal| found(goal) == Verdict::Regressed),
-        found: count(&|goal| goal.verdict == Verdict::Regressed),
+        found_by_search: count(&|goal| result(goal) == Verdict::Regressed),
+        confirmed: count(&|goal| goal.verdict == Verdict::Regressed),
         covered: count(&|goal| {
             goal.change
-                .is_some_and(|own| own.lower <= truth && truth <= own.upper)
+                .is_some_and(|item| item.lower <= truth && truth <= item.upper)
         }),
         changes: primary.iter().filter_map(|goal| goal.change).collect(),
     })
@@ -147,8 +149,8 @@ fn worse_found<'a>(
 
 /// The mean over all comparisons; confirmation and repeats count.
 fn pair_time(compared: &[Compared]) -> Nanos {
-    let elapsed: f64 = compared.iter().map(|own| own.elapsed.as_secs_f64()).sum();
-    let runs: usize = compared.iter().map(|own| own.runs.len()).sum();
+    let elapsed: f64 = compared.iter().map(|item| item.elapsed.as_secs_f64()).sum();
+    let runs: usize = compared.iter().map(|item| item.runs.len()).sum();
     let pairs = 0.5 * float_from_u64(runs as u64);
     Nanos::from_secs_f64(if pairs > 0.0 { elapsed / pairs } else { 0.0 })
 }
@@ -159,10 +161,10 @@ fn calibrated_goal(
     alike: &[&Compared],
     (pair_time, minutes): (Nanos, u32),
 ) -> CalibratedGoal {
-    let verdicts = alike.iter().filter_map(|own| own.verdict.goals.get(at));
-    let verdicts: Vec<&GoalVerdict> = verdicts.filter(|own| own.pairs_valid > 0).collect();
+    let verdicts = alike.iter().filter_map(|item| item.verdict.goals.get(at));
+    let verdicts: Vec<&GoalVerdict> = verdicts.filter(|item| item.pairs_valid > 0).collect();
     let scale = goal.metric.scale();
-    let deltas: Vec<Vec<f64>> = verdicts.iter().map(|own| deltas(scale, own)).collect();
+    let deltas: Vec<Vec<f64>> = verdicts.iter().map(|item| deltas(scale, item)).collect();
     let pair_deviation = pooled_deviation(&deltas);
     let noise = noise(&goal.metric, alike);
     let overhead = overhead_seconds(alike);
@@ -172,7 +174,7 @@ fn calibrated_goal(
         scale,
         tolerance: goal.tolerance,
         comparisons: number(verdicts.len()),
-        flagged: number(verdicts.iter().filter(|own| is_flag(found(own))).count()),
+        flagged: number(verdicts.iter().filter(|item| is_flag(result(item))).count()),
         pairs: number(deltas.iter().map(Vec::len).sum()),
         pair_deviation,
         apart_deviation: apart_deviation(scale, &goal.metric, alike),
@@ -188,7 +190,7 @@ fn calibrated_goal(
 
 /// On the scale on which means are taken.
 fn deltas(scale: Scale, goal: &GoalVerdict) -> Vec<f64> {
-    let confirmed = goal.confirmation.iter().flat_map(|own| &own.pair_changes);
+    let confirmed = goal.confirmation.iter().flat_map(|item| &item.pair_changes);
     let changes = goal.pair_changes.iter().chain(confirmed);
     changes
         .map(|change| match scale {
@@ -216,7 +218,7 @@ fn pooled_deviation(groups: &[Vec<f64>]) -> Option<f64> {
 
 /// √2 times the standard deviation of all runs, whenever they were.
 fn apart_deviation(scale: Scale, metric: &GoalMetric, alike: &[&Compared]) -> Option<f64> {
-    let runs = alike.iter().flat_map(|own| &own.runs);
+    let runs = alike.iter().flat_map(|item| &item.runs);
     let runs = runs.filter(|run| run.warning_about(metric).is_none());
     let levels = runs
         .filter_map(|run| run.value(metric))
@@ -232,9 +234,9 @@ fn apart_deviation(scale: Scale, metric: &GoalMetric, alike: &[&Compared]) -> Op
 /// runs are too short.
 fn noise(metric: &GoalMetric, alike: &[&Compared]) -> Option<(VarianceComponents, f64)> {
     let mut pairs = Vec::new();
-    for own in alike {
+    for item in alike {
         let mut halves: BTreeMap<_, Vec<&[f64]>> = BTreeMap::new();
-        for run in own
+        for run in item
             .runs
             .iter()
             .filter(|run| run.warning_about(metric).is_none())
@@ -248,14 +250,16 @@ fn noise(metric: &GoalMetric, alike: &[&Compared]) -> Option<(VarianceComponents
             halves
                 .into_values()
                 .filter_map(|halves| match halves.as_slice() {
-                    [one, other] if one.len().min(other.len()) >= BEATS_MIN => Some((*one, *other)),
+                    [left, right] if left.len().min(right.len()) >= BEATS_MIN => {
+                        Some((*left, *right))
+                    }
                     _ => None,
                 }),
         );
     }
     let beats: usize = pairs
         .iter()
-        .map(|(one, other)| one.len() + other.len())
+        .map(|(left, right)| left.len() + right.len())
         .sum();
     let beats = float_from_u64(beats as u64) / (2.0 * float_from_u64(pairs.len().max(1) as u64));
     let components = VarianceComponents::from_pairs(&pairs).ok()?;
@@ -274,7 +278,7 @@ fn within_share((components, beats): (VarianceComponents, f64)) -> f64 {
 
 /// Overhead of a run besides its measurement.
 fn overhead_seconds(alike: &[&Compared]) -> f64 {
-    let runs: Vec<&RunSummary> = alike.iter().flat_map(|own| &own.runs).collect();
+    let runs: Vec<&RunSummary> = alike.iter().flat_map(|item| &item.runs).collect();
     let besides = runs
         .iter()
         .map(|run| run.length.saturating_sub(run.measured).as_secs_f64());
@@ -286,7 +290,7 @@ fn visible(scale: Scale, deviation: f64, pair_time: Nanos, minutes: u32) -> Vec<
     times.push(minutes);
     times.sort_unstable();
     times.dedup();
-    let told = times.into_iter().map(|minutes| {
+    let reported = times.into_iter().map(|minutes| {
         let seconds = 60.0 * f64::from(minutes);
         let pairs = floor_to_u64(seconds / pair_time.as_secs_f64().max(0.001)).min(PAIRS_MAX);
         let pairs = u32::try_from(pairs).unwrap_or(u32::MAX);
@@ -296,7 +300,7 @@ fn visible(scale: Scale, deviation: f64, pair_time: Nanos, minutes: u32) -> Vec<
             change: smallest(scale, deviation, pairs),
         }
     });
-    told.collect()
+    reported.collect()
 }
 
 /// The smallest change that a search of so many pairs distinguishes from none in four of
@@ -317,9 +321,9 @@ fn smallest(scale: Scale, deviation: f64, pairs: u32) -> Option<f64> {
 }
 
 fn machine_met(compared: &[Compared]) -> MachineMet {
-    let runs: Vec<&RunSummary> = compared.iter().flat_map(|own| &own.runs).collect();
+    let runs: Vec<&RunSummary> = compared.iter().flat_map(|item| &item.runs).collect();
     let warnings = runs.iter().flat_map(|run| &run.warnings);
-    let discarded = compared.iter().map(|own| own.verdict.pairs_discarded);
+    let discarded = compared.iter().map(|item| item.verdict.pairs_discarded);
     MachineMet {
         runs: number(runs.len()),
         pairs_discarded: discarded.sum(),
@@ -375,8 +379,11 @@ mod tests {
 
     #[test]
     fn times_become_pairs() {
-        let told = visible(Scale::Ratio, 0.01, Nanos::from_secs(30), 10);
-        let pairs: Vec<(u32, u32)> = told.iter().map(|it| (it.minutes, it.pairs)).collect();
+        let reported = visible(Scale::Ratio, 0.01, Nanos::from_secs(30), 10);
+        let pairs: Vec<(u32, u32)> = reported
+            .iter()
+            .map(|value| (value.minutes, value.pairs))
+            .collect();
         assert_eq!(pairs, [(5, 10), (10, 20), (30, 60), (60, 120)]);
     }
 

@@ -17,8 +17,8 @@ impl Trial {
     /// The trial with this number, from 1: every fourth is made worse, the second
     /// being the first of them, so that a short calibration has both.
     #[must_use]
-    pub const fn of(number: u32, can_hinder: bool) -> Self {
-        if can_hinder && number % 4 == 2 {
+    pub const fn of(number: u32, can_slow: bool) -> Self {
+        if can_slow && number % 4 == 2 {
             Self::Worse
         } else {
             Self::Alike
@@ -42,9 +42,9 @@ mod tests {
     #[test]
     fn every_fourth_is_made_worse_and_the_second_is_the_first() {
         let worse: Vec<u32> = (1..=12)
-            .filter(|&it| Trial::of(it, true) == Trial::Worse)
+            .filter(|&value| Trial::of(value, true) == Trial::Worse)
             .collect();
         assert_eq!(worse, [2, 6, 10]);
-        assert!((1..=12).all(|it| Trial::of(it, false) == Trial::Alike));
+        assert!((1..=12).all(|value| Trial::of(value, false) == Trial::Alike));
     }
 }

@@ -43,8 +43,8 @@ pub fn judge_probe(
     evidence: &ProbeEvidence<'_>,
 ) -> (Observed, Option<String>) {
     let value = |figure: CapacityFigure| {
-        let own = evidence.figures.iter().find(|own| own.0 == figure);
-        own.and_then(|own| own.1)
+        let item = evidence.figures.iter().find(|item| item.0 == figure);
+        item.and_then(|item| item.1)
     };
     let broken: Vec<&CapacityBound> = bounds
         .iter()
@@ -75,12 +75,12 @@ pub fn judge_probe(
         CapacityFigure::Errors => value(bound.figure).unwrap_or(1.0) > evidence.own_late_share,
         _ => false,
     };
-    let told = value(first.figure).map_or_else(
+    let reported = value(first.figure).map_or_else(
         || format!("{} was not measured", first.figure),
         |value| format!("{} {}", first.figure, figure_text(first.figure, value)),
     );
     if broken.iter().any(|bound| is_certain(bound)) {
-        return (Observed::Failed, Some(told));
+        return (Observed::Failed, Some(reported));
     }
     if let Some(why) = &evidence.generator_limit {
         return (Observed::Unclear, Some(why.clone()));
@@ -92,12 +92,12 @@ pub fn judge_probe(
     };
     if broken.iter().all(|bound| is_own(bound)) {
         let why = format!(
-            "{told}, and the generator itself was late by {} or more in 1 % of all cases",
+            "{reported}, and the generator itself was late by {} or more in 1 % of all cases",
             nanos(evidence.own_lateness)
         );
         return (Observed::Unclear, Some(why));
     }
-    (Observed::Failed, Some(told))
+    (Observed::Failed, Some(reported))
 }
 
 #[cfg(test)]
@@ -158,7 +158,7 @@ mod tests {
         use Observed::{Failed, Held, Unclear};
         let (none, late) = (Nanos::ZERO, Nanos::from_millis(5));
         let both: &[&str] = &["p99<20ms", "errors<1%"];
-        for (p99, errors, reached, limit, own, expected, says) in [
+        for (p99, errors, reached, limit, item, expected, says) in [
             (5.0, 0.0, 1.0, None, none, Held, ""),
             // Bounds that hold in spite of a late generator hold.
             (5.0, 0.0, 1.0, None, late, Held, ""),
@@ -191,7 +191,7 @@ mod tests {
                 Unclear,
                 "it was busy",
             ),
-            // Errors are the target's, whatever the generator did.
+            // Errors are the target's, for any state of the generator.
             (
                 5.0,
                 0.5,
@@ -214,7 +214,7 @@ mod tests {
             (5.0, 0.04, 1.0, None, none, Failed, "errors 4 %"),
             (f64::INFINITY, 0.0, 1.0, None, none, Failed, "p99 never"),
         ] {
-            let (observed, why) = judged(both, p99, errors, reached, limit, own);
+            let (observed, why) = judged(both, p99, errors, reached, limit, item);
             assert_eq!(observed, expected, "{why}");
             assert!(why.contains(says), "{why}");
         }

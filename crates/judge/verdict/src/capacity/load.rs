@@ -17,7 +17,7 @@ pub struct LoadProbeCounts {
     /// Latencies of requests that were answered well; `None` for none.
     pub times: Option<Histogram<u64>>,
     /// Requests that were due, begun or not.
-    pub asked: u64,
+    pub requested: u64,
     /// Requests that were answered with an error.
     pub errors: u64,
     /// Requests that were answered at all.
@@ -58,9 +58,9 @@ pub fn judge_load_probe(
         has_rate: counts.has_rate,
         generator_limit: limit.map(ToString::to_string),
         own_lateness: counts.lateness_p99,
-        own_late_share: float_from_u64(counts.bunched) / float_from_u64(counts.asked.max(1)),
+        own_late_share: float_from_u64(counts.bunched) / float_from_u64(counts.requested.max(1)),
     };
-    let (observed, why) = if counts.asked == 0 {
+    let (observed, why) = if counts.requested == 0 {
         (Observed::Unclear, Some(NOTHING_DUE.to_owned()))
     } else {
         judge_probe(bounds, &evidence)
@@ -78,8 +78,8 @@ pub fn judge_load_probe(
 
 impl LoadProbeCounts {
     fn figure(&self, figure: CapacityFigure) -> Option<f64> {
-        let asked = float_from_u64(self.asked);
-        let share = |count: u64| (self.asked > 0).then(|| float_from_u64(count) / asked);
+        let requested = float_from_u64(self.requested);
+        let share = |count: u64| (self.requested > 0).then(|| float_from_u64(count) / requested);
         let times = self.times.as_ref().filter(|times| !times.is_empty());
         match figure {
             CapacityFigure::Latency(share) => self.quantile(share),
@@ -92,13 +92,13 @@ impl LoadProbeCounts {
     }
 
     const fn unanswered(&self) -> u64 {
-        self.asked.saturating_sub(self.answered)
+        self.requested.saturating_sub(self.answered)
     }
 
     /// Over all but those that were answered with an error: what was never
     /// answered is later than all that was.
     fn quantile(&self, share: f64) -> Option<f64> {
-        let all = self.asked.saturating_sub(self.errors);
+        let all = self.requested.saturating_sub(self.errors);
         let place = floor_to_u64((share * float_from_u64(all)).ceil()).max(1);
         let recorded = self.times.as_ref().map_or(0, Histogram::len);
         if all == 0 {
@@ -119,13 +119,17 @@ mod tests {
 
     use super::*;
 
-    fn counts(times: std::ops::RangeInclusive<u64>, asked: u64, errors: u64) -> LoadProbeCounts {
+    fn counts(
+        times: std::ops::RangeInclusive<u64>,
+        requested: u64,
+        errors: u64,
+    ) -> LoadProbeCounts {
         let mut recorded = empty_histogram();
         times.for_each(|time| recorded.record(time).unwrap());
         let answered = recorded.len() + errors;
         LoadProbeCounts {
             times: Some(recorded),
-            asked,
+            requested,
             errors,
             answered,
             reached: 1.0,

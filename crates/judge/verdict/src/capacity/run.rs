@@ -42,7 +42,7 @@ pub fn judge_run_probe(
     (place, load): (usize, ProbeLoad),
     bounds: &[CapacityBound],
 ) -> Result<CapacityProbe, RunWarning> {
-    let course = Course::of(summary, capture, place);
+    let course = ProbeCourse::of(summary, capture, place);
     let figures = figures(bounds, |figure| figure_of(summary, course, figure));
     let (observed, why) = if let Some((observed, warning)) = failure(summary)? {
         (observed, Some(warning.to_string()))
@@ -100,7 +100,7 @@ fn failure(summary: &RunSummary) -> Result<Option<(Observed, &RunWarning)>, RunW
 
 /// Judges a run that went as it should, of whose generators `varied` was varied.
 fn judge_completed(
-    (summary, course): (&RunSummary, Course),
+    (summary, course): (&RunSummary, ProbeCourse),
     (varied, load): (&str, ProbeLoad),
     (bounds, figures): (&[CapacityBound], &[(CapacityFigure, Option<f64>)]),
 ) -> (Observed, Option<String>) {
@@ -167,13 +167,14 @@ fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String
 /// True if its peer kept a worker of this generator waiting, and every other one
 /// that was late for more than `late_max` of the time.
 fn is_held_up(workers: &[WorkerShares], id: &str, late_max: f64) -> bool {
-    let is_its = |own: &&WorkerShares| own.component == Component::Generator && own.id == id;
+    let is_its = |item: &&WorkerShares| item.component == Component::Generator && item.id == id;
     let its = || workers.iter().filter(is_its);
-    let waits = |own: &WorkerShares| own.blocked > PROBE_BLOCKED_SHARE && own.blocked > own.late;
-    its().any(waits) && its().filter(|own| own.late > late_max).all(waits)
+    let waits =
+        |item: &WorkerShares| item.blocked > PROBE_BLOCKED_SHARE && item.blocked > item.late;
+    its().any(waits) && its().filter(|item| item.late > late_max).all(waits)
 }
 
-fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Option<f64> {
+fn figure_of(summary: &RunSummary, course: ProbeCourse, figure: CapacityFigure) -> Option<f64> {
     let either = |of_events: GoalMetric, of_answers: GoalMetric| {
         summary
             .value(&of_events)
@@ -181,7 +182,7 @@ fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Op
     };
     let figures = &summary.figures;
     let times = figures.event_latency.or(figures.response_time);
-    let told = |time: Nanos| float_from_u64(time.as_u64());
+    let reported = |time: Nanos| float_from_u64(time.as_u64());
     match figure {
         CapacityFigure::Latency(share) => {
             let quantile = quantile_of(share)?;
@@ -190,13 +191,16 @@ fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Op
                 GoalMetric::Latency(quantile),
             )
         }
-        CapacityFigure::LatencyMean => times.map(|times| told(times.mean)),
-        CapacityFigure::LatencyMax => times.map(|times| told(times.max)),
+        CapacityFigure::LatencyMean => times.map(|times| reported(times.mean)),
+        CapacityFigure::LatencyMax => times.map(|times| reported(times.max)),
         CapacityFigure::Errors => {
-            let count = |own: &OutcomeCount| float_from_u64(own.count);
+            let count = |item: &OutcomeCount| float_from_u64(item.count);
             let outcomes = &summary.figures.outcomes;
             let all: f64 = outcomes.iter().map(count).sum();
-            let good = outcomes.iter().filter(|own| own.outcome == "ok").map(count);
+            let good = outcomes
+                .iter()
+                .filter(|item| item.outcome == "ok")
+                .map(count);
             (all > 0.0).then(|| 1.0 - good.sum::<f64>() / all)
         }
         CapacityFigure::Loss => summary.value(&GoalMetric::Loss),
@@ -209,7 +213,7 @@ fn figure_of(summary: &RunSummary, course: Course, figure: CapacityFigure) -> Op
 /// needs a tenth longer until the last of it has arrived, however much buffers
 /// take meanwhile.
 #[derive(Clone, Copy, Debug)]
-struct Course {
+struct ProbeCourse {
     /// Sent units, of the requested ones, with those that may be under way.
     sent: f64,
     /// The same without that.
@@ -218,7 +222,7 @@ struct Course {
     in_time: f64,
 }
 
-impl Course {
+impl ProbeCourse {
     fn of(summary: &RunSummary, capture: &Capture, place: usize) -> Self {
         let plan = &capture.manifest.plan;
         let length = plan.phases.warmup + plan.phases.measure;
@@ -228,7 +232,7 @@ impl Course {
         let taken = last.map_or(length, |(start, last)| last.since(start.moment));
         let seconds = length.as_secs_f64().max(1e-9);
         let in_time = seconds / taken.as_secs_f64().max(seconds);
-        let [sent, counted] = sent_of_asked(summary, plan, place, seconds).unwrap_or([1.0; 2]);
+        let [sent, counted] = sent_of_requested(summary, plan, place, seconds).unwrap_or([1.0; 2]);
         Self {
             sent,
             counted,
@@ -250,24 +254,24 @@ impl Course {
 
 /// Over the whole run where this generator is the only one, else while it was
 /// measured; one send of each connection may be under way. With those and without.
-fn sent_of_asked(
+fn sent_of_requested(
     summary: &RunSummary,
     plan: &RigPlan,
     place: usize,
     seconds: f64,
 ) -> Option<[f64; 2]> {
-    let own = plan.generators.get(place)?;
-    let RateShape::Constant { per_second } = own.rate.shape else {
+    let item = plan.generators.get(place)?;
+    let RateShape::Constant { per_second } = item.rate.shape else {
         return None;
     };
     let whole = &summary.figures.whole;
-    let sent = match (own.rate.unit, plan.generators.len()) {
+    let sent = match (item.rate.unit, plan.generators.len()) {
         (RateUnit::Bytes, 1) => whole.bytes_sent.map(|sent| sent / seconds),
         (RateUnit::Events, 1) => whole.events_sent.map(|sent| sent / seconds),
         _ => summary.figures.generators.get(place)?.achieved_per_second,
     };
-    let sends: u64 = summary.figures.outcomes.iter().map(|own| own.count).sum();
-    let under_way = f64::from(own.connections) / float_from_u64(sends.max(1));
+    let sends: u64 = summary.figures.outcomes.iter().map(|item| item.count).sum();
+    let under_way = f64::from(item.connections) / float_from_u64(sends.max(1));
     let counted = sent? / per_second;
     Some([counted + under_way, counted].map(|share| share.min(1.0)))
 }
@@ -300,7 +304,7 @@ mod tests {
         assert!(is_held_up(&both, "a", 0.01));
     }
 
-    /// With few sends all of them counted as sent, whatever had become of them.
+    /// With few sends all of them counted as sent, for any outcome.
     #[test]
     fn what_may_be_under_way_decides_nothing() {
         let bounds = ["throughput>99%".parse().unwrap()];
@@ -310,7 +314,7 @@ mod tests {
             (1.0, 1.0, false),
             (0.995, 1.0, false),
         ] {
-            let course = Course {
+            let course = ProbeCourse {
                 sent,
                 counted,
                 in_time: 1.0,

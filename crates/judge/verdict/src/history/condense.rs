@@ -23,7 +23,7 @@ pub fn condense(plan: &ExperimentPlan, runs: &[RunSummary], comparison: &str) ->
     let Some(baseline) = plan.variants.first() else {
         return Vec::new();
     };
-    let others = GoalMetric::ALL
+    let remaining = GoalMetric::ALL
         .into_iter()
         .filter(|metric| plan.goals.iter().all(|goal| goal.metric != *metric))
         .map(|metric| (GoalPlan::new(metric), Role::Recorded));
@@ -36,7 +36,7 @@ pub fn condense(plan: &ExperimentPlan, runs: &[RunSummary], comparison: &str) ->
         (goal.clone(), role)
     });
     goals
-        .chain(others)
+        .chain(remaining)
         .filter_map(|(goal, role)| {
             let pairs = pairs_of(plan, &goal.metric, runs, [&baseline.name, comparison]);
             measure(goal, role, &pairs)
@@ -47,9 +47,9 @@ pub fn condense(plan: &ExperimentPlan, runs: &[RunSummary], comparison: &str) ->
 fn measure(goal: GoalPlan, role: Role, pairs: &[(f64, f64)]) -> Option<Measurement> {
     let scale = goal.metric.scale();
     // One pair is enough here, and all numbers are such that they have a ratio.
-    let delta = |(one, other): &(f64, f64)| match scale {
-        Scale::Ratio => (other / one).ln(),
-        Scale::Difference => other - one,
+    let delta = |(left, right): &(f64, f64)| match scale {
+        Scale::Ratio => (right / left).ln(),
+        Scale::Difference => right - left,
     };
     let deltas: Vec<f64> = pairs.iter().map(delta).collect();
     let sample = Sample::try_new(&deltas, 1).ok()?;
@@ -90,9 +90,9 @@ fn pairs_of(
         |value: &f64| value.is_finite() && (metric.scale() == Scale::Difference || *value > 0.0);
     let value = |run: &RunSummary| run.value(metric).filter(usable);
     let both = |half: [Option<&RunSummary>; 2]| {
-        let (one, other) = (half[0]?, half[1]?);
-        let is_alike = pair_warnings(plan.design, one, other).is_empty();
-        is_alike.then(|| Some((value(one)?, value(other)?)))?
+        let (left, right) = (half[0]?, half[1]?);
+        let is_alike = pair_warnings(plan.design, left, right).is_empty();
+        is_alike.then(|| Some((value(left)?, value(right)?)))?
     };
     halves.into_values().filter_map(both).collect()
 }

@@ -7,7 +7,7 @@ use stillwell_units::Tolerance;
 
 use super::{
     Basis, HistoryPoint, Latest, Lead, Measurement, Method, Origin, POINTS_MIN, Role, Suspect,
-    Trend, TrendOptions, TrendPoint, otava, own,
+    Trend, TrendOptions, TrendPoint, otava, permutation,
 };
 use crate::deltas::on_scale;
 
@@ -34,13 +34,13 @@ pub fn trends(points: &[HistoryPoint], options: &TrendOptions) -> Vec<Trend> {
         }
     }
     let of_test = |(experiment, comparison): (&str, &str)| -> Vec<Trend> {
-        let own = points.iter().copied();
-        let own = own.filter(|p| p.experiment == experiment && p.comparison == comparison);
-        let own: Vec<&HistoryPoint> = own.collect();
-        let metrics = metrics_of(&own, options);
+        let item = points.iter().copied();
+        let item = item.filter(|p| p.experiment == experiment && p.comparison == comparison);
+        let item: Vec<&HistoryPoint> = item.collect();
+        let metrics = metrics_of(&item, options);
         let metrics = metrics.into_iter();
         metrics
-            .filter_map(|metric| trend(&own, &metric, options))
+            .filter_map(|metric| trend(&item, &metric, options))
             .collect()
     };
     tests.into_iter().flat_map(of_test).collect()
@@ -64,8 +64,11 @@ fn metrics_of(points: &[&HistoryPoint], options: &TrendOptions) -> Vec<GoalMetri
 
 fn trend(points: &[&HistoryPoint], metric: &GoalMetric, options: &TrendOptions) -> Option<Trend> {
     let measured = |point: &&HistoryPoint| {
-        let own = point.measurements.iter().find(|own| own.metric == *metric);
-        Some((point.origin.clone(), own?.clone()))
+        let item = point
+            .measurements
+            .iter()
+            .find(|item| item.metric == *metric);
+        Some((point.origin.clone(), item?.clone()))
     };
     let mut measured: Vec<(Origin, Measurement)> = points.iter().filter_map(measured).collect();
     if let Some(last) = options.last {
@@ -99,15 +102,15 @@ fn trend(points: &[&HistoryPoint], metric: &GoalMetric, options: &TrendOptions) 
     };
     trend.leads = match options.method {
         Method::Own { alarm_rate } => {
-            let tested = own::detect(&trend, alarm_rate);
+            let tested = permutation::detect(&trend, alarm_rate);
             trend.p_value = tested.p_value;
-            trend.points_needed = own::points_needed(alarm_rate);
-            leads(&trend, tested.found, options.magnitude)
+            trend.points_needed = permutation::points_needed(alarm_rate);
+            leads(&trend, tested.result, options.magnitude)
         }
         Method::Otava(otava) => {
             trend.stretches.truncate(1);
-            let found = otava::detect(&trend, otava, options.magnitude);
-            leads(&trend, found, 0.0)
+            let result = otava::detect(&trend, otava, options.magnitude);
+            leads(&trend, result, 0.0)
         }
     };
     trend.latest = latest_state(&trend, options.method);
@@ -162,36 +165,36 @@ fn stretches<'a>(origins: impl Iterator<Item = &'a Origin>, basis: Basis) -> Vec
 
 /// Changes between their neighbours, without those that are too small: the
 /// smallest goes first, since its neighbours are judged again without it.
-fn leads(trend: &Trend, mut found: Vec<Found>, magnitude: f64) -> Vec<Lead> {
+fn leads(trend: &Trend, mut result: Vec<Found>, magnitude: f64) -> Vec<Lead> {
     loop {
-        let leads: Vec<Lead> = (0..found.len())
-            .map(|place| lead(trend, &found, place))
+        let leads: Vec<Lead> = (0..result.len())
+            .map(|place| lead(trend, &result, place))
             .collect();
         let smallest = leads
             .iter()
             .enumerate()
             .filter(|(_, lead)| magnitude > 0.0 && lead.change.abs() <= magnitude)
-            .min_by(|(_, one), (_, other)| one.change.abs().total_cmp(&other.change.abs()));
+            .min_by(|(_, left), (_, right)| left.change.abs().total_cmp(&right.change.abs()));
         match smallest {
-            Some((place, _)) => drop(found.remove(place)),
+            Some((place, _)) => drop(result.remove(place)),
             None => return leads,
         }
     }
 }
 
-fn lead(trend: &Trend, found: &[Found], place: usize) -> Lead {
+fn lead(trend: &Trend, result: &[Found], place: usize) -> Lead {
     let Found {
         index,
         p_value,
         plain,
-    } = found[place];
+    } = result[place];
     let bounds = trend.stretches.iter().copied();
-    let neighbours = found.iter().map(|own| own.index);
+    let neighbours = result.iter().map(|item| item.index);
     let marks = || bounds.clone().chain(neighbours.clone());
     let start = marks().filter(|mark| *mark < index).max().unwrap_or(0);
     let end = marks().filter(|mark| *mark > index).min();
     let end = end.unwrap_or(trend.points.len());
-    let values = |points: &[TrendPoint]| points.iter().map(|own| own.value).collect::<Vec<f64>>();
+    let values = |points: &[TrendPoint]| points.iter().map(|item| item.value).collect::<Vec<f64>>();
     let (before, deviation_before) = level(&values(&trend.points[start..index]));
     let (after, deviation_after) = level(&values(&trend.points[index..end]));
     let plain = plain.unwrap_or_else(|| {
@@ -240,7 +243,7 @@ fn level(values: &[f64]) -> (f64, f64) {
 }
 
 fn suspects(before: &Origin, after: &Origin) -> Vec<Suspect> {
-    let same = |one: &Option<String>, other: &Option<String>| one.is_some() && one == other;
+    let same = |left: &Option<String>, right: &Option<String>| left.is_some() && left == right;
     let mut suspects = Vec::new();
     if before.machine != after.machine {
         suspects.push(Suspect::OtherMachine);
@@ -252,14 +255,14 @@ fn suspects(before: &Origin, after: &Origin) -> Vec<Suspect> {
 }
 
 fn latest_state(trend: &Trend, method: Method) -> Latest {
-    let can_tell = match method {
-        Method::Own { alarm_rate } => own::can_tell(trend, alarm_rate),
+    let can_report = match method {
+        Method::Own { alarm_rate } => permutation::can_report(trend, alarm_rate),
         Method::Otava(_) => trend.points.len() >= POINTS_MIN,
     };
     match trend.leads.last() {
         Some(lead) if lead.worse => Latest::Worse,
         Some(_) => Latest::Better,
-        None if can_tell => Latest::Steady,
+        None if can_report => Latest::Steady,
         None => Latest::TooFew,
     }
 }

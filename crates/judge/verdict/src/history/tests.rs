@@ -138,15 +138,15 @@ fn a_step_is_found_with_the_commits_around_it() {
 /// A large step in the middle is found as soon as there are as many results as are
 /// said to be needed, and with fewer it is not said that nothing happened.
 #[test]
-fn too_few_labs_are_those_in_which_nothing_could_be_found() {
+fn too_few_suites_are_those_that_could_show_no_change() {
     for alarm_rate in [0.01, 0.05] {
         for count in 5..14 {
             let mut points = results(&[0.0; 14], 11);
             points.truncate(count);
             for (place, point) in points.iter_mut().enumerate() {
-                for own in &mut point.measurements {
-                    own.pairs = 4;
-                    own.delta += if place < count / 2 { 0.0 } else { 0.5 };
+                for item in &mut point.measurements {
+                    item.pairs = 4;
+                    item.delta += if place < count / 2 { 0.0 } else { 0.5 };
                 }
             }
             let trend = only(trends(&points, &options(alarm_rate)));
@@ -226,9 +226,9 @@ fn a_step_of_the_same_program_or_on_another_machine_is_suspect() {
 }
 
 #[test]
-fn metrics_that_were_asked_for_gate_and_others_do_not() {
+fn requested_metrics_gate_and_others_do_not() {
     let points = results(&[0.0; 8], 9);
-    let asked = TrendOptions {
+    let requested = TrendOptions {
         metrics: vec![
             GoalMetric::Memory,
             GoalMetric::Latency(LatencyQuantile::P99),
@@ -236,7 +236,7 @@ fn metrics_that_were_asked_for_gate_and_others_do_not() {
         last: Some(7),
         ..options(0.01)
     };
-    let trend = only(trends(&points, &asked));
+    let trend = only(trends(&points, &requested));
     assert_eq!(
         (trend.metric.clone(), trend.points.len()),
         (GoalMetric::Memory, 7)
@@ -285,11 +285,11 @@ fn runs_that_cannot_be_believed_take_their_pair_with_them() {
         limit: 0.05,
     });
     runs.push(run(RunStage::Search, 3, "baseline", 1.0));
-    let found = condense(&plan, &runs, "comparison");
-    assert_eq!(found.len(), 1);
-    assert_eq!((found[0].pairs, found[0].role), (2, Role::Primary));
-    assert!((found[0].delta - 1.1_f64.ln()).abs() < 1e-12);
-    assert!((found[0].comparison_mean - 110.0).abs() < 1e-9);
+    let result = condense(&plan, &runs, "comparison");
+    assert_eq!(result.len(), 1);
+    assert_eq!((result[0].pairs, result[0].role), (2, Role::Primary));
+    assert!((result[0].delta - 1.1_f64.ln()).abs() < 1e-12);
+    assert!((result[0].comparison_mean - 110.0).abs() < 1e-9);
 }
 
 #[test]
@@ -301,9 +301,9 @@ fn one_pair_was_no_pair() {
             synthetic::run("relay", (RunStage::Search, 1, variant), &[(CPU, cost)])
         })
         .collect();
-    let found = condense(&plan, &runs, "comparison");
-    assert_eq!((found[0].pairs, found[0].deviation), (1, None));
-    assert!((found[0].delta - 1.1_f64.ln()).abs() < 1e-12);
+    let result = condense(&plan, &runs, "comparison");
+    assert_eq!((result[0].pairs, result[0].deviation), (1, None));
+    assert!((result[0].delta - 1.1_f64.ln()).abs() < 1e-12);
     // Two runs under different circumstances are none.
     for (run, governor) in runs.iter_mut().zip(["performance", "powersave"]) {
         run.environment

@@ -21,11 +21,11 @@ const PIPE: [[&str; 4]; 6] = [
     ["TCP estab (avg)", "3", "4", "5"],
 ];
 
-fn reasons(table: &ImportedTable, others: &[&ImportedTable]) -> String {
-    let warnings = imported_warnings(table, others);
+fn reasons(table: &ImportedTable, remaining: &[&ImportedTable]) -> String {
+    let warnings = imported_warnings(table, remaining);
     let lines: Vec<String> = warnings
         .iter()
-        .map(|one| format!("{:?} {}", one.columns, one.reason))
+        .map(|left| format!("{:?} {}", left.columns, left.reason))
         .collect();
     lines.join("\n")
 }
@@ -55,35 +55,35 @@ fn cells_are_read_with_units_and_marks() {
 fn columns_of_another_test_are_found() {
     let mut rows = PIPE;
     rows[4][3] = "9GiB";
-    let (one, other) = (table("Disk buffers", &PIPE), table("Pipes", &rows));
-    let told = reasons(&one, &[&other]);
+    let (left, right) = (table("Disk buffers", &PIPE), table("Pipes", &rows));
+    let text = reasons(&left, &[&right]);
     assert!(
-        told.starts_with(r#"["ash", "birch"] 2 of 3 columns equal those of `Pipes`"#),
-        "{told}"
+        text.starts_with(r#"["ash", "birch"] 2 of 3 columns equal those of `Pipes`"#),
+        "{text}"
     );
     // What all columns share, such as the count of runs, is no sign.
     let few = table("Pipes", &[PIPE[0], PIPE[5]]);
-    assert_eq!(imported_warnings(&one, &[&few]), []);
+    assert_eq!(imported_warnings(&left, &[&few]), []);
 }
 
 #[test]
 fn a_disk_buffer_that_wrote_nothing_is_found() {
     let mut rows = PIPE;
     rows[3] = ["Disk writ (sum)", "2.5MiB W", "3MiB", "1.4GiB"];
-    let told = reasons(&table("disk_buffer_performance", &rows), &[]);
+    let text = reasons(&table("disk_buffer_performance", &rows), &[]);
     assert!(
-        told.contains(r#"["ash", "birch"] a test of buffers on disk"#),
-        "{told}"
+        text.contains(r#"["ash", "birch"] a test of buffers on disk"#),
+        "{text}"
     );
     assert!(
-        told.contains("at most 3MiB reached a disk while up to 1.6gib went by"),
-        "{told}"
+        text.contains("at most 3MiB reached a disk while up to 1.6gib went by"),
+        "{text}"
     );
     assert!(
-        told.contains("`Disk writ (sum)` marks `ash` as the best, which wrote least"),
-        "{told}"
+        text.contains("`Disk writ (sum)` marks `ash` as the best, which wrote least"),
+        "{text}"
     );
-    // In another test nobody is to write.
+    // In another test no program is to write.
     assert_eq!(imported_warnings(&table("tcp_to_tcp", &rows), &[]), []);
 }
 
@@ -92,20 +92,20 @@ fn who_did_least_of_the_work_is_no_winner() {
     let mut rows = PIPE;
     rows[1][3] = "10 W";
     rows[4][3] = "0.1GiB";
-    let told = reasons(&table("Pipes", &rows), &[]);
+    let text = reasons(&table("Pipes", &rows), &[]);
     assert!(
-        told.starts_with(r#"["cedar"] CPU usr (max) marks one as the best who took less"#),
-        "{told}"
+        text.starts_with(r#"["cedar"] CPU usr (max) marks one as the best who took less"#),
+        "{text}"
     );
 }
 
 #[test]
-fn one_run_tells_nothing_from_chance() {
+fn one_run_has_no_spread() {
     let mut rows = PIPE;
     rows[0] = ["Test count", "1", "6", "1"];
-    let told = reasons(&table("Pipes", &rows), &[]);
+    let text = reasons(&table("Pipes", &rows), &[]);
     assert_eq!(
-        told,
+        text,
         r#"["ash", "cedar"] one run each: differences may be chance"#
     );
 }
@@ -115,7 +115,7 @@ proptest! {
     fn for_all_cells_nothing_panics(texts in proptest::collection::vec("[0-9.A-Za-z/ ()%µ|-]{0,8}", 12)) {
         let rows: Vec<Vec<String>> = texts.chunks(3).map(<[String]>::to_vec).collect();
         let head = ["Metric", "a", "b"].map(str::to_owned);
-        let one = ImportedTable::read("disk buffer".to_owned(), &head, &rows);
-        drop(imported_warnings(&one, &[&one]));
+        let left = ImportedTable::read("disk buffer".to_owned(), &head, &rows);
+        drop(imported_warnings(&left, &[&left]));
     }
 }

@@ -130,7 +130,7 @@ pub(super) fn likely_left(
     });
     let left = likely.saturating_sub(valid.min()?);
     let lengths = plan.variants.iter().map(|variant| {
-        let runs = table.iter().filter(|(_, _, own, _)| *own == variant.name);
+        let runs = table.iter().filter(|(_, _, item, _)| *item == variant.name);
         let lengths = runs.filter(|(_, _, _, row)| row.run.outcome.is_completed());
         let lengths: Vec<f64> = lengths
             .map(|(_, _, _, row)| row.run.length.as_secs_f64())
@@ -171,8 +171,8 @@ pub(super) fn advice<'s, 'a: 's>(
             || matches!(verdict, Verdict::Inconclusive | Verdict::Different);
         // A light load stays light in longer runs.
         if is_open && verdict != Verdict::Invalid && plan.design == DesignPlan::Paired {
-            let own = run_length(goal, &searched.pairs.runs);
-            advice.extend(own.filter(|own| !advice.contains(own)));
+            let item = run_length(goal, &searched.pairs.runs);
+            advice.extend(item.filter(|item| !advice.contains(item)));
         }
     }
     advice
@@ -187,20 +187,20 @@ fn run_length(goal: &GoalPlan, runs: &[(&RunSummary, &RunSummary)]) -> Option<St
     let beats = |run: &RunSummary| run.figures.beats.get(&goal.metric).cloned();
     let pairs: Vec<_> = runs
         .iter()
-        .map(|(one, other)| Some((beats(one)?, beats(other)?)))
+        .map(|(left, right)| Some((beats(left)?, beats(right)?)))
         .collect::<Option<_>>()?;
     let values: Vec<(&[f64], &[f64])> = pairs
         .iter()
-        .map(|(one, other)| (one.values.as_slice(), other.values.as_slice()))
+        .map(|(left, right)| (left.values.as_slice(), right.values.as_slice()))
         .collect();
     let noise = VarianceComponents::from_pairs(&values).ok()?;
     let mean = |values: Vec<f64>| Some(Sample::try_new(&values, 1).ok()?.mean());
-    let both = || runs.iter().flat_map(|(one, other)| [*one, *other]);
+    let both = || runs.iter().flat_map(|(left, right)| [*left, *right]);
     // All in beats, which need not be seconds.
     let beat = mean(
         pairs
             .iter()
-            .flat_map(|(one, other)| [one.beat.as_secs_f64(), other.beat.as_secs_f64()])
+            .flat_map(|(left, right)| [left.beat.as_secs_f64(), right.beat.as_secs_f64()])
             .collect(),
     )
     .filter(|beat| *beat > 0.0)?;

@@ -37,8 +37,8 @@ pub(super) fn discards(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<ArmDi
         return Vec::new();
     };
     let of = |variant: &str| {
-        let own = table.iter().filter(|(_, _, own, _)| *own == variant);
-        let rejected = own.filter(|(_, _, _, row)| alone(row.run, &goal.metric, table).is_err());
+        let item = table.iter().filter(|(_, _, item, _)| *item == variant);
+        let rejected = item.filter(|(_, _, _, row)| alone(row.run, &goal.metric, table).is_err());
         rejected.map(|(_, _, _, row)| row).collect::<Vec<_>>()
     };
     let variants = plan.variants.iter();
@@ -61,7 +61,7 @@ pub(super) fn discards(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<ArmDi
 /// True if discards that fall on either of two arms by a fair coin would rarely
 /// fall as unevenly as on the arm with most and the arm with fewest of them.
 pub(super) fn is_unbalanced(discards: &[ArmDiscards]) -> bool {
-    let runs = || discards.iter().map(|own| own.runs);
+    let runs = || discards.iter().map(|item| item.runs);
     let (Some(most), Some(fewest)) = (runs().max(), runs().min()) else {
         return false;
     };
@@ -108,8 +108,8 @@ pub(super) fn checks(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<CheckVe
             .iter()
             .filter(|(_, _, _, row)| row.run.outcome.is_completed());
         let results = completed.filter_map(|(_, _, variant, row)| {
-            let mut own = row.run.checks.iter();
-            Some((variant, own.find(|result| result.name == name)?))
+            let mut item = row.run.checks.iter();
+            Some((variant, item.find(|result| result.name == name)?))
         });
         results.collect::<Vec<_>>()
     };
@@ -117,16 +117,16 @@ pub(super) fn checks(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<CheckVe
         .map(|plan| {
             let results = verdict(&plan.name);
             let with = |passed| {
-                let own = results
+                let item = results
                     .iter()
                     .filter(move |(_, result)| result.passed == passed);
-                own.map(|(variant, _)| (*variant).to_owned())
+                item.map(|(variant, _)| (*variant).to_owned())
             };
             let mut failed_variants: Vec<String> = with(CheckPassed::Fail).collect();
             failed_variants.sort_unstable();
             failed_variants.dedup();
             let measured = results.iter().map(|(_, result)| *result);
-            let worst = measured.max_by(|one, other| beyond(one).total_cmp(&beyond(other)));
+            let worst = measured.max_by(|left, right| beyond(left).total_cmp(&beyond(right)));
             CheckVerdict {
                 name: plan.name.clone(),
                 description: plan.description.clone(),
@@ -160,12 +160,12 @@ pub(super) fn notes(table: &RunTable<'_>) -> Vec<RunNoteCount> {
     for (_, _, _, row) in table.iter() {
         let run = row.run;
         for (index, note) in run.notes.iter().enumerate() {
-            let told = |earlier: &crate::RunNote| earlier.is_same_kind(note);
-            if run.notes[..index].iter().any(told) {
+            let reported = |earlier: &crate::RunNote| earlier.is_same_kind(note);
+            if run.notes[..index].iter().any(reported) {
                 continue;
             }
-            match seen.iter_mut().find(|own| told(&own.note)) {
-                Some(own) => own.runs += 1,
+            match seen.iter_mut().find(|item| reported(&item.note)) {
+                Some(item) => item.runs += 1,
                 None => seen.push(RunNoteCount {
                     note: note.clone(),
                     runs: 1,
@@ -181,7 +181,7 @@ pub(super) fn cpus(table: &RunTable<'_>) -> PlacedCpus {
     let first = table.iter().next();
     first.map_or_else(PlacedCpus::default, |(_, _, _, row)| PlacedCpus {
         target: row.run.figures.target_cpus.clone(),
-        own: row.run.figures.own_cpus.clone(),
+        workers: row.run.figures.own_cpus.clone(),
     })
 }
 
@@ -193,15 +193,15 @@ pub(super) fn rate(table: &RunTable<'_>) -> Vec<RateFigure> {
     };
     let mut figures: Vec<RateFigure> = Vec::new();
     for generator in all() {
-        if figures.iter().any(|own| own.id == generator.id) {
+        if figures.iter().any(|item| item.id == generator.id) {
             continue;
         }
-        let own = || all().filter(|other| other.id == generator.id);
+        let item = || all().filter(|right| right.id == generator.id);
         figures.push(RateFigure {
             id: generator.id.clone(),
             unit: generator.unit,
-            requested_per_second: mean(own().filter_map(|own| own.requested_per_second)),
-            achieved_per_second: mean(own().filter_map(|own| own.achieved_per_second)),
+            requested_per_second: mean(item().filter_map(|item| item.requested_per_second)),
+            achieved_per_second: mean(item().filter_map(|item| item.achieved_per_second)),
         });
     }
     figures

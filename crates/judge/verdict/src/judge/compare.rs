@@ -39,7 +39,7 @@ pub(super) enum Course {
     /// A change beyond the tolerance was found.
     Found,
     /// It is over.
-    Settled(StopReason),
+    Resolved(StopReason),
 }
 
 /// Variants, goal and time of a comparison.
@@ -120,9 +120,9 @@ fn unjudged(question: Question<'_>, pairs: &Pairs<'_>, used: u32) -> GoalVerdict
 }
 
 pub(super) fn pair_changes(scale: Scale, values: &[(f64, f64)]) -> Vec<f64> {
-    let changes = values.iter().map(|(one, other)| match scale {
-        Scale::Ratio => other / one - 1.0,
-        Scale::Difference => other - one,
+    let changes = values.iter().map(|(left, right)| match scale {
+        Scale::Ratio => right / left - 1.0,
+        Scale::Difference => right - left,
     });
     changes.filter(|change| change.is_finite()).collect()
 }
@@ -180,13 +180,13 @@ fn decide(
         variants,
         looks,
     } = question;
-    let settled = |verdict, reason, stop| Decision {
+    let resolved = |verdict, reason, stop| Decision {
         verdict,
         reason,
-        course: Course::Settled(stop),
+        course: Course::Resolved(stop),
     };
     if pairs.never_measured {
-        return settled(
+        return resolved(
             Verdict::Invalid,
             pairs.rejected(variants),
             StopReason::Unfit,
@@ -198,10 +198,10 @@ fn decide(
     };
     let Some(change) = change else {
         let reason = error.map(|error| refusal(&goal.metric, error));
-        return settled(Verdict::Invalid, reason, StopReason::Unfit);
+        return resolved(Verdict::Invalid, reason, StopReason::Unfit);
     };
     if let Some(reason) = light_load(&goal.metric, pairs, variants) {
-        return settled(Verdict::Inconclusive, Some(reason), StopReason::Certain);
+        return resolved(Verdict::Inconclusive, Some(reason), StopReason::Certain);
     }
     let verdict = verdict_of(change, goal.direction, goal.tolerance);
     match verdict {
@@ -210,9 +210,9 @@ fn decide(
             reason: None,
             course: Course::Found,
         },
-        Verdict::Equivalent => settled(verdict, None, StopReason::Certain),
-        _ if look >= looks.last() => settled(verdict, None, StopReason::LastLook),
-        _ if is_unfit => settled(verdict, unfit(pairs, variants), StopReason::Unfit),
+        Verdict::Equivalent => resolved(verdict, None, StopReason::Certain),
+        _ if look >= looks.last() => resolved(verdict, None, StopReason::LastLook),
+        _ if is_unfit => resolved(verdict, unfit(pairs, variants), StopReason::Unfit),
         _ => match looks.next(pairs.valid()) {
             Some(wanted) => Decision {
                 verdict,
@@ -222,7 +222,7 @@ fn decide(
                     likely: None,
                 },
             },
-            None => settled(verdict, None, StopReason::LastLook),
+            None => resolved(verdict, None, StopReason::LastLook),
         },
     }
 }
@@ -243,12 +243,12 @@ fn before_first_look(
     } = question;
     let valid = pairs.valid();
     let course = match looks.next(valid) {
-        _ if is_unfit => Course::Settled(StopReason::Unfit),
+        _ if is_unfit => Course::Resolved(StopReason::Unfit),
         Some(wanted) => Course::Open {
             wanted,
             likely: None,
         },
-        None => Course::Settled(StopReason::LastLook),
+        None => Course::Resolved(StopReason::LastLook),
     };
     let few = |verdict, needed: u32, more: String| Decision {
         verdict,
@@ -281,7 +281,7 @@ fn before_first_look(
 fn unfit(pairs: &Pairs<'_>, variants: [&str; 2]) -> Option<String> {
     let rejected = pairs.rejected(variants)?;
     Some(format!(
-        "the machine is unfit: {} pairs had to be discarded, {rejected}",
+        "the machine is unfit: {} pairs were discarded, {rejected}",
         pairs.discarded
     ))
 }
@@ -313,7 +313,7 @@ pub(super) fn refusal(metric: &GoalMetric, error: &PairedError) -> String {
             "{metric} of the {half} was {value} in valid pair {pair}: a ratio needs numbers above \
              zero"
         ),
-        other => other.to_string(),
+        right => right.to_string(),
     }
 }
 
@@ -330,7 +330,7 @@ fn light_load(metric: &GoalMetric, pairs: &Pairs<'_>, variants: [&str; 2]) -> Op
     let shares = [baseline, comparison].into_iter().zip(variants);
     let (least, variant) = shares
         .filter_map(|(share, variant)| Some((share?, variant)))
-        .min_by(|one, other| one.0.total_cmp(&other.0))?;
+        .min_by(|left, right| left.0.total_cmp(&right.0))?;
     (least < limits::LIGHT_LOAD_SHARE).then(|| {
         format!(
             "light load: {variant} used {} of a core, and below {} CPU per event is mostly \
@@ -347,7 +347,7 @@ fn saturation(metric: &GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
     if !matches!(metric, GoalMetric::Cpu | GoalMetric::CpuPerEvent) {
         return None;
     }
-    let runs = pairs.runs.iter().flat_map(|(one, other)| [*one, *other]);
+    let runs = pairs.runs.iter().flat_map(|(left, right)| [*left, *right]);
     let saturated = runs.filter(|run| {
         let mut notes = run.notes.iter();
         notes.any(|note| matches!(note, RunNote::TargetSaturated { .. }))
@@ -355,7 +355,7 @@ fn saturation(metric: &GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
     let saturated = saturated.count();
     (saturated > 0).then(|| {
         format!(
-            "the target did not take the asked rate in {saturated} of {} runs, so the variants \
+            "the target did not take the requested rate in {saturated} of {} runs, so the variants \
              may not have had the same schedule; lower the rate",
             2 * pairs.runs.len()
         )

@@ -23,7 +23,7 @@ pub(super) enum ConfirmCourse {
         wanted: u32,
     },
     /// It is over.
-    Settled(StopReason),
+    Resolved(StopReason),
 }
 
 /// Tests on fresh pairs whether the change is there, and updates the goal's
@@ -41,7 +41,7 @@ pub(super) fn confirm(
     if searched.course != Course::Found {
         return None;
     }
-    let found = searched.goal.verdict;
+    let result = searched.goal.verdict;
     let wanted = searched.goal.pairs.max(limits::CONFIRM_PAIRS_MIN);
     let mut pairs = Pairs::of(&goal.metric, variants, RunStage::Confirm, table);
     let valid = pairs.valid();
@@ -55,33 +55,33 @@ pub(super) fn confirm(
     let refused = refused.map(|error| refusal(&goal.metric, error));
     let (change, p_value) = measured.unwrap_or_default();
     let confirmed = (is_whole && refused.is_none())
-        .then(|| change.is_some_and(|change| points_to(found, change, goal)));
+        .then(|| change.is_some_and(|change| points_to(result, change, goal)));
     let course = match confirmed {
-        None if refused.is_some() => ConfirmCourse::Settled(StopReason::Unfit),
-        Some(true) => ConfirmCourse::Settled(StopReason::Confirmed),
-        Some(false) => ConfirmCourse::Settled(StopReason::NotConfirmed),
+        None if refused.is_some() => ConfirmCourse::Resolved(StopReason::Unfit),
+        Some(true) => ConfirmCourse::Resolved(StopReason::Confirmed),
+        Some(false) => ConfirmCourse::Resolved(StopReason::NotConfirmed),
         None if pairs.never_measured || pairs.discarded > repeats_allowed(wanted) => {
-            ConfirmCourse::Settled(StopReason::Unfit)
+            ConfirmCourse::Resolved(StopReason::Unfit)
         }
         None => ConfirmCourse::Open { wanted },
     };
-    let word = found.name();
+    let word = result.name();
     let (verdict, reason) = match course {
-        ConfirmCourse::Settled(StopReason::Confirmed) => (found, None),
+        ConfirmCourse::Resolved(StopReason::Confirmed) => (result, None),
         ConfirmCourse::Open { .. } => (
-            found,
+            result,
             Some(format!("to be confirmed: {valid} of {wanted} fresh pairs")),
         ),
-        ConfirmCourse::Settled(StopReason::Unfit) => (
+        ConfirmCourse::Resolved(StopReason::Unfit) => (
             Verdict::Invalid,
             Some(format!(
-                "{word} in the search, and fresh pairs could not be had: {}",
+                "{word} in the search, and fresh pairs were not available: {}",
                 refused
                     .or(rejected)
                     .unwrap_or_else(|| "none were valid".to_owned())
             )),
         ),
-        ConfirmCourse::Settled(_) => (
+        ConfirmCourse::Resolved(_) => (
             Verdict::Inconclusive,
             Some(format!(
                 "not confirmed on fresh pairs: {word} in the search of {} pairs, and not in {wanted} \
@@ -93,7 +93,7 @@ pub(super) fn confirm(
     searched.goal.verdict = verdict;
     searched.goal.reason = reason;
     searched.goal.confirmation = Some(Confirmation {
-        found,
+        searched: result,
         pairs_wanted: wanted,
         pairs: valid,
         pair_changes: pair_changes(scale, &pairs.values),
@@ -113,7 +113,7 @@ pub(super) fn cannot_confirm(searched: &mut Searched<'_>) {
     }
     let why = goal.reason.take();
     goal.reason = Some(format!(
-        "{} in {} pairs, and fresh pairs could not be had: {}",
+        "{} in {} pairs, and fresh pairs were not available: {}",
         goal.verdict.name(),
         goal.pairs,
         why.unwrap_or_else(|| "the machine is unfit".to_owned())
@@ -126,7 +126,7 @@ pub(super) fn cannot_confirm(searched: &mut Searched<'_>) {
 fn measure(
     scale: Scale,
     values: &[(f64, f64)],
-    found: Option<Change>,
+    result: Option<Change>,
 ) -> Result<(Option<Change>, Option<f64>), PairedError> {
     if scale == Scale::Ratio && is_lost(values) {
         let lost = Change {
@@ -143,7 +143,7 @@ fn measure(
     let change = spread
         .plain_critical()
         .map(|critical| spread.change(critical));
-    let same_way = found.is_some_and(|found| (found.estimate > 0.0) == (spread.mean > 0.0));
+    let same_way = result.is_some_and(|result| (result.estimate > 0.0) == (spread.mean > 0.0));
     let p_value = spread.p_value().map(|both| {
         if same_way {
             both / 2.0
@@ -155,11 +155,11 @@ fn measure(
 }
 
 /// True if a change surely points to the same direction, of any size.
-fn points_to(found: Verdict, change: Change, goal: &GoalPlan) -> bool {
+fn points_to(result: Verdict, change: Change, goal: &GoalPlan) -> bool {
     let worse = change.for_the_worse(goal.direction);
-    match found {
+    match result {
         Verdict::Regressed => worse.lower > 0.0,
         Verdict::Improved => worse.upper < 0.0,
-        other => verdict_of(change, goal.direction, goal.tolerance) == other,
+        right => verdict_of(change, goal.direction, goal.tolerance) == right,
     }
 }

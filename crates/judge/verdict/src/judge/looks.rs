@@ -44,8 +44,8 @@ impl LookPlan {
     /// All looks that so many valid pairs have not reached.
     pub(super) fn later(&self, valid: u32) -> impl Iterator<Item = u32> {
         let looks = self.stopping.looks().into_iter();
-        let told = move |look: u32| look == self.last() || self.critical(look).is_some();
-        looks.filter(move |look| *look > valid && told(*look))
+        let reported = move |look: u32| look == self.last() || self.critical(look).is_some();
+        looks.filter(move |look| *look > valid && reported(*look))
     }
 
     pub(super) const fn last(&self) -> u32 {

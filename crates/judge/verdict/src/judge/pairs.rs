@@ -35,9 +35,10 @@ impl<'a> Pairs<'a> {
         for pair in table.pairs_of(stage) {
             let rows = [baseline, comparison].map(|variant| table.row(stage, pair, variant));
             let values = rows.map(|row| row.map(|row| usable(row, metric, table)));
-            if let ([Some(first), Some(second)], [Some(Ok(one)), Some(Ok(other))]) = (rows, &values)
+            if let ([Some(first), Some(second)], [Some(Ok(left)), Some(Ok(right))]) =
+                (rows, &values)
             {
-                pairs.values.push((*one, *other));
+                pairs.values.push((*left, *right));
                 pairs.runs.push((first.run, second.run));
             }
             let is_silent =

@@ -34,8 +34,8 @@ where
     let (mut all, mut of) = (Vec::new(), 0);
     for searched in primaries {
         let goal = &searched.goal;
-        let is_told = !matches!(goal.verdict, Verdict::Equivalent | Verdict::Invalid);
-        if !is_told || searched.pairs.valid() < limits::PAIRS_MIN {
+        let is_reported = !matches!(goal.verdict, Verdict::Equivalent | Verdict::Invalid);
+        if !is_reported || searched.pairs.valid() < limits::PAIRS_MIN {
             continue;
         }
         let variants = [baseline.name.as_str(), goal.comparison.as_str()];
@@ -47,8 +47,8 @@ where
             .chain(&fresh.runs)
             .copied()
             .collect();
-        let (found, examined) = ranked(&goal.metric, &goal.comparison, &runs);
-        all.extend(found);
+        let (result, examined) = ranked(&goal.metric, &goal.comparison, &runs);
+        all.extend(result);
         of = examined.max(of);
     }
     (all, of)
@@ -86,11 +86,11 @@ fn ranked(
 
 /// By what is sure of the change; between those of which all is new, by how sure
 /// that is.
-fn by_size_and_certainty(one: &(Moved, Sureness), other: &(Moved, Sureness)) -> Ordering {
-    let size = other.1.size.total_cmp(&one.1.size);
-    let certainty = || other.1.t.total_cmp(&one.1.t);
+fn by_size_and_certainty(left: &(Moved, Sureness), right: &(Moved, Sureness)) -> Ordering {
+    let size = right.1.size.total_cmp(&left.1.size);
+    let certainty = || right.1.t.total_cmp(&left.1.t);
     size.then_with(certainty)
-        .then_with(|| one.0.series.cmp(&other.0.series))
+        .then_with(|| left.0.series.cmp(&right.0.series))
 }
 
 /// `METRIC:REDUCTION` of `METRIC{LABELS}:REDUCTION`.
@@ -108,11 +108,11 @@ fn values<'r>(
 ) -> BTreeMap<&'r str, Vec<(f64, f64)>> {
     let mut all: BTreeMap<&str, Vec<(f64, f64)>> = BTreeMap::new();
     let mut seen: BTreeSet<&str> = BTreeSet::new();
-    for (one, other) in runs {
+    for (left, right) in runs {
         seen.extend(
-            one.series
+            left.series
                 .keys()
-                .chain(other.series.keys())
+                .chain(right.series.keys())
                 .map(String::as_str),
         );
     }
@@ -122,12 +122,12 @@ fn values<'r>(
         };
         let is_counter = matches!(reduction, Reduction::PerEvent | Reduction::Rate);
         let number = |run: &RunSummary| {
-            let found = run.series.get(series).copied();
-            found.or_else(|| (is_counter && run.series_left_out == 0).then_some(0.0))
+            let result = run.series.get(series).copied();
+            result.or_else(|| (is_counter && run.series_left_out == 0).then_some(0.0))
         };
         let pairs = runs
             .iter()
-            .filter_map(|(one, other)| Some((number(one)?, number(other)?)));
+            .filter_map(|(left, right)| Some((number(left)?, number(right)?)));
         all.insert(series, pairs.collect());
     }
     all
@@ -162,21 +162,21 @@ fn ranked_reduction(
     // Where no event was sent there is only the rate.
     let has_events = || {
         let per_event = format!("{name}:{}", Reduction::PerEvent.name());
-        let mut both = runs.iter().flat_map(|(one, other)| [one, other]);
+        let mut both = runs.iter().flat_map(|(left, right)| [left, right]);
         both.any(|run| run.series.contains_key(&per_event))
     };
     (reduction == Reduction::Rate.name() && !has_events()).then_some(Reduction::Rate)
 }
 
 fn is_of_sampler(metric: &str) -> bool {
-    let own = [
+    let item = [
         catalogue::ACTIVE_TIME,
         catalogue::PARTNER_CPU,
         catalogue::SAMPLER_DELAY,
         catalogue::SCRAPE_OK,
         catalogue::SCRAPE_FAILED,
     ];
-    own.iter().any(|own| own.name == metric)
+    item.iter().any(|item| item.name == metric)
 }
 
 /// The metrics that a goal is made of.
@@ -194,7 +194,7 @@ fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
         | GoalMetric::MemorySlope
         | GoalMetric::Latency(_)
         | GoalMetric::Loss => &[],
-        GoalMetric::Series(own) => return vec![&own.metric],
+        GoalMetric::Series(item) => return vec![&item.metric],
     };
     metrics.iter().map(|metric| metric.name).collect()
 }
@@ -215,7 +215,9 @@ fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved,
     if pairs < limits::PAIRS_MIN {
         return None;
     }
-    let is_positive = values.iter().all(|(one, other)| *one > 0.0 && *other > 0.0);
+    let is_positive = values
+        .iter()
+        .all(|(left, right)| *left > 0.0 && *right > 0.0);
     let scale = if is_positive {
         Scale::Ratio
     } else {
@@ -223,9 +225,9 @@ fn test(series: &str, comparison: &str, values: &[(f64, f64)]) -> Option<(Moved,
     };
     let deltas: Vec<f64> = values
         .iter()
-        .map(|(one, other)| match scale {
-            Scale::Ratio => (other / one).ln(),
-            Scale::Difference => other - one,
+        .map(|(left, right)| match scale {
+            Scale::Ratio => (right / left).ln(),
+            Scale::Difference => right - left,
         })
         .collect();
     let spread = Spread::of(scale, &deltas)?;

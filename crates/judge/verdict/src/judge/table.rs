@@ -31,11 +31,11 @@ pub(super) struct Row<'a> {
 pub(crate) fn pair_warnings(
     design: DesignPlan,
     baseline: &RunSummary,
-    other: &RunSummary,
+    right: &RunSummary,
 ) -> Vec<RunWarning> {
     // What runs side by side has CPUs of its own.
     let may_differ = |fact: &str| fact == TARGET_CPUS && design == DesignPlan::Duet;
-    differences(&baseline.environment, &other.environment)
+    differences(&baseline.environment, &right.environment)
         .into_iter()
         .filter(|(fact, ..)| !may_differ(fact))
         .map(|(fact, there, here)| RunWarning::EnvironmentDiffers {
@@ -48,13 +48,17 @@ pub(crate) fn pair_warnings(
 
 impl<'a> RunTable<'a> {
     pub(super) fn of(plan: &'a ExperimentPlan, runs: &'a [RunSummary]) -> Self {
-        let variants: Vec<&str> = plan.variants.iter().map(|own| own.name.as_str()).collect();
+        let variants: Vec<&str> = plan
+            .variants
+            .iter()
+            .map(|item| item.name.as_str())
+            .collect();
         let mut rows: BTreeMap<(RunStage, u32, usize), Row<'_>> = BTreeMap::new();
         for run in runs {
             let Some(identity) = &run.identity else {
                 continue;
             };
-            let Some(variant) = variants.iter().position(|own| *own == identity.variant) else {
+            let Some(variant) = variants.iter().position(|item| *item == identity.variant) else {
                 continue;
             };
             if identity.experiment != plan.name || identity.pair == 0 {
@@ -117,8 +121,8 @@ impl<'a> RunTable<'a> {
             return stated;
         }
         let runs = first.iter().flatten();
-        let found = runs.filter_map(|run| run.figures.warmup.as_ref());
-        let cuts = found.map(|found| found.cut.unwrap_or(longest));
+        let result = runs.filter_map(|run| run.figures.warmup.as_ref());
+        let cuts = result.map(|result| result.cut.unwrap_or(longest));
         cuts.fold(stated, Ord::max).min(longest)
     }
 
@@ -135,14 +139,14 @@ impl<'a> RunTable<'a> {
 
     /// The numbers of the pairs of this stage of which a run exists, rising.
     pub(super) fn pairs_of(&self, stage: RunStage) -> Vec<u32> {
-        let own = self.rows.keys().filter(|(own, ..)| *own == stage);
-        let mut pairs: Vec<u32> = own.map(|(_, pair, _)| *pair).collect();
+        let item = self.rows.keys().filter(|(item, ..)| *item == stage);
+        let mut pairs: Vec<u32> = item.map(|(_, pair, _)| *pair).collect();
         pairs.dedup();
         pairs
     }
 
     pub(super) fn row(&self, stage: RunStage, pair: u32, variant: &str) -> Option<&Row<'a>> {
-        let variant = self.variants.iter().position(|own| *own == variant)?;
+        let variant = self.variants.iter().position(|item| *item == variant)?;
         self.rows.get(&(stage, pair, variant))
     }
 
@@ -155,22 +159,27 @@ impl<'a> RunTable<'a> {
 /// Facts that the two have differently, by name; one that only one of them has
 /// is `absent` in the other.
 fn differences<'e>(
-    one: &'e BTreeMap<String, String>,
-    other: &'e BTreeMap<String, String>,
+    left: &'e BTreeMap<String, String>,
+    right: &'e BTreeMap<String, String>,
 ) -> Vec<(&'e str, &'e str, &'e str)> {
     const ABSENT: &str = "absent";
     // A summary of an older version says nothing of it.
-    if one.is_empty() || other.is_empty() {
+    if left.is_empty() || right.is_empty() {
         return Vec::new();
     }
     let text = |facts: &'e BTreeMap<String, String>, fact: &str| -> &'e str {
         facts.get(fact).map_or(ABSENT, String::as_str)
     };
-    let mut facts: Vec<&str> = one.keys().chain(other.keys()).map(String::as_str).collect();
+    let mut facts: Vec<&str> = left
+        .keys()
+        .chain(right.keys())
+        .map(String::as_str)
+        .collect();
     facts.sort_unstable();
     facts.dedup();
-    let told = facts.into_iter();
-    told.map(|fact| (fact, text(one, fact), text(other, fact)))
-        .filter(|(_, one, other)| one != other)
+    let reported = facts.into_iter();
+    reported
+        .map(|fact| (fact, text(left, fact), text(right, fact)))
+        .filter(|(_, left, right)| left != right)
         .collect()
 }

@@ -22,13 +22,16 @@ fn runs(pairs: &[(f64, f64)]) -> Vec<RunSummary> {
     })
 }
 
-fn runs_with(pairs: &[(f64, f64)], tell: impl Fn(Story, f64) -> Story) -> Vec<RunSummary> {
+fn runs_with(pairs: &[(f64, f64)], change: impl Fn(Story, f64) -> Story) -> Vec<RunSummary> {
     let run = |variant: &str, pair: usize, value: f64| {
         let pair = u32::try_from(pair + 1).unwrap();
-        tell(Story::healthy().placed(variant, pair), value).summary()
+        change(Story::healthy().placed(variant, pair), value).summary()
     };
-    let both = pairs.iter().enumerate().flat_map(|(pair, (one, other))| {
-        [run("baseline", pair, *one), run("comparison", pair, *other)]
+    let both = pairs.iter().enumerate().flat_map(|(pair, (left, right))| {
+        [
+            run("baseline", pair, *left),
+            run("comparison", pair, *right),
+        ]
     });
     both.collect()
 }
@@ -84,15 +87,15 @@ fn noise_is_inconclusive_and_says_what_it_could_see() {
 #[test]
 fn more_throughput_is_better() {
     let plan = experiment(&[GoalMetric::IngressThroughput]);
-    let told = |ratio: f64| {
+    let state = |ratio: f64| {
         let runs = runs_with(&around(ratio), |story, share| {
             story.with(catalogue::BYTES_WRITTEN, generator(), share * 1e6)
         });
         judge(&plan, &runs).verdict
     };
-    assert_eq!(told(0.95), Verdict::Regressed);
-    assert_eq!(told(1.05), Verdict::Improved);
-    assert_eq!(told(1.0), Verdict::Equivalent);
+    assert_eq!(state(0.95), Verdict::Regressed);
+    assert_eq!(state(1.05), Verdict::Improved);
+    assert_eq!(state(1.0), Verdict::Equivalent);
 }
 
 #[test]
@@ -285,7 +288,7 @@ fn one_broken_bound_fails_the_gate() {
 }
 
 #[test]
-fn a_regression_is_told_before_what_is_invalid() {
+fn a_regression_goes_before_what_is_invalid() {
     let regressed = verdict(&runs(&around(1.05)));
     let mut invalid = regressed.clone();
     invalid.gate = Gate::Invalid;
@@ -293,7 +296,7 @@ fn a_regression_is_told_before_what_is_invalid() {
     assert_eq!(exit_code(&both, GatePolicy::Normal), 1);
     assert_eq!(exit_code(&both[..1], GatePolicy::Normal), 4);
     let mut erratic = both;
-    erratic.iter_mut().for_each(|own| own.erratic = true);
+    erratic.iter_mut().for_each(|item| item.erratic = true);
     assert_eq!(exit_code(&erratic, GatePolicy::Strict), 0);
     assert_eq!(exit_code(&[], GatePolicy::Strict), 0);
 }
@@ -324,13 +327,13 @@ proptest! {
     ) {
         let pairs: Vec<(f64, f64)> = pairs
             .iter()
-            .map(|(one, other)| (0.5 + one / 100.0, 0.5 * ratio + other / 100.0))
+            .map(|(left, right)| (0.5 + left / 100.0, 0.5 * ratio + right / 100.0))
             .collect();
         let exchanged: Vec<(f64, f64)> = pairs.iter().map(|(b, c)| (*c, *b)).collect();
         let turned = match verdict(&runs(&pairs)).verdict {
             Verdict::Regressed => Verdict::Improved,
             Verdict::Improved => Verdict::Regressed,
-            other => other,
+            right => right,
         };
         prop_assert_eq!(verdict(&runs(&exchanged)).verdict, turned);
     }
@@ -338,9 +341,9 @@ proptest! {
     /// For all pairs: twice the cost on both sides is the same change.
     #[test]
     fn scale_does_not_matter(pairs in cpu_pairs()) {
-        let doubled: Vec<(f64, f64)> = pairs.iter().map(|(b, c)| (b * 2.0, c * 2.0)).collect();
-        let (one, other) = (verdict(&runs(&pairs)), verdict(&runs(&doubled)));
-        let (first, second) = (one.goals[0].change.unwrap(), other.goals[0].change.unwrap());
+        let twice: Vec<(f64, f64)> = pairs.iter().map(|(b, c)| (b * 2.0, c * 2.0)).collect();
+        let (left, right) = (verdict(&runs(&pairs)), verdict(&runs(&twice)));
+        let (first, second) = (left.goals[0].change.unwrap(), right.goals[0].change.unwrap());
         prop_assert!((first.estimate - second.estimate).abs() < 1e-6);
         prop_assert!((first.upper - second.upper).abs() < 1e-6);
     }

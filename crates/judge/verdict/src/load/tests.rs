@@ -59,52 +59,76 @@ fn every_warning_has_evidence_on_both_sides_of_its_limit() {
     type Change = fn(&mut LoadEvidence);
     let cases: [(Change, &[&str]); 21] = [
         (|_| {}, &[]),
-        (|it| it.strain.busy_share = 0.9, &[]),
-        (|it| it.strain.busy_share = 0.91, &["generator_saturated"]),
-        (|it| it.strain.lateness_p99 = Nanos::from_millis(1), &[]),
+        (|evidence| evidence.strain.busy_share = 0.9, &[]),
         (
-            |it| it.strain.lateness_p99 = Nanos::from_millis(2),
+            |evidence| evidence.strain.busy_share = 0.91,
+            &["generator_saturated"],
+        ),
+        (
+            |evidence| evidence.strain.lateness_p99 = Nanos::from_millis(1),
+            &[],
+        ),
+        (
+            |evidence| evidence.strain.lateness_p99 = Nanos::from_millis(2),
             &["generator_late"],
         ),
-        (|it| it.cpu_wait_share = 0.05, &[]),
-        (|it| it.cpu_wait_share = 0.06, &["cpu_starvation"]),
-        (|it| it.steal_share = Some(0.02), &[]),
-        (|it| it.steal_share = Some(0.03), &["cpu_steal"]),
-        (|it| it.begun = 990, &[]),
-        (|it| it.begun = 989, &["rate_not_reached"]),
-        (|it| it.source.wait_share = 0.01, &[]),
-        (|it| it.source.wait_share = 0.02, &["source_slow"]),
-        (|it| it.headers_dropped = 1, &["export_failed"]),
+        (|evidence| evidence.cpu_wait_share = 0.05, &[]),
         (
-            |it| it.export_failures = vec!["why".to_owned()],
+            |evidence| evidence.cpu_wait_share = 0.06,
+            &["cpu_starvation"],
+        ),
+        (|evidence| evidence.steal_share = Some(0.02), &[]),
+        (|evidence| evidence.steal_share = Some(0.03), &["cpu_steal"]),
+        (|evidence| evidence.begun = 990, &[]),
+        (|evidence| evidence.begun = 989, &["rate_not_reached"]),
+        (|evidence| evidence.source.wait_share = 0.01, &[]),
+        (
+            |evidence| evidence.source.wait_share = 0.02,
+            &["source_slow"],
+        ),
+        (|evidence| evidence.headers_dropped = 1, &["export_failed"]),
+        (
+            |evidence| evidence.export_failures = vec!["why".to_owned()],
             &["export_failed"],
         ),
-        (|it| (it.malformed, it.answers) = (1, 0), &["no_answer"]),
         (
-            |it| (it.malformed, it.answer_trouble) = (1, Some(Trouble::plain("why".to_owned()))),
+            |evidence| (evidence.malformed, evidence.answers) = (1, 0),
+            &["no_answer"],
+        ),
+        (
+            |evidence| {
+                (evidence.malformed, evidence.answer_trouble) =
+                    (1, Some(Trouble::plain("why".to_owned())))
+            },
             &["malformed"],
         ),
         // Shares of a stretch that is too short say nothing.
         (
-            |it| {
-                it.measured = Nanos::from_millis(499);
-                it.strain.busy_share = 1.0;
-                it.cpu_wait_share = 1.0;
-                it.steal_share = Some(1.0);
+            |evidence| {
+                evidence.measured = Nanos::from_millis(499);
+                evidence.strain.busy_share = 1.0;
+                evidence.cpu_wait_share = 1.0;
+                evidence.steal_share = Some(1.0);
             },
             &[],
         ),
         // A source that is slow is why less was begun.
         (
-            |it| (it.source.wait_share, it.begun) = (0.5, 500),
+            |evidence| (evidence.source.wait_share, evidence.begun) = (0.5, 500),
             &["source_slow"],
         ),
         (
-            |it| (it.answers, it.begun, it.has_warmup) = (0, 0, true),
+            |evidence| (evidence.answers, evidence.begun, evidence.has_warmup) = (0, 0, true),
             &["all_warmup", "rate_not_reached"],
         ),
         (
-            |it| (it.answers, it.begun, it.answers_with_warmup) = (0, 0, 0),
+            |evidence| {
+                (
+                    evidence.answers,
+                    evidence.begun,
+                    evidence.answers_with_warmup,
+                ) = (0, 0, 0)
+            },
             &["no_request", "rate_not_reached"],
         ),
     ];
@@ -138,7 +162,7 @@ fn a_load_without_answers_names_the_first_trouble_and_its_remedy() {
 }
 
 #[test]
-fn requests_that_nobody_handed_out_are_why_there_are_none() {
+fn requests_that_were_not_handed_out_are_the_reason_for_none() {
     let mut evidence = LoadEvidence {
         requested: 5,
         ..LoadEvidence::default()

@@ -60,7 +60,7 @@ pub enum LoadWarning {
     /// No request was due, or none could be sent.
     NoRequest {
         /// Requests that were due.
-        asked: u64,
+        requested: u64,
         /// Error of the first connection, if that is the cause.
         why: Option<Trouble>,
     },
@@ -201,14 +201,17 @@ impl LoadWarning {
                 write!(f, "no request was sent: {}", trouble.why)
             }
             Self::NoRequest {
-                asked: 0,
+                requested: 0,
                 why: None,
             } => f.write_str(
                 "no request was due in that time; use a longer duration or a higher rate",
             ),
-            Self::NoRequest { asked, why: None } => write!(
+            Self::NoRequest {
+                requested,
+                why: None,
+            } => write!(
                 f,
-                "no request was sent: {asked} were due, but no connection was free or the generator \
+                "no request was sent: {requested} were due, but no connection was free or the generator \
                  had no CPU"
             ),
             Self::NoAnswer { why: None } => f.write_str("no request was answered"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use stillwell_capture::Manifest;
 
-/// Facts about the host that stay the same unless somebody changes them. What varies
+/// Facts about the host that stay the same until they are reconfigured. What varies
 /// by itself, such as frequencies, load and free memory, is not among them.
 const FACTS: [&str; 17] = [
     "address_randomisation",
@@ -66,6 +66,6 @@ pub(super) fn environment(manifest: &Manifest) -> BTreeMap<String, String> {
 fn text(fact: &Value) -> String {
     match fact {
         Value::String(text) => text.clone(),
-        other => other.to_string(),
+        right => right.to_string(),
     }
 }

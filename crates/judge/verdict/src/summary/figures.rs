@@ -131,8 +131,8 @@ fn whole(series: &SeriesTable) -> Totals {
 fn workers(series: &SeriesTable, window: &Window<'_>) -> Vec<WorkerShares> {
     // Counts are constant while another run has the load.
     let share_of = |metric: Metric, wanted: &Labels| {
-        let mut own = series.of(metric).filter(|(labels, _)| *labels == wanted);
-        let growth = own.next().and_then(|(_, series)| window.growth(series));
+        let mut item = series.of(metric).filter(|(labels, _)| *labels == wanted);
+        let growth = item.next().and_then(|(_, series)| window.growth(series));
         growth.map(|growth| window.rate(growth) / 1e9)
     };
     let share = |metric, labels| share_of(metric, labels).unwrap_or(0.0);
@@ -181,32 +181,32 @@ fn outcomes(series: &SeriesTable, window: &Window<'_>) -> Vec<OutcomeCount> {
             _ => window.growth(series).map_or(0.0, |growth| growth.value),
         };
         let count = floor_to_u64(grown);
-        match counts.iter_mut().find(|own| own.outcome == outcome) {
-            Some(own) => own.count = own.count.saturating_add(count),
+        match counts.iter_mut().find(|item| item.outcome == outcome) {
+            Some(item) => item.count = item.count.saturating_add(count),
             None => counts.push(OutcomeCount {
                 outcome: outcome.to_owned(),
                 count,
             }),
         }
     }
-    counts.retain(|own| own.count > 0);
+    counts.retain(|item| item.count > 0);
     counts
 }
 
 /// Number of CPUs the host has: by the manifest's host facts, where `cpus` or
 /// `cpu_count` is a number or a list, else all those that were handed out.
 pub(super) fn host_cpus(manifest: &Manifest) -> Option<f64> {
-    let told = ["cpus", "cpu_count"].into_iter().find_map(|key| {
+    let reported = ["cpus", "cpu_count"].into_iter().find_map(|key| {
         let fact = manifest.host.get(key)?;
         fact.as_f64()
             .or_else(|| fact.as_array().map(|list| count(list.len())))
     });
     let handed_out = || {
-        let (target, own) = (manifest.target_cpus.as_ref()?, manifest.own_cpus.as_ref()?);
-        let all: BTreeSet<u16> = target.iter().chain(own).copied().collect();
+        let (target, item) = (manifest.target_cpus.as_ref()?, manifest.own_cpus.as_ref()?);
+        let all: BTreeSet<u16> = target.iter().chain(item).copied().collect();
         Some(count(all.len()))
     };
-    told.or_else(handed_out).filter(|cpus| *cpus >= 1.0)
+    reported.or_else(handed_out).filter(|cpus| *cpus >= 1.0)
 }
 
 fn count(number: usize) -> f64 {

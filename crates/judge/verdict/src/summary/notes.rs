@@ -112,13 +112,13 @@ fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -
     if capture.manifest.plan.generators.is_empty() {
         return notes;
     }
-    let all: u64 = figures.outcomes.iter().map(|own| own.count).sum();
-    for own in &figures.outcomes {
-        let share = float_from_u64(own.count) / float_from_u64(all.max(1));
-        if own.outcome != Outcome::Ok.name() && share > limits::FAILED_SHARE {
+    let all: u64 = figures.outcomes.iter().map(|item| item.count).sum();
+    for item in &figures.outcomes {
+        let share = float_from_u64(item.count) / float_from_u64(all.max(1));
+        if item.outcome != Outcome::Ok.name() && share > limits::FAILED_SHARE {
             notes.push(RunNote::SendsFailed {
-                outcome: own.outcome.clone(),
-                count: own.count,
+                outcome: item.outcome.clone(),
+                count: item.count,
                 share,
             });
         }
@@ -180,7 +180,7 @@ fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<RunNote> {
 /// Points that sinks were to record.
 fn of_records(capture: &Capture) -> Vec<RunNote> {
     let passed_over = capture.series.of(catalogue::POINTS_SKIPPED);
-    let told = passed_over.filter_map(|(labels, series)| {
+    let reported = passed_over.filter_map(|(labels, series)| {
         let last = series.points.last()?.value.number()?;
         Some(RunNote::PointsSkipped {
             id: labels.value("id")?.to_owned(),
@@ -188,7 +188,7 @@ fn of_records(capture: &Capture) -> Vec<RunNote> {
             count: floor_to_u64(last),
         })
     });
-    told.collect()
+    reported.collect()
 }
 
 fn of_scrapes(capture: &Capture) -> Vec<RunNote> {

@@ -27,7 +27,7 @@ pub(super) fn numbers(window: &Window<'_>, figures: &RunFigures) -> (BTreeMap<St
     let mut numbers = Numbers {
         window,
         events: figures.measured.events_sent.filter(|events| *events > 0.0),
-        found: BTreeMap::new(),
+        result: BTreeMap::new(),
         left_out: 0,
     };
     for (name, series) in &metrics {
@@ -49,7 +49,7 @@ pub(super) fn numbers(window: &Window<'_>, figures: &RunFigures) -> (BTreeMap<St
             numbers.add(&format!("{name}{}", braced(labels)), &[(labels, series)]);
         }
     }
-    (numbers.found, numbers.left_out)
+    (numbers.result, numbers.left_out)
 }
 
 fn braced(labels: &Labels) -> String {
@@ -63,20 +63,20 @@ fn braced(labels: &Labels) -> String {
 struct Numbers<'w> {
     window: &'w Window<'w>,
     events: Option<f64>,
-    found: BTreeMap<String, f64>,
+    result: BTreeMap<String, f64>,
     left_out: u32,
 }
 
 impl Numbers<'_> {
     fn add(&mut self, name: &str, series: &[(&Labels, &Series)]) {
-        if self.found.len() >= limits::SERIES_MAX {
+        if self.result.len() >= limits::SERIES_MAX {
             self.left_out = self.left_out.saturating_add(1);
             return;
         }
         let mut keep = |reduction: Reduction, value: Option<f64>| {
             if let Some(value) = value.filter(|value| value.is_finite()) {
                 let key = format!("{name}:{}", reduction.name());
-                self.found.insert(key, value);
+                self.result.insert(key, value);
             }
         };
         let series: Vec<&Series> = series.iter().map(|(_, series)| *series).collect();

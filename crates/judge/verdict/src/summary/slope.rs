@@ -53,7 +53,7 @@ mod tests {
 
     use super::*;
 
-    fn told(value: impl Fn(u64) -> f64, seconds: u64) -> Option<f64> {
+    fn reported(value: impl Fn(u64) -> f64, seconds: u64) -> Option<f64> {
         let points: Vec<(Moment, f64)> = (0..seconds)
             .map(|second| (Moment::new(second * 1_000_000_000), value(second)))
             .collect();
@@ -61,24 +61,24 @@ mod tests {
     }
 
     #[test]
-    fn a_leak_is_told_and_a_step_is_not() {
-        let leak = told(|second| 1e6 + 1e4 * float_from_u64(second), 101).unwrap();
+    fn a_leak_is_reported_and_a_step_is_not() {
+        let leak = reported(|second| 1e6 + 1e4 * float_from_u64(second), 101).unwrap();
         // 600 kB a minute of a mean of 1.5 MB.
         assert!((leak - 0.4).abs() < 1e-9, "{leak}");
-        let step = |at: u64| told(move |second| if second < at { 1e6 } else { 2e6 }, 60);
+        let step = |at: u64| reported(move |second| if second < at { 1e6 } else { 2e6 }, 60);
         for at in [1, 10, 20, 45, 59] {
             assert!(step(at).unwrap().abs() < 1e-12, "{at}");
         }
-        assert_eq!(told(|_| 5e6, 20), Some(0.0));
+        assert_eq!(reported(|_| 5e6, 20), Some(0.0));
     }
 
     #[test]
-    fn a_long_run_is_thinned_and_a_short_one_not_told() {
-        let leak = told(|second| 1e6 + 100.0 * float_from_u64(second), 10_000).unwrap();
+    fn a_long_run_is_thinned_and_a_short_one_not_reported() {
+        let leak = reported(|second| 1e6 + 100.0 * float_from_u64(second), 10_000).unwrap();
         // 6 kB a minute of a mean of 1.5 MB.
         assert!((leak / 0.004 - 1.0).abs() < 0.01, "{leak}");
-        assert_eq!(told(|_| 1.0, 3), None);
-        assert_eq!(told(|_| 0.0, 9), None);
+        assert_eq!(reported(|_| 1.0, 3), None);
+        assert_eq!(reported(|_| 0.0, 9), None);
         assert_eq!(share_per_minute(&[]), None);
     }
 }

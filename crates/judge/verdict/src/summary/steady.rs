@@ -48,7 +48,7 @@ pub(super) fn warmup(capture: &Capture, window: &Window<'_>) -> Option<WarmupFig
     let drifts = RATES
         .iter()
         .filter_map(|metric| drift(window, *metric, level));
-    let drift = drifts.max_by(|one, other| one.share.abs().total_cmp(&other.share.abs()));
+    let drift = drifts.max_by(|left, right| left.share.abs().total_cmp(&right.share.abs()));
     Some(WarmupFigures { drift, ..slowest })
 }
 
@@ -105,8 +105,8 @@ fn rates(window: &Window<'_>, metric: Metric) -> Vec<Rate> {
         } else {
             (active.get(&until)? - active.get(&from)?) / 1e9
         };
-        let is_told = length > LOADED_SHARE * beat && after >= before;
-        is_told.then(|| Rate {
+        let is_reported = length > LOADED_SHARE * beat && after >= before;
+        is_reported.then(|| Rate {
             until,
             length,
             value: (after - before) / length,

@@ -17,8 +17,8 @@ use crate::check::CheckPassed;
 use crate::fixture::{Story, generator, sink};
 use crate::run_warning::ShortfallCause;
 
-fn close(found: Option<f64>, wanted: f64) -> bool {
-    found.is_some_and(|found| (found - wanted).abs() <= wanted.abs() * 1e-9)
+fn close(result: Option<f64>, wanted: f64) -> bool {
+    result.is_some_and(|result| (result - wanted).abs() <= wanted.abs() * 1e-9)
 }
 
 /// The only warning of a run.
@@ -125,7 +125,7 @@ fn outcomes_are_warnings() {
 }
 
 #[test]
-fn a_dead_target_tells_its_last_words() {
+fn a_dead_target_shows_its_last_output() {
     let mut story = Story::healthy();
     story.manifest.outcome = RunOutcome::TargetDied {
         phase: Phase::Measure,
@@ -436,7 +436,7 @@ fn sends_that_failed_are_counted_from_their_first_sight() {
         .figures
         .outcomes
         .iter()
-        .map(|own| (own.outcome.as_str(), own.count))
+        .map(|item| (item.outcome.as_str(), item.count))
         .collect();
     assert_eq!(counts, [("ok", 10_000), ("timed_out", 500)]);
     assert!(matches!(
@@ -486,8 +486,8 @@ fn checks_hold_bounds_inclusively() {
         Some("s"),
     );
     assert_eq!(result.passed, CheckPassed::Pass);
-    let other = check_of(Some(1.0), None, received, Some("another"));
-    assert_eq!(other.passed, CheckPassed::NotMeasured);
+    let right = check_of(Some(1.0), None, received, Some("another"));
+    assert_eq!(right.passed, CheckPassed::NotMeasured);
 }
 
 #[test]
@@ -552,7 +552,7 @@ fn what_the_kernel_dropped_was_not_lost_by_the_target() {
 
 #[test]
 fn events_that_still_arrive_when_the_drain_ends_are_not_called_lost() {
-    for (quiet, lost, is_told) in [(true, 3, true), (false, 3, false), (false, 0, true)] {
+    for (quiet, lost, is_reported) in [(true, 3, true), (false, 3, false), (false, 0, true)] {
         let mut story = Story::healthy();
         story.manifest.ledger = Some(LedgerRecord {
             generators: vec![lost_of_100(lost)],
@@ -560,7 +560,7 @@ fn events_that_still_arrive_when_the_drain_ends_are_not_called_lost() {
             ..LedgerRecord::default()
         });
         let value = story.summary().value(&GoalMetric::Loss);
-        assert_eq!(value.is_some(), is_told, "quiet: {quiet}, lost: {lost}");
+        assert_eq!(value.is_some(), is_reported, "quiet: {quiet}, lost: {lost}");
     }
 }
 

@@ -59,7 +59,7 @@ fn measured(
         GoalMetric::Duplicated => {
             has_generator(capture)?;
             let ledger = figures.ledger.as_ref().ok_or("no event was stamped")?;
-            share_of_stamped(ledger, |one| &one.duplicated)
+            share_of_stamped(ledger, |entry| &entry.duplicated)
         }
         GoalMetric::EventLatency(quantile) => {
             has_generator(capture)?;
@@ -82,10 +82,10 @@ fn measured(
                 GoalMetric::Memory => figures.rss_mean_bytes.ok_or(unrecorded),
                 GoalMetric::MemoryPeak => figures.rss_peak_bytes.ok_or(unrecorded),
                 _ => slope::share_per_minute(&window.beats(catalogue::TARGET_RSS.name, |_| true))
-                    .ok_or("the target's memory was recorded too seldom to tell its growth"),
+                    .ok_or("the target's memory was recorded too rarely to show its growth"),
             }
         }
-        GoalMetric::Series(_) => Err("it stands among the series"),
+        GoalMetric::Series(_) => Err("it is among the series"),
     }
 }
 
@@ -133,7 +133,7 @@ fn loss(capture: &Capture, figures: &RunFigures) -> Result<f64, &'static str> {
     has_generator(capture)?;
     has_sink(capture)?;
     if let Some(ledger) = &figures.ledger {
-        let lost = share_of_stamped(ledger, |one| &one.lost)?;
+        let lost = share_of_stamped(ledger, |entry| &entry.lost)?;
         // Units under way are not lost, and the two cannot be distinguished.
         return if lost > 0.0 && !ledger.quiet {
             Err("events still arrived when the drain ended, so that none can be called lost")
@@ -154,10 +154,10 @@ fn share_of_stamped(
     count: impl Fn(&LedgerFigures) -> &CountBounds,
 ) -> Result<f64, &'static str> {
     let (mut counted, mut sent) = (0, 0);
-    for one in &ledger.generators {
-        let exactly = count(one).exactly();
+    for entry in &ledger.generators {
+        let exactly = count(entry).exactly();
         counted += exactly.ok_or("the ledger ran out of memory and knows only bounds")?;
-        sent += one.sent;
+        sent += entry.sent;
     }
     if sent == 0 {
         return Err("no stamped event was sent");

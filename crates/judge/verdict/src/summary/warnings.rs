@@ -69,8 +69,8 @@ fn of_outcome(manifest: &Manifest) -> Vec<RunWarning> {
             part: part.clone(),
             reason: reason.clone(),
         }),
-        other => warnings.push(RunWarning::NotCompleted {
-            outcome: other.clone(),
+        right => warnings.push(RunWarning::NotCompleted {
+            outcome: right.clone(),
         }),
     }
     for part in &manifest.parts {
@@ -186,15 +186,15 @@ pub(super) fn largest(shares: impl Iterator<Item = f64>) -> f64 {
 
 /// True if less was sent than requested, beyond the limits.
 pub(super) fn falls_short(generator: &GeneratorFigures, measured: Nanos) -> bool {
-    let (Some(asked), Some(achieved)) = (
+    let (Some(requested), Some(achieved)) = (
         generator.requested_per_second,
         generator.achieved_per_second,
     ) else {
         return false;
     };
     // Units requested since a worker's last report are not in its figure yet.
-    let unsaid = limits::ASKED_UNSAID.as_secs_f64() / measured.as_secs_f64();
-    asked > 0.0 && achieved / asked < limits::RATE_ACHIEVED_SHARE - unsaid
+    let unsaid = limits::REQUESTED_UNREPORTED.as_secs_f64() / measured.as_secs_f64();
+    requested > 0.0 && achieved / requested < limits::RATE_ACHIEVED_SHARE - unsaid
 }
 
 fn of_generator(
@@ -249,7 +249,7 @@ fn shortfall_cause(late: f64, busy: f64, figures: &RunFigures) -> ShortfallCause
         ShortfallCause::GeneratorLate
     } else if busy > limits::GENERATOR_BUSY_SHARE {
         ShortfallCause::GeneratorBusy
-    } else if outcomes.any(|own| connections.contains(&own.outcome.as_str())) {
+    } else if outcomes.any(|item| connections.contains(&item.outcome.as_str())) {
         ShortfallCause::ConnectionsFailed
     } else {
         ShortfallCause::Unknown
@@ -269,7 +269,7 @@ fn of_arrivals<'w>(
         let id = || sink.id.clone();
         let unread = grown(catalogue::BODIES_MALFORMED);
         let dropped = grown(catalogue::DATAGRAMS_DROPPED);
-        let told = [
+        let reported = [
             RunWarning::BodiesUnread {
                 id: id(),
                 count: unread,
@@ -279,7 +279,8 @@ fn of_arrivals<'w>(
                 count: dropped,
             },
         ];
-        told.into_iter()
+        reported
+            .into_iter()
             .zip([unread, dropped])
             .filter_map(|(warning, count)| (count > 0).then_some(warning))
     })
@@ -293,8 +294,8 @@ fn of_sinks(figures: &RunFigures) -> Vec<RunWarning> {
     let mut warnings: Vec<RunWarning> = Vec::new();
     let sinks = figures.workers.iter();
     for worker in sinks.filter(|worker| worker.component == Component::Sink) {
-        let told = |warning: &RunWarning| matches!(warning, RunWarning::SinkSaturated { id, .. } if *id == worker.id);
-        if worker.busy() > limits::SINK_BUSY_SHARE && !warnings.iter().any(told) {
+        let reported = |warning: &RunWarning| matches!(warning, RunWarning::SinkSaturated { id, .. } if *id == worker.id);
+        if worker.busy() > limits::SINK_BUSY_SHARE && !warnings.iter().any(reported) {
             warnings.push(RunWarning::SinkSaturated {
                 id: worker.id.clone(),
                 share: worker.busy(),

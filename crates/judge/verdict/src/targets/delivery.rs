@@ -26,11 +26,11 @@ pub struct DeliveryFound {
 
 impl DeliveryFound {
     pub(super) fn of(runs: &[&RunSummary]) -> Self {
-        let mut found = Self::default();
+        let mut result = Self::default();
         for run in runs {
-            found.add(run);
+            result.add(run);
         }
-        found
+        result
     }
 
     fn add(&mut self, run: &RunSummary) {
@@ -44,7 +44,7 @@ impl DeliveryFound {
         }
         let sum =
             |count: fn(&LedgerFigures) -> u64| -> u64 { ledger.generators.iter().map(count).sum() };
-        let lost = sum(|one| one.lost.least);
+        let lost = sum(|run| run.lost.least);
         let is_open = lost > 0 && !ledger.quiet;
         if is_open {
             let reason = "events still arrived when the drain ended".to_owned();
@@ -53,10 +53,10 @@ impl DeliveryFound {
             self.lost += lost;
         }
         self.runs += 1;
-        self.sent += sum(|one| one.sent);
-        self.duplicated += sum(|one| one.duplicated.least);
-        self.reordered += sum(|one| one.reordered);
-        self.damaged += sum(|one| one.damaged);
+        self.sent += sum(|run| run.sent);
+        self.duplicated += sum(|run| run.duplicated.least);
+        self.reordered += sum(|run| run.reordered);
+        self.damaged += sum(|run| run.damaged);
     }
 
     /// Observed delivery: `None` where events were lost and others duplicated, and where

@@ -25,9 +25,11 @@ pub struct TargetFigure<'r> {
 pub fn target_figures<'r>(plan: &TargetsPlan, runs: &'r [RunSummary]) -> Vec<TargetFigure<'r>> {
     let latencies = Latencies::of(runs.iter());
     let is_known = |run: &&RunSummary| {
-        run.identity
-            .as_ref()
-            .is_some_and(|own| plan.targets.iter().any(|one| one.name == own.variant))
+        run.identity.as_ref().is_some_and(|identity| {
+            plan.targets
+                .iter()
+                .any(|target| target.name == identity.variant)
+        })
     };
     let figures = runs.iter().filter(is_known).flat_map(|run| {
         TargetsMetric::ALL.into_iter().filter_map(move |metric| {

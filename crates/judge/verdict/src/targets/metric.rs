@@ -193,9 +193,12 @@ fn recovery(run: &RunSummary) -> Result<f64, String> {
     if restarts.is_empty() {
         return Err("no step ended it".to_owned());
     }
-    let back: Option<Vec<Nanos>> = restarts.iter().map(|one| one.delivered_after).collect();
+    let back: Option<Vec<Nanos>> = restarts
+        .iter()
+        .map(|metric| metric.delivered_after)
+        .collect();
     let longest = back.and_then(|back| back.into_iter().max());
-    let longest = longest.ok_or_else(|| "nothing came of it after it was ended".to_owned())?;
+    let longest = longest.ok_or_else(|| "nothing arrived after the restart".to_owned())?;
     Ok(longest.as_secs_f64())
 }
 
@@ -235,7 +238,7 @@ impl Latencies {
             let quantiles = [LatencyQuantile::P50, LatencyQuantile::P99];
             quantiles
                 .iter()
-                .any(|one| Self::Events.value(run, *one).is_ok())
+                .any(|metric| Self::Events.value(run, *metric).is_ok())
         };
         if runs.any(has_events) {
             Self::Events

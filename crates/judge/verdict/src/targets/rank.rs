@@ -9,9 +9,9 @@ use crate::limits;
 #[derive(Clone, Debug, PartialEq)]
 pub struct PairFound {
     /// The first target, by its place among the columns.
-    pub one: usize,
+    pub left: usize,
     /// The second.
-    pub other: usize,
+    pub right: usize,
     /// Blocks in which both have a number.
     pub blocks: u32,
     /// The second by the first, less one; the second less the first where a number
@@ -45,28 +45,28 @@ impl Ranked {
 /// All pairs within groups that have blocks enough in common, with p values that
 /// hold together.
 pub(super) fn pairs(metric: TargetsMetric, ranked: &[Ranked]) -> Vec<PairFound> {
-    let mut found = Vec::new();
-    for (at, one) in ranked.iter().enumerate() {
-        for other in &ranked[at + 1..] {
-            if one.group == other.group {
-                found.extend(pair(metric, one, other));
+    let mut result = Vec::new();
+    for (at, left) in ranked.iter().enumerate() {
+        for right in &ranked[at + 1..] {
+            if left.group == right.group {
+                result.extend(pair(metric, left, right));
             }
         }
     }
-    let raw: Vec<f64> = found.iter().map(|pair| pair.p_value).collect();
-    for (pair, adjusted) in found.iter_mut().zip(holm(&raw)) {
+    let raw: Vec<f64> = result.iter().map(|pair| pair.p_value).collect();
+    for (pair, adjusted) in result.iter_mut().zip(holm(&raw)) {
         pair.p_value = adjusted;
     }
-    found
+    result
 }
 
-fn pair(metric: TargetsMetric, one: &Ranked, other: &Ranked) -> Option<PairFound> {
-    let both: Vec<(f64, f64)> = one
+fn pair(metric: TargetsMetric, left: &Ranked, right: &Ranked) -> Option<PairFound> {
+    let both: Vec<(f64, f64)> = left
         .by_block
         .iter()
         .filter_map(|(block, value)| {
-            let mut others = other.by_block.iter();
-            let (_, paired) = others.find(|(own, _)| own == block)?;
+            let mut remaining = right.by_block.iter();
+            let (_, paired) = remaining.find(|(item, _)| item == block)?;
             Some((*value, *paired))
         })
         .collect();
@@ -76,8 +76,8 @@ fn pair(metric: TargetsMetric, one: &Ranked, other: &Ranked) -> Option<PairFound
     }
     let effect = effect(metric, &both)?;
     Some(PairFound {
-        one: one.column,
-        other: other.column,
+        left: left.column,
+        right: right.column,
         blocks,
         change: effect.relative().value,
         p_value: effect.p_value(),
@@ -103,32 +103,32 @@ pub(super) fn places(
     pairs: &[PairFound],
     is_higher_better: bool,
 ) -> Vec<(usize, Place)> {
-    let better = |one: f64, other: f64| match is_higher_better {
-        true => one > other,
-        false => one < other,
+    let better = |left: f64, right: f64| match is_higher_better {
+        true => left > right,
+        false => left < right,
     };
-    let between = |one: usize, other: usize| {
+    let between = |left: usize, right: usize| {
         pairs.iter().find(|pair| {
-            (pair.one, pair.other) == (one, other) || (pair.one, pair.other) == (other, one)
+            (pair.left, pair.right) == (left, right) || (pair.left, pair.right) == (right, left)
         })
     };
-    let beats = |one: &Ranked, other: &Ranked| {
-        between(one.column, other.column).is_some_and(|pair| {
+    let beats = |left: &Ranked, right: &Ranked| {
+        between(left.column, right.column).is_some_and(|pair| {
             // A mean and a pair may point apart where blocks are missing.
             let falls = pair.change < 0.0;
-            let other_is_lower = falls == (pair.other == other.column);
+            let other_is_lower = falls == (pair.right == right.column);
             pair.p_value <= limits::BETTER_CHANCE
                 && pair.change != 0.0
                 && other_is_lower == is_higher_better
         })
     };
-    let is_tested = |one: &&Ranked| {
-        let mut others = group.iter().filter(|other| other.column != one.column);
-        group.len() > 1 && others.all(|other| between(one.column, other.column).is_some())
+    let is_tested = |left: &&Ranked| {
+        let mut remaining = group.iter().filter(|right| right.column != left.column);
+        group.len() > 1 && remaining.all(|right| between(left.column, right.column).is_some())
     };
-    let best = group.iter().copied().reduce(|best, one| {
-        if better(one.mean(), best.mean()) {
-            one
+    let best = group.iter().copied().reduce(|best, left| {
+        if better(left.mean(), best.mean()) {
+            left
         } else {
             best
         }
@@ -136,21 +136,24 @@ pub(super) fn places(
     if best.filter(is_tested).is_none() {
         return Vec::new();
     }
-    let is_behind = |one: &Ranked| group.iter().any(|other| beats(other, one));
-    if group.iter().all(|one| is_behind(one)) {
+    let is_behind = |left: &Ranked| group.iter().any(|right| beats(right, left));
+    if group.iter().all(|left| is_behind(left)) {
         return Vec::new();
     }
-    let place = |one: &Ranked| {
-        let mut others = group.iter().filter(|other| other.column != one.column);
-        if is_behind(one) {
+    let place = |left: &Ranked| {
+        let mut remaining = group.iter().filter(|right| right.column != left.column);
+        if is_behind(left) {
             Place::Behind
-        } else if others.all(|other| beats(one, other)) {
+        } else if remaining.all(|right| beats(left, right)) {
             Place::Winner
         } else {
             Place::Tied
         }
     };
-    group.iter().map(|one| (one.column, place(one))).collect()
+    group
+        .iter()
+        .map(|left| (left.column, place(left)))
+        .collect()
 }
 
 /// Rank of a target by one row.

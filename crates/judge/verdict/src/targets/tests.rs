@@ -60,7 +60,7 @@ fn cell_of(verdict: &TargetsVerdict, metric: TargetsMetric, column: usize) -> &T
 fn place_of(verdict: &TargetsVerdict, metric: TargetsMetric, column: usize) -> Place {
     match cell_of(verdict, metric, column) {
         TargetsCell::Value { place, .. } => *place,
-        other => panic!("{other:?}"),
+        right => panic!("{right:?}"),
     }
 }
 
@@ -116,7 +116,7 @@ fn what_is_not_certain_is_a_tie() {
 /// Two that took the same had no winner, because a third that is not compared with them
 /// took less.
 #[test]
-fn equal_work_is_asked_for_among_those_that_are_compared() {
+fn equal_work_is_required_of_compared_targets() {
     let claims = [
         None,
         None,
@@ -145,13 +145,13 @@ fn equal_work_is_asked_for_among_those_that_are_compared() {
     let compared: Vec<_> = row
         .pairs
         .iter()
-        .map(|pair| (pair.one, pair.other))
+        .map(|pair| (pair.left, pair.right))
         .collect();
     assert_eq!(compared, [(0, 1)]);
 }
 
 #[test]
-fn three_blocks_crown_nobody() {
+fn three_blocks_have_no_winner() {
     let (plan, runs) = two(3, 2.0, [100_000.0; 2]);
     let verdict = judge_targets(&plan, &runs);
     assert_eq!(place_of(&verdict, TargetsMetric::CpuPerGib, 0), Place::None);
@@ -203,11 +203,11 @@ fn a_claim_of_a_disk_is_held_against_what_was_written() {
             .map(|block| run("a", block, 1e8, 100_000.0, written))
             .collect();
         let verdict = judge_targets(&plan, &runs);
-        let found = verdict.columns[0].invalid.as_deref();
+        let result = verdict.columns[0].invalid.as_deref();
         match invalid {
-            None => assert_eq!(found, None),
+            None => assert_eq!(result, None),
             Some(says) => {
-                assert!(found.is_some_and(|why| why.contains(says)), "{found:?}");
+                assert!(result.is_some_and(|why| why.contains(says)), "{result:?}");
                 let cell = cell_of(&verdict, TargetsMetric::Accepted, 0);
                 assert!(matches!(cell, TargetsCell::Invalid { .. }), "{cell:?}");
                 assert_eq!(targets_exit_code(&[verdict]), 4);
@@ -248,13 +248,13 @@ fn a_claim_without_figures_is_not_checked() {
         let runs: Vec<_> = (1..=4).map(|block| bare(block, missing)).collect();
         let verdict = judge_targets(&plan, &runs);
         let column = &verdict.columns[0];
-        let told = column.unchecked.as_deref().unwrap_or_default();
-        assert!(told.contains(says), "{told}");
+        let reported = column.unchecked.as_deref().unwrap_or_default();
+        assert!(reported.contains(says), "{reported}");
         assert_eq!(column.invalid, None);
     }
 }
 
-/// What a run took that died counted as work, and what it wrote did not.
+/// A dead run's intake counted as work, and its writes did not.
 #[test]
 fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
     let mut plan = plan(
@@ -278,7 +278,7 @@ fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
     let column = &verdict.columns[0];
     assert_eq!((&column.invalid, &column.unchecked), (&None, &None));
     assert!(verdict.rows.iter().all(|row| row.unranked.is_empty()));
-    // A run less than was asked for is no whole result.
+    // A run less than planned is no whole result.
     assert_eq!(targets_exit_code(&[verdict]), 4);
 }
 
@@ -290,7 +290,7 @@ fn a_delivery_that_is_expected_and_unknown_is_no_success() {
     assert_eq!(targets_exit_code(&[judge_targets(&plan, &runs)]), 4);
 }
 
-/// A run whose events went astray was told by its answers, beside arrivals.
+/// A run whose events went astray was judged by its answers, beside arrivals.
 #[test]
 fn times_of_a_table_are_all_of_events_or_all_of_answers() {
     let answers = run("a", 1, 1e8, 1e5, 0.0);
@@ -324,7 +324,7 @@ fn targets_that_keep_unlike_things_are_not_compared() {
     assert_eq!(places, [Place::None, Place::Winner, Place::Behind]);
 }
 
-/// Means then came from the rest, and nobody was told.
+/// Means then came from the rest, without a warning.
 #[test]
 fn unreliable_runs_that_are_left_out_are_reported() {
     let (plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
@@ -372,24 +372,24 @@ fn a_target_that_always_dies_is_invalid_and_the_others_stay() {
 #[test]
 fn what_is_seen_of_delivery_is_held_against_what_is_expected() {
     use Delivery::{AtLeastOnce, AtMostOnce, ExactlyOnce};
-    let found = |lost, duplicated| DeliveryFound {
+    let result = |lost, duplicated| DeliveryFound {
         runs: 1,
         sent: 10,
         lost,
         duplicated,
         ..DeliveryFound::default()
     };
-    for (one, seen, kept) in [
-        (found(0, 0), Some(ExactlyOnce), [true, true, true]),
-        (found(0, 1), Some(AtLeastOnce), [false, true, false]),
-        (found(1, 0), Some(AtMostOnce), [true, false, false]),
-        (found(1, 1), None, [false, false, false]),
+    for (left, seen, kept) in [
+        (result(0, 0), Some(ExactlyOnce), [true, true, true]),
+        (result(0, 1), Some(AtLeastOnce), [false, true, false]),
+        (result(1, 0), Some(AtMostOnce), [true, false, false]),
+        (result(1, 1), None, [false, false, false]),
     ] {
-        assert_eq!(one.seen(), seen);
+        assert_eq!(left.seen(), seen);
         let keeps =
-            [AtMostOnce, AtLeastOnce, ExactlyOnce].map(|expected| one.keeps(Some(expected)));
-        assert_eq!(keeps, kept.map(Some), "{one:?}");
-        assert_eq!(one.keeps(None), None);
+            [AtMostOnce, AtLeastOnce, ExactlyOnce].map(|expected| left.keeps(Some(expected)));
+        assert_eq!(keeps, kept.map(Some), "{left:?}");
+        assert_eq!(left.keeps(None), None);
     }
     let nothing = DeliveryFound::default();
     assert_eq!(
@@ -398,7 +398,7 @@ fn what_is_seen_of_delivery_is_held_against_what_is_expected() {
     );
     let open = DeliveryFound {
         unknown: Some("open".to_owned()),
-        ..found(0, 0)
+        ..result(0, 0)
     };
     assert_eq!((open.seen(), open.keeps(Some(ExactlyOnce))), (None, None));
 }
@@ -406,7 +406,7 @@ fn what_is_seen_of_delivery_is_held_against_what_is_expected() {
 /// The best mean came first, and who was certainly worse than the second was tied
 /// with both.
 #[test]
-fn whoever_somebody_is_certainly_better_than_is_behind() {
+fn a_target_that_another_is_certainly_better_than_is_behind() {
     let ranked: Vec<Ranked> = [1.0, 2.0, 3.0]
         .into_iter()
         .enumerate()
@@ -417,9 +417,9 @@ fn whoever_somebody_is_certainly_better_than_is_behind() {
         })
         .collect();
     let group: Vec<&Ranked> = ranked.iter().collect();
-    let pair = |one, other, change, p_value| PairFound {
-        one,
-        other,
+    let pair = |left, right, change, p_value| PairFound {
+        left,
+        right,
         blocks: 6,
         change,
         p_value,
@@ -446,7 +446,7 @@ fn whoever_somebody_is_certainly_better_than_is_behind() {
 
 proptest! {
     /// For all numbers: at most one winner, who is alone in front; else some that
-    /// nobody is certainly better than.
+    /// no target is certainly better than.
     #[test]
     fn one_winner_or_a_tie(
         values in proptest::collection::vec(
@@ -461,7 +461,7 @@ proptest! {
         let pairs = rank::pairs(TargetsMetric::CpuPerGib, &ranked);
         let group: Vec<&Ranked> = ranked.iter().collect();
         let places = rank::places(&group, &pairs, higher);
-        let count = |place| places.iter().filter(|(_, found)| *found == place).count();
+        let count = |place| places.iter().filter(|(_, result)| *result == place).count();
         prop_assert_eq!(places.len(), ranked.len());
         match count(Place::Winner) {
             0 => prop_assert!(count(Place::Tied) >= 1),

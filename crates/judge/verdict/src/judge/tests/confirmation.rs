@@ -1,4 +1,4 @@
-//! What was found, asked again; and one budget for a suite.
+//! Confirmation on fresh pairs; and one budget for a suite.
 
 use stillwell_plan::StoppingPlan;
 
@@ -25,21 +25,21 @@ fn with_fresh(fresh: &[f64]) -> Standing {
 }
 
 #[test]
-fn what_was_found_asks_for_fresh_pairs() {
+fn a_regression_needs_fresh_pairs() {
     for fresh in 0..6 {
-        let told = with_fresh(&WORSE[..fresh]);
+        let state = with_fresh(&WORSE[..fresh]);
         assert_eq!(
-            told.next,
+            state.next,
             NextStep::Run {
                 stage: RunStage::Confirm,
                 valid_pairs_wanted: 6,
                 likely_pairs: Some(6),
             }
         );
-        let own = told.verdict.goals[0].confirmation.clone().unwrap();
-        assert_eq!((own.pairs as usize, own.confirmed), (fresh, None));
-        assert_eq!(told.verdict.verdict, Verdict::Regressed);
-        assert_eq!(told.verdict.stopped, None);
+        let item = state.verdict.goals[0].confirmation.clone().unwrap();
+        assert_eq!((item.pairs as usize, item.confirmed), (fresh, None));
+        assert_eq!(state.verdict.verdict, Verdict::Regressed);
+        assert_eq!(state.verdict.stopped, None);
     }
     let same = standing(&confirming(), &search_pairs(&SAME[..4]));
     assert_eq!(same.next, NextStep::Stop(StopReason::Certain));
@@ -50,26 +50,29 @@ fn what_was_found_asks_for_fresh_pairs() {
 fn as_many_fresh_pairs_as_the_search_used() {
     let mut noisy: Vec<f64> = [-0.05, 0.05].repeat(6);
     noisy.iter_mut().for_each(|noise| *noise += 1.06);
-    let told = standing(&confirming(), &search_pairs(&noisy));
-    let used = told.verdict.goals[0].pairs;
+    let state = standing(&confirming(), &search_pairs(&noisy));
+    let used = state.verdict.goals[0].pairs;
     assert!(used > 6, "{used}");
     assert!(
-        matches!(told.next, NextStep::Run { stage: RunStage::Confirm, valid_pairs_wanted, .. }
+        matches!(state.next, NextStep::Run { stage: RunStage::Confirm, valid_pairs_wanted, .. }
             if valid_pairs_wanted == used),
-        "{told:?}"
+        "{state:?}"
     );
 }
 
 #[test]
 fn fresh_pairs_confirm_what_they_show_again() {
-    let told = with_fresh(&WORSE);
-    assert_eq!(told.next, NextStep::Stop(StopReason::Confirmed));
-    assert_eq!(told.verdict.gate, Gate::Regressed);
-    let goal = &told.verdict.goals[0];
+    let state = with_fresh(&WORSE);
+    assert_eq!(state.next, NextStep::Stop(StopReason::Confirmed));
+    assert_eq!(state.verdict.gate, Gate::Regressed);
+    let goal = &state.verdict.goals[0];
     assert_eq!((goal.verdict, goal.pairs), (Verdict::Regressed, 4));
-    let own = goal.confirmation.as_ref().unwrap();
-    assert_eq!((own.confirmed, own.found), (Some(true), Verdict::Regressed));
-    assert!(own.p_value.unwrap() < 1e-6);
+    let item = goal.confirmation.as_ref().unwrap();
+    assert_eq!(
+        (item.confirmed, item.searched),
+        (Some(true), Verdict::Regressed)
+    );
+    assert!(item.p_value.unwrap() < 1e-6);
     // A smaller change in the same direction confirms that there is one.
     let smaller: Vec<f64> = SAME.iter().map(|ratio| ratio + 0.01).collect();
     assert_eq!(
@@ -82,9 +85,9 @@ fn fresh_pairs_confirm_what_they_show_again() {
 fn what_fresh_pairs_do_not_show_is_taken_back_in_the_open() {
     let better: Vec<f64> = SAME.iter().map(|ratio| ratio - 0.05).collect();
     for fresh in [&SAME[..], &better] {
-        let told = with_fresh(fresh);
-        assert_eq!(told.next, NextStep::Stop(StopReason::NotConfirmed));
-        let verdict = &told.verdict;
+        let state = with_fresh(fresh);
+        assert_eq!(state.next, NextStep::Stop(StopReason::NotConfirmed));
+        let verdict = &state.verdict;
         assert_eq!(
             (verdict.verdict, verdict.gate),
             (Verdict::Inconclusive, Gate::Inconclusive)
@@ -96,10 +99,10 @@ fn what_fresh_pairs_do_not_show_is_taken_back_in_the_open() {
             "{reason}"
         );
         assert!(goal.change.unwrap().lower > 0.03);
-        let own = goal.confirmation.as_ref().unwrap();
-        assert!(own.change.unwrap().lower < 0.0);
-        assert!(own.p_value.unwrap() > 0.1);
-        assert_eq!(own.confirmed, Some(false));
+        let item = goal.confirmation.as_ref().unwrap();
+        assert!(item.change.unwrap().lower < 0.0);
+        assert!(item.p_value.unwrap() > 0.1);
+        assert_eq!(item.confirmed, Some(false));
     }
 }
 
@@ -114,18 +117,18 @@ fn fresh_pairs_that_cannot_be_had_make_it_invalid() {
         run.warnings = vec![crate::RunWarning::TargetRestarted];
     }
     runs.extend(fresh);
-    let told = standing(&confirming(), &runs);
-    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
-    assert_eq!(told.verdict.verdict, Verdict::Invalid);
-    assert_eq!(told.verdict.pairs_discarded, 3);
+    let state = standing(&confirming(), &runs);
+    assert_eq!(state.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(state.verdict.verdict, Verdict::Invalid);
+    assert_eq!(state.verdict.pairs_discarded, 3);
 }
 
 /// As many experiments as these, without confirmation: (ratio, noise).
 fn suite(experiments: &[(f64, f64)]) -> Vec<ExperimentVerdict> {
     let plan = stopping(StoppingPlan::Fixed { pairs: 6 });
-    let verdicts = experiments.iter().enumerate().map(|(index, own)| {
+    let verdicts = experiments.iter().enumerate().map(|(index, item)| {
         let noise = [-1.0, 1.0, -0.8, 0.8, -1.2, 1.2];
-        let ratios: Vec<f64> = noise.iter().map(|noise| own.0 + own.1 * noise).collect();
+        let ratios: Vec<f64> = noise.iter().map(|noise| item.0 + item.1 * noise).collect();
         ExperimentVerdict {
             name: format!("e{index}"),
             ..judge(&plan, &search_pairs(&ratios))
@@ -137,11 +140,11 @@ fn suite(experiments: &[(f64, f64)]) -> Vec<ExperimentVerdict> {
 #[test]
 fn one_experiment_needs_no_correction() {
     // p = 0.03.
-    let mut one = suite(&[(1.04, 0.03)]);
-    assert_eq!(one[0].verdict, Verdict::Regressed);
-    let before = one.clone();
-    let budget = apply_error_budget(&mut one);
-    assert_eq!(one, before);
+    let mut left = suite(&[(1.04, 0.03)]);
+    assert_eq!(left[0].verdict, Verdict::Regressed);
+    let before = left.clone();
+    let budget = apply_error_budget(&mut left);
+    assert_eq!(left, before);
     assert_eq!(budget.protection, Protection::Single);
     assert!((budget.false_alarm_bound - 0.025).abs() < 1e-12);
 }
@@ -151,14 +154,14 @@ fn what_does_not_survive_holm_is_only_different() {
     let mut all = suite(&[(1.04, 0.03), (1.1, 0.001), (1.0, 0.01), (0.96, 0.03)]);
     assert_eq!(all[0].verdict, Verdict::Regressed);
     let budget = apply_error_budget(&mut all);
-    let words: Vec<Verdict> = all.iter().map(|own| own.verdict).collect();
+    let words: Vec<Verdict> = all.iter().map(|item| item.verdict).collect();
     assert_eq!(
         words,
         [
             Verdict::Different,
             Verdict::Regressed,
             Verdict::Equivalent,
-            // Nobody fails by it, so it is not corrected.
+            // It never gates, so it is not corrected.
             Verdict::Improved
         ]
     );
@@ -211,10 +214,10 @@ fn confirmed_and_erratic_experiments_need_no_holm() {
 fn one_fresh_pair_without_a_ratio_was_no_confirmation_and_no_warning() {
     let mut fresh = WORSE;
     fresh[3] = 0.0;
-    let told = with_fresh(&fresh);
-    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
-    assert_eq!(told.verdict.gate, Gate::Invalid);
-    let goal = &told.verdict.goals[0];
+    let state = with_fresh(&fresh);
+    assert_eq!(state.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(state.verdict.gate, Gate::Invalid);
+    let goal = &state.verdict.goals[0];
     let reason = goal.reason.as_deref().unwrap();
     assert!(
         reason.contains("a ratio needs numbers above zero"),
@@ -242,9 +245,9 @@ fn a_loss_that_went_to_zero_was_a_hundred_points_less() {
     let with = |fresh: &[f64]| {
         let mut runs = pairs(RunStage::Search, &[0.2, 0.21, 0.19, 0.2]);
         runs.extend(pairs(RunStage::Confirm, fresh));
-        let told = standing(&plan, &runs);
-        let confirmation = told.verdict.goals[0].confirmation.clone();
-        (told.next, confirmation.unwrap().change.unwrap())
+        let state = standing(&plan, &runs);
+        let confirmation = state.verdict.goals[0].confirmation.clone();
+        (state.next, confirmation.unwrap().change.unwrap())
     };
     let (next, change) = with(&[0.2, 0.19, 0.21, 0.2, 0.2, 0.2]);
     assert_eq!(next, NextStep::Stop(StopReason::Confirmed));
@@ -259,31 +262,31 @@ fn what_an_unfit_machine_showed_before_a_look_was_let_through_or_taken_back() {
     let mut runs = search_pairs(&[1.1, 1.101, 1.099, 1.1, 1.1, 1.1, 1.1]);
     for run in runs.iter_mut().skip(8).filter(|run| {
         let identity = run.identity.as_ref();
-        identity.is_some_and(|own| own.variant == "comparison")
+        identity.is_some_and(|item| item.variant == "comparison")
     }) {
         run.warnings = vec![crate::RunWarning::TargetRestarted];
     }
     let fixed = stopping(StoppingPlan::Fixed { pairs: 8 });
-    // Nobody asked for a confirmation: it stays, by an interval of what there was.
-    let mut told = [standing(&fixed, &runs).verdict];
-    let budget = apply_error_budget(&mut told);
+    // No confirmation was requested: it stays, by an interval of what there was.
+    let mut state = [standing(&fixed, &runs).verdict];
+    let budget = apply_error_budget(&mut state);
     assert_eq!(
-        (told[0].verdict, told[0].gate),
+        (state[0].verdict, state[0].gate),
         (Verdict::Regressed, Gate::Regressed)
     );
     assert_eq!(budget.protection, Protection::Single);
-    // Somebody did, and there can be none.
+    // One was requested, and there can be none.
     let confirming = ExperimentPlan {
         confirm: true,
         ..fixed
     };
-    let told = standing(&confirming, &runs);
-    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
-    assert_eq!(told.verdict.gate, Gate::Invalid);
-    let reason = told.verdict.goals[0].reason.clone().unwrap();
+    let state = standing(&confirming, &runs);
+    assert_eq!(state.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(state.verdict.gate, Gate::Invalid);
+    let reason = state.verdict.goals[0].reason.clone().unwrap();
     assert!(
         reason.starts_with(
-            "regressed in 4 pairs, and fresh pairs could not be had: the machine is unfit"
+            "regressed in 4 pairs, and fresh pairs were not available: the machine is unfit"
         ),
         "{reason}"
     );

@@ -1,4 +1,4 @@
-//! What makes a pair, an experiment or a machine unfit.
+//! Causes of an unfit pair, experiment or machine.
 
 use stillwell_plan::{DesignPlan, StoppingPlan, WarmupPlan};
 
@@ -33,25 +33,28 @@ fn discarded_pairs_are_repeated_up_to_a_quarter() {
             share: 0.2,
             limit: 0.05,
         }];
-        let told = standing(&plan(), &runs);
-        assert_eq!(told.verdict.pairs_discarded, pair);
+        let state = standing(&plan(), &runs);
+        assert_eq!(state.verdict.pairs_discarded, pair);
         assert_eq!(
-            told.next == NextStep::Stop(StopReason::Unfit),
+            state.next == NextStep::Stop(StopReason::Unfit),
             unfit,
             "{pair}"
         );
     }
-    let told = standing(&plan(), &runs).verdict;
+    let state = standing(&plan(), &runs).verdict;
     // What the four valid pairs say holds, and why there are no more is said.
-    assert_eq!((told.verdict, told.pairs_used), (Verdict::Inconclusive, 4));
-    let reason = told.goals[0].reason.as_deref().unwrap();
+    assert_eq!(
+        (state.verdict, state.pairs_used),
+        (Verdict::Inconclusive, 4)
+    );
+    let reason = state.goals[0].reason.as_deref().unwrap();
     assert!(
         reason.starts_with("the machine is unfit: 3 pairs"),
         "{reason}"
     );
-    assert_eq!((told.discards[0].runs, told.discards[1].runs), (3, 0));
-    assert_eq!(told.discards[0].target_failures, 0);
-    assert!(!told.discards_unbalanced);
+    assert_eq!((state.discards[0].runs, state.discards[1].runs), (3, 0));
+    assert_eq!(state.discards[0].target_failures, 0);
+    assert!(!state.discards_unbalanced);
 }
 
 #[test]
@@ -60,18 +63,18 @@ fn an_unfit_machine_with_too_few_pairs_is_invalid() {
     for run in &mut runs {
         run.warnings = vec![RunWarning::TargetRestarted];
     }
-    let told = standing(&plan(), &runs);
-    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
-    assert_eq!(told.verdict.verdict, Verdict::Invalid);
+    let state = standing(&plan(), &runs);
+    assert_eq!(state.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(state.verdict.verdict, Verdict::Invalid);
     let fixed = stopping(StoppingPlan::Fixed { pairs: 8 });
     let mut runs = search_pairs(&[1.1, 1.101, 1.099, 1.1, 1.1, 1.1, 1.1]);
     for pair in 5..=7 {
         of(&mut runs, pair, "comparison").warnings = vec![RunWarning::TargetRestarted];
     }
-    let told = standing(&fixed, &runs);
+    let state = standing(&fixed, &runs);
     // It ended for reasons that lie outside its numbers: judged once.
-    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
-    assert_eq!(told.verdict.verdict, Verdict::Regressed);
+    assert_eq!(state.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(state.verdict.verdict, Verdict::Regressed);
 }
 
 #[test]
@@ -80,9 +83,9 @@ fn crashes_of_one_variant_are_a_finding() {
     for pair in 1..=5 {
         of(&mut runs, pair, "comparison").warnings = vec![RunWarning::OutOfMemory { kills: 1 }];
     }
-    let told = judge(&plan(), &runs);
-    assert!(told.discards_unbalanced);
-    assert_eq!(told.discards[1].target_failures, 5);
+    let state = judge(&plan(), &runs);
+    assert!(state.discards_unbalanced);
+    assert_eq!(state.discards[1].target_failures, 5);
     of(&mut runs, 1, "baseline").warnings = vec![RunWarning::OutOfMemory { kills: 1 }];
     assert!(!judge(&plan(), &runs).discards_unbalanced);
 }
@@ -98,10 +101,10 @@ fn a_goal_that_was_never_measured_is_not_waited_for() {
         standing(&plan, &runs[..2]).next,
         NextStep::Run { .. }
     ));
-    let told = standing(&plan, &runs);
-    assert_eq!(told.next, NextStep::Stop(StopReason::Unfit));
-    assert_eq!(told.verdict.verdict, Verdict::Invalid);
-    let reason = told.verdict.goals[0].reason.as_deref().unwrap();
+    let state = standing(&plan, &runs);
+    assert_eq!(state.next, NextStep::Stop(StopReason::Unfit));
+    assert_eq!(state.verdict.verdict, Verdict::Invalid);
+    let reason = state.verdict.goals[0].reason.as_deref().unwrap();
     assert!(
         reason.contains("series:target/nothing:rate is missing"),
         "{reason}"
@@ -111,8 +114,8 @@ fn a_goal_that_was_never_measured_is_not_waited_for() {
 #[test]
 fn a_pair_with_half_a_run_is_not_discarded_yet() {
     let runs = search_pairs(&[1.0, 1.0]);
-    let told = judge(&plan(), &runs[..3]);
-    assert_eq!((told.pairs_valid, told.pairs_discarded), (1, 0));
+    let state = judge(&plan(), &runs[..3]);
+    assert_eq!((state.pairs_valid, state.pairs_discarded), (1, 0));
 }
 
 #[test]
@@ -125,14 +128,14 @@ fn both_runs_of_a_pair_need_the_same_environment() {
             .insert(TARGET_CPUS.to_owned(), "1".to_owned());
     }
     assert_eq!(judge(&plan(), &runs).pairs_valid, 4);
-    let other = of(&mut runs, 2, "comparison");
-    other
+    let right = of(&mut runs, 2, "comparison");
+    right
         .environment
         .insert("governors".to_owned(), "powersave".to_owned());
-    let told = judge(&plan(), &runs);
-    assert_eq!((told.pairs_valid, told.pairs_discarded), (3, 1));
+    let state = judge(&plan(), &runs);
+    assert_eq!((state.pairs_valid, state.pairs_discarded), (3, 1));
     assert_eq!(
-        told.not_used[0].warnings[0].to_string(),
+        state.not_used[0].warnings[0].to_string(),
         "environment differs within the pair: governors was performance for the baseline and \
          powersave for this run"
     );
@@ -159,7 +162,7 @@ fn the_measured_warmup_is_common_and_frozen() {
         ..plan()
     };
     let mut runs = search_pairs(&[1.0; 3]);
-    let found = |cut| {
+    let result = |cut| {
         Some(WarmupFigures {
             series: "target_cpu".to_owned(),
             cut,
@@ -169,41 +172,41 @@ fn the_measured_warmup_is_common_and_frozen() {
         })
     };
     for run in &mut runs {
-        run.figures.warmup = found(Some(Nanos::from_millis(2500)));
+        run.figures.warmup = result(Some(Nanos::from_millis(2500)));
     }
-    of(&mut runs, 2, "comparison").figures.warmup = found(Some(Nanos::from_millis(3500)));
-    of(&mut runs, 3, "comparison").figures.warmup = found(Some(Nanos::from_secs(6)));
+    of(&mut runs, 2, "comparison").figures.warmup = result(Some(Nanos::from_millis(3500)));
+    of(&mut runs, 3, "comparison").figures.warmup = result(Some(Nanos::from_secs(6)));
     assert_eq!(standing(&plan, &runs[..2]).warmup, Nanos::from_secs(2));
-    let told = standing(&plan, &runs);
-    assert_eq!(told.warmup, Nanos::from_millis(3500));
-    assert_eq!(told.verdict.measure, Nanos::from_millis(8500));
+    let state = standing(&plan, &runs);
+    assert_eq!(state.warmup, Nanos::from_millis(3500));
+    assert_eq!(state.verdict.measure, Nanos::from_millis(8500));
     // Until they are summed up again they say nothing.
-    assert_eq!(told.verdict.pairs_valid, 0);
+    assert_eq!(state.verdict.pairs_valid, 0);
     for run in &mut runs {
-        run.warmup = told.warmup;
+        run.warmup = state.warmup;
     }
     assert_eq!(judge(&plan, &runs).pairs_valid, 3);
-    of(&mut runs, 1, "baseline").figures.warmup = found(None);
+    of(&mut runs, 1, "baseline").figures.warmup = result(None);
     // Half of the measured phase is the most that is taken.
     assert_eq!(standing(&plan, &runs).warmup, Nanos::from_secs(7));
     for run in &mut runs {
         run.figures.warmup = None;
     }
-    let told = standing(&plan, &runs);
-    assert_eq!(told.warmup, Nanos::from_secs(2));
-    assert!(told.verdict.advice[0].contains("could not be measured"));
+    let state = standing(&plan, &runs);
+    assert_eq!(state.warmup, Nanos::from_secs(2));
+    assert!(state.verdict.advice[0].contains("could not be measured"));
 }
 
 #[test]
 fn what_is_erratic_is_said() {
     let wild = [1.3, 0.8, 1.25, 0.75];
-    let told = judge(&plan(), &search_pairs(&wild));
+    let state = judge(&plan(), &search_pairs(&wild));
     assert!(
         matches!(
-            told.erratic_signs[..],
+            state.erratic_signs[..],
             [ErraticSign::TooNoisy { pairs: 8, .. }]
         ),
-        "{told:?}"
+        "{state:?}"
     );
     let calm = judge(&plan(), &search_pairs(&[1.0, 1.001, 0.999, 1.0]));
     assert_eq!(calm.erratic_signs, []);
@@ -213,8 +216,12 @@ fn what_is_erratic_is_said() {
         let value = if place % 4 < 2 { low } else { low * 1.3 };
         run.values.insert(CPU, Measured::Value(value));
     }
-    let told = judge(&plan(), &groups);
-    let named: Vec<String> = told.erratic_signs.iter().map(ToString::to_string).collect();
+    let state = judge(&plan(), &groups);
+    let named: Vec<String> = state
+        .erratic_signs
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
         named
             .iter()
@@ -242,8 +249,8 @@ fn other_lengths_of_run_are_proposed_where_they_would_decide_sooner() {
         run.measured = Nanos::from_secs(60);
         run.length = Nanos::from_secs(65);
     }
-    let told = judge(&plan(), &runs);
-    let advice = told.advice.join(" ");
+    let state = judge(&plan(), &runs);
+    let advice = state.advice.join(" ");
     assert!(advice.starts_with("runs of 2 s "), "{advice:?}");
     assert!(
         advice.contains("(now 60 s) would likely decide in about"),
@@ -262,25 +269,25 @@ fn runs_without_pairs_are_compared_across() {
         });
         all.collect::<Vec<_>>()
     };
-    let (one, mut other) = (runs(1.0), runs(1.1));
-    other[3].warnings = vec![RunWarning::TargetRestarted];
+    let (left, mut right) = (runs(1.0), runs(1.1));
+    right[3].warnings = vec![RunWarning::TargetRestarted];
     let refs = |runs: &'static [RunSummary]| runs.iter().collect::<Vec<_>>();
-    let (one, other): (&[RunSummary], &[RunSummary]) = (one.leak(), other.leak());
-    let told = crate::judge_across(&goals, &refs(one), &refs(other));
-    assert_eq!(told.len(), 1);
-    assert_eq!(told[0].verdict, Verdict::Regressed);
-    assert_eq!((told[0].runs, told[0].runs_left_out), ([4, 3], [0, 1]));
-    assert!((told[0].change.unwrap().estimate - 0.1).abs() < 0.01);
+    let (left, right): (&[RunSummary], &[RunSummary]) = (left.leak(), right.leak());
+    let state = crate::judge_across(&goals, &refs(left), &refs(right));
+    assert_eq!(state.len(), 1);
+    assert_eq!(state[0].verdict, Verdict::Regressed);
+    assert_eq!((state[0].runs, state[0].runs_left_out), ([4, 3], [0, 1]));
+    assert!((state[0].change.unwrap().estimate - 0.1).abs() < 0.01);
 }
 
 #[test]
-fn the_printed_runs_of_an_old_report_tell_nothing() {
+fn the_printed_runs_of_an_old_report_are_no_runs() {
     let goal = GoalPlan::new(GoalMetric::EgressThroughput);
-    let told = crate::compare_columns(&goal, &[7.88, 7.86, 7.85], &[7.86, 7.84, 7.82]);
-    assert_eq!(told.verdict, Verdict::Equivalent);
-    let change = told.change.unwrap();
+    let state = crate::compare_columns(&goal, &[7.88, 7.86, 7.85], &[7.86, 7.84, 7.82]);
+    assert_eq!(state.verdict, Verdict::Equivalent);
+    let change = state.change.unwrap();
     assert!((change.estimate - -0.00297).abs() < 1e-5, "{change:?}");
-    assert!((told.p_value.unwrap() - 0.188).abs() < 1e-3, "{told:?}");
+    assert!((state.p_value.unwrap() - 0.188).abs() < 1e-3, "{state:?}");
     let nothing = crate::compare_columns(&goal, &[1.0, 0.0], &[1.0, 1.0]);
     assert_eq!(nothing.verdict, Verdict::Invalid);
 }
@@ -298,14 +305,14 @@ fn pairs_whose_environments_differ_were_one_variants_fault() {
         run.environment
             .insert("governor".to_owned(), "performance".to_owned());
     }
-    let told = judge(&plan(), &runs);
-    assert_eq!(told.pairs_discarded, 5);
+    let state = judge(&plan(), &runs);
+    assert_eq!(state.pairs_discarded, 5);
     assert!(
-        told.discards.iter().all(|own| own.runs == 0),
+        state.discards.iter().all(|item| item.runs == 0),
         "{:?}",
-        told.discards
+        state.discards
     );
-    assert!(!told.discards_unbalanced);
+    assert!(!state.discards_unbalanced);
 }
 
 #[test]
@@ -329,13 +336,13 @@ fn losses_of_next_to_nothing_fell_into_two_groups() {
                 )
             })
         });
-        let told = judge(&plan, &pairs.collect::<Vec<_>>());
-        let signs = told.erratic_signs.into_iter();
-        let found = signs.filter_map(|sign| match sign {
+        let state = judge(&plan, &pairs.collect::<Vec<_>>());
+        let signs = state.erratic_signs.into_iter();
+        let result = signs.filter_map(|sign| match sign {
             ErraticSign::TwoGroups { apart, .. } => Some(apart),
             ErraticSign::TooNoisy { .. } => None,
         });
-        found.collect::<Vec<_>>()
+        result.collect::<Vec<_>>()
     };
     assert_eq!(groups(1e-6), Vec::<f64>::new());
     let apart = groups(0.1);

@@ -1,4 +1,4 @@
-//! What else moved.
+//! Other metrics that moved.
 
 use stillwell_plan::StoppingPlan;
 
@@ -32,7 +32,7 @@ fn insert(runs: &mut [RunSummary], series: &str, baseline: f64, comparison: f64)
     }
 }
 
-fn told(runs: &[RunSummary]) -> ExperimentVerdict {
+fn state(runs: &[RunSummary]) -> ExperimentVerdict {
     judge(&stopping(StoppingPlan::Fixed { pairs: 8 }), runs)
 }
 
@@ -43,8 +43,12 @@ fn a_planted_cause_ranks_first() {
     insert(&mut runs, "total_rss_bytes:mean", 8e6, 72e6);
     insert(&mut runs, "target_page_faults_minor:per_event", 0.001, 0.02);
     insert(&mut runs, "target_cpu_user:per_event", 400.0, 420.0);
-    let told = told(&runs);
-    let first: Vec<&str> = told.moved.iter().map(|own| own.series.as_str()).collect();
+    let state = state(&runs);
+    let first: Vec<&str> = state
+        .moved
+        .iter()
+        .map(|item| item.series.as_str())
+        .collect();
     assert_eq!(
         first[..4],
         [
@@ -54,24 +58,24 @@ fn a_planted_cause_ranks_first() {
             "target_cpu_user:per_event"
         ]
     );
-    assert_eq!(told.moved_of, 304);
-    let hoard = &told.moved[0];
+    assert_eq!(state.moved_of, 304);
+    let hoard = &state.moved[0];
     assert!(hoard.at_least.is_infinite() && hoard.change.is_infinite());
     assert_eq!((hoard.pairs, hoard.unit), (8, ""));
-    let rss = &told.moved[2];
+    let rss = &state.moved[2];
     assert!((rss.change - 8.0).abs() < 0.1, "{rss:?}");
     assert_eq!(rss.unit, "B");
 }
 
 #[test]
 fn chance_alone_moves_next_to_nothing() {
-    let told = told(&crowd());
-    assert_eq!(told.moved_of, 300);
-    assert!(told.moved.len() <= 3, "{:?}", told.moved);
+    let state = state(&crowd());
+    assert_eq!(state.moved_of, 300);
+    assert!(state.moved.len() <= 3, "{:?}", state.moved);
 }
 
 #[test]
-fn each_series_is_told_once_and_the_goal_itself_never() {
+fn each_series_is_reported_once_and_the_goal_itself_never() {
     let mut runs = search_pairs(&[1.05; 8]);
     for series in [
         "target_cpu:per_event",
@@ -87,8 +91,12 @@ fn each_series_is_told_once_and_the_goal_itself_never() {
     ] {
         insert(&mut runs, series, 100.0, 120.0);
     }
-    let told = told(&runs);
-    let mut names: Vec<&str> = told.moved.iter().map(|own| own.series.as_str()).collect();
+    let state = state(&runs);
+    let mut names: Vec<&str> = state
+        .moved
+        .iter()
+        .map(|item| item.series.as_str())
+        .collect();
     names.sort_unstable();
     assert_eq!(
         names,
@@ -109,17 +117,17 @@ fn a_counter_that_only_one_variant_has_was_at_zero_in_the_other() {
             .insert("target/retries:per_event".to_owned(), 0.5);
         run.series.insert("target/depth:mean".to_owned(), 0.5);
     }
-    let told = told(&runs);
-    assert_eq!(told.moved.len(), 1, "{:?}", told.moved);
-    assert_eq!(told.moved[0].series, "target/retries:per_event");
+    let state = state(&runs);
+    assert_eq!(state.moved.len(), 1, "{:?}", state.moved);
+    assert_eq!(state.moved[0].series, "target/retries:per_event");
 }
 
 #[test]
 fn nothing_is_ranked_where_nothing_changed() {
     let mut runs = search_pairs(&[1.0; 8]);
     insert(&mut runs, "target/hoard_bytes:mean", 0.0, 64e6);
-    let told = told(&runs);
-    assert_eq!((told.moved, told.moved_of), (Vec::new(), 0));
+    let state = state(&runs);
+    assert_eq!((state.moved, state.moved_of), (Vec::new(), 0));
 }
 
 #[test]
@@ -127,8 +135,8 @@ fn nothing_is_ranked_where_nothing_changed() {
 fn a_suite_of_a_hundred_experiments_is_judged() {
     for number in 0..100 {
         let (plan, runs) = crate::synthetic::crowded(&format!("e{number}"), 20, 300);
-        let told = judge(&plan, &runs);
-        assert_eq!(told.moved_of, 300);
+        let state = judge(&plan, &runs);
+        assert_eq!(state.moved_of, 300);
     }
 }
 
@@ -140,14 +148,14 @@ fn what_was_halved_had_surely_fallen_by_more_than_all_of_it() {
     let mut runs = search_pairs(&ratios);
     insert(&mut runs, "target/halved:mean", 100.0, 50.0);
     insert(&mut runs, "target/a_third_more:mean", 100.0, 133.0);
-    let told = told(&runs);
-    let own: Vec<(&str, f64, f64)> = told
+    let state = state(&runs);
+    let item: Vec<(&str, f64, f64)> = state
         .moved
         .iter()
-        .map(|own| (own.series.as_str(), own.change, own.at_least))
+        .map(|item| (item.series.as_str(), item.change, item.at_least))
         .collect();
-    let [(first, change, at_least), (second, ..)] = own[..] else {
-        panic!("{own:?}");
+    let [(first, change, at_least), (second, ..)] = item[..] else {
+        panic!("{item:?}");
     };
     // To half is further than a third more, although the share is not much larger.
     assert_eq!(

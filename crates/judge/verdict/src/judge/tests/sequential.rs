@@ -57,9 +57,9 @@ fn pairs_wait_for_the_next_look() {
         (7, 6, Some(8)),
         (8, 8, None),
     ] {
-        let told = standing(&plan, &noisy(1.0, pairs));
-        let goal = &told.verdict.goals[0];
-        assert_eq!((goal.pairs, wanted(&told)), (used, next), "{pairs} pairs");
+        let state = standing(&plan, &noisy(1.0, pairs));
+        let goal = &state.verdict.goals[0];
+        assert_eq!((goal.pairs, wanted(&state)), (used, next), "{pairs} pairs");
         assert_eq!(
             (goal.pairs_valid as usize, goal.pair_changes.len()),
             (pairs, pairs)
@@ -87,10 +87,10 @@ fn it_stops_at_the_first_look_that_is_certain() {
         (1.0, Verdict::Equivalent),
     ] {
         let ratios: Vec<f64> = NOISE.iter().map(|noise| ratio + noise / 10.0).collect();
-        let told = standing(&plan, &search_pairs(&ratios[..4]));
-        assert_eq!(told.next, NextStep::Stop(StopReason::Certain), "{ratio}");
-        assert_eq!(told.verdict.verdict, verdict);
-        assert_eq!(told.verdict.stopped, Some(StopReason::Certain));
+        let state = standing(&plan, &search_pairs(&ratios[..4]));
+        assert_eq!(state.next, NextStep::Stop(StopReason::Certain), "{ratio}");
+        assert_eq!(state.verdict.verdict, verdict);
+        assert_eq!(state.verdict.stopped, Some(StopReason::Certain));
     }
 }
 
@@ -100,11 +100,11 @@ fn different_and_inconclusive_are_said_at_the_last_look_only() {
     let ratios: Vec<f64> = NOISE.iter().map(|noise| 1.026 + noise / 4.0).collect();
     let plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
     for pairs in 4..8 {
-        let told = standing(&plan, &search_pairs(&ratios[..pairs])).verdict;
-        assert_eq!(told.verdict, Verdict::Inconclusive, "{pairs} pairs");
-        let reason = told.goals[0].reason.as_deref().unwrap();
+        let state = standing(&plan, &search_pairs(&ratios[..pairs])).verdict;
+        assert_eq!(state.verdict, Verdict::Inconclusive, "{pairs} pairs");
+        let reason = state.goals[0].reason.as_deref().unwrap();
         assert!(reason.starts_with("not decided yet"), "{reason}");
-        assert_eq!(told.stopped, None);
+        assert_eq!(state.stopped, None);
     }
     let last = standing(&plan, &search_pairs(&ratios));
     assert_eq!(last.next, NextStep::Stop(StopReason::LastLook));
@@ -115,20 +115,20 @@ fn different_and_inconclusive_are_said_at_the_last_look_only() {
 }
 
 #[test]
-fn it_is_told_how_many_pairs_are_likely() {
+fn the_likely_number_of_pairs_is_reported() {
     let plan = stopping(StoppingPlan::Sequential { max_pairs: 20 });
     let runs = noisy(1.0, 4);
-    let told = standing(&plan, &runs);
+    let state = standing(&plan, &runs);
     let NextStep::Run {
         likely_pairs: Some(likely),
         ..
-    } = told.next
+    } = state.next
     else {
-        panic!("{:?}", told.next);
+        panic!("{:?}", state.next);
     };
     assert!((6..=12).contains(&likely), "{likely}");
     // Both runs of a pair take 15 s each.
-    let left = told.verdict.likely_left.unwrap();
+    let left = state.verdict.likely_left.unwrap();
     assert_eq!(left, Nanos::from_secs(30 * u64::from(likely - 4)));
     assert_eq!(standing(&plan, &runs[..4]).verdict.likely_pairs, None);
 }
@@ -154,10 +154,10 @@ fn a_fixed_number_is_looked_at_once() {
 #[test]
 fn an_open_end_looks_after_every_pair() {
     let plan = stopping(StoppingPlan::Open { max_pairs: 12 });
-    let told: Vec<Option<u32>> = (4..=6)
+    let state: Vec<Option<u32>> = (4..=6)
         .map(|pairs| wanted(&standing(&plan, &noisy(1.0, pairs))))
         .collect();
-    assert_eq!(told, [Some(5), Some(6), Some(7)]);
+    assert_eq!(state, [Some(5), Some(6), Some(7)]);
 }
 
 #[test]
@@ -174,13 +174,13 @@ fn every_comparison_has_to_be_certain() {
             &[(CPU, 1000.0 * (1.02 + noise))],
         ));
     }
-    let told = standing(&plan, &runs);
-    assert_eq!(told.verdict.goals[0].verdict, Verdict::Equivalent);
-    assert_eq!(wanted(&told), Some(6));
+    let state = standing(&plan, &runs);
+    assert_eq!(state.verdict.goals[0].verdict, Verdict::Equivalent);
+    assert_eq!(wanted(&state), Some(6));
 }
 
 #[test]
-fn ranks_are_told_beside_the_verdict() {
+fn ranks_are_reported_beside_the_verdict() {
     let plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
     let four = judge(&plan, &noisy(1.05, 4));
     assert_eq!(four.goals[0].sensitivity, None);
@@ -205,7 +205,7 @@ fn shares_are_compared_by_their_difference() {
         goals: vec![GoalPlan::new(GoalMetric::Loss)],
         ..experiment(&[])
     };
-    let told = |comparison: [f64; 4]| {
+    let state = |comparison: [f64; 4]| {
         let pairs = (1..).zip(comparison).flat_map(|(pair, lost)| {
             let run = |variant: &str, value| {
                 let place = (RunStage::Search, pair, variant);
@@ -215,9 +215,9 @@ fn shares_are_compared_by_their_difference() {
         });
         judge(&plan, &pairs.collect::<Vec<_>>())
     };
-    let none = told([0.0; 4]);
+    let none = state([0.0; 4]);
     assert_eq!(none.verdict, Verdict::Equivalent);
-    let some = told([0.01, 0.011, 0.009, 0.01]);
+    let some = state([0.01, 0.011, 0.009, 0.01]);
     assert_eq!(some.verdict, Verdict::Regressed);
     let change = some.goals[0].change.unwrap();
     assert!((change.estimate - 0.01).abs() < 1e-12, "{change:?}");

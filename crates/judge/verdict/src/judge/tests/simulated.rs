@@ -41,22 +41,22 @@ fn carried_out(
     let mut runs = Vec::new();
     let mut pairs = [0, 0];
     loop {
-        let told = standing_at(plan, &runs, looks);
+        let state = standing_at(plan, &runs, looks);
         let NextStep::Run {
             stage,
             valid_pairs_wanted,
             ..
-        } = told.next
+        } = state.next
         else {
-            return told;
+            return state;
         };
         let done = &mut pairs[usize::from(stage == RunStage::Confirm)];
         for pair in *done + 1..=valid_pairs_wanted {
             // Both halves share what the machine does, and each has its own.
             let shared = 0.02 * draws.normal();
             let mut run = |variant: &str, change: f64| {
-                let own = deviation * std::f64::consts::FRAC_1_SQRT_2 * draws.normal();
-                let value = (shared + change + own).exp() * 1000.0;
+                let item = deviation * std::f64::consts::FRAC_1_SQRT_2 * draws.normal();
+                let value = (shared + change + item).exp() * 1000.0;
                 synthetic::run("e", (stage, pair, variant), &[(CPU, value)])
             };
             runs.extend([run("baseline", 0.0), run("comparison", change)]);
@@ -72,37 +72,37 @@ fn plan(tolerance: f64) -> ExperimentPlan {
     plan
 }
 
-/// What was found, and what was confirmed as worse and as better, in this many
+/// Number of findings, and of those that were confirmed as worse and as better, in this many
 /// experiments whose variants are equal. The tolerance is far below the noise:
-/// nothing but the statistics stands between chance and an alarm.
+/// only the statistics is between chance and an alarm.
 fn false_alarms(experiments: u32) -> [u32; 3] {
     let plan = plan(0.001);
     let looks = LookPlan::of(plan.stopping);
     let mut draws = Draws::seeded(1);
     let mut seen = [0; 3];
     for _ in 0..experiments {
-        let told = carried_out(&plan, &looks, &mut draws, (0.0, 0.01));
-        seen[0] += u32::from(told.verdict.goals[0].confirmation.is_some());
-        seen[1] += u32::from(told.verdict.verdict == Verdict::Regressed);
-        seen[2] += u32::from(told.verdict.verdict == Verdict::Improved);
+        let state = carried_out(&plan, &looks, &mut draws, (0.0, 0.01));
+        seen[0] += u32::from(state.verdict.goals[0].confirmation.is_some());
+        seen[1] += u32::from(state.verdict.verdict == Verdict::Regressed);
+        seen[2] += u32::from(state.verdict.verdict == Verdict::Improved);
     }
     seen
 }
 
 #[test]
-fn equal_variants_are_seldom_told_apart() {
-    let [found, regressed, improved] = false_alarms(1000);
+fn equal_variants_rarely_differ() {
+    let [result, regressed, improved] = false_alarms(1000);
     // 5 % by the search's joint intervals, on both sides together.
-    assert!((30..=65).contains(&found), "{found}");
+    assert!((30..=65).contains(&result), "{result}");
     // 0.025² on each side, so 0.6 of 1000.
     assert!(regressed <= 3 && improved <= 3, "{regressed} {improved}");
 }
 
 #[test]
 #[ignore = "takes a minute; `cargo test --release -- --ignored`"]
-fn equal_variants_are_seldom_told_apart_in_the_long_run() {
-    let [found, regressed, improved] = false_alarms(20_000);
-    assert!(found <= 1060, "{found}");
+fn equal_variants_rarely_differ_in_the_long_run() {
+    let [result, regressed, improved] = false_alarms(20_000);
+    assert!(result <= 1060, "{result}");
     assert!(regressed <= 20 && improved <= 20, "{regressed} {improved}");
 }
 
@@ -113,9 +113,9 @@ fn equal_variants_are_mostly_called_equivalent() {
     let mut draws = Draws::seeded(2);
     let mut equivalent = 0;
     for _ in 0..200 {
-        let told = carried_out(&plan, &looks, &mut draws, (0.0, 0.01));
-        equivalent += u32::from(told.verdict.verdict == Verdict::Equivalent);
-        assert_ne!(told.verdict.verdict, Verdict::Regressed);
+        let state = carried_out(&plan, &looks, &mut draws, (0.0, 0.01));
+        equivalent += u32::from(state.verdict.verdict == Verdict::Equivalent);
+        assert_ne!(state.verdict.verdict, Verdict::Regressed);
     }
     assert!(equivalent >= 196, "{equivalent}");
 }
@@ -127,9 +127,9 @@ fn a_change_is_found_and_confirmed() {
     let mut draws = Draws::seeded(3);
     let (mut confirmed, mut pairs, mut covered) = (0, 0, 0);
     for _ in 0..200 {
-        let told = carried_out(&plan, &looks, &mut draws, (0.05, 0.015));
-        let goal = &told.verdict.goals[0];
-        confirmed += u32::from(told.next == NextStep::Stop(StopReason::Confirmed));
+        let state = carried_out(&plan, &looks, &mut draws, (0.05, 0.015));
+        let goal = &state.verdict.goals[0];
+        confirmed += u32::from(state.next == NextStep::Stop(StopReason::Confirmed));
         pairs += goal.pairs;
         let change = goal.change.unwrap();
         let truth = 0.05_f64.exp_m1();

@@ -41,8 +41,8 @@ fn latency_is_a_quantile_of_the_runs_own_histogram() {
         (LatencyQuantile::P99, 990.0),
         (LatencyQuantile::P999, 999.0),
     ] {
-        let found = run.value(&GoalMetric::Latency(quantile)).unwrap() / 1e6;
-        assert!((found / millis - 1.0_f64).abs() < 2e-3, "{found}");
+        let result = run.value(&GoalMetric::Latency(quantile)).unwrap() / 1e6;
+        assert!((result / millis - 1.0_f64).abs() < 2e-3, "{result}");
     }
     let silent = Story::healthy().summary();
     let measured = silent.measured(&GoalMetric::Latency(LatencyQuantile::P99));
@@ -145,7 +145,7 @@ fn too_many_series_are_cut_and_it_is_said() {
 }
 
 #[test]
-fn points_that_a_sink_did_not_record_are_told() {
+fn points_that_a_sink_did_not_record_are_reported() {
     let mut story = Story::healthy();
     let labels = Labels::none()
         .with("id", "intake")

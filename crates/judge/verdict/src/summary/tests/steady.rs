@@ -71,11 +71,11 @@ fn a_drift_is_no_steady_state() {
     assert_eq!(drift.series, "target_cpu");
     assert!((drift.share - 0.26).abs() < 0.03, "{drift:?}");
     let mut notes = run.notes.iter();
-    assert!(notes.any(|own| matches!(own, RunNote::NotSteady { .. })));
+    assert!(notes.any(|item| matches!(item, RunNote::NotSteady { .. })));
 }
 
 #[test]
-fn a_short_run_cannot_tell() {
+fn a_short_run_is_not_decisive() {
     let run = Story::healthy().summary();
     assert_eq!(run.figures.warmup, None);
     assert_eq!(run.figures.beats[&GoalMetric::Cpu].values.len(), 10);

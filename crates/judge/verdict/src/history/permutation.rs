@@ -12,7 +12,7 @@ const POINTS_NEEDED_MAX: usize = 64;
 /// Result of a test of a trend.
 #[derive(Debug)]
 pub(super) struct Tested {
-    pub(super) found: Vec<Found>,
+    pub(super) result: Vec<Found>,
     pub(super) p_value: Option<f64>,
 }
 
@@ -23,7 +23,7 @@ pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
     let errors = pooled_deviation(trend);
     let ends = trend.stretches.iter().skip(1).copied().chain([count]);
     let mut tested = Tested {
-        found: Vec::new(),
+        result: Vec::new(),
         p_value: None,
     };
     for (&start, end) in trend.stretches.iter().zip(ends) {
@@ -43,7 +43,7 @@ pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
         };
         let shared = |p_value: f64| (p_value * parts).min(1.0);
         tested
-            .found
+            .result
             .extend(detection.points.iter().map(|point| Found {
                 index: start + point.index,
                 p_value: shared(point.p_value),
@@ -51,7 +51,7 @@ pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
             }));
         if points.len() >= super::POINTS_MIN {
             let p_value = shared(detection.p_value);
-            let least = tested.p_value.map_or(p_value, |other| p_value.min(other));
+            let least = tested.p_value.map_or(p_value, |right| p_value.min(right));
             tested.p_value = Some(least);
         }
     }
@@ -76,7 +76,7 @@ pub(super) fn points_needed(alarm_rate: f64) -> usize {
 }
 
 /// True if a stretch of the trend has as many points as that.
-pub(super) fn can_tell(trend: &Trend, alarm_rate: f64) -> bool {
+pub(super) fn can_report(trend: &Trend, alarm_rate: f64) -> bool {
     let count = trend.points.len();
     let ends = trend.stretches.iter().skip(1).copied().chain([count]);
     let mut lengths = trend
@@ -97,9 +97,9 @@ fn pooled_deviation(trend: &Trend) -> Option<f64> {
     let (mut squares, mut degrees) = (0.0, 0.0);
     for point in &trend.points {
         if let Some(deviation) = point.measured.deviation {
-            let own = f64::from(point.measured.pairs) - 1.0;
-            squares += own * deviation * deviation;
-            degrees += own;
+            let item = f64::from(point.measured.pairs) - 1.0;
+            squares += item * deviation * deviation;
+            degrees += item;
         }
     }
     Some((squares / degrees).sqrt()).filter(|deviation| deviation.is_finite() && *deviation > 0.0)
