@@ -57,7 +57,7 @@ impl LogGrowth {
     /// Time by which logs grow; it pauses outside of their turns.
     fn log_time(&self, now: Moment) -> Moment {
         let turns = self.begin.get().and_then(|begin| begin.turns.as_ref());
-        turns.map_or(now, |turns| turns.own_time(now))
+        turns.map_or(now, |turns| turns.active_time(now))
     }
 
     /// Load has ended.

@@ -63,7 +63,7 @@ struct Shared {
     head: RequestTemplate,
     rules: Rules,
     /// How long it is waited for answers once nothing more is to be sent.
-    patience: Nanos,
+    end_timeout: Nanos,
 }
 
 impl Posts {
@@ -79,7 +79,7 @@ impl Posts {
             .collect();
         let rules = Rules::acknowledged(asked.retries);
         let head = post(&target, target.path_and_query(), &headers)?;
-        Ok(Self::with(&target, head, rules, asked.patience))
+        Ok(Self::with(&target, head, rules, asked.end_timeout))
     }
 
     /// Requests for `path`, sent again by `rules`.
@@ -93,13 +93,13 @@ impl Posts {
         Ok(Self::with(target, head, rules, Nanos::ZERO))
     }
 
-    fn with(target: &Target, head: RequestTemplate, rules: Rules, patience: Nanos) -> Self {
+    fn with(target: &Target, head: RequestTemplate, rules: Rules, end_timeout: Nanos) -> Self {
         Self {
             shared: Arc::new(Shared {
                 address: target.dial_address(),
                 head,
                 rules,
-                patience,
+                end_timeout,
             }),
         }
     }
@@ -107,7 +107,7 @@ impl Posts {
 
 impl Opener for Posts {
     fn grace(&self) -> Nanos {
-        self.shared.patience.max(GRACE)
+        self.shared.end_timeout.max(GRACE)
     }
 
     fn open(&self, worker: &Rc<Worker>, connections: u16, tasks: &mut Tasks) {

@@ -43,7 +43,7 @@ pub(crate) struct Hec {
     /// How often a request that was refused is sent again.
     retries: u32,
     /// How long it is asked what became of the events once nothing more is to be sent.
-    patience: Nanos,
+    end_timeout: Nanos,
 }
 
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl Hec {
                 acknowledgements,
             }),
             retries: 0,
-            patience: Nanos::ZERO,
+            end_timeout: Nanos::ZERO,
         })
     }
 
@@ -111,7 +111,7 @@ impl Hec {
     pub(crate) fn acknowledged(self, asked: &AcknowledgedPlan) -> Self {
         Self {
             retries: asked.retries,
-            patience: asked.patience,
+            end_timeout: asked.end_timeout,
             ..self
         }
     }
@@ -137,7 +137,7 @@ impl Hec {
 
 impl Opener for Hec {
     fn grace(&self) -> Nanos {
-        self.patience.max(GRACE)
+        self.end_timeout.max(GRACE)
     }
 
     fn tasks_of(&self, connections: u16) -> usize {

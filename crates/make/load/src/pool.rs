@@ -322,7 +322,7 @@ impl Pool {
             Timing::Open { arrivals, .. } => {
                 let Limits { requests, until } = self.limits.get();
                 let now = until.map_or(now, |until| until.min(now));
-                arrivals.asked_until(now, requests)
+                arrivals.requested_until(now, requests)
             }
         }
     }

@@ -1,10 +1,10 @@
-//! Where a worker's time went.
+//! Breakdown of a worker's time.
 
 use stillwell_metric::TimeState;
 use stillwell_units::{Moment, Nanos};
 
 /// A worker's time by [`TimeState`]. All of it is accounted: the totals sum to the
-/// time since the account was opened, whatever was switched when.
+/// time since the account was opened, at any switches.
 #[derive(Clone, Debug)]
 pub struct TimeAccount {
     state: TimeState,
@@ -23,7 +23,7 @@ impl TimeAccount {
         }
     }
 
-    /// What the worker is doing.
+    /// The present state of the worker.
     #[must_use]
     pub const fn state(&self) -> TimeState {
         self.state

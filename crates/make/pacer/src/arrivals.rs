@@ -9,10 +9,10 @@ use stillwell_plan::{LoadCurve, Spacing};
 use stillwell_units::{Moment, Nanos, Seed, float_from_u64, floor_to_u64};
 
 use crate::Part;
-use crate::curve::{Fraction, Segments, bounded};
+use crate::curve::Curve;
 use draw::{Draw, Zipf};
 
-/// What floats may lack of a whole request.
+/// Largest rounding error of a whole request.
 const ROUNDING: f64 = 1e-6;
 
 /// Of so many what is drawn comes near enough to its mean.
@@ -20,7 +20,7 @@ const WALKED_MAX: u64 = 100_000;
 
 /// The moments, one after the other, at which the requests of a [`Part`] are due.
 /// They never go back, follow from plan and seed alone, and in the long run are
-/// as many as the curve asks for: exactly so where they are even, in bursts or
+/// as many as the curve requests: exactly so if they are even, in bursts or
 /// jittered, in the mean where they are drawn.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
@@ -28,15 +28,9 @@ pub struct Arrivals {
     spacing: State,
     part: Part,
     start: Moment,
-    /// How many were taken.
+    /// Number of taken requests.
     taken: u64,
     next: Moment,
-}
-
-#[derive(Clone, Debug)]
-enum Curve {
-    Constant { exact: Fraction, per_second: f64 },
-    Segments(Segments),
 }
 
 /// A spacing and what it has come to.
@@ -59,7 +53,7 @@ enum State {
 }
 
 impl Arrivals {
-    /// The moments of `part` of the requests that `curve` asks for from `start`
+    /// The moments of `part` of the requests that `curve` requests from `start`
     /// on.
     #[must_use]
     pub fn new(
@@ -88,7 +82,7 @@ impl Arrivals {
             Spacing::Zipf { exponent } => gaps(Some(Zipf::new(exponent))),
         };
         let mut arrivals = Self {
-            curve: Curve::new(curve),
+            curve: curve.into(),
             spacing,
             part,
             start,
@@ -105,7 +99,7 @@ impl Arrivals {
         self.next
     }
 
-    /// Which request of the whole load, counted from zero, the next one is.
+    /// The number of the next request in the whole load, counted from zero.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.part.number(self.taken)
@@ -117,18 +111,18 @@ impl Arrivals {
         self.next = self.draw_next().max(self.next);
     }
 
-    /// How many were taken.
+    /// Number of taken requests.
     #[must_use]
     pub const fn taken(&self) -> u64 {
         self.taken
     }
 
-    /// How many the curve has asked of this part until `now`, of the first `most`
-    /// of the whole load: the asked rate times the time. Whole requests, but for
+    /// Number of requests that the curve requested of this part until `now`, of the first `most`
+    /// of the whole load: the requested rate times the time. Whole requests, except for
     /// spacings that are drawn, where the curve says how many there are in the mean.
     #[must_use]
-    pub fn asked_until(&self, now: Moment, most: Option<u64>) -> f64 {
-        let all = self.curve.asked_at(now.since(self.start).as_u64());
+    pub fn requested_until(&self, now: Moment, most: Option<u64>) -> f64 {
+        let all = self.curve.requested_at(now.since(self.start).as_u64());
         let all = most.map_or(all, |most| all.min(float_from_u64(most)));
         match self.spacing {
             State::Gaps { .. } => all * self.part.fraction(),
@@ -138,9 +132,9 @@ impl Arrivals {
         }
     }
 
-    /// How many are due from `from` to `until` and were not taken, of the first
+    /// Number of requests that are due from `from` to `until` and not taken, of the first
     /// `most` of the whole load. Takes longer the more they are; of very many the
-    /// last ones are told by the curve and not drawn.
+    /// last ones are computed from the curve and not drawn.
     #[must_use]
     pub fn overdue(&self, from: Moment, until: Moment, most: Option<u64>) -> u64 {
         let mut ahead = self.clone();
@@ -148,8 +142,8 @@ impl Arrivals {
         while ahead.next <= until && most.is_none_or(|most| ahead.number() < most) {
             if ahead.taken - self.taken >= WALKED_MAX {
                 let before = ahead.next.max(from) - Nanos::new(1);
-                let [all, told] = [until, before].map(|at| ahead.asked_until(at, most));
-                return count + floor_to_u64((all - told).max(0.0).round());
+                let [all, counted] = [until, before].map(|at| ahead.requested_until(at, most));
+                return count + floor_to_u64((all - counted).max(0.0).round());
             }
             count += u64::from(ahead.next >= from);
             ahead.advance();
@@ -179,50 +173,5 @@ impl Arrivals {
             }
         };
         self.start + Nanos::new(elapsed_ns)
-    }
-}
-
-impl Curve {
-    fn new(plan: &LoadCurve) -> Self {
-        match plan {
-            LoadCurve::Constant { per_second } => Self::Constant {
-                exact: Fraction::new(bounded(*per_second)),
-                per_second: bounded(*per_second),
-            },
-            LoadCurve::Ramp {
-                from_per_second,
-                to_per_second,
-                over,
-            } => Self::Segments(Segments::ramp(*from_per_second, *to_per_second, *over)),
-            LoadCurve::Steps { steps } => Self::Segments(Segments::steps(
-                steps.iter().map(|step| (step.per_second, step.length)),
-            )),
-        }
-    }
-
-    fn asked_at(&self, elapsed_ns: u64) -> f64 {
-        match self {
-            Self::Constant { exact, .. } => exact.asked_at(elapsed_ns),
-            Self::Segments(segments) => segments.asked_at(elapsed_ns),
-        }
-    }
-
-    /// The first nanosecond at which `total` have been asked for.
-    fn reaches(&self, total: u64) -> u64 {
-        match self {
-            Self::Constant { exact, .. } => exact.reaches(total),
-            Self::Segments(segments) => segments.reaches(float_from_u64(total)),
-        }
-    }
-
-    /// The same for a number that need not be whole, to the nanosecond or so.
-    fn reaches_units(&self, units: f64) -> u64 {
-        match self {
-            Self::Constant { per_second, .. } if *per_second > 0.0 => {
-                floor_to_u64(units / per_second * 1e9)
-            }
-            Self::Constant { .. } => u64::MAX,
-            Self::Segments(segments) => segments.reaches(units),
-        }
     }
 }

@@ -3,17 +3,17 @@
 //! A [`Schedule`] says, from `(now, sent)` alone, how many units are due and at
 //! which moment the next one is. Units are bytes, events, requests or blocks:
 //! the pacer does not care. The schedule is absolute, counted from its start, so
-//! that nothing drifts however long it runs and however unevenly it is asked.
+//! that nothing drifts, however long it runs and however uneven its queries are.
 //!
 //! Several workers divide one schedule by [`Share`]; together they send exactly
 //! what one worker would have sent, interleaved and never at the top of each
-//! second. [`CatchUp`] says what becomes of units that are long overdue,
+//! second. [`CatchUp`] is the handling of units that are long overdue,
 //! [`Termination`] when sending ends, and [`TimeAccount`] where a worker's time
 //! went. [`Turns`] let two schedules share a host: each goes on only while it has
 //! its turn.
 //!
 //! [`Arrivals`] are the moments of single requests, in bursts, jittered or drawn
-//! where that is asked for; [`Part`] divides them among targets.
+//! if requested; [`Part`] divides them among targets.
 //!
 //! This crate reads no clock and never waits: `now` is an argument.
 //!

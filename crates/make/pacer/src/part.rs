@@ -13,7 +13,7 @@ const PERIOD_MAX: u64 = 100_000;
 #[derive(Clone, Debug)]
 pub struct Part {
     share: Share,
-    /// Which of `period` units of the share are this part's, in order.
+    /// The units of this part among `period` units of the share, in order.
     slots: Arc<[u64]>,
     period: u64,
 }
@@ -35,7 +35,7 @@ impl Part {
         let weights = reduced(weights);
         let period: u64 = weights.iter().sum();
         let mut slots = vec![Vec::new(); weights.len()];
-        // Each unit goes to whoever is owed most, the first of equals.
+        // Each unit goes to the part with the largest deficit, the first of equals.
         let mut owed = vec![0_i64; weights.len()];
         let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         for unit in 0..period {
@@ -55,7 +55,7 @@ impl Part {
         parts.collect()
     }
 
-    /// Which unit of the whole schedule, counted from zero, this part's unit
+    /// Number in the whole schedule, counted from zero, of this part's unit
     /// `position` is.
     #[must_use]
     pub fn number(&self, position: u64) -> u64 {
@@ -68,7 +68,7 @@ impl Part {
         self.share.total_at(in_share) - 1
     }
 
-    /// How many of the whole schedule's first `total` units are this part's.
+    /// Number of this part's units among the whole schedule's first `total`.
     #[must_use]
     pub fn of_total(&self, total: u64) -> u64 {
         let in_share = self.share.of_total(total);
@@ -77,7 +77,7 @@ impl Part {
         rounds * self.slots.len() as u64 + begun as u64
     }
 
-    /// How much of the whole schedule it is.
+    /// Its fraction of the whole schedule.
     #[must_use]
     pub fn fraction(&self) -> f64 {
         let ratio = |part: u64, whole: u64| {

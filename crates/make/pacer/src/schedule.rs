@@ -10,7 +10,7 @@ use stillwell_plan::RateShape;
 
 use crate::Share;
 
-/// What becomes of units that are long overdue.
+/// Handling of units that are long overdue.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum CatchUp {
     /// They are all sent, as fast as the peer takes them.
@@ -20,7 +20,7 @@ pub enum CatchUp {
     Bounded(Nanos),
 }
 
-/// Says when a worker's units are due: the first once the shape has asked for
+/// Due times of a worker's units: the first once the shape has requested
 /// one whole unit (not at the start), and so on.
 ///
 /// What is due is a function of the start, the time and the number of units
@@ -35,7 +35,7 @@ pub struct Schedule {
     /// Units sent or given up: the number, in this share, of the next one.
     position: u64,
     given_up: u64,
-    /// When the unit at `position` is due; kept because it is asked most often.
+    /// Due time of the unit at `position`; stored because it is read most often.
     next: Moment,
 }
 
@@ -44,21 +44,21 @@ impl Schedule {
     /// [`CatchUp::Full`].
     #[must_use]
     pub fn new(shape: RateShape, share: Share, start: Moment) -> Self {
-        let curve = Curve::new(shape);
+        let curve = Curve::from(shape);
         Self {
+            next: curve.moment_of(share.total_at(0), start),
             curve,
             share,
             catch_up: CatchUp::Full,
             start,
             position: 0,
             given_up: 0,
-            next: curve.moment_of(share.total_at(0), start),
         }
     }
 
     /// The same schedule with another way to treat what is overdue.
     #[must_use]
-    pub const fn with_catch_up(self, catch_up: CatchUp) -> Self {
+    pub fn with_catch_up(self, catch_up: CatchUp) -> Self {
         Self { catch_up, ..self }
     }
 
@@ -90,7 +90,7 @@ impl Schedule {
         if now < self.next {
             return 0;
         }
-        self.asked_whole(now).saturating_sub(self.position)
+        self.requested_whole(now).saturating_sub(self.position)
     }
 
     /// Records `units` as sent, due or not.
@@ -110,19 +110,19 @@ impl Schedule {
         }
         // Overdue by more than the bound is what was due a nanosecond before it.
         let dropped = self
-            .asked_whole(now - bound - Nanos::new(1))
+            .requested_whole(now - bound - Nanos::new(1))
             .saturating_sub(self.position);
         self.advance(dropped);
         self.given_up = self.given_up.saturating_add(dropped);
         dropped
     }
 
-    /// Units that this share asked for from the start until `now`, with the
-    /// part of a unit that is under way: the asked rate times the time. Infinite
+    /// Units that this share requested from the start until `now`, with the
+    /// part of a unit that is under way: the requested rate times the time. Infinite
     /// for [`RateShape::Max`].
     #[must_use]
-    pub fn asked_until(&self, now: Moment) -> f64 {
-        self.curve.asked_at(now.since(self.start).as_u64()) / f64::from(self.share.of())
+    pub fn requested_until(&self, now: Moment) -> f64 {
+        self.curve.requested_at(now.since(self.start).as_u64()) / f64::from(self.share.of())
     }
 
     /// Units recorded as sent.
@@ -137,8 +137,8 @@ impl Schedule {
         self.given_up
     }
 
-    /// Whole units of this share asked for until `now`.
-    fn asked_whole(&self, now: Moment) -> u64 {
+    /// Whole units of this share requested until `now`.
+    fn requested_whole(&self, now: Moment) -> u64 {
         let total = self.curve.total_at(now.since(self.start).as_u64());
         self.share.of_total(total)
     }

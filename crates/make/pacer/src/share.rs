@@ -11,11 +11,11 @@ pub struct Share {
     of: u32,
 }
 
-/// Why a share makes no sense.
+/// A share that does not exist.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("there is no share {index} of {of}: shares count from 0 to one below their number")]
 pub struct ShareError {
-    /// The share asked for.
+    /// The requested share.
     pub index: u32,
     /// The number of shares.
     pub of: u32,
@@ -42,19 +42,19 @@ impl Share {
         (0..of).map(move |index| Self { index, of })
     }
 
-    /// Which share this is, counted from zero.
+    /// Index of this share, counted from zero.
     #[must_use]
     pub const fn index(self) -> u32 {
         self.index
     }
 
-    /// How many shares there are.
+    /// Number of shares.
     #[must_use]
     pub const fn of(self) -> u32 {
         self.of
     }
 
-    /// How many of the whole's first `total` units are this share's.
+    /// Number of this share's units among the whole's first `total`.
     pub(crate) fn of_total(self, total: u64) -> u64 {
         let (index, of) = (u64::from(self.index), u64::from(self.of));
         if total <= index {
@@ -63,7 +63,7 @@ impl Share {
         (total - index - 1) / of + 1
     }
 
-    /// How many units the whole has asked for once this share's unit number
+    /// Number of units that the whole has requested once this share's unit number
     /// `position`, counted from zero, is due; saturates.
     pub(crate) fn total_at(self, position: u64) -> u64 {
         position

@@ -2,8 +2,8 @@
 
 use stillwell_units::{Moment, Nanos};
 
-/// When a worker stops: at a moment, after a number of units, whichever comes
-/// first; never, where neither is given.
+/// End of a worker: at a moment or after a number of units, the earlier of both
+/// if both are given; never if neither is given.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Termination {
     /// Stop at this moment.
@@ -13,13 +13,13 @@ pub struct Termination {
 }
 
 impl Termination {
-    /// Whether a worker that has sent `sent` units is to stop at `now`.
+    /// Returns true if a worker that has sent `sent` units must stop at `now`.
     #[must_use]
     pub fn reached(&self, now: Moment, sent: u64) -> bool {
         self.at.is_some_and(|at| now >= at) || self.units.is_some_and(|units| sent >= units)
     }
 
-    /// How many more units may be sent after `sent`; `u64::MAX` without a limit.
+    /// Number of units that may be sent after `sent`; `u64::MAX` without a limit.
     #[must_use]
     pub fn units_left(&self, sent: u64) -> u64 {
         self.units
@@ -27,7 +27,7 @@ impl Termination {
     }
 }
 
-/// How long after its intended moment something was sent; zero when early.
+/// Time from the intended to the sent moment; zero when early.
 #[must_use]
 pub const fn lateness(intended: Moment, sent: Moment) -> Nanos {
     sent.since(intended)

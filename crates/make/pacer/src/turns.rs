@@ -1,6 +1,6 @@
 //! Two workloads that take turns.
 //!
-//! Two subjects that are measured at once see the same host, the same neighbours
+//! Two targets that are measured at once see the same host, the same neighbours
 //! and the same clock speed if load is switched between them often. Each side
 //! gets the same time: it comes in blocks of two turns of one random length, one
 //! for each side, in random order.
@@ -10,9 +10,9 @@
 //!         │   └────── block ──────────┘└──────────── block ───────────┘
 //! ```
 //!
-//! Between two turns nobody sends, so that what one subject still holds is not
-//! worked off in the other's turn. The edges of a stretch, such as the measured
-//! phase, lie in such a gap too: what is counted there cuts no turn.
+//! Between two turns neither side sends, so that events held by one target are not
+//! processed in the other's turn. The edges of a stretch, such as the measured
+//! phase, lie in such a gap too: a counter that is read there cuts no turn.
 
 #[cfg(test)]
 mod tests;
@@ -21,15 +21,15 @@ use std::sync::Arc;
 
 use stillwell_units::{Moment, Nanos, Seed};
 
-/// No turn and its gap are shorter together, whatever was asked for: below this
-/// the waking up is all there is to see, and the list of turns grows long.
+/// Minimum length of a turn and its gap together: below this
+/// wake-ups dominate, and the list of turns grows long.
 const TURN_MIN: Nanos = Nanos::from_millis(10);
 /// No turn is longer than centuries, so that sums of a few of them fit.
 const TURN_MAX: u64 = u64::MAX / 8;
 /// No gap is shorter, so that no two turns touch.
 const GAP_MIN: Nanos = Nanos::from_millis(1);
 
-/// How two sides take turns.
+/// Lengths of the turns of two sides.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TurnPlan {
     /// The shortest turn with the gap behind it, at least 10 ms.
@@ -37,19 +37,19 @@ pub struct TurnPlan {
     /// The longest, but the last block of a stretch takes what is left over: its
     /// turns may be longer by less than `turn_min`.
     pub turn_max: Nanos,
-    /// How long nobody sends after each turn, and at the start of a stretch; at
+    /// Pause after each turn and at the start of a stretch; at
     /// least 1 ms and at most half of the shortest turn.
     pub gap: Nanos,
 }
 
-/// When one of two sides may send, from a start on; and its *own time*, which
-/// stands still while it may not.
+/// Times at which one of two sides may send, from a start on; and its *active time*, which
+/// is stopped while it may not.
 ///
-/// Both sides' own time goes at the clock's pace while they send, and is the
-/// clock's before the start. A schedule that is asked in own time therefore has
+/// Both sides' active time runs at the clock's pace while they send, and is the
+/// clock's before the start. A schedule in active time therefore has
 /// no burst at the start of a turn, and a turn that is awaited is not lateness.
 ///
-/// After the last stretch nobody sends any more. Clones share the list of turns.
+/// After the last stretch neither side sends. Clones share the list of turns.
 #[derive(Clone, Debug)]
 pub struct Turns {
     start: Moment,
@@ -61,7 +61,7 @@ pub struct Turns {
 struct Turn {
     begin: u64,
     end: u64,
-    /// Own time before it.
+    /// Active time before it.
     before: u64,
 }
 
@@ -72,7 +72,7 @@ impl Turns {
     #[must_use]
     pub fn pair(plan: TurnPlan, seed: &Seed, start: Moment, stretches: &[Nanos]) -> [Self; 2] {
         let shortest = plan.turn_min.max(TURN_MIN).as_u64().min(TURN_MAX);
-        let mut draw = Draw {
+        let mut draw = TurnDraw {
             seed: *seed,
             blocks: 0,
             shortest,
@@ -92,7 +92,7 @@ impl Turns {
         })
     }
 
-    /// Whether this side may send at `now`.
+    /// Returns true if this side may send at `now`.
     #[must_use]
     pub fn is_on(&self, now: Moment) -> bool {
         let elapsed = now.since(self.start).as_u64();
@@ -116,7 +116,7 @@ impl Turns {
         }
     }
 
-    /// How long this side might send until `now`.
+    /// Time for which this side could send until `now`.
     #[must_use]
     pub fn active(&self, now: Moment) -> Nanos {
         let elapsed = now.since(self.start).as_u64();
@@ -126,20 +126,20 @@ impl Turns {
         )
     }
 
-    /// Own time at `now`.
+    /// Active time at `now`.
     #[must_use]
-    pub fn own_time(&self, now: Moment) -> Moment {
+    pub fn active_time(&self, now: Moment) -> Moment {
         now.min(self.start) + self.active(now)
     }
 
-    /// The first moment within a turn at which own time has reached `own`;
-    /// `u64::MAX` for never. Before the start that is `own` itself.
+    /// The first moment within a turn at which active time has reached `active`;
+    /// `u64::MAX` for never. Before the start that is `active` itself.
     #[must_use]
-    pub fn clock_time(&self, own: Moment) -> Moment {
-        if own < self.start {
-            return own;
+    pub fn clock_time(&self, active: Moment) -> Moment {
+        if active < self.start {
+            return active;
         }
-        let active = own.since(self.start).as_u64();
+        let active = active.since(self.start).as_u64();
         let next = self
             .turns
             .partition_point(|turn| turn.before + (turn.end - turn.begin) <= active);
@@ -161,7 +161,7 @@ impl Turns {
 }
 
 /// Fills the time from `at` to `end` with blocks.
-fn fill(sides: &mut [Vec<Turn>; 2], mut at: u64, end: u64, gap: u64, draw: &mut Draw) {
+fn fill(sides: &mut [Vec<Turn>; 2], mut at: u64, end: u64, gap: u64, draw: &mut TurnDraw) {
     loop {
         let rest = end.saturating_sub(at);
         let (drawn, other_first) = draw.block();
@@ -188,14 +188,14 @@ fn fill(sides: &mut [Vec<Turn>; 2], mut at: u64, end: u64, gap: u64, draw: &mut 
 }
 
 /// Draws block after block from a seed.
-struct Draw {
+struct TurnDraw {
     seed: Seed,
     blocks: u64,
     shortest: u64,
     longest: u64,
 }
 
-impl Draw {
+impl TurnDraw {
     /// The length of a turn and its gap, and whether the other side is first.
     fn block(&mut self) -> (u64, bool) {
         let seed = self.seed.derive("turn", self.blocks);

@@ -511,7 +511,7 @@ impl PreparedWorker {
         reserved: bool,
     ) -> (BlockSet, State) {
         let now = clock::now();
-        let worker_time = turns.as_ref().map_or(now, |turns| turns.own_time(now));
+        let worker_time = turns.as_ref().map_or(now, |turns| turns.active_time(now));
         let state = State {
             schedule: Schedule::new(rate.shape, self.share, start),
             turns,

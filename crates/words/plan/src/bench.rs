@@ -1,23 +1,23 @@
-//! One bench: a recording sent through a subject and back.
+//! One bench: a recording that is sent through a target and back.
 
 use serde::{Deserialize, Serialize};
 
 use crate::RigPlan;
 
-/// One bench: a recording sent through a subject and back into a sink.
+/// One bench: a recording that is sent through a target and back into a sink.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct BenchPlan {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// The run: one generator that replays, one sink, one subject.
+    /// The run: one generator that replays, one sink, one target.
     pub rig: RigPlan,
-    /// Why its events carry no stamps, if they do not: then they are only counted.
+    /// The reason if its events carry no stamps; they are only counted then.
     pub unstamped: Option<String>,
-    /// Whether the report is JSON unless something else is asked for.
+    /// True if the report is JSON by default.
     pub structured: bool,
     /// Significant decimal digits of latencies, from 1 to 5.
     pub significant_figures: u8,
-    /// Whether events may be lost, duplicated or damaged without the bench failing.
+    /// True if lost, duplicated or damaged events do not fail the bench.
     pub lossy: bool,
     /// Rounds through the recording that must all be sent before the time is over;
     /// none where the time is as good an end.

@@ -11,14 +11,14 @@ use stillwell_units::{Nanos, float_from_u64};
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct CapacityBound {
-    /// What is bounded.
+    /// The bounded figure.
     pub figure: CapacityFigure,
     /// The limit itself: nanoseconds of a latency, else a share of one; finite
     /// and not below 0. It is kept where it is reached exactly.
     pub limit: f64,
 }
 
-/// What can be bounded.
+/// A figure that can have a bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum CapacityFigure {
     /// The time within which this share of all requests or events is done, above
@@ -33,17 +33,17 @@ pub enum CapacityFigure {
     Errors,
     /// Share of requests without any answer, or of events that did not arrive.
     Loss,
-    /// What was sent as a share of what was asked for.
+    /// Sent requests as a share of the requested ones.
     Throughput,
 }
 
-/// What was typed is no bound.
+/// A text that is not a bound.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "`{found}` is no bound{problem}: write p99<20ms, mean<5ms, max<1s, errors<0.1%, loss<0.01% or throughput>99%"
+    "`{text}` is no bound{problem}: write p99<20ms, mean<5ms, max<1s, errors<0.1%, loss<0.01% or throughput>99%"
 )]
 pub struct CapacityBoundError {
-    found: String,
+    text: String,
     problem: String,
 }
 
@@ -65,14 +65,14 @@ impl CapacityFigure {
 
     /// `value` of it for readers.
     #[must_use]
-    pub fn told(self, value: f64) -> String {
+    pub fn format_value(self, value: f64) -> String {
         if !value.is_finite() {
             return "never".to_owned();
         }
         if self.is_time() {
             return Nanos::from_secs_f64(value / 1e9).to_string();
         }
-        // No more digits than tell it apart.
+        // As few digits as identify the value.
         let percent = value * 100.0;
         let digits = if percent >= 10.0 { 1 } else { 3 };
         let text = format!("{percent:.digits$}");
@@ -115,7 +115,7 @@ impl fmt::Display for CapacityFigure {
 impl fmt::Display for CapacityBound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let sign = if self.figure.is_upper() { '<' } else { '>' };
-        let limit = self.figure.told(self.limit).replace(' ', "");
+        let limit = self.figure.format_value(self.limit).replace(' ', "");
         write!(f, "{}{sign}{limit}", self.figure)
     }
 }
@@ -139,7 +139,7 @@ impl FromStr for CapacityBound {
 
     fn from_str(text: &str) -> Result<Self, CapacityBoundError> {
         let refused = |problem: &str| CapacityBoundError {
-            found: text.to_owned(),
+            text: text.to_owned(),
             problem: problem.to_owned(),
         };
         let place = text.find(['<', '>']).ok_or_else(|| refused(""))?;
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn bounds_read_as_written() {
-        for (text, told, limit) in [
+        for (text, shown, limit) in [
             ("p99<20ms", "p99<20ms", 2e7),
             ("p99.9 < 1s", "p99.9<1s", 1e9),
             ("p999<1s", "p99.9<1s", 1e9),
@@ -222,14 +222,14 @@ mod tests {
             ("throughput>99%", "throughput>99%", 0.99),
         ] {
             let bound: CapacityBound = text.parse().unwrap();
-            assert_eq!(bound.to_string(), told);
+            assert_eq!(bound.to_string(), shown);
             assert!((bound.limit - limit).abs() <= 1e-9 * limit, "{bound:?}");
-            assert_eq!(told.parse::<CapacityBound>().unwrap().to_string(), told);
+            assert_eq!(shown.parse::<CapacityBound>().unwrap().to_string(), shown);
         }
     }
 
     #[test]
-    fn what_is_no_bound_is_told_with_those_that_are() {
+    fn an_error_lists_the_accepted_bounds() {
         for (text, says) in [
             ("p99", "is no bound: write p99<20ms"),
             ("p100<1s", "no such figure"),
@@ -255,6 +255,6 @@ mod tests {
         assert!(!upper.is_kept(None) && !lower.is_kept(None));
         let late: CapacityBound = "p99<1s".parse().unwrap();
         assert!(!late.is_kept(Some(f64::INFINITY)));
-        assert_eq!(late.figure.told(f64::INFINITY), "never");
+        assert_eq!(late.figure.format_value(f64::INFINITY), "never");
     }
 }

@@ -5,11 +5,11 @@ use serde::{Deserialize, Serialize};
 /// A bound on one series. Bounds are in the series' own unit.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct CheckPlan {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
     /// Reason why it is there, for readers.
     pub description: Option<String>,
-    /// What is read.
+    /// The series that is read.
     pub series: SeriesSelector,
     /// The observed value must not lie above.
     pub upper: Option<f64>,
@@ -24,11 +24,11 @@ pub struct SeriesSelector {
     pub metric: String,
     /// The `id` label that it must carry, if any: `bytes_received['intake']`.
     pub id: Option<String>,
-    /// How its samples become one number.
+    /// The way from its samples to one number.
     pub aggregation: Aggregation,
 }
 
-/// How a series' samples become one number.
+/// The way from a series' samples to one number.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregation {

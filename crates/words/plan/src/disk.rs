@@ -1,4 +1,4 @@
-//! Disks that a run brings along for its subject.
+//! Disks that a run makes for its target.
 
 use std::path::PathBuf;
 
@@ -7,16 +7,16 @@ use stillwell_units::{ByteRate, ByteSize, Nanos};
 
 use crate::Places;
 
-/// A disk that is there from before the subject starts until it has ended.
+/// A disk that exists from before the target's start until after its end.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DiskPlan {
-    /// Where it is mounted; knows [`Places`].
+    /// Mount point; may hold [`Places`].
     pub path: PathBuf,
-    /// What it is.
+    /// Kind of disk.
     pub kind: DiskKind,
 }
 
-/// What a disk is.
+/// Kind of a disk.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiskKind {
@@ -32,7 +32,7 @@ pub struct FolderDiskPlan {
     /// The folder, which is made if it is not there; knows [`Places`]. `None` for the
     /// one that the disk is mounted over.
     pub backing: Option<PathBuf>,
-    /// How long each `fsync` takes besides its own time.
+    /// Additional time of each `fsync`.
     pub fsync_delay: Nanos,
     /// And so much more for each MiB that it makes durable.
     pub fsync_delay_per_mib: Nanos,

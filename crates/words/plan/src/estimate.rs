@@ -1,15 +1,15 @@
-//! How long an experiment takes.
+//! Estimate of an experiment's length.
 
 use stillwell_units::{Nanos, floor_to_u64};
 
 use crate::{DesignPlan, ExperimentPlan, OperatingPoint, PAIRS_CONFIRM_MIN};
 
 /// Start, stop and close of a run, and the drain before them, as they are for a
-/// small subject.
+/// small target.
 const OVERHEAD_GUESS: Nanos = Nanos::from_secs(2);
 
-/// Between which times an experiment ends, as far as its plan can tell: with no
-/// builds, no pair that is run again, and subjects that start in a second or two.
+/// Shortest and longest time of an experiment according to its plan: with no
+/// builds, no repeated pair, and targets that start within two seconds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TimeEstimate {
     /// The verdict is certain at the first look, and needs no confirmation.
@@ -19,7 +19,7 @@ pub struct TimeEstimate {
 }
 
 impl ExperimentPlan {
-    /// How long it takes, in whole seconds.
+    /// Its length in whole seconds.
     #[must_use]
     pub fn time(&self) -> TimeEstimate {
         let first = self.stopping.first_look();
@@ -60,7 +60,7 @@ const fn times(length: Nanos, count: u64) -> Nanos {
     Nanos::new(length.as_u64().saturating_mul(count))
 }
 
-/// Rounded up: nobody waits for less than a second more.
+/// Rounded up to a second.
 fn whole_seconds(length: Nanos) -> Nanos {
     Nanos::from_secs(floor_to_u64(length.as_secs_f64().ceil()))
 }

@@ -10,26 +10,26 @@ use crate::{
     DesignPlan, GoalPlan, MountPlan, RigPlan, StoppingPlan, TargetKind, TargetPlan, WarmupPlan,
 };
 
-/// A workload, a subject in two variants or more, goals and checks.
+/// A workload, a target in two variants or more, goals and checks.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ExperimentPlan {
-    /// Unique in its lab.
+    /// Unique in its suite.
     pub name: String,
     /// The first line of prose of its README or its description.
     pub summary: Option<String>,
     /// The folder that it was read from.
     pub folder: PathBuf,
-    /// What every run of it looks like, save what variants change.
+    /// The plan of every run, except for what variants change.
     pub rig: RigPlan,
-    /// What is compared; the first is the baseline. At least two.
+    /// The compared variants; the first is the baseline. At least two.
     pub variants: Vec<VariantPlan>,
-    /// What is compared by; the first is the primary goal. At least one.
+    /// Compared metrics; the first is the primary goal. At least one.
     pub goals: Vec<GoalPlan>,
     /// When it has seen enough pairs of runs.
     pub stopping: StoppingPlan,
-    /// How the variants of a pair share the machine.
+    /// The way in which the variants of a pair share the machine.
     pub design: DesignPlan,
-    /// Where the measured stretch of each run begins.
+    /// The beginning of the measured phase of each run.
     pub warmup: WarmupPlan,
     /// True if a change that was found is confirmed on fresh pairs before it
     /// gates.
@@ -45,7 +45,7 @@ pub struct ExperimentPlan {
 }
 
 impl ExperimentPlan {
-    /// The subject of `variant`, whose binary lies at `binary` if it was built
+    /// The target of `variant`, whose binary lies at `binary` if it was built
     /// or given.
     #[must_use]
     pub fn target_of(&self, variant: &VariantPlan, binary: Option<&Path>) -> TargetPlan {
@@ -84,7 +84,7 @@ pub struct FamilyPlan {
 pub struct VariantPlan {
     /// `baseline`, `comparison` or any other name.
     pub name: String,
-    /// Where its executable comes from.
+    /// Source of its executable.
     pub binary: BinarySource,
     /// A whole command in place of the subject's.
     pub command: Option<Vec<String>>,
@@ -114,7 +114,7 @@ impl VariantPlan {
     }
 }
 
-/// Where a variant's executable comes from.
+/// Source of a variant's executable.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BinarySource {
@@ -145,14 +145,14 @@ pub struct GitSource {
 pub enum OperatingPoint {
     /// At the rates that its generators state.
     Stated,
-    /// As fast as the subject takes it.
+    /// As fast as the target accepts it.
     Max,
-    /// At the rate at which the subject is busy for `share` of what it has,
+    /// At the rate at which the target uses `share` of its CPUs,
     /// found by a run of the baseline at full speed for `length`.
     Probe {
         /// Above 0 and below 1.
         share: f64,
-        /// How long the probe measures.
+        /// Length of the probe's measured phase.
         length: Nanos,
     },
 }
@@ -160,16 +160,16 @@ pub enum OperatingPoint {
 /// A link that reports carry.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ReportLink {
-    /// What is shown.
+    /// The shown text or path.
     pub text: String,
-    /// Where it leads.
+    /// Its destination.
     pub link: String,
 }
 
 /// A set of experiments.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SuitePlan {
-    /// What is run, in this order.
+    /// The experiments in the order in which they run.
     pub experiments: Vec<ExperimentPlan>,
     /// From which the order within pairs follows.
     pub seed: Seed,

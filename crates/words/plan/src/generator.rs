@@ -1,4 +1,4 @@
-//! Who sends, where to, and when.
+//! Senders of load: destination, payload and rate.
 
 mod acknowledged;
 mod broker;
@@ -30,9 +30,9 @@ pub use system::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, Wor
 pub struct GeneratorPlan {
     /// Unique among the rig's generators; labels what it records.
     pub id: String,
-    /// How bytes reach the target.
+    /// The transport of bytes to the target.
     pub transport: TransportPlan,
-    /// What is sent.
+    /// The sent content.
     pub payload: PayloadPlan,
     /// When it is sent: always the total of all connections.
     pub rate: RatePlan,
@@ -43,12 +43,12 @@ pub struct GeneratorPlan {
     pub workers: u16,
     /// From which the payload's bytes follow.
     pub seed: Seed,
-    /// Which events are stamped; `None` for none.
+    /// The stamped events; `None` for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stamps: Option<StampPlan>,
 }
 
-/// How bytes reach the target.
+/// The transport of bytes to the target.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransportPlan {
@@ -89,9 +89,9 @@ pub enum TransportPlan {
     SplunkHec {
         /// `http://host:port`; the path follows from the payload's encoding.
         url: String,
-        /// What stands after `Splunk` in `Authorization`.
+        /// The token after `Splunk` in `Authorization`.
         token: String,
-        /// True if it is asked what became of the events.
+        /// Polling for acknowledgements of the events, if any.
         acknowledgements: Option<HecAcknowledgements>,
     },
     /// One HTTP POST a block, again until it is acknowledged.
@@ -106,14 +106,14 @@ pub enum TransportPlan {
     TraceAgent {
         /// `http://host:port`; the path is `/v0.4/traces`.
         url: String,
-        /// How often a request is sent again that was answered with 429 or 503,
+        /// Maximum number of repetitions of a request that was answered with 429 or 503,
         /// after pauses that double.
         retries: u32,
     },
-    /// Files that somebody reads while they grow: each connection is one, each
+    /// Files that a program reads while they grow: each connection is one, each
     /// block one write.
     Files {
-        /// What files are called.
+        /// The names of the files.
         layout: FileLayout,
         /// A file that is longer after a block is followed by a new one.
         bytes_max: ByteSize,
@@ -121,7 +121,7 @@ pub enum TransportPlan {
     /// Something that is there already and can be written to: a pipe, a device,
     /// the end of a file.
     PassthruFile {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
     },
     /// Requests of fixed length over TCP, and answers of fixed length; one
@@ -139,9 +139,9 @@ pub enum TransportPlan {
     FileTree(FileTreePlan),
     /// A stream of blocks over TLS, nothing between them.
     Tls {
-        /// Where to.
+        /// The destination.
         to: StreamTarget,
-        /// How TLS is spoken.
+        /// The settings of TLS.
         tls: Box<ClientTlsPlan>,
     },
     /// Trees of processes that start, run programs and end. The payload only
@@ -156,13 +156,13 @@ pub enum TransportPlan {
     Kubernetes(Box<KubernetesPlan>),
     /// Records for a topic of Kafka.
     Kafka(Box<KafkaPlan>),
-    /// Messages for a subject of NATS.
+    /// Messages for NATS.
     Nats(Box<NatsPlan>),
     /// Messages for an exchange of AMQP 0-9-1.
     Amqp(Box<AmqpPlan>),
 }
 
-/// Where a stream goes.
+/// Destination of a stream.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StreamTarget {
@@ -172,13 +172,13 @@ pub enum StreamTarget {
     Unix(PathBuf),
 }
 
-/// What the files of a generator are called.
+/// Names of the files of a generator.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FileLayout {
     /// By number, each new file the next one.
     Numbered {
-        /// An absolute path in which `%NNN%` stands for the number.
+        /// An absolute path; `%NNN%` is replaced by the number.
         template: String,
         /// True if a file is deleted when the next one begins.
         delete: bool,
@@ -198,39 +198,40 @@ pub enum FileLayout {
     Log {
         /// The log; it is made where it is not there.
         path: PathBuf,
-        /// What happens when it is full.
+        /// The action on a full file.
         full: WhenFull,
         /// Older parts that are kept, under `.0`, `.1` and so on.
         rotations: u8,
-        /// So long nothing is written before that happens, so that a reader may have
+        /// Pause in writing before that happens, so that a reader can have
         /// read all of it.
-        settle: Nanos,
+        #[serde(rename = "settle")]
+        pause: Nanos,
     },
     /// The same in a file system of our own, which holds nothing: contents are there when
-    /// somebody reads them, and what goes before anybody has is counted. Older parts are
+    /// a program reads them, and unread bytes that are dropped are counted. Older parts are
     /// called `.1`, `.2` and so on.
     Mounted {
-        /// Where it is mounted; the folder is made where it is not there.
+        /// Mount point; a missing folder is created.
         at: PathBuf,
         /// Logs lie at most so many folders below it.
         depth_max: u8,
         /// Older parts that are kept of each log.
         rotations: u8,
     },
-    /// One file that all is written to the end of, whatever stands in it already.
+    /// One file to which everything is appended, also after existing content.
     Appended {
         /// The file; it is made where it is not there.
         path: PathBuf,
     },
 }
 
-/// What happens to a log that is full.
+/// The action on a full log.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenFull {
     /// It gets another name, and a new file its own.
     Rename,
-    /// What it holds is copied to another name, and then it is emptied.
+    /// Its content is copied to another name, then the file is emptied.
     CopyTruncate,
     /// It is emptied.
     Truncate,
@@ -272,17 +273,17 @@ pub struct FileTreePlan {
     pub renames: u32,
 }
 
-/// How it is asked whether Splunk has kept what it was sent.
+/// Polling for Splunk's acknowledgements.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HecAcknowledgements {
     /// Time between two questions on one channel; above zero.
     pub every: Nanos,
-    /// A request that is not acknowledged for so long counts as lost.
+    /// A request that is not acknowledged within this time counts as lost.
     pub timeout: Nanos,
 }
 
 impl TransportPlan {
-    /// What producers for all brokers have in common, if this is one.
+    /// The common part of producers for all brokers, if this is one.
     #[must_use]
     pub fn producer(&self) -> Option<&ProducerPlan> {
         match self {
@@ -297,7 +298,7 @@ impl TransportPlan {
 /// When it is sent.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RatePlan {
-    /// What is counted.
+    /// The counted quantity.
     pub unit: RateUnit,
     /// Requested number over time.
     pub shape: RateShape,
@@ -343,7 +344,7 @@ impl RatePlan {
     }
 }
 
-/// What a rate counts.
+/// The counted quantity of a rate.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RateUnit {

@@ -1,4 +1,4 @@
-//! What is compared between variants.
+//! Metrics that are compared between variants.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,11 +10,11 @@ use stillwell_units::Tolerance;
 /// A metric with a direction and a tolerance.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct GoalPlan {
-    /// What is compared: one number a run.
+    /// The compared metric: one number a run.
     pub metric: GoalMetric,
-    /// Which way is better.
+    /// The better direction.
     pub direction: Direction,
-    /// How large a change must be to matter: of the ratio of the two variants,
+    /// The smallest change that matters: of the ratio of the two variants,
     /// or of their difference, as the metric's [`scale`](GoalMetric::scale) says.
     pub tolerance: Tolerance,
 }
@@ -33,7 +33,7 @@ impl GoalPlan {
     }
 }
 
-/// What a run is summed up by: always counter end less counter start over the
+/// The summary of a run: always counter end less counter start over the
 /// measured phase, or a quantile of the run's own histogram, never an average
 /// of seconds.
 ///
@@ -69,7 +69,7 @@ pub enum GoalMetric {
     Series(SeriesGoal),
 }
 
-/// Which quantile of a time.
+/// A quantile of a time.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum LatencyQuantile {
     /// The median.
@@ -89,18 +89,18 @@ pub struct SeriesGoal {
     pub metric: String,
     /// The `id` label that it must carry, if any: `bytes_received['intake']`.
     pub id: Option<String>,
-    /// How its samples become the run's number.
+    /// The way from its samples to the run's number.
     pub reduction: Reduction,
 }
 
-/// How the samples of a series become one number a run.
+/// The way from a series' samples to one number a run.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Reduction {
     /// Mean over time, for gauges.
     Mean,
     /// Largest sample, for gauges.
     Peak,
-    /// Growth for each event sent to the subject, for counters.
+    /// Growth for each event sent to the target, for counters.
     PerEvent,
     /// Growth for each second, for counters.
     Rate,
@@ -180,7 +180,7 @@ impl GoalMetric {
         })
     }
 
-    /// Which way is better; of a series only its user knows.
+    /// The better direction; of a series only the user knows it.
     #[must_use]
     pub const fn direction(&self) -> Option<Direction> {
         match self {
@@ -207,8 +207,8 @@ impl GoalMetric {
         }
     }
 
-    /// Returns true if it waits for whatever else the host does; what the kernel counts
-    /// for the subject alone does not.
+    /// Returns true if other load on the host changes it; a figure that the kernel counts
+    /// for the target alone does not change.
     #[must_use]
     pub const fn is_wall_based(&self) -> bool {
         matches!(
@@ -222,7 +222,7 @@ impl GoalMetric {
         )
     }
 
-    /// Returns true if it rests on what sinks find in what they receive.
+    /// Returns true if it is derived from the content that sinks receive.
     #[must_use]
     pub const fn is_of_arrivals(&self) -> bool {
         matches!(self, Self::Duplicated | Self::EventLatency(_) | Self::Loss)
@@ -235,7 +235,7 @@ impl GoalMetric {
         let share = match self {
             // The kernel counts it, and it repeats best of all.
             Self::CpuPerEvent => 0.005,
-            // They wait for whatever else the machine does.
+            // Other load on the host changes them.
             Self::Cpu
             | Self::EgressThroughput
             | Self::IngressThroughput
@@ -285,7 +285,7 @@ impl FromStr for GoalMetric {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let unknown = || GoalMetricError {
-            found: text.to_owned(),
+            text: text.to_owned(),
         };
         if let Some(series) = text.strip_prefix("series:") {
             return series.parse().map(Self::Series).map_err(|_| unknown());
@@ -312,7 +312,7 @@ impl FromStr for SeriesGoal {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let unknown = || GoalMetricError {
-            found: text.to_owned(),
+            text: text.to_owned(),
         };
         let (series, word) = text.rsplit_once(':').ok_or_else(unknown)?;
         let mut reductions = Reduction::ALL.into_iter();
@@ -339,13 +339,13 @@ impl FromStr for SeriesGoal {
 
 /// A text names no goal.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{found}` is no goal: write one of the goals' names, or series:METRIC:REDUCTION")]
+#[error("`{text}` is no goal: write one of the goals' names, or series:METRIC:REDUCTION")]
 pub struct GoalMetricError {
-    /// What was found.
-    pub found: String,
+    /// The given text.
+    pub text: String,
 }
 
-/// Which way is better.
+/// The better direction.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {

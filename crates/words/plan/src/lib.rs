@@ -1,7 +1,7 @@
-//! What will be done: validated, data only.
+//! Validated plans, as data only.
 //!
 //! A plan is what the configuration door lets through. It cannot be wrong in a
-//! way that a look at the text could have told; it holds no handle, reads no
+//! way that a check of the text could detect; it holds no handle, reads no
 //! clock and does nothing. The running half carries a [`RigPlan`] out, the
 //! capture keeps it word for word, and the reading half reads it again, so
 //! every type here serialises.
@@ -12,7 +12,7 @@
 //!   [`GoalPlan`]s and [`CheckPlan`]s;
 //! * several: [`SuitePlan`];
 //! * one workload for several programs: [`TargetsPlan`] of [`ComparedTargetPlan`]s;
-//! * requests to a service, without a subject: [`LoadPlan`].
+//! * requests to a service, without a target: [`LoadPlan`].
 
 mod bench;
 mod capacity;

@@ -1,13 +1,13 @@
-//! The links of a run whose subject stands in a network of its own.
+//! The links of a run whose target is in a separate network.
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
-/// The address of generators and observers on the link to the subject.
+/// The address of generators and observers on the link to the target.
 pub const INPUT_OURS: [u8; 4] = [10, 64, 1, 1];
-/// The address of the subject on that link: generators send there.
+/// The address of the target on that link: generators send to it.
 pub const INPUT_TARGET: [u8; 4] = [10, 64, 1, 2];
-/// The address of the subject on the link to sinks.
+/// The address of the target on the link to sinks.
 pub const OUTPUT_TARGET: [u8; 4] = [10, 64, 2, 1];
 /// The address of sinks on that link: they listen there.
 pub const OUTPUT_SINKS: [u8; 4] = [10, 64, 2, 2];
@@ -15,13 +15,13 @@ pub const OUTPUT_SINKS: [u8; 4] = [10, 64, 2, 2];
 /// Both links, as they are when the run begins.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct NetworkPlan {
-    /// Between generators and the subject.
+    /// Between generators and the target.
     pub input: LinkPlan,
-    /// Between the subject and sinks.
+    /// Between the target and sinks.
     pub output: LinkPlan,
 }
 
-/// How one link is, in both directions.
+/// State of one link, the same in both directions.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct LinkPlan {
     /// Of each million packets so many are lost at random.
@@ -30,13 +30,13 @@ pub struct LinkPlan {
     pub bits_per_second: u64,
     /// True if nothing passes.
     pub is_cut: bool,
-    /// How long each packet is under way.
+    /// Delay of each packet.
     pub delay: Nanos,
-    /// What of this ever happens in the run.
+    /// The features that are used in the run.
     pub ever: LinkUses,
 }
 
-/// What a link must be made for.
+/// The features that a link needs.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct LinkUses {
     /// Packets are lost.
@@ -47,7 +47,7 @@ pub struct LinkUses {
     pub delay: bool,
 }
 
-/// What of a link changes.
+/// A change of a link.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct LinkChange {
     /// See [`LinkPlan::loss_per_million`].
@@ -86,7 +86,7 @@ impl LinkPlan {
 }
 
 impl LinkUses {
-    /// What either of them is.
+    /// The features of both.
     #[must_use]
     pub const fn or(self, other: &Self) -> Self {
         Self {

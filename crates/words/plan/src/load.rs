@@ -38,16 +38,16 @@ pub struct LoadPlan(LoadPlanParts);
 /// The parts of a [`LoadPlan`], which may still contradict each other.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct LoadPlanParts {
-    /// Where requests go, at least one.
+    /// Destinations of requests, at least one.
     pub endpoints: Vec<EndpointPlan>,
     /// When they are sent.
     pub pace: LoadPace,
-    /// How connections are opened and used.
+    /// Opening and use of connections.
     pub connecting: ConnectingPlan,
     /// The proxy through which they lead, if any; endpoints are then looked up by
     /// it.
     pub tunnel: Option<TunnelPlan>,
-    /// How TLS is spoken with endpoints that want it; what is offered by ALPN is
+    /// The settings of TLS for endpoints that use it; the offer of ALPN is
     /// the protocol of the connections.
     pub tls: ClientTlsPlan,
     /// Threads over which connections are spread, at least one and at most as
@@ -63,13 +63,13 @@ pub struct LoadPlanParts {
     pub first_request: bool,
     /// The header of answers whose number of nanoseconds is recorded, if any.
     pub latency_header: Option<String>,
-    /// How long an answer may take from the sent time on.
+    /// Timeout of an answer, from the sent time on.
     pub timeout: Nanos,
-    /// How long requests under way may take to end once it is over.
+    /// Time for requests in flight to end after the load.
     pub grace: Nanos,
-    /// How a worker waits for what is due next.
+    /// The way in which a worker waits for the next due request.
     pub idle: IdleStrategy,
-    /// Who is told what while it goes on.
+    /// Exporters that receive figures during the load.
     pub telemetry: TelemetryPlan,
     /// From which everything random follows.
     pub seed: Seed,
@@ -99,7 +99,7 @@ impl LoadPlan {
             Some(tunnel) => vec![&mut tunnel.address],
             None => {
                 let endpoints = self.0.endpoints.iter_mut();
-                endpoints.map(|it| &mut it.address).collect()
+                endpoints.map(|endpoint| &mut endpoint.address).collect()
             }
         }
     }
@@ -127,12 +127,12 @@ impl From<LoadPlan> for LoadPlanParts {
     }
 }
 
-/// How connections are opened and used.
+/// Opening and use of connections.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ConnectingPlan {
     /// Connections in all, at least one for each endpoint and worker.
     pub connections: u32,
-    /// What is spoken on them.
+    /// Their protocol.
     pub protocol: LoadProtocol,
     /// Requests under way on one connection at most; 1 for HTTP/1.1.
     pub streams: u32,
@@ -141,18 +141,18 @@ pub struct ConnectingPlan {
     /// Over how long from the start on they are opened, one after the other; zero
     /// for all at once. None is opened before the start then.
     pub over: Nanos,
-    /// Which of several idle connections is used.
+    /// The choice among several idle connections.
     pub reuse: Reuse,
     /// Requests that one connection carries at most.
     pub requests_max: Option<u64>,
-    /// How long connecting may take.
+    /// Timeout of connecting.
     pub timeout: Nanos,
     /// The local address that connections come from, where it is not the
     /// kernel's choice; port 0 for one that the kernel chooses.
     pub source: Option<SocketAddr>,
 }
 
-/// What is spoken on a connection.
+/// The protocol of a connection.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LoadProtocol {
@@ -165,7 +165,7 @@ pub enum LoadProtocol {
 }
 
 impl LoadProtocol {
-    /// The name under which it is asked for.
+    /// Its name in files.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -176,7 +176,7 @@ impl LoadProtocol {
     }
 }
 
-/// Which of several idle connections is used.
+/// The choice among several idle connections.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Reuse {
@@ -186,7 +186,7 @@ pub enum Reuse {
     Lru,
 }
 
-/// How a worker waits for what is due next.
+/// The way in which a worker waits for the next due request.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IdleStrategy {
@@ -196,7 +196,7 @@ pub enum IdleStrategy {
     Sleep,
 }
 
-/// When a load is over: whatever comes first.
+/// The end of a load: the first of these conditions.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct UntilPlan {
     /// After this time from the start, warm-up included.
@@ -215,8 +215,8 @@ pub struct UntilPlan {
 /// Holds once a counter of the measured time exceeds a threshold.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PredicatePlan {
-    /// What is counted.
+    /// The counted quantity.
     pub counter: LoadCounter,
-    /// What it is to exceed.
+    /// The value that it must exceed.
     pub threshold: u64,
 }

@@ -1,4 +1,4 @@
-//! What is watched while a run goes on.
+//! Observation during a run.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,28 +8,28 @@ use stillwell_units::Nanos;
 
 use crate::Places;
 
-/// What is watched, and how often.
+/// Observed figures and their intervals.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ObserverPlan {
     /// Time between samples of every cheap series.
     pub period: Nanos,
-    /// Time between samples of what is dear to read, such as PSS.
+    /// Time between samples of expensive figures, such as PSS.
     pub detail_period: Nanos,
     /// Pages of the subject's own metrics.
     pub scrapes: Vec<ScrapePlan>,
     /// Series of the kernel's figures.
     #[serde(default, skip_serializing_if = "KernelSeries::is_none")]
     pub kernel: KernelSeries,
-    /// Profiles that the subject gives of itself, which are kept.
+    /// Profiles that the target serves; they are stored.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub profiles: Vec<ProfilePlan>,
-    /// A program that looks at the subject while the run goes on.
+    /// A program that inspects the target during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inspector: Option<InspectorPlan>,
 }
 
-/// A program that looks at the subject, such as `perf`: started once the subject is
-/// ready, ended before the subject is.
+/// A program that inspects the target, such as `perf`: started when the target is
+/// ready, ended before the target.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct InspectorPlan {
     /// The executable; a bare name is looked up in `PATH`.
@@ -39,9 +39,9 @@ pub struct InspectorPlan {
     /// Its environment besides `PATH` and `TARGET_PID`, the number of the subject's
     /// first process (`NO_TARGET=1` where there is none).
     pub environment: BTreeMap<String, String>,
-    /// Where its output goes; into the run's folder if nowhere else.
+    /// Destination of its output; a file in the run's folder if none.
     pub stdout: Option<PathBuf>,
-    /// Where its errors go; into the run's folder if nowhere else.
+    /// Destination of its errors; a file in the run's folder if none.
     pub stderr: Option<PathBuf>,
 }
 
@@ -61,11 +61,11 @@ impl InspectorPlan {
     }
 }
 
-/// Which of the kernel's own figures are recorded besides ours. Those are many
-/// series, and some are dear to read.
+/// The kernel's figures that are recorded besides ours. Those are many
+/// series, and some are expensive to read.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct KernelSeries {
-    /// Memory and CPU of each process of the subject.
+    /// Memory and CPU of each process of the target.
     pub processes: bool,
     /// Its memory by what is mapped there, at each detail.
     pub smaps: bool,
@@ -130,12 +130,12 @@ pub struct ScrapePlan {
     pub names: Option<Vec<String>>,
     /// Labels added to every series.
     pub labels: Vec<(String, String)>,
-    /// What the page is written in.
+    /// Format of the page.
     #[serde(default, skip_serializing_if = "ScrapeFormat::is_usual")]
     pub format: ScrapeFormat,
 }
 
-/// What a page of metrics is written in.
+/// Format of a page of metrics.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScrapeFormat {

@@ -1,4 +1,4 @@
-//! What is sent.
+//! The sent content.
 
 use std::path::PathBuf;
 
@@ -51,14 +51,14 @@ pub use topology::{
 pub struct PayloadPlan {
     /// The format of one event.
     pub format: PayloadFormat,
-    /// How events are gathered into blocks.
+    /// Grouping of events into blocks.
     pub blocks: BlockShape,
     /// Bytes built before the run, for all workers of the generator together.
     pub cache: ByteSize,
 }
 
 impl PayloadPlan {
-    /// What paces a transport that sends no payload: one event a block.
+    /// The shape for a transport that sends no payload: one event a block.
     pub const PACE: Self = Self {
         format: PayloadFormat::Ascii,
         blocks: BlockShape::Events {
@@ -108,7 +108,7 @@ pub enum PayloadFormat {
     Syslog3164,
     /// Events for Splunk's HTTP event collector.
     SplunkHec {
-        /// How they are written.
+        /// Their encoding.
         encoding: HecEncoding,
     },
     /// Loki's push API: one JSON document a block.
@@ -119,12 +119,12 @@ pub enum PayloadFormat {
     Influx(InfluxPlan),
     /// Graylog's JSON messages.
     Gelf {
-        /// What ends each.
+        /// The end of each.
         end: GelfEnd,
     },
     /// One record in ArcSight's common event format a line.
     Cef {
-        /// What stands before each.
+        /// The prefix of each.
         header: CefHeader,
     },
     /// Whole files, each a block, in order, over and over.
@@ -137,7 +137,7 @@ pub enum PayloadFormat {
         /// The files, as absolute paths, at least one.
         paths: Vec<PathBuf>,
     },
-    /// What is in a file, cut into events that may carry stamps, over and over.
+    /// Content of a file, cut into events that may carry stamps, repeatedly.
     Replay(ReplayPlan),
     /// The lines of a log without their times, each second a block.
     StaticTimestamped(TimestampedPlan),
@@ -154,7 +154,7 @@ impl PayloadFormat {
         matches!(self, Self::RemoteWrite(plan) if matches!(plan.times, EventTimes::Now))
     }
 
-    /// The name under which the format is asked for.
+    /// The name of the format in files.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -238,7 +238,7 @@ impl PayloadFormat {
     }
 }
 
-/// How events are gathered into blocks: a block is what is sent as one
+/// Grouping of events into blocks: a block is sent as one
 /// datagram, one HTTP body or one write.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,4 +1,4 @@
-//! How long a run takes.
+//! Lengths and deadlines of a run's phases.
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
@@ -9,17 +9,17 @@ use stillwell_units::Nanos;
 pub enum Phase {
     /// Payloads are built and sinks bound.
     Prepare,
-    /// The subject is started.
+    /// The target is started.
     Start,
-    /// The subject is waited for.
+    /// The run waits for the target.
     Ready,
     /// Load that is not measured.
     Warmup,
     /// Load that is measured.
     Measure,
-    /// The subject sends on what it still holds.
+    /// The target sends the events that it still holds.
     Drain,
-    /// The subject is stopped.
+    /// The target is stopped.
     Stop,
     /// Sinks, observers and capture are closed.
     Close,
@@ -65,16 +65,16 @@ impl Phase {
 pub struct PhasesPlan {
     /// Deadline for building payloads and binding sinks.
     pub prepare: Nanos,
-    /// Deadline for the subject to be ready.
+    /// Deadline for the target to be ready.
     pub ready: Nanos,
     /// Length of load that is not measured.
     pub warmup: Nanos,
     /// Length of load that is measured.
     pub measure: Nanos,
-    /// Deadline for the subject to send on what it still holds; ends as soon as
+    /// Deadline for the target to send the events that it still holds; ends as soon as
     /// sinks have been quiet for `quiet`.
     pub drain: Nanos,
-    /// How long sinks must receive nothing for the drain to be over.
+    /// Time without received bytes after which the drain is over.
     pub quiet: Nanos,
     /// Deadline for sinks, observers and capture to close.
     pub close: Nanos,

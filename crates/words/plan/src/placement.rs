@@ -1,10 +1,10 @@
-//! Where a run's threads and processes stand.
+//! Placement of a run's threads and processes.
 
 use serde::{Deserialize, Serialize};
 
 use crate::NetworkPlan;
 
-/// Which CPUs are whose.
+/// Assignment of CPUs.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PlacementPlan {
     /// CPUs of generators, sinks and observers.
@@ -17,7 +17,7 @@ pub struct PlacementPlan {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CpuChoice {
-    /// Divided between the subject and us: with two, one each.
+    /// Divided between the target and us: with two, one each.
     #[default]
     Auto,
     /// Wherever the scheduler likes.
@@ -28,24 +28,24 @@ pub enum CpuChoice {
     List(Vec<u16>),
 }
 
-/// What a run is kept apart from.
+/// Isolation of a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct IsolationPlan {
     /// A network namespace of its own.
     pub network: Wanted,
-    /// A cgroup of its own for the subject.
+    /// A separate cgroup for the target.
     pub cgroup: Wanted,
-    /// Networks of their own for subject and sinks, and the links between them and
-    /// generators; refused where they cannot be had.
+    /// Separate networks for target and sinks, and the links between them and
+    /// generators; an error if they are unavailable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub links: Option<NetworkPlan>,
 }
 
-/// How much something is wanted.
+/// Strength of a requirement.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Wanted {
-    /// Where it can be had; the result says where it could not.
+    /// Used if available; the result lists what was not.
     #[default]
     IfPossible,
     /// Not even tried.

@@ -10,29 +10,29 @@ use crate::{
     PhasesPlan, PlacementPlan, Places, SinkPlan, SinkProtocol, StepPlan, TargetPlan, TransportPlan,
 };
 
-/// Generators, sinks and observers around one subject.
+/// Generators, sinks and observers around one target.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct RigPlan {
     /// From which all that is random in the run follows.
     pub seed: Seed,
     /// Sources of load; none for an idle rig.
     pub generators: Vec<GeneratorPlan>,
-    /// Receivers of what the subject sends on.
+    /// Receivers of the target's output.
     pub sinks: Vec<SinkPlan>,
     /// The program being measured.
     pub target: TargetPlan,
     /// Disks that are brought along for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskPlan>,
-    /// What is watched.
+    /// The observed figures.
     pub observer: ObserverPlan,
-    /// How long everything takes.
+    /// Lengths and deadlines of phases.
     pub phases: PhasesPlan,
-    /// What happens in the middle, in the order of time.
+    /// Steps during the run, in the order of time.
     pub timeline: Vec<StepPlan>,
-    /// What the run is kept apart from.
+    /// Isolation of the run.
     pub isolation: IsolationPlan,
-    /// Which CPUs are whose.
+    /// Assignment of CPUs.
     pub placement: PlacementPlan,
     /// Bounds that the run must keep.
     pub checks: Vec<CheckPlan>,

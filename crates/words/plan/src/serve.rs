@@ -28,16 +28,16 @@ pub struct ServePlan {
     pub seed: Seed,
     /// Threads, at least one; each serves all listeners.
     pub workers: u16,
-    /// Where it listens, and how it answers there; at least one.
+    /// Listeners with their answers; at least one.
     pub listeners: Vec<ServeListenerPlan>,
-    /// Where it tells its counts over HTTP and can be ended, if anywhere.
+    /// Admin endpoint with its counts and a stop request, if any.
     pub admin: Option<ServeAdminPlan>,
 }
 
 /// Address and names of a test server's admin interface.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ServeAdminPlan {
-    /// Where it listens for that; port 0 for one that the kernel chooses.
+    /// Address of the admin listener; port 0 lets the kernel choose.
     pub address: SocketAddr,
     /// Prefix of request counts: `http.PREFIX.downstream_rq_2xx`.
     pub stat_prefix: String,
@@ -48,21 +48,21 @@ pub struct ServeAdminPlan {
 /// One address of a test server.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ServeListenerPlan {
-    /// Where it listens; port 0 for one that the kernel chooses.
+    /// Address of the listener; port 0 lets the kernel choose.
     pub address: SocketAddr,
     /// Its certificate, where it speaks TLS.
     pub tls: Option<ServerTlsPlan>,
-    /// Which versions of HTTP it speaks.
+    /// Its versions of HTTP.
     pub protocols: ServeProtocols,
-    /// How it answers while all is well.
+    /// Answers without faults.
     pub answer: AnswerPlan,
-    /// How it misbehaves.
+    /// Its faults.
     pub faults: FaultsPlan,
     /// Connections that one worker serves at once; more wait in the backlog.
     pub connections_max: u32,
 }
 
-/// Which versions of HTTP a listener speaks.
+/// Versions of HTTP of a listener.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServeProtocols {
@@ -76,10 +76,10 @@ pub enum ServeProtocols {
     Http3,
 }
 
-/// How requests are answered while all is well.
+/// Answers to requests without faults.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct AnswerPlan {
-    /// Which parts of the options have an effect.
+    /// Parts of the options that have an effect.
     pub filters: FilterSet,
     /// The options where a request brings none of its own.
     pub options: ResponseOptions,
@@ -117,7 +117,7 @@ impl FilterSet {
         time_tracking: true,
     };
 
-    /// The name of the filter that first reads what a request asks for.
+    /// The name of the filter that first reads a request's options.
     #[must_use]
     pub const fn first_name(self) -> Option<&'static str> {
         match self {
@@ -137,12 +137,12 @@ impl FilterSet {
     }
 }
 
-/// How a listener misbehaves.
+/// Faults of a listener.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct FaultsPlan {
     /// Added to the delay of every answer.
     pub delay: Option<DelayExpression>,
-    /// What goes wrong with a request, if anything.
+    /// Fault of a request, if any.
     pub error: Option<FaultExpression>,
     /// Limit of accepted requests.
     pub rate_limit: Option<RateLimitPlan>,
@@ -155,11 +155,11 @@ pub struct RateLimitPlan {
     pub rate: EventRate,
     /// Tokens that the bucket holds, at least one.
     pub burst: u32,
-    /// What requests meet that find none.
+    /// The answer to requests without a token.
     pub answer: LimitAnswer,
 }
 
-/// What requests beyond a rate limit meet.
+/// The answer to requests beyond a rate limit.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitAnswer {

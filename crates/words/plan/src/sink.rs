@@ -1,4 +1,4 @@
-//! Who receives what the subject sends on.
+//! Receivers of the target's output.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use crate::PrefixFraming;
 pub struct SinkPlan {
     /// Unique among the rig's sinks; labels what it records.
     pub id: String,
-    /// What it speaks.
+    /// Its protocol.
     pub protocol: SinkProtocol,
     /// Threads, at least one.
     pub workers: u16,
@@ -21,25 +21,25 @@ pub struct SinkPlan {
     /// slow on purpose. Streams only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<ByteRate>,
-    /// What lines must look like for their stamps to count as arrived; any do if
+    /// Conditions under which a line's stamps count as arrived; all lines count if
     /// left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lines: Option<LinesPlan>,
-    /// How events are framed that have a time before them; `None` where they have
+    /// Framing of events that have a time before them; `None` if they have
     /// none. Sockets that only send alone.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefix: Option<PrefixFraming>,
 }
 
-/// What lines must look like for their stamps to count as arrived: those that a
-/// subject was to change and did not are then lost.
+/// Conditions under which a line's stamps count as arrived: lines that the
+/// target had to change and did not count as lost.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct LinesPlan {
-    /// How they begin.
+    /// Their beginning.
     pub begins: String,
-    /// How they end, before the line end.
+    /// Their end, before the line end.
     pub ends: String,
-    /// What stands anywhere in them, all of it.
+    /// Texts that they must all contain.
     pub holds: Vec<String>,
 }
 
@@ -57,18 +57,18 @@ impl LinesPlan {
     }
 }
 
-/// What a sink speaks.
+/// Protocol of a sink.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SinkProtocol {
     /// Reads and counts; events are lines.
     Tcp {
-        /// Where it listens.
+        /// The address of the listener.
         address: SocketAddr,
     },
     /// Reads and counts; events are lines, a datagram holds at least one.
     Udp {
-        /// Where it listens.
+        /// The address of the listener.
         address: SocketAddr,
     },
     /// Reads and counts; events are lines.
@@ -83,7 +83,7 @@ pub enum SinkProtocol {
     },
     /// Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.
     Http {
-        /// Where it listens.
+        /// The address of the listener.
         address: SocketAddr,
         /// Status of every answer.
         status: u16,
@@ -97,27 +97,27 @@ pub enum SinkProtocol {
         connections_max: u32,
     },
     /// Understands requests over HTTP/1.1 and HTTP/2, and answers as the service
-    /// would that it stands in for.
+    /// that it replaces.
     Intake {
-        /// Which service.
+        /// The service.
         service: IntakeService,
-        /// Where it listens.
+        /// The address of the listener.
         address: SocketAddr,
         /// Time between the end of a request and its answer.
         delay: Nanos,
         /// Connections served at once; more wait in the backlog.
         connections_max: u32,
     },
-    /// Follows a file that the subject writes; events are lines.
+    /// Follows a file that the target writes; events are lines.
     File {
         /// The file, which need not be there yet. What is in it before the run does
         /// not count.
         path: PathBuf,
     },
-    /// Answers each request of fixed length with as many bytes as it is told,
+    /// Answers each request of fixed length with the configured number of bytes,
     /// connection by connection.
     TcpRr {
-        /// Where it listens.
+        /// The address of the listener.
         address: SocketAddr,
         /// Length of a request, at least one byte.
         request_bytes: u32,
@@ -126,7 +126,7 @@ pub enum SinkProtocol {
     },
 }
 
-/// Services that a sink can stand in for.
+/// Services that a sink can replace.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntakeService {
@@ -134,7 +134,7 @@ pub enum IntakeService {
     SplunkHec,
     /// Datadog's intake of metrics and logs.
     Datadog {
-        /// Which of the metrics' series the capture records.
+        /// The series that the capture records.
         record: SeriesRecord,
     },
     /// Datadog's stateful logs over gRPC.
@@ -149,12 +149,12 @@ pub enum IntakeService {
     Loki,
     /// Amazon's S3: objects that are put.
     S3,
-    /// A page of metrics, for subjects that scrape.
+    /// A page of metrics, for targets that scrape.
     Openmetrics(Box<OpenmetricsPlan>),
 }
 
 impl IntakeService {
-    /// The name under which the service is asked for.
+    /// The name of the service in files.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -171,7 +171,7 @@ impl IntakeService {
     }
 }
 
-/// Which series that a sink receives are recorded, as `target/NAME`.
+/// Received series that are recorded, as `target/NAME`.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SeriesRecord {
@@ -187,7 +187,7 @@ pub enum SeriesRecord {
 /// The content of a page of metrics.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct OpenmetricsPlan {
-    /// What every name begins with.
+    /// The beginning of every name.
     pub prefix: String,
     /// True if each family says what it is about.
     pub has_help: bool,
@@ -249,7 +249,7 @@ impl Default for OpenmetricsPlan {
 }
 
 impl SinkProtocol {
-    /// The name under which the protocol is asked for.
+    /// The name of the protocol in files.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

@@ -1,25 +1,25 @@
-//! Which events carry a stamp, and what is expected of them.
+//! Stamped events and their expected deliveries.
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
-/// Which of a generator's events carry a stamp, and what is expected of them.
+/// Stamped events of a generator and their expected deliveries.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StampPlan {
     /// One event in so many is stamped, the first one of each connection included;
     /// 1 for every one. At least 1.
     pub every: u32,
-    /// How often a pipeline that does what it should delivers each stamped event,
+    /// Deliveries of each stamped event by a correct pipeline,
     /// from 1 to 8: 2 where it keeps the original beside what it parsed.
     pub copies: u8,
     /// An event that arrives later than this after its intended time is late.
     pub late_after: Option<Nanos>,
-    /// What a stamp looks like, and where it stands.
+    /// Form and position of a stamp.
     #[serde(default, skip_serializing_if = "StampForm::is_text")]
     pub form: StampForm,
 }
 
-/// What a stamp looks like, and where it stands.
+/// Form and position of a stamp.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StampForm {
@@ -30,7 +30,7 @@ pub enum StampForm {
     /// what is numbered and followed: one block.
     Header,
     /// A time of eight bytes before each event, as `ingest-ns` writes it. It
-    /// tells how long each event took and nothing else: there is no account.
+    /// measures the latency of each event and nothing else: there is no delivery ledger.
     Prefix(PrefixFraming),
 }
 
@@ -51,7 +51,7 @@ impl StampForm {
     }
 }
 
-/// How it is told where an event begins that has a time before it.
+/// Framing of events that have a time before them.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PrefixFraming {

@@ -1,4 +1,4 @@
-//! What happens in the middle of a run.
+//! Steps during a run.
 
 use std::path::PathBuf;
 
@@ -12,13 +12,13 @@ use crate::{DelayExpression, LinkChange, PhasesPlan, WhenFull};
 pub struct StepPlan {
     /// Time after the start of the measured phase.
     pub at: Nanos,
-    /// What happens.
+    /// The action.
     pub action: StepAction,
 }
 
 impl StepPlan {
-    /// Returns true if it happens in a run of these `phases`: while measuring, and where it acts
-    /// on the subject in the drain as well.
+    /// Returns true if it happens in a run of these `phases`: while measuring, and if it acts
+    /// on the target in the drain as well.
     #[must_use]
     pub fn comes_in(&self, phases: &PhasesPlan) -> bool {
         let end = match self.action {
@@ -29,22 +29,22 @@ impl StepPlan {
     }
 }
 
-/// What a step does.
+/// Action of a step.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StepAction {
     /// Writes a note into the capture.
     Note(String),
-    /// Sends the subject a signal; a subject that ends by it has died.
+    /// Sends the target a signal; a target that ends by it has died.
     Signal(TargetSignal),
     /// Changes how a sink behaves.
     Sink {
         /// The sink.
         id: String,
-        /// What changes.
+        /// The change.
         change: SinkChange,
     },
-    /// Pauses, ends or starts the subject.
+    /// Pauses, ends or starts the target.
     Target(TargetChange),
     /// Moves or empties the log that a generator writes, before its next block.
     File {
@@ -55,21 +55,21 @@ pub enum StepAction {
     },
     /// Changes a disk that shows a folder.
     Disk {
-        /// Where it is mounted, as its own plan says.
+        /// Its mount point, as in its plan.
         path: PathBuf,
-        /// What changes.
+        /// The change.
         change: DiskChange,
     },
-    /// Changes the links of a run whose subject stands in a network of its own.
+    /// Changes the links of a run whose target is in a separate network.
     Network {
-        /// Between generators and the subject.
+        /// Between generators and the target.
         input: LinkChange,
-        /// Between the subject and sinks.
+        /// Between the target and sinks.
         output: LinkChange,
     },
 }
 
-/// How a sink behaves from a step on.
+/// Behaviour of a sink from a step on.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SinkChange {
@@ -85,16 +85,16 @@ pub enum SinkChange {
     Resume,
     /// Takes some requests and refuses others.
     Refuse(RefusePlan),
-    /// Takes requests and gives no answer until it is told otherwise; answers that
+    /// Accepts requests and sends no answer until the next change; answers that
     /// waited go out then.
     Queue,
-    /// Answers so long after the end of a request, in place of the sink's own delay.
+    /// Answers with this delay after the end of a request, in place of the sink's delay.
     Delay(DelayExpression),
     /// All but `Down` is undone: what the sink's own plan says holds again.
     Restore,
 }
 
-/// How a disk behaves from a step on.
+/// Behaviour of a disk from a step on.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DiskChange {
@@ -106,10 +106,10 @@ pub enum DiskChange {
     Restore,
 }
 
-/// How fast and how large a disk is; `None` for as it was before.
+/// Speed and size of a disk; `None` for unchanged.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DiskLimits {
-    /// How long each `fsync` takes besides its own time.
+    /// Additional time of each `fsync`.
     pub fsync_delay: Option<Nanos>,
     /// And so much more for each MiB that it makes durable.
     pub fsync_delay_per_mib: Option<Nanos>,
@@ -119,17 +119,17 @@ pub struct DiskLimits {
     pub limit: Option<ByteSize>,
 }
 
-/// Which requests a sink refuses, and how. What is in a refused request was not
+/// The requests that a sink refuses. The content of a refused request was not
 /// delivered.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RefusePlan {
-    /// What they get.
+    /// The answer to them.
     pub with: Refusal,
     /// Of each million requests so many, evenly spread: every third is 333,333.
     pub per_million: u32,
 }
 
-/// What a refused request gets.
+/// The answer to a refused request.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Refusal {
@@ -159,11 +159,11 @@ impl RefusePlan {
 /// All.
 const MILLION: u32 = 1_000_000;
 
-/// What happens to the subject.
+/// A change of the target.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetChange {
-    /// All of its processes stand still.
+    /// All of its processes are stopped.
     Pause,
     /// They go on.
     Resume,
@@ -174,7 +174,7 @@ pub enum TargetChange {
     Start,
 }
 
-/// A signal that a subject can be sent.
+/// A signal for a target.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum TargetSignal {

@@ -1,4 +1,4 @@
-//! How many pairs an experiment runs, and how they share the machine.
+//! Number of pairs of an experiment, and their use of the machine.
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
@@ -11,7 +11,7 @@ pub const PAIRS_MIN: u32 = 4;
 /// tolerances is found for all but certain where pairs scatter by a tolerance.
 pub const PAIRS_MAX_DEFAULT: u32 = 20;
 
-/// Where an open end ends all the same, unless something else is said: ten times
+/// Default maximum number of pairs of an open end: ten times
 /// the last planned look.
 pub const PAIRS_OPEN_DEFAULT: u32 = 200;
 
@@ -36,7 +36,7 @@ pub enum StoppingPlan {
     /// Looks after every pair from the fourth on, with intervals that hold
     /// however long it goes on.
     Open {
-        /// Where it ends all the same.
+        /// The maximum.
         max_pairs: u32,
     },
 }
@@ -48,7 +48,7 @@ impl Default for StoppingPlan {
 }
 
 impl StoppingPlan {
-    /// What holds where nothing is said.
+    /// The default.
     pub const DEFAULT: Self = Self::Sequential {
         max_pairs: PAIRS_MAX_DEFAULT,
     };
@@ -96,7 +96,7 @@ impl StoppingPlan {
     }
 }
 
-/// How the two variants of a pair share the machine.
+/// The way in which the two variants of a pair share the machine.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DesignPlan {
@@ -115,7 +115,7 @@ pub enum DesignPlan {
 }
 
 impl DesignPlan {
-    /// Shortest turn where nothing is said: a subject of a pipeline has taken up
+    /// Shortest turn by default: the target of a pipeline has taken up
     /// its load long before.
     pub const TURN_MIN_DEFAULT: Nanos = Nanos::from_millis(20);
     /// Longest turn where nothing is said: a second of the host holds several,
@@ -138,7 +138,7 @@ impl DesignPlan {
     }
 }
 
-/// Where the measured stretch of a run begins.
+/// Beginning of the measured phase of a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum WarmupPlan {
@@ -146,7 +146,7 @@ pub enum WarmupPlan {
     /// then are said to be so.
     #[default]
     Stated,
-    /// Where the runs of the first two pairs were found to be steady, the same
+    /// At the time from which the runs of the first two pairs were steady, the same
     /// for all runs; at least the length that the phases state.
     Measured,
 }

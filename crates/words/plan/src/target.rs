@@ -15,21 +15,21 @@ pub use container::{ContainerOrigin, ContainerTarget, ImagePlan};
 /// The program being measured, and how it is started, known ready and stopped.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TargetPlan {
-    /// What reports call it.
+    /// Its name in reports.
     pub name: String,
-    /// Where it comes from.
+    /// Its source.
     pub kind: TargetKind,
-    /// How it is known to be ready for load.
+    /// Its readiness probe.
     pub ready: ReadyProbe,
     /// The CPUs that it may use.
     pub cpus: CpuChoice,
     /// The memory that it may use, where a cgroup can hold it to that.
     pub memory: Option<ByteSize>,
-    /// How it is stopped.
+    /// Its stop.
     pub stop: StopPlan,
 }
 
-/// Where the subject comes from.
+/// Source of the target.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TargetKind {
@@ -39,7 +39,7 @@ pub enum TargetKind {
     Pid(u32),
     /// A container of an engine.
     Container(Box<ContainerTarget>),
-    /// Nothing: load goes from generators straight to whatever listens.
+    /// Nothing: load goes from generators directly to the listeners.
     None,
 }
 
@@ -67,20 +67,20 @@ pub struct EnvironmentPlan {
     pub variables: BTreeMap<String, String>,
 }
 
-/// A folder or file shown to the subject at a fixed place.
+/// A folder or file that the target sees at a fixed place.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct MountPlan {
-    /// What is shown. Knows the same [`Places`] as arguments.
+    /// The source path. May hold the same [`Places`] as arguments.
     pub source: PathBuf,
-    /// Where the subject sees it: an absolute path, such as `/etc/vector`.
+    /// The target's path of it: absolute, such as `/etc/vector`.
     pub at: PathBuf,
-    /// True if the subject may write into it: a folder, made where it is not there.
+    /// True if the target may write into it: a folder, created if missing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub writable: bool,
 }
 
 impl MountPlan {
-    /// `source`, which the subject may only read, at `at`.
+    /// `source`, which the target may only read, at `at`.
     #[must_use]
     pub const fn read_only(source: PathBuf, at: PathBuf) -> Self {
         Self {
@@ -91,7 +91,7 @@ impl MountPlan {
     }
 }
 
-/// How the subject is known to be ready for load.
+/// Readiness probe of the target.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadyProbe {
@@ -117,19 +117,19 @@ pub enum ReadyProbe {
         /// Its path; knows the same [`Places`] as arguments.
         path: String,
     },
-    /// It has run for so long.
+    /// It has run for this length.
     Delay {
-        /// How long.
+        /// The length.
         length: Nanos,
     },
 }
 
-/// How the subject is stopped: `signal`, then SIGKILL once `grace` is over.
+/// Stop of the target: `signal`, then SIGKILL after `grace`.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StopPlan {
     /// The first signal.
     pub signal: TargetSignal,
-    /// How long it may take to end by itself.
+    /// Time in which it can end by itself.
     pub grace: Nanos,
 }
 
@@ -165,7 +165,7 @@ impl Places {
 }
 
 impl TargetPlan {
-    /// What it is shown at fixed places.
+    /// Its mounts at fixed places.
     #[must_use]
     pub fn mounts(&self) -> &[MountPlan] {
         match &self.kind {
@@ -190,7 +190,7 @@ impl TargetPlan {
         }
     }
 
-    /// The same subject with every place filled in.
+    /// The same target with every place filled in.
     #[must_use]
     pub fn filled(&self, places: &Places) -> Self {
         let mut target = self.clone();

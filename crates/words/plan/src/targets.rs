@@ -21,7 +21,7 @@ pub struct TargetsPlan {
     pub summary: Option<String>,
     /// The folder that it was read from.
     pub folder: PathBuf,
-    /// What every run looks like; its subject is that of each contender in turn.
+    /// The plan of every run; its target is replaced by each compared target in turn.
     pub rig: RigPlan,
     /// The programs. At least one.
     pub targets: Vec<ComparedTargetPlan>,
@@ -34,9 +34,9 @@ pub struct TargetsPlan {
 /// One of several programs that carry the same load.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ComparedTargetPlan {
-    /// What `--subjects` and reports call it.
+    /// Its name in `--targets` and reports.
     pub name: String,
-    /// How it is started, known ready and stopped.
+    /// Start, readiness and stop.
     pub target: TargetPlan,
     /// The program that is measured, where the command starts another one that starts
     /// it: a name, or a path that may hold placeholders.
@@ -45,13 +45,13 @@ pub struct ComparedTargetPlan {
     pub version: Option<Vec<String>>,
     /// Configuration files that belong to what was measured.
     pub files: Vec<PathBuf>,
-    /// What it is asked to keep when something ends.
+    /// The durability that it is configured for.
     pub durability: Option<Durability>,
-    /// How often an event that it took is to arrive.
+    /// The delivery that it is configured for.
     pub delivery: Option<Delivery>,
 }
 
-/// Where a program is asked to keep what it took and has not sent on, in the
+/// Storage of events that were accepted and not yet sent on, in the
 /// order of what that survives.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -60,7 +60,7 @@ pub enum Durability {
     Memory,
     /// In files: it survives the process, and not the host.
     Disk,
-    /// In files that the kernel is asked to write out: it survives the host.
+    /// In files that are synced: it survives the host.
     Synced,
 }
 
@@ -79,7 +79,7 @@ impl Durability {
     }
 }
 
-/// How often each event that was taken arrives.
+/// Number of times that each accepted event arrives.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Delivery {

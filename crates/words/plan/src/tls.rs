@@ -1,24 +1,24 @@
-//! What both ends of a TLS connection are told.
+//! Settings of both ends of a TLS connection.
 
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// How clients speak TLS.
+/// Settings of TLS of clients.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ClientTlsPlan {
     /// Check of the server's certificate.
     pub verification: Verification,
-    /// What the client shows of itself, if anything.
+    /// Certificate of the client, if any.
     pub identity: Option<TlsIdentity>,
     /// Protocols that are offered, the preferred one first; none for no ALPN.
     pub alpn: Vec<Alpn>,
-    /// The name that is asked for and that the certificate must carry, where it
+    /// The name in SNI, which the certificate must carry, if it
     /// is not the target's own.
     pub server_name: Option<String>,
     /// True if later connections resume the sessions of earlier ones.
     pub resumption: bool,
-    /// Which versions and cipher suites are offered.
+    /// The offered versions and cipher suites.
     pub suites: TlsSuites,
 }
 
@@ -50,7 +50,7 @@ pub enum Verification {
         /// True if the roots of Stillwell count, or only those of the files.
         public: bool,
     },
-    /// Not at all: anyone may stand between.
+    /// No verification: a man in the middle is possible.
     None,
 }
 
@@ -63,7 +63,7 @@ pub struct TlsIdentity {
     pub key: PemSource,
 }
 
-/// Where PEM stands.
+/// Source of PEM.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PemSource {
@@ -104,10 +104,10 @@ impl Alpn {
     }
 }
 
-/// How a server speaks TLS.
+/// Settings of TLS of a server.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ServerTlsPlan {
-    /// What it shows of itself.
+    /// Its certificate.
     pub identity: ServerIdentity,
     /// Protocols that it takes, the preferred one first; none for no ALPN.
     pub alpn: Vec<Alpn>,
@@ -116,16 +116,16 @@ pub struct ServerTlsPlan {
     pub client_roots: Vec<PathBuf>,
     /// True if clients may resume sessions.
     pub resumption: bool,
-    /// Which versions and cipher suites are taken.
+    /// The accepted versions and cipher suites.
     pub suites: TlsSuites,
 }
 
-/// What a server shows of itself.
+/// Certificate of a server.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerIdentity {
     /// A certificate that is made when it starts, for these names and addresses,
-    /// and signed by nobody else.
+    /// self-signed.
     SelfSigned {
         /// Names and addresses.
         names: Vec<String>,

@@ -145,6 +145,11 @@ pub(super) const EXCEPTIONS: &[(&str, &str, &str)] = &[
         "NATS calls its topics subjects",
     ),
     (
+        "crates/words/plan/src/generator/broker.rs",
+        "subject",
+        "NATS calls its topics subjects",
+    ),
+    (
         "crates/input/config/src/spec/generator/broker.rs",
         "subject",
         "NATS calls its topics subjects",

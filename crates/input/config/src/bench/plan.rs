@@ -342,7 +342,7 @@ fn transport(
             url,
             by,
             retries,
-            patience: options.drain.unwrap_or(DRAIN_DEFAULT),
+            end_timeout: options.drain.unwrap_or(DRAIN_DEFAULT),
         }))
     };
     Some(match input {

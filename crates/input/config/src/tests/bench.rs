@@ -230,7 +230,7 @@ fn flags_go_before_the_file() {
         panic!("{plan:?}");
     };
     assert_eq!(transport.retries, 10);
-    assert_eq!(transport.patience, Nanos::from_secs(10));
+    assert_eq!(transport.end_timeout, Nanos::from_secs(10));
 }
 
 #[test]
@@ -244,8 +244,8 @@ fn acknowledgements_are_waited_for_as_long_as_the_drain_may_take() {
     let TransportPlan::Acknowledged(transport) = &plan.rig.generators[0].transport else {
         panic!("{plan:?}");
     };
-    assert_eq!(transport.patience, Nanos::from_secs(45));
-    assert_eq!(plan.rig.phases.drain, transport.patience);
+    assert_eq!(transport.end_timeout, Nanos::from_secs(45));
+    assert_eq!(plan.rig.phases.drain, transport.end_timeout);
 }
 
 #[test]

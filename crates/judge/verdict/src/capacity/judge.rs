@@ -32,7 +32,7 @@ pub fn figure_text(figure: CapacityFigure, value: f64) -> String {
     if figure.is_time() && value.is_finite() {
         time(value)
     } else {
-        figure.told(value)
+        figure.format_value(value)
     }
 }
 

@@ -234,7 +234,9 @@ impl Model {
     /// Units that the schedule has requested until `now`.
     pub(super) fn requested_until(&self, now: Moment) -> f64 {
         let schedules = self.logs.iter().filter_map(|log| log.schedule.as_ref());
-        schedules.map(|schedule| schedule.asked_until(now)).sum()
+        schedules
+            .map(|schedule| schedule.requested_until(now))
+            .sum()
     }
 
     fn write_block(&mut self, log: usize, at: Moment) {

@@ -51,7 +51,7 @@ enum Naming {
         path: PathBuf,
         full: WhenFull,
         rotations: u8,
-        settle: Nanos,
+        pause: Nanos,
     },
     Appended {
         path: PathBuf,
@@ -84,12 +84,12 @@ impl Files {
                 path,
                 full,
                 rotations,
-                settle,
+                pause,
             } => Naming::Log {
                 path: path.clone(),
                 full: *full,
                 rotations: *rotations,
-                settle: *settle,
+                pause: *pause,
             },
             // A mounted file system writes nothing and is no connection.
             FileLayout::Appended { path } | FileLayout::Mounted { at: path, .. } => {
@@ -203,10 +203,10 @@ impl Open {
         };
         file.write_all(block)?;
         self.written += block.len() as u64;
-        if let Naming::Log { settle, .. } = &self.shared.naming
+        if let Naming::Log { pause, .. } = &self.shared.naming
             && self.written > self.shared.bytes_max
         {
-            self.settled = clock::now() + *settle;
+            self.settled = clock::now() + *pause;
         }
         Ok(block.len())
     }
@@ -230,7 +230,7 @@ impl Open {
     /// So long a log that is full leaves its reader alone.
     fn settles_in(&self) -> Nanos {
         match &self.shared.naming {
-            Naming::Log { settle, .. } if *settle > Nanos::ZERO => self.settled.since(clock::now()),
+            Naming::Log { pause, .. } if *pause > Nanos::ZERO => self.settled.since(clock::now()),
             _ => Nanos::ZERO,
         }
     }
@@ -430,7 +430,7 @@ mod tests {
                 path: path.clone(),
                 full,
                 rotations: 2,
-                settle: Nanos::ZERO,
+                pause: Nanos::ZERO,
             };
             let files = Files::new(&layout, 3, 1, &Seed::from_number(1));
             let mut open = Open::begin(&files.shared).unwrap();
@@ -454,7 +454,7 @@ mod tests {
             path: path.clone(),
             full: WhenFull::Truncate,
             rotations: 0,
-            settle: Nanos::from_secs(3600),
+            pause: Nanos::from_secs(3600),
         };
         let files = Files::new(&layout, 1, 1, &Seed::from_number(1));
         let mut open = Open::begin(&files.shared).unwrap();

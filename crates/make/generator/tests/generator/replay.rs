@@ -93,13 +93,13 @@ fn acknowledged(url: String, by: AcknowledgedBy, retries: u32) -> TransportPlan 
         url,
         by,
         retries,
-        patience: Nanos::ZERO,
+        end_timeout: Nanos::ZERO,
     }))
 }
 
 /// Events without an end to a server that answers its first request, when the load has
 /// ended, with what `late` does before; gives how many were acknowledged.
-fn answered_late(patience: Nanos, late: impl FnOnce(&[Token]) + Send + 'static) -> u64 {
+fn answered_late(end_timeout: Nanos, late: impl FnOnce(&[Token]) + Send + 'static) -> u64 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let plan = AcknowledgedPlan {
         url: format!("http://{}/in", listener.local_addr().unwrap()),
@@ -107,7 +107,7 @@ fn answered_late(patience: Nanos, late: impl FnOnce(&[Token]) + Send + 'static) 
             headers: Vec::new(),
         },
         retries: 0,
-        patience,
+        end_timeout,
     };
     let plan = replay(TransportPlan::Acknowledged(Box::new(plan)), 10);
     let prepared = prepared(&plan);

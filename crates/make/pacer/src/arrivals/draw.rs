@@ -47,7 +47,7 @@ impl Draw {
 /// A Zipf distribution over 1 to 1000, scaled to a mean of 1.
 #[derive(Clone, Debug)]
 pub(super) struct Zipf {
-    /// How likely it is to draw at most 1, 2 and so on.
+    /// Probability to draw at most 1, 2 and so on.
     cumulative: Arc<[f64]>,
     mean: f64,
 }

@@ -44,9 +44,9 @@ fn curves() -> impl Strategy<Value = LoadCurve> {
     ]
 }
 
-/// What a curve asks for in the mean was taken for what was due.
+/// Overdue requests are drawn, not taken from the mean of the curve.
 #[test]
-fn what_is_overdue_is_what_was_drawn() {
+fn overdue_requests_are_the_drawn_ones() {
     for spacing in [Spacing::Poisson, Spacing::Burst { size: 7 }, Spacing::Even] {
         let mut arrivals = whole(&constant(1000.0), spacing, 3);
         let [from, until] = [1, 2].map(|second| START + Nanos::from_secs(second));
@@ -57,7 +57,7 @@ fn what_is_overdue_is_what_was_drawn() {
         all.iter().for_each(|_| arrivals.advance());
         assert_eq!(arrivals.overdue(from, until, None), 0);
     }
-    // Of very many the curve tells.
+    // A very large number comes from the curve.
     let many = whole(&constant(1e6), Spacing::Even, 3);
     let until = START + Nanos::from_secs(5);
     assert_eq!(many.overdue(START, until, None), 5_000_000);
@@ -141,13 +141,13 @@ proptest! {
         length in 100_000_000_u64..300_000_000,
     ) {
         let length = Nanos::new(length);
-        let asked = whole(&curve, Spacing::Even, 1).asked_until(START + length, None);
+        let requested = whole(&curve, Spacing::Even, 1).requested_until(START + length, None);
         for (spacing, fewer) in [
             (Spacing::Even, 1.0),
             (Spacing::Burst { size: burst }, f64::from(burst)),
         ] {
             let count = moments(whole(&curve, spacing, 1), length).len() as u64;
-            let missing = asked - float_from_u64(count);
+            let missing = requested - float_from_u64(count);
             prop_assert!((-1e-6..fewer + 1e-6).contains(&missing), "{spacing:?}: {missing}");
         }
         // Jitter only delays: what is missing is what is on its way.
@@ -182,23 +182,26 @@ proptest! {
     }
 }
 
-/// Halves of one request a second were each less than a whole one, and so one
-/// request was sent of none that were asked for.
+/// Parts of one request a second, each less than a whole one, still have the
+/// requested number together.
 #[test]
-fn what_was_asked_of_the_parts_is_what_was_asked_of_the_whole() {
+fn parts_together_have_the_requested_number_of_the_whole() {
     let curve = LoadCurve::Constant { per_second: 1.0 };
-    let asked = |seconds, most| -> f64 {
+    let requested = |seconds, most| -> f64 {
         let parts = Share::all(3).flat_map(|share| Part::split(share, &[1, 2]));
         let seed = Seed::from_number(1);
         let parts = parts.map(|part| Arrivals::new(&curve, Spacing::Even, part, START, &seed));
         parts
-            .map(|part| part.asked_until(START + Nanos::from_secs(seconds), most))
+            .map(|part| part.requested_until(START + Nanos::from_secs(seconds), most))
             .sum()
     };
     for seconds in 0..20 {
         let whole = float_from_u64(seconds);
-        assert!((asked(seconds, None) - whole).abs() < 1e-9, "{seconds} s");
-        let most = asked(seconds, Some(5));
+        assert!(
+            (requested(seconds, None) - whole).abs() < 1e-9,
+            "{seconds} s"
+        );
+        let most = requested(seconds, Some(5));
         assert!((most - whole.min(5.0)).abs() < 1e-9, "{seconds} s: {most}");
     }
 }

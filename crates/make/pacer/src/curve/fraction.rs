@@ -54,7 +54,7 @@ impl Fraction {
             .unwrap_or(u64::MAX)
     }
 
-    pub(crate) fn asked_at(&self, elapsed_ns: u64) -> f64 {
+    pub(crate) fn requested_at(&self, elapsed_ns: u64) -> f64 {
         let product = u128::from(elapsed_ns) * self.numerator;
         let whole = u64::try_from(product / self.denominator).unwrap_or(u64::MAX);
         float_from_u64(whole) + ratio(product % self.denominator, self.denominator)
@@ -136,7 +136,7 @@ mod tests {
             let fraction = Fraction::new(bounded(f64::from_bits(bits)));
             let total = fraction.total_at(time);
             prop_assert!(total == 0 || fraction.reaches(total) <= time);
-            prop_assert!(fraction.asked_at(time) >= float_from_u64(total));
+            prop_assert!(fraction.requested_at(time) >= float_from_u64(total));
         }
     }
 }

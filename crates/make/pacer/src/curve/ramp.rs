@@ -5,7 +5,7 @@ use stillwell_units::{float_from_u64, floor_to_u64};
 const SECOND_NS: f64 = 1e9;
 
 /// With initial rate `r`, growth `c` and maximum `m`, the rate at time `t` is
-/// `min(r + c·t, m)`. Up to `t₁ = (m − r) / c` it has asked for
+/// `min(r + c·t, m)`. Up to `t₁ = (m − r) / c` it has requested
 ///
 /// `n(t) = r·t + c·t²/2`, whose inverse is `t(n) = 2n / (r + √(r² + 2cn))`,
 ///
@@ -23,7 +23,7 @@ pub(crate) struct Ramp {
     change_half: f64,
     /// When the maximum is reached, in seconds.
     top_seconds: f64,
-    /// Units asked for until then.
+    /// Units requested until then.
     top_units: f64,
 }
 
@@ -41,24 +41,19 @@ impl Ramp {
         }
     }
 
-    pub(crate) fn total_at(&self, elapsed_ns: u64) -> u64 {
-        floor_to_u64(self.asked_at(elapsed_ns))
-    }
-
     /// Never falls as time goes on, for each operation on floats rounds in
     /// order and none of them subtracts but the last, of a constant.
-    pub(crate) fn asked_at(&self, elapsed_ns: u64) -> f64 {
+    pub(crate) fn requested_at(&self, elapsed_ns: u64) -> f64 {
         let seconds = float_from_u64(elapsed_ns) / SECOND_NS;
         if seconds < self.top_seconds {
-            let asked = self.initial * seconds + self.change_half * seconds * seconds;
-            asked.min(self.top_units)
+            let requested = self.initial * seconds + self.change_half * seconds * seconds;
+            requested.min(self.top_units)
         } else {
             self.top_units + self.maximum * (seconds - self.top_seconds)
         }
     }
 
-    pub(crate) fn reaches(&self, total: u64) -> u64 {
-        let units = float_from_u64(total);
+    pub(crate) fn reaches(&self, units: f64) -> u64 {
         let seconds = if units < self.top_units {
             let root = (self.initial * self.initial + 4.0 * self.change_half * units).sqrt();
             2.0 * units / (self.initial + root)
@@ -66,7 +61,7 @@ impl Ramp {
             self.top_seconds + (units - self.top_units) / self.maximum
         };
         earliest(floor_to_u64(seconds * SECOND_NS), |elapsed_ns| {
-            self.total_at(elapsed_ns) >= total
+            self.requested_at(elapsed_ns) >= units
         })
     }
 }
@@ -112,15 +107,23 @@ mod tests {
 
     use super::*;
 
+    fn total_at(ramp: &Ramp, elapsed_ns: u64) -> u64 {
+        floor_to_u64(ramp.requested_at(elapsed_ns))
+    }
+
     #[test]
-    fn a_ramp_asks_for_the_area_under_its_rate() {
+    fn a_ramp_requests_the_area_under_its_rate() {
         // 10/s growing by 10/s each second, to 30/s at two seconds.
         let ramp = Ramp::new(10.0, 30.0, 10.0);
         for (seconds, total) in [(0, 0), (1, 15), (2, 40), (3, 70), (100, 2980)] {
-            assert_eq!(ramp.total_at(seconds * 1_000_000_000), total, "{seconds} s");
+            assert_eq!(
+                total_at(&ramp, seconds * 1_000_000_000),
+                total,
+                "{seconds} s"
+            );
         }
-        assert_eq!(ramp.reaches(40), 2_000_000_000);
-        assert_eq!(ramp.reaches(70), 3_000_000_000);
+        assert_eq!(ramp.reaches(40.0), 2_000_000_000);
+        assert_eq!(ramp.reaches(70.0), 3_000_000_000);
     }
 
     proptest! {
@@ -140,10 +143,10 @@ mod tests {
             total in 1_u64..1_000_000_000_000,
         ) {
             let ramp = Ramp::new(initial, initial + above, change);
-            let elapsed_ns = ramp.reaches(total);
+            let elapsed_ns = ramp.reaches(float_from_u64(total));
             prop_assert!(elapsed_ns > 0 && elapsed_ns < u64::MAX);
-            prop_assert!(ramp.total_at(elapsed_ns) >= total);
-            prop_assert!(ramp.total_at(elapsed_ns - 1) < total);
+            prop_assert!(total_at(&ramp, elapsed_ns) >= total);
+            prop_assert!(total_at(&ramp, elapsed_ns - 1) < total);
         }
 
         #[test]
@@ -159,7 +162,7 @@ mod tests {
             let mut times = times;
             times.extend(bend.saturating_sub(3)..bend.saturating_add(3));
             times.sort_unstable();
-            prop_assert!(times.is_sorted_by_key(|&time| ramp.total_at(time)));
+            prop_assert!(times.is_sorted_by_key(|&time| total_at(&ramp, time)));
         }
     }
 }

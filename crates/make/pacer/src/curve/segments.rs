@@ -20,7 +20,7 @@ pub(crate) struct Segments(Arc<[Segment]>);
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     begin_ns: u64,
-    /// Units asked for before it.
+    /// Units requested before it.
     before: f64,
     /// Units per second at its start.
     rate: f64,
@@ -71,19 +71,19 @@ impl Segments {
         Self(segments.into())
     }
 
-    pub(crate) fn asked_at(&self, elapsed_ns: u64) -> f64 {
+    pub(crate) fn requested_at(&self, elapsed_ns: u64) -> f64 {
         let beyond = self
             .0
             .partition_point(|segment| segment.begin_ns <= elapsed_ns);
         let segment = self.0[beyond.max(1) - 1];
         let seconds = float_from_u64(elapsed_ns - segment.begin_ns) / SECOND_NS;
-        let asked = segment.before + (segment.rate + segment.growth / 2.0 * seconds) * seconds;
+        let requested = segment.before + (segment.rate + segment.growth / 2.0 * seconds) * seconds;
         self.0
             .get(beyond)
-            .map_or(asked, |next| asked.min(next.before))
+            .map_or(requested, |next| requested.min(next.before))
     }
 
-    /// The first nanosecond at which `units` have been asked for; `u64::MAX` for
+    /// The first nanosecond at which `units` have been requested; `u64::MAX` for
     /// never.
     pub(crate) fn reaches(&self, units: f64) -> u64 {
         let beyond = self.0.partition_point(|segment| segment.before < units);
@@ -102,7 +102,7 @@ impl Segments {
             0.0
         };
         let guess = floor_to_u64(seconds * SECOND_NS).saturating_add(segment.begin_ns);
-        earliest(guess, |elapsed_ns| self.asked_at(elapsed_ns) >= units)
+        earliest(guess, |elapsed_ns| self.requested_at(elapsed_ns) >= units)
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
         ] {
             let ramp = Segments::ramp(from, to, Nanos::SECOND);
             for (second, total) in (0..).zip(totals) {
-                assert!((ramp.asked_at(seconds(second)) - total).abs() < 1e-9);
+                assert!((ramp.requested_at(seconds(second)) - total).abs() < 1e-9);
             }
         }
         let down = Segments::ramp(20.0, 0.0, Nanos::SECOND);
@@ -137,7 +137,10 @@ mod tests {
         let second = Nanos::SECOND;
         let steps = Segments::steps([(10.0, second), (0.0, second), (5.0, second)]);
         for (at, total) in [(1, 10.0), (2, 10.0), (3, 15.0), (10, 50.0)] {
-            assert!((steps.asked_at(seconds(at)) - total).abs() < 1e-9, "{at} s");
+            assert!(
+                (steps.requested_at(seconds(at)) - total).abs() < 1e-9,
+                "{at} s"
+            );
         }
         assert_eq!(steps.reaches(10.0), seconds(1));
         assert_eq!(steps.reaches(15.0), seconds(3));
@@ -155,8 +158,8 @@ mod tests {
             let units = f64::from(units);
             let elapsed_ns = curve.reaches(units);
             prop_assert!(elapsed_ns > 0 && elapsed_ns < u64::MAX);
-            prop_assert!(curve.asked_at(elapsed_ns) >= units);
-            prop_assert!(curve.asked_at(elapsed_ns - 1) < units);
+            prop_assert!(curve.requested_at(elapsed_ns) >= units);
+            prop_assert!(curve.requested_at(elapsed_ns - 1) < units);
         }
 
         #[test]

@@ -51,7 +51,7 @@ fn a_trillion_units_later_it_is_right_to_the_nanosecond() {
 
 #[test]
 fn a_trillion_units_up_a_ramp_it_is_right_to_the_nanosecond() {
-    // 0/s growing by 2/s each second asks for t² units: 10¹² after 10⁶ s.
+    // 0/s growing by 2/s each second requests t² units: 10¹² after 10⁶ s.
     let shape = RateShape::Ramp {
         initial_per_second: 0.0,
         maximum_per_second: 1e9,
@@ -64,7 +64,7 @@ fn a_trillion_units_up_a_ramp_it_is_right_to_the_nanosecond() {
 }
 
 #[test]
-fn no_burst_stands_at_the_top_of_a_second() {
+fn no_burst_at_the_top_of_a_second() {
     let schedule = Schedule::new(constant(20_000.0), Share::WHOLE, START);
     for step in 0..200_000 {
         assert_eq!(schedule.due(after(step * 50_000)), step);
@@ -89,7 +89,7 @@ fn as_fast_as_possible_is_always_due_now() {
     assert_eq!(schedule.due_as_a_whole(4096, after(9)), after(9));
     assert_eq!(schedule.due(START), u64::MAX);
     assert_eq!((schedule.give_up(after(9)), schedule.sent()), (0, 5));
-    assert!(schedule.asked_until(after(9)).is_infinite());
+    assert!(schedule.requested_until(after(9)).is_infinite());
 }
 
 #[test]
@@ -219,16 +219,16 @@ proptest! {
     }
 
     #[test]
-    fn for_all_shapes_what_was_asked_is_what_is_due(
+    fn for_all_shapes_requested_units_are_due(
         shape in any_shape(),
         of in 1_u32..5,
         elapsed_ns in 0_u64..1_000 * SECOND_NS,
     ) {
         for share in Share::all(of) {
             let schedule = Schedule::new(shape, share, START);
-            let asked = schedule.asked_until(after(elapsed_ns));
+            let requested = schedule.requested_until(after(elapsed_ns));
             let due = stillwell_units::float_from_u64(schedule.due(after(elapsed_ns)));
-            prop_assert!((asked - due).abs() <= 1.0 + asked * 1e-12, "{asked} {due}");
+            prop_assert!((requested - due).abs() <= 1.0 + requested * 1e-12, "{requested} {due}");
         }
     }
 
@@ -250,7 +250,7 @@ proptest! {
             schedule.advance(units);
             schedule.give_up(now);
             prop_assert!(schedule.due(now) == 0 || schedule.next_due(now) <= now);
-            prop_assert!(!schedule.asked_until(now).is_nan());
+            prop_assert!(!schedule.requested_until(now).is_nan());
         }
     }
 }

@@ -33,7 +33,7 @@ fn merged(sides: &[Turns; 2]) -> Vec<(Turn, usize)> {
 
 proptest! {
     /// For all plans, seeds and stretches: each block of two gives both sides a
-    /// turn of one length, nobody sends for a gap after each and at both ends of
+    /// turn of one length, neither side sends for a gap after each and at both ends of
     /// each stretch, and lengths keep their bounds.
     #[test]
     fn turns_are_balanced_and_apart(
@@ -45,10 +45,10 @@ proptest! {
         let gap = plan.gap.as_u64().clamp(MS, plan.turn_min.as_u64() / 2);
         let all = merged(&sides);
         for block in all.chunks(2) {
-            let [(first, one), (second, other)] = block else {
+            let [(first, first_side), (second, second_side)] = block else {
                 return Err(TestCaseError::fail("half a block"));
             };
-            prop_assert_ne!(one, other);
+            prop_assert_ne!(first_side, second_side);
             prop_assert_eq!(first.end - first.begin, second.end - second.begin);
         }
         for two in all.windows(2) {
@@ -82,10 +82,10 @@ proptest! {
         prop_assert_eq!(total(0), total(1));
     }
 
-    /// For all moments: both are never on, and own time goes while on and stands
+    /// For all moments: both are never on, and active time runs while on and stops
     /// while off, until the next change.
     #[test]
-    fn own_time_goes_on_turn_alone(
+    fn active_time_runs_during_turns_only(
         plan in plan(),
         seed: u64,
         stretches in prop::collection::vec(0_u64..2_000 * MS, 1..3),
@@ -110,8 +110,8 @@ proptest! {
                 } else {
                     Nanos::ZERO
                 };
-                prop_assert_eq!(side.own_time(until).since(side.own_time(now)), goes);
-                prop_assert_eq!(side.own_time(until), START.min(until) + side.active(until));
+                prop_assert_eq!(side.active_time(until).since(side.active_time(now)), goes);
+                prop_assert_eq!(side.active_time(until), START.min(until) + side.active(until));
             }
         }
     }
@@ -119,26 +119,26 @@ proptest! {
     /// For all own times: the clock's time for it is within a turn, is the first
     /// such, and gives it back.
     #[test]
-    fn own_time_is_found_on_the_clock(
+    fn active_time_is_converted_to_the_clock(
         plan in plan(),
         seed: u64,
         stretch in 0_u64..3_000 * MS,
-        own in 0_u64..3_500 * MS,
+        active in 0_u64..3_500 * MS,
         now in 0_u64..5_000 * MS,
     ) {
         let [side, _] = pair(plan, seed, &[stretch]);
-        let (own, now) = (Moment::new(own), Moment::new(now));
-        let found = side.clock_time(own);
-        if own < START {
-            prop_assert_eq!(found, own);
-        } else if found.as_u64() < u64::MAX {
-            prop_assert!(side.is_on(found));
-            prop_assert_eq!(side.own_time(found), own);
+        let (active, now) = (Moment::new(active), Moment::new(now));
+        let clock = side.clock_time(active);
+        if active < START {
+            prop_assert_eq!(clock, active);
+        } else if clock.as_u64() < u64::MAX {
+            prop_assert!(side.is_on(clock));
+            prop_assert_eq!(side.active_time(clock), active);
         } else {
-            prop_assert!(side.own_time(found) <= own);
+            prop_assert!(side.active_time(clock) <= active);
         }
         if side.is_on(now) {
-            prop_assert_eq!(side.own_time(now) >= own, now >= found);
+            prop_assert_eq!(side.active_time(now) >= active, now >= clock);
         }
     }
 }

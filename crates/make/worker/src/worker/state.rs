@@ -171,7 +171,9 @@ impl State {
 
     /// Worker time at `now`.
     fn worker_time(&self, now: Moment) -> Moment {
-        self.turns.as_ref().map_or(now, |turns| turns.own_time(now))
+        self.turns
+            .as_ref()
+            .map_or(now, |turns| turns.active_time(now))
     }
 
     /// The clock's time at `worker_time`.
@@ -258,7 +260,7 @@ impl State {
             cell.set(total.as_u64());
         }
         if !self.is_max && !self.stopped {
-            let requested = floor_to_u64(self.schedule.asked_until(worker_time));
+            let requested = floor_to_u64(self.schedule.requested_until(worker_time));
             self.shard.requested_units.set(requested);
         }
         self.lateness.hand_over();

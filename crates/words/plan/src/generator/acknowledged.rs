@@ -5,31 +5,31 @@ use stillwell_units::Nanos;
 
 use super::HecAcknowledgements;
 
-/// One HTTP/1.1 POST a block, one request in flight a connection, and what became
+/// One HTTP/1.1 POST a block, one request in flight a connection, and the result
 /// of every event: acknowledged, refused, or neither.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AcknowledgedPlan {
     /// `http://host:port/path`; over Splunk's collector the path follows from it.
     pub url: String,
-    /// What an acknowledgement is.
+    /// Kind of acknowledgement.
     pub by: AcknowledgedBy,
-    /// How often a request is sent again that was answered with 408, 429 or 5xx, or
+    /// Maximum number of repetitions of a request that was answered with 408, 429 or 5xx, or
     /// got no answer, after pauses that double.
     pub retries: u32,
-    /// How long after the end of the load it is waited for what is not answered or
+    /// Maximum wait after the end of the load for requests that are not answered or
     /// acknowledged by then.
-    #[serde(default = "AcknowledgedPlan::patience_before")]
-    pub patience: Nanos,
+    #[serde(default = "AcknowledgedPlan::end_timeout_default")]
+    pub end_timeout: Nanos,
 }
 
 impl AcknowledgedPlan {
-    /// What plans had that do not say.
-    const fn patience_before() -> Nanos {
+    /// The value of plans without this field.
+    const fn end_timeout_default() -> Nanos {
         Nanos::SECOND
     }
 }
 
-/// What an acknowledgement is.
+/// Kind of acknowledgement.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AcknowledgedBy {
@@ -40,9 +40,9 @@ pub enum AcknowledgedBy {
     },
     /// Splunk's HTTP event collector says later that it has kept the request.
     SplunkHec {
-        /// What stands after `Splunk` in `Authorization`.
+        /// The token after `Splunk` in `Authorization`.
         token: String,
-        /// How it is asked.
+        /// The polling.
         questions: HecAcknowledgements,
     },
 }

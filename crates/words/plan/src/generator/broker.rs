@@ -5,14 +5,14 @@ use stillwell_units::Nanos;
 
 use crate::ClientTlsPlan;
 
-/// What producers for all brokers have in common.
+/// The common part of producers for all brokers.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ProducerPlan {
     /// `host:port` of the broker.
     pub address: String,
-    /// How TLS is spoken, if it is.
+    /// The settings of TLS, if it is used.
     pub tls: Option<Box<ClientTlsPlan>>,
-    /// What one message holds.
+    /// Content of one message.
     pub message: MessageOf,
     /// Blocks that may wait for their answers on one connection, at least one; where
     /// nothing is answered it has no effect.
@@ -21,7 +21,7 @@ pub struct ProducerPlan {
     pub timeout: Nanos,
 }
 
-/// What one message holds.
+/// Content of one message.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MessageOf {
@@ -35,21 +35,21 @@ pub enum MessageOf {
 /// Records for a topic of Kafka: a block a batch, a batch a request.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct KafkaPlan {
-    /// The broker that is asked who leads the partitions, and the rest.
+    /// The bootstrap broker and further settings.
     pub producer: ProducerPlan,
     /// The topic.
     pub topic: String,
-    /// What an answer says.
+    /// The meaning of an acknowledgement.
     pub acks: KafkaAcks,
-    /// How a batch's records are packed.
+    /// Compression of a batch's records.
     pub compression: KafkaCompression,
-    /// True if brokers are asked to make the topic where it is not there.
+    /// True if brokers create a missing topic.
     pub create_topic: bool,
-    /// Who the producer is, by SASL's PLAIN.
+    /// Credentials for SASL's PLAIN.
     pub login: Option<Login>,
 }
 
-/// How far a batch has come once it is answered.
+/// The state of a batch when it is acknowledged.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KafkaAcks {
@@ -61,7 +61,7 @@ pub enum KafkaAcks {
     All,
 }
 
-/// How records are packed.
+/// Compression of records.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KafkaCompression {
@@ -93,13 +93,13 @@ pub struct NatsPlan {
     pub producer: ProducerPlan,
     /// The subject.
     pub subject: String,
-    /// What an answer says.
+    /// The meaning of an acknowledgement.
     pub acks: NatsAcks,
-    /// Who the producer is.
+    /// Credentials of the producer.
     pub login: NatsLogin,
 }
 
-/// What an answer of NATS says.
+/// The meaning of an acknowledgement of NATS.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NatsAcks {
@@ -111,16 +111,16 @@ pub enum NatsAcks {
     Jetstream,
 }
 
-/// Who a producer for NATS is.
+/// Credentials of a producer for NATS.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NatsLogin {
-    /// Nobody in particular.
+    /// No credentials.
     #[default]
     None,
     /// A user.
     User(Login),
-    /// Whoever bears this token.
+    /// A token.
     Token(String),
 }
 
@@ -141,6 +141,6 @@ pub struct AmqpPlan {
     pub mandatory: bool,
     /// True if messages survive a restart of the broker.
     pub persistent: bool,
-    /// Who the producer is, by PLAIN.
+    /// Credentials for PLAIN.
     pub login: Login,
 }

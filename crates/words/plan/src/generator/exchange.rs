@@ -1,25 +1,25 @@
-//! How requests and answers are exchanged.
+//! Exchange of requests and answers.
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
 use crate::{ClientTlsPlan, LoadProtocol, Reuse};
 
-/// How requests with blocks and their answers are exchanged.
+/// Exchange of requests with blocks and their answers.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ExchangePlan {
-    /// What is spoken on connections.
+    /// The protocol of connections.
     pub protocol: LoadProtocol,
     /// Requests under way on one connection at most; 1 for HTTP/1.1.
     pub streams: u32,
-    /// How TLS is spoken where the URL asks for it; what is offered by ALPN is the
+    /// The settings of TLS for `https` URLs; the offer of ALPN is the
     /// protocol.
     pub tls: ClientTlsPlan,
-    /// How long an answer may take, writing the request included.
+    /// Timeout of an answer, writing the request included.
     pub timeout: Nanos,
-    /// How long connecting may take, TLS included.
+    /// Timeout of connecting, TLS included.
     pub connect_timeout: Nanos,
-    /// Which of several idle connections is used.
+    /// The choice among several idle connections.
     pub reuse: Reuse,
     /// Requests that one connection carries at most.
     pub requests_max: Option<u64>,

@@ -12,14 +12,14 @@ use stillwell_units::Nanos;
 /// what a kubeconfig holds is nobody's business there.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct KubernetesPlan {
-    /// What they are.
+    /// Their kind.
     pub kind: KubernetesKind,
-    /// What they are called, with a number behind it where there are several.
+    /// Their name, followed by a number if there are several.
     pub name: String,
-    /// Where they belong; where the kubeconfig says if none. Always none for what belongs
+    /// Their namespace; the kubeconfig's if none. Always none for objects that belong
     /// to the whole cluster.
     pub namespace: Option<String>,
-    /// The manifest: a map, in which kind and version of the API need not stand.
+    /// The manifest: a map, in which kind and version of the API are optional.
     pub manifest: Value,
     /// After this long an object goes and another one comes; never if none.
     pub lifetime: Option<Nanos>,
@@ -27,11 +27,11 @@ pub struct KubernetesPlan {
     pub count: u32,
     /// The file that says where the cluster is; found as `kubectl` finds it if none.
     pub kubeconfig: Option<PathBuf>,
-    /// Which context of that file counts; its current one if none.
+    /// The used context of that file; its current one if none.
     pub context: Option<String>,
 }
 
-/// What an object of a cluster can be.
+/// Kind of an object in a cluster.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum KubernetesKind {

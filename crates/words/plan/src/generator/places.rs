@@ -1,4 +1,4 @@
-//! Where a generator leaves files.
+//! Paths of a generator's files.
 
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -7,12 +7,12 @@ use super::{FileLayout, GeneratorPlan, TransportPlan};
 use crate::TargetPlan;
 
 impl GeneratorPlan {
-    /// The same generator beside `subject`, whose places are filled in: what it writes
-    /// to a place where the subject sees a folder of the run's own goes into that folder.
+    /// The same generator beside `target`, whose places are filled in: files that it writes
+    /// to a place at which the target sees a folder of the run go into that folder.
     #[must_use]
-    pub fn beside(&self, subject: &TargetPlan) -> Self {
+    pub fn beside(&self, target: &TargetPlan) -> Self {
         let mut generator = self.clone();
-        for mount in subject.mounts().iter().filter(|mount| mount.writable) {
+        for mount in target.mounts().iter().filter(|mount| mount.writable) {
             generator.transport.change_paths(&|path| {
                 let below = path.strip_prefix(&mount.at);
                 below.map_or_else(|_| path.to_owned(), |below| mount.source.join(below))
@@ -35,7 +35,7 @@ impl TransportPlan {
     }
 
     /// Puts what it writes files into somewhere else: `change` says where each path
-    /// leads. Sockets stay, which somebody else makes.
+    /// leads. Sockets stay: another program makes them.
     fn change_paths(&mut self, change: &dyn Fn(&Path) -> PathBuf) {
         let path = match self {
             Self::Files { layout, .. } => match layout {

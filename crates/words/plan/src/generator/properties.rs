@@ -1,4 +1,4 @@
-//! Properties of transports: one table that every other place asks.
+//! Properties of transports: one table for all users.
 
 use std::path::Path;
 
@@ -10,15 +10,15 @@ use crate::{LoadProtocol, StampForm};
 /// Properties of a transport, besides how it is carried out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TransportProperties<'p> {
-    /// The name under which it is asked for.
+    /// Its name in files.
     pub name: &'static str,
     /// True if the payload is what is sent; else its blocks only pace.
     pub sends_payload: bool,
     /// The largest block that it carries, if it has a limit.
     pub block_limit: Option<ByteSize>,
-    /// The largest block where nobody says otherwise.
+    /// The largest block by default.
     pub block_default: ByteSize,
-    /// Events in a block at a rate of events, where nobody says otherwise.
+    /// Events in a block at a rate of events, by default.
     pub events_default: EventsDefault,
     /// True if a block without an end arrives as one thing.
     pub is_framed: bool,
@@ -32,7 +32,7 @@ pub struct TransportProperties<'p> {
     pub is_ready_by_listening: bool,
 }
 
-/// Events in a block where nobody says otherwise.
+/// Events in a block by default.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum EventsDefault {
     /// So many.
@@ -158,7 +158,7 @@ impl<'p> TransportProperties<'p> {
         }
     }
 
-    /// Of a broker, which is there before the subject that reads from it.
+    /// The target of a broker, which runs before the measured target.
     const fn broker(name: &'static str, address: &'p str) -> Self {
         Self {
             stamps: StampForms::TEXT,
@@ -245,7 +245,7 @@ impl TransportPlan {
         }
     }
 
-    /// The name under which the transport is asked for.
+    /// The name of the transport in files.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.properties().name

@@ -14,9 +14,9 @@ pub struct ProcessTreePlan {
     pub children_max: u32,
     /// Processes of one tree in all; at least one.
     pub processes_max: u32,
-    /// How long a process with children lives after it has started them.
+    /// Lifetime of a process with children after it has started them.
     pub sleep: Nanos,
-    /// What processes without children run, one of them each; at least one.
+    /// Executables of processes without children, one for each process; at least one.
     pub executables: Vec<ExecutablePlan>,
 }
 
@@ -41,7 +41,7 @@ pub enum WordsPlan {
     Drawn {
         /// Characters of each; of an environment's those of names and of values.
         length: u32,
-        /// How many.
+        /// Their number.
         count: u32,
     },
 }
@@ -66,7 +66,7 @@ pub struct ContainerPlan {
     pub repository: String,
     /// Its tag.
     pub tag: String,
-    /// What the image's entry point is given; the image's own if none.
+    /// Arguments of the image's entry point; the image's if none.
     pub arguments: Option<Vec<String>>,
     /// Its environment, each as `NAME=VALUE`.
     pub environment: Vec<String>,

@@ -34,7 +34,7 @@ proptest! {
     fn any_text_is_a_goal_of_that_name_or_none(text in "(series:)?\\PC{0,30}") {
         match text.parse::<GoalMetric>() {
             Ok(metric) => prop_assert_eq!(metric.name(), text),
-            Err(error) => prop_assert_eq!(error.found, text),
+            Err(error) => prop_assert_eq!(error.text, text),
         }
     }
 }
@@ -59,11 +59,8 @@ fn what_names_no_goal_is_refused() {
 #[test]
 fn names_are_unique() {
     for (index, metric) in GoalMetric::ALL.iter().enumerate() {
-        let mut others = GoalMetric::ALL[index + 1..].iter();
-        assert!(
-            others.all(|other| other.name() != metric.name()),
-            "{metric}"
-        );
+        let mut later = GoalMetric::ALL[index + 1..].iter();
+        assert!(later.all(|next| next.name() != metric.name()), "{metric}");
     }
 }
 
@@ -78,7 +75,7 @@ fn every_goal_has_a_tolerance_that_was_chosen() {
 }
 
 /// Tails scatter more than middles, and what waits more than what the kernel
-/// counts for the subject alone.
+/// counts for the target alone.
 #[test]
 fn tolerances_grow_with_what_disturbs_a_goal() {
     let of = |name: &str| {

@@ -1,4 +1,4 @@
-//! What a load plan must keep.
+//! Rules of a load plan.
 
 use stillwell_units::Nanos;
 
@@ -26,13 +26,13 @@ pub enum LoadPlanError {
         address: String,
     },
     /// A rate that is no rate.
-    #[error("a rate of {found} requests a second: write one above zero")]
+    #[error("a rate of {rate} requests a second: write one above zero")]
     Rate {
-        /// What was given.
-        found: f64,
+        /// The given value.
+        rate: f64,
     },
-    /// A shape that never asks for anything.
-    #[error("the shape of the load has no time in which it asks for anything")]
+    /// A shape that never requests anything.
+    #[error("the shape of the load has no time in which it sends anything")]
     NoRate,
     /// A spacing that makes no sense.
     #[error("{what}")]
@@ -62,23 +62,23 @@ pub enum LoadPlanError {
     /// Several requests at a time where the protocol has one.
     #[error("HTTP/1.1 carries one request at a time on a connection, not {streams}")]
     Streams {
-        /// What was asked for.
+        /// The requested value.
         streams: u32,
     },
     /// HTTP/3 without TLS.
-    #[error("HTTP/3 goes over TLS alone: {address} is to be asked for by https://")]
+    #[error("HTTP/3 goes over TLS alone: {address} needs a URL with https://")]
     Http3Plain {
         /// The endpoint.
         address: String,
     },
-    /// HTTP/3 with a proxy that is not asked over TLS.
-    #[error("HTTP/3 goes over TLS alone: the proxy {address} is to be named by https://")]
+    /// HTTP/3 with a proxy that is not connected over TLS.
+    #[error("HTTP/3 goes over TLS alone: the proxy {address} needs a URL with https://")]
     TunnelPlain {
         /// The proxy.
         address: String,
     },
     /// HTTP/3 through a proxy.
-    #[error("HTTP/3 goes through a proxy that is asked over HTTP/2 alone")]
+    #[error("HTTP/3 goes through a proxy over HTTP/2 only")]
     Http3Tunnel,
     /// A call that makes no sense.
     #[error("{what}")]
@@ -93,10 +93,10 @@ pub enum LoadPlanError {
         name: String,
     },
     /// A share that is none.
-    #[error("a share of {found} of all requests: write one from 0 to 1")]
+    #[error("a share of {share} of all requests: write one from 0 to 1")]
     TraceSample {
-        /// What was given.
-        found: f64,
+        /// The given value.
+        share: f64,
     },
     /// Connections that are all to be opened once it is over.
     #[error(
@@ -104,9 +104,9 @@ pub enum LoadPlanError {
          longer"
     )]
     OpensTooLong {
-        /// What was given.
+        /// The given value.
         over: Nanos,
-        /// How long the load lasts.
+        /// Length of the load.
         duration: Nanos,
     },
     /// A load that would never end by itself and never measure anything.
@@ -155,21 +155,31 @@ impl LoadPlanParts {
         };
         if !(0.0..=1.0).contains(&trace.sample) {
             return Err(LoadPlanError::TraceSample {
-                found: trace.sample,
+                share: trace.sample,
             });
         }
-        let own = trace.headers.names();
-        let is_own = |name: &str| own.iter().any(|own| own.eq_ignore_ascii_case(name));
-        let requests = self.endpoints.iter().flat_map(|it| &it.requests);
+        let written = trace.headers.names();
+        let is_written = |name: &str| {
+            written
+                .iter()
+                .any(|header| header.eq_ignore_ascii_case(name))
+        };
+        let requests = self
+            .endpoints
+            .iter()
+            .flat_map(|endpoint| &endpoint.requests);
         let mut names = requests.flat_map(|request| request.headers.iter().map(|(name, _)| name));
-        match names.find(|name| is_own(name)) {
+        match names.find(|name| is_written(name)) {
             Some(name) => Err(LoadPlanError::TraceHeaderGiven { name: name.clone() }),
             None => Ok(()),
         }
     }
 
     fn check_calls(&self) -> Result<(), LoadPlanError> {
-        let requests = self.endpoints.iter().flat_map(|it| &it.requests);
+        let requests = self
+            .endpoints
+            .iter()
+            .flat_map(|endpoint| &endpoint.requests);
         for request in requests {
             if let BodyPlan::Grpc(call) = &request.body {
                 if self.connecting.protocol != LoadProtocol::Http2 {
@@ -184,11 +194,14 @@ impl LoadPlanParts {
 
     fn check_http3(&self) -> Result<(), LoadPlanError> {
         let tunnel = self.tunnel.as_ref();
-        if tunnel.is_some_and(|it| it.protocol != TunnelProtocol::Http2) {
+        if tunnel.is_some_and(|proxy| proxy.protocol != TunnelProtocol::Http2) {
             return Err(LoadPlanError::Http3Tunnel);
         }
-        let plain = self.endpoints.iter().find(|it| it.tls_host.is_none());
-        match plain.map(|it| it.address.clone()) {
+        let plain = self
+            .endpoints
+            .iter()
+            .find(|endpoint| endpoint.tls_host.is_none());
+        match plain.map(|endpoint| endpoint.address.clone()) {
             Some(address) => Err(LoadPlanError::Http3Plain { address }),
             None => Ok(()),
         }
@@ -219,7 +232,7 @@ impl LoadPlanParts {
             self.check_http3()?;
         }
         let tunnel = self.tunnel.as_ref();
-        if let Some(tunnel) = tunnel.filter(|it| it.protocol == TunnelProtocol::Http3)
+        if let Some(tunnel) = tunnel.filter(|proxy| proxy.protocol == TunnelProtocol::Http3)
             && tunnel.tls_host.is_none()
         {
             let address = tunnel.address.clone();
@@ -270,14 +283,14 @@ fn check_curve(curve: &LoadCurve) -> Result<(), LoadPlanError> {
         } => vec![*from_per_second, *to_per_second],
         LoadCurve::Steps { steps } => steps.iter().map(|step| step.per_second).collect(),
     };
-    if let Some(found) = rates.iter().find(|rate| !rate.is_finite() || **rate < 0.0) {
-        return Err(LoadPlanError::Rate { found: *found });
+    if let Some(rate) = rates.iter().find(|rate| !rate.is_finite() || **rate < 0.0) {
+        return Err(LoadPlanError::Rate { rate: *rate });
     }
     if !rates.iter().any(|rate| *rate > 0.0) {
         return Err(rates
             .first()
-            .map_or(LoadPlanError::NoRate, |found| LoadPlanError::Rate {
-                found: *found,
+            .map_or(LoadPlanError::NoRate, |rate| LoadPlanError::Rate {
+                rate: *rate,
             }));
     }
     Ok(())

@@ -9,22 +9,22 @@ use crate::PayloadPlan;
 /// added to those of its request.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct GrpcPlan {
-    /// What it sends.
+    /// The sent messages.
     pub messages: GrpcMessages,
     /// Number of messages that each call sends, at least one, over and over those that
     /// there are. With one, each message makes a request of its own, and these take
     /// turns.
     pub count: u64,
-    /// How long after the one before each message of a call is due, if not as soon as
+    /// Interval between messages of a call, if not as soon as
     /// there is room.
     pub every: Option<Nanos>,
-    /// How long a call may take: the server is told, and it ends here.
+    /// Deadline of a call, which is sent to the server and held here.
     pub deadline: Option<Nanos>,
     /// True if the answer may have any number of messages, rather than one.
     pub server_streams: bool,
 }
 
-/// Messages, without what stands before each of them on the wire.
+/// Messages without their prefix on the wire.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GrpcMessages {

@@ -16,9 +16,9 @@ pub enum LoadPace {
     Open {
         /// Requested rate over time, of all workers together.
         curve: LoadCurve,
-        /// How the moments of single requests lie on it.
+        /// Spacing of single requests on the curve.
         spacing: Spacing,
-        /// What becomes of requests that are due while no connection is free.
+        /// Handling of requests that are due while no connection is free.
         overflow: Overflow,
     },
 }
@@ -64,7 +64,7 @@ pub enum LoadCurve {
         from_per_second: f64,
         /// Requests each second at the end.
         to_per_second: f64,
-        /// How long it takes.
+        /// Its length.
         over: Nanos,
     },
     /// One rate after the other; the last one goes on. At least one.
@@ -83,7 +83,7 @@ pub struct LoadStep {
     pub length: Nanos,
 }
 
-/// How the moments of single requests lie on a curve.
+/// Spacing of single requests on a curve.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
@@ -109,7 +109,7 @@ pub enum Spacing {
     },
 }
 
-/// What becomes of requests that are due while no connection is free.
+/// Handling of requests that are due while no connection is free.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Overflow {

@@ -1,4 +1,4 @@
-//! What is sent, and where to.
+//! Requests and their destinations.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct EndpointPlan {
     /// Share of the requests, relative to the other weights; at least 1.
     /// Where there is no schedule it is connections that are divided so.
     pub weight: u32,
-    /// What is sent in turn, over and over; at least one. Workers begin at
+    /// Requests that are sent in turn, repeatedly; at least one. Workers begin at
     /// different ones.
     pub requests: Vec<RequestPlan>,
 }
@@ -27,7 +27,7 @@ pub struct RequestPlan {
     pub method: String,
     /// Path and query; starts with `/`.
     pub path: String,
-    /// What stands in `Host` or `:authority`.
+    /// Value of `Host` or `:authority`.
     pub authority: String,
     /// Headers besides that and the length, in this order.
     pub headers: Vec<(String, String)>,

@@ -1,4 +1,4 @@
-//! What is told to others while a load goes on: counts and times to stats sinks,
+//! Export during a load: counts and times to stats sinks,
 //! and traces.
 
 use std::net::SocketAddr;
@@ -6,22 +6,22 @@ use std::net::SocketAddr;
 use serde::{Deserialize, Serialize};
 use stillwell_units::{Nanos, RunId};
 
-/// What is told to others while a load goes on. The default tells nobody.
+/// Export during a load. The default exports nothing.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TelemetryPlan {
-    /// Tells the series and traces of this load from those of another.
+    /// Identifies the series and traces of this load.
     pub run: RunId,
     /// Labels that all series carry, beside our own.
     pub labels: Vec<(String, String)>,
-    /// Who is told counts and times.
+    /// Receivers of counts and times.
     pub sinks: Vec<StatsSinkPlan>,
-    /// How often they are told; at the end they are in any case.
+    /// Export interval; there is always a last export at the end.
     pub flush_every: Nanos,
     /// The page to scrape, if there is one.
     pub page: Option<StatsPagePlan>,
-    /// How requests are traced, if they are.
+    /// Tracing of requests, if any.
     pub trace: Option<TracePlan>,
-    /// Which headers of answers are told, to whoever conducts the load.
+    /// Headers of answers that are reported to the caller of the load.
     pub headers: Vec<AnswerHeadersPlan>,
 }
 
@@ -40,40 +40,43 @@ impl Default for TelemetryPlan {
 }
 
 impl TelemetryPlan {
-    /// How often sinks are told where nobody says.
+    /// Default interval of exports.
     pub const FLUSH_EVERY: Nanos = Nanos::from_secs(5);
 
-    /// Returns true if anybody is told anything besides the target itself.
+    /// Returns true if anything is exported.
     #[must_use]
     pub fn has_exporters(&self) -> bool {
-        let exports = self.trace.as_ref().is_some_and(|it| it.export.is_some());
+        let exports = self
+            .trace
+            .as_ref()
+            .is_some_and(|trace| trace.export.is_some());
         !self.sinks.is_empty() || self.page.is_some() || exports
     }
 }
 
-/// Headers of answers that are told as they arrive.
+/// Headers of answers that are reported as they arrive.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct AnswerHeadersPlan {
     /// Their names in lower case; none for all headers.
     pub names: Vec<String>,
-    /// True if answers with a status from 200 to 299 are passed over.
+    /// True if answers with a status from 200 to 299 are skipped.
     pub passes_over_2xx: bool,
 }
 
-/// Somebody who is told counts and times.
+/// A receiver of counts and times.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StatsSinkPlan {
-    /// As it was asked for; names it in what is said about it.
+    /// The text of its flag; its name in messages.
     pub name: String,
-    /// What is spoken.
+    /// The protocol.
     pub protocol: StatsProtocol,
     /// With whom.
     pub receiver: ReceiverPlan,
-    /// What stands before every name, without the dot behind it; only of statsd.
+    /// Prefix of every name, without the dot behind it; statsd only.
     pub prefix: String,
 }
 
-/// What is spoken with a stats sink.
+/// The protocol of a stats sink.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatsProtocol {
@@ -91,14 +94,14 @@ pub enum StatsProtocol {
     RemoteWrite,
 }
 
-/// Where something is told.
+/// Address of a receiver.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ReceiverPlan {
     /// `host:port` to dial.
     pub address: String,
     /// The host that its certificate is for, where TLS is spoken with it.
     pub tls_host: Option<String>,
-    /// What stands in `Host` or `:authority`; of HTTP only.
+    /// Value of `Host` or `:authority`; HTTP only.
     pub authority: String,
     /// Path and query; of HTTP only.
     pub path: String,
@@ -107,26 +110,26 @@ pub struct ReceiverPlan {
 /// A page of counts and times that others scrape.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StatsPagePlan {
-    /// Where it is to be had.
+    /// Its address.
     pub address: SocketAddr,
-    /// How long it stays at most once the load is over, unless somebody has seen
+    /// Maximum time for which it stays after the load, unless a client has read
     /// the last state earlier.
     pub linger: Nanos,
 }
 
-/// How requests are traced.
+/// Tracing of requests.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TracePlan {
-    /// How a request says which trace it belongs to.
+    /// Headers that carry the trace of a request.
     pub headers: TraceHeaders,
     /// The share of requests, from 0 to 1, whose spans are sampled. All others
     /// say that they are not.
     pub sample: f64,
-    /// Who gets the spans, if anybody.
+    /// Receiver of the spans, if any.
     pub export: Option<SpanSinkPlan>,
 }
 
-/// How a request says which trace it belongs to.
+/// Headers that carry the trace of a request.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceHeaders {
@@ -150,18 +153,18 @@ impl TraceHeaders {
     }
 }
 
-/// Who gets spans.
+/// Receiver of spans.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SpanSinkPlan {
-    /// As it was asked for; names it in what is said about it.
+    /// The text of its flag; its name in messages.
     pub name: String,
-    /// What is spoken.
+    /// The protocol.
     pub protocol: SpanProtocol,
     /// With whom.
     pub receiver: ReceiverPlan,
 }
 
-/// What is spoken with whoever gets spans.
+/// The protocol of a receiver of spans.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanProtocol {

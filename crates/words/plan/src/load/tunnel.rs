@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::ClientTlsPlan;
 
-/// A proxy that connects with the endpoints when it is asked to by `CONNECT`.
+/// A proxy that connects with the endpoints on `CONNECT`.
 ///
 /// Each connection of the load has a connection of its own with the proxy, over
 /// which it speaks with its endpoint as it would without.
@@ -12,11 +12,11 @@ use crate::ClientTlsPlan;
 pub struct TunnelPlan {
     /// `host:port` of the proxy.
     pub address: String,
-    /// What is spoken with it.
+    /// Its protocol.
     pub protocol: TunnelProtocol,
     /// The host that its certificate is for, where TLS is spoken with it.
     pub tls_host: Option<String>,
-    /// How TLS is spoken with it; what is offered by ALPN is the protocol.
+    /// Its settings of TLS; the offer of ALPN is the protocol.
     pub tls: ClientTlsPlan,
     /// Headers of each `CONNECT`, in this order.
     pub headers: Vec<(String, String)>,
@@ -36,7 +36,7 @@ impl TunnelPlan {
     }
 }
 
-/// What is spoken with a proxy.
+/// The protocol of a proxy.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TunnelProtocol {

@@ -4,10 +4,10 @@ use serde::{Deserialize, Serialize};
 
 use super::between::Between;
 
-/// Most contexts of traces that can be asked for.
+/// Maximum number of contexts of traces.
 pub const TRACE_AGENT_CONTEXTS_MAX: u32 = 1_000_000;
 
-/// Most time series that can be asked for.
+/// Maximum number of time series.
 pub const REMOTE_WRITE_SERIES_MAX: u32 = 1_000_000;
 
 /// Traces as Datadog's agent takes them at `/v0.4/traces`.
@@ -16,7 +16,7 @@ pub const REMOTE_WRITE_SERIES_MAX: u32 = 1_000_000;
 /// many as drawn from `contexts` are sent, each before any is sent again.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TraceAgentPlan {
-    /// How traces are written.
+    /// Encoding of traces.
     pub encoding: TraceEncoding,
     /// Distinct contexts.
     pub contexts: Between<u32>,
@@ -26,7 +26,7 @@ pub struct TraceAgentPlan {
     pub tags_per_span: Between<u8>,
     /// Numbers of a span.
     pub metrics_per_span: Between<u8>,
-    /// How often a span fails, from 0 to 1.
+    /// Probability that a span fails, from 0 to 1.
     pub error_rate: f64,
     /// Characters of a service's name.
     pub service_name_length: Between<u8>,
@@ -44,7 +44,7 @@ pub struct TraceAgentPlan {
     pub metric_key_length: Between<u8>,
 }
 
-/// How traces are written.
+/// Encoding of traces.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceEncoding {
@@ -77,7 +77,7 @@ impl Default for TraceAgentPlan {
 }
 
 impl TraceAgentPlan {
-    /// Distinct contexts that names of these lengths can tell apart.
+    /// Number of distinct contexts that names of these lengths allow.
     #[must_use]
     pub fn contexts_possible(&self) -> u64 {
         let longest = self
@@ -107,7 +107,7 @@ pub struct RemoteWritePlan {
     pub times: EventTimes,
 }
 
-/// When the first event of a generator took place, by what stands in it.
+/// The time in the first event of a generator.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EventTimes {

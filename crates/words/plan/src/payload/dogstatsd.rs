@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 use super::between::Between;
 use super::pattern::{PatternError, expand_all};
 
-/// Most contexts that can be asked for.
+/// Maximum number of contexts.
 pub const DOGSTATSD_CONTEXTS_MAX: u32 = 10_000_000;
 
-/// Letters and digits that tell generated texts apart.
+/// Letters and digits in generated texts.
 const ALPHABET: u64 = 36;
 
 /// Letters with which generated names begin.
@@ -31,17 +31,17 @@ pub struct DogstatsdPlan {
     pub tag_length: Between<u16>,
     /// Tags of a message.
     pub tags_per_message: Between<u8>,
-    /// How often a metric carries several values, from 0 to 1.
+    /// Probability that a metric carries several values, from 0 to 1.
     pub multivalue_probability: f64,
     /// Values of a metric that carries several.
     pub multivalue_count: Between<u16>,
     /// Sampling rates, from 0 to 1.
     pub sampling_range: Between<f64>,
-    /// How often a metric carries a sampling rate, from 0 to 1.
+    /// Probability that a metric carries a sampling rate, from 0 to 1.
     pub sampling_probability: f64,
-    /// How often each kind of message occurs.
+    /// Weight of each kind of message.
     pub kind_weights: DogstatsdKinds,
-    /// How often each type of metric occurs.
+    /// Weight of each type of metric.
     pub metric_weights: DogstatsdMetrics,
     /// The values of metrics.
     pub value: DogstatsdValue,
@@ -57,7 +57,7 @@ pub struct DogstatsdPlan {
     /// Patterns of tag values; drawn where there are none.
     pub tag_values: Vec<String>,
     /// Container identities, one of which or none goes with a message; drawn
-    /// where there are none, and nowhere written where one empty text stands here.
+    /// at random if there are none, and never written if this holds one empty text.
     pub container_ids: Vec<String>,
     /// External data, one of which or none goes with a message.
     pub external_data: Vec<String>,
@@ -67,7 +67,7 @@ pub struct DogstatsdPlan {
     pub timestamp: DogstatsdTimestamp,
 }
 
-/// How often each kind of message occurs, against the others.
+/// Relative weight of each kind of message.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DogstatsdKinds {
     /// Metrics.
@@ -78,7 +78,7 @@ pub struct DogstatsdKinds {
     pub service_check: u8,
 }
 
-/// How often each type of metric occurs, against the others.
+/// Relative weight of each type of metric.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DogstatsdMetrics {
     /// `c`
@@ -98,7 +98,7 @@ pub struct DogstatsdMetrics {
 /// The values of metrics.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct DogstatsdValue {
-    /// How often a value has decimals, from 0 to 1.
+    /// Probability that a value has decimals, from 0 to 1.
     pub float_probability: f64,
     /// Their range.
     pub range: Between<i64>,
@@ -109,7 +109,7 @@ pub struct DogstatsdValue {
 pub struct DogstatsdTimestamp {
     /// Seconds since 1970.
     pub range: Between<u32>,
-    /// How often a metric has one, from 0 to 1.
+    /// Probability that a metric has one, from 0 to 1.
     pub probability: f64,
 }
 
@@ -158,7 +158,7 @@ impl Default for DogstatsdPlan {
     }
 }
 
-/// What tells contexts apart: their names where those are enough of them, then
+/// The part in which contexts differ: their names if there are enough of them, then
 /// the values of tags.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ContextRoom {
@@ -182,7 +182,7 @@ impl ContextRoom {
 }
 
 impl DogstatsdPlan {
-    /// What there is to tell contexts apart by.
+    /// The part in which contexts can differ.
     ///
     /// # Errors
     /// When a pattern among the names, keys or values is none.

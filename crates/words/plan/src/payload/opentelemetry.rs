@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::between::Between;
 
-/// Most contexts that can be asked for.
+/// Maximum number of contexts.
 pub const OTLP_CONTEXTS_MAX: u32 = 1_000_000;
 
 /// Resources, scopes within them, and what lies within scopes.
@@ -41,12 +41,12 @@ impl Default for OtlpContexts {
     }
 }
 
-/// What log records look like.
+/// Shape of log records.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct OtlpLogsPlan {
-    /// Where records come from, and what they carry.
+    /// Resources, scopes and attributes of records.
     pub contexts: OtlpContexts,
-    /// How often each severity occurs.
+    /// Weight of each severity.
     pub severity_weights: OtlpSeverities,
     /// Distinct traces that records belong to; 0 for none.
     pub trace_cardinality: Between<u32>,
@@ -54,7 +54,7 @@ pub struct OtlpLogsPlan {
     pub body_size: Between<u16>,
 }
 
-/// How often each severity occurs, against the others.
+/// Relative weight of each severity.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct OtlpSeverities {
     /// TRACE
@@ -89,18 +89,18 @@ impl Default for OtlpLogsPlan {
     }
 }
 
-/// What metrics look like. Each has one data point.
+/// Shape of metrics. Each has one data point.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct OtlpMetricsPlan {
-    /// Where metrics come from, and what they carry.
+    /// Resources, scopes and attributes of metrics.
     pub contexts: OtlpContexts,
-    /// How often each kind occurs.
+    /// Weight of each kind.
     pub metric_weights: OtlpMetricKinds,
     /// The largest counts in histograms.
     pub histogram_count_limits: OtlpHistogramLimits,
 }
 
-/// How often each kind of metric occurs, against the others.
+/// Relative weight of each kind of metric.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct OtlpMetricKinds {
     /// Gauges.

@@ -7,19 +7,19 @@ pub const PATTERN_TEXTS_MAX: usize = 15_000;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PatternError {
     /// It is neither one letter, a hyphen and another, nor two numbers.
-    #[error("`{{{{{found}}}}}` is not a range such as `{{{{a-f}}}}` or `{{{{0-99}}}}`")]
+    #[error("`{{{{{range}}}}}` is not a range such as `{{{{a-f}}}}` or `{{{{0-99}}}}`")]
     Range {
-        /// What stands between the braces.
-        found: String,
+        /// The text between the braces.
+        range: String,
     },
     /// The first end lies above the second.
-    #[error("the range `{{{{{found}}}}}` runs backwards")]
+    #[error("the range `{{{{{range}}}}}` runs backwards")]
     Backwards {
-        /// What stands between the braces.
-        found: String,
+        /// The text between the braces.
+        range: String,
     },
     /// Nothing is there, or something that would end a field of a message.
-    #[error("`{text}` cannot stand in a message")]
+    #[error("`{text}` is not allowed in a message")]
     Unusable {
         /// The text.
         text: String,
@@ -27,19 +27,19 @@ pub enum PatternError {
 }
 
 /// A part of a pattern.
-enum Part<'p> {
+enum PatternPart<'p> {
     Text(&'p str),
     Letters(char, char),
     /// First, last, and digits to fill up to.
     Numbers(u32, u32, usize),
 }
 
-/// The texts that `patterns` stand for, at most [`PATTERN_TEXTS_MAX`]: the
-/// first of each pattern, then the second of each, and so on. `{{a-f}}` stands
-/// for each letter, `{{0-99}}` for each number, filled up with zeros.
+/// The texts that `patterns` expand to, at most [`PATTERN_TEXTS_MAX`]: the
+/// first of each pattern, then the second of each, and so on. `{{a-f}}` expands
+/// to each letter, `{{0-99}}` to each number, filled up with zeros.
 ///
 /// # Errors
-/// When what stands between double braces is no range, or a text is empty or
+/// When the text between double braces is not a range, or a text is empty or
 /// holds a control character, `|`, `,`, `#` or `@`.
 pub fn expand_all(patterns: &[String]) -> Result<Vec<String>, PatternError> {
     let mut lists = Vec::new();
@@ -59,60 +59,60 @@ pub fn expand_all(patterns: &[String]) -> Result<Vec<String>, PatternError> {
     Ok(distinct.take(PATTERN_TEXTS_MAX).cloned().collect())
 }
 
-fn parse(pattern: &str) -> Result<Vec<Part<'_>>, PatternError> {
+fn parse(pattern: &str) -> Result<Vec<PatternPart<'_>>, PatternError> {
     let mut parts = Vec::new();
     let mut rest = pattern;
     while let Some((before, after)) = rest.split_once("{{")
         && let Some((range, after)) = after.split_once("}}")
     {
-        parts.push(Part::Text(before));
+        parts.push(PatternPart::Text(before));
         parts.push(parse_range(range)?);
         rest = after;
     }
-    parts.push(Part::Text(rest));
+    parts.push(PatternPart::Text(rest));
     Ok(parts)
 }
 
-fn parse_range(range: &str) -> Result<Part<'_>, PatternError> {
-    let found = || range.to_owned();
+fn parse_range(range: &str) -> Result<PatternPart<'_>, PatternError> {
+    let text = || range.to_owned();
     let (first, last) = range
         .split_once('-')
         .map(|(first, last)| (first.trim(), last.trim()))
-        .ok_or_else(|| PatternError::Range { found: found() })?;
+        .ok_or_else(|| PatternError::Range { range: text() })?;
     if let (Ok(low), Ok(high)) = (first.parse::<u32>(), last.parse::<u32>()) {
         return match low <= high {
-            true => Ok(Part::Numbers(low, high, first.len().max(last.len()))),
-            false => Err(PatternError::Backwards { found: found() }),
+            true => Ok(PatternPart::Numbers(low, high, first.len().max(last.len()))),
+            false => Err(PatternError::Backwards { range: text() }),
         };
     }
-    let one = |text: &str| {
+    let letter = |text: &str| {
         let mut letters = text.chars();
         let letter = letters.next().filter(char::is_ascii_alphabetic)?;
         letters.next().is_none().then_some(letter)
     };
-    match (one(first), one(last)) {
-        (Some(low), Some(high)) if low <= high => Ok(Part::Letters(low, high)),
-        (Some(_), Some(_)) => Err(PatternError::Backwards { found: found() }),
-        _ => Err(PatternError::Range { found: found() }),
+    match (letter(first), letter(last)) {
+        (Some(low), Some(high)) if low <= high => Ok(PatternPart::Letters(low, high)),
+        (Some(_), Some(_)) => Err(PatternError::Backwards { range: text() }),
+        _ => Err(PatternError::Range { range: text() }),
     }
 }
 
 /// All texts of one pattern, the last range running fastest.
-fn expand(parts: &[Part<'_>]) -> Vec<String> {
+fn expand(parts: &[PatternPart<'_>]) -> Vec<String> {
     let mut texts = vec![String::new()];
     for part in parts {
         texts = match part {
-            Part::Text(text) => {
+            PatternPart::Text(text) => {
                 for before in &mut texts {
                     before.push_str(text);
                 }
                 texts
             }
-            Part::Letters(low, high) => {
+            PatternPart::Letters(low, high) => {
                 let letters = (*low..=*high).map(|letter| letter.to_string());
                 product(&texts, letters)
             }
-            Part::Numbers(low, high, digits) => {
+            PatternPart::Numbers(low, high, digits) => {
                 let digits = *digits;
                 product(
                     &texts,
@@ -167,8 +167,8 @@ mod tests {
             ("{{9-1}}", "backwards"),
             ("{{a-5}}", "not a range"),
             ("{{abc}}", "not a range"),
-            ("a|b", "cannot stand"),
-            ("", "cannot stand"),
+            ("a|b", "not allowed"),
+            ("", "not allowed"),
         ] {
             let error = texts(&[pattern]).unwrap_err().to_string();
             assert!(error.contains(reason), "{error}");

@@ -4,22 +4,22 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-/// What is in a file, cut into events and sent in order, over and over.
+/// Content of a file, cut into events and sent in order, repeatedly.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ReplayPlan {
     /// The file, as an absolute path; it may be compressed.
     pub path: PathBuf,
-    /// Where it is cut.
+    /// The rule by which it is cut.
     pub cut: ReplayCut,
     /// True if each piece is base64 and is sent decoded.
     pub base64: bool,
-    /// What stands behind each event.
+    /// The end of each event.
     pub end: ReplayEnd,
     /// The file is sent so many times in all, at least once; over and over if none.
     pub rounds: Option<u64>,
 }
 
-/// Where a recording is cut into events.
+/// The rule by which a recording is cut into events.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayCut {
@@ -32,7 +32,7 @@ pub enum ReplayCut {
     },
 }
 
-/// What stands behind each event.
+/// The end of each event.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ReplayEnd {

@@ -11,16 +11,16 @@ pub use measure::TemplateError;
 /// Bytes that one event of a template may have at most.
 pub const TEMPLATE_EVENT_MAX: u64 = 4 << 20;
 
-/// Parts that may stand inside each other.
+/// Maximum depth of nested parts.
 pub const TEMPLATE_DEPTH_MAX: usize = 64;
 
-/// How events are made. Indices of definitions and variables lie within their
-/// lists, and no definition uses itself: [`TemplatePlan::lengths`] tells.
+/// Template of events. Indices of definitions and variables lie within their
+/// lists, and no definition uses itself: [`TemplatePlan::lengths`] checks it.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct TemplatePlan {
     /// One event, with what ends it.
     pub root: TemplatePart,
-    /// What [`TemplatePart::Use`] stands for, by index.
+    /// The parts that [`TemplatePart::Use`] refers to, by index.
     pub definitions: Vec<TemplatePart>,
     /// Number of variables that [`TemplatePart::With`] binds.
     pub variables: usize,
@@ -67,9 +67,9 @@ pub enum TemplatePart {
     Clock,
     /// Random digits.
     Random {
-        /// What is drawn from.
+        /// The alphabet of random characters.
         alphabet: Alphabet,
-        /// How many, at least 1.
+        /// Their number, at least 1.
         count: u16,
     },
     /// Something as it occurs in logs.
@@ -82,9 +82,9 @@ pub enum TemplatePart {
         low: u32,
         /// The most, not below `low`.
         high: u32,
-        /// What stands between two.
+        /// Text between two parts.
         separator: String,
-        /// What is repeated.
+        /// The repeated part.
         part: Box<Self>,
     },
     /// Draws variables, then makes `part`, in which they keep their values. No
@@ -92,22 +92,22 @@ pub enum TemplatePart {
     With {
         /// Variables, by index, and what they are drawn from.
         variables: Vec<(usize, Self)>,
-        /// Where they hold.
+        /// The part in which they are defined.
         part: Box<Self>,
     },
     /// A variable, by its index.
     Variable(usize),
-    /// A JSON value as the inside of a JSON text: of a text what stands between
+    /// A JSON value as the inside of a JSON text: of a text the part between
     /// its quotes, of anything else its escaped form.
     Inside(Box<Self>),
     /// JSON values joined to one: texts, lists and objects with what is of their
     /// own kind; a value of another kind takes the place of all before it.
     Join(Vec<Self>),
-    /// Room for a stamp, where stamps are asked for.
+    /// Room for a stamp if stamps are enabled.
     Stamp,
 }
 
-/// How a time is written.
+/// Format of a time.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeText {
@@ -127,7 +127,7 @@ pub enum TimeText {
     Pattern(TimePattern),
 }
 
-/// What random digits are.
+/// Alphabet of random digits.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Alphabet {

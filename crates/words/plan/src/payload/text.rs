@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::time_pattern::TimePattern;
 
-/// How events for Splunk's HTTP event collector are written.
+/// Encoding of events for Splunk's HTTP event collector.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HecEncoding {
@@ -43,11 +43,11 @@ pub struct LokiPlan {
 pub struct ElasticsearchPlan {
     /// The index or data stream; [`is_index_name`] holds.
     pub index: String,
-    /// What is asked for.
+    /// The requested action.
     pub action: BulkAction,
 }
 
-/// What a bulk request asks for.
+/// The action of a bulk request.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BulkAction {
@@ -65,7 +65,7 @@ pub struct InfluxPlan {
     pub series: u32,
 }
 
-/// What ends a GELF message.
+/// The end of a GELF message.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GelfEnd {
@@ -78,7 +78,7 @@ pub enum GelfEnd {
     Nothing,
 }
 
-/// What stands before a CEF record.
+/// The prefix of a CEF record.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CefHeader {

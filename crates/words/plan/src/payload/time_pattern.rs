@@ -56,7 +56,7 @@ pub enum TimePatternError {
         field: String,
     },
     /// `%Z`, whose names mean different offsets in different places.
-    #[error("`%Z` does not tell the offset: use `%z` or `%:z`")]
+    #[error("`%Z` does not state the offset: use `%z` or `%:z`")]
     ZoneName,
     /// There is no field in it.
     #[error("`{pattern}` has no field such as `%H`")]

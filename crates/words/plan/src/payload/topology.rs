@@ -15,7 +15,7 @@ pub const TRACE_DEPTH_MAX: usize = 16;
 pub struct OtlpTracesPlan {
     /// The services.
     pub services: Vec<TraceService>,
-    /// How often a span fails, from 0 to 1.
+    /// Probability that a span fails, from 0 to 1.
     pub error_rate: f64,
 }
 
@@ -30,7 +30,7 @@ pub struct TraceService {
     pub scope_name: Option<String>,
     /// The version of that scope.
     pub scope_version: String,
-    /// What it does.
+    /// Its operations or action.
     pub operations: Vec<TraceOperation>,
 }
 
@@ -39,17 +39,17 @@ pub struct TraceService {
 pub struct TraceOperation {
     /// Its name among those of its service.
     pub id: String,
-    /// What kind of work it is.
+    /// Kind of work.
     pub work: TraceWork,
     /// True if traces begin here; where not said, if nothing calls it.
     pub root: Option<bool>,
-    /// What it calls, in order.
+    /// Its calls, in order.
     pub calls: Vec<TraceCall>,
     /// Attributes of its spans.
     pub attributes: Vec<TraceAttribute>,
 }
 
-/// What an operation does, from which its span's name and further attributes
+/// The work of an operation, from which its span's name and further attributes
 /// follow.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -93,7 +93,7 @@ pub struct TraceCall {
     pub service: usize,
     /// Its operation, as an index.
     pub operation: usize,
-    /// How often the call is made, from 0 to 1.
+    /// Probability of the call, from 0 to 1.
     pub rate: f64,
     /// Times it is repeated at most.
     pub repeat_max: u32,
@@ -106,11 +106,11 @@ pub struct TraceCall {
 pub struct TraceAttribute {
     /// Its key.
     pub key: String,
-    /// How its value is made.
+    /// Source of its value.
     pub value: TraceValue,
 }
 
-/// How the value of an attribute is made.
+/// Source of an attribute's value.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TraceValue {
@@ -129,7 +129,7 @@ pub enum TraceValue {
     OneOf(Vec<String>),
 }
 
-/// What is wrong with a topology.
+/// An error in a topology.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum TopologyError {
     /// There is nothing.
@@ -187,7 +187,7 @@ impl OtlpTracesPlan {
         }
     }
 
-    /// Where traces begin: service and operation as indices.
+    /// First operations of traces: service and operation as indices.
     #[must_use]
     pub fn roots(&self) -> Vec<(usize, usize)> {
         let operations = self.services.iter().flat_map(|service| &service.operations);

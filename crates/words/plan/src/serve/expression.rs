@@ -10,8 +10,8 @@
 //!
 //! Numbers, `true` and `false`, texts in quotes, and the names
 //! `active_requests`, `t` (seconds since the start) and `pi`; `+ - * / % **`,
-//! comparisons, `&& || !`, `c ? a : b`; functions as in [`FUNCTIONS`]. Whatever
-//! could go wrong goes wrong when an expression is read: evaluation always gives
+//! comparisons, `&& || !`, `c ? a : b`; functions as in [`FUNCTIONS`]. Each error
+//! is detected when an expression is parsed: evaluation always returns
 //! a value, and allocates nothing.
 
 use std::fmt;
@@ -25,7 +25,7 @@ mod token;
 /// The longest text of an expression.
 const BYTES_MAX: usize = 4096;
 
-/// What can be called, each with how many arguments it takes.
+/// Functions, each with its number of arguments.
 const FUNCTIONS: &[(&str, Function, usize)] = &[
     ("rand", Function::Random, 0),
     ("normal", Function::Normal, 2),
@@ -50,7 +50,7 @@ pub struct Expression {
     kind: ExpressionKind,
 }
 
-/// What an expression gives.
+/// Type of an expression.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ExpressionKind {
     /// A number.
@@ -63,7 +63,7 @@ pub enum ExpressionKind {
     Mixed,
 }
 
-/// What an expression gave.
+/// Value of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ExpressionValue<'a> {
     /// A number; may be infinite or not a number.
@@ -74,7 +74,7 @@ pub enum ExpressionValue<'a> {
     Text(&'a str),
 }
 
-/// What an expression is evaluated over.
+/// Inputs of an expression.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExpressionInputs {
     /// Requests that have come and have no answer yet, this one included.
@@ -87,18 +87,18 @@ pub struct ExpressionInputs {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message}\n{}", caret(.text, *.at, *.length))]
 pub struct ExpressionError {
-    /// What was found and what is accepted.
+    /// The given text and what is accepted.
     pub message: String,
     /// The whole text.
     pub text: String,
-    /// Where it goes wrong, in bytes.
+    /// Position of the error, in bytes.
     pub at: usize,
-    /// How long that is, in bytes.
+    /// Length of the wrong part, in bytes.
     pub length: usize,
 }
 
 impl Expression {
-    /// What it gives.
+    /// Its type.
     #[must_use]
     pub const fn kind(&self) -> ExpressionKind {
         self.kind
@@ -106,12 +106,12 @@ impl Expression {
 
     /// The texts in it, each with its place in bytes.
     pub(crate) fn texts(&self) -> Vec<(&str, usize)> {
-        let mut found = Vec::new();
-        self.root.texts(&mut found);
-        found
+        let mut texts = Vec::new();
+        self.root.collect_texts(&mut texts);
+        texts
     }
 
-    /// What it gives now; `random` gives numbers from 0 up to but not including 1.
+    /// Its present value; `random` returns numbers from 0 up to but not including 1.
     pub fn evaluate(
         &self,
         inputs: &ExpressionInputs,
@@ -253,11 +253,11 @@ impl Node {
             Self::Seconds => Number(inputs.seconds),
             Self::Negative(inner) => Number(-inner.number(inputs, random)),
             Self::Not(inner) => Truth(!inner.truth(inputs, random)),
-            Self::Choice(condition, one, other) => {
+            Self::Choice(condition, then, otherwise) => {
                 let chosen = if condition.truth(inputs, random) {
-                    one
+                    then
                 } else {
-                    other
+                    otherwise
                 };
                 chosen.evaluate(inputs, random)
             }
@@ -297,14 +297,14 @@ impl Node {
         matches!(self.evaluate(inputs, random), ExpressionValue::Truth(true))
     }
 
-    fn texts<'n>(&'n self, found: &mut Vec<(&'n str, usize)>) {
+    fn collect_texts<'n>(&'n self, texts: &mut Vec<(&'n str, usize)>) {
         match self {
-            Self::Text { value, at } => found.push((value, *at)),
-            Self::Choice(_, one, other) => {
-                one.texts(found);
-                other.texts(found);
+            Self::Text { value, at } => texts.push((value, *at)),
+            Self::Choice(_, then, otherwise) => {
+                then.collect_texts(texts);
+                otherwise.collect_texts(texts);
             }
-            // Texts stand nowhere else: nothing computes with them.
+            // No operator takes texts.
             _ => {}
         }
     }

@@ -1,4 +1,4 @@
-//! What a test server does wrong when it is told to.
+//! Faults of a test server.
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ use super::expression::{
 /// The longest delay that an expression can ask for.
 const DELAY_MAX: Nanos = Nanos::from_secs(3600);
 
-/// What goes wrong with one request.
+/// Fault of one request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Fault {
     /// It is answered with this status.
@@ -123,14 +123,14 @@ impl fmt::Display for DelayExpression {
     }
 }
 
-/// What goes wrong, by a formula: false or 0 for nothing, true for status 500, a
+/// A fault by a formula: false or 0 for nothing, true for status 500, a
 /// status, or the name of a [`Fault`].
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(try_from = "Expression", into = "Expression")]
 pub struct FaultExpression(Expression);
 
 impl FaultExpression {
-    /// What goes wrong now, if anything. A number that is no status from 200 to
+    /// The present fault, if any. A number that is no status from 200 to
     /// 599 counts as 500, what is not a number as nothing.
     pub fn evaluate(
         &self,
@@ -155,8 +155,8 @@ impl TryFrom<Expression> for FaultExpression {
 
     fn try_from(expression: Expression) -> Result<Self, ExpressionError> {
         let unknown = |(text, _): &(&str, usize)| Fault::of_name(text).is_none();
-        let found = expression.texts().into_iter().find(unknown);
-        let Some((text, at)) = found else {
+        let text = expression.texts().into_iter().find(unknown);
+        let Some((text, at)) = text else {
             return Ok(Self(expression));
         };
         let names = Fault::NAMED.map(Fault::name).join(", ");

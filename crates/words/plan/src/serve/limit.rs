@@ -9,11 +9,11 @@ use stillwell_units::{Moment, Nanos};
 pub struct TokenBucket {
     /// Between two tokens, in nanoseconds; at least one.
     interval_ns: u64,
-    /// What it takes to fill the empty bucket, in nanoseconds.
+    /// Time to fill the empty bucket, in nanoseconds.
     depth_ns: u64,
 }
 
-/// What a request finds.
+/// Result of a request at a bucket.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Admission {
     /// A token; the bucket is then full at this moment.
@@ -38,7 +38,7 @@ impl TokenBucket {
         }
     }
 
-    /// What a request finds `now` in a bucket that is `full` at that moment.
+    /// The result of a request `now` at a bucket that is `full` at that moment.
     #[must_use]
     pub fn admit(&self, full: Moment, now: Moment) -> Admission {
         let begin = full.as_u64().max(now.as_u64());
@@ -88,7 +88,7 @@ mod tests {
             }
         }
 
-        /// For all buckets: those who wait are let in one interval apart.
+        /// For all buckets: waiting requests are admitted one interval apart.
         #[test]
         fn those_who_wait_come_one_by_one(rate in 1_u32..10_000, burst in 1_u32..50) {
             let bucket = TokenBucket::new(f64::from(rate), burst);

@@ -7,10 +7,10 @@ mod json;
 
 pub use json::ResponseOptionsError;
 
-/// The longest body that can be asked for.
+/// Maximum length of a requested body.
 pub const RESPONSE_BODY_BYTES_MAX: u32 = 4 << 20;
 
-/// What to answer. What is not said is left to whoever is asked next: a request
+/// Options of an answer. A missing option comes from the next source: a request
 /// before the configuration, that before the defaults.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ResponseOptions {

@@ -12,11 +12,11 @@ use crate::{MountPlan, Places};
 pub struct ContainerTarget {
     /// The engine's socket.
     pub socket: PathBuf,
-    /// Where it comes from.
+    /// Its source.
     pub origin: ContainerOrigin,
 }
 
-/// Where a container comes from.
+/// Source of a container.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContainerOrigin {
@@ -37,7 +37,7 @@ pub struct ImagePlan {
     pub arguments: Vec<String>,
     /// Its environment, beside the image's.
     pub environment: BTreeMap<String, String>,
-    /// What it is shown of this host.
+    /// Its mounts from this host.
     pub mounts: Vec<MountPlan>,
 }
 

@@ -498,7 +498,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "http://a/ --tunnel-uri=http://b --tunnel-protocol=http3",
-        "the proxy b:80 is to be named by https://",
+        "the proxy b:80 needs a URL with https://",
     ),
     ("http://a/ --tunnel-uri=http://b/c", "a host and a port"),
     ("http://a/ --tunnel-uri=socks5://b", "read --tunnel-uri"),

@@ -77,7 +77,7 @@ fn read_log(door: &Door<'_>, map: &MapReader<'_, '_>, place: &Node) -> Option<Fi
         Some(node) => reader.whole(node, 0, u8::MAX),
         None => Some(5),
     };
-    let settle = match map.take("settle") {
+    let pause = match map.take("settle") {
         Some(node) => reader.parsed(node),
         None => Some(Nanos::ZERO),
     };
@@ -85,7 +85,7 @@ fn read_log(door: &Door<'_>, map: &MapReader<'_, '_>, place: &Node) -> Option<Fi
         path: door.placed(place)?,
         full: full?,
         rotations: rotations?,
-        settle: settle?,
+        pause: pause?,
     })
 }
 

@@ -1,4 +1,4 @@
-//! How long events of a template are, and whether it can be made at all.
+//! Length of a template's events, and a check of the template.
 
 use super::{
     Alphabet, TEMPLATE_DEPTH_MAX, TEMPLATE_EVENT_MAX, TemplatePart, TemplatePlan, TemplateValue,
@@ -31,7 +31,7 @@ pub enum TemplateError {
         index: usize,
     },
     /// A variable where it has no value.
-    #[error("variable {index} has no value where it stands")]
+    #[error("variable {index} has no value at this place")]
     NoVariable {
         /// Its index.
         index: usize,
@@ -40,7 +40,7 @@ pub enum TemplateError {
     #[error("a choice or range is empty")]
     Empty,
     /// Parts too deep inside each other.
-    #[error("more than {TEMPLATE_DEPTH_MAX} parts stand inside each other")]
+    #[error("more than {TEMPLATE_DEPTH_MAX} parts are nested")]
     TooDeep,
     /// An event that could be too long, or take too many parts to make.
     #[error(

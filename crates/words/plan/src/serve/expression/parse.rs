@@ -3,15 +3,15 @@
 use super::token::{Token, Word, tokens};
 use super::{ExpressionError, ExpressionKind, FUNCTIONS, Node, Operator};
 
-/// How deep parentheses and operators may stand within each other, so that no
+/// Maximum depth of nested parentheses and operators, so that no
 /// text can exhaust the stack.
 const DEPTH_MAX: usize = 64;
 
 const ACCEPTED: &str = "a number, active_requests, t, pi, a function or `(`";
 
-/// A part, what it gives, and where it stands.
+/// A part, its type and its position.
 #[derive(Debug)]
-struct Part {
+struct TypedNode {
     node: Node,
     kind: ExpressionKind,
     at: usize,
@@ -39,35 +39,35 @@ pub(super) fn parse(text: &str) -> Result<(Node, ExpressionKind), ExpressionErro
         Token {
             word: Word::End, ..
         } => Ok((part.node, part.kind)),
-        other => {
+        token => {
             let message = "an operator or the end belongs here".to_owned();
-            Err(parser.wrong(other.at, other.length, message))
+            Err(parser.wrong(token.at, token.length, message))
         }
     }
 }
 
 impl Parser<'_> {
     /// `condition ? one : other`, or what binds closer.
-    fn choice(&mut self) -> Result<Part, ExpressionError> {
+    fn choice(&mut self) -> Result<TypedNode, ExpressionError> {
         self.descend()?;
         let condition = self.binary(0)?;
         let part = if self.take(&Word::Question) {
             self.expect_kind(&condition, ExpressionKind::Truth)?;
-            let one = self.choice()?;
+            let then = self.choice()?;
             self.expect(&Word::Colon, "`:` and the other value belong here")?;
-            let other = self.choice()?;
-            let kind = if one.kind == other.kind {
-                one.kind
+            let otherwise = self.choice()?;
+            let kind = if then.kind == otherwise.kind {
+                then.kind
             } else {
                 ExpressionKind::Mixed
             };
-            Part {
+            TypedNode {
                 at: condition.at,
-                end: other.end,
+                end: otherwise.end,
                 node: Node::Choice(
                     Box::new(condition.node),
-                    Box::new(one.node),
-                    Box::new(other.node),
+                    Box::new(then.node),
+                    Box::new(otherwise.node),
                 ),
                 kind,
             }
@@ -79,7 +79,7 @@ impl Parser<'_> {
     }
 
     /// Operators that bind at least as closely as `least`.
-    fn binary(&mut self, least: u8) -> Result<Part, ExpressionError> {
+    fn binary(&mut self, least: u8) -> Result<TypedNode, ExpressionError> {
         self.descend()?;
         let mut left = self.unary()?;
         while let Word::Operator(operator) = self.peek().word {
@@ -92,7 +92,7 @@ impl Parser<'_> {
             let right = self.binary(binding + u8::from(operator != Operator::Power))?;
             self.expect_kind(&left, needs)?;
             self.expect_kind(&right, needs)?;
-            left = Part {
+            left = TypedNode {
                 at: left.at,
                 end: right.end,
                 node: Node::Binary(operator, Box::new(left.node), Box::new(right.node)),
@@ -105,7 +105,7 @@ impl Parser<'_> {
         Ok(left)
     }
 
-    fn unary(&mut self) -> Result<Part, ExpressionError> {
+    fn unary(&mut self) -> Result<TypedNode, ExpressionError> {
         let at = self.peek().at;
         let is_not = self.take(&Word::Not);
         if !is_not && !self.take(&Word::Operator(Operator::Minus)) {
@@ -126,7 +126,7 @@ impl Parser<'_> {
         };
         self.expect_kind(&inner, kind)?;
         let node = Box::new(inner.node);
-        Ok(Part {
+        Ok(TypedNode {
             node: if is_not {
                 Node::Not(node)
             } else {
@@ -138,9 +138,9 @@ impl Parser<'_> {
         })
     }
 
-    fn single(&mut self) -> Result<Part, ExpressionError> {
+    fn single(&mut self) -> Result<TypedNode, ExpressionError> {
         let token = self.peek();
-        let part = |node, kind| Part {
+        let part = |node, kind| TypedNode {
             node,
             kind,
             at: token.at,
@@ -176,9 +176,9 @@ impl Parser<'_> {
         })
     }
 
-    fn call(&mut self, token: &Token, name: &str) -> Result<Part, ExpressionError> {
-        let found = FUNCTIONS.iter().find(|(other, ..)| *other == name);
-        let Some((_, function, count)) = found else {
+    fn call(&mut self, token: &Token, name: &str) -> Result<TypedNode, ExpressionError> {
+        let entry = FUNCTIONS.iter().find(|(known, ..)| *known == name);
+        let Some((_, function, count)) = entry else {
             let functions = FUNCTIONS.iter().map(|(name, ..)| format!("{name}()"));
             let functions = functions.collect::<Vec<_>>().join(", ");
             let message = format!(
@@ -199,7 +199,7 @@ impl Parser<'_> {
             let message = format!("{name}() takes {count} values, not {}", arguments.len());
             return Err(self.wrong(token.at, end.at + 1 - token.at, message));
         }
-        Ok(Part {
+        Ok(TypedNode {
             node: Node::Call(*function, arguments),
             kind: ExpressionKind::Number,
             at: token.at,
@@ -213,20 +213,20 @@ impl Parser<'_> {
     }
 
     fn take(&mut self, word: &Word) -> bool {
-        let found = self.peek().word == *word;
-        self.next += usize::from(found);
-        found
+        let matches = self.peek().word == *word;
+        self.next += usize::from(matches);
+        matches
     }
 
     fn expect(&mut self, word: &Word, message: &str) -> Result<(), ExpressionError> {
         if self.take(word) {
             return Ok(());
         }
-        let found = self.peek();
-        Err(self.wrong(found.at, found.length, message.to_owned()))
+        let token = self.peek();
+        Err(self.wrong(token.at, token.length, message.to_owned()))
     }
 
-    fn expect_kind(&self, part: &Part, kind: ExpressionKind) -> Result<(), ExpressionError> {
+    fn expect_kind(&self, part: &TypedNode, kind: ExpressionKind) -> Result<(), ExpressionError> {
         if part.kind == kind {
             return Ok(());
         }
@@ -243,15 +243,15 @@ impl Parser<'_> {
         if self.depth <= DEPTH_MAX {
             return Ok(());
         }
-        let found = self.peek();
+        let token = self.peek();
         Err(self.wrong(
-            found.at,
-            found.length,
+            token.at,
+            token.length,
             "this is nested too deeply".to_owned(),
         ))
     }
 
-    fn check_height(&self, part: &Part) -> Result<(), ExpressionError> {
+    fn check_height(&self, part: &TypedNode) -> Result<(), ExpressionError> {
         let (mut node, mut height) = (&part.node, 0);
         while let Node::Binary(_, left, _) = node {
             node = left;
@@ -274,7 +274,7 @@ impl Parser<'_> {
 }
 
 impl Operator {
-    /// How closely it binds, what it needs on both sides, and what it gives.
+    /// Its precedence, the type of both sides, and the type of its result.
     const fn shape(self) -> (u8, ExpressionKind, ExpressionKind) {
         use ExpressionKind::{Number, Truth};
         match self {

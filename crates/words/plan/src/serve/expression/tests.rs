@@ -49,7 +49,7 @@ fn formulas_give_what_they_say() {
     }
 }
 
-/// Where each mark stands, and for how long, and part of what is said.
+/// Position and length of each marker, and a part of the message.
 #[test]
 fn what_is_no_formula_is_marked() {
     for (text, at, length, message) in [

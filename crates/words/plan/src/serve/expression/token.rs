@@ -53,7 +53,7 @@ const SIGNS: &[(&str, Word)] = &[
 
 /// The words of `text`, with the end as the last one.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
-    let mut found = Vec::new();
+    let mut tokens = Vec::new();
     let mut at = 0;
     while let Some(next) = text[at..].chars().next() {
         if next.is_whitespace() {
@@ -61,15 +61,15 @@ pub(super) fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
             continue;
         }
         let (word, length) = token(text, at, next)?;
-        found.push(Token { word, at, length });
+        tokens.push(Token { word, at, length });
         at += length;
     }
-    found.push(Token {
+    tokens.push(Token {
         word: Word::End,
         at,
         length: 0,
     });
-    Ok(found)
+    Ok(tokens)
 }
 
 /// The word at `at`, which begins with `next`, and its length.

@@ -15,7 +15,7 @@ pub enum ResponseOptionsError {
     /// They are no JSON, or no JSON of this shape.
     #[error("{message}")]
     Json {
-        /// What is the matter, and where.
+        /// The error and its position.
         message: String,
     },
     /// Both kinds of headers are there.
@@ -27,13 +27,13 @@ pub enum ResponseOptionsError {
     /// The body is too long.
     #[error("response_body_size is {bytes}: at most {RESPONSE_BODY_BYTES_MAX} is accepted")]
     BodyTooLong {
-        /// What was asked for.
+        /// The requested value.
         bytes: u32,
     },
     /// A status that cannot be sent.
     #[error("`:status` is `{value}`: a number from 200 to 599 is accepted")]
     Status {
-        /// What was asked for.
+        /// The requested value.
         value: String,
     },
     /// A header that cannot be sent.
@@ -260,8 +260,8 @@ impl<'de> Deserialize<'de> for Length {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         length(&text).map(Length).ok_or_else(|| {
-            let found = de::Unexpected::Str(&text);
-            de::Error::invalid_value(found, &"seconds such as `0.05s`")
+            let given = de::Unexpected::Str(&text);
+            de::Error::invalid_value(given, &"seconds such as `0.05s`")
         })
     }
 }

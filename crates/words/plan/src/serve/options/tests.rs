@@ -90,7 +90,7 @@ fn what_is_not_understood_says_why() {
 
 #[test]
 fn what_a_request_says_comes_before_what_is_configured() {
-    let own = read(
+    let request = read(
         r#"{"response_body_size":10,"static_delay":"1s",
             "response_headers":[{"header":{"key":"x-nh","value":"1"}}]}"#,
     )
@@ -101,7 +101,7 @@ fn what_a_request_says_comes_before_what_is_configured() {
             {"header":{"key":"x-nh","value":"2"},"append":true}]}"#,
     )
     .unwrap();
-    let merged = own.merged(over);
+    let merged = request.merged(over);
     assert_eq!(merged.body_bytes, Some(0), "0 resets");
     assert!(matches!(merged.delay, Some(ResponseDelay::Linear { .. })));
     let (status, headers) = merged.status_and_headers(true);
