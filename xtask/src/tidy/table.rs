@@ -162,16 +162,13 @@ pub(super) const PLAIN_CRATES: &[&str] = &[
     "stamp",
     "payload",
     "wire",
-<<<<<<< HEAD
     "http",
     "broker",
     "testkit",
     "benches",
-=======
     "plan",
     "pacer",
     "worker",
->>>>>>> ce026f9 (pacer: one curve for schedules and arrivals; plan, pacer and worker have plain words)
 ];
 
 /// The entry of a crate, by its name without prefix.
