@@ -38,16 +38,16 @@ impl ForeignFormat for LadingFiles {
         &self,
         file: &ForeignFile<'_>,
         has_subject: bool,
-        found: &mut Diagnostics,
+        diagnostics: &mut Diagnostics,
     ) -> Option<RigPlan> {
-        let load = case::read_text(file.files, file.path, file.source, has_subject, found)?;
+        let load = case::read_text(file.files, file.path, file.source, has_subject, diagnostics)?;
         Some(case::rig_of(load, no_target()))
     }
 
-    fn lint(&self, file: &ForeignFile<'_>, found: &mut Diagnostics) -> Option<Linted> {
+    fn lint(&self, file: &ForeignFile<'_>, diagnostics: &mut Diagnostics) -> Option<Linted> {
         let meaning = |source: &Arc<Source>| meaning_of_rig(file.files, file.path, source);
         self.is_rig(file.source.text())
-            .then(|| lint(file, meaning, found))
+            .then(|| lint(file, meaning, diagnostics))
     }
 }
 
@@ -68,14 +68,18 @@ impl ForeignFormat for SmpCases {
         case::is_case(folder)
     }
 
-    fn read_case(&self, folder: &CaseFolder<'_>, found: &mut Diagnostics) -> Option<ForeignCase> {
-        case::read_case(folder, found)
+    fn read_case(
+        &self,
+        folder: &CaseFolder<'_>,
+        diagnostics: &mut Diagnostics,
+    ) -> Option<ForeignCase> {
+        case::read_case(folder, diagnostics)
     }
 
-    fn lint(&self, file: &ForeignFile<'_>, found: &mut Diagnostics) -> Option<Linted> {
+    fn lint(&self, file: &ForeignFile<'_>, diagnostics: &mut Diagnostics) -> Option<Linted> {
         file.path
             .ends_with("experiment.yaml")
-            .then(|| lint(file, meaning_of_experiment, found))
+            .then(|| lint(file, meaning_of_experiment, diagnostics))
     }
 }
 
@@ -85,7 +89,7 @@ type Meaning = (String, usize);
 fn lint(
     file: &ForeignFile<'_>,
     meaning: impl Fn(&Arc<Source>) -> Meaning,
-    found: &mut Diagnostics,
+    diagnostics: &mut Diagnostics,
 ) -> Linted {
     let source = file.source;
     let findings = spelling::lint(source);
@@ -97,7 +101,7 @@ fn lint(
                 "{}: the current spelling would have another meaning; the file was not changed",
                 source.path().display()
             );
-            found.push(Diagnostic::error(code::UNREAD_KEY, message));
+            diagnostics.push(Diagnostic::error(code::UNREAD_KEY, message));
         }
     }
     Linted {
@@ -106,7 +110,7 @@ fn lint(
             .iter()
             .filter(|finding| finding.is_fixable())
             .count(),
-        diagnostics: findings
+        found: findings
             .into_iter()
             .map(|finding| finding.diagnostic)
             .collect(),

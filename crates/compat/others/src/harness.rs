@@ -82,12 +82,12 @@ pub enum DstatError {
     #[error("the names of dstat's columns are missing")]
     Names,
     /// A sample is not a number.
-    #[error("line {line}: `{found}` is not a number")]
+    #[error("line {line}: `{field_text}` is not a number")]
     Number {
         /// The line, from 1.
         line: usize,
         /// The text in its place.
-        found: String,
+        field_text: String,
     },
     /// The file has only the first sample.
     #[error("there is no sample besides the first, which is the mean since the host was started")]
@@ -138,7 +138,7 @@ pub fn dstat(text: &str) -> Result<DstatRun, DstatError> {
         for (key, field) in keys.iter().zip(fields(line)) {
             let value = field.parse().map_err(|_| DstatError::Number {
                 line: at + 1,
-                found: field.to_owned(),
+                field_text: field.to_owned(),
             })?;
             columns.entry(key.clone()).or_default().push(value);
         }
@@ -168,12 +168,12 @@ mod tests {
     fn tables_are_found_in_documents() {
         let text = "# A test of pipes\n\n## Results\n```\n| Metric | a | b |\n|:--|:-:|--:|\n\
                     | Net recv (sum) | 1MiB W | 2MiB |\n| Short | 1 |\n```\nText | with a bar\n";
-        let found = tables(text);
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].title.as_deref(), Some("A test of pipes"));
-        assert_eq!(found[0].head, ["Metric", "a", "b"]);
+        let field_text = tables(text);
+        assert_eq!(field_text.len(), 1);
+        assert_eq!(field_text[0].title.as_deref(), Some("A test of pipes"));
+        assert_eq!(field_text[0].head, ["Metric", "a", "b"]);
         assert_eq!(
-            found[0].rows,
+            field_text[0].rows,
             [["Net recv (sum)", "1MiB W", "2MiB"], ["Short", "1", ""]]
         );
     }

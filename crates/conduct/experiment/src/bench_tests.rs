@@ -14,7 +14,7 @@ use serde_json::Value;
 use stillwell_config::{Await, BenchFolder, BenchStep};
 use stillwell_plan::ReadyProbe;
 use stillwell_scope::{Token, clock, explain};
-use stillwell_target::{Subject, wait_ready};
+use stillwell_target::{TargetProcess, wait_ready};
 use stillwell_units::Nanos;
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -155,7 +155,7 @@ async fn conditions(
     group: &mut ProcessGroup,
 ) -> Result<(), String> {
     let deadline = clock::now() + most;
-    let nobody = Subject::none();
+    let nobody = TargetProcess::none();
     let first = ReadyProbe::Delay {
         length: step.await_min,
     };

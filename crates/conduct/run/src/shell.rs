@@ -18,7 +18,9 @@ use stillwell_metric::{Shard, SinkShard};
 use stillwell_observer::{SampleBatch, SamplerHandle};
 use stillwell_plan::{Phase, StepAction, TargetKind};
 use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
-use stillwell_target::{Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, Subject};
+use stillwell_target::{
+    Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, TargetProcess,
+};
 use stillwell_units::{Moment, Nanos};
 use stillwell_worker::Prepared;
 
@@ -74,11 +76,11 @@ pub(crate) struct Shell {
     scope: Scope,
     stop_load: Token,
     stage: Option<Stage>,
-    subject: Subject,
+    subject: TargetProcess,
     /// The container that it is, until it is asked to end.
     container: Option<Container>,
     /// The program that looks at it, until it is asked to end.
-    inspector: Option<Subject>,
+    inspector: Option<TargetProcess>,
     exit: Option<Exit>,
     killed: bool,
     /// How often the subject was started.
@@ -157,7 +159,7 @@ impl Shell {
             scope: Scope::new(&Token::new()),
             stop_load: Token::new(),
             stage: None,
-            subject: Subject::none(),
+            subject: TargetProcess::none(),
             container: None,
             inspector: None,
             exit: None,

@@ -8,7 +8,8 @@ use stillwell_observer::CgroupFiles;
 use stillwell_plan::{TargetKind, TargetPlan, Wanted};
 use stillwell_scope::{NetworkNamespace, explain};
 use stillwell_target::{
-    Cgroup, Division, Exit, Limits, StartError, StartOptions, Stopped, Subject, divide, online,
+    Cgroup, Division, Exit, Limits, StartError, StartOptions, Stopped, TargetProcess, divide,
+    online,
 };
 use stillwell_units::Nanos;
 
@@ -44,13 +45,13 @@ impl Stage {
         for note in &division.notes {
             record.note(&note.what, &note.why);
         }
-        record.placed(division.subject.as_deref(), division.ours.as_deref());
+        record.placed(division.target.as_deref(), division.ours.as_deref());
         let is_child = matches!(plan.target.kind, TargetKind::Child(_));
         let mut cgroup = None;
         if is_child && plan.isolation.cgroup != Wanted::No {
             let limits = Limits {
                 memory: plan.target.memory,
-                cpus: division.subject.clone(),
+                cpus: division.target.clone(),
             };
             let (made, notes) = Cgroup::create(request.run, &limits);
             for note in &notes {
@@ -74,7 +75,7 @@ impl Stage {
         request: &RunRequest,
         network: Option<NetworkNamespace>,
         is_again: bool,
-    ) -> Result<Subject, StartError> {
+    ) -> Result<TargetProcess, StartError> {
         let log = |wanted: &Option<PathBuf>, name| {
             wanted.clone().unwrap_or_else(|| request.folder.join(name))
         };
@@ -82,7 +83,7 @@ impl Stage {
             state: request.places.state.clone(),
             stdout: log(&request.exports.stdout, "target.stdout.log"),
             stderr: log(&request.exports.stderr, "target.stderr.log"),
-            cpus: self.division.subject.clone(),
+            cpus: self.division.target.clone(),
             cgroup: self.cgroup.clone(),
             network,
             is_again,
@@ -102,7 +103,7 @@ pub(crate) fn cgroup_files(cgroup: &Arc<Cgroup>) -> CgroupFiles {
 }
 
 /// How the subject ended, for the manifest.
-pub(crate) fn ending(subject: &Subject, exit: Exit, killed: bool) -> TargetEnd {
+pub(crate) fn ending(subject: &TargetProcess, exit: Exit, killed: bool) -> TargetEnd {
     TargetEnd {
         code: exit.code,
         signal: exit.signal,

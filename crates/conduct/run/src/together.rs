@@ -97,7 +97,7 @@ pub(crate) fn divide_duet(
              that nobody else uses; this process may use {found}: {online:?}"
         ));
     }
-    let Some(cpus) = &division.subject else {
+    let Some(cpus) = &division.target else {
         let reason = "design duet: its targets must be kept to CPUs of their own, and the plan \
                       lets them use any";
         return Err(reason.to_owned());
@@ -116,7 +116,7 @@ pub(crate) fn divide_duet(
         cpus[cpus.len() - half..].to_vec()
     };
     Ok(Division {
-        subject: Some(own),
+        target: Some(own),
         ..division
     })
 }
@@ -146,7 +146,7 @@ mod tests {
             let [one, other] = sides(online, &CpuChoice::Auto, seed).map(Result::unwrap);
             let ours = one.ours.clone().unwrap();
             prop_assert_eq!(one.ours, other.ours);
-            let (one, other) = (one.subject.unwrap(), other.subject.unwrap());
+            let (one, other) = (one.target.unwrap(), other.target.unwrap());
             prop_assert_eq!(one.len(), other.len());
             let mut all = [one, other, ours].concat();
             let count = all.len();
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn either_side_has_either_half() {
-        let first = |seed| sides(4, &CpuChoice::Auto, seed).map(|side| side.unwrap().subject);
+        let first = |seed| sides(4, &CpuChoice::Auto, seed).map(|side| side.unwrap().target);
         assert!((0..20).any(|seed| first(seed)[0] == Some(vec![2])));
         assert!((0..20).any(|seed| first(seed)[0] == Some(vec![3])));
     }

@@ -17,8 +17,8 @@ use stillwell_scope::{NetworkNamespace, clock};
 use crate::kernel::{self, Birth, BirthStep};
 use crate::mounts::{self, MountError};
 use crate::program::{self, ProgramError};
-use crate::subject::{Log, Owned, Process};
-use crate::{Cgroup, Subject, leftover, tree};
+use crate::target_process::{Log, Owned, Process};
+use crate::{Cgroup, TargetProcess, leftover, tree};
 
 /// Surroundings of a target's process, besides its plan.
 #[derive(Clone, Debug)]
@@ -100,11 +100,11 @@ pub enum StartError {
 ///
 /// # Errors
 /// [`StartError`]; nothing remains running.
-pub fn start(plan: &TargetPlan, options: &StartOptions) -> Result<Subject, StartError> {
+pub fn start(plan: &TargetPlan, options: &StartOptions) -> Result<TargetProcess, StartError> {
     match &plan.kind {
-        TargetKind::None => Ok(Subject::none()),
+        TargetKind::None => Ok(TargetProcess::none()),
         TargetKind::Pid(pid) => {
-            Subject::attached(*pid).map_err(|source| StartError::Attach { pid: *pid, source })
+            TargetProcess::attached(*pid).map_err(|source| StartError::Attach { pid: *pid, source })
         }
         TargetKind::Child(child) => start_child(child, options),
         // The engine starts it: see `Container`, which knows its process.
@@ -115,7 +115,7 @@ pub fn start(plan: &TargetPlan, options: &StartOptions) -> Result<Subject, Start
     }
 }
 
-fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<Subject, StartError> {
+fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<TargetProcess, StartError> {
     let is_mounted = plan
         .mounts
         .iter()
@@ -181,7 +181,11 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<Subject, Star
         Log::of(&options.stdout, lengths.0),
         Log::of(&options.stderr, lengths.1),
     );
-    Ok(Subject::new(Some(process), Some(stdout), Some(stderr)))
+    Ok(TargetProcess::new(
+        Some(process),
+        Some(stdout),
+        Some(stderr),
+    ))
 }
 
 /// The program with its arguments, output and environment.

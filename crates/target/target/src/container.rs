@@ -19,14 +19,14 @@ use stillwell_wire::Timer;
 
 use crate::cgroup::Limits;
 use crate::stop::Stopped;
-use crate::subject::signal_name;
-use crate::{Exit, Subject};
+use crate::target_process::signal_name;
+use crate::{Exit, TargetProcess};
 use body::State;
 use engine::Engine;
 
 /// Interval between checks of a container that does not run yet.
 const POLL_INTERVAL: Nanos = Nanos::from_millis(250);
-/// Time limit of a response, in addition to any wait that the request asks for.
+/// Time limit of a response, in addition to any wait that the request contains.
 const RESPONSE_MAX: Nanos = Nanos::from_secs(10);
 
 /// A container that runs.
@@ -152,9 +152,9 @@ impl Container {
 
     /// Stops and removes a created container; an existing one continues. For a thread without a runtime.
     #[must_use]
-    pub fn stop(mut self, subject: &Subject, plan: StopPlan) -> Stopped {
+    pub fn stop(mut self, target_process: &TargetProcess, plan: StopPlan) -> Stopped {
         let mut stopped = Stopped {
-            exit: subject.exited(),
+            exit: target_process.exited(),
             killed: false,
             left_behind: 0,
         };

@@ -1,4 +1,4 @@
-//! Whose CPUs are whose.
+//! Division of CPUs between the target and Stillwell.
 
 use stillwell_plan::CpuChoice;
 
@@ -8,7 +8,7 @@ use crate::Note;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Division {
     /// CPUs of the target.
-    pub subject: Option<Vec<u16>>,
+    pub target: Option<Vec<u16>>,
     /// Those of generators, sinks and observers.
     pub ours: Option<Vec<u16>>,
     /// Requests that could not be fulfilled.
@@ -32,9 +32,9 @@ pub fn online() -> Vec<u16> {
 /// CPU. `Auto` beside another choice gets the remaining CPUs. A single CPU is shared. [`CpuChoice::Count`]
 /// takes the highest CPUs for the target and the lowest for Stillwell.
 #[must_use]
-pub fn divide(online: &[u16], subject: &CpuChoice, ours: &CpuChoice) -> Division {
+pub fn divide(online: &[u16], target: &CpuChoice, ours: &CpuChoice) -> Division {
     let mut notes = Vec::new();
-    let chosen_subject = choose(online, subject, Side::Subject, &mut notes);
+    let chosen_target = choose(online, target, Side::TargetProcess, &mut notes);
     let chosen_self = choose(online, ours, Side::Ours, &mut notes);
     let half = online.len() / 2;
     let upper = || online[online.len() - half..].to_vec();
@@ -62,18 +62,18 @@ pub fn divide(online: &[u16], subject: &CpuChoice, ours: &CpuChoice) -> Division
         }
     };
     let is_auto = |choice: &CpuChoice| matches!(choice, CpuChoice::Auto);
-    let (subject, ours) = match (is_auto(subject), is_auto(ours)) {
+    let (target, ours) = match (is_auto(target), is_auto(ours)) {
         (true, true) if half == 0 => (shared(), Some(online.to_vec())),
         (true, true) => (Some(upper()), Some(lower())),
         (true, false) => (remaining(chosen_self.as_ref(), upper()), chosen_self),
         (false, true) => {
-            let ours = remaining(chosen_subject.as_ref(), lower());
-            (chosen_subject, ours)
+            let ours = remaining(chosen_target.as_ref(), lower());
+            (chosen_target, ours)
         }
-        (false, false) => (chosen_subject, chosen_self),
+        (false, false) => (chosen_target, chosen_self),
     };
     Division {
-        subject,
+        target,
         ours,
         notes,
     }
@@ -81,7 +81,7 @@ pub fn divide(online: &[u16], subject: &CpuChoice, ours: &CpuChoice) -> Division
 
 #[derive(Clone, Copy)]
 enum Side {
-    Subject,
+    TargetProcess,
     Ours,
 }
 
@@ -103,7 +103,7 @@ fn choose(
                 notes.push(Note::new(format!("{requested} CPUs"), why));
             }
             Some(match side {
-                Side::Subject => online[online.len() - granted..].to_vec(),
+                Side::TargetProcess => online[online.len() - granted..].to_vec(),
                 Side::Ours => online[..granted].to_vec(),
             })
         }
@@ -150,11 +150,11 @@ mod tests {
             (2, List(vec![7]), Count(1), None, Some(&[0]), 1),
             (2, Count(0), Any, Some(&[1]), None, 0),
         ];
-        for (count, subject, ours, expected_subject, expected_ours, notes) in rows {
+        for (count, target, ours, expected_target, expected_ours, notes) in rows {
             let online: Vec<u16> = (0..count).collect();
-            let division = divide(&online, &subject, &ours);
-            let case = format!("{count} {subject:?} {ours:?}");
-            assert_eq!(division.subject.as_deref(), expected_subject, "{case}");
+            let division = divide(&online, &target, &ours);
+            let case = format!("{count} {target:?} {ours:?}");
+            assert_eq!(division.target.as_deref(), expected_target, "{case}");
             assert_eq!(division.ours.as_deref(), expected_ours, "{case}");
             assert_eq!(division.notes.len(), notes, "{case}");
         }
@@ -165,9 +165,9 @@ mod tests {
         fn for_all_hosts_automatic_halves_never_overlap(count in 2_u16..300) {
             let online: Vec<u16> = (0..count).map(|cpu| cpu * 2).collect();
             let division = divide(&online, &CpuChoice::Auto, &CpuChoice::Auto);
-            let (subject, mut ours) = (division.subject.unwrap(), division.ours.unwrap());
-            prop_assert!(!subject.is_empty() && ours.len() >= subject.len());
-            ours.extend(subject);
+            let (target, mut ours) = (division.target.unwrap(), division.ours.unwrap());
+            prop_assert!(!target.is_empty() && ours.len() >= target.len());
+            ours.extend(target);
             prop_assert_eq!(ours, online);
         }
     }

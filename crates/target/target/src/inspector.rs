@@ -8,7 +8,7 @@ use stillwell_plan::{
 };
 use stillwell_units::Nanos;
 
-use crate::{StartError, StartOptions, Subject, start};
+use crate::{StartError, StartOptions, TargetProcess, start};
 
 /// Signal and grace period for the end of an inspector.
 pub const INSPECTOR_STOP: StopPlan = StopPlan {
@@ -19,7 +19,7 @@ pub const INSPECTOR_STOP: StopPlan = StopPlan {
 /// Environment variable with the target's process id.
 const TARGET: &str = "TARGET_PID";
 /// Its value without a target, as in lading.
-const NOBODY: &str = "NO_TARGET";
+const NO_TARGET: &str = "NO_TARGET";
 
 /// Starts the inspector of `plan`, which inspects the process `target`.
 ///
@@ -34,11 +34,11 @@ pub fn start_inspector(
     target: Option<u32>,
     folder: &Path,
     cpus: Option<Vec<u16>>,
-) -> Result<Subject, StartError> {
+) -> Result<TargetProcess, StartError> {
     let mut variables = plan.environment.clone();
     let (name, value) = match target {
         Some(pid) => (TARGET, pid.to_string()),
-        None => (NOBODY, "1".to_owned()),
+        None => (NO_TARGET, "1".to_owned()),
     };
     variables.insert(name.to_owned(), value);
     let log =
@@ -63,7 +63,7 @@ pub fn start_inspector(
         directory: std::env::current_dir().ok(),
         mounts: Vec::new(),
     };
-    let as_subject = TargetPlan {
+    let as_target = TargetPlan {
         name: "inspector".to_owned(),
         kind: TargetKind::Child(child),
         ready: ReadyProbe::Immediately,
@@ -71,5 +71,5 @@ pub fn start_inspector(
         memory: None,
         stop: INSPECTOR_STOP,
     };
-    start(&as_subject, &options)
+    start(&as_target, &options)
 }

@@ -1,6 +1,6 @@
 //! The tested program: start, readiness, limits, stop.
 //!
-//! A [`Subject`] is a program that Stillwell starts ([`start`]), a running process, or nothing. Its isolation
+//! A [`TargetProcess`] is a program that Stillwell starts ([`start`]), a running process, or nothing. Its isolation
 //! has several parts; a [`Note`] reports each part that is not available:
 //!
 //! * a network namespace: [`prepare_privileges`] first in a process,
@@ -12,7 +12,7 @@
 //!
 //! A [`Container`] is found, or created and removed, by its engine; then it is a running process.
 //!
-//! [`wait_ready`] waits until it accepts load, [`Subject::stop`] ends it with all its descendants, and [`Exit`]
+//! [`wait_ready`] waits until it accepts load, [`TargetProcess::stop`] ends it with all its descendants, and [`Exit`]
 //! is its exit status.
 //!
 //! This crate never reads metrics of a target; `stillwell-observer` does. All unsafe calls are in the module
@@ -44,7 +44,7 @@ mod pause;
 mod program;
 mod ready;
 mod stop;
-mod subject;
+mod target_process;
 mod tree;
 
 pub use cgroup::{Cgroup, CgroupFolders, Limits};
@@ -60,4 +60,4 @@ pub use note::Note;
 pub use program::{ProgramError, find as find_program};
 pub use ready::{NotReady, wait_ready, wait_ready_blocking};
 pub use stop::Stopped;
-pub use subject::{SignalError, Subject};
+pub use target_process::{SignalError, TargetProcess};

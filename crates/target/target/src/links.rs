@@ -40,7 +40,7 @@ pub struct Links {
 #[derive(Debug)]
 struct LinksInner {
     tools: Tools,
-    subject: NetworkNamespace,
+    target: NetworkNamespace,
     sinks: NetworkNamespace,
     /// Input and output.
     links: [Link; 2],
@@ -107,7 +107,7 @@ impl Links {
     /// [`LinkError`]; nothing remains.
     pub fn lay(plan: &NetworkPlan, ours: &NetworkNamespace) -> Result<Self, LinkError> {
         let tools = Tools::find(&plan.input.ever.or(&plan.output.ever))?;
-        let subject = new_network().map_err(LinkError::Network)?;
+        let target = new_network().map_err(LinkError::Network)?;
         let sinks = new_network().map_err(LinkError::Network)?;
         let end = |network: &NetworkNamespace, device: &'static str, address: [u8; 4]| End {
             network: network.clone(),
@@ -118,7 +118,7 @@ impl Links {
             "input",
             [
                 end(ours, "swi0", INPUT_OURS),
-                end(&subject, "swi1", INPUT_TARGET),
+                end(&target, "swi1", INPUT_TARGET),
             ],
             &plan.input,
             &tools,
@@ -126,7 +126,7 @@ impl Links {
         let output = Link::make(
             "output",
             [
-                end(&subject, "swo0", OUTPUT_TARGET),
+                end(&target, "swo0", OUTPUT_TARGET),
                 end(&sinks, "swo1", OUTPUT_SINKS),
             ],
             &plan.output,
@@ -143,7 +143,7 @@ impl Links {
         Ok(Self {
             inner: Arc::new(LinksInner {
                 tools,
-                subject,
+                target,
                 sinks,
                 links,
                 now: Mutex::new([plan.input, plan.output]),
@@ -153,8 +153,8 @@ impl Links {
 
     /// The target's network.
     #[must_use]
-    pub fn subject(&self) -> &NetworkNamespace {
-        &self.inner.subject
+    pub fn target(&self) -> &NetworkNamespace {
+        &self.inner.target
     }
 
     /// The sinks' network.

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_with_a_place_below_the_root_could_not_be_started_again() {
+    fn a_target_with_a_mount_point_below_the_root_could_not_be_started_again() {
         let folder = tempfile::tempdir().unwrap();
         let staging = folder.path().join("staging");
         let at = "/stillwell-is-not-here";

@@ -44,8 +44,8 @@ impl Owner {
     /// Returns true if it has certainly ended. Processes in namespaces other than that of `ourselves` are
     /// unknown.
     pub(crate) fn is_gone(self, ourselves: Self) -> bool {
-        let can_tell = self.namespace != 0 && self.namespace == ourselves.namespace;
-        can_tell
+        let is_comparable = self.namespace != 0 && self.namespace == ourselves.namespace;
+        is_comparable
             && Stat::read(self.pid)
                 .is_none_or(|stat| stat.is_zombie() || stat.started != self.started)
     }

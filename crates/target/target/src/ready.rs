@@ -12,7 +12,7 @@ use stillwell_wire::{Timer, dial};
 
 use crate::failure::with_source;
 use crate::logs::Follower;
-use crate::{Exit, Subject};
+use crate::{Exit, TargetProcess};
 
 /// Time between two looks.
 const LOOK_AGAIN: Nanos = Nanos::from_millis(20);
@@ -68,7 +68,7 @@ pub enum NotReady {
 /// [`NotReady`].
 pub fn wait_ready_blocking(
     probe: &ReadyProbe,
-    subject: &Subject,
+    target_process: &TargetProcess,
     deadline: Moment,
     token: &Token,
 ) -> Result<Nanos, NotReady> {
@@ -79,17 +79,17 @@ pub fn wait_ready_blocking(
         probe: describe(probe),
         reason: error.to_string(),
     })?;
-    runtime.block_on(wait_ready(probe, subject, deadline, token))
+    runtime.block_on(wait_ready(probe, target_process, deadline, token))
 }
 
-/// Waits until `subject` is ready according to `probe`, whose placeholders are filled in. Returns the time
+/// Waits until `target_process` is ready according to `probe`, whose placeholders are filled in. Returns the time
 /// since its start. Polls every 20 ms. Cancel-safe.
 ///
 /// # Errors
 /// [`NotReady`] if the target ends, `deadline` passes or `token` is cancelled first.
 pub async fn wait_ready(
     probe: &ReadyProbe,
-    subject: &Subject,
+    target_process: &TargetProcess,
     deadline: Moment,
     token: &Token,
 ) -> Result<Nanos, NotReady> {
@@ -109,14 +109,14 @@ pub async fn wait_ready(
             waited: waited(),
         }),
         // Cancel-safe: waits for a descriptor, then looks.
-        exit = subject.ended() => Err(NotReady::Died {
+        exit = target_process.ended() => Err(NotReady::Died {
             probe: describe(probe),
             waited: waited(),
             exit: exit.unwrap_or_default(),
         }),
         // A cancelled attempt leaves nothing behind.
-        ready = until_ready(probe, subject, &last_error) => match ready {
-            Ok(()) => Ok(clock::now().since(subject.start_moment())),
+        ready = until_ready(probe, target_process, &last_error) => match ready {
+            Ok(()) => Ok(clock::now().since(target_process.start_moment())),
             Err(reason) => Err(impossible(reason)),
         },
         // Cancel-safe.
@@ -131,12 +131,12 @@ pub async fn wait_ready(
 /// Polls until the target is ready; an error if its readiness can never be detected.
 async fn until_ready(
     probe: &ReadyProbe,
-    subject: &Subject,
+    target_process: &TargetProcess,
     last_error: &RefCell<String>,
 ) -> Result<(), String> {
     let mut timer = Timer::new().map_err(|error| error.to_string())?;
     let mut attempt_timer = Timer::new().map_err(|error| error.to_string())?;
-    let mut looker = Looker::new(probe, subject)?;
+    let mut looker = Looker::new(probe, target_process)?;
     loop {
         let next = clock::now() + LOOK_AGAIN;
         let looked = tokio::select! {
@@ -176,7 +176,7 @@ enum Looker<'a> {
 }
 
 impl<'a> Looker<'a> {
-    fn new(probe: &'a ReadyProbe, subject: &'a Subject) -> Result<Self, String> {
+    fn new(probe: &'a ReadyProbe, target_process: &'a TargetProcess) -> Result<Self, String> {
         Ok(match probe {
             ReadyProbe::Immediately => Self::Ready,
             ReadyProbe::Tcp { address } => Self::Tcp { address },
@@ -186,7 +186,7 @@ impl<'a> Looker<'a> {
                 Self::Http { target, endpoint }
             }
             ReadyProbe::LogLine { contains } => {
-                let logs = [&subject.inner.stdout, &subject.inner.stderr];
+                let logs = [&target_process.inner.stdout, &target_process.inner.stderr];
                 let logs = logs.into_iter().flatten();
                 let logs: Vec<_> = logs
                     .map(|log| (log.path.as_path(), Follower::from(log.from)))
@@ -201,7 +201,7 @@ impl<'a> Looker<'a> {
             }
             ReadyProbe::File { path } => Self::File { path },
             ReadyProbe::Delay { length } => Self::Until {
-                moment: subject.start_moment() + *length,
+                moment: target_process.start_moment() + *length,
             },
         })
     }

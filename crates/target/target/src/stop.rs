@@ -8,8 +8,8 @@ use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 
 use crate::pause::{pause, readable_before};
-use crate::subject::{Owned, Process, number};
-use crate::{Exit, Subject, kernel, tree};
+use crate::target_process::{Owned, Process, number};
+use crate::{Exit, TargetProcess, kernel, tree};
 
 /// Time limit of the kernel for ending killed processes.
 const KILL_MAX: Nanos = Nanos::from_secs(5);
@@ -26,12 +26,12 @@ pub struct Stopped {
     pub left_behind: u32,
 }
 
-pub(crate) fn stop(subject: &Subject, plan: StopPlan) -> Stopped {
-    let owned = subject.inner.process.as_ref();
+pub(crate) fn stop(target_process: &TargetProcess, plan: StopPlan) -> Stopped {
+    let owned = target_process.inner.process.as_ref();
     let owned = owned.and_then(|process| Some((process, process.owned.as_ref()?)));
     let Some((process, owned)) = owned else {
         return Stopped {
-            exit: subject.exited(),
+            exit: target_process.exited(),
             killed: false,
             left_behind: 0,
         };

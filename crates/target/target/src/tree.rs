@@ -45,7 +45,7 @@ impl Stat {
 }
 
 /// Environment variable that marks a target's processes; children inherit it.
-pub(crate) const MARK: &str = "STILLWELL_SUBJECT";
+pub(crate) const MARK: &str = "STILLWELL_TARGET";
 
 /// Returns the living processes of the target with the process id `root` and the mark `mark`. These are its
 /// descendants, all in its session, and children of this process with the mark: orphaned descendants. Once the

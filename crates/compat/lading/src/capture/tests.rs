@@ -16,7 +16,7 @@ use super::*;
 
 const START: u64 = 1_700_000_000_000;
 
-/// One line: two generators share a counter, as labels tell.
+/// One line: two generators share a counter, as labels show.
 fn line(tick: u64, metric: &str, kind: &str, id: &str, value: f64) -> String {
     let time = START + 1000 * tick;
     format!(
@@ -72,8 +72,8 @@ fn assert_figures(capture: &LadingCapture) {
     assert_eq!(run.variant.as_deref(), Some("baseline"));
     assert_eq!(run.started_wall_millis, START);
     assert_eq!(run.ended_wall_millis, START + 59_000);
-    let near = |found: Result<f64, SeriesProblem>, expected: f64| {
-        assert!((found.unwrap() - expected).abs() < 1e-9, "{expected}");
+    let near = |result: Result<f64, SeriesProblem>, expected: f64| {
+        assert!((result.unwrap() - expected).abs() < 1e-9, "{expected}");
     };
     let sent = run.series("bytes_written", None).unwrap();
     near(sent.rate(START + 20_000), 150.0);
@@ -218,10 +218,12 @@ fn labels(
     repetitions: Option<&[i16]>,
 ) {
     let mut column = group.next_column().unwrap().unwrap();
-    let ColumnWriter::ByteArrayColumnWriter(own) = column.untyped() else {
+    let ColumnWriter::ByteArrayColumnWriter(typed) = column.untyped() else {
         panic!("no column of texts");
     };
-    own.write_batch(&values, definitions, repetitions).unwrap();
+    typed
+        .write_batch(&values, definitions, repetitions)
+        .unwrap();
     column.close().unwrap();
 }
 
@@ -236,10 +238,10 @@ fn integers(group: &mut Group<'_, '_>, rows: &[Sample], number: impl Fn(&Sample)
         .map(u64::cast_signed)
         .collect();
     let mut column = group.next_column().unwrap().unwrap();
-    let ColumnWriter::Int64ColumnWriter(own) = column.untyped() else {
+    let ColumnWriter::Int64ColumnWriter(typed) = column.untyped() else {
         panic!("no column of integers");
     };
-    own.write_batch(&values, Some(&levels), None).unwrap();
+    typed.write_batch(&values, Some(&levels), None).unwrap();
     column.close().unwrap();
 }
 
@@ -250,10 +252,10 @@ fn floats(group: &mut Group<'_, '_>, rows: &[Sample], number: impl Fn(&Sample) -
         .collect();
     let values: Vec<f64> = rows.iter().filter_map(number).collect();
     let mut column = group.next_column().unwrap().unwrap();
-    let ColumnWriter::DoubleColumnWriter(own) = column.untyped() else {
+    let ColumnWriter::DoubleColumnWriter(typed) = column.untyped() else {
         panic!("no column of floats");
     };
-    own.write_batch(&values, Some(&levels), None).unwrap();
+    typed.write_batch(&values, Some(&levels), None).unwrap();
     column.close().unwrap();
 }
 
@@ -321,7 +323,7 @@ fn a_table_whose_writer_was_killed_says_that_nothing_can_be_read() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
-    /// For all bytes, whatever they pretend to be: no panic.
+    /// For all bytes, valid or not: no panic.
     #[test]
     fn any_bytes_are_read_without_panic(
         start in prop::sample::select(vec![&b""[..], b"PAR1", b"{\"metric_name\"", b"\x28\xb5\x2f\xfd"]),

@@ -33,7 +33,7 @@ pub(crate) fn load_of(files: &dyn Files, folder: &Path) -> Option<PathBuf> {
 
 /// The target of a case whose `experiment.yaml` names none: what has a configuration
 /// in its folder.
-pub(super) fn target_of(files: &dyn Files, folder: &Path, found: &mut Diagnostics) -> String {
+pub(super) fn target_of(files: &dyn Files, folder: &Path, diagnostics: &mut Diagnostics) -> String {
     let mut names: Vec<String> = configurations(files, folder)
         .iter()
         .filter_map(|path| Some(path.file_stem()?.to_string_lossy().into_owned()))
@@ -49,7 +49,7 @@ pub(super) fn target_of(files: &dyn Files, folder: &Path, found: &mut Diagnostic
                 folder.display()
             );
             let warning = Diagnostic::warning(code::NO_TARGET, message);
-            found.push(warning.help(format!(
+            diagnostics.push(warning.help(format!(
                 "`{first}` is used; name it in an `experiment.yaml`, e.g. `target: {{name: {first}}}`"
             )));
             first.clone()

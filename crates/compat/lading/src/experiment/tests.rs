@@ -4,13 +4,13 @@ use stillwell_plan::Aggregation;
 use super::*;
 
 fn experiment(text: &str) -> (SmpExperiment, Diagnostics) {
-    let (experiment, found) = read(&Source::new("experiment.yaml", text), "case");
-    (experiment.unwrap(), found)
+    let (experiment, result) = read(&Source::new("experiment.yaml", text), "case");
+    (experiment.unwrap(), result)
 }
 
 #[test]
 fn a_whole_case_is_read() {
-    let (case, found) = experiment(
+    let (case, result) = experiment(
         r#"
 optimization_goal: egress_throughput
 erratic: true
@@ -34,7 +34,7 @@ config_only:
   comparison: {A: 2}
 "#,
     );
-    assert!(!found.has_errors(), "{found}");
+    assert!(!result.has_errors(), "{result}");
     assert_eq!(case.goal, SmpGoal::Metric(GoalMetric::EgressThroughput));
     let target = case.target.unwrap();
     assert_eq!(target.command.unwrap()[2], "/etc/vector/a b.yaml");
@@ -69,7 +69,7 @@ fn series_read_as_written() {
 
 #[test]
 fn mistakes_are_shown_all_at_once() {
-    let (_, found) = experiment(
+    let (_, result) = experiment(
         "optimization_goal: ingres_throughput
 target:
   name: vector
@@ -80,5 +80,5 @@ checks:
     bounds: {series: total_pss_bytes}
 ",
     );
-    insta::assert_snapshot!(found);
+    insta::assert_snapshot!(result);
 }

@@ -83,13 +83,13 @@ fn read(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
 
 /// Reads a generator that writes blocks to a socket.
 fn read_socket(reader: &Reader, kind: &str, body: &Node) -> Option<GeneratorPlan> {
-    let (what, own): (_, &[&'static str]) = match kind {
+    let (what, generator_keys): (_, &[&'static str]) = match kind {
         "tcp" => ("tcp generator", &["addr"]),
         "udp" => ("udp generator", &["addr", "bind_addr"]),
         "unix_stream" => ("unix_stream generator", &["path"]),
         _ => ("unix_datagram generator", &["path"]),
     };
-    let keys = keys_with(what, own, payload::KEYS);
+    let keys = keys_with(what, generator_keys, payload::KEYS);
     let map = reader.map(body, &keys)?;
     let transport = match kind {
         "tcp" => read_target(reader, &map).map(|address| TransportPlan::Tcp { address }),
@@ -119,9 +119,18 @@ fn read_socket(reader: &Reader, kind: &str, body: &Node) -> Option<GeneratorPlan
     Some(plan)
 }
 
-fn keys_with(what: &'static str, own: &[&'static str], payload_keys: &[&'static str]) -> Keys {
+fn keys_with(
+    what: &'static str,
+    generator_keys: &[&'static str],
+    payload_keys: &[&'static str],
+) -> Keys {
     let mut keys = Keys::new(what, &["seed", "parallel_connections"]);
-    for more in [own, payload_keys, payload::BLOCK_KEYS, throttle::KEYS] {
+    for more in [
+        generator_keys,
+        payload_keys,
+        payload::BLOCK_KEYS,
+        throttle::KEYS,
+    ] {
         keys.accepted.extend(more);
     }
     keys

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         for text in [
             "{addr: here}",
             "{path: a, addr: '127.0.0.1:1'}",

@@ -1,22 +1,22 @@
 use super::*;
 
 fn rig(text: &str) -> (LadingRig, Diagnostics) {
-    let (rig, found) = read(
+    let (rig, result) = read(
         &Source::new("lading.yaml", text),
         true,
         NamedFiles::default(),
     );
-    (rig.expect("a root that is a map"), found)
+    (rig.expect("a root that is a map"), result)
 }
 
 fn mistakes(text: &str) -> String {
-    let (_, found) = read(
+    let (_, result) = read(
         &Source::new("lading.yaml", text),
         true,
         NamedFiles::default(),
     );
-    assert!(found.has_errors());
-    found.to_string()
+    assert!(result.has_errors());
+    result.to_string()
 }
 
 fn seed() -> String {
@@ -60,9 +60,9 @@ blackhole:
 "#,
         seed()
     );
-    let (rig, found) = rig(&text);
+    let (rig, result) = rig(&text);
     insta::assert_debug_snapshot!(rig);
-    insta::assert_snapshot!("the_first_published_shape_is_read_remarks", found);
+    insta::assert_snapshot!("the_first_published_shape_is_read_remarks", result);
 }
 
 #[test]
@@ -104,11 +104,11 @@ fn rates_read_in_every_spelling() {
             "Blocks Ramp 1 3 1",
         ),
     ] {
-        let (rig, found) = rig(&generator(
+        let (rig, result) = rig(&generator(
             "tcp",
             &format!("addr: 127.0.0.1:1\n      {body}"),
         ));
-        assert!(!found.has_errors(), "{found}");
+        assert!(!result.has_errors(), "{result}");
         assert_eq!(spell(rig.generators[0].rate), rate, "{body}");
     }
 }
@@ -133,8 +133,8 @@ fn spell(rate: stillwell_plan::RatePlan) -> String {
 fn unix_rates_are_each_connections_own() {
     for kind in ["unix_stream", "unix_datagram"] {
         let body = "path: /tmp/s\n      bytes_per_second: 1 kB\n      parallel_connections: 3";
-        let (rig, found) = rig(&generator(kind, body));
-        assert!(!found.has_errors(), "{found}");
+        let (rig, result) = rig(&generator(kind, body));
+        assert!(!result.has_errors(), "{result}");
         assert_eq!(spell(rig.generators[0].rate), "Bytes Constant 3000");
     }
     let (rig, _) = rig(&generator(
@@ -146,14 +146,14 @@ fn unix_rates_are_each_connections_own() {
 
 #[test]
 fn an_idle_file_is_read() {
-    let (rig, found) = rig("generator: []\nblackhole: []\ntelemetry: {addr: '0.0.0.0:9000'}\n");
-    assert!(!found.has_errors(), "{found}");
+    let (rig, result) = rig("generator: []\nblackhole: []\ntelemetry: {addr: '0.0.0.0:9000'}\n");
+    assert!(!result.has_errors(), "{result}");
     assert!(rig.generators.is_empty() && rig.sinks.is_empty());
 }
 
 #[test]
 fn everything_else_at_the_top_is_read() {
-    let (rig, found) = rig("
+    let (rig, result) = rig("
 blackhole:
   - id: intake
     http:
@@ -173,7 +173,7 @@ target_metrics:
   - prometheus: {uri: 'http://0.0.0.0:9090/metrics', metrics: [a, b], tags: {k: v}}
 telemetry: {path: /tmp/x.jsonl, global_labels: {a: b}, expiration: {secs: 1, nanos: 0}, format: {jsonl: {flush_seconds: 60}}}
 ");
-    assert!(!found.has_errors(), "{found}");
+    assert!(!result.has_errors(), "{result}");
     insta::assert_debug_snapshot!(rig);
 }
 
@@ -201,13 +201,13 @@ observer: {{enable_smaps: true}}
 ",
         seed()
     );
-    let (rig, found) = rig(&text);
-    assert!(!found.has_errors(), "{found}");
+    let (rig, result) = rig(&text);
+    assert!(!result.has_errors(), "{result}");
     assert!(rig.observer.kernel.smaps);
     let transports: Vec<_> = rig
         .generators
         .iter()
-        .map(|one| (&one.transport, one.rate))
+        .map(|single| (&single.transport, single.rate))
         .collect();
     insta::assert_debug_snapshot!((transports, &rig.observer.scrapes));
 }
@@ -219,14 +219,14 @@ fn a_process_tree_has_ladings_raw_throttle() {
             "generator:\n  - process_tree:\n      seed: {}\n      executables: [{{executable: x}}]\n      {more}\n",
             seed()
         );
-        let (rig, found) = read(
+        let (rig, result) = read(
             &Source::new("lading.yaml", text),
             true,
             NamedFiles::default(),
         );
-        match rig.filter(|_| !found.has_errors()) {
+        match rig.filter(|_| !result.has_errors()) {
             Some(rig) => spell(rig.generators[0].rate),
-            None => found.to_string(),
+            None => result.to_string(),
         }
     };
     assert_eq!(rate("max_tree_per_second: 3"), "Blocks Constant 3");
@@ -250,21 +250,21 @@ fn a_process_tree_has_ladings_raw_throttle() {
 }
 
 #[test]
-fn an_inspector_is_read_and_what_is_wrong_with_one_is_told() {
-    let (rig, found) = rig("inspector:
+fn an_inspector_is_read_and_its_mistakes_are_reported() {
+    let (rig, result) = rig("inspector:
   command: /usr/bin/perf
   arguments: [record, -g]
   environment_variables: {A: 1}
   output: {stdout: /tmp/out.log, stderr: null}
 ");
-    assert!(found.is_empty(), "{found}");
+    assert!(result.is_empty(), "{result}");
     let inspector = rig.observer.inspector.unwrap();
     assert_eq!(inspector.program, std::path::Path::new("/usr/bin/perf"));
     assert_eq!(inspector.arguments, ["record", "-g"]);
     assert_eq!(inspector.environment["A"], "1");
     assert_eq!(inspector.stdout, Some("/tmp/out.log".into()));
     assert_eq!(inspector.stderr, None);
-    for (text, told) in [
+    for (text, message) in [
         ("inspector: {arguments: [x]}", "needs `command`"),
         ("inspector: {command: ''}", "the command is empty"),
         (
@@ -275,7 +275,7 @@ fn an_inspector_is_read_and_what_is_wrong_with_one_is_told() {
         ("inspector: perf", "inspector"),
     ] {
         let mistakes = mistakes(text);
-        assert!(mistakes.contains(told), "{mistakes}");
+        assert!(mistakes.contains(message), "{mistakes}");
     }
 }
 
@@ -310,23 +310,23 @@ fn objects_of_a_cluster_are_read_with_ladings_defaults() {
   - kubernetes: {manifest: {node: 'kind: Node'}}
 blackhole: []
 ";
-    let (rig, found) = rig(text);
-    assert!(!found.has_errors(), "{found}");
-    let told = found.to_string();
+    let (rig, result) = rig(text);
+    assert!(!result.has_errors(), "{result}");
+    let message = result.to_string();
     for note in ["lifetime", "the network of the host"] {
-        assert!(told.contains(note), "{told}");
+        assert!(message.contains(note), "{message}");
     }
     let generators: Vec<_> = rig
         .generators
         .iter()
-        .map(|one| (&one.id, &one.transport))
+        .map(|single| (&single.id, &single.transport))
         .collect();
     insta::assert_debug_snapshot!(generators);
 }
 
 #[test]
-fn mistakes_in_objects_of_a_cluster_are_told() {
-    for (body, told) in [
+fn mistakes_in_objects_of_a_cluster_are_reported() {
+    for (body, message) in [
         ("{}", "needs `manifest`"),
         ("{manifest: {job: a}}", "unknown manifest key `job`"),
         ("{manifest: {pod: {kind: Pod}}}", "expected a single value"),
@@ -345,7 +345,7 @@ fn mistakes_in_objects_of_a_cluster_are_told() {
         ),
     ] {
         let mistakes = mistakes(&format!("generator: [kubernetes: {body}]\n"));
-        assert!(mistakes.contains(told), "{body}: {mistakes}");
+        assert!(mistakes.contains(message), "{body}: {mistakes}");
     }
 }
 
@@ -383,8 +383,8 @@ fn load_past_the_subject_is_a_warning() {
         + "blackhole: [{tcp: {binding_addr: 0.0.0.0:8080}}]\n";
     let past = |has_subject| {
         let source = Source::new("lading.yaml", text.as_str());
-        let (_, found) = read(&source, has_subject, NamedFiles::default());
-        found.iter().any(|one| one.code == code::PAST_TARGET)
+        let (_, result) = read(&source, has_subject, NamedFiles::default());
+        result.iter().any(|single| single.code == code::PAST_TARGET)
     };
     assert!(past(true));
     assert!(!past(false));
@@ -392,14 +392,14 @@ fn load_past_the_subject_is_a_warning() {
 
 #[test]
 fn block_sizes_and_cache_methods_are_remarked_on() {
-    let (rig, found) = rig(&generator(
+    let (rig, result) = rig(&generator(
         "unix_datagram",
         "path: /tmp/s\n      block_sizes: [1Kb, 4KiB]\n      block_cache_method: Streaming",
     ));
-    assert!(!found.has_errors(), "{found}");
+    assert!(!result.has_errors(), "{result}");
     let maximum = rig.generators[0].payload.blocks.maximum();
     assert_eq!(maximum.bytes(), 4096);
-    let codes: Vec<&str> = found.iter().map(|one| one.code).collect();
+    let codes: Vec<&str> = result.iter().map(|single| single.code).collect();
     assert_eq!(codes, [code::MEANING, code::BITS, code::NO_EFFECT]);
 }
 
@@ -419,11 +419,11 @@ proptest::proptest! {
         characters.splice(start..end, text.chars());
         let mutated: String = characters.into_iter().collect();
         let source = Source::new("lading.yaml", mutated);
-        let (_, found) = read(&source, true, NamedFiles::default());
-        for one in &found {
-            let place = one.place.as_ref().expect("a place");
+        let (_, result) = read(&source, true, NamedFiles::default());
+        for single in &result {
+            let place = single.place.as_ref().expect("a place");
             assert!(place.span.end <= source.text().len());
         }
-        assert_eq!(found.render(true).is_empty(), found.is_empty());
+        assert_eq!(result.render(true).is_empty(), result.is_empty());
     }
 }

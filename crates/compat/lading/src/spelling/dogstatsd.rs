@@ -66,9 +66,9 @@ fn all<'e>(linter: &Linter<'_>, entries: impl Iterator<Item = &'e Entry>) -> Opt
         .collect()
 }
 
-fn with(edit: Edit, mut others: Vec<Edit>) -> Vec<Edit> {
-    others.push(edit);
-    others
+fn with(edit: Edit, mut edits: Vec<Edit>) -> Vec<Edit> {
+    edits.push(edit);
+    edits
 }
 
 /// One key in place of the two ends.
@@ -138,11 +138,11 @@ fn tag_length(linter: &mut Linter<'_>, entries: &[Entry]) {
     };
     let message = format!("`{}` is part of `tag_length` today", first.key.text);
     let has_today = find(entries, "tag_length").is_some();
-    let others = old
+    let surplus = old
         .iter()
         .copied()
         .filter(|entry| has_today || !std::ptr::eq(*entry, first));
-    let edits = all(linter, others).and_then(|removed| {
+    let edits = all(linter, surplus).and_then(|removed| {
         if has_today {
             return Some(removed);
         }

@@ -4,7 +4,7 @@ fn source(text: &str) -> Arc<Source> {
     Source::new("lading.yaml", text)
 }
 
-/// What `text` becomes, after looking that doing it again changes nothing.
+/// The new spelling of `text`; a second pass must change nothing.
 fn fixed(text: &str) -> String {
     let once = fix(&source(text));
     assert_eq!(fix(&source(&once)), once);
@@ -17,12 +17,12 @@ fn fixed(text: &str) -> String {
 
 /// Lines and columns of what is found.
 fn places(text: &str) -> Vec<(usize, usize)> {
-    let found = lint(&source(text));
+    let result = lint(&source(text));
     let place = |finding: &Finding| {
         let start = finding.diagnostic.place.as_ref().unwrap().start();
         (start.line, start.column)
     };
-    found.iter().map(place).collect()
+    result.iter().map(place).collect()
 }
 
 const OLD: &str = "\
@@ -190,7 +190,7 @@ fn what_means_the_same_or_cannot_be_known_stays() {
     // A search for a rate has no counterpart.
     let text = "generator:\n- tcp:\n    throttle: {predictive: {latency: 5}}\n";
     assert_eq!(fixed(text), text);
-    let found = lint(&source(text));
-    assert_eq!(found.len(), 1);
-    assert!(!found[0].is_fixable());
+    let result = lint(&source(text));
+    assert_eq!(result.len(), 1);
+    assert!(!result[0].is_fixable());
 }

@@ -60,7 +60,7 @@ fn names(files: &Memory, paths: &[&str], only: &[&str]) -> Result<Vec<String>, D
 }
 
 #[test]
-fn experiments_are_found_below_a_lab() {
+fn experiments_are_found_below_a_suite() {
     let files = lab();
     assert_eq!(names(&files, &["/lab"], &[]).unwrap(), ["smp", "native"]);
     assert_eq!(names(&files, &["/lab"], &["nat*"]).unwrap(), ["native"]);
@@ -87,9 +87,9 @@ fn paths_that_mean_nothing_are_errors() {
     files
         .0
         .insert("/two/native/experiment.yaml".into(), LEAST.to_owned());
-    let found = names(&files, &["/lab", "/two"], &[]).unwrap_err();
+    let result = names(&files, &["/lab", "/two"], &[]).unwrap_err();
     assert!(
-        found
+        result
             .to_string()
             .contains("two experiments are called `native`")
     );
@@ -102,13 +102,13 @@ fn an_smp_case_becomes_a_plan() {
         &["/lab/cases/smp".into()],
         &SuiteOverrides::default(),
     );
-    let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+    let loaded = loaded.unwrap_or_else(|result| panic!("{result}"));
     assert_eq!(loaded.format, "smp");
     insta::assert_snapshot!(serde_json::to_string_pretty(&loaded.plan).unwrap());
 }
 
 #[test]
-fn a_mistake_in_an_smp_target_is_not_told_as_a_missing_command() {
+fn a_mistake_in_an_smp_target_is_not_reported_as_a_missing_command() {
     for (from, to) in [("name: ", "nam: "), ("command: ", "comand: ")] {
         let mut files = lab();
         let text = SMP.replacen(from, to, 1);
@@ -116,14 +116,20 @@ fn a_mistake_in_an_smp_target_is_not_told_as_a_missing_command() {
         files
             .0
             .insert("/lab/cases/smp/experiment.yaml".into(), text);
-        let found = load_suite_from(
+        let result = load_suite_from(
             &files,
             &["/lab/cases/smp".into()],
             &SuiteOverrides::default(),
         );
-        let found = found.unwrap_err();
-        assert!(found.iter().any(|one| one.code == "W101"), "{found}");
-        assert!(found.iter().all(|one| one.code != "W210"), "{found}");
+        let result = result.unwrap_err();
+        assert!(
+            result.iter().any(|single| single.code == "W101"),
+            "{result}"
+        );
+        assert!(
+            result.iter().all(|single| single.code != "W210"),
+            "{result}"
+        );
     }
 }
 
@@ -136,8 +142,8 @@ fn an_smp_case_without_a_command_needs_one() {
         .insert("/lab/cases/smp/experiment.yaml".into(), text);
     let load =
         |overrides: &SuiteOverrides| load_suite_from(&files, &["/lab/cases/smp".into()], overrides);
-    let found = load(&SuiteOverrides::default()).unwrap_err();
-    insta::assert_snapshot!(found);
+    let result = load(&SuiteOverrides::default()).unwrap_err();
+    insta::assert_snapshot!(result);
     let overrides = SuiteOverrides {
         baseline: Some("bin:/a".parse().unwrap()),
         comparison: Some("cmd:/b --x".parse().unwrap()),

@@ -52,7 +52,7 @@ fn with_program() -> SuiteOverrides {
 /// The child of the only experiment in `path`.
 fn child(files: &Memory, path: &str, overrides: &SuiteOverrides) -> ChildPlan {
     let loaded = load_suite_from(files, &[path.into()], overrides);
-    let loaded = loaded.unwrap_or_else(|found| panic!("{found}"));
+    let loaded = loaded.unwrap_or_else(|result| panic!("{result}"));
     let [experiment] = loaded.plan.experiments.as_slice() else {
         panic!("{:?}", loaded.plan.experiments);
     };
@@ -64,15 +64,15 @@ fn child(files: &Memory, path: &str, overrides: &SuiteOverrides) -> ChildPlan {
 
 fn shown(mounts: &[MountPlan]) -> Vec<(String, String, bool)> {
     let text = |path: &PathBuf| path.to_string_lossy().into_owned();
-    let one = |mount: &MountPlan| (text(&mount.source), text(&mount.at), mount.writable);
-    mounts.iter().map(one).collect()
+    let single = |mount: &MountPlan| (text(&mount.source), text(&mount.at), mount.writable);
+    mounts.iter().map(single).collect()
 }
 
-fn own(expected: &[(&str, &str, bool)]) -> Vec<(String, String, bool)> {
-    let one = |(source, at, writable): &(&str, &str, bool)| {
+fn owned(expected: &[(&str, &str, bool)]) -> Vec<(String, String, bool)> {
+    let single = |(source, at, writable): &(&str, &str, bool)| {
         ((*source).to_owned(), (*at).to_owned(), *writable)
     };
-    expected.iter().map(one).collect()
+    expected.iter().map(single).collect()
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn vectors_soaks_of_2021_are_cases_once_a_program_is_named() {
         (child.program.as_path(), child.arguments.as_slice()),
         (Path::new("vector"), &["--quiet".to_owned()][..])
     );
-    let expected = own(&[
+    let expected = owned(&[
         ("/soaks/tests/one/data", "/data", false),
         (
             "/soaks/tests/one/vector.toml",
@@ -105,9 +105,9 @@ fn vectors_soaks_of_2021_are_cases_once_a_program_is_named() {
         ("{state}/var-lib", "/var/lib/vector", true),
     ]);
     assert_eq!(shown(&child.mounts), expected);
-    let found = load_suite_from(&files, &["/soaks".into()], &SuiteOverrides::default());
-    let told = found.unwrap_err().to_string();
-    assert!(told.contains("--target-command"), "{told}");
+    let result = load_suite_from(&files, &["/soaks".into()], &SuiteOverrides::default());
+    let message = result.unwrap_err().to_string();
+    assert!(message.contains("--target-command"), "{message}");
 }
 
 #[test]
@@ -119,7 +119,7 @@ fn vectors_soaks_of_2022_have_folders_and_no_experiment() {
         ("/soaks/tests/one/data/big.log", "a\nb\n"),
     ]);
     let child = child(&files, "/soaks/tests", &with_program());
-    let expected = own(&[
+    let expected = owned(&[
         ("/soaks/tests/one/vector", "/etc/vector", false),
         ("/soaks/tests/one/lading", "/etc/lading", false),
         ("/soaks/tests/one/data", "/data", false),
@@ -129,7 +129,7 @@ fn vectors_soaks_of_2022_have_folders_and_no_experiment() {
 }
 
 #[test]
-fn of_several_configurations_the_one_that_is_taken_is_told() {
+fn the_chosen_configuration_of_several_is_reported() {
     let http = http();
     let files = files(&[
         ("/tests/one/lading.yaml", &http),
@@ -138,9 +138,9 @@ fn of_several_configurations_the_one_that_is_taken_is_told() {
         ("/tests/one/data/big.log", "a\n"),
     ]);
     let loaded = load_suite_from(&files, &["/tests".into()], &with_program()).unwrap();
-    let told = loaded.warnings.to_string();
-    assert!(told.contains("`agent`, `vector`"), "{told}");
-    assert!(told.contains("`agent` is used"), "{told}");
+    let message = loaded.warnings.to_string();
+    assert!(message.contains("`agent`, `vector`"), "{message}");
+    assert!(message.contains("`agent` is used"), "{message}");
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn logs_that_both_see_lie_where_the_run_keeps_its_own() {
     ]);
     let child = child(&files, "/cases", &SuiteOverrides::default());
     let shared = shown(&child.mounts).pop();
-    let expected = own(&[("{state}/smp-shared", "/smp-shared", true)]);
+    let expected = owned(&[("{state}/smp-shared", "/smp-shared", true)]);
     assert_eq!(shared, expected.first().cloned());
 }
 

@@ -13,10 +13,10 @@ use crate::{FORMATS, rig as lading, spelling as lint};
 const SEED: &str = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, \
                     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]";
 
-/// What a file means; it must be right.
+/// The meaning of a file, which must be right.
 fn plan(source: &Arc<Source>) -> String {
-    let (rig, found) = lading::read(source, false, NamedFiles::default());
-    assert!(!found.has_errors(), "{found}\n{}", source.text());
+    let (rig, result) = lading::read(source, false, NamedFiles::default());
+    assert!(!result.has_errors(), "{result}\n{}", source.text());
     let rig = rig.unwrap();
     format!("{:?}", (rig.seed, rig.generators, rig.sinks))
 }
@@ -117,7 +117,7 @@ fn folders_are_searched_and_other_files_left_alone() {
         .unwrap();
     let names: Vec<String> = linted
         .iter()
-        .map(|it| it.path.display().to_string())
+        .map(|value| value.path.display().to_string())
         .collect();
     assert_eq!(
         names,

@@ -1,4 +1,4 @@
-//! What lading's generators send.
+//! Payloads of lading's generators.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use stillwell_text::Diagnostics;
 
 use super::{Memory, load_rig_from};
 
-/// What lading calls them.
+/// Lading's names of them.
 const LADING: [&str; 9] = [
     "splunk_hec",
     "{splunk_hec: {encoding: text}}",
@@ -61,7 +61,7 @@ fn every_payload_of_lading_is_read() {
     for payload in LADING {
         let read = match lading(payload) {
             Ok(format) => format!("{format:?}"),
-            Err(found) => found.to_string(),
+            Err(result) => result.to_string(),
         };
         said.push_str(&format!(
             "{payload}\n    {}\n",

@@ -1,4 +1,4 @@
-//! Runs as lading is asked for them.
+//! Runs by lading's command line.
 
 use std::path::PathBuf;
 
@@ -32,9 +32,9 @@ fn load(files: Memory, from: LadingSource) -> Result<Loaded<LadingRun>, Diagnost
     load_lading_from(&files, &from, &overrides)
 }
 
-fn folder(one: &str, two: &str) -> Result<Loaded<LadingRun>, Diagnostics> {
+fn folder(single: &str, two: &str) -> Result<Loaded<LadingRun>, Diagnostics> {
     let files = Memory::with([
-        ("/etc/lading/a.yaml", one),
+        ("/etc/lading/a.yaml", single),
         ("/etc/lading/b.yaml", two),
         ("/etc/lading/.hidden.yaml", "generator: 7\n"),
         ("/etc/lading/notes.txt", "generator: 7\n"),
@@ -45,17 +45,17 @@ fn folder(one: &str, two: &str) -> Result<Loaded<LadingRun>, Diagnostics> {
 #[test]
 fn the_files_of_a_folder_are_one() {
     let sink = |port: u16| format!("blackhole: [{{tcp: {{binding_addr: '127.0.0.1:{port}'}}}}]\n");
-    let one = generator("", 1) + &sink(3) + "telemetry: {path: x, global_labels: {a: b}}\n";
+    let single = generator("", 1) + &sink(3) + "telemetry: {path: x, global_labels: {a: b}}\n";
     let two = generator("", 2) + &sink(4) + "sample_period_milliseconds: 500\n";
-    let loaded = folder(&one, &two).unwrap_or_else(|found| panic!("{found}"));
-    // Telemetry is not told to have no effect.
+    let loaded = folder(&single, &two).unwrap_or_else(|result| panic!("{result}"));
+    // Telemetry is not reported as without effect.
     assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
     let run = loaded.plan;
     let ids: Vec<&str> = run
         .plan
         .generators
         .iter()
-        .map(|it| it.id.as_str())
+        .map(|value| value.id.as_str())
         .collect();
     assert_eq!(ids, ["tcp", "tcp-2"]);
     assert_eq!(run.plan.sinks.len(), 2);
@@ -72,7 +72,7 @@ fn the_files_of_a_folder_are_one() {
 fn what_may_stand_but_once_is_named_with_both_files() {
     let once = "telemetry: {path: x}\n";
     let same = "blackhole: [{tcp: {binding_addr: '127.0.0.1:9'}}]\n";
-    for (one, two, message) in [
+    for (single, two, message) in [
         (
             generator("", 1) + once,
             once.to_owned(),
@@ -89,9 +89,9 @@ fn what_may_stand_but_once_is_named_with_both_files() {
             "listens where another does",
         ),
     ] {
-        let found = folder(&one, &two).unwrap_err().to_string();
-        assert!(found.contains(message), "{found}");
-        assert!(found.contains("b.yaml"), "{found}");
+        let result = folder(&single, &two).unwrap_err().to_string();
+        assert!(result.contains(message), "{result}");
+        assert!(result.contains("b.yaml"), "{result}");
     }
 }
 
@@ -99,12 +99,12 @@ fn what_may_stand_but_once_is_named_with_both_files() {
 fn a_text_needs_no_file() {
     let loaded = load(Memory::default(), LadingSource::Text(generator("", 7)));
     assert_eq!(loaded.unwrap().plan.plan.generators.len(), 1);
-    let found = load(
+    let result = load(
         Memory::default(),
         LadingSource::Text("generator: [{tpc: {}}]\n".to_owned()),
     );
     assert!(
-        found
+        result
             .unwrap_err()
             .to_string()
             .contains("LADING_CONFIG:1:14")

@@ -135,12 +135,12 @@ pub enum ColumnsError {
         reasons: String,
     },
     /// Another number of cells than the first line has.
-    #[error("line {line}: {found} cells, where the first line names {expected}")]
+    #[error("line {line}: {cells_found} cells, where the first line names {expected}")]
     Ragged {
         /// Counted from 1.
         line: u64,
         /// Cells in it.
-        found: usize,
+        cells_found: usize,
         /// Columns.
         expected: usize,
     },
@@ -228,7 +228,7 @@ impl Table {
         if cells.len() != self.names.len() {
             return Err(ColumnsError::Ragged {
                 line,
-                found: cells.len(),
+                cells_found: cells.len(),
                 expected: self.names.len(),
             });
         }

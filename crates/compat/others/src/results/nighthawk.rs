@@ -135,7 +135,7 @@ fn statistic_figures(statistic: &Value) -> Vec<Figure> {
     figures
 }
 
-/// A time in nanoseconds, or a plain number, whichever is there.
+/// A time in nanoseconds, or else a plain number.
 fn time_or_raw(value: &Value, time: &str, raw: &str) -> Option<(f64, Unit)> {
     let time = value.get(time).and_then(duration);
     let raw = || value.get(raw).and_then(number);

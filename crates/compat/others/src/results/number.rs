@@ -11,7 +11,7 @@ use super::FigureUnit;
 /// [`NumberError`] says what is accepted.
 pub fn parse_number(text: &str) -> Result<(f64, FigureUnit), NumberError> {
     let error = || NumberError {
-        found: text.trim().chars().take(60).collect(),
+        field_text: text.trim().chars().take(60).collect(),
     };
     let trimmed = text.trim();
     let end = number_end(trimmed);
@@ -29,10 +29,12 @@ pub fn parse_number(text: &str) -> Result<(f64, FigureUnit), NumberError> {
 
 /// A text that is not a number with a known unit.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{found}` is not a number: write one such as `7.88`, `7.88 MiB/s`, `12.5 ms` or `3 %`")]
+#[error(
+    "`{field_text}` is not a number: write one such as `7.88`, `7.88 MiB/s`, `12.5 ms` or `3 %`"
+)]
 pub struct NumberError {
     /// The text, shortened.
-    pub found: String,
+    pub field_text: String,
 }
 
 /// Returns the position where the number ends and its unit begins.

@@ -15,10 +15,10 @@ fn shown(result: &ToolResult) -> Vec<&str> {
     figures.map(|figure| figure.name.as_str()).collect()
 }
 
-fn near(found: f64, expected: f64) {
+fn near(actual: f64, expected: f64) {
     assert!(
-        (found - expected).abs() <= 1e-9 * expected.abs().max(1.0),
-        "{found} is not {expected}"
+        (actual - expected).abs() <= 1e-9 * expected.abs().max(1.0),
+        "{actual} is not {expected}"
     );
 }
 
@@ -141,9 +141,9 @@ fn numbers_have_their_units() {
         ("5k/s", 5000.0, Unit::Count, true),
         ("5/s", 5.0, Unit::Count, true),
     ] {
-        let (value, found) = parse_number(text).unwrap();
+        let (value, actual) = parse_number(text).unwrap();
         near(value, expected);
-        assert_eq!(found, FigureUnit { unit, per_second }, "{text}");
+        assert_eq!(actual, FigureUnit { unit, per_second }, "{text}");
     }
     for text in [
         "",
@@ -189,11 +189,15 @@ fn a_table_names_its_columns() {
         let names: Vec<_> = columns
             .columns
             .iter()
-            .map(|own| own.name.as_deref())
+            .map(|column| column.name.as_deref())
             .collect();
         assert_eq!(names, [Some("p99, ms"), Some("rate")]);
         assert_eq!(columns.columns[0].values, [3e6, 4e6]);
-        let texts: Vec<&str> = columns.texts.iter().map(|own| own.name.as_str()).collect();
+        let texts: Vec<&str> = columns
+            .texts
+            .iter()
+            .map(|column| column.name.as_str())
+            .collect();
         assert_eq!(texts, ["run", "commit"]);
         assert_eq!(columns.not_runs, None);
     }
@@ -218,10 +222,10 @@ fn mistakes_in_columns_have_their_line() {
         ),
         ("a\n1 s\n2\n", "`a`: line 3: a number of another unit"),
     ] {
-        let found = parse_columns(text).unwrap_err().to_string();
+        let actual = parse_columns(text).unwrap_err().to_string();
         assert!(
-            found.starts_with(error) || found.contains(error),
-            "{text:?}: {found}"
+            actual.starts_with(error) || actual.contains(error),
+            "{text:?}: {actual}"
         );
     }
 }
@@ -252,7 +256,7 @@ fn rows(head: &str, count: u32, row: impl Fn(f64) -> String) -> String {
 }
 
 #[test]
-fn rows_that_are_seconds_are_told() {
+fn rows_that_are_seconds_are_reported() {
     for (name, text, reason) in [
         (
             "seconds",
@@ -289,10 +293,12 @@ fn rows_that_are_seconds_are_told() {
             "follow one another",
         ),
     ] {
-        let found = parse_columns(&text).unwrap().not_runs;
+        let actual = parse_columns(&text).unwrap().not_runs;
         assert!(
-            found.as_ref().is_some_and(|found| found.contains(reason)),
-            "{name}: {found:?}"
+            actual
+                .as_ref()
+                .is_some_and(|actual| actual.contains(reason)),
+            "{name}: {actual:?}"
         );
     }
 }

@@ -17,7 +17,7 @@ impl Shell {
         let is_asked = !subject.is_others()
             || matches!(subject.cpus, CpuChoice::Count(_) | CpuChoice::List(_));
         let division = self.stage.as_ref().map(|stage| &stage.division);
-        let cpus = division.and_then(|division| division.subject.clone());
+        let cpus = division.and_then(|division| division.target.clone());
         let limits = Limits {
             memory: subject.memory,
             cpus: cpus.filter(|_| is_asked),

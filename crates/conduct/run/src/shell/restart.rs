@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stillwell_plan::{StepAction, StopPlan, TargetChange, TargetPlan, TargetSignal};
 use stillwell_scope::{clock, explain};
-use stillwell_target::{Exit, Stopped, Subject, wait_ready};
+use stillwell_target::{Exit, Stopped, TargetProcess, wait_ready};
 use stillwell_units::{Moment, Nanos};
 
 use crate::machine::Event;
@@ -62,7 +62,7 @@ impl Shell {
         let Some(stage) = &self.stage else {
             return Ok(());
         };
-        let network = self.links.as_ref().map(|links| links.subject().clone());
+        let network = self.links.as_ref().map(|links| links.target().clone());
         let started = stage.start(plan, &self.request, network, is_again);
         self.subject = started.map_err(|error| subject::describe_start(&error))?;
         self.exit = None;
@@ -96,7 +96,7 @@ impl Shell {
         told: impl FnOnce(Result<Nanos, String>) -> ShellMessage + Send + 'static,
     ) {
         let plan = self.request.plan.target.filled(&self.request.places);
-        let (subject, sender): (Subject, _) = (self.subject.clone(), self.sender.clone());
+        let (subject, sender): (TargetProcess, _) = (self.subject.clone(), self.sender.clone());
         // The probe knows best what did not come; the machine waits for its answer.
         let deadline = clock::now() + self.request.plan.phases.ready;
         let place = self.place();

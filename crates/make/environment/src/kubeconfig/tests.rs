@@ -101,7 +101,7 @@ fn a_context_may_be_named_and_stand_in_another_file() {
 
 #[test]
 fn a_missing_entry_is_named_with_the_existing_ones() {
-    for (context, told) in [
+    for (context, message) in [
         (
             "missing",
             "there is no context `missing` in /a/.kube/config, which has `kind-lab`, `other`, `nowhere`, \
@@ -113,7 +113,10 @@ fn a_missing_entry_is_named_with_the_existing_ones() {
              `files`, `blind`",
         ),
     ] {
-        assert_eq!(both().access(Some(context)).unwrap_err().to_string(), told);
+        assert_eq!(
+            both().access(Some(context)).unwrap_err().to_string(),
+            message
+        );
     }
     let empty = Kubeconfig::read(&[("k".into(), String::new())]).unwrap();
     let error = empty.access(None).unwrap_err().to_string();
@@ -138,12 +141,12 @@ const SERVER: &str = "{server: 'https://a'}";
 fn what_is_not_followed_is_refused_by_name_with_what_to_do() {
     for key in ["exec", "auth-provider", "username", "password"] {
         let error = with(SERVER, &format!("{{{key}: {{command: aws}}}}")).unwrap_err();
-        let told = error.to_string();
+        let message = error.to_string();
         assert!(
-            told.contains(&format!("the user `c` in k has `{key}`")),
-            "{told}"
+            message.contains(&format!("the user `c` in k has `{key}`")),
+            "{message}"
         );
-        assert!(told.contains("kubectl create token"), "{told}");
+        assert!(message.contains("kubectl create token"), "{message}");
     }
     let error = with(SERVER, "{as: somebody}").unwrap_err().to_string();
     assert!(error.contains("`as`"), "{error}");
@@ -154,7 +157,7 @@ fn what_is_not_followed_is_refused_by_name_with_what_to_do() {
 
 #[test]
 fn errors_do_not_quote_the_text_around_them() {
-    for (cluster, user, told) in [
+    for (cluster, user, message) in [
         ("{}", "{}", "the cluster `c` in k has no `server`"),
         ("~", "{}", "the cluster `c` in k has no `server`"),
         (
@@ -183,7 +186,7 @@ fn errors_do_not_quote_the_text_around_them() {
             "`insecure-skip-tls-verify` of the cluster `c` in k is not `true` or `false`",
         ),
     ] {
-        assert_eq!(with(cluster, user).unwrap_err().to_string(), told);
+        assert_eq!(with(cluster, user).unwrap_err().to_string(), message);
     }
     for text in [
         "- a",
@@ -192,8 +195,8 @@ fn errors_do_not_quote_the_text_around_them() {
         "secret",
     ] {
         let error = Kubeconfig::read(&[("k".into(), text.to_owned())]).unwrap_err();
-        let told = error.to_string();
-        assert!(told.starts_with("k is no kubeconfig: "), "{told}");
-        assert!(!told.contains("secret"), "{told}");
+        let message = error.to_string();
+        assert!(message.starts_with("k is no kubeconfig: "), "{message}");
+        assert!(!message.contains("secret"), "{message}");
     }
 }

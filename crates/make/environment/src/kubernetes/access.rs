@@ -129,7 +129,7 @@ fn of_pod(
     let port = port.map_or_else(|| "443".into(), |port| port.to_string_lossy().into_owned());
     let token = mounted.join("token");
     let namespace = mounted.join("namespace");
-    // Told now, and not with the first object.
+    // Reported now, not with the first object.
     if let Err(source) = fs::metadata(&token) {
         return Err(ClusterError::Read {
             path: token,
@@ -210,12 +210,15 @@ mod tests {
             ("KUBERNETES_SERVICE_HOST", "10.0.0.1"),
             ("KUBERNETES_SERVICE_PORT", "443"),
         ];
-        let own = KubernetesPlan {
+        let explicit = KubernetesPlan {
             kubeconfig: Some(at("own")),
             context: Some("d".to_owned()),
             ..plan()
         };
-        assert_eq!(server(&own, &[("KUBECONFIG", "@/one"), home]), "http://own");
+        assert_eq!(
+            server(&explicit, &[("KUBECONFIG", "@/one"), home]),
+            "http://own"
+        );
         let several = ("KUBECONFIG", "@/none:@/two:@/one");
         assert_eq!(server(&plan(), &[several, home]), "http://two");
         assert_eq!(server(&plan(), &[home, pod[0], pod[1]]), "http://home");

@@ -185,7 +185,7 @@ fn tls_of(access: &ClusterAccess, target: &Target) -> Result<ClientTls, ClusterE
         ..ClientTlsPlan::default()
     };
     let tls = ClientTls::trusting(&plan, access.authority.as_slice()).map_err(failed)?;
-    // Told now, and not with every connection.
+    // Reported now, not with every connection.
     tls.server_name(target.host()).map_err(failed)?;
     Ok(tls)
 }

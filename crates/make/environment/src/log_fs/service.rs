@@ -32,7 +32,7 @@ pub(super) struct LogFiles {
     /// Difference between the wall clock and the run's clock.
     pub(super) wall_ahead: Nanos,
     pub(super) published_at: Moment,
-    /// Whose the files are.
+    /// User and group of the files.
     pub(super) owner: (u32, u32),
 }
 

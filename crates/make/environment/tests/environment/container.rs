@@ -14,7 +14,7 @@ use crate::{Rig, plan, wait_until};
 
 const ID: &str = "4fa6e0f0c678";
 
-/// What is asked, as method and path, and what is answered: status and body.
+/// A request, as method and path, and its response: status and body.
 const RECORDED: [(&str, &str, &str); 5] = [
     (
         "GET /images/busybox:1.36/json",
@@ -93,22 +93,28 @@ fn answer(
         }
     };
     let line = head.lines().next().unwrap_or_default();
-    let asked = line.trim_end_matches(" HTTP/1.1").to_owned();
-    hold(&asked);
-    let known = RECORDED.iter().find(|(question, ..)| *question == asked);
+    let requested = line.trim_end_matches(" HTTP/1.1").to_owned();
+    hold(&requested);
+    let known = RECORDED
+        .iter()
+        .find(|(question, ..)| *question == requested);
     let said = match known {
         Some((question, ..)) if *question == failing => framed("409 Conflict", "{}"),
         Some((_, status, body)) => framed(status, body),
         None => framed("400 Bad Request", "{}"),
     };
     peer.write_all(said.as_bytes())?;
-    Ok((asked, body))
+    Ok((requested, body))
 }
 
-type Asked = Arc<Mutex<Vec<(String, String)>>>;
+type Requests = Arc<Mutex<Vec<(String, String)>>>;
 
-/// An engine that fails what is `failing`, and all that it was asked.
-fn engine(rig: &mut Rig, listener: UnixListener, failing: &'static str) -> (Asked, Receiver<()>) {
+/// An engine that fails requests `failing`, and its received requests.
+fn engine(
+    rig: &mut Rig,
+    listener: UnixListener,
+    failing: &'static str,
+) -> (Requests, Receiver<()>) {
     held(rig, listener, failing, |_, _| {})
 }
 
@@ -119,16 +125,16 @@ fn held(
     listener: UnixListener,
     failing: &'static str,
     hold: impl Fn(&str, &dyn Fn() -> bool) + Send + 'static,
-) -> (Asked, Receiver<()>) {
-    let asked: Asked = Arc::default();
-    let kept = Arc::clone(&asked);
+) -> (Requests, Receiver<()>) {
+    let requested: Requests = Arc::default();
+    let kept = Arc::clone(&requested);
     let ended = rig.beside("engine", move |stop| {
         listener.set_nonblocking(true)?;
         loop {
             match listener.accept() {
                 Ok((peer, _)) => {
                     peer.set_nonblocking(false)?;
-                    let hold = |asked: &str| hold(asked, &|| stop.is_cancelled());
+                    let hold = |requested: &str| hold(requested, &|| stop.is_cancelled());
                     let answered = answer(peer, failing, &hold)?;
                     kept.lock().unwrap().push(answered);
                 }
@@ -143,11 +149,11 @@ fn held(
             }
         }
     });
-    (asked, ended)
+    (requested, ended)
 }
 
-fn is_removal((asked, _): &(String, String)) -> bool {
-    asked.starts_with("DELETE")
+fn is_removal((requested, _): &(String, String)) -> bool {
+    requested.starts_with("DELETE")
 }
 
 #[test]
@@ -158,29 +164,29 @@ fn containers_are_created_and_removed_through_the_engine() {
     let mut plan = plan(containers(&socket, 1));
     plan.payload = PayloadPlan::PACE;
     let mut rig = Rig::start(&plan);
-    let (asked, _ended) = engine(&mut rig, listener, "");
+    let (requested, _ended) = engine(&mut rig, listener, "");
     wait_until(|| rig.total(|shard| &shard.events) >= 3);
     let shards = rig.finish();
-    let asked = asked.lock().unwrap();
-    let questions: Vec<&str> = asked
+    let requested = requested.lock().unwrap();
+    let questions: Vec<&str> = requested
         .iter()
         .map(|(question, _)| question.as_str())
         .collect();
-    // The image is asked for once, and each container is removed, the last one too.
+    // The image is requested once, and each container is removed, the last one too.
     assert_eq!(questions[..2], [RECORDED[0].0, RECORDED[1].0]);
     for churn in questions[2..].chunks(3) {
         assert_eq!(churn, [RECORDED[2].0, RECORDED[3].0, RECORDED[4].0]);
     }
     let created = questions
         .iter()
-        .filter(|one| **one == RECORDED[2].0)
+        .filter(|single| **single == RECORDED[2].0)
         .count() as u64;
     assert_eq!(shards[0].events.total(), created);
     assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), created);
     assert!(
-        asked[2].1.contains("\"Image\":\"busybox:1.36\""),
+        requested[2].1.contains("\"Image\":\"busybox:1.36\""),
         "{}",
-        asked[2].1
+        requested[2].1
     );
     assert!(questions[3].contains(ID));
 }
@@ -193,12 +199,17 @@ fn a_container_that_does_not_start_is_counted_and_removed() {
     let mut plan = plan(containers(&socket, 1));
     plan.payload = PayloadPlan::PACE;
     let mut rig = Rig::start(&plan);
-    let (asked, _ended) = engine(&mut rig, listener, RECORDED[3].0);
+    let (requested, _ended) = engine(&mut rig, listener, RECORDED[3].0);
     wait_until(|| rig.outcomes(Outcome::Status4xx) >= 2);
     let shards = rig.finish();
     assert_eq!(shards[0].events.total(), 0);
-    let asked = asked.lock().unwrap();
-    let count = |question: &str| asked.iter().filter(|(own, _)| own == question).count();
+    let requested = requested.lock().unwrap();
+    let count = |question: &str| {
+        requested
+            .iter()
+            .filter(|(question_sent, _)| question_sent == question)
+            .count()
+    };
     assert_eq!(count(RECORDED[2].0), count(RECORDED[4].0));
 }
 
@@ -211,20 +222,23 @@ fn a_container_that_is_being_created_at_the_end_is_removed() {
     let mut plan = plan(containers(&socket, 1));
     plan.payload = PayloadPlan::PACE;
     let mut rig = Rig::start(&plan);
-    let is_asked = Arc::new(AtomicBool::new(false));
-    let tell = Arc::clone(&is_asked);
-    let (asked, _ended) = held(&mut rig, listener, "", move |question, is_over| {
+    let is_requested = Arc::new(AtomicBool::new(false));
+    let describe = Arc::clone(&is_requested);
+    let (requested, _ended) = held(&mut rig, listener, "", move |question, is_over| {
         if question == RECORDED[2].0 {
-            tell.store(true, Ordering::SeqCst);
+            describe.store(true, Ordering::SeqCst);
             while !is_over() {
                 std::thread::yield_now();
             }
         }
     });
-    wait_until(|| is_asked.load(Ordering::SeqCst));
+    wait_until(|| is_requested.load(Ordering::SeqCst));
     rig.finish();
-    let asked = asked.lock().unwrap();
-    let questions: Vec<&str> = asked.iter().map(|(own, _)| own.as_str()).collect();
+    let requested = requested.lock().unwrap();
+    let questions: Vec<&str> = requested
+        .iter()
+        .map(|(question, _)| question.as_str())
+        .collect();
     assert_eq!(questions, RECORDED.map(|(question, ..)| question));
 }
 

@@ -36,7 +36,7 @@ fn kubeconfig(server: &str, cluster: &str, user: &str) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// Where `cluster` answers.
+/// Address of `cluster`.
 #[expect(
     clippy::disallowed_methods,
     reason = "a peer of the test, which ends with its process"
@@ -171,15 +171,15 @@ fn what_only_a_person_can_mend_ends_it_with_the_apis_words() {
         let cluster = Cluster::default();
         let (_folder, path) = kubeconfig(&serve(&cluster), "", "");
         cluster.script(&format!("POST {PODS}"), status, message, 1);
-        let told = failed(&pods(&path, 1, None));
+        let reported = failed(&pods(&path, 1, None));
         assert!(
-            told.contains(&format!("answers {status}, {message}")),
-            "{told}"
+            reported.contains(&format!("answers {status}, {message}")),
+            "{reported}"
         );
-        assert!(told.contains(advice), "{told}");
+        assert!(reported.contains(advice), "{reported}");
         assert!(
-            told.contains("create pod `web` in namespace `lab`"),
-            "{told}"
+            reported.contains("create pod `web` in namespace `lab`"),
+            "{reported}"
         );
         assert_eq!(cluster.object_paths(), [""; 0]);
     }
@@ -193,10 +193,10 @@ fn where_one_of_several_is_refused_the_others_are_deleted() {
         &format!("{PODS}/web-00002"),
         "{\"metadata\":{\"name\":\"x\"}}",
     );
-    let told = failed(&pods(&path, 4, None));
+    let reported = failed(&pods(&path, 4, None));
     assert!(
-        told.contains("pod `web-00002`") && told.contains("already exists"),
-        "{told}"
+        reported.contains("pod `web-00002`") && reported.contains("already exists"),
+        "{reported}"
     );
     // What was there before us stays.
     assert_eq!(cluster.object_paths(), [format!("{PODS}/web-00002")]);
@@ -244,13 +244,13 @@ fn what_may_not_be_deleted_is_named_with_how_to_do_it() {
     cluster.script("DELETE", 403, "pods \"web\" is forbidden", u32::MAX);
     let rig = Rig::start(&pods(&path, 1, None));
     wait_until(|| rig.total(|shard| &shard.events) == 1);
-    let told = failure(rig).unwrap();
+    let reported = failure(rig).unwrap();
     for part in [
         "left behind: pod `web` in namespace `lab`",
         "the cluster answers 403, pods \"web\" is forbidden",
         "`kubectl delete pod web --namespace lab`",
     ] {
-        assert!(told.contains(part), "{told}");
+        assert!(reported.contains(part), "{reported}");
     }
 }
 
@@ -258,13 +258,13 @@ fn what_may_not_be_deleted_is_named_with_how_to_do_it() {
 fn a_cluster_that_was_never_reached_is_named() {
     let server = format!("http://127.0.0.1:{}", free_port());
     let (_folder, path) = kubeconfig(&server, "", "");
-    let told = failed(&pods(&path, 2, None));
+    let reported = failed(&pods(&path, 2, None));
     assert!(
-        told.contains(&format!("the cluster at {server}/ does not respond")),
-        "{told}"
+        reported.contains(&format!("the cluster at {server}/ does not respond")),
+        "{reported}"
     );
-    assert!(told.contains("kubectl cluster-info"), "{told}");
-    assert!(!told.contains("left behind"), "{told}");
+    assert!(reported.contains("kubectl cluster-info"), "{reported}");
+    assert!(!reported.contains("left behind"), "{reported}");
 }
 
 #[test]
@@ -272,21 +272,21 @@ fn what_is_no_cluster_is_named() {
     let cluster = Cluster::default();
     let (_folder, path) = kubeconfig(&serve(&cluster), "", "");
     cluster.script("POST", 200, "welcome", 1);
-    let told = failed(&pods(&path, 1, None));
+    let reported = failed(&pods(&path, 1, None));
     assert!(
-        told.contains("answers 200, which is not a Kubernetes response"),
-        "{told}"
+        reported.contains("answers 200, which is not a Kubernetes response"),
+        "{reported}"
     );
     let (_folder, path) = kubeconfig("http://127.0.0.1:1", "", "exec: {command: aws}");
     let error = prepare(&pods(&path, 1, None), None).unwrap_err();
-    let told = stillwell_scope::explain(&error);
+    let reported = stillwell_scope::explain(&error);
     assert!(
-        told.contains("find the cluster of generator `one`"),
-        "{told}"
+        reported.contains("find the cluster of generator `one`"),
+        "{reported}"
     );
     assert!(
-        told.contains("`exec`") && told.contains("kubectl create token"),
-        "{told}"
+        reported.contains("`exec`") && reported.contains("kubectl create token"),
+        "{reported}"
     );
 }
 
@@ -310,7 +310,7 @@ fn base64(text: &str) -> String {
     groups.collect()
 }
 
-/// Answers over TLS until `stop`, and until nothing stands any more.
+/// Answers over TLS until `stop`, and until nothing is left.
 fn serve_tls(
     listener: &TcpListener,
     tls: &ServerTls,
@@ -403,9 +403,9 @@ fn a_cluster_whose_certificate_is_not_known_is_refused() {
         Ok(())
     });
     wait_until(|| over.iter().all(stillwell_scope::Token::is_cancelled));
-    let told = failure(rig).unwrap();
+    let reported = failure(rig).unwrap();
     assert!(
-        told.contains("does not respond") && told.contains("shake hands"),
-        "{told}"
+        reported.contains("does not respond") && reported.contains("shake hands"),
+        "{reported}"
     );
 }

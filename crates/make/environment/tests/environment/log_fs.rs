@@ -46,7 +46,7 @@ fn plan_at(at: &Path, rotations: u8, rate: u64) -> GeneratorPlan {
 }
 
 impl Logs {
-    /// Shows logs; `None` where this host lets nobody do that.
+    /// Shows logs; `None` where this host forbids it.
     fn show(test: &str, rotations: u8, rate: u64) -> Option<Self> {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().join("logs");
@@ -90,7 +90,7 @@ impl Logs {
 
     /// Every file that has a name now.
     fn files(&self) -> Vec<PathBuf> {
-        let mut found = Vec::new();
+        let mut actual = Vec::new();
         let mut folders = vec![self.at.clone()];
         while let Some(folder) = folders.pop() {
             for entry in fs::read_dir(folder).unwrap() {
@@ -98,11 +98,11 @@ impl Logs {
                 if entry.file_type().unwrap().is_dir() {
                     folders.push(entry.path());
                 } else {
-                    found.push(entry.path());
+                    actual.push(entry.path());
                 }
             }
         }
-        found
+        actual
     }
 
     /// Stops the load, and waits until that has been seen.

@@ -86,10 +86,10 @@ fn throttled(used: &[&CpuFacts]) -> Option<String> {
 fn unlike(used: &[&CpuFacts]) -> Option<String> {
     let first = used.first()?;
     let speed = |cpu: &CpuFacts| (cpu.frequency_max_khz, cpu.capacity);
-    let other = used.iter().find(|cpu| speed(cpu) != speed(first))?;
+    let different = used.iter().find(|cpu| speed(cpu) != speed(first))?;
     Some(format!(
         "CPUs {} and {} are not alike, so results depend on who runs where: choose CPUs of one \
          kind for the target and for Stillwell",
-        first.number, other.number
+        first.number, different.number
     ))
 }

@@ -189,8 +189,9 @@ Size:                132 kB
 
     #[test]
     fn paths_above_the_limit_are_summed() {
-        let one = |number: usize| format!("{number:x}-f r--p 0 0:0 1 /lib/{number}\nSize: 4 kB\n");
-        let text: String = (0..PATHNAMES_MAX + 9).map(one).collect();
+        let single =
+            |number: usize| format!("{number:x}-f r--p 0 0:0 1 /lib/{number}\nSize: 4 kB\n");
+        let text: String = (0..PATHNAMES_MAX + 9).map(single).collect();
         let read = Mappings::read(text.as_bytes()).by_pathname;
         assert_eq!(read.len(), PATHNAMES_MAX + 1);
         assert_eq!(read[OTHERS]["Size"], 9 * 4096);
@@ -201,12 +202,12 @@ Size:                132 kB
         let numbers_of = |text: &str| {
             let numbers = cgroup_numbers(text.as_bytes()).into_iter();
             numbers
-                .map(|one| {
+                .map(|single| {
                     format!(
                         "{}@{}={}",
-                        one.keys.join("."),
-                        one.device.unwrap_or(""),
-                        one.value
+                        single.keys.join("."),
+                        single.device.unwrap_or(""),
+                        single.value
                     )
                 })
                 .collect::<Vec<_>>()

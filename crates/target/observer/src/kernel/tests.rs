@@ -112,14 +112,14 @@ fn a_recorded_tree_gives_ladings_series() {
         ("cgroup.v2.memory.stat.anon", &[], 8192.0),
         ("vmstat.pgfault", &[], 99.0),
     ] {
-        let found = value(&samples, name, labels);
-        assert_eq!(found, Some(expected), "{name}");
+        let result = value(&samples, name, labels);
+        assert_eq!(result, Some(expected), "{name}");
     }
     assert_eq!(value(&samples, "status.threads_bytes", &[]), None);
     assert!(
         !samples
             .iter()
-            .any(|one| one.name.as_str().contains("procs"))
+            .any(|single| single.name.as_str().contains("procs"))
     );
 }
 
@@ -165,10 +165,10 @@ fn no_working_set_is_reported_if_marks_cannot_be_cleared() {
 #[test]
 fn mappings_that_are_too_long_to_read_are_counted_and_not_summed() {
     let folder = tree();
-    let one = "55d0-55d4 r--p 00000000 fe:00 1234 /lib/libc.so\nSize: 16 kB\nRss: 8 kB\n";
+    let single = "55d0-55d4 r--p 00000000 fe:00 1234 /lib/libc.so\nSize: 16 kB\nRss: 8 kB\n";
     fs::write(
         folder.path().join("proc/7/smaps"),
-        one.repeat((4 << 20) / one.len() + 1),
+        single.repeat((4 << 20) / single.len() + 1),
     )
     .unwrap();
     let mut reader = KernelReader::new(&folder.path().join("proc"), ALL);
@@ -277,7 +277,7 @@ fn the_working_set_comes_from_idle_pages_if_the_kernel_marks_them() {
         fs::write(proc.join(pid).join("pagemap"), pagemap).unwrap();
     }
     let mut reader = KernelReader::with_marks(&proc, KernelSeries::USUAL, &marks);
-    let mut told = |is_touched: bool| {
+    let mut message = |is_touched: bool| {
         if is_touched {
             fs::write(&marks, [0; 64]).unwrap();
         }
@@ -286,7 +286,7 @@ fn the_working_set_comes_from_idle_pages_if_the_kernel_marks_them() {
     };
     let both = stillwell_units::float_from_u64(2 * page);
     assert_eq!(
-        [told(false), told(false), told(true)],
+        [message(false), message(false), message(true)],
         [None, Some(0.0), Some(both)]
     );
     // Its process marks are left alone then.

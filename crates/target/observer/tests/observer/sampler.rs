@@ -36,12 +36,12 @@ fn sampler_in(
     let (sender, receiver) = sync_channel(queue);
     let shard = SinkShard::new(Labels::none().with("id", "one"));
     shard.bytes.add(5);
-    let other = SinkShard::new(Labels::none().with("id", "two"));
-    other.bytes.add(7);
+    let another = SinkShard::new(Labels::none().with("id", "two"));
+    another.bytes.add(7);
     let watched = Watched {
         profiles: folder.join("profiles"),
         target: None,
-        shards: vec![Arc::new(shard), Arc::new(other)],
+        shards: vec![Arc::new(shard), Arc::new(another)],
         threads: Box::new(scope.watch()),
     };
     let handle = start(scope, &Place::default(), plan, watched, sender).unwrap();
@@ -90,16 +90,16 @@ fn beats_come_by_themselves_when_marked_and_at_the_end() {
     assert!(receiver.recv_timeout(LONG).is_err());
 }
 
-/// What still lies at the sender when a run is closed is taken by sinks after they were
-/// told to end.
+/// Sinks take bytes that are left at the sender of a closed run, after they were
+/// signalled to end.
 #[test]
 fn what_sinks_take_while_they_end_is_in_the_last_beat() {
     let mut scope = Scope::new(&Token::new());
     let (sender, receiver) = sync_channel(8);
     let shard = Arc::new(SinkShard::new(Labels::none().with("id", "one")));
-    // How often the sampler has asked who is still there.
-    let asked = Arc::new(AtomicU64::new(0));
-    let (counted, looks) = (Arc::clone(&shard), Arc::clone(&asked));
+    // Number of listings of the processes by the sampler.
+    let requested = Arc::new(AtomicU64::new(0));
+    let (counted, looks) = (Arc::clone(&shard), Arc::clone(&requested));
     let take_late = move |token: &Token| {
         assert!(wait_until(LONG, || token.is_cancelled()));
         let before = looks.load(Ordering::SeqCst);
@@ -115,7 +115,7 @@ fn what_sinks_take_while_they_end_is_in_the_last_beat() {
         target: None,
         shards: vec![shard],
         threads: Box::new(move || {
-            asked.fetch_add(1, Ordering::SeqCst);
+            requested.fetch_add(1, Ordering::SeqCst);
             threads()
         }),
     };
@@ -162,14 +162,14 @@ fn serve_page(scope: &mut Scope) -> SocketAddr {
         while !token.is_cancelled() {
             let (mut stream, _) = listener.accept()?;
             let mut room = [0; 4096];
-            let asked = stream.read(&mut room)?;
+            let requested = stream.read(&mut room)?;
             let page = match room {
                 [b'G', b'E', b'T', b' ', b'/', b'v', ..] => "{\"a\": {\"b\": 7}, \"c\": 1}",
                 [b'G', b'E', b'T', b' ', b'/', b'h', ..] => "a profile",
                 _ => page,
             };
             let length = page.len();
-            if asked > 0 {
+            if requested > 0 {
                 write!(
                     stream,
                     "HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{page}"
@@ -232,7 +232,7 @@ fn pages_are_scraped_beside_the_beats() {
     assert_eq!(failed, [false, true]);
     let count_of = |name| match find(&batch.samples, name).unwrap().value {
         Value::Int(count) => count,
-        ref other => panic!("{other:?}"),
+        ref another => panic!("{another:?}"),
     };
     // One line of each page is broken.
     assert_eq!(count_of("scrape_malformed"), count_of("scrape_ok"));

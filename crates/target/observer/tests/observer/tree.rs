@@ -1,4 +1,4 @@
-//! What a process tree uses.
+//! Resource use of a process tree.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -28,7 +28,7 @@ impl Shell {
         Self { child, lines }
     }
 
-    /// What `times` has printed of the first process, in nanoseconds: two values
+    /// Output of `times` about the first process, in nanoseconds: two values
     /// such as `0m1.250000s`.
     fn times(&mut self) -> f64 {
         let line = self.lines.next().unwrap().unwrap();
@@ -85,10 +85,10 @@ fn sample(reader: &mut TargetReader) -> Vec<Sample> {
     samples
 }
 
-fn assert_near(found: f64, expected: f64) {
+fn assert_near(result: f64, expected: f64) {
     assert!(
-        (found / expected - 1.0).abs() < 0.05,
-        "{found} instead of {expected}"
+        (result / expected - 1.0).abs() < 0.05,
+        "{result} instead of {expected}"
     );
 }
 

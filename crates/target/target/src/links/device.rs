@@ -129,7 +129,7 @@ pub(super) fn in_network<T: Send + 'static>(
         network: Some(network.clone()),
     };
     let started = scope.thread(place, "link", move |_| {
-        // Whoever waits is there until then.
+        // The receiver waits for it.
         drop(sender.send(work()));
         Ok(())
     });

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_program_says_is_given_and_its_complaint_told() {
+    fn the_output_and_the_error_of_a_program_are_returned() {
         let timeout = Nanos::from_secs(60);
         assert_eq!(tried(timeout, "read a; echo $a").unwrap(), "7\n");
         let error = tried(timeout, "echo no such link >&2; exit 1").unwrap_err();

@@ -67,9 +67,9 @@ fn rows(path: &Path) -> (Vec<LadingRow>, Option<String>) {
 }
 
 fn assert_whole(path: &Path, ticks: usize) {
-    let found = validate(path, None).unwrap();
-    assert!(found.is_valid(), "{found:?}");
-    assert_eq!(found.ticks, ticks);
+    let result = validate(path, None).unwrap();
+    assert!(result.is_valid(), "{result:?}");
+    assert_eq!(result.ticks, ticks);
     let wanted = SeriesWanted::new().with("bytes_written", None);
     let capture = read_lading(path, &wanted).unwrap();
     let run = &capture.runs[0];
@@ -166,7 +166,7 @@ fn what_was_written_before_a_kill_is_read() {
 #[test]
 fn a_table_that_was_flushed_often_is_as_one_that_was_not() {
     let folder = TempDir::new().unwrap();
-    let mut found = Vec::new();
+    let mut result = Vec::new();
     for flush in [1, 7, 1000] {
         let path = folder.path().join(format!("{flush}.parquet"));
         let mut output = output(&path, LadingLayout::Parquet);
@@ -175,9 +175,9 @@ fn a_table_that_was_flushed_often_is_as_one_that_was_not() {
         fill(&mut writer);
         Box::new(writer).close().unwrap();
         assert_whole(&path, 30);
-        found.push(rows(&path));
+        result.push(rows(&path));
     }
-    assert!(found.windows(2).all(|pair| pair[0] == pair[1]));
+    assert!(result.windows(2).all(|pair| pair[0] == pair[1]));
 }
 
 #[test]
@@ -195,16 +195,22 @@ fn broken_rules_are_found_and_the_first_is_named() {
         validate(&path, seconds).unwrap()
     };
     let fine = line(0, 1000, "a") + &line(0, 1000, "b") + &line(1, 2000, "a");
-    let found = check(fine.clone(), Some(2));
-    assert!(found.is_valid());
-    assert_eq!((found.rows, found.series, found.ticks), (3, 2, 2));
+    let result = check(fine.clone(), Some(2));
+    assert!(result.is_valid());
+    assert_eq!((result.rows, result.series, result.ticks), (3, 2, 2));
     assert_eq!(check(fine.clone(), Some(3)).times_wanted, Some(3));
-    let found = check(fine.clone() + &line(1, 2001, "b"), None);
-    assert_eq!((found.mapping_violations, found.series_violations), (1, 0));
-    assert_eq!(found.first.unwrap().row, 4);
+    let result = check(fine.clone() + &line(1, 2001, "b"), None);
+    assert_eq!(
+        (result.mapping_violations, result.series_violations),
+        (1, 0)
+    );
+    assert_eq!(result.first.unwrap().row, 4);
     for second in [(1, 2000), (0, 1000)] {
-        let found = check(fine.clone() + &line(second.0, second.1, "a"), None);
-        assert_eq!((found.mapping_violations, found.series_violations), (0, 1));
-        assert!(found.first.unwrap().problem.contains("`a` goes from"));
+        let result = check(fine.clone() + &line(second.0, second.1, "a"), None);
+        assert_eq!(
+            (result.mapping_violations, result.series_violations),
+            (0, 1)
+        );
+        assert!(result.first.unwrap().problem.contains("`a` goes from"));
     }
 }

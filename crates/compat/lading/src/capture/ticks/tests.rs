@@ -46,13 +46,13 @@ fn each_second_has_one_tick_with_its_last_beat() {
         None,
     );
     let rows = rows(&mut ticks, &[0, 1003, 1999, 2400, 3001]);
-    let found: Vec<_> = of(&rows, "bytes_written")
+    let result: Vec<_> = of(&rows, "bytes_written")
         .iter()
         .map(|row| (row.beat.index, row.beat.wall_millis - START, &row.value))
         .collect();
     let value = Value::Int;
     assert_eq!(
-        found,
+        result,
         [
             (0, 0, &value(0)),
             (1, 1003, &value(1003)),
@@ -118,11 +118,11 @@ fn cpu_time_becomes_thousandths_of_a_core() {
         ticks.beat(&beat, Phase::Measure, &[used], &mut rows);
     }
     ticks.finish(&mut rows);
-    let found: Vec<_> = of(&rows, "total_cpu_usage_millicores")
+    let result: Vec<_> = of(&rows, "total_cpu_usage_millicores")
         .iter()
         .map(|row| row.value.clone())
         .collect();
-    assert_eq!(found, vec![Value::Float(250.0); 3]);
+    assert_eq!(result, vec![Value::Float(250.0); 3]);
 }
 
 #[test]
@@ -143,9 +143,9 @@ fn histograms_are_sketches_of_their_tick_alone() {
         ticks.beat(&beat(index, millis), Phase::Measure, &samples, &mut rows);
     }
     ticks.finish(&mut rows);
-    let found = of(&rows, "lateness");
-    let [row] = found.as_slice() else {
-        panic!("{found:?}");
+    let result = of(&rows, "lateness");
+    let [row] = result.as_slice() else {
+        panic!("{result:?}");
     };
     assert_eq!(row.beat.index, 0);
     let Value::Histogram(bytes) = &row.value else {

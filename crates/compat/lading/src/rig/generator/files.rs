@@ -27,7 +27,7 @@ pub(super) fn read(reader: &Reader, kind: &str, node: &Node) -> Option<Generator
 
 fn read_file_gen(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     const KINDS: [&str; 3] = ["traditional", "logrotate", "logrotate_fs"];
-    // Before there were several kinds its keys stood here.
+    // Before there were several kinds its keys were here.
     if node.entry("path_template").is_some() {
         return read_traditional(reader, node);
     }
@@ -39,9 +39,9 @@ fn read_file_gen(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     }
 }
 
-fn keys(what: &'static str, own: &[&'static str]) -> Keys {
+fn keys(what: &'static str, generator_keys: &[&'static str]) -> Keys {
     let mut keys = Keys::new(what, &["seed"]);
-    for more in [own, payload::KEYS, payload::BLOCK_KEYS] {
+    for more in [generator_keys, payload::KEYS, payload::BLOCK_KEYS] {
         keys.accepted.extend(more);
     }
     keys
@@ -86,7 +86,7 @@ fn read_traditional(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
 }
 
 fn read_logrotate(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
-    let own = [
+    let generator_keys = [
         "root",
         "concurrent_logs",
         "maximum_bytes_per_log",
@@ -94,7 +94,7 @@ fn read_logrotate(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         "max_depth",
         "flush_every",
     ];
-    let mut keys = keys("logrotate file_gen", &own);
+    let mut keys = keys("logrotate file_gen", &generator_keys);
     keys.accepted.extend(throttle::KEYS);
     let map = reader.map(node, &keys)?;
     say_flush(reader, &map);
@@ -107,7 +107,7 @@ fn read_logrotate(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
 
 /// Logs in a FUSE file system, as in lading.
 fn read_logrotate_fs(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
-    let own = [
+    let generator_keys = [
         "mount_point",
         "concurrent_logs",
         "maximum_bytes_per_log",
@@ -115,7 +115,7 @@ fn read_logrotate_fs(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
         "max_depth",
         "load_profile",
     ];
-    let map = reader.map(node, &keys("logrotate_fs file_gen", &own))?;
+    let map = reader.map(node, &keys("logrotate_fs file_gen", &generator_keys))?;
     let layout = read_rotated(reader, &map, "mount_point").map(|layout| match layout {
         FileLayout::Rotated {
             root,

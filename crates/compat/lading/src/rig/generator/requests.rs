@@ -47,8 +47,8 @@ fn read_method(reader: &Reader, node: &Node, maximum: Option<ByteSize>) -> Optio
 }
 
 fn read_splunk_hec(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
-    let own = ["target_uri", "format", "token", "acknowledgements"];
-    let keys = keys_with("splunk_hec generator", &own, payload::CACHE_KEYS);
+    let generator_keys = ["target_uri", "format", "token", "acknowledgements"];
+    let keys = keys_with("splunk_hec generator", &generator_keys, payload::CACHE_KEYS);
     let map = reader.map(node, &keys)?;
     let url = target(reader, &map);
     say_other_path(reader, &map, url.as_deref(), "the path of its `format`");
@@ -122,14 +122,14 @@ fn read_grpc(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
     {
         let message = format!("{} calls are in flight at once", plan.connections);
         let note = reader.note(code::MEANING, span, message);
-        reader.report(note.help("lading has one in flight, whatever the value"));
+        reader.report(note.help("lading has one in flight with any value"));
     }
     Some(plan)
 }
 
 fn read_trace(reader: &Reader, node: &Node) -> Option<GeneratorPlan> {
-    let own = ["target_uri", "backoff_behavior"];
-    let keys = keys_with("trace_agent generator", &own, payload::KEYS);
+    let generator_keys = ["target_uri", "backoff_behavior"];
+    let keys = keys_with("trace_agent generator", &generator_keys, payload::KEYS);
     let map = reader.map(node, &keys)?;
     let url = target(reader, &map);
     say_other_path(reader, &map, url.as_deref(), "`/v0.4/traces`");

@@ -10,21 +10,21 @@ const CACHE: &str = "maximum_prebuild_cache_size_bytes: 8 MiB";
 
 fn rig(text: &str) -> (LadingRig, Diagnostics) {
     let source = Source::new("lading.yaml", text);
-    let (rig, found) = read(&source, true, NamedFiles::default());
-    (rig.expect("a root that is a map"), found)
+    let (rig, result) = read(&source, true, NamedFiles::default());
+    (rig.expect("a root that is a map"), result)
 }
 
 /// One generator of `kind` with `body`, which must be right.
 fn generator(kind: &str, body: &str) -> GeneratorPlan {
-    let (mut rig, found) = rig(&format!("generator: [{{{kind}: {{{body}}}}}]\n"));
-    assert!(!found.has_errors(), "{kind}: {found}");
+    let (mut rig, result) = rig(&format!("generator: [{{{kind}: {{{body}}}}}]\n"));
+    assert!(!result.has_errors(), "{kind}: {result}");
     rig.generators.remove(0)
 }
 
 fn mistakes(kind: &str, body: &str) -> String {
-    let (_, found) = rig(&format!("generator: [{{{kind}: {{{body}}}}}]\n"));
-    assert!(found.has_errors(), "{kind}: {body}");
-    found.to_string()
+    let (_, result) = rig(&format!("generator: [{{{kind}: {{{body}}}}}]\n"));
+    assert!(result.has_errors(), "{kind}: {body}");
+    result.to_string()
 }
 
 #[test]
@@ -103,13 +103,13 @@ fn files_are_written_at_the_rate_of_each() {
         (old.connections, format!("{:?}", old.rate.shape)),
         (4, "Constant { per_second: 4000000.0 }".to_owned())
     );
-    let own = format!(
+    let body = format!(
         "seed: {SEED}, concurrent_logs: 2, maximum_bytes_per_log: 1 MiB, total_rotations: 5, \
          max_depth: 0, variant: ascii, {CACHE}"
     );
     let rotated = generator(
         "file_gen",
-        &format!("logrotate: {{{own}, root: /tmp/logs}}"),
+        &format!("logrotate: {{{body}, root: /tmp/logs}}"),
     );
     assert!(rotated.rate.is_max());
     for (profile, shape) in [
@@ -121,7 +121,7 @@ fn files_are_written_at_the_rate_of_each() {
     ] {
         let shown = generator(
             "file_gen",
-            &format!("logrotate_fs: {{{own}, mount_point: /smp-shared, load_profile: {profile}}}"),
+            &format!("logrotate_fs: {{{body}, mount_point: /smp-shared, load_profile: {profile}}}"),
         );
         assert_eq!(format!("{:?}", shown.rate.shape), shape);
         assert!(matches!(
@@ -225,16 +225,16 @@ fn mistakes_are_named() {
             "the port appears twice",
         ),
     ] {
-        let found = mistakes(kind, &body);
-        assert!(found.contains(said), "{found}");
+        let result = mistakes(kind, &body);
+        assert!(result.contains(said), "{result}");
     }
 }
 
 #[test]
 fn a_rate_above_4_gib_a_second_is_not_cut() {
     let tcp = |rate: &str| {
-        let own = format!("seed: {SEED}, addr: 'a:1', variant: ascii, {CACHE}, {rate}");
-        format!("{:?}", generator("tcp", &own).rate.shape)
+        let body = format!("seed: {SEED}, addr: 'a:1', variant: ascii, {CACHE}, {rate}");
+        format!("{:?}", generator("tcp", &body).rate.shape)
     };
     let whole = "Constant { per_second: 5368709120.0 }";
     assert_eq!(tcp("bytes_per_second: 5 GiB"), whole);
@@ -243,18 +243,18 @@ fn a_rate_above_4_gib_a_second_is_not_cut() {
 
 #[test]
 fn a_cache_above_4_gib_is_not_cut() {
-    let own = format!(
+    let body = format!(
         "seed: {SEED}, addr: 'a:1', variant: ascii, maximum_prebuild_cache_size_bytes: 5 GiB"
     );
     assert_eq!(
-        generator("tcp", &own).payload.cache,
+        generator("tcp", &body).payload.cache,
         stillwell_units::ByteSize::new(5 << 30)
     );
 }
 
 #[test]
 fn a_rate_of_each_connection_or_file_is_a_total_and_is_said() {
-    for (kind, own, connections) in [
+    for (kind, body, connections) in [
         ("unix_stream", "path: /a, parallel_connections: 3", 3.0),
         ("unix_datagram", "path: /a, parallel_connections: 4", 4.0),
         ("tcp", "addr: 'a:1', parallel_connections: 5", 1.0),
@@ -264,8 +264,8 @@ fn a_rate_of_each_connection_or_file_is_a_total_and_is_said() {
             2.0,
         ),
     ] {
-        let body = format!("seed: {SEED}, {own}, variant: ascii, {CACHE}, bytes_per_second: 1000");
-        let (rig, found) = rig(&format!("generator: [{{{kind}: {{{body}}}}}]\n"));
+        let body = format!("seed: {SEED}, {body}, variant: ascii, {CACHE}, bytes_per_second: 1000");
+        let (rig, result) = rig(&format!("generator: [{{{kind}: {{{body}}}}}]\n"));
         let per_second = 1000.0 * connections;
         let expected = format!("{:?}", stillwell_plan::RateShape::Constant { per_second });
         assert_eq!(
@@ -273,7 +273,7 @@ fn a_rate_of_each_connection_or_file_is_a_total_and_is_said() {
             expected,
             "{kind}"
         );
-        let is_said = found.to_string().contains("as lading has it");
-        assert_eq!(is_said, connections > 1.0, "{kind}: {found}");
+        let is_said = result.to_string().contains("as lading has it");
+        assert_eq!(is_said, connections > 1.0, "{kind}: {result}");
     }
 }

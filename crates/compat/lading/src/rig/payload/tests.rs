@@ -24,8 +24,8 @@ fn read(name: &str, text: &str, spelling: PayloadSpelling) -> (Option<PayloadFor
 }
 
 fn plan(name: &str, text: &str) -> PayloadFormat {
-    let (format, found) = read(name, text, PayloadSpelling::Lading);
-    assert!(!found.has_errors(), "{text}: {found}");
+    let (format, result) = read(name, text, PayloadSpelling::Lading);
+    assert!(!result.has_errors(), "{text}: {result}");
     format.expect("a plan where there are no errors")
 }
 
@@ -67,7 +67,7 @@ fn without_options_everything_is_as_lading_has_it() {
 
 #[test]
 fn every_option_of_dogstatsd_is_read() {
-    let found = dogstatsd(
+    let result = dogstatsd(
         "contexts: {constant: 7}
 service_check_names: {inclusive: {min: 2, max: 3}}
 name_length: {min: 4, max: 5}
@@ -120,7 +120,7 @@ timestamp: {range: {constant: 5}, probability: 0.1}
     expected.value.range = Between::new(-8, i64::MAX);
     expected.timestamp.range = Between::only(5);
     expected.timestamp.probability = 0.1;
-    assert_eq!(found, expected);
+    assert_eq!(result, expected);
 }
 
 #[test]
@@ -134,13 +134,17 @@ tag_value_length_range: {inclusive: {min: 3, max: 4}}
 tags_per_msg_maximum: 9
 prefix_metric_names: [a]
 ";
-    let found = dogstatsd(text);
-    assert_eq!(found.contexts, Between::new(100, 200));
-    assert_eq!(found.name_length, Between::new(5, 6));
-    assert_eq!(found.tag_length, Between::new(5, 7));
-    assert_eq!(found.tags_per_message, Between::only(9));
+    let result = dogstatsd(text);
+    assert_eq!(result.contexts, Between::new(100, 200));
+    assert_eq!(result.name_length, Between::new(5, 6));
+    assert_eq!(result.tag_length, Between::new(5, 7));
+    assert_eq!(result.tags_per_message, Between::only(9));
     let (_, remarks) = read("dogstatsd", text, PayloadSpelling::Native);
-    assert!(remarks.iter().all(|one| one.code == code::UNKNOWN_KEY));
+    assert!(
+        remarks
+            .iter()
+            .all(|single| single.code == code::UNKNOWN_KEY)
+    );
     assert_eq!(remarks.iter().count(), 8);
 }
 
@@ -154,8 +158,8 @@ fn no_contexts_are_refused_in_each_spelling() {
         "contexts_minimum: 0\ncontexts_maximum: 4",
         "contexts_range: {min: 0, max: 4}",
     ] {
-        let (_, found) = read("dogstatsd", text, PayloadSpelling::Lading);
-        assert!(found.has_errors(), "{text}: {found}");
+        let (_, result) = read("dogstatsd", text, PayloadSpelling::Lading);
+        assert!(result.has_errors(), "{text}: {result}");
     }
 }
 
@@ -179,50 +183,50 @@ fn traces_know_their_services() {
       - {id: clean, query: DEL, root: true}
 error_rate: 0.25
 ";
-    let PayloadFormat::OpentelemetryTraces(found) = plan("opentelemetry_traces", text) else {
+    let PayloadFormat::OpentelemetryTraces(result) = plan("opentelemetry_traces", text) else {
         panic!("traces");
     };
-    assert_eq!(found.roots(), [(0, 0), (1, 1)]);
-    let buy = &found.services[0].operations[0];
+    assert_eq!(result.roots(), [(0, 0), (1, 1)]);
+    let buy = &result.services[0].operations[0];
     assert!(matches!(&buy.work, TraceWork::Http { method, .. } if method == "POST"));
     assert_eq!((buy.calls[0].service, buy.calls[0].operation), (1, 0));
     assert_eq!(buy.calls[0].repeat_max, 3);
-    let values: Vec<&TraceValue> = buy.attributes.iter().map(|one| &one.value).collect();
+    let values: Vec<&TraceValue> = buy.attributes.iter().map(|single| &single.value).collect();
     let expected = [
         TraceValue::Integer(5),
         TraceValue::Text("5".to_owned()),
         TraceValue::RandomInteger(Between::new(1, 2)),
     ];
     assert_eq!(values, expected.iter().collect::<Vec<_>>());
-    assert_eq!(found.services[1].scope_version, "1.0.0");
+    assert_eq!(result.services[1].scope_version, "1.0.0");
 }
 
 #[test]
 fn ours_have_options_of_their_own() {
     let native = |name, text| {
-        let (format, found) = read(name, text, PayloadSpelling::Native);
-        assert!(!found.has_errors(), "{found}");
+        let (format, result) = read(name, text, PayloadSpelling::Native);
+        assert!(!result.has_errors(), "{result}");
         format.expect("a plan")
     };
-    let PayloadFormat::TraceAgent(found) = native("trace_agent", "{encoding: json, contexts: 5}")
+    let PayloadFormat::TraceAgent(result) = native("trace_agent", "{encoding: json, contexts: 5}")
     else {
         panic!("trace_agent");
     };
     assert_eq!(
-        (found.encoding, found.contexts),
+        (result.encoding, result.contexts),
         (TraceEncoding::Json, Between::only(5))
     );
-    let PayloadFormat::Netflow(found) =
+    let PayloadFormat::Netflow(result) =
         native("netflow", "{version: ipfix, flows_per_packet: 3..40}")
     else {
         panic!("netflow");
     };
-    assert_eq!(found.version, NetflowVersion::Ipfix);
-    assert_eq!(found.flows_per_packet, Between::new(3, 40));
-    let PayloadFormat::RemoteWrite(found) = native("remote_write", "{series: 10}") else {
+    assert_eq!(result.version, NetflowVersion::Ipfix);
+    assert_eq!(result.flows_per_packet, Between::new(3, 40));
+    let PayloadFormat::RemoteWrite(result) = native("remote_write", "{series: 10}") else {
         panic!("remote_write");
     };
-    assert_eq!(found.series, Between::only(10));
+    assert_eq!(result.series, Between::only(10));
 }
 
 /// A payload, its options, what is wrong with them, and about where.
@@ -292,13 +296,13 @@ const MISTAKES: &[(&str, &str, &str, usize)] = &[
 #[test]
 fn mistakes_are_found_where_they_are() {
     for (name, text, code, column) in MISTAKES.iter().copied() {
-        let (_, found) = read(name, text, PayloadSpelling::Lading);
-        assert!(found.has_errors(), "{text}");
-        let first = found
+        let (_, result) = read(name, text, PayloadSpelling::Lading);
+        assert!(result.has_errors(), "{text}");
+        let first = result
             .iter()
             .next()
             .unwrap_or_else(|| panic!("nothing about {text}"));
-        assert_eq!(first.code, code, "{found}");
+        assert_eq!(first.code, code, "{result}");
         let place = first.place.as_ref().expect("a place");
         assert!(
             place.span.start.abs_diff(column) <= 1,
@@ -316,7 +320,7 @@ fn an_empty_list_of_containers_means_none_and_not_ours() {
 }
 
 #[test]
-fn what_contexts_of_opentelemetry_count_is_told_to_ladings_files() {
+fn the_meaning_of_contexts_of_opentelemetry_is_reported() {
     for name in ["opentelemetry_logs", "opentelemetry_metrics"] {
         let text = "contexts: {total_contexts: {constant: 5}}";
         let notes = |spelling| read(name, text, spelling).1.iter().count();

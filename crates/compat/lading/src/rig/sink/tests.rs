@@ -6,14 +6,14 @@ use stillwell_text::{Diagnostics, NamedFiles, Source};
 fn rig(kind: &str, body: &str) -> (LadingRig, Diagnostics) {
     let text = format!("blackhole: [{{{kind}: {{{body}}}}}]\n");
     let source = Source::new("lading.yaml", &text);
-    let (rig, found) = read(&source, true, NamedFiles::default());
-    (rig.expect("a root that is a map"), found)
+    let (rig, result) = read(&source, true, NamedFiles::default());
+    (rig.expect("a root that is a map"), result)
 }
 
-/// What a blackhole of `kind` with `body` becomes, which must be right.
+/// The plan of a blackhole of `kind` with `body`, which must be right.
 fn sinks(kind: &str, body: &str) -> Vec<SinkPlan> {
-    let (rig, found) = rig(kind, body);
-    assert!(!found.has_errors(), "{kind}: {found}");
+    let (rig, result) = rig(kind, body);
+    assert!(!result.has_errors(), "{kind}: {result}");
     rig.sinks
 }
 
@@ -64,9 +64,9 @@ fn otlp_becomes_a_sink_for_each_address() {
     let ids: Vec<&str> = both.iter().map(|sink| sink.id.as_str()).collect();
     assert_eq!(ids, ["otlp", "otlp-2"]);
     assert_eq!(sinks("otlp", "http_addr: '127.0.0.1:4318'").len(), 1);
-    let (_, found) = rig("otlp", "response_delay_millis: 1");
+    let (_, result) = rig("otlp", "response_delay_millis: 1");
     assert!(
-        found
+        result
             .to_string()
             .contains("`grpc_addr` or `http_addr` is missing")
     );
@@ -146,8 +146,8 @@ fn mistakes_are_named() {
             "is not an address to listen at",
         ),
     ] {
-        let (_, found) = rig(kind, body);
-        assert!(found.has_errors());
-        assert!(found.to_string().contains(said), "{found}");
+        let (_, result) = rig(kind, body);
+        assert!(result.has_errors());
+        assert!(result.to_string().contains(said), "{result}");
     }
 }

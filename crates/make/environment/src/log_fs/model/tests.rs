@@ -37,7 +37,7 @@ const SHAPE: Shape = Shape {
 
 /// Every file, with its path.
 fn files(model: &Model) -> Vec<(String, u64)> {
-    let mut found = Vec::new();
+    let mut result = Vec::new();
     let mut folders = vec![(String::new(), ROOT)];
     while let Some((path, node)) = folders.pop() {
         for entry in model.entries(node).unwrap() {
@@ -53,12 +53,12 @@ fn files(model: &Model) -> Vec<(String, u64)> {
             if entry.is_folder {
                 folders.push((below, entry.node));
             } else {
-                found.push((below, entry.node));
+                result.push((below, entry.node));
             }
         }
     }
-    found.sort_unstable();
-    found
+    result.sort_unstable();
+    result
 }
 
 fn content(model: &mut Model, node: u64) -> Vec<u8> {
@@ -71,9 +71,9 @@ fn content(model: &mut Model, node: u64) -> Vec<u8> {
 fn logs_are_there_before_load_begins_and_are_empty() {
     let mut model = model(SHAPE);
     model.advance(Moment::new(SECOND));
-    let found = files(&model);
-    assert_eq!(found.len(), 3);
-    for (path, node) in found {
+    let result = files(&model);
+    assert_eq!(result.len(), 3);
+    for (path, node) in result {
         assert!(path.ends_with(".log"), "{path}");
         assert_eq!(content(&mut model, node), b"");
     }
@@ -95,8 +95,8 @@ fn a_log_grows_by_the_clock_and_not_by_requests() {
     once.advance(start + Nanos::from_millis(9900));
     assert_eq!(often.totals(), once.totals());
     let shown = |model: &mut Model| {
-        let found = files(model).into_iter();
-        found
+        let result = files(model).into_iter();
+        result
             .map(|(path, node)| (path, content(model, node)))
             .collect::<Vec<_>>()
     };
@@ -121,16 +121,16 @@ fn parts_hold_whole_blocks_and_follow_each_other_in_the_payload() {
     });
     model.begin(&rate(100_000.0), Moment::new(0));
     model.advance(Moment::new(SECOND));
-    let mut found = files(&model);
-    assert!(found.len() > 5);
+    let mut result = files(&model);
+    assert!(result.len() > 5);
     // The oldest part first.
     let age = |path: &str| {
         path.rsplit_once(".log.")
             .map_or(0, |(_, age)| age.parse::<u32>().unwrap())
     };
-    found.sort_by_key(|(path, _)| std::cmp::Reverse(age(path)));
+    result.sort_by_key(|(path, _)| std::cmp::Reverse(age(path)));
     let mut whole = Vec::new();
-    for (_, node) in &found {
+    for (_, node) in &result {
         let part = content(&mut model, *node);
         assert!(part.is_empty() || part.ends_with(b"\n"));
         whole.extend(part);
@@ -167,7 +167,7 @@ fn what_goes_unread_is_missed_and_what_is_held_open_is_not_gone() {
     };
     assert!(model.totals().deleted >= 1);
     assert_ne!(files(&model)[0].1, first);
-    // Whoever has it open still reads it.
+    // An open descriptor still reads it.
     out.clear();
     model.read(first, size - 10, 50, &mut out);
     assert_eq!(out.len(), 10);
@@ -178,7 +178,7 @@ fn what_goes_unread_is_missed_and_what_is_held_open_is_not_gone() {
     assert!(!model.open(first));
 }
 
-/// What a reader and the clock may do.
+/// Actions of a reader and of the clock.
 #[derive(Clone, Debug)]
 enum Happening {
     Pass(u64),
@@ -214,16 +214,16 @@ proptest! {
                     model.advance(now);
                 }
                 Happening::Read(at, offset, size) => {
-                    let found = files(&model);
-                    let (_, node) = found[at % found.len()].clone();
-                    let (mut one, mut again) = (Vec::new(), Vec::new());
-                    model.read(node, offset, size, &mut one);
+                    let result = files(&model);
+                    let (_, node) = result[at % result.len()].clone();
+                    let (mut single, mut again) = (Vec::new(), Vec::new());
+                    model.read(node, offset, size, &mut single);
                     model.read(node, offset, size, &mut again);
-                    prop_assert_eq!(one, again);
+                    prop_assert_eq!(single, again);
                 }
                 Happening::Open(at) => {
-                    let found = files(&model);
-                    let node = found[at % found.len()].1;
+                    let result = files(&model);
+                    let node = result[at % result.len()].1;
                     prop_assert!(model.open(node));
                     open.push(node);
                 }
@@ -236,11 +236,11 @@ proptest! {
             }
             let totals = model.totals();
             prop_assert!(totals.unique_read + totals.missed <= totals.bytes);
-            let found = files(&model);
-            prop_assert!(found.len() <= 3 * (usize::from(rotations) + 1));
+            let result = files(&model);
+            prop_assert!(result.len() <= 3 * (usize::from(rotations) + 1));
             let sizes = model.files.values().map(|file| file.size).sum::<u64>();
             prop_assert!(totals.unread() <= sizes);
-            // What is open can be read, whatever became of its name.
+            // An open file can be read, also after its name is gone.
             for node in &open {
                 prop_assert!(model.node(*node).is_some());
             }

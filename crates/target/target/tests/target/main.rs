@@ -1,4 +1,4 @@
-//! Subjects that are real processes.
+//! Targets that are real processes.
 #![expect(
     clippy::panic,
     clippy::print_stdout,

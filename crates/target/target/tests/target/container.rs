@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use stillwell_plan::{ContainerOrigin, ContainerTarget, ImagePlan, StopPlan, TargetSignal};
 use stillwell_scope::{Token, clock};
-use stillwell_target::{Container, ContainerError, Limits, Subject};
+use stillwell_target::{Container, ContainerError, Limits, TargetProcess};
 use stillwell_units::{ByteSize, Nanos, RunId};
 
 const ID: &str = "4fa6e0f0c678";
@@ -142,9 +142,9 @@ fn an_existing_container_is_waited_for_and_not_changed() {
         inspected("created", 0, 0),
         inspected("running", 4242, 0),
     ]);
-    let found = find(&named(&engine.socket()), &Limits::default()).unwrap();
-    assert_eq!((found.pid(), found.id()), (4242, ID));
-    let stopped = found.stop(&Subject::none(), STOP);
+    let existing = find(&named(&engine.socket()), &Limits::default()).unwrap();
+    assert_eq!((existing.pid(), existing.id()), (4242, ID));
+    let stopped = existing.stop(&TargetProcess::none(), STOP);
     assert!(!stopped.killed);
     assert_eq!(engine.requests(), ["GET /containers/web/json"; 3]);
 }
@@ -207,8 +207,8 @@ fn a_container_of_an_image_is_created_stopped_and_removed() {
         inspected("exited", 0, 3),
         ("204 No Content", String::new()),
     ]);
-    let found = find(&image(&engine.socket()), &Limits::default()).unwrap();
-    let stopped = found.stop(&Subject::none(), STOP);
+    let existing = find(&image(&engine.socket()), &Limits::default()).unwrap();
+    let stopped = existing.stop(&TargetProcess::none(), STOP);
     assert_eq!(stopped.exit.and_then(|exit| exit.code), Some(3));
     let requests = engine.requests();
     let lines: Vec<&str> = requests

@@ -5,13 +5,13 @@ use std::net::TcpListener;
 
 use stillwell_plan::ReadyProbe;
 use stillwell_scope::{Place, Scope, Token, clock};
-use stillwell_target::{NotReady, Subject, wait_ready_blocking};
+use stillwell_target::{NotReady, TargetProcess, wait_ready_blocking};
 use stillwell_units::Nanos;
 
 use crate::support::Rig;
 
-fn wait(probe: &ReadyProbe, subject: &Subject, longest: Nanos) -> Result<Nanos, NotReady> {
-    wait_ready_blocking(probe, subject, clock::now() + longest, &Token::new())
+fn wait(probe: &ReadyProbe, target: &TargetProcess, longest: Nanos) -> Result<Nanos, NotReady> {
+    wait_ready_blocking(probe, target, clock::now() + longest, &Token::new())
 }
 
 const LONG: Nanos = Nanos::from_secs(20);
@@ -25,8 +25,8 @@ fn a_port_and_a_page_make_ready() {
     let serve = move |_: &Token| {
         for status in [503, 200] {
             let (mut stream, _) = listener.accept()?;
-            let asked = stream.read(&mut [0; 1024])?;
-            assert!(asked > 0);
+            let requested = stream.read(&mut [0; 1024])?;
+            assert!(requested > 0);
             write!(stream, "HTTP/1.1 {status} x\r\ncontent-length: 2\r\n\r\nok")?;
         }
         listener.accept()?;
@@ -34,8 +34,8 @@ fn a_port_and_a_page_make_ready() {
     };
     scope.thread(Place::default(), "serve", serve).unwrap();
     let url = format!("http://{address}/health");
-    assert!(wait(&ReadyProbe::Http { url }, &Subject::none(), LONG).is_ok());
-    assert!(wait(&ReadyProbe::Tcp { address }, &Subject::none(), LONG).is_ok());
+    assert!(wait(&ReadyProbe::Http { url }, &TargetProcess::none(), LONG).is_ok());
+    assert!(wait(&ReadyProbe::Tcp { address }, &TargetProcess::none(), LONG).is_ok());
     let ends = scope.close(LONG);
     assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
 }
@@ -54,7 +54,7 @@ fn a_probe_of_an_https_page_speaks_tls() {
         Ok(())
     };
     scope.thread(Place::default(), "serve", serve).unwrap();
-    let error = wait(&ReadyProbe::Http { url }, &Subject::none(), SHORT).unwrap_err();
+    let error = wait(&ReadyProbe::Http { url }, &TargetProcess::none(), SHORT).unwrap_err();
     assert!(matches!(error, NotReady::Overdue { .. }), "{error}");
     let ends = scope.close(LONG);
     assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
@@ -63,36 +63,36 @@ fn a_probe_of_an_https_page_speaks_tls() {
 #[test]
 fn files_lines_and_time_make_ready() {
     let rig = Rig::new("echo it is ready >&2; touch file; while :; do sleep 0.05; done");
-    let subject = rig.try_start().unwrap();
+    let target = rig.try_start().unwrap();
     let path = rig.path("file").to_str().unwrap().to_owned();
-    assert!(wait(&ReadyProbe::File { path }, &subject, LONG).is_ok());
+    assert!(wait(&ReadyProbe::File { path }, &target, LONG).is_ok());
     let contains = "is ready".to_owned();
-    assert!(wait(&ReadyProbe::LogLine { contains }, &subject, LONG).is_ok());
+    assert!(wait(&ReadyProbe::LogLine { contains }, &target, LONG).is_ok());
     let length = Nanos::from_millis(30);
-    assert!(wait(&ReadyProbe::Delay { length }, &subject, LONG).unwrap() >= length);
-    assert!(wait(&ReadyProbe::Immediately, &subject, LONG).is_ok());
+    assert!(wait(&ReadyProbe::Delay { length }, &target, LONG).unwrap() >= length);
+    assert!(wait(&ReadyProbe::Immediately, &target, LONG).is_ok());
 }
 
 #[test]
 fn a_target_that_is_not_ready_has_a_reason() {
     let rig = Rig::new("while :; do sleep 0.05; done");
-    let subject = rig.try_start().unwrap();
-    let nobody = ReadyProbe::Tcp {
+    let target = rig.try_start().unwrap();
+    let no_target = ReadyProbe::Tcp {
         address: "127.0.0.1:1".to_owned(),
     };
-    let error = wait(&nobody, &subject, SHORT).unwrap_err();
+    let error = wait(&no_target, &target, SHORT).unwrap_err();
     assert!(error.to_string().contains("refused"), "{error}");
     let wrong = ReadyProbe::Http {
         url: "ftp://a/".to_owned(),
     };
-    let error = wait(&wrong, &subject, LONG).unwrap_err();
+    let error = wait(&wrong, &target, LONG).unwrap_err();
     assert!(matches!(error, NotReady::Impossible { .. }), "{error}");
     let token = Token::new();
     token.cancel();
-    let error = wait_ready_blocking(&nobody, &subject, clock::now() + LONG, &token).unwrap_err();
+    let error = wait_ready_blocking(&no_target, &target, clock::now() + LONG, &token).unwrap_err();
     assert!(matches!(error, NotReady::Cancelled { .. }), "{error}");
     let rig = Rig::new("exit 4");
-    let error = wait(&nobody, &rig.try_start().unwrap(), LONG).unwrap_err();
+    let error = wait(&no_target, &rig.try_start().unwrap(), LONG).unwrap_err();
     assert!(
         matches!(error, NotReady::Died { exit, .. } if exit.code == Some(4)),
         "{error}"

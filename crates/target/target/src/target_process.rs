@@ -17,7 +17,7 @@ use crate::{Cgroup, Exit, kernel, logs};
 /// A target that Stillwell started, that ran before, or none. Clones are the same target. Dropping the last
 /// clone kills a target that Stillwell started.
 #[derive(Clone, Debug)]
-pub struct Subject {
+pub struct TargetProcess {
     pub(crate) inner: Arc<Inner>,
 }
 
@@ -81,7 +81,7 @@ pub enum SignalError {
     },
 }
 
-impl Subject {
+impl TargetProcess {
     /// Returns a target without a process: load goes to any listener.
     #[must_use]
     pub fn none() -> Self {
@@ -148,13 +148,13 @@ impl Subject {
         if self.inner.process.is_none() {
             return Ok(());
         }
-        let subject = self.clone();
+        let target_process = self.clone();
         scope.worker(Place::default(), "target-watch", move |token| async move {
             tokio::select! {
                 // Cancel-safe: only looks.
                 () = token.cancelled() => {}
                 // Cancel-safe: waits for a descriptor, then looks.
-                exit = subject.ended() => on_exit(exit?),
+                exit = target_process.ended() => on_exit(exit?),
             }
             Ok(())
         })

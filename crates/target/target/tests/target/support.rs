@@ -1,4 +1,4 @@
-//! Shell scripts as subjects.
+//! Shell scripts as targets.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -8,7 +8,9 @@ use stillwell_plan::{
     TargetSignal,
 };
 use stillwell_scope::{Token, clock};
-use stillwell_target::{Cgroup, StartError, StartOptions, Subject, start, wait_ready_blocking};
+use stillwell_target::{
+    Cgroup, StartError, StartOptions, TargetProcess, start, wait_ready_blocking,
+};
 use stillwell_units::Nanos;
 
 pub(crate) struct Rig {
@@ -18,7 +20,7 @@ pub(crate) struct Rig {
 }
 
 impl Rig {
-    /// A subject that is `sh -c script`, not started yet.
+    /// A target that is `sh -c script`, not started yet.
     pub(crate) fn new(script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let options = StartOptions {
@@ -75,19 +77,19 @@ impl Rig {
         self
     }
 
-    pub(crate) fn try_start(&self) -> Result<Subject, StartError> {
+    pub(crate) fn try_start(&self) -> Result<TargetProcess, StartError> {
         start(&self.plan, &self.options)
     }
 
     /// Started, and it has written `ready`.
-    pub(crate) fn start_ready(&self) -> Subject {
-        let subject = self.try_start().unwrap();
+    pub(crate) fn start_ready(&self) -> TargetProcess {
+        let target = self.try_start().unwrap();
         let probe = ReadyProbe::LogLine {
             contains: "ready".to_owned(),
         };
         let deadline = clock::now() + Nanos::from_secs(20);
-        wait_ready_blocking(&probe, &subject, deadline, &Token::new()).unwrap();
-        subject
+        wait_ready_blocking(&probe, &target, deadline, &Token::new()).unwrap();
+        target
     }
 
     pub(crate) fn stdout(&self) -> String {
@@ -99,18 +101,18 @@ impl Rig {
     }
 }
 
-/// Whether the process is there, and no zombie.
+/// Returns true if the process runs and is no zombie.
 pub(crate) fn is_alive(pid: &str) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-/// Waits until the subject has ended by itself.
-pub(crate) fn ended(subject: &Subject) -> stillwell_target::Exit {
+/// Waits until the target has ended by itself.
+pub(crate) fn ended(target: &TargetProcess) -> stillwell_target::Exit {
     tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .unwrap()
-        .block_on(subject.ended())
+        .block_on(target.ended())
         .unwrap()
 }

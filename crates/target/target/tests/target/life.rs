@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stillwell_plan::{TargetKind, TargetSignal};
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_target::{Cgroup, Limits, ProgramError, StartError, Stopped, Subject};
+use stillwell_target::{Cgroup, Limits, ProgramError, StartError, Stopped, TargetProcess};
 use stillwell_units::{Nanos, RunId};
 
 use crate::support::{Rig, ended, is_alive};
@@ -23,19 +23,19 @@ fn exit_codes_and_signals_are_recorded() {
 }
 
 #[test]
-fn a_watcher_hears_of_the_end() {
+fn a_watcher_receives_the_end() {
     let rig = Rig::new("echo ready; exec sleep 60");
-    let subject = rig.try_start().unwrap();
-    assert_eq!(subject.exited(), None);
+    let target = rig.try_start().unwrap();
+    assert_eq!(target.exited(), None);
     let mut scope = Scope::new(&Token::new());
     let (sender, receiver) = sync_channel(1);
-    subject
+    target
         .watch(&mut scope, move |exit| sender.send(exit).unwrap())
         .unwrap();
-    subject.signal(TargetSignal::Kill).unwrap();
+    target.signal(TargetSignal::Kill).unwrap();
     let exit = receiver.recv_timeout(Duration::from_secs(20)).unwrap();
     assert_eq!(exit.signal, Some(9));
-    assert_eq!(subject.exited(), Some(exit));
+    assert_eq!(target.exited(), Some(exit));
     assert!(
         scope
             .close(Nanos::from_secs(20))
@@ -45,7 +45,7 @@ fn a_watcher_hears_of_the_end() {
 }
 
 #[test]
-fn the_environment_is_only_what_was_asked_for() {
+fn the_environment_holds_only_the_requested_variables() {
     let mut rig = Rig::new("env; pwd");
     rig.child()
         .environment
@@ -62,7 +62,7 @@ fn the_environment_is_only_what_was_asked_for() {
         let known = [
             "ONE",
             "PATH",
-            "STILLWELL_SUBJECT",
+            "STILLWELL_TARGET",
             "PWD",
             "SHLVL",
             "_",
@@ -75,17 +75,17 @@ fn the_environment_is_only_what_was_asked_for() {
 }
 
 #[test]
-fn a_polite_subject_ends_within_its_grace() {
+fn a_polite_target_ends_within_its_grace() {
     let rig = Rig::new("trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done");
-    let subject = rig.start_ready();
-    let stopped = subject.stop(rig.plan.stop);
+    let target = rig.start_ready();
+    let stopped = target.stop(rig.plan.stop);
     assert!(!stopped.killed);
     assert_eq!(stopped.exit.unwrap().code, Some(3));
-    assert_eq!(subject.last_lines(1), ["bye"]);
+    assert_eq!(target.last_lines(1), ["bye"]);
 }
 
 #[test]
-fn a_stubborn_subject_is_killed_after_its_grace() {
+fn a_stubborn_target_is_killed_after_its_grace() {
     let mut rig = Rig::new("trap '' TERM; echo ready; while :; do sleep 0.05; done");
     rig.plan.stop.grace = Nanos::from_millis(100);
     let stopped = rig.start_ready().stop(rig.plan.stop);
@@ -97,13 +97,13 @@ pub(crate) const LEAVES_A_DAEMON: &str = "(setsid sh -c 'trap \"\" TERM HUP; ech
                                while :; do sleep 0.05; done' &) ; while :; do sleep 0.05; done";
 
 fn assert_daemon_is_killed(rig: &Rig) {
-    let subject = rig.start_ready();
+    let target = rig.start_ready();
     let daemon = std::fs::read_to_string(rig.path("daemon")).unwrap();
     assert!(is_alive(&daemon));
-    let stopped = subject.stop(rig.plan.stop);
+    let stopped = target.stop(rig.plan.stop);
     assert!(stopped.left_behind >= 1, "{stopped:?}");
     assert!(!is_alive(&daemon));
-    assert!(!is_alive(&subject.pid().unwrap().to_string()));
+    assert!(!is_alive(&target.pid().unwrap().to_string()));
 }
 
 #[test]
@@ -112,16 +112,16 @@ fn a_grandchild_that_left_the_session_is_killed_too() {
 }
 
 #[test]
-fn a_daemon_of_a_subject_that_has_ended_is_killed_too() {
+fn a_daemon_of_a_target_that_has_ended_is_killed_too() {
     let rig = Rig::new(
         "setsid sh -c 'trap \"\" TERM; echo $$ > daemon; echo ready; while :; do sleep 0.05; done' &
          while [ ! -s daemon ]; do sleep 0.01; done; exit 0",
     );
-    let subject = rig.try_start().unwrap();
-    assert_eq!(ended(&subject).code, Some(0));
+    let target = rig.try_start().unwrap();
+    assert_eq!(ended(&target).code, Some(0));
     let daemon = std::fs::read_to_string(rig.path("daemon")).unwrap();
     assert!(is_alive(&daemon));
-    drop(subject);
+    drop(target);
     assert!(!is_alive(&daemon));
 }
 
@@ -156,7 +156,7 @@ fn a_cgroup_counts_and_kills() {
 }
 
 #[test]
-fn a_subject_that_wants_too_much_memory_is_killed_and_counted() {
+fn a_target_above_its_memory_limit_is_killed_and_counted() {
     let limits = Limits {
         memory: Some(stillwell_units::ByteSize::mib(32)),
         cpus: None,
@@ -169,8 +169,8 @@ fn a_subject_that_wants_too_much_memory_is_killed_and_counted() {
     let cgroup = std::sync::Arc::new(cgroup);
     // Keeps its last line, which never ends, in memory.
     let rig = Rig::new("head -c 200000000 /dev/zero | tail -n 1 > /dev/null").in_cgroup(cgroup);
-    let subject = rig.try_start().unwrap();
-    assert_eq!(ended(&subject).code, Some(128 + 9));
+    let target = rig.try_start().unwrap();
+    assert_eq!(ended(&target).code, Some(128 + 9));
     let cgroup = rig.options.cgroup.as_ref().unwrap();
     assert_eq!(cgroup.oom_kills(), Some(1));
 }
@@ -200,7 +200,7 @@ fn what_cannot_be_started_says_why() {
 }
 
 #[test]
-fn a_subject_does_not_outlive_the_thread_that_started_it() {
+fn a_target_does_not_outlive_the_thread_that_started_it() {
     let rig = Rig::new("trap '' TERM HUP; while :; do sleep 0.05; done");
     let Rig {
         folder: _folder,
@@ -211,18 +211,18 @@ fn a_subject_does_not_outlive_the_thread_that_started_it() {
     let (sender, receiver) = sync_channel(1);
     let body = move |_: &Token| Ok(sender.send(stillwell_target::start(&plan, &options))?);
     scope.thread(Place::default(), "starter", body).unwrap();
-    let subject = receiver.recv().unwrap().unwrap();
-    assert_eq!(ended(&subject).signal, Some(9));
+    let target = receiver.recv().unwrap().unwrap();
+    assert_eq!(ended(&target).signal, Some(9));
 }
 
 #[test]
 fn an_attached_process_is_never_signalled() {
     let rig = Rig::new("echo ready; while :; do sleep 0.05; done");
-    let other = rig.start_ready();
+    let unexpected = rig.start_ready();
     let mut attached_rig = Rig::new("");
-    attached_rig.plan.kind = TargetKind::Pid(other.pid().unwrap());
+    attached_rig.plan.kind = TargetKind::Pid(unexpected.pid().unwrap());
     let attached = attached_rig.try_start().unwrap();
-    assert_eq!(attached.pid(), other.pid());
+    assert_eq!(attached.pid(), unexpected.pid());
     assert!(attached.signal(TargetSignal::Term).is_err());
     let untouched = Stopped {
         exit: None,
@@ -230,8 +230,8 @@ fn an_attached_process_is_never_signalled() {
         left_behind: 0,
     };
     assert_eq!(attached.stop(rig.plan.stop), untouched);
-    assert_eq!(other.exited(), None);
-    drop(other);
+    assert_eq!(unexpected.exited(), None);
+    drop(unexpected);
     assert_eq!(ended(&attached).code, None);
-    assert_eq!(Subject::none().pid(), None);
+    assert_eq!(TargetProcess::none().pid(), None);
 }

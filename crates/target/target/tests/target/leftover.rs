@@ -1,4 +1,4 @@
-//! What is left of a Stillwell that was killed itself.
+//! Leftovers of a Stillwell process that was killed.
 //!
 //! The owner is this test program once more, which runs only
 //! [`an_owner_that_will_be_killed`] then.
@@ -15,7 +15,7 @@ use stillwell_units::{Nanos, RunId};
 use crate::life::LEAVES_A_DAEMON;
 use crate::support::{Rig, is_alive};
 
-/// Whether the owner's subject stands in a group: `yes` or `no`.
+/// Membership of the owner's target in a group: `yes` or `no`.
 const IN_GROUP: &str = "STILLWELL_TEST_IN_GROUP";
 
 #[test]
@@ -32,14 +32,14 @@ fn an_owner_that_will_be_killed() {
         };
         rig = rig.in_cgroup(Arc::new(cgroup));
     }
-    let _subject = rig.start_ready();
+    let _target = rig.start_ready();
     let daemon = std::fs::read_to_string(rig.path("daemon")).unwrap();
     println!("\nOWNER {}", daemon.trim());
     // Until it is killed.
     std::io::stdin().lines().for_each(drop);
 }
 
-/// Has an owner start a subject that leaves a daemon, and kills the owner. The
+/// Has an owner start a target that leaves a daemon, and kills the owner. The
 /// daemon, or why there is none.
 fn daemon_of_a_killed_owner(in_group: &str) -> Result<String, String> {
     let mut owner = Command::new(std::env::current_exe().unwrap())
@@ -61,7 +61,7 @@ fn daemon_of_a_killed_owner(in_group: &str) -> Result<String, String> {
     if is_daemon { Ok(said) } else { Err(said) }
 }
 
-/// The groups that `daemon` stands in, as the kernel names them.
+/// The groups of `daemon`, as the kernel names them.
 fn groups_of(daemon: &str) -> Vec<PathBuf> {
     let text = std::fs::read_to_string(format!("/proc/{daemon}/cgroup")).unwrap_or_default();
     let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
@@ -112,12 +112,12 @@ fn a_group_whose_owner_was_killed_is_ended_by_the_next() {
 fn processes_whose_owner_was_killed_are_ended_without_a_group() {
     let daemon = daemon_of_a_killed_owner("no").unwrap();
     let living = Rig::new(LEAVES_A_DAEMON);
-    let subject = living.start_ready();
+    let target = living.start_ready();
     // What privileges it gets a process with several threads does not matter here.
     drop(prepare_privileges());
     assert!(ends(&daemon));
     assert!(
-        is_alive(&subject.pid().unwrap().to_string()),
+        is_alive(&target.pid().unwrap().to_string()),
         "its owner lives"
     );
     let own_daemon = std::fs::read_to_string(living.path("daemon")).unwrap();

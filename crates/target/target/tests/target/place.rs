@@ -43,8 +43,8 @@ fn two_networks_have_the_same_port_twice() {
 /// Runs it, unless mounts are not permitted here.
 fn run(rig: &Rig) -> Option<String> {
     match rig.try_start() {
-        Ok(subject) => {
-            ended(&subject);
+        Ok(target) => {
+            ended(&target);
             Some(rig.stdout())
         }
         Err(StartError::Mount(error @ MountError::Refused { .. })) => {
@@ -56,7 +56,7 @@ fn run(rig: &Rig) -> Option<String> {
 }
 
 #[test]
-fn folders_are_shown_at_fixed_places_to_the_subject_alone() {
+fn folders_are_mounted_at_fixed_places_for_the_target_alone() {
     let mut rig = Rig::new(
         "cat /etc/stillwell-new/one/file /etc/stillwell-new/two /opt/file
          test -s /etc/passwd && echo others stay
@@ -111,12 +111,12 @@ fn a_folder_is_shown_right_below_the_root_and_all_else_stays() {
 }
 
 #[test]
-fn a_subject_runs_on_its_cpus() {
+fn a_target_runs_on_its_cpus() {
     let division = divide(&online(), &CpuChoice::Auto, &CpuChoice::Auto);
     let mut rig = Rig::new("grep Cpus_allowed_list /proc/self/status");
-    rig.options.cpus = division.subject.clone();
+    rig.options.cpus = division.target.clone();
     ended(&rig.try_start().unwrap());
-    let last = division.subject.unwrap().pop().unwrap();
+    let last = division.target.unwrap().pop().unwrap();
     let stdout = rig.stdout();
     assert!(stdout.trim().ends_with(&last.to_string()), "{stdout}");
 }
