@@ -110,7 +110,7 @@ fn lint(
             .iter()
             .filter(|finding| finding.is_fixable())
             .count(),
-        found: findings
+        diagnostics: findings
             .into_iter()
             .map(|finding| finding.diagnostic)
             .collect(),
