@@ -153,6 +153,9 @@ pub(super) const FILE_CIRCLES: &[(&str, usize)] = &[];
 #[rustfmt::skip]
 pub(super) const PLAIN_CRATES: &[&str] = &[
     "units",
+    "observer",
+    "others",
+    "target",
     "metric",
     "text",
     "scope",
