@@ -1,7 +1,7 @@
 //! A report as a tree of blocks, before it has a form.
 //!
 //! Each family of reports has one function that makes a [`Document`] of its data; the text of a report is made
-//! there, once. A renderer lays any document out in one form: a terminal, Markdown. [`Format`] is the catalogue
+//! there, once. A renderer lays any document out in one form: a terminal, Markdown, HTML. [`Format`] is the catalogue
 //! of forms. JSON is no renderer: it is a stable serialisation of the data.
 //!
 //! Text carries roles, such as [`Role::Bad`], and cells carry the numbers that they show, so that each renderer
@@ -19,6 +19,7 @@
 //! ```
 
 pub mod escape;
+mod html;
 mod inline;
 mod markdown;
 mod table;
@@ -30,7 +31,10 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use inline::{Inline, Role, Sign, Sparkline, Text};
-pub use table::{Alignment, Cell, Chart, Column, Curve, Datum, Interval, IntervalRow, Table};
+pub use table::{
+    Alignment, AxisScale, Cell, Chart, Column, Curve, Datum, Interval, IntervalRow, PairSeries,
+    PairStage, Table,
+};
 
 use crate::Style;
 
@@ -67,6 +71,8 @@ catalogue! {
     Markdown, "markdown", Some(markdown::render);
     /// For programs.
     Json, "json", None;
+    /// For a browser: one file that needs no network. [`render`](crate::render) embeds the data.
+    Html, "html", Some(html::render);
 }
 
 impl Format {
@@ -78,6 +84,7 @@ impl Format {
         data: impl FnOnce() -> String,
     ) -> String {
         match self.renderer() {
+            Some(_) if self == Self::Html => html::page(&document(), &data()),
             Some(render) => render(&document(), style),
             None => data(),
         }
@@ -325,6 +332,8 @@ pub enum Medium {
     Screen,
     /// A page: read later, by others.
     Page,
+    /// A page in a browser, which shows charts.
+    Browser,
 }
 
 impl Document {

@@ -12,8 +12,8 @@ mod otava;
 use stillwell_verdict::history::{Method, Trend};
 
 pub use self::bisect::{
-    BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer, bisect_markdown,
-    bisect_terminal,
+    BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer, bisect_html,
+    bisect_markdown, bisect_terminal,
 };
 pub use self::export::{OtavaTable, otava_table, otava_tables, otava_yaml};
 pub use self::json::HISTORY_SCHEMA;
@@ -45,6 +45,8 @@ pub enum HistoryFormat {
     Markdown,
     /// For programs, with numbers as numbers.
     Json,
+    /// For a browser.
+    Html,
     /// As `otava analyze --output json` prints it: a line for each experiment,
     /// with numbers as text.
     OtavaJson,
@@ -70,6 +72,7 @@ pub fn render_history(report: &HistoryReport, format: HistoryFormat, style: Styl
         HistoryFormat::Terminal => render(Format::Terminal),
         HistoryFormat::Markdown => render(Format::Markdown),
         HistoryFormat::Json => render(Format::Json),
+        HistoryFormat::Html => render(Format::Html),
         HistoryFormat::OtavaJson => otava::json(report),
         HistoryFormat::RegressionsOnly => otava::regressions_only(report),
     }

@@ -1,4 +1,4 @@
-//! Verdicts to bytes: for a terminal, for a pull request, for a machine.
+//! Verdicts to bytes: for a terminal, for a pull request, for a browser, for a machine.
 //!
 //! Each family of reports, such as a [`SuiteReport`], is data with a function that makes a
 //! [`document::Document`] of it; [`Format`] is the catalogue of forms, and [`render`] returns a report in one of
@@ -19,6 +19,7 @@ pub mod load;
 mod run;
 mod style;
 mod suite;
+mod svg;
 mod targets;
 mod words;
 

@@ -3,6 +3,7 @@
 //! At a terminal the experiments stand in the order of the plan. On a page those that need a reader's eye come
 //! first, in one table, and everything else is folded.
 
+mod charts;
 mod family;
 mod honesty;
 mod moved;
@@ -10,8 +11,8 @@ mod moved;
 use stillwell_verdict::{ExperimentVerdict, Gate, GoalVerdict, Verdict};
 
 use crate::document::{
-    Block, Cell, Chart, Column, Comment, Document, Fold, Inline, IntervalRow, Medium, Section,
-    Severity, Sign, Table, Text,
+    Block, Cell, Column, Comment, Document, Fold, Inline, Medium, Section, Severity, Sign, Table,
+    Text,
 };
 use crate::json::base_unit;
 use crate::words::{self, GoalText as _};
@@ -68,7 +69,11 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
         OVERVIEW.map(Column::named),
         ordered.iter().map(|own| overview(own)),
     );
-    let top = [Block::paragraph(tally), Block::Table(table)];
+    let top = [
+        Block::paragraph(tally),
+        Block::On(Medium::Browser, vec![charts::all_intervals(&ordered)]),
+        Block::Table(table),
+    ];
     let mut page = vec![Block::section(1, finding(report), top)];
     page.extend(responses);
     page.extend(ordered.into_iter().map(section));
@@ -227,13 +232,14 @@ fn section(experiment: &ExperimentVerdict) -> Block {
         Block::on_page([Block::paragraph(words::finding(experiment))]),
         Block::on_screen([Block::Table(goals.select(&SCREEN_COLUMNS))]),
         Block::on_page([Block::Table(goals.select(&PAGE_COLUMNS))]),
-        chart(experiment),
+        charts::intervals(experiment),
         Block::list(
             experiment
                 .goals
                 .iter()
                 .flat_map(|goal| remarks(goal, experiment)),
         ),
+        Block::On(Medium::Browser, charts::pairs(experiment)),
         Block::On(Medium::Screen, moved::blocks(experiment, 5)),
         Block::On(Medium::Page, moved::blocks(experiment, 10)),
         Block::list(experiment.checks.iter().map(|check| {
@@ -336,15 +342,6 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
         ]
     });
     Table::new(COLUMNS.map(Column::named), rows)
-}
-
-fn chart(experiment: &ExperimentVerdict) -> Block {
-    let rows = experiment.goals.iter().map(|goal| IntervalRow {
-        name: words::goal_name(goal, experiment),
-        interval: goal.change.map(Into::into),
-        tolerance: goal.tolerance.share(),
-    });
-    Block::Chart(Chart::Intervals(rows.collect()))
 }
 
 /// Returns why a goal has no clear answer, and what to know when reading its number.

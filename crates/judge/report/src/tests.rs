@@ -331,8 +331,11 @@ fn formats_are_known_by_their_names() {
     for format in Format::ALL {
         assert_eq!(format.to_string().parse::<Format>(), Ok(format));
     }
-    let error = "html".parse::<Format>().unwrap_err().to_string();
-    assert!(error.contains("terminal, markdown or json"), "{error}");
+    let error = "pdf".parse::<Format>().unwrap_err().to_string();
+    assert!(
+        error.contains("terminal, markdown, json or html"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -340,4 +343,23 @@ fn lists_of_cpus_are_ranges() {
     use crate::words::cpus;
     assert_eq!(cpus(Some(&[3, 1, 2, 7])), "1-3,7");
     assert_eq!(cpus(None), "any");
+}
+
+#[test]
+fn a_page_of_twenty_experiments_is_small() {
+    let experiments = (0..20).map(|index| {
+        let mut experiment = explained();
+        experiment.name = format!("experiment-{index}");
+        for goal in &mut experiment.goals {
+            goal.pair_changes = (0..20).map(|pair| 0.001 * f64::from(pair)).collect();
+        }
+        experiment
+    });
+    let page = render(
+        &report(experiments.collect()),
+        Format::Html,
+        Style::default(),
+    );
+    assert!(page.len() < 1_000_000, "{}", page.len());
+    assert!(page.matches("class=\"running\"").count() >= 20);
 }

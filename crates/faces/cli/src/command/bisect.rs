@@ -12,7 +12,7 @@ use stillwell_experiment::bisect::{
 };
 use stillwell_experiment::{Local, SuiteError};
 use stillwell_plan::SuitePlan;
-use stillwell_report::history::{BisectReport, bisect_markdown, bisect_terminal};
+use stillwell_report::history::{BisectReport, bisect_html, bisect_markdown, bisect_terminal};
 use stillwell_report::{Format, Style};
 use stillwell_target::Privileges;
 
@@ -161,7 +161,12 @@ fn rendered(report: &BisectReport, record: &BisectRecord, format: Format, style:
     match format {
         Format::Terminal => bisect_terminal(report, style),
         Format::Markdown => bisect_markdown(report),
-        // What was read from JSON can be written as JSON.
-        Format::Json => serde_json::to_string_pretty(record).unwrap_or_default() + "\n",
+        Format::Json => bisect_data(record),
+        Format::Html => bisect_html(report, bisect_data(record)),
     }
+}
+
+/// Returns the record as JSON; a record that was read from JSON can be written as JSON.
+fn bisect_data(record: &BisectRecord) -> String {
+    serde_json::to_string_pretty(record).unwrap_or_default() + "\n"
 }

@@ -205,6 +205,7 @@ fn deliver(
             (Format::Terminal, None) => HistoryFormat::Terminal,
             (Format::Markdown, _) => HistoryFormat::Markdown,
             (Format::Json, _) => HistoryFormat::Json,
+            (Format::Html, _) => HistoryFormat::Html,
         };
         render_history(report, format, style)
     })

@@ -71,6 +71,7 @@ pub(crate) fn keep_text(
         ("report.txt", Format::Terminal),
         ("report.md", Format::Markdown),
         ("report.json", Format::Json),
+        ("report.html", Format::Html),
     ] {
         let path = results.join(name);
         fs::write(&path, render(format, plain()))
@@ -85,12 +86,13 @@ fn format_of(file: &Path) -> Result<Format, CommandError> {
     match file.extension().and_then(|ending| ending.to_str()) {
         Some("md") => Ok(Format::Markdown),
         Some("json") => Ok(Format::Json),
+        Some("html") => Ok(Format::Html),
         Some("txt") => Ok(Format::Terminal),
         _ => Err(CommandError::new(
             Exit::Usage,
             anyhow::anyhow!("the extension of {} is not a report format", file.display()),
         )
-        .hint("name it .md, .json or .txt")),
+        .hint("name it .html, .md, .json or .txt")),
     }
 }
 

@@ -156,7 +156,7 @@ fn a_report_that_cannot_be_written_is_refused_before_anything_runs() {
         .run(&["-o", "report.pdf"])
         .finish(crate::suite::BESIDES);
     assert_code(&ended, 2);
-    assert_holds(&ended.stderr, &["report.pdf", ".md, .json or .txt"]);
+    assert_holds(&ended.stderr, &["report.pdf", ".html, .md, .json or .txt"]);
     assert!(!suite.results().exists());
 }
 

@@ -21,7 +21,7 @@ fn far_more_cpu_per_event_is_a_regression() {
              comparison: {arguments: [--work-per-event, 90us]}}",
         );
     let ended = suite
-        .run(&["-o", "report.md", "-o", "report.json"])
+        .run(&["-o", "report.md", "-o", "report.json", "-o", "report.html"])
         .finish(LONG);
     if is_disturbed("far_more_cpu_per_event_is_a_regression", &ended) {
         return;
@@ -29,6 +29,11 @@ fn far_more_cpu_per_event_is_a_regression() {
     assert_code(&ended, 1);
     assert_holds(&ended.stdout, &["regressed", "CPU per event"]);
     assert_holds(&read(&suite, "report.md"), &["regressed"]);
+    let page = read(&suite, "report.html");
+    assert_holds(
+        &page,
+        &["<!DOCTYPE html>", "<svg class=\"pairs\"", "regressed"],
+    );
     let report: serde_json::Value = serde_json::from_str(&read(&suite, "report.json")).unwrap();
     assert!(report["schema"].is_string());
     assert_holds(&report.to_string(), &["\"regressed\""]);

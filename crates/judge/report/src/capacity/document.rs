@@ -9,7 +9,7 @@ use stillwell_verdict::capacity::{
 };
 
 use super::CapacityReport;
-use crate::document::{Block, Cell, Chart, Column, Curve, Document, Sign, Table, Text};
+use crate::document::{AxisScale, Block, Cell, Chart, Column, Curve, Document, Sign, Table, Text};
 use crate::words;
 
 /// Returns the document: the answer, how sure it is, and every probe by its load.
@@ -269,7 +269,8 @@ fn chart(report: &CapacityReport) -> Chart {
         (figure.to_string(), points.collect())
     });
     Chart::Curve(Curve {
-        x: ("reached".to_owned(), "per_second"),
+        scales: (AxisScale::FromZero, AxisScale::Log),
+        x: ("reached".to_owned(), "per second"),
         y: ("latency".to_owned(), "ns"),
         series: series.collect(),
     })

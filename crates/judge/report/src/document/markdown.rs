@@ -1,8 +1,8 @@
 //! Documents as GitHub's Markdown: for pages, and for comments of a limited length.
 
 use super::{
-    Block, Chart, Comment, Document, Fold, Inline, Item, Language, Medium, Role, Section, Sign,
-    Table, Text, escape,
+    Block, Comment, Document, Fold, Inline, Item, Language, Medium, Role, Section, Sign, Table,
+    Text, escape,
 };
 use crate::Style;
 
@@ -68,7 +68,7 @@ impl Page {
                 self.item(&Item::new(Text::from(label).and(text.clone())));
             }
             Block::Table(table) => self.table(table),
-            Block::Chart(Chart::Intervals(_) | Chart::Curve(_)) | Block::On(Medium::Screen, _) => {}
+            Block::Chart(_) | Block::On(Medium::Screen | Medium::Browser, _) => {}
             Block::Code(Language::Markdown, text) => self.set_apart(text),
             Block::Code(Language::Text, text) => {
                 let fence = "`".repeat(3.max(longest_quote(text) + 1));

@@ -2,7 +2,7 @@
 
 use stillwell_verdict::Change;
 
-use super::{Role, Text};
+use super::{Role, Sign, Text};
 
 /// A table; cells beyond the columns are not shown.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -172,6 +172,8 @@ pub enum Chart {
     Intervals(Vec<IntervalRow>),
     /// Lines over one axis; terminals and Markdown skip them.
     Curve(Curve),
+    /// Changes of pairs in the order of their runs; terminals and Markdown skip them.
+    Pairs(PairSeries),
 }
 
 /// One row of a chart of intervals.
@@ -179,6 +181,10 @@ pub enum Chart {
 pub struct IntervalRow {
     /// Its name.
     pub name: String,
+    /// The change in words; terminals have it in a table.
+    pub text: String,
+    /// Kind of the answer; `None` without a verdict.
+    pub sign: Option<Sign>,
     /// The change, as a share; a row without one only widens the axis.
     pub interval: Option<Interval>,
     /// The tolerance on both sides of zero, as a share.
@@ -188,10 +194,52 @@ pub struct IntervalRow {
 /// Lines over one axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curve {
+    /// Scales of the horizontal and the vertical axis.
+    pub scales: (AxisScale, AxisScale),
     /// Name and unit of the horizontal axis.
     pub x: (String, &'static str),
     /// Name and unit of the vertical axis.
     pub y: (String, &'static str),
     /// The lines, each with its name and its points.
     pub series: Vec<(String, Vec<(f64, f64)>)>,
+}
+
+/// Scale of an axis.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum AxisScale {
+    /// Linear, with zero.
+    #[default]
+    FromZero,
+    /// Linear, from the lowest value.
+    Linear,
+    /// Logarithmic.
+    Log,
+    /// Logarithmic in 1 / (1 − share), with percentiles as labels.
+    Percentiles,
+}
+
+/// Changes of pairs in the order of their runs.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairSeries {
+    /// Name of the goal.
+    pub name: String,
+    /// The stages of the experiment, in order.
+    pub stages: Vec<PairStage>,
+    /// The tolerance on both sides of zero, as a share.
+    pub tolerance: f64,
+}
+
+/// The pairs of one stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PairStage {
+    /// Name of the stage.
+    pub name: &'static str,
+    /// Number of pairs that the answer rests on: the first of them.
+    pub used: usize,
+    /// True for pairs that confirm.
+    pub is_fresh: bool,
+    /// The change of each pair, as a share.
+    pub changes: Vec<f64>,
+    /// The mean of all pairs up to each one with its 95 % interval; `None` before there are two.
+    pub running: Vec<Option<Interval>>,
 }

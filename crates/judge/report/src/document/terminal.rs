@@ -84,7 +84,8 @@ impl Screen {
                 self.columns(rows);
                 self.line(self.indent, &Text::dim(forest::LEGEND));
             }
-            Block::Chart(Chart::Curve(_)) | Block::Colophon(_) | Block::On(Medium::Page, _) => {}
+            Block::Chart(_) | Block::Colophon(_) | Block::On(Medium::Page | Medium::Browser, _) => {
+            }
             Block::Note(severity, text) => self.prose(Some(*severity), text),
             Block::Code(_, code) => {
                 for line in code.lines() {

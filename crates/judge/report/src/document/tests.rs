@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 
 /// Returns a document that has `text` in every place that takes text from outside.
-fn everywhere(text: &str) -> Document {
+pub(super) fn everywhere(text: &str) -> Document {
     let rows = vec![vec![Cell::from(text), Cell::from(Text::code(text))]];
     let item = Item {
         text: text.into(),
@@ -11,6 +11,8 @@ fn everywhere(text: &str) -> Document {
     };
     let interval = IntervalRow {
         name: text.to_owned(),
+        text: text.to_owned(),
+        sign: None,
         interval: Some(Interval {
             estimate: 0.1,
             low: 0.0,

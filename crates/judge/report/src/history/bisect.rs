@@ -107,6 +107,12 @@ pub fn bisect_markdown(report: &BisectReport) -> String {
     Format::Markdown.render(Style::default(), || document(report), String::new)
 }
 
+/// Returns the search as a page for a browser that embeds `data`, which is JSON.
+#[must_use]
+pub fn bisect_html(report: &BisectReport, data: String) -> String {
+    Format::Html.render(Style::default(), || document(report), || data)
+}
+
 /// Returns the document: the answer, every commit that was compared, and why some had no answer.
 fn document(report: &BisectReport) -> Document {
     let mut sentences = answer(report).into_iter();

@@ -151,7 +151,7 @@ mod tests {
         let bad = result(vec![sink(1, true), sink(3, false)], spans(3, 2)).troubles();
         assert_eq!(bad.len(), 4, "{bad:?}");
         assert!(
-            bad[0].contains("1 of 3 times, but it has the totals: refused"),
+            bad[0].contains("1 of 3 exports to statsd://a failed, but it has the totals"),
             "{bad:?}"
         );
         assert!(bad[1].contains("lacks the totals"), "{bad:?}");

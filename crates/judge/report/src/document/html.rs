@@ -1,0 +1,237 @@
+//! Documents as one HTML page that opens from disk: no script, no network, light and dark, printable.
+
+mod inline;
+#[cfg(test)]
+mod tests;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{
+    Alignment, Block, Cell, Chart, Column, Datum, Document, Fold, Item, Medium, Section, Severity,
+    Table, Text,
+};
+use crate::{Style, svg};
+use inline::{clean, line, plain};
+
+/// Style sheet of the page.
+const STYLE: &str = include_str!("html/page.css");
+
+/// Policy that lets the page load nothing.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+
+/// Experiments from which on the page has a list of contents.
+const CONTENTS_MIN: usize = 3;
+
+/// Returns the document as a page without data.
+pub(super) fn render(document: &Document, _style: Style) -> String {
+    page(document, "")
+}
+
+/// Returns the document as a page that embeds `data`, which is JSON or empty.
+pub(super) fn page(document: &Document, data: &str) -> String {
+    let top = top(&document.blocks);
+    let sections = || {
+        top.iter().filter_map(|block| match block {
+            Block::Section(section) => Some(section),
+            _ => None,
+        })
+    };
+    let title = sections()
+        .find_map(|section| section.title.as_ref())
+        .map_or_else(|| "Stillwell report".to_owned(), plain);
+    let contents: Vec<String> = sections()
+        .filter(|section| section.level == 2)
+        .filter_map(|section| section.title.as_ref().map(plain))
+        .collect();
+    let markup = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content="stillwell";
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    @if let Some((first, others)) = top.split_first() {
+                        (block(first))
+                        @if contents.len() >= CONTENTS_MIN { (links(&contents)) }
+                        @for other in others { (block(other)) }
+                    }
+                }
+                @if !data.is_empty() {
+                    script type="application/json" id="stillwell-data" { (PreEscaped(embedded(data))) }
+                }
+            }
+        }
+    };
+    markup.into_string()
+}
+
+/// Returns JSON without indentation that ends no script element: `<` occurs in its strings only.
+fn embedded(json: &str) -> String {
+    let compact = serde_json::from_str(json).map(|value: serde_json::Value| value.to_string());
+    compact.unwrap_or_default().replace('<', "\\u003c")
+}
+
+/// Returns the outermost blocks that pages show.
+fn top(blocks: &[Block]) -> Vec<&Block> {
+    let mut all = Vec::new();
+    for block in blocks {
+        match block {
+            Block::On(Medium::Page | Medium::Browser, blocks) => all.extend(top(blocks)),
+            Block::On(Medium::Screen, _) => {}
+            _ => all.push(block),
+        }
+    }
+    all
+}
+
+/// Returns links to sections.
+fn links(names: &[String]) -> Markup {
+    html! {
+        nav aria-label="Contents" {
+            ul { @for name in names { li { a href=(format!("#{}", anchor(name))) { (name) } } } }
+        }
+    }
+}
+
+/// Returns the name of a section as an identifier.
+fn anchor(name: &str) -> String {
+    let character = |c: char| if c.is_alphanumeric() { c } else { '-' };
+    name.chars().map(character).collect()
+}
+
+fn blocks(blocks: &[Block]) -> Markup {
+    html! { @for block in blocks { (self::block(block)) } }
+}
+
+fn block(block: &Block) -> Markup {
+    match block {
+        _ if block.is_empty() => html! {},
+        Block::Section(section) => self::section(section),
+        Block::Paragraph(text) => html! { p { (line(text)) } },
+        Block::List(items) => html! { ul { @for item in items { (self::item(item)) } } },
+        Block::KeyValue(rows) => html! {
+            dl { @for (name, value) in rows { dt { (line(name)) } dd { (line(value)) } } }
+        },
+        Block::Table(table) => self::table(table),
+        Block::Chart(Chart::Intervals(rows)) => {
+            html! { @if let Some(chart) = svg::intervals(rows) { (chart) } }
+        }
+        Block::Chart(Chart::Curve(curve)) => {
+            html! { @if let Some(chart) = svg::curve(curve) { (chart) } }
+        }
+        Block::Chart(Chart::Pairs(series)) => {
+            html! { @if let Some(chart) = svg::pairs(series) { (chart) } }
+        }
+        Block::Note(severity, text) => html! {
+            p class=(severity.class()) { strong { (severity.label()) ":" } " " (line(text)) }
+        },
+        Block::Code(_, text) => html! { pre tabindex="0" { (code(text)) } },
+        Block::On(Medium::Screen, _) => html! {},
+        Block::On(Medium::Page | Medium::Browser, blocks) => self::blocks(blocks),
+        Block::Colophon(text) => html! { footer { (line(text)) } },
+    }
+}
+
+/// Returns the lines of a text in a fixed layout.
+fn code(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(clean).collect();
+    lines.join("\n")
+}
+
+impl Severity {
+    /// Returns the class of a remark.
+    const fn class(self) -> &'static str {
+        match self {
+            Self::Note => "remark note",
+            Self::Warning => "remark warning",
+            Self::Failure => "remark failure",
+        }
+    }
+}
+
+fn item(item: &Item) -> Markup {
+    html! {
+        li {
+            (line(&item.text))
+            @if let Some((purpose, command)) = &item.action {
+                " " span class="dim" { (purpose) ": " } code { (clean(command)) }
+            }
+        }
+    }
+}
+
+fn section(section: &Section) -> Markup {
+    let content = html! {
+        @if let Some(summary) = &section.summary { p class="summary" { (line(summary)) } }
+        (blocks(&section.blocks))
+    };
+    let title = section.title.as_ref();
+    let id = title.map(|title| anchor(&plain(title)));
+    match &section.fold {
+        Fold::Open => html! {
+            section id=[id] {
+                @if let Some(title) = title { (heading(section.level, title)) }
+                (content)
+            }
+        },
+        Fold::Folded(summary) => html! {
+            details id=[id] { summary { (line(summary)) } (content) }
+        },
+        Fold::Optional(summary) => html! {
+            details class="part" id=[id] open { summary { h2 { (line(summary)) } } (content) }
+        },
+    }
+}
+
+fn heading(level: u8, title: &Text) -> Markup {
+    match level {
+        0 | 1 => html! { h1 { (line(title)) } },
+        2 => html! { h2 { (line(title)) } },
+        _ => html! { h3 { (line(title)) } },
+    }
+}
+
+fn table(table: &Table) -> Markup {
+    html! {
+        div class="scroll" tabindex="0" role="region" aria-label="Table" {
+            table {
+                @if table.has_head() {
+                    thead { tr { @for column in &table.columns { th scope="col" { (clean(&column.name)) } } } }
+                }
+                tbody {
+                    @for row in &table.rows {
+                        tr {
+                            @for (index, cell) in row.iter().enumerate() {
+                                td class=[class(table.columns.get(index), cell)] { (line(&cell.text)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+        @if let Some(note) = &table.note { p class="dim" { (line(note)) } }
+    }
+}
+
+/// Returns true for cells whose digits are aligned.
+fn is_number(column: Option<&Column>, datum: Option<Datum>) -> bool {
+    datum.is_some() || column.is_some_and(|column| column.alignment == Alignment::Right)
+}
+
+/// Returns the classes of a cell; short text stays on one line.
+fn class(column: Option<&Column>, cell: &Cell) -> Option<&'static str> {
+    const SHORT: usize = 32;
+    let is_short = plain(&cell.text).chars().count() <= SHORT;
+    match (is_number(column, cell.datum), is_short) {
+        (true, _) => Some("number"),
+        (false, true) => Some("short"),
+        (false, false) => None,
+    }
+}

@@ -1,0 +1,118 @@
+//! Charts of a suite: intervals of all goals, and pairs in the order of their runs.
+
+use stillwell_plan::Scale;
+use stillwell_stats::{Level, Sample, StudentT};
+use stillwell_units::float_from_u64;
+use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
+
+use crate::document::{Block, Chart, Fold, Interval, IntervalRow, PairSeries, PairStage, Section};
+use crate::words;
+
+/// Returns the intervals of one experiment's goals.
+pub(super) fn intervals(experiment: &ExperimentVerdict) -> Block {
+    let rows = experiment.goals.iter();
+    let rows = rows.map(|goal| row(goal, words::goal_name(goal, experiment)));
+    Block::Chart(Chart::Intervals(rows.collect()))
+}
+
+/// Returns the intervals of all goals of several experiments; one experiment has them in its section.
+pub(super) fn all_intervals(experiments: &[&ExperimentVerdict]) -> Block {
+    let several = experiments.len() > 1;
+    let rows = experiments
+        .iter()
+        .filter(|_| several)
+        .flat_map(|experiment| {
+            experiment.goals.iter().map(move |goal| {
+                let name = words::goal_name(goal, experiment);
+                row(goal, format!("{}: {name}", experiment.name))
+            })
+        });
+    Block::Chart(Chart::Intervals(rows.collect()))
+}
+
+fn row(goal: &GoalVerdict, name: String) -> IntervalRow {
+    let text = goal
+        .change
+        .map(|change| words::change_with_interval(goal.scale, change));
+    IntervalRow {
+        name,
+        text: words::or_missing(text),
+        sign: Some(goal.verdict.into()),
+        interval: goal.change.map(Into::into),
+        tolerance: goal.tolerance.share(),
+    }
+}
+
+/// Returns a chart of pairs for the primary goal, and those of the other goals folded.
+pub(super) fn pairs(experiment: &ExperimentVerdict) -> Vec<Block> {
+    let charts = |primary: bool| {
+        let goals = experiment.goals.iter();
+        let goals = goals.filter(|goal| goal.primary == primary && !goal.pair_changes.is_empty());
+        let charts = goals.map(|goal| pair_chart(goal, words::goal_name(goal, experiment)));
+        charts.collect::<Vec<_>>()
+    };
+    let (mut blocks, others) = (charts(true), charts(false));
+    if !others.is_empty() {
+        blocks.push(Block::Section(Section {
+            fold: Fold::Folded("The other goals, pair by pair".into()),
+            blocks: others,
+            ..Section::default()
+        }));
+    }
+    blocks
+}
+
+fn pair_chart(goal: &GoalVerdict, name: String) -> Block {
+    let used = usize::try_from(goal.pairs).unwrap_or(usize::MAX);
+    let mut stages = vec![stage("search", used, goal.scale, &goal.pair_changes)];
+    if let Some(confirmation) = &goal.confirmation {
+        let used = usize::try_from(confirmation.pairs_wanted).unwrap_or(usize::MAX);
+        let changes = &confirmation.pair_changes;
+        stages.push(PairStage {
+            is_fresh: true,
+            ..stage("confirmation", used, goal.scale, changes)
+        });
+    }
+    Block::Chart(Chart::Pairs(PairSeries {
+        name,
+        stages,
+        tolerance: goal.tolerance.share(),
+    }))
+}
+
+fn stage(name: &'static str, used: usize, scale: Scale, changes: &[f64]) -> PairStage {
+    PairStage {
+        name,
+        used,
+        is_fresh: false,
+        changes: changes.to_vec(),
+        running: running(scale, changes),
+    }
+}
+
+/// Returns the mean of all pairs up to each one with its plain 95 % interval, which does not account for looks.
+fn running(scale: Scale, changes: &[f64]) -> Vec<Option<Interval>> {
+    let values = changes.iter().map(|change| match scale {
+        Scale::Ratio => change.ln_1p(),
+        Scale::Difference => *change,
+    });
+    let values: Vec<f64> = values.collect();
+    let change = |value: f64| match scale {
+        Scale::Ratio => value.exp_m1(),
+        Scale::Difference => value,
+    };
+    let interval = |count: usize| {
+        let sample = Sample::try_new(&values[..count], 2).ok()?;
+        let pairs = float_from_u64(u64::try_from(count).ok()?);
+        let critical = StudentT::try_new(pairs - 1.0).ok()?;
+        let critical = critical.critical(Level::NINETY_FIVE);
+        let half = critical * sample.standard_deviation()? / pairs.sqrt();
+        let mean = sample.mean();
+        Some(Interval {
+            estimate: change(mean),
+            low: change(mean - half),
+            high: change(mean + half),
+        })
+    };
+    (1..=values.len()).map(interval).collect()
+}

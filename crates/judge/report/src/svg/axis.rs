@@ -1,0 +1,98 @@
+//! Axes: from values to coordinates.
+
+/// An axis between two coordinates.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    low: f64,
+    high: f64,
+    start: f64,
+    end: f64,
+    is_log: bool,
+}
+
+impl Axis {
+    /// Returns a linear axis from `low` at `start` to `high` at `end`; bounds that are no range become one.
+    pub(super) fn linear(low: f64, high: f64, start: f64, end: f64) -> Self {
+        let finite = |bound: f64| if bound.is_finite() { bound } else { 0.0 };
+        let (low, high) = (finite(low).min(finite(high)), finite(low).max(finite(high)));
+        let least = (low.abs().max(high.abs()) * 1e-9).max(1e-12);
+        let (low, high) = if high - low < least {
+            (low - least, high + least)
+        } else {
+            (low, high)
+        };
+        Self {
+            low,
+            high,
+            start,
+            end,
+            is_log: false,
+        }
+    }
+
+    /// Returns a logarithmic axis, from the decade below `low` to that above `high`.
+    pub(super) fn log(low: f64, high: f64, start: f64, end: f64) -> Self {
+        let exponent = |bound: f64| {
+            let exponent = bound.max(1e-12).log10();
+            if exponent.is_finite() { exponent } else { 0.0 }
+        };
+        let (low, high) = (exponent(low).floor(), exponent(high).ceil());
+        Self {
+            is_log: true,
+            ..Self::linear(low, high.max(low + 1.0), start, end)
+        }
+    }
+
+    /// Returns the coordinate of a value; the nearer end for a value outside.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let value = if self.is_log {
+            value.max(1e-12).log10()
+        } else {
+            value
+        };
+        let share = (value - self.low) / (self.high - self.low);
+        let share = if share.is_nan() {
+            0.0
+        } else {
+            share.clamp(0.0, 1.0)
+        };
+        self.start + share * (self.end - self.start)
+    }
+
+    /// Returns true if the axis has the value.
+    pub(super) fn has(&self, value: f64) -> bool {
+        let value = if self.is_log { value.log10() } else { value };
+        (self.low..=self.high).contains(&value)
+    }
+
+    /// Returns about `count` round values of the axis; the decades of a logarithmic one.
+    pub(super) fn ticks(&self, count: u32) -> Vec<f64> {
+        let step = if self.is_log {
+            ((self.high - self.low) / f64::from(count)).ceil().max(1.0)
+        } else {
+            round_step((self.high - self.low) / f64::from(count))
+        };
+        let first = (self.low / step).ceil();
+        (0..=2 * count)
+            .map(|number| (first + f64::from(number)) * step)
+            .take_while(|tick| *tick <= self.high + step * 1e-6)
+            .map(|tick| {
+                if self.is_log {
+                    10.0_f64.powf(tick)
+                } else {
+                    tick
+                }
+            })
+            .collect()
+    }
+}
+
+/// Returns the smallest of 1, 2 and 5 times a power of ten that is at least `step`.
+fn round_step(step: f64) -> f64 {
+    let decade = 10.0_f64.powf(step.log10().floor());
+    let rounds = [1.0, 2.0, 5.0].map(|digit| digit * decade);
+    let round = rounds
+        .into_iter()
+        .find(|round| *round >= step * (1.0 - 1e-9));
+    round.unwrap_or(10.0 * decade)
+}

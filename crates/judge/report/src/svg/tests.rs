@@ -1,0 +1,154 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::document::{AxisScale, Curve, Interval, IntervalRow, PairSeries, PairStage, Sign};
+
+/// Returns the values of an attribute.
+fn attribute<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
+    let head = format!(" {name}=\"");
+    let values = svg.split(&head).skip(1);
+    values
+        .map(|value| value.split('"').next().unwrap())
+        .collect()
+}
+
+/// Checks that a chart is described, and that all of it lies within its view box.
+fn check(svg: &str) {
+    for part in ["<title>", "<desc>", "role=\"img\"", "aria-label="] {
+        assert!(svg.contains(part), "{part}: {svg}");
+    }
+    let number = |text: &str| {
+        let number: f64 = text.parse().unwrap();
+        assert!(number.is_finite(), "{text}: {svg}");
+        number
+    };
+    let view: Vec<f64> = attribute(svg, "viewBox")[0]
+        .split(' ')
+        .map(number)
+        .collect();
+    let (width, height) = (view[2], view[3]);
+    for (names, most) in [
+        (["x", "x1", "x2", "cx", "width"], width),
+        (["y", "y1", "y2", "cy", "height"], height),
+    ] {
+        for value in names.iter().flat_map(|name| attribute(svg, name)) {
+            let value = number(value);
+            assert!((0.0..=most).contains(&value), "{value}: {svg}");
+        }
+    }
+    for point in attribute(svg, "points")
+        .iter()
+        .flat_map(|points| points.split_whitespace())
+    {
+        let (x, y) = point.split_once(',').unwrap();
+        assert!((0.0..=width).contains(&number(x)), "{point}: {svg}");
+        assert!((0.0..=height).contains(&number(y)), "{point}: {svg}");
+    }
+}
+
+fn interval(estimate: f64, low: f64, high: f64) -> Interval {
+    Interval {
+        estimate,
+        low,
+        high,
+    }
+}
+
+proptest! {
+    /// For all numbers, finite or not.
+    #[test]
+    fn a_chart_of_intervals_stays_in_its_box(
+        values in prop::collection::vec((any::<f64>(), any::<f64>(), any::<f64>(), any::<f64>()), 1..6),
+    ) {
+        let rows: Vec<IntervalRow> = values
+            .into_iter()
+            .map(|(estimate, low, high, tolerance)| IntervalRow {
+                name: "<goal>".to_owned(),
+                text: "change".to_owned(),
+                sign: Some(Sign::Worse),
+                interval: Some(interval(estimate, low, high)),
+                tolerance,
+            })
+            .collect();
+        check(&intervals(&rows).unwrap().into_string());
+    }
+
+    /// For all numbers, finite or not.
+    #[test]
+    fn a_chart_of_pairs_stays_in_its_box(
+        search in prop::collection::vec(any::<f64>(), 0..30),
+        fresh in prop::collection::vec(-1.0_f64..9.0, 1..30),
+        tolerance in any::<f64>(),
+    ) {
+        let stage = |changes: Vec<f64>, is_fresh| PairStage {
+            name: "search",
+            used: 4,
+            is_fresh,
+            running: changes.iter().map(|change| Some(interval(*change, change - 1.0, change + 1.0))).collect(),
+            changes,
+        };
+        let series = PairSeries {
+            name: "goal".to_owned(),
+            stages: vec![stage(search, false), stage(fresh, true)],
+            tolerance,
+        };
+        check(&pairs(&series).unwrap().into_string());
+    }
+
+    /// For all numbers, finite or not, on every scale.
+    #[test]
+    fn a_chart_of_lines_stays_in_its_box(
+        values in prop::collection::vec((any::<f64>(), any::<f64>()), 1..20),
+        more in prop::collection::vec((1.0_f64..1e6, 1.0_f64..1e12), 1..20),
+        scale in prop::sample::select(vec![
+            AxisScale::FromZero, AxisScale::Linear, AxisScale::Log, AxisScale::Percentiles,
+        ]),
+    ) {
+        let drawn = curve(&Curve {
+            scales: (scale, AxisScale::Log),
+            x: ("time".to_owned(), "s"),
+            y: ("latency".to_owned(), "ns"),
+            series: vec![("a".to_owned(), values), ("b".to_owned(), more)],
+        });
+        check(&drawn.unwrap().into_string());
+    }
+}
+
+#[test]
+fn a_chart_without_data_is_omitted() {
+    assert!(intervals(&[]).is_none());
+    let series = PairSeries {
+        name: "goal".to_owned(),
+        stages: Vec::new(),
+        tolerance: 0.05,
+    };
+    assert!(pairs(&series).is_none());
+}
+
+#[test]
+fn ticks_are_round_values_within_the_axis() {
+    let ticks = |axis: Axis| axis.ticks(5);
+    let rounded = |ticks: Vec<f64>| {
+        ticks
+            .iter()
+            .map(|tick| format!("{tick:.2}"))
+            .collect::<Vec<_>>()
+    };
+    let linear = rounded(ticks(Axis::linear(-0.12, 0.12, 0.0, 1.0)));
+    assert_eq!(linear, ["-0.10", "-0.05", "0.00", "0.05", "0.10"]);
+    let log = rounded(ticks(Axis::log(3.0, 2_000.0, 0.0, 1.0)));
+    assert_eq!(log, ["1.00", "10.00", "100.00", "1000.00", "10000.00"]);
+}
+
+#[test]
+fn an_interval_is_drawn_with_its_tolerance() {
+    let row = IntervalRow {
+        name: "cpu per event".to_owned(),
+        text: "+4.9 % [+4.5, +5.4]".to_owned(),
+        sign: Some(Sign::Worse),
+        interval: Some(interval(0.049, 0.045, 0.054)),
+        tolerance: 0.02,
+    };
+    let svg = intervals(&[row]).unwrap().into_string();
+    insta::assert_snapshot!(svg.replace("><", ">\n<"));
+}
