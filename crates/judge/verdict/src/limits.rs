@@ -163,6 +163,10 @@ pub const LOAD_LATENESS_P99: Nanos = Nanos::from_millis(1);
 /// …if it is also above this share of the median latency.
 pub const LOAD_LATENESS_OF_LATENCY: f64 = 0.1;
 
+/// 99th percentile of its own lateness above which a generator sends requests of a load
+/// in bunches: gaps are shorter than in the schedule, which a rate limiter may refuse.
+pub const LOAD_BUNCHED_P99: Nanos = Nanos::new(200_000);
+
 /// Largest share of its time that a worker of a load may wait for a CPU that it
 /// wants. A run counts only such time in which something was due.
 pub const LOAD_CPU_WAIT_SHARE: f64 = 0.05;

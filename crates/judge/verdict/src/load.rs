@@ -9,8 +9,9 @@ use stillwell_units::float_from_u64;
 pub use warning::LoadWarning;
 
 use crate::limits::{
-    LOAD_BUSY_SHARE, LOAD_CPU_WAIT_SHARE, LOAD_LATENESS_OF_LATENCY, LOAD_LATENESS_P99,
-    LOAD_RATE_ACHIEVED_SHARE, LOAD_SHARES_FROM, LOAD_SOURCE_WAIT_SHARE, LOAD_STEAL_SHARE,
+    LOAD_BUNCHED_P99, LOAD_BUSY_SHARE, LOAD_CPU_WAIT_SHARE, LOAD_LATENESS_OF_LATENCY,
+    LOAD_LATENESS_P99, LOAD_RATE_ACHIEVED_SHARE, LOAD_SHARES_FROM, LOAD_SOURCE_WAIT_SHARE,
+    LOAD_STEAL_SHARE,
 };
 
 /// Reasons why the generator may be what was measured, for any stretch of a load.
@@ -29,6 +30,8 @@ pub fn strain_warnings(pacing: LoadPacing, strain: &LoadStrain) -> Vec<LoadWarni
     let distorts = late > LOAD_LATENESS_OF_LATENCY * median;
     if pacing == LoadPacing::Open && p99 > LOAD_LATENESS_P99 && distorts {
         warnings.push(LoadWarning::GeneratorLate { p99 });
+    } else if pacing == LoadPacing::Open && p99 > LOAD_BUNCHED_P99 {
+        warnings.push(LoadWarning::SendsBunched { p99 });
     }
     warnings
 }

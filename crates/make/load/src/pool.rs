@@ -41,7 +41,7 @@ pub(super) struct Pool {
     hold: RefCell<Option<Hold>>,
     /// Delay of a schedule that waits for responses.
     deferred: Cell<Option<Nanos>>,
-    /// Whether the next request waits for a connection that is busy.
+    /// True if the next request waits for a busy connection.
     waits: Cell<bool>,
     limits: Cell<Limits>,
     requests: usize,
@@ -180,7 +180,7 @@ impl Pool {
         let mut recorder = worker.recorder.borrow_mut();
         recorder.begin(ticket.intended);
         if ticket.intended >= recorder.measure_from {
-            // A connection was free all along: nobody else was in the way.
+            // A connection was free all the time: no other request was in the way.
             let waited_from = ticket.intended.max(worker.blocked_until.get());
             recorder.record(LoadTime::OwnLateness, now.since(waited_from));
         }
@@ -209,7 +209,7 @@ impl Pool {
         let Some(deferred) = self.deferred.get() else {
             return;
         };
-        // Nobody else could have sent it.
+        // No other connection could have sent it.
         let had_to_wait = self.waits.get() || !self.slots.borrow().is_any_free();
         if let (true, Take::Now(ticket)) = (had_to_wait, self.look(now)) {
             self.deferred
@@ -255,7 +255,7 @@ impl Pool {
         })
     }
 
-    /// Whether all requests were taken.
+    /// True if all requests were taken.
     pub(super) fn is_spent(&self) -> bool {
         let is_over = |supply: &Rc<Supply>| supply.look() == SupplyState::Over;
         if self.supply.as_ref().is_some_and(is_over) {
@@ -530,15 +530,19 @@ mod tests {
 
     use super::*;
 
-    /// A thousand requests a second over one connection.
+    /// A thousand requests a second over one connection, four in all.
     fn pool(overflow: Overflow) -> Pool {
+        pool_of(1000.0, overflow, 4)
+    }
+
+    fn pool_of(per_second: f64, overflow: Overflow, requests: u64) -> Pool {
         let pool = Pool::new(0, 1, 0, Slots::new(1, 1, Reuse::Lru));
-        let curve = LoadCurve::Constant { per_second: 1000.0 };
+        let curve = LoadCurve::Constant { per_second };
         let part = Part::whole(Share::WHOLE);
         let seed = Seed::from_number(1);
         let arrivals = Arrivals::new(&curve, Spacing::Even, part, Moment::default(), &seed);
         let limits = Limits {
-            requests: Some(4),
+            requests: Some(requests),
             until: None,
         };
         pool.begin(Timing::Open { arrivals, overflow }, limits);
@@ -556,6 +560,35 @@ mod tests {
             Take::Later(_) | Take::Starved | Take::Never => None,
         };
         at.iter().map(due).collect()
+    }
+
+    /// A pacer that wakes when the pool says sends one request at a time, each when it is
+    /// due: no gap is shorter than in the schedule.
+    #[test]
+    fn requests_are_due_one_by_one_and_never_in_bunches() {
+        for per_second in [800.0, 20_000.0] {
+            let pool = pool_of(per_second, Overflow::Wait, 1000);
+            let gap = 1e9 / per_second;
+            let (mut now, mut sent) = (Moment::default(), Vec::new());
+            loop {
+                match pool.take(now) {
+                    Take::Now(ticket) => {
+                        assert_eq!(ticket.intended, now, "sent when it is due");
+                        sent.push(now);
+                    }
+                    Take::Later(due) => {
+                        assert!(due > now);
+                        now = due;
+                    }
+                    Take::Starved | Take::Never => break,
+                }
+            }
+            assert_eq!(sent.len(), 1000);
+            for pair in sent.windows(2) {
+                let length = stillwell_units::float_from_u64(pair[1].since(pair[0]).as_u64());
+                assert!((length - gap).abs() <= 1.0, "{length} ns at {per_second}/s");
+            }
+        }
     }
 
     #[test]

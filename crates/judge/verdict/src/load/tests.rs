@@ -40,8 +40,10 @@ fn a_generator_is_warned_about_by_what_it_distorts() {
         codes(&strain_warnings(pacing, &strain))
     };
     for pacing in [LoadPacing::Closed, LoadPacing::Deferred, LoadPacing::Open] {
-        assert_eq!(warnings(pacing, 0.89, 1), [""; 0], "{pacing:?}");
+        assert_eq!(warnings(pacing, 0.89, 0), [""; 0], "{pacing:?}");
     }
+    assert_eq!(warnings(LoadPacing::Open, 0.89, 1), ["sends_bunched"]);
+    assert_eq!(warnings(LoadPacing::Deferred, 0.89, 1), [""; 0]);
     assert_eq!(
         warnings(LoadPacing::Open, 0.95, 2),
         ["generator_saturated", "generator_late"]
@@ -55,22 +57,29 @@ fn a_generator_is_warned_about_by_what_it_distorts() {
 }
 
 #[test]
+fn lateness_bunches_requests_before_it_distorts_latencies() {
+    for (lateness_us, expected) in [
+        (200, [""; 0].as_slice()),
+        (201, &["sends_bunched"]),
+        (1000, &["sends_bunched"]),
+        (2000, &["generator_late"]),
+    ] {
+        let mut evidence = clean();
+        evidence.strain.lateness_p99 = Nanos::new(lateness_us * 1000);
+        let warnings = codes(&load_warnings(LoadPacing::Open, &evidence));
+        assert_eq!(warnings, expected, "{lateness_us} µs");
+    }
+}
+
+#[test]
 fn every_warning_has_evidence_on_both_sides_of_its_limit() {
     type Change = fn(&mut LoadEvidence);
-    let cases: [(Change, &[&str]); 21] = [
+    let cases: [(Change, &[&str]); 19] = [
         (|_| {}, &[]),
         (|evidence| evidence.strain.busy_share = 0.9, &[]),
         (
             |evidence| evidence.strain.busy_share = 0.91,
             &["generator_saturated"],
-        ),
-        (
-            |evidence| evidence.strain.lateness_p99 = Nanos::from_millis(1),
-            &[],
-        ),
-        (
-            |evidence| evidence.strain.lateness_p99 = Nanos::from_millis(2),
-            &["generator_late"],
         ),
         (|evidence| evidence.cpu_wait_share = 0.05, &[]),
         (

@@ -26,6 +26,12 @@ pub enum LoadWarning {
         /// The 99th percentile of that.
         p99: Nanos,
     },
+    /// Requests were sent late although a connection was free, by too little to distort
+    /// latencies: gaps between sends were not those of the schedule.
+    SendsBunched {
+        /// The 99th percentile of the lateness.
+        p99: Nanos,
+    },
     /// Workers waited for a CPU.
     CpuStarvation {
         /// The largest share of its time.
@@ -91,6 +97,7 @@ impl LoadWarning {
             Self::GeneratorSaturated { .. } => "generator_saturated",
             Self::GeneratorLimit { .. } => "generator_limit",
             Self::GeneratorLate { .. } => "generator_late",
+            Self::SendsBunched { .. } => "sends_bunched",
             Self::CpuStarvation { .. } => "cpu_starvation",
             Self::CpuSteal { .. } => "cpu_steal",
             Self::RateNotReached { .. } => "rate_not_reached",
@@ -150,6 +157,14 @@ impl fmt::Display for LoadWarning {
                 f,
                 "generator late: 1 % of the requests left {} or more after they were due, and \
                  latencies include that; free a CPU for the generator or lower the rate",
+                nanos(*p99)
+            ),
+            Self::SendsBunched { p99 } => write!(
+                f,
+                "sends bunched: 1 % of the requests left {0} or more after they were due, so gaps \
+                 between requests were up to {0} shorter than in the schedule, latencies include \
+                 that, and a rate limiter may have refused requests; free a CPU for the generator or \
+                 lower the rate",
                 nanos(*p99)
             ),
             Self::CpuStarvation { share } => write!(

@@ -141,6 +141,41 @@ fn a_block_is_due_when_all_before_it_was_due() {
     assert!(matches!(state.take(&set, &next, 4096, then), Next::Send(slice) if slice.first == 1));
 }
 
+/// A worker that wakes when it says sends each block when it is due; on a shared core it
+/// sends blocks together that are due within 200 µs, and none later than that.
+#[test]
+fn a_worker_follows_its_schedule_at_any_rate() {
+    let set = set();
+    for (reserved, per_second, late_max) in [
+        (true, 20_000.0, 0),
+        (true, 800.0, 0),
+        (false, 20_000.0, COALESCE_TO.as_u64()),
+        (false, 800.0, 0),
+    ] {
+        let mut state = state(RateShape::Constant { per_second }, RateUnit::Blocks);
+        state.reserved = reserved;
+        let (next, mut now, mut number) = (Cell::new(0), at(0), 0);
+        while now < at(1000) {
+            match state.take(&set, &next, 4096, now) {
+                Next::Send(slice) => {
+                    number += (slice.last - slice.first) as u64;
+                    let late = now.since(slice.intended).as_u64();
+                    assert!(late <= late_max, "{late} ns late at {per_second}/s");
+                }
+                Next::SleepUntil(wake) => {
+                    assert!(wake > now);
+                    now = wake;
+                }
+            }
+        }
+        let missing = per_second - stillwell_units::float_from_u64(number);
+        assert!(
+            (0.0..=10.0).contains(&missing),
+            "{number} at {per_second}/s"
+        );
+    }
+}
+
 #[test]
 fn what_is_very_near_is_waited_for_together_unless_the_core_is_ours() {
     let (set, next) = (set(), Cell::new(0));
