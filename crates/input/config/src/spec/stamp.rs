@@ -2,6 +2,7 @@
 
 use stillwell_plan::{
     FileLayout, PayloadFormat, PrefixFraming, StampForm, StampPlan, TransportPlan,
+    TransportProperties,
 };
 use stillwell_text::{Node, Value, code};
 
@@ -184,14 +185,15 @@ pub(super) fn check_stamps(
             }
             if !transport.properties().stamps.text {
                 let message = format!("what leaves over `{name}` cannot be stamped");
-                refuse(message, CARRY_TEXT);
+                refuse(message, &format!("{} can", carriers(form)));
             }
         }
         StampForm::Header if !transport.properties().stamps.header => {
             let message = format!("what leaves over `{name}` has no headers of ours");
+            let carriers = carriers(form);
             refuse(
                 message,
-                "http, grpc, splunk_hec and trace_agent have; `form: text` stamps the text of events",
+                &format!("{carriers} have; `form: text` stamps the text of events"),
             );
         }
         StampForm::Header => {
@@ -203,7 +205,7 @@ pub(super) fn check_stamps(
         StampForm::Prefix(_) => {
             if !transport.properties().stamps.prefix {
                 let message = format!("over `{name}`, events cannot have a time prefix");
-                refuse(message, "tcp, udp, unix_stream and unix_datagram can");
+                refuse(message, &format!("{} can", carriers(form)));
             }
             if !takes_prefix(format) {
                 let message = format!("events of `{}` cannot have a time prefix", format.name());
@@ -213,8 +215,15 @@ pub(super) fn check_stamps(
     }
 }
 
-const CARRY_TEXT: &str = "tcp, udp, unix_stream, unix_datagram, http, splunk_hec, grpc, file_gen, \
-                          passthru_file, kafka, nats and amqp can";
+/// The transports that carry stamps of `form`, as a list in a sentence.
+fn carriers(form: StampForm) -> String {
+    let names: Vec<&str> = TransportProperties::carriers(form).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, names)) => format!("{} and {last}", names.join(", ")),
+        None => "no transport".to_owned(),
+    }
+}
 
 /// Returns the separate header that carries stamps, if there is one.
 fn own_header(transport: &TransportPlan) -> Option<&str> {

@@ -100,8 +100,79 @@ impl StampForms {
     }
 }
 
-impl<'p> TransportProperties<'p> {
-    /// Of what has no target and no payload.
+impl TransportProperties<'static> {
+    const TCP: Self = Self::stream("tcp");
+    const UDP: Self = Self {
+        is_ready_by_listening: false,
+        ..Self::datagrams(
+            "udp",
+            // The largest UDP payload over IPv4: 65,535 less 20 and 8 bytes of headers.
+            ByteSize::new(65_507),
+            // The content of one Ethernet frame, with room for a tunnel.
+            ByteSize::new(1432),
+        )
+    };
+    const UNIX_STREAM: Self = Self::stream("unix_stream");
+    // A default socket buffer has room for this.
+    const UNIX_DATAGRAM: Self =
+        Self::datagrams("unix_datagram", ByteSize::new(8192), ByteSize::new(8192));
+    const HTTP: Self = Self::requests("http");
+    const SPLUNK_HEC: Self = Self::requests("splunk_hec");
+    const GRPC: Self = Self::requests("grpc");
+    const TRACE_AGENT: Self = Self {
+        stamps: StampForms::HEADER,
+        ..Self::requests("trace_agent")
+    };
+    const FILE_GEN: Self = Self::file("file_gen");
+    const PASSTHRU_FILE: Self = Self::file("passthru_file");
+    const TCP_RR: Self = Self {
+        sends_payload: false,
+        stamps: StampForms::NONE,
+        ..Self::stream("tcp_rr")
+    };
+    const FILE_TREE: Self = Self::environment("file_tree");
+    const PROCESS_TREE: Self = Self::environment("process_tree");
+    const PROC_FS: Self = Self::environment("proc_fs");
+    const CONTAINER: Self = Self::environment("container");
+    const KUBERNETES: Self = Self::environment("kubernetes");
+    const KAFKA: Self = Self {
+        events_default: EventsDefault::Count(100),
+        ..Self::broker("kafka")
+    };
+    const NATS: Self = Self::broker("nats");
+    const AMQP: Self = Self::broker("amqp");
+
+    /// All transports, as they are without a plan.
+    const ALL: [Self; 19] = [
+        Self::TCP,
+        Self::UDP,
+        Self::UNIX_STREAM,
+        Self::UNIX_DATAGRAM,
+        Self::HTTP,
+        Self::SPLUNK_HEC,
+        Self::GRPC,
+        Self::TRACE_AGENT,
+        Self::FILE_GEN,
+        Self::PASSTHRU_FILE,
+        Self::TCP_RR,
+        Self::FILE_TREE,
+        Self::PROCESS_TREE,
+        Self::PROC_FS,
+        Self::CONTAINER,
+        Self::KUBERNETES,
+        Self::KAFKA,
+        Self::NATS,
+        Self::AMQP,
+    ];
+
+    /// The names of the transports that carry stamps of `form`.
+    pub fn carriers(form: StampForm) -> impl Iterator<Item = &'static str> {
+        let all = Self::ALL.into_iter();
+        all.filter(move |transport| transport.stamps.carries(form))
+            .map(|transport| transport.name)
+    }
+
+    /// Of a simulated environment, which has no target and no payload.
     const fn environment(name: &'static str) -> Self {
         Self {
             name,
@@ -125,45 +196,39 @@ impl<'p> TransportProperties<'p> {
         }
     }
 
-    const fn stream(name: &'static str, target: TransportTarget<'p>) -> Self {
+    const fn stream(name: &'static str) -> Self {
         Self {
             sends_payload: true,
             stamps: StampForms::SOCKET,
-            target: Some(target),
             is_ready_by_listening: true,
             ..Self::environment(name)
         }
     }
 
-    const fn datagrams(
-        name: &'static str,
-        target: TransportTarget<'p>,
-        block_limit: ByteSize,
-        block_default: ByteSize,
-    ) -> Self {
+    const fn datagrams(name: &'static str, block_limit: ByteSize, block_default: ByteSize) -> Self {
         Self {
             block_limit: Some(block_limit),
             block_default,
             events_default: EventsDefault::Count(1),
             is_framed: true,
-            ..Self::stream(name, target)
+            ..Self::stream(name)
         }
     }
 
-    const fn requests(name: &'static str, url: &'p str) -> Self {
+    const fn requests(name: &'static str) -> Self {
         Self {
             events_default: EventsDefault::Count(100),
             stamps: StampForms::REQUEST,
-            ..Self::stream(name, TransportTarget::Url(url))
+            ..Self::stream(name)
         }
     }
 
-    /// The target of a broker, which runs before the measured target.
-    const fn broker(name: &'static str, address: &'p str) -> Self {
+    /// Of a broker, which runs before the measured target.
+    const fn broker(name: &'static str) -> Self {
         Self {
             stamps: StampForms::TEXT,
             is_ready_by_listening: false,
-            ..Self::stream(name, TransportTarget::Tcp(address))
+            ..Self::stream(name)
         }
     }
 }
@@ -172,76 +237,53 @@ impl TransportPlan {
     /// The properties of this transport.
     #[must_use]
     pub fn properties(&self) -> TransportProperties<'_> {
-        match self {
-            Self::Tcp { address } => {
-                TransportProperties::stream("tcp", TransportTarget::Tcp(address))
+        use TransportProperties as Of;
+        use TransportTarget::{Tcp, Udp, Unix, Url};
+        let (properties, target) = match self {
+            Self::Tcp { address } => (Of::TCP, Some(Tcp(address))),
+            Self::Udp { address, .. } => (Of::UDP, Some(Udp(address))),
+            Self::UnixStream { path } => (Of::UNIX_STREAM, Some(Unix(path))),
+            Self::UnixDatagram { path } => (Of::UNIX_DATAGRAM, Some(Unix(path))),
+            Self::Http { url, exchange, .. } => {
+                let http = TransportProperties {
+                    is_framed: true,
+                    streams: match exchange.protocol {
+                        LoadProtocol::Http1 => 1,
+                        _ => exchange.streams.max(1),
+                    },
+                    ..Of::HTTP
+                };
+                (http, Some(Url(url)))
             }
-            Self::Udp { address, .. } => TransportProperties {
-                is_ready_by_listening: false,
-                ..TransportProperties::datagrams(
-                    "udp",
-                    TransportTarget::Udp(address),
-                    // The largest UDP payload over IPv4: 65,535 less 20 and 8 bytes of headers.
-                    ByteSize::new(65_507),
-                    // What fits in one Ethernet frame, with room for a tunnel.
-                    ByteSize::new(1432),
-                )
-            },
-            Self::UnixStream { path } => {
-                TransportProperties::stream("unix_stream", TransportTarget::Unix(path))
+            Self::SplunkHec { url, .. } => (Of::SPLUNK_HEC, Some(Url(url))),
+            Self::Acknowledged(plan) => {
+                let properties = match plan.by {
+                    AcknowledgedBy::Status { .. } => Of::HTTP,
+                    AcknowledgedBy::SplunkHec { .. } => Of::SPLUNK_HEC,
+                };
+                (properties, Some(Url(&plan.url)))
             }
-            Self::UnixDatagram { path } => {
-                // What a default socket buffer certainly takes.
-                let largest = ByteSize::new(8192);
-                let target = TransportTarget::Unix(path);
-                TransportProperties::datagrams("unix_datagram", target, largest, largest)
-            }
-            Self::Http { url, exchange, .. } => TransportProperties {
-                is_framed: true,
-                streams: match exchange.protocol {
-                    LoadProtocol::Http1 => 1,
-                    _ => exchange.streams.max(1),
-                },
-                ..TransportProperties::requests("http", url)
-            },
-            Self::SplunkHec { url, .. } => TransportProperties::requests("splunk_hec", url),
-            Self::Acknowledged(plan) => match plan.by {
-                AcknowledgedBy::Status { .. } => TransportProperties::requests("http", &plan.url),
-                AcknowledgedBy::SplunkHec { .. } => {
-                    TransportProperties::requests("splunk_hec", &plan.url)
-                }
-            },
-            Self::Grpc { url } => TransportProperties::requests("grpc", url),
-            Self::TraceAgent { url, .. } => TransportProperties {
-                stamps: StampForms::HEADER,
-                ..TransportProperties::requests("trace_agent", url)
-            },
-            Self::Files { .. } => TransportProperties::file("file_gen"),
-            Self::PassthruFile { .. } => TransportProperties::file("passthru_file"),
-            Self::TcpRr { address, .. } => TransportProperties {
-                sends_payload: false,
-                stamps: StampForms::NONE,
-                ..TransportProperties::stream("tcp_rr", TransportTarget::Tcp(address))
-            },
-            Self::FileTree(_) => TransportProperties::environment("file_tree"),
+            Self::Grpc { url } => (Of::GRPC, Some(Url(url))),
+            Self::TraceAgent { url, .. } => (Of::TRACE_AGENT, Some(Url(url))),
+            Self::Files { .. } => (Of::FILE_GEN, None),
+            Self::PassthruFile { .. } => (Of::PASSTHRU_FILE, None),
+            Self::TcpRr { address, .. } => (Of::TCP_RR, Some(Tcp(address))),
+            Self::FileTree(_) => (Of::FILE_TREE, None),
             Self::Tls { to, .. } => match to {
-                StreamTarget::Tcp(address) => {
-                    TransportProperties::stream("tcp", TransportTarget::Tcp(address))
-                }
-                StreamTarget::Unix(path) => {
-                    TransportProperties::stream("unix_stream", TransportTarget::Unix(path))
-                }
+                StreamTarget::Tcp(address) => (Of::TCP, Some(Tcp(address))),
+                StreamTarget::Unix(path) => (Of::UNIX_STREAM, Some(Unix(path))),
             },
-            Self::ProcessTree(_) => TransportProperties::environment("process_tree"),
-            Self::ProcFs(_) => TransportProperties::environment("proc_fs"),
-            Self::Container(_) => TransportProperties::environment("container"),
-            Self::Kubernetes(_) => TransportProperties::environment("kubernetes"),
-            Self::Kafka(plan) => TransportProperties {
-                events_default: EventsDefault::Count(100),
-                ..TransportProperties::broker("kafka", &plan.producer.address)
-            },
-            Self::Nats(plan) => TransportProperties::broker("nats", &plan.producer.address),
-            Self::Amqp(plan) => TransportProperties::broker("amqp", &plan.producer.address),
+            Self::ProcessTree(_) => (Of::PROCESS_TREE, None),
+            Self::ProcFs(_) => (Of::PROC_FS, None),
+            Self::Container(_) => (Of::CONTAINER, None),
+            Self::Kubernetes(_) => (Of::KUBERNETES, None),
+            Self::Kafka(plan) => (Of::KAFKA, Some(Tcp(&plan.producer.address))),
+            Self::Nats(plan) => (Of::NATS, Some(Tcp(&plan.producer.address))),
+            Self::Amqp(plan) => (Of::AMQP, Some(Tcp(&plan.producer.address))),
+        };
+        TransportProperties {
+            target,
+            ..properties
         }
     }
 
