@@ -11,7 +11,7 @@ use stillwell_scope::Tasks;
 use stillwell_units::Nanos;
 use stillwell_worker::{GRACE, Opener, TransportError, Worker};
 
-use crate::call::{Answer, post};
+use crate::call::{CallAnswer, post};
 use crate::talk::{After, Dialogue, talk};
 
 /// What a request is sent again for, and when.
@@ -53,11 +53,11 @@ impl Rules {
 /// What all connections of a generator have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Posts {
-    shared: Arc<Shared>,
+    shared: Arc<PostShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct PostShared {
     /// `host:port` to dial.
     address: String,
     head: RequestTemplate,
@@ -95,7 +95,7 @@ impl Posts {
 
     fn with(target: &Target, head: RequestTemplate, rules: Rules, end_timeout: Nanos) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(PostShared {
                 address: target.dial_address(),
                 head,
                 rules,
@@ -119,7 +119,7 @@ impl Opener for Posts {
 
 /// One connection, until the worker ends.
 async fn send(worker: Rc<Worker>, posts: Posts) {
-    let talking = Talk {
+    let talking = PostDialogue {
         worker,
         shared: posts.shared,
     };
@@ -127,12 +127,12 @@ async fn send(worker: Rc<Worker>, posts: Posts) {
 }
 
 #[derive(Debug)]
-struct Talk {
+struct PostDialogue {
     worker: Rc<Worker>,
-    shared: Arc<Shared>,
+    shared: Arc<PostShared>,
 }
 
-impl Dialogue for Talk {
+impl Dialogue for PostDialogue {
     fn worker(&self) -> &Worker {
         &self.worker
     }
@@ -145,7 +145,7 @@ impl Dialogue for Talk {
         &self.shared.head
     }
 
-    fn answered(&self, answer: Answer, _body: &[u8], events: u64, again: u32) -> After {
+    fn answered(&self, answer: CallAnswer, _body: &[u8], events: u64, again: u32) -> After {
         let (shard, rules) = (&self.worker.shard, &self.shared.rules);
         if let Some(pause) = rules.again_after(answer.status, again) {
             return After::Again(pause);

@@ -2,8 +2,8 @@
 //! posts wait for their answers on one connection.
 //!
 //! Each connection is one task with two halves that are polled together: one takes what
-//! is due and writes it ([`Talk::write`]), the other reads what is said and settles what
-//! it answers ([`Talk::read`]). What the connection was about to write when it was lost
+//! is due and writes it ([`BrokerTalk::write`]), the other reads what is said and settles what
+//! it answers ([`BrokerTalk::read`]). What the connection was about to write when it was lost
 //! is written on the next; what was written and not answered is not, since it may have
 //! arrived.
 
@@ -28,7 +28,7 @@ use tokio::time::timeout;
 
 use encoded::{Cut, Pieces};
 use link::Link;
-use talk::{Feed, Parting, converse};
+use talk::{BrokerFeed, SessionEnd, converse};
 
 pub(crate) use amqp::Amqp;
 pub(crate) use kafka::Kafka;
@@ -68,7 +68,7 @@ pub(crate) trait Session {
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Option<(Option<Heard>, usize)>, Loss>;
+    ) -> Result<Option<(Option<BrokerMessage>, usize)>, Loss>;
 
     /// Appends what makes the broker answer once all before is taken in, if there is
     /// such a word.
@@ -77,7 +77,7 @@ pub(crate) trait Session {
 
 /// What a broker says.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Heard {
+pub(crate) enum BrokerMessage {
     /// Of the oldest post: whether it is refused.
     Oldest(Option<Outcome>),
     /// Of the messages with this number, and where it says so all before.
@@ -172,7 +172,7 @@ impl<B: Broker + Clone + Debug + Send + Sync> Opener for Producer<B> {
 
 /// One connection, opened again whenever it is lost, until the worker ends.
 async fn send<B: Broker>(worker: Rc<Worker>, producer: Rc<Producer<B>>) {
-    let mut feed = Feed::new(Walk::new(&worker.sets), worker.marks());
+    let mut feed = BrokerFeed::new(Walk::new(&worker.sets), worker.marks());
     let mut backoff = Backoff::new();
     let plan = producer.broker.producer();
     loop {
@@ -189,8 +189,8 @@ async fn send<B: Broker>(worker: Rc<Worker>, producer: Rc<Producer<B>>) {
                 let how = (producer.cutting, plan);
                 let parting = converse(&worker, how, (link, session), &mut feed, &mut backoff);
                 match parting.await {
-                    Parting::Ended => return,
-                    Parting::Lost => {}
+                    SessionEnd::Ended => return,
+                    SessionEnd::Lost => {}
                 }
             }
             Err(outcome) => worker.shard.count(outcome),

@@ -75,12 +75,12 @@ impl Outgoing for Unscheduled<'_> {
 
 /// A connection on which no answer is outstanding.
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct CallConnection {
     stream: Connection,
     parser: ResponseParser,
 }
 
-impl Link {
+impl CallConnection {
     /// Opens one to `address`, a `host:port`.
     pub(crate) async fn open(address: &str) -> Result<Self, DialError> {
         let stream: Stream = dial::tcp(address).await?.into();
@@ -105,7 +105,7 @@ impl Link {
 
 /// A whole answer; its body is the caller's.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct Answer {
+pub(crate) struct CallAnswer {
     pub(crate) status: u16,
     /// Whether another request may follow.
     pub(crate) keep_alive: bool,
@@ -138,10 +138,10 @@ impl Caller {
     pub(crate) async fn call(
         &mut self,
         worker: &Worker,
-        link: &mut Link,
+        link: &mut CallConnection,
         head: impl Into<Head<'_>>,
         outgoing: &mut impl Outgoing,
-    ) -> Result<Answer, Outcome> {
+    ) -> Result<CallAnswer, Outcome> {
         self.head.clear();
         self.body.clear();
         let head = head.into();
@@ -155,7 +155,7 @@ impl Caller {
             match (self.read(worker, link).await, written) {
                 (Ok(answer), Ok(())) => Ok(answer),
                 // It answered before it had read all, and wants no more.
-                (Ok(answer), Err(_)) => Ok(Answer {
+                (Ok(answer), Err(_)) => Ok(CallAnswer {
                     keep_alive: false,
                     ..answer
                 }),
@@ -171,7 +171,7 @@ impl Caller {
     async fn write(
         &self,
         worker: &Worker,
-        link: &mut Link,
+        link: &mut CallConnection,
         outgoing: &mut impl Outgoing,
     ) -> io::Result<()> {
         let mut head = self.head.as_slice();
@@ -192,7 +192,11 @@ impl Caller {
         link.stream.flush().await
     }
 
-    async fn read(&mut self, worker: &Worker, link: &mut Link) -> Result<Answer, Outcome> {
+    async fn read(
+        &mut self,
+        worker: &Worker,
+        link: &mut CallConnection,
+    ) -> Result<CallAnswer, Outcome> {
         let mut head = None;
         loop {
             let (stream, buffer) = (&mut link.stream, &mut self.buffer);
@@ -203,7 +207,7 @@ impl Caller {
             if bytes == 0 {
                 // The end of the connection may be the end of the answer.
                 return match (link.parser.finish(), head) {
-                    (Ok(Some(H1ResponseEvent::End)), Some(answer)) => Ok(Answer {
+                    (Ok(Some(H1ResponseEvent::End)), Some(answer)) => Ok(CallAnswer {
                         keep_alive: false,
                         ..answer
                     }),
@@ -222,9 +226,9 @@ impl Caller {
 fn digest(
     parser: &mut ResponseParser,
     input: &[u8],
-    head: &mut Option<Answer>,
+    head: &mut Option<CallAnswer>,
     body: &mut Vec<u8>,
-) -> Result<Option<Answer>, Outcome> {
+) -> Result<Option<CallAnswer>, Outcome> {
     let mut read = 0;
     loop {
         let advanced = parser.advance(&input[read..]);
@@ -237,14 +241,14 @@ fn digest(
                 body.extend_from_slice(&part[..part.len().min(room)]);
             }
             Some(H1ResponseEvent::Head(found)) => {
-                *head = Some(Answer {
+                *head = Some(CallAnswer {
                     status: found.status,
                     keep_alive: found.keep_alive,
                 });
             }
             Some(H1ResponseEvent::End) => {
                 let answer = head.ok_or(Outcome::Malformed)?;
-                return Ok(Some(Answer {
+                return Ok(Some(CallAnswer {
                     // What nobody asked for cannot be told from the next answer.
                     keep_alive: answer.keep_alive && read == input.len(),
                     ..answer

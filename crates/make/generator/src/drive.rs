@@ -48,7 +48,7 @@ pub(crate) fn push_all(
 
 /// One connection, opened again whenever it is lost, until the worker ends.
 pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
-    let mut feed = Feed {
+    let mut feed = PushFeed {
         walk: Walk::new(&worker.sets),
         left: None,
         marks: worker.marks(),
@@ -71,7 +71,7 @@ pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
 
 /// What one connection sends next, whatever becomes of the socket under it.
 #[derive(Debug)]
-struct Feed {
+struct PushFeed {
     walk: Walk,
     /// Taken and not begun when the connection was lost, and what it is of.
     left: Option<(Rc<BlockSet>, Slice)>,
@@ -84,7 +84,7 @@ struct Feed {
 async fn push<T: Transport>(
     worker: &Worker,
     connection: &T::Connection,
-    feed: &mut Feed,
+    feed: &mut PushFeed,
     backoff: &mut Backoff,
 ) -> Result<(), Failure> {
     let bytes_max = if T::IS_MESSAGES {

@@ -36,11 +36,11 @@ const BUFFER_BYTES: usize = 16 << 10;
 /// What all connections of a generator have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Grpc {
-    shared: Arc<Shared>,
+    shared: Arc<GrpcShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct GrpcShared {
     /// `host:port` to dial.
     address: String,
     head: H2RequestBlock,
@@ -58,7 +58,7 @@ impl Grpc {
             &headers,
         )?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(GrpcShared {
                 address: target.dial_address(),
                 head,
             }),
@@ -78,7 +78,7 @@ impl Opener for Grpc {
 /// until the worker ends.
 async fn send(worker: Rc<Worker>, grpc: Grpc) {
     let mut backoff = Backoff::new();
-    let mut feed = Feed {
+    let mut feed = CallFeed {
         left: None,
         marks: worker.marks(),
     };
@@ -86,9 +86,9 @@ async fn send(worker: Rc<Worker>, grpc: Grpc) {
     while let Some(mut line) = worker.connect(&mut backoff, dial).await {
         let head = &grpc.shared.head;
         match converse(&worker, head, &mut line, &mut feed, &mut backoff).await {
-            Parting::Ended => return,
-            Parting::Agreed => {}
-            Parting::Lost => {
+            CallEnd::Ended => return,
+            CallEnd::Agreed => {}
+            CallEnd::Lost => {
                 if worker.pause(&mut backoff).await.is_none() {
                     return;
                 }
@@ -99,7 +99,7 @@ async fn send(worker: Rc<Worker>, grpc: Grpc) {
 
 /// What one connection sends next, whatever becomes of the socket under it.
 #[derive(Debug)]
-struct Feed {
+struct CallFeed {
     /// Taken, and not begun when the connection ended.
     left: Option<(Rc<BlockSet>, Slice)>,
     /// What is stamped with, if anything is.
@@ -108,7 +108,7 @@ struct Feed {
 
 /// How a connection came to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Parting {
+enum CallEnd {
     /// The worker is to end.
     Ended,
     /// The server takes no more calls on it.
@@ -123,15 +123,15 @@ async fn converse(
     worker: &Worker,
     head: &H2RequestBlock,
     line: &mut Line,
-    feed: &mut Feed,
+    feed: &mut CallFeed,
     backoff: &mut Backoff,
-) -> Parting {
+) -> CallEnd {
     loop {
         let (set, slice) = match feed.left.take() {
             Some(left) => left,
             None => match worker.ask_together().await {
                 Some(taken) => taken,
-                None => return Parting::Ended,
+                None => return CallEnd::Ended,
             },
         };
         let sent = clock::now();
@@ -148,8 +148,8 @@ async fn converse(
                 feed.left = Some((set, slice));
                 // `Busy` where the server allows no calls at all.
                 return match refused {
-                    RequestRefused::Busy | RequestRefused::Failed => Parting::Lost,
-                    RequestRefused::GoingAway { .. } | RequestRefused::Exhausted => Parting::Agreed,
+                    RequestRefused::Busy | RequestRefused::Failed => CallEnd::Lost,
+                    RequestRefused::GoingAway { .. } | RequestRefused::Exhausted => CallEnd::Agreed,
                 };
             }
         };
@@ -169,7 +169,7 @@ async fn converse(
             }
             Err(outcome) => {
                 worker.shard.count(outcome);
-                return Parting::Lost;
+                return CallEnd::Lost;
             }
         }
     }
@@ -185,7 +185,7 @@ struct Line {
 
 /// What was heard of a call so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct Heard {
+struct CallProgress {
     http_status: Option<u16>,
     grpc_status: Option<u32>,
     end: Option<Result<(), Outcome>>,
@@ -211,7 +211,7 @@ impl Line {
     ) -> Result<Outcome, Outcome> {
         let length = u32::try_from(sending.rest().len()).map_err(|_| Outcome::SendFailed)?;
         let mut head = &message_head(length, false)[..];
-        let mut heard = Heard::default();
+        let mut heard = CallProgress::default();
         loop {
             let mut taken_of_message = 0;
             // A server may answer before it has read all, and want no more.
@@ -261,7 +261,7 @@ impl Line {
         &mut self,
         worker: &Worker,
         stream: Stream,
-        heard: &mut Heard,
+        heard: &mut CallProgress,
     ) -> Result<(), Outcome> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let connection = &mut self.connection;
@@ -277,7 +277,12 @@ impl Line {
     }
 
     /// Takes in `input`; gives whether there is more room for the call's body.
-    fn listen(&mut self, input: &[u8], stream: Stream, heard: &mut Heard) -> Result<bool, Outcome> {
+    fn listen(
+        &mut self,
+        input: &[u8],
+        stream: Stream,
+        heard: &mut CallProgress,
+    ) -> Result<bool, Outcome> {
         let (mut read, mut has_room) = (0, false);
         loop {
             let advanced = self.client.advance(&input[read..]);
@@ -306,7 +311,7 @@ impl Line {
     }
 }
 
-impl Heard {
+impl CallProgress {
     /// What a whole answer counts as.
     fn outcome(self) -> Outcome {
         match (self.http_status, self.grpc_status) {

@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 
 use crate::acknowledged::Rules;
-use crate::call::{Answer, Caller, Link, Unscheduled, post};
+use crate::call::{CallAnswer, CallConnection, Caller, Unscheduled, post};
 use crate::talk::{self, After, Dialogue};
 use pending::{Kept, Pending};
 
@@ -39,7 +39,7 @@ const ASK_EVERY_AT_THE_END: Nanos = Nanos::from_millis(50);
 /// What all channels of a generator have in common.
 #[derive(Clone, Debug)]
 pub(crate) struct Hec {
-    shared: Arc<Shared>,
+    shared: Arc<HecShared>,
     /// How often a request that was refused is sent again.
     retries: u32,
     /// How long it is asked what became of the events once nothing more is to be sent.
@@ -47,7 +47,7 @@ pub(crate) struct Hec {
 }
 
 #[derive(Debug)]
-struct Shared {
+struct HecShared {
     /// `host:port` to dial.
     address: String,
     channels: Vec<Channel>,
@@ -95,7 +95,7 @@ impl Hec {
             .map(|number| Channel::new(&target, token, &channel_id(&plan.seed, number), path))
             .collect::<Result<_, _>>()?;
         Ok(Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(HecShared {
                 address: target.dial_address(),
                 channels,
                 taken: AtomicUsize::new(0),
@@ -119,7 +119,7 @@ impl Hec {
     /// Starts the tasks of one more connection.
     fn open_one(&self, worker: &Rc<Worker>, tasks: &mut Tasks) {
         let taken = self.shared.taken.fetch_add(1, Ordering::Relaxed);
-        let talk = Rc::new(Talk {
+        let talk = Rc::new(HecSession {
             worker: Rc::clone(worker),
             shared: Arc::clone(&self.shared),
             channel: taken % self.shared.channels.len(),
@@ -169,9 +169,9 @@ fn channel_id(seed: &Seed, number: u16) -> String {
 
 /// One channel.
 #[derive(Debug)]
-struct Talk {
+struct HecSession {
     worker: Rc<Worker>,
-    shared: Arc<Shared>,
+    shared: Arc<HecShared>,
     channel: usize,
     retries: u32,
     pending: RefCell<Pending>,
@@ -181,7 +181,7 @@ struct Talk {
     sent_all: Token,
 }
 
-impl Talk {
+impl HecSession {
     fn channel(&self) -> &Channel {
         &self.shared.channels[self.channel]
     }
@@ -226,7 +226,7 @@ impl Talk {
     }
 }
 
-impl Dialogue for Talk {
+impl Dialogue for HecSession {
     fn worker(&self) -> &Worker {
         &self.worker
     }
@@ -240,7 +240,7 @@ impl Dialogue for Talk {
     }
 
     /// Notes what is to be acknowledged.
-    fn answered(&self, answer: Answer, body: &[u8], events: u64, again: u32) -> After {
+    fn answered(&self, answer: CallAnswer, body: &[u8], events: u64, again: u32) -> After {
         let is_taken = Outcome::of_status(answer.status) == Outcome::Ok;
         let shard = &self.worker.shard;
         if !is_taken {
@@ -269,7 +269,7 @@ impl Dialogue for Talk {
 }
 
 /// One connection, until the worker ends.
-async fn send(talk: Rc<Talk>) {
+async fn send(talk: Rc<HecSession>) {
     let _at_the_end = talk.sent_all.clone().drop_guard();
     talk::talk(talk.as_ref()).await;
 }
@@ -277,7 +277,7 @@ async fn send(talk: Rc<Talk>) {
 /// Asks what became of the requests, every now and then; once all are sent, over
 /// and over until none waits or the worker has no more time. Those that wait then
 /// are neither acknowledged nor lost.
-async fn ask(talk: Rc<Talk>, how: HecAcknowledgements) {
+async fn ask(talk: Rc<HecSession>, how: HecAcknowledgements) {
     let worker = &talk.worker;
     let mut asking = Asking {
         caller: Caller::new(),
@@ -306,13 +306,13 @@ async fn ask(talk: Rc<Talk>, how: HecAcknowledgements) {
 struct Asking {
     caller: Caller,
     /// The connection, where it was kept.
-    link: Option<Link>,
+    link: Option<CallConnection>,
     question: Vec<u8>,
 }
 
 impl Asking {
     /// Asks for all that wait when it begins, unless a question goes unanswered.
-    async fn round(&mut self, talk: &Talk) {
+    async fn round(&mut self, talk: &HecSession) {
         let shard = &talk.worker.shard;
         let mut round = talk.pending.borrow_mut().round();
         loop {
@@ -336,9 +336,9 @@ impl Asking {
 /// Puts `question`, over the connection that was kept or a new one; gives the
 /// requests that are kept, or `None` where there is no answer to it.
 async fn put(
-    talk: &Talk,
+    talk: &HecSession,
     caller: &mut Caller,
-    kept: &mut Option<Link>,
+    kept: &mut Option<CallConnection>,
     question: &[u8],
 ) -> Option<Vec<u64>> {
     let mut link = kept.take();
@@ -350,7 +350,7 @@ async fn put(
     let mut link = match link {
         Some(link) => link,
         None => {
-            let dial = Link::open(&talk.shared.address);
+            let dial = CallConnection::open(&talk.shared.address);
             talk.worker.wait(Wait::Other, dial).await.ok()?
         }
     };

@@ -89,7 +89,7 @@ async fn exchange(
     plan: &RoundTrip,
     buffer: &mut [u8],
 ) -> io::Result<()> {
-    let length = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX);
+    let length = |bytes: u32| bytes as usize;
     let mut left = length(plan.request_bytes);
     while left > 0 {
         let bytes = &buffer[..left.min(BUFFER_BYTES)];

@@ -11,7 +11,7 @@ use stillwell_units::Nanos;
 use stillwell_worker::{Backoff, Marks, Slice, Wait, Worker};
 use tokio::time::sleep;
 
-use crate::call::{Answer, Caller, Head, Link, Outgoing};
+use crate::call::{CallAnswer, CallConnection, Caller, Head, Outgoing};
 
 /// One side of a conversation.
 pub(crate) trait Dialogue {
@@ -27,7 +27,7 @@ pub(crate) trait Dialogue {
     /// An answer came, with this body, to a request of so many `events` that was
     /// sent `again` times before: what is to be done about it. Its outcome is
     /// counted already.
-    fn answered(&self, answer: Answer, body: &[u8], events: u64, again: u32) -> After;
+    fn answered(&self, answer: CallAnswer, body: &[u8], events: u64, again: u32) -> After;
 
     /// Whether a request that was sent `again` times before, and has got no answer
     /// now, is sent again.
@@ -53,19 +53,19 @@ pub(crate) async fn talk(dialogue: &impl Dialogue) {
     let worker = dialogue.worker();
     let mut caller = Caller::new();
     let mut backoff = Backoff::new();
-    let mut feed = Feed {
+    let mut feed = RequestFeed {
         left: None,
         marks: worker.marks(),
     };
     loop {
-        let dial = || Link::open(dialogue.address());
+        let dial = || CallConnection::open(dialogue.address());
         let Some(mut link) = worker.connect(&mut backoff, dial).await else {
             return;
         };
         match converse(dialogue, &mut caller, &mut link, &mut feed, &mut backoff).await {
-            Parting::Ended => return,
-            Parting::Agreed => {}
-            Parting::Lost => {
+            ConnectionEnd::Ended => return,
+            ConnectionEnd::Agreed => {}
+            ConnectionEnd::Lost => {
                 if worker.pause(&mut backoff).await.is_none() {
                     return;
                 }
@@ -76,7 +76,7 @@ pub(crate) async fn talk(dialogue: &impl Dialogue) {
 
 /// How a connection came to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Parting {
+enum ConnectionEnd {
     /// The worker is to end.
     Ended,
     /// The server wanted it, between two requests.
@@ -95,7 +95,7 @@ struct Task {
 
 /// What one connection sends next, whatever becomes of the socket under it.
 #[derive(Debug)]
-struct Feed {
+struct RequestFeed {
     /// Taken, and not finished when the connection ended.
     left: Option<Task>,
     /// What its events are stamped with, if they are. Holds what was sent last.
@@ -107,10 +107,10 @@ struct Feed {
 async fn converse(
     dialogue: &impl Dialogue,
     caller: &mut Caller,
-    link: &mut Link,
-    feed: &mut Feed,
+    link: &mut CallConnection,
+    feed: &mut RequestFeed,
     backoff: &mut Backoff,
-) -> Parting {
+) -> ConnectionEnd {
     let worker = dialogue.worker();
     let mut is_proven = false;
     loop {
@@ -122,14 +122,14 @@ async fn converse(
                     slice,
                     again: 0,
                 },
-                None => return Parting::Ended,
+                None => return ConnectionEnd::Ended,
             },
         };
         // Servers close connections that were idle too long. On a connection
         // that never answered this is no such thing, but a failure.
         if is_proven && link.is_closed().await {
             feed.left = Some(task);
-            return Parting::Agreed;
+            return ConnectionEnd::Agreed;
         }
         let answer = match request(dialogue, caller, link, &task, &mut feed.marks).await {
             Ok(answer) => answer,
@@ -141,7 +141,7 @@ async fn converse(
                 } else {
                     worker.finish_slices(1);
                 }
-                return Parting::Lost;
+                return ConnectionEnd::Lost;
             }
         };
         worker.shard.count(Outcome::of_status(answer.status));
@@ -161,7 +161,7 @@ async fn converse(
             }
         }
         if !answer.keep_alive {
-            return Parting::Agreed;
+            return ConnectionEnd::Agreed;
         }
     }
 }
@@ -177,10 +177,10 @@ fn events_of(task: &Task) -> u64 {
 async fn request(
     dialogue: &impl Dialogue,
     caller: &mut Caller,
-    link: &mut Link,
+    link: &mut CallConnection,
     task: &Task,
     marks: &mut Option<Marks>,
-) -> Result<Answer, Outcome> {
+) -> Result<CallAnswer, Outcome> {
     let worker = dialogue.worker();
     let sent = clock::now();
     if task.again == 0 {

@@ -41,7 +41,7 @@ impl Alarm {
         .await
     }
 
-    /// Whether the deadline has passed; else the task is woken once it has. All
+    /// Returns true if the deadline has passed; else the task is woken at the deadline. All
     /// waits are one task's, so that a timer that is set stays so.
     pub(super) fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         if self.is_set && !self.sleep.is_elapsed() {

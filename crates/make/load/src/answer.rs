@@ -24,7 +24,7 @@ pub(super) struct ResponseReader {
     /// that differ in it are not alike.
     watched: Option<String>,
     found: Vec<Option<u64>>,
-    /// Headers of the answer under way, where they are to be told.
+    /// Headers of the answer under way, if they are reported.
     heard: Option<Vec<(String, Vec<u8>)>>,
 }
 
@@ -37,11 +37,11 @@ enum ReaderState {
     Left(u64),
 }
 
-/// What is known of an answer.
+/// Received part of an answer.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct ResponseSummary {
     pub(super) status: u16,
-    /// Whether another request may follow.
+    /// True if another request may follow.
     pub(super) keep_alive: bool,
     /// Names and values of headers, `:status` among them.
     pub(super) head_bytes: u64,

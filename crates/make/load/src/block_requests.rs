@@ -32,7 +32,7 @@ use super::recorder::Ticket;
 use super::slots::Slots;
 use super::worker::{Worker, WorkerSetup};
 
-/// Where blocks go, and what stands around them; for any number of workers.
+/// Destination of blocks and their heads; for any number of workers.
 #[derive(Clone, Debug)]
 pub struct BlockRequests {
     plan: Arc<LoadPlan>,

@@ -38,7 +38,7 @@ impl Blocks {
         }
     }
 
-    /// What is to be done at `now`, as [`Pool::take`] says it, without taking.
+    /// The result of [`Pool::take`] at `now`, without taking.
     pub(super) fn look(&self, now: Moment) -> Take {
         if self.generator.is_ending() {
             return Take::Never;
@@ -75,7 +75,7 @@ impl Blocks {
         self.generator.marks()
     }
 
-    /// Writes the head that stands before so many bytes, over HTTP/1.1, with their
+    /// Writes the head before so many bytes, over HTTP/1.1, with their
     /// stamp if it stands there.
     pub(super) fn write_head(&self, bytes: usize, stamp: Option<&StampText>, out: &mut Vec<u8>) {
         out.clear();

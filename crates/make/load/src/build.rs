@@ -15,7 +15,7 @@ use super::calls::{self, Call};
 use super::trace;
 use super::tunnel::ProxyRequest;
 
-/// Why a load cannot send what its plan says.
+/// A load that cannot be prepared.
 #[derive(Debug, thiserror::Error)]
 pub enum PrepareLoadError {
     /// The plan makes no sense.
@@ -28,15 +28,15 @@ pub enum PrepareLoadError {
         method: String,
         /// Its path.
         path: String,
-        /// Why not.
+        /// The reason.
         source: HeadError,
     },
-    /// An endpoint that a proxy cannot be asked for.
+    /// An endpoint that a proxy cannot connect to.
     #[error("write the request that has the proxy connect with {address}")]
     Ask {
         /// The endpoint's address.
         address: String,
-        /// Why not.
+        /// The reason.
         source: HeadError,
     },
     /// TLS that cannot be configured.
@@ -55,12 +55,12 @@ pub enum PrepareLoadError {
         method: String,
         /// Its path.
         path: String,
-        /// Why not.
+        /// The reason.
         source: BuildError,
     },
 }
 
-/// How TLS is spoken, where any endpoint wants it.
+/// Settings of TLS, if any endpoint uses it.
 pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, TlsError> {
     let hosts: Vec<&String> = plan
         .endpoints
@@ -89,9 +89,9 @@ pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, TlsError> {
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) address: String,
-    /// What asks the proxy for it, where one leads to it.
+    /// The request to the proxy, if there is one.
     pub(super) ask: Option<ProxyRequest>,
-    /// Whom the certificate is for, where TLS is spoken.
+    /// Name in the certificate, with TLS.
     pub(super) tls_host: Option<String>,
     /// In turn.
     pub(super) requests: Vec<Request>,
@@ -104,13 +104,13 @@ pub(super) struct Request {
     pub(super) bytes: Box<[u8]>,
     /// The head of HTTP/2.
     pub(super) block: Option<H2RequestBlock>,
-    /// Whether an answer may have a body.
+    /// True if an answer may have a body.
     pub(super) wants_body: bool,
-    /// Where what it says of its trace stands in the bytes; of HTTP/1.1 only.
+    /// Positions of its trace context in the bytes; HTTP/1.1 only.
     pub(super) trace_at: Box<[usize]>,
-    /// Which of the plan's requests for its endpoint it is.
+    /// Index among the plan's requests for its endpoint.
     pub(super) described: usize,
-    /// What makes it a call, where it is one of gRPC.
+    /// The gRPC part, if it is a call.
     pub(super) call: Option<Call>,
     /// All of it, of HTTP/3.
     pub(super) http3: Option<Http3Request>,
@@ -120,7 +120,7 @@ pub(super) struct Request {
 #[derive(Debug)]
 pub(super) struct Http3Request {
     pub(super) block: h3::H3RequestBlock,
-    /// What its head says of its body.
+    /// Framing of its body, as in its head.
     pub(super) length: BodyLength,
     /// Head and body in their frames; requests that are alike share them.
     pub(super) whole: Bytes,
@@ -154,7 +154,7 @@ pub(super) fn endpoints(plan: &LoadPlan) -> Result<Vec<Endpoint>, PrepareLoadErr
     let build = |endpoint: &EndpointPlan| {
         let mut requests = Vec::new();
         for (index, request) in endpoint.requests.iter().enumerate() {
-            add(&mut requests, plan, endpoint, request, index as u64)?;
+            add(&mut requests, plan, endpoint, request, index)?;
         }
         let tunnel = plan.tunnel.as_ref();
         let is_quic = plan.connecting.protocol == LoadProtocol::Http3;
@@ -179,7 +179,7 @@ pub(super) fn lay_out(plan: &LoadPlan, request: &RequestPlan) -> Result<Request,
     let endpoint = plan.endpoints.first().ok_or_else(no_endpoint)?;
     let mut requests = Vec::with_capacity(1);
     // It is none of those that the plan has.
-    add(&mut requests, plan, endpoint, request, u64::MAX)?;
+    add(&mut requests, plan, endpoint, request, usize::MAX)?;
     requests.pop().ok_or_else(no_endpoint)
 }
 
@@ -188,7 +188,7 @@ fn add(
     plan: &LoadPlan,
     endpoint: &EndpointPlan,
     request: &RequestPlan,
-    index: u64,
+    index: usize,
 ) -> Result<(), PrepareLoadError> {
     let head = Head::new(plan, endpoint, request).map_err(|source| PrepareLoadError::Head {
         method: request.method.clone(),
@@ -197,7 +197,7 @@ fn add(
     })?;
     let before = requests.len();
     let blocks = |payload: &PayloadPlan| {
-        let seed = plan.seed.derive("body", index);
+        let seed = plan.seed.derive("body", index as u64);
         let set = BlockSet::build(payload, payload.cache, seed, None);
         set.map_err(|source| PrepareLoadError::Payload {
             method: request.method.clone(),
@@ -224,7 +224,7 @@ fn add(
         }
     }
     for built in &mut requests[before..] {
-        built.described = usize::try_from(index).unwrap_or(usize::MAX);
+        built.described = index;
         let is_http1 = built.block.is_none() && built.http3.is_none();
         if let (Some(trace), true) = (&plan.telemetry.trace, is_http1) {
             built.trace_at = trace::places(&built.bytes, trace.headers);

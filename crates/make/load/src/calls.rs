@@ -12,10 +12,10 @@ use stillwell_units::{Moment, Nanos};
 
 use super::build::{Head, Request};
 
-/// What makes a request a call. Its bytes are messages behind their heads.
+/// The gRPC part of a request. Its bytes are messages behind their heads.
 #[derive(Debug)]
 pub(super) struct Call {
-    /// Where each message ends.
+    /// End of each message.
     ends: Box<[usize]>,
     /// Messages of a call, which are those over and over.
     pub(super) count: u64,
@@ -32,7 +32,7 @@ pub(super) fn headers(body: &BodyPlan) -> Vec<(&'static str, String)> {
     let mut headers = vec![
         ("te", "trailers".to_owned()),
         ("content-type", "application/grpc".to_owned()),
-        // Some servers compress unless somebody says that he does not want it.
+        // Some servers compress unless the request refuses it.
         ("grpc-accept-encoding", "identity".to_owned()),
     ];
     if let Some(deadline) = call.deadline {
@@ -81,19 +81,19 @@ pub(super) fn lay_out(
 }
 
 impl Call {
-    /// Where the message stands that is `turn` among those that there are.
+    /// Position of message `turn`.
     fn place(&self, turn: usize) -> Range<usize> {
         let start = turn.checked_sub(1).map_or(0, |before| self.ends[before]);
         start..self.ends[turn]
     }
 }
 
-/// What remains to be sent of one call.
+/// Unsent part of one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallUpload {
     /// Messages that were sent wholly.
     pub(super) sent: u64,
-    /// Which message is next, and how much of it was sent.
+    /// The next message, and the number of its sent bytes.
     turn: usize,
     part: usize,
     /// When it is due, where it is not yet.
@@ -138,7 +138,7 @@ impl CallUpload {
     }
 }
 
-/// What is heard of one call.
+/// Received part of one call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CallResponse {
     status: Option<u32>,

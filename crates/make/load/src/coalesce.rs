@@ -73,7 +73,7 @@ const DELAYS: u64 = 16;
 /// Decides when a worker pauses, and for how long.
 #[derive(Debug)]
 pub(super) struct Coalescer {
-    /// Whether the kernel reports arrival times.
+    /// True if the kernel reports arrival times.
     has_arrival_times: bool,
     is_crowded: Cell<bool>,
     /// Time of the last check for a lack of CPU, and the total lack at that time.
@@ -175,10 +175,9 @@ impl Coalescer {
     /// Pauses the thread with all tasks of the worker.
     pub(super) fn sleep(&self, length: Nanos) {
         let until = clock::now() + length;
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         let at = Timespec {
-            tv_sec: signed(until.as_u64() / SECOND_NS),
-            tv_nsec: signed(until.as_u64() % SECOND_NS),
+            tv_sec: (until.as_u64() / SECOND_NS).cast_signed(),
+            tv_nsec: (until.as_u64() % SECOND_NS).cast_signed(),
         };
         // A rest that a signal cuts short was short.
         clock_nanosleep_absolute(ClockId::Monotonic, &at).unwrap_or_default();

@@ -50,7 +50,7 @@ pub(super) struct ConnectionSlot {
     pub(super) marks: Vec<Marks>,
     /// Buffer for the head of a block.
     pub(super) head: Vec<u8>,
-    /// Whether the last attempt to connect failed.
+    /// True if the last attempt to connect failed.
     is_down: bool,
 }
 
@@ -161,7 +161,7 @@ impl ConnectionSlot {
                 .add(1);
         }
         let dialled = if self.in_hand.is_empty() {
-            // Nobody waits for it once the worker ends.
+            // No task waits for it once the worker ends.
             self.worker.end.run_until_cancelled(self.dial()).await?
         } else {
             self.dial().await
@@ -175,7 +175,7 @@ impl ConnectionSlot {
         };
         let is_load = self.worker.blocks.is_none();
         if is_load && self.in_hand.is_empty() && !self.worker.has_schedule {
-            // Nobody else counts what does not get through.
+            // No other part counts requests that do not get through.
             self.in_hand.extend(self.take_now());
         }
         self.back_off(failure).await;

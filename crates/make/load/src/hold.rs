@@ -1,4 +1,4 @@
-//! How long the schedule of a worker stood still that holds requests back.
+//! Time for which the schedule of a worker was held.
 
 use stillwell_metric::LoadTime;
 use stillwell_pacer::Arrivals;
@@ -14,7 +14,7 @@ pub(super) struct Hold {
     ahead: Arrivals,
     /// When a request was taken last.
     last: Moment,
-    /// Since when the schedule had stood still when that was; later than that
+    /// Since when the schedule had been held at that time; later than that
     /// where it had not.
     still_from: Moment,
 }

@@ -18,7 +18,7 @@ use super::pool::Offer;
 use super::recorder::{Answer, Take, Ticket};
 use super::trace::{Outgoing, TracedRequest};
 
-/// What is told of a peer that does not let connections carry anything.
+/// Message about a peer whose connections carry no request.
 pub(super) const CLOSED_UNUSED: &str = "the peer closes connections before they carry anything";
 
 impl ConnectionSlot {
@@ -131,7 +131,7 @@ impl ConnectionSlot {
         }
     }
 
-    /// Whether the peer has closed the connection, or said something unasked.
+    /// Returns true if the peer has closed the connection or sent unexpected bytes.
     /// Costs no system call where it has not.
     async fn is_lost<S: AsyncRead + Unpin>(&mut self, stream: &mut S) -> bool {
         let buffer = &mut self.buffer;

@@ -38,11 +38,11 @@ struct Http2InFlight {
     status: u16,
     head_bytes: u64,
     body_bytes: u64,
-    /// How much of its own body has left.
+    /// Bytes of its own body that were sent.
     body_sent: usize,
     /// Of a block, how long it is.
     body_whole: usize,
-    /// How much of the connection stood before it.
+    /// Bytes of the connection before it.
     begins_at: u64,
     /// The number in the header that is watched.
     origin: Option<u64>,
@@ -57,19 +57,19 @@ struct Http2Session {
     client: Client,
     /// By the stream's slot.
     requests: Vec<Option<Http2InFlight>>,
-    /// How many are on their way.
+    /// Number of requests in flight.
     in_flight: usize,
-    /// How many requests the pool was told that it may hand over.
+    /// Number of requests that the pool may hand over.
     declared: usize,
     /// Requests that may still begin here.
     left: u64,
     streams: usize,
     /// There is nothing more to take.
     is_done: bool,
-    /// Whether any request was sent here, and whether any was answered.
+    /// True if a request was sent here; true if one was answered.
     has_begun: bool,
     is_proven: bool,
-    /// Whether it let nothing begin when that was looked at last.
+    /// True if it admitted no request at the last check.
     was_blocked: bool,
     /// Requests that the server did not begin when it went away.
     returned: Vec<Ticket>,
@@ -80,11 +80,11 @@ struct Http2Session {
     /// Bytes that the kernel has taken.
     written: u64,
     calls: Calls,
-    /// How long the most urgent request may take.
+    /// Time left for the most urgent request.
     request_timeout: Nanos,
 }
 
-/// What ended a wait.
+/// End of a wait.
 enum Http2Event {
     /// So many bytes were read; none at the end.
     Read(io::Result<usize>),
@@ -113,7 +113,7 @@ impl ConnectionSlot {
             concurrent_streams_max: connecting.streams,
             ..Limits::default()
         };
-        let streams = usize::try_from(connecting.streams).unwrap_or(usize::MAX);
+        let streams = connecting.streams as usize;
         let mut session = Http2Session {
             worker: Rc::clone(&self.worker),
             pool: Rc::clone(&self.pool),
@@ -278,7 +278,7 @@ impl Http2Session {
             && self.client.requests_available() > 0
     }
 
-    /// Whether the server lets nothing begin although nothing is on its way.
+    /// Returns true if the server admits no request although none is in flight.
     fn is_blocked(&self) -> bool {
         self.in_flight == 0
             && self.left > 0
@@ -319,7 +319,7 @@ impl Http2Session {
         }
     }
 
-    /// Why the connection is to be closed now, if it is.
+    /// Reason to close the connection now, if any.
     fn parting(&self) -> Option<ConnectionEnd> {
         if self.in_flight > 0 {
             return None;
@@ -489,7 +489,7 @@ impl Http2Session {
         }
     }
 
-    /// How long all is that was ever to be sent here, sent or not.
+    /// Length of all bytes that were ever queued here, sent or not.
     fn laid_out(&self) -> u64 {
         self.written + self.client.output().len() as u64
     }
@@ -586,7 +586,7 @@ impl Http2Session {
         self.lose(&flight, outcome);
     }
 
-    /// What is told of a request that has no answer.
+    /// Message about a request without an answer.
     fn lose(&self, flight: &Http2InFlight, outcome: Outcome) {
         let endpoint = self.pool.endpoint;
         self.worker.hand_over(flight.trace.as_ref(), || {
@@ -668,7 +668,7 @@ impl Http2Session {
         }
     }
 
-    /// Whatever is still on its way will not arrive.
+    /// Bytes in flight will not arrive.
     fn lose_all(&mut self) {
         for index in 0..self.requests.len() {
             if let Some(flight) = self.requests[index].take() {

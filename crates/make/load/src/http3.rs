@@ -15,7 +15,7 @@ use super::connection::{ConnectionEnd, ConnectionSlot};
 use super::recorder::Ticket;
 use session::Http3Session;
 
-/// What ended a wait.
+/// End of a wait.
 enum Http3Event {
     /// Something on the connection.
     Event(QuicEvent),
@@ -38,7 +38,7 @@ impl ConnectionSlot {
             quic.line(),
         );
         let parting = self.attend_quic(&mut quic, &mut session).await;
-        // Whoever broke the protocol was told so before.
+        // The peer that broke the protocol was informed before.
         quic.line().close(H3ErrorCode::NO_ERROR.0);
         poll_fn(|context| {
             quic.flush(context);

@@ -143,7 +143,7 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
 }
 
 impl PreparedLoad {
-    /// What each worker counts.
+    /// Counters of each worker.
     #[must_use]
     pub fn shards(&self) -> Vec<Arc<LoadShard>> {
         let shards = self.workers.iter().map(|worker| &worker.shard);
@@ -157,7 +157,7 @@ impl PreparedLoad {
         self.spans.take()
     }
 
-    /// The other end of the queue of headers of answers, where any are to be told; once.
+    /// The other end of the queue of headers of answers, if any are reported; once.
     /// It ends when the last worker has.
     #[must_use]
     pub const fn take_headers(&mut self) -> Option<Receiver<AnswerHeader>> {

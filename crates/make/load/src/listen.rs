@@ -18,7 +18,7 @@ const STATUS: &[u8] = b":status";
 /// A header of an answer.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct AnswerHeader {
-    /// Its name in lower case; `:status` stands for the status.
+    /// Its name in lower case; `:status` for the status.
     pub name: String,
     /// Its value; what is no UTF-8 is replaced.
     pub value: String,

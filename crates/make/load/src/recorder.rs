@@ -70,13 +70,13 @@ pub(super) struct RequestRecorder {
     pub(super) watches: Vec<PredicateWatch>,
     pub(super) recorders: Vec<Recorder>,
     pub(super) has_schedule: bool,
-    /// Whether latency counts from the intended time as well.
+    /// True if latency counts from the intended time as well.
     pub(super) has_response: bool,
     /// Times of requests intended before this are not recorded.
     pub(super) measure_from: Moment,
     /// Requests intended before this count as warm-up.
     pub(super) count_from: Moment,
-    /// Whether the warm-up is still going on. No predicate holds then.
+    /// True during the warm-up. No predicate holds then.
     pub(super) is_warming: bool,
     pub(super) heads: Sizes,
     pub(super) bodies: Sizes,
@@ -186,7 +186,7 @@ impl RequestRecorder {
         self.is_over()
     }
 
-    /// Whether a predicate says that the load is over.
+    /// True if a predicate ended the load.
     pub(super) fn is_over(&self) -> bool {
         !self.watches.is_empty() && !self.is_warming && self.look()
     }
@@ -222,7 +222,7 @@ impl RequestRecorder {
         }
     }
 
-    /// Whether a predicate holds; notes the first one.
+    /// Returns true if a predicate holds; stores the first one.
     fn look(&self) -> bool {
         if self.shard.predicate.total() > 0 {
             return true;

@@ -76,7 +76,7 @@ impl Slots {
         self.closed.retain(|other| *other != slot);
     }
 
-    /// Whether `slot` is the next free one and has accepted all assigned requests.
+    /// Returns true if `slot` is the next free one and has accepted all assigned requests.
     pub(super) fn is_next(&self, slot: usize) -> bool {
         let next = match self.reuse {
             Reuse::Mru => self.open.back(),

@@ -177,7 +177,7 @@ impl Supply {
             if self.look() == SupplyState::None {
                 let received = self.queue.borrow_mut().poll_recv(context);
                 let Poll::Ready(handed) = received else {
-                    // The queue knows the last one who asked, and no other.
+                    // The queue keeps only the last waker.
                     let mut pacers = self.pacers.borrow_mut();
                     if !pacers.iter().any(|own| own.will_wake(context.waker())) {
                         pacers.push(context.waker().clone());

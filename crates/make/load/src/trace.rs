@@ -4,7 +4,7 @@
 //! A request's headers are laid out with values of zeros, whose places are known,
 //! and each connection has room for one request of its own, in which the values
 //! are written over. A span goes to whoever exports it through a queue; where that
-//! is full it is dropped and counted, so that nobody ever waits.
+//! is full it is dropped and counted, so that no worker waits.
 
 mod context;
 mod span;
@@ -29,7 +29,7 @@ use values::TraceValues;
 /// Spans that may wait for the exporter, of all workers together.
 pub(super) const SPANS_WAITING_MAX: usize = 1 << 15;
 
-/// What one worker traces with.
+/// Tracing state of one worker.
 #[derive(Debug)]
 pub(super) struct Tracer {
     ids: TraceIds,
@@ -38,7 +38,7 @@ pub(super) struct Tracer {
     spans: Option<SyncSender<Span>>,
 }
 
-/// What one request says.
+/// Trace context of one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestTrace {
     headers: TraceHeaders,
@@ -61,7 +61,7 @@ impl Tracer {
         }
     }
 
-    /// What the next request says.
+    /// Trace context of the next request.
     pub(super) fn next_trace(&mut self) -> RequestTrace {
         RequestTrace {
             headers: self.headers,
@@ -93,7 +93,7 @@ impl Tracer {
     }
 }
 
-/// How a request ended that was traced.
+/// End of a traced request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TracedRequest {
     endpoint: usize,
@@ -138,7 +138,7 @@ pub(super) fn blank_headers(headers: TraceHeaders) -> Vec<(&'static str, String)
     TraceValues::new(headers, &context).texts()
 }
 
-/// Where the values of these headers stand in a request of HTTP/1.1.
+/// Positions of the values of these headers in a request of HTTP/1.1.
 pub(super) fn places(bytes: &[u8], headers: TraceHeaders) -> Box<[usize]> {
     let place = |name: &&str| {
         let line = format!("\r\n{name}: ");
@@ -153,7 +153,7 @@ pub(super) fn places(bytes: &[u8], headers: TraceHeaders) -> Box<[usize]> {
 #[derive(Debug, Default)]
 pub(super) struct Outgoing {
     bytes: Vec<u8>,
-    /// Which of the endpoint's requests is there.
+    /// Index among the endpoint's requests.
     which: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! A way to endpoints through a proxy, which is asked for it by `CONNECT`.
+//! Tunnels to endpoints through a proxy, by `CONNECT`.
 //!
 //! Each connection of the load has one of its own with the proxy: the account of
 //! both is the same, and what becomes of one touches no other. Over HTTP/2 and
@@ -29,13 +29,13 @@ use datagrams::Datagrams;
 use http2::Http2Tunnel;
 use http3::Http3Tunnel;
 
-/// What is read of an HTTP/1.1 proxy at once; its answer has less.
+/// Bytes that are read from an HTTP/1.1 proxy at once; its answer has fewer.
 const HEAD_BYTES: usize = 4 << 10;
 
-/// What may arrive while nobody reads, before we stop reading as well.
+/// Maximum number of bytes that arrive without a reader before reading stops.
 const EARLY_BYTES_MAX: usize = 1 << 20;
 
-/// How a proxy is spoken with, ready for use.
+/// Prepared settings of a proxy.
 #[derive(Clone, Debug)]
 pub(super) struct Proxy {
     pub(super) address: String,
@@ -44,7 +44,7 @@ pub(super) struct Proxy {
     tls: Option<ClientTls>,
 }
 
-/// What asks it for an endpoint.
+/// The request for an endpoint.
 #[derive(Clone, Debug)]
 pub(super) enum ProxyRequest {
     Http1(Vec<u8>),
@@ -92,7 +92,7 @@ fn host_and_port(address: &str) -> (&str, &str) {
     (bare.unwrap_or(host), port)
 }
 
-/// Why there is no way through a proxy.
+/// A failure to open a tunnel through a proxy.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum TunnelError {
     /// It is not there.
@@ -128,21 +128,21 @@ pub(super) enum TunnelError {
     /// It goes before it answers.
     #[error("the proxy at {proxy} closes the connection before it answers CONNECT {to}")]
     Closed { proxy: String, to: String },
-    /// What it says is not HTTP.
+    /// Its answer is not HTTP.
     #[error("the proxy at {proxy} answers CONNECT {to} with what is no HTTP/1.1")]
     Garbage {
         proxy: String,
         to: String,
         source: ParseError,
     },
-    /// What it says is not HTTP/2.
+    /// Its answer is not HTTP/2.
     #[error("the proxy at {proxy} answers CONNECT {to} with what is no HTTP/2")]
     Garbled {
         proxy: String,
         to: String,
         source: h2::H2ConnectionError,
     },
-    /// What it says is not HTTP/3.
+    /// Its answer is not HTTP/3.
     #[error("the proxy at {proxy} answers CONNECT {to} with what is no HTTP/3")]
     Unreadable {
         proxy: String,
@@ -169,7 +169,7 @@ const fn advice(status: u16) -> &'static str {
 }
 
 impl TunnelError {
-    /// What is told of it.
+    /// Its report.
     pub(super) fn trouble(&self) -> Trouble {
         Trouble {
             why: explain(self),
@@ -181,7 +181,7 @@ impl TunnelError {
         }
     }
 
-    /// What it counts as.
+    /// Its outcome.
     pub(super) fn outcome(&self) -> Outcome {
         match self {
             Self::Dial(error) => error.outcome(),
@@ -339,20 +339,20 @@ impl Proxy {
     }
 }
 
-/// What a proxy says.
+/// Answer of a proxy.
 enum ProxyResponse {
-    /// The way is open; what came of it already.
+    /// The tunnel is open; bytes that arrived already.
     Open {
         early: Vec<u8>,
         carrier: TunnelStream,
     },
-    /// It may not be asked for datagrams.
+    /// It does not accept requests for datagrams.
     NoDatagrams,
     Refused(u16),
     Closed,
 }
 
-/// Why it says nothing that could be understood.
+/// Reason if its answer is malformed.
 #[derive(Debug)]
 enum TunnelFailure {
     Parse(ParseError),
@@ -361,7 +361,7 @@ enum TunnelFailure {
     Io(io::Error),
 }
 
-/// How what is led through a proxy has ended.
+/// End of a tunnelled connection.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum TunnelEnd {
     Complete,
@@ -379,7 +379,7 @@ fn told(early: &[u8], end: Option<TunnelEnd>) -> Option<io::Result<()>> {
     }
 }
 
-/// Asks a proxy over HTTP/1.1 and reads its answer.
+/// Sends `CONNECT` to a proxy over HTTP/1.1 and reads its answer.
 async fn answer(mut connection: Connection, head: &[u8]) -> Result<ProxyResponse, TunnelFailure> {
     connection
         .write_all(head)
@@ -416,12 +416,12 @@ async fn answer(mut connection: Connection, head: &[u8]) -> Result<ProxyResponse
 #[derive(Debug)]
 pub(super) struct Tunnel {
     carrier: TunnelStream,
-    /// What has arrived and was not told yet, from `told` on.
+    /// Bytes that arrived and were not reported yet, from `told` on.
     early: Vec<u8>,
     told: usize,
 }
 
-/// What leads through the proxy.
+/// The tunnel through the proxy.
 #[derive(Debug)]
 enum TunnelStream {
     Plain(Connection),
@@ -440,7 +440,7 @@ impl Tunnel {
         }
     }
 
-    /// Tells what has arrived before; `false` where that is nothing.
+    /// Returns bytes that arrived before; `false` if there are none.
     fn tell(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
         let rest = &self.early[self.told..];
         let count = rest.len().min(buffer.remaining());

@@ -203,7 +203,7 @@ impl Worker {
         self.end.run_until_cancelled(self.begun.cancelled()).await
     }
 
-    /// Whether no request may begin any more.
+    /// True if no further request may begin.
     pub(super) fn is_ending(&self) -> bool {
         self.is_ending.get()
     }
@@ -389,7 +389,7 @@ impl Worker {
     }
 }
 
-/// Whether latency counts from the intended time. A schedule that waits for responses has
+/// True if latency counts from the intended time. A schedule that waits for responses has
 /// no useful intended time.
 const fn has_response(pace: &LoadPace) -> bool {
     match pace {
@@ -426,7 +426,7 @@ fn turn(over: Nanos, counts: &[usize], endpoint: usize, slot: usize, share: Shar
     let position = before as u128 * u128::from(share.of()) + u128::from(share.index());
     let whole = all as u128 * u128::from(share.of());
     let nanos = u128::from(over.as_u64()) * position / whole;
-    Nanos::new(u64::try_from(nanos).unwrap_or(u64::MAX))
+    Nanos::new(u64::try_from(nanos).expect("a fraction of a length is shorter than it"))
 }
 
 #[cfg(test)]

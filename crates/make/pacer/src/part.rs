@@ -37,14 +37,13 @@ impl Part {
         let mut slots = vec![Vec::new(); weights.len()];
         // Each unit goes to the part with the largest deficit, the first of equals.
         let mut owed = vec![0_i64; weights.len()];
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
         for unit in 0..period {
             for (owed, weight) in owed.iter_mut().zip(&weights) {
-                *owed += signed(*weight);
+                *owed += weight.cast_signed();
             }
             let most = owed.iter().copied().max().unwrap_or(0);
             let next = owed.iter().position(|owed| *owed == most).unwrap_or(0);
-            owed[next] -= signed(period);
+            owed[next] -= period.cast_signed();
             slots[next].push(unit);
         }
         let parts = slots.into_iter().map(|slots| Self {

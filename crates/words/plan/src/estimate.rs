@@ -49,9 +49,7 @@ impl ExperimentPlan {
         match self.design {
             // Both at once; where the load takes turns, a pair lasts as long as one run.
             DesignPlan::Duet | DesignPlan::Sliced { .. } => run,
-            DesignPlan::Paired => {
-                times(run, u64::try_from(self.variants.len()).unwrap_or(u64::MAX))
-            }
+            DesignPlan::Paired => times(run, self.variants.len() as u64),
         }
     }
 }

@@ -13,7 +13,7 @@ use stillwell_wire::tls::TlsError;
 
 use super::encoded::{Cut, Pieces};
 use super::link::{Link, Security};
-use super::{Broker, Heard, Loss, Session};
+use super::{Broker, BrokerMessage, Loss, Session};
 
 /// What all connections of a generator have in common.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ impl Amqp {
 
 /// The frame of a server while a connection is opened.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Opening {
+enum AmqpOpening {
     Start { knows_plain: bool },
     Tune { frame_max: u32 },
     Opened,
@@ -43,7 +43,7 @@ enum Opening {
     Other,
 }
 
-fn opening(input: &[u8]) -> Result<Option<(Opening, usize)>, Malformed> {
+fn opening(input: &[u8]) -> Result<Option<(AmqpOpening, usize)>, Malformed> {
     let Some((frame, used)) = read(input)? else {
         return Ok(None);
     };
@@ -51,16 +51,16 @@ fn opening(input: &[u8]) -> Result<Option<(Opening, usize)>, Malformed> {
         ServerFrame::Start { mechanisms } => {
             let mut words = mechanisms.split(|byte| *byte == b' ');
             let knows_plain = words.any(|word| word == b"PLAIN");
-            Opening::Start { knows_plain }
+            AmqpOpening::Start { knows_plain }
         }
-        ServerFrame::Tune { frame_max } => Opening::Tune { frame_max },
-        ServerFrame::Opened => Opening::Opened,
-        ServerFrame::ChannelOpened => Opening::ChannelOpened,
-        ServerFrame::Confirming => Opening::Confirming,
+        ServerFrame::Tune { frame_max } => AmqpOpening::Tune { frame_max },
+        ServerFrame::Opened => AmqpOpening::Opened,
+        ServerFrame::ChannelOpened => AmqpOpening::ChannelOpened,
+        ServerFrame::Confirming => AmqpOpening::Confirming,
         ServerFrame::ConnectionClosed { code, .. } | ServerFrame::ChannelClosed { code, .. } => {
-            Opening::Refused(code)
+            AmqpOpening::Refused(code)
         }
-        _ => Opening::Other,
+        _ => AmqpOpening::Other,
     };
     Ok(Some((frame, used)))
 }
@@ -76,17 +76,17 @@ const fn outcome_of(code: u16) -> Outcome {
 }
 
 /// The next frame that is of interest.
-async fn next(link: &mut Link) -> Result<Opening, Outcome> {
+async fn next(link: &mut Link) -> Result<AmqpOpening, Outcome> {
     loop {
         match link.hear(opening).await? {
-            Opening::Other => {}
-            Opening::Refused(code) => return Err(outcome_of(code)),
+            AmqpOpening::Other => {}
+            AmqpOpening::Refused(code) => return Err(outcome_of(code)),
             frame => return Ok(frame),
         }
     }
 }
 
-async fn expect(link: &mut Link, wanted: Opening) -> Result<(), Outcome> {
+async fn expect(link: &mut Link, wanted: AmqpOpening) -> Result<(), Outcome> {
     match next(link).await? {
         frame if frame == wanted => Ok(()),
         _ => Err(Outcome::Malformed),
@@ -107,25 +107,25 @@ impl Broker for Amqp {
         write_greeting(&mut out);
         link.say(&mut out).await?;
         match next(&mut link).await? {
-            Opening::Start { knows_plain: true } => {}
-            Opening::Start { knows_plain: false } => return Err(Outcome::Status4xx),
+            AmqpOpening::Start { knows_plain: true } => {}
+            AmqpOpening::Start { knows_plain: false } => return Err(Outcome::Status4xx),
             _ => return Err(Outcome::Malformed),
         }
         write_start_ok(&plan.login.user, &plan.login.password, &mut out);
         link.say(&mut out).await?;
-        let Opening::Tune { frame_max } = next(&mut link).await? else {
+        let AmqpOpening::Tune { frame_max } = next(&mut link).await? else {
             return Err(Outcome::Malformed);
         };
         let frame_max = write_tune_ok(frame_max, &plan.virtual_host, &mut out);
         link.say(&mut out).await?;
-        expect(&mut link, Opening::Opened).await?;
+        expect(&mut link, AmqpOpening::Opened).await?;
         write_channel_open(&mut out);
         link.say(&mut out).await?;
-        expect(&mut link, Opening::ChannelOpened).await?;
+        expect(&mut link, AmqpOpening::ChannelOpened).await?;
         if plan.confirms {
             write_confirm(&mut out);
             link.say(&mut out).await?;
-            expect(&mut link, Opening::Confirming).await?;
+            expect(&mut link, AmqpOpening::Confirming).await?;
         }
         let how = (plan.mandatory, plan.persistent);
         let session = AmqpSession {
@@ -174,11 +174,11 @@ impl Session for AmqpSession {
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Option<(Option<Heard>, usize)>, Loss> {
+    ) -> Result<Option<(Option<BrokerMessage>, usize)>, Loss> {
         let Some((frame, used)) = read(input)? else {
             return Ok(None);
         };
-        let messages = |number, and_before, refusal| Heard::Messages {
+        let messages = |number, and_before, refusal| BrokerMessage::Messages {
             number,
             and_before,
             refusal,
@@ -196,9 +196,9 @@ impl Session for AmqpSession {
             ServerFrame::Properties { number } if self.is_returned => {
                 self.is_returned = false;
                 match (number, self.confirms) {
-                    (Some(number), true) => Some(Heard::Returned(number)),
+                    (Some(number), true) => Some(BrokerMessage::Returned(number)),
                     // Nothing else is ever said of it.
-                    _ => Some(Heard::Refused(Outcome::Status4xx)),
+                    _ => Some(BrokerMessage::Refused(Outcome::Status4xx)),
                 }
             }
             ServerFrame::ChannelClosed { code, .. } => {
@@ -208,7 +208,7 @@ impl Session for AmqpSession {
                 write_close_ok(out);
                 return Err(Loss::failure(outcome_of(code)));
             }
-            ServerFrame::Goodbye => Some(Heard::Goodbye),
+            ServerFrame::Goodbye => Some(BrokerMessage::Goodbye),
             _ => None,
         };
         Ok(Some((heard, used)))

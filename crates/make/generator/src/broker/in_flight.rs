@@ -34,7 +34,7 @@ pub(super) struct Answered {
 /// numbers from 1 on and may come in any order.
 #[derive(Debug)]
 pub(super) struct InFlight {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<WaitingPost>,
     /// What is known of each number that is not older than the oldest post.
     messages: VecDeque<Message>,
     /// The number of the first of them.
@@ -44,7 +44,7 @@ pub(super) struct InFlight {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct WaitingPost {
     post: Post,
     /// One beyond its last number.
     end: u64,
@@ -83,7 +83,7 @@ impl InFlight {
 
     pub(super) fn push(&mut self, post: Post) {
         let end = self.end() + post.answers;
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(WaitingPost {
             post,
             end,
             left: post.answers,

@@ -20,7 +20,7 @@ use tokio::time::sleep;
 
 use super::encoded::{Cut, Pieces};
 use super::link::{Link, Security};
-use super::{Broker, Heard, Loss, Session};
+use super::{Broker, BrokerMessage, Loss, Session};
 
 /// The pause before it is asked again about a topic that is being made.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
@@ -200,8 +200,7 @@ impl Session for KafkaSession {
         out: &mut Vec<u8>,
         pieces: &mut Pieces,
     ) -> Result<u64, Outcome> {
-        let now_ms = clock::wall().as_u64() / 1_000_000;
-        let now_ms = i64::try_from(now_ms).unwrap_or(i64::MAX);
+        let now_ms = (clock::wall().as_u64() / 1_000_000).cast_signed();
         let partition = self.partitions[self.turn % self.partitions.len()];
         self.turn = self.turn.wrapping_add(1);
         let messages = cuts.iter().map(|one| &bytes[one.start..one.end]);
@@ -219,7 +218,7 @@ impl Session for KafkaSession {
         &mut self,
         input: &[u8],
         _out: &mut Vec<u8>,
-    ) -> Result<Option<(Option<Heard>, usize)>, Loss> {
+    ) -> Result<Option<(Option<BrokerMessage>, usize)>, Loss> {
         if self.is_moved {
             return Err(Loss {
                 outcome: Outcome::Status5xx,
@@ -235,7 +234,7 @@ impl Session for KafkaSession {
         self.answer = self.answer.wrapping_add(1);
         let refusal = read_produced(answer.body)?;
         self.is_moved = refusal.is_some_and(Refusal::wants_metadata);
-        let heard = Heard::Oldest(refusal.map(outcome_of));
+        let heard = BrokerMessage::Oldest(refusal.map(outcome_of));
         Ok(Some((Some(heard), used)))
     }
 

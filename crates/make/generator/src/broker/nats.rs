@@ -16,7 +16,7 @@ use stillwell_wire::tls::TlsError;
 
 use super::encoded::{Cut, Pieces};
 use super::link::{Link, Security};
-use super::{Broker, Heard, Loss, Session};
+use super::{Broker, BrokerMessage, Loss, Session};
 
 /// What all connections of a generator have in common.
 #[derive(Clone, Debug)]
@@ -64,22 +64,22 @@ impl Nats {
 }
 
 /// The word of a server while a connection is opened.
-enum Opening {
+enum NatsOpening {
     Greeting(Greeting),
     Ready,
     Refused(Outcome),
     Other,
 }
 
-fn opening(input: &[u8]) -> Result<Option<(Opening, usize)>, stillwell_broker::Malformed> {
+fn opening(input: &[u8]) -> Result<Option<(NatsOpening, usize)>, stillwell_broker::Malformed> {
     let Some((word, used)) = read(input)? else {
         return Ok(None);
     };
     let word = match word {
-        ServerMessage::Info(json) => Opening::Greeting(Greeting::read(json)?),
-        ServerMessage::Pong => Opening::Ready,
-        ServerMessage::Refusal(text) => Opening::Refused(refusal(text)),
-        _ => Opening::Other,
+        ServerMessage::Info(json) => NatsOpening::Greeting(Greeting::read(json)?),
+        ServerMessage::Pong => NatsOpening::Ready,
+        ServerMessage::Refusal(text) => NatsOpening::Refused(refusal(text)),
+        _ => NatsOpening::Other,
     };
     Ok(Some((word, used)))
 }
@@ -108,8 +108,8 @@ impl Broker for Nats {
         let mut link = Link::new(Connection::from(stream));
         // It greets in the clear, also where TLS follows.
         let greeting = match link.hear(opening).await? {
-            Opening::Greeting(greeting) => greeting,
-            Opening::Refused(outcome) => return Err(outcome),
+            NatsOpening::Greeting(greeting) => greeting,
+            NatsOpening::Refused(outcome) => return Err(outcome),
             _ => return Err(Outcome::Malformed),
         };
         match (&self.security, link.connection) {
@@ -128,9 +128,9 @@ impl Broker for Nats {
         link.say(&mut out).await?;
         loop {
             match link.hear(opening).await? {
-                Opening::Ready => break,
-                Opening::Refused(outcome) => return Err(outcome),
-                Opening::Greeting(_) | Opening::Other => {}
+                NatsOpening::Ready => break,
+                NatsOpening::Refused(outcome) => return Err(outcome),
+                NatsOpening::Greeting(_) | NatsOpening::Other => {}
             }
         }
         let session = NatsSession {
@@ -184,7 +184,7 @@ impl Session for NatsSession {
         &mut self,
         input: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Option<(Option<Heard>, usize)>, Loss> {
+    ) -> Result<Option<(Option<BrokerMessage>, usize)>, Loss> {
         let Some((word, used)) = read(input)? else {
             return Ok(None);
         };
@@ -193,10 +193,10 @@ impl Session for NatsSession {
                 write_pong(out);
                 None
             }
-            ServerMessage::Pong if self.has_said_goodbye => Some(Heard::Goodbye),
-            ServerMessage::Pong => Some(Heard::Oldest(None)),
+            ServerMessage::Pong if self.has_said_goodbye => Some(BrokerMessage::Goodbye),
+            ServerMessage::Pong => Some(BrokerMessage::Oldest(None)),
             // The connection is closed behind some; that is read next.
-            ServerMessage::Refusal(text) => Some(Heard::Refused(refusal(text))),
+            ServerMessage::Refusal(text) => Some(BrokerMessage::Refused(refusal(text))),
             ServerMessage::Message {
                 subject,
                 headers,
@@ -204,7 +204,7 @@ impl Session for NatsSession {
             } => match self.publisher.number_of(subject) {
                 Some(number) => {
                     let answer = JetStreamAck::read(headers, payload)?;
-                    Some(Heard::Messages {
+                    Some(BrokerMessage::Messages {
                         number,
                         and_before: false,
                         refusal: match answer {

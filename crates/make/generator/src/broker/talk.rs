@@ -20,7 +20,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::encoded::{Cut, Pieces, cut};
 use super::in_flight::{Answered, InFlight, Post};
-use super::{Cutting, Heard, Link, Loss, Session};
+use super::{BrokerMessage, Cutting, Link, Loss, Session};
 use stillwell_wire::stream_outcome;
 use stillwell_worker::{
     Backoff, Marks, Most, Sending, Slice, Wait, Walk, Worker, between, units, watched,
@@ -36,7 +36,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// How a connection came to its end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Parting {
+pub(super) enum SessionEnd {
     /// The worker is to end.
     Ended,
     Lost,
@@ -44,7 +44,7 @@ pub(super) enum Parting {
 
 /// What one connection sends next, whatever becomes of the socket under it.
 #[derive(Debug)]
-pub(super) struct Feed {
+pub(super) struct BrokerFeed {
     walk: Walk,
     /// Taken and not begun when the connection was lost, and what it is of.
     left: Option<(Rc<BlockSet>, Slice)>,
@@ -54,7 +54,7 @@ pub(super) struct Feed {
     slice: Encoded,
 }
 
-impl Feed {
+impl BrokerFeed {
     pub(super) fn new(walk: Walk, marks: Option<Marks>) -> Self {
         Self {
             walk,
@@ -84,7 +84,7 @@ struct Out {
 }
 
 /// What both halves share.
-struct Talk<'w, S> {
+struct BrokerTalk<'w, S> {
     worker: &'w Worker,
     how: (Cutting, &'w ProducerPlan),
     is_answered: bool,
@@ -108,10 +108,10 @@ pub(super) async fn converse<S: Session>(
     worker: &Worker,
     how: (Cutting, &ProducerPlan),
     (link, session): (Link, S),
-    feed: &mut Feed,
+    feed: &mut BrokerFeed,
     backoff: &mut Backoff,
-) -> Parting {
-    let talk = Talk {
+) -> SessionEnd {
+    let talk = BrokerTalk {
         worker,
         how,
         is_answered: session.is_answered(),
@@ -130,18 +130,18 @@ pub(super) async fn converse<S: Session>(
         backoff.reset();
     }
     match talk.lost.get() {
-        None => Parting::Ended,
+        None => SessionEnd::Ended,
         Some(loss) => {
             talk.lose(loss);
-            Parting::Lost
+            SessionEnd::Lost
         }
     }
 }
 
-impl<S: Session> Talk<'_, S> {
+impl<S: Session> BrokerTalk<'_, S> {
     /// Polls both halves until both are through: the reading one first, and again
     /// after whatever the writing one did.
-    async fn both(&self, feed: &mut Feed, input: Vec<u8>) {
+    async fn both(&self, feed: &mut BrokerFeed, input: Vec<u8>) {
         let mut read = pin!(self.read(input));
         let mut write = pin!(async {
             self.write(feed).await;
@@ -200,7 +200,7 @@ impl<S: Session> Talk<'_, S> {
 
     /// Takes what is due and writes it, until the worker ends and all is answered, or
     /// the connection is lost.
-    async fn write(&self, feed: &mut Feed) {
+    async fn write(&self, feed: &mut BrokerFeed) {
         while !self.worker.is_ending() {
             let Some(most) = self.room().await else {
                 return;
@@ -240,7 +240,7 @@ impl<S: Session> Talk<'_, S> {
 
     /// Waits until another post may be under way; how much then may be.
     async fn room(&self) -> Option<Most> {
-        let in_flight_max = usize::try_from(self.how.1.in_flight).unwrap_or(usize::MAX);
+        let in_flight_max = self.how.1.in_flight as usize;
         let is_free = || !self.is_answered || self.in_flight.borrow().len() < in_flight_max;
         if !is_free() {
             self.until(|| is_free() || self.worker.is_ending()).await?;
@@ -487,28 +487,28 @@ impl<S: Session> Talk<'_, S> {
         result
     }
 
-    fn take_in(&self, heard: Heard, answered: &mut Vec<Answered>) -> Result<(), Loss> {
+    fn take_in(&self, heard: BrokerMessage, answered: &mut Vec<Answered>) -> Result<(), Loss> {
         let mut in_flight = self.in_flight.borrow_mut();
         let (which, refusal) = match heard {
-            Heard::Oldest(refusal) => match in_flight.oldest_number() {
+            BrokerMessage::Oldest(refusal) => match in_flight.oldest_number() {
                 Some(number) => ((number, false), refusal),
                 // Nobody asked.
                 None => return Err(Loss::failure(Outcome::Malformed)),
             },
-            Heard::Messages {
+            BrokerMessage::Messages {
                 number,
                 and_before,
                 refusal,
             } => ((number, and_before), refusal),
-            Heard::Returned(number) => {
+            BrokerMessage::Returned(number) => {
                 in_flight.returned(number);
                 return Ok(());
             }
-            Heard::Refused(outcome) => {
+            BrokerMessage::Refused(outcome) => {
                 self.worker.shard.count(outcome);
                 return Ok(());
             }
-            Heard::Goodbye => {
+            BrokerMessage::Goodbye => {
                 self.has_heard_goodbye.set(true);
                 return Ok(());
             }

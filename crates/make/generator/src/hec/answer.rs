@@ -33,10 +33,10 @@ pub(super) fn write_question(ids: impl Iterator<Item = u64>, out: &mut Vec<u8>) 
 /// answer.
 pub(super) fn acknowledged(body: &[u8]) -> Option<Vec<u64>> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct AcknowledgementsAnswer {
         acks: BTreeMap<u64, bool>,
     }
-    let answer: Answer = serde_json::from_slice(body).ok()?;
+    let answer: AcknowledgementsAnswer = serde_json::from_slice(body).ok()?;
     let kept = answer.acks.into_iter().filter(|(_, is_kept)| *is_kept);
     Some(kept.map(|(id, _)| id).collect())
 }

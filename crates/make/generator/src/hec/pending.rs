@@ -17,7 +17,7 @@ const QUESTION_MAX: usize = 4096;
 /// Requests that wait for their acknowledgement, in the order of their sending.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
-    waiting: VecDeque<Waiting>,
+    waiting: VecDeque<PendingRequest>,
     /// The number of the next to wait.
     next: u64,
     /// Those with a lower number were asked for, if only once.
@@ -25,7 +25,7 @@ pub(super) struct Pending {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Waiting {
+struct PendingRequest {
     /// Its place in the order of sending.
     number: u64,
     id: u64,
@@ -44,7 +44,7 @@ impl Pending {
     /// One more waits, of so many events, from `now` on; gives how many are lost for
     /// that.
     pub(super) fn add(&mut self, id: u64, events: u64, now: Moment) -> u64 {
-        self.waiting.push_back(Waiting {
+        self.waiting.push_back(PendingRequest {
             number: self.next,
             id,
             events,
@@ -60,7 +60,7 @@ impl Pending {
 
     /// Gives up those that have waited for `timeout`; gives how many.
     pub(super) fn expire(&mut self, now: Moment, timeout: Nanos) -> u64 {
-        let is_late = |one: &Waiting| now.since(one.since) >= timeout;
+        let is_late = |one: &PendingRequest| now.since(one.since) >= timeout;
         let lost = self.waiting.iter().take_while(|one| is_late(one)).count();
         self.waiting.drain(..lost);
         lost as u64

@@ -25,11 +25,11 @@ const NUMBER: &str = "%NNN%";
 
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
-    shared: Arc<Shared>,
+    shared: Arc<FilesShared>,
 }
 
 #[derive(Debug)]
-struct Shared {
+struct FilesShared {
     bytes_max: u64,
     naming: Naming,
     control: FileControl,
@@ -97,7 +97,7 @@ impl Files {
             }
         };
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(FilesShared {
                 bytes_max,
                 naming,
                 control: FileControl::default(),
@@ -138,7 +138,7 @@ fn log_path(root: &Path, depth_max: u8, seed: &Seed) -> PathBuf {
 /// A file that is written to.
 #[derive(Debug)]
 pub(crate) struct Open {
-    shared: Arc<Shared>,
+    shared: Arc<FilesShared>,
     path: PathBuf,
     /// `None` where a new one is to be begun.
     file: Option<File>,
@@ -150,7 +150,7 @@ pub(crate) struct Open {
 }
 
 impl Open {
-    fn begin(shared: &Arc<Shared>) -> io::Result<Self> {
+    fn begin(shared: &Arc<FilesShared>) -> io::Result<Self> {
         let path = match &shared.naming {
             Naming::Numbered { template, next, .. } => numbered(template, next),
             Naming::Rotated { free, .. } => {

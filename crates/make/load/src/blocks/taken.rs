@@ -1,4 +1,4 @@
-//! Which block each request has.
+//! The block of each request.
 
 use std::rc::Rc;
 

@@ -36,7 +36,7 @@ impl Calls {
         self.all[slot] = Some(<(CallUpload, CallResponse)>::default());
     }
 
-    /// What is heard of the call on `stream`, if it is one.
+    /// Received part of the call on `stream`, if it is one.
     fn heard(&mut self, stream: Stream) -> Option<&mut CallResponse> {
         let call = self.all.get_mut(stream.slot())?.as_mut()?;
         Some(&mut call.1)
@@ -200,7 +200,7 @@ impl Http2Session {
         None
     }
 
-    /// How long the request of `flight` may take.
+    /// Time left for the request of `flight`.
     pub(super) fn limit(&self, flight: &Http2InFlight) -> Nanos {
         let timeout = self.worker.plan.timeout;
         self.deadline(flight)

@@ -36,10 +36,10 @@ struct Http3InFlight {
     body_bytes: u64,
     /// The number in the header that is watched.
     origin: Option<u64>,
-    /// What few have is elsewhere: a flight is moved about.
+    /// Rare parts are elsewhere: a flight is moved often.
     trace: Option<Box<RequestTrace>>,
     reader: H3MessageReader,
-    /// What of it is still to be sent.
+    /// Bytes of it that are still to be sent.
     rest: Bytes,
     /// Of a block, how long it is, and what stamps it.
     body_whole: usize,
@@ -52,31 +52,31 @@ pub(super) struct Http3Session {
     pool: Rc<Pool>,
     slot: usize,
     http: H3Connection,
-    /// The names of its streams are ours: nobody can choose some that meet.
+    /// The names of its streams are ours: no peer can choose colliding ones.
     requests: FxHashMap<QuicStream, Http3InFlight>,
     /// A stream for the next request.
     next: Option<QuicStream>,
-    /// What of our own control stream is still to be sent.
+    /// Bytes of our control stream that are still to be sent.
     control: Option<(QuicStream, Bytes)>,
     unis: Vec<(QuicStream, UniStream)>,
-    /// How many requests the pool was told that it may hand over.
+    /// Number of requests that the pool may hand over.
     pub(super) declared: usize,
     /// Requests that may still begin here.
     left: u64,
     streams: usize,
     /// There is nothing more to take.
     is_done: bool,
-    /// Whether any request was sent here, and whether any was answered.
+    /// True if a request was sent here; true if one was answered.
     pub(super) has_begun: bool,
     pub(super) is_proven: bool,
-    /// Whether it let nothing begin when that was looked at last.
+    /// True if it admitted no request at the last check.
     pub(super) was_blocked: bool,
     /// Requests that the server did not begin.
     pub(super) returned: Vec<Ticket>,
     /// Of blocks, what stamps those that are not on their way: each has an order of its
     /// own.
     pub(super) marks: Vec<Marks>,
-    /// How long the most urgent request may take.
+    /// Time left for the most urgent request.
     pub(super) request_timeout: Nanos,
 }
 
@@ -89,7 +89,7 @@ impl Http3Session {
         line: &mut Line,
     ) -> Self {
         let connecting = &worker.plan.connecting;
-        let streams = usize::try_from(connecting.streams).unwrap_or(usize::MAX);
+        let streams = connecting.streams as usize;
         let http = H3Connection::client(SECTION_BYTES_MAX);
         // A peer that allows no control stream has no settings from us.
         let control = line.open_uni();
@@ -117,7 +117,7 @@ impl Http3Session {
         session
     }
 
-    /// How many requests are on their way.
+    /// Number of requests in flight.
     pub(super) fn in_flight(&self) -> usize {
         self.requests.len()
     }
@@ -126,13 +126,13 @@ impl Http3Session {
         self.left > 0 && self.in_flight() < self.streams && self.is_open(line)
     }
 
-    /// Whether the server lets nothing begin although nothing is on its way.
+    /// Returns true if the server admits no request although none is in flight.
     pub(super) fn is_blocked(&mut self, line: &mut Line) -> bool {
         let is_idle = self.in_flight() == 0 && self.left > 0 && self.http.going_away().is_none();
         is_idle && !self.is_open(line)
     }
 
-    /// Whether the server lets one more request begin.
+    /// Returns true if the server admits one more request.
     fn is_open(&mut self, line: &mut Line) -> bool {
         if self.http.going_away().is_some() {
             return false;
@@ -166,7 +166,7 @@ impl Http3Session {
         }
     }
 
-    /// Why the connection is to be closed now, if it is.
+    /// Reason to close the connection now, if any.
     pub(super) fn parting(&self) -> Option<ConnectionEnd> {
         if self.in_flight() > 0 {
             return None;
@@ -254,7 +254,7 @@ impl Http3Session {
             return self.send_control(line);
         };
         let before = flight.rest.len();
-        // What is stopped is told by an event.
+        // An event reports a stopped stream.
         line.write(stream, &mut flight.rest);
         let went = before - flight.rest.len();
         let recorder = self.worker.recorder.borrow();
@@ -457,7 +457,7 @@ impl Http3Session {
         });
     }
 
-    /// Whatever is still on its way will not arrive.
+    /// Bytes in flight will not arrive.
     pub(super) fn lose_all(&mut self, outcome: Outcome) {
         for (_, flight) in std::mem::take(&mut self.requests) {
             self.lose(flight, outcome);
@@ -480,7 +480,7 @@ impl Http3Session {
     }
 }
 
-/// Why there will be no answer.
+/// Reason if there will be no answer.
 enum Http3Failure {
     Malformed(H3StreamFailure),
     /// The server has not begun with it.

@@ -4,14 +4,14 @@ use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use stillwell_units::{RunId, Seed, float_from_u64, floor_to_u64};
 
-/// What a request says of the trace that it belongs to.
+/// Trace context of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TraceContext {
     /// The trace; never all zeros.
     pub trace: [u8; 16],
     /// Its only span so far, ours; never all zeros.
     pub span: [u8; 8],
-    /// Whether spans of this trace are to be kept.
+    /// True if spans of this trace are exported.
     pub is_sampled: bool,
 }
 

@@ -5,16 +5,16 @@ use stillwell_units::Moment;
 
 use super::context::TraceContext;
 
-/// One request that was sent, and what came of it.
+/// One sent request and its result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Span {
-    /// What the request said.
+    /// Trace context of the request.
     pub context: TraceContext,
-    /// Which worker sent it.
+    /// Index of the worker that sent it.
     pub worker: u16,
     /// To which endpoint.
     pub endpoint: usize,
-    /// Which of the requests for that.
+    /// Index among the requests for it.
     pub request: usize,
     /// When it was due; without a schedule when it was taken.
     pub intended: Moment,
@@ -24,14 +24,14 @@ pub struct Span {
     pub first_byte: Option<Moment>,
     /// When it was over.
     pub end: Moment,
-    /// How it ended.
+    /// Its end.
     pub outcome: Outcome,
     /// The status of its answer; 0 without one.
     pub status: u16,
 }
 
 impl Span {
-    /// Whether it counts as a failure: no answer, or a status of 400 and more.
+    /// True if it counts as a failure: no answer, or a status of 400 and more.
     #[must_use]
     pub const fn is_error(&self) -> bool {
         !matches!(self.outcome, Outcome::Ok | Outcome::Status3xx)

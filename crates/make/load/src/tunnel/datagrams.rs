@@ -1,4 +1,4 @@
-//! Datagrams through a proxy that is asked over HTTP/2 (RFC 9298): capsules in the
+//! Datagrams through a proxy over HTTP/2 (RFC 9298): capsules in the
 //! bodies of one stream.
 
 use std::io;
@@ -16,11 +16,11 @@ pub(crate) struct Datagrams {
     connection: Connection,
     framed: Box<Http2Tunnel>,
     reader: CapsuleReader,
-    /// What has arrived and was not read.
+    /// Bytes that arrived and were not read.
     early: Vec<u8>,
     /// What is still to be sent: a capsule, and what of another one had no room.
     out: Vec<u8>,
-    /// Why nothing more can be sent.
+    /// Reason if nothing more can be sent.
     failure: Option<io::Error>,
 }
 

@@ -13,14 +13,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::{EARLY_BYTES_MAX, ProxyResponse, TunnelEnd, TunnelFailure, TunnelStream, told};
 
-/// What is read at once: a frame.
+/// Bytes that are read at once: a frame.
 const INPUT_BYTES: usize = 16 << 10;
 
 /// The frames of a connection whose one stream is the way to an endpoint.
 #[derive(Debug)]
 pub(super) struct Http2Tunnel {
     client: Client,
-    /// What was asked for; `None` while it was not.
+    /// The request; `None` before it is sent.
     stream: Option<Stream>,
     input: Box<[u8]>,
     /// The head's status, once there was one.
@@ -86,7 +86,7 @@ pub(super) async fn answer(
 }
 
 impl Http2Tunnel {
-    /// Reads until there is something to tell in `early`, or the end.
+    /// Reads until there is an event in `early`, or the end.
     pub(super) fn poll_read(
         &mut self,
         connection: &mut Connection,

@@ -16,7 +16,7 @@ use super::{EARLY_BYTES_MAX, ProxyResponse, TunnelEnd, TunnelFailure, TunnelStre
 /// The longest head of an answer that is taken.
 const SECTION_BYTES_MAX: usize = 64 << 10;
 
-/// What is framed at once.
+/// Bytes that are framed at once.
 const FRAME_BYTES_MAX: usize = 64 << 10;
 
 /// A connection whose one stream is the way to an endpoint.
@@ -25,12 +25,12 @@ pub(super) struct Http3Tunnel {
     quic: Box<QuicConnection>,
     http: H3Connection,
     reader: H3MessageReader,
-    /// What was asked for; `None` while the proxy allows none.
+    /// The request; `None` while the proxy allows none.
     stream: Option<QuicStream>,
     unis: Vec<(QuicStream, UniStream)>,
-    /// What of our own control stream is still to be sent.
+    /// Bytes of our control stream that are still to be sent.
     control: Option<(QuicStream, Bytes)>,
-    /// What of a frame, or of what was asked, is still to be sent.
+    /// Bytes of a frame or of a request that are still to be sent.
     rest: Bytes,
     /// Something has come of the stream that was not read.
     is_readable: bool,
@@ -40,7 +40,7 @@ pub(super) struct Http3Tunnel {
     end: Option<TunnelEnd>,
 }
 
-/// Asks for an endpoint over `quic`, whose hands are shaken, and reads the answer.
+/// Requests an endpoint over `quic`, after its handshake, and reads the answer.
 pub(super) async fn answer(
     mut quic: Box<QuicConnection>,
     ask: &H3RequestBlock,
@@ -89,7 +89,7 @@ pub(super) async fn answer(
 }
 
 impl Http3Tunnel {
-    /// Reads until there is something to tell in `early`, or the end.
+    /// Reads until there is an event in `early`, or the end.
     pub(super) fn poll_read(
         &mut self,
         early: &mut Vec<u8>,
@@ -172,7 +172,7 @@ impl Http3Tunnel {
         self.quic.flush(context);
     }
 
-    /// Whether the stream takes anything yet.
+    /// True if the stream accepts bytes.
     fn send(&mut self) -> bool {
         let line = self.quic.line();
         if let Some((stream, rest)) = &mut self.control {
@@ -252,7 +252,7 @@ impl Http3Tunnel {
         self.confess(heeded.map_err(H3MessageError::from))
     }
 
-    /// Tells the proxy of an error before its connection ends.
+    /// Sends the proxy an error before its connection ends.
     fn confess(&mut self, heeded: Result<(), H3MessageError>) -> Result<(), H3MessageError> {
         if let Err(error) = &heeded {
             let code = match error {

@@ -31,7 +31,7 @@ pub(crate) async fn run(setup: WorkerSetup, scope: Token) -> Result<(), PartErro
     let (sender, ended) = oneshot::channel();
     let mut tasks = Tasks::new(1);
     tasks.spawn(async move {
-        // Nobody listens only where the worker itself is gone.
+        // There is no receiver only if the worker itself is gone.
         drop(sender.send(run_worker(setup, scope).await));
     });
     let ended = ended.await;
@@ -171,7 +171,7 @@ impl TimeBaseline {
 /// Coalesces responses until the worker ends. Runs after all tasks of the worker that
 /// were ready when a response came.
 async fn coalesce(worker: Rc<Worker>) {
-    // Where the kernel refuses, rests are too long and therefore rare.
+    // If the kernel refuses, pauses are too long and therefore rare.
     set_current_timer_slack(Some(NonZeroU64::MIN)).unwrap_or_default();
     loop {
         worker.coalescer.answer(|| worker.is_ending()).await;
@@ -299,7 +299,7 @@ impl Worker {
         self.coalescer.wake();
     }
 
-    /// Whether the duration of the load is over.
+    /// Returns true if the duration of the load is over.
     fn is_time_up(&self, start: Moment) -> bool {
         let duration = self.plan.until.duration;
         duration.is_some_and(|duration| clock::now() >= start + duration)

@@ -67,8 +67,8 @@ fn decompose(value: f64) -> (u128, i32) {
     const FRACTION_BITS: u32 = f64::MANTISSA_DIGITS - 1;
     let bits = value.to_bits();
     let mantissa = bits & ((1 << FRACTION_BITS) - 1) | 1 << FRACTION_BITS;
-    let biased = i32::try_from(bits >> FRACTION_BITS & 0x7ff).unwrap_or(i32::MAX);
-    let exponent = biased - 1023 - i32::try_from(FRACTION_BITS).unwrap_or(i32::MAX);
+    let biased = i32::try_from(bits >> FRACTION_BITS & 0x7ff).expect("an exponent has 11 bits");
+    let exponent = biased - 1023 - FRACTION_BITS.cast_signed();
     (u128::from(mantissa), exponent)
 }
 

@@ -200,11 +200,11 @@ impl DogstatsdPlan {
             0 => LETTERS,
             listed => listed as u64,
         };
-        let tags = u64::from(self.tags_per_message.high).min(keys);
+        let most = u32::from(self.tags_per_message.high);
         Ok(ContextRoom {
             names,
             tag_values,
-            tags: u32::try_from(tags).unwrap_or(u32::MAX),
+            tags: u32::try_from(keys).map_or(most, |keys| keys.min(most)),
         })
     }
 }
