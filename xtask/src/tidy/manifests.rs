@@ -1,6 +1,7 @@
 //! The crate graph: who depends on whom, in which order the members stand, and
 //! that each inherits the workspace's lints. The facts come from `cargo metadata`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
@@ -68,6 +69,7 @@ impl Metadata {
     /// Holds the graph against the tables. `root_manifest` is the text of the workspace's `Cargo.toml`.
     pub(super) fn check(&self, root_manifest: &str) -> Vec<Problem> {
         let mut problems = self.check_order(root_manifest);
+        problems.extend(self.check_use(root_manifest));
         for package in &self.packages {
             let manifest = self.relative(&package.manifest_path);
             let Some(entry) = entry(table_name(&package.name)) else {
@@ -114,6 +116,27 @@ impl Metadata {
             .chain(out_of_order)
             .map(|message| Problem::new("Cargo.toml", line, message))
             .collect()
+    }
+
+    /// Checks that a member uses each dependency that the workspace declares.
+    fn check_use(&self, root_manifest: &str) -> Vec<Problem> {
+        let dependencies = self
+            .packages
+            .iter()
+            .flat_map(|package| &package.dependencies);
+        let used: BTreeSet<&str> = dependencies.map(|used| used.name.as_str()).collect();
+        let lines = (1..).zip(root_manifest.lines());
+        let declared = lines
+            .skip_while(|(_, line)| *line != "[workspace.dependencies]")
+            .skip(1)
+            .take_while(|(_, line)| !line.starts_with('['))
+            .filter_map(|(number, line)| Some((number, line.split_once('=')?.0.trim())));
+        let unused = declared.filter(|(_, name)| !name.starts_with('#') && !used.contains(name));
+        let problem = |(line, name)| {
+            let message = format!("no crate uses the dependency `{name}`: remove it");
+            Problem::new("Cargo.toml", line, message)
+        };
+        unused.map(problem).collect()
     }
 
     /// What is wrong with one dependency, if anything.

@@ -112,7 +112,6 @@ pub(super) const OWNED: &[(&str, &[&str])] = &[
     ("anyhow", &["cli", "benches", "xtask"]),
     ("clap", &["cli"]),
     ("parquet", &["capture", "lading"]),
-    ("procfs", &["observer"]),
     ("granit-parser", &["text"]),
     // For memory that lies in large pages. No file is ever mapped.
     ("memmap2", &["payload"]),
@@ -172,6 +171,7 @@ pub(super) const PLAIN_CRATES: &[&str] = &[
     "plan",
     "pacer",
     "worker",
+    "serve",
 ];
 
 /// The entry of a crate, by its name without prefix.

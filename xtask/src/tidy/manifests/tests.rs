@@ -192,6 +192,22 @@ fn a_member_that_is_gone_is_a_problem() {
 }
 
 #[test]
+fn a_declared_dependency_that_no_crate_uses_is_a_problem() {
+    let dependencies = vec![published("tokio"), for_tests(published("insta"))];
+    let metadata = workspace("stillwell", dependencies);
+    let manifest = "[workspace.dependencies]\ntokio = \"1\"\n# tests = only\ninsta = \"1\"\n\
+        procfs = { version = \"1\" }\n\n[workspace.lints.rust]\nunused = \"warn\"\n";
+    let problems = metadata.check_use(manifest);
+    let [problem] = problems.as_slice() else {
+        panic!("one problem, not {problems:?}");
+    };
+    assert_eq!(
+        problem.to_string(),
+        "Cargo.toml:5: no crate uses the dependency `procfs`: remove it"
+    );
+}
+
+#[test]
 fn lints_are_inherited() {
     assert_eq!(
         check_lints("Cargo.toml", "[package]\n[lints]\nworkspace = true\n"),
