@@ -31,7 +31,7 @@ pub(crate) struct BoundAdmin {
     plan: ServeAdminPlan,
 }
 
-/// What its connections share.
+/// State that the connections of the interface share.
 #[derive(Debug)]
 struct Desk {
     pages: AdminPages,
@@ -49,7 +49,7 @@ pub(crate) fn bind(plan: &ServeAdminPlan) -> Result<BoundAdmin, ListenError> {
 }
 
 impl BoundAdmin {
-    /// Serves until `token` is cancelled or somebody asks the server to end.
+    /// Serves until `token` is cancelled or a request ends the server.
     pub(crate) async fn run(
         self,
         counter: ServeCounter,

@@ -30,11 +30,11 @@ pub(crate) struct Answers {
     refusal: Laid,
     /// Value of the header `server`.
     server: Option<String>,
-    own: OwnAnswer,
+    usual: OwnAnswer,
 }
 
 /// The head of the common answer in HTTP/2, length and date included, of the last
-/// second that was asked for: so each answer is a copy.
+/// requested second: so each answer is a copy.
 #[derive(Debug, Default)]
 pub(crate) struct CommonHead {
     second: Option<u64>,
@@ -49,14 +49,14 @@ pub(crate) struct OwnAnswer {
     pub(crate) body: Vec<u8>,
 }
 
-/// A response, and where its date stands.
+/// A response, and the position of its date.
 #[derive(Debug)]
 struct Laid {
     response: PreparedResponse,
     date_at: Option<usize>,
 }
 
-/// How an answer goes to one request.
+/// Manner in which an answer goes to one request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Manner {
     /// Without the body, which `HEAD` does not get.
@@ -67,15 +67,15 @@ pub(crate) struct Manner {
 
 impl Answers {
     pub(crate) fn new(plan: &AnswerPlan) -> Result<Self, HeadError> {
-        let own = OwnAnswer::new(&plan.options, plan.filters, None, None);
+        let usual = OwnAnswer::new(&plan.options, plan.filters, None, None);
         let server = plan.headers.server.as_deref();
         let laid = |answer: &OwnAnswer, last| Laid::new(answer, last, server);
         Ok(Self {
-            common: laid(&own, false)?,
-            last: laid(&own, true)?,
+            common: laid(&usual, false)?,
+            last: laid(&usual, true)?,
             refusal: laid(&OwnAnswer::of_status(400), true)?,
             server: plan.headers.server.clone(),
-            own,
+            usual,
         })
     }
 
@@ -87,7 +87,7 @@ impl Answers {
             &self.common
         };
         laid.write(manner.head_only, date, out);
-        self.own.status
+        self.usual.status
     }
 
     /// Appends `answer` to `out`, or status 500 where it cannot be laid out, and
@@ -100,8 +100,8 @@ impl Answers {
         out: &mut Vec<u8>,
     ) -> u16 {
         let laid = |answer: &OwnAnswer| Laid::new(answer, manner.last, self.server());
-        if let Ok(own) = laid(answer) {
-            own.write(manner.head_only, date, out);
+        if let Ok(response) = laid(answer) {
+            response.write(manner.head_only, date, out);
             return answer.status;
         }
         if let Ok(error) = laid(&OwnAnswer::of_status(500)) {
@@ -127,19 +127,19 @@ impl Answers {
         out.truncate(out.len() - answer.body.len() / 2);
     }
 
-    /// How long a body is that breaks off, and what is sent of it.
+    /// Length of a body that breaks off, and the part that is sent.
     pub(crate) fn broken_body(&self) -> (usize, Vec<u8>) {
         let length = self.broken_bytes();
         (length, vec![b'a'; length / 2])
     }
 
-    /// What is answered as a rule.
+    /// The usual answer.
     pub(crate) const fn common(&self) -> &OwnAnswer {
-        &self.own
+        &self.usual
     }
 
     fn broken_bytes(&self) -> usize {
-        self.own.body.len().max(BROKEN_BODY_BYTES_MIN)
+        self.usual.body.len().max(BROKEN_BODY_BYTES_MIN)
     }
 
     /// Appends an answer whose head is longer than any client reads.
@@ -187,7 +187,7 @@ impl CommonHead {
 }
 
 /// The common answer in HTTP/3, with its body and without, of the last second that was
-/// asked for: so all answers share their bytes.
+/// requested: so all answers share their bytes.
 #[derive(Debug, Default)]
 pub(crate) struct CommonHttp3 {
     second: Option<u64>,
@@ -289,8 +289,8 @@ impl OwnAnswer {
         server: Option<&'a str>,
         date: Option<&'a str>,
     ) -> Vec<(&'a str, &'a str)> {
-        let own = self.headers.iter();
-        let mut headers: Vec<(&str, &str)> = own
+        let given = self.headers.iter();
+        let mut headers: Vec<(&str, &str)> = given
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         if let Some(server) = server
@@ -324,14 +324,14 @@ impl OwnAnswer {
 
 impl Laid {
     fn new(answer: &OwnAnswer, last: bool, server: Option<&str>) -> Result<Self, HeadError> {
-        let own = answer.headers.iter();
-        let mut headers: Vec<(&str, &str)> = own
+        let given = answer.headers.iter();
+        let mut headers: Vec<(&str, &str)> = given
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         let is_set = |headers: &[(&str, &str)], name: &str| {
             headers
                 .iter()
-                .any(|(other, _)| other.eq_ignore_ascii_case(name))
+                .any(|(given, _)| given.eq_ignore_ascii_case(name))
         };
         if let Some(server) = server {
             headers.push(("date", DATE_HERE));

@@ -24,12 +24,13 @@ use crate::connection::serve;
 use crate::counts::{ServeCounter, ServeShard};
 use crate::http3::STREAMS_MAX;
 use crate::quic;
+use crate::request_log::RequestLog;
 use crate::service::{Service, Site};
 
 /// Reason why a test server cannot start. The source says what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// An address cannot be had.
+    /// An address is not available.
     #[error("bind the test server")]
     Listen {
         /// The address, and what is the matter with it.
@@ -40,7 +41,7 @@ pub enum ServeError {
     Answer {
         /// Where.
         address: SocketAddr,
-        /// What is the matter with it.
+        /// The reason.
         source: HeadError,
     },
     /// Its TLS cannot be configured.
@@ -48,7 +49,7 @@ pub enum ServeError {
     Tls {
         /// Where.
         address: SocketAddr,
-        /// What is the matter.
+        /// The reason.
         source: Box<TlsError>,
     },
     /// The kernel has no descriptor for one more worker.
@@ -61,7 +62,7 @@ pub enum ServeError {
     },
 }
 
-/// Where connections come in.
+/// A source of connections.
 #[derive(Debug)]
 enum Door {
     Streams(StreamListener),
@@ -113,7 +114,7 @@ pub fn bind_server(plan: &ServePlan) -> Result<BoundServer, ServeError> {
     })
 }
 
-/// What a listener shares, and a door for each of its workers.
+/// The shared state of a listener, and a door for each of its workers.
 fn doors(
     plan: &ServeListenerPlan,
     workers: usize,
@@ -126,8 +127,8 @@ fn doors(
             address: plan.address,
             source: Box::new(source),
         };
-        let own = site.tls.as_ref().ok_or(TlsError::NoTls13).map_err(tls)?;
-        let bound = bind_quic(plan.address, count, own, STREAMS_MAX);
+        let server_tls = site.tls.as_ref().ok_or(TlsError::NoTls13).map_err(tls)?;
+        let bound = bind_quic(plan.address, count, server_tls, STREAMS_MAX);
         let bound = bound.map_err(|error| match error {
             BindQuicError::Listen(source) => ServeError::Listen { source },
             BindQuicError::Tls(source) => tls(source),
@@ -184,15 +185,26 @@ impl BoundServer {
         sites.find_map(|site| Some(site.tls.as_ref()?.made_certificate()?.to_owned()))
     }
 
-    /// What it will count.
+    /// Returns its counters.
     #[must_use]
     pub fn counter(&self) -> ServeCounter {
         self.counter.clone()
     }
 
+    /// Enables the request log, of all listeners together. It costs time for each request.
+    #[must_use]
+    pub fn log_requests(&self) -> RequestLog {
+        let (sender, log) = RequestLog::new();
+        for (site, _) in self.workers.iter().flatten() {
+            // The workers share the site of a listener: it has the log already.
+            site.log.set(sender.clone()).unwrap_or_default();
+        }
+        log
+    }
+
     /// Starts its workers in `scope` at `place`, called `serve-NUMBER`. The admin
-    /// interface is one more, `admin`, which ends by itself where somebody asks it
-    /// for the end of the server.
+    /// interface is one more, `admin`, which ends when a request ends the
+    /// server.
     ///
     /// # Errors
     /// The kernel's answer where it starts no more threads; those that were

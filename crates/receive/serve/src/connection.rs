@@ -6,9 +6,9 @@ use stillwell_wire::server::{Reader as _, ServerWorker, drive, linger};
 use stillwell_wire::{Connection, Stream};
 use tokio::select;
 
+use crate::detect::http;
 use crate::outbox::End;
 use crate::service::Service;
-use crate::talk::http;
 
 /// Answers the requests of `stream` until either side closes it or the worker
 /// ends.

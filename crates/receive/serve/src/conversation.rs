@@ -24,8 +24,8 @@ struct Http1Request {
 }
 
 impl Conversation {
-    /// Takes in what was read `now`; what follows the last request is passed
-    /// over.
+    /// Takes in what was read `now`; bytes after the last request are
+    /// ignored.
     pub(crate) fn take(
         &mut self,
         input: &[u8],
@@ -95,7 +95,7 @@ impl Http1Request {
                 head_only: head.method == "HEAD",
                 last: !head.keep_alive,
             },
-            wishes: service.wishes(|| pseudo.into_iter().chain(head.headers())),
+            wishes: service.wishes("HTTP/1", || pseudo.into_iter().chain(head.headers())),
         }
     }
 }

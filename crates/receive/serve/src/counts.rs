@@ -1,4 +1,4 @@
-//! What a test server counts.
+//! Counters of a test server.
 
 use std::array;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use stillwell_plan::Fault;
 const STATUS_MIN: u16 = 200;
 const STATUSES: usize = 400;
 
-/// What one worker counts.
+/// Counters of one worker.
 #[derive(Debug)]
 pub(crate) struct ServeShard {
     pub(crate) requests: Cell,
@@ -51,21 +51,21 @@ impl ServeShard {
 
     /// One more `fault` that has a name.
     pub(crate) fn count_fault(&self, fault: Fault) {
-        if let Some(at) = Fault::NAMED.iter().position(|other| *other == fault) {
+        if let Some(at) = Fault::NAMED.iter().position(|named| *named == fault) {
             self.faults[at].add(1);
         }
     }
 }
 
-/// What a test server has counted, to be asked at any time.
+/// Reader of a test server's counters, at any time.
 #[derive(Clone, Debug)]
 pub struct ServeCounter {
     pub(crate) shards: Vec<(Arc<SinkShard>, Arc<ServeShard>)>,
 }
 
-/// What a test server has counted.
+/// Counts of a test server.
 ///
-/// Every request that came whole stands in exactly one place: under its status,
+/// Every request that came whole is in exactly one place: under its status,
 /// under its fault, or among the abandoned.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct ServeCounts {

@@ -2,7 +2,7 @@
 
 use stillwell_units::Nanos;
 
-/// How long a date is, in bytes.
+/// Length of a date in bytes.
 pub(crate) const DATE_BYTES: usize = 29;
 
 const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
@@ -10,7 +10,7 @@ const MONTHS: [&str; 12] = [
     "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
 ];
 
-/// The date of the last second that was asked for.
+/// The date of the last requested second.
 #[derive(Debug, Default)]
 pub(crate) struct Date {
     second: Option<u64>,

@@ -26,7 +26,7 @@ pub(crate) struct Http2 {
     requests: StreamTable<Http2Request>,
     /// When each decided request is to be answered.
     waiting: BinaryHeap<Reverse<Due>>,
-    /// What follows the last frame, where that is no frame.
+    /// Bytes after the last frame that are no frame.
     garbage: Vec<u8>,
     end: Option<End>,
 }
@@ -397,7 +397,7 @@ impl Http2Request {
     fn of(head: &RequestHead<'_>, service: &Service) -> Self {
         Self {
             head_only: head.method == "HEAD",
-            state: Http2RequestState::Reading(service.wishes(|| head.fields.iter())),
+            state: Http2RequestState::Reading(service.wishes("HTTP/2", || head.fields.iter())),
         }
     }
 }

@@ -74,7 +74,7 @@ impl Http3 {
         self.end
     }
 
-    /// Does what an event asks for. Whether the connection goes on.
+    /// Handles an event. Returns true if the connection goes on.
     pub(crate) fn heed(&mut self, line: &mut Line, event: &QuicEvent, now: Moment) -> bool {
         let heeded = match event {
             QuicEvent::Connected => {
@@ -151,16 +151,16 @@ impl Http3 {
     }
 
     fn read_uni(&mut self, line: &mut Line, stream: QuicStream) -> Result<(), H3ErrorCode> {
-        let Some(place) = self.unis.iter().position(|(other, _)| *other == stream) else {
+        let Some(place) = self.unis.iter().position(|(uni, _)| *uni == stream) else {
             return Ok(());
         };
         let (http, uni) = (&mut self.http, &mut self.unis[place].1);
-        let mut found = Ok(true);
+        let mut result = Ok(true);
         let read = line.read(stream, |input| {
-            found = http.read_uni(uni, input);
-            matches!(found, Ok(true))
+            result = http.read_uni(uni, input);
+            matches!(result, Ok(true))
         });
-        if !found.map_err(|error| error.code())? {
+        if !result.map_err(|error| error.code())? {
             line.stop(stream, H3ErrorCode::STREAM_CREATION_ERROR.0);
             self.unis.swap_remove(place);
         } else if read != StreamRead::Open {
@@ -243,7 +243,10 @@ impl Http3 {
         service.site.end_one();
         let status = match reply {
             Reply::Common => {
-                let head_only = self.requests.get(&stream).is_some_and(|it| it.head_only);
+                let head_only = self
+                    .requests
+                    .get(&stream)
+                    .is_some_and(|request| request.head_only);
                 let (answers, date) = (&service.site.answers, &service.date);
                 let common = service.common_http3.borrow_mut().at(
                     answers,
@@ -269,7 +272,10 @@ impl Http3 {
     /// Answers with `answer`, or with status 500 where it cannot be laid out, and
     /// says which status it was.
     fn respond(&mut self, line: &mut Line, stream: QuicStream, answer: &OwnAnswer) -> u16 {
-        let head_only = self.requests.get(&stream).is_some_and(|it| it.head_only);
+        let head_only = self
+            .requests
+            .get(&stream)
+            .is_some_and(|request| request.head_only);
         let has_date = self.service.site.answers.has_date();
         let date = &self.service.date;
         let date = has_date.then(|| date.borrow_mut().at(clock::wall()).to_owned());
@@ -382,7 +388,7 @@ impl Drop for Http3 {
 }
 
 impl Http3Request {
-    /// Takes the next part; whether its client waits to be told to go on.
+    /// Takes the next part. Returns true if its client waits for a `100 Continue`.
     fn digest(
         &mut self,
         http: &mut H3Connection,
@@ -411,6 +417,6 @@ impl Http3Request {
 
     fn begin(&mut self, head: &RequestHead<'_>, service: &Service) {
         self.head_only = head.method == "HEAD";
-        self.state = Http3RequestState::Reading(service.wishes(|| head.fields.iter()));
+        self.state = Http3RequestState::Reading(service.wishes("HTTP/3", || head.fields.iter()));
     }
 }

@@ -18,14 +18,16 @@ mod connection;
 mod conversation;
 mod counts;
 mod date;
+mod detect;
 mod http2;
 mod http3;
 mod outbox;
 mod quic;
 mod request;
+mod request_log;
 mod sending;
 mod service;
-mod talk;
 
 pub use bind::{BoundServer, ServeError, bind_server};
 pub use counts::{ServeCounter, ServeCounts};
+pub use request_log::{LoggedResult, RequestLog, RequestLogEntry};

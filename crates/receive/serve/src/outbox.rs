@@ -17,7 +17,7 @@ const WRITE_BYTES: usize = 64 << 10;
 /// So many answers may wait before no more requests are read.
 const WAITING_MAX: usize = 256;
 
-/// What is kept of a buffer that a long answer has filled.
+/// Capacity that is kept of a buffer that a long answer has filled.
 const KEPT_BYTES: usize = 256 << 10;
 
 /// The answers of one connection.
@@ -25,7 +25,7 @@ const KEPT_BYTES: usize = 256 << 10;
 pub(crate) struct Outbox {
     service: Rc<Service>,
     waiting: VecDeque<Waiting>,
-    /// What is due, laid out, and how much of it was sent.
+    /// Bytes that are due, and the number of them that were sent.
     bytes: Vec<u8>,
     sent: usize,
     end: Option<End>,
@@ -38,7 +38,7 @@ enum Waiting {
     Answer(Decision, Manner),
 }
 
-/// How a connection ends once its bytes are sent.
+/// End of a connection once its bytes are sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum End {
     /// It is closed: all was said.
@@ -100,7 +100,7 @@ impl Outbox {
         }
     }
 
-    /// What is to be sent.
+    /// Bytes to send.
     pub(crate) fn unsent(&self) -> &[u8] {
         &self.bytes[self.sent..]
     }
@@ -116,7 +116,7 @@ impl Outbox {
         }
     }
 
-    /// How the connection ends, once all is sent; `None` while it goes on.
+    /// End of the connection once all is sent; `None` while it goes on.
     pub(crate) fn end(&self) -> Option<End> {
         self.end.filter(|_| self.bytes.is_empty())
     }

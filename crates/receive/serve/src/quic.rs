@@ -36,7 +36,7 @@ pub(crate) async fn serve(
         server: QuicServer::new(bound, open_max)?,
         worker: Rc::clone(&worker),
         service,
-        talks: Vec::new(),
+        sessions: Vec::new(),
         armed: Vec::new(),
         dues: BinaryHeap::new(),
     };
@@ -74,20 +74,20 @@ struct All {
     worker: Rc<ServerWorker>,
     service: Rc<Service>,
     /// By the connections' numbers.
-    talks: Vec<Talk>,
+    sessions: Vec<QuicSession>,
     /// When each is looked at for answers that are due.
     armed: Vec<Option<Moment>>,
-    /// The same in order. What was put off since is passed over.
+    /// The same in order. Entries that were postponed since are skipped.
     dues: BinaryHeap<Reverse<(Moment, usize)>>,
 }
 
 #[derive(Default)]
-enum Talk {
+enum QuicSession {
     #[default]
     None,
-    /// Hands are being shaken.
-    Shaking(Box<Http3>),
-    Talking(Box<Http3>),
+    /// The handshake is in progress.
+    Handshake(Box<Http3>),
+    Open(Box<Http3>),
     /// It is closed once what was answered is sent.
     Ending(Box<Http3>),
     /// It has ended, but for what is still said about that.
@@ -98,18 +98,18 @@ impl All {
     /// Something has happened on a connection.
     async fn attend(&mut self, key: usize) {
         let now = clock::now();
-        if self.talks.len() <= key {
-            self.talks.resize_with(key + 1, Talk::default);
+        if self.sessions.len() <= key {
+            self.sessions.resize_with(key + 1, QuicSession::default);
             self.armed.resize(key + 1, None);
         }
-        if matches!(self.talks[key], Talk::None) {
+        if matches!(self.sessions[key], QuicSession::None) {
             self.worker.shard.connections.add(1);
-            self.talks[key] = Talk::Shaking(Box::new(Http3::new(&self.service)));
+            self.sessions[key] = QuicSession::Handshake(Box::new(Http3::new(&self.service)));
         }
         while let Some(event) = self.server.line(key).and_then(|line| line.next_event()) {
             self.heed(key, &event, now);
         }
-        self.settle(key).await;
+        self.flush_and_arm(key).await;
     }
 
     fn heed(&mut self, key: usize, event: &QuicEvent, now: Moment) {
@@ -118,20 +118,24 @@ impl All {
             shard.handshakes.add(1);
             shard.resumed.add(u64::from(self.server.is_resumed(key)));
         }
-        let goes_on = match (&mut self.talks[key], self.server.line(key)) {
-            (Talk::Shaking(talk) | Talk::Talking(talk), Some(line)) => talk.heed(line, event, now),
+        let goes_on = match (&mut self.sessions[key], self.server.line(key)) {
+            (QuicSession::Handshake(session) | QuicSession::Open(session), Some(line)) => {
+                session.heed(line, event, now)
+            }
             _ => return,
         };
-        self.talks[key] = match (std::mem::take(&mut self.talks[key]), event) {
-            (Talk::Shaking(_), QuicEvent::Lost(_)) => {
+        self.sessions[key] = match (std::mem::take(&mut self.sessions[key]), event) {
+            (QuicSession::Handshake(_), QuicEvent::Lost(_)) => {
                 shard.handshakes_failed.add(1);
-                Talk::Over
+                QuicSession::Over
             }
-            (_, QuicEvent::Lost(_)) => Talk::Over,
-            (Talk::Shaking(talk), QuicEvent::Connected) => Talk::Talking(talk),
-            (talk, _) if goes_on => talk,
-            (Talk::Shaking(talk) | Talk::Talking(talk), _) => Talk::Ending(talk),
-            (talk, _) => talk,
+            (_, QuicEvent::Lost(_)) => QuicSession::Over,
+            (QuicSession::Handshake(session), QuicEvent::Connected) => QuicSession::Open(session),
+            (session, _) if goes_on => session,
+            (QuicSession::Handshake(session) | QuicSession::Open(session), _) => {
+                QuicSession::Ending(session)
+            }
+            (session, _) => session,
         };
     }
 
@@ -145,33 +149,34 @@ impl All {
                 continue;
             }
             self.armed[key] = None;
-            if let (Talk::Talking(talk), Some(line)) = (&mut self.talks[key], self.server.line(key))
-                && !talk.fill(line, now)
-                && let Talk::Talking(talk) = std::mem::take(&mut self.talks[key])
+            if let (QuicSession::Open(session), Some(line)) =
+                (&mut self.sessions[key], self.server.line(key))
+                && !session.fill(line, now)
+                && let QuicSession::Open(session) = std::mem::take(&mut self.sessions[key])
             {
-                self.talks[key] = Talk::Ending(talk);
+                self.sessions[key] = QuicSession::Ending(session);
             }
-            self.settle(key).await;
+            self.flush_and_arm(key).await;
         }
     }
 
     /// Sends what is to be sent, and looks when something is due.
-    async fn settle(&mut self, key: usize) {
+    async fn flush_and_arm(&mut self, key: usize) {
         let mut is_there = poll_fn(|context| Poll::Ready(self.server.flush(context, key))).await;
-        if let Talk::Ending(talk) = &self.talks[key] {
-            let code = talk.end().unwrap_or(H3ErrorCode::NO_ERROR);
+        if let QuicSession::Ending(session) = &self.sessions[key] {
+            let code = session.end().unwrap_or(H3ErrorCode::NO_ERROR);
             if let Some(line) = self.server.line(key) {
                 line.close(code.0);
             }
-            self.talks[key] = Talk::Over;
+            self.sessions[key] = QuicSession::Over;
             is_there = poll_fn(|context| Poll::Ready(self.server.flush(context, key))).await;
         }
         if !is_there {
-            self.talks[key] = Talk::None;
+            self.sessions[key] = QuicSession::None;
             return;
         }
-        if let Talk::Talking(talk) = &self.talks[key]
-            && let Some(due) = talk.due()
+        if let QuicSession::Open(session) = &self.sessions[key]
+            && let Some(due) = session.due()
             && self.armed[key].is_none_or(|at| due < at)
         {
             self.armed[key] = Some(due);

@@ -1,25 +1,28 @@
-//! What matters of a request to a test server, whatever version it came in.
+//! The parts of a request that a test server reads, in any version of HTTP.
 
 use stillwell_plan::{ResponseOptions, ResponseOptionsError, ServeHeaders};
 use stillwell_units::Nanos;
 
-/// What a request asks for beyond an answer.
+use crate::request_log::LoggedRequest;
+
+/// Wishes of a request about its answer.
 #[derive(Debug, Default)]
 pub(crate) struct Wishes {
-    /// What its configuration header says.
+    /// Options in its configuration header.
     pub(crate) options: Option<Box<ResponseOptions>>,
     /// Reason why that is not understood.
     pub(crate) misunderstood: Option<Box<str>>,
-    /// The delay that it asks for besides.
+    /// The additional delay that it requests.
     pub(crate) delay: Nanos,
     /// Its headers in writing, where they are to be sent back.
     pub(crate) echo: Option<Box<str>>,
+    /// Its entry in the request log, where there is a log.
+    pub(crate) logged: Option<LoggedRequest>,
 }
 
 impl Wishes {
-    /// What the headers of a request ask for, its pseudo-headers among them;
-    /// `is_echoed` is whether the headers are sent back where the request says
-    /// nothing about that.
+    /// Reads the headers of a request, pseudo-headers included. `is_echoed` is true if the
+    /// headers are sent back unless the request says otherwise.
     pub(crate) fn of(names: &ServeHeaders, headers: &[(&[u8], &[u8])], is_echoed: bool) -> Self {
         let mut wishes = Self::default();
         let mut configs = 0;
@@ -41,9 +44,9 @@ impl Wishes {
             let message = format!("{header} is given {configs} times, once is accepted");
             wishes.misunderstood = Some(message.into());
         }
-        let own = wishes.options.as_ref();
-        if own
-            .and_then(|own| own.echo_request_headers)
+        let options = wishes.options.as_ref();
+        if options
+            .and_then(|options| options.echo_request_headers)
             .unwrap_or(is_echoed)
         {
             wishes.echo = Some(written(headers).into());

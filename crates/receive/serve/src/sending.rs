@@ -1,10 +1,10 @@
-//! What of a stream of QUIC is still to be sent, and how the stream ends then.
+//! The unsent part of a QUIC stream, and the end of the stream after it.
 
 use bytes::Bytes;
 use stillwell_metric::Cell;
 use stillwell_wire::quic::{Line, QuicStream};
 
-/// What is still to be sent on one stream.
+/// The unsent part of one stream.
 #[derive(Debug)]
 pub(crate) struct Sending {
     rest: Bytes,

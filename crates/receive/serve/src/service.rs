@@ -1,8 +1,8 @@
-//! What a listener decides about requests.
+//! Decisions of a listener about requests.
 
 use std::cell::RefCell;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -16,8 +16,9 @@ use crate::answers::{Answers, CommonHead, CommonHttp3, OwnAnswer};
 use crate::counts::ServeShard;
 use crate::date::Date;
 use crate::request::{Wishes, is_wish};
+use crate::request_log::{LoggedRequest, LoggedResult, RequestLogSender};
 
-/// What the workers of one listener share.
+/// State that the workers of one listener share.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) plan: ServeListenerPlan,
@@ -31,9 +32,11 @@ pub(crate) struct Site {
     /// When the last request came; 0 before the first.
     last_arrival: AtomicU64,
     started: Moment,
+    /// Set before workers start, where requests are logged.
+    pub(crate) log: OnceLock<RequestLogSender>,
 }
 
-/// What the connections of one worker share.
+/// State that the connections of one worker share.
 #[derive(Debug)]
 pub(crate) struct Service {
     pub(crate) site: Arc<Site>,
@@ -46,17 +49,17 @@ pub(crate) struct Service {
     is_plain: bool,
 }
 
-/// What becomes of a request, and when.
+/// The response to a request, and its time.
 #[derive(Debug)]
 pub(crate) struct Decision {
     pub(crate) due: Moment,
     pub(crate) reply: Reply,
 }
 
-/// What a request gets.
+/// A response or a fault.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    /// What all get that ask for nothing else.
+    /// The usual answer.
     Common,
     /// An answer of its own.
     Own(Box<OwnAnswer>),
@@ -81,6 +84,7 @@ impl Site {
             active: AtomicU64::new(0),
             last_arrival: AtomicU64::new(0),
             started,
+            log: OnceLock::new(),
         }
     }
 
@@ -89,7 +93,7 @@ impl Site {
         self.active.fetch_sub(1, Ordering::Relaxed);
     }
 
-    /// What the rate limit says: a moment to wait for, or what else happens.
+    /// Applies the rate limit: the time of the response, or a fault.
     fn admit(&self, now: Moment) -> Result<Moment, Fault> {
         let (Some(bucket), Some(limit)) = (self.bucket, &self.plan.faults.rate_limit) else {
             return Ok(now);
@@ -110,7 +114,7 @@ impl Site {
                 .compare_exchange_weak(seen, full, relaxed, relaxed)
             {
                 Ok(_) => return Ok(due),
-                Err(other) => seen = other,
+                Err(current) => seen = current,
             }
         }
     }
@@ -137,21 +141,29 @@ impl Service {
         }
     }
 
-    /// What the headers of a request ask for, pseudo-headers among them.
-    pub(crate) fn wishes<'h, I>(&self, headers: impl Fn() -> I) -> Option<Box<Wishes>>
+    /// Reads the options in the headers of a request, pseudo-headers included.
+    pub(crate) fn wishes<'h, I>(
+        &self,
+        version: &'static str,
+        headers: impl Fn() -> I,
+    ) -> Option<Box<Wishes>>
     where
         I: Iterator<Item = (&'h [u8], &'h [u8])>,
     {
         let plan = &self.site.plan.answer;
         let is_echoed = plan.options.echo_request_headers == Some(true);
-        let has_wishes = is_echoed || headers().any(|(name, _)| is_wish(&plan.headers, name));
+        let is_logged = self.site.log.get().is_some();
+        let has_wishes =
+            is_echoed || is_logged || headers().any(|(name, _)| is_wish(&plan.headers, name));
         has_wishes.then(|| {
             let headers: Vec<_> = headers().collect();
-            Box::new(Wishes::of(&plan.headers, &headers, is_echoed))
+            let mut wishes = Wishes::of(&plan.headers, &headers, is_echoed);
+            wishes.logged = is_logged.then(|| LoggedRequest::of(version, &headers));
+            Box::new(wishes)
         })
     }
 
-    /// What becomes of a request that came whole `now`. It is active until
+    /// Decides about a request that is complete `now`. It is active until
     /// [`Site::end_one`].
     pub(crate) fn decide(&self, now: Moment, wishes: Option<Box<Wishes>>) -> Decision {
         let before = self.site.last_arrival.swap(now.as_u64(), Ordering::Relaxed);
@@ -163,12 +175,23 @@ impl Service {
             };
         }
         let delta = (before > 0).then(|| now.since(Moment::new(before)));
-        self.decide_in_full(
-            now,
-            active,
-            delta,
-            wishes.map_or_else(Wishes::default, |w| *w),
-        )
+        let mut wishes = wishes.map_or_else(Wishes::default, |wishes| *wishes);
+        let logged = wishes.logged.take();
+        let decision = self.decide_in_full(now, active, delta, wishes);
+        if let (Some(log), Some(request)) = (self.site.log.get(), logged) {
+            let delay = decision.due.since(now);
+            log.send(request, self.logged_result(&decision.reply), delay);
+        }
+        decision
+    }
+
+    fn logged_result(&self, reply: &Reply) -> LoggedResult {
+        match reply {
+            Reply::Common => LoggedResult::Status(self.site.answers.common().status),
+            Reply::Own(answer) => LoggedResult::Status(answer.status),
+            Reply::Fault(Fault::Status(status)) => LoggedResult::Status(*status),
+            Reply::Fault(fault) => LoggedResult::Fault(fault.name()),
+        }
     }
 
     fn decide_in_full(

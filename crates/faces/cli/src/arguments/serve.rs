@@ -69,7 +69,8 @@ const SPEAKS_TLS: &str = "identity";
 #[command(after_help = EXPRESSIONS)]
 pub(crate) struct ServeArguments {
     /// Envoy configuration: listeners, HTTP filters of Nighthawk's test server, TLS and
-    /// admin. Can be combined only with --workers, --connections-max, --seed and --format
+    /// admin. Can be combined only with --workers, --connections-max, --seed, --log-requests
+    /// and --format
     #[arg(short, long, value_name = "FILE", conflicts_with_all = SAID_BY_FILE)]
     pub(crate) config: Option<PathBuf>,
     /// Address to listen on; port 0 chooses a free port; repeatable
@@ -112,9 +113,9 @@ pub(crate) struct ServeArguments {
     /// Maximum request rate, such as `1000/s`
     #[arg(long, value_name = "RATE")]
     pub(crate) rate_limit: Option<EventRate>,
-    /// Burst size of the rate limit
-    #[arg(long, value_name = "N", default_value_t = 1, requires = "rate_limit", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) rate_limit_burst: u32,
+    /// Burst size of the rate limit [default: one second's worth, at least 1]
+    #[arg(long, value_name = "N", requires = "rate_limit", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rate_limit_burst: Option<u32>,
     /// Response to requests above the rate limit: a status, queue or close
     #[arg(long, value_name = "ANSWER", default_value = "429", requires = "rate_limit", value_parser = limit_answer)]
     pub(crate) rate_limit_answer: LimitAnswer,
@@ -166,7 +167,10 @@ pub(crate) struct ServeArguments {
     /// Seed of rand(): a whole number
     #[arg(long, default_value = "1")]
     pub(crate) seed: Seed,
-    /// Format of the final counters
+    /// Print a line on standard error for each request
+    #[arg(long)]
+    pub(crate) log_requests: bool,
+    /// Format of the final counters, and of the request log
     #[arg(long, value_enum, default_value_t = ServeFormat::Text)]
     pub(crate) format: ServeFormat,
 }

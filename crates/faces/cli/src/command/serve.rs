@@ -1,5 +1,7 @@
 //! `stillwell serve`.
 
+mod request_log;
+
 use std::fmt::Write;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -15,8 +17,8 @@ use stillwell_plan::{
     ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
 };
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_serve::{ServeCounts, ServeError, bind_server};
-use stillwell_units::{ByteSize, Nanos};
+use stillwell_serve::{RequestLog, ServeCounts, ServeError, bind_server};
+use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64};
 
 use crate::arguments::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
@@ -39,6 +41,7 @@ pub(crate) fn run(arguments: &ServeArguments, paint: &Paint) -> Result<Exit, Com
     let outs = Outs {
         certificate: arguments.tls_certificate_out.as_deref(),
         admin_address: None,
+        log_requests: arguments.log_requests,
     };
     let plan = match &arguments.config {
         Some(path) => {
@@ -63,6 +66,7 @@ pub(crate) fn run_as_nighthawk(
     let outs = Outs {
         certificate: None,
         admin_address: arguments.admin_address_path.as_deref(),
+        log_requests: false,
     };
     conduct(&plan, ServeFormat::Text, &outs)
 }
@@ -76,13 +80,15 @@ fn plan_of_file(path: &Path, workers: u16, paint: &Paint) -> Result<ServePlan, C
     Ok(loaded.plan)
 }
 
-/// Files that are written once the server listens.
+/// Output beside the counts.
 #[derive(Clone, Copy, Debug, Default)]
 struct Outs<'a> {
-    /// The certificate that was made.
+    /// File for the certificate that was made.
     certificate: Option<&'a Path>,
-    /// Address of the admin interface.
+    /// File for the address of the admin interface.
     admin_address: Option<&'a Path>,
+    /// True if each request is printed.
+    log_requests: bool,
 }
 
 /// Serves as `plan` says until a signal comes or somebody asks for the end, and
@@ -102,32 +108,22 @@ fn conduct(plan: &ServePlan, format: ServeFormat, outs: &Outs<'_>) -> Result<Exi
     write_out(outs.certificate, server.certificate_pem()).map_err(failed)?;
     write_out(outs.admin_address, told).map_err(failed)?;
     let urls = urls(plan, server.addresses());
+    let log = outs.log_requests.then(|| server.log_requests());
     let mut scope = Scope::new(&Token::new());
     let started = server.start(&mut scope, &Place::default());
     started.map_err(|error| failed(error.into()))?;
-    match format {
-        ServeFormat::Text => {
-            Paint::say(&format!(
-                "stillwell serve: listening on {}",
-                urls.join(", ")
-            ));
-            if let Some(address) = admin {
-                Paint::say(&format!("stillwell serve: admin on {address}"));
-            }
-        }
-        ServeFormat::Json => {
-            let mut line = json!({ "listening": urls });
-            if let Some(address) = admin {
-                line["admin"] = json!(address.to_string());
-            }
-            print(&format!("{line}\n"))?;
-        }
-    }
+    announce(&urls, admin, format)?;
+    let print_log = |log: &RequestLog| request_log::print(log, format);
     let mut ended = Vec::new();
     while ended.is_empty() && raised.recv_timeout(LOOK_PERIOD) == Err(RecvTimeoutError::Timeout) {
         ended = scope.ends();
+        log.iter().for_each(print_log);
     }
     ended.extend(scope.close(CLOSE_MAX));
+    if let Some(log) = &log {
+        print_log(log);
+        request_log::print_dropped(log);
+    }
     signals.close(Nanos::SECOND);
     let counts = counter.total();
     print(&match format {
@@ -141,6 +137,31 @@ fn conduct(plan: &ServePlan, format: ServeFormat, outs: &Outs<'_>) -> Result<Exi
         }
     }
     Ok(Exit::Held)
+}
+
+/// Prints the addresses that the server listens on.
+fn announce(
+    urls: &[String],
+    admin: Option<SocketAddr>,
+    format: ServeFormat,
+) -> Result<(), CommandError> {
+    match format {
+        ServeFormat::Text => {
+            let urls = urls.join(", ");
+            Paint::say(&format!("stillwell serve: listening on {urls}"));
+            if let Some(address) = admin {
+                Paint::say(&format!("stillwell serve: admin on {address}"));
+            }
+            Ok(())
+        }
+        ServeFormat::Json => {
+            let mut line = json!({ "listening": urls });
+            if let Some(address) = admin {
+                line["admin"] = json!(address.to_string());
+            }
+            print(&format!("{line}\n"))
+        }
+    }
 }
 
 fn write_out(path: Option<&Path>, text: Option<String>) -> anyhow::Result<()> {
@@ -179,7 +200,7 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
         error,
         rate_limit: arguments.rate_limit.map(|rate| RateLimitPlan {
             rate,
-            burst: arguments.rate_limit_burst,
+            burst: arguments.rate_limit_burst.unwrap_or_else(|| burst(rate)),
             answer: arguments.rate_limit_answer,
         }),
     };
@@ -209,6 +230,12 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
         listeners: arguments.address.iter().copied().map(listener).collect(),
         admin: arguments.admin.map(envoy::admin),
     })
+}
+
+/// Returns the number of requests of one second, at least 1.
+fn burst(rate: EventRate) -> u32 {
+    let requests = floor_to_u64(rate.events_per_second().ceil());
+    u32::try_from(requests).unwrap_or(u32::MAX).max(1)
 }
 
 /// An answer that has no body has none of any length.
@@ -343,4 +370,17 @@ fn text(counts: &ServeCounts) -> String {
         line("  failed", counts.handshakes_failed);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_default_burst_is_the_requests_of_one_second() {
+        for (rate, expected) in [(0.001, 1), (1.0, 1), (2.5, 3), (2000.0, 2000)] {
+            let rate = EventRate::try_new(rate).unwrap();
+            assert_eq!(burst(rate), expected);
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What there is to be read.
+//! Pages of the admin interface.
 
 use std::net::SocketAddr;
 
@@ -21,7 +21,7 @@ const HELP: &str = "\
 /stats/prometheus: the same for Prometheus
 ";
 
-/// Where everything is found that is told.
+/// Sources of the pages.
 #[derive(Debug)]
 pub(super) struct AdminPages {
     pub(super) counter: ServeCounter,
@@ -70,7 +70,7 @@ impl AdminPages {
     /// The answer to a request for `target`, when the server has run for `uptime`.
     pub(super) fn page(&self, method: &str, target: &str, uptime: Nanos) -> AdminPage {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let asked = |name: &str| {
+        let parameter = |name: &str| {
             let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
             pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
         };
@@ -86,7 +86,7 @@ impl AdminPages {
         if !matches!(method, "GET" | "HEAD" | "POST") {
             return AdminPage::text(405, "Method Not Allowed\n");
         }
-        match (path, asked("format")) {
+        match (path, parameter("format")) {
             ("/" | "/help", _) => AdminPage::text(200, HELP),
             ("/ready", _) => AdminPage::text(200, "LIVE\n"),
             ("/server_info", _) => AdminPage::json(&json!({
@@ -99,16 +99,16 @@ impl AdminPages {
             ("/listeners", Some("json")) => AdminPage::json(&self.listeners_json()),
             ("/listeners", _) => AdminPage::text(200, self.listeners_text()),
             ("/stats/prometheus", _) | ("/stats", Some("prometheus")) => {
-                AdminPage::text(200, self.prometheus(uptime, asked("filter")))
+                AdminPage::text(200, self.prometheus(uptime, parameter("filter")))
             }
             ("/stats", Some("json")) => {
-                let stats = self.stats(uptime, asked("filter")).into_iter();
-                let stats = stats.map(|own| json!({ "name": own.name, "value": own.value }));
+                let stats = self.stats(uptime, parameter("filter")).into_iter();
+                let stats = stats.map(|stat| json!({ "name": stat.name, "value": stat.value }));
                 AdminPage::json(&json!({ "stats": stats.collect::<Vec<_>>() }))
             }
             ("/stats", _) => {
-                let stats = self.stats(uptime, asked("filter")).into_iter();
-                let lines = stats.map(|own| format!("{}: {}\n", own.name, own.value));
+                let stats = self.stats(uptime, parameter("filter")).into_iter();
+                let lines = stats.map(|stat| format!("{}: {}\n", stat.name, stat.value));
                 AdminPage::text(200, lines.collect::<String>())
             }
             _ => AdminPage::text(404, format!("there is no {path}; there are:\n{HELP}")),
@@ -198,7 +198,7 @@ impl AdminPages {
             family,
             label: None,
         }));
-        stats.retain(|own| filter.is_none_or(|text| own.name.contains(text)));
+        stats.retain(|stat| filter.is_none_or(|text| stat.name.contains(text)));
         stats
     }
 
@@ -210,9 +210,9 @@ impl AdminPages {
             label,
         };
         let class = |hundreds: u16| {
-            let own = counts.statuses.iter();
-            let own = own.filter(|(status, _)| **status / 100 == hundreds);
-            own.map(|(_, count)| count).sum::<u64>()
+            let matching = counts.statuses.iter();
+            let matching = matching.filter(|(status, _)| **status / 100 == hundreds);
+            matching.map(|(_, count)| count).sum::<u64>()
         };
         let mut stats = vec![
             named(

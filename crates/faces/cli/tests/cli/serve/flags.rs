@@ -13,6 +13,7 @@ use crate::load::flags::flags_of;
 struct Seen {
     answers: Vec<String>,
     counts: String,
+    messages: String,
 }
 
 /// Two requests on one connection each; the second connection comes while the
@@ -36,6 +37,7 @@ fn run(words: &[&str]) -> Seen {
     Seen {
         answers,
         counts: ended.stdout,
+        messages: ended.stderr,
     }
 }
 
@@ -72,6 +74,9 @@ const EFFECTS: &[Effect] = &[
         &["--rate-limit=1/m", "--rate-limit-answer=418"],
         |seen| seen.answers[1].starts_with("HTTP/1.1 418 "),
     ),
+    ("--log-requests", &["--log-requests"], |seen| {
+        seen.messages.matches(" GET / HTTP/1 200\n").count() == 2
+    }),
     ("--protocol", &["--protocol=http2"], |seen| {
         !seen.answers[0].starts_with("HTTP/1.1 200")
     }),
@@ -223,6 +228,7 @@ fn beside_a_configuration_only_what_it_does_not_say_can_be_given() {
         "--workers",
         "--connections-max",
         "--seed",
+        "--log-requests",
         "--format",
     ];
     let common = ["--color", "--help"];
@@ -269,16 +275,22 @@ fn no_more_connections_are_served_than_may_be() {
 
 #[test]
 fn as_many_are_taken_at_once_as_may_be() {
-    for (burst, ok) in [("1", 1), ("4", 4)] {
-        let process = serve(&[
-            "--address=127.0.0.1:0",
-            "--rate-limit=1/m",
-            "--rate-limit-burst",
-            burst,
-        ]);
+    let cases: [(&[&str], u64); 3] = [
+        (&["--rate-limit=1/m", "--rate-limit-burst=1"], 1),
+        (&["--rate-limit=1/m", "--rate-limit-burst=4"], 4),
+        // The default is the number of requests of one second.
+        (&["--rate-limit=1/m"], 1),
+    ];
+    for (limit, ok) in cases {
+        let process = serve(&[&["--address=127.0.0.1:0"], limit].concat());
         let url = format!("http://{}/", address(&process));
         let report = load(&[&url, "-n6", "-c1"]);
-        assert_eq!(report.outcome("ok"), ok, "{burst}: {:?}", report.outcomes());
+        assert_eq!(
+            report.outcome("ok"),
+            ok,
+            "{limit:?}: {:?}",
+            report.outcomes()
+        );
     }
 }
 
