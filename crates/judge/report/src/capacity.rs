@@ -17,7 +17,7 @@ use stillwell_units::Nanos;
 use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit};
 
 pub use csv::capacity_csv;
-pub use document::probe_line;
+pub use document::{probe_line, progress_line};
 pub use json::{CAPACITY_SCHEMA, capacity_json};
 
 use crate::Style;

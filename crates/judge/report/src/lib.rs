@@ -33,6 +33,7 @@ pub use calibration::{
 };
 pub use capacity::{
     CAPACITY_SCHEMA, CapacityReport, capacity_csv, capacity_json, capacity_terminal, probe_line,
+    progress_line,
 };
 pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,

@@ -10,12 +10,13 @@
 //! all probes would hold, by a posterior over threshold, width and stray answers
 //! together, as experiments on thresholds of perception have done for long
 //! (Watson and Pelli, QUEST, 1983; Kontsevich and Tyler, the psi method, 1999).
-//! Last it probes just below and just above what it found: only an answer that
-//! holds below and fails above is confirmed.
+//! Last it probes just below and just above the threshold. An answer is confirmed if
+//! probes hold below and fail above, and if the curve fits all probes.
 //!
 //! [`usl`] fits the other question, at which load a system gets the most for
 //! the time that its answers take.
 
+mod fit;
 mod posterior;
 #[cfg(test)]
 mod tests;
@@ -36,6 +37,10 @@ const UNCLEAR_MAX: u32 = 5;
 const NARROW_LEVEL: f64 = 0.9;
 /// Largest and smallest relative width of a plan.
 const WITHIN: (f64, f64) = (0.001, 0.5);
+/// Confirming probes are this many widths of the transition away from the threshold.
+const REACH_WIDTHS: f64 = 2.0;
+/// One in so many confirming probes may disagree, at each rate.
+const EXCEPTION_IN: u32 = 5;
 /// Fewest probes that can find anything.
 const PROBES_MIN: u32 = 5;
 
@@ -157,7 +162,7 @@ pub struct Votes {
 /// End of a search.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum SearchEnd {
-    /// Most probes just below held, and most just above failed.
+    /// Probes just below held, those just above failed, and the curve fits all probes.
     Confirmed,
     /// The threshold was found, and probes around it said something else.
     NotConfirmed,
@@ -169,6 +174,10 @@ pub enum SearchEnd {
     GeneratorLimit,
     /// No probe was left.
     BudgetSpent,
+    /// No time was left.
+    TimeSpent,
+    /// The search was interrupted, or a probe could not be made.
+    Stopped,
 }
 
 impl SearchEnd {
@@ -182,6 +191,8 @@ impl SearchEnd {
             Self::BelowMinimum => "below_minimum",
             Self::GeneratorLimit => "generator_limit",
             Self::BudgetSpent => "budget_spent",
+            Self::TimeSpent => "time_spent",
+            Self::Stopped => "stopped",
         }
     }
 }
@@ -193,6 +204,8 @@ pub struct CapacitySearch {
     posterior: Posterior,
     step: SearchStep,
     votes: Vec<Votes>,
+    /// Rates of the probes that held or failed, in order; true for held.
+    results: Vec<(f64, bool)>,
     probes: u32,
     unclear: u32,
     /// Consecutive unclear probes at the last requested rate.
@@ -260,6 +273,7 @@ impl CapacitySearch {
             },
             plan,
             votes: Vec::new(),
+            results: Vec::new(),
             probes: 0,
             unclear: 0,
             unclear_here: 0,
@@ -300,6 +314,7 @@ impl CapacitySearch {
             self.unclear_here = 0;
             self.posterior.observe(rate, held);
             self.vote(rate, held);
+            self.results.push((rate, held));
             if let Some(around) = &mut self.around {
                 match purpose {
                     Purpose::Below => around.below.count(held),
@@ -431,7 +446,8 @@ impl CapacitySearch {
             return self.done(SearchEnd::BelowMinimum);
         }
         if half_width <= self.plan.within {
-            let reach = 1.0 + self.plan.within;
+            let width = REACH_WIDTHS * self.posterior.width();
+            let reach = 1.0 + self.plan.within.max(width);
             self.confirmations += 1;
             self.around = Some(Confirming {
                 below: Votes::none((result.value / reach).min(result.lower).max(self.plan.from)),
@@ -468,7 +484,9 @@ impl CapacitySearch {
                 return SearchStep::Probe { rate, purpose };
             }
         }
-        if below.held > below.failed && above.failed > above.held {
+        let exceptions = repeats / EXCEPTION_IN;
+        let is_agreed = below.failed <= exceptions && above.held <= exceptions;
+        if is_agreed && fit::is_good(&self.posterior, &self.results) {
             return self.done(SearchEnd::Confirmed);
         }
         if self.confirmations >= CONFIRMATIONS_MAX {
@@ -478,8 +496,19 @@ impl CapacitySearch {
         self.narrowed()
     }
 
-    /// The answer as far as it is known.
     fn done(&self, end: SearchEnd) -> SearchStep {
+        SearchStep::Done(self.result(end))
+    }
+
+    /// Returns the maximum number of probes that follow.
+    #[must_use]
+    pub const fn probes_left(&self) -> u32 {
+        self.plan.probes_max.saturating_sub(self.probes)
+    }
+
+    /// Returns the answer so far, as that of a search that ended by `end`.
+    #[must_use]
+    pub fn result(&self, end: SearchEnd) -> CapacityFound {
         let most_held = |votes: &&Votes| votes.held > votes.failed;
         let most_failed = |votes: &&Votes| votes.failed > votes.held;
         let by_rate = |a: &&Votes, b: &&Votes| a.rate.total_cmp(&b.rate);
@@ -497,13 +526,13 @@ impl CapacitySearch {
             }
         };
         let is_open = matches!(end, SearchEnd::AboveMaximum | SearchEnd::BelowMinimum);
-        SearchStep::Done(CapacityFound {
+        CapacityFound {
             end,
             capacity: self.estimate().filter(|_| !is_open),
             held,
             failed,
             probes: self.probes,
             unclear: self.unclear,
-        })
+        }
     }
 }

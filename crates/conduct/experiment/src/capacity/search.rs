@@ -1,6 +1,8 @@
 //! The order of probes, whatever they are.
 
-use stillwell_stats::capacity::{CapacitySearch, Observed, Purpose, SearchStep};
+use stillwell_stats::capacity::{
+    CapacityFound, CapacitySearch, Observed, Purpose, SearchEnd, SearchStep,
+};
 use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, knee_of};
 
 /// Fewest different loads that a law follows from.
@@ -14,6 +16,14 @@ pub trait SearchWatcher {
     /// Reports the probe with this number, from 1.
     fn report(&mut self, number: usize, probe: &CapacityProbe);
 
+    /// Reports the answer so far after a probe, and the maximum number of probes that follow.
+    fn report_progress(&mut self, _so_far: &CapacityFound, _probes_left: u32) {}
+
+    /// Returns true if no time is left for another probe.
+    fn is_out_of_time(&self) -> bool {
+        false
+    }
+
     /// Waits before the next probe.
     fn cool_down(&self);
 }
@@ -23,7 +33,8 @@ pub trait SearchWatcher {
 pub struct CapacitySearched<E> {
     /// All probes that ended, in order.
     pub probes: Vec<CapacityProbe>,
-    /// The answer; `None` where the search was interrupted or failed.
+    /// The answer, as far as it is known where the search was interrupted or failed; `None`
+    /// if no probe ended.
     pub answer: Option<CapacityAnswer>,
     /// The error that ended the search after some probes.
     pub failure: Option<E>,
@@ -36,6 +47,14 @@ impl<E> CapacitySearched<E> {
             answer: None,
             failure: None,
         }
+    }
+
+    /// Adds the answer so far of a search that ended early.
+    fn ended(mut self, search: &CapacitySearch, end: SearchEnd) -> Self {
+        if !self.probes.is_empty() {
+            self.answer = Some(CapacityAnswer::Bounds(search.result(end)));
+        }
+        self
     }
 
     /// Takes the result of one probe and returns what it observed; `None` where the search is
@@ -85,9 +104,16 @@ pub fn highest_rate<E>(
             }
             SearchStep::Probe { rate, purpose } => (rate, purpose),
         };
+        if watcher.is_out_of_time() && !searched.probes.is_empty() {
+            return Ok(searched.ended(&search, SearchEnd::TimeSpent));
+        }
         match searched.take(probe(rate, purpose), watcher)? {
-            Some(observed) => search.observe(observed),
-            None => return Ok(searched),
+            Some(observed) => {
+                search.observe(observed);
+                let so_far = search.result(SearchEnd::Stopped);
+                watcher.report_progress(&so_far, search.probes_left());
+            }
+            None => return Ok(searched.ended(&search, SearchEnd::Stopped)),
         }
     }
 }
@@ -104,8 +130,11 @@ pub fn knee<E>(
 ) -> Result<CapacitySearched<E>, E> {
     let mut searched = CapacitySearched::new();
     // Round after round, so that what drifts hits all loads alike.
-    for _ in 0..repeats {
+    'rounds: for _ in 0..repeats {
         for connections in loads {
+            if watcher.is_out_of_time() && !searched.probes.is_empty() {
+                break 'rounds;
+            }
             let probe = probe(*connections).map(|probe| CapacityProbe {
                 connections: Some(*connections),
                 ..probe
@@ -139,7 +168,7 @@ pub fn knee_loads(least: u32, most: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use stillwell_stats::Level;
-    use stillwell_stats::capacity::{SearchEnd, SearchPlan};
+    use stillwell_stats::capacity::{SearchPlan, Votes};
 
     use super::*;
 
@@ -155,6 +184,8 @@ mod tests {
     struct Watching {
         reported: Vec<usize>,
         interrupted_after: Option<usize>,
+        out_of_time_after: Option<usize>,
+        brackets: Vec<(f64, f64)>,
     }
 
     impl SearchWatcher for Watching {
@@ -165,6 +196,16 @@ mod tests {
 
         fn report(&mut self, number: usize, _: &CapacityProbe) {
             self.reported.push(number);
+        }
+
+        fn report_progress(&mut self, so_far: &CapacityFound, _: u32) {
+            let rate = |votes: Option<Votes>| votes.map_or(0.0, |votes| votes.rate);
+            self.brackets.push((rate(so_far.held), rate(so_far.failed)));
+        }
+
+        fn is_out_of_time(&self) -> bool {
+            self.out_of_time_after
+                .is_some_and(|probes| self.reported.len() >= probes)
         }
 
         fn cool_down(&self) {}
@@ -234,7 +275,34 @@ mod tests {
             (searched.probes.len(), searched.failure),
             (2, Some("broken"))
         );
-        assert_eq!(searched.answer, None);
+        let Some(CapacityAnswer::Bounds(found)) = searched.answer else {
+            panic!("{:?}", searched.answer);
+        };
+        assert_eq!(found.end, SearchEnd::Stopped);
+        assert_eq!(found.held.unwrap().rate, 200.0);
+    }
+
+    #[test]
+    fn a_search_without_time_ends_with_the_bracket_so_far() {
+        let mut watching = Watching {
+            out_of_time_after: Some(9),
+            ..Watching::default()
+        };
+        let searched = highest_rate(search(), &mut watching, |rate, _| {
+            let observed = if rate < 1000.0 {
+                Observed::Held
+            } else {
+                Observed::Failed
+            };
+            Ok::<_, String>(probe(observed, rate))
+        });
+        let Some(CapacityAnswer::Bounds(found)) = searched.unwrap().answer else {
+            panic!("no answer");
+        };
+        assert_eq!((found.end, found.probes), (SearchEnd::TimeSpent, 9));
+        let (held, failed) = (found.held.unwrap().rate, found.failed.unwrap().rate);
+        assert!(held < 1000.0 && failed >= 1000.0, "{held} {failed}");
+        assert_eq!(watching.brackets.last(), Some(&(held, failed)));
     }
 
     #[test]

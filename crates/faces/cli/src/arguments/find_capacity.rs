@@ -79,12 +79,15 @@ pub(crate) struct FindCapacityArguments {
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     pub(crate) cooldown: Nanos,
     /// Probes at each confirmed rate, and at each load of the knee
-    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) repeats: u32,
     /// Maximum number of probes with --objective bounds; a knee needs its loads times the
     /// repeats
-    #[arg(long, value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u32).range(5..=10_000))]
-    pub(crate) probes_max: u32,
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(5..=10_000))]
+    pub(crate) max_probes: u32,
+    /// Time after which no probe begins; the answer so far is printed [default: no limit]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_time: Option<Nanos>,
     /// Generator whose rate is varied, if a rig has several
     #[arg(long, value_name = "NAME")]
     pub(crate) generator: Option<String>,

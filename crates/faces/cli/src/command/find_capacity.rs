@@ -12,14 +12,14 @@ use anyhow::Context;
 use stillwell_experiment::capacity::{CapacitySearched, SearchWatcher, highest_rate};
 use stillwell_plan::{CapacityBound, CapacityFigure};
 use stillwell_report::{
-    CapacityReport, capacity_csv, capacity_json, capacity_terminal, probe_line,
+    CapacityReport, capacity_csv, capacity_json, capacity_terminal, probe_line, progress_line,
 };
 use stillwell_run::Interrupt;
 use stillwell_scope::{Scope, clock};
 use stillwell_stats::Level;
-use stillwell_stats::capacity::{CapacitySearch, Purpose, SearchEnd, SearchPlan};
+use stillwell_stats::capacity::{CapacityFound, CapacitySearch, Purpose, SearchEnd, SearchPlan};
 use stillwell_target::Privileges;
-use stillwell_units::Nanos;
+use stillwell_units::{Moment, Nanos};
 use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, CapacityUnit};
 
 use crate::arguments::{CapacityFormat, FindCapacityArguments, Objective};
@@ -47,7 +47,11 @@ pub(crate) fn run(
         .clone()
         .unwrap_or_else(|| places::fresh("capacity", &name));
     let begun = clock::now();
-    let search = Search { arguments, watch };
+    let search = Search {
+        arguments,
+        watch,
+        begun,
+    };
     let found = match (&file, arguments.objective) {
         (Some(file), Objective::Bounds) => {
             output::report_privileges(privileges, arguments.quiet);
@@ -122,9 +126,11 @@ fn exit_of(report: &CapacityReport, signal: Option<i32>) -> Exit {
         Some(CapacityAnswer::Bounds(found)) => match found.end {
             SearchEnd::Confirmed | SearchEnd::AboveMaximum => Exit::Held,
             SearchEnd::BelowMinimum => Exit::Failed,
-            SearchEnd::NotConfirmed | SearchEnd::GeneratorLimit | SearchEnd::BudgetSpent => {
-                Exit::Invalid
-            }
+            SearchEnd::Stopped => signal.map_or(Exit::Invalid, Exit::Interrupted),
+            SearchEnd::NotConfirmed
+            | SearchEnd::GeneratorLimit
+            | SearchEnd::BudgetSpent
+            | SearchEnd::TimeSpent => Exit::Invalid,
         },
         Some(CapacityAnswer::Knee(Ok(found))) if found.knee.is_some() => Exit::Held,
         Some(CapacityAnswer::Knee(_)) => Exit::Invalid,
@@ -135,6 +141,7 @@ fn exit_of(report: &CapacityReport, signal: Option<i32>) -> Exit {
 struct Search<'a> {
     arguments: &'a FindCapacityArguments,
     watch: Watch,
+    begun: Moment,
 }
 
 /// Result of a search, and its target.
@@ -158,12 +165,17 @@ impl Search<'_> {
             to,
             within: self.arguments.within,
             repeats: self.arguments.repeats,
-            probes_max: self.arguments.probes_max,
+            probes_max: self.arguments.max_probes,
             level: Level::NINETY_FIVE,
         };
         let search =
             CapacitySearch::try_new(plan).map_err(|error| CommandError::new(Exit::Usage, error))?;
         highest_rate(search, &mut self.watcher(unit, bounds), probe)
+    }
+
+    /// Time since the search began.
+    fn elapsed(&self) -> Nanos {
+        clock::now().since(self.begun)
     }
 
     fn watcher(&self, unit: CapacityUnit, bounds: &[CapacityBound]) -> ProbeWatcher<'_> {
@@ -197,6 +209,25 @@ impl SearchWatcher for ProbeWatcher<'_> {
         if !self.search.arguments.quiet {
             Paint::say(&probe_line(number, probe, self.unit, &self.shown));
         }
+    }
+
+    fn report_progress(&mut self, so_far: &CapacityFound, probes_left: u32) {
+        if self.search.arguments.quiet {
+            return;
+        }
+        let elapsed = self.search.elapsed();
+        let each = elapsed.as_u64() / u64::from(so_far.probes.max(1));
+        let mut left = Nanos::new(each.saturating_mul(u64::from(probes_left)));
+        if let Some(time_max) = self.search.arguments.max_time {
+            let until_end = time_max.as_u64().saturating_sub(elapsed.as_u64());
+            left = left.min(Nanos::new(until_end));
+        }
+        Paint::say(&progress_line(so_far, self.unit, left));
+    }
+
+    fn is_out_of_time(&self) -> bool {
+        let time_max = self.search.arguments.max_time;
+        time_max.is_some_and(|time_max| self.search.elapsed() >= time_max)
     }
 
     fn cool_down(&self) {

@@ -4,6 +4,7 @@ use stillwell_plan::CapacityFigure;
 use stillwell_stats::Estimate;
 use stillwell_stats::capacity::usl::UslPoint;
 use stillwell_stats::capacity::{CapacityFound, Observed, SearchEnd, Votes};
+use stillwell_units::Nanos;
 use stillwell_verdict::capacity::{
     CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound, figure_text,
 };
@@ -67,6 +68,28 @@ pub fn probe_line(
         line.push_str(&format!(": {why}"));
     }
     line
+}
+
+/// Returns a line of progress: the rates between which the answer is, and the longest time
+/// that is left.
+#[must_use]
+pub fn progress_line(so_far: &CapacityFound, unit: CapacityUnit, left: Nanos) -> String {
+    let bracket = match (so_far.held, so_far.failed) {
+        (Some(held), Some(failed)) => {
+            format!(
+                "between {} and {}",
+                rate(held.rate, unit),
+                rate(failed.rate, unit)
+            )
+        }
+        (Some(held), None) => format!("at least {}", rate(held.rate, unit)),
+        (None, Some(failed)) => format!("below {}", rate(failed.rate, unit)),
+        (None, None) => "no result yet".to_owned(),
+    };
+    format!(
+        "     {bracket}; at most {} s left",
+        left.as_u64().div_ceil(1_000_000_000)
+    )
 }
 
 fn count(length: usize) -> u32 {
@@ -154,12 +177,27 @@ fn headline(report: &CapacityReport, found: &CapacityFound) -> (String, String) 
             format!("about {told}"),
             format!("capacity of {target}, not confirmed: no probe was left; {interval}"),
         ),
+        (SearchEnd::TimeSpent, Some((told, interval))) => (
+            format!("about {told}"),
+            format!("capacity of {target}, not confirmed: --max-time ended the search; {interval}"),
+        ),
+        (SearchEnd::Stopped, Some((told, interval))) => (
+            format!("about {told}"),
+            format!(
+                "capacity of {target}, not confirmed: interrupted before the end of the search; \
+                 {interval}"
+            ),
+        ),
         (_, Some((told, interval))) => (
             format!("about {told}"),
             format!(
                 "capacity of {target}, NOT confirmed: probes around it disagree with those before; \
                  {interval}"
             ),
+        ),
+        (SearchEnd::TimeSpent | SearchEnd::Stopped, None) => (
+            "no answer".to_owned(),
+            format!("cut short or interrupted before bounds of {target} both held and failed"),
         ),
         (_, None) => (
             "no answer".to_owned(),

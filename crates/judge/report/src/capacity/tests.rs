@@ -77,6 +77,8 @@ fn every_other_end_says_that_it_is_none() {
         (SearchEnd::BelowMinimum, "lower --from"),
         (SearchEnd::GeneratorLimit, "was not measured reliably"),
         (SearchEnd::BudgetSpent, "no probe was left"),
+        (SearchEnd::TimeSpent, "--max-time ended the search"),
+        (SearchEnd::Stopped, "interrupted before the end"),
     ] {
         let text = capacity_terminal(&report(end), Style::default());
         let first = text.lines().next().unwrap();
