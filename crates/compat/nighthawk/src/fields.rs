@@ -11,7 +11,7 @@ use super::time::{parse_duration, parse_timestamp};
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MessageError {
     /// No JSON, or JSON that was cut.
-    #[error("it is no whole JSON: {problem}")]
+    #[error("it is not complete JSON: {problem}")]
     Json {
         /// The parser's message, with its place.
         problem: String,
@@ -20,13 +20,13 @@ pub enum MessageError {
     #[error(transparent)]
     Text(TextError),
     /// No YAML.
-    #[error("it is no YAML: {problem}")]
+    #[error("it is not YAML: {problem}")]
     Yaml {
         /// The parser's message, with its place.
         problem: String,
     },
     /// A field that the message does not have.
-    #[error("`{path}` is no field of this message")]
+    #[error("`{path}` is not a field of this message")]
     Unknown {
         /// The field, such as `results[0].nmae`.
         path: String,

@@ -121,13 +121,16 @@ fn what_is_wrong_is_named_with_its_place() {
     let cases = [
         (
             "{",
-            "it is no whole JSON: EOF while parsing an object at line 1 column 1",
+            "it is not complete JSON: EOF while parsing an object at line 1 column 1",
         ),
         ("[]", "`the text` must be a message"),
-        (r#"{"reslts":[]}"#, "`reslts` is no field of this message"),
+        (
+            r#"{"reslts":[]}"#,
+            "`reslts` is not a field of this message",
+        ),
         (
             r#"{"results":[{"nmae":"x"}]}"#,
-            "`results[0].nmae` is no field of this message",
+            "`results[0].nmae` is not a field of this message",
         ),
         (
             r#"{"results":[{},{"statistics":[{"mean":"fast"}]}]}"#,

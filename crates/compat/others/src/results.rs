@@ -120,7 +120,7 @@ pub fn read_result(text: &str) -> Result<ToolResult, ResultError> {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ResultError {
     /// No JSON, or JSON that was cut.
-    #[error("it is no whole JSON: {problem}")]
+    #[error("it is not complete JSON: {problem}")]
     Json {
         /// Counted from 1.
         line: usize,

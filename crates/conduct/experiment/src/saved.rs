@@ -88,7 +88,7 @@ impl SavedReader {
         (self.confirmations > 0).then(|| {
             format!(
                 "{} runs that confirmed what a search had found are not part of it; \
-                 `stillwell report` has what they said",
+                 `stillwell report` shows them",
                 self.confirmations
             )
         })

@@ -70,7 +70,7 @@ pub enum SlowdownError {
     #[error("wait for the command")]
     Wait(#[source] io::Error),
     /// The command cannot be tied to its parent.
-    #[error("die with our parent")]
+    #[error("end with the parent process")]
     Tie(#[source] io::Error),
     /// The parent ended before the command was tied to it.
     #[error("process {parent} has ended")]

@@ -261,7 +261,7 @@ impl Shell {
         let is_over = self.load_ends.iter().all(Token::is_cancelled);
         if !self.load_ends.is_empty() && is_over {
             self.load_ends.clear();
-            let what = "all that was to be sent is sent".to_owned();
+            let what = "the generators have sent everything".to_owned();
             self.record.event(self.machine.phase(), what);
             self.happen(Event::LoadEnded);
         }

@@ -46,7 +46,7 @@ pub enum PlanError {
         given: u64,
     },
     /// A rate that is none.
-    #[error("a rate of {given} events a second: it must lie above 0 and at most at 1e9")]
+    #[error("a rate of {given} events a second: it must be above 0 and at most 1e9")]
     Rate {
         /// The given rate.
         given: f64,

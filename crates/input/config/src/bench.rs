@@ -182,7 +182,11 @@ fn read_file(
         }
     };
     if let Some(file) = lookup.unreadable(path, Some(source.text())) {
-        let message = format!("{} is {}, which is not run here", path.display(), file.what);
+        let message = format!(
+            "{} is {}, which is not supported",
+            path.display(),
+            file.what
+        );
         diagnostics.push(Diagnostic::error(code::NOT_BUILT, message).help(file.help));
         return None;
     }

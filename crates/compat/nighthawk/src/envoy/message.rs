@@ -131,7 +131,7 @@ impl EnvoyMessage {
             if length.is_none() {
                 let message = format!("`{text}` is no time above zero");
                 let error = reader.error(code::BAD_VALUE, node.span, message);
-                reader.report(error.label("write diagnostic such as 5.5s"));
+                reader.report(error.label("write a time such as 5.5s"));
             }
             length
         })

@@ -70,21 +70,19 @@ pub enum RequestSourceError {
     #[error(transparent)]
     Channel(#[from] ChannelError),
     /// The message cannot be read.
-    #[error("what it hands out is no request")]
+    #[error("its answer is not a request")]
     Message(#[source] WireError),
     /// The request opens a tunnel.
-    #[error("it hands out a request by CONNECT, which opens a tunnel")]
+    #[error("its request uses CONNECT, which opens a tunnel")]
     Tunnel,
     /// The request has a body that is too long.
-    #[error(
-        "it hands out a request with a body of {length} bytes: up to {BODY_BYTES_MAX} are sent"
-    )]
+    #[error("its request has a body of {length} bytes: up to {BODY_BYTES_MAX} are sent")]
     Body {
         /// Bytes.
         length: u64,
     },
     /// The request cannot be sent.
-    #[error("what it hands out cannot be sent")]
+    #[error("its request cannot be sent")]
     Request(#[source] FeedError),
 }
 

@@ -117,7 +117,7 @@ fn counts_written_as_text_are_counts() {
 fn what_is_no_result_says_so() {
     let error = |text: &str| read_result(text).unwrap_err().to_string();
     assert!(error("{\"a\": 1}").starts_with("it is not JSON of a known tool"));
-    assert!(error("").starts_with("it is no whole JSON"));
+    assert!(error("").starts_with("it is not complete JSON"));
     assert!(error(&NIGHTHAWK[..NIGHTHAWK.len() - 40]).contains("line"));
     assert_eq!(
         error("{\"results\": []}"),

@@ -62,7 +62,7 @@ impl Mounts {
     pub(super) fn change(&self, at: &Path, change: &DiskChange) -> Result<(), String> {
         let found = self.disks.iter().find(|(path, _)| path == at);
         let (_, disk) =
-            found.ok_or_else(|| format!("there is no disk of ours at {}", at.display()))?;
+            found.ok_or_else(|| format!("there is no simulated disk at {}", at.display()))?;
         disk.change(change);
         Ok(())
     }
@@ -121,8 +121,8 @@ impl Shell {
         match told.recv_timeout(END_MAX.as_duration()) {
             Ok(notes) => self.note_mounts(notes),
             Err(_) => self.record.note(
-                "a file system was not taken away in time",
-                format!("whoever uses it had not ended within {END_MAX}"),
+                "a file system could not be unmounted in time",
+                format!("a process that uses it did not end within {END_MAX}"),
             ),
         }
     }

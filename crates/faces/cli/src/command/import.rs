@@ -36,9 +36,7 @@ pub(crate) fn run(arguments: &ImportArguments, paint: &Paint) -> Result<Exit, Co
         let found = tables(&text);
         if found.is_empty() {
             let error = anyhow::anyhow!("there is no table in {}", file.display());
-            return Err(
-                usage(error).hint("write a Markdown table, or name a CSV file of dstat .csv")
-            );
+            return Err(usage(error).hint("write a Markdown table, or name a CSV file of dstat"));
         }
         for table in found {
             let title = table.title.unwrap_or_else(|| stem(file));

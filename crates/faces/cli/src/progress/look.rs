@@ -34,7 +34,7 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
             format!("{pairs}{}; {word}, and certain", known(verdict))
         }
         NextStep::Stop(StopReason::LastLook) => {
-            format!("{pairs}, the last look{}; {word}", known(verdict))
+            format!("{pairs}, the last check{}; {word}", known(verdict))
         }
         NextStep::Stop(StopReason::Confirmed) => {
             format!("confirmed on {}; {word}", fresh(verdict))
@@ -44,7 +44,7 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
         }
         NextStep::Stop(StopReason::Unfit) => {
             let discarded = verdict.pairs_discarded;
-            format!("unfit: {discarded} pairs could not be used; {word}")
+            format!("invalid: {discarded} pairs could not be used; {word}")
         }
     };
     if left_in_all == left || left == TimeLeft::default() {

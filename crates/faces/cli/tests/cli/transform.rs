@@ -50,7 +50,7 @@ fn what_a_source_lacks_is_refused() {
         ),
         (
             vec!["other.json", "--output-format", "csv"],
-            "`reslts` is no field of this message",
+            "`reslts` is not a field of this message",
         ),
         (
             vec!["none.json", "--output-format", "csv"],

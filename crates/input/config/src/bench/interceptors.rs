@@ -43,7 +43,7 @@ pub(super) fn read(door: &Door<'_>, node: &Node, side: Side) -> Option<PrefixFra
                     "`[separate, ingest-ns]` or `[length-prefixed, ingest-ns]`",
                 ),
             };
-            let message = format!("these {key} are not done here");
+            let message = format!("these {key} are not supported");
             let error = door.reader.error(code::BAD_VALUE, node.span, message);
             door.reader.report(error.label(accepted));
             None

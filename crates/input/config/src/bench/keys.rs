@@ -127,7 +127,7 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "seed",
         Shape::Free,
-        "Taken, as in other files, and not used: nothing of a bench is random."
+        "No effect: a bench has no random choices."
     ),
     optional(
         "postprocessors",

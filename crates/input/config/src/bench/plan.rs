@@ -51,13 +51,13 @@ fn check_complete(options: &BenchOptions, diagnostics: &mut Diagnostics) {
     }
     if options.input.is_none() {
         missing(
-            "the place where its target takes events in",
+            "the address at which its target receives events",
             "`in: tcp://127.0.0.1:9100`, or `--in tcp://127.0.0.1:9100`",
         );
     }
     if options.output.is_none() {
         missing(
-            "the place where its target sends events on",
+            "the address to which its target sends events",
             "`out: tcp://127.0.0.1:9200`, or `--out tcp://127.0.0.1:9200`: there it listens itself",
         );
     }
@@ -92,7 +92,7 @@ pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> 
             prefix: options.received_prefix,
         },
         Err(help) => {
-            let message = "this is no place for a bench to listen at";
+            let message = "a bench cannot listen at this address";
             diagnostics.push(Diagnostic::error(code::BAD_VALUE, message).help(help));
             return None;
         }

@@ -202,10 +202,10 @@ fn inflate(message: &[u8], coding: &[u8]) -> Result<Vec<u8>, String> {
     let mut plain = Vec::new();
     let mut reader = GzDecoder::new(message).take(u64::from(MESSAGE_BYTES_MAX) + 1);
     let read = reader.read_to_end(&mut plain);
-    read.map_err(|error| format!("what it compressed cannot be read: {error}"))?;
+    read.map_err(|error| format!("its compressed message cannot be read: {error}"))?;
     if plain.len() as u64 > u64::from(MESSAGE_BYTES_MAX) {
         return Err(format!(
-            "a message of it has more than {MESSAGE_BYTES_MAX} bytes"
+            "one of its messages has more than {MESSAGE_BYTES_MAX} bytes"
         ));
     }
     Ok(plain)

@@ -34,7 +34,7 @@ pub enum ReflectionError {
     #[error("ask the server's reflection")]
     Channel(#[from] ChannelError),
     /// It answers something else.
-    #[error("the server's reflection makes no sense: {problem}")]
+    #[error("the server's reflection sent an invalid answer: {problem}")]
     Foreign {
         /// The problem.
         problem: String,

@@ -39,7 +39,7 @@ impl Reader<'_, '_> {
     /// Fields until `end`, or until the text ends.
     fn message(&mut self, name: &str, end: Option<char>, depth: usize) -> Result<Value, TextError> {
         if depth > DEPTH_MAX {
-            return Err(self.wrong("messages lie too deep in each other"));
+            return Err(self.wrong("messages are nested too deep"));
         }
         let Ok(message) = self.schema.message(name) else {
             return Err(self.wrong(format!("the message {name} is not known here")));
