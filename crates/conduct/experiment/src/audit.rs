@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
-use stillwell_verdict::{Change, GoalVerdict, NextStep, RunSummary, Standing, standing};
+use stillwell_verdict::{Change, GoalVerdict, NextStep, RunSummary, Standing, Verdict, standing};
 
 /// How a verdict came about.
 #[derive(Clone, Debug, Default)]
@@ -102,7 +102,7 @@ impl LookRecord {
     fn of_search(goal: &GoalVerdict) -> Self {
         Self {
             pairs: goal.pairs,
-            ..Self::new(goal, RunStage::Search, goal.change)
+            ..Self::new(goal, RunStage::Search, goal.search())
         }
     }
 
@@ -113,11 +113,15 @@ impl LookRecord {
             pairs: fresh.pairs_wanted.min(fresh.pairs),
             confirmed: Some(confirmed),
             p_value: fresh.p_value,
-            ..Self::new(goal, RunStage::Confirm, fresh.change)
+            ..Self::new(goal, RunStage::Confirm, (goal.verdict, fresh.change))
         })
     }
 
-    fn new(goal: &GoalVerdict, stage: RunStage, change: Option<Change>) -> Self {
+    fn new(
+        goal: &GoalVerdict,
+        stage: RunStage,
+        (verdict, change): (Verdict, Option<Change>),
+    ) -> Self {
         Self {
             stage,
             pairs: 0,
@@ -125,7 +129,7 @@ impl LookRecord {
             estimate: change.map(|change| change.estimate),
             lower: change.map(|change| change.lower),
             upper: change.map(|change| change.upper),
-            verdict: goal.verdict.name(),
+            verdict: verdict.name(),
             confirmed: None,
             p_value: None,
         }

@@ -128,7 +128,7 @@ impl<'a> Session<'a> {
     /// again that are others for it.
     fn settle_budget(&mut self, progress: &mut Listener<'_>) -> ErrorBudget {
         let before = self.verdicts.clone();
-        let budget = apply_error_budget(&mut self.verdicts);
+        let budget = apply_error_budget(&mut self.verdicts, &self.plan.experiments);
         let verdicts = std::mem::take(&mut self.verdicts);
         let conducts = std::mem::take(&mut self.conducts);
         for ((verdict, before), conduct) in verdicts.iter().zip(&before).zip(&conducts) {

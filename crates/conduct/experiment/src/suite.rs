@@ -41,7 +41,7 @@ pub fn run_suite(
     let Some(prepared) = binary::prepare(plan, options, &mut builds, progress)? else {
         return Ok(SuiteOutcome {
             verdicts: Vec::new(),
-            budget: apply_error_budget(&mut []),
+            budget: apply_error_budget(&mut [], &[]),
             interrupted: interrupt.signal(),
             problems: Vec::new(),
             elapsed: clock::now().since(started),

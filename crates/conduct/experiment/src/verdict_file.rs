@@ -16,7 +16,7 @@ use crate::request::{PADDING, PADDING_MAX};
 
 /// Names the shape of [`VerdictRecord`]; keys are added within a version and
 /// never removed.
-const VERDICT_SCHEMA: &str = "stillwell/verdict/v1";
+const VERDICT_SCHEMA: &str = "stillwell/verdict/v2";
 
 /// How an experiment was carried out, kept until its verdict is final.
 #[derive(Debug)]
@@ -125,10 +125,12 @@ struct ChangeRecord {
 
 #[derive(Debug, Serialize)]
 struct ConfirmationRecord {
-    found: &'static str,
+    search_verdict: &'static str,
+    search_change: Option<ChangeRecord>,
     pairs_wanted: u32,
     pairs: u32,
     change: Option<ChangeRecord>,
+    pooled_change: Option<ChangeRecord>,
     p_value: Option<f64>,
     confirmed: Option<bool>,
 }
@@ -217,10 +219,12 @@ impl ChangeRecord {
 impl ConfirmationRecord {
     fn new(fresh: &Confirmation) -> Self {
         Self {
-            found: fresh.searched.name(),
+            search_verdict: fresh.searched.name(),
+            search_change: fresh.search_change.map(ChangeRecord::new),
             pairs_wanted: fresh.pairs_wanted,
             pairs: fresh.pairs,
             change: fresh.change.map(ChangeRecord::new),
+            pooled_change: fresh.pooled.map(ChangeRecord::new),
             p_value: fresh.p_value,
             confirmed: fresh.confirmed,
         }

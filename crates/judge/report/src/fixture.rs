@@ -21,7 +21,7 @@ pub(crate) fn report(experiments: Vec<ExperimentVerdict>) -> SuiteReport {
         budget: ErrorBudget {
             comparisons: 1,
             protection: Protection::Confirmation,
-            false_alarm_bound: 0.000_625,
+            false_alarm_bound: Some(0.000_625),
             confirmed: 1,
             not_confirmed: 0,
             demoted: Vec::new(),
@@ -278,6 +278,11 @@ pub(crate) fn explained() -> ExperimentVerdict {
     };
     own.goals[0].confirmation = Some(Confirmation {
         searched: Verdict::Regressed,
+        search_change: Some(Change {
+            estimate: 0.053,
+            lower: 0.031,
+            upper: 0.074,
+        }),
         pairs_wanted: 8,
         pairs: 8,
         pair_changes: vec![0.05; 8],
@@ -285,6 +290,11 @@ pub(crate) fn explained() -> ExperimentVerdict {
             estimate: 0.05,
             lower: 0.044,
             upper: 0.056,
+        }),
+        pooled: Some(Change {
+            estimate: 0.051,
+            lower: 0.045,
+            upper: 0.057,
         }),
         p_value: Some(0.000_01),
         confirmed: Some(true),

@@ -12,7 +12,7 @@ use crate::SuiteReport;
 
 /// Names the shape of [`json`]'s text; keys are added within a version and never
 /// removed.
-pub const REPORT_SCHEMA: &str = "stillwell/report/v2";
+pub const REPORT_SCHEMA: &str = "stillwell/report/v3";
 
 /// The report for programs: base units in the names of keys, changes as shares
 /// of one (comparison / baseline − 1), keys in one order for all time. What was
@@ -103,11 +103,13 @@ fn change(change: Change) -> Value {
 
 fn confirmation(own: &Confirmation) -> Value {
     object!({
-        "found": own.searched.name(),
+        "search_verdict": own.searched.name(),
+        "search_change": own.search_change.map(change),
         "pairs_wanted": own.pairs_wanted,
         "pairs": own.pairs,
         "pair_changes": own.pair_changes,
         "change": own.change.map(change),
+        "pooled_change": own.pooled.map(change),
         "p_value": own.p_value,
         "confirmed": own.confirmed,
     })
@@ -204,7 +206,8 @@ fn goal(goal: &GoalVerdict) -> Value {
         "sensitivity": goal.sensitivity.map(sensitivity),
         "confirmation": goal.confirmation.as_ref().map(confirmation),
         "smallest_visible_share": goal.smallest_visible,
-        "pairs": goal.pairs,
+        "pairs": goal.headline_pairs(),
+        "pairs_searched": goal.pairs,
         "pairs_needed": goal.pairs_needed,
         "pairs_valid": goal.pairs_valid,
         "pair_changes": goal.pair_changes,

@@ -113,10 +113,11 @@ pub(crate) fn pairs(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Strin
         experiment.stopped,
         Some(StopReason::Certain | StopReason::Confirmed)
     );
-    if goal.pairs == experiment.pairs_planned || fewer_is_enough {
-        goal.pairs.to_string()
+    let used = goal.headline_pairs();
+    if used != goal.pairs || used == experiment.pairs_planned || fewer_is_enough {
+        used.to_string()
     } else {
-        format!("{} of {}", goal.pairs, experiment.pairs_planned)
+        format!("{used} of {}", experiment.pairs_planned)
     }
 }
 

@@ -1,5 +1,6 @@
 //! One error budget over all experiments of a suite.
 
+use stillwell_plan::ExperimentPlan;
 use stillwell_stats::{Level, Looks};
 
 use crate::experiment_verdict::ExperimentVerdict;
@@ -18,14 +19,14 @@ const ONE_SIDED: f64 = 0.025;
 /// Protection of a suite's verdicts against a joint false alarm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ErrorBudget {
-    /// Primary comparisons that gate.
+    /// Primary comparisons of the plan that gate, judged or not.
     pub comparisons: u32,
     /// Kind of protection.
     pub protection: Protection,
-    /// The most that the chance of any false regression among them can be, as a
-    /// share of one, if nothing changed at all and each interval keeps its
-    /// promise.
-    pub false_alarm_bound: f64,
+    /// Largest probability of any false regression among them, as a share of one, if
+    /// both sides of each have the same speed and pairs are independent and normal;
+    /// `None` where any of them is invalid or was not judged to its end.
+    pub false_alarm_bound: Option<f64>,
     /// Changes that were found again on fresh pairs.
     pub confirmed: u32,
     /// Changes that were not found again on fresh pairs.
@@ -71,8 +72,8 @@ struct Unprotected {
 /// Holds the regressions of a suite to one error budget, and says how they are
 /// protected.
 ///
-/// A comparison that is confirmed on fresh pairs is protected by that. All others
-/// are one family for Holm's correction at 5 %: of those that are called
+/// A comparison that is confirmed on fresh pairs is protected by that. All others of
+/// `planned`, also those that were never judged, are one family for Holm's correction at 5 %: of those that are called
 /// regressed only those stay so whose interval would exclude zero at the level
 /// that Holm leaves them, with the same looks; the rest become `different`, with
 /// the reason. Only this side is corrected: what is called improved or
@@ -80,11 +81,30 @@ struct Unprotected {
 /// are no part of the family. To be called once all experiments have stopped;
 /// calling it again changes nothing.
 #[must_use = "reports state the budget"]
-pub fn apply_error_budget(verdicts: &mut [ExperimentVerdict]) -> ErrorBudget {
+pub fn apply_error_budget(
+    verdicts: &mut [ExperimentVerdict],
+    planned: &[ExperimentPlan],
+) -> ErrorBudget {
     let mut family = unprotected(verdicts);
     let gating = || verdicts.iter().filter(|verdict| !verdict.erratic);
     let primaries = || gating().flat_map(|item| item.goals.iter().filter(|goal| goal.primary));
-    let comparisons = primaries().count();
+    let [mut unprotected, mut protected] = [0, 0];
+    for plan in planned
+        .iter()
+        .filter(|plan| !plan.erratic && !plan.goals.is_empty())
+    {
+        let of_family = if plan.confirm {
+            &mut protected
+        } else {
+            &mut unprotected
+        };
+        *of_family += plan.variants.len().saturating_sub(1);
+    }
+    let comparisons = unprotected + protected;
+    let is_judged = |verdict: &ExperimentVerdict| {
+        verdict.stopped.is_some() && verdict.verdict != Verdict::Invalid
+    };
+    let is_whole = comparisons > 0 && gating().all(is_judged) && primaries().count() == comparisons;
     let reported = |wanted: bool| {
         let confirmations = primaries().filter_map(|goal| goal.confirmation.as_ref());
         count(
@@ -94,15 +114,14 @@ pub fn apply_error_budget(verdicts: &mut [ExperimentVerdict]) -> ErrorBudget {
         )
     };
     let (confirmed, not_confirmed) = (reported(true), reported(false));
-    survive(&mut family, verdicts);
+    survive(&mut family, verdicts, unprotected);
     let mut demoted: Vec<String> = Vec::new();
     for item in family.iter().filter(|item| !item.survives) {
         let verdict = &mut verdicts[item.experiment];
-        if demote(verdict, item.goal, family.len()) && !demoted.contains(&verdict.name) {
+        if demote(verdict, item.goal, unprotected) && !demoted.contains(&verdict.name) {
             demoted.push(verdict.name.clone());
         }
     }
-    let (unprotected, protected) = (family.len(), comparisons - family.len());
     ErrorBudget {
         comparisons: count(comparisons),
         protection: match (comparisons, unprotected, protected) {
@@ -111,7 +130,7 @@ pub fn apply_error_budget(verdicts: &mut [ExperimentVerdict]) -> ErrorBudget {
             (_, _, 0) => Protection::Holm,
             _ => Protection::Mixed,
         },
-        false_alarm_bound: bound(unprotected, protected),
+        false_alarm_bound: is_whole.then(|| bound(unprotected, protected)),
         confirmed,
         not_confirmed,
         demoted,
@@ -122,11 +141,7 @@ fn unprotected(verdicts: &[ExperimentVerdict]) -> Vec<Unprotected> {
     let mut family = Vec::new();
     for (experiment, verdict) in verdicts.iter().enumerate() {
         for (goal, item) in verdict.goals.iter().enumerate() {
-            // A change that waits for its confirmation is not protected by it.
-            let confirmed = item.confirmation.as_ref().and_then(|item| item.confirmed);
-            let is_protected =
-                verdict.confirm && (!item.verdict.is_flag() || confirmed == Some(true));
-            if item.primary && !verdict.erratic && !is_protected {
+            if item.primary && !verdict.erratic && !verdict.confirm {
                 family.push(Unprotected {
                     experiment,
                     goal,
@@ -140,7 +155,8 @@ fn unprotected(verdicts: &[ExperimentVerdict]) -> Vec<Unprotected> {
 
 /// Holm's steps: with r of m hypotheses rejected, all are rejected whose p is at
 /// most 5 % / (m − r), until no more are.
-fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict]) {
+fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict], planned: usize) {
+    let never_judged = planned.saturating_sub(family.len());
     let excludes_zero = |item: &Unprotected, level: Level| {
         let verdict = &verdicts[item.experiment];
         let goal = &verdict.goals[item.goal];
@@ -155,7 +171,7 @@ fn survive(family: &mut [Unprotected], verdicts: &[ExperimentVerdict]) {
         })
     };
     loop {
-        let left = family.iter().filter(|item| !item.survives).count();
+        let left = never_judged + family.iter().filter(|item| !item.survives).count();
         let Ok(level) = Level::try_new(1.0 - ERROR_RATE / float(left.max(1))) else {
             return;
         };

@@ -31,8 +31,8 @@ pub struct GoalVerdict {
     pub baseline_mean: Option<f64>,
     /// The same of the comparison's runs.
     pub comparison_mean: Option<f64>,
-    /// The change that the search found, with the interval that holds jointly
-    /// over all looks; before the first look, from two valid pairs on, with the
+    /// The change, with the interval that holds jointly over all looks: that of the
+    /// fresh pairs from their first look on, else that of the search. Before the first look, from two valid pairs on, with the
     /// plain interval that has no verdict.
     pub change: Option<Change>,
     /// The mean over its standard error, of log ratios or differences; infinite
@@ -66,6 +66,26 @@ pub struct GoalVerdict {
     pub note: Option<String>,
 }
 
+impl GoalVerdict {
+    /// Verdict and change of the search, before any confirmation.
+    #[must_use]
+    pub fn search(&self) -> (Verdict, Option<Change>) {
+        self.confirmation
+            .as_ref()
+            .map_or((self.verdict, self.change), |fresh| {
+                (fresh.searched, fresh.search_change)
+            })
+    }
+
+    /// Number of pairs of the headline: the fresh ones where they were decisive.
+    #[must_use]
+    pub fn headline_pairs(&self) -> u32 {
+        let fresh = self.confirmation.as_ref();
+        let fresh = fresh.filter(|fresh| fresh.confirmed.is_some());
+        fresh.map_or(self.pairs, |fresh| fresh.pairs_wanted)
+    }
+}
+
 /// The pairs used, by their ranks alone. Reported beside the verdict, never part of
 /// it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -84,17 +104,23 @@ pub struct Sensitivity {
 pub struct Confirmation {
     /// Verdict of the search.
     pub searched: Verdict,
-    /// Fresh valid pairs that are wanted: as many as the search used, at least 6.
+    /// The change in the pairs of the search, which is biased away from none.
+    pub search_change: Option<Change>,
+    /// Fresh valid pairs of the look at which it ended, or of the next look.
     pub pairs_wanted: u32,
     /// Fresh valid pairs so far; only the first `pairs_wanted` count.
     pub pairs: u32,
     /// The change of each of them, in the order of pair numbers.
     pub pair_changes: Vec<f64>,
-    /// The change in the fresh pairs alone, with its 95 % interval.
+    /// The change in the fresh pairs alone, with the interval that holds jointly over
+    /// their looks; before the first look with the plain 95 % interval.
     pub change: Option<Change>,
+    /// The change in the pairs of the search and the fresh ones, with its plain 95 %
+    /// interval.
+    pub pooled: Option<Change>,
     /// Probability that fresh pairs without any change would point at least this far in
-    /// the direction that was found: one-sided.
+    /// the direction of the search: one-sided, as at a single look.
     pub p_value: Option<f64>,
-    /// True if it was confirmed; `None` until all wanted pairs are there.
+    /// True if fresh pairs gave the search's verdict; `None` until they are decisive.
     pub confirmed: Option<bool>,
 }

@@ -56,7 +56,7 @@ pub fn standing(plan: &ExperimentPlan, runs: &[RunSummary]) -> Standing {
 fn standing_at(plan: &ExperimentPlan, runs: &[RunSummary], looks: &LookPlan) -> Standing {
     let table = RunTable::of(plan, runs);
     let mut goals = search_all(plan, looks, &table);
-    let next = next_step(plan, &mut goals, &table);
+    let next = next_step(plan, looks, &mut goals, &table);
     let searching = matches!(
         next,
         NextStep::Run {
@@ -101,7 +101,12 @@ fn search_all<'a>(
 
 /// The next step, by the primary goals of all comparisons; those that found
 /// something are tested again on fresh pairs.
-fn next_step(plan: &ExperimentPlan, goals: &mut [Searched<'_>], table: &RunTable<'_>) -> NextStep {
+fn next_step(
+    plan: &ExperimentPlan,
+    looks: &LookPlan,
+    goals: &mut [Searched<'_>],
+    table: &RunTable<'_>,
+) -> NextStep {
     let mut primaries: Vec<&mut Searched<'_>> =
         goals.iter_mut().filter(|item| item.goal.primary).collect();
     if let Some(step) = more_search(&primaries) {
@@ -122,7 +127,12 @@ fn next_step(plan: &ExperimentPlan, goals: &mut [Searched<'_>], table: &RunTable
             }
             (Course::Found, true) => {
                 let comparison = searched.goal.comparison.clone();
-                match confirm(searched, goal, [&baseline.name, &comparison], table) {
+                let question = Question {
+                    goal,
+                    variants: [&baseline.name, &comparison],
+                    looks,
+                };
+                match confirm(searched, question, table) {
                     Some(ConfirmCourse::Open { wanted: item }) => wanted = wanted.max(Some(item)),
                     Some(ConfirmCourse::Resolved(reason)) => reasons.push(reason),
                     None => {}

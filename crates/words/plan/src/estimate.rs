@@ -2,7 +2,7 @@
 
 use stillwell_units::{Nanos, floor_to_u64};
 
-use crate::{DesignPlan, ExperimentPlan, OperatingPoint, PAIRS_CONFIRM_MIN};
+use crate::{DesignPlan, ExperimentPlan, OperatingPoint};
 
 /// Start, stop and close of a run, and the drain before them, as they are for a
 /// small target.
@@ -25,7 +25,7 @@ impl ExperimentPlan {
         let first = self.stopping.first_look();
         let last = self.stopping.max_pairs();
         let confirmation = if self.confirm {
-            last.max(PAIRS_CONFIRM_MIN)
+            self.stopping.fresh_looks().last().copied().unwrap_or(0)
         } else {
             0
         };

@@ -77,6 +77,19 @@ impl StoppingPlan {
         }
     }
 
+    /// Numbers of fresh valid pairs at which a confirmation looks, rising, at least one.
+    #[must_use]
+    pub fn fresh_looks(self) -> Vec<u32> {
+        let last = match self {
+            Self::Sequential { max_pairs } => max_pairs.max(PAIRS_CONFIRM_MIN),
+            Self::Open { .. } => PAIRS_MAX_DEFAULT,
+            Self::Fixed { pairs } => return vec![pairs.max(PAIRS_CONFIRM_MIN)],
+        };
+        let mut looks: Vec<u32> = (PAIRS_CONFIRM_MIN..last).step_by(2).collect();
+        looks.push(last);
+        looks
+    }
+
     /// After how many valid pairs the data are looked at, rising, at least one.
     #[must_use]
     pub fn looks(self) -> Vec<u32> {

@@ -155,7 +155,7 @@ fn entry_of(
     let goal = verdict.goals.first().ok_or("there is no goal")?;
     let finite = |share: f64| share.is_finite().then_some(share);
     let part =
-        |share: fn(stillwell_verdict::Change) -> f64| goal.change.map(share).and_then(finite);
+        |share: fn(stillwell_verdict::Change) -> f64| goal.search().1.map(share).and_then(finite);
     let (lower, upper) = (part(|change| change.lower), part(|change| change.upper));
     let estimate = part(|change| change.estimate);
     let covered = match (trial.truth_share, lower, upper) {
@@ -193,10 +193,7 @@ fn entry_of(
         rounds: trial.rounds(),
         rounds_more: trial.rounds_more,
         load: trial.load(),
-        found: confirmation
-            .map_or(goal.verdict, |fresh| fresh.searched)
-            .name()
-            .to_owned(),
+        found: goal.search().0.name().to_owned(),
         stopped: verdict.stopped.map(|reason| reason.name().to_owned()),
         pairs: goal.pairs,
         pairs_confirming: confirmation.map_or(0, |fresh| fresh.pairs),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stillwell_capture::RunStage;
-use stillwell_plan::{DesignPlan, ExperimentPlan, PAIRS_CONFIRM_MIN, StoppingPlan};
+use stillwell_plan::{DesignPlan, ExperimentPlan, StoppingPlan};
 use stillwell_verdict::{ExperimentVerdict, NextStep, RunSummary, Standing};
 
 use crate::RunsLeft;
@@ -88,11 +88,15 @@ pub(super) fn runs_left(plan: &ExperimentPlan, standing: &Standing) -> RunsLeft 
     let left = |pairs: u32| u64::from(pairs.saturating_sub(valid));
     let least = left(valid_pairs_wanted);
     let pairs = match stage {
-        RunStage::Confirm => RunsLeft::exactly(least),
+        RunStage::Confirm => RunsLeft {
+            least,
+            likely: least,
+            most: left(last_fresh(plan)).max(least),
+        },
         RunStage::Search => {
             let searching = left(plan.stopping.max_pairs()).max(least);
             let confirming = if plan.confirm {
-                u64::from(plan.stopping.max_pairs().max(PAIRS_CONFIRM_MIN))
+                u64::from(last_fresh(plan))
             } else {
                 0
             };
@@ -109,6 +113,11 @@ pub(super) fn runs_left(plan: &ExperimentPlan, standing: &Standing) -> RunsLeft 
         }
     };
     pairs.map(|pairs| pairs.saturating_mul(executions_per_pair(plan)))
+}
+
+/// The most fresh valid pairs of a confirmation.
+pub(super) fn last_fresh(plan: &ExperimentPlan) -> u32 {
+    plan.stopping.fresh_looks().last().copied().unwrap_or(0)
 }
 
 /// After how many pairs an experiment ends of which nothing is known yet.

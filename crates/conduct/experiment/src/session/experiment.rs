@@ -4,7 +4,7 @@ use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
 use stillwell_verdict::{ExperimentVerdict, NextStep};
 
-use super::course::{Course, runs_left, valid_pairs};
+use super::course::{Course, last_fresh, runs_left, valid_pairs};
 use super::pair::{Pair, PairEnd};
 use super::{Listener, Next, Session, pairs_part, probe_part};
 use crate::results::PairLeft;
@@ -113,7 +113,7 @@ impl Session<'_> {
             };
             let most = match stage {
                 RunStage::Search => plan.stopping.max_pairs(),
-                RunStage::Confirm => wanted,
+                RunStage::Confirm => last_fresh(plan),
             };
             if course.is_endless(stage, most) {
                 let reason = "the experiment needs more pairs than the maximum".to_owned();

@@ -72,7 +72,7 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
         "no experiment in {} has a finished run yet",
         folder.display()
     );
-    let budget = apply_error_budget(&mut experiments);
+    let budget = apply_error_budget(&mut experiments, &record.plan.experiments);
     let names = record
         .plan
         .experiments

@@ -80,7 +80,7 @@ fn outlook(left: TimeLeft) -> String {
 
 /// The changes of the primary goal, one for each comparison.
 fn known(verdict: &ExperimentVerdict) -> String {
-    each(verdict, |goal| goal.change)
+    each(verdict, |goal| goal.search().1)
 }
 
 /// How many fresh pairs, and their changes.

@@ -3,7 +3,7 @@
 
 use stillwell_plan::StoppingPlan;
 use stillwell_verdict::{
-    Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Protection, StopReason,
+    Change, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Protection, StopReason,
 };
 
 use crate::words;
@@ -101,43 +101,58 @@ fn discards(experiment: &ExperimentVerdict) -> Vec<String> {
 }
 
 fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
-    let found = confirmation.searched.name();
-    let searched = goal.change.map_or_else(String::new, |change| {
-        format!(" ({})", words::change_with_interval(goal.scale, change))
-    });
-    let fresh = words::counted(confirmation.pairs, "fresh pair", "fresh pairs");
-    let change = confirmation.change.map_or_else(String::new, |change| {
-        format!(" say {}", words::change_with_interval(goal.scale, change))
-    });
-    let p = confirmation.p_value;
-    let p = p.map_or_else(String::new, |p| format!(", p {}", probability(p)));
+    let with_interval = |change: Option<Change>| {
+        change.map_or_else(String::new, |change| {
+            format!(" {}", words::change_with_interval(goal.scale, change))
+        })
+    };
+    let used = confirmation.pairs.min(confirmation.pairs_wanted);
+    let fresh = words::counted(used, "fresh pair", "fresh pairs");
     let answer = match confirmation.confirmed {
         Some(true) => "confirmed",
         Some(false) => "not confirmed",
         None => "not yet confirmed",
     };
-    format!("{found}{searched} {answer}: {fresh}{change}{p}")
+    let p = confirmation.p_value;
+    let p = p.map_or_else(String::new, |p| format!(", p {}", probability(p)));
+    format!(
+        "{answer} on {fresh}:{}{p}; all {} pairs together{}; the search, whose estimate is biased, \
+         found {} in {}:{}",
+        with_interval(confirmation.change),
+        used + goal.pairs,
+        with_interval(confirmation.pooled),
+        confirmation.searched.name(),
+        words::counted(goal.pairs, "pair", "pairs"),
+        with_interval(confirmation.search_change),
+    )
 }
 
-/// How the whole suite is kept from a false alarm.
+/// Protection of the whole suite against a false alarm.
 pub(super) fn budget(budget: &ErrorBudget) -> String {
     let how = match budget.protection {
         Protection::Single => "one comparison gates, by its 95 % interval",
-        Protection::Confirmation => "what is found has to be found again on fresh pairs",
+        Protection::Confirmation => "every change must be confirmed on fresh pairs",
         Protection::Holm => "Holm's correction at 5 % over all that gate",
         Protection::Mixed => "fresh pairs for some, Holm's correction at 5 % for the others",
     };
-    let mut text = format!(
-        "at most {} of suites like this one, with {} that {}, would raise any where nothing changed \
-         ({how})",
-        words::percent(budget.false_alarm_bound),
-        words::counted(budget.comparisons, "comparison", "comparisons"),
-        if budget.comparisons == 1 {
-            "gates"
-        } else {
-            "gate"
-        },
-    );
+    let comparisons = words::counted(budget.comparisons, "comparison", "comparisons");
+    let gates = if budget.comparisons == 1 {
+        "gates"
+    } else {
+        "gate"
+    };
+    let mut text = match budget.false_alarm_bound {
+        Some(bound) => format!(
+            "if the executables on both sides are equally fast and pairs vary independently and \
+             normally, at most {} of suites with {comparisons} that {gates} report a false \
+             regression of a primary goal ({how})",
+            rounded_up(bound)
+        ),
+        None => format!(
+            "no bound, because not every comparison was judged to its end; {comparisons} that \
+             {gates} ({how})"
+        ),
+    };
     if budget.confirmed + budget.not_confirmed > 0 {
         text.push_str(&format!(
             "; {} confirmed, {} not",
@@ -149,6 +164,21 @@ pub(super) fn budget(budget: &ErrorBudget) -> String {
         text.push_str(&format!("; no longer regressed by Holm: {demoted}"));
     }
     text
+}
+
+/// A bound in percent with two significant digits, never below its value.
+fn rounded_up(share: f64) -> String {
+    let percent = share * 100.0;
+    let unit = 10_f64.powf(percent.log10().floor() - 1.0);
+    let up = (percent / unit - 1e-9).ceil() * unit;
+    let digits = if up < 0.1 {
+        3
+    } else if up < 1.0 {
+        2
+    } else {
+        1
+    };
+    format!("{up:.digits$} %")
 }
 
 /// A probability with as many digits as are of use.

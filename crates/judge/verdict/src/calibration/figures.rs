@@ -84,13 +84,6 @@ fn number(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)
 }
 
-/// The search's verdict on a goal.
-fn result(goal: &GoalVerdict) -> Verdict {
-    goal.confirmation
-        .as_ref()
-        .map_or(goal.verdict, |item| item.searched)
-}
-
 const fn is_flag(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Improved)
 }
@@ -102,10 +95,11 @@ fn alike_found(alike: &[&Compared]) -> AlikeFound {
     AlikeFound {
         comparisons: number(primary.len()),
         invalid: count(&|goal| goal.verdict == Verdict::Invalid),
-        flagged_by_search: count(&|goal| is_flag(result(goal))),
+        flagged_by_search: count(&|goal| is_flag(goal.search().0)),
         flagged: count(&|goal| is_flag(goal.verdict)),
         without_zero: count(&|goal| {
-            goal.change
+            goal.search()
+                .1
                 .is_some_and(|item| item.lower > 0.0 || item.upper < 0.0)
         }),
         equivalent: count(&|goal| goal.verdict == Verdict::Equivalent),
@@ -137,7 +131,7 @@ fn worse_found<'a>(
         truth,
         comparisons: number(primary.len()),
         invalid: count(&|goal| goal.verdict == Verdict::Invalid),
-        found_by_search: count(&|goal| result(goal) == Verdict::Regressed),
+        found_by_search: count(&|goal| goal.search().0 == Verdict::Regressed),
         confirmed: count(&|goal| goal.verdict == Verdict::Regressed),
         covered: count(&|goal| {
             goal.change
@@ -174,7 +168,12 @@ fn calibrated_goal(
         scale,
         tolerance: goal.tolerance,
         comparisons: number(verdicts.len()),
-        flagged: number(verdicts.iter().filter(|item| is_flag(result(item))).count()),
+        flagged: number(
+            verdicts
+                .iter()
+                .filter(|item| is_flag(item.search().0))
+                .count(),
+        ),
         pairs: number(deltas.iter().map(Vec::len).sum()),
         pair_deviation,
         apart_deviation: apart_deviation(scale, &goal.metric, alike),

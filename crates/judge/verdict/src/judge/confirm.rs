@@ -1,14 +1,14 @@
 //! Confirmation of the search's verdict on fresh pairs.
 
 use stillwell_capture::RunStage;
-use stillwell_plan::{GoalPlan, Scale};
+use stillwell_plan::Scale;
 use stillwell_stats::PairedError;
 
-use super::compare::{Course, Searched, pair_changes, refusal};
+use super::compare::{Course, Question, Searched, pair_changes, refusal};
 use super::looks::repeats_allowed;
 use super::pairs::{Pairs, is_lost};
 use super::table::RunTable;
-use crate::deltas::{Deltas, Spread};
+use crate::deltas::{Deltas, Spread, mean_on};
 use crate::goal_verdict::Confirmation;
 use crate::limits;
 use crate::rule::{Change, Verdict, verdict_of};
@@ -26,82 +26,115 @@ pub(super) enum ConfirmCourse {
     Resolved(StopReason),
 }
 
-/// Tests on fresh pairs whether the change is there, and updates the goal's
-/// verdict. `None` if the search has none.
+/// Looks at fresh pairs with the whole rule, and updates the goal's verdict and change.
+/// `None` if the search has no change to confirm.
 ///
-/// The number of fresh pairs is fixed beforehand, so that their plain interval
-/// keeps its promise; they alone have to exclude zero in the direction that was
-/// found.
+/// The first look whose verdict is certain ends it, else the last one. The verdict is
+/// that of the fresh pairs; where they contradict the search or show no change it is
+/// `inconclusive`.
 pub(super) fn confirm(
     searched: &mut Searched<'_>,
-    goal: &GoalPlan,
-    variants: [&str; 2],
+    question: Question<'_>,
     table: &RunTable<'_>,
 ) -> Option<ConfirmCourse> {
     if searched.course != Course::Found {
         return None;
     }
-    let result = searched.goal.verdict;
-    let wanted = searched.goal.pairs.max(limits::CONFIRM_PAIRS_MIN);
+    let Question { goal, variants, .. } = question;
     let mut pairs = Pairs::of(&goal.metric, variants, RunStage::Confirm, table);
     let valid = pairs.valid();
     let rejected = pairs.rejected(variants);
-    pairs.values.truncate(wanted as usize);
-    let scale = goal.metric.scale();
-    let measured = measure(scale, &pairs.values, searched.goal.change);
-    let is_whole = valid >= wanted;
-    // One number that has no logarithm is no proof that nothing was there.
-    let refused = measured.as_ref().err().filter(|_| is_whole);
-    let refused = refused.map(|error| refusal(&goal.metric, error));
-    let (change, p_value) = measured.unwrap_or_default();
-    let confirmed = (is_whole && refused.is_none())
-        .then(|| change.is_some_and(|change| points_to(result, change, goal)));
-    let course = match confirmed {
-        None if refused.is_some() => ConfirmCourse::Resolved(StopReason::Unfit),
-        Some(true) => ConfirmCourse::Resolved(StopReason::Confirmed),
-        Some(false) => ConfirmCourse::Resolved(StopReason::NotConfirmed),
-        None if pairs.never_measured || pairs.discarded > repeats_allowed(wanted) => {
+    let fresh = look_at(&pairs.values, question);
+    pairs.values.truncate(fresh.wanted as usize);
+    let refused = fresh.error.map(|error| refusal(&goal.metric, &error));
+    let course = match fresh.verdict {
+        _ if refused.is_some() => ConfirmCourse::Resolved(StopReason::Unfit),
+        Some(verdict) if verdict == searched.goal.verdict => {
+            ConfirmCourse::Resolved(StopReason::Confirmed)
+        }
+        Some(_) => ConfirmCourse::Resolved(StopReason::NotConfirmed),
+        None if pairs.never_measured || pairs.discarded > repeats_allowed(fresh.wanted) => {
             ConfirmCourse::Resolved(StopReason::Unfit)
         }
-        None => ConfirmCourse::Open { wanted },
+        None => ConfirmCourse::Open {
+            wanted: fresh.wanted,
+        },
     };
-    let word = result.name();
+    let search_change = searched.goal.change;
+    let confirmation = Confirmation {
+        searched: searched.goal.verdict,
+        search_change,
+        pairs_wanted: fresh.wanted,
+        pairs: valid,
+        pair_changes: pair_changes(goal.metric.scale(), &pairs.values),
+        change: fresh.change,
+        pooled: pooled(searched, goal.metric.scale(), &pairs.values),
+        p_value: one_sided(fresh.spread, search_change),
+        confirmed: match course {
+            ConfirmCourse::Resolved(StopReason::Confirmed) => Some(true),
+            ConfirmCourse::Resolved(StopReason::NotConfirmed) => Some(false),
+            _ => None,
+        },
+    };
+    let unavailable = refused
+        .or(rejected)
+        .unwrap_or_else(|| "none were valid".to_owned());
+    let (verdict, reason) = outcome(course, fresh.verdict, &confirmation, searched, unavailable);
+    let judged = &mut searched.goal;
+    (judged.verdict, judged.reason) = (verdict, reason);
+    if fresh.is_look {
+        let values = || pairs.values.iter();
+        judged.change = fresh.change;
+        judged.baseline_mean = mean_on(judged.scale, values().map(|pair| pair.0));
+        judged.comparison_mean = mean_on(judged.scale, values().map(|pair| pair.1));
+    }
+    judged.confirmation = Some(confirmation);
+    Some(course)
+}
+
+/// Verdict after a confirmation, and its reason.
+fn outcome(
+    course: ConfirmCourse,
+    verdict: Option<Verdict>,
+    fresh: &Confirmation,
+    searched: &Searched<'_>,
+    unavailable: String,
+) -> (Verdict, Option<String>) {
+    let word = fresh.searched.name();
+    let (valid, wanted) = (fresh.pairs, fresh.pairs_wanted);
     let (verdict, reason) = match course {
-        ConfirmCourse::Resolved(StopReason::Confirmed) => (result, None),
+        ConfirmCourse::Resolved(StopReason::Confirmed) => return (fresh.searched, None),
         ConfirmCourse::Open { .. } => (
-            result,
-            Some(format!("to be confirmed: {valid} of {wanted} fresh pairs")),
+            Verdict::Inconclusive,
+            format!("{word} in the search, to be confirmed: {valid} of {wanted} fresh pairs"),
         ),
         ConfirmCourse::Resolved(StopReason::Unfit) => (
             Verdict::Invalid,
-            Some(format!(
-                "{word} in the search, and fresh pairs were not available: {}",
-                refused
-                    .or(rejected)
-                    .unwrap_or_else(|| "none were valid".to_owned())
-            )),
+            format!("{word} in the search, and fresh pairs were not available: {unavailable}"),
         ),
-        ConfirmCourse::Resolved(_) => (
-            Verdict::Inconclusive,
-            Some(format!(
-                "not confirmed on fresh pairs: {word} in the search of {} pairs, and not in {wanted} \
-                 others",
-                searched.goal.pairs
-            )),
-        ),
+        ConfirmCourse::Resolved(_) => {
+            let is_same_way = || points_the_same_way(fresh.change, fresh.search_change);
+            let verdict = match verdict {
+                Some(Verdict::Equivalent) => Verdict::Equivalent,
+                Some(Verdict::Different) if is_same_way() => Verdict::Different,
+                _ => Verdict::Inconclusive,
+            };
+            let says = if verdict == Verdict::Inconclusive {
+                "not"
+            } else {
+                verdict.name()
+            };
+            (
+                verdict,
+                format!(
+                    "not confirmed on fresh pairs: {word} in the search of {} pairs, and {says} in \
+                     {wanted} others",
+                    searched.goal.pairs
+                ),
+            )
+        }
     };
-    searched.goal.verdict = verdict;
-    searched.goal.reason = reason;
-    searched.goal.confirmation = Some(Confirmation {
-        searched: result,
-        pairs_wanted: wanted,
-        pairs: valid,
-        pair_changes: pair_changes(scale, &pairs.values),
-        change,
-        p_value,
-        confirmed,
-    });
-    Some(course)
+    (verdict, Some(reason))
 }
 
 /// A regression on a machine that is unfit before there was a look cannot be tested on
@@ -121,13 +154,71 @@ pub(super) fn cannot_confirm(searched: &mut Searched<'_>) {
     goal.verdict = Verdict::Invalid;
 }
 
-/// The change in the fresh pairs, and how often they would point as far as they
-/// do in the direction of what was found without any change.
+/// The state of a confirmation at its latest look.
+struct FreshLook {
+    /// The verdict, if it is final.
+    verdict: Option<Verdict>,
+    /// The change of the pairs of the look; before the first look of all pairs.
+    change: Option<Change>,
+    spread: Option<Spread>,
+    /// Pairs of the look that was final, or of the next one.
+    wanted: u32,
+    /// True from the first look on.
+    is_look: bool,
+    error: Option<PairedError>,
+}
+
+/// Applies the whole rule at each look that the fresh pairs have reached.
+fn look_at(values: &[(f64, f64)], question: Question<'_>) -> FreshLook {
+    let Question { goal, looks, .. } = question;
+    let at = looks.fresh_looks();
+    let last = at.last().copied().unwrap_or(limits::CONFIRM_PAIRS_MIN);
+    let plain = measure(goal.metric.scale(), values, None).unwrap_or_default();
+    let mut fresh = FreshLook {
+        verdict: None,
+        change: plain.0,
+        spread: plain.1,
+        wanted: at.first().copied().unwrap_or(last),
+        is_look: false,
+        error: None,
+    };
+    for (index, &look) in at.iter().enumerate() {
+        let Some(used) = values.get(..look as usize) else {
+            fresh.wanted = look;
+            return fresh;
+        };
+        // A number without a logarithm does not show that there is no change.
+        match measure(goal.metric.scale(), used, looks.fresh_critical(look)) {
+            Ok((change, spread)) => (fresh.change, fresh.spread) = (change, spread),
+            Err(error) => fresh.error = Some(error),
+        }
+        fresh.is_look = fresh.error.is_none();
+        fresh.wanted = look;
+        let verdict = fresh
+            .change
+            .map(|change| verdict_of(change, goal.direction, goal.tolerance));
+        let is_certain = matches!(
+            verdict,
+            Some(Verdict::Regressed | Verdict::Improved | Verdict::Equivalent)
+        );
+        if fresh.error.is_some() {
+            return fresh;
+        }
+        if is_certain || index + 1 == at.len() {
+            fresh.verdict = verdict;
+            return fresh;
+        }
+    }
+    fresh
+}
+
+/// The change in these pairs with an interval of `critical` standard errors; `None`
+/// for the plain 95 % interval.
 fn measure(
     scale: Scale,
     values: &[(f64, f64)],
-    result: Option<Change>,
-) -> Result<(Option<Change>, Option<f64>), PairedError> {
+    critical: Option<f64>,
+) -> Result<(Option<Change>, Option<Spread>), PairedError> {
     if scale == Scale::Ratio && is_lost(values) {
         let lost = Change {
             estimate: -1.0,
@@ -140,26 +231,37 @@ fn measure(
     let Some(spread) = Spread::of(scale, deltas.values()) else {
         return Ok((None, None));
     };
-    let change = spread
-        .plain_critical()
+    let change = critical
+        .or_else(|| spread.plain_critical())
         .map(|critical| spread.change(critical));
-    let same_way = result.is_some_and(|result| (result.estimate > 0.0) == (spread.mean > 0.0));
-    let p_value = spread.p_value().map(|both| {
-        if same_way {
-            both / 2.0
-        } else {
-            1.0 - both / 2.0
-        }
-    });
-    Ok((change, p_value))
+    Ok((change, Some(spread)))
 }
 
-/// True if a change surely points to the same direction, of any size.
-fn points_to(result: Verdict, change: Change, goal: &GoalPlan) -> bool {
-    let worse = change.for_the_worse(goal.direction);
-    match result {
-        Verdict::Regressed => worse.lower > 0.0,
-        Verdict::Improved => worse.upper < 0.0,
-        right => verdict_of(change, goal.direction, goal.tolerance) == right,
-    }
+/// The change in the search's pairs and the fresh ones together.
+fn pooled(searched: &Searched<'_>, scale: Scale, fresh: &[(f64, f64)]) -> Option<Change> {
+    let used = searched
+        .pairs
+        .values
+        .iter()
+        .take(searched.goal.pairs as usize);
+    let all: Vec<(f64, f64)> = used.chain(fresh).copied().collect();
+    measure(scale, &all, None).ok()?.0
+}
+
+/// Probability that pairs without any change point as far in the direction of `search`.
+fn one_sided(spread: Option<Spread>, search: Option<Change>) -> Option<f64> {
+    let spread = spread?;
+    let both = spread.p_value()?;
+    let is_same_way = (search?.estimate > 0.0) == (spread.mean > 0.0);
+    Some(if is_same_way {
+        both / 2.0
+    } else {
+        1.0 - both / 2.0
+    })
+}
+
+fn points_the_same_way(fresh: Option<Change>, search: Option<Change>) -> bool {
+    fresh
+        .zip(search)
+        .is_some_and(|(fresh, search)| (fresh.estimate > 0.0) == (search.estimate > 0.0))
 }

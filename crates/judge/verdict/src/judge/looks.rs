@@ -1,5 +1,7 @@
 //! When an experiment is looked at.
 
+use std::cell::OnceCell;
+
 use stillwell_plan::StoppingPlan;
 use stillwell_stats::{Level, Looks};
 
@@ -10,6 +12,8 @@ use crate::limits;
 pub(crate) struct LookPlan {
     stopping: StoppingPlan,
     looks: Looks,
+    /// Computed when the first confirmation needs it.
+    fresh: OnceCell<Looks>,
 }
 
 impl LookPlan {
@@ -26,7 +30,11 @@ impl LookPlan {
             StoppingPlan::Fixed { pairs } => Looks::fixed(pairs, level),
             StoppingPlan::Open { .. } => Looks::open(level),
         };
-        Self { stopping, looks }
+        Self {
+            stopping,
+            looks,
+            fresh: OnceCell::new(),
+        }
     }
 
     /// The latest look that so many valid pairs have reached; none before
@@ -50,6 +58,24 @@ impl LookPlan {
 
     pub(super) const fn last(&self) -> u32 {
         self.stopping.max_pairs()
+    }
+
+    /// Numbers of fresh pairs at which a confirmation looks.
+    pub(super) fn fresh_looks(&self) -> Vec<u32> {
+        self.stopping.fresh_looks()
+    }
+
+    /// Number of standard errors that the interval of so many fresh pairs reaches to
+    /// each side: all intervals of a confirmation hold together.
+    pub(super) fn fresh_critical(&self, look: u32) -> Option<f64> {
+        let at = || match self.stopping {
+            StoppingPlan::Fixed { .. } => Looks::fixed(look, Level::NINETY_FIVE),
+            StoppingPlan::Sequential { .. } | StoppingPlan::Open { .. } => {
+                Looks::group_sequential(&self.fresh_looks(), Level::NINETY_FIVE)
+                    .unwrap_or_else(|_| Looks::fixed(look, Level::NINETY_FIVE))
+            }
+        };
+        self.fresh.get_or_init(at).critical(look)
     }
 
     /// Number of standard errors that the interval at this look reaches to each side.

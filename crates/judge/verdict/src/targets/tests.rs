@@ -502,7 +502,7 @@ fn the_way_back_from_a_restart_is_a_row_where_a_step_ended_the_target() {
     assert_eq!(*runs, 6);
     let cell = cell_of(&verdict, TargetsMetric::Recovery, 1);
     assert!(
-        matches!(cell, TargetsCell::Missing { reason } if reason.contains("nothing came")),
+        matches!(cell, TargetsCell::Missing { reason } if reason.contains("nothing arrived")),
         "{cell:?}"
     );
 }
