@@ -2,12 +2,18 @@
 
 use std::path::Path;
 
+use stillwell_capture::LoadCapture;
 use stillwell_experiment::Results;
+use stillwell_plan::LoadPacing;
+use stillwell_report::load::{LoadReportInput, human, load_report};
 use stillwell_report::{SuiteReport, render_targets};
 use stillwell_units::Nanos;
-use stillwell_verdict::{GatePolicy, apply_error_budget, exit_code, judge, summarise};
+use stillwell_verdict::{
+    GatePolicy, apply_error_budget, exit_code, judge, load_warnings, summarise,
+};
 
 use crate::arguments::{Gate, ReportArguments};
+use crate::command::load::remedy::Words;
 use crate::command::output;
 use crate::command::run::subjects;
 use crate::exit::{CommandError, Exit};
@@ -17,6 +23,9 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     output::check_writable(&arguments.output.output)?;
     if arguments.results.join("manifest.json").exists() {
+        if let Ok(capture) = LoadCapture::open(&arguments.results) {
+            return one_load(&capture, arguments, paint);
+        }
         return one_run(&arguments.results, paint).map_err(could_not);
     }
     let results =
@@ -43,6 +52,23 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
         return Ok(Exit::Held);
     }
     Ok(Exit::from_code(exit_code(&report.experiments, policy)))
+}
+
+fn one_load(
+    capture: &LoadCapture,
+    arguments: &ReportArguments,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    let warnings = load_warnings(LoadPacing::of(&capture.manifest.plan), &capture.evidence());
+    let report = load_report(&LoadReportInput {
+        capture,
+        original: None,
+        warnings: &Words::Own.health_warnings(&warnings),
+    });
+    output::deliver_text(&arguments.output, paint, |format, style| {
+        human::render(&report, format, style)
+    })?;
+    Ok(Exit::Held)
 }
 
 fn one_run(folder: &Path, paint: &Paint) -> anyhow::Result<Exit> {

@@ -1,6 +1,7 @@
 //! A load for readers: the answer first, then how long answers took, then what
 //! to think of the generator.
 
+mod charts;
 mod condition;
 mod course;
 
@@ -11,8 +12,9 @@ use stillwell_units::{Nanos, float_from_u64};
 
 use super::{
     AskedRate, LoadOptions, LoadReport, LoadResult, LoadStatistic, OutcomeCount, StatisticUnit, id,
+    write_load_json,
 };
-use crate::document::{Block, Cell, Column, Document, Sign, Table, Text};
+use crate::document::{Block, Cell, Column, Document, Medium, Sign, Table, Text};
 use crate::{Format, Style, words};
 
 /// Quantiles that are told.
@@ -32,6 +34,12 @@ pub fn human(report: &LoadReport, style: Style) -> String {
     Format::Terminal.render(style, || document(report), String::new)
 }
 
+/// Returns the result in a form of reports.
+#[must_use]
+pub fn render(report: &LoadReport, format: Format, style: Style) -> String {
+    format.render(style, || document(report), || write_load_json(report))
+}
+
 /// Returns the document: the answer, times of answers, and what to think of the generator.
 fn document(report: &LoadReport) -> Document {
     let global = &report.global;
@@ -40,6 +48,7 @@ fn document(report: &LoadReport) -> Document {
     blocks.extend([
         Block::group([Block::KeyValue(volume(report))]),
         Block::group([latency(report)]),
+        Block::On(Medium::Browser, charts::charts(report)),
         Block::group([Block::KeyValue(failures(global))]),
         Block::group(explanation),
         Block::group(classes(global)),

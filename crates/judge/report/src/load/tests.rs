@@ -6,7 +6,7 @@ use stillwell_metric::{Outcome, empty_histogram};
 use stillwell_units::Nanos;
 
 use super::*;
-use crate::Style;
+use crate::{Format, Style};
 
 #[test]
 fn plain_numbers_are_told_as_they_are() {
@@ -317,4 +317,18 @@ fn packed_bytes_are_the_librarys_own() {
         .unwrap();
     let again: Histogram<u64> = Deserializer::new().deserialize(&mut &*bytes).unwrap();
     assert_eq!(again, histogram);
+}
+
+#[test]
+fn a_page_of_a_load_has_charts_and_its_data() {
+    let page = human::render(&fixture::report(), Format::Html, Style::default());
+    for part in [
+        "requests per second over time",
+        "latency over time",
+        "latency over percentile",
+        "p99.9",
+        "id=\"stillwell-data\"",
+    ] {
+        assert!(page.contains(part), "{part}: {page}");
+    }
 }

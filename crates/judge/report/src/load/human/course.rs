@@ -1,5 +1,6 @@
 //! How a load went over time, in two lines of bars.
 
+use stillwell_metric::Outcome;
 use stillwell_units::float_from_u64;
 
 use crate::document::{Inline, Sparkline, Text};
@@ -12,11 +13,7 @@ const BARS_MAX: usize = 60;
 /// How many ended a second and the p99 of their latency, or nothing where there are
 /// less than two intervals or nothing ended.
 pub(super) fn course(intervals: &[LoadInterval]) -> Vec<(Text, Text)> {
-    let whole = match intervals {
-        // Of a moment at the end there is no rate to tell.
-        [all @ .., last] if is_cut(all, last) => all,
-        all => all,
-    };
+    let whole = whole(intervals);
     if whole.len() < 2 {
         return Vec::new();
     }
@@ -37,20 +34,35 @@ pub(super) fn course(intervals: &[LoadInterval]) -> Vec<(Text, Text)> {
     lines.into_iter().flatten().collect()
 }
 
+/// Returns the intervals without a short one at the end, which has no rate.
+pub(super) fn whole(intervals: &[LoadInterval]) -> &[LoadInterval] {
+    match intervals {
+        [all @ .., last] if is_cut(all, last) => all,
+        all => all,
+    }
+}
+
 fn is_cut(all: &[LoadInterval], last: &LoadInterval) -> bool {
     let usual = all.first().map_or(0, |own| own.length.as_u64());
     last.length.as_u64() < usual / 2
 }
 
-fn rate_and_p99(intervals: &[LoadInterval]) -> (f64, f64) {
-    let seconds: f64 = intervals.iter().map(|own| own.length.as_secs_f64()).sum();
-    let ended = intervals.iter().flat_map(|own| &own.outcomes);
-    let ended = ended.fold(0, |sum: u64, own| sum.saturating_add(own.count));
-    let rate = if seconds > 0.0 {
+/// Returns requests per second that ended in one of these ways.
+pub(super) fn rate(intervals: &[LoadInterval], counts: impl Fn(Outcome) -> bool) -> f64 {
+    let lengths = intervals.iter().map(|interval| interval.length);
+    let seconds: f64 = lengths.map(|length| length.as_secs_f64()).sum();
+    let ended = intervals.iter().flat_map(|interval| &interval.outcomes);
+    let ended = ended.filter(|ended| counts(ended.outcome));
+    let ended = ended.fold(0, |sum: u64, ended| sum.saturating_add(ended.count));
+    if seconds > 0.0 {
         float_from_u64(ended) / seconds
     } else {
         0.0
-    };
+    }
+}
+
+fn rate_and_p99(intervals: &[LoadInterval]) -> (f64, f64) {
+    let rate = rate(intervals, |_| true);
     let times: Vec<_> = intervals
         .iter()
         .map(|own| own.response_time.unpack())
