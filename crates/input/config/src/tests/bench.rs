@@ -191,11 +191,11 @@ fn names_of_tremors_interceptors_select_time_prefixes() {
     for (text, message) in [
         (
             "postprocessors: [gzip]\n",
-            "these postprocessors are not done here",
+            "these postprocessors are not supported",
         ),
         (
             "preprocessors: [ingest-ns, separate]\n",
-            "these preprocessors are not done here",
+            "these preprocessors are not supported",
         ),
         (
             "codec: binary\npostprocessors: [ingest-ns]\n",
