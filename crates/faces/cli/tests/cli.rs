@@ -95,3 +95,5 @@ mod tunnel;
 mod validity;
 #[path = "cli/verdict.rs"]
 mod verdict;
+#[path = "cli/web.rs"]
+mod web;

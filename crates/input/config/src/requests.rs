@@ -10,6 +10,7 @@ mod error;
 mod grpc;
 mod host;
 mod listed;
+mod mix;
 mod parts;
 mod rate;
 mod receivers;
@@ -26,6 +27,7 @@ use stillwell_plan::{LoadPlan, LoadPlanParts};
 use crate::files::Disk;
 use host::ReadLoad;
 
+pub(crate) use endpoint::read as read_requests_file;
 pub use endpoint::{read_text, target, tls_host, usual_method};
 pub use error::LoadSpecError;
 pub use host::LoadHost;
@@ -33,6 +35,7 @@ pub use listed::{
     RequestDefaults, RequestSource, SourceBody, SourceRequest, filled_body, is_host_header,
     listed_request,
 };
+pub(crate) use mix::{MixedRequest, RequestOrigin, endpoint_of};
 pub use rate::LoadRate;
 pub use receivers::{SpanSink, StatsSink};
 pub use recorded::{RecordedRequest, request_lines};

@@ -33,6 +33,7 @@ mod random;
 mod reference;
 mod suite;
 mod targets;
+mod web;
 
 /// Files that lie in memory.
 #[derive(Debug, Default)]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use stillwell_load::BlockRequests;
 use stillwell_plan::{AcknowledgedBy, AcknowledgedPlan, GeneratorPlan, TransportPlan};
 use stillwell_worker::{Opener, TransportError};
 
@@ -32,6 +33,7 @@ pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Arc<dyn Opener>, TransportE
             headers,
             exchange,
         } => Arc::new(exchange::blocks(url, headers, exchange)?),
+        TransportPlan::Requests(plan) => Arc::new(BlockRequests::of_requests(plan.load.clone())?),
         TransportPlan::SplunkHec {
             url,
             token,

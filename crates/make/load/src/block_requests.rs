@@ -25,7 +25,7 @@ use tokio::sync::watch;
 
 use super::answer::ResponseReader;
 use super::blocks::Blocks;
-use super::build::{self, Endpoint, Head};
+use super::build::{self, Endpoint, Head, Request};
 use super::connection::{self, ConnectionEnd, ConnectionSlot};
 use super::pool::{Limits, Pool, Timing, pace};
 use super::recorder::Ticket;
@@ -38,6 +38,7 @@ pub struct BlockRequests {
     plan: Arc<LoadPlan>,
     tls: Option<ClientTls>,
     head: Head,
+    requests: Arc<[Request]>,
 }
 
 impl BlockRequests {
@@ -54,6 +55,28 @@ impl BlockRequests {
             plan: Arc::new(plan),
             tls,
             head,
+            requests: Arc::new([]),
+        })
+    }
+
+    /// Sends the requests of the only endpoint of `plan` in turn, one for each block. The
+    /// generator's schedule replaces the plan's pace; blocks only pace.
+    ///
+    /// # Errors
+    /// [`TransportError`] if the requests cannot be sent as they are given.
+    pub fn of_requests(plan: LoadPlan) -> Result<Self, TransportError> {
+        let tls = build::tls(&plan)?;
+        let endpoint = &plan.endpoints[0];
+        let head = Head::new(&plan, endpoint, &endpoint.requests[0])?;
+        let built = build::endpoints(&plan);
+        let built = built.map_err(|error| TransportError::new("prepare the requests", error))?;
+        let requests = built.into_iter().flat_map(|endpoint| endpoint.requests);
+        let requests = requests.collect();
+        Ok(Self {
+            plan: Arc::new(plan),
+            tls,
+            head,
+            requests,
         })
     }
 
@@ -95,7 +118,7 @@ impl Opener for BlockRequests {
     }
 
     fn open(&self, generator: &Rc<Generator>, connections: u16, tasks: &mut Tasks) {
-        let blocks = Rc::new(Blocks::new(generator, &self.head));
+        let blocks = Rc::new(Blocks::new(generator, &self.head, &self.requests));
         let mut plan = LoadPlan::clone(&self.plan);
         if generator.is_reserved() {
             plan = plan.with_idle(IdleStrategy::Spin);

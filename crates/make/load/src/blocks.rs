@@ -2,8 +2,9 @@
 
 mod taken;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use stillwell_metric::Outcome;
 use stillwell_payload::BlockSet;
@@ -26,16 +27,55 @@ pub(super) struct Blocks {
     /// What stands for all of them: what answers are read as answers to, and over
     /// HTTP/2 the head.
     pub(super) request: Request,
+    /// Requests that are sent in turn; empty if blocks are the bodies. Blocks only pace them.
+    requests: Arc<[Request]>,
+    /// Index of the next request.
+    next: Cell<usize>,
+    /// Index of the request of each place.
+    chosen: RefCell<Vec<usize>>,
 }
 
 impl Blocks {
-    pub(super) fn new(generator: &Rc<Generator>, head: &Head) -> Self {
+    pub(super) fn new(generator: &Rc<Generator>, head: &Head, requests: &Arc<[Request]>) -> Self {
         Self {
             generator: Rc::clone(generator),
             head: head.clone(),
             taken: RefCell::default(),
             request: head.with(&[], true),
+            requests: Arc::clone(requests),
+            next: Cell::new(0),
+            chosen: RefCell::default(),
         }
+    }
+
+    /// Returns true if the blocks are the bodies of the requests.
+    pub(super) fn are_bodies(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// The request of `ticket`.
+    pub(super) fn request_of(&self, ticket: Ticket) -> &Request {
+        let chosen = self.chosen.borrow();
+        let index = chosen.get(ticket.request);
+        index.map_or(&self.request, |index| &self.requests[*index])
+    }
+
+    /// Chooses the request of `place`.
+    fn choose(&self, place: usize) {
+        let mut chosen = self.chosen.borrow_mut();
+        if chosen.len() <= place {
+            chosen.resize(place + 1, 0);
+        }
+        let index = self.next.get();
+        chosen[place] = index;
+        self.next.set((index + 1) % self.requests.len());
+    }
+
+    /// Counts a request of `bytes` that is sent.
+    pub(super) fn sent(&self, bytes: usize) {
+        self.generator.begin_paced();
+        self.generator.end_paced();
+        self.generator.shard.bytes.add(bytes as u64);
     }
 
     /// The result of [`Pool::take`] at `now`, without taking.
@@ -61,11 +101,17 @@ impl Blocks {
             return Take::Never;
         }
         match self.generator.take_block(now) {
-            Ok((set, slice)) => Take::Now(Ticket {
-                request: self.taken.borrow_mut().put(set, slice),
-                intended: slice.intended,
-                sent: None,
-            }),
+            Ok((set, slice)) => {
+                let place = self.taken.borrow_mut().put(set, slice);
+                if !self.are_bodies() {
+                    self.choose(place);
+                }
+                Take::Now(Ticket {
+                    request: place,
+                    intended: slice.intended,
+                    sent: None,
+                })
+            }
             Err(at) => Take::Later(at),
         }
     }

@@ -53,7 +53,7 @@ impl ConnectionSlot {
                 self.in_hand.push_front(ticket);
                 return ConnectionEnd::Agreed;
             }
-            if worker.blocks.is_some() {
+            if worker.sends_blocks() {
                 match self.post(&mut stream, &mut reader, ticket, &mut now).await {
                     Err(parting) => return parting,
                     Ok(()) if left == 1 => return ConnectionEnd::Agreed,
@@ -62,10 +62,7 @@ impl ConnectionSlot {
                 continue;
             }
             let request = worker.request(pool.endpoint, ticket);
-            let sent = worker
-                .recorder
-                .borrow_mut()
-                .sent(&mut ticket, now, request.bytes.len());
+            let sent = worker.sent(&mut ticket, now, request.bytes.len());
             let trace = worker.next_trace();
             let bytes = outgoing.lay_out(&request, worker.planned(ticket), trace.as_ref());
             let exchange = self.exchange(&mut stream, &mut reader, &request, bytes, sent);

@@ -347,7 +347,7 @@ impl Http2Session {
     }
 
     fn send(&mut self, mut ticket: Ticket, now: Moment) {
-        if self.worker.blocks.is_some() {
+        if self.worker.sends_blocks() {
             return self.send_block(ticket, now);
         }
         let worker = Rc::clone(&self.worker);
@@ -374,7 +374,9 @@ impl Http2Session {
                 .send_body(stream, &request.bytes, true)
                 .unwrap_or(0),
         };
-        worker.recorder.borrow_mut().sent(&mut ticket, now, 0);
+        // The generator counts bodies; a load counts the bytes of the connection.
+        let bytes = worker.blocks.as_ref().map_or(0, |_| request.bytes.len());
+        worker.sent(&mut ticket, now, bytes);
         self.launch(stream, ticket, now, (body_sent, trace));
     }
 
@@ -606,7 +608,7 @@ impl Http2Session {
         let Some(Some(flight)) = self.requests.get_mut(stream.slot()) else {
             return;
         };
-        if self.worker.blocks.is_some() {
+        if self.worker.sends_blocks() {
             let rest = &mut self.rests[stream.slot()];
             let sent = self.client.send_body(stream, rest, true).unwrap_or(0);
             rest.drain(..sent);

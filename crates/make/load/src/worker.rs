@@ -308,8 +308,31 @@ impl Worker {
 
     /// Returns the block of `ticket`, if blocks are sent.
     pub(super) fn block(&self, ticket: Ticket) -> Option<(&Blocks, (Rc<BlockSet>, Slice))> {
-        let blocks = self.blocks.as_deref()?;
+        let blocks = self
+            .blocks
+            .as_deref()
+            .filter(|blocks| blocks.are_bodies())?;
         Some((blocks, blocks.block(ticket)?))
+    }
+
+    /// Returns true if blocks are the bodies of requests.
+    pub(super) fn sends_blocks(&self) -> bool {
+        let blocks = self.blocks.as_ref();
+        blocks.is_some_and(|blocks| blocks.are_bodies())
+    }
+
+    /// Counts a send of `bytes`. Returns the sent time, which is that of the first send if it
+    /// is sent again.
+    pub(super) fn sent(&self, ticket: &mut Ticket, now: Moment, bytes: usize) -> Moment {
+        let Some(blocks) = &self.blocks else {
+            return self.recorder.borrow_mut().sent(ticket, now, bytes);
+        };
+        if let Some(first) = ticket.sent {
+            return first;
+        }
+        ticket.sent = Some(now);
+        blocks.sent(bytes);
+        now
     }
 
     /// Shortest timeout of the requests to an endpoint.
@@ -352,7 +375,7 @@ impl Worker {
                 ChosenRequest::Planned(&self.endpoints[endpoint].requests[ticket.request])
             }
             (Some(supply), _) => ChosenRequest::Supplied(supply.request(ticket.request)),
-            (None, Some(blocks)) => ChosenRequest::Planned(&blocks.request),
+            (None, Some(blocks)) => ChosenRequest::Planned(blocks.request_of(ticket)),
         }
     }
 

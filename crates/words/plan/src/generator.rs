@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteRate, ByteSize, EventRate, Nanos, Seed};
 
-use crate::{ClientTlsPlan, PayloadPlan, StampPlan};
+use crate::{ClientTlsPlan, LoadPlan, PayloadPlan, StampPlan};
 
 pub use acknowledged::{AcknowledgedBy, AcknowledgedPlan};
 pub use broker::{
@@ -49,7 +49,7 @@ pub struct GeneratorPlan {
 }
 
 /// The transport of bytes to the target.
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TransportPlan {
     /// A TCP stream of blocks, nothing between them.
@@ -84,6 +84,8 @@ pub enum TransportPlan {
         #[serde(default)]
         exchange: Box<ExchangePlan>,
     },
+    /// HTTP requests of any kind, sent in turn. The payload only paces: a block a request.
+    Requests(Box<RequestsPlan>),
     /// Splunk's HTTP event collector: one HTTP/1.1 POST a block, one request in
     /// flight a connection, each connection a channel of its own.
     SplunkHec {
@@ -160,6 +162,16 @@ pub enum TransportPlan {
     Nats(Box<NatsPlan>),
     /// Messages for an exchange of AMQP 0-9-1.
     Amqp(Box<AmqpPlan>),
+}
+
+/// HTTP requests to one address.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RequestsPlan {
+    /// `http://host:port/`, or `https://…`.
+    pub url: String,
+    /// Requests, protocol and limits of its only endpoint. The generator's rate, connections
+    /// and seed replace the load's.
+    pub load: LoadPlan,
 }
 
 /// Destination of a stream.

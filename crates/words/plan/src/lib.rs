@@ -52,8 +52,8 @@ pub use generator::{
     ExecutablePlan, FileLayout, FileTreePlan, GeneratorPlan, HecAcknowledgements, KafkaAcks,
     KafkaCompression, KafkaPlan, KubernetesKind, KubernetesPlan, Login, MessageOf, NatsAcks,
     NatsLogin, NatsPlan, ProcFsPlan, ProcessTreePlan, ProducerPlan, RatePlan, RateShape, RateUnit,
-    StampForms, StreamTarget, TransportPlan, TransportProperties, TransportTarget, WhenFull,
-    WordsPlan,
+    RequestsPlan, StampForms, StreamTarget, TransportPlan, TransportProperties, TransportTarget,
+    WhenFull, WordsPlan,
 };
 pub use goal::{
     Direction, GoalMetric, GoalMetricError, GoalPlan, LatencyQuantile, Reduction, Scale, SeriesGoal,

@@ -30,7 +30,7 @@ pub fn read_text(path: &Path) -> Result<String, LoadSpecError> {
     read(&Disk, path)
 }
 
-pub(super) fn read(files: &dyn Files, path: &Path) -> Result<String, LoadSpecError> {
+pub(crate) fn read(files: &dyn Files, path: &Path) -> Result<String, LoadSpecError> {
     let bytes = files.read_bytes(path, FILE_BYTES_MAX).and_then(|bytes| {
         let text = String::from_utf8(bytes);
         // As the standard library says it of a file.

@@ -19,6 +19,7 @@ mod kubernetes;
 mod requests;
 mod system;
 mod tls;
+mod web;
 
 pub use system::{ENGINE_SOCKET, TREE_DEPTH_MAX, is_image_part};
 
@@ -245,6 +246,12 @@ const KINDS: &[KindEntry] = &[
         http::read,
     ),
     kind(
+        "requests",
+        Shape::Any(&[Shape::Text, Shape::Element(&web::REQUESTS)]),
+        "HTTP requests of any kind; has no payload.",
+        web::read,
+    ),
+    kind(
         "splunk_hec",
         Shape::Element(&SPLUNK_HEC),
         "Splunk's HTTP event collector.",
@@ -371,6 +378,21 @@ const KIND_NAMES: [&str; KINDS.len()] = {
     names
 };
 
+/// Joins two lists of keys.
+const fn concat<const N: usize>(first: &[Field], second: &[Field]) -> [Field; N] {
+    let mut fields = [first[0]; N];
+    let mut index = 0;
+    while index < N {
+        fields[index] = if index < first.len() {
+            first[index]
+        } else {
+            second[index - first.len()]
+        };
+        index += 1;
+    }
+    fields
+}
+
 const FIELDS: [Field; KINDS.len() + COMMON.len()] = {
     let mut fields = [COMMON[0]; KINDS.len() + COMMON.len()];
     let mut index = 0;
@@ -452,11 +474,12 @@ pub(super) fn read_generators(door: &Door<'_>, node: &Node, seed: &Seed) -> Vec<
 fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
     let reader = door.reader;
     let map = reader.map(node, &GENERATOR.keys())?;
-    let transport = map
-        .one_of(&KIND_NAMES)
-        .and_then(|(name, node)| read_transport(door, name, node));
+    let kind = map.one_of(&KIND_NAMES);
+    let transport = kind.and_then(|(name, node)| read_transport(door, name, node));
     let id = map.take("id").and_then(|node| door.filled(node));
-    let sends_payload = transport.as_ref().is_none_or(TransportPlan::sends_payload);
+    // Requests with a mistake need no payload either.
+    let is_web = kind.is_some_and(|(name, _)| name == "requests");
+    let sends_payload = !is_web && transport.as_ref().is_none_or(TransportPlan::sends_payload);
     if !sends_payload {
         check_paced(reader, &map);
     }
@@ -465,10 +488,7 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
         payload::read_payload(door, node)
     });
     let rate_node = map.take("rate");
-    let rate = match rate_node {
-        Some(node) => rate::read_rate(door, node),
-        None => Some(RatePlan::MAX),
-    };
+    let rate = read_rate(door, rate_node, is_web);
     let (connections, workers) = read_threads(reader, &map);
     check_writers(reader, node, transport.as_ref(), connections);
     kubernetes::check_single(reader, &map, transport.as_ref());
@@ -521,6 +541,19 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
         },
         has_rate: rate_node.is_some(),
     })
+}
+
+/// Without a schedule, requests are counted, not bytes.
+fn read_rate(door: &Door<'_>, node: Option<&Node>, counts_requests: bool) -> Option<RatePlan> {
+    let rate = match node {
+        Some(node) => rate::read_rate(door, node)?,
+        None => RatePlan::MAX,
+    };
+    let unit = match counts_requests && rate.is_max() {
+        true => RateUnit::Events,
+        false => rate.unit,
+    };
+    Some(RatePlan { unit, ..rate })
 }
 
 /// A log under one name takes one connection.

@@ -285,7 +285,7 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
             "time prefixes show the latency of events, but do not identify them: another `form` does",
         ),
         GoalMetric::Latency(_) if !workload.answers => {
-            Some("no generator waits for answers: only `http` does")
+            Some("no generator waits for answers: `requests` and `http` do")
         }
         GoalMetric::Series(series)
             if series.reduction == Reduction::PerEvent && !workload.generators =>

@@ -103,7 +103,10 @@ fn a_mistake_in_a_producer_is_reported_at_its_place() {
         ),
         ("kafka: {address: 'a:1', topic: t, in_flight: 0}", "100000"),
         ("kafka: {address: 'a:1', topic: t, timeout: 0s}", "no time"),
-        ("kafka: {address: 'a:1', topic: t, password: p}", "nobody"),
+        (
+            "kafka: {address: 'a:1', topic: t, password: p}",
+            "without a user",
+        ),
         ("kafka: {address: 'a:1', topic: t, tls: }", "`tls`"),
         ("nats: {address: 'a:1', subject: 'a b'}", "no blanks"),
         ("nats: {address: 'a:1', subject: a..b}", "empty word"),

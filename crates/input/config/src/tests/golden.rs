@@ -123,6 +123,7 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         FILE_SINK,
         &format!("{{{PREFIX_SINK}}}"),
         super::targets::FINE,
+        super::web::EVERY_KEY,
         super::faults::EVERY_STEP,
         super::faults::LINKS,
         "{file_gen: {log: a, full: truncate, settle: 1s, file_max: 1 MiB}, lines: {begins: a, ends: b, holds: [c]}}",
@@ -254,13 +255,9 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
         assert_eq!(refused(to, payload, stamps), message, "{stamps}");
     }
     let sinks = "  sinks: [{http: 127.0.0.1:9200, prefix: lines}]\n";
-    let diagnostics = experiment(&format!("{LEAST}{sinks}")).unwrap_err();
-    assert!(
-        diagnostics
-            .to_string()
-            .contains("cannot have a time prefix"),
-        "{diagnostics}"
-    );
+    let error = experiment(&format!("{LEAST}{sinks}")).unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("cannot have a time prefix"), "{error}");
     for unknown in ["{form: footer}", "{form: prefix, framing: words}"] {
         let message = refused(tcp, "ascii", unknown);
         assert!(message.contains("unknown"), "{message}");

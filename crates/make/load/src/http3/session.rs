@@ -224,8 +224,9 @@ impl Http3Session {
         } else {
             own.whole.clone()
         };
-        if worker.blocks.is_none() {
-            worker.recorder.borrow_mut().sent(&mut ticket, now, 0);
+        if !worker.sends_blocks() {
+            let bytes = worker.blocks.as_ref().map_or(0, |_| own.whole.len());
+            worker.sent(&mut ticket, now, bytes);
         }
         let reader = H3MessageReader::response(own.block.is_head());
         self.left -= 1;

@@ -1,9 +1,12 @@
 //! Exchange of requests and answers.
 
 use serde::{Deserialize, Serialize};
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, Seed};
 
-use crate::{ClientTlsPlan, LoadProtocol, Reuse};
+use crate::{
+    ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlan, LoadPlanError,
+    LoadPlanParts, LoadProtocol, Reuse, TelemetryPlan, UntilPlan,
+};
 
 /// Exchange of requests with blocks and their answers.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -37,5 +40,43 @@ impl Default for ExchangePlan {
             reuse: Reuse::Lru,
             requests_max: None,
         }
+    }
+}
+
+impl ExchangePlan {
+    /// Returns the plan of a load that sends the requests of `endpoint` in this way. The
+    /// schedule, workers, connections and end of a generator replace those of the plan.
+    ///
+    /// # Errors
+    /// The first rule of loads that is broken.
+    pub fn load(&self, endpoint: EndpointPlan) -> Result<LoadPlan, LoadPlanError> {
+        LoadPlan::try_new(LoadPlanParts {
+            endpoints: vec![endpoint],
+            pace: LoadPace::Closed,
+            connecting: ConnectingPlan {
+                connections: 1,
+                protocol: self.protocol,
+                streams: self.streams,
+                prefetch: true,
+                over: Nanos::ZERO,
+                reuse: self.reuse,
+                requests_max: self.requests_max,
+                timeout: self.connect_timeout,
+                source: None,
+            },
+            tunnel: None,
+            tls: self.tls.clone(),
+            workers: 1,
+            until: UntilPlan::default(),
+            warmup: Nanos::ZERO,
+            timeout: self.timeout,
+            grace: Nanos::SECOND,
+            idle: IdleStrategy::Sleep,
+            first_request: false,
+            latency_header: None,
+            telemetry: TelemetryPlan::default(),
+            // Only bodies are random.
+            seed: Seed::from_number(0),
+        })
     }
 }

@@ -117,6 +117,12 @@ impl TransportProperties<'static> {
     const UNIX_DATAGRAM: Self =
         Self::datagrams("unix_datagram", ByteSize::new(8192), ByteSize::new(8192));
     const HTTP: Self = Self::requests("http");
+    const REQUESTS: Self = Self {
+        sends_payload: false,
+        events_default: EventsDefault::Count(1),
+        stamps: StampForms::NONE,
+        ..Self::requests("requests")
+    };
     const SPLUNK_HEC: Self = Self::requests("splunk_hec");
     const GRPC: Self = Self::requests("grpc");
     const TRACE_AGENT: Self = Self {
@@ -143,12 +149,13 @@ impl TransportProperties<'static> {
     const AMQP: Self = Self::broker("amqp");
 
     /// All transports, as they are without a plan.
-    const ALL: [Self; 19] = [
+    const ALL: [Self; 20] = [
         Self::TCP,
         Self::UDP,
         Self::UNIX_STREAM,
         Self::UNIX_DATAGRAM,
         Self::HTTP,
+        Self::REQUESTS,
         Self::SPLUNK_HEC,
         Self::GRPC,
         Self::TRACE_AGENT,
@@ -255,6 +262,7 @@ impl TransportPlan {
                 };
                 (http, Some(Url(url)))
             }
+            Self::Requests(plan) => (Of::REQUESTS, Some(Url(&plan.url))),
             Self::SplunkHec { url, .. } => (Of::SPLUNK_HEC, Some(Url(url))),
             Self::Acknowledged(plan) => {
                 let properties = match plan.by {

@@ -4,8 +4,8 @@ use stillwell_plan::{ExchangePlan, LoadProtocol, Reuse, TransportPlan, Verificat
 use stillwell_text::{MapReader, Node, code};
 use stillwell_units::Nanos;
 
-use super::{Door, is_short};
-use crate::element::{DURATION, Element, Shape, TEXT_MAP, optional, required};
+use super::{Door, concat, is_short};
+use crate::element::{DURATION, Element, Field, Shape, TEXT_MAP, optional, required};
 use crate::files::EntryKind;
 
 const PROTOCOLS: [(&str, LoadProtocol); 2] = [
@@ -15,53 +15,61 @@ const PROTOCOLS: [(&str, LoadProtocol); 2] = [
 const REUSES: [(&str, Reuse); 2] = [("lru", Reuse::Lru), ("mru", Reuse::Mru)];
 const STREAMS_MAX: u32 = 1000;
 
+const OWN_FIELDS: [Field; 3] = [
+    required("url", Shape::Like("http://127.0.0.1:8080/"), "Target URL."),
+    optional(
+        "headers",
+        TEXT_MAP,
+        "Headers besides Host and Content-Length.",
+    ),
+    optional(
+        "protocol",
+        Shape::Words(&["http1", "http2"]),
+        "Protocol of the connections; HTTP/1.1 by default.",
+    ),
+];
+
+/// Keys of connections and their limits.
+pub(super) const EXCHANGE: [Field; 7] = [
+    optional(
+        "streams",
+        Shape::Whole,
+        "Requests at once on each connection of HTTP/2; 1 by default.",
+    ),
+    optional("timeout", DURATION, "Timeout of an answer; 30s by default."),
+    optional(
+        "connect_timeout",
+        DURATION,
+        "Timeout of a connection attempt with TLS; 10s by default.",
+    ),
+    optional(
+        "reuse",
+        Shape::Words(&["lru", "mru"]),
+        "Choice among idle connections: the least or the most recently used one.",
+    ),
+    optional(
+        "requests_per_connection",
+        Shape::Whole,
+        "Requests that one connection carries at most.",
+    ),
+    optional(
+        "insecure",
+        Shape::Boolean,
+        "`true`: certificates of an https URL are not checked.",
+    ),
+    optional(
+        "ca",
+        Shape::Text,
+        "File in PEM with an authority whose certificates are taken too.",
+    ),
+];
+
+const FIELDS: [Field; OWN_FIELDS.len() + EXCHANGE.len()] = concat(&OWN_FIELDS, &EXCHANGE);
+
 pub(super) const HTTP: Element = Element {
     name: "http generator",
     about: "HTTP POST requests, a block each.",
-    fields: &[
-        required("url", Shape::Like("http://127.0.0.1:8080/"), "Target URL."),
-        optional(
-            "headers",
-            TEXT_MAP,
-            "Headers besides Host and Content-Length.",
-        ),
-        optional(
-            "protocol",
-            Shape::Words(&["http1", "http2"]),
-            "Protocol of the connections; HTTP/1.1 by default.",
-        ),
-        optional(
-            "streams",
-            Shape::Whole,
-            "Requests at once on each connection of HTTP/2; 1 by default.",
-        ),
-        optional("timeout", DURATION, "Timeout of an answer; 30s by default."),
-        optional(
-            "connect_timeout",
-            DURATION,
-            "Timeout of a connection attempt with TLS; 10s by default.",
-        ),
-        optional(
-            "reuse",
-            Shape::Words(&["lru", "mru"]),
-            "Choice among idle connections: the least or the most recently used one.",
-        ),
-        optional(
-            "requests_per_connection",
-            Shape::Whole,
-            "Requests that one connection carries at most.",
-        ),
-        optional(
-            "insecure",
-            Shape::Boolean,
-            "`true`: certificates of an https URL are not checked.",
-        ),
-        optional(
-            "ca",
-            Shape::Text,
-            "File in PEM with an authority whose certificates are taken too.",
-        ),
-    ],
+    fields: &FIELDS,
     one_of: &[],
 };
 
@@ -76,7 +84,7 @@ pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     let map = door.reader.map(node, &HTTP.keys())?;
     let headers = map.take("headers").map(|node| door.reader.headers(node));
     let url = map.required("url").and_then(|node| door.any_url(node));
-    let exchange = read_exchange(door, &map);
+    let exchange = read_exchange(door, &map, &PROTOCOLS);
     Some(TransportPlan::Http {
         url: url?,
         headers: headers.unwrap_or_default(),
@@ -84,13 +92,18 @@ pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     })
 }
 
-fn read_exchange(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<ExchangePlan> {
+/// Reads how requests and answers are exchanged.
+pub(super) fn read_exchange(
+    door: &Door<'_>,
+    map: &MapReader<'_, '_>,
+    protocols: &[(&str, LoadProtocol)],
+) -> Option<ExchangePlan> {
     let reader = door.reader;
     let mut plan = ExchangePlan::default();
     let mut is_whole = true;
     let mut set = |is_read: Option<()>| is_whole &= is_read.is_some();
     if let Some(node) = map.take("protocol") {
-        let word = reader.word(node, "protocol", &PROTOCOLS);
+        let word = reader.word(node, "protocol", protocols);
         set(word.map(|value| plan.protocol = value));
     }
     if let Some(node) = map.take("streams") {

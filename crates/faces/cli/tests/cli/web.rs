@@ -1,0 +1,66 @@
+//! Requests of any kind in runs and experiments, to real servers.
+
+use serde_json::Value;
+use stillwell_testkit::{Finished, Process};
+
+use crate::suite::{LONG, STILLWELL, Suite};
+
+/// A rig around `stillwell serve` with one generator.
+fn observe(suite: &Suite, generator: &str) -> (Finished, Value) {
+    let listen = &suite.listen;
+    let text = format!(
+        "target:\n  name: server\n  command: [\"{STILLWELL}\", serve, --address, \"{listen}\"]\n  \
+         ready: {{tcp: \"{listen}\"}}\n\
+         phases: {{ready: 10s, warmup: 200ms, measure: 2s}}\n\
+         workload:\n  generators:\n    - id: web\n      requests: {generator}\n      \
+         rate: 200/s\n      connections: 4\n"
+    );
+    suite.file("rig.yaml", &text);
+    let words = ["observe", "rig.yaml", "--results", "results"];
+    let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
+    let summary = std::fs::read_to_string(suite.results().join("summary.json"));
+    assert!(summary.is_ok(), "{}{}", ended.stdout, ended.stderr);
+    (ended, serde_json::from_str(&summary.unwrap()).unwrap())
+}
+
+#[test]
+fn requests_of_a_mix_are_sent_at_the_rate_and_answered() {
+    for protocol in ["http1", "http2"] {
+        let suite = Suite::alone();
+        let listen = suite.listen.clone();
+        let mix = format!(
+            "{{url: \"http://{listen}/\", protocol: {protocol}, \
+             mix: [{{path: /a, weight: 3}}, {{path: /b, method: POST, body: hello}}]}}"
+        );
+        let (ended, summary) = observe(&suite, &mix);
+        let figures = &summary["figures"];
+        let sent = figures["whole"]["events_sent"].as_f64().unwrap_or_default();
+        assert!((300.0..520.0).contains(&sent), "{protocol}: {figures}");
+        let text = format!("{}{}", ended.stdout, ended.stderr);
+        assert!(text.contains(" ok\n"), "{text}");
+        assert!(!figures["response_time"].is_null(), "{protocol}: {figures}");
+    }
+}
+
+#[test]
+fn a_mistake_in_requests_names_its_remedy() {
+    let suite = Suite::new();
+    for (requests, message) in [
+        (
+            "{url: \"http://127.0.0.1:1/\", mix: [{path: a}]}",
+            "write `/a`",
+        ),
+        ("{url: \"http://127.0.0.1:1/\", protocol: http3}", "HTTP/3"),
+        (
+            "{url: \"http://127.0.0.1:1/\", mix: [{}], har: x.har}",
+            "there is no file",
+        ),
+    ] {
+        let text = format!("workload:\n  generators:\n    - requests: {requests}\n");
+        suite.file("rig.yaml", &text);
+        let words = ["check", "rig.yaml"];
+        let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
+        assert!(ended.stderr.contains(message), "{}", ended.stderr);
+        assert!(!ended.stderr.contains("payload"), "{}", ended.stderr);
+    }
+}
