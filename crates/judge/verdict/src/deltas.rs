@@ -108,14 +108,13 @@ impl Spread {
         Some(self.student()?.critical(Level::NINETY_FIVE))
     }
 
-    /// Student's p for one look, two-sided.
+    /// Student's p for one look, two-sided; `None` where all pairs agree exactly, because
+    /// a spread of zero estimates no noise.
     pub(crate) fn p_value(&self) -> Option<f64> {
         let t = self.t();
-        if t.is_finite() {
-            Some(self.student()?.two_sided(t))
-        } else {
-            Some(0.0)
-        }
+        t.is_finite()
+            .then(|| Some(self.student()?.two_sided(t)))
+            .flatten()
     }
 
     fn student(&self) -> Option<StudentT> {

@@ -363,3 +363,12 @@ fn what_an_unfit_machine_showed_before_a_look_was_let_through_or_taken_back() {
         "{reason}"
     );
 }
+
+/// F10: pairs that agree exactly had a p of 0.
+#[test]
+fn f10_pairs_without_any_spread_have_no_p_value() {
+    let state = with_fresh(&[1.06; 6]);
+    assert_eq!(state.next, NextStep::Stop(StopReason::Confirmed));
+    let item = state.verdict.goals[0].confirmation.clone().unwrap();
+    assert_eq!(item.p_value, None);
+}
