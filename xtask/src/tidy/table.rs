@@ -157,6 +157,7 @@ pub(super) const PLAIN_CRATES: &[&str] = &[
     "target",
     "metric",
     "text",
+    "config",
     "scope",
     "fuse",
     "relay",

@@ -46,8 +46,8 @@ pub fn to_rig(
         set_rate(&mut rig.generators, rate, diagnostics);
     }
     match target_from_override(&overrides.target, rig) {
-        Some(subject) if target == FileTarget::Layout => in_layout(&mut rig.target, subject),
-        Some(subject) => rig.target = subject,
+        Some(chosen) if target == FileTarget::Layout => in_layout(&mut rig.target, chosen),
+        Some(chosen) => rig.target = chosen,
         None => {
             if let FileTarget::Never(format) = target {
                 let message =
@@ -69,8 +69,8 @@ pub fn to_rig(
 }
 
 /// A program of the command line in a case whose layout has the rest.
-fn in_layout(subject: &mut TargetPlan, named: TargetPlan) {
-    match (&mut subject.kind, named.kind) {
+fn in_layout(current: &mut TargetPlan, named: TargetPlan) {
+    match (&mut current.kind, named.kind) {
         (TargetKind::Child(child), TargetKind::Child(named)) => {
             child.program = named.program;
             child.arguments = named.arguments;
@@ -80,7 +80,7 @@ fn in_layout(subject: &mut TargetPlan, named: TargetPlan) {
         }
         (TargetKind::Child(child), TargetKind::Container(mut container)) => {
             if let ContainerOrigin::Image(image) = &mut container.origin {
-                let named = Path::new(&subject.name);
+                let named = Path::new(&current.name);
                 // Without a command in the case it is the image's own that runs.
                 let has_command = child.program != named || !child.arguments.is_empty();
                 if has_command && image.arguments.is_empty() {
@@ -91,14 +91,14 @@ fn in_layout(subject: &mut TargetPlan, named: TargetPlan) {
                 environment.append(&mut image.environment);
                 image.environment = environment;
                 image.mounts.clone_from(&child.mounts);
-                subject.kind = TargetKind::Container(container);
+                current.kind = TargetKind::Container(container);
             } else {
                 let kind = TargetKind::Container(container);
-                *subject = TargetPlan { kind, ..named };
+                *current = TargetPlan { kind, ..named };
             }
         }
         (_, kind) => {
-            *subject = TargetPlan { kind, ..named };
+            *current = TargetPlan { kind, ..named };
         }
     }
 }
