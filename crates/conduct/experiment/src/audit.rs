@@ -1,25 +1,25 @@
-//! How a verdict came about: an experiment's looks, pairs and orders.
+//! The course of an experiment: its looks, pairs and orders.
 
 use serde::Serialize;
 use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
 use stillwell_verdict::{Change, GoalVerdict, NextStep, RunSummary, Standing, Verdict, standing};
 
-/// How a verdict came about.
+/// The course of an experiment.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Audit {
-    /// What was known at each look, in their order.
+    /// The state at each look, in order.
     pub(crate) looks: Vec<LookRecord>,
-    /// Valid pairs that the next look waited for when it was last asked. Before
-    /// the first look there are figures too, but no verdict.
+    /// Number of valid pairs for which the next look waits. Before the first look there are figures
+    /// too, but no verdict.
     awaited: Option<u32>,
 }
 
-/// What was known of one comparison at one look.
+/// State of one comparison at one look.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct LookRecord {
     stage: RunStage,
-    /// Valid pairs that it rests on.
+    /// Valid pairs behind the figures.
     pairs: u32,
     comparison: String,
     /// On the goal's scale; in the search with the interval that holds jointly
@@ -27,9 +27,9 @@ pub(crate) struct LookRecord {
     estimate: Option<f64>,
     lower: Option<f64>,
     upper: Option<f64>,
-    /// What the experiment would have come to, had it ended there.
+    /// The verdict of an experiment that ends at this look.
     verdict: &'static str,
-    /// Whether fresh pairs confirmed what was found.
+    /// True if fresh pairs confirmed what was found.
     #[serde(skip_serializing_if = "Option::is_none")]
     confirmed: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -142,17 +142,17 @@ pub(crate) fn pairs_of(runs: &[RunSummary]) -> Vec<PairRecord> {
         .iter()
         .filter_map(|run| run.identity.as_ref())
         .collect();
-    identities.sort_by_key(|own| (own.stage, own.pair, own.position));
+    identities.sort_by_key(|identity| (identity.stage, identity.pair, identity.position));
     let mut pairs: Vec<PairRecord> = Vec::new();
-    for own in identities {
-        let variant = own.variant.clone();
+    for identity in identities {
+        let variant = identity.variant.clone();
         match pairs.last_mut() {
-            Some(pair) if (pair.stage, pair.pair) == (own.stage, own.pair) => {
+            Some(pair) if (pair.stage, pair.pair) == (identity.stage, identity.pair) => {
                 pair.order.push(variant);
             }
             _ => pairs.push(PairRecord {
-                stage: own.stage,
-                pair: own.pair,
+                stage: identity.stage,
+                pair: identity.pair,
                 order: vec![variant],
             }),
         }
@@ -163,5 +163,7 @@ pub(crate) fn pairs_of(runs: &[RunSummary]) -> Vec<PairRecord> {
 /// The pair that a run is of.
 fn place(run: &RunSummary) -> (RunStage, u32) {
     let identity = run.identity.as_ref();
-    identity.map_or((RunStage::Search, 0), |own| (own.stage, own.pair))
+    identity.map_or((RunStage::Search, 0), |identity| {
+        (identity.stage, identity.pair)
+    })
 }

@@ -23,9 +23,9 @@ use self::process_group::ProcessGroup;
 
 pub use check::Assertion;
 
-/// How long conditions may take to come true, unless a step says something else.
+/// The longest time that conditions may take to come true, unless a step says something else.
 const AWAIT_MAX: Nanos = Nanos::from_secs(10);
-/// How long a program behind a bench may take, unless it says something else.
+/// The longest time that a program behind a bench may take, unless it says something else.
 const AFTER_MAX: Nanos = Nanos::from_secs(60);
 
 /// One bench of a tree, and what its test needs.
@@ -64,7 +64,9 @@ impl TestedBench {
     /// Returns true if all assertions hold.
     #[must_use]
     pub fn has_passed(&self) -> bool {
-        self.assertions.iter().all(|one| one.failure.is_none())
+        self.assertions
+            .iter()
+            .all(|assertion| assertion.failure.is_none())
     }
 }
 
@@ -155,11 +157,11 @@ async fn conditions(
     group: &mut ProcessGroup,
 ) -> Result<(), String> {
     let deadline = clock::now() + most;
-    let nobody = TargetProcess::none();
+    let no_target = TargetProcess::none();
     let first = ReadyProbe::Delay {
         length: step.await_min,
     };
-    let ready = wait_ready(&first, &nobody, deadline, stage.stop).await;
+    let ready = wait_ready(&first, &no_target, deadline, stage.stop).await;
     ready.map_err(|error| explain(&error))?;
     for condition in &step.awaits {
         let probe = match condition {
@@ -184,7 +186,7 @@ async fn conditions(
                 continue;
             }
         };
-        let ready = wait_ready(&probe, &nobody, deadline, stage.stop).await;
+        let ready = wait_ready(&probe, &no_target, deadline, stage.stop).await;
         ready.map_err(|error| explain(&error))?;
     }
     Ok(())
@@ -281,8 +283,8 @@ fn command(stage: &BenchTest<'_>, step: &BenchStep) -> Command {
     command
 }
 
-/// `word` with what stands for `$NAME` in place of it: of the bench, `$PWD`, or
-/// ours. What nobody knows stays.
+/// `word` with each `$NAME` replaced by its value: of the bench, `$PWD`, or ours. Unknown names
+/// stay.
 fn expand(word: &str, environment: &BTreeMap<String, String>, folder: &Path) -> String {
     let mut expanded = String::new();
     let mut rest = word;

@@ -1,4 +1,4 @@
-//! Which executables a lab compares.
+//! The executables that a suite compares.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,14 +14,14 @@ use crate::build::Builds;
 use crate::files::sha256_of_file;
 use crate::{SuiteError, SuiteOptions, SuiteProgress};
 
-/// Which executable a variant is.
+/// The executable of a variant.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct BinaryIdentity {
     /// The experiment.
     pub experiment: String,
     /// The variant.
     pub variant: String,
-    /// The executable, if the subject is a child whose program was found.
+    /// The executable, if the target is a child whose program was found.
     pub path: Option<PathBuf>,
     /// The commit that it was built from, in full, if it was.
     pub revision: Option<String>,
@@ -29,7 +29,7 @@ pub struct BinaryIdentity {
     pub sha256: Option<String>,
 }
 
-/// The subject of every variant of one experiment, in the plan's order.
+/// The target of every variant of one experiment, in the plan's order.
 #[derive(Debug)]
 pub(crate) struct VariantTargets(pub(crate) Vec<TargetPlan>);
 
@@ -42,8 +42,8 @@ pub(crate) struct Prepared {
     pub(crate) binaries: Vec<BinaryIdentity>,
 }
 
-/// The subjects of all experiments, built where they have to be, and what they
-/// are; `None` if the builds were interrupted.
+/// The targets of all experiments, built where they have to be, and what they are; `None` if the
+/// builds were interrupted.
 pub(crate) fn prepare(
     plan: &SuitePlan,
     options: &SuiteOptions,
@@ -53,7 +53,7 @@ pub(crate) fn prepare(
     let mut hashes = Hashes::default();
     let mut prepared = Prepared::default();
     for experiment in &plan.experiments {
-        let mut own = Vec::new();
+        let mut identities = Vec::new();
         for variant in &experiment.variants {
             let (binary, revision) = match &variant.binary {
                 BinarySource::AsPlanned => (None, None),
@@ -75,9 +75,9 @@ pub(crate) fn prepare(
                 path,
                 revision,
             });
-            own.push(subject);
+            identities.push(subject);
         }
-        prepared.subjects.push(VariantTargets(own));
+        prepared.subjects.push(VariantTargets(identities));
     }
     Ok(Some(prepared))
 }
@@ -100,8 +100,7 @@ fn check_executable(
     access(path, Access::EXEC_OK).map_err(|_| refuse("it is not executable".to_owned()))
 }
 
-/// The file that will be executed, if it can be told beforehand. One that is not
-/// there is the run's to complain about.
+/// The file that will be executed, if it is known beforehand. The run reports a missing one.
 fn program(
     subject: &TargetPlan,
     experiment: &ExperimentPlan,

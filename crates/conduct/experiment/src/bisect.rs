@@ -1,12 +1,10 @@
-//! Which commit of several made a program worse.
+//! The search for the commit that made a program worse.
 //!
-//! [`Search`] decides which commit is looked at next; it knows nothing of
-//! programs. [`run_bisect`] carries it out: each question is a lab of its own,
-//! GOOD against one commit, in which the data are looked at and stopped as in
-//! any other.
+//! [`Search`] chooses the next commit; it knows nothing of programs. [`run_bisect`] carries it out:
+//! each comparison is a suite, GOOD against one commit, with looks and a stop as in any other.
 //!
 //! ```text
-//! bisect.json          the commits, what was asked, and the answers
+//! bisect.json          the commits, the comparisons and their answers
 //! ends/                results of GOOD against BAD
 //! test-COMMIT/         results of GOOD against COMMIT
 //! confirm-COMMIT/      results of the last good commit against the first bad

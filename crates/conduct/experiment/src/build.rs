@@ -29,7 +29,7 @@ use self::command::{CommandEnd, Commands};
 use crate::files::{remove_folder, sha256, sha256_of_file, write_json};
 use crate::{SuiteError, SuiteProgress};
 
-/// How many bytes of a failed build's log are shown.
+/// The number of bytes of a failed build's log are shown.
 const LOG_TAIL_MAX: usize = 2048;
 
 /// An executable that was built, now or earlier.
@@ -49,7 +49,7 @@ pub(crate) struct Builds<'a> {
     built: BTreeMap<GitSource, Built>,
 }
 
-/// What a build is made from.
+/// The ingredients of a build.
 #[derive(Debug, Serialize)]
 struct Origin<'a> {
     repository: &'a Path,
@@ -175,7 +175,7 @@ impl<'a> Job<'a> {
         entry.join("bin").join(name)
     }
 
-    /// Builds, unless somebody else did while we waited for them.
+    /// Builds, unless another process did in the meantime.
     fn make(&self, commands: &Commands<'_>) -> Result<Option<Built>, SuiteError> {
         let folder = self.entry.parent().unwrap_or(&self.entry);
         fs::create_dir_all(folder).map_err(at(folder))?;
@@ -273,8 +273,8 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// What earlier builders of this entry left when they were killed, and an
-    /// entry without its executable. The lock is ours, so nobody uses them.
+    /// Files that killed builders of this entry left, and an entry without its executable. The lock
+    /// is ours, so they are not in use.
     fn remove_leftovers(&self, folder: &Path, commands: &Commands<'_>) -> Result<(), SuiteError> {
         let prefix = format!("{}.tmp-", self.key);
         for entry in fs::read_dir(folder).map_err(at(folder))? {

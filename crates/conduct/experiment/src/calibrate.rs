@@ -17,19 +17,18 @@ use crate::{Local, Problem, Results, SuiteError, SuiteOptions, SuiteProgress, ru
 /// The largest slowdown that is chosen where none is given.
 const SLOWDOWN_MAX: f64 = 0.5;
 
-/// How much a calibration may do.
+/// Limits of a calibration.
 #[derive(Clone, Debug)]
 pub struct CalibrationLimits {
     /// Comparisons of one experiment at most, at least one.
     pub comparisons: u32,
     /// The time for all experiments together, in minutes.
     pub minutes: u32,
-    /// How much worse the subject is made; `None` for twice the tolerance of the
-    /// primary goal.
+    /// The slowdown of the target; `None` for twice the tolerance of the primary goal.
     pub slowdown: Option<Tolerance>,
 }
 
-/// What a calibration needs of its caller.
+/// Services that a calibration needs of its caller.
 pub trait CalibrationHost {
     /// Returns the options of a suite whose results go to this folder.
     fn options(&self, results: &Path) -> SuiteOptions;
@@ -50,7 +49,7 @@ pub trait CalibrationHost {
     fn first(&mut self, results: &Results, suite: &SuitePlan);
 }
 
-/// Why a calibration cannot go on.
+/// The reason why a calibration cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum CalibrationError {
     /// A comparison could not be carried out.
@@ -72,9 +71,9 @@ pub fn calibrate(
     (limits, until): (&CalibrationLimits, Moment),
     host: &mut dyn CalibrationHost,
 ) -> Result<Option<CalibratedExperiment>, CalibrationError> {
-    let hindrance = trial::hindrance(experiment);
+    let slowdown_kind = trial::slowdown_kind(experiment);
     let slowdown = slowdown(experiment, limits);
-    let hindered = hindrance.clone().map(|how| Hindered {
+    let hindered = slowdown_kind.clone().map(|how| Hindered {
         how,
         truth: trial::truth(experiment, slowdown.share()),
     });
@@ -82,9 +81,9 @@ pub fn calibrate(
     let mut binary = None;
     let began = clock::now();
     for number in 1..=limits.comparisons {
-        let trial = Trial::of(number, hindrance.is_ok());
+        let trial = Trial::of(number, slowdown_kind.is_ok());
         let seed = seed.derive("calibrate", number.into());
-        let suite = match (trial, &hindrance) {
+        let suite = match (trial, &slowdown_kind) {
             (Trial::Worse, Ok(how)) => {
                 let percent = slowdown.to_string();
                 trial::worse(experiment, seed, binary.as_deref(), (*how, &percent))
@@ -141,7 +140,7 @@ fn compare(
         return Err(CalibrationError::Start(problem.clone()));
     }
     if outcome.interrupted.is_some() {
-        // Half a comparison would count as one that could not tell.
+        // Half a comparison would count as inconclusive.
         return Ok(None);
     }
     let elapsed = outcome.elapsed;
@@ -154,7 +153,7 @@ fn compare(
     }))
 }
 
-/// Whether one more comparison, as long as those before in the mean, ends in time.
+/// Returns true if one more comparison, as long as those before in the mean, ends in time.
 fn fits(compared: &[Compared], began: Moment, until: Moment) -> bool {
     let now = clock::now();
     let count = float_from_u64(compared.len().max(1) as u64);
@@ -162,7 +161,7 @@ fn fits(compared: &[Compared], began: Moment, until: Moment) -> bool {
     now + Nanos::from_secs_f64(mean) <= until
 }
 
-/// What the baseline was built as.
+/// The executable of the baseline.
 fn binary_of(results: &Results) -> Option<PathBuf> {
     let binaries = results.record().ok()?.binaries;
     binaries.into_iter().next()?.path

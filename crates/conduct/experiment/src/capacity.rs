@@ -1,10 +1,8 @@
-//! Searches for capacity: which probes are made, one after the other, until there is an
-//! answer.
+//! Searches for capacity: makes probes one after the other until there is an answer.
 //!
-//! [`highest_rate`] searches the highest rate at which bounds hold, [`knee`] the load that
-//! gets the most throughput for its latency. A probe is whatever its caller makes of a
-//! rate or a number of connections: [`RigProbes`] makes runs of a rig,
-//! [`probe_load`] loads. `verdict` judges each of them.
+//! [`highest_rate`] searches the highest rate at which bounds hold, [`knee`] the load with the most
+//! throughput for its latency. The caller defines a probe of a rate or a number of connections:
+//! [`RigProbes`] makes runs of a rig, [`probe_load`] loads. `verdict` judges each of them.
 
 mod load;
 mod rig;

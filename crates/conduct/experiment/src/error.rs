@@ -1,13 +1,12 @@
-//! Why a lab could not be begun.
+//! The reason why a suite could not be begun.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why a lab could not be begun. What goes wrong once it has begun stands in its
-/// outcome.
+/// The reason why a suite could not begin. Later failures are part of its outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum SuiteError {
-    /// The folder holds results that nobody asked to go on with.
+    /// The folder holds results, and the command did not request to resume them.
     #[error("{} already contains results: resume them or choose another folder", results.display())]
     AlreadyThere {
         /// The folder.
@@ -38,7 +37,7 @@ pub enum SuiteError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What was wrong.
+        /// The underlying error.
         source: io::Error,
     },
     /// A file or folder could not be written.
@@ -49,7 +48,7 @@ pub enum SuiteError {
         /// The kernel's answer.
         source: io::Error,
     },
-    /// Its variants cannot share the machine as asked.
+    /// Its variants cannot share the machine as requested.
     #[error(
         "`design: {design}` needs two variants, and `{experiment}` has {variants}: \
          use `design: paired`"
@@ -57,9 +56,9 @@ pub enum SuiteError {
     Design {
         /// The experiment.
         experiment: String,
-        /// What was asked for.
+        /// The requested design.
         design: &'static str,
-        /// How many it has.
+        /// The number of it has.
         variants: usize,
     },
     /// A variant's executable is not there.
@@ -71,7 +70,7 @@ pub enum SuiteError {
         variant: String,
         /// The executable.
         path: PathBuf,
-        /// Why it cannot be used.
+        /// The reason why it cannot be used.
         reason: String,
     },
     /// A program that builds need could not be started.
@@ -87,17 +86,17 @@ pub enum SuiteError {
     Revision {
         /// The repository.
         repository: PathBuf,
-        /// What was asked for.
+        /// The requested revision.
         revision: String,
-        /// What git said.
+        /// The message of git.
         reason: String,
     },
     /// A revision was not built.
     #[error("build revision `{revision}`: {reason}; the log is {}\n{log_tail}", log.display())]
     Build {
-        /// What was asked for.
+        /// The requested revision.
         revision: String,
-        /// How the build failed.
+        /// Description of the failed build.
         reason: String,
         /// The last lines of its log.
         log_tail: String,

@@ -1,4 +1,4 @@
-//! Who carries a run out.
+//! The executor of runs.
 
 use std::path::Path;
 
@@ -27,15 +27,16 @@ pub trait Executor {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<RunSummary, ExecutorError>;
 
-    /// Carries both runs of a pair out as `design` says (those of a paired one
-    /// after the other) and leaves the summary of each beside its capture, in the
-    /// order of `requests`. All that two runs at once share by lot follows from
-    /// `turns`: whose turn it is when, or which CPUs are whose. `progress` hears
-    /// the first of two runs at once, since they go in step, and notes of both.
+    /// Carries both runs of a pair out as `design` says (those of a paired one after the other) and
+    /// leaves the summary of each beside its capture, in the order of `requests`. `turns` is the
+    /// seed of all random choices that two simultaneous runs share: the turns, or the CPUs.
+    /// `progress` receives the first of two simultaneous runs, since they go in step, and notes of
+    /// both.
     ///
     /// # Errors
-    /// [`ExecutorError`] for each run that left nothing to read. A design that the
-    /// host does not permit is two summaries of runs that could not start.
+    ///
+    /// [`ExecutorError`] for each run that left no readable capture. If the host does not permit
+    /// the design, both summaries say that the runs could not start.
     fn execute_pair(
         &mut self,
         requests: [RunRequest; 2],
@@ -66,19 +67,19 @@ pub enum ExecutorError {
     /// Not even a capture could be made.
     #[error("conduct the run")]
     Conduct {
-        /// Why not.
+        /// The reason why not.
         source: ConductError,
     },
     /// Its capture cannot be read.
     #[error("read the capture")]
     Capture {
-        /// Why not.
+        /// The reason why not.
         source: OpenError,
     },
     /// Its summary cannot be kept.
     #[error("write the summary")]
     Summary {
-        /// Why not.
+        /// The reason why not.
         source: SuiteError,
     },
 }
@@ -95,7 +96,7 @@ impl Executor for Local {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<RunSummary, ExecutorError> {
         let folder = request.folder.clone();
-        settle(
+        summarize(
             stillwell_run::conduct(request, interrupt, progress),
             &folder,
         )
@@ -116,19 +117,19 @@ impl Executor for Local {
             .each_ref()
             .map(|request| request.folder.clone())
             .into_iter();
-        let mut tell = |run: usize, told: Progress| {
-            if run == 0 || matches!(told, Progress::Note(_)) {
-                progress(told);
+        let mut forward = |run: usize, event: Progress| {
+            if run == 0 || matches!(event, Progress::Note(_)) {
+                progress(event);
             }
         };
         let ended =
-            stillwell_run::conduct_together(requests, together, *turns, interrupt, &mut tell);
-        ended.map(|conducted| settle(conducted, &folders.next().unwrap_or_default()))
+            stillwell_run::conduct_together(requests, together, *turns, interrupt, &mut forward);
+        ended.map(|conducted| summarize(conducted, &folders.next().unwrap_or_default()))
     }
 }
 
 /// Sums up the run that was conducted into `folder`.
-fn settle(
+fn summarize(
     conducted: Result<Manifest, ConductError>,
     folder: &Path,
 ) -> Result<RunSummary, ExecutorError> {

@@ -1,4 +1,4 @@
-//! Whether two plans are the same, and where they first differ.
+//! True if two plans are the same, and where they first differ.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -13,8 +13,8 @@ pub fn fingerprint(plan: &impl Serialize) -> Result<String, serde_json::Error> {
     Ok(sha256(serde_json::to_value(plan)?.to_string().as_bytes()))
 }
 
-/// Where `new` first differs from `old`, as a JSON pointer (RFC 6901); `None` if
-/// nowhere. The pointer to the whole is empty.
+/// Returns the first difference between `new` and `old`, as a JSON pointer (RFC 6901); `None` if
+/// there is none. The pointer to the whole is empty.
 #[must_use]
 pub fn first_difference(old: &Value, new: &Value) -> Option<String> {
     match (old, new) {

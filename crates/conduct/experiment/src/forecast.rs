@@ -1,4 +1,4 @@
-//! How long the rest will take.
+//! An estimate of the remaining time.
 
 use std::ops::Add;
 
@@ -8,8 +8,8 @@ use stillwell_units::{Nanos, float_from_u64};
 /// Start, stop and close of a run, until some have been measured.
 const OVERHEAD_GUESS: Nanos = Nanos::from_millis(2_000);
 
-/// How long the runs that are left will take: what their plans say, and for each
-/// what the runs so far took besides.
+/// Estimates the length of the remaining runs from their plans and from the additional time of
+/// earlier runs.
 #[derive(Clone, Debug, Default)]
 pub struct Forecast {
     parts: Vec<Part>,
@@ -17,24 +17,24 @@ pub struct Forecast {
     runs_measured: u64,
 }
 
-/// How many runs are left: looks at the data decide. Pairs that have to be
-/// repeated come on top, since nobody knows of them beforehand.
+/// Number of remaining runs: looks at the data decide. Repeated pairs are not counted, since they
+/// are not known beforehand.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RunsLeft {
     /// If the next look ends it.
     pub least: u64,
-    /// As far as can be told now.
+    /// The present estimate.
     pub likely: u64,
     /// If only the last look ends it.
     pub most: u64,
 }
 
-/// How long something will take: see [`RunsLeft`].
+/// An estimate of a length of time: see [`RunsLeft`].
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TimeLeft {
     /// If the next look ends it.
     pub least: Nanos,
-    /// As far as can be told now.
+    /// The present estimate.
     pub likely: Nanos,
     /// If only the last look ends it.
     pub most: Nanos,
@@ -68,11 +68,11 @@ impl RunsLeft {
 impl Add for TimeLeft {
     type Output = Self;
 
-    fn add(self, other: Self) -> Self {
+    fn add(self, rhs: Self) -> Self {
         Self {
-            least: self.least + other.least,
-            likely: self.likely + other.likely,
-            most: self.most + other.most,
+            least: self.least + rhs.least,
+            likely: self.likely + rhs.likely,
+            most: self.most + rhs.most,
         }
     }
 }
@@ -93,14 +93,14 @@ impl Forecast {
         });
     }
 
-    /// Says anew how many runs of a part are left.
+    /// Sets the number of remaining runs of a part.
     pub fn revise(&mut self, part: usize, runs: RunsLeft) {
         if let Some(part) = self.parts.get_mut(part) {
             part.runs_left = runs;
         }
     }
 
-    /// Takes away one run of a part, which took so long.
+    /// Removes one run of a part, which took `took`.
     pub fn ran(&mut self, part: usize, took: Nanos) {
         if let Some(part) = self.parts.get_mut(part) {
             part.runs_left = part.runs_left.map(|runs| runs.saturating_sub(1));
@@ -116,14 +116,14 @@ impl Forecast {
         }
     }
 
-    /// How long the runs of one part that are left will take.
+    /// Returns the remaining time of one part.
     #[must_use]
     pub fn left_of(&self, part: usize) -> TimeLeft {
         let part = self.parts.get(part);
         part.map_or_else(TimeLeft::default, |part| self.time(part))
     }
 
-    /// How long all runs that are left will take.
+    /// Returns the remaining time of all parts.
     #[must_use]
     pub fn left(&self) -> TimeLeft {
         let parts = self.parts.iter().map(|part| self.time(part));

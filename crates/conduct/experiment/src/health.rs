@@ -7,7 +7,7 @@ use stillwell_verdict::limits;
 /// One rule by which runs are believed or not, the same for all variants.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct HealthRule {
-    /// What is held against the limit.
+    /// The value that is compared with the limit.
     pub rule: String,
     /// The limit: a share of one, seconds, or a number, as `unit` says.
     pub limit: f64,

@@ -15,11 +15,11 @@ use crate::files::{read_json, sha256};
 use crate::results::{Results, SuiteRecord};
 use crate::{BinaryIdentity, SuiteError};
 
-/// What was read of a set of results folders.
+/// Points of a set of results folders.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SavedHistory {
-    /// One for each experiment of each lab and each variant that was compared, in
-    /// the order of reading.
+    /// One for each experiment of each suite and each variant that was compared, in the order of
+    /// reading.
     pub points: Vec<HistoryPoint>,
     /// Results folders that say nothing, or nothing of some experiment, and why.
     pub skipped: Vec<(PathBuf, String)>,
@@ -50,14 +50,14 @@ pub fn results_in(root: &Path) -> Result<Vec<PathBuf>, SuiteError> {
     Ok(folders)
 }
 
-/// Whether a lab was begun in `folder`.
+/// True if a suite was begun in `folder`.
 #[must_use]
 pub fn is_results(folder: &Path) -> bool {
     Results::new(folder.to_path_buf()).suite().is_file()
 }
 
-/// Reads the labs in these results folders that began in `span`, in milliseconds
-/// since 1970; each folder once, however often it is named.
+/// Reads the suites in these results folders that began in `span`, in milliseconds since 1970; each
+/// folder once, however often it is named.
 #[must_use]
 pub fn read_history(folders: &[PathBuf], span: &Range<u64>) -> SavedHistory {
     let mut history = SavedHistory::default();
@@ -67,12 +67,12 @@ pub fn read_history(folders: &[PathBuf], span: &Range<u64>) -> SavedHistory {
         if !seen.insert(place.clone()) {
             continue;
         }
-        match read_lab(&place, span) {
+        match read_suite(&place, span) {
             Ok(suite) => {
-                let told = suite.untold.into_iter();
+                let describe = suite.without_verdict.into_iter();
                 history
                     .skipped
-                    .extend(told.map(|why| (folder.clone(), why)));
+                    .extend(describe.map(|why| (folder.clone(), why)));
                 history.points.extend(suite.points);
             }
             Err(reason) => history.skipped.push((folder.clone(), reason)),
@@ -81,34 +81,34 @@ pub fn read_history(folders: &[PathBuf], span: &Range<u64>) -> SavedHistory {
     history
 }
 
-/// What one lab says.
+/// Points of one suite.
 #[derive(Default)]
-struct ReadLab {
+struct SuitePoints {
     points: Vec<HistoryPoint>,
     /// Of which experiments it says nothing.
-    untold: Vec<String>,
+    without_verdict: Vec<String>,
 }
 
-/// One lab; no points where it began outside of `span`.
-fn read_lab(folder: &Path, span: &Range<u64>) -> Result<ReadLab, String> {
-    let told = |error: SuiteError| {
+/// One suite; no points where it began outside of `span`.
+fn read_suite(folder: &Path, span: &Range<u64>) -> Result<SuitePoints, String> {
+    let describe = |error: SuiteError| {
         let cause = std::error::Error::source(&error);
         cause.map_or_else(|| error.to_string(), |cause| format!("{error}: {cause}"))
     };
     let results = Results::new(folder.to_path_buf());
-    let record = results.record().map_err(told)?;
+    let record = results.record().map_err(describe)?;
     if !span.contains(&record.started_wall_millis) {
-        return Ok(ReadLab::default());
+        return Ok(SuitePoints::default());
     }
-    let mut suite = ReadLab::default();
+    let mut suite = SuitePoints::default();
     for experiment in &record.plan.experiments {
-        let runs = results.summaries(experiment).map_err(told)?;
+        let runs = results.summaries(experiment).map_err(describe)?;
         for variant in experiment.variants.iter().skip(1) {
             let measurements = condense(experiment, &runs, &variant.name);
-            if measurements.iter().all(|own| own.role == Role::Recorded) {
+            if measurements.iter().all(|item| item.role == Role::Recorded) {
                 let name = &experiment.name;
                 suite
-                    .untold
+                    .without_verdict
                     .push(format!("`{name}` has no valid pair for any goal"));
                 continue;
             }
@@ -134,11 +134,11 @@ fn origin(
 ) -> Origin {
     let identity = |variant: &VariantPlan| {
         let mut binaries = record.binaries.iter();
-        binaries.find(|own| own.experiment == experiment.name && own.variant == variant.name)
+        binaries.find(|item| item.experiment == experiment.name && item.variant == variant.name)
     };
     let baseline = experiment.variants.first();
     let compared = identity(variant);
-    let commit = compared.and_then(|own| own.revision.clone());
+    let commit = compared.and_then(|item| item.revision.clone());
     let git = match &variant.binary {
         BinarySource::Git(source) => Some(source.clone()),
         BinarySource::AsPlanned | BinarySource::Path(_) => None,
@@ -149,7 +149,7 @@ fn origin(
         run: name.to_string_lossy().into_owned(),
         version: version(git.as_ref(), commit.as_deref()),
         commit,
-        executable: compared.and_then(|own| own.sha256.clone()),
+        executable: compared.and_then(|item| item.sha256.clone()),
         anchor: baseline.and_then(|baseline| anchor(baseline, identity(baseline)?)),
         machine: machine(results, experiment),
         workload: workload(experiment),
@@ -158,13 +158,13 @@ fn origin(
     }
 }
 
-/// What was typed for a commit, unless it is the commit, whole or in part.
+/// The revision as typed, unless it is the commit, whole or in part.
 fn version(git: Option<&GitSource>, commit: Option<&str>) -> Option<String> {
     let typed = &git?.revision;
     (!commit?.starts_with(typed.as_str())).then(|| typed.clone())
 }
 
-/// What tells one baseline from another: the program, and how it is started.
+/// Identity of a baseline: the program and its start command.
 fn anchor(variant: &VariantPlan, identity: &BinaryIdentity) -> Option<String> {
     let program = identity
         .revision

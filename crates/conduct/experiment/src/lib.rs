@@ -1,31 +1,29 @@
 //! Experiments by variants by pairs: order, builds, resume, verdicts.
 //!
-//! [`run_suite`] carries a [`SuitePlan`](stillwell_plan::SuitePlan) out. It builds every
-//! variant before the first run, finds the operating point of each experiment by
-//! a probe, and runs the variants next to each other in random but balanced
-//! order. After every pair it asks [`standing`](stillwell_verdict::standing) what
-//! is known and does what that says: run one pair more, of the search or of the
-//! confirmation of what was found, or stop. In the end all experiments share one
-//! error budget. What a single run is, is the [`Executor`]'s business: [`Local`]
-//! conducts it on this host; tests put another in its place.
+//! [`run_suite`] carries a [`SuitePlan`](stillwell_plan::SuitePlan) out. It builds every variant before
+//! the first run, finds the operating point of each experiment by a probe, and runs the variants
+//! next to each other in random but balanced order. After every pair it calls
+//! [`standing`](stillwell_verdict::standing) and does the next step: one pair more, of the search
+//! or of the confirmation, or the end. In the end all experiments share one error budget. An
+//! [`Executor`] makes a single run: [`Local`] conducts it on this host; tests put another in its
+//! place.
 //!
-//! A pair that was lost, or of which a run cannot be believed, is repeated as a
-//! whole under the next number, and stays where it is. A results folder is
-//! self-contained, and pairs in it are never run again, so that a lab that is
-//! resumed comes to what it would have come to without an interruption:
+//! A pair that was lost, or that has an unreliable run, is repeated as a whole under the next
+//! number, and its folder stays. A results folder is self-contained, and pairs in it are never run
+//! again. A resumed suite has the same result as one without an interruption:
 //!
 //! ```text
-//! suite.json                               what was asked for, and of which binaries
+//! suite.json                               the request, with the executables
 //! EXPERIMENT/probe/                        capture of the probe
-//! EXPERIMENT/operating_point.json          at which rate, and why
-//! EXPERIMENT/warmup.json                   where measuring begins, if that was found
+//! EXPERIMENT/operating_point.json          the rate, and its reason
+//! EXPERIMENT/warmup.json                   the beginning of measuring, if it was measured
 //! EXPERIMENT/pair-001/VARIANT/             capture, and its summary.json
 //! EXPERIMENT/confirm-001/VARIANT/          the same of the confirmation
 //! EXPERIMENT/discarded/pair-002-1/VARIANT/ runs of pairs that were cut off
-//! EXPERIMENT/verdict.json                  what it came to, and how
+//! EXPERIMENT/verdict.json                  verdict and course
 //! ```
 //!
-//! This crate prints nothing: what goes on is told as [`SuiteProgress`].
+//! This crate prints nothing: it reports [`SuiteProgress`].
 
 mod audit;
 pub mod bench_tests;
@@ -54,8 +52,8 @@ mod results;
 mod saved;
 mod session;
 pub mod slowdown;
-mod subjects;
 mod suite;
+mod targets;
 mod timestamp;
 mod upgrade;
 mod verdict_file;
@@ -72,7 +70,7 @@ pub use host_facts::host_facts;
 pub use object_store::{ObjectStore, ObjectStoreError};
 pub use operating::{
     GeneratorPoint, OPERATING_POINT_SCHEMA, OperatingPointError, OperatingPointFound, Reading,
-    settle,
+    choose_rate,
 };
 pub use options::SuiteOptions;
 pub use order::order_within;
@@ -81,10 +79,10 @@ pub use policy::{Consequence, consequence};
 pub use progress::{PairsWanted, SuiteProgress};
 pub use results::{Results, SUITE_SCHEMA, SuiteRecord, latest};
 pub use saved::{SavedReader, SavedRunError};
-pub use subjects::{
+pub use suite::run_suite;
+pub use targets::{
     FileIdentity, NotInstalled, TARGETS_SCHEMA, TargetIdentity, TargetsOutcome, TargetsRecord,
     not_installed, run_targets,
 };
-pub use suite::run_suite;
 pub use timestamp::timestamp;
 pub use warmup::{WARMUP_SCHEMA, WarmupRecord};

@@ -1,8 +1,8 @@
-//! At which rate an experiment runs.
+//! The rate of an experiment.
 //!
-//! A probe runs the baseline as fast as it goes. What it reached is the capacity
-//! of the rig, whoever limited it; the experiment then runs at a share of that,
-//! where the subject is busy and not saturated.
+//! A probe runs the baseline at full speed. The reached rate is the capacity of the rig, regardless
+//! of the limiting part; the experiment then runs at a share of that, where the target is busy and
+//! not saturated.
 
 use serde::{Deserialize, Serialize};
 use stillwell_plan::{ExperimentPlan, RatePlan, RateShape, RateUnit};
@@ -13,22 +13,21 @@ use stillwell_verdict::limits::LIGHT_LOAD_SHARE;
 /// Names the shape of [`OperatingPointFound`].
 pub const OPERATING_POINT_SCHEMA: &str = "stillwell/operating-point/v1";
 
-/// Share of its CPUs from which on the subject was the probe's limit.
-const SUBJECT_LIMIT_SHARE: f64 = 0.85;
-/// How far above a light load an experiment is kept: load varies around the
-/// rate that was aimed at.
+/// Share of its CPUs from which on the target was the probe's limit.
+const TARGET_LIMIT_SHARE: f64 = 0.85;
+/// Factor by which an experiment stays above a light load: load varies around the chosen rate.
 const LIGHT_LOAD_MARGIN: f64 = 1.2;
-/// How near to a limit other than the subject an experiment may come for that.
+/// Share of a limit other than the target that an experiment may use for that.
 const OTHER_LIMIT_SHARE: f64 = 0.8;
 /// Longest warm-up of a probe.
 const PROBE_WARMUP: Nanos = Nanos::SECOND;
 
-/// What a probe reached.
+/// Figures of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// Each generator's id and the events that it sent each second.
     pub generators: Vec<(String, f64)>,
-    /// CPU seconds of the subject for each second, if it was watched.
+    /// CPU seconds of the target for each second, if it was watched.
     pub target_cpu_share: Option<f64>,
     /// The same as a share of the CPUs that it may use, if these are known.
     pub target_core_share: Option<f64>,
@@ -39,17 +38,17 @@ pub struct Reading {
 pub struct OperatingPointFound {
     /// [`OPERATING_POINT_SCHEMA`].
     pub schema: String,
-    /// The share that was asked for.
+    /// The requested share.
     pub share: f64,
     /// The share of what the probe reached at which the experiment runs.
     pub factor: f64,
-    /// CPU seconds of the subject for each second of the probe.
+    /// CPU seconds of the target for each second of the probe.
     pub target_cpu_share: Option<f64>,
     /// The same as a share of the CPUs that it may use.
     pub target_core_share: Option<f64>,
     /// One for each generator, in the plan's order.
     pub generators: Vec<GeneratorPoint>,
-    /// How the rate was found, in one sentence for readers.
+    /// The reason for the rate, in one sentence for readers.
     pub reason: String,
 }
 
@@ -76,13 +75,18 @@ pub enum OperatingPointError {
 }
 
 impl Reading {
-    /// What a probe reached, from its summary.
+    /// Returns the figures of a probe, from its summary.
     #[must_use]
     pub fn of(probe: &RunSummary) -> Self {
         let generators = probe.figures.generators.iter();
         Self {
             generators: generators
-                .map(|own| (own.id.clone(), own.achieved_per_second.unwrap_or(0.0)))
+                .map(|generator| {
+                    (
+                        generator.id.clone(),
+                        generator.achieved_per_second.unwrap_or(0.0),
+                    )
+                })
                 .collect(),
             target_cpu_share: probe.figures.target_cpu_share,
             target_core_share: probe.figures.target_core_share,
@@ -90,19 +94,21 @@ impl Reading {
     }
 }
 
-/// The rate at which the subject is busy for about `share` of its CPUs.
+/// Returns the rate at which the target is busy for about `share` of its CPUs.
 ///
-/// * Where the subject used 85 % of its CPUs or more it was the limit: the rate
-///   is `share` of what was reached.
-/// * Where something else was, the rate is the same share all the same: a rig close
-///   to a limit of its own is late, and its runs are invalid.
-/// * If the subject then used less CPU than any verdict on CPU needs (a quarter
-///   of a core and a margin), the rate goes up to where it does, but not above
-///   80 % of what was reached.
+/// * A target that used 85 % of its CPUs or more was the limit: the rate is `share` of the reached
+///   one.
+/// * If another part was the limit, the rate is the same share: a rig close to a limit of its
+///   generators is late, and its runs are invalid.
+/// * If the target then used less CPU than a verdict on CPU needs (a quarter of a core and a
+///   margin), the rate rises until it does, but not above 80 % of the reached one.
 ///
 /// # Errors
 /// [`OperatingPointError`] for a generator that sent nothing.
-pub fn settle(share: f64, reading: &Reading) -> Result<OperatingPointFound, OperatingPointError> {
+pub fn choose_rate(
+    share: f64,
+    reading: &Reading,
+) -> Result<OperatingPointFound, OperatingPointError> {
     let (factor, reason) = factor(share, reading);
     let generators = reading.generators.iter().map(|(id, achieved)| {
         if !(achieved.is_finite() && *achieved > 0.0) {
@@ -115,8 +121,14 @@ pub fn settle(share: f64, reading: &Reading) -> Result<OperatingPointFound, Oper
         })
     });
     let generators: Vec<GeneratorPoint> = generators.collect::<Result<_, _>>()?;
-    let achieved: f64 = generators.iter().map(|own| own.achieved_per_second).sum();
-    let rate: f64 = generators.iter().map(|own| own.events_per_second).sum();
+    let achieved: f64 = generators
+        .iter()
+        .map(|generator| generator.achieved_per_second)
+        .sum();
+    let rate: f64 = generators
+        .iter()
+        .map(|generator| generator.events_per_second)
+        .sum();
     let reason = format!(
         "{rate:.0} events/s: {percent:.0} % of the {achieved:.0} events/s that the probe reached, {reason}",
         percent = factor * 100.0,
@@ -138,7 +150,7 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
         return (share, "where the target's CPU time is not known".to_owned());
     };
     let percent = core_share * 100.0;
-    if core_share >= SUBJECT_LIMIT_SHARE {
+    if core_share >= TARGET_LIMIT_SHARE {
         let reason =
             format!("where the target, busy for {percent:.0} % of its CPUs, was the limit");
         return (share, reason);
@@ -159,7 +171,7 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
     (share, reason)
 }
 
-/// What a probe of `experiment` looks like.
+/// The plan of a probe of `experiment`.
 pub(crate) fn probing(experiment: &ExperimentPlan, length: Nanos) -> ExperimentPlan {
     let mut probing = at_full_speed(experiment);
     for generator in &mut probing.rig.generators {
@@ -174,8 +186,8 @@ pub(crate) fn probing(experiment: &ExperimentPlan, length: Nanos) -> ExperimentP
     probing
 }
 
-/// `experiment` with no schedule holding any generator back. What its rates count
-/// stays, so that what was reached is told in the user's own unit.
+/// `experiment` with no schedule limiting any generator. The unit of its rates stays, so the
+/// reached rate has the unit of the file.
 pub(crate) fn at_full_speed(experiment: &ExperimentPlan) -> ExperimentPlan {
     let mut fast = experiment.clone();
     for generator in &mut fast.rig.generators {
@@ -185,10 +197,14 @@ pub(crate) fn at_full_speed(experiment: &ExperimentPlan) -> ExperimentPlan {
 }
 
 /// `experiment` at the rate that was found.
-pub(crate) fn at(experiment: &ExperimentPlan, found: &OperatingPointFound) -> ExperimentPlan {
-    let mut settled = experiment.clone();
-    for generator in &mut settled.rig.generators {
-        if let Some(point) = found.generators.iter().find(|own| own.id == generator.id) {
+pub(crate) fn at(experiment: &ExperimentPlan, point: &OperatingPointFound) -> ExperimentPlan {
+    let mut at_rate = experiment.clone();
+    for generator in &mut at_rate.rig.generators {
+        if let Some(point) = point
+            .generators
+            .iter()
+            .find(|generator| generator.id == generator.id)
+        {
             generator.rate = RatePlan {
                 unit: RateUnit::Events,
                 shape: RateShape::Constant {
@@ -197,7 +213,7 @@ pub(crate) fn at(experiment: &ExperimentPlan, found: &OperatingPointFound) -> Ex
             };
         }
     }
-    settled
+    at_rate
 }
 
 #[cfg(test)]
@@ -228,13 +244,13 @@ mod tests {
             (Some(0.0), Some(0.0), 0.6, "something else was the limit"),
             (None, None, 0.6, "not known"),
         ] {
-            let found = settle(0.6, &reading(cpu, core)).unwrap();
-            assert!((found.factor - factor).abs() < 1e-9, "{cpu:?}: {found:?}");
-            assert!(found.reason.contains(said), "{}", found.reason);
-            let rates: Vec<f64> = found
+            let point = choose_rate(0.6, &reading(cpu, core)).unwrap();
+            assert!((point.factor - factor).abs() < 1e-9, "{cpu:?}: {point:?}");
+            assert!(point.reason.contains(said), "{}", point.reason);
+            let rates: Vec<f64> = point
                 .generators
                 .iter()
-                .map(|own| own.events_per_second)
+                .map(|generator| generator.events_per_second)
                 .collect();
             assert!((rates[0] - 3000.0 * factor).abs() < 1e-6);
             assert!((rates[1] - 1000.0 * factor).abs() < 1e-6);
@@ -243,9 +259,9 @@ mod tests {
 
     #[test]
     fn the_reason_reads_well() {
-        let found = settle(0.6, &reading(Some(0.97), Some(0.97))).unwrap();
+        let point = choose_rate(0.6, &reading(Some(0.97), Some(0.97))).unwrap();
         assert_eq!(
-            found.reason,
+            point.reason,
             "2400 events/s: 60 % of the 4000 events/s that the probe reached, where the target, \
              busy for 97 % of its CPUs, was the limit"
         );
@@ -255,7 +271,7 @@ mod tests {
     fn a_generator_that_sent_nothing_has_no_rate() {
         let mut silent = reading(Some(0.9), Some(0.9));
         silent.generators[1].1 = 0.0;
-        let error = settle(0.6, &silent).unwrap_err();
+        let error = choose_rate(0.6, &silent).unwrap_err();
         assert_eq!(
             error.to_string(),
             "generator `b` sent no events in the probe"
@@ -263,13 +279,13 @@ mod tests {
     }
 
     proptest! {
-        /// For all readings: the rate is below what was reached, and never below
-        /// the share that was asked for unless the subject exceeded its CPUs.
+        /// For all readings: the rate is below the reached one, and never below the requested share
+        /// unless the target exceeded its CPUs.
         #[test]
         fn rates_stay_within_what_was_reached(share in 0.01_f64..0.99, cpu in 0.0_f64..1.0) {
-            let found = settle(share, &reading(Some(cpu), Some(cpu))).unwrap();
-            prop_assert!(found.factor < 1.0);
-            prop_assert!(found.factor >= share - 1e-12);
+            let point = choose_rate(share, &reading(Some(cpu), Some(cpu))).unwrap();
+            prop_assert!(point.factor < 1.0);
+            prop_assert!(point.factor >= share - 1e-12);
         }
     }
 }

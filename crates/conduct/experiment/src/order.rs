@@ -4,14 +4,13 @@ use stillwell_capture::RunStage;
 use stillwell_stats::{Orders, PairOrder};
 use stillwell_units::Seed;
 
-/// The variants of `pair` (from 1) of a stage, by their places in the plan, in
-/// the order in which they run.
+/// The variants of `pair` (from 1) of a stage, by their places in the plan, in the order in which
+/// they run.
 ///
-/// Random and balanced: within each block of two pairs the second runs in the
-/// order opposite to the first's. A pair that is repeated has a number of its
-/// own, so the blocks are of the pairs that were run. It depends on the lab's
-/// seed, the experiment's name, the stage and the number of the pair alone, so
-/// that a lab that is resumed keeps its orders.
+/// Random and balanced: within each block of two pairs the second runs in the order opposite to the
+/// first's. A pair that is repeated has a number of its own, so the blocks are of the pairs that
+/// were run. It depends on the suite's seed, the experiment's name, the stage and the number of the
+/// pair alone, so that a suite that is resumed keeps its orders.
 #[must_use]
 pub fn order_within(
     suite: &Seed,
@@ -42,8 +41,7 @@ pub fn order_within(
     keyed.into_iter().map(|(_, variant)| variant).collect()
 }
 
-/// What a seed becomes in a stage: searching keeps it, so that results from
-/// before there were stages are found again.
+/// The seed of a stage: searching keeps it, so results from before there were stages stay valid.
 pub(crate) fn of_stage(seed: Seed, stage: RunStage) -> Seed {
     match stage {
         RunStage::Search => seed,
@@ -86,9 +84,9 @@ mod tests {
                 .map(|pair| order_within(&Seed::from_number(1), name, stage, 2, pair))
                 .collect()
         };
-        let one = orders("one", RunStage::Search);
-        assert_ne!(one, orders("two", RunStage::Search));
-        assert_ne!(one, orders("one", RunStage::Confirm));
-        assert_eq!(one, orders("one", RunStage::Search));
+        let first = orders("one", RunStage::Search);
+        assert_ne!(first, orders("two", RunStage::Search));
+        assert_ne!(first, orders("one", RunStage::Confirm));
+        assert_eq!(first, orders("one", RunStage::Search));
     }
 }

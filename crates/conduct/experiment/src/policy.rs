@@ -1,4 +1,4 @@
-//! What the end of a run means for the rest of the lab.
+//! The effect of a run's end on the remaining suite.
 
 use stillwell_capture::RunOutcome;
 
@@ -7,7 +7,7 @@ use stillwell_capture::RunOutcome;
 /// many pairs may be repeated.
 pub(crate) const LOST_AT_START_MAX: u32 = 2;
 
-/// What the end of a run means for the rest of the lab.
+/// The effect of a run's end on the remaining suite.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Consequence {
     /// The run counts; the next one follows.
@@ -19,14 +19,13 @@ pub enum Consequence {
     /// All pairs of its experiment are lost so far, and these are too many; the
     /// next experiment follows.
     GiveUp,
-    /// Nothing more can be written: the lab ends.
+    /// Nothing more can be written: the suite ends.
     StorageFull,
-    /// Nothing more is wanted: the lab ends.
+    /// Nothing more is wanted: the suite ends.
     Interrupted,
 }
 
-/// What `outcome` means, where `finished` and `lost` pairs of the same experiment
-/// came before.
+/// Returns the effect of `outcome` after `finished` and `lost` pairs of the same experiment.
 #[must_use]
 pub const fn consequence(outcome: &RunOutcome, finished: u32, lost: u32) -> Consequence {
     match outcome {
@@ -54,9 +53,9 @@ pub const fn consequence(outcome: &RunOutcome, finished: u32, lost: u32) -> Cons
     }
 }
 
-/// Whether a run that ended so says something about the rig, and stays where it
-/// is when the lab is resumed: what was only cut off runs again.
-pub(crate) const fn is_told(outcome: &RunOutcome) -> bool {
+/// Returns true if a run that ended so says something about the rig, and stays where it is when the
+/// suite is resumed: what was only cut off runs again.
+pub(crate) const fn is_result(outcome: &RunOutcome) -> bool {
     !matches!(
         outcome,
         RunOutcome::Unfinished | RunOutcome::Interrupted { .. } | RunOutcome::StorageFailed { .. }
@@ -64,7 +63,7 @@ pub(crate) const fn is_told(outcome: &RunOutcome) -> bool {
 }
 
 /// `outcome` in a few words, for progress and problems.
-pub(crate) fn told(outcome: &RunOutcome) -> String {
+pub(crate) fn describe_outcome(outcome: &RunOutcome) -> String {
     match outcome {
         RunOutcome::Unfinished => "the run did not end".to_owned(),
         RunOutcome::Completed => "completed".to_owned(),

@@ -1,4 +1,4 @@
-//! What a lab tells while it goes on.
+//! Progress of a suite.
 
 use stillwell_capture::{RunIdentity, RunStage};
 use stillwell_plan::{DesignPlan, GitSource};
@@ -8,23 +8,23 @@ use stillwell_verdict::{ExperimentVerdict, RunSummary, Standing};
 
 use crate::{Built, OperatingPointFound, Problem, TimeLeft, WarmupRecord};
 
-/// What a lab tells while it goes on.
+/// Progress of a suite.
 #[derive(Debug)]
 pub enum SuiteProgress<'a> {
     /// An executable is built, or found built.
     Building {
-        /// What is built.
+        /// Source of the build.
         source: &'a GitSource,
         /// The commit, in full.
         revision: &'a str,
-        /// Whether it was built before.
+        /// True if it was built before.
         cached: bool,
     },
     /// An executable is there.
     Built {
-        /// What was built.
+        /// Source of the build.
         source: &'a GitSource,
-        /// What it became.
+        /// Result of the build.
         built: &'a Built,
     },
     /// An experiment began.
@@ -33,14 +33,14 @@ pub enum SuiteProgress<'a> {
         experiment: &'a str,
         /// Its number, from 1.
         number: usize,
-        /// How many there are.
+        /// Total number.
         of: usize,
     },
     /// Finished pairs of an earlier session are taken over.
     TakenOver {
         /// The experiment.
         experiment: &'a str,
-        /// What they were run for.
+        /// Stage of the runs.
         stage: RunStage,
         /// The pairs, from 1.
         pairs: &'a [u32],
@@ -49,7 +49,7 @@ pub enum SuiteProgress<'a> {
     Probing {
         /// The experiment.
         experiment: &'a str,
-        /// How long the probe measures.
+        /// Length of the measured phase.
         length: Nanos,
     },
     /// The rate is known.
@@ -57,71 +57,71 @@ pub enum SuiteProgress<'a> {
         /// The experiment.
         experiment: &'a str,
         /// The rate, and why.
-        found: &'a OperatingPointFound,
-        /// Whether it was found in an earlier session.
+        result: &'a OperatingPointFound,
+        /// True if it was found in an earlier session.
         taken_over: bool,
     },
     /// A pair began.
     PairStarted {
         /// The experiment.
         experiment: &'a str,
-        /// What it is run for.
+        /// Stage of the pair.
         stage: RunStage,
         /// The pair, from 1.
         pair: u32,
-        /// How many there will be.
+        /// Number of pairs.
         wanted: PairsWanted,
         /// The names of the variants, in the order in which they run.
         order: &'a [&'a str],
-        /// Whether they run one after the other, or how at once.
+        /// True if they run one after the other, or how at once.
         design: DesignPlan,
     },
-    /// A block began, in which each of several subjects runs once.
+    /// A block began, in which each of several targets runs once.
     BlockStarted {
         /// The experiment.
         experiment: &'a str,
         /// The block, from 1.
         block: u32,
-        /// How many there are.
+        /// Total number.
         of: u32,
-        /// The names of the subjects, in the order in which they run.
+        /// The names of the targets, in the order in which they run.
         order: &'a [&'a str],
-        /// How long all that follows will take.
+        /// Remaining time of everything that follows.
         left: TimeLeft,
     },
     /// A run began. Where both runs of a pair are made at once, both begin.
     RunStarted {
         /// Which.
         identity: &'a RunIdentity,
-        /// How long this run and all that follow will take.
+        /// Remaining time, this run included.
         left: TimeLeft,
     },
     /// A run goes on.
     Run(Progress),
     /// A run ended.
     RunEnded {
-        /// What it came to.
+        /// Result of the run.
         summary: &'a RunSummary,
     },
     /// A pair ended.
     PairEnded {
         /// The experiment.
         experiment: &'a str,
-        /// What it was run for.
+        /// Stage of the pair.
         stage: RunStage,
         /// The pair, from 1.
         pair: u32,
-        /// Why it is lost, if it is. One that is not may still turn out not to be
-        /// believed.
+        /// The reason why it is lost, if it is. A finished pair may still turn out to be
+        /// unreliable.
         lost: Option<&'a str>,
-        /// How long all that follows will take.
+        /// Remaining time of everything that follows.
         left: TimeLeft,
     },
-    /// A pair that was finished cannot be believed, and is repeated.
+    /// A finished pair is unreliable, and is repeated.
     PairDiscarded {
         /// The experiment.
         experiment: &'a str,
-        /// What it was run for.
+        /// Stage of the pair.
         stage: RunStage,
         /// The pair, from 1.
         pair: u32,
@@ -133,20 +133,20 @@ pub enum SuiteProgress<'a> {
         /// The experiment.
         experiment: &'a str,
         /// The warm-up.
-        found: &'a WarmupRecord,
+        result: &'a WarmupRecord,
     },
     /// The data were looked at, or no more pairs are run.
     Look {
-        /// What is known, and what comes next.
+        /// The present state, and the next step.
         standing: &'a Standing,
-        /// How long this experiment still takes.
+        /// Remaining time of this experiment.
         left: TimeLeft,
-        /// How long all that follows will take.
+        /// Remaining time of everything that follows.
         left_in_all: TimeLeft,
     },
     /// An experiment ended.
     ExperimentEnded {
-        /// What it came to.
+        /// The verdict.
         verdict: &'a ExperimentVerdict,
     },
     /// Something went wrong.
@@ -155,7 +155,7 @@ pub enum SuiteProgress<'a> {
     Note(String),
 }
 
-/// How many pairs of a stage there will be, as far as is known when one begins.
+/// The number of pairs of a stage there will be, as far as is known when one begins.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PairsWanted {
     /// Until the data are looked at next.

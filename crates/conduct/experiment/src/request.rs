@@ -1,4 +1,4 @@
-//! What one run of an experiment looks like.
+//! The request of one run of an experiment.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,12 +18,12 @@ pub(crate) const PADDING: &str = "STILLWELL_PADDING";
 /// Longest padding in bytes: one page.
 pub(crate) const PADDING_MAX: u64 = 4096;
 
-/// What a run needs to know besides its plan.
+/// Context of a run besides its plan.
 #[derive(Debug)]
 pub(crate) struct Circumstances<'a> {
     pub(crate) options: &'a SuiteOptions,
     pub(crate) experiment: &'a ExperimentPlan,
-    /// The experiment's place in the lab.
+    /// The experiment's place in the suite.
     pub(crate) index: usize,
     /// The variant's place in the experiment.
     pub(crate) variant: usize,
@@ -92,8 +92,8 @@ fn padding(seed: &Seed) -> String {
     (0..length).map(|_| 'x').collect()
 }
 
-/// A name that no other run has: not in this process, and not on any other host
-/// or at any other time as far as a hash can tell them apart.
+/// A name that no other run has: neither in this process nor on another host or at another time, up
+/// to a collision of hashes.
 fn new_run_id(identity: &RunIdentity) -> RunId {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let mut hash = Sha256::new();

@@ -29,7 +29,7 @@ pub(crate) struct Lock {
 }
 
 impl Drop for Lock {
-    /// What nothing came to leaves no folder behind: only an empty one goes.
+    /// An empty folder is removed; a folder with results stays.
     fn drop(&mut self) {
         fs::remove_dir(&self.path).unwrap_or_default();
     }
@@ -39,11 +39,11 @@ impl Drop for Lock {
 /// removed.
 pub const SUITE_SCHEMA: &str = "stillwell/suite/v1";
 
-const LAB: &str = "suite.json";
-const SUBJECTS: &str = "targets.json";
+const SUITE: &str = "suite.json";
+const TARGETS: &str = "targets.json";
 const SUMMARY: &str = "summary.json";
 
-/// What was asked for: `suite.json`.
+/// The request: `suite.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SuiteRecord {
     /// [`SUITE_SCHEMA`].
@@ -56,16 +56,16 @@ pub struct SuiteRecord {
     pub started_wall_millis: u64,
     /// SHA-256 of `plan`.
     pub fingerprint: String,
-    /// Which executable each variant is.
+    /// The executable of each variant.
     pub binaries: Vec<BinaryIdentity>,
-    /// What was to be done.
+    /// The plan.
     pub plan: SuitePlan,
-    /// By what runs were to be believed, written down before the first of them.
+    /// The limits of validity, written before the first run.
     #[serde(default)]
     pub health: Vec<HealthRule>,
 }
 
-/// Where everything lies in a results folder.
+/// Paths of a results folder.
 #[derive(Clone, Debug)]
 pub struct Results {
     root: PathBuf,
@@ -84,17 +84,17 @@ impl Results {
         &self.root
     }
 
-    /// What was asked for: a [`SuiteRecord`].
+    /// Path of the request: a [`SuiteRecord`].
     #[must_use]
     pub fn suite(&self) -> PathBuf {
-        self.root.join(LAB)
+        self.root.join(SUITE)
     }
 
     /// Record of the requested runs of several targets: a
     /// [`TargetsRecord`](crate::TargetsRecord).
     #[must_use]
     pub fn subjects(&self) -> PathBuf {
-        self.root.join(SUBJECTS)
+        self.root.join(TARGETS)
     }
 
     /// All results of an experiment.
@@ -136,23 +136,23 @@ impl Results {
             .join(folder_name(variant))
     }
 
-    /// Where the measured stretch of all runs begins, if that was measured: a
-    /// [`WarmupRecord`](crate::WarmupRecord).
+    /// Path of the record of warm-up, if it was measured: a [`WarmupRecord`](crate::WarmupRecord).
     #[must_use]
     pub fn warmup(&self, experiment: &str) -> PathBuf {
         self.experiment(experiment).join("warmup.json")
     }
 
-    /// What an experiment came to.
+    /// Path of an experiment's verdict.
     #[must_use]
     pub fn verdict(&self, experiment: &str) -> PathBuf {
         self.experiment(experiment).join("verdict.json")
     }
 
-    /// What was asked for, also where an older version wrote it.
+    /// Returns the request, also from an older version.
     ///
     /// # Errors
-    /// [`SuiteError::Read`] where it is not there or not readable.
+    ///
+    /// [`SuiteError::Read`] where it is missing or not readable.
     pub fn record(&self) -> Result<SuiteRecord, SuiteError> {
         let path = self.suite();
         serde_json::from_value(upgrade(read_json(&path)?)).map_err(|error| SuiteError::Read {
@@ -161,7 +161,7 @@ impl Results {
         })
     }
 
-    /// The record to go on with; `None` for a new lab.
+    /// The record to go on with; `None` for a new suite.
     pub(crate) fn open(&self, resume: bool) -> Result<Option<Value>, SuiteError> {
         match (resume, self.suite().exists()) {
             (false, false) => Ok(None),
@@ -280,9 +280,9 @@ pub fn latest(results_root: &Path) -> Result<Option<PathBuf>, SuiteError> {
     let mut latest = None;
     for entry in entries {
         let folder = entry.map_err(unreadable)?.path();
-        // Folders of other kinds, and records of other versions, are passed over.
-        let started = read_json::<Started>(&folder.join(LAB))
-            .or_else(|_| read_json::<Started>(&folder.join(SUBJECTS)));
+        // Folders of other kinds, and records of other versions, are skipped.
+        let started = read_json::<Started>(&folder.join(SUITE))
+            .or_else(|_| read_json::<Started>(&folder.join(TARGETS)));
         if let Ok(started) = started {
             let key = (started.started_wall_millis, folder);
             latest = latest.max(Some(key));
@@ -291,19 +291,18 @@ pub fn latest(results_root: &Path) -> Result<Option<PathBuf>, SuiteError> {
     Ok(latest.map(|(_, folder)| folder))
 }
 
-/// Where the summary of the run whose capture is in `folder` lies.
+/// Path of the summary of the run whose capture is in `folder`.
 pub(crate) fn summary_of(folder: &Path) -> PathBuf {
     folder.join(SUMMARY)
 }
 
-/// `name` as the name of one folder: itself where that is possible, else made so
-/// and told apart from others by a hash.
+/// `name` as the name of one folder: unchanged if possible, else with a hash that makes it unique.
 fn folder_name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.+=@".contains(c);
     let usable = !name.is_empty()
         && name.len() <= 100
         && !name.starts_with('.')
-        && name != LAB
+        && name != SUITE
         && name.chars().all(plain);
     if usable {
         return name.to_owned();

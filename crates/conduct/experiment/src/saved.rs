@@ -11,10 +11,10 @@ use stillwell_verdict::{RunSummary, summarise};
 
 use crate::results::{Results, SuiteRecord};
 
-/// How far above a capture its suite may lie: results/EXPERIMENT/PAIR/VARIANT.
-const LAB_ABOVE: usize = 3;
+/// Maximum number of levels between a capture and its suite: results/EXPERIMENT/PAIR/VARIANT.
+const SUITE_LEVELS: usize = 3;
 
-/// Why a run cannot be read.
+/// The reason why a run cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("open the capture {}", folder.display())]
 pub struct SavedRunError {
@@ -40,7 +40,7 @@ impl SavedReader {
     pub fn read(&mut self, folder: &Path) -> Result<Option<SavedRun>, SavedRunError> {
         let summary = summary(folder)?;
         let identity = summary.identity.as_ref();
-        if identity.is_some_and(|own| own.stage == RunStage::Confirm) {
+        if identity.is_some_and(|item| item.stage == RunStage::Confirm) {
             self.confirmations += 1;
             return Ok(None);
         }
@@ -57,7 +57,7 @@ impl SavedReader {
         let folder = folder
             .canonicalize()
             .unwrap_or_else(|_| folder.to_path_buf());
-        let mut above = folder.ancestors().skip(1).take(LAB_ABOVE);
+        let mut above = folder.ancestors().skip(1).take(SUITE_LEVELS);
         let Some(root) = above.find(|above| above.join("suite.json").is_file()) else {
             return;
         };
@@ -77,7 +77,7 @@ impl SavedReader {
         });
         if let Some(plan) = plan {
             saved.goals.clone_from(&plan.goals);
-            saved.variants = plan.variants.iter().map(|own| own.name.clone()).collect();
+            saved.variants = plan.variants.iter().map(|item| item.name.clone()).collect();
             saved.looked_at = !matches!(plan.stopping, StoppingPlan::Fixed { .. });
         }
     }
@@ -95,8 +95,8 @@ impl SavedReader {
     }
 }
 
-/// What was summed up when the run ended, or is now: from an interrupted run, or
-/// by an older version.
+/// The summary from the end of the run, or a new one: for an interrupted run, or one of an older
+/// version.
 fn summary(folder: &Path) -> Result<RunSummary, SavedRunError> {
     let kept = fs::read(folder.join("summary.json")).ok();
     let kept = kept.and_then(|bytes| serde_json::from_slice::<RunSummary>(&bytes).ok());

@@ -36,12 +36,12 @@ pub(crate) struct Session<'a> {
     /// Over all experiments, those of earlier sessions included.
     pairs_finished: u32,
     verdicts: Vec<ExperimentVerdict>,
-    /// How each of `verdicts` came about.
+    /// The course of each of `verdicts`.
     conducts: Vec<Conduct>,
     problems: Vec<Problem>,
 }
 
-/// What a session came to.
+/// The outcome of a session.
 #[derive(Debug)]
 pub(crate) struct SessionOutcome {
     pub(crate) verdicts: Vec<ExperimentVerdict>,
@@ -49,22 +49,22 @@ pub(crate) struct SessionOutcome {
     pub(crate) problems: Vec<Problem>,
 }
 
-/// Whoever listens.
+/// Receiver of progress.
 type Listener<'l> = dyn FnMut(SuiteProgress<'_>) + 'l;
 
-/// Whether the next experiment follows.
+/// True if the next experiment follows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Next {
     /// It does.
     Experiment,
-    /// The lab ends.
+    /// The suite ends.
     End,
 }
 
 /// A run ended without a summary.
 #[derive(Debug)]
 enum NoRun {
-    /// It was asked not to be.
+    /// The suite was interrupted.
     Interrupted,
     /// There was nowhere to put it.
     Storage(String),
@@ -113,10 +113,10 @@ impl<'a> Session<'a> {
             }
         }
         if !self.options.keep_state {
-            // Only if it is empty: what could not be removed has been told.
+            // Only an empty folder is removed: files that could not be removed were reported.
             drop(fs::remove_dir(&self.options.state_root));
         }
-        let budget = self.settle_budget(progress);
+        let budget = self.apply_budget(progress);
         SessionOutcome {
             verdicts: self.verdicts,
             budget,
@@ -126,7 +126,7 @@ impl<'a> Session<'a> {
 
     /// Lets all experiments share one error budget, and keeps those verdicts
     /// again that are others for it.
-    fn settle_budget(&mut self, progress: &mut Listener<'_>) -> ErrorBudget {
+    fn apply_budget(&mut self, progress: &mut Listener<'_>) -> ErrorBudget {
         let before = self.verdicts.clone();
         let budget = apply_error_budget(&mut self.verdicts, &self.plan.experiments);
         let verdicts = std::mem::take(&mut self.verdicts);
@@ -286,8 +286,8 @@ const fn probe_part(index: usize) -> usize {
     2 * index + 1
 }
 
-/// What the subject of the run in `folder` said last, to follow what went wrong
-/// with it: a program that does not start mostly says why.
+/// The last output of the target of the run in `folder`. A program that does not start mostly
+/// prints the reason.
 pub(crate) fn last_words(folder: &Path) -> String {
     let manifest: Result<Manifest, _> = read_json(&folder.join("manifest.json"));
     let subject = manifest.ok().and_then(|manifest| manifest.target);

@@ -1,17 +1,15 @@
-//! Runs a command and makes it slower by a known share, so that it can be seen whether
-//! the change is found.
+//! Runs a command and makes it slower by a known share, to test that the change is detected.
 //!
-//! [`Slowdown::Burn`] spins until this process has used a share of the CPU time that the
-//! command's process tree has. The tree's time is read from the kernel every 10 ms,
-//! exact over time though told in ticks; this process's own looking counts towards
-//! the share, so what is added in the end is the share and nothing else. It spins
-//! on one CPU, and cannot add more than that one gives.
+//! [`Slowdown::Burn`] spins until this process has used a share of the CPU time of the command's
+//! process tree. It reads the tree's time from the kernel every 10 ms, exact over time though
+//! counted in ticks. The CPU time of its reads counts towards the share. It spins on one CPU, and
+//! cannot add more than that one gives.
 //!
-//! [`Slowdown::Pause`] stops the tree for a part of every 20 ms, and keeps account of
-//! how long that really was.
+//! [`Slowdown::Pause`] stops the tree for a part of every 20 ms, and corrects for the true length
+//! of each stop.
 //!
-//! The command stays in our process group and groups of control, gets the signals
-//! that we get, and is killed when we end.
+//! The command stays in our process group and cgroups, gets the signals that we get, and is
+//! killed when we end.
 
 mod tree;
 
@@ -33,7 +31,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use self::tree::Tree;
 
-/// How often what the tree has used is looked at.
+/// Interval at which the usage of the tree is read.
 const LOOK: Nanos = Nanos::from_millis(10);
 
 /// After so many looks it is looked at who belongs to the tree.
@@ -51,7 +49,7 @@ pub enum Slowdown {
     Pause(f64),
 }
 
-/// Why a command could not be run.
+/// The reason why a command could not be run.
 #[derive(Debug, thiserror::Error)]
 pub enum SlowdownError {
     /// The command does not start.
@@ -92,9 +90,10 @@ pub enum SlowdownError {
     },
 }
 
-/// Runs the command to its end, slowed down where that is asked for.
+/// Runs the command to its end, slowed down as requested.
 ///
 /// # Errors
+///
 /// [`SlowdownError`] where it does not start or cannot be watched.
 pub fn run_slowed(
     command: &mut Command,
@@ -140,8 +139,7 @@ pub fn become_tied(command: &[OsString], parent: u32) -> SlowdownError {
     }
 }
 
-/// Passes on what asks a program for something. A thread of the returned scope
-/// does so.
+/// Forwards signals to the command. A thread of the returned scope does so.
 fn pass_signals_on(child: Arc<OwnedFd>) -> io::Result<Scope> {
     let mut scope = Scope::new(&Token::new());
     scope.worker(Place::default(), "signals", move |token| async move {
@@ -178,8 +176,8 @@ fn burn(share: f64, tree: &mut Tree, root: &OwnedFd) {
             tree.look();
         }
         looks += 1;
-        let own = Nanos::new(clock::process_cpu().as_u64() - own_before.as_u64());
-        spin(owed(share, tree.cpu(), own, LOOK));
+        let self_cpu = Nanos::new(clock::process_cpu().as_u64() - own_before.as_u64());
+        spin(owed(share, tree.cpu(), self_cpu, LOOK));
     }
 }
 
@@ -204,8 +202,7 @@ fn pause(share: f64, tree: &mut Tree, root: &OwnedFd) {
     }
 }
 
-/// What is still owed of `share` of `of`, where `paid` has been; at most
-/// `longest` at a time.
+/// The part of `share` of `of` that is not yet `paid`; at most `longest` at a time.
 fn owed(share: f64, of: Nanos, paid: Nanos, longest: Nanos) -> Nanos {
     let whole = of.as_secs_f64() * share;
     Nanos::from_secs_f64((whole - paid.as_secs_f64()).max(0.0)).min(longest)
@@ -219,8 +216,8 @@ fn spin(length: Nanos) {
     }
 }
 
-/// Waits until the process behind `descriptor` has ended, at most so long; whether
-/// it has.
+/// Waits until the process behind `descriptor` has ended, at most `at_most`. Returns true if it
+/// has.
 fn has_ended(descriptor: &OwnedFd, at_most: Nanos) -> bool {
     let until = clock::now() + at_most;
     let descriptor = descriptor.as_fd();
@@ -230,7 +227,7 @@ fn has_ended(descriptor: &OwnedFd, at_most: Nanos) -> bool {
             Ok(ready) if ready > 0 => return true,
             Ok(_) if clock::now() >= until => return false,
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            // Nothing can be told of it any more.
+            // Its state is no longer known.
             Err(_) => return true,
         }
     }
@@ -260,13 +257,13 @@ mod tests {
             (1000, 51, 0),
             (100, 0, 5),
         ] {
-            let found = owed(0.05, millis(of), millis(paid), millis(10));
-            assert_eq!(found, millis(expected), "{of} {paid}");
+            let slice = owed(0.05, millis(of), millis(paid), millis(10));
+            assert_eq!(slice, millis(expected), "{of} {paid}");
         }
     }
 
     #[test]
-    fn the_account_is_settled_within_the_last_slice() {
+    fn the_debt_is_paid_within_the_last_slice() {
         for percent in [1_u32, 5, 20, 49] {
             let share = f64::from(percent) / 100.0;
             let (mut used, mut paid) = (Nanos::ZERO, Nanos::ZERO);

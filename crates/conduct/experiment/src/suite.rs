@@ -12,16 +12,16 @@ use crate::results::Results;
 use crate::session::Session;
 use crate::{Executor, SuiteError, SuiteOptions, SuiteOutcome, SuiteProgress};
 
-/// Carries `plan` out and tells `progress` how it goes.
+/// Carries `plan` out and reports to `progress`.
 ///
-/// Everything is built before the first run. A run that fails costs its pair,
-/// which is repeated; an experiment that cannot start, or of which nothing works
-/// twice, is given up, and the next follows; a results folder that takes no more,
-/// and `interrupt`, end the lab. Every pair that was finished is kept and judged.
+/// Everything is built before the first run. A run that fails costs its pair, which is repeated. An
+/// experiment that cannot start, or that fails twice at its start, is given up, and the next
+/// follows. A full results folder and `interrupt` end the suite. Every finished pair is kept and
+/// judged.
 ///
 /// # Errors
-/// [`SuiteError`] where it could not be begun. What goes wrong later stands in the
-/// outcome.
+///
+/// [`SuiteError`] where it could not begin. Later failures are part of the outcome.
 pub fn run_suite(
     plan: &SuitePlan,
     options: &SuiteOptions,

@@ -1,6 +1,6 @@
-//! What an experiment came to, and how, for scripts: `verdict.json`.
+//! The verdict of an experiment and its course, for scripts: `verdict.json`.
 //!
-//! Everything else that a report shows follows from the summaries beside it.
+//! Everything else in a report follows from the summaries beside it.
 
 use serde::Serialize;
 use stillwell_plan::{Direction, ExperimentPlan, GoalMetric};
@@ -18,7 +18,7 @@ use crate::request::{PADDING, PADDING_MAX};
 /// never removed.
 const VERDICT_SCHEMA: &str = "stillwell/verdict/v2";
 
-/// How an experiment was carried out, kept until its verdict is final.
+/// The course of an experiment, kept until its verdict is final.
 #[derive(Debug)]
 pub(crate) struct Conduct {
     seed: Seed,
@@ -49,7 +49,7 @@ pub(crate) struct VerdictRecord<'a> {
     experiment: &'a str,
     verdict: &'static str,
     gate: &'static str,
-    /// Why no more pairs were run; null where it was not ended by what is known.
+    /// The reason why no more pairs were run; null where it was not ended by what is known.
     stopped: Option<&'static str>,
     pairs_planned: u32,
     pairs_used: u32,
@@ -60,7 +60,7 @@ pub(crate) struct VerdictRecord<'a> {
     #[serde(rename = "warmup_ns")]
     warmup: Nanos,
     goals: Vec<GoalRecord<'a>>,
-    /// What was known at each look.
+    /// The state at each look.
     looks: &'a [LookRecord],
     /// Runs that were not believed, and why.
     not_used: Vec<NotUsedRecord<'a>>,
@@ -73,7 +73,7 @@ pub(crate) struct VerdictRecord<'a> {
     health: Vec<HealthRule>,
 }
 
-/// How one variant's runs were left out.
+/// Counts of one variant's discarded runs.
 #[derive(Debug, Serialize)]
 struct DiscardsRecord<'a> {
     variant: &'a str,

@@ -1,4 +1,4 @@
-//! Where the measured stretch of all runs begins.
+//! The beginning of the measured part of all runs.
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
@@ -12,10 +12,10 @@ pub const WARMUP_SCHEMA: &str = "stillwell/warmup/v1";
 pub struct WarmupRecord {
     /// [`WARMUP_SCHEMA`].
     pub schema: String,
-    /// What the plan's phases state.
+    /// Warm-up of the plan's phases.
     #[serde(rename = "stated_ns")]
     pub stated: Nanos,
-    /// What all runs are summed up with: at least that.
+    /// Warm-up of all summaries: at least the stated one.
     #[serde(rename = "found_ns")]
     pub found: Nanos,
 }

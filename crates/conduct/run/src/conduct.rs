@@ -21,7 +21,7 @@ use crate::together::{Link, Together, no_namespace};
 const PROGRESS_WAITING_MAX: usize = 256;
 /// How often the caller's thread looks whether the conductor has ended.
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
-/// How long the conductor may take to end once it has nothing to do.
+/// The longest time that the conductor may take to end once it has nothing to do.
 const CONDUCTOR_CLOSE: Nanos = Nanos::from_secs(5);
 
 /// Not even a capture could be made.
@@ -133,8 +133,8 @@ impl Conductors {
         }
     }
 
-    /// Starts a conductor where `stand` says. The subject ends with the thread
-    /// that starts it, so each run has its own.
+    /// Starts a conductor where `stand` says. The target ends with the thread that starts it, so
+    /// each run has its own.
     fn start(
         &mut self,
         request: RunRequest,
@@ -222,7 +222,7 @@ fn run_shell(
 struct Stand {
     /// A network namespace of its own.
     network: Option<NetworkNamespace>,
-    /// The links to a subject that has a network of its own too.
+    /// The links to a target that has a network of its own too.
     links: Option<Links>,
     /// What could not be had, or why the run is refused.
     notes: Result<Vec<Note>, String>,

@@ -16,7 +16,7 @@ pub struct Exports {
     pub samples: Option<Arc<dyn SampleFormat>>,
     /// A page with the newest values, for Prometheus.
     pub page: Option<PagePlan>,
-    /// Where the subject's standard output goes instead of into the capture.
+    /// Where the target's standard output goes instead of into the capture.
     pub stdout: Option<PathBuf>,
     /// Where its standard error goes.
     pub stderr: Option<PathBuf>,

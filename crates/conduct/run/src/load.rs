@@ -1,11 +1,10 @@
-//! A load without a subject: only generators, and what they found.
+//! A load without a target: only generators, and what they found.
 //!
-//! [`conduct_load`] looks names up, lays requests out, starts the workers, waits
-//! until connections are there, and collects what the workers counted: once a
-//! second while it goes on, so that there is a series, and all of it at the end.
-//! A signal ends it in its own order, with all that was found until then.
-//! [`conduct_load_beside`] does so while others hand its requests out, or are told of
-//! answers.
+//! [`conduct_load`] looks names up, lays requests out, starts the workers, waits until connections
+//! are there, and collects what the workers counted: once a second while it goes on, so that there
+//! is a series, and all of it at the end. A signal ends it in its own order, with all that was
+//! found until then. [`conduct_load_beside`] does so while others hand its requests out, or are
+//! told of answers.
 
 mod beside;
 mod collect;
@@ -43,10 +42,10 @@ const LOOK_SELDOM: Nanos = Nanos::from_millis(25);
 const CONNECTED_MAX: Nanos = Nanos::from_secs(2);
 /// From the signal to the start, so that every worker has heard of it.
 const LEAD: Nanos = Nanos::from_millis(20);
-/// How long workers may take to end besides their grace.
+/// The longest time that workers may take to end besides their grace.
 const CLOSE_BESIDES: Nanos = Nanos::from_secs(2);
 
-/// Why a load could not be made.
+/// The reason why a load could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
     /// A name that has no address.
@@ -212,7 +211,7 @@ struct Watch {
 }
 
 impl Watch {
-    /// Whether not all of `workers` have ended, and none has failed.
+    /// Returns true if not all of `workers` have ended, and none has failed.
     fn running(&mut self, workers: usize) -> bool {
         self.ends.extend(self.scope.ends());
         self.ends.len() < workers && self.ends.iter().all(|end| end.result.is_ok())

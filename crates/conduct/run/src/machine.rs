@@ -35,21 +35,21 @@ pub enum Event {
     Prepared,
     /// They could not be.
     PrepareFailed(String),
-    /// The subject runs.
+    /// The target runs.
     Started,
     /// It could not be started.
     StartFailed(String),
-    /// The subject is ready for load.
+    /// The target is ready for load.
     Ready,
-    /// The subject of the run beside this one is ready too: load begins then.
+    /// The target of the run beside this one is ready too: load begins then.
     Agreed(Moment),
     /// The run beside this one failed, and why.
     PartnerFailed(String),
     /// It will not be.
     NotReady(String),
-    /// The subject ended.
+    /// The target ended.
     SubjectExited,
-    /// The subject has ended as a step wanted it to.
+    /// The target has ended as a step wanted it to.
     SubjectEnded,
     /// It runs again.
     StartedAgain,
@@ -72,7 +72,7 @@ pub enum Event {
     LoadEnded,
     /// Generators have ended and sinks have been quiet for long enough.
     Quiet,
-    /// The subject is gone, and all that it left.
+    /// The target is gone, and all that it left.
     Stopped,
     /// All parts of ours have ended.
     Closed,
@@ -87,17 +87,17 @@ pub enum Action {
     Enter(Phase),
     /// Build payloads, bind sinks.
     Prepare,
-    /// Start the subject.
+    /// Start the target.
     StartSubject,
-    /// Find out when the subject is ready.
+    /// Find out when the target is ready.
     AwaitReady,
-    /// Tell the run beside this one that the subject is ready.
+    /// Tell the run beside this one that the target is ready.
     Meet,
     /// Start to send.
     StartLoad,
     /// Do what the timeline says.
     Step(StepAction),
-    /// End the subject by this signal; it may start again.
+    /// End the target by this signal; it may start again.
     EndSubject(TargetSignal),
     /// Start it again.
     StartAgain,
@@ -107,7 +107,7 @@ pub enum Action {
     StopLoad,
     /// Find out when sinks are quiet.
     AwaitQuiet,
-    /// Stop the subject.
+    /// Stop the target.
     StopSubject,
     /// End sinks, observers and all that is left.
     Close,
@@ -115,24 +115,24 @@ pub enum Action {
     Finish(RunOutcome),
 }
 
-/// How long the readiness probe may take to say, once its time is over, what it
-/// has waited for in vain.
+/// The longest time that the readiness probe may take to say, once its time is over, what it has
+/// waited for in vain.
 const PROBE_ANSWER_MAX: Nanos = Nanos::SECOND;
 
 /// The name under which a run fails because of the one beside it.
 const PARTNER: &str = "the run beside it";
 
-/// The name under which a run fails whose subject does not start again.
+/// The name under which a run fails whose target does not start again.
 const RESTART: &str = "the target's restart";
 
-/// What steps have made of the subject.
+/// What steps have made of the target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Life {
     /// It runs, or nobody ended it on purpose.
     Runs,
     /// It was asked to end.
     Ending {
-        /// Whether it is to start again as soon as it has ended.
+        /// True if it is to start again as soon as it has ended.
         starts: bool,
     },
     /// It has ended.
@@ -147,9 +147,9 @@ pub struct Machine {
     plan: PhasesPlan,
     stop_deadline: Nanos,
     steps: Vec<StepPlan>,
-    /// Whether there is a run beside this one.
+    /// True if there is a run beside this one.
     is_together: bool,
-    /// Whether only the other's subject is waited for.
+    /// True if only the other's target is waited for.
     is_waiting: bool,
     life: Life,
     phase: Phase,
@@ -161,8 +161,8 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A run that has not begun. `stop_deadline` is how long stopping the
-    /// subject may take, its grace included.
+    /// A run that has not begun. `stop_deadline` is how long stopping the target may take, its
+    /// grace included.
     #[must_use]
     pub fn new(plan: PhasesPlan, steps: &[StepPlan], stop_deadline: Nanos) -> Self {
         let mut steps = steps.to_vec();
@@ -213,7 +213,7 @@ impl Machine {
         self.outcome.as_ref()
     }
 
-    /// Whether [`Action::Finish`] has been given.
+    /// True if [`Action::Finish`] has been given.
     #[must_use]
     pub const fn is_finished(&self) -> bool {
         self.finished
@@ -239,20 +239,20 @@ impl Machine {
         is_time.then(|| self.measured_from + step.at)
     }
 
-    /// Whether another step happens before this phase is over.
+    /// True if another step happens before this phase is over.
     #[must_use]
     pub fn awaits_step(&self) -> bool {
         let next = self.next_step();
         next.is_some_and(|step| step < self.phase_end())
     }
 
-    /// Whether the subject is not there, or not ready, because a step wanted it so.
+    /// True if the target is not there, or not ready, because a step wanted it so.
     #[must_use]
     pub fn is_without_subject(&self) -> bool {
         self.life != Life::Runs
     }
 
-    /// When the subject must be ready again, if it starts.
+    /// When the target must be ready again, if it starts.
     fn restart_end(&self) -> Option<Moment> {
         match self.life {
             Life::Starting(since) if self.phase <= Phase::Drain => {
@@ -268,7 +268,7 @@ impl Machine {
         self.entered + self.phase_length()
     }
 
-    /// How long the phase takes, or may take.
+    /// The longest time that the phase takes, or may take.
     #[must_use]
     pub fn phase_length(&self) -> Nanos {
         match self.phase {
@@ -340,7 +340,7 @@ impl Machine {
         }
     }
 
-    /// Whether nothing is waited for but that sinks are quiet.
+    /// Returns true if nothing is waited for but that sinks are quiet.
     fn may_stop(&self) -> bool {
         self.phase == Phase::Drain && self.life == Life::Runs && !self.awaits_step()
     }
@@ -366,7 +366,7 @@ impl Machine {
                 let reason = "it was not ready again when the drain was over".to_owned();
                 self.fail(now, outcome_of(Event::NotAgain(reason)))
             }
-            // A subject that still sends when the drain is over has had its time.
+            // A target that still sends when the drain is over has had its time.
             Phase::Drain => self.stop(now),
             Phase::Close => {
                 self.record(RunOutcome::Overdue {
@@ -414,7 +414,7 @@ impl Machine {
         vec![Action::StartAgain]
     }
 
-    /// The subject has come a step further on its way back.
+    /// The target has come a step further on its way back.
     fn restarted(&mut self, now: Moment, event: &Event) -> Vec<Action> {
         if self.phase > Phase::Drain {
             return Vec::new();

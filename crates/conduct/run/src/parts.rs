@@ -18,7 +18,7 @@ use crate::recording;
 use crate::stamps::{self, RunLedger};
 use crate::steps::Controls;
 
-/// How long the thread that binds may take to end; it has nothing left to do then.
+/// The longest time that the thread that binds may take to end; it has nothing left to do then.
 const BIND_END_MAX: Nanos = Nanos::from_secs(5);
 
 /// What is ready to start.
@@ -32,7 +32,7 @@ pub(crate) struct Parts {
     pub(crate) controls: Controls,
 }
 
-/// Why a part could not be made ready.
+/// The reason why a part could not be made ready.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PartsError {
     #[error(transparent)]

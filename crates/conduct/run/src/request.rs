@@ -18,7 +18,7 @@ pub struct RunRequest {
     pub places: Places,
     /// Where the capture goes.
     pub folder: PathBuf,
-    /// The run's place in a lab.
+    /// The run's place in a suite.
     pub identity: Option<RunIdentity>,
     /// The command line, for the manifest.
     pub command: Vec<String>,
@@ -46,9 +46,9 @@ pub enum Progress {
         bytes_sent: u64,
         /// Bytes that sinks received.
         bytes_received: u64,
-        /// CPU time of the subject, if it is watched.
+        /// CPU time of the target, if it is watched.
         target_cpu: Option<Nanos>,
-        /// Resident memory of the subject, if it is watched.
+        /// Resident memory of the target, if it is watched.
         rss_bytes: Option<u64>,
     },
     /// Something that a reader should know now.

@@ -44,7 +44,7 @@ const EVENTS_WAITING_MAX: usize = 64;
 pub(crate) const BEATS_WAITING_MAX: usize = 64;
 /// The longest time without a look at signals, beats and parts.
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
-/// How long stopping may take besides the subject's own grace.
+/// The longest time that stopping may take besides the target's own grace.
 const STOP_BESIDES: Nanos = Nanos::from_secs(6);
 /// How long a phase mark waits for the sampler.
 const MARK_MAX: Nanos = Nanos::from_secs(2);
@@ -54,7 +54,7 @@ const MARK_MAX: Nanos = Nanos::from_secs(2);
 pub(crate) enum ShellMessage {
     Prepared(Result<Parts, String>),
     Ready(Result<Nanos, String>),
-    /// Which of the subject's starts ended, and how.
+    /// Which of the target's starts ended, and how.
     Exited(u64, Exit),
     Stopped(Stopped),
     /// It has ended as a step wanted, which was asked for at that moment.
@@ -83,7 +83,7 @@ pub(crate) struct Shell {
     inspector: Option<TargetProcess>,
     exit: Option<Exit>,
     killed: bool,
-    /// How often the subject was started.
+    /// How often the target was started.
     starts: u64,
     /// How it came back where steps end it.
     restarts: Option<Arc<Restarts>>,
@@ -94,7 +94,7 @@ pub(crate) struct Shell {
     /// Steps that change links, the first of which is under way.
     link_steps: VecDeque<StepAction>,
     generators: Vec<Prepared>,
-    /// What was mounted for the subject.
+    /// What was mounted for the target.
     mounts: Mounts,
     /// Cancelled, all of them, once all that is to be sent is; empty where that has
     /// no end.
@@ -114,11 +114,11 @@ pub(crate) struct Shell {
     link: Option<Link>,
     foreign: Foreign,
     outcome: Option<RunOutcome>,
-    /// Why the run is refused before it begins.
+    /// The reason why the run is refused before it begins.
     refused: Option<String>,
     /// When sinks last received something, while that is watched.
     quiet_since: Option<(Moment, u64)>,
-    /// Whether they were quiet for long enough.
+    /// True if they were quiet for long enough.
     was_quiet: bool,
     /// The account of stamped events, if there are any.
     ledger: Option<RunLedger>,

@@ -14,7 +14,7 @@ use stillwell_worker::{PrepareError, Prepared};
 /// which 1 % are missing.
 const MEMORY: ByteSize = ByteSize::mib(64);
 
-/// How many ranges of a generator stand in a capture.
+/// The number of ranges of a generator stand in a capture.
 const RANGES_KEPT: usize = 64;
 
 /// The account of a run's stamped events, and whose they are.

@@ -62,21 +62,21 @@ impl Controls {
     }
 }
 
-/// How the subject came back each time that it was ended on purpose, as series.
+/// How the target came back each time that it was ended on purpose, as series.
 #[derive(Debug, Default)]
 pub(crate) struct Restarts {
     all: Mutex<Vec<Restart>>,
 }
 
 impl Restarts {
-    /// Of a run of `plan`, if a step of it ends the subject.
+    /// Of a run of `plan`, if a step of it ends the target.
     pub(crate) fn of(plan: &RigPlan) -> Option<Arc<Self>> {
         let ends = |action: &StepAction| matches!(action, StepAction::Target(TargetChange::End(_)));
         let any = plan.timeline.iter().any(|step| ends(&step.action));
         any.then(Arc::default)
     }
 
-    /// The subject was asked to end at `moment`, and has ended `now`.
+    /// The target was asked to end at `moment`, and has ended `now`.
     pub(crate) fn ended(&self, moment: Moment, now: Moment, stopped: &Stopped) {
         self.lock().push(Restart {
             moment,
@@ -106,8 +106,8 @@ impl Restarts {
         after
     }
 
-    /// Sinks have received something at `last`, and nothing later: where that is the
-    /// first since the subject was ready again, gives how long it took from the step on.
+    /// Sinks have received something at `last`, and nothing later: where that is the first since
+    /// the target was ready again, gives how long it took from the step on.
     pub(crate) fn received(&self, last: Moment) -> Option<Nanos> {
         let mut all = self.lock();
         let restart = all.last_mut()?;
@@ -153,7 +153,7 @@ impl Shard for Restarts {
     }
 }
 
-/// Why the steps of `plan` cannot be done, if they cannot.
+/// Returns the reason why the steps of `plan` cannot be done, if they cannot.
 pub(crate) fn refusal(plan: &RigPlan) -> Option<String> {
     let is_ours = matches!(plan.target.kind, TargetKind::Child(_));
     let needs_subject = |action: &StepAction| matches!(action, StepAction::Target(_));

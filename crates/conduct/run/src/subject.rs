@@ -20,7 +20,7 @@ use crate::together::{Link, Together, divide_duet};
 /// Lines of the subject's logs that the manifest keeps.
 const LAST_LINES: usize = 20;
 
-/// Where the subject and everything of ours stand.
+/// Where the target and everything of ours stand.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) division: Division,
@@ -66,9 +66,9 @@ impl Stage {
         Ok(Self { division, cgroup })
     }
 
-    /// Starts the subject of `plan`, whose places are filled in, in `network` or else
-    /// in the calling thread's; `is_again` where it ran before. The kernel ends it with
-    /// the calling thread, so that must be the conductor's.
+    /// Starts the target of `plan`, whose places are filled in, in `network` or else in the calling
+    /// thread's; `is_again` where it ran before. The kernel ends it with the calling thread, so
+    /// that must be the conductor's.
     pub(crate) fn start(
         &self,
         plan: &TargetPlan,
@@ -92,7 +92,7 @@ impl Stage {
     }
 }
 
-/// Where the observer reads what the subject's cgroup counts.
+/// Where the observer reads what the target's cgroup counts.
 pub(crate) fn cgroup_files(cgroup: &Arc<Cgroup>) -> CgroupFiles {
     let folders = cgroup.folders();
     CgroupFiles {
@@ -102,7 +102,7 @@ pub(crate) fn cgroup_files(cgroup: &Arc<Cgroup>) -> CgroupFiles {
     }
 }
 
-/// How the subject ended, for the manifest.
+/// How the target ended, for the manifest.
 pub(crate) fn ending(subject: &TargetProcess, exit: Exit, killed: bool) -> TargetEnd {
     TargetEnd {
         code: exit.code,
@@ -129,7 +129,7 @@ pub(crate) fn describe_stop(stopped: &Stopped) -> Option<String> {
     }
 }
 
-/// Why the subject could not be started, in words.
+/// Returns the reason why the target could not be started, in words.
 pub(crate) fn describe_start(error: &StartError) -> String {
     explain(error)
 }

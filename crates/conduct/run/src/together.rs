@@ -1,10 +1,9 @@
 //! Two runs at once: what they agree on, and what they know of each other.
 //!
-//! Each run is whole: it has a conductor, a network namespace, a cgroup,
-//! generators, sinks, an observer and a capture of its own. Beyond that they
-//! *meet* once both subjects are ready, so that warm-up and measuring begin at
-//! the same moment, and each learns when the other fails before load has ended:
-//! half a pair says nothing, and ends too.
+//! Each run is whole: it has a conductor, a network namespace, a cgroup, generators, sinks, an
+//! observer and a capture of its own. Beyond that they *meet* once both targets are ready, so that
+//! warm-up and measuring begin at the same moment, and each learns when the other fails before load
+//! has ended: half a pair says nothing, and ends too.
 
 mod beside;
 mod meeting;
@@ -17,22 +16,22 @@ use stillwell_units::{Nanos, Seed};
 pub(crate) use beside::{Beside, Foreign};
 pub(crate) use meeting::Link;
 
-/// Fewest CPUs for a duet: one for each subject, and at least as many for us.
+/// Fewest CPUs for a duet: one for each target, and at least as many for us.
 const DUET_CPUS_MIN: usize = 4;
 
-/// How long nobody sends between two turns, where turns are long enough: what a
-/// subject below its capacity still holds is some milliseconds of work.
+/// How long nobody sends between two turns, where turns are long enough: what a target below its
+/// capacity still holds is some milliseconds of work.
 const TURN_GAP: Nanos = Nanos::from_millis(20);
 
 /// How two runs share the host at the same time. Both need a network namespace
 /// of their own, so that their ports do not collide.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Together {
-    /// Both carry load all the time, each subject on CPUs of its own. Which of
-    /// them has which is drawn by lot.
+    /// Both carry load all the time, each target on CPUs of its own. Which of them has which is
+    /// drawn by lot.
     Duet,
-    /// Both subjects have the same CPUs, and load is switched between them in
-    /// random turns. All rates are rates of a run's own turns.
+    /// Both targets have the same CPUs, and load is switched between them in random turns. All
+    /// rates are rates of a run's own turns.
     Sliced {
         /// Shortest turn.
         turn_min: Nanos,
@@ -73,7 +72,7 @@ impl Together {
     }
 }
 
-/// Why two runs cannot be had at once, without `why`.
+/// Returns the reason why two runs cannot be had at once, without `why`.
 pub(crate) fn no_namespace(together: Together, why: &str) -> String {
     format!(
         "design {}: two runs at once need a network namespace each, so that their ports do not \

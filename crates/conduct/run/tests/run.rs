@@ -1,4 +1,4 @@
-//! Runs of real processes. The subject is this test program, called anew.
+//! Runs of real processes. The target is this test program, called anew.
 
 #![expect(
     clippy::print_stdout,

@@ -36,7 +36,7 @@ pub(crate) struct PageService {
     pub(crate) connections_max: usize,
     /// Maximum time of a connection.
     pub(crate) connection_time_max: Duration,
-    /// Whether a connection may have more than one request.
+    /// True if a connection may have more than one request.
     pub(crate) keeps_alive: bool,
 }
 

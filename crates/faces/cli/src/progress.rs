@@ -72,7 +72,7 @@ impl<'a> ProgressDisplay<'a> {
                 self.line(&format!("  probe: at full speed for {length}"));
                 self.head = "  probe".to_owned();
             }
-            SuiteProgress::OperatingPoint { found, .. } => {
+            SuiteProgress::OperatingPoint { result: found, .. } => {
                 self.line(&format!("  rate: {}", found.reason));
             }
             SuiteProgress::BlockStarted {
@@ -95,7 +95,7 @@ impl<'a> ProgressDisplay<'a> {
                 let text = pair_line(&pair, self.paint.live);
                 text.into_iter().for_each(|text| self.line(&text));
             }
-            SuiteProgress::WarmupFound { found, .. } => {
+            SuiteProgress::WarmupFound { result: found, .. } => {
                 let (found, stated) = (found.found, found.stated);
                 self.line(&format!(
                     "  steady after {found} of load, not after {stated}: measured from there"

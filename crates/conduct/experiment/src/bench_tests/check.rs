@@ -1,4 +1,4 @@
-//! Whether what must be true of a bench is.
+//! True if what must be true of a bench is.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use super::BenchTest;
 pub struct Assertion {
     /// In words.
     pub what: String,
-    /// Why it is not, if it is not.
+    /// The reason why it is not, if it is not.
     pub failure: Option<String>,
 }
 
@@ -26,10 +26,10 @@ impl Assertion {
         }
     }
 
-    pub(super) fn equal(what: &str, wanted: i32, found: i32) -> Self {
+    pub(super) fn equal(what: &str, wanted: i32, actual: i32) -> Self {
         Self {
             what: format!("{what} is {wanted}"),
-            failure: (wanted != found).then(|| format!("it is {found}")),
+            failure: (wanted != actual).then(|| format!("it is {actual}")),
         }
     }
 
@@ -91,21 +91,21 @@ fn text(assert: &TextAssert, stage: &BenchTest<'_>) -> Vec<Assertion> {
             .collect()
     };
     if let Some(file) = &assert.equals_file {
-        all.push(compared(source, file, |other| {
-            lines(&content) == lines(other)
+        all.push(compared(source, file, |expected| {
+            lines(&content) == lines(expected)
         }));
     }
     if let Some(file) = &assert.equals_file_binary {
-        all.push(compared(source, file, |other| content == other));
+        all.push(compared(source, file, |expected| content == expected));
     }
     all
 }
 
 fn compared(source: &str, file: &Path, is_same: impl Fn(&[u8]) -> bool) -> Assertion {
     let what = format!("{source} equals {}", file.display());
-    let other: io::Result<Vec<u8>> = fs::read(file);
-    match other {
-        Ok(other) => Assertion::new(what, is_same(&other), "it differs"),
+    let expected: io::Result<Vec<u8>> = fs::read(file);
+    match expected {
+        Ok(expected) => Assertion::new(what, is_same(&expected), "it differs"),
         Err(error) => Assertion::failed(&what, error.to_string()),
     }
 }
@@ -149,14 +149,13 @@ fn figure(assert: &FigureAssert, figures: Option<&Value>) -> Assertion {
     }
 }
 
-/// The number at `name`, parts of which stand between dots. Of bounds that are the
-/// same it is that.
+/// The number at `name`, whose parts are separated by dots. For two equal bounds, the bound itself.
 fn number(figures: &Value, name: &str) -> Option<f64> {
     let at = name
         .split('.')
         .try_fold(figures, |value, part| match value {
             Value::Array(items) => items.get(part.parse::<usize>().ok()?),
-            other => other.get(part),
+            expected => expected.get(part),
         })?;
     match (at.get("least"), at.get("most")) {
         (Some(least), Some(most)) if least == most => least.as_f64(),

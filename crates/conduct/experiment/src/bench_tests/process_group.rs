@@ -12,11 +12,11 @@ use stillwell_units::Nanos;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
-/// How long a group that was asked to end may take.
+/// The longest time that a group may take after SIGTERM.
 const GRACE: Nanos = Nanos::from_secs(20);
-/// How long the kernel may take to end one that was killed.
+/// The longest time that the kernel may take to end one that was killed.
 const KILLED: Nanos = Nanos::from_secs(5);
-/// How often it is looked at meanwhile.
+/// Interval at which the group is checked.
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 
 /// A program and all that it started, save what made a group of its own.
@@ -53,8 +53,7 @@ impl ProcessGroup {
         self.child.wait().await
     }
 
-    /// Ends all of it, if the program itself has ended or not: asked first, killed
-    /// then.
+    /// Ends the whole group, also after the program has ended: first SIGTERM, then SIGKILL.
     pub(super) async fn end(&mut self) {
         let Some(id) = self.id else { return };
         for (signal, most) in [(Signal::TERM, GRACE), (Signal::KILL, KILLED)] {
@@ -65,12 +64,12 @@ impl ProcessGroup {
             kill_process_group(id, signal).unwrap_or_default();
             gone(id, most).await;
         }
-        // It has ended, so that this takes no time; whatever holds it up is not ours.
+        // The process has ended, so the wait returns at once.
         timeout(KILLED.as_duration(), self.child.wait()).await.ok();
     }
 }
 
-/// Waits until nobody of the group runs, for `most`.
+/// Waits until no process of the group runs, at most for `most`.
 async fn gone(id: Pid, most: Nanos) {
     let deadline = clock::now() + most;
     while runs(id) && clock::now() < deadline {
@@ -78,8 +77,7 @@ async fn gone(id: Pid, most: Nanos) {
     }
 }
 
-/// Whether one of the group runs. Those that have ended and that nobody has asked
-/// for do not, and there may be such for ever.
+/// Returns true if a process of the group runs. Zombies do not count, and they may stay for ever.
 fn runs(id: Pid) -> bool {
     if test_kill_process_group(id) == Err(Errno::SRCH) {
         return false;
@@ -94,7 +92,7 @@ fn runs(id: Pid) -> bool {
     })
 }
 
-/// Whether a process with this `stat` is of `group` and has not ended.
+/// Returns true if a process with this `stat` is of `group` and has not ended.
 fn is_running(stat: &str, group: &str) -> bool {
     // A name may hold blanks and brackets.
     let Some((_, rest)) = stat.rsplit_once(')') else {

@@ -1,4 +1,4 @@
-//! Asking: one lab for each comparison.
+//! Asking: one suite for each comparison.
 
 use std::path::Path;
 
@@ -21,60 +21,60 @@ const SHARE_OF_CHANGE: f64 = 0.5;
 /// A tolerance is never wider, however large the change is.
 const TOLERANCE_MAX: f64 = 0.5;
 
-/// How a search ended.
+/// The end of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bisected {
-    /// What came out; `None` if it was interrupted.
+    /// The outcome; `None` if it was interrupted.
     pub outcome: Option<Outcome>,
-    /// What was asked and answered; `None` if not even the commits were listed.
+    /// Questions and answers; `None` if not even the commits were listed.
     pub record: Option<BisectRecord>,
 }
 
-/// What a search tells while it goes on.
+/// Progress of a search.
 #[derive(Debug)]
 pub enum BisectProgress<'a> {
     /// The commits are known: GOOD, and all after it up to BAD.
     Commits(&'a [Commit]),
     /// Two commits are going to be compared.
     Asking {
-        /// How many comparisons there will be at most, with this one, where all
-        /// can tell.
+        /// Maximum number of comparisons from here on, this one included, if every comparison has
+        /// an answer.
         left_at_most: usize,
         /// The baseline.
         baseline: &'a Commit,
-        /// What is compared with it.
+        /// The commit that is compared with the baseline.
         comparison: &'a Commit,
     },
     /// They were compared.
     Answered {
-        /// What came out.
+        /// The answer.
         step: &'a StepRecord,
-        /// Whether that was in an earlier session.
+        /// True if that was in an earlier session.
         taken_over: bool,
     },
     /// The comparison goes on.
     Suite(SuiteProgress<'a>),
 }
 
-/// Why a search could not be begun or not go on.
+/// The reason why a search could not be begun or not go on.
 #[derive(Debug, thiserror::Error)]
 pub enum BisectError {
     /// The plan is not one of two revisions.
     #[error("bisect with this plan: {reason}")]
     Plan {
-        /// What it lacks.
+        /// The missing property.
         reason: String,
     },
     /// GOOD and BAD could not be compared.
     #[error("compare GOOD with BAD: {reason}")]
     Ends {
-        /// Why not.
+        /// The reason why not.
         reason: String,
     },
     /// Results could not be kept.
     #[error("write results: {reason}")]
     Storage {
-        /// Why not.
+        /// The reason why not.
         reason: String,
     },
     /// The search could not be begun, or a comparison not be made.
@@ -82,18 +82,17 @@ pub enum BisectError {
     Suite(#[from] SuiteError),
 }
 
-/// Looks for the first commit between two revisions that made the primary goal of
-/// an experiment worse.
+/// Searches for the first commit between two revisions that made the primary goal of an experiment
+/// worse.
 ///
-/// `plan` holds one experiment, whose two variants differ in nothing but their
-/// revisions: GOOD first, BAD second. Both are compared first; where BAD is worse
-/// by d, a commit counts as bad if it is worse than GOOD by half of d. Commits
-/// that cannot be built or told from GOOD are passed over. In the end the last
-/// good commit is compared with the first bad one.
+/// `plan` holds one experiment, whose two variants differ only in their revisions: GOOD first, BAD
+/// second. Both are compared first. If BAD is worse by d, a commit counts as bad if it is worse than
+/// GOOD by half of d. Commits that cannot be built or judged are skipped. In the end the last good
+/// commit is compared with the first bad one.
 ///
 /// # Errors
-/// [`BisectError`] where it could not be begun, or not go on. All answers until
-/// then are kept, and the search can be resumed.
+/// [`BisectError`] where it could not begin or continue. All answers until then are kept, and the
+/// search can be resumed.
 pub fn run_bisect(
     plan: &SuitePlan,
     options: &SuiteOptions,
@@ -116,11 +115,11 @@ pub fn run_bisect(
     let mut search = Search::new(record.commits.len() - 1);
     loop {
         let step = search.step();
-        let Some(asked) = Asked::by(step) else {
+        let Some(question) = Comparison::by(step) else {
             break;
         };
-        let blank = asked.blank(&record, plan);
-        let earlier = known.next().filter(|own| is_same_question(own, &blank));
+        let blank = question.blank(&record, plan);
+        let earlier = known.next().filter(|item| is_same_question(item, &blank));
         let taken_over = earlier.is_some();
         let answered = match earlier {
             Some(earlier) => Some(earlier),
@@ -129,10 +128,17 @@ pub fn run_bisect(
                 known = Vec::new().into_iter();
                 progress(BisectProgress::Asking {
                     left_at_most: search.left_at_most(),
-                    baseline: &record.commits[asked.baseline],
-                    comparison: &record.commits[asked.comparison],
+                    baseline: &record.commits[question.baseline],
+                    comparison: &record.commits[question.comparison],
                 });
-                ask(asked, blank, plan, options, (executor, interrupt), progress)?
+                ask(
+                    question,
+                    blank,
+                    plan,
+                    options,
+                    (executor, interrupt),
+                    progress,
+                )?
             }
         };
         let Some(answered) = answered else {
@@ -155,7 +161,7 @@ pub fn run_bisect(
         Step::Done(outcome) => Some(outcome),
         Step::Ends(_) | Step::Test(_) | Step::Confirm { .. } => None,
     };
-    record.outcome = outcome.map(|own| OutcomeRecord::new(own, &record.commits));
+    record.outcome = outcome.map(|item| OutcomeRecord::new(item, &record.commits));
     record.write(&options.results)?;
     Ok(Bisected {
         outcome,
@@ -163,7 +169,7 @@ pub fn run_bisect(
     })
 }
 
-/// How GOOD and BAD are built.
+/// The sources of GOOD and BAD.
 fn ends_of(plan: &SuitePlan) -> Result<[&GitSource; 2], BisectError> {
     let refuse = |reason: &str| BisectError::Plan {
         reason: reason.to_owned(),
@@ -174,7 +180,8 @@ fn ends_of(plan: &SuitePlan) -> Result<[&GitSource; 2], BisectError> {
     let [good, bad] = experiment.variants.as_slice() else {
         return Err(refuse("it must have two variants"));
     };
-    let (BinarySource::Git(one), BinarySource::Git(other)) = (&good.binary, &bad.binary) else {
+    let (BinarySource::Git(baseline), BinarySource::Git(comparison)) = (&good.binary, &bad.binary)
+    else {
         return Err(refuse("both variants must be built from revisions"));
     };
     let unified = VariantPlan {
@@ -183,13 +190,13 @@ fn ends_of(plan: &SuitePlan) -> Result<[&GitSource; 2], BisectError> {
         ..bad.clone()
     };
     let built_alike = GitSource {
-        revision: one.revision.clone(),
-        ..other.clone()
+        revision: baseline.revision.clone(),
+        ..comparison.clone()
     };
-    if unified != *good || built_alike != *one {
+    if unified != *good || built_alike != *baseline {
         return Err(refuse("its variants may differ only in their revisions"));
     }
-    Ok([one, other])
+    Ok([baseline, comparison])
 }
 
 /// The record to go on with, or a new one.
@@ -210,7 +217,7 @@ fn open(
         schema: BISECT_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: options.command.clone(),
-        experiment: experiment.map_or_else(String::new, |own| own.name.clone()),
+        experiment: experiment.map_or_else(String::new, |item| item.name.clone()),
         fingerprint,
         repository: good.repository.clone(),
         commits,
@@ -250,13 +257,13 @@ fn go_on(folder: &Path, new: BisectRecord) -> Result<BisectRecord, SuiteError> {
 
 /// Two commits to be compared, by their places.
 #[derive(Clone, Copy, Debug)]
-struct Asked {
+struct Comparison {
     step: Step,
     baseline: usize,
     comparison: usize,
 }
 
-impl Asked {
+impl Comparison {
     fn by(step: Step) -> Option<Self> {
         let (baseline, comparison) = match step {
             Step::Ends(commit) | Step::Test(commit) => (0, commit),
@@ -280,7 +287,7 @@ impl Asked {
             Step::Confirm { .. } => format!("confirm-{short}"),
             Step::Ends(_) | Step::Done(_) => "ends".to_owned(),
         };
-        let goal = plan.experiments.first().and_then(|own| own.goals.first());
+        let goal = plan.experiments.first().and_then(|item| item.goals.first());
         let stated = goal.map_or(Tolerance::DEFAULT, |goal| goal.tolerance);
         // The first step that was answered is the one of the ends.
         let change = record.steps.first().and_then(|ends| ends.change);
@@ -300,7 +307,7 @@ impl Asked {
         }
     }
 
-    /// The lab that answers it.
+    /// The suite that answers it.
     fn plan(self, plan: &SuitePlan, blank: &StepRecord) -> SuitePlan {
         let mut plan = plan.clone();
         for experiment in &mut plan.experiments {
@@ -327,7 +334,7 @@ impl Asked {
     }
 }
 
-/// Whether what was answered to `earlier` answers what is asked now.
+/// Returns true if the answer to `earlier` also answers the present question.
 fn is_same_question(earlier: &StepRecord, now: &StepRecord) -> bool {
     earlier.results == now.results
         && earlier.baseline == now.baseline
@@ -336,28 +343,28 @@ fn is_same_question(earlier: &StepRecord, now: &StepRecord) -> bool {
 
 /// Compares two commits; `None` if interrupted.
 fn ask(
-    asked: Asked,
+    question: Comparison,
     blank: StepRecord,
     plan: &SuitePlan,
     options: &SuiteOptions,
     (executor, interrupt): (&mut dyn Executor, &Interrupt),
     progress: &mut dyn FnMut(BisectProgress<'_>),
 ) -> Result<Option<StepRecord>, BisectError> {
-    let plan = asked.plan(plan, &blank);
+    let plan = question.plan(plan, &blank);
     let folder = options.results.join(&blank.results);
     let options = SuiteOptions {
         resume: Results::new(folder.clone()).suite().exists(),
         results: folder,
         ..options.clone()
     };
-    let is_ends = matches!(asked.step, Step::Ends(_));
-    let ran = run_suite(&plan, &options, executor, interrupt, &mut |told| {
-        progress(BisectProgress::Suite(told));
+    let is_ends = matches!(question.step, Step::Ends(_));
+    let ran = run_suite(&plan, &options, executor, interrupt, &mut |event| {
+        progress(BisectProgress::Suite(event));
     });
     match ran {
         Ok(outcome) if outcome.interrupted.is_some() => Ok(None),
-        Ok(outcome) => settle(&outcome, blank, is_ends).map(Some),
-        // A commit that does not build is passed over; both ends must.
+        Ok(outcome) => record_step(&outcome, blank, is_ends).map(Some),
+        // A commit that does not build is skipped; both ends must build.
         Err(error @ SuiteError::Build { .. }) if !is_ends => {
             Ok(Some(blank.unknown(error.to_string())))
         }
@@ -365,7 +372,7 @@ fn ask(
     }
 }
 
-fn settle(
+fn record_step(
     outcome: &SuiteOutcome,
     blank: StepRecord,
     is_ends: bool,

@@ -15,7 +15,7 @@ pub struct Commit {
     pub revision: String,
     /// The first line of its message.
     pub subject: String,
-    /// Whether it has more than one parent.
+    /// True if it has more than one parent.
     pub merge: bool,
 }
 
@@ -72,7 +72,7 @@ struct Git<'a> {
 }
 
 impl Git<'_> {
-    /// What git says to these words about `revision`; `None` if interrupted.
+    /// The output of git with these arguments about `revision`; `None` if interrupted.
     fn say(&self, revision: &str, words: &[&str]) -> Result<Option<String>, SuiteError> {
         let said = self.commands.git(self.repository, words.iter().copied())?;
         let refuse = |reason: String| self.refuse(revision, reason);
@@ -97,7 +97,7 @@ impl Git<'_> {
     }
 }
 
-/// Lists commits: the name, a tab, the parents, a tab, the subject.
+/// Lists commits: the name, a tab, the parents, a tab, the first line of the message.
 fn list<'a>(which: &[&'a str]) -> Vec<&'a str> {
     let mut words = vec!["rev-list", "--format=%H%x09%P%x09%s"];
     words.extend(which);

@@ -1,4 +1,4 @@
-//! What was asked and answered: `bisect.json`.
+//! Questions and answers of a search: `bisect.json`.
 
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ pub const BISECT_SCHEMA: &str = "stillwell/bisect/v1";
 
 const BISECT: &str = "bisect.json";
 
-/// What was asked and answered: `bisect.json`.
+/// Questions and answers of a search: `bisect.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct BisectRecord {
     /// [`BISECT_SCHEMA`].
@@ -34,17 +34,17 @@ pub struct BisectRecord {
     pub repository: PathBuf,
     /// GOOD, and all commits after it up to BAD.
     pub commits: Vec<Commit>,
-    /// What was asked, in order.
+    /// The comparisons, in order.
     pub steps: Vec<StepRecord>,
-    /// What came out; `None` as long as something is still to be asked.
+    /// The outcome; `None` while the search goes on.
     #[serde(default)]
     pub outcome: Option<OutcomeRecord>,
 }
 
-/// What came out of a search, by the names of commits.
+/// The outcome of a search, by the names of commits.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct OutcomeRecord {
-    /// Which of the outcomes it is.
+    /// Kind of the outcome.
     pub kind: OutcomeKind,
     /// The last commit known to be good, if the first bad one was looked for.
     pub last_good: Option<String>,
@@ -54,36 +54,36 @@ pub struct OutcomeRecord {
     pub first_bad: Option<String>,
 }
 
-/// Which of the outcomes it is.
+/// Kind of an outcome.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeKind {
     /// One commit is it, and was confirmed against the one before it.
     Commit,
-    /// The commit is one of several, of which nobody could tell.
+    /// The commit is one of several that could not be judged.
     Range,
-    /// What was found was not confirmed.
+    /// The result was not confirmed.
     Unconfirmed,
     /// BAD is not worse than GOOD.
     NotWorse,
-    /// Nobody can tell whether BAD is worse than GOOD.
+    /// It is not known if BAD is worse than GOOD.
     Unclear,
 }
 
 impl OutcomeRecord {
     pub(super) fn new(outcome: Outcome, commits: &[Commit]) -> Self {
-        let name = |place: usize| commits.get(place).map(|own| own.revision.clone());
+        let name = |place: usize| commits.get(place).map(|item| item.revision.clone());
         match outcome {
             Outcome::NotWorse => Self::without_commits(OutcomeKind::NotWorse),
             Outcome::Unclear => Self::without_commits(OutcomeKind::Unclear),
-            Outcome::Found(found) => Self {
-                kind: match found.confirmed {
-                    Answer::Bad if found.is_sure() => OutcomeKind::Commit,
+            Outcome::Found(range) => Self {
+                kind: match range.confirmed {
+                    Answer::Bad if range.is_sure() => OutcomeKind::Commit,
                     Answer::Bad => OutcomeKind::Range,
                     Answer::Good | Answer::Unknown => OutcomeKind::Unconfirmed,
                 },
-                last_good: name(found.good),
-                first_bad: name(found.bad),
+                last_good: name(range.good),
+                first_bad: name(range.bad),
             },
         }
     }
@@ -106,7 +106,7 @@ pub struct StepRecord {
     pub baseline: String,
     /// The commit that was compared with it.
     pub comparison: String,
-    /// How large a change had to be to matter.
+    /// The smallest change that matters.
     pub tolerance: f64,
     /// The answer.
     pub answer: Answer,
@@ -116,14 +116,14 @@ pub struct StepRecord {
     /// its 95 % interval, if it was measured: estimate, lower, upper. An end that
     /// is nowhere is the lowest or the highest number that there is.
     pub change: Option<[f64; 3]>,
-    /// Pairs that this rests on.
+    /// Number of pairs behind the answer.
     pub pairs: u32,
-    /// Why there is no answer.
+    /// The reason why there is no answer.
     pub reason: Option<String>,
 }
 
 impl BisectRecord {
-    /// Where it lies in `folder`.
+    /// Returns its path in `folder`.
     #[must_use]
     pub fn place(folder: &Path) -> PathBuf {
         folder.join(BISECT)
@@ -161,7 +161,7 @@ impl StepRecord {
         Self {
             answer,
             verdict: Some(verdict.verdict.name().to_owned()),
-            change: change.map(|own| [own.estimate, own.lower, own.upper].map(bounded)),
+            change: change.map(|item| [item.estimate, item.lower, item.upper].map(bounded)),
             pairs: verdict.pairs_used,
             reason: reason.filter(|_| answer == Answer::Unknown),
             ..self
@@ -174,8 +174,7 @@ const fn bounded(value: f64) -> f64 {
     value.clamp(f64::MIN, f64::MAX)
 }
 
-/// What is surely a change for the worse, but a small one, could belong to either
-/// side.
+/// A change for the worse that is certain but small could belong to either side.
 fn answer_of(verdict: Verdict, goal: Option<&GoalVerdict>) -> Answer {
     match verdict {
         Verdict::Regressed => Answer::Bad,

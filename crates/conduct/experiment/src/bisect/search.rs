@@ -1,14 +1,12 @@
-//! Which commit is looked at next.
+//! The choice of the next commit.
 
 use serde::{Deserialize, Serialize};
 
-/// Looks for the first bad one of a line of commits, of which the one before the
-/// first is good.
+/// Searches a line of commits for the first bad one, whose parent is the last good one.
 ///
-/// Commits are counted from 1; 0 is GOOD, the last one is BAD. First both ends
-/// are compared; then every commit that is asked for lies between the last one
-/// known to be good and the first known to be bad, as near to the middle as one
-/// that was not asked for yet can be; in the end these two are compared.
+/// Commits are counted from 1; 0 is GOOD, the last one is BAD. First both ends are compared. Then
+/// every commit that is tried lies between the last known good one and the first known bad one, as
+/// near to the middle as possible. In the end these two are compared.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Search {
     /// The last commit known to be good.
@@ -16,7 +14,7 @@ pub struct Search {
     /// The first known to be bad.
     bad: usize,
     last: usize,
-    /// Commits between them of which nobody can tell.
+    /// Commits between them that could not be judged.
     unknown: Vec<usize>,
     stage: Stage,
 }
@@ -29,7 +27,7 @@ enum Stage {
     Done(Outcome),
 }
 
-/// What is to be done next.
+/// The next step.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Step {
     /// Compare GOOD with BAD, this commit.
@@ -47,7 +45,7 @@ pub enum Step {
     Done(Outcome),
 }
 
-/// What a comparison says of the later of its commits.
+/// The answer of a comparison about the later one of its commits.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
@@ -55,34 +53,34 @@ pub enum Answer {
     Bad,
     /// It is not.
     Good,
-    /// Nobody can tell, or it could not be run.
+    /// No answer, or the comparison could not be run.
     Unknown,
 }
 
-/// What came out.
+/// The outcome of a search.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Outcome {
     /// BAD is not worse than GOOD.
     NotWorse,
-    /// Nobody can tell whether BAD is worse than GOOD.
+    /// It is not known if BAD is worse than GOOD.
     Unclear,
     /// The first bad commit lies in a range.
     Found(Found),
 }
 
-/// Where the first bad commit lies: behind `good`, up to `bad`.
+/// The range of the first bad commit: behind `good`, up to `bad`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Found {
     /// The last commit known to be good.
     pub good: usize,
     /// The first known to be bad.
     pub bad: usize,
-    /// What the comparison of these two said: bad where it confirmed them.
+    /// The answer of the comparison of these two: bad if it confirmed them.
     pub confirmed: Answer,
 }
 
 impl Found {
-    /// Whether it is one commit, and confirmed.
+    /// True if it is one commit, and confirmed.
     #[must_use]
     pub const fn is_sure(self) -> bool {
         self.bad - self.good == 1 && matches!(self.confirmed, Answer::Bad)
@@ -103,7 +101,7 @@ impl Search {
         }
     }
 
-    /// What is to be done next.
+    /// Returns the next step.
     #[must_use]
     pub fn step(&self) -> Step {
         match self.stage {
@@ -123,8 +121,7 @@ impl Search {
         }
     }
 
-    /// Takes the answer to what [`step`](Self::step) asked for; gives what is to
-    /// be done next.
+    /// Takes the answer to the comparison of [`step`](Self::step); returns the next step.
     pub fn answer(&mut self, answer: Answer) -> Step {
         match self.step() {
             Step::Ends(_) => {
@@ -139,14 +136,14 @@ impl Search {
                 Answer::Good => self.good = commit,
                 Answer::Unknown => self.unknown.push(commit),
             },
-            Step::Confirm { .. } => self.stage = self.found(answer),
+            Step::Confirm { .. } => self.stage = self.found_range(answer),
             Step::Done(_) => {}
         }
         if self.stage == Stage::Between && self.candidate().is_none() {
             // Both ends were compared already.
             let is_whole = (self.good, self.bad) == (0, self.last);
             self.stage = if is_whole {
-                self.found(Answer::Bad)
+                self.found_range(Answer::Bad)
             } else {
                 Stage::Confirming
             };
@@ -160,7 +157,7 @@ impl Search {
         (self.good, self.bad)
     }
 
-    /// How many comparisons are still needed at most, where all can tell.
+    /// Maximum number of comparisons that are still needed if every one has an answer.
     #[must_use]
     pub fn left_at_most(&self) -> usize {
         let between = self.bad - self.good - 1;
@@ -174,7 +171,7 @@ impl Search {
         }
     }
 
-    /// The commit nearest to the middle that was not asked for.
+    /// The commit nearest to the middle that was not tried yet.
     fn candidate(&self) -> Option<usize> {
         let sum = self.good + self.bad;
         (self.good + 1..self.bad)
@@ -182,7 +179,7 @@ impl Search {
             .min_by_key(|commit| (2 * commit).abs_diff(sum))
     }
 
-    const fn found(&self, confirmed: Answer) -> Stage {
+    const fn found_range(&self, confirmed: Answer) -> Stage {
         Stage::Done(Outcome::Found(Found {
             good: self.good,
             bad: self.bad,
@@ -197,18 +194,18 @@ mod tests {
 
     use super::*;
 
-    /// Runs a search among `commits`, of which `first_bad` is the first bad one
-    /// and `unknown` cannot be told; gives the outcome, and what was asked.
+    /// Runs a search among `commits`, whose first bad one is `first_bad`; `unknown` cannot be
+    /// judged. Returns the outcome and the steps.
     fn run(commits: usize, first_bad: usize, unknown: &[usize]) -> (Outcome, Vec<Step>) {
         let mut search = Search::new(commits);
-        let mut asked = Vec::new();
+        let mut steps = Vec::new();
         let mut step = search.step();
         loop {
             let left = search.left_at_most();
             let answer = match step {
                 Step::Done(outcome) => {
                     assert_eq!(left, 0);
-                    return (outcome, asked);
+                    return (outcome, steps);
                 }
                 Step::Test(commit) if unknown.contains(&commit) => Answer::Unknown,
                 Step::Ends(commit) | Step::Test(commit) if commit < first_bad => Answer::Good,
@@ -218,17 +215,17 @@ mod tests {
                     Answer::Bad
                 }
             };
-            asked.push(step);
+            steps.push(step);
             step = search.answer(answer);
             if unknown.is_empty() && !matches!(step, Step::Done(_)) {
-                assert!(search.left_at_most() < left, "{asked:?}");
+                assert!(search.left_at_most() < left, "{steps:?}");
             }
         }
     }
 
-    fn found(outcome: Outcome) -> Found {
+    fn found_range(outcome: Outcome) -> Found {
         match outcome {
-            Outcome::Found(found) => found,
+            Outcome::Found(found_range) => found_range,
             other => panic!("{other:?}"),
         }
     }
@@ -239,22 +236,24 @@ mod tests {
     fn the_first_bad_one_is_found_wherever_it_is() {
         for commits in 1..=70 {
             for first_bad in 1..=commits {
-                let (outcome, asked) = run(commits, first_bad, &[]);
-                let found = found(outcome);
-                assert_eq!((found.good, found.bad), (first_bad - 1, first_bad));
-                assert!(found.is_sure());
-                let tests = asked.iter().filter(|step| matches!(step, Step::Test(_)));
+                let (outcome, steps) = run(commits, first_bad, &[]);
+                let found_range = found_range(outcome);
+                assert_eq!(
+                    (found_range.good, found_range.bad),
+                    (first_bad - 1, first_bad)
+                );
+                assert!(found_range.is_sure());
+                let tests = steps.iter().filter(|step| matches!(step, Step::Test(_)));
                 let halvings = commits.next_power_of_two().trailing_zeros();
                 assert!(tests.count() <= usize::try_from(halvings).unwrap());
-                assert!(asked.len() <= Search::new(commits).left_at_most());
+                assert!(steps.len() <= Search::new(commits).left_at_most());
             }
         }
     }
 
     proptest! {
-        /// For all commits of which nobody can tell: the bad one lies in the range
-        /// that is left, of which nobody can tell the inside, and no commit is
-        /// asked for twice.
+        /// For all commits that cannot be judged: the bad one lies in the range that is left, no
+        /// commit inside it can be judged, and no commit is tried twice.
         #[test]
         fn what_is_left_holds_the_bad_one_and_nothing_that_is_known(
             commits in 1_usize..60,
@@ -263,18 +262,18 @@ mod tests {
         ) {
             let first_bad = place.index(commits) + 1;
             let unknown: Vec<usize> = unknown.into_iter().collect();
-            let (outcome, asked) = run(commits, first_bad, &unknown);
-            let found = found(outcome);
-            prop_assert!(found.good < first_bad && first_bad <= found.bad);
-            for inside in found.good + 1..found.bad {
+            let (outcome, steps) = run(commits, first_bad, &unknown);
+            let found_range = found_range(outcome);
+            prop_assert!(found_range.good < first_bad && first_bad <= found_range.bad);
+            for inside in found_range.good + 1..found_range.bad {
                 prop_assert!(unknown.contains(&inside));
-                prop_assert!(asked.contains(&Step::Test(inside)));
+                prop_assert!(steps.contains(&Step::Test(inside)));
             }
-            prop_assert_eq!(found.is_sure(), found.bad - found.good == 1);
-            let mut once = asked.clone();
+            prop_assert_eq!(found_range.is_sure(), found_range.bad - found_range.good == 1);
+            let mut once = steps.clone();
             once.sort_by_key(|step| format!("{step:?}"));
             once.dedup();
-            prop_assert_eq!(once.len(), asked.len());
+            prop_assert_eq!(once.len(), steps.len());
         }
 
         /// For all answers: it comes to an end.
@@ -311,9 +310,9 @@ mod tests {
             search.answer(Answer::Bad),
             Step::Confirm { good: 0, bad: 1 }
         );
-        let Step::Done(Outcome::Found(found)) = search.answer(Answer::Good) else {
+        let Step::Done(Outcome::Found(found_range)) = search.answer(Answer::Good) else {
             panic!("{search:?}");
         };
-        assert!(!found.is_sure());
+        assert!(!found_range.is_sure());
     }
 }

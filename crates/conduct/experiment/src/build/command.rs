@@ -14,13 +14,13 @@ use tokio::runtime::{Builder, Runtime};
 
 use crate::SuiteError;
 
-/// How long a build that is asked to end may take before it is killed.
+/// The longest time that a build may take after SIGTERM before it is killed.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long git may take to tidy up.
+/// The longest time that git may take to tidy up.
 const GIT_TIDY_MAX: Duration = Duration::from_secs(20);
-/// Time between looks at a lock that somebody else holds.
+/// Time between attempts to take a lock that another process holds.
 const PAUSE: Duration = Duration::from_millis(100);
-/// What a hook's environment would make git do: work on another repository.
+/// Variables of a hook's environment that would point git to another repository.
 const GIT_VARIABLES: [&str; 5] = [
     "GIT_DIR",
     "GIT_WORK_TREE",
@@ -36,14 +36,14 @@ pub(crate) struct Commands<'a> {
     interrupt: &'a Interrupt,
 }
 
-/// How a build command ended.
+/// The end of a build command.
 #[derive(Debug)]
 pub(super) enum CommandEnd {
     /// With exit code 0.
     Well,
     /// In any other way of its own, said here.
     Failed(String),
-    /// Because it was asked to.
+    /// The build was interrupted.
     Interrupted,
 }
 
@@ -59,8 +59,7 @@ impl<'a> Commands<'a> {
         Ok(Self { runtime, interrupt })
     }
 
-    /// What git said to these arguments, or its complaint; `None` if it was
-    /// interrupted.
+    /// The output of git with these arguments, or its error message; `None` if it was interrupted.
     pub(crate) fn git<'b>(
         &self,
         repository: &Path,

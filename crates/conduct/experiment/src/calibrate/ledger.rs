@@ -193,7 +193,7 @@ fn entry_of(
         rounds: trial.rounds(),
         rounds_more: trial.rounds_more,
         load: trial.load(),
-        found: goal.search().0.name().to_owned(),
+        searched: goal.search().0.name().to_owned(),
         stopped: verdict.stopped.map(|reason| reason.name().to_owned()),
         pairs: goal.pairs,
         pairs_confirming: confirmation.map_or(0, |fresh| fresh.pairs),

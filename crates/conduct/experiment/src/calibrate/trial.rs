@@ -8,8 +8,8 @@ use stillwell_plan::{
 use stillwell_units::Seed;
 use stillwell_verdict::calibration::{Slowdown, Trial};
 
-/// How the primary goal of `experiment` can be made worse; or why not.
-pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Slowdown, String> {
+/// The way to make the primary goal of `experiment` worse, or the reason why there is none.
+pub(super) fn slowdown_kind(experiment: &ExperimentPlan) -> Result<Slowdown, String> {
     let TargetKind::Child(_) = experiment.rig.target.kind else {
         return Err("the target is not started by Stillwell".to_owned());
     };
@@ -24,9 +24,8 @@ pub(super) fn hindrance(experiment: &ExperimentPlan) -> Result<Slowdown, String>
     }
 }
 
-/// The change that `share` makes of the primary goal, where that is known: what is
-/// stopped for a share of the time does that much less. How much longer answers
-/// then take nobody knows.
+/// The change of the primary goal that `share` causes, if it is known: a target that is stopped for
+/// a share of the time does that much less. The effect on latencies is not known.
 pub(super) fn truth(experiment: &ExperimentPlan, share: f64) -> Option<f64> {
     match experiment.goals.first()?.metric {
         GoalMetric::Cpu | GoalMetric::CpuPerEvent => Some(share),
@@ -35,7 +34,7 @@ pub(super) fn truth(experiment: &ExperimentPlan, share: f64) -> Option<f64> {
     }
 }
 
-/// The lab of one trial: `experiment` with its baseline and, beside it, the same.
+/// The suite of one trial: `experiment` with its baseline and, beside it, the same.
 pub(super) fn alike(experiment: &ExperimentPlan, seed: Seed) -> SuitePlan {
     let baseline = experiment.variants.first();
     let itself = baseline.map(|baseline| VariantPlan {
@@ -45,8 +44,8 @@ pub(super) fn alike(experiment: &ExperimentPlan, seed: Seed) -> SuitePlan {
     suite(experiment, itself, seed)
 }
 
-/// The same with the subject made worse by `percent`, such as `5%`. `binary` is
-/// what the baseline was built as, and `stillwell` the running executable.
+/// The same with the target made worse by `percent`, such as `5%`. `binary` is what the baseline
+/// was built as, and `stillwell` the running executable.
 pub(super) fn worse(
     experiment: &ExperimentPlan,
     seed: Seed,
@@ -79,27 +78,27 @@ pub(super) fn worse(
     suite(experiment, hindered, seed)
 }
 
-fn suite(experiment: &ExperimentPlan, other: Option<VariantPlan>, seed: Seed) -> SuitePlan {
-    let mut own = experiment.clone();
-    own.variants.truncate(1);
-    own.variants.extend(other);
+fn suite(experiment: &ExperimentPlan, comparison: Option<VariantPlan>, seed: Seed) -> SuitePlan {
+    let mut experiment_plan = experiment.clone();
+    experiment_plan.variants.truncate(1);
+    experiment_plan.variants.extend(comparison);
     // Bounds are for judging variants; here the rig is judged.
-    own.rig.checks.clear();
-    own.rig.seed = own
+    experiment_plan.rig.checks.clear();
+    experiment_plan.rig.seed = experiment_plan
         .rig
         .seed
         .derive("calibrate", 0)
         .derive("rig", seed_number(&seed));
-    for generator in &mut own.rig.generators {
+    for generator in &mut experiment_plan.rig.generators {
         generator.seed = generator.seed.derive("calibrate", seed_number(&seed));
     }
     SuitePlan {
-        experiments: vec![own],
+        experiments: vec![experiment_plan],
         seed,
     }
 }
 
-/// Some of its bytes: seeds that differ there are told apart.
+/// Some of its bytes: seeds that differ there are distinguished.
 fn seed_number(seed: &Seed) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = *seed.bytes();
     u64::from_le_bytes([a, b, c, d, e, f, g, h])

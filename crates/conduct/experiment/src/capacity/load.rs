@@ -24,11 +24,11 @@ const LONGER_MAX: u64 = 10;
 pub struct LoadProbe {
     /// The probe.
     pub probe: CapacityProbe,
-    /// Why nothing was answered, if nothing was.
+    /// The reason why nothing was answered, if nothing was.
     pub no_answer: Option<LoadWarning>,
 }
 
-/// Why a load could not be a probe.
+/// The reason why a load could not be a probe.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadProbeError {
     /// A load that could not begin.
@@ -37,13 +37,12 @@ pub enum LoadProbeError {
     /// A worker that failed.
     #[error("{what}")]
     PartFailed {
-        /// What failed, and why.
+        /// The failed part, and the reason.
         what: String,
     },
 }
 
-/// How long a probe at this rate measures, so that its quantiles rest on
-/// something.
+/// Length of a probe at this rate, so that its quantiles have enough samples.
 #[must_use]
 pub fn probe_length(rate: f64, bounds: &[CapacityBound], probe: Nanos) -> Nanos {
     let beyond = |bound: &CapacityBound| match bound.figure {
@@ -144,8 +143,8 @@ fn counts(plan: &LoadPlan, capture: &LoadCapture) -> LoadProbeCounts {
     let answered = sum(&Outcome::ANSWERS);
     let begun = capture.sum(|counts| counts.begun);
     let has_rate = matches!(plan.pace, LoadPace::Open { .. });
-    // Not what the curve asks for less what was begun: where moments are drawn
-    // there are more or fewer of them.
+    // Not the sum of the curve less the sends that began: random schedules have more or fewer of
+    // them.
     let due = capture.sum(LoadCounts::due);
     let never_begun = due.saturating_sub(begun);
     let kind = if has_rate {

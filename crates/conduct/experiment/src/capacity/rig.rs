@@ -18,7 +18,7 @@ pub struct RigProbes {
     lengths: (Nanos, Nanos),
 }
 
-/// Why a run could not be a probe.
+/// The reason why a run could not be a probe.
 #[derive(Debug, thiserror::Error)]
 pub enum RigProbeError {
     /// The run could not be conducted.
@@ -27,14 +27,14 @@ pub enum RigProbeError {
     /// Its capture cannot be read.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The subject never became ready.
+    /// The target never became ready.
     #[error("probe {}: {why}", folder.display())]
     NeverReady {
         /// The folder of its capture.
         folder: PathBuf,
         /// Why.
         why: String,
-        /// What the run came to.
+        /// Result of the run.
         summary: Box<RunSummary>,
         /// Its capture.
         capture: Box<Capture>,
@@ -68,7 +68,7 @@ impl RigProbes {
         &self.plan.generators[self.place]
     }
 
-    /// What has to hold.
+    /// The bounds.
     #[must_use]
     pub fn bounds(&self) -> &[CapacityBound] {
         &self.bounds
@@ -99,11 +99,12 @@ impl RigProbes {
         plan
     }
 
-    /// Conducts and judges one run, which `request` asks for by [`RigProbes::plan`] of
-    /// the same `load`.
+    /// Conducts and judges one run, whose request comes from [`RigProbes::plan`] of the same
+    /// `load`.
     ///
     /// # Errors
-    /// [`RigProbeError`] where the run says nothing of its subject.
+    ///
+    /// [`RigProbeError`] where the run has no figures of its target.
     pub fn probe(
         &self,
         load: ProbeLoad,
@@ -122,7 +123,7 @@ fn carry_out(
 ) -> Result<(RunSummary, Capture), RigProbeError> {
     let (state, folder) = (request.places.state.clone(), request.folder.clone());
     let conducted = conduct(request, interrupt, &mut |_| {});
-    // What is left of it is nothing that anybody needs.
+    // Nothing in the folder is needed any more.
     std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
     let manifest = conducted?;
     let mut capture = Capture::open(&folder)?;

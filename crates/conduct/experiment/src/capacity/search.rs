@@ -1,4 +1,4 @@
-//! The order of probes, whatever they are.
+//! The order of probes of any kind.
 
 use stillwell_stats::capacity::{
     CapacityFound, CapacitySearch, Observed, Purpose, SearchEnd, SearchStep,
@@ -8,7 +8,7 @@ use stillwell_verdict::capacity::{CapacityAnswer, CapacityProbe, knee_of};
 /// Fewest different loads that a law follows from.
 pub const KNEE_LOADS_MIN: usize = 4;
 
-/// A watcher of a search: it hears of every probe and may end the search.
+/// A watcher of a search: it receives every probe and may end the search.
 pub trait SearchWatcher {
     /// Returns whether the search is to end: a probe that was cut short says nothing.
     fn is_interrupted(&self) -> bool;
@@ -98,8 +98,8 @@ pub fn highest_rate<E>(
     let mut searched = CapacitySearched::new();
     loop {
         let (rate, purpose) = match search.step() {
-            SearchStep::Done(found) => {
-                searched.answer = Some(CapacityAnswer::Bounds(found));
+            SearchStep::Done(answer) => {
+                searched.answer = Some(CapacityAnswer::Bounds(answer));
                 return Ok(searched);
             }
             SearchStep::Probe { rate, purpose } => (rate, purpose),
@@ -247,11 +247,11 @@ mod tests {
             Ok::<_, String>(probe(observed, rate))
         });
         let searched = searched.unwrap();
-        let Some(CapacityAnswer::Bounds(found)) = searched.answer else {
+        let Some(CapacityAnswer::Bounds(answer)) = searched.answer else {
             panic!("{:?}", searched.answer);
         };
-        assert_eq!(found.end, SearchEnd::Confirmed);
-        let capacity = found.capacity.unwrap().value;
+        assert_eq!(answer.end, SearchEnd::Confirmed);
+        let capacity = answer.capacity.unwrap().value;
         assert!((4500.0..5500.0).contains(&capacity), "{capacity}");
         let numbers: Vec<usize> = (1..=searched.probes.len()).collect();
         assert_eq!(watching.reported, numbers);
@@ -315,7 +315,11 @@ mod tests {
             Ok::<_, String>(probe(Observed::Held, f64::from(connections)))
         });
         let searched = searched.unwrap();
-        let loads: Vec<_> = searched.probes.iter().map(|own| own.connections).collect();
+        let loads: Vec<_> = searched
+            .probes
+            .iter()
+            .map(|probe| probe.connections)
+            .collect();
         assert_eq!(loads, [Some(1), Some(2), Some(3)]);
         assert_eq!(searched.answer, None);
     }

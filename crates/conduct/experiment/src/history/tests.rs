@@ -9,7 +9,7 @@ use crate::files::write_json;
 
 const CPU: GoalMetric = GoalMetric::CpuPerEvent;
 
-/// A lab of two pairs that began at `millis`.
+/// A suite of two pairs that began at `millis`.
 fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf {
     let results = Results::new(root.join(name));
     let mut plan = synthetic::plan("relay", vec![GoalPlan::new(CPU)]);
@@ -42,7 +42,7 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
 }
 
 #[test]
-fn labs_become_points_and_what_is_no_lab_is_told() {
+fn suites_become_points_and_other_folders_are_skipped() {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path();
     write(root, "b", 2000, 1, 110.0);
@@ -64,15 +64,15 @@ fn labs_become_points_and_what_is_no_lab_is_told() {
     assert_eq!(names, ["a", "b"]);
     assert_eq!(history.skipped.len(), 1);
     assert_eq!(history.skipped[0].0, root.join("broken"));
-    let [one, other] = &history.points[..] else {
+    let [first, second] = &history.points[..] else {
         panic!("{history:?}");
     };
-    assert_eq!(one.origin.workload, other.origin.workload);
-    assert_eq!(one.origin.anchor, other.origin.anchor);
-    assert_eq!(one.origin.machine.as_deref(), Some("EPYC x2"));
-    assert_eq!(one.origin.time_millis, 3000);
-    assert_eq!(one.origin.commit, Some("comparison".repeat(4)));
-    assert!((one.measurements[0].delta - 1.2_f64.ln()).abs() < 1e-12);
+    assert_eq!(first.origin.workload, second.origin.workload);
+    assert_eq!(first.origin.anchor, second.origin.anchor);
+    assert_eq!(first.origin.machine.as_deref(), Some("EPYC x2"));
+    assert_eq!(first.origin.time_millis, 3000);
+    assert_eq!(first.origin.commit, Some("comparison".repeat(4)));
+    assert!((first.measurements[0].delta - 1.2_f64.ln()).abs() < 1e-12);
     assert!(results_in(&root.join("nowhere")).unwrap().is_empty());
 }
 

@@ -9,9 +9,9 @@ use stillwell_verdict::RunSummary;
 use super::{Results, summary_of};
 use crate::SuiteError;
 use crate::files::{read_json, remove_folder};
-use crate::policy::is_told;
+use crate::policy::is_result;
 
-/// What an earlier session left of a pair.
+/// Runs of a pair from an earlier session.
 #[derive(Debug)]
 pub(crate) enum PairLeft {
     /// All its runs, which completed.
@@ -37,7 +37,7 @@ impl Results {
                 let path = summary_of(&folder);
                 if path.exists() {
                     let run: RunSummary = read_json(&path)?;
-                    runs.extend(is_told(&run.outcome).then_some(run));
+                    runs.extend(is_result(&run.outcome).then_some(run));
                 }
             }
         }
@@ -55,7 +55,7 @@ impl Results {
         pairs
     }
 
-    /// What an earlier session left of a pair.
+    /// Returns the runs of a pair from an earlier session.
     pub(crate) fn pair_left(
         &self,
         experiment: &ExperimentPlan,
@@ -81,7 +81,7 @@ impl Results {
         let completed = runs.iter().filter(|run| run.outcome.is_completed()).count();
         if completed == experiment.variants.len() {
             PairLeft::Finished(runs)
-        } else if completed < runs.len() && runs.iter().all(|run| is_told(&run.outcome)) {
+        } else if completed < runs.len() && runs.iter().all(|run| is_result(&run.outcome)) {
             PairLeft::Lost(runs)
         } else {
             PairLeft::Unfinished
@@ -112,7 +112,7 @@ impl Results {
     }
 }
 
-/// How the folders of a stage's pairs begin.
+/// Prefix of the folders of a stage's pairs.
 pub(super) const fn stage_prefix(stage: RunStage) -> &'static str {
     match stage {
         RunStage::Search => "pair",
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folders_of_pairs_are_told_from_others() {
+    fn folders_of_pairs_are_recognised() {
         for (folder, place) in [
             ("pair-001", Some((RunStage::Search, 1))),
             ("confirm-012", Some((RunStage::Confirm, 12))),

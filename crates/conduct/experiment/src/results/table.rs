@@ -63,23 +63,23 @@ fn add(
 
 fn run_of(plan: &TargetsPlan, run: &RunSummary, record: &TargetsRecord, name: &str) -> ResultRun {
     let identity = run.identity.as_ref();
-    let target = identity.map_or_else(String::new, |own| own.variant.clone());
-    let contender = plan.targets.iter().find(|one| one.name == target);
+    let target = identity.map_or_else(String::new, |identity| identity.variant.clone());
+    let contender = plan.targets.iter().find(|plan| plan.name == target);
     let version = record.identities.get(&target);
     ResultRun {
         suite: name.to_owned(),
         started_wall_millis: record.started_wall_millis,
         experiment: plan.name.clone(),
-        version: version.and_then(|own| own.version.clone()),
+        version: version.and_then(|identity| identity.version.clone()),
         run: run.run.to_string(),
-        block: identity.map_or(0, |own| own.pair),
-        position: identity.map_or(0, |own| own.position),
+        block: identity.map_or(0, |identity| identity.pair),
+        position: identity.map_or(0, |identity| identity.position),
         outcome: word(&run.outcome).to_owned(),
         durability: contender
-            .and_then(|one| one.durability.map(Durability::name))
+            .and_then(|plan| plan.durability.map(Durability::name))
             .map(str::to_owned),
         delivery: contender
-            .and_then(|one| one.delivery.map(Delivery::name))
+            .and_then(|plan| plan.delivery.map(Delivery::name))
             .map(str::to_owned),
         target,
     }

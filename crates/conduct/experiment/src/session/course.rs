@@ -1,4 +1,4 @@
-//! How far an experiment has come.
+//! Progress of an experiment.
 
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ use crate::audit::Audit;
 /// change needs in simulation.
 const LIKELY_TENTHS: u64 = 7;
 
-/// How far an experiment has come.
+/// Progress of an experiment.
 #[derive(Debug, Default)]
 pub(super) struct Course {
     /// All that is to be judged, lost pairs included.
@@ -25,7 +25,7 @@ pub(super) struct Course {
     pub(super) finished: u32,
     /// Pairs of which one failed.
     pub(super) lost: u32,
-    /// What was known at each look.
+    /// The state at each look.
     pub(super) audit: Audit,
 }
 
@@ -54,8 +54,7 @@ impl Course {
         free.unwrap_or(u32::MAX)
     }
 
-    /// Whether so many pairs of a stage were run that something must be wrong
-    /// with whoever wants more of them.
+    /// Returns true if so many pairs of a stage were run that asking for more must be a defect.
     pub(super) fn is_endless(&self, stage: RunStage, wanted: u32) -> bool {
         let run = self.places.iter().filter(|place| place.0 == stage).count();
         run > usize::try_from(wanted)
@@ -138,7 +137,7 @@ pub(super) fn valid_pairs(verdict: &ExperimentVerdict, stage: RunStage) -> u32 {
         RunStage::Confirm => {
             let primaries = verdict.goals.iter().filter(|goal| goal.primary);
             let fresh = primaries.filter_map(|goal| goal.confirmation.as_ref());
-            fresh.map(|own| own.pairs).min().unwrap_or(0)
+            fresh.map(|goal| goal.pairs).min().unwrap_or(0)
         }
     }
 }

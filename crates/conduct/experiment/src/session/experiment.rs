@@ -20,7 +20,7 @@ impl Session<'_> {
     ) -> Next {
         let mut course = Course::default();
         self.take_over(experiment, &mut course, progress);
-        let (plan, next) = match self.settled(index, experiment, progress) {
+        let (plan, next) = match self.at_operating_point(index, experiment, progress) {
             Ok(plan) => {
                 let next = self.pairs(index, &plan, &mut course, progress);
                 (plan, next)
@@ -57,8 +57,8 @@ impl Session<'_> {
             return;
         }
         for stage in [RunStage::Search, RunStage::Confirm] {
-            let own = finished.iter().filter(|pair| pair.0 == stage);
-            let pairs: Vec<u32> = own.map(|pair| pair.1).collect();
+            let of_stage = finished.iter().filter(|pair| pair.0 == stage);
+            let pairs: Vec<u32> = of_stage.map(|pair| pair.1).collect();
             if !pairs.is_empty() {
                 progress(SuiteProgress::TakenOver {
                     experiment: &experiment.name,
@@ -91,7 +91,7 @@ impl Session<'_> {
                 Err(next) => return next,
             };
             if let Some(ran) = ran {
-                tell_warnings(&standing.verdict, ran, progress);
+                report_warnings(&standing.verdict, ran, progress);
             }
             let part = pairs_part(index);
             self.forecast.revise(part, runs_left(plan, &standing));
@@ -201,8 +201,8 @@ impl Session<'_> {
     }
 }
 
-/// Tells why a pair that was finished is not believed, if it is not.
-fn tell_warnings(
+/// Reports the reason why a finished pair is unreliable, if it is.
+fn report_warnings(
     verdict: &ExperimentVerdict,
     (stage, pair): (RunStage, u32),
     progress: &mut Listener<'_>,

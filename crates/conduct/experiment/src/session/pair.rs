@@ -8,14 +8,14 @@ use stillwell_verdict::RunSummary;
 use super::course::Course;
 use super::{Listener, NoRun, Session, last_words, pairs_part};
 use crate::order::of_stage;
-use crate::policy::{Consequence, consequence, told};
+use crate::policy::{Consequence, consequence, describe_outcome};
 use crate::request::Circumstances;
 use crate::{SuiteProgress, order_within};
 
-/// Which pair.
+/// Identity of a pair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pair<'p> {
-    /// The experiment's place in the lab.
+    /// The experiment's place in the suite.
     pub(super) index: usize,
     pub(super) plan: &'p ExperimentPlan,
     pub(super) stage: RunStage,
@@ -23,7 +23,7 @@ pub(super) struct Pair<'p> {
     pub(super) number: u32,
 }
 
-/// How a pair ended.
+/// The end of a pair.
 #[derive(Debug)]
 pub(super) enum PairEnd {
     Finished,
@@ -35,7 +35,7 @@ pub(super) enum PairEnd {
 }
 
 impl PairEnd {
-    /// Why the pair is lost, if it is.
+    /// Returns the reason why the pair is lost, if it is.
     pub(super) const fn lost(&self) -> Option<&str> {
         match self {
             Self::Finished => None,
@@ -47,7 +47,7 @@ impl PairEnd {
         }
     }
 
-    /// How grave it is: of two runs at once the graver end counts.
+    /// Severity of the end: of two simultaneous runs the worse end counts.
     const fn gravity(&self) -> u8 {
         match self {
             Self::Finished => 0,
@@ -214,19 +214,19 @@ impl<'a> Session<'a> {
         (about, identity)
     }
 
-    /// What the end of a run means for its pair.
+    /// The effect of a run's end on its pair.
     fn end_of(&self, pair: Pair<'_>, summary: &RunSummary, course: &Course) -> PairEnd {
-        let what = told(&summary.outcome);
+        let what = describe_outcome(&summary.outcome);
         match consequence(&summary.outcome, course.finished, course.lost) {
             Consequence::GoOn => PairEnd::Finished,
             Consequence::LosePair => PairEnd::Lost(what),
             Consequence::GiveUp => PairEnd::GivenUp(what),
             Consequence::CannotStart => {
                 let identity = summary.identity.as_ref();
-                let last_words = identity.map(|own| {
+                let last_words = identity.map(|identity| {
                     let name = &pair.plan.name;
                     let results = self.results;
-                    last_words(&results.run_of(name, pair.stage, pair.number, &own.variant))
+                    last_words(&results.run_of(name, pair.stage, pair.number, &identity.variant))
                 });
                 PairEnd::CannotStart {
                     reason: what,

@@ -7,16 +7,16 @@ use stillwell_units::Nanos;
 
 use super::{Listener, Next, NoRun, Session, last_words, probe_part};
 use crate::files::{read_json, remove_folder, write_json};
-use crate::policy::told;
+use crate::policy::describe_outcome;
 use crate::request::Circumstances;
 use crate::{
-    OperatingPointFound, ProblemKind, Reading, RunsLeft, SuiteError, SuiteProgress, operating,
-    settle,
+    OperatingPointFound, ProblemKind, Reading, RunsLeft, SuiteError, SuiteProgress, choose_rate,
+    operating,
 };
 
 impl Session<'_> {
     /// `experiment` at the rate at which its pairs run.
-    pub(super) fn settled(
+    pub(super) fn at_operating_point(
         &mut self,
         index: usize,
         experiment: &ExperimentPlan,
@@ -35,21 +35,21 @@ impl Session<'_> {
         }
         let path = self.results.operating_point(&experiment.name);
         let taken_over = self.options.resume && path.exists();
-        let found = if taken_over {
+        let point = if taken_over {
             self.forecast.revise(probe_part(index), RunsLeft::NONE);
             read_json(&path).map_err(|error| self.unusable(experiment, &error, progress))?
         } else {
-            let found = self.probe(index, &probing, share, length, progress)?;
-            write_json(&path, &found)
+            let point = self.probe(index, &probing, share, length, progress)?;
+            write_json(&path, &point)
                 .map_err(|error| self.unusable(experiment, &error, progress))?;
-            found
+            point
         };
         progress(SuiteProgress::OperatingPoint {
             experiment: &experiment.name,
-            found: &found,
+            result: &point,
             taken_over,
         });
-        Ok(operating::at(experiment, &found))
+        Ok(operating::at(experiment, &point))
     }
 
     /// Runs the baseline at full speed.
@@ -104,16 +104,16 @@ impl Session<'_> {
             }
         };
         let failed = match &summary.outcome {
-            RunOutcome::Completed => match settle(share, &Reading::of(&summary)) {
-                Ok(found) => return Ok(found),
+            RunOutcome::Completed => match choose_rate(share, &Reading::of(&summary)) {
+                Ok(point) => return Ok(point),
                 Err(error) => error.to_string(),
             },
             RunOutcome::Interrupted { .. } => return Err(Next::End),
             RunOutcome::StorageFailed { .. } => {
-                self.storage_problem(&probing.name, told(&summary.outcome), progress);
+                self.storage_problem(&probing.name, describe_outcome(&summary.outcome), progress);
                 return Err(Next::End);
             }
-            outcome => told(outcome),
+            outcome => describe_outcome(outcome),
         };
         let last_words = last_words(&folder);
         let reason = format!("the probe failed: {failed}{last_words}");

@@ -1,4 +1,4 @@
-//! What is known so far, with runs summed up the way it asks for.
+//! The present state, with runs summed up as it requires.
 
 use stillwell_plan::{ExperimentPlan, WarmupPlan};
 use stillwell_scope::explain;
@@ -11,8 +11,8 @@ use crate::files::write_json;
 use crate::warmup::WarmupRecord;
 
 impl Session<'_> {
-    /// What is known of an experiment, and what to do next. Runs whose warm-up is
-    /// not the one that was found are summed up again before.
+    /// Returns the state of an experiment and the next step. Runs with another warm-up than the
+    /// measured one are summed up again before.
     pub(super) fn stand(
         &mut self,
         plan: &ExperimentPlan,
@@ -71,7 +71,7 @@ impl Session<'_> {
         }
         progress(SuiteProgress::WarmupFound {
             experiment: &plan.name,
-            found: &record,
+            result: &record,
         });
         Ok(())
     }

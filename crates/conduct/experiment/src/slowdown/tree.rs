@@ -28,9 +28,9 @@ impl Tree {
         self.members.push(self.root);
         let mut at = 0;
         while let Some(member) = self.members.get(at) {
-            let found = children(*member);
+            let children_of_member = children(*member);
             let known = &mut self.members;
-            for child in found {
+            for child in children_of_member {
                 if !known.contains(&child) {
                     known.push(child);
                 }

@@ -58,8 +58,8 @@ fn git(repository: &Path, words: &[&str]) -> String {
 
 /// `c0` against `c16`; a program without text does not build.
 fn plan(repository: &Path) -> SuitePlan {
-    let mut own = sequential("relay", 20);
-    for (variant, revision) in own.variants.iter_mut().zip(["c0", "c16"]) {
+    let mut plan_or_identity = sequential("relay", 20);
+    for (variant, revision) in plan_or_identity.variants.iter_mut().zip(["c0", "c16"]) {
         variant.binary = BinarySource::Git(GitSource {
             repository: repository.to_path_buf(),
             revision: revision.to_owned(),
@@ -67,12 +67,12 @@ fn plan(repository: &Path) -> SuitePlan {
             output: "program".into(),
         });
     }
-    suite([own])
+    suite([plan_or_identity])
 }
 
 /// Runs cost what their program says, give or take.
 struct Priced<E> {
-    /// What each variant of the pair that goes on costs.
+    /// Cost of each variant of the present pair.
     costs: Rc<RefCell<BTreeMap<String, f64>>>,
     inner: E,
     runs: u32,
@@ -88,11 +88,13 @@ fn priced(noise: f64) -> Priced<impl Executor> {
         noise,
         ..World::default()
     };
-    let inner = Mock::new(move |own: &RunIdentity, _: &Interrupt| -> Made {
-        let mut made = world.make(own);
-        made.cpu_per_event *= known.borrow()[&own.variant];
-        made
-    });
+    let inner = Mock::new(
+        move |plan_or_identity: &RunIdentity, _: &Interrupt| -> Made {
+            let mut made = world.make(plan_or_identity);
+            made.cpu_per_event *= known.borrow()[&plan_or_identity.variant];
+            made
+        },
+    );
     Priced {
         costs,
         inner,
@@ -150,7 +152,7 @@ fn search(
     run_bisect(plan, &options, executor, &Interrupt::new(), &mut ignore)
 }
 
-/// What every commit costs: from the culprit on 8 % more.
+/// Cost of every commit: from the culprit on 8 % more.
 const fn one_culprit(number: usize) -> Option<f64> {
     Some(if number < CULPRIT { 1.0 } else { 1.08 })
 }
@@ -200,9 +202,9 @@ fn the_bad_one_of_16_commits_is_found() {
     ));
     let resumed = search(folder.path(), &plan, &mut again, true).unwrap();
     assert_eq!((resumed.outcome, again.runs), (ended.outcome, 0));
-    let mut other = plan.clone();
-    other.experiments[0].goals[0].direction = stillwell_plan::Direction::HigherIsBetter;
-    let error = search(folder.path(), &other, &mut again, true).unwrap_err();
+    let mut changed = plan.clone();
+    changed.experiments[0].goals[0].direction = stillwell_plan::Direction::HigherIsBetter;
+    let error = search(folder.path(), &changed, &mut again, true).unwrap_err();
     assert!(matches!(
         error,
         BisectError::Suite(SuiteError::PlanChanged { .. })
@@ -237,12 +239,12 @@ fn an_interrupted_search_goes_on_and_comes_to_the_same() {
 }
 
 #[test]
-fn commits_that_do_not_build_are_passed_over_and_the_range_that_is_left_is_told() {
+fn commits_that_do_not_build_are_skipped_and_the_remaining_range_is_reported() {
     let test = "commits_that_do_not_build_are_passed_over_and_the_range_that_is_left_is_told";
     if program_or_skip(test, "git").is_none() {
         return;
     }
-    for (broken, found) in [
+    for (broken, outcome) in [
         // The middle: its neighbour is tried.
         (8..9, (CULPRIT - 1, CULPRIT)),
         // The commit before the culprit: either could be it.
@@ -253,7 +255,11 @@ fn commits_that_do_not_build_are_passed_over_and_the_range_that_is_left_is_told(
         let cost = |number| one_culprit(number).filter(|_| !broken.contains(&number));
         let plan = plan(&repository(folder.path(), cost));
         let ended = search(folder.path(), &plan, &mut priced(0.01), false).unwrap();
-        assert_eq!(ended.outcome, Some(sure(found.0, found.1)), "{broken:?}");
+        assert_eq!(
+            ended.outcome,
+            Some(sure(outcome.0, outcome.1)),
+            "{broken:?}"
+        );
         let steps = ended.record.unwrap().steps;
         let passed_over = steps.iter().filter(|step| step.answer == Answer::Unknown);
         let reasons: Vec<_> = passed_over.filter_map(|step| step.reason.clone()).collect();
@@ -267,7 +273,7 @@ fn commits_that_do_not_build_are_passed_over_and_the_range_that_is_left_is_told(
 }
 
 #[test]
-fn ends_that_are_alike_are_told_apart_from_those_of_which_nobody_can_tell() {
+fn equal_ends_differ_from_inconclusive_ends() {
     let test = "ends_that_are_alike_are_told_apart_from_those_of_which_nobody_can_tell";
     if program_or_skip(test, "git").is_none() {
         return;
@@ -302,19 +308,20 @@ fn what_is_no_line_of_revisions_is_refused() {
             revision.clone_into(&mut source.revision);
         }
     };
-    let told = refused(&|plan| plan.experiments[0].variants[1].arguments = vec!["-x".to_owned()]);
-    assert!(told.contains("only in their revisions"), "{told}");
-    let told = refused(&|plan| plan.experiments[0].variants[1].binary = BinarySource::AsPlanned);
-    assert!(told.contains("built from revisions"), "{told}");
-    let told = refused(&|plan| plan.experiments.push(plan.experiments[0].clone()));
-    assert!(told.contains("one experiment"), "{told}");
-    let told = refused(&|plan| set(plan, 1, "c0"));
-    assert!(told.contains("the same commit"), "{told}");
-    let told = refused(&|plan| {
+    let message =
+        refused(&|plan| plan.experiments[0].variants[1].arguments = vec!["-x".to_owned()]);
+    assert!(message.contains("only in their revisions"), "{message}");
+    let message = refused(&|plan| plan.experiments[0].variants[1].binary = BinarySource::AsPlanned);
+    assert!(message.contains("built from revisions"), "{message}");
+    let message = refused(&|plan| plan.experiments.push(plan.experiments[0].clone()));
+    assert!(message.contains("one experiment"), "{message}");
+    let message = refused(&|plan| set(plan, 1, "c0"));
+    assert!(message.contains("the same commit"), "{message}");
+    let message = refused(&|plan| {
         set(plan, 0, "c16");
         set(plan, 1, "c3");
     });
-    assert!(told.contains("does not descend"), "{told}");
-    let told = refused(&|plan| set(plan, 1, "no-such"));
-    assert!(told.contains("no-such"), "{told}");
+    assert!(message.contains("does not descend"), "{message}");
+    let message = refused(&|plan| set(plan, 1, "no-such"));
+    assert!(message.contains("no-such"), "{message}");
 }

@@ -71,11 +71,11 @@ const BUILD: &str = "echo $STILLWELL_REVISION >> BUILDS && mkdir out && cp progr
 /// Two experiments that compare the two revisions.
 fn plan(folder: &Path, build: &str) -> SuitePlan {
     let experiments = ["one", "two"].map(|name| {
-        let mut own = experiment(name, 1);
-        for (variant, revision) in own.variants.iter_mut().zip(["one", "two"]) {
+        let mut experiment_plan = experiment(name, 1);
+        for (variant, revision) in experiment_plan.variants.iter_mut().zip(["one", "two"]) {
             variant.binary = BinarySource::Git(source(folder, revision, build));
         }
-        own
+        experiment_plan
     });
     suite(experiments)
 }
@@ -125,7 +125,7 @@ fn every_revision_is_built_once() {
     );
     assert!(record.binaries[1].sha256.is_some());
 
-    // Another lab finds them built; the repository is left as it was.
+    // Another suite finds them built; the repository is left as it was.
     fs::remove_dir_all(folder.path().join("results")).unwrap();
     run(
         &plan,
@@ -153,14 +153,14 @@ fn a_failed_build_leaves_only_its_log() {
         let error = run(&plan, &options(folder.path(), false), &mut mock).unwrap_err();
         let SuiteError::Build {
             revision,
-            reason: told,
+            reason: message,
             log_tail,
             log,
         } = error
         else {
             panic!("{error}");
         };
-        assert_eq!((revision.as_str(), told.as_str()), ("one", reason));
+        assert_eq!((revision.as_str(), message.as_str()), ("one", reason));
         assert_eq!(log_tail, "no such crate");
         assert_eq!(fs::read_to_string(&log).unwrap(), "no such crate\n");
         assert!(mock.requests.is_empty());
@@ -254,9 +254,10 @@ fn an_unknown_revision_is_refused() {
         return;
     };
     for revision in ["no-such-tag", "--help"] {
-        let mut own = experiment("one", 1);
-        own.variants[0].binary = BinarySource::Git(source(folder.path(), revision, BUILD));
-        let plan = suite([own]);
+        let mut experiment_plan = experiment("one", 1);
+        experiment_plan.variants[0].binary =
+            BinarySource::Git(source(folder.path(), revision, BUILD));
+        let plan = suite([experiment_plan]);
         let error = run(
             &plan,
             &options(folder.path(), false),
@@ -277,9 +278,9 @@ fn a_binary_that_is_not_there_is_refused() {
         plain,
         folder.path().to_path_buf(),
     ] {
-        let mut own = experiment("one", 1);
-        own.variants[0].binary = BinarySource::Path(path);
-        let plan = suite([own]);
+        let mut experiment_plan = experiment("one", 1);
+        experiment_plan.variants[0].binary = BinarySource::Path(path);
+        let plan = suite([experiment_plan]);
         let error = run(
             &plan,
             &options(folder.path(), false),

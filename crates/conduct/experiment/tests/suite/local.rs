@@ -1,4 +1,4 @@
-//! The executor of this host, with a subject that does nothing.
+//! The executor of this host, with a target that does nothing.
 
 use std::fs;
 
@@ -13,15 +13,20 @@ use crate::mock::{experiment, options, run, suite};
 #[test]
 fn a_local_run_leaves_its_capture_and_its_summary() {
     let folder = tempfile::tempdir().unwrap();
-    let mut own = experiment("one", 1);
-    own.rig.generators.clear();
-    own.rig.target.kind = TargetKind::None;
-    own.rig.isolation.network = stillwell_plan::Wanted::No;
-    own.rig.isolation.cgroup = stillwell_plan::Wanted::No;
-    own.rig.phases.warmup = Nanos::from_millis(1);
-    own.rig.phases.measure = Nanos::from_millis(50);
-    own.rig.phases.quiet = Nanos::from_millis(1);
-    let outcome = run(&suite([own]), &options(folder.path(), false), &mut Local).unwrap();
+    let mut experiment_plan = experiment("one", 1);
+    experiment_plan.rig.generators.clear();
+    experiment_plan.rig.target.kind = TargetKind::None;
+    experiment_plan.rig.isolation.network = stillwell_plan::Wanted::No;
+    experiment_plan.rig.isolation.cgroup = stillwell_plan::Wanted::No;
+    experiment_plan.rig.phases.warmup = Nanos::from_millis(1);
+    experiment_plan.rig.phases.measure = Nanos::from_millis(50);
+    experiment_plan.rig.phases.quiet = Nanos::from_millis(1);
+    let outcome = run(
+        &suite([experiment_plan]),
+        &options(folder.path(), false),
+        &mut Local,
+    )
+    .unwrap();
     assert_eq!(outcome.verdicts.len(), 1);
     for variant in ["baseline", "comparison"] {
         let run = folder.path().join("results/one/pair-001").join(variant);

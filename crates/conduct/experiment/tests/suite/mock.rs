@@ -1,4 +1,4 @@
-//! A lab without processes and clocks.
+//! A suite without processes and clocks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,21 +24,21 @@ use stillwell_verdict::{
 /// Makes every run up.
 pub(crate) struct Mock<F> {
     made_up: F,
-    /// All that was asked for, in order.
+    /// All requests, in order.
     pub(crate) requests: Vec<RunRequest>,
-    /// How those pairs were to be run that were asked for as pairs.
+    /// Designs of the requested pairs.
     pub(crate) designs: Vec<(DesignPlan, Seed)>,
     /// Runs that were summed up again, and with which warm-up.
     pub(crate) summed_up: Vec<(RunIdentity, Nanos)>,
 }
 
-/// What a run came to.
+/// Result of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Made {
     pub(crate) outcome: RunOutcome,
     pub(crate) cpu_per_event: f64,
     pub(crate) warnings: Vec<RunWarning>,
-    /// Where it was found to be steady, if that was looked for.
+    /// The moment from which the run was steady, if that was requested.
     pub(crate) steady_from: Option<Nanos>,
 }
 
@@ -56,8 +56,7 @@ impl From<(RunOutcome, f64)> for Made {
     }
 }
 
-/// A subject and a machine, as they are: every number follows from the seed and
-/// the run's place.
+/// A target and a machine, as they are: every number follows from the seed and the run's place.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     pub(crate) seed: u64,
@@ -66,11 +65,11 @@ pub(crate) struct World {
     pub(crate) effects: BTreeMap<&'static str, (f64, f64)>,
     /// Standard deviation of one run, as a share.
     pub(crate) noise: f64,
-    /// Runs that cannot be believed.
+    /// Unreliable runs.
     pub(crate) unreliable: Vec<(RunStage, u32, &'static str)>,
-    /// Runs whose subject dies.
+    /// Runs whose target dies.
     pub(crate) dying: Vec<(RunStage, u32, &'static str)>,
-    /// Where runs are steady.
+    /// The moment from which runs are steady.
     pub(crate) steady_from: Option<Nanos>,
 }
 
@@ -85,8 +84,8 @@ impl World {
         }
     }
 
-    pub(crate) fn make(&self, own: &RunIdentity) -> Made {
-        let place = (own.stage, own.pair, own.variant.as_str());
+    pub(crate) fn make(&self, item: &RunIdentity) -> Made {
+        let place = (item.stage, item.pair, item.variant.as_str());
         let outcome = if self.dying.contains(&place) {
             RunOutcome::TargetDied {
                 phase: stillwell_plan::Phase::Measure,
@@ -94,13 +93,13 @@ impl World {
         } else {
             RunOutcome::Completed
         };
-        let effects = self.effects.get(own.variant.as_str());
+        let effects = self.effects.get(item.variant.as_str());
         let (search, confirm) = effects.copied().unwrap_or_default();
-        let effect = match own.stage {
+        let effect = match item.stage {
             RunStage::Search => search,
             RunStage::Confirm => confirm,
         };
-        let cost = 100.0 * (1.0 + effect) * (self.noise * self.normal(own)).exp();
+        let cost = 100.0 * (1.0 + effect) * (self.noise * self.normal(item)).exp();
         let mut made = Made::from((outcome, cost));
         if !made.outcome.is_completed() {
             made.warnings = vec![RunWarning::TargetDied {
@@ -121,10 +120,10 @@ impl World {
     }
 
     /// A number from the standard normal distribution, by Box and Muller.
-    fn normal(&self, own: &RunIdentity) -> f64 {
+    fn normal(&self, item: &RunIdentity) -> f64 {
         let seed = Seed::from_number(self.seed)
-            .derive(&own.experiment, u64::from(own.stage == RunStage::Confirm))
-            .derive(&own.variant, u64::from(own.pair));
+            .derive(&item.experiment, u64::from(item.stage == RunStage::Confirm))
+            .derive(&item.variant, u64::from(item.pair));
         let uniform = |at: usize| {
             let bytes = seed.bytes();
             let number =
@@ -137,7 +136,7 @@ impl World {
 
 /// An executor in a world of its own.
 pub(crate) fn in_world(world: World) -> Mock<impl FnMut(&RunIdentity, &Interrupt) -> Made> {
-    Mock::new(move |own: &RunIdentity, _: &Interrupt| world.make(own))
+    Mock::new(move |item: &RunIdentity, _: &Interrupt| world.make(item))
 }
 
 /// Like it, but with the run at this place interrupted.
@@ -145,12 +144,12 @@ pub(crate) fn interrupted_at(
     world: World,
     place: (RunStage, u32, u32),
 ) -> Mock<impl FnMut(&RunIdentity, &Interrupt) -> Made> {
-    Mock::new(move |own: &RunIdentity, interrupt: &Interrupt| {
-        if (own.stage, own.pair, own.position) == place {
+    Mock::new(move |item: &RunIdentity, interrupt: &Interrupt| {
+        if (item.stage, item.pair, item.position) == place {
             interrupt.raise(2);
             return Made::from((RunOutcome::Interrupted { signal: 2 }, 1.0));
         }
-        world.make(own)
+        world.make(item)
     })
 }
 
@@ -174,14 +173,14 @@ impl<F> Mock<F> {
     pub(crate) fn ran(&self) -> Vec<(String, u32, String)> {
         let identities = self.requests.iter().filter_map(|run| run.identity.clone());
         identities
-            .map(|own| (own.experiment, own.pair, own.variant))
+            .map(|item| (item.experiment, item.pair, item.variant))
             .collect()
     }
 
     /// Stage and pair of every pair, in order.
     pub(crate) fn pairs(&self) -> Vec<(RunStage, u32)> {
         let identities = self.requests.iter().filter_map(|run| run.identity.as_ref());
-        let mut pairs: Vec<_> = identities.map(|own| (own.stage, own.pair)).collect();
+        let mut pairs: Vec<_> = identities.map(|item| (item.stage, item.pair)).collect();
         pairs.dedup();
         pairs
     }
@@ -254,8 +253,8 @@ fn summary(request: &RunRequest, made: Made) -> RunSummary {
             target_cpu_share: Some(0.95),
             target_core_share: Some(0.95),
             generators: generators
-                .map(|own| GeneratorFigures {
-                    id: own.id.clone(),
+                .map(|item| GeneratorFigures {
+                    id: item.id.clone(),
                     unit: RateUnit::Events,
                     requested_per_second: None,
                     achieved_per_second: Some(10_000.0),

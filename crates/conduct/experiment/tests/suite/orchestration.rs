@@ -117,18 +117,18 @@ fn full() -> RunOutcome {
     }
 }
 
-/// What comes of a lab of two experiments with four pairs each, whose run of the
-/// comparison in these pairs of the first experiment ends so.
+/// Runs a suite of two experiments with four pairs each. The comparison's run in these pairs of the
+/// first experiment ends with `outcome`.
 fn failing(pairs: &[u32], outcome: &RunOutcome) -> (SuiteOutcome, Vec<(String, u32, String)>) {
     let folder = tempfile::tempdir().unwrap();
     let plan = suite([experiment("one", 4), experiment("two", 4)]);
     let mut mock = Mock::new(
-        |own: &stillwell_capture::RunIdentity, interrupt: &Interrupt| {
-            let fails = own.experiment == "one" && own.variant == "comparison";
-            if fails && pairs.contains(&own.pair) {
+        |item: &stillwell_capture::RunIdentity, interrupt: &Interrupt| {
+            let fails = item.experiment == "one" && item.variant == "comparison";
+            if fails && pairs.contains(&item.pair) {
                 return (outcome.clone(), 1.0);
             }
-            dearer(own, interrupt)
+            dearer(item, interrupt)
         },
     );
     let outcome = run(&plan, &options(folder.path(), false), &mut mock).unwrap();
@@ -148,7 +148,7 @@ fn pairs_of(ran: &[(String, u32, String)], experiment: &str) -> Vec<u32> {
 #[test]
 fn failures_have_their_consequences() {
     let all = || vec![1, 2, 3, 4];
-    for (pairs, outcome, kind, one, two) in [
+    for (pairs, outcome, kind, first_pairs, two) in [
         (vec![], port_taken(), None, all(), all()),
         (
             vec![1],
@@ -185,19 +185,19 @@ fn failures_have_their_consequences() {
         ),
     ] {
         let (result, ran) = failing(&pairs, &outcome);
-        let told = format!("{pairs:?} {outcome:?}: {:?}", result.problems);
+        let message = format!("{pairs:?} {outcome:?}: {:?}", result.problems);
         assert_eq!(
             result.most_severe().map(|problem| problem.kind),
             kind,
-            "{told}"
+            "{message}"
         );
-        assert_eq!(pairs_of(&ran, "one"), one, "{told}");
-        assert_eq!(pairs_of(&ran, "two"), two, "{told}");
+        assert_eq!(pairs_of(&ran, "one"), first_pairs, "{message}");
+        assert_eq!(pairs_of(&ran, "two"), two, "{message}");
     }
 }
 
 #[test]
-fn a_lost_pair_is_told_and_the_rest_is_judged() {
+fn a_lost_pair_is_reported_and_the_others_are_judged() {
     let (result, _) = failing(&[2], &died());
     let verdict = &result.verdicts[0];
     assert_eq!(
@@ -218,17 +218,17 @@ fn finished_pairs_outlive_a_full_disk() {
 }
 
 #[test]
-fn an_interrupt_ends_the_lab_and_keeps_what_is_finished() {
+fn an_interrupt_ends_the_suite_and_keeps_finished_pairs() {
     let folder = tempfile::tempdir().unwrap();
     let plan = suite([experiment("one", 6), experiment("two", 6)]);
     let interrupt = Interrupt::new();
     let mut mock = Mock::new(
-        |own: &stillwell_capture::RunIdentity, interrupt: &Interrupt| {
-            if own.pair == 5 {
+        |item: &stillwell_capture::RunIdentity, interrupt: &Interrupt| {
+            if item.pair == 5 {
                 interrupt.raise(15);
                 return (RunOutcome::Interrupted { signal: 15 }, 1.0);
             }
-            dearer(own, interrupt)
+            dearer(item, interrupt)
         },
     );
     let mut ignore = |_: SuiteProgress<'_>| {};
@@ -244,16 +244,16 @@ fn an_interrupt_ends_the_lab_and_keeps_what_is_finished() {
 }
 
 fn probing(pairs: u32) -> SuitePlan {
-    let mut own = experiment("one", pairs);
-    own.operating_point = OperatingPoint::Probe {
+    let mut item = experiment("one", pairs);
+    item.operating_point = OperatingPoint::Probe {
         share: 0.6,
         length: Nanos::from_secs(3),
     };
-    own.rig.timeline.push(stillwell_plan::StepPlan {
+    item.rig.timeline.push(stillwell_plan::StepPlan {
         at: Nanos::SECOND,
         action: stillwell_plan::StepAction::Note("half way".to_owned()),
     });
-    suite([own])
+    suite([item])
 }
 
 #[test]
@@ -274,22 +274,22 @@ fn a_probe_sets_the_rate_of_both_variants() {
         assert_eq!(run.plan.timeline.len(), 1);
     }
     let path = Results::new(folder.path().join("results")).operating_point("one");
-    let found: OperatingPointFound = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let point: OperatingPointFound = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
     assert!(
-        found.reason.starts_with("6000 events/s: 60 %"),
+        point.reason.starts_with("6000 events/s: 60 %"),
         "{}",
-        found.reason
+        point.reason
     );
 }
 
 #[test]
 fn full_speed_is_a_choice() {
     let folder = tempfile::tempdir().unwrap();
-    let mut own = experiment("one", 1);
-    own.operating_point = OperatingPoint::Max;
-    let unit = own.rig.generators[0].rate.unit;
+    let mut item = experiment("one", 1);
+    item.operating_point = OperatingPoint::Max;
+    let unit = item.rig.generators[0].rate.unit;
     let mut mock = Mock::new(dearer);
-    run(&suite([own]), &options(folder.path(), false), &mut mock).unwrap();
+    run(&suite([item]), &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 2);
     for run in &mock.requests {
         assert!(run.plan.generators[0].rate.is_max());
@@ -315,12 +315,12 @@ fn an_experiment_whose_probe_fails_could_not_start() {
 #[test]
 fn three_variants_run_in_every_pair() {
     let folder = tempfile::tempdir().unwrap();
-    let mut own = experiment("one", 4);
-    own.variants.push(stillwell_plan::VariantPlan::unchanged(
+    let mut item = experiment("one", 4);
+    item.variants.push(stillwell_plan::VariantPlan::unchanged(
         "other/one".to_owned(),
     ));
     let mut mock = Mock::new(dearer);
-    let outcome = run(&suite([own]), &options(folder.path(), false), &mut mock).unwrap();
+    let outcome = run(&suite([item]), &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(mock.requests.len(), 12);
     assert_eq!(outcome.verdicts[0].pairs_used, 4);
 }
@@ -330,9 +330,9 @@ fn the_time_left_shrinks_to_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let plan = suite([experiment("one", 2), experiment("two", 1)]);
     let mut left = Vec::new();
-    let mut listen = |told: SuiteProgress<'_>| {
+    let mut listen = |message: SuiteProgress<'_>| {
         if let SuiteProgress::RunStarted { left: now, .. }
-        | SuiteProgress::PairEnded { left: now, .. } = told
+        | SuiteProgress::PairEnded { left: now, .. } = message
         {
             left.push(now);
         }

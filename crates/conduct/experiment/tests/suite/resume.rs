@@ -13,23 +13,23 @@ use stillwell_verdict::Verdict;
 use crate::mock::{Mock, dearer, experiment, options, run, suite};
 
 fn six_pairs() -> SuitePlan {
-    let mut own = experiment("one", 6);
-    own.operating_point = OperatingPoint::Probe {
+    let mut item = experiment("one", 6);
+    item.operating_point = OperatingPoint::Probe {
         share: 0.5,
         length: Nanos::SECOND,
     };
-    suite([own])
+    suite([item])
 }
 
 /// Runs until the second run of pair 4 is interrupted.
 fn begin(plan: &SuitePlan, folder: &Path) {
     let interrupt = Interrupt::new();
-    let mut mock = Mock::new(|own: &RunIdentity, interrupt: &Interrupt| {
-        if own.pair == 4 && own.position == 1 {
+    let mut mock = Mock::new(|item: &RunIdentity, interrupt: &Interrupt| {
+        if item.pair == 4 && item.position == 1 {
             interrupt.raise(2);
             return (RunOutcome::Interrupted { signal: 2 }, 1.0);
         }
-        dearer(own, interrupt)
+        dearer(item, interrupt)
     });
     let mut ignore = |_: SuiteProgress<'_>| {};
     let options = options(folder, false);
@@ -43,8 +43,8 @@ fn only_unfinished_pairs_run_again() {
     begin(&plan, folder.path());
     let mut mock = Mock::new(dearer);
     let mut taken_over = Vec::new();
-    let mut listen = |told: SuiteProgress<'_>| {
-        if let SuiteProgress::TakenOver { pairs, .. } = told {
+    let mut listen = |summaries: SuiteProgress<'_>| {
+        if let SuiteProgress::TakenOver { pairs, .. } = summaries {
             taken_over.extend_from_slice(pairs);
         }
     };
@@ -61,7 +61,7 @@ fn only_unfinished_pairs_run_again() {
 }
 
 #[test]
-fn a_resumed_lab_runs_as_an_uninterrupted_one() {
+fn a_resumed_suite_runs_as_an_uninterrupted_one() {
     let (whole, halves) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let plan = six_pairs();
     let mut first = Mock::new(dearer);
@@ -71,8 +71,8 @@ fn a_resumed_lab_runs_as_an_uninterrupted_one() {
     run(&plan, &options(halves.path(), true), &mut second).unwrap();
     let skipped = first.requests.len() - second.requests.len();
     assert_eq!(first.ran()[skipped..], second.ran());
-    for (one, other) in first.requests[skipped..].iter().zip(&second.requests) {
-        assert_eq!(one.plan, other.plan);
+    for (left, right) in first.requests[skipped..].iter().zip(&second.requests) {
+        assert_eq!(left.plan, right.plan);
     }
 }
 
@@ -125,7 +125,7 @@ fn another_plan_is_refused() {
         SuiteError::PlanChanged { pointer, .. } => {
             assert_eq!(pointer, "/plan/experiments/0/rig/phases/measure");
         }
-        other => panic!("{other}"),
+        right => panic!("{right}"),
     }
 }
 
@@ -140,7 +140,7 @@ fn another_executable_is_refused() {
     let error = run(&plan, &options(folder.path(), true), &mut Mock::new(dearer)).unwrap_err();
     match error {
         SuiteError::PlanChanged { pointer, .. } => assert_eq!(pointer, "/binaries/1/sha256"),
-        other => panic!("{other}"),
+        right => panic!("{right}"),
     }
 }
 
@@ -164,28 +164,28 @@ fn results_are_never_overwritten_or_invented() {
 }
 
 #[test]
-fn two_labs_that_began_at_once_shared_a_folder() {
+fn two_suites_that_began_at_once_shared_a_folder() {
     let folder = tempfile::tempdir().unwrap();
     let plan = six_pairs();
-    let own = || options(folder.path(), false);
+    let item = || options(folder.path(), false);
     // While the first one runs, another one begins in the same folder.
-    let mut others = Vec::new();
+    let mut refusals = Vec::new();
     let mut mock = Mock::new(|run: &RunIdentity, interrupt: &Interrupt| {
         if run.pair == 1 {
-            others.push(self::run(&plan, &own(), &mut Mock::new(dearer)).unwrap_err());
+            refusals.push(self::run(&plan, &item(), &mut Mock::new(dearer)).unwrap_err());
         }
         dearer(run, interrupt)
     });
-    run(&plan, &own(), &mut mock).unwrap();
+    run(&plan, &item(), &mut mock).unwrap();
     drop(mock);
-    assert_eq!(others.len(), 2);
-    for other in others {
-        assert!(matches!(other, SuiteError::InUse { .. }), "{other}");
+    assert_eq!(refusals.len(), 2);
+    for right in refusals {
+        assert!(matches!(right, SuiteError::InUse { .. }), "{right}");
     }
 }
 
 #[test]
-fn a_lab_that_could_not_begin_leaves_no_folder() {
+fn a_suite_that_could_not_begin_leaves_no_folder() {
     let folder = tempfile::tempdir().unwrap();
     let refused = run(
         &six_pairs(),
@@ -196,7 +196,7 @@ fn a_lab_that_could_not_begin_leaves_no_folder() {
     assert!(!folder.path().join("results").exists());
 }
 
-/// What was written before there were stages, looks and confirmation.
+/// Results from before there were stages, looks and confirmation.
 #[test]
 fn results_of_an_older_version_are_read_and_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
@@ -204,11 +204,11 @@ fn results_of_an_older_version_are_read_and_gone_on_with() {
     let options = |resume| options(folder.path(), resume);
     let mut listen = |_: SuiteProgress<'_>| {};
     let interrupt = Interrupt::new();
-    let mut mock = Mock::new(|own: &RunIdentity, interrupt: &Interrupt| {
-        if own.pair == 6 {
+    let mut mock = Mock::new(|item: &RunIdentity, interrupt: &Interrupt| {
+        if item.pair == 6 {
             interrupt.raise(2);
         }
-        dearer(own, interrupt)
+        dearer(item, interrupt)
     });
     run_suite(&plan, &options(false), &mut mock, &interrupt, &mut listen).unwrap();
     let results = Results::new(folder.path().join("results"));
@@ -237,8 +237,8 @@ fn results_of_an_older_version_are_read_and_gone_on_with() {
     }
     let record = results.record().unwrap();
     assert_eq!(record.plan, plan);
-    let told = results.summaries(&record.plan.experiments[0]).unwrap();
-    assert_eq!(told.len(), 11);
+    let summaries = results.summaries(&record.plan.experiments[0]).unwrap();
+    assert_eq!(summaries.len(), 11);
     let mut mock = Mock::new(dearer);
     let outcome = run(&plan, &options(true), &mut mock).unwrap();
     assert_eq!(outcome.verdicts[0].verdict, Verdict::Regressed);
@@ -251,14 +251,14 @@ fn a_run_that_was_interrupted_spoke_for_itself() {
     let plan = six_pairs();
     finish(&plan, folder.path());
     let results = Results::new(folder.path().join("results"));
-    let told = || results.summaries(&plan.experiments[0]).unwrap().len();
-    let all = told();
+    let summaries = || results.summaries(&plan.experiments[0]).unwrap().len();
+    let all = summaries();
     let interrupted = RunOutcome::Interrupted { signal: 2 };
     let path = results.run("one", 2, "comparison").join("summary.json");
     rewrite(&path, |summary| {
         summary["outcome"] = serde_json::to_value(&interrupted).unwrap()
     });
-    assert_eq!(told(), all - 1);
+    assert_eq!(summaries(), all - 1);
 }
 
 /// Replaces a file of JSON by what `change` makes of it.

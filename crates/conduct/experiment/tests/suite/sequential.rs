@@ -15,7 +15,7 @@ use stillwell_verdict::{Gate, StopReason, Verdict};
 
 use crate::mock::{World, experiment, in_world, interrupted_at, options, run, sequential, suite};
 
-/// What came of one experiment: the outcome, its pairs, and `verdict.json`.
+/// The result of one experiment: the outcome, its pairs, and `verdict.json`.
 struct Came {
     outcome: SuiteOutcome,
     pairs: Vec<(RunStage, u32)>,
@@ -41,7 +41,7 @@ impl Came {
     }
 }
 
-/// One in which no few pairs tell anything.
+/// A world in which a few pairs are inconclusive.
 fn noisy() -> World {
     World {
         seed: 3,
@@ -134,7 +134,7 @@ fn an_open_end_looks_after_every_pair() {
         ..sequential("one", 7)
     };
     let came = Came::of(open, noisy());
-    // Four pairs tell nothing where the end is open.
+    // Four pairs are inconclusive with an open end.
     assert_eq!(looks(&came.record), [5, 6, 7]);
 }
 
@@ -155,7 +155,12 @@ fn pairs_that_cannot_be_believed_are_repeated_as_a_whole() {
     let judged = &came.outcome.verdicts[0];
     assert_eq!((judged.pairs_used, judged.pairs_discarded), (4, 3));
     let discards = came.record["discards"].as_array().unwrap();
-    let of = |name: &str| discards.iter().find(|own| own["variant"] == name).unwrap();
+    let of = |name: &str| {
+        discards
+            .iter()
+            .find(|item| item["variant"] == name)
+            .unwrap()
+    };
     assert_eq!(of("baseline")["runs"], 1);
     assert_eq!(of("comparison")["runs"], 2);
     assert_eq!(of("comparison")["target_failures"], 1);
@@ -163,21 +168,21 @@ fn pairs_that_cannot_be_believed_are_repeated_as_a_whole() {
 }
 
 #[test]
-fn why_a_pair_is_repeated_is_told_once() {
+fn the_reason_of_a_repeated_pair_is_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let world = World {
         unreliable: vec![(Search, 2, "baseline"), (Search, 2, "comparison")],
         dying: vec![(Search, 4, "comparison")],
         ..World::with(0.0, 0.002)
     };
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut listen = |progress: SuiteProgress<'_>| match progress {
-        SuiteProgress::PairDiscarded { pair, why, .. } => told.push((pair, why.to_owned())),
+        SuiteProgress::PairDiscarded { pair, why, .. } => reports.push((pair, why.to_owned())),
         SuiteProgress::PairEnded {
             pair,
             lost: Some(why),
             ..
-        } => told.push((pair, why.to_owned())),
+        } => reports.push((pair, why.to_owned())),
         SuiteProgress::PairStarted {
             pair: 5, wanted, ..
         } => {
@@ -189,12 +194,12 @@ fn why_a_pair_is_repeated_is_told_once() {
     let options = options(folder.path(), false);
     let mut mock = in_world(world);
     run_suite(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
-    assert_eq!(told.len(), 2, "{told:?}");
+    assert_eq!(reports.len(), 2, "{reports:?}");
     assert!(
-        told[0].0 == 2 && told[0].1.starts_with("baseline: "),
-        "{told:?}"
+        reports[0].0 == 2 && reports[0].1.starts_with("baseline: "),
+        "{reports:?}"
     );
-    assert_eq!(told[1], (4, "the target died in measure".to_owned()));
+    assert_eq!(reports[1], (4, "the target died in measure".to_owned()));
 }
 
 #[test]
@@ -210,8 +215,8 @@ fn beyond_a_quarter_of_repeats_the_machine_is_unfit() {
     assert_eq!(came.pairs, places(Search, 3));
 }
 
-/// What a lab comes to that is interrupted at `place` and resumed, and the pairs
-/// that its two sessions ran.
+/// Runs a suite that is interrupted at `place` and resumed. Returns its result and the pairs of its
+/// two sessions.
 fn resumed(
     plan: &SuitePlan,
     world: &World,
@@ -232,15 +237,15 @@ fn resumed(
 }
 
 #[test]
-fn a_lab_that_was_interrupted_in_either_stage_comes_to_the_same() {
+fn a_suite_that_was_interrupted_in_either_stage_has_the_same_result() {
     let world = World {
         unreliable: vec![(Search, 2, "comparison")],
         dying: vec![(Search, 3, "baseline"), (Confirm, 2, "baseline")],
         ..World::with(0.10, 0.004)
     };
-    let own = sequential("one", 12);
-    let plan = suite([own.clone()]);
-    let whole = Came::of(own, world.clone());
+    let item = sequential("one", 12);
+    let plan = suite([item.clone()]);
+    let whole = Came::of(item, world.clone());
     assert_eq!(whole.stopped().2, Some(StopReason::Confirmed));
     for place in [
         (Search, 1, 1),
@@ -274,15 +279,15 @@ fn both_runs_of_a_sliced_pair_are_one_call() {
         let outcome = run(&plan, &options(folder.path(), false), &mut mock).unwrap();
         assert_eq!(outcome.verdicts[0].stopped, Some(StopReason::Confirmed));
         assert_eq!(mock.designs.len(), 10);
-        assert!(mock.designs.iter().all(|own| own.0 == design));
+        assert!(mock.designs.iter().all(|item| item.0 == design));
         for (index, (_, seed)) in mock.designs.iter().enumerate() {
-            assert!(mock.designs[index + 1..].iter().all(|own| own.1 != *seed));
+            assert!(mock.designs[index + 1..].iter().all(|item| item.1 != *seed));
         }
         for pair in mock.requests.chunks(2) {
-            let own = pair[0].identity.as_ref().unwrap();
-            let order = order_within(&plan.seed, "one", own.stage, 2, own.pair);
-            assert_eq!(own.variant, ["baseline", "comparison"][order[0]]);
-            assert_eq!(own.position, 0);
+            let item = pair[0].identity.as_ref().unwrap();
+            let order = order_within(&plan.seed, "one", item.stage, 2, item.pair);
+            assert_eq!(item.variant, ["baseline", "comparison"][order[0]]);
+            assert_eq!(item.position, 0);
             assert_eq!(pair[1].identity.as_ref().unwrap().position, 1);
             assert_ne!(pair[0].places.state, pair[1].places.state);
             assert_eq!(pair[0].plan.generators, pair[1].plan.generators);
@@ -296,11 +301,11 @@ fn a_sliced_pair_is_lost_as_a_whole() {
         dying: vec![(Search, 2, "comparison")],
         ..World::with(0.0, 0.002)
     };
-    let own = ExperimentPlan {
+    let item = ExperimentPlan {
         design: DesignPlan::SLICED,
         ..sequential("one", 20)
     };
-    let came = Came::of(own, world);
+    let came = Came::of(item, world);
     assert_eq!(came.pairs, places(Search, 5));
     assert_eq!(came.outcome.verdicts[0].pairs_discarded, 1);
 }
@@ -308,14 +313,14 @@ fn a_sliced_pair_is_lost_as_a_whole() {
 #[test]
 fn three_variants_cannot_share_a_pair_s_time() {
     let folder = tempfile::tempdir().unwrap();
-    let mut own = ExperimentPlan {
+    let mut item = ExperimentPlan {
         design: DesignPlan::Duet,
         ..experiment("one", 4)
     };
-    own.variants
+    item.variants
         .push(VariantPlan::unchanged("third".to_owned()));
     let mut mock = in_world(World::default());
-    let error = run(&suite([own]), &options(folder.path(), false), &mut mock).unwrap_err();
+    let error = run(&suite([item]), &options(folder.path(), false), &mut mock).unwrap_err();
     assert!(
         matches!(error, SuiteError::Design { variants: 3, .. }),
         "{error}"
@@ -326,14 +331,14 @@ fn three_variants_cannot_share_a_pair_s_time() {
 
 #[test]
 fn each_of_three_variants_is_judged_against_the_baseline() {
-    let mut own = sequential("one", 20);
-    own.variants
+    let mut item = sequential("one", 20);
+    item.variants
         .push(VariantPlan::unchanged("third".to_owned()));
     let world = World {
         effects: [("comparison", (0.0, 0.0)), ("third", (0.10, 0.10))].into(),
         ..World::with(0.0, 0.002)
     };
-    let came = Came::of(own, world);
+    let came = Came::of(item, world);
     let (verdict, gate, stopped) = came.stopped();
     assert_eq!((verdict, gate), (Verdict::Regressed, Gate::Regressed));
     assert_eq!(stopped, Some(StopReason::Confirmed));
@@ -358,8 +363,12 @@ fn seeds_of_the_stages_differ() {
     .unwrap();
     let first_of = |stage| {
         let mut runs = mock.requests.iter();
-        runs.find(|run| run.identity.as_ref().is_some_and(|own| own.stage == stage))
-            .unwrap()
+        runs.find(|run| {
+            run.identity
+                .as_ref()
+                .is_some_and(|item| item.stage == stage)
+        })
+        .unwrap()
     };
     let (search, confirm) = (first_of(Search), first_of(Confirm));
     assert_ne!(search.plan.seed, confirm.plan.seed);
@@ -373,27 +382,27 @@ fn seeds_of_the_stages_differ() {
 #[test]
 fn the_warm_up_that_was_found_holds_for_all_runs_and_is_written_down() {
     let folder = tempfile::tempdir().unwrap();
-    let own = ExperimentPlan {
+    let item = ExperimentPlan {
         warmup: WarmupPlan::Measured,
         ..experiment("one", 5)
     };
-    let stated = own.rig.phases.warmup;
-    let found = stated + Nanos::from_secs(3);
-    let plan = suite([own]);
+    let stated = item.rig.phases.warmup;
+    let measured = stated + Nanos::from_secs(3);
+    let plan = suite([item]);
     let world = World {
-        steady_from: Some(found),
+        steady_from: Some(measured),
         ..World::with(0.10, 0.002)
     };
     let mut mock = in_world(world.clone());
     let outcome = run(&plan, &options(folder.path(), false), &mut mock).unwrap();
     assert_eq!(outcome.verdicts[0].verdict, Verdict::Regressed);
-    assert_eq!(outcome.verdicts[0].warmup, found);
+    assert_eq!(outcome.verdicts[0].warmup, measured);
     // The first four at once, then each as it is there; none twice.
     assert_eq!(mock.summed_up.len(), 10);
-    assert!(mock.summed_up.iter().all(|own| own.1 == found));
+    assert!(mock.summed_up.iter().all(|item| item.1 == measured));
     let text = fs::read(folder.path().join("results/one/warmup.json")).unwrap();
     let record: Value = serde_json::from_slice(&text).unwrap();
-    assert_eq!(record["found_ns"], found.as_u64());
+    assert_eq!(record["found_ns"], measured.as_u64());
     assert_eq!(record["stated_ns"], stated.as_u64());
     // Frozen: what is resumed does not look for it again.
     let mut mock = in_world(world);
@@ -410,11 +419,11 @@ fn regressions_that_nothing_confirms_share_one_error_budget() {
     ];
     let plan = suite(names.map(|name| experiment(name, 6)));
     let alone = suite([experiment("one", 6)]);
-    let world = |own: &stillwell_capture::RunIdentity, _: &Interrupt| {
-        let scatter = [1.0, 1.08, 1.02, 1.04, 1.09, 1.05][own.pair as usize % 6];
-        let cost = match (own.experiment.as_str(), own.variant.as_str()) {
+    let world = |item: &stillwell_capture::RunIdentity, _: &Interrupt| {
+        let scatter = [1.0, 1.08, 1.02, 1.04, 1.09, 1.05][item.pair as usize % 6];
+        let cost = match (item.experiment.as_str(), item.variant.as_str()) {
             ("one", "comparison") => 100.0 * scatter,
-            (_, "comparison") => 100.0 + f64::from(own.pair % 3) * 0.1,
+            (_, "comparison") => 100.0 + f64::from(item.pair % 3) * 0.1,
             _ => 100.0,
         };
         (stillwell_capture::RunOutcome::Completed, cost)
@@ -441,7 +450,7 @@ fn regressions_that_nothing_confirms_share_one_error_budget() {
 fn every_look_says_what_is_known_and_how_long_it_may_take() {
     let folder = tempfile::tempdir().unwrap();
     let plan = suite([sequential("one", 8), sequential("two", 8)]);
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut listen = |progress: SuiteProgress<'_>| {
         if let SuiteProgress::Look {
             standing,
@@ -454,7 +463,7 @@ fn every_look_says_what_is_known_and_how_long_it_may_take() {
                 "{left:?}"
             );
             assert!(left.most <= left_in_all.most);
-            told.push((
+            reports.push((
                 standing.verdict.name.clone(),
                 standing.verdict.pairs_used,
                 left.most,
@@ -464,8 +473,11 @@ fn every_look_says_what_is_known_and_how_long_it_may_take() {
     let options = options(folder.path(), false);
     let mut mock = in_world(noisy());
     run_suite(&plan, &options, &mut mock, &Interrupt::new(), &mut listen).unwrap();
-    let looks: Vec<(&str, u32)> = told.iter().map(|own| (own.0.as_str(), own.1)).collect();
+    let looks: Vec<(&str, u32)> = reports
+        .iter()
+        .map(|item| (item.0.as_str(), item.1))
+        .collect();
     let each = |name| [(name, 4), (name, 6), (name, 8)];
     assert_eq!(looks, [each("one"), each("two")].concat());
-    assert_eq!(told[2].2, Nanos::ZERO);
+    assert_eq!(reports[2].2, Nanos::ZERO);
 }

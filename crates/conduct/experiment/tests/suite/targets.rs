@@ -1,4 +1,4 @@
-//! Several subjects under one load.
+//! Several targets under one load.
 
 use std::path::{Path, PathBuf};
 
@@ -32,12 +32,12 @@ fn plan(runs: u32) -> TargetsPlan {
     }
 }
 
-/// How many runs `a` has, of 5, where it fails in the blocks `failing`; whether it
-/// was given up.
+/// The number of runs `a` has, of 5, where it fails in the blocks `failing`; whether it was given
+/// up.
 fn runs_of(failing: &'static [u32]) -> (usize, bool) {
     let folder = tempfile::tempdir().unwrap();
-    let mut mock = Mock::new(move |own: &RunIdentity, _: &Interrupt| {
-        let fails = own.variant == "a" && failing.contains(&own.pair);
+    let mut mock = Mock::new(move |item: &RunIdentity, _: &Interrupt| {
+        let fails = item.variant == "a" && failing.contains(&item.pair);
         let died = RunOutcome::TargetDied {
             phase: Phase::Measure,
         };
@@ -47,7 +47,7 @@ fn runs_of(failing: &'static [u32]) -> (usize, bool) {
     let options = options(folder.path(), false);
     let plans = [plan(5)];
     let ran = run_targets(&plans, &options, &mut mock, &Interrupt::new(), &mut ignore);
-    let of_a = |own: &&(String, u32, String)| own.2 == "a";
+    let of_a = |item: &&(String, u32, String)| item.2 == "a";
     (
         mock.ran().iter().filter(of_a).count(),
         !ran.unwrap().problems.is_empty(),
@@ -56,13 +56,13 @@ fn runs_of(failing: &'static [u32]) -> (usize, bool) {
 
 /// One that failed, worked and failed again was given up.
 #[test]
-fn a_subject_that_worked_once_is_not_given_up() {
+fn a_target_that_worked_once_is_not_given_up() {
     assert_eq!(runs_of(&[1, 2]), (2, true));
     assert_eq!(runs_of(&[1, 3, 4, 5]), (5, false));
     assert_eq!(runs_of(&[2, 3, 4, 5]), (5, false));
 }
 
-/// Where another program starts it, that one was looked for, and is always there.
+/// If another program starts it, that program is looked for, and is always there.
 #[test]
 fn a_program_that_is_started_by_another_one_is_looked_for_too() {
     let mut plan = plan(1);
@@ -75,21 +75,31 @@ fn a_program_that_is_started_by_another_one_is_looked_for_too() {
     plan.targets[0].program = Some(PathBuf::from("no-such-program-here"));
     plan.targets[1].program = Some(PathBuf::from("{self}"));
     let missing = not_installed(&plan, Path::new("/bin/sh"));
-    let missing: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
+    let missing: Vec<&str> = missing
+        .iter()
+        .map(|program| program.name.as_str())
+        .collect();
     assert_eq!(missing, ["a"]);
 }
 
 #[test]
-fn a_second_lab_of_subjects_took_the_runs_of_the_first() {
+fn a_second_suite_of_targets_took_the_runs_of_the_first() {
     let folder = tempfile::tempdir().unwrap();
     let plans = [plan(2)];
     let mut refused = Vec::new();
     let mut mock = Mock::new(|_: &RunIdentity, _: &Interrupt| {
         let mut ignore = |_: SuiteProgress<'_>| {};
-        let mut other = Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
+        let mut second_executor =
+            Mock::new(|_: &RunIdentity, _: &Interrupt| (RunOutcome::Completed, 1.0));
         let options = options(folder.path(), true);
-        let other = run_targets(&plans, &options, &mut other, &Interrupt::new(), &mut ignore);
-        refused.push(other.unwrap_err());
+        let second_executor = run_targets(
+            &plans,
+            &options,
+            &mut second_executor,
+            &Interrupt::new(),
+            &mut ignore,
+        );
+        refused.push(second_executor.unwrap_err());
         (RunOutcome::Completed, 1.0)
     });
     let mut ignore = |_: SuiteProgress<'_>| {};
@@ -99,14 +109,14 @@ fn a_second_lab_of_subjects_took_the_runs_of_the_first() {
     assert!(
         refused
             .iter()
-            .all(|own| matches!(own, SuiteError::InUse { .. })),
+            .all(|item| matches!(item, SuiteError::InUse { .. })),
         "{refused:?}"
     );
 }
 
 /// A process that was started to say its version, and has started another.
 #[test]
-fn what_told_no_version_left_its_children_behind() {
+fn a_program_without_a_version_left_its_children_behind() {
     let folder = tempfile::tempdir().unwrap();
     let number = folder.path().join("number");
     let mut plan = plan(1);

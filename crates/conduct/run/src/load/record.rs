@@ -22,7 +22,7 @@ pub(super) struct LoadResult {
     pub(super) workers: Vec<LoadWorkerResult>,
     /// The measured time second by second, all workers together.
     pub(super) seconds: Vec<LoadSecond>,
-    /// Why it ended.
+    /// The reason why it ended.
     pub(super) end: LoadEnd,
     /// CPU time of the whole process meanwhile.
     pub(super) cpu: Nanos,

@@ -25,7 +25,7 @@ pub enum AddressFamily {
 pub struct ResolveError {
     /// `host:port`.
     pub address: String,
-    /// Why there is none.
+    /// The reason why there is none.
     pub source: std::io::Error,
 }
 

@@ -268,8 +268,8 @@ fn any_event() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// For all sequences of events: once only deadlines pass, the run finishes,
-    /// having stopped the subject before it closed, once each.
+    /// For all sequences of events: once only deadlines pass, the run finishes, having stopped the
+    /// target before it closed, once each.
     #[test]
     fn every_run_ends(
         is_together: bool,

@@ -1,4 +1,4 @@
-//! A subject that an engine of containers runs.
+//! A target that an engine of containers runs.
 
 use std::fs;
 

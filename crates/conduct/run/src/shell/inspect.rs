@@ -1,4 +1,4 @@
-//! The program that looks at the subject from outside.
+//! The program that looks at the target from outside.
 
 use stillwell_scope::explain;
 use stillwell_target::{Exit, INSPECTOR_STOP, Stopped, start_inspector};

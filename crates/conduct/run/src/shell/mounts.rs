@@ -1,4 +1,4 @@
-//! What a run mounts for its subject: disks, and logs in a file system of their own.
+//! What a run mounts for its target: disks, and logs in a file system of their own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use stillwell_worker::Prepared;
 
 use crate::shell::Shell;
 
-/// How long taking everything away may take while it is still answered for. Whoever
+/// The longest time that taking everything away may take while it is still answered for. Whoever
 /// waits longer finds it gone.
 const END_MAX: Nanos = Nanos::from_secs(2);
 
@@ -79,7 +79,7 @@ impl Mounts {
 }
 
 impl Shell {
-    /// Mounts all that the plan asks for, before the subject starts.
+    /// Mounts all that the plan asks for, before the target starts.
     pub(super) fn mount(&mut self, generators: &mut [Prepared]) -> Result<(), String> {
         let disks = self.request.plan.disks.clone();
         if disks.is_empty() && generators.iter().all(|one| one.file_system().is_none()) {

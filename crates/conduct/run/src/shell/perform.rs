@@ -165,7 +165,7 @@ impl Shell {
         }
     }
 
-    /// Starts the subject of `plan`, or looks at its process.
+    /// Starts the target of `plan`, or looks at its process.
     pub(super) fn start_planned(&mut self, plan: &TargetPlan) {
         match self.launch(plan, false) {
             Ok(()) => self.happen(Event::Started),
@@ -173,7 +173,7 @@ impl Shell {
         }
     }
 
-    /// What of the subject is read; `is_again` where it was watched before.
+    /// What of the target is read; `is_again` where it was watched before.
     pub(super) fn subject_probe(&self, is_again: bool) -> Option<TargetProbe> {
         let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
         self.subject.pid().map(|pid| TargetProbe {
@@ -250,7 +250,7 @@ impl Shell {
         let plan = self.request.plan.target.stop;
         let (inspector, container) = (self.inspector.take(), self.container.take());
         self.spawn("stop", move |_| {
-            // While the subject is still there: it may want to look at it once more.
+            // While the target is still there: it may want to look at it once more.
             if let Some(inspector) = inspector {
                 let stopped = inspector.stop(INSPECTOR_STOP);
                 sender.send(ShellMessage::InspectorStopped(stopped))?;

@@ -103,9 +103,8 @@ impl Shell {
         self.progress.report(progress);
     }
 
-    /// While the subject drains: sees when sinks have been quiet for long enough, and
-    /// generators have ended: until then requests are sent again, and it is asked what
-    /// became of them.
+    /// While the target drains: sees when sinks have been quiet for long enough, and generators
+    /// have ended: until then requests are sent again, and it is asked what became of them.
     pub(super) fn watch_quiet(&mut self) {
         let Some((since, received)) = self.quiet_since else {
             return;

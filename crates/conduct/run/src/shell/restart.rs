@@ -1,4 +1,4 @@
-//! The subject, ended by a step of the timeline and started again.
+//! The target, ended by a step of the timeline and started again.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl Shell {
         }
     }
 
-    /// Starts the subject, has its end watched and its figures read.
+    /// Starts the target, has its end watched and its figures read.
     pub(super) fn launch(&mut self, plan: &TargetPlan, is_again: bool) -> Result<(), String> {
         let Some(stage) = &self.stage else {
             return Ok(());
@@ -90,7 +90,7 @@ impl Shell {
         self.probe(ShellMessage::ReadyAgain);
     }
 
-    /// Finds out when the subject is ready, and tells it as `told` says.
+    /// Finds out when the target is ready, and tells it as `told` says.
     pub(super) fn probe(
         &mut self,
         told: impl FnOnce(Result<Nanos, String>) -> ShellMessage + Send + 'static,

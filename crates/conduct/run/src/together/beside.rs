@@ -12,8 +12,8 @@ use stillwell_units::Nanos;
 
 use super::meeting::Meeting;
 
-/// Sampled with a run: how long it had its turn, and the CPU time of the other
-/// run's subject, which is not foreign.
+/// Sampled with a run: how long it had its turn, and the CPU time of the other run's target, which
+/// is not foreign.
 pub(crate) struct Beside {
     meeting: Arc<Meeting>,
     partner: usize,

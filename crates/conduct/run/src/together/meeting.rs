@@ -67,7 +67,7 @@ impl Link {
         lock(&self.meeting.staging)
     }
 
-    /// This run's subject is ready. Where the other's is too, the start is set.
+    /// This run's target is ready. Where the other's is too, the start is set.
     pub(crate) fn ready(&self, now: Moment) {
         let mut known = self.meeting.known();
         known.sides[self.side].is_ready = true;
@@ -99,7 +99,7 @@ impl Link {
         Beside::new(Arc::clone(&self.meeting), self.other(), turns)
     }
 
-    /// Tells where this run's subject is found.
+    /// Tells where this run's target is found.
     pub(crate) fn watch(&self, probe: TargetProbe) {
         self.meeting.known().sides[self.side].probe = Some(probe);
     }
@@ -117,7 +117,7 @@ impl Link {
         self.meeting.known().sides[self.side].is_load_over = true;
     }
 
-    /// Why the other run failed before its load was over, if it did.
+    /// Returns the reason why the other run failed before its load was over, if it did.
     pub(crate) fn partner_failure(&self) -> Option<String> {
         let known = self.meeting.known();
         let other = &known.sides[self.other()];
@@ -138,7 +138,7 @@ impl Drop for Link {
 }
 
 impl Meeting {
-    /// Where the subject of `side` is found, once it runs.
+    /// Where the target of `side` is found, once it runs.
     pub(super) fn probe(&self, side: usize) -> Option<TargetProbe> {
         self.known().sides[side].probe.clone()
     }

@@ -1,4 +1,4 @@
-//! A rig of one generator, one sink and a subject that passes bytes on.
+//! A rig of one generator, one sink and a target that passes bytes on.
 
 use std::io::copy;
 use std::net::{Shutdown, TcpListener, TcpStream};

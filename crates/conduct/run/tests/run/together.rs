@@ -47,7 +47,7 @@ impl Pair {
     }
 }
 
-/// Whether runs can be had at once here; else says that `test` is skipped.
+/// Returns true if runs can be had at once here; else says that `test` is skipped.
 fn can_be_had(test: &str) -> bool {
     let network = new_network();
     if let Err(error) = &network {

@@ -81,7 +81,7 @@ pub(crate) struct Times {
     pub(crate) count: u64,
     /// Their sum in seconds.
     pub(crate) sum_seconds: f64,
-    /// How many are in each bucket alone; the last holds what is beyond all ends.
+    /// The number of are in each bucket alone; the last holds what is beyond all ends.
     pub(crate) buckets: [u64; BOUNDS.len() + 1],
     /// The shortest and the longest; nothing where there are none.
     pub(crate) extremes: Option<[Nanos; 2]>,

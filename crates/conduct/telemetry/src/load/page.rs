@@ -39,7 +39,7 @@ struct SharedPage {
     published: watch::Receiver<Published>,
     origin: Arc<Origin>,
     counts: Arc<ExportCounts>,
-    /// Whether the last page was sent to a scraper.
+    /// True if the last page was sent to a scraper.
     is_last_sent: Cell<bool>,
     last_sent: Notify,
 }
@@ -98,7 +98,7 @@ impl MetricsPageServer {
 /// The page as one connection sends it.
 struct ConnectionPage {
     shared: Rc<SharedPage>,
-    /// Whether the page in transmission is the last one.
+    /// True if the page in transmission is the last one.
     is_last: bool,
 }
 

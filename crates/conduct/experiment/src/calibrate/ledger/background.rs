@@ -101,7 +101,7 @@ mod tests {
         assert!(
             periods
                 .iter()
-                .all(|it| (PERIOD_MIN_NS..PERIOD_MAX_NS).contains(it))
+                .all(|period| (PERIOD_MIN_NS..PERIOD_MAX_NS).contains(period))
         );
         let mean = periods.iter().sum::<u64>() / 1000;
         assert!((38_000_000..42_000_000).contains(&mean), "{mean}");

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::LedgerError;
 
-/// What an experiment was for.
+/// The purpose of an experiment.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Kind {
@@ -39,7 +39,7 @@ impl Kind {
         }
     }
 
-    /// Whether it measures the truth that the others are held against.
+    /// Returns true if it measures the truth that the others are held against.
     pub(super) const fn is_reference(self) -> bool {
         matches!(self, Self::ReferenceCpu | Self::ReferenceThroughput)
     }
@@ -58,16 +58,17 @@ pub(super) struct Entry {
     pub(super) measure_seconds: f64,
     /// Rounds of work for each event in the baseline.
     pub(super) rounds: u32,
-    /// How many more in the comparison.
+    /// Additional rounds in the comparison.
     pub(super) rounds_more: u32,
-    /// What kept the host busy besides, if anything.
+    /// Additional load on the host, if there was any.
     pub(super) load: Option<String>,
-    /// What the search said.
-    pub(super) found: String,
-    /// What holds after confirmation.
+    /// The verdict of the search.
+    #[serde(rename = "found")]
+    pub(super) searched: String,
+    /// The verdict after confirmation.
     pub(super) verdict: String,
     pub(super) stopped: Option<String>,
-    /// Pairs that the search rests on.
+    /// Number of pairs of the search.
     pub(super) pairs: u32,
     /// Fresh pairs of the confirmation.
     pub(super) pairs_confirming: u32,
@@ -82,10 +83,10 @@ pub(super) struct Entry {
     pub(super) confirming_share: Option<f64>,
     /// The change as it was known when the experiment ran.
     pub(super) truth_share: Option<f64>,
-    /// Whether the interval holds that; `None` without one of them.
+    /// True if the interval holds that; `None` without one of them.
     pub(super) covered: Option<bool>,
     pub(super) seconds: f64,
-    /// Why runs were not used, each reason once.
+    /// The reason why runs were not used, each reason once.
     pub(super) warnings: Vec<String>,
     pub(super) version: String,
     pub(super) cpus: usize,
@@ -94,23 +95,23 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Whether a word of the search says that something changed.
+    /// Returns true if a word of the search says that something changed.
     pub(super) fn was_flagged(&self) -> bool {
-        is_flag(&self.found)
+        is_flag(&self.searched)
     }
 
-    /// Whether that holds after confirmation.
+    /// Returns true if that holds after confirmation.
     pub(super) fn is_flagged(&self) -> bool {
         is_flag(&self.verdict)
     }
 
-    /// Whether the interval of the search holds `share`.
+    /// Returns true if the interval of the search holds `share`.
     pub(super) fn covers(&self, share: f64) -> bool {
         let (lower, upper) = (self.lower_share, self.upper_share);
         lower.is_some_and(|lower| lower <= share) && upper.is_some_and(|upper| share <= upper)
     }
 
-    /// Whether the interval of the search does not hold zero.
+    /// Returns true if the interval of the search does not hold zero.
     pub(super) fn excludes_zero(&self) -> bool {
         self.lower_share.is_some_and(|lower| lower > 0.0)
             || self.upper_share.is_some_and(|upper| upper < 0.0)
@@ -209,7 +210,7 @@ pub(super) fn example(kind: Kind, number: u32) -> Entry {
         rounds: 2000,
         rounds_more: 0,
         load: None,
-        found: "equivalent".to_owned(),
+        searched: "equivalent".to_owned(),
         verdict: "equivalent".to_owned(),
         stopped: Some("certain".to_owned()),
         pairs: 6,

@@ -37,7 +37,7 @@ pub enum LedgerError {
         kind: &'static str,
         /// Its number within the kind.
         number: u32,
-        /// What happened.
+        /// Description of the failure.
         reason: String,
     },
 }

@@ -87,7 +87,7 @@ pub(super) struct KnownTrial {
 }
 
 impl KnownTrial {
-    /// What is `wanted`, by the references among `entries`.
+    /// Resolves `wanted` by the references among `entries`.
     pub(super) fn new(wanted: Wanted, entries: &[Entry]) -> Result<Self, LedgerError> {
         let (rounds_more, truth_share) = match wanted.kind {
             Kind::ReferenceCpu => (CPU_ROUNDS_MORE, None),
@@ -132,7 +132,7 @@ impl KnownTrial {
         self.kind == Kind::AaLoaded
     }
 
-    /// How the ledger tells what kept the host busy besides.
+    /// The name of the additional load in the ledger.
     pub(super) fn load(&self) -> Option<String> {
         let text = || format!("two processes with {LOAD_PERCENT}% of a core each");
         self.is_loaded().then(text)
@@ -201,8 +201,8 @@ goals:
     }
 }
 
-/// What one round more costs, as a share of what an event costs with [`ROUNDS`]
-/// of them: the mean over all references of this `kind`.
+/// Cost of one more round, as a share of the cost of an event with [`ROUNDS`] of them: the mean
+/// over all references of this `kind`.
 fn cost_of_a_round(entries: &[Entry], kind: Kind) -> Result<f64, LedgerError> {
     let mut costs = Vec::new();
     for entry in entries.iter().filter(|entry| entry.kind == kind) {
@@ -224,9 +224,9 @@ fn cost_of_a_round(entries: &[Entry], kind: Kind) -> Result<f64, LedgerError> {
 
 /// The whole number of rounds nearest to `share` of the cost of an event.
 fn rounds_for(share: f64, cost_of_a_round: f64) -> Result<u32, LedgerError> {
-    let nearest = (1..=ROUNDS_MORE_MAX).min_by(|one, other| {
+    let nearest = (1..=ROUNDS_MORE_MAX).min_by(|left, right| {
         let away = |rounds: u32| (cost_of_a_round * f64::from(rounds) - share).abs();
-        away(*one).total_cmp(&away(*other))
+        away(*left).total_cmp(&away(*right))
     });
     nearest
         .filter(|_| cost_of_a_round > 0.0)
@@ -302,7 +302,10 @@ mod tests {
             "design: {sliced: {turn_min: 20ms, turn_max: 60ms}}",
             "confirm: true",
         ] {
-            assert!(text.lines().any(|it| it == line), "{line}\n{text}");
+            assert!(
+                text.lines().any(|line_of_text| line_of_text == line),
+                "{line}\n{text}"
+            );
         }
         let text = trial(Kind::ThroughputMinus5).experiment();
         assert!(text.contains("rate: max\n"), "{text}");

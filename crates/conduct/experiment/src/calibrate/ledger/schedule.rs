@@ -1,4 +1,4 @@
-//! Which experiment comes next.
+//! The order of experiments.
 
 use super::entry::{Entry, Kind};
 
@@ -10,8 +10,8 @@ pub(super) struct Wanted {
     pub(super) number: u32,
 }
 
-/// How many of each kind: first of all the truth, then what has to be shown, then
-/// the goal behind it. Within each step all kinds advance together.
+/// Number of experiments of each kind: first the truth, then the required ones, then the goal
+/// behind them. Within each step all kinds advance together.
 const STEPS: [&[(Kind, u32)]; 3] = [
     &[(Kind::ReferenceCpu, 1), (Kind::ReferenceThroughput, 1)],
     &[
@@ -23,7 +23,7 @@ const STEPS: [&[(Kind, u32)]; 3] = [
     &[(Kind::AaQuiet, 300), (Kind::AaLoaded, 300)],
 ];
 
-/// What a ledger with these `entries` wants next; `None` when it is full.
+/// The next experiment of a ledger with these `entries`; `None` when it is full.
 pub(super) fn next(entries: &[Entry]) -> Option<Wanted> {
     let done = |kind| {
         let same = entries.iter().filter(|entry| entry.kind == kind);
@@ -32,9 +32,9 @@ pub(super) fn next(entries: &[Entry]) -> Option<Wanted> {
     let unfinished = STEPS.iter().find_map(|step| {
         let open = step.iter().filter(|(kind, wanted)| done(*kind) < *wanted);
         // The kind of which the smallest share is there; the first of equals.
-        open.min_by(|(one, of_one), (other, of_other)| {
-            let one = u64::from(done(*one)) * u64::from(*of_other);
-            one.cmp(&(u64::from(done(*other)) * u64::from(*of_one)))
+        open.min_by(|(left, left_wanted), (right, right_wanted)| {
+            let left = u64::from(done(*left)) * u64::from(*right_wanted);
+            left.cmp(&(u64::from(done(*right)) * u64::from(*left_wanted)))
         })
     });
     unfinished.map(|(kind, _)| Wanted {

@@ -43,20 +43,20 @@ fn write_alike(text: &mut String, entries: &[Entry]) -> fmt::Result {
          | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     )?;
     for (name, kinds) in ALIKE {
-        let own = of_kinds(entries, kinds);
+        let selected = of_kinds(entries, kinds);
         writeln!(
             text,
             "| {name} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            own.len(),
-            share(&own, Entry::was_flagged),
-            share(&own, Entry::is_flagged),
-            share(&own, Entry::excludes_zero),
-            share(&own, |entry| entry.verdict == "equivalent"),
-            count(&own, |entry| entry.verdict == "inconclusive"),
-            count(&own, |entry| entry.verdict == "invalid"),
-            deviation(&own),
-            pairs(&own),
-            minutes(&own),
+            selected.len(),
+            share(&selected, Entry::was_flagged),
+            share(&selected, Entry::is_flagged),
+            share(&selected, Entry::excludes_zero),
+            share(&selected, |entry| entry.verdict == "equivalent"),
+            count(&selected, |entry| entry.verdict == "inconclusive"),
+            count(&selected, |entry| entry.verdict == "invalid"),
+            deviation(&selected),
+            pairs(&selected),
+            minutes(&selected),
         )?;
     }
     writeln!(text)?;
@@ -71,20 +71,20 @@ fn write_changed(text: &mut String, entries: &[Entry]) -> fmt::Result {
          | --- | --- | --- | --- | --- | --- | --- | --- | --- |"
     )?;
     for (name, kinds) in CHANGED {
-        let own = of_kinds(entries, kinds);
+        let selected = of_kinds(entries, kinds);
         writeln!(
             text,
             "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
-            own.len(),
-            share(&own, |entry| entry.found == "regressed"),
-            share(&own, |entry| entry.verdict == "regressed"),
-            share(&own, |entry| {
+            selected.len(),
+            share(&selected, |entry| entry.searched == "regressed"),
+            share(&selected, |entry| entry.verdict == "regressed"),
+            share(&selected, |entry| {
                 truth_of(entry.kind, entries).is_some_and(|truth| entry.covers(truth))
             }),
-            count(&own, |entry| entry.verdict == "invalid"),
-            deviation(&own),
-            pairs(&own),
-            minutes(&own),
+            count(&selected, |entry| entry.verdict == "invalid"),
+            deviation(&selected),
+            pairs(&selected),
+            minutes(&selected),
         )?;
     }
     writeln!(text)?;
@@ -142,13 +142,13 @@ fn host(entry: &Entry) -> String {
     )
 }
 
-/// What one experiment said, for the person who waits.
+/// The result of one experiment in one line, for progress.
 pub(super) fn line(entry: &Entry) -> String {
     format!(
         "{:<20} {:>3}  {:<12} {:<12} {}  pairs {} + {} − {}, {:.0} s{}",
         entry.kind.name(),
         entry.number,
-        entry.found,
+        entry.searched,
         entry.verdict,
         change(entry),
         entry.pairs,
@@ -163,8 +163,8 @@ pub(super) fn line(entry: &Entry) -> String {
 }
 
 fn of_kinds<'a>(entries: &'a [Entry], kinds: &[Kind]) -> Vec<&'a Entry> {
-    let own = entries.iter().filter(|entry| kinds.contains(&entry.kind));
-    own.collect()
+    let selected = entries.iter().filter(|entry| kinds.contains(&entry.kind));
+    selected.collect()
 }
 
 fn count(entries: &[&Entry], is: impl Fn(&Entry) -> bool) -> u32 {
@@ -172,8 +172,7 @@ fn count(entries: &[&Entry], is: impl Fn(&Entry) -> bool) -> u32 {
     u32::try_from(hits).unwrap_or(u32::MAX)
 }
 
-/// How many, and between which shares of all the true one lies, by the exact 95 %
-/// interval.
+/// The count, and the exact 95 % interval of the true share.
 fn share(entries: &[&Entry], is: impl Fn(&Entry) -> bool) -> String {
     let hits = count(entries, is);
     let share = binomial_share(hits, count(entries, |_| true), Level::NINETY_FIVE);
@@ -234,8 +233,10 @@ mod tests {
 
     #[test]
     fn rows_count_what_the_ledger_says() {
-        let mut entries: Vec<Entry> = (1..=10).map(|it| example(Kind::AaQuiet, it)).collect();
-        entries[0].found = "regressed".to_owned();
+        let mut entries: Vec<Entry> = (1..=10)
+            .map(|number| example(Kind::AaQuiet, number))
+            .collect();
+        entries[0].searched = "regressed".to_owned();
         entries[0].verdict = "inconclusive".to_owned();
         entries[0].lower_share = Some(0.001);
         entries.push(example(Kind::AaLoaded, 1));
@@ -252,9 +253,11 @@ mod tests {
 
     #[test]
     fn found_is_what_was_confirmed_as_worse() {
-        let mut entries: Vec<Entry> = (1..=2).map(|it| example(Kind::CpuPlus1, it)).collect();
+        let mut entries: Vec<Entry> = (1..=2)
+            .map(|number| example(Kind::CpuPlus1, number))
+            .collect();
         for entry in &mut entries {
-            entry.found = "regressed".to_owned();
+            entry.searched = "regressed".to_owned();
             entry.truth_share = Some(0.0069);
         }
         entries[0].verdict = "regressed".to_owned();

@@ -1,25 +1,23 @@
-//! How large a change really is, as well as the whole ledger knows.
+//! The true size of a change, by the whole ledger.
 
 use super::entry::{Entry, Kind};
 
-/// Pairs that stand behind what was known of a change when its experiment ran:
-/// those of one reference.
+/// Pairs of the known change at the time of an experiment: those of one reference.
 const REFERENCE_PAIRS: f64 = 16.0;
 
-/// The true change of `kind`: the mean of what the references said and of what the
-/// fresh pairs of all confirmations say, weighted by pairs. The number of these
-/// pairs is fixed beforehand, and no interval of a search rests on them, so that
-/// they can judge it. `None` for what has no truth.
+/// The true change of `kind`: the mean of the references and of the fresh pairs of all
+/// confirmations, weighted by pairs. The number of these pairs is fixed beforehand, and no interval
+/// of a search uses them, so they can judge it. `None` for a kind without a truth.
 pub(super) fn truth_of(kind: Kind, entries: &[Entry]) -> Option<f64> {
     match kind {
         Kind::AaQuiet | Kind::AaLoaded => return Some(0.0),
         Kind::ReferenceCpu | Kind::ReferenceThroughput => return None,
         Kind::CpuPlus1 | Kind::ThroughputMinus5 => {}
     }
-    let own = || entries.iter().filter(|entry| entry.kind == kind);
-    let known = own().rev().find_map(|entry| entry.truth_share)?;
+    let selected = || entries.iter().filter(|entry| entry.kind == kind);
+    let known = selected().rev().find_map(|entry| entry.truth_share)?;
     let (mut sum, mut weights) = (REFERENCE_PAIRS * known.ln_1p(), REFERENCE_PAIRS);
-    for entry in own() {
+    for entry in selected() {
         if let Some(share) = entry.confirming_share {
             let weight = f64::from(entry.pairs_confirming);
             sum += weight * share.ln_1p();
@@ -43,7 +41,9 @@ mod tests {
 
     #[test]
     fn fresh_pairs_add_to_what_the_reference_knew() {
-        let mut entries: Vec<Entry> = (1..=3).map(|it| example(Kind::CpuPlus1, it)).collect();
+        let mut entries: Vec<Entry> = (1..=3)
+            .map(|number| example(Kind::CpuPlus1, number))
+            .collect();
         for entry in &mut entries {
             entry.truth_share = Some(0.010);
         }

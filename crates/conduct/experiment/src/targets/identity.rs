@@ -1,4 +1,4 @@
-//! Which programs are put side by side.
+//! The programs that are compared.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use crate::build::command::Commands;
 use crate::files::sha256_of_file;
 use crate::{SuiteError, SuiteOptions};
 
-/// How long a program may take to say its version.
+/// The longest time that a program may take to say its version.
 const VERSION_MAX: Duration = Duration::from_secs(10);
 /// Longest version that is kept, in characters.
 const VERSION_LENGTH_MAX: usize = 120;
 
-/// Which program a contender is, as found before its first run.
+/// The program of a target, as it was before its first run.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct TargetIdentity {
-    /// What it says of its version, its first line.
+    /// The first line of its version.
     pub version: Option<String>,
     /// Its executable.
     pub program: FileIdentity,
@@ -28,10 +28,10 @@ pub struct TargetIdentity {
     pub files: Vec<FileIdentity>,
 }
 
-/// A file, told by its bytes.
+/// A file, identified by its bytes.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FileIdentity {
-    /// Where it lies.
+    /// Path of the file.
     pub path: PathBuf,
     /// SHA-256, in hexadecimal digits; `None` where it could not be read.
     pub sha256: Option<String>,
@@ -51,7 +51,7 @@ impl FileIdentity {
 pub struct NotInstalled {
     /// The contender.
     pub name: String,
-    /// What was looked for.
+    /// The missing program.
     pub reason: String,
 }
 
@@ -61,49 +61,49 @@ pub fn not_installed(plan: &TargetsPlan, stillwell: &Path) -> Vec<NotInstalled> 
     let places = places(plan, stillwell);
     let contenders = plan.targets.iter();
     contenders
-        .filter_map(|one| {
-            let wanted = [started_by(one, &places), program_of(one, &places)];
+        .filter_map(|target| {
+            let wanted = [started_by(target, &places), program_of(target, &places)];
             let mut wanted = wanted.iter().flatten();
             let reason = match wanted.find_map(|program| find_program(program).err())? {
-                // What PATH is, whoever reads this knows.
+                // The reader knows the value of PATH.
                 ProgramError::NotInPath { name, .. } => {
                     format!("there is no program `{}` in PATH", name.display())
                 }
                 error => error.to_string(),
             };
             Some(NotInstalled {
-                name: one.name.clone(),
+                name: target.name.clone(),
                 reason,
             })
         })
         .collect()
 }
 
-/// Which programs `plans` are of. A name stands for one program in all of them.
+/// The programs of `plans`. A name means one program in all of them.
 pub(super) fn identities(
     plans: &[TargetsPlan],
     options: &SuiteOptions,
     interrupt: &Interrupt,
 ) -> Result<BTreeMap<String, TargetIdentity>, SuiteError> {
     let commands = Commands::new(interrupt)?;
-    let mut found: BTreeMap<String, TargetIdentity> = BTreeMap::new();
+    let mut identities: BTreeMap<String, TargetIdentity> = BTreeMap::new();
     for plan in plans {
         let places = places(plan, &options.stillwell);
-        for one in &plan.targets {
-            let files = one.files.iter().map(|path| FileIdentity::of(path));
-            if let Some(known) = found.get_mut(&one.name) {
+        for target in &plan.targets {
+            let files = target.files.iter().map(|path| FileIdentity::of(path));
+            if let Some(known) = identities.get_mut(&target.name) {
                 known.files.extend(files);
                 continue;
             }
-            let program =
-                program_of(one, &places).map(|program| find_program(&program).unwrap_or(program));
-            let version = one.version.as_ref().and_then(|words| {
+            let program = program_of(target, &places)
+                .map(|program| find_program(&program).unwrap_or(program));
+            let version = target.version.as_ref().and_then(|words| {
                 let words: Vec<String> = words.iter().map(|word| places.fill(word)).collect();
                 commands.first_line(&words, VERSION_MAX)
             });
             let version = version.map(|line| line.chars().take(VERSION_LENGTH_MAX).collect());
-            found.insert(
-                one.name.clone(),
+            identities.insert(
+                target.name.clone(),
                 TargetIdentity {
                     version,
                     program: program
@@ -114,7 +114,7 @@ pub(super) fn identities(
             );
         }
     }
-    Ok(found)
+    Ok(identities)
 }
 
 fn places(plan: &TargetsPlan, stillwell: &Path) -> Places {

@@ -1,9 +1,8 @@
 //! One workload, several programs: every one has its turn in each block of runs.
 //!
-//! Blocks are to several subjects what pairs are to two variants: what drifts on
-//! the machine falls out of comparisons within a block. Unlike in a pair, a run
-//! that fails costs nothing but itself: the others of its block are still next to
-//! each other in time.
+//! Blocks are to several targets what pairs are to two variants: what drifts on the machine falls
+//! out of comparisons within a block. Unlike in a pair, a run that fails costs nothing but itself:
+//! the others of its block are still next to each other in time.
 
 mod identity;
 
@@ -22,7 +21,7 @@ use stillwell_verdict::RunSummary;
 pub use self::identity::{FileIdentity, NotInstalled, TargetIdentity, not_installed};
 use crate::files::{read_json, remove_folder, write_json};
 use crate::fingerprint::first_difference;
-use crate::policy::{LOST_AT_START_MAX, is_told, told};
+use crate::policy::{LOST_AT_START_MAX, describe_outcome, is_result};
 use crate::request::{Circumstances, request};
 use crate::results::summary_of;
 use crate::session::last_words;
@@ -35,7 +34,7 @@ use crate::{
 /// never removed.
 pub const TARGETS_SCHEMA: &str = "stillwell/targets-suite/v1";
 
-/// What was asked for, and of which programs: `targets.json`.
+/// The request of a run of several targets: `targets.json`.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TargetsRecord {
     /// [`TARGETS_SCHEMA`].
@@ -46,38 +45,36 @@ pub struct TargetsRecord {
     pub command: Vec<String>,
     /// Wall clock at the start: milliseconds since 1970.
     pub started_wall_millis: u64,
-    /// What was to be done.
+    /// The plans.
     pub plans: Vec<TargetsPlan>,
-    /// Which programs these were, by their names.
+    /// The programs, by their names.
     pub identities: BTreeMap<String, TargetIdentity>,
 }
 
-/// What the runs of several subjects came to.
+/// The outcome of a run of several targets.
 #[derive(Debug)]
 pub struct TargetsOutcome {
     /// The runs that there are of each plan, in the order of plans.
     pub runs: Vec<Vec<RunSummary>>,
-    /// Which programs these were.
+    /// The programs.
     pub identities: BTreeMap<String, TargetIdentity>,
     /// The signal that ended it before its time, if one did.
     pub interrupted: Option<i32>,
-    /// What went wrong: subjects that never worked, results that could not be
-    /// written.
+    /// Problems: targets that never worked, results that could not be written.
     pub problems: Vec<Problem>,
-    /// How long it took.
+    /// Elapsed time.
     pub elapsed: Nanos,
 }
 
-/// Carries `plans` out, one after the other, and tells `progress` how it goes.
+/// Carries `plans` out, one after the other, and reports to `progress`.
 ///
-/// In each block every contender runs once, in an order that follows from the
-/// plan's seed, each in a fresh state folder. A contender whose first two runs
-/// fail is given up. Runs that a results folder holds already are not made again
-/// where it is resumed.
+/// In each block every target runs once, in an order that follows from the plan's seed, each in a
+/// fresh state folder. A target whose first two runs fail is given up. Runs that a resumed results
+/// folder already holds are not repeated.
 ///
 /// # Errors
-/// [`SuiteError`] where it could not be begun. What goes wrong later stands in the
-/// outcome.
+///
+/// [`SuiteError`] where it could not begin. Later failures are part of the outcome.
 pub fn run_targets(
     plans: &[TargetsPlan],
     options: &SuiteOptions,
@@ -115,7 +112,7 @@ pub fn run_targets(
         }
     }
     if !options.keep_state {
-        // Only if it is empty: what could not be removed has been told.
+        // Only an empty folder is removed: files that could not be removed were reported.
         drop(std::fs::remove_dir(&options.state_root));
     }
     drop(lock);
@@ -130,10 +127,11 @@ pub fn run_targets(
 }
 
 impl Results {
-    /// What was asked for where several subjects were run.
+    /// Returns the request of a run of several targets.
     ///
     /// # Errors
-    /// [`SuiteError::Read`] where it is not there or not readable.
+    ///
+    /// [`SuiteError::Read`] where it is missing or not readable.
     pub fn targets_record(&self) -> Result<TargetsRecord, SuiteError> {
         read_json(&self.subjects())
     }
@@ -238,12 +236,15 @@ impl TargetsCourse<'_> {
                 block,
             );
             let is_given_up =
-                |one: &usize| failed.get(one).is_some_and(|n| *n >= LOST_AT_START_MAX);
-            let order: Vec<usize> = order.into_iter().filter(|one| !is_given_up(one)).collect();
+                |index: &usize| failed.get(index).is_some_and(|n| *n >= LOST_AT_START_MAX);
+            let order: Vec<usize> = order
+                .into_iter()
+                .filter(|index| !is_given_up(index))
+                .collect();
             let names: Vec<&str> = order
                 .iter()
-                .filter_map(|one| plan.targets.get(*one))
-                .map(|one| one.name.as_str())
+                .filter_map(|index| plan.targets.get(*index))
+                .map(|index| index.name.as_str())
                 .collect();
             progress(SuiteProgress::BlockStarted {
                 experiment: &plan.name,
@@ -287,7 +288,11 @@ impl TargetsCourse<'_> {
             return;
         }
         let folder = self.results.run(&turn.plan.name, turn.block, name);
-        let why = format!("{}{}", told(&summary.outcome), last_words(&folder));
+        let why = format!(
+            "{}{}",
+            describe_outcome(&summary.outcome),
+            last_words(&folder)
+        );
         // Zero is of one that has worked.
         let times = match known {
             Some(0) => 0,
@@ -318,7 +323,7 @@ impl TargetsCourse<'_> {
             .run(&turn.plan.name, turn.block, &contender.name);
         if self.options.resume
             && let Ok(summary) = read_json::<RunSummary>(&summary_of(&folder))
-            && is_told(&summary.outcome)
+            && is_result(&summary.outcome)
         {
             self.forecast.skip(turn.index);
             return Some(summary);
@@ -346,7 +351,7 @@ impl TargetsCourse<'_> {
         });
         let request = request(&about, identity, folder.clone());
         let state = request.places.state.clone();
-        // What a run that was cut off left there is made anew.
+        // Leftovers of a run that was cut off are removed.
         for old in [&state, &folder] {
             if let Err(error) = remove_folder(old) {
                 let reason = format!("clear {}: {error}", old.display());
@@ -384,7 +389,7 @@ impl TargetsCourse<'_> {
         match &summary.outcome {
             RunOutcome::Interrupted { .. } => None,
             outcome @ RunOutcome::StorageFailed { .. } => {
-                self.storage(turn.plan, told(outcome), progress);
+                self.storage(turn.plan, describe_outcome(outcome), progress);
                 None
             }
             _ => Some(summary),
@@ -431,7 +436,7 @@ fn as_experiment(plan: &TargetsPlan) -> ExperimentPlan {
         folder: plan.folder.clone(),
         rig: plan.rig.clone(),
         variants: contenders
-            .map(|one| VariantPlan::unchanged(one.name.clone()))
+            .map(|index| VariantPlan::unchanged(index.name.clone()))
             .collect(),
         goals: Vec::new(),
         stopping: StoppingPlan::Fixed { pairs: plan.runs },
