@@ -14,12 +14,12 @@ use stillwell_units::{Nanos, Seed};
 
 use crate::interrupt::Interrupt;
 use crate::request::{Progress, RunRequest};
-use crate::shell::{Shell, Teller};
+use crate::shell::{Shell, ProgressSender};
 use crate::together::{Link, Together, no_namespace};
 
-/// Tellings that wait to be heard; more hold the run's conductor back.
+/// Progress events that may wait; more block the run's conductor.
 const PROGRESS_WAITING_MAX: usize = 256;
-/// How often the caller's thread looks whether the conductor has ended.
+/// Interval at which the caller's thread checks if the conductor has ended.
 const LOOK_EVERY: Nanos = Nanos::from_millis(50);
 /// The longest time that the conductor may take to end once it has nothing to do.
 const CONDUCTOR_CLOSE: Nanos = Nanos::from_secs(5);
@@ -44,18 +44,19 @@ pub enum ConductError {
     /// The conductor's thread could not be started, or failed: a defect of ours.
     #[error("conduct the run: {reason}")]
     Conductor {
-        /// What went wrong.
+        /// Description of the failure.
         reason: String,
     },
 }
 
-/// Carries `request` out and tells `progress` how it goes.
+/// Carries `request` out and reports to `progress`.
 ///
-/// Every run that leaves a readable capture is `Ok`, whatever its outcome: the
-/// manifest says how it ended.
+/// Every run that leaves a readable capture is `Ok`, regardless of its outcome, which is in the
+/// manifest.
 ///
 /// # Errors
-/// [`ConductError`] where not even a capture could be made.
+///
+/// [`ConductError`] where no capture could be made.
 pub fn conduct(
     request: RunRequest,
     interrupt: &Interrupt,
@@ -64,30 +65,25 @@ pub fn conduct(
     let stand = enter_network(request.plan.isolation);
     let mut conductors = Conductors::new();
     let answer = conductors.start(request, interrupt, stand, None);
-    let failures = conductors.hear(&mut |_, told| progress(told));
-    settle(answer, &failures)
+    let failures = conductors.receiver(&mut |_, event| progress(event));
+    result_of(answer, &failures)
 }
 
-/// Carries two runs out at once, and tells `progress` how each goes, by its place
-/// in `requests`. All that the two share by lot follows from `seed`: see
-/// [`Together`].
+/// Carries two runs out at once, and reports to `progress` with the run's place in `requests`. All
+/// random choices that the two share follow from `seed`: see [`Together`].
 ///
-/// Load begins, and measuring too, at the same moment for both, once both
-/// subjects are ready; so both must have warm-up and measured phases of the same
-/// length. If one fails before its load is over, the other ends as well, with an
-/// outcome that says so. The results are in the order of `requests`.
+/// Load and measuring begin at the same moment for both, once both targets are ready. Both must have
+/// warm-up and measured phases of the same length. If one fails before its load is over, the other
+/// ends as well, with an outcome that says so. The results are in the order of `requests`.
 ///
-/// Where the host or the plan does not permit it (no network namespaces; too few
-/// CPUs for a duet), the captures of both say that the runs could not start, and
-/// why.
+/// If the host or the plan does not permit it (no network namespaces; too few CPUs for a duet), the
+/// captures of both have the outcome "could not start" with the reason.
 ///
-/// In a sliced pair the CPU time of a subject goes on while it is not its turn:
-/// CPU per event holds what an idle subject costs over the whole window, of
-/// which it had less than half.
+/// In a sliced pair the CPU time of a target goes on while it is not its turn. CPU per event includes
+/// the idle cost over the whole window, of which it had less than half.
 ///
 /// # Errors
-/// [`ConductError`] where not even a capture could be made; the other run then
-/// fails because of it.
+/// [`ConductError`] where no capture could be made; the other run then fails because of it.
 pub fn conduct_together(
     requests: [RunRequest; 2],
     together: Together,
@@ -109,27 +105,27 @@ pub fn conduct_together(
         };
         conductors.start(request, interrupt, stand, links.next())
     });
-    let failures = conductors.hear(progress);
-    answers.map(|answer| settle(answer, &failures))
+    let failures = conductors.receiver(progress);
+    answers.map(|answer| result_of(answer, &failures))
 }
 
-/// What a conductor leaves.
+/// The result of a conductor.
 type Answer = Receiver<Result<Manifest, ConductError>>;
 
 /// The threads on which runs are conducted.
 struct Conductors {
     scope: Scope,
-    tell: SyncSender<(usize, Progress)>,
-    hear: Receiver<(usize, Progress)>,
+    sender: SyncSender<(usize, Progress)>,
+    receiver: Receiver<(usize, Progress)>,
 }
 
 impl Conductors {
     fn new() -> Self {
-        let (tell, hear) = sync_channel(PROGRESS_WAITING_MAX);
+        let (sender, receiver) = sync_channel(PROGRESS_WAITING_MAX);
         Self {
             scope: Scope::new(&Token::new()),
-            tell,
-            hear,
+            sender,
+            receiver,
         }
     }
 
@@ -152,9 +148,9 @@ impl Conductors {
             cpus: None,
             network: stand.network,
         };
-        let teller = Teller {
+        let progress_sender = ProgressSender {
             run: link.as_ref().map_or(0, |link| link.side),
-            listener: self.tell.clone(),
+            listener: self.sender.clone(),
         };
         let name = match &link {
             Some(link) => format!("conductor-{}", link.side),
@@ -165,7 +161,7 @@ impl Conductors {
         let links = stand.links;
         self.scope
             .thread(place, &name, move |_| {
-                let manifest = run_shell(request, interrupt, (notes, links), teller, link);
+                let manifest = run_shell(request, interrupt, (notes, links), progress_sender, link);
                 answer.send(manifest).map_err(Into::into)
             })
             .map_err(|error| ConductError::Conductor {
@@ -174,12 +170,12 @@ impl Conductors {
         Ok(result)
     }
 
-    /// Hears until all conductors have ended. Gives what went wrong with them.
-    fn hear(self, progress: &mut dyn FnMut(usize, Progress)) -> Vec<PartFailure> {
-        drop(self.tell);
+    /// Receives until all conductors have ended. Returns their failures.
+    fn receiver(self, progress: &mut dyn FnMut(usize, Progress)) -> Vec<PartFailure> {
+        drop(self.sender);
         loop {
-            match self.hear.recv_timeout(LOOK_EVERY.as_duration()) {
-                Ok((run, told)) => progress(run, told),
+            match self.receiver.recv_timeout(LOOK_EVERY.as_duration()) {
+                Ok((run, event)) => progress(run, event),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -189,8 +185,8 @@ impl Conductors {
     }
 }
 
-/// What a conductor that has ended left; where it left nothing, why.
-fn settle(
+/// The result of an ended conductor; if it left none, the reason.
+fn result_of(
     answer: Result<Answer, ConductError>,
     failures: &[PartFailure],
 ) -> Result<Manifest, ConductError> {
@@ -206,10 +202,10 @@ fn run_shell(
     request: RunRequest,
     interrupt: Interrupt,
     (notes, links): (Result<Vec<Note>, String>, Option<Links>),
-    teller: Teller,
+    progress_sender: ProgressSender,
     link: Option<Link>,
 ) -> Result<Manifest, ConductError> {
-    let mut shell = Shell::new(request, interrupt, teller, link)?;
+    let mut shell = Shell::new(request, interrupt, progress_sender, link)?;
     shell.link(links);
     match notes {
         Ok(notes) => shell.note(notes),
@@ -218,13 +214,13 @@ fn run_shell(
     Ok(shell.run())
 }
 
-/// Where a run stands.
+/// Environment of a run.
 struct Stand {
     /// A network namespace of its own.
     network: Option<NetworkNamespace>,
     /// The links to a target that has a network of its own too.
     links: Option<Links>,
-    /// What could not be had, or why the run is refused.
+    /// Unavailable features, or the reason why the run is refused.
     notes: Result<Vec<Note>, String>,
 }
 
@@ -238,7 +234,7 @@ impl Stand {
     }
 }
 
-/// A network namespace of the run's own, if it is wanted and can be had.
+/// Enters a network namespace for this run, if the plan wants one and the host permits it.
 fn enter_network(isolation: IsolationPlan) -> Stand {
     let without = |notes| Stand {
         network: None,
@@ -264,7 +260,7 @@ fn enter_network(isolation: IsolationPlan) -> Stand {
     }
 }
 
-/// A stand in `network`, with links if the plan wants them.
+/// An environment in `network`, with links if the plan wants them.
 fn lay_links(isolation: IsolationPlan, network: NetworkNamespace) -> Stand {
     let links = isolation.links.map(|plan| Links::lay(&plan, &network));
     match links.transpose() {

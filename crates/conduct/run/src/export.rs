@@ -1,4 +1,4 @@
-//! What a run leaves besides its capture: a second record, a page, logs.
+//! Files of a run besides its capture: a second record, a page, logs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,16 +9,16 @@ use stillwell_plan::Phase;
 use stillwell_telemetry::{PagePlan, SamplePage};
 use stillwell_units::RunId;
 
-/// What a run leaves besides its capture; by default nothing.
+/// Files of a run besides its capture; by default none.
 #[derive(Clone, Debug, Default)]
 pub struct Exports {
     /// The same samples in another format, written while the run goes on.
     pub samples: Option<Arc<dyn SampleFormat>>,
     /// A page with the newest values, for Prometheus.
     pub page: Option<PagePlan>,
-    /// Where the target's standard output goes instead of into the capture.
+    /// File of the target's standard output, in place of the capture's.
     pub stdout: Option<PathBuf>,
-    /// Where its standard error goes.
+    /// File of its standard error.
     pub stderr: Option<PathBuf>,
 }
 

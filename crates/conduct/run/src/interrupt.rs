@@ -1,11 +1,11 @@
-//! Asks a run to end before its time.
+//! Requests the early end of a run.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 
 use stillwell_scope::Token;
 
-/// Asks a run to end before its time; clones share it.
+/// Requests the early end of a run; clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt {
     signal: Arc<AtomicI32>,
@@ -19,7 +19,7 @@ impl Interrupt {
         Self::default()
     }
 
-    /// Asks for the end because of `signal`. The first one counts.
+    /// Requests the end because of `signal`. The first one counts.
     pub fn raise(&self, signal: i32) {
         // A second signal changes nothing: the run is on its way already.
         if self
@@ -52,9 +52,9 @@ mod tests {
     fn the_first_signal_counts() {
         let interrupt = Interrupt::new();
         assert_eq!(interrupt.signal(), None);
-        let other = interrupt.clone();
-        other.raise(15);
-        other.raise(2);
+        let clone = interrupt.clone();
+        clone.raise(15);
+        clone.raise(2);
         assert_eq!(interrupt.signal(), Some(15));
         assert!(interrupt.token().is_cancelled());
     }

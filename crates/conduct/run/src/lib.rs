@@ -1,19 +1,17 @@
 //! One run: the lifecycle machine and its shell.
 //!
-//! [`conduct`] carries a [`RigPlan`](stillwell_plan::RigPlan) out: it builds payloads and binds
-//! sinks, starts the target, waits until it is ready, sends, observes, drains, stops and closes,
-//! and leaves a capture behind, whatever happens on the way. What is to happen is decided by the
-//! pure [`machine`]; the shell around it only waits and performs.
+//! [`conduct`] carries a [`RigPlan`](stillwell_plan::RigPlan) out. It builds payloads and binds
+//! sinks, starts the target, waits until it is ready, sends, observes, drains, stops and closes. It
+//! leaves a capture in every case. The pure [`machine`] decides; the shell around it only waits and
+//! performs.
 //!
-//! Where it is permitted the run has a network namespace and a cgroup of its own. The whole run
-//! then happens on threads inside that namespace; what could not be had stands in the manifest's
-//! notes.
+//! If permitted, the run has its own network namespace and cgroup, and all its threads are inside
+//! that namespace. The manifest's notes list what was unavailable.
 //!
-//! [`conduct_together`] carries two of them out at once, so that both targets see the same host in
-//! the same seconds: see [`Together`].
+//! [`conduct_together`] carries two of them out at once, so both targets see the same host in the
+//! same seconds: see [`Together`].
 //!
-//! [`conduct_load`] makes a load on a service that runs anyway, without a target, and gives its
-//! capture.
+//! [`conduct_load`] makes a load on a running service, without a target, and returns its capture.
 //!
 //! A run knows nothing of experiments, pairs or verdicts.
 
@@ -30,7 +28,7 @@ mod request;
 mod shell;
 mod stamps;
 mod steps;
-mod subject;
+mod target;
 mod together;
 
 pub use conduct::{ConductError, conduct, conduct_together};

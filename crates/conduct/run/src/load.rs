@@ -1,10 +1,9 @@
-//! A load without a target: only generators, and what they found.
+//! A load without a target: only generators and their results.
 //!
-//! [`conduct_load`] looks names up, lays requests out, starts the workers, waits until connections
-//! are there, and collects what the workers counted: once a second while it goes on, so that there
-//! is a series, and all of it at the end. A signal ends it in its own order, with all that was
-//! found until then. [`conduct_load_beside`] does so while others hand its requests out, or are
-//! told of answers.
+//! [`conduct_load`] resolves names, builds requests, starts the workers and waits for connections.
+//! It collects the workers' counts once a second for a series, and all of them at the end. A signal
+//! ends it in order, with all results until then. [`conduct_load_beside`] also takes requests from
+//! a source and reports responses.
 
 mod beside;
 mod collect;
@@ -38,9 +37,9 @@ pub use stillwell_capture::{HostCpu, LoadCapture, LoadEnd, LoadSecond};
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 /// The same in between, where each look takes CPU time from the load.
 const LOOK_SELDOM: Nanos = Nanos::from_millis(25);
-/// How long the start waits for connections at most.
+/// The longest time that the start waits for connections.
 const CONNECTED_MAX: Nanos = Nanos::from_secs(2);
-/// From the signal to the start, so that every worker has heard of it.
+/// From the signal to the start, so that every worker has received it.
 const LEAD: Nanos = Nanos::from_millis(20);
 /// The longest time that workers may take to end besides their grace.
 const CLOSE_BESIDES: Nanos = Nanos::from_secs(2);
@@ -54,7 +53,7 @@ pub enum LoadError {
     /// A plan that cannot be carried out.
     #[error(transparent)]
     Prepare(#[from] PrepareLoadError),
-    /// Somebody who is to be told cannot be.
+    /// An exporter could not start.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
     /// The kernel starts no more threads.
@@ -75,18 +74,19 @@ pub fn conduct_load(
 ) -> Result<LoadCapture, LoadError> {
     let beside = LoadBeside {
         progress,
-        heard: &mut |_| {},
+        on_header: &mut |_| {},
         source: None,
     };
     conduct_load_beside(plan, family, places, interrupt, beside)
 }
 
-/// Makes the load of `plan`, workers at `places` in turn, and all that goes on
-/// `beside`, told on the calling thread. Returns its capture, in which the version and
-/// what was typed are empty: they are the caller's to fill in.
+/// Makes the load of `plan`, workers at `places` in turn, and all activity of `beside`, with
+/// reports on the calling thread. Returns its capture without version and command line: the caller
+/// adds them.
 ///
 /// # Errors
-/// [`LoadError`] where it could not begin. What goes wrong later is in the capture.
+///
+/// [`LoadError`] where it could not begin. Later failures are in the capture.
 pub fn conduct_load_beside(
     plan: LoadPlan,
     family: AddressFamily,
@@ -125,7 +125,7 @@ pub fn conduct_load_beside(
         pause.wait(companions.pause_length(&collector, Some(measured_from)));
         companions.publish(&mut collector, false);
     }
-    // Told a moment later than it was.
+    // Reported a moment later than it was.
     let wall = clock::wall().saturating_sub(clock::now().since(measured_from));
     let cpu = clock::process_cpu();
     let host = resolve::host_cpu();
@@ -151,8 +151,8 @@ pub fn conduct_load_beside(
         .extend(watch.scope.close(plan.grace + CLOSE_BESIDES));
     let (workers, seconds, measured) = collector.finish(&watch.ends);
     let telemetry = companions.finish();
-    let telemetry = telemetry.map(|it| finish_telemetry(it, &workers, interrupt, &pause));
-    let found = LoadResult {
+    let telemetry = telemetry.map(|exporters| finish_telemetry(exporters, &workers, interrupt, &pause));
+    let result = LoadResult {
         started: wall,
         measured,
         end: end_of(&plan, &workers, measured, &watch.ends, interrupt),
@@ -162,7 +162,7 @@ pub fn conduct_load_beside(
         host,
         telemetry: telemetry.unwrap_or_default(),
     };
-    Ok(found.into_capture(plan))
+    Ok(result.into_capture(plan))
 }
 
 /// Exports the result.
@@ -218,12 +218,11 @@ impl Watch {
     }
 }
 
-/// When workers should have ended by themselves, so that a stuck one keeps
-/// nobody waiting.
+/// When workers should have ended by themselves, so that a stuck one does not block the end.
 struct Overdue {
     at: Option<Moment>,
     grace: Nanos,
-    asked: std::cell::Cell<Option<Moment>>,
+    stop_requested: std::cell::Cell<Option<Moment>>,
 }
 
 impl Overdue {
@@ -233,16 +232,16 @@ impl Overdue {
         Self {
             at,
             grace,
-            asked: std::cell::Cell::default(),
+            stop_requested: std::cell::Cell::default(),
         }
     }
 
     fn is_past(&self, stop: &Token) -> bool {
         let now = clock::now();
-        if stop.is_cancelled() && self.asked.get().is_none() {
-            self.asked.set(Some(now + self.grace));
+        if stop.is_cancelled() && self.stop_requested.get().is_none() {
+            self.stop_requested.set(Some(now + self.grace));
         }
-        let limits = [self.at, self.asked.get()];
+        let limits = [self.at, self.stop_requested.get()];
         limits.into_iter().flatten().any(|limit| now >= limit)
     }
 }
@@ -261,7 +260,7 @@ impl Pause {
     }
 
     fn wait(&self, length: Nanos) {
-        // Nobody ever sends, so this waits for the whole length.
+        // Nothing is ever sent, so this waits for the whole length.
         match self.wait.recv_timeout(length.as_duration()) {
             Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
         }
@@ -283,7 +282,7 @@ fn end_of(
         return LoadEnd::PartFailed(what);
     }
     let predicates = workers.iter().filter_map(|worker| worker.predicate);
-    // A failure counts before a success, whichever worker saw it.
+    // A failure counts before a success, regardless of the worker.
     if let Some(number) = predicates.max() {
         return match number.checked_sub(plan.until.termination.len()) {
             Some(number) => LoadEnd::Failure(number),
@@ -301,7 +300,7 @@ fn end_of(
     let is_early = duration.is_none_or(|duration| plan.warmup + measured < duration);
     let mut sources = workers.iter().map(|worker| &worker.shard.source);
     if is_early && sources.any(SourceCells::is_over) {
-        // Nobody hands out any more.
+        // The source has ended.
         return LoadEnd::Requests;
     }
     match plan.until.requests {

@@ -7,22 +7,21 @@
 //!    └────────┴───────┴────────┴────────┴── anything wrong ────┘
 //! ```
 //!
-//! Whatever goes wrong, and whoever asks for the end, the run goes on to `stop`
-//! and `close`, so that nothing is left running and the capture stays readable;
-//! the first thing that went wrong is the run's outcome. Every phase has a
-//! deadline. The machine reads no clock: `now` is an argument, and
-//! [`Machine::deadline`] says when it wants to be asked again.
+//! After any failure or request to end, the run goes on to `stop` and `close`: nothing is left
+//! running, and the capture stays readable. The first failure is the run's outcome. Every phase has
+//! a deadline. The machine reads no clock: `now` is an argument, and [`Machine::deadline`] is the
+//! moment of the next call.
 //!
-//! Steps of the timeline happen while measuring, and those that come later in the drain,
-//! which is not over before. Where one ends the subject, its end
-//! is no failure, and the run goes on without it until it is there again:
+//! Steps of the timeline happen while measuring. Later ones happen in the drain, which waits for
+//! them. If a step ends the target, this end is no failure, and the run goes on without it until it
+//! is ready again:
 //!
 //! ```text
 //! runs → ending → ended → starting → runs
 //! ```
 //!
-//! A run beside another stays in `ready` until both subjects are, and fails with
-//! the other unless its load has ended by then.
+//! A run beside another stays in `ready` until both targets are, and fails with the other unless its
+//! load has ended by then.
 
 use stillwell_capture::RunOutcome;
 use stillwell_plan::{Phase, PhasesPlan, StepAction, StepPlan, TargetChange, TargetSignal};
@@ -48,9 +47,9 @@ pub enum Event {
     /// It will not be.
     NotReady(String),
     /// The target ended.
-    SubjectExited,
+    TargetExited,
     /// The target has ended as a step wanted it to.
-    SubjectEnded,
+    TargetEnded,
     /// It runs again.
     StartedAgain,
     /// It is ready again.
@@ -61,12 +60,12 @@ pub enum Event {
     PartFailed {
         /// The part.
         part: String,
-        /// What it said.
+        /// Description of the failure.
         reason: String,
     },
     /// The capture could not be written.
     StorageFailed(String),
-    /// Somebody asked for the end.
+    /// A signal or a caller requested the end.
     Interrupted(i32),
     /// All that was to be sent is sent, before the time for it was over.
     LoadEnded,
@@ -80,7 +79,7 @@ pub enum Event {
     Tick,
 }
 
-/// What the shell is to do.
+/// Actions of the shell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Mark the beginning of a phase.
@@ -88,17 +87,17 @@ pub enum Action {
     /// Build payloads, bind sinks.
     Prepare,
     /// Start the target.
-    StartSubject,
+    StartTarget,
     /// Find out when the target is ready.
     AwaitReady,
-    /// Tell the run beside this one that the target is ready.
+    /// Report to the run beside this one that the target is ready.
     Meet,
     /// Start to send.
     StartLoad,
     /// Do what the timeline says.
     Step(StepAction),
     /// End the target by this signal; it may start again.
-    EndSubject(TargetSignal),
+    EndTarget(TargetSignal),
     /// Start it again.
     StartAgain,
     /// Find out when it is ready again.
@@ -108,7 +107,7 @@ pub enum Action {
     /// Find out when sinks are quiet.
     AwaitQuiet,
     /// Stop the target.
-    StopSubject,
+    StopTarget,
     /// End sinks, observers and all that is left.
     Close,
     /// The run is over.
@@ -125,12 +124,12 @@ const PARTNER: &str = "the run beside it";
 /// The name under which a run fails whose target does not start again.
 const RESTART: &str = "the target's restart";
 
-/// What steps have made of the target.
+/// Effect of steps on the target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Life {
-    /// It runs, or nobody ended it on purpose.
+    /// It runs, or no step ended it.
     Runs,
-    /// It was asked to end.
+    /// A step ends it.
     Ending {
         /// True if it is to start again as soon as it has ended.
         starts: bool,
@@ -141,7 +140,7 @@ enum Life {
     Starting(Moment),
 }
 
-/// What one run goes through.
+/// State of one run.
 #[derive(Debug)]
 pub struct Machine {
     plan: PhasesPlan,
@@ -248,7 +247,7 @@ impl Machine {
 
     /// True if the target is not there, or not ready, because a step wanted it so.
     #[must_use]
-    pub fn is_without_subject(&self) -> bool {
+    pub fn is_without_target(&self) -> bool {
         self.life != Life::Runs
     }
 
@@ -287,7 +286,7 @@ impl Machine {
         }
     }
 
-    /// What is to be done now that `event` has happened.
+    /// Returns the actions after `event`.
     pub fn next(&mut self, now: Moment, event: Event) -> Vec<Action> {
         if self.finished {
             return Vec::new();
@@ -295,7 +294,7 @@ impl Machine {
         match event {
             Event::Tick => self.tick(now),
             Event::Prepared if self.phase == Phase::Prepare => {
-                self.enter(now, Phase::Start, [Action::StartSubject])
+                self.enter(now, Phase::Start, [Action::StartTarget])
             }
             Event::Started if self.phase == Phase::Start => {
                 self.enter(now, Phase::Ready, [Action::AwaitReady])
@@ -323,11 +322,11 @@ impl Machine {
                 self.enter(now, Phase::Close, [Action::Close])
             }
             Event::Closed if self.phase == Phase::Close => self.finish(),
-            Event::SubjectExited => self.subject_exited(now),
-            Event::SubjectEnded | Event::StartedAgain | Event::ReadyAgain => {
+            Event::TargetExited => self.target_exited(now),
+            Event::TargetEnded | Event::StartedAgain | Event::ReadyAgain => {
                 self.restarted(now, &event)
             }
-            // Answers to a question that is no longer asked.
+            // Late events, which have no effect.
             Event::Prepared
             | Event::Started
             | Event::Ready
@@ -396,14 +395,14 @@ impl Machine {
         match (action, self.life) {
             (StepAction::Target(TargetChange::End(signal)), _) => {
                 self.life = Life::Ending { starts: false };
-                vec![Action::EndSubject(signal)]
+                vec![Action::EndTarget(signal)]
             }
             (StepAction::Target(TargetChange::Start), Life::Ending { .. }) => {
                 self.life = Life::Ending { starts: true };
                 Vec::new()
             }
             (StepAction::Target(TargetChange::Start), Life::Ended) => self.start_again(now),
-            // Refused by whoever read the plan.
+            // Refused when the plan was read.
             (StepAction::Target(TargetChange::Start), _) => Vec::new(),
             (action, _) => vec![Action::Step(action)],
         }
@@ -420,8 +419,8 @@ impl Machine {
             return Vec::new();
         }
         match (event, self.life) {
-            (Event::SubjectEnded, Life::Ending { starts: true }) => self.start_again(now),
-            (Event::SubjectEnded, Life::Ending { starts: false }) => {
+            (Event::TargetEnded, Life::Ending { starts: true }) => self.start_again(now),
+            (Event::TargetEnded, Life::Ending { starts: false }) => {
                 self.life = Life::Ended;
                 Vec::new()
             }
@@ -434,7 +433,7 @@ impl Machine {
         }
     }
 
-    fn subject_exited(&mut self, now: Moment) -> Vec<Action> {
+    fn target_exited(&mut self, now: Moment) -> Vec<Action> {
         if matches!(self.life, Life::Ending { .. } | Life::Ended) {
             return Vec::new();
         }
@@ -467,7 +466,7 @@ impl Machine {
     }
 
     fn stop(&mut self, now: Moment) -> Vec<Action> {
-        self.enter(now, Phase::Stop, [Action::StopSubject])
+        self.enter(now, Phase::Stop, [Action::StopTarget])
     }
 
     fn finish(&mut self) -> Vec<Action> {

@@ -21,14 +21,14 @@ use crate::steps::Controls;
 /// The longest time that the thread that binds may take to end; it has nothing left to do then.
 const BIND_END_MAX: Nanos = Nanos::from_secs(5);
 
-/// What is ready to start.
+/// Parts that are ready to start.
 #[derive(Debug)]
 pub(crate) struct Parts {
     pub(crate) generators: Vec<Prepared>,
     pub(crate) sinks: Vec<BoundSink>,
     /// The account of stamped events, if there are any.
     pub(crate) ledger: Option<RunLedger>,
-    /// What steps of the timeline act on.
+    /// Controls for steps of the timeline.
     pub(crate) controls: Controls,
 }
 
@@ -81,7 +81,7 @@ impl Parts {
         })
     }
 
-    /// What all of them count.
+    /// Returns all counters.
     pub(crate) fn shards(&self) -> Vec<Arc<dyn Shard>> {
         let mut shards: Vec<Arc<dyn Shard>> = Vec::new();
         for generator in &self.generators {
@@ -98,7 +98,7 @@ impl Parts {
     }
 }
 
-/// Binds sinks on a thread that stands in `network`, or on this one.
+/// Binds sinks on a thread inside `network`, or on this one.
 fn bind_in(
     network: Option<&NetworkNamespace>,
     plans: &[SinkPlan],

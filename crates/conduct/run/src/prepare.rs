@@ -1,4 +1,4 @@
-//! Preparation of a generator or an environment, whichever a plan names.
+//! Preparation of a generator or an environment of a plan.
 
 use stillwell_payload::Sources;
 use stillwell_plan::GeneratorPlan;

@@ -134,7 +134,7 @@ impl Record {
         self.manifest.parts.extend(notes);
     }
 
-    /// What could not be written since the last call; told once.
+    /// Returns the write failure since the last call; each one is reported once.
     pub(crate) fn failure(&mut self) -> Option<String> {
         self.failure.take().map(|error| explain(&error))
     }

@@ -7,20 +7,21 @@ use std::path::Path;
 use flate2::read::MultiGzDecoder;
 use xz2::read::XzDecoder;
 
-/// What a file begins with that is one of these. A name says nothing.
+/// First bytes of a gzip file. The name of a file is not used.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 
-/// What one worker's payload may have, so that a small file that unpacks to a
-/// large one fills no memory.
+/// Limit of one worker's payload, so that a small file that unpacks to a large one does not fill
+/// the memory.
 const BYTES_MAX: u64 = 4 << 30;
 
-/// What is in the file at `path`, unpacked if it is packed by gzip, zstd or xz.
-/// Several packed pieces one after another are one text.
+/// Returns the content of the file at `path`, unpacked if it is packed by gzip, zstd or xz. Several
+/// packed pieces one after another are one text.
 ///
 /// # Errors
-/// The kernel's answer; that what is packed is broken; that it is larger than 4 GiB.
+///
+/// The kernel's error; broken packed data; more than 4 GiB of data.
 pub(crate) fn read(path: &Path) -> io::Result<Vec<u8>> {
     let mut file = BufReader::new(File::open(path)?);
     let mut head = [0; 6];
@@ -85,7 +86,7 @@ mod tests {
         encoder.finish().unwrap()
     }
 
-    fn found(packed: &[u8]) -> io::Result<Vec<u8>> {
+    fn unpacked(packed: &[u8]) -> io::Result<Vec<u8>> {
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), packed).unwrap();
         read(file.path())
@@ -93,19 +94,19 @@ mod tests {
 
     #[test]
     fn files_are_known_by_what_they_begin_with() {
-        let (one, two) = (b"{\"number\":1}\n".repeat(9), b"{\"number\":2}\n");
-        let both = [one.as_slice(), two].concat();
+        let (first, two) = (b"{\"number\":1}\n".repeat(9), b"{\"number\":2}\n");
+        let both = [first.as_slice(), two].concat();
         let zstd = |text: &[u8]| zstd::encode_all(text, 1).unwrap();
         for packed in [
             both.clone(),
-            [gzip(&one), gzip(two)].concat(),
-            [xz(&one), xz(two)].concat(),
-            [zstd(&one), zstd(two)].concat(),
+            [gzip(&first), gzip(two)].concat(),
+            [xz(&first), xz(two)].concat(),
+            [zstd(&first), zstd(two)].concat(),
         ] {
-            assert_eq!(found(&packed).unwrap(), both);
+            assert_eq!(unpacked(&packed).unwrap(), both);
         }
         for short in [b"".as_slice(), b"a", &GZIP[..1], &XZ[..5]] {
-            assert_eq!(found(short).unwrap(), short);
+            assert_eq!(unpacked(short).unwrap(), short);
         }
     }
 
@@ -114,7 +115,7 @@ mod tests {
         let text = b"some text that is long enough to be packed, packed, packed".repeat(20);
         for packed in [gzip(&text), xz(&text), zstd::encode_all(&*text, 1).unwrap()] {
             let cut = &packed[..packed.len() - 5];
-            let error = found(cut).unwrap_err().to_string();
+            let error = unpacked(cut).unwrap_err().to_string();
             assert!(error.starts_with("unpack it: "), "{error}");
         }
     }

@@ -1,4 +1,4 @@
-//! What is asked of a run, and what it tells while it goes on.
+//! The request of a run, and its progress.
 
 use std::path::PathBuf;
 
@@ -11,12 +11,11 @@ use crate::export::Exports;
 /// One run to be made.
 #[derive(Clone, Debug)]
 pub struct RunRequest {
-    /// What is to be done.
+    /// The plan.
     pub plan: RigPlan,
-    /// Folders and files that the plan's places stand for. The state folder is
-    /// made if it is not there.
+    /// Folders and files of the plan's places. A missing state folder is made.
     pub places: Places,
-    /// Where the capture goes.
+    /// Folder of the capture.
     pub folder: PathBuf,
     /// The run's place in a suite.
     pub identity: Option<RunIdentity>,
@@ -24,18 +23,18 @@ pub struct RunRequest {
     pub command: Vec<String>,
     /// The run's name.
     pub run: RunId,
-    /// What it leaves besides its capture.
+    /// Files besides the capture.
     pub exports: Exports,
 }
 
-/// What a run tells while it goes on.
+/// Progress of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Progress {
     /// A phase began.
     Phase {
         /// Which.
         phase: Phase,
-        /// How long it takes at most.
+        /// The longest time that the phase takes.
         ends_in: Option<Nanos>,
     },
     /// A second went by. Totals since the run began.

@@ -1,5 +1,4 @@
-//! The shell around the machine: waits for what happens and performs what it is
-//! told. It decides nothing.
+//! The shell around the machine: waits for events and performs actions. It decides nothing.
 
 mod container;
 mod inspect;
@@ -31,14 +30,14 @@ use crate::parts::Parts;
 use crate::record::Record;
 use crate::request::RunRequest;
 use crate::shell::mounts::Mounts;
-pub(crate) use crate::shell::progress::Teller;
-use crate::shell::progress::Totals;
+pub(crate) use crate::shell::progress::ProgressSender;
+use crate::shell::progress::RunTotals;
 use crate::stamps::RunLedger;
 use crate::steps::{Controls, Restarts};
-use crate::subject::{self, Stage};
+use crate::target::{self, Stage};
 use crate::together::{Foreign, Link};
 
-/// Happenings that wait for the conductor; more hold back whoever tells.
+/// Events that may wait for the conductor; more block their senders.
 const EVENTS_WAITING_MAX: usize = 64;
 /// Beats that wait for the conductor; more hold the sampler back.
 pub(crate) const BEATS_WAITING_MAX: usize = 64;
@@ -46,18 +45,18 @@ pub(crate) const BEATS_WAITING_MAX: usize = 64;
 const LOOK_EVERY: Nanos = Nanos::from_millis(20);
 /// The longest time that stopping may take besides the target's own grace.
 const STOP_BESIDES: Nanos = Nanos::from_secs(6);
-/// How long a phase mark waits for the sampler.
+/// The longest time that a phase mark waits for the sampler.
 const MARK_MAX: Nanos = Nanos::from_secs(2);
 
-/// What the conductor is told by parts of its own.
+/// Messages from parts of the conductor.
 #[derive(Debug)]
 pub(crate) enum ShellMessage {
     Prepared(Result<Parts, String>),
     Ready(Result<Nanos, String>),
-    /// Which of the target's starts ended, and how.
+    /// Number of the target's start that ended, and its exit.
     Exited(u64, Exit),
     Stopped(Stopped),
-    /// It has ended as a step wanted, which was asked for at that moment.
+    /// A step ended it; the moment is that of its request.
     Ended(Moment, Stopped),
     ReadyAgain(Result<Nanos, String>),
     LinksChanged(Result<(), String>),
@@ -76,25 +75,25 @@ pub(crate) struct Shell {
     scope: Scope,
     stop_load: Token,
     stage: Option<Stage>,
-    subject: TargetProcess,
-    /// The container that it is, until it is asked to end.
+    subject: Subject,
+    /// The target's container, until its end is requested.
     container: Option<Container>,
-    /// The program that looks at it, until it is asked to end.
-    inspector: Option<TargetProcess>,
+    /// The inspector of the target, until its end is requested.
+    inspector: Option<Subject>,
     exit: Option<Exit>,
     killed: bool,
-    /// How often the target was started.
+    /// Number of starts of the target.
     starts: u64,
-    /// How it came back where steps end it.
+    /// Returns after ends by steps.
     restarts: Option<Arc<Restarts>>,
-    /// What steps act on.
+    /// Controls for steps.
     controls: Controls,
     /// The links between it and ours, if it has a network of its own.
     links: Option<Links>,
     /// Steps that change links, the first of which is under way.
     link_steps: VecDeque<StepAction>,
     generators: Vec<Prepared>,
-    /// What was mounted for the target.
+    /// Mounts for the target.
     mounts: Mounts,
     /// Cancelled, all of them, once all that is to be sent is; empty where that has
     /// no end.
@@ -104,12 +103,12 @@ pub(crate) struct Shell {
     shards: Vec<Arc<dyn Shard>>,
     sinks: Vec<Arc<SinkShard>>,
     sampler: Option<SamplerHandle>,
-    told: Receiver<ShellMessage>,
+    messages: Receiver<ShellMessage>,
     sender: SyncSender<ShellMessage>,
     beats: Receiver<SampleBatch>,
     deliver: SyncSender<SampleBatch>,
-    totals: Totals,
-    progress: Teller,
+    totals: RunTotals,
+    progress: ProgressSender,
     /// The way to the run beside this one, if there is one.
     link: Option<Link>,
     foreign: Foreign,
@@ -122,7 +121,7 @@ pub(crate) struct Shell {
     was_quiet: bool,
     /// The account of stamped events, if there are any.
     ledger: Option<RunLedger>,
-    /// How many of them were missing when the drain ended.
+    /// Missing events at the end of the drain.
     under_way: Option<u64>,
 }
 
@@ -130,7 +129,7 @@ impl Shell {
     pub(crate) fn new(
         request: RunRequest,
         interrupt: Interrupt,
-        progress: Teller,
+        progress: ProgressSender,
         link: Option<Link>,
     ) -> Result<Self, ConductError> {
         let record = Record::begin(&request).map_err(|source| ConductError::Capture { source })?;
@@ -141,14 +140,14 @@ impl Shell {
             stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_BESIDES;
         }
         if matches!(plan.target.kind, TargetKind::Container(_)) {
-            // It waits, kills, and is asked twice afterwards.
+            // It waits, kills, and is called twice afterwards.
             stop_deadline = stop_deadline + STOP_BESIDES + STOP_BESIDES + STOP_BESIDES;
         }
         let mut machine = Machine::new(plan.phases, &plan.timeline, stop_deadline);
         if link.is_some() {
             machine = machine.together();
         }
-        let (sender, told) = sync_channel(EVENTS_WAITING_MAX);
+        let (sender, messages) = sync_channel(EVENTS_WAITING_MAX);
         let (deliver, beats) = sync_channel(BEATS_WAITING_MAX);
         Ok(Self {
             request,
@@ -176,11 +175,11 @@ impl Shell {
             shards: Vec::new(),
             sinks: Vec::new(),
             sampler: None,
-            told,
+            messages,
             sender,
             beats,
             deliver,
-            totals: Totals::default(),
+            totals: RunTotals::default(),
             progress,
             link,
             foreign: Foreign::default(),
@@ -198,7 +197,7 @@ impl Shell {
         self.links = links;
     }
 
-    /// Adds notes to the manifest and tells them.
+    /// Adds notes to the manifest and reports them.
     pub(crate) fn note(&mut self, notes: Vec<Note>) {
         for note in notes {
             self.record.note(note.what, note.why);
@@ -220,8 +219,8 @@ impl Shell {
         while !self.machine.is_finished() {
             self.look();
             let wait = self.machine.deadline().since(clock::now()).min(LOOK_EVERY);
-            match self.told.recv_timeout(wait.as_duration()) {
-                Ok(told) => self.hear(told),
+            match self.messages.recv_timeout(wait.as_duration()) {
+                Ok(messages) => self.receive(messages),
                 Err(RecvTimeoutError::Timeout) => {}
                 // Cannot be: we hold a sender ourselves.
                 Err(RecvTimeoutError::Disconnected) => break,
@@ -238,7 +237,7 @@ impl Shell {
         if let Some(reason) = self.record.failure() {
             self.happen(Event::StorageFailed(reason));
         }
-        // Asked before the interrupt: where that ended the other, it ends us too.
+        // Checked before the interrupt: if that ended the other run, it ends this one too.
         let failure = self.link.as_ref().and_then(Link::partner_failure);
         if !self.interrupted
             && let Some(signal) = self.interrupt.signal()
@@ -267,7 +266,7 @@ impl Shell {
         }
     }
 
-    /// Hears what the run beside this one has to say.
+    /// Reads the state of the run beside this one.
     fn look_beside(&mut self, failure: Option<String>) {
         let Some(link) = &self.link else { return };
         if let Some(reason) = failure.filter(|_| self.machine.failure().is_none()) {
@@ -295,8 +294,8 @@ impl Shell {
         }
     }
 
-    fn hear(&mut self, told: ShellMessage) {
-        match told {
+    fn receive(&mut self, messages: ShellMessage) {
+        match messages {
             ShellMessage::Prepared(Ok(parts)) => self.prepared(parts),
             ShellMessage::Prepared(Err(reason)) => self.happen(Event::PrepareFailed(reason)),
             ShellMessage::Ready(Ok(after)) => {
@@ -309,24 +308,24 @@ impl Shell {
             ShellMessage::Ready(Err(reason)) => self.happen(Event::NotReady(reason)),
             // Of one that was ended on purpose, and is replaced by now.
             ShellMessage::Exited(start, _) if start != self.starts => {}
-            ShellMessage::Ended(begun, stopped) => self.subject_ended(begun, &stopped),
+            ShellMessage::Ended(begun, stopped) => self.target_ended(begun, &stopped),
             ShellMessage::ReadyAgain(ready) => self.ready_again(ready),
             ShellMessage::LinksChanged(done) => self.links_changed(done),
             ShellMessage::Exited(_, exit) => {
                 self.exit = Some(exit);
                 let what = format!("the target ended: {exit}");
                 self.record.event(self.machine.phase(), what);
-                self.happen(Event::SubjectExited);
+                self.happen(Event::TargetExited);
             }
-            ShellMessage::Container(found) => self.container_found(found),
+            ShellMessage::Container(container) => self.container_found(container),
             ShellMessage::InspectorExited(exit) => self.inspector_exited(exit),
             ShellMessage::InspectorStopped(stopped) => self.inspector_stopped(&stopped),
             ShellMessage::Stopped(stopped) => {
                 self.killed = stopped.killed;
                 // Of a container only its engine knows how it ended.
-                let told = stopped.exit.filter(|exit| exit.code.is_some());
-                self.exit = told.or(self.exit).or(stopped.exit);
-                if let Some(what) = subject::describe_stop(&stopped) {
+                let messages = stopped.exit.filter(|exit| exit.code.is_some());
+                self.exit = messages.or(self.exit).or(stopped.exit);
+                if let Some(what) = target::describe_stop(&stopped) {
                     self.record.manifest.warnings.push(what.clone());
                     self.record.event(self.machine.phase(), what);
                 }
@@ -335,7 +334,7 @@ impl Shell {
         }
     }
 
-    /// Tells the machine, and performs what it wants.
+    /// Sends the event to the machine, and performs its actions.
     fn happen(&mut self, event: Event) {
         let actions = self.machine.next(clock::now(), event);
         if let (Some(link), Some(failure)) = (&self.link, self.machine.failure()) {

@@ -10,11 +10,10 @@ use stillwell_stamp::{Bounds, LedgerError, RunMark};
 use stillwell_units::{ByteSize, RunId};
 use stillwell_worker::{PrepareError, Prepared};
 
-/// What the account of a run may take. It is exact within that for 10⁹ events of
-/// which 1 % are missing.
+/// Memory limit of a run's ledger. It is exact within that for 10⁹ events of which 1 % are missing.
 const MEMORY: ByteSize = ByteSize::mib(64);
 
-/// The number of ranges of a generator stand in a capture.
+/// Number of a generator's ranges in a capture.
 const RANGES_KEPT: usize = 64;
 
 /// The account of a run's stamped events, and whose they are.
@@ -55,7 +54,7 @@ pub(crate) fn ledger(
     if stamped.is_empty() {
         return Ok(None);
     }
-    let generators = stamped.iter().map(|one| (one.id.clone(), one.plan));
+    let generators = stamped.iter().map(|stream| (stream.id.clone(), stream.plan));
     Ok(Some(RunLedger {
         generators: generators.collect(),
         shared: Arc::new(SharedLedger::new(RunMark::of(run), stamped, MEMORY)?),
@@ -63,7 +62,7 @@ pub(crate) fn ledger(
 }
 
 impl RunLedger {
-    /// What the capture says, once nothing more comes.
+    /// Returns the record, once nothing more comes.
     pub(crate) fn record(&self, quiet: bool, under_way: Option<u64>) -> LedgerRecord {
         let (broken, foreign, memory) = self.shared.besides();
         let accounts = self.shared.accounts();
@@ -88,39 +87,39 @@ fn figures(id: &str, expected: StampPlan, streams: &[StreamAccount]) -> LedgerFi
         least: streams.iter().map(|stream| of(stream).least).sum(),
         most: streams.iter().map(|stream| of(stream).most).sum(),
     };
-    let displacements = streams.iter().map(|one| one.figures.displacement_max);
+    let displacements = streams.iter().map(|stream| stream.figures.displacement_max);
     LedgerFigures {
         id: id.to_owned(),
         expected,
         streams: streams.len() as u64,
-        sent: count(|one| one.figures.sent),
-        received: bounds(|one| one.figures.received),
-        lost: bounds(|one| one.figures.lost),
-        incomplete: bounds(|one| one.figures.incomplete),
-        duplicated: bounds(|one| one.figures.duplicated),
-        unsent: bounds(|one| one.figures.unsent),
-        arrivals: count(|one| one.figures.arrivals),
-        reordered: count(|one| one.figures.reordered),
+        sent: count(|stream| stream.figures.sent),
+        received: bounds(|stream| stream.figures.received),
+        lost: bounds(|stream| stream.figures.lost),
+        incomplete: bounds(|stream| stream.figures.incomplete),
+        duplicated: bounds(|stream| stream.figures.duplicated),
+        unsent: bounds(|stream| stream.figures.unsent),
+        arrivals: count(|stream| stream.figures.arrivals),
+        reordered: count(|stream| stream.figures.reordered),
         displacement_max: displacements.max().unwrap_or_default(),
-        late: count(|one| one.figures.late),
-        unclear: count(|one| one.figures.unclear),
-        intact: count(|one| one.figures.intact),
-        damaged: count(|one| one.figures.damaged),
+        late: count(|stream| stream.figures.late),
+        unclear: count(|stream| stream.figures.unclear),
+        intact: count(|stream| stream.figures.intact),
+        damaged: count(|stream| stream.figures.damaged),
         // What never was settled is not known to be as it was sent.
-        unverifiable: count(|one| one.figures.unverifiable + one.figures.pending),
-        undeclared: count(|one| one.figures.undeclared),
-        bounded_windows: count(|one| one.figures.bounded_windows),
+        unverifiable: count(|stream| stream.figures.unverifiable + stream.figures.pending),
+        undeclared: count(|stream| stream.figures.undeclared),
+        bounded_windows: count(|stream| stream.figures.bounded_windows),
         losses: losses(streams),
-        loss_ranges: count(|one| one.losses.count),
+        loss_ranges: count(|stream| stream.losses.count),
         damages: damages(streams),
     }
 }
 
 fn losses(streams: &[StreamAccount]) -> Vec<LedgerRange> {
-    let ranges = streams.iter().flat_map(|one| {
-        let ranges = one.losses.ranges.iter();
+    let ranges = streams.iter().flat_map(|stream| {
+        let ranges = stream.losses.ranges.iter();
         ranges.map(|range| LedgerRange {
-            stream: one.stream.number(),
+            stream: stream.stream.number(),
             first: range.first,
             last: range.last,
             lost: CountBounds {
@@ -133,10 +132,10 @@ fn losses(streams: &[StreamAccount]) -> Vec<LedgerRange> {
 }
 
 fn damages(streams: &[StreamAccount]) -> Vec<LedgerEvent> {
-    let damages = streams.iter().flat_map(|one| {
-        let sequences = one.figures.damaged_sequences.iter();
+    let damages = streams.iter().flat_map(|stream| {
+        let sequences = stream.figures.damaged_sequences.iter();
         sequences.map(|sequence| LedgerEvent {
-            stream: one.stream.number(),
+            stream: stream.stream.number(),
             sequence: *sequence,
         })
     });

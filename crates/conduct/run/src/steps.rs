@@ -1,4 +1,4 @@
-//! What steps of the timeline act on, and what they are called.
+//! The objects of the timeline's steps, and their names.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -41,28 +41,28 @@ impl Controls {
     pub(crate) fn write(&mut self, generators: &[Prepared]) {
         let logs = generators
             .iter()
-            .filter_map(|one| Some((one.id().to_owned(), one.files()?)));
+            .filter_map(|entry| Some((entry.id().to_owned(), entry.files()?)));
         self.files = logs.collect();
     }
 
     /// Changes a sink.
     pub(crate) fn sink(&self, id: &str, change: &SinkChange) -> Result<(), String> {
-        let found = self.sinks.iter().find(|(name, _)| name == id);
-        let (_, control) = found.ok_or_else(|| format!("there is no sink `{id}`"))?;
+        let entry = self.sinks.iter().find(|(name, _)| name == id);
+        let (_, control) = entry.ok_or_else(|| format!("there is no sink `{id}`"))?;
         control.change(change);
         Ok(())
     }
 
     /// Moves or empties the log of a generator.
     pub(crate) fn rotate(&self, id: &str, how: stillwell_plan::WhenFull) -> Result<(), String> {
-        let found = self.files.iter().find(|(name, _)| name == id);
-        let (_, control) = found.ok_or_else(|| format!("generator `{id}` writes no log"))?;
+        let entry = self.files.iter().find(|(name, _)| name == id);
+        let (_, control) = entry.ok_or_else(|| format!("generator `{id}` writes no log"))?;
         control.rotate(how);
         Ok(())
     }
 }
 
-/// How the target came back each time that it was ended on purpose, as series.
+/// Returns of the target after each planned end, as series.
 #[derive(Debug, Default)]
 pub(crate) struct Restarts {
     all: Mutex<Vec<Restart>>,
@@ -76,7 +76,7 @@ impl Restarts {
         any.then(Arc::default)
     }
 
-    /// The target was asked to end at `moment`, and has ended `now`.
+    /// Records an end of the target that was requested at `moment` and happened `now`.
     pub(crate) fn ended(&self, moment: Moment, now: Moment, stopped: &Stopped) {
         self.lock().push(Restart {
             moment,
@@ -126,7 +126,7 @@ impl Restarts {
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<Restart>> {
-        // Whoever panicked with it in hand left it whole.
+        // A panic while it was locked left it whole.
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -135,15 +135,15 @@ impl Shard for Restarts {
     fn sample(&self, samples: &mut Vec<Sample>) {
         let all = self.lock();
         let none = Labels::none();
-        let ready = all.iter().filter(|one| one.ready_after.is_some()).count();
+        let ready = all.iter().filter(|entry| entry.ready_after.is_some()).count();
         let count = u64::try_from(ready).unwrap_or(u64::MAX);
         samples.push(Sample::int(catalogue::TARGET_RESTARTS, &none, count));
         let longest = |of: fn(&Restart) -> Option<Nanos>| all.iter().filter_map(of).max();
         for (metric, longest) in [
-            (catalogue::TARGET_RECOVERY, longest(|one| one.ready_after)),
+            (catalogue::TARGET_RECOVERY, longest(|entry| entry.ready_after)),
             (
                 catalogue::TARGET_REDELIVERY,
-                longest(|one| one.delivered_after),
+                longest(|entry| entry.delivered_after),
             ),
         ] {
             if let Some(longest) = longest {
@@ -156,8 +156,8 @@ impl Shard for Restarts {
 /// Returns the reason why the steps of `plan` cannot be done, if they cannot.
 pub(crate) fn refusal(plan: &RigPlan) -> Option<String> {
     let is_ours = matches!(plan.target.kind, TargetKind::Child(_));
-    let needs_subject = |action: &StepAction| matches!(action, StepAction::Target(_));
-    let any = plan.timeline.iter().any(|step| needs_subject(&step.action));
+    let needs_target = |action: &StepAction| matches!(action, StepAction::Target(_));
+    let any = plan.timeline.iter().any(|step| needs_target(&step.action));
     if any && !is_ours {
         let reason = "a step pauses, ends or starts the target, which only works with one that \
                       is started here: name a command, or take the step out of `timeline`";
@@ -188,7 +188,7 @@ fn missing_disk(plan: &RigPlan) -> Option<String> {
     })
 }
 
-/// What a step does, in words.
+/// Returns a description of a step.
 pub(crate) fn describe(action: &StepAction) -> String {
     match action {
         StepAction::Note(text) => text.clone(),
@@ -208,8 +208,8 @@ pub(crate) fn describe(action: &StepAction) -> String {
         }
         StepAction::Network { input, output } => {
             let links = [("input", input), ("output", output)];
-            let told = links.map(|(name, change)| describe_link(name, change));
-            told.into_iter().flatten().collect::<Vec<_>>().join("; ")
+            let parts = links.map(|(name, change)| describe_link(name, change));
+            parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
         }
     }
 }
@@ -248,14 +248,14 @@ fn describe_disk(change: &DiskChange) -> String {
         write_rate,
         limit,
     } = limits;
-    let told = [
+    let parts = [
         fsync_delay.map(|delay| format!("fsync takes {delay} longer")),
         fsync_delay_per_mib.map(|delay| format!("{delay} longer for each MiB")),
         write_rate.map(|rate| format!("takes {rate} at most")),
         limit.map(|size| format!("holds {size} at most")),
     ];
-    let told: Vec<String> = told.into_iter().flatten().collect();
-    told.join(", ")
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(", ")
 }
 
 fn describe_link(name: &str, change: &LinkChange) -> Option<String> {
@@ -275,8 +275,8 @@ fn describe_link(name: &str, change: &LinkChange) -> Option<String> {
         Nanos::ZERO => "no delay".to_owned(),
         delay => format!("{delay} of delay"),
     });
-    let told: Vec<String> = [loss, rate, cut, delay].into_iter().flatten().collect();
-    (!told.is_empty()).then(|| format!("link {name}: {}", told.join(", ")))
+    let parts: Vec<String> = [loss, rate, cut, delay].into_iter().flatten().collect();
+    (!parts.is_empty()).then(|| format!("link {name}: {}", parts.join(", ")))
 }
 
 fn percent(per_million: u32) -> String {

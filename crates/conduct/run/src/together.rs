@@ -19,12 +19,12 @@ pub(crate) use meeting::Link;
 /// Fewest CPUs for a duet: one for each target, and at least as many for us.
 const DUET_CPUS_MIN: usize = 4;
 
-/// How long nobody sends between two turns, where turns are long enough: what a target below its
-/// capacity still holds is some milliseconds of work.
+/// Pause between two turns, if turns are long enough: a target below its capacity holds some
+/// milliseconds of work.
 const TURN_GAP: Nanos = Nanos::from_millis(20);
 
-/// How two runs share the host at the same time. Both need a network namespace
-/// of their own, so that their ports do not collide.
+/// Ways in which two runs share the host at the same time. Both need a network namespace, so their
+/// ports do not collide.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Together {
     /// Both carry load all the time, each target on CPUs of its own. Which of them has which is
@@ -41,7 +41,7 @@ pub enum Together {
 }
 
 impl Together {
-    /// What `design` asks for; `None` for runs one after the other.
+    /// Returns the way of `design`; `None` for runs one after the other.
     #[must_use]
     pub const fn of(design: DesignPlan) -> Option<Self> {
         match design {
@@ -59,7 +59,7 @@ impl Together {
         }
     }
 
-    /// How its runs take turns, if they do.
+    /// Returns the turns of its runs, if there are any.
     pub(crate) fn turns(self) -> Option<TurnPlan> {
         match self {
             Self::Duet => None,
@@ -72,7 +72,7 @@ impl Together {
     }
 }
 
-/// Returns the reason why two runs cannot be had at once, without `why`.
+/// Returns the message that two runs at once are impossible because of `why`.
 pub(crate) fn no_namespace(together: Together, why: &str) -> String {
     format!(
         "design {}: two runs at once need a network namespace each, so that their ports do not \
@@ -89,11 +89,11 @@ pub(crate) fn divide_duet(
     side: usize,
     seed: &Seed,
 ) -> Result<Division, String> {
-    let found = online.len();
-    if found < DUET_CPUS_MIN {
+    let available = online.len();
+    if available < DUET_CPUS_MIN {
         return Err(format!(
             "design duet: it needs {DUET_CPUS_MIN} CPUs or more, so that each target has some \
-             that nobody else uses; this process may use {found}: {online:?}"
+             that nobody else uses; this process may use {available}: {online:?}"
         ));
     }
     let Some(cpus) = &division.target else {
@@ -109,13 +109,13 @@ pub(crate) fn divide_duet(
         ));
     }
     let is_swapped = seed.derive("duet", 0).bytes()[0] & 1 == 1;
-    let own = if (side == 1) == is_swapped {
+    let cpus = if (side == 1) == is_swapped {
         cpus[..half].to_vec()
     } else {
         cpus[cpus.len() - half..].to_vec()
     };
     Ok(Division {
-        target: Some(own),
+        subject: Some(cpus),
         ..division
     })
 }
@@ -142,12 +142,12 @@ mod tests {
         /// subjects' are equally large.
         #[test]
         fn a_duet_has_cpus_apart(online in 4_u16..64, seed: u64) {
-            let [one, other] = sides(online, &CpuChoice::Auto, seed).map(Result::unwrap);
-            let ours = one.ours.clone().unwrap();
-            prop_assert_eq!(one.ours, other.ours);
-            let (one, other) = (one.target.unwrap(), other.target.unwrap());
-            prop_assert_eq!(one.len(), other.len());
-            let mut all = [one, other, ours].concat();
+            let [first, second] = sides(online, &CpuChoice::Auto, seed).map(Result::unwrap);
+            let ours = first.ours.clone().unwrap();
+            prop_assert_eq!(first.ours, second.ours);
+            let (first, second) = (first.subject.unwrap(), second.subject.unwrap());
+            prop_assert_eq!(first.len(), second.len());
+            let mut all = [first, second, ours].concat();
             let count = all.len();
             all.sort_unstable();
             all.dedup();

@@ -1,4 +1,4 @@
-//! Runs of real processes. The target is this test program, called anew.
+//! Runs of real processes. The target is this test program, started again.
 
 #![expect(
     clippy::print_stdout,

@@ -29,7 +29,7 @@ pub struct LoadBeside<'a> {
     /// Receives each second, warm-up included.
     pub progress: &'a mut dyn FnMut(&LoadSnapshot<'_>),
     /// Receives the response headers that the plan names.
-    pub heard: &'a mut dyn FnMut(&AnswerHeader),
+    pub on_header: &'a mut dyn FnMut(&AnswerHeader),
     /// Source of requests other than the plan.
     pub source: Option<LoadSource<'a>>,
 }
@@ -45,15 +45,15 @@ pub struct LoadSource<'a> {
 
 impl fmt::Debug for LoadBeside<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut told = f.debug_struct("LoadBeside");
-        told.field("source", &self.source).finish_non_exhaustive()
+        let mut shown = f.debug_struct("LoadBeside");
+        shown.field("source", &self.source).finish_non_exhaustive()
     }
 }
 
 impl fmt::Debug for LoadSource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut told = f.debug_struct("LoadSource");
-        told.field("waiting_max", &self.waiting_max)
+        let mut shown = f.debug_struct("LoadSource");
+        shown.field("waiting_max", &self.waiting_max)
             .finish_non_exhaustive()
     }
 }
@@ -61,7 +61,7 @@ impl fmt::Debug for LoadSource<'_> {
 /// The started consumers and source of a load.
 pub(super) struct LoadCompanions<'a> {
     progress: &'a mut dyn FnMut(&LoadSnapshot<'_>),
-    heard: &'a mut dyn FnMut(&AnswerHeader),
+    on_header: &'a mut dyn FnMut(&AnswerHeader),
     pub(super) telemetry: Option<LoadTelemetry>,
     headers: Option<Receiver<AnswerHeader>>,
     /// Scope of the source, and the number of requests to wait for before the start.
@@ -86,7 +86,7 @@ impl<'a> LoadCompanions<'a> {
         };
         Ok(Self {
             progress: beside.progress,
-            heard: beside.heard,
+            on_header: beside.on_header,
             telemetry,
             headers: prepared.take_headers(),
             source,
@@ -120,7 +120,7 @@ impl<'a> LoadCompanions<'a> {
             return LOOK_EVERY;
         }
         let due = until.into_iter().chain([collector.next_look()]);
-        // Not at once either: workers need a moment to hand over what they were asked for.
+        // Not at once either: workers need a moment to hand over their counts.
         let due = due.map(|due| due.since(now)).fold(LOOK_SELDOM, Nanos::min);
         due.max(LOOK_EVERY)
     }
@@ -141,7 +141,7 @@ impl<'a> LoadCompanions<'a> {
     fn forward_headers(&mut self, at_most: usize) {
         let headers = self.headers.iter().flat_map(Receiver::try_iter);
         for header in headers.take(at_most) {
-            (self.heard)(&header);
+            (self.on_header)(&header);
         }
     }
 

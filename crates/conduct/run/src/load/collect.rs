@@ -13,16 +13,16 @@ use stillwell_units::{Moment, Nanos};
 
 use super::snapshot::{LoadPhase, LoadSnapshot};
 
-/// How long a worker takes at most to hand over what it was requested for.
+/// The longest time that a worker takes to hand over its counts.
 const HANDED_OVER: Nanos = Nanos::from_millis(15);
 
 /// A shorter piece at the end is no piece of its own.
 const PIECE_MIN: Nanos = Nanos::from_millis(100);
 
-/// What was never recorded.
+/// An empty histogram.
 static NOTHING: LazyLock<Histogram<u64>> = LazyLock::new(empty_histogram);
 
-/// What one worker found.
+/// The result of one worker.
 #[derive(Debug)]
 pub(super) struct LoadWorkerResult {
     /// Its counts.
@@ -31,7 +31,7 @@ pub(super) struct LoadWorkerResult {
     pub(super) times: Vec<Option<Histogram<u64>>>,
     /// CPU time of its thread, connecting included where there is no warm-up.
     pub(super) cpu: Nanos,
-    /// How long it was measured.
+    /// Length of measuring.
     pub(super) measured: Nanos,
     /// The number of the predicate that ended it, those of termination first.
     pub(super) predicate: Option<usize>,
@@ -80,8 +80,8 @@ fn join(second: &mut LoadSecond, after: &LoadSecond) {
 /// Counts of all workers so far: of the warm-up while that lasts, and of the
 /// measured time from then on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-struct Totals {
-    requested: u64,
+struct LoadTotals {
+    asked: u64,
     begun: u64,
     sent: u64,
     outcomes: [u64; Outcome::ALL.len()],
@@ -99,7 +99,7 @@ pub(super) struct Collector {
     is_warm: bool,
     /// Of each worker since the beginning.
     times: Vec<Vec<Option<Histogram<u64>>>>,
-    /// What the piece under way has recorded so far, all workers together.
+    /// Records of the present piece so far, all workers together.
     open: Vec<Option<Interval>>,
     /// The same of the piece that was closed last.
     last_times: Vec<Option<Interval>>,
@@ -111,9 +111,9 @@ pub(super) struct Collector {
     /// When the piece under way began.
     begun_at: Moment,
     /// Counts at that time.
-    before: Totals,
+    before: LoadTotals,
     /// Counts at its end, once that has come and times are still to be handed over.
-    closing: Option<(Moment, Totals)>,
+    closing: Option<(Moment, LoadTotals)>,
     /// Accounts at the end of the piece that was closed last, and what it added.
     accounts: Vec<[Nanos; STATES]>,
     last_accounts: Vec<[Nanos; STATES]>,
@@ -127,7 +127,7 @@ impl Collector {
             open: no_times(),
             last_times: no_times(),
             latencies: empty_histogram(),
-            before: Totals::default(),
+            before: LoadTotals::default(),
             accounts: shards.iter().map(account).collect(),
             last_accounts: Vec::new(),
             shards,
@@ -142,7 +142,7 @@ impl Collector {
 
     /// The warm-up is over. What belongs to it the shards know themselves.
     pub(super) fn warmed_up(&mut self) {
-        self.before = Totals::default();
+        self.before = LoadTotals::default();
         self.accounts = self.shards.iter().map(account).collect();
         self.is_warm = true;
         self.begun_at = self.start;
@@ -163,7 +163,7 @@ impl Collector {
         match self.closing {
             None => {
                 if now >= self.begun_at + Nanos::SECOND {
-                    // Asks for the times; they come a little later.
+                    // Requests the times; they come a little later.
                     self.take();
                     self.closing = Some((now, self.totals()));
                 }
@@ -209,13 +209,13 @@ impl Collector {
         let start = self.start;
         let stopped = |shard: &Arc<LoadShard>| Moment::new(shard.stopped.total()).max(start);
         let last = self.shards.iter().map(stopped).max().unwrap_or(start);
-        let found = self.totals();
+        let totals = self.totals();
         // Times may come after what they are times of was counted.
         let has_times = self.open.iter().any(Option::is_some);
-        if last > self.begun_at || found != self.before || has_times {
-            self.close_second(last.max(self.begun_at), found);
+        if last > self.begun_at || totals != self.before || has_times {
+            self.close_second(last.max(self.begun_at), totals);
         }
-        self.settle(last.since(start));
+        self.fit_to_length(last.since(start));
         let workers = self.shards.iter().zip(self.times).enumerate();
         let workers = workers.map(|(index, (shard, times))| LoadWorkerResult {
             measured: stopped(shard).since(start),
@@ -229,7 +229,7 @@ impl Collector {
         (workers.collect(), self.seconds, last.since(start))
     }
 
-    /// Takes the times that workers have handed over, and asks for more.
+    /// Takes the times that workers have handed over, and requests more.
     fn take(&mut self) {
         for (shard, times) in self.shards.iter().zip(&mut self.times) {
             for ((time, all), open) in LoadTime::all().zip(times).zip(&mut self.open) {
@@ -248,7 +248,7 @@ impl Collector {
         }
     }
 
-    fn close_second(&mut self, end: Moment, counts: Totals) {
+    fn close_second(&mut self, end: Moment, counts: LoadTotals) {
         let times = std::mem::replace(&mut self.open, no_times());
         let before = std::mem::replace(&mut self.before, counts);
         let origin = if self.is_warm {
@@ -295,9 +295,8 @@ impl Collector {
         self.closing = None;
     }
 
-    /// The pieces make up what was measured: what came after that takes no time of
-    /// its own, and of a moment there is no rate to tell.
-    fn settle(&mut self, measured: Nanos) {
+    /// Fits the pieces to the measured length: a later end takes no time, and a moment has no rate.
+    fn fit_to_length(&mut self, measured: Nanos) {
         while let [.., before, last] = &mut self.seconds[..]
             && measured.saturating_sub(last.begin) < PIECE_MIN
         {
@@ -309,8 +308,8 @@ impl Collector {
         }
     }
 
-    fn totals(&self) -> Totals {
-        let mut totals = Totals::default();
+    fn totals(&self) -> LoadTotals {
+        let mut totals = LoadTotals::default();
         for shard in &self.shards {
             let outcomes = if self.is_warm {
                 &shard.outcomes
@@ -401,7 +400,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_workers_hand_over_stands_in_the_totals_and_in_one_second() {
+    fn handed_over_counts_are_in_the_totals_and_in_one_second() {
         let (shard, mut recorders) = LoadShard::pair();
         let shard = Arc::new(shard);
         let start = Moment::new(5);
@@ -469,7 +468,7 @@ mod tests {
             assert_eq!((shown, snapshot.second.bytes[1]), ((7, 7), 70));
         }
         collector.warmed_up();
-        // The worker hears of it a little later.
+        // The worker receives it a little later.
         shard.bytes_sent.add(5);
         shard.measure(14, 0, 0);
         shard.outcomes[0].add(3);
@@ -514,7 +513,7 @@ mod tests {
         let lengths: Vec<Nanos> = seconds.iter().map(|second| second.length).collect();
         assert_eq!(lengths, [1003, 497].map(Nanos::from_millis));
         assert_eq!(measured, Nanos::from_millis(1500));
-        assert_eq!(seconds.iter().map(|it| it.outcomes[0]).sum::<u64>(), 7);
+        assert_eq!(seconds.iter().map(|item| item.outcomes[0]).sum::<u64>(), 7);
         assert_eq!(seconds[1].service.unpack().len(), 1);
     }
 
@@ -532,11 +531,11 @@ mod tests {
         let stopped = start + Nanos::from_millis(1001);
         shard.stopped.set(stopped.as_u64());
         let (_, seconds, measured) = collector.finish(&[]);
-        let told: Vec<_> = seconds
+        let lengths: Vec<_> = seconds
             .iter()
-            .map(|it| (it.length, it.outcomes[0]))
+            .map(|item| (item.length, item.outcomes[0]))
             .collect();
-        assert_eq!(told, [(measured, 30)]);
+        assert_eq!(lengths, [(measured, 30)]);
     }
 
     /// Three histograms of each second, which took 800 kB, took gigabytes in an
@@ -577,7 +576,7 @@ mod tests {
         }
         let bytes = collector.seconds.iter().map(|second| {
             let packed = [&second.response, &second.service, &second.lateness];
-            let packed = packed.iter().map(|own| own.bytes().len()).sum::<usize>();
+            let packed = packed.iter().map(|answer| answer.bytes().len()).sum::<usize>();
             (packed + size_of::<LoadSecond>()) as u64
         });
         let hour = bytes.sum::<u64>() * 3600 / SECONDS_TRIED;
@@ -585,7 +584,7 @@ mod tests {
         let counts = collector
             .seconds
             .iter()
-            .map(|it| it.response.unpack().len());
+            .map(|item| item.response.unpack().len());
         assert_eq!(counts.sum::<u64>(), SECONDS_TRIED * 10_000);
     }
 }

@@ -16,7 +16,7 @@ use super::LoadWorkerResult;
 pub(super) struct LoadResult {
     /// When measuring began, since 1970.
     pub(super) started: Nanos,
-    /// How long was measured: until the last worker began nothing more.
+    /// Length of measuring: until the last worker began nothing more.
     pub(super) measured: Nanos,
     /// Each worker by itself.
     pub(super) workers: Vec<LoadWorkerResult>,
@@ -29,8 +29,8 @@ pub(super) struct LoadResult {
     /// CPU time that the host spent on anything meanwhile and that the hypervisor
     /// gave to others, over all CPUs; `None` where it does not say.
     pub(super) host: Option<HostCpu>,
-    /// What became of what others were told meanwhile.
-    pub(super) telemetry: TelemetryResult,
+    /// The result of the exporters.
+    pub(super) telemetry: TelemetryFound,
 }
 
 impl LoadResult {
@@ -61,13 +61,13 @@ impl LoadResult {
     }
 }
 
-fn parts(found: LoadWorkerResult) -> (LoadWorker, Vec<Option<Histogram<u64>>>) {
+fn parts(result: LoadWorkerResult) -> (LoadWorker, Vec<Option<Histogram<u64>>>) {
     let worker = LoadWorker {
-        counts: LoadCounts::from(&*found.shard),
-        cpu: found.cpu,
-        measured: found.measured,
+        counts: LoadCounts::from(&*result.shard),
+        cpu: result.cpu,
+        measured: result.measured,
     };
-    let times = found.times.into_iter();
+    let times = result.times.into_iter();
     let recorded = times.map(|times| times.filter(|times| !times.is_empty()));
     (worker, recorded.collect())
 }

@@ -7,7 +7,7 @@ use stillwell_units::Nanos;
 
 use super::HostCpu;
 
-/// Which addresses of a name are used.
+/// Choice among the addresses of a name.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AddressFamily {
     /// The first one.
@@ -33,11 +33,11 @@ pub struct ResolveError {
 /// its name alone: it looks the others up.
 pub(super) fn endpoints(plan: &mut LoadPlan, family: AddressFamily) -> Result<(), ResolveError> {
     for address in plan.dialled_addresses_mut() {
-        let found = resolve(address, family).map_err(|source| ResolveError {
+        let addresses = resolve(address, family).map_err(|source| ResolveError {
             address: address.clone(),
             source,
         })?;
-        *address = found.to_string();
+        *address = addresses.to_string();
     }
     Ok(())
 }
@@ -61,7 +61,7 @@ pub(super) fn host_cpu() -> Option<HostCpu> {
     parse_stat(&std::fs::read_to_string("/proc/stat").ok()?)
 }
 
-/// What was spent since `before`.
+/// CPU time since `before`.
 pub(super) fn host_cpu_since(before: Option<HostCpu>) -> Option<HostCpu> {
     let (before, now) = (before?, host_cpu()?);
     Some(HostCpu {

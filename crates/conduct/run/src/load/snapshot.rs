@@ -1,4 +1,4 @@
-//! What a load does while it goes on, for whoever shows it or passes it on.
+//! State of a load while it goes on, for displays and exporters.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use stillwell_units::Nanos;
 
 use super::LoadSecond;
 
-/// Which part of a load is under way.
+/// Present phase of a load.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoadPhase {
     /// Requests are sent and not measured.
@@ -23,25 +23,24 @@ pub enum LoadPhase {
 /// one relaxed load for each of their beats.
 #[derive(Debug)]
 pub struct LoadSnapshot<'a> {
-    /// What is under way.
+    /// The present phase.
     pub phase: LoadPhase,
     /// Since measuring began; in the warm-up, since that began.
     pub elapsed: Nanos,
     /// Counts of each worker so far, warm-up included.
     pub shards: &'a [Arc<LoadShard>],
-    /// The piece of time that has just ended. In the warm-up it has no times, and
-    /// what ended stands in its outcomes all the same.
+    /// The piece of time that has just ended. In the warm-up it has no times, but its outcomes are
+    /// complete.
     pub second: &'a LoadSecond,
-    /// Where each worker's time went in that piece, in the order of
-    /// [`TimeState::ALL`].
+    /// Time breakdown of each worker in that piece, in the order of [`TimeState::ALL`].
     pub accounts: &'a [[Nanos; TimeState::ALL.len()]],
     pub(super) times: &'a [Option<Interval>],
     pub(super) latencies: &'a Histogram<u64>,
 }
 
 impl LoadSnapshot<'_> {
-    /// What was recorded of `time` in this piece by all workers together, in
-    /// nanoseconds; `None` where nothing was.
+    /// The records of `time` in this piece by all workers together, in nanoseconds; `None` if there
+    /// are none.
     #[must_use]
     pub fn times(&self, time: LoadTime) -> Option<&Histogram<u64>> {
         self.times[time.index()].as_deref()

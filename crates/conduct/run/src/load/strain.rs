@@ -1,4 +1,4 @@
-//! How close the generator comes to its limit while a load goes on.
+//! The load of the generator relative to its limit.
 
 use stillwell_metric::{Histogram, LoadStrain, LoadTime, TimeState};
 use stillwell_units::Nanos;
@@ -6,7 +6,7 @@ use stillwell_units::Nanos;
 use super::LoadSnapshot;
 
 impl LoadSnapshot<'_> {
-    /// How close the generator came to its limit in the piece of time that has just
+    /// Returns the load of the generator relative to its limit in the piece of time that has just
     /// ended.
     #[must_use]
     pub fn strain(&self) -> LoadStrain {

@@ -49,7 +49,7 @@ fn a_run_goes_through_its_phases() {
         (8, Event::Tick),
         (9, Event::Tick),
         (10, Event::Quiet),
-        (10, Event::SubjectExited),
+        (10, Event::TargetExited),
         (11, Event::Stopped),
         (11, Event::Closed),
     ]);
@@ -57,7 +57,7 @@ fn a_run_goes_through_its_phases() {
     use Action::*;
     let expected = [
         Enter(Phase::Start),
-        StartSubject,
+        StartTarget,
         Enter(Phase::Ready),
         AwaitReady,
         Enter(Phase::Warmup),
@@ -67,7 +67,7 @@ fn a_run_goes_through_its_phases() {
         StopLoad,
         AwaitQuiet,
         Enter(Phase::Stop),
-        StopSubject,
+        StopTarget,
         Enter(Phase::Close),
         Close,
         Finish(RunOutcome::Completed),
@@ -86,7 +86,7 @@ fn whatever_goes_wrong_the_run_stops_and_closes_and_keeps_the_first_reason() {
         reason: "gone".into(),
     };
     let table = [
-        (Event::SubjectExited, died),
+        (Event::TargetExited, died),
         (
             Event::Interrupted(15),
             RunOutcome::Interrupted { signal: 15 },
@@ -120,7 +120,7 @@ fn whatever_goes_wrong_the_run_stops_and_closes_and_keeps_the_first_reason() {
         let expected = [
             Action::StopLoad,
             Action::Enter(Phase::Stop),
-            Action::StopSubject,
+            Action::StopTarget,
             Action::Enter(Phase::Close),
             Action::Close,
             Action::Finish(outcome),
@@ -130,7 +130,7 @@ fn whatever_goes_wrong_the_run_stops_and_closes_and_keeps_the_first_reason() {
 }
 
 #[test]
-fn a_subject_that_never_listens_is_given_up_once_its_probe_could_have_said_why() {
+fn a_target_that_never_listens_is_given_up_after_its_probe_could_answer() {
     let mut machine = machine(&[]);
     play(&mut machine, &[(1, Event::Prepared), (1, Event::Started)]);
     assert_eq!(machine.deadline(), at(12));
@@ -253,7 +253,7 @@ fn any_event() -> impl Strategy<Value = Event> {
         (0_u64..100).prop_map(|start| Event::Agreed(at(start))),
         Just(Event::PartnerFailed("d".into())),
         Just(Event::NotReady("n".into())),
-        Just(Event::SubjectExited),
+        Just(Event::TargetExited),
         Just(Event::PartFailed {
             part: "a".into(),
             reason: "b".into()
@@ -290,7 +290,7 @@ proptest! {
         let places = |wanted: &Action| -> Vec<usize> {
             (0..actions.len()).filter(|at| actions[*at] == *wanted).collect()
         };
-        let (stops, closes) = (places(&Action::StopSubject), places(&Action::Close));
+        let (stops, closes) = (places(&Action::StopTarget), places(&Action::Close));
         prop_assert_eq!((stops.len(), closes.len()), (1, 1));
         prop_assert!(stops[0] < closes[0]);
         prop_assert!(matches!(actions.last(), Some(Action::Finish(_))));
@@ -308,7 +308,7 @@ fn load_that_has_an_end_is_drained_at_once() {
     play(&mut measuring, &up_to_measure());
     let actions = measuring.next(at(5), Event::LoadEnded);
     assert_eq!(actions, drained);
-    // Nobody asks twice.
+    // A second start has no effect.
     assert_eq!(measuring.next(at(5), Event::LoadEnded), []);
     let mut warming = machine(&[]);
     play(&mut warming, &up_to_measure()[..3]);
@@ -319,7 +319,7 @@ fn load_that_has_an_end_is_drained_at_once() {
     assert_eq!(rest, drained);
 }
 
-fn on_subject(at_millis: u64, change: TargetChange) -> StepPlan {
+fn on_target(at_millis: u64, change: TargetChange) -> StepPlan {
     StepPlan {
         at: Nanos::from_millis(at_millis),
         action: StepAction::Target(change),
@@ -343,28 +343,28 @@ fn steps_of_one_time_happen_in_the_order_in_which_they_are_written() {
 }
 
 #[test]
-fn a_subject_that_a_step_ends_comes_back_in_whatever_order_it_is_heard_of() {
-    use Event::{ReadyAgain, StartedAgain, SubjectEnded, SubjectExited, Tick};
+fn a_target_that_a_step_ends_comes_back_in_any_order_of_messages() {
+    use Event::{ReadyAgain, StartedAgain, TargetEnded, TargetExited, Tick};
     let kill = TargetChange::End(TargetSignal::Kill);
     let steps = [
-        on_subject(1000, kill),
-        on_subject(2000, TargetChange::Start),
+        on_target(1000, kill),
+        on_target(2000, TargetChange::Start),
     ];
     let back = [Action::StartAgain, Action::AwaitReadyAgain];
-    let ends = [Action::EndSubject(TargetSignal::Kill)];
+    let ends = [Action::EndTarget(TargetSignal::Kill)];
     // It ended before it was to start, or is still about to end then.
-    let quick = [(5, Tick), (5, SubjectExited), (5, SubjectEnded), (6, Tick)];
-    let slow = [(5, Tick), (6, Tick), (7, SubjectExited), (7, SubjectEnded)];
+    let quick = [(5, Tick), (5, TargetExited), (5, TargetEnded), (6, Tick)];
+    let slow = [(5, Tick), (6, Tick), (7, TargetExited), (7, TargetEnded)];
     for course in [quick, slow] {
         let mut machine = machine(&steps);
         play(&mut machine, &up_to_measure());
         let mut done = play(&mut machine, &course);
-        assert!(machine.is_without_subject());
+        assert!(machine.is_without_target());
         done.extend(play(&mut machine, &[(7, StartedAgain), (8, ReadyAgain)]));
         assert_eq!(done, [&ends[..], &back[..]].concat());
-        assert!(!machine.is_without_subject() && machine.failure().is_none());
+        assert!(!machine.is_without_target() && machine.failure().is_none());
         // From here on an end is a death again.
-        play(&mut machine, &[(8, SubjectExited)]);
+        play(&mut machine, &[(8, TargetExited)]);
         assert!(matches!(
             machine.failure(),
             Some(RunOutcome::TargetDied { .. })
@@ -373,10 +373,10 @@ fn a_subject_that_a_step_ends_comes_back_in_whatever_order_it_is_heard_of() {
 }
 
 #[test]
-fn a_drain_waits_for_a_subject_that_is_not_back_and_fails_without_it() {
+fn a_drain_waits_for_a_target_that_is_not_back_and_fails_without_it() {
     let restart = [
-        on_subject(4000, TargetChange::End(TargetSignal::Term)),
-        on_subject(4000, TargetChange::Start),
+        on_target(4000, TargetChange::End(TargetSignal::Term)),
+        on_target(4000, TargetChange::Start),
     ];
     let course = [
         (8, Event::Tick),
@@ -393,7 +393,7 @@ fn a_drain_waits_for_a_subject_that_is_not_back_and_fails_without_it() {
     };
     let mut back = drained();
     let events = [
-        Event::SubjectEnded,
+        Event::TargetEnded,
         Event::StartedAgain,
         Event::ReadyAgain,
         Event::Quiet,
@@ -414,10 +414,10 @@ fn a_drain_waits_for_a_subject_that_is_not_back_and_fails_without_it() {
 #[test]
 fn a_step_behind_the_load_happens_in_the_drain_which_waits_for_it() {
     let steps = [
-        on_subject(6000, TargetChange::End(TargetSignal::Kill)),
-        on_subject(6000, TargetChange::Start),
+        on_target(6000, TargetChange::End(TargetSignal::Kill)),
+        on_target(6000, TargetChange::Start),
         // The drain is over before.
-        on_subject(8000, TargetChange::Pause),
+        on_target(8000, TargetChange::Pause),
     ];
     let mut machine = machine(&steps);
     play(&mut machine, &up_to_measure());
@@ -427,10 +427,10 @@ fn a_step_behind_the_load_happens_in_the_drain_which_waits_for_it() {
     // Sinks are quiet because all is still to come.
     assert_eq!(machine.next(at(9), Event::Quiet), []);
     let done = play(&mut machine, &[(10, Event::Tick), (10, Event::Tick)]);
-    assert_eq!(done, [Action::EndSubject(TargetSignal::Kill)]);
+    assert_eq!(done, [Action::EndTarget(TargetSignal::Kill)]);
     let back = [
-        (10, Event::SubjectExited),
-        (10, Event::SubjectEnded),
+        (10, Event::TargetExited),
+        (10, Event::TargetEnded),
         (10, Event::StartedAgain),
         (11, Event::ReadyAgain),
     ];
@@ -442,10 +442,10 @@ fn a_step_behind_the_load_happens_in_the_drain_which_waits_for_it() {
 }
 
 #[test]
-fn a_subject_that_is_not_ready_again_in_time_or_dies_on_its_way_fails_the_run() {
+fn a_target_that_is_not_ready_again_in_time_or_dies_fails_the_run() {
     let restart = [
-        on_subject(0, TargetChange::End(TargetSignal::Term)),
-        on_subject(0, TargetChange::Start),
+        on_target(0, TargetChange::End(TargetSignal::Term)),
+        on_target(0, TargetChange::Start),
     ];
     let begun = || {
         let plan = PhasesPlan {
@@ -460,7 +460,7 @@ fn a_subject_that_is_not_ready_again_in_time_or_dies_on_its_way_fails_the_run() 
         play(&mut machine, &[(4, Event::Tick), (4, Event::Tick)]);
         play(
             &mut machine,
-            &[(5, Event::SubjectEnded), (5, Event::StartedAgain)],
+            &[(5, Event::TargetEnded), (5, Event::StartedAgain)],
         );
         machine
     };
@@ -469,7 +469,7 @@ fn a_subject_that_is_not_ready_again_in_time_or_dies_on_its_way_fails_the_run() 
     assert_eq!(late.deadline(), at(16));
     late.next(at(16), Event::Tick);
     let mut dead = begun();
-    dead.next(at(6), Event::SubjectExited);
+    dead.next(at(6), Event::TargetExited);
     let mut broken = begun();
     broken.next(at(6), Event::NotAgain("no such file".to_owned()));
     for machine in [late, dead, broken] {

@@ -10,17 +10,17 @@ use crate::machine::Event;
 use crate::shell::{Shell, ShellMessage};
 
 impl Shell {
-    /// Has the engine's container found, or made; what comes of it is told.
+    /// Looks for the engine's container, or makes it; the result is a message.
     pub(super) fn find_container(&mut self, plan: ContainerTarget) {
         let subject = &self.request.plan.target;
-        // Of a container of others only what was asked for is changed.
-        let is_asked = !subject.is_others()
+        // A container of others only gets requested changes.
+        let is_requested = !subject.is_others()
             || matches!(subject.cpus, CpuChoice::Count(_) | CpuChoice::List(_));
         let division = self.stage.as_ref().map(|stage| &stage.division);
         let cpus = division.and_then(|division| division.target.clone());
         let limits = Limits {
             memory: subject.memory,
-            cpus: cpus.filter(|_| is_asked),
+            cpus: cpus.filter(|_| is_requested),
         };
         for mount in subject.filled(&self.request.places).mounts() {
             if mount.writable
@@ -34,15 +34,15 @@ impl Shell {
         let deadline = clock::now() + self.request.plan.phases.ready;
         let sender = self.sender.clone();
         self.spawn("container", move |token| {
-            let found = Container::find(&plan, &limits, run, deadline, token);
-            sender.send(ShellMessage::Container(found))?;
+            let result = Container::find(&plan, &limits, run, deadline, token);
+            sender.send(ShellMessage::Container(result))?;
             Ok(())
         });
     }
 
     /// The container runs, or why it does not: from here on it is a process to be watched.
-    pub(super) fn container_found(&mut self, found: Result<Container, ContainerError>) {
-        let container = match found {
+    pub(super) fn container_found(&mut self, result: Result<Container, ContainerError>) {
+        let container = match result {
             Ok(container) => container,
             Err(error) => return self.happen(Event::StartFailed(explain(&error))),
         };

@@ -7,7 +7,7 @@ use crate::machine::Event;
 use crate::request::Progress;
 use crate::shell::{Shell, ShellMessage};
 
-/// Lines of what a failed inspector said that are told.
+/// Number of lines of a failed inspector's output in the report.
 const LAST_LINES: usize = 3;
 
 impl Shell {
@@ -44,8 +44,7 @@ impl Shell {
         true
     }
 
-    /// The inspector has ended before it was asked to. What it is there for is lost;
-    /// the run is not.
+    /// The inspector has ended too early. Its results are lost; the run is not.
     pub(super) fn inspector_exited(&mut self, exit: Exit) {
         let Some(inspector) = &self.inspector else {
             return;
@@ -64,7 +63,7 @@ impl Shell {
         self.warn(warning);
     }
 
-    /// What came of asking it to end.
+    /// Reports the end of the inspector.
     pub(super) fn inspector_stopped(&mut self, stopped: &Stopped) {
         if stopped.killed {
             let grace = INSPECTOR_STOP.grace;

@@ -1,4 +1,4 @@
-//! What a run mounts for its target: disks, and logs in a file system of their own.
+//! Mounts of a run for its target: disks, and logs in a file system of their own.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use stillwell_worker::Prepared;
 
 use crate::shell::Shell;
 
-/// The longest time that taking everything away may take while it is still answered for. Whoever
-/// waits longer finds it gone.
+/// The longest time that unmounting may take while requests are still answered. A later request
+/// fails.
 const END_MAX: Nanos = Nanos::from_secs(2);
 
 /// All that is mounted. Dropping it takes it away.
 #[derive(Debug, Default)]
 pub(crate) struct Mounts {
     plain: Vec<Mount>,
-    /// Each with its place as it was asked for.
+    /// Each with its place as planned.
     disks: Vec<(PathBuf, Disk)>,
 }
 
@@ -52,7 +52,7 @@ impl Mounts {
         Ok(notes)
     }
 
-    /// What they count.
+    /// Returns their counters.
     fn shards(&self) -> impl Iterator<Item = Arc<dyn Shard>> {
         let shards = self.disks.iter().map(|(_, disk)| Arc::clone(disk.shard()));
         shards.map(|shard| shard as Arc<dyn Shard>)
@@ -60,9 +60,9 @@ impl Mounts {
 
     /// Changes the disk at `at`, a place that is filled in.
     pub(super) fn change(&self, at: &Path, change: &DiskChange) -> Result<(), String> {
-        let found = self.disks.iter().find(|(path, _)| path == at);
+        let disk = self.disks.iter().find(|(path, _)| path == at);
         let (_, disk) =
-            found.ok_or_else(|| format!("there is no simulated disk at {}", at.display()))?;
+            disk.ok_or_else(|| format!("there is no simulated disk at {}", at.display()))?;
         disk.change(change);
         Ok(())
     }
@@ -79,10 +79,10 @@ impl Mounts {
 }
 
 impl Shell {
-    /// Mounts all that the plan asks for, before the target starts.
+    /// Mounts everything that the plan lists, before the target starts.
     pub(super) fn mount(&mut self, generators: &mut [Prepared]) -> Result<(), String> {
         let disks = self.request.plan.disks.clone();
-        if disks.is_empty() && generators.iter().all(|one| one.file_system().is_none()) {
+        if disks.is_empty() && generators.iter().all(|generator| generator.file_system().is_none()) {
             return Ok(());
         }
         let place = self.place();
@@ -114,11 +114,11 @@ impl Shell {
         if mounts.is_empty() {
             return;
         }
-        let (sender, told) = sync_channel(1);
+        let (sender, done) = sync_channel(1);
         self.spawn("unmount", move |_| {
             sender.send(mounts.end()).map_err(Into::into)
         });
-        match told.recv_timeout(END_MAX.as_duration()) {
+        match done.recv_timeout(END_MAX.as_duration()) {
             Ok(notes) => self.note_mounts(notes),
             Err(_) => self.record.note(
                 "a file system could not be unmounted in time",

@@ -1,4 +1,4 @@
-//! What the machine wants, done.
+//! Actions of the machine.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::parts::Parts;
 use crate::request::Progress;
 use crate::shell::{MARK_MAX, Shell, ShellMessage};
 use crate::steps;
-use crate::subject::{self, Stage};
+use crate::target::{self, Stage};
 use crate::together::Link;
 
 impl Shell {
@@ -24,17 +24,17 @@ impl Shell {
         match action {
             Action::Enter(phase) => self.enter(phase),
             Action::Prepare => self.prepare(),
-            Action::StartSubject => self.start_subject(),
+            Action::StartTarget => self.start_target(),
             Action::AwaitReady => self.await_ready(),
             Action::Meet => self.meet(),
             Action::StartLoad => self.start_load(),
             Action::Step(step) => self.step(&step),
-            Action::EndSubject(signal) => self.end_subject(signal),
+            Action::EndTarget(signal) => self.end_target(signal),
             Action::StartAgain => self.start_again(),
             Action::AwaitReadyAgain => self.await_ready_again(),
             Action::StopLoad => self.stop_load.cancel(),
             Action::AwaitQuiet => self.quiet_since = Some((clock::now(), self.received())),
-            Action::StopSubject => self.stop_subject(),
+            Action::StopTarget => self.stop_target(),
             Action::Close => self.close(),
             Action::Finish(outcome) => self.outcome = Some(outcome),
         }
@@ -71,13 +71,13 @@ impl Shell {
         let until = clock::now() + MARK_MAX;
         loop {
             let left = until.since(clock::now());
-            let Ok(beaten) = self.beats.recv_timeout(left.as_duration()) else {
+            let Ok(batch) = self.beats.recv_timeout(left.as_duration()) else {
                 let what = "the sampler did not answer a phase mark in time".to_owned();
                 self.record.event(self.machine.phase(), what);
                 return;
             };
-            let is_late_enough = beaten.beat.moment >= moment;
-            self.take_beat(beaten);
+            let is_late_enough = batch.beat.moment >= moment;
+            self.take_beat(batch);
             if is_late_enough {
                 return;
             }
@@ -147,17 +147,17 @@ impl Shell {
         if let Err(reason) = self.mount(&mut parts.generators) {
             return self.happen(Event::PrepareFailed(reason));
         }
-        let ends = |one: &Prepared| one.ends().to_vec();
-        if parts.generators.iter().all(|one| !one.ends().is_empty()) {
+        let ends = |generator: &Prepared| generator.ends().to_vec();
+        if parts.generators.iter().all(|generator| !generator.ends().is_empty()) {
             self.load_ends = parts.generators.iter().flat_map(ends).collect();
         }
-        let over = |one: &Prepared| one.over().to_vec();
+        let over = |generator: &Prepared| generator.over().to_vec();
         self.load_over = parts.generators.iter().flat_map(over).collect();
         self.generators = parts.generators;
         self.happen(Event::Prepared);
     }
 
-    fn start_subject(&mut self) {
+    fn start_target(&mut self) {
         let plan = self.request.plan.target.filled(&self.request.places);
         match plan.kind {
             TargetKind::Container(container) => self.find_container(*container),
@@ -173,21 +173,21 @@ impl Shell {
         }
     }
 
-    /// What of the target is read; `is_again` where it was watched before.
-    pub(super) fn subject_probe(&self, is_again: bool) -> Option<TargetProbe> {
+    /// Probe of the target; `is_again` if it was watched before.
+    pub(super) fn target_probe(&self, is_again: bool) -> Option<TargetProbe> {
         let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
         self.subject.pid().map(|pid| TargetProbe {
             ran_before: self.request.plan.target.is_others(),
             pid,
-            cgroup: cgroup.map(subject::cgroup_files).unwrap_or_default(),
+            cgroup: cgroup.map(target::cgroup_files).unwrap_or_default(),
             is_again,
         })
     }
 
     pub(super) fn start_sampler(&mut self) -> std::io::Result<()> {
-        let subject = self.subject_probe(false);
+        let subject = self.target_probe(false);
         let mut shards = std::mem::take(&mut self.shards);
-        shards.extend(self.restarts.clone().map(|own| own as Arc<dyn Shard>));
+        shards.extend(self.restarts.clone().map(|restarts| restarts as Arc<dyn Shard>));
         if let Some(link) = &self.link {
             shards.push(Arc::new(link.beside()));
             if let Some(probe) = &subject {
@@ -245,7 +245,7 @@ impl Shell {
         }
     }
 
-    fn stop_subject(&mut self) {
+    fn stop_target(&mut self) {
         let (subject, sender) = (self.subject.clone(), self.sender.clone());
         let plan = self.request.plan.target.stop;
         let (inspector, container) = (self.inspector.take(), self.container.take());
@@ -278,7 +278,7 @@ impl Shell {
         self.links_end();
         self.take_beats();
         self.parts_ended(&ends);
-        self.record.manifest.target = self.subject_end();
+        self.record.manifest.target = self.target_end();
         let restarts = self.restarts.as_ref();
         self.record.manifest.restarts = restarts.map_or_else(Vec::new, |all| all.all());
         self.record.manifest.last_received = self.received_at();
@@ -289,10 +289,10 @@ impl Shell {
         self.happen(Event::Closed);
     }
 
-    fn subject_end(&self) -> Option<TargetEnd> {
+    fn target_end(&self) -> Option<TargetEnd> {
         self.subject.pid()?;
         let exit = self.exit.or_else(|| self.subject.exited())?;
-        Some(subject::ending(&self.subject, exit, self.killed))
+        Some(target::ending(&self.subject, exit, self.killed))
     }
 
     /// Starts a thread of the control plane; where the kernel gives none, the run

@@ -1,4 +1,4 @@
-//! What is told while a run goes on, and when sinks are quiet.
+//! Progress of a run, and the quiet of sinks.
 
 use std::sync::mpsc::SyncSender;
 
@@ -11,30 +11,30 @@ use crate::machine::Event;
 use crate::request::Progress;
 use crate::shell::Shell;
 
-/// How long sinks must be quiet where every stamped event has arrived: what comes
-/// then comes twice.
+/// The time that sinks must be quiet after every stamped event has arrived: later arrivals are
+/// duplicates.
 const QUIET_COMPLETE: Nanos = Nanos::from_millis(500);
 
-/// Tells whoever listens to one run or two.
+/// Reports to the listener of one or two runs.
 #[derive(Clone, Debug)]
-pub(crate) struct Teller {
-    /// Which run it is.
+pub(crate) struct ProgressSender {
+    /// Number of the run.
     pub(crate) run: usize,
     pub(crate) listener: SyncSender<(usize, Progress)>,
 }
 
-impl Teller {
-    /// Tells whoever listens; a listener that is slow misses it.
+impl ProgressSender {
+    /// Reports to the listener; a slow listener misses it.
     fn report(&self, progress: Progress) {
-        let told = self.listener.try_send((self.run, progress));
+        let sent = self.listener.try_send((self.run, progress));
         // Full or gone: progress is talk, and never holds the run back.
-        told.unwrap_or_default();
+        sent.unwrap_or_default();
     }
 }
 
 /// Totals of a beat.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Totals {
+pub(crate) struct RunTotals {
     events_sent: u64,
     bytes_sent: u64,
     bytes_received: u64,
@@ -42,7 +42,7 @@ pub(crate) struct Totals {
     rss_bytes: Option<u64>,
 }
 
-impl Totals {
+impl RunTotals {
     fn of(samples: &[Sample]) -> Self {
         let mut totals = Self::default();
         for sample in samples {
@@ -74,16 +74,16 @@ const fn whole(sample: &Sample) -> Option<u64> {
 impl Shell {
     /// Writes down the beats that have come.
     pub(super) fn take_beats(&mut self) {
-        while let Ok(beaten) = self.beats.try_recv() {
-            self.take_beat(beaten);
+        while let Ok(batch) = self.beats.try_recv() {
+            self.take_beat(batch);
         }
     }
 
-    pub(super) fn take_beat(&mut self, mut beaten: SampleBatch) {
-        self.foreign.correct(&mut beaten.samples);
-        self.record.beat(&beaten.beat, &beaten.samples);
-        self.totals = Totals::of(&beaten.samples);
-        let Totals {
+    pub(super) fn take_beat(&mut self, mut batch: SampleBatch) {
+        self.foreign.correct(&mut batch.samples);
+        self.record.beat(&batch.beat, &batch.samples);
+        self.totals = RunTotals::of(&batch.samples);
+        let RunTotals {
             events_sent,
             bytes_sent,
             bytes_received,
@@ -103,8 +103,8 @@ impl Shell {
         self.progress.report(progress);
     }
 
-    /// While the target drains: sees when sinks have been quiet for long enough, and generators
-    /// have ended: until then requests are sent again, and it is asked what became of them.
+    /// While the target drains: checks if sinks have been quiet for long enough and generators have
+    /// ended. Until then requests are retried, and their results are polled.
     pub(super) fn watch_quiet(&mut self) {
         let Some((since, received)) = self.quiet_since else {
             return;
@@ -115,7 +115,7 @@ impl Shell {
             self.quiet_since = Some((now, received_now));
         } else if now.since(since) >= self.quiet_enough()
             && self.load_over.iter().all(Token::is_cancelled)
-            && !self.machine.is_without_subject()
+            && !self.machine.is_without_target()
             && !self.machine.awaits_step()
         {
             self.quiet_since = None;
@@ -124,7 +124,7 @@ impl Shell {
         }
     }
 
-    /// How long sinks must be quiet: not for long where nothing is missing.
+    /// The time that sinks must be quiet: short if nothing is missing.
     fn quiet_enough(&self) -> Nanos {
         let quiet = self.request.plan.phases.quiet;
         match &self.ledger {

@@ -10,11 +10,11 @@ use stillwell_units::{Moment, Nanos};
 use crate::machine::Event;
 use crate::shell::{Shell, ShellMessage};
 use crate::steps;
-use crate::subject;
+use crate::target;
 
 impl Shell {
-    /// Asks it to end, and kills it by the end of its grace.
-    pub(super) fn end_subject(&mut self, signal: TargetSignal) {
+    /// Requests its end, and kills it at the end of its grace.
+    pub(super) fn end_target(&mut self, signal: TargetSignal) {
         let what = steps::describe(&StepAction::Target(TargetChange::End(signal)));
         self.record.step(self.machine.phase(), what);
         let (subject, sender) = (self.subject.clone(), self.sender.clone());
@@ -29,17 +29,17 @@ impl Shell {
     }
 
     /// It has ended as planned.
-    pub(super) fn subject_ended(&mut self, begun: Moment, stopped: &Stopped) {
+    pub(super) fn target_ended(&mut self, begun: Moment, stopped: &Stopped) {
         let now = clock::now();
         if let Some(restarts) = &self.restarts {
             restarts.ended(begun, now, stopped);
         }
         let mut what = format!("the target has ended after {}", now.since(begun));
-        if let Some(told) = subject::describe_stop(stopped) {
-            what = format!("{what}: {told}");
+        if let Some(message) = target::describe_stop(stopped) {
+            what = format!("{what}: {message}");
         }
         self.record.event(self.machine.phase(), what);
-        self.happen(Event::SubjectEnded);
+        self.happen(Event::TargetEnded);
     }
 
     pub(super) fn start_again(&mut self) {
@@ -64,7 +64,7 @@ impl Shell {
         };
         let network = self.links.as_ref().map(|links| links.target().clone());
         let started = stage.start(plan, &self.request, network, is_again);
-        self.subject = started.map_err(|error| subject::describe_start(&error))?;
+        self.subject = started.map_err(|error| target::describe_start(&error))?;
         self.exit = None;
         self.starts += 1;
         let (sender, number) = (self.sender.clone(), self.starts);
@@ -77,7 +77,7 @@ impl Shell {
         if !is_again {
             return self.start_sampler().map_err(|error| explain(&error));
         }
-        if let (Some(sampler), Some(probe)) = (&self.sampler, self.subject_probe(true)) {
+        if let (Some(sampler), Some(probe)) = (&self.sampler, self.target_probe(true)) {
             if let Some(link) = &self.link {
                 link.watch(probe.clone());
             }
@@ -90,10 +90,10 @@ impl Shell {
         self.probe(ShellMessage::ReadyAgain);
     }
 
-    /// Finds out when the target is ready, and tells it as `told` says.
+    /// Waits until the target is ready, and sends the result as `message` says.
     pub(super) fn probe(
         &mut self,
-        told: impl FnOnce(Result<Nanos, String>) -> ShellMessage + Send + 'static,
+        message: impl FnOnce(Result<Nanos, String>) -> ShellMessage + Send + 'static,
     ) {
         let plan = self.request.plan.target.filled(&self.request.places);
         let (subject, sender): (TargetProcess, _) = (self.subject.clone(), self.sender.clone());
@@ -104,7 +104,7 @@ impl Shell {
             let ready = wait_ready(&plan.ready, &subject, deadline, &token).await;
             // Without the subject's handle: the last one ends it.
             drop(subject);
-            sender.send(told(ready.map_err(|error| explain(&error))))?;
+            sender.send(message(ready.map_err(|error| explain(&error))))?;
             Ok(())
         });
         if let Err(error) = started {

@@ -32,15 +32,14 @@ impl Shell {
         self.stepped(step, done);
     }
 
-    /// Writes down that a step was done; one that could not be ends the run, which is
-    /// not the one that was asked for.
+    /// Records a step. A failed one ends the run, since it is not the requested run any more.
     pub(super) fn stepped(&mut self, step: &StepAction, done: Result<(), String>) {
         let what = steps::describe(step);
         match done {
             Ok(()) => self.record.step(self.machine.phase(), what),
             Err(reason) => {
-                let told = format!("could not do a step ({what}): {reason}");
-                self.record.event(self.machine.phase(), told);
+                let text = format!("could not do a step ({what}): {reason}");
+                self.record.event(self.machine.phase(), text);
                 if !matches!(step, StepAction::Signal(_)) {
                     let part = format!("a step of the timeline ({what})");
                     self.happen(Event::PartFailed { part, reason });
@@ -99,13 +98,13 @@ impl Shell {
         });
     }
 
-    /// Writes down what was lost on links; they go with whoever holds them.
+    /// Records losses on links; they disappear with their owner.
     pub(super) fn links_end(&mut self) {
         let Some(links) = self.links.take() else {
             return;
         };
-        for told in links.losses() {
-            self.record.event(self.machine.phase(), told);
+        for text in links.losses() {
+            self.record.event(self.machine.phase(), text);
         }
     }
 }

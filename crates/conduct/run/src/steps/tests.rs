@@ -14,7 +14,7 @@ fn restarts() -> Restarts {
 }
 
 #[test]
-fn a_subject_delivers_again_with_what_arrives_after_it_is_ready_again() {
+fn a_target_delivers_again_with_arrivals_after_it_is_ready_again() {
     let restarts = restarts();
     restarts.started(Moment::new(1_200));
     // What the one before it had sent may arrive at any time.
@@ -43,20 +43,20 @@ fn the_longest_way_back_is_a_series_and_none_is_not() {
     restarts.ready(Moment::new(5_010));
     samples.clear();
     restarts.sample(&mut samples);
-    let values: Vec<_> = samples.iter().map(|one| one.value.clone()).collect();
+    let values: Vec<_> = samples.iter().map(|sample| sample.value.clone()).collect();
     let expected = [2, 300, 450].map(stillwell_metric::Value::Int);
     assert_eq!(values, expected);
 }
 
 #[test]
-fn disks_are_told_of_by_what_changes() {
+fn disks_are_described_by_their_change() {
     let limits = DiskLimits {
         fsync_delay: Some(Nanos::from_millis(20)),
         fsync_delay_per_mib: Some(Nanos::from_millis(1)),
         write_rate: ByteRate::try_new(2 << 20).ok(),
         limit: Some(ByteSize::mib(16)),
     };
-    for (change, told) in [
+    for (change, expected) in [
         (DiskChange::Full, "full"),
         (DiskChange::Restore, "as in its plan"),
         (
@@ -66,6 +66,6 @@ fn disks_are_told_of_by_what_changes() {
     ] {
         let path = "{state}/buffer".into();
         let step = StepAction::Disk { path, change };
-        assert_eq!(describe(&step), format!("disk {{state}}/buffer: {told}"));
+        assert_eq!(describe(&step), format!("disk {{state}}/buffer: {expected}"));
     }
 }

@@ -1,4 +1,4 @@
-//! What of the other run is recorded with each.
+//! Figures of the other run in each capture.
 
 use std::fmt;
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) struct Beside {
     meeting: Arc<Meeting>,
     partner: usize,
     reader: Mutex<Option<TargetReader>>,
-    /// Set when load begins; absent where nobody takes turns.
+    /// Set when load begins; absent without turns.
     turns: Option<Arc<OnceLock<Turns>>>,
 }
 
@@ -37,7 +37,7 @@ impl Beside {
     }
 
     fn partner_cpu(&self) -> u64 {
-        // Only the sampler asks, once a beat.
+        // Only the sampler reads, once a beat.
         let mut reader = self.reader.lock().unwrap_or_else(PoisonError::into_inner);
         if reader.is_none() {
             let probe = self.meeting.probe(self.partner);
@@ -117,14 +117,14 @@ mod tests {
 
     #[test]
     fn the_partner_is_not_foreign() {
-        let mut own = Foreign::default();
+        let mut sample = Foreign::default();
         for (raw, partner, expected) in [(0, 50, 0), (30, 70, 10), (40, 85, 10), (60, 90, 20)] {
             let mut samples = beat(raw, Some(partner));
-            own.correct(&mut samples);
+            sample.correct(&mut samples);
             assert_eq!(foreign(&samples), Some(&Value::Int(expected)));
         }
         let mut alone = beat(77, None);
-        own.correct(&mut alone);
+        sample.correct(&mut alone);
         assert_eq!(foreign(&alone), Some(&Value::Int(77)));
     }
 }

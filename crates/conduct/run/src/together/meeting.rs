@@ -1,4 +1,4 @@
-//! Where two conductors meet.
+//! The meeting point of two conductors.
 
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -14,8 +14,7 @@ use super::{Beside, Together};
 /// 20 ms, and generators must have started by then.
 const LEAD: Nanos = Nanos::from_millis(100);
 
-/// One run's end of a meeting. Dropping it before load has ended tells the other
-/// run that this one is gone.
+/// One run's end of a meeting. Dropping it before load has ended makes the other run fail.
 #[derive(Debug)]
 pub(crate) struct Link {
     pub(crate) together: Together,
@@ -61,8 +60,8 @@ impl Link {
         })
     }
 
-    /// Held while a stage is set: groups lie in a folder that whoever makes none
-    /// in it takes away again.
+    /// Held while the environment is set up: a run without groups in a shared folder removes that
+    /// folder.
     pub(crate) fn staging(&self) -> MutexGuard<'_, ()> {
         lock(&self.meeting.staging)
     }
@@ -93,26 +92,26 @@ impl Link {
         Some(turns.clone())
     }
 
-    /// What of the other run is sampled along with this one.
+    /// Returns the figures of the other run that are sampled with this one.
     pub(crate) fn beside(&self) -> Beside {
         let turns = self.together.turns().map(|_| Arc::clone(&self.turns));
-        Beside::new(Arc::clone(&self.meeting), self.other(), turns)
+        Beside::new(Arc::clone(&self.meeting), self.other_side(), turns)
     }
 
-    /// Tells where this run's target is found.
+    /// Sets the probe of this run's target.
     pub(crate) fn watch(&self, probe: TargetProbe) {
         self.meeting.known().sides[self.side].probe = Some(probe);
     }
 
-    /// Tells that this run fails; the first word counts.
+    /// Reports that this run fails; the first reason counts.
     pub(crate) fn fail(&self, outcome: &RunOutcome) {
         self.meeting.known().sides[self.side]
             .failure
-            .get_or_insert_with(|| told(outcome));
+            .get_or_insert_with(|| describe(outcome));
     }
 
-    /// Tells that this run has sent all that it had to: whatever becomes of it
-    /// now, the other can do without it.
+    /// Reports that this run has sent its whole load: a later failure does not affect the other
+    /// run.
     pub(crate) fn load_over(&self) {
         self.meeting.known().sides[self.side].is_load_over = true;
     }
@@ -120,11 +119,11 @@ impl Link {
     /// Returns the reason why the other run failed before its load was over, if it did.
     pub(crate) fn partner_failure(&self) -> Option<String> {
         let known = self.meeting.known();
-        let other = &known.sides[self.other()];
-        other.failure.clone().filter(|_| !other.is_load_over)
+        let other_side = &known.sides[self.other_side()];
+        other_side.failure.clone().filter(|_| !other_side.is_load_over)
     }
 
-    const fn other(&self) -> usize {
+    const fn other_side(&self) -> usize {
         1 - self.side
     }
 }
@@ -138,7 +137,7 @@ impl Drop for Link {
 }
 
 impl Meeting {
-    /// Where the target of `side` is found, once it runs.
+    /// Returns the probe of the target of `side`, once it runs.
     pub(super) fn probe(&self, side: usize) -> Option<TargetProbe> {
         self.known().sides[side].probe.clone()
     }
@@ -153,8 +152,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How a run ends, for the one beside it.
-fn told(outcome: &RunOutcome) -> String {
+/// The end of a run, for the one beside it.
+fn describe(outcome: &RunOutcome) -> String {
     match outcome {
         RunOutcome::Unfinished | RunOutcome::Completed => "it came to an end".to_owned(),
         RunOutcome::CouldNotStart { reason } => format!("it could not start: {reason}"),
@@ -185,50 +184,50 @@ mod tests {
 
     #[test]
     fn load_begins_for_both_once_the_second_is_ready() {
-        let [one, other] = links();
-        one.ready(Moment::new(5));
-        assert_eq!(one.start(), None);
-        other.ready(Moment::new(70));
+        let [first, other_side] = links();
+        first.ready(Moment::new(5));
+        assert_eq!(first.start(), None);
+        other_side.ready(Moment::new(70));
         let start = Some(Moment::new(70) + LEAD);
-        assert_eq!((one.start(), other.start()), (start, start));
-        one.ready(Moment::new(90));
-        assert_eq!(one.start(), start);
+        assert_eq!((first.start(), other_side.start()), (start, start));
+        first.ready(Moment::new(90));
+        assert_eq!(first.start(), start);
     }
 
     #[test]
     fn both_have_their_own_of_the_same_turns() {
-        let [one, other] = links();
+        let [first, other_side] = links();
         let start = Moment::new(7);
         let phases = PhasesPlan::default();
-        let [one, other] = [one, other].map(|link| link.turns(start, &phases).unwrap());
+        let [first, other_side] = [first, other_side].map(|link| link.turns(start, &phases).unwrap());
         let end = start + phases.warmup + phases.measure;
-        assert_eq!(one.active(end), other.active(end));
-        assert_ne!(one.next_change(start), other.next_change(start));
+        assert_eq!(first.active(end), other_side.active(end));
+        assert_ne!(first.next_change(start), other_side.next_change(start));
     }
 
     #[test]
-    fn the_first_failure_is_heard_until_load_is_over() {
-        let [one, other] = links();
-        assert_eq!(other.partner_failure(), None);
-        one.fail(&RunOutcome::TargetDied {
+    fn the_first_failure_is_received_until_load_is_over() {
+        let [first, other_side] = links();
+        assert_eq!(other_side.partner_failure(), None);
+        first.fail(&RunOutcome::TargetDied {
             phase: Phase::Measure,
         });
-        one.fail(&RunOutcome::Interrupted { signal: 2 });
+        first.fail(&RunOutcome::Interrupted { signal: 2 });
         let failure = Some("its target died in measure".to_owned());
-        assert_eq!(other.partner_failure(), failure);
-        assert_eq!(one.partner_failure(), None);
-        one.load_over();
-        assert_eq!(other.partner_failure(), None);
+        assert_eq!(other_side.partner_failure(), failure);
+        assert_eq!(first.partner_failure(), None);
+        first.load_over();
+        assert_eq!(other_side.partner_failure(), None);
     }
 
     #[test]
     fn a_conductor_that_vanishes_is_noticed() {
-        let [one, other] = links();
-        drop(one);
-        assert!(other.partner_failure().is_some());
-        let [one, other] = links();
-        one.load_over();
-        drop(one);
-        assert_eq!(other.partner_failure(), None);
+        let [first, other_side] = links();
+        drop(first);
+        assert!(other_side.partner_failure().is_some());
+        let [first, other_side] = links();
+        first.load_over();
+        drop(first);
+        assert_eq!(other_side.partner_failure(), None);
     }
 }

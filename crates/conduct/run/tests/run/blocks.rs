@@ -38,7 +38,7 @@ fn plan(address: &str, way: Way, rate: RatePlan) -> GeneratorPlan {
         },
         payload: PayloadPlan {
             format: PayloadFormat::Syslog5424,
-            // Beyond what HTTP/2 lets a stream send before it is asked to go on.
+            // More than a stream of HTTP/2 may send before the peer permits more.
             blocks: BlockShape::UpTo {
                 maximum: ByteSize::kib(100),
             },

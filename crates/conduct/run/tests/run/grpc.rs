@@ -14,7 +14,7 @@ use stillwell_units::Nanos;
 
 use super::load::{assert_accounted, closed, ended, load};
 
-/// What a server answers each call with.
+/// The response of a server to each call.
 #[derive(Clone, Debug)]
 struct Answer {
     status: u16,
@@ -39,7 +39,7 @@ fn framed(message: &[u8], is_compressed: bool) -> Vec<u8> {
     bytes
 }
 
-/// What a server does with a call.
+/// Behaviour of a server.
 #[derive(Clone, Debug)]
 enum Doing {
     Answer(Answer),
@@ -105,7 +105,7 @@ fn calls(address: SocketAddr, requests: u64) -> LoadPlanParts {
     plan
 }
 
-/// What is found of a server that does so with each call.
+/// Makes a load on a server with this behaviour.
 fn against(doing: Doing, change: impl FnOnce(&mut LoadPlanParts)) -> LoadCapture {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut plan = calls(listener.local_addr().unwrap(), 10);
@@ -122,22 +122,22 @@ fn against(doing: Doing, change: impl FnOnce(&mut LoadPlanParts)) -> LoadCapture
             }
         });
         let address = plan.endpoints[0].address.clone();
-        let found = load(plan);
+        let capture = load(plan);
         drop(TcpStream::connect(address));
-        found
+        capture
     })
 }
 
-/// How calls ended, those that did at all.
-fn ends(found: &LoadCapture) -> Vec<(CallEnd, u64)> {
-    let count = |end: CallEnd| found.sum(|counts| counts.calls_ended(end));
+/// Ends of calls, without missing ones.
+fn ends(capture: &LoadCapture) -> Vec<(CallEnd, u64)> {
+    let count = |end: CallEnd| capture.sum(|counts| counts.calls_ended(end));
     let all = CallEnd::ALL.into_iter().map(|end| (end, count(end)));
     all.filter(|(_, count)| *count > 0).collect()
 }
 
 /// Answers, how each ends a call, and its outcome.
 fn answers() -> Vec<(Answer, CallEnd, Outcome)> {
-    let one = framed(b"answer", false);
+    let single = framed(b"answer", false);
     let html = Answer {
         head: vec![("content-type", "text/html")],
         ..answer(b"<html>".to_vec(), None)
@@ -159,7 +159,7 @@ fn answers() -> Vec<(Answer, CallEnd, Outcome)> {
     };
     let (ok, malformed) = (Outcome::Ok, Outcome::Malformed);
     vec![
-        (answer(one.clone(), Some("0")), CallEnd::Ok, ok),
+        (answer(single.clone(), Some("0")), CallEnd::Ok, ok),
         (gzip, CallEnd::Ok, ok),
         (
             answer(Vec::new(), Some("14")),
@@ -168,11 +168,11 @@ fn answers() -> Vec<(Answer, CallEnd, Outcome)> {
         ),
         (only_trailers, CallEnd::PermissionDenied, Outcome::Status4xx),
         (
-            answer(one.clone(), Some("77")),
+            answer(single.clone(), Some("77")),
             CallEnd::StatusOther,
             Outcome::Status5xx,
         ),
-        (answer(one.clone(), None), CallEnd::NoStatus, malformed),
+        (answer(single.clone(), None), CallEnd::NoStatus, malformed),
         (
             answer(b"no message".to_vec(), Some("0")),
             CallEnd::BadFrame,
@@ -184,7 +184,7 @@ fn answers() -> Vec<(Answer, CallEnd, Outcome)> {
             malformed,
         ),
         (
-            answer(one[..7].to_vec(), Some("0")),
+            answer(single[..7].to_vec(), Some("0")),
             CallEnd::CutShort,
             malformed,
         ),
@@ -206,33 +206,33 @@ fn answers() -> Vec<(Answer, CallEnd, Outcome)> {
 }
 
 #[test]
-fn an_answer_that_breaks_grpc_is_told_from_every_other() {
+fn an_answer_that_breaks_grpc_differs_from_every_other() {
     for (answer, end, outcome) in answers() {
-        let told = format!("{answer:?}");
+        let text = format!("{answer:?}");
         let is_compressed = answer.body.first() == Some(&1) && end == CallEnd::Ok;
-        let found = against(Doing::Answer(answer), |_| {});
-        assert_accounted(&found);
-        assert_eq!(ends(&found), [(end, 10)], "{told}");
-        assert_eq!(ended(&found, outcome), 10, "{told}");
-        let calls = &found.manifest.workers[0].counts;
+        let capture = against(Doing::Answer(answer), |_| {});
+        assert_accounted(&capture);
+        assert_eq!(ends(&capture), [(end, 10)], "{text}");
+        assert_eq!(ended(&capture, outcome), 10, "{text}");
+        let calls = &capture.manifest.workers[0].counts;
         assert_eq!(calls.messages(CallMessages::Sent), 10);
         let compressed = calls.messages(CallMessages::Compressed);
-        assert_eq!(compressed > 0, is_compressed || told.contains("body: [1,"));
+        assert_eq!(compressed > 0, is_compressed || text.contains("body: [1,"));
     }
 }
 
 #[test]
 fn the_first_message_of_several_has_a_time_of_its_own() {
     let three = framed(b"answer", false).repeat(3);
-    let found = against(Doing::Answer(answer(three, Some("0"))), |plan| {
+    let capture = against(Doing::Answer(answer(three, Some("0"))), |plan| {
         let BodyPlan::Grpc(call) = &mut plan.endpoints[0].requests[0].body else {
             panic!("no call");
         };
         call.server_streams = true;
         call.count = 4;
     });
-    assert_eq!(ends(&found), [(CallEnd::Ok, 10)]);
-    let worker = found.workers().next().unwrap();
+    assert_eq!(ends(&capture), [(CallEnd::Ok, 10)]);
+    let worker = capture.workers().next().unwrap();
     let count = |which: CallMessages| worker.counts().messages(which);
     assert_eq!(count(CallMessages::Sent), 40);
     assert_eq!(count(CallMessages::Received), 30);
@@ -243,26 +243,26 @@ fn the_first_message_of_several_has_a_time_of_its_own() {
 fn a_call_ends_at_its_deadline_although_others_may_take_longer() {
     for (doing, outcome) in [
         (Doing::Nothing, Outcome::TimedOut),
-        // Nobody says why, and the deadline is not over.
+        // The reset has no reason, and the deadline is not over.
         (Doing::Reset, Outcome::PeerClosed),
     ] {
         let is_silent = matches!(doing, Doing::Nothing);
-        let found = against(doing, |plan| {
+        let capture = against(doing, |plan| {
             plan.timeout = Nanos::from_secs(60);
             let BodyPlan::Grpc(call) = &mut plan.endpoints[0].requests[0].body else {
                 panic!("no call");
             };
-            // Long enough for whoever answers at once.
+            // Long enough for a server that answers at once.
             let deadline = if is_silent { 50 } else { 30_000 };
             call.deadline = Some(Nanos::from_millis(deadline));
         });
-        assert_accounted(&found);
-        assert_eq!(ended(&found, outcome), 10, "{found:?}");
+        assert_accounted(&capture);
+        assert_eq!(ended(&capture, outcome), 10, "{capture:?}");
         let expected = if is_silent {
             vec![(CallEnd::DeadlineExceeded, 10)]
         } else {
             Vec::new()
         };
-        assert_eq!(ends(&found), expected);
+        assert_eq!(ends(&capture), expected);
     }
 }

@@ -134,28 +134,28 @@ fn against(
     let (address, counter) = (server.addresses()[0], server.counter());
     let mut scope = Scope::new(&Token::new());
     server.start(&mut scope, &Place::default()).unwrap();
-    let found = load(plan(address));
+    let capture = load(plan(address));
     scope.close(Nanos::from_secs(5));
-    (found, counter.total())
+    (capture, counter.total())
 }
 
-pub(super) fn ended(found: &LoadCapture, outcome: Outcome) -> u64 {
-    found.sum(|counts| counts.ended(outcome))
+pub(super) fn ended(capture: &LoadCapture, outcome: Outcome) -> u64 {
+    capture.sum(|counts| counts.ended(outcome))
 }
 
 /// Every request that was begun has ended in exactly one way.
-pub(super) fn assert_accounted(found: &LoadCapture) {
-    for counts in found.counts() {
-        assert_eq!(counts.begun, counts.ended_in_all(), "{found:?}");
+pub(super) fn assert_accounted(capture: &LoadCapture) {
+    for counts in capture.counts() {
+        assert_eq!(counts.begun, counts.ended_in_all(), "{capture:?}");
     }
-    let in_seconds: u64 = found
+    let in_seconds: u64 = capture
         .seconds
         .iter()
         .flat_map(|second| second.outcomes)
         .sum();
     let in_all: u64 = Outcome::ALL
         .into_iter()
-        .map(|outcome| ended(found, outcome))
+        .map(|outcome| ended(capture, outcome))
         .sum();
     assert_eq!(in_seconds, in_all);
 }
@@ -201,17 +201,17 @@ fn over(way: Way, mut plan: LoadPlanParts) -> LoadPlanParts {
 fn both_ends_count_alike_over_every_protocol() {
     for way in WAYS {
         for pace in [LoadPace::Closed, open(5000.0, Overflow::Wait)] {
-            let (found, seen) = against(&server(way.tls, None), |address| LoadPlanParts {
+            let (capture, seen) = against(&server(way.tls, None), |address| LoadPlanParts {
                 pace: pace.clone(),
                 workers: 2,
                 ..over(way, closed(address, 500))
             });
-            assert_accounted(&found);
-            assert_eq!(found.manifest.end, LoadEnd::Requests, "{way:?}");
-            assert_eq!(ended(&found, Outcome::Ok), 500, "{way:?} {found:?}");
+            assert_accounted(&capture);
+            assert_eq!(capture.manifest.end, LoadEnd::Requests, "{way:?}");
+            assert_eq!(ended(&capture, Outcome::Ok), 500, "{way:?} {capture:?}");
             assert_eq!((seen.requests, seen.connections), (500, 4), "{way:?}");
             let times =
-                |time: LoadTime| found.workers().map(|it| it.times(time).len()).sum::<u64>();
+                |time: LoadTime| capture.workers().map(|item| item.times(time).len()).sum::<u64>();
             assert_eq!(times(LoadTime::Service(Outcome::Ok)), 500);
             assert_eq!(times(LoadTime::FirstByte), 500);
             assert_eq!(times(LoadTime::Connect), 4);
@@ -251,7 +251,7 @@ fn whatever_the_server_does_every_request_ends_in_one_way() {
         ("rand() < 0.3 ? 503 : false", vec![Outcome::Status5xx]),
     ] {
         for way in [WAYS[0], WAYS[2]] {
-            let (found, seen) = against(&server(way.tls, Some(fault)), |address| {
+            let (capture, seen) = against(&server(way.tls, Some(fault)), |address| {
                 let mut plan = closed(address, 60);
                 // Where the server never stalls, a slow machine must not cut an answer off.
                 if !outcomes.contains(&Outcome::TimedOut) {
@@ -259,20 +259,20 @@ fn whatever_the_server_does_every_request_ends_in_one_way() {
                 }
                 over(way, plan)
             });
-            assert_accounted(&found);
-            let good = ended(&found, Outcome::Ok);
-            let bad: u64 = outcomes.iter().map(|it| ended(&found, *it)).sum();
+            assert_accounted(&capture);
+            let good = ended(&capture, Outcome::Ok);
+            let bad: u64 = outcomes.iter().map(|item| ended(&capture, *item)).sum();
             let bad = if outcomes.contains(&Outcome::Ok) {
                 bad - good
             } else {
                 bad
             };
-            let all = found.sum(|counts| counts.begun);
+            let all = capture.sum(|counts| counts.begun);
             assert_eq!(
                 good + bad,
                 all,
                 "{way:?} {fault}: {:?}",
-                found.manifest.workers[0].counts.outcomes
+                capture.manifest.workers[0].counts.outcomes
             );
             assert_eq!(all, 60, "{way:?} {fault}");
             // What never left us the server has not seen.
@@ -282,41 +282,41 @@ fn whatever_the_server_does_every_request_ends_in_one_way() {
 }
 
 #[test]
-fn a_port_where_nobody_listens_fails_each_request() {
+fn a_closed_port_fails_each_request() {
     let address: SocketAddr = ([127, 0, 0, 1], free_port()).into();
     for prefetch in [true, false] {
         let mut plan = closed(address, 20);
         plan.pace = open(1000.0, Overflow::Wait);
         plan.connecting.prefetch = prefetch;
-        let found = load(plan);
-        assert_accounted(&found);
-        assert_eq!(ended(&found, Outcome::ConnectRefused), 20, "{prefetch}");
+        let capture = load(plan);
+        assert_accounted(&capture);
+        assert_eq!(ended(&capture, Outcome::ConnectRefused), 20, "{prefetch}");
         let mut plan = closed(address, 4);
         plan.connecting.prefetch = prefetch;
-        let found = load(plan);
-        assert_accounted(&found);
-        assert_eq!(ended(&found, Outcome::ConnectRefused), 4, "{prefetch}");
+        let capture = load(plan);
+        assert_accounted(&capture);
+        assert_eq!(ended(&capture, Outcome::ConnectRefused), 4, "{prefetch}");
     }
 }
 
 #[test]
-fn connections_are_opened_when_needed_and_used_up_as_told() {
-    let (found, seen) = against(&server(false, None), |address| {
+fn connections_are_opened_when_needed_and_used_up_as_planned() {
+    let (capture, seen) = against(&server(false, None), |address| {
         let mut plan = closed(address, 10);
         // Far enough apart that no busy machine makes them meet.
         plan.pace = open(10.0, Overflow::Wait);
         plan.connecting.prefetch = false;
         plan
     });
-    assert_accounted(&found);
+    assert_accounted(&capture);
     assert_eq!(seen.connections, 1, "the last one used is used again");
-    let (found, seen) = against(&server(false, None), |address| {
+    let (capture, seen) = against(&server(false, None), |address| {
         let mut plan = closed(address, 40);
         plan.connecting.requests_max = Some(5);
         plan
     });
-    assert_accounted(&found);
-    assert_eq!(ended(&found, Outcome::Ok), 40);
+    assert_accounted(&capture);
+    assert_eq!(ended(&capture, Outcome::Ok), 40);
     assert!((8..=12).contains(&seen.connections), "{}", seen.connections);
 }
 
@@ -328,34 +328,34 @@ fn predicates_end_a_load() {
             threshold,
         }]
     };
-    let (found, _) = against(&server(false, None), |address| {
+    let (capture, _) = against(&server(false, None), |address| {
         let mut plan = closed(address, 1_000_000);
         plan.connecting.connections = 1;
         plan.until.termination = predicate("benchmark.http_2xx", 24);
         plan
     });
-    assert_eq!(found.manifest.end, LoadEnd::Termination(0));
-    assert_eq!(ended(&found, Outcome::Ok), 25);
-    let (found, _) = against(&server(false, Some("500")), |address| {
+    assert_eq!(capture.manifest.end, LoadEnd::Termination(0));
+    assert_eq!(ended(&capture, Outcome::Ok), 25);
+    let (capture, _) = against(&server(false, Some("500")), |address| {
         let mut plan = closed(address, 1_000_000);
         plan.until.termination = predicate("ok", 0);
         plan.until.failure = predicate("status_5xx", 0);
         plan
     });
-    assert_eq!(found.manifest.end, LoadEnd::Failure(0));
-    assert_accounted(&found);
+    assert_eq!(capture.manifest.end, LoadEnd::Failure(0));
+    assert_accounted(&capture);
 }
 
 #[test]
 fn requests_that_may_not_wait_are_dropped() {
-    let (found, _) = against(&server(false, Some("'silence'")), |address| {
+    let (capture, _) = against(&server(false, Some("'silence'")), |address| {
         let mut plan = closed(address, 50);
         plan.pace = open(1000.0, Overflow::Drop { waiting_max: 0 });
         plan.connecting.connections = 1;
         plan
     });
-    assert_accounted(&found);
-    assert_eq!(ended(&found, Outcome::Dropped), 49);
+    assert_accounted(&capture);
+    assert_eq!(ended(&capture, Outcome::Dropped), 49);
 }
 
 /// Answers one request a connection, and closes it between two without a word.
@@ -395,17 +395,17 @@ fn a_connection_that_was_closed_between_requests_fails_none() {
     let mut plan = closed(address, 20);
     plan.pace = open(100.0, Overflow::Wait);
     plan.connecting.connections = 1;
-    let found = load(plan);
+    let capture = load(plan);
     token.cancel();
     // Lets the server look up.
     drop(std::net::TcpStream::connect(address));
     scope.close(Nanos::from_secs(5));
-    assert_accounted(&found);
+    assert_accounted(&capture);
     assert_eq!(
-        ended(&found, Outcome::Ok),
+        ended(&capture, Outcome::Ok),
         20,
         "{:?}",
-        found.manifest.workers[0].counts.outcomes
+        capture.manifest.workers[0].counts.outcomes
     );
 }
 
@@ -415,16 +415,16 @@ fn a_connection_that_was_closed_between_requests_fails_none() {
 fn a_load_of_few_requests_lasts_until_they_are_answered() {
     let mut slow = server(false, None);
     slow.listeners[0].faults.delay = Some("300".parse().unwrap());
-    let (found, _) = against(&slow, |address| LoadPlanParts {
+    let (capture, _) = against(&slow, |address| LoadPlanParts {
         timeout: Nanos::from_secs(10),
         grace: Nanos::from_millis(10),
         ..closed(address, 4)
     });
-    assert_eq!(ended(&found, Outcome::Ok), 4, "{found:?}");
-    assert_accounted(&found);
+    assert_eq!(ended(&capture, Outcome::Ok), 4, "{capture:?}");
+    assert_accounted(&capture);
     assert!(
-        found.manifest.measured >= Nanos::from_millis(300),
+        capture.manifest.measured >= Nanos::from_millis(300),
         "{:?}",
-        found.manifest.measured
+        capture.manifest.measured
     );
 }

@@ -82,7 +82,7 @@ fn plan() -> RigPlan {
             lines: None,
             prefix: None,
         }],
-        target: subject_plan(),
+        subject: target_plan(),
         disks: Vec::new(),
         observer: ObserverPlan::default(),
         phases: PhasesPlan {
@@ -123,7 +123,7 @@ fn generator() -> GeneratorPlan {
     }
 }
 
-fn subject_plan() -> TargetPlan {
+fn target_plan() -> TargetPlan {
     let arguments = ["--exact", "rig::target", "--nocapture"];
     TargetPlan {
         name: "forward".to_owned(),

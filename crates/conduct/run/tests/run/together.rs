@@ -31,14 +31,14 @@ impl Pair {
         Self { below, requests }
     }
 
-    /// Conducts both; `told` hears what goes on.
+    /// Conducts both, with progress to `listener`.
     fn conduct(
         &self,
         together: Together,
         interrupt: &Interrupt,
-        told: &mut dyn FnMut(usize, Progress),
+        event: &mut dyn FnMut(usize, Progress),
     ) -> [Manifest; 2] {
-        conduct_together(self.requests.clone(), together, SEED, interrupt, told).map(Result::unwrap)
+        conduct_together(self.requests.clone(), together, SEED, interrupt, event).map(Result::unwrap)
     }
 
     fn outcomes(&self, together: Together) -> [RunOutcome; 2] {
@@ -47,7 +47,7 @@ impl Pair {
     }
 }
 
-/// Returns true if runs can be had at once here; else says that `test` is skipped.
+/// Returns true if runs at once are possible here; else prints that `test` is skipped.
 fn can_be_had(test: &str) -> bool {
     let network = new_network();
     if let Err(error) = &network {
@@ -63,7 +63,7 @@ fn total(capture: &Capture, metric: Metric) -> f64 {
     last.sum()
 }
 
-/// How far `metric` grew while measuring.
+/// Growth of `metric` while measuring.
 fn grown(capture: &Capture, metric: Metric) -> f64 {
     let (start, end) = capture.manifest.measured().unwrap();
     let at = |series: &stillwell_capture::Series, moment: Moment| {
@@ -89,8 +89,8 @@ fn sliced_runs_have_equal_time_and_all_that_they_send_arrives() {
     }
     let pair = Pair::new();
     let mut phases = [Vec::new(), Vec::new()];
-    let manifests = pair.conduct(SLICED, &Interrupt::new(), &mut |run, told| {
-        if let Progress::Phase { phase, .. } = told {
+    let manifests = pair.conduct(SLICED, &Interrupt::new(), &mut |run, event| {
+        if let Progress::Phase { phase, .. } = event {
             phases[run].push(phase);
         }
     });
@@ -103,11 +103,10 @@ fn sliced_runs_have_equal_time_and_all_that_they_send_arrives() {
         let sent = total(&capture, catalogue::BYTES_WRITTEN);
         assert!(sent > 0.0);
         assert!((total(&capture, catalogue::BYTES_RECEIVED) - sent).abs() < 0.5);
-        // The rate is one of the time on turn: no less is asked for than was
-        // planned for it, and it is sent.
+        // The rate is one of the time on turn: it is requested and sent in full.
         let seconds = total(&capture, catalogue::ACTIVE_TIME) / 1e9;
-        let asked = total(&capture, catalogue::REQUESTED_UNITS);
-        assert!((asked - 4e6 * seconds).abs() < 2.0, "{asked} in {seconds}");
+        let requested = total(&capture, catalogue::ASKED_UNITS);
+        assert!((requested - 4e6 * seconds).abs() < 2.0, "{requested} in {seconds}");
         assert!(grown(&capture, catalogue::ACTIVE_TIME) > 0.0);
         assert!(grown(&capture, catalogue::PARTNER_CPU) > 0.0);
     }
@@ -118,7 +117,7 @@ fn sliced_runs_have_equal_time_and_all_that_they_send_arrives() {
 }
 
 #[test]
-fn a_subject_that_dies_ends_both_runs() {
+fn a_target_that_dies_ends_both_runs() {
     if !can_be_had("a target that dies") {
         return;
     }
@@ -128,7 +127,7 @@ fn a_subject_that_dies_ends_both_runs() {
         at: Nanos::from_millis(200),
         action: StepAction::Signal(TargetSignal::Kill),
     });
-    // Only a defect lets the other go on for so long.
+    // Only a defect lets the other run go on for this time.
     for request in &mut pair.requests {
         request.plan.phases.measure = Nanos::from_secs(600);
     }
@@ -166,9 +165,9 @@ fn an_interrupt_ends_both_in_order() {
     }
     let interrupt = Interrupt::new();
     let mut was_running = false;
-    let manifests = pair.conduct(SLICED, &interrupt, &mut |_, told| {
+    let manifests = pair.conduct(SLICED, &interrupt, &mut |_, event| {
         if matches!(
-            told,
+            event,
             Progress::Phase {
                 phase: Phase::Measure,
                 ..
@@ -198,8 +197,8 @@ fn a_run_that_cannot_start_holds_the_other_not_up() {
     if let TargetKind::Child(child) = &mut pair.requests[0].plan.target.kind {
         child.program = "/nowhere/at/all".into();
     }
-    let [own, beside] = pair.outcomes(SLICED);
-    assert!(matches!(own, RunOutcome::CouldNotStart { .. }), "{own:?}");
+    let [first, beside] = pair.outcomes(SLICED);
+    assert!(matches!(first, RunOutcome::CouldNotStart { .. }), "{first:?}");
     let RunOutcome::PartFailed { reason, .. } = beside else {
         panic!("{beside:?}");
     };
@@ -220,13 +219,13 @@ fn a_run_without_a_capture_fails_the_other() {
         &Interrupt::new(),
         &mut |_, _| {},
     );
-    let [Ok(own), Err(ConductError::Folder { .. })] = results else {
+    let [Ok(first), Err(ConductError::Folder { .. })] = results else {
         panic!("{results:?}");
     };
     assert!(
-        matches!(own.outcome, RunOutcome::PartFailed { .. }),
+        matches!(first.outcome, RunOutcome::PartFailed { .. }),
         "{:?}",
-        own.outcome
+        first.outcome
     );
 }
 
@@ -265,18 +264,18 @@ fn a_duet_has_cpus_of_its_own_or_is_refused() {
             let RunOutcome::CouldNotStart { reason } = manifest.outcome else {
                 panic!("{:?}", manifest.outcome);
             };
-            let found = format!("may use {}: ", online().len());
-            assert!(reason.contains(&found), "{reason}");
+            let available = format!("may use {}: ", online().len());
+            assert!(reason.contains(&available), "{reason}");
         }
         return;
     }
-    let [one, other] = manifests.each_ref().map(|manifest| {
+    let [first, second] = manifests.each_ref().map(|manifest| {
         assert_eq!(manifest.outcome, RunOutcome::Completed);
         manifest.target_cpus.clone().unwrap()
     });
     assert!(
-        one.iter().all(|cpu| !other.contains(cpu)),
-        "{one:?} {other:?}"
+        first.iter().all(|cpu| !second.contains(cpu)),
+        "{first:?} {second:?}"
     );
     for (request, manifest) in pair.requests.iter().zip(&manifests) {
         let capture = capture(request, manifest);

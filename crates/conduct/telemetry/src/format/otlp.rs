@@ -48,8 +48,8 @@ fn number(message: &mut MessageWriter, field: u32, key: &str, value: u64) {
     });
 }
 
-/// What a receiver refused of what it was told, and why, by the body of its
-/// answer; `None` where it took all of it.
+/// Returns the rejected part of an export and the reason, by the body of the receiver's response;
+/// `None` if it accepted everything.
 pub(crate) fn otlp_rejected(answer: &[u8]) -> Option<(u64, String)> {
     let mut partial = None;
     // An answer that makes no sense further on has said what it has.
@@ -88,8 +88,8 @@ mod tests {
                 error_message: "too old".to_owned(),
             }),
         };
-        let told = otlp_rejected(&answer(3).encode_to_vec());
-        assert_eq!(told, Some((3, "too old".to_owned())));
+        let rejected = otlp_rejected(&answer(3).encode_to_vec());
+        assert_eq!(rejected, Some((3, "too old".to_owned())));
         assert_eq!(otlp_rejected(&answer(0).encode_to_vec()), None);
         assert_eq!(otlp_rejected(&[]), None);
     }

@@ -1,4 +1,4 @@
-//! What has been counted until now.
+//! All counts up to now.
 
 use stillwell_metric::{Histogram, Metric};
 use stillwell_units::{Nanos, RunId, float_from_u64};
@@ -7,7 +7,7 @@ use stillwell_units::{Nanos, RunId, float_from_u64};
 /// buckets; longer ones are in one more.
 pub(crate) const BOUNDS: [Nanos; 22] = bounds();
 
-/// Of which quantiles formats without buckets are told.
+/// Quantiles for formats without buckets.
 pub(crate) const RECENT_QUANTILES: [(&str, f64); 4] =
     [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p99_9", 0.999)];
 
@@ -30,10 +30,10 @@ const fn bounds() -> [Nanos; 22] {
     bounds
 }
 
-/// Whom counts and traces are of.
+/// Origin of counts and traces.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct Origin {
-    /// Tells them from those of another load.
+    /// Distinguishes them from those of another load.
     pub(crate) run: RunId,
     /// Stillwell's version.
     pub(crate) version: &'static str,
@@ -56,9 +56,9 @@ pub(crate) struct MetricsPage {
 /// One series and its value.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct MetricPoint {
-    /// What it is.
+    /// The metric.
     pub(crate) metric: Metric,
-    /// What tells it from other series of this metric, if there are any.
+    /// The label that distinguishes this series from others of the metric, if there are any.
     pub(crate) label: Option<(&'static str, &'static str)>,
     /// Its value.
     pub(crate) value: PointValue,
@@ -77,7 +77,7 @@ pub(crate) enum PointValue {
 /// latest of them.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Times {
-    /// How many.
+    /// Number of values.
     pub(crate) count: u64,
     /// Their sum in seconds.
     pub(crate) sum_seconds: f64,
@@ -118,8 +118,8 @@ impl Times {
     /// The ends of the buckets in seconds, each with how many times are up to it.
     pub(crate) fn up_to(&self) -> impl Iterator<Item = (f64, u64)> + use<'_> {
         let mut count = 0;
-        BOUNDS.iter().zip(&self.buckets).map(move |(bound, own)| {
-            count += own;
+        BOUNDS.iter().zip(&self.buckets).map(move |(bound, in_bucket)| {
+            count += in_bucket;
             (bound.as_secs_f64(), count)
         })
     }

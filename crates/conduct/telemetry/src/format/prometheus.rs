@@ -12,10 +12,10 @@ use crate::format::page::{MetricsPage, Origin, PointValue};
 pub(crate) use fit::label_name;
 pub(crate) use samples::prometheus_samples;
 
-/// What such a page says of itself.
+/// Content type of such a page.
 pub(crate) const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Labels that we give; whoever gives them too finds theirs under another name.
+/// Labels that we set; a label of the same name from another source is renamed.
 const OWN_LABELS: [&str; 2] = ["outcome", "le"];
 
 /// `page` in Prometheus' text format.
@@ -92,7 +92,7 @@ mod tests {
         ];
         let text = prometheus_text(&origin, &fixture::page(1));
         let line = r#"stillwell_requests_sent_total{exported_le="b",my_team="a"} 2"#;
-        assert!(text.lines().any(|it| it == line), "{text}");
+        assert!(text.lines().any(|text_line| text_line == line), "{text}");
     }
 
     #[test]
@@ -109,7 +109,7 @@ mod tests {
             r#"stillwell_response_time_seconds_count{outcome="ok",team="\"a\"\\\n"} 3"#,
         ] {
             assert_eq!(
-                text.lines().filter(|it| *it == line).count(),
+                text.lines().filter(|text_line| *text_line == line).count(),
                 1,
                 "{line}\n{text}"
             );

@@ -12,9 +12,9 @@ use crate::format::snappy;
 /// the labels of the load, series carry `job` and, as `instance`, the load's name.
 pub(crate) fn remote_write(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
     let milliseconds = page.taken.as_u64() / 1_000_000;
-    let mut request = MessageWriter::default();
-    let mut series = |name: String, own: &[(&str, &str)], value: f64| {
-        let labels = labels(origin, name, own);
+    let mut request = Message::default();
+    let mut series = |name: String, extra: &[(&str, &str)], value: f64| {
+        let labels = labels(origin, name, extra);
         request.message(1, |series| {
             for (key, value) in &labels {
                 series.message(1, |label| {
@@ -30,22 +30,22 @@ pub(crate) fn remote_write(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
     };
     for point in &page.points {
         let name = names::prometheus(&point.metric);
-        let own = point.label;
+        let extra = point.label;
         match &point.value {
             PointValue::Counter(total) => {
                 let value = Total::new(&point.metric, *total).as_float();
-                series(name, own.as_slice(), value);
+                series(name, extra.as_slice(), value);
             }
             PointValue::Times(times) => {
                 let count = stillwell_units::float_from_u64(times.count);
                 let ends = times.up_to().map(|(end, count)| (end.to_string(), count));
                 for (end, count) in ends.chain([("+Inf".to_owned(), times.count)]) {
-                    let own: Vec<_> = own.into_iter().chain([("le", end.as_str())]).collect();
+                    let extra: Vec<_> = extra.into_iter().chain([("le", end.as_str())]).collect();
                     let value = stillwell_units::float_from_u64(count);
-                    series(format!("{name}_bucket"), &own, value);
+                    series(format!("{name}_bucket"), &extra, value);
                 }
-                series(format!("{name}_sum"), own.as_slice(), times.sum_seconds);
-                series(format!("{name}_count"), own.as_slice(), count);
+                series(format!("{name}_sum"), extra.as_slice(), times.sum_seconds);
+                series(format!("{name}_count"), extra.as_slice(), count);
             }
         }
     }
@@ -54,20 +54,20 @@ pub(crate) fn remote_write(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
 
 /// All labels of one series in the order of their names, as receivers want them;
 /// the load's own ones win over those that a caller gave.
-fn labels(origin: &Origin, name: String, own: &[(&str, &str)]) -> Vec<(String, String)> {
+fn labels(origin: &Origin, name: String, extra: &[(&str, &str)]) -> Vec<(String, String)> {
     let mut labels = vec![
         ("__name__".to_owned(), name),
         ("instance".to_owned(), origin.run.to_string()),
         ("job".to_owned(), SERVICE.to_owned()),
     ];
-    let own = own
+    let extra = extra
         .iter()
         .map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-    labels.extend(own);
+    labels.extend(extra);
     for (key, value) in &origin.labels {
         let key = label_name(key);
         match labels.iter_mut().find(|(known, _)| *known == key) {
-            // Whoever names a job or an instance means it.
+            // An explicit job or instance has precedence.
             Some((known, kept)) if matches!(known.as_str(), "job" | "instance") => {
                 kept.clone_from(value);
             }
@@ -134,25 +134,25 @@ mod tests {
         let request = WriteRequest::decode(plain.as_slice()).unwrap();
         let mut names = Vec::new();
         for series in &request.timeseries {
-            let keys: Vec<&str> = series.labels.iter().map(|it| it.name.as_str()).collect();
+            let keys: Vec<&str> = series.labels.iter().map(|label| label.name.as_str()).collect();
             assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
             assert_eq!(series.samples.len(), 1);
             assert_eq!(series.samples[0].timestamp, 1_700_000_005_250);
             names.push(format!("{:?}", series.labels));
         }
         let value = |name: &str, le: Option<&str>| {
-            let found = request.timeseries.iter().find(|series| {
+            let series = request.timeseries.iter().find(|series| {
                 let has = |key: &str, value: &str| {
                     series
                         .labels
                         .iter()
-                        .any(|it| it.name == key && it.value == value)
+                        .any(|label| label.name == key && label.value == value)
                 };
                 has("__name__", name)
                     && has("job", "stillwell")
                     && le.is_none_or(|le| has("le", le))
             });
-            found.map(|series| series.samples[0].value)
+            series.map(|series| series.samples[0].value)
         };
         assert_eq!(value("stillwell_requests_sent_total", None), Some(6.0));
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Snappy's block format, of literals alone: pages are small and told seldom, so
-//! that squeezing them would cost more than it saves. Every reader takes it.
+//! Snappy's block format, of literals alone: pages are small and rarely sent, so compressing them
+//! would cost more than it saves. Every reader takes it.
 
 use stillwell_http::protobuf::write_varint;
 

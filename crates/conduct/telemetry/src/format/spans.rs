@@ -3,7 +3,7 @@
 use stillwell_load::Span;
 use stillwell_units::{Moment, Nanos};
 
-/// What a span says of the request that it is about.
+/// Content of a span, about its request.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct SpanRequest {
     /// Its method.

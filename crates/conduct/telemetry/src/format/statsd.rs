@@ -34,7 +34,7 @@ pub(crate) struct Datagram {
 }
 
 impl Statsd {
-    /// What fits a frame of Ethernet behind the heads of IPv6 and UDP.
+    /// The payload of an Ethernet frame after the headers of IPv6 and UDP.
     pub(crate) const DATAGRAM_BYTES_MAX: usize = 1432;
 
     /// An encoder that has sent nothing. `prefix` is before all names, with a dot behind it
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
     use crate::format::fixture;
 
-    /// What a server knows: totals, and the last value of each gauge.
+    /// State of a server: totals, and the last value of each gauge.
     #[derive(Default)]
     struct Known {
         totals: BTreeMap<String, u64>,

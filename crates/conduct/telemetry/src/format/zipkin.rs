@@ -82,7 +82,7 @@ fn zipkin_span<'a>(origin: &Origin, batch: &SpanBatch<'a>, span: &Span) -> Zipki
         trace_id: format!("{:032x}", u128::from_be_bytes(span.context.trace)),
         id: format!("{:016x}", u64::from_be_bytes(span.context.span)),
         kind: "CLIENT",
-        name: request.map_or_else(|| "request".to_owned(), |it| it.method.to_ascii_lowercase()),
+        name: request.map_or_else(|| "request".to_owned(), |request| request.method.to_ascii_lowercase()),
         timestamp: microseconds(span.sent),
         duration: (span.end.since(span.sent).as_u64() / 1000).max(1),
         local_endpoint: Endpoint {
@@ -107,8 +107,8 @@ fn zipkin_span<'a>(origin: &Origin, batch: &SpanBatch<'a>, span: &Span) -> Zipki
             .into_iter()
             .collect(),
         tags: Tags {
-            method: request.map(|it| it.method.as_str()),
-            url: request.map(|it| it.url.as_str()),
+            method: request.map(|request| request.method.as_str()),
+            url: request.map(|request| request.url.as_str()),
             status: (span.status > 0).then(|| span.status.to_string()),
             error: (span.is_error() || span.outcome != Outcome::Ok).then(|| span.outcome.name()),
             run: origin.run.to_string(),

@@ -40,9 +40,9 @@ fn write_metric(message: &mut MessageWriter, page: &MetricsPage, points: &[Metri
     };
     message.message(data, |data| {
         for point in points {
-            data.message(1, |own| match &point.value {
-                PointValue::Counter(total) => write_total(own, page, point, *total),
-                PointValue::Times(times) => write_times(own, page, point, times),
+            data.message(1, |value| match &point.value {
+                PointValue::Counter(total) => write_total(value, page, point, *total),
+                PointValue::Times(times) => write_times(value, page, point, times),
             });
         }
         data.number(2, CUMULATIVE);
@@ -105,18 +105,18 @@ mod tests {
         let request = ExportMetricsServiceRequest::decode(bytes.as_slice()).unwrap();
         let of_resource = &request.resource_metrics[0];
         let attributes = &of_resource.resource.as_ref().unwrap().attributes;
-        let keys: Vec<&str> = attributes.iter().map(|it| it.key.as_str()).collect();
-        let own = [
+        let keys: Vec<&str> = attributes.iter().map(|item| item.key.as_str()).collect();
+        let value = [
             "service.name",
             "service.version",
             "service.instance.id",
             "team",
         ];
-        assert_eq!(keys, own);
+        assert_eq!(keys, value);
         let metrics = &of_resource.scope_metrics[0].metrics;
         assert_eq!(metrics.len(), 4, "points of one metric stand together");
         let data = |name: &str| {
-            let metric = metrics.iter().find(|it| it.name == name).unwrap();
+            let metric = metrics.iter().find(|item| item.name == name).unwrap();
             metric.data.clone().unwrap()
         };
         let Data::Sum(sent) = data("stillwell.requests_sent") else {

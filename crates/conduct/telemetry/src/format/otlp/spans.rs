@@ -8,7 +8,7 @@ use super::{number, resource, scope, text};
 use crate::format::page::Origin;
 use crate::format::spans::SpanBatch;
 
-/// The side that asks.
+/// The side that sends the request.
 const CLIENT: u64 = 3;
 
 /// Ended badly.
@@ -37,7 +37,7 @@ fn write_span(message: &mut MessageWriter, batch: &SpanBatch<'_>, span: &Span) {
     let request = batch.request(span);
     message.bytes(1, &span.context.trace);
     message.bytes(2, &span.context.span);
-    message.text(5, request.map_or("request", |it| it.method.as_str()));
+    message.text(5, request.map_or("request", |request_name| request_name.method.as_str()));
     message.number(6, CLIENT);
     message.fixed_64(7, batch.since_1970(span.sent).as_u64());
     message.fixed_64(8, batch.since_1970(span.end).as_u64());
@@ -94,8 +94,8 @@ mod tests {
         let read = &request.resource_spans[0].scope_spans[0].spans;
         assert_eq!(read.len(), 2);
         let attribute = |index: usize, key: &str| {
-            let found = read[index].attributes.iter().find(|it| it.key == key)?;
-            found.value.clone()?.value
+            let attribute = read[index].attributes.iter().find(|request_name| request_name.key == key)?;
+            attribute.value.clone()?.value
         };
         assert_eq!(
             (read[0].trace_id.as_slice(), read[0].kind),

@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 
-/// What stands before a label that somebody else gave and that we have too, as
-/// Prometheus itself calls such ones.
+/// Prefix of a label from another source that we set too, as in Prometheus.
 const FOREIGN: &str = "exported_";
 
-/// `name` with what may not stand in the name of a metric replaced by `_`.
+/// `name` with every character that a metric name may not have replaced by `_`.
 pub(super) fn metric_name(name: &str) -> String {
     fit(name, |c| c.is_ascii_alphanumeric() || c == ':')
 }
 
-/// `key` with what may not stand in the name of a label replaced by `_`; those that
-/// begin with two are Prometheus' own, so that one more word goes before.
+/// `key` with every character that a label name may not have replaced by `_`. Names that begin with
+/// two are reserved for Prometheus, so they get a prefix.
 pub(crate) fn label_name(key: &str) -> String {
     let name = fit(key, |c| c.is_ascii_alphanumeric());
     if name.starts_with("__") {
@@ -30,16 +29,16 @@ fn fit(name: &str, is_permitted: impl Fn(char) -> bool) -> String {
     text
 }
 
-/// Labels that somebody else gave, beside ours called `own`: each name once, in
-/// order. Values of those that become one are joined by `;`.
+/// Labels from other sources, beside ours called `reserved`: each name once, in order. Values of
+/// labels with the same name are joined by `;`.
 pub(super) fn foreign_labels<'l>(
     labels: impl IntoIterator<Item = (&'l str, &'l str)>,
-    own: &[&str],
+    reserved: &[&str],
 ) -> Vec<(String, String)> {
     let mut fitted = BTreeMap::<String, String>::new();
     for (key, value) in labels {
         let mut name = label_name(key);
-        while own.contains(&name.as_str()) {
+        while reserved.contains(&name.as_str()) {
             name.insert_str(0, FOREIGN);
         }
         fitted

@@ -10,7 +10,7 @@ use super::fit;
 /// to fit; of several series that become one by that the first is shown. Histograms
 /// are left out.
 pub(crate) fn prometheus_samples(samples: impl IntoIterator<Item = Sample>) -> String {
-    // A metric's series stand together, under its type.
+    // A metric's series are together, under its type.
     let mut metrics = BTreeMap::<String, (Kind, BTreeMap<String, String>)>::new();
     for sample in samples {
         let value = match &sample.value {

@@ -20,7 +20,7 @@ use crate::together::{Link, Together, divide_duet};
 /// Lines of the subject's logs that the manifest keeps.
 const LAST_LINES: usize = 20;
 
-/// Where the target and everything of ours stand.
+/// Places of the target and of our parts.
 #[derive(Debug)]
 pub(crate) struct Stage {
     pub(crate) division: Division,
@@ -28,8 +28,8 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// Divides the CPUs and makes the cgroup; what cannot be had is noted, or is
-    /// the reason why the run is refused.
+    /// Divides the CPUs and makes the cgroup. Unavailable features are notes, or the reason why the
+    /// run is refused.
     pub(crate) fn set(
         request: &RunRequest,
         link: Option<&Link>,
@@ -92,7 +92,7 @@ impl Stage {
     }
 }
 
-/// Where the observer reads what the target's cgroup counts.
+/// Paths of the target's cgroup counters for the observer.
 pub(crate) fn cgroup_files(cgroup: &Arc<Cgroup>) -> CgroupFiles {
     let folders = cgroup.folders();
     CgroupFiles {
@@ -102,7 +102,7 @@ pub(crate) fn cgroup_files(cgroup: &Arc<Cgroup>) -> CgroupFiles {
     }
 }
 
-/// How the target ended, for the manifest.
+/// Returns the end of the target, for the manifest.
 pub(crate) fn ending(subject: &TargetProcess, exit: Exit, killed: bool) -> TargetEnd {
     TargetEnd {
         code: exit.code,
