@@ -37,7 +37,7 @@ pub(crate) struct VariantTargets(pub(crate) Vec<TargetPlan>);
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     /// One for each experiment, in the plan's order.
-    pub(crate) subjects: Vec<VariantTargets>,
+    pub(crate) targets: Vec<VariantTargets>,
     /// One for each variant of each experiment.
     pub(crate) binaries: Vec<BinaryIdentity>,
 }
@@ -66,8 +66,8 @@ pub(crate) fn prepare(
                     None => return Ok(None),
                 },
             };
-            let subject = experiment.target_of(variant, binary.as_deref());
-            let path = program(&subject, experiment, variant, options);
+            let target = experiment.target_of(variant, binary.as_deref());
+            let path = program(&target, experiment, variant, options);
             prepared.binaries.push(BinaryIdentity {
                 experiment: experiment.name.clone(),
                 variant: variant.name.clone(),
@@ -75,9 +75,9 @@ pub(crate) fn prepare(
                 path,
                 revision,
             });
-            identities.push(subject);
+            identities.push(target);
         }
-        prepared.subjects.push(VariantTargets(identities));
+        prepared.targets.push(VariantTargets(identities));
     }
     Ok(Some(prepared))
 }
@@ -102,7 +102,7 @@ fn check_executable(
 
 /// The file that will be executed, if it is known beforehand. The run reports a missing one.
 fn program(
-    subject: &TargetPlan,
+    target: &TargetPlan,
     experiment: &ExperimentPlan,
     variant: &VariantPlan,
     options: &SuiteOptions,
@@ -113,7 +113,7 @@ fn program(
         files: variant.files.clone(),
         experiment: experiment.folder.clone(),
     };
-    let TargetKind::Child(child) = subject.filled(&places).kind else {
+    let TargetKind::Child(child) = target.filled(&places).kind else {
         return None;
     };
     if child.program.components().count() > 1 {

@@ -27,7 +27,7 @@ pub(crate) struct Circumstances<'a> {
     pub(crate) index: usize,
     /// The variant's place in the experiment.
     pub(crate) variant: usize,
-    pub(crate) subject: &'a TargetPlan,
+    pub(crate) target: &'a TargetPlan,
 }
 
 /// The run of `identity`, whose capture goes to `folder`.
@@ -72,7 +72,7 @@ fn plan_of(about: &Circumstances<'_>, stage: RunStage, pair: u32) -> RigPlan {
     for generator in &mut rig.generators {
         generator.seed = of_pair(generator.seed);
     }
-    rig.target = about.subject.clone();
+    rig.target = about.target.clone();
     if let TargetKind::Child(child) = &mut rig.target.kind {
         let variables = &mut child.environment.variables;
         variables

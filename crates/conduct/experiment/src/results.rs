@@ -93,7 +93,7 @@ impl Results {
     /// Record of the requested runs of several targets: a
     /// [`TargetsRecord`](crate::TargetsRecord).
     #[must_use]
-    pub fn subjects(&self) -> PathBuf {
+    pub fn targets(&self) -> PathBuf {
         self.root.join(TARGETS)
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct Session<'a> {
     plan: &'a SuitePlan,
     options: &'a SuiteOptions,
     results: &'a Results,
-    subjects: &'a [VariantTargets],
+    targets: &'a [VariantTargets],
     executor: &'a mut dyn Executor,
     interrupt: &'a Interrupt,
     forecast: Forecast,
@@ -75,7 +75,7 @@ impl<'a> Session<'a> {
         plan: &'a SuitePlan,
         options: &'a SuiteOptions,
         results: &'a Results,
-        subjects: &'a [VariantTargets],
+        targets: &'a [VariantTargets],
         executor: &'a mut dyn Executor,
         interrupt: &'a Interrupt,
     ) -> Self {
@@ -83,7 +83,7 @@ impl<'a> Session<'a> {
             plan,
             options,
             results,
-            subjects,
+            targets,
             executor,
             interrupt,
             forecast: Forecast::default(),
@@ -290,8 +290,8 @@ const fn probe_part(index: usize) -> usize {
 /// prints the reason.
 pub(crate) fn last_words(folder: &Path) -> String {
     let manifest: Result<Manifest, _> = read_json(&folder.join("manifest.json"));
-    let subject = manifest.ok().and_then(|manifest| manifest.target);
-    let lines = subject.map(|subject| subject.last_lines);
+    let target = manifest.ok().and_then(|manifest| manifest.target);
+    let lines = target.map(|target| target.last_lines);
     let lines = lines.unwrap_or_default().into_iter();
     lines.map(|line| format!("\n    target: {line}")).collect()
 }

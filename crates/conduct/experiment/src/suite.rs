@@ -58,7 +58,7 @@ pub fn run_suite(
         plan,
         options,
         &results,
-        &prepared.subjects,
+        &prepared.targets,
         executor,
         interrupt,
     );

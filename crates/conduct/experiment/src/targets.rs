@@ -133,7 +133,7 @@ impl Results {
     ///
     /// [`SuiteError::Read`] where it is missing or not readable.
     pub fn targets_record(&self) -> Result<TargetsRecord, SuiteError> {
-        read_json(&self.subjects())
+        read_json(&self.targets())
     }
 
     /// The summaries of all runs of `plan` that there are.
@@ -152,7 +152,7 @@ fn begin(
     results: &Results,
     identities: &BTreeMap<String, TargetIdentity>,
 ) -> Result<(), SuiteError> {
-    let path = results.subjects();
+    let path = results.targets();
     let there = path.exists() || results.suite().exists();
     match (options.resume, there) {
         (false, true) => {
@@ -207,7 +207,7 @@ struct Turn<'p> {
     experiment: &'p ExperimentPlan,
     block: u32,
     position: u32,
-    contender: usize,
+    target: usize,
 }
 
 impl TargetsCourse<'_> {
@@ -253,14 +253,14 @@ impl TargetsCourse<'_> {
                 order: &names,
                 left: self.forecast.left(),
             });
-            for (position, contender) in (0..).zip(order) {
+            for (position, target) in (0..).zip(order) {
                 let turn = Turn {
                     index,
                     plan,
                     experiment: &experiment,
                     block,
                     position,
-                    contender,
+                    target,
                 };
                 let Some(summary) = self.turn(turn, progress) else {
                     return false;
@@ -281,10 +281,10 @@ impl TargetsCourse<'_> {
         progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) {
         self.runs_finished += 1;
-        let name = &turn.plan.targets[turn.contender].name;
-        let known = failed.get(&turn.contender).copied();
+        let name = &turn.plan.targets[turn.target].name;
+        let known = failed.get(&turn.target).copied();
         if summary.outcome.is_completed() {
-            failed.insert(turn.contender, 0);
+            failed.insert(turn.target, 0);
             return;
         }
         let folder = self.results.run(&turn.plan.name, turn.block, name);
@@ -298,7 +298,7 @@ impl TargetsCourse<'_> {
             Some(0) => 0,
             _ => known.unwrap_or(0) + 1,
         };
-        failed.insert(turn.contender, times);
+        failed.insert(turn.target, times);
         if times < LOST_AT_START_MAX {
             progress(SuiteProgress::Note(format!("{name}: {why}")));
             return;
@@ -317,10 +317,8 @@ impl TargetsCourse<'_> {
         turn: Turn<'_>,
         progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) -> Option<RunSummary> {
-        let contender = turn.plan.targets.get(turn.contender)?;
-        let folder = self
-            .results
-            .run(&turn.plan.name, turn.block, &contender.name);
+        let target = turn.plan.targets.get(turn.target)?;
+        let folder = self.results.run(&turn.plan.name, turn.block, &target.name);
         if self.options.resume
             && let Ok(summary) = read_json::<RunSummary>(&summary_of(&folder))
             && is_result(&summary.outcome)
@@ -333,7 +331,7 @@ impl TargetsCourse<'_> {
         }
         let identity = RunIdentity {
             experiment: turn.plan.name.clone(),
-            variant: contender.name.clone(),
+            variant: target.name.clone(),
             stage: RunStage::Search,
             pair: turn.block,
             position: turn.position,
@@ -342,8 +340,8 @@ impl TargetsCourse<'_> {
             options: self.options,
             experiment: turn.experiment,
             index: turn.index,
-            variant: turn.contender,
-            subject: &contender.target,
+            variant: turn.target,
+            target: &target.target,
         };
         progress(SuiteProgress::RunStarted {
             identity: &identity,
@@ -429,13 +427,13 @@ impl TargetsCourse<'_> {
 /// The same as an experiment whose variants are the contenders, by which runs are
 /// planned and found again. Nothing is compared by it.
 fn as_experiment(plan: &TargetsPlan) -> ExperimentPlan {
-    let contenders = plan.targets.iter();
+    let targets = plan.targets.iter();
     ExperimentPlan {
         name: plan.name.clone(),
         summary: plan.summary.clone(),
         folder: plan.folder.clone(),
         rig: plan.rig.clone(),
-        variants: contenders
+        variants: targets
             .map(|index| VariantPlan::unchanged(index.name.clone()))
             .collect(),
         goals: Vec::new(),

@@ -17,15 +17,15 @@ pub struct WarmupRecord {
     pub stated: Nanos,
     /// Warm-up of all summaries: at least the stated one.
     #[serde(rename = "found_ns")]
-    pub found: Nanos,
+    pub measured: Nanos,
 }
 
 impl WarmupRecord {
-    pub(crate) fn new(stated: Nanos, found: Nanos) -> Self {
+    pub(crate) fn new(stated: Nanos, measured: Nanos) -> Self {
         Self {
             schema: WARMUP_SCHEMA.to_owned(),
             stated,
-            found,
+            measured,
         }
     }
 }

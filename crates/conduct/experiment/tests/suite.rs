@@ -17,4 +17,4 @@ mod resume;
 #[path = "suite/sequential.rs"]
 mod sequential;
 #[path = "suite/targets.rs"]
-mod subjects;
+mod targets;

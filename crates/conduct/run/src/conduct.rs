@@ -14,7 +14,7 @@ use stillwell_units::{Nanos, Seed};
 
 use crate::interrupt::Interrupt;
 use crate::request::{Progress, RunRequest};
-use crate::shell::{Shell, ProgressSender};
+use crate::shell::{ProgressSender, Shell};
 use crate::together::{Link, Together, no_namespace};
 
 /// Progress events that may wait; more block the run's conductor.

@@ -151,7 +151,8 @@ pub fn conduct_load_beside(
         .extend(watch.scope.close(plan.grace + CLOSE_BESIDES));
     let (workers, seconds, measured) = collector.finish(&watch.ends);
     let telemetry = companions.finish();
-    let telemetry = telemetry.map(|exporters| finish_telemetry(exporters, &workers, interrupt, &pause));
+    let telemetry =
+        telemetry.map(|exporters| finish_telemetry(exporters, &workers, interrupt, &pause));
     let result = LoadResult {
         started: wall,
         measured,

@@ -117,10 +117,10 @@ impl Record {
     }
 
     /// Notes whose CPUs are whose, and what of the host makes that worse.
-    pub(crate) fn placed(&mut self, subject: Option<&[u16]>, ours: Option<&[u16]>) {
-        self.manifest.target_cpus = subject.map(<[u16]>::to_vec);
+    pub(crate) fn placed(&mut self, target: Option<&[u16]>, ours: Option<&[u16]>) {
+        self.manifest.target_cpus = target.map(<[u16]>::to_vec);
         self.manifest.own_cpus = ours.map(<[u16]>::to_vec);
-        let warnings = stillwell_observer::warnings(&self.facts, ours, subject);
+        let warnings = stillwell_observer::warnings(&self.facts, ours, target);
         self.manifest.warnings.extend(warnings);
     }
 

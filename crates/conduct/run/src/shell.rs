@@ -75,7 +75,7 @@ pub(crate) struct Shell {
     scope: Scope,
     stop_load: Token,
     stage: Option<Stage>,
-    subject: Subject,
+    target: Subject,
     /// The target's container, until its end is requested.
     container: Option<Container>,
     /// The inspector of the target, until its end is requested.
@@ -158,7 +158,7 @@ impl Shell {
             scope: Scope::new(&Token::new()),
             stop_load: Token::new(),
             stage: None,
-            subject: TargetProcess::none(),
+            target: TargetProcess::none(),
             container: None,
             inspector: None,
             exit: None,
@@ -243,7 +243,7 @@ impl Shell {
             && let Some(signal) = self.interrupt.signal()
         {
             self.interrupted = true;
-            let what = format!("asked to end by signal {signal}");
+            let what = format!("interrupted by signal {signal}");
             self.record.event(self.machine.phase(), what);
             self.happen(Event::Interrupted(signal));
         }

@@ -54,7 +54,9 @@ pub(crate) fn ledger(
     if stamped.is_empty() {
         return Ok(None);
     }
-    let generators = stamped.iter().map(|stream| (stream.id.clone(), stream.plan));
+    let generators = stamped
+        .iter()
+        .map(|stream| (stream.id.clone(), stream.plan));
     Ok(Some(RunLedger {
         generators: generators.collect(),
         shared: Arc::new(SharedLedger::new(RunMark::of(run), stamped, MEMORY)?),

@@ -135,12 +135,18 @@ impl Shard for Restarts {
     fn sample(&self, samples: &mut Vec<Sample>) {
         let all = self.lock();
         let none = Labels::none();
-        let ready = all.iter().filter(|entry| entry.ready_after.is_some()).count();
+        let ready = all
+            .iter()
+            .filter(|entry| entry.ready_after.is_some())
+            .count();
         let count = u64::try_from(ready).unwrap_or(u64::MAX);
         samples.push(Sample::int(catalogue::TARGET_RESTARTS, &none, count));
         let longest = |of: fn(&Restart) -> Option<Nanos>| all.iter().filter_map(of).max();
         for (metric, longest) in [
-            (catalogue::TARGET_RECOVERY, longest(|entry| entry.ready_after)),
+            (
+                catalogue::TARGET_RECOVERY,
+                longest(|entry| entry.ready_after),
+            ),
             (
                 catalogue::TARGET_REDELIVERY,
                 longest(|entry| entry.delivered_after),

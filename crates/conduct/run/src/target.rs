@@ -103,7 +103,7 @@ pub(crate) fn cgroup_files(cgroup: &Arc<Cgroup>) -> CgroupFiles {
 }
 
 /// Returns the end of the target, for the manifest.
-pub(crate) fn ending(subject: &TargetProcess, exit: Exit, killed: bool) -> TargetEnd {
+pub(crate) fn ending(target: &TargetProcess, exit: Exit, killed: bool) -> TargetEnd {
     TargetEnd {
         code: exit.code,
         signal: exit.signal,
@@ -111,7 +111,7 @@ pub(crate) fn ending(subject: &TargetProcess, exit: Exit, killed: bool) -> Targe
         cpu_user: Nanos::new(exit.cpu_user_micros.saturating_mul(1000)),
         cpu_system: Nanos::new(exit.cpu_system_micros.saturating_mul(1000)),
         rss_max_bytes: exit.rss_peak_bytes,
-        last_lines: subject.last_lines(LAST_LINES),
+        last_lines: target.last_lines(LAST_LINES),
     }
 }
 

@@ -93,7 +93,7 @@ pub(crate) fn divide_duet(
     if available < DUET_CPUS_MIN {
         return Err(format!(
             "design duet: it needs {DUET_CPUS_MIN} CPUs or more, so that each target has some \
-             that nobody else uses; this process may use {available}: {online:?}"
+             of its own; this process may use {available}: {online:?}"
         ));
     }
     let Some(cpus) = &division.target else {
@@ -128,11 +128,11 @@ mod tests {
 
     use super::*;
 
-    fn sides(online: u16, subject: &CpuChoice, seed: u64) -> [Result<Division, String>; 2] {
+    fn sides(online: u16, target: &CpuChoice, seed: u64) -> [Result<Division, String>; 2] {
         let online: Vec<u16> = (0..online).collect();
         let seed = Seed::from_number(seed);
         [0, 1].map(|side| {
-            let division = divide(&online, subject, &CpuChoice::Auto);
+            let division = divide(&online, target, &CpuChoice::Auto);
             divide_duet(division, &online, side, &seed)
         })
     }

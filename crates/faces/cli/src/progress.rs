@@ -96,7 +96,7 @@ impl<'a> ProgressDisplay<'a> {
                 text.into_iter().for_each(|text| self.line(&text));
             }
             SuiteProgress::WarmupFound { result: found, .. } => {
-                let (found, stated) = (found.found, found.stated);
+                let (found, stated) = (found.measured, found.stated);
                 self.line(&format!(
                     "  steady after {found} of load, not after {stated}: measured from there"
                 ));

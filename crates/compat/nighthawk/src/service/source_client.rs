@@ -148,7 +148,7 @@ pub fn conduct_load_from<'a>(
     let mut start = source.map(start);
     let beside = LoadBeside {
         progress,
-        heard: on_header,
+        on_header,
         source: start.as_mut().map(|start| LoadSource {
             start,
             waiting_max: usize::try_from(ahead).unwrap_or(usize::MAX),

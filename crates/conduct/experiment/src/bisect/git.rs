@@ -14,7 +14,8 @@ pub struct Commit {
     /// Its name, in full.
     pub revision: String,
     /// The first line of its message.
-    pub subject: String,
+    #[serde(rename = "subject")]
+    pub title: String,
     /// True if it has more than one parent.
     pub merge: bool,
 }
@@ -107,10 +108,10 @@ fn list<'a>(which: &[&'a str]) -> Vec<&'a str> {
 /// One line of [`list`]; `None` for the headings between.
 fn parse(line: &str) -> Option<Commit> {
     let (revision, rest) = line.split_once('\t')?;
-    let (parents, subject) = rest.split_once('\t').unwrap_or((rest, ""));
+    let (parents, title) = rest.split_once('\t').unwrap_or((rest, ""));
     Some(Commit {
         revision: revision.to_owned(),
-        subject: subject.to_owned(),
+        title: title.to_owned(),
         merge: parents.split_whitespace().count() > 1,
     })
 }

@@ -53,8 +53,8 @@ pub(super) fn worse(
     (how, percent): (Slowdown, &str),
 ) -> SuitePlan {
     let hindered = experiment.variants.first().and_then(|baseline| {
-        let subject = experiment.target_of(baseline, binary);
-        let TargetKind::Child(child) = subject.kind else {
+        let target = experiment.target_of(baseline, binary);
+        let TargetKind::Child(child) = target.kind else {
             return None;
         };
         let flag = match how {

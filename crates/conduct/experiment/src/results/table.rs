@@ -64,7 +64,7 @@ fn add(
 fn run_of(plan: &TargetsPlan, run: &RunSummary, record: &TargetsRecord, name: &str) -> ResultRun {
     let identity = run.identity.as_ref();
     let target = identity.map_or_else(String::new, |identity| identity.variant.clone());
-    let contender = plan.targets.iter().find(|plan| plan.name == target);
+    let planned = plan.targets.iter().find(|plan| plan.name == target);
     let version = record.identities.get(&target);
     ResultRun {
         suite: name.to_owned(),
@@ -75,10 +75,10 @@ fn run_of(plan: &TargetsPlan, run: &RunSummary, record: &TargetsRecord, name: &s
         block: identity.map_or(0, |identity| identity.pair),
         position: identity.map_or(0, |identity| identity.position),
         outcome: word(&run.outcome).to_owned(),
-        durability: contender
+        durability: planned
             .and_then(|plan| plan.durability.map(Durability::name))
             .map(str::to_owned),
-        delivery: contender
+        delivery: planned
             .and_then(|plan| plan.delivery.map(Delivery::name))
             .map(str::to_owned),
         target,

@@ -202,7 +202,7 @@ impl<'a> Session<'a> {
             experiment: pair.plan,
             index: pair.index,
             variant,
-            subject: &self.subjects[pair.index].0[variant],
+            target: &self.targets[pair.index].0[variant],
         };
         let identity = RunIdentity {
             experiment: pair.plan.name.clone(),

@@ -62,12 +62,12 @@ impl Session<'_> {
         progress: &mut Listener<'_>,
     ) -> Result<OperatingPointFound, Next> {
         const BASELINE: usize = 0;
-        let subjects = self.subjects;
+        let targets = self.targets;
         let both = probing
             .variants
             .get(BASELINE)
-            .zip(subjects[index].0.get(BASELINE));
-        let Some((baseline, subject)) = both else {
+            .zip(targets[index].0.get(BASELINE));
+        let Some((baseline, target)) = both else {
             return Err(Next::Experiment);
         };
         let identity = RunIdentity {
@@ -93,7 +93,7 @@ impl Session<'_> {
             experiment: probing,
             index,
             variant: BASELINE,
-            subject,
+            target,
         };
         let summary = match self.execute(&about, identity, progress) {
             Ok(summary) => summary,

@@ -59,8 +59,8 @@ pub struct NotInstalled {
 #[must_use]
 pub fn not_installed(plan: &TargetsPlan, stillwell: &Path) -> Vec<NotInstalled> {
     let places = places(plan, stillwell);
-    let contenders = plan.targets.iter();
-    contenders
+    let targets = plan.targets.iter();
+    targets
         .filter_map(|target| {
             let wanted = [started_by(target, &places), program_of(target, &places)];
             let mut wanted = wanted.iter().flatten();
@@ -127,16 +127,16 @@ fn places(plan: &TargetsPlan, stillwell: &Path) -> Places {
 }
 
 /// The program that is measured.
-fn program_of(contender: &ComparedTargetPlan, places: &Places) -> Option<PathBuf> {
-    match &contender.program {
+fn program_of(target: &ComparedTargetPlan, places: &Places) -> Option<PathBuf> {
+    match &target.program {
         Some(program) => Some(places.fill(&program.to_string_lossy()).into()),
-        None => started_by(contender, places),
+        None => started_by(target, places),
     }
 }
 
 /// The program that is started: it may be one that starts what is measured.
-fn started_by(contender: &ComparedTargetPlan, places: &Places) -> Option<PathBuf> {
-    match &contender.target.kind {
+fn started_by(target: &ComparedTargetPlan, places: &Places) -> Option<PathBuf> {
+    match &target.target.kind {
         TargetKind::Child(child) => Some(places.fill(&child.program.to_string_lossy()).into()),
         TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::None => None,
     }

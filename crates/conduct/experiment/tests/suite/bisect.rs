@@ -179,7 +179,7 @@ fn the_bad_one_of_16_commits_is_found() {
     assert_eq!(ended.outcome, Some(sure(CULPRIT - 1, CULPRIT)));
     let record = ended.record.unwrap();
     assert_eq!(record.commits.len(), COMMITS + 1);
-    assert_eq!(record.commits[CULPRIT].subject, "change 11");
+    assert_eq!(record.commits[CULPRIT].title, "change 11");
     // The ends, four halvings, and the confirmation.
     assert_eq!(record.steps.len(), 6);
     assert_eq!(

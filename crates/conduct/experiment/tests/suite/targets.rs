@@ -12,7 +12,7 @@ use crate::mock::{Mock, experiment, options};
 
 fn plan(runs: u32) -> TargetsPlan {
     let rig = experiment("one", 1).rig;
-    let contender = |name: &str| ComparedTargetPlan {
+    let target = |name: &str| ComparedTargetPlan {
         name: name.to_owned(),
         target: rig.target.clone(),
         program: None,
@@ -25,7 +25,7 @@ fn plan(runs: u32) -> TargetsPlan {
         name: "one".to_owned(),
         summary: None,
         folder: "/suite".into(),
-        targets: ["a", "b"].map(contender).to_vec(),
+        targets: ["a", "b"].map(target).to_vec(),
         rig: rig.clone(),
         runs,
         seed: Seed::from_number(7),
@@ -66,9 +66,9 @@ fn a_target_that_worked_once_is_not_given_up() {
 #[test]
 fn a_program_that_is_started_by_another_one_is_looked_for_too() {
     let mut plan = plan(1);
-    for contender in &mut plan.targets {
-        let TargetKind::Child(child) = &mut contender.target.kind else {
-            panic!("{contender:?}")
+    for target in &mut plan.targets {
+        let TargetKind::Child(child) = &mut target.target.kind else {
+            panic!("{target:?}")
         };
         child.program = "sh".into();
     }

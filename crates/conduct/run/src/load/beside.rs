@@ -53,7 +53,8 @@ impl fmt::Debug for LoadBeside<'_> {
 impl fmt::Debug for LoadSource<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("LoadSource");
-        shown.field("waiting_max", &self.waiting_max)
+        shown
+            .field("waiting_max", &self.waiting_max)
             .finish_non_exhaustive()
     }
 }

@@ -81,7 +81,7 @@ fn join(second: &mut LoadSecond, after: &LoadSecond) {
 /// measured time from then on.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct LoadTotals {
-    asked: u64,
+    requested: u64,
     begun: u64,
     sent: u64,
     outcomes: [u64; Outcome::ALL.len()],
@@ -576,7 +576,10 @@ mod tests {
         }
         let bytes = collector.seconds.iter().map(|second| {
             let packed = [&second.response, &second.service, &second.lateness];
-            let packed = packed.iter().map(|answer| answer.bytes().len()).sum::<usize>();
+            let packed = packed
+                .iter()
+                .map(|answer| answer.bytes().len())
+                .sum::<usize>();
             (packed + size_of::<LoadSecond>()) as u64
         });
         let hour = bytes.sum::<u64>() * 3600 / SECONDS_TRIED;

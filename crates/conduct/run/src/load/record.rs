@@ -30,7 +30,7 @@ pub(super) struct LoadResult {
     /// gave to others, over all CPUs; `None` where it does not say.
     pub(super) host: Option<HostCpu>,
     /// The result of the exporters.
-    pub(super) telemetry: TelemetryFound,
+    pub(super) telemetry: TelemetryResult,
 }
 
 impl LoadResult {

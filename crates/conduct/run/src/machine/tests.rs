@@ -346,10 +346,7 @@ fn steps_of_one_time_happen_in_the_order_in_which_they_are_written() {
 fn a_target_that_a_step_ends_comes_back_in_any_order_of_messages() {
     use Event::{ReadyAgain, StartedAgain, TargetEnded, TargetExited, Tick};
     let kill = TargetChange::End(TargetSignal::Kill);
-    let steps = [
-        on_target(1000, kill),
-        on_target(2000, TargetChange::Start),
-    ];
+    let steps = [on_target(1000, kill), on_target(2000, TargetChange::Start)];
     let back = [Action::StartAgain, Action::AwaitReadyAgain];
     let ends = [Action::EndTarget(TargetSignal::Kill)];
     // It ended before it was to start, or is still about to end then.

@@ -12,17 +12,17 @@ use crate::shell::{Shell, ShellMessage};
 impl Shell {
     /// Looks for the engine's container, or makes it; the result is a message.
     pub(super) fn find_container(&mut self, plan: ContainerTarget) {
-        let subject = &self.request.plan.target;
+        let target = &self.request.plan.target;
         // A container of others only gets requested changes.
-        let is_requested = !subject.is_others()
-            || matches!(subject.cpus, CpuChoice::Count(_) | CpuChoice::List(_));
+        let is_requested =
+            !target.is_others() || matches!(target.cpus, CpuChoice::Count(_) | CpuChoice::List(_));
         let division = self.stage.as_ref().map(|stage| &stage.division);
         let cpus = division.and_then(|division| division.target.clone());
         let limits = Limits {
-            memory: subject.memory,
+            memory: target.memory,
             cpus: cpus.filter(|_| is_requested),
         };
-        for mount in subject.filled(&self.request.places).mounts() {
+        for mount in target.filled(&self.request.places).mounts() {
             if mount.writable
                 && let Err(error) = fs::create_dir_all(&mount.source)
             {

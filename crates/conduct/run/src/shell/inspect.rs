@@ -18,7 +18,7 @@ impl Shell {
         };
         let plan = plan.filled(&self.request.places);
         let cpus = self.place().cpus;
-        let started = start_inspector(&plan, self.subject.pid(), &self.request.folder, cpus);
+        let started = start_inspector(&plan, self.target.pid(), &self.request.folder, cpus);
         let inspector = match started {
             Ok(inspector) => inspector,
             Err(error) => {

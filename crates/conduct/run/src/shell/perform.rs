@@ -110,9 +110,9 @@ impl Shell {
         let mut plan = self.request.plan.placed(&self.request.places);
         let (run, sender) = (self.request.run, self.sender.clone());
         let network = self.links.as_ref().map(|links| links.sinks().clone());
-        let subject = plan.target.filled(&self.request.places);
+        let target = plan.target.filled(&self.request.places);
         for generator in &mut plan.generators {
-            *generator = generator.beside(&subject);
+            *generator = generator.beside(&target);
         }
         self.spawn("prepare", move |_| {
             let parts = Parts::prepare(&plan, &run, network.as_ref());
@@ -148,7 +148,11 @@ impl Shell {
             return self.happen(Event::PrepareFailed(reason));
         }
         let ends = |generator: &Prepared| generator.ends().to_vec();
-        if parts.generators.iter().all(|generator| !generator.ends().is_empty()) {
+        if parts
+            .generators
+            .iter()
+            .all(|generator| !generator.ends().is_empty())
+        {
             self.load_ends = parts.generators.iter().flat_map(ends).collect();
         }
         let over = |generator: &Prepared| generator.over().to_vec();
@@ -176,7 +180,7 @@ impl Shell {
     /// Probe of the target; `is_again` if it was watched before.
     pub(super) fn target_probe(&self, is_again: bool) -> Option<TargetProbe> {
         let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
-        self.subject.pid().map(|pid| TargetProbe {
+        self.target.pid().map(|pid| TargetProbe {
             ran_before: self.request.plan.target.is_others(),
             pid,
             cgroup: cgroup.map(target::cgroup_files).unwrap_or_default(),
@@ -185,17 +189,21 @@ impl Shell {
     }
 
     pub(super) fn start_sampler(&mut self) -> std::io::Result<()> {
-        let subject = self.target_probe(false);
+        let target = self.target_probe(false);
         let mut shards = std::mem::take(&mut self.shards);
-        shards.extend(self.restarts.clone().map(|restarts| restarts as Arc<dyn Shard>));
+        shards.extend(
+            self.restarts
+                .clone()
+                .map(|restarts| restarts as Arc<dyn Shard>),
+        );
         if let Some(link) = &self.link {
             shards.push(Arc::new(link.beside()));
-            if let Some(probe) = &subject {
+            if let Some(probe) = &target {
                 link.watch(probe.clone());
             }
         }
         let watched = Watched {
-            target: subject,
+            target,
             shards,
             threads: Box::new(self.scope.watch()),
             profiles: self.request.folder.join("profiles"),
@@ -246,7 +254,7 @@ impl Shell {
     }
 
     fn stop_target(&mut self) {
-        let (subject, sender) = (self.subject.clone(), self.sender.clone());
+        let (target, sender) = (self.target.clone(), self.sender.clone());
         let plan = self.request.plan.target.stop;
         let (inspector, container) = (self.inspector.take(), self.container.take());
         self.spawn("stop", move |_| {
@@ -256,10 +264,10 @@ impl Shell {
                 sender.send(ShellMessage::InspectorStopped(stopped))?;
             }
             let stopped = match container {
-                Some(container) => container.stop(&subject, plan),
-                None => subject.stop(plan),
+                Some(container) => container.stop(&target, plan),
+                None => target.stop(plan),
             };
-            drop(subject);
+            drop(target);
             sender.send(ShellMessage::Stopped(stopped))?;
             Ok(())
         });
@@ -290,9 +298,9 @@ impl Shell {
     }
 
     fn target_end(&self) -> Option<TargetEnd> {
-        self.subject.pid()?;
-        let exit = self.exit.or_else(|| self.subject.exited())?;
-        Some(target::ending(&self.subject, exit, self.killed))
+        self.target.pid()?;
+        let exit = self.exit.or_else(|| self.target.exited())?;
+        Some(target::ending(&self.target, exit, self.killed))
     }
 
     /// Starts a thread of the control plane; where the kernel gives none, the run

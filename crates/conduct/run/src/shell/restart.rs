@@ -17,12 +17,12 @@ impl Shell {
     pub(super) fn end_target(&mut self, signal: TargetSignal) {
         let what = steps::describe(&StepAction::Target(TargetChange::End(signal)));
         self.record.step(self.machine.phase(), what);
-        let (subject, sender) = (self.subject.clone(), self.sender.clone());
+        let (target, sender) = (self.target.clone(), self.sender.clone());
         let grace = self.request.plan.target.stop.grace;
         let begun = clock::now();
         self.spawn("restart", move |_| {
-            let stopped = subject.retire(StopPlan { signal, grace });
-            drop(subject);
+            let stopped = target.retire(StopPlan { signal, grace });
+            drop(target);
             sender.send(ShellMessage::Ended(begun, stopped))?;
             Ok(())
         });
@@ -64,7 +64,7 @@ impl Shell {
         };
         let network = self.links.as_ref().map(|links| links.target().clone());
         let started = stage.start(plan, &self.request, network, is_again);
-        self.subject = started.map_err(|error| target::describe_start(&error))?;
+        self.target = started.map_err(|error| target::describe_start(&error))?;
         self.exit = None;
         self.starts += 1;
         let (sender, number) = (self.sender.clone(), self.starts);
@@ -72,7 +72,7 @@ impl Shell {
             // The conductor is gone only where the run is over.
             drop(sender.send(ShellMessage::Exited(number, exit)));
         };
-        let watched = self.subject.watch(&mut self.scope, on_exit);
+        let watched = self.target.watch(&mut self.scope, on_exit);
         watched.map_err(|error| explain(&error))?;
         if !is_again {
             return self.start_sampler().map_err(|error| explain(&error));
@@ -96,14 +96,14 @@ impl Shell {
         message: impl FnOnce(Result<Nanos, String>) -> ShellMessage + Send + 'static,
     ) {
         let plan = self.request.plan.target.filled(&self.request.places);
-        let (subject, sender): (TargetProcess, _) = (self.subject.clone(), self.sender.clone());
+        let (target, sender): (Subject, _) = (self.target.clone(), self.sender.clone());
         // The probe knows best what did not come; the machine waits for its answer.
         let deadline = clock::now() + self.request.plan.phases.ready;
         let place = self.place();
         let started = self.scope.worker(place, "ready", move |token| async move {
-            let ready = wait_ready(&plan.ready, &subject, deadline, &token).await;
+            let ready = wait_ready(&plan.ready, &target, deadline, &token).await;
             // Without the subject's handle: the last one ends it.
-            drop(subject);
+            drop(target);
             sender.send(message(ready.map_err(|error| explain(&error))))?;
             Ok(())
         });
@@ -119,7 +119,7 @@ impl Shell {
                 let in_all = restarts.map(|restarts| restarts.ready(clock::now()));
                 let mut what = format!("the target was ready again after {after}");
                 if let Some(in_all) = in_all {
-                    what = format!("{what}, {in_all} after it was asked to end");
+                    what = format!("{what}, {in_all} after the step that ended it");
                 }
                 self.record.event(self.machine.phase(), what);
                 // While it was not there nothing could come.
@@ -139,7 +139,7 @@ impl Shell {
         };
         let last = self.received_at();
         if let Some(after) = last.and_then(|last| restarts.received(last)) {
-            let what = format!("the target delivered again {after} after it was asked to end");
+            let what = format!("the target delivered again {after} after the step that ended it");
             self.record.event(self.machine.phase(), what);
         }
     }

@@ -14,7 +14,7 @@ impl Shell {
         let done = match step {
             StepAction::Note(_) => Ok(()),
             StepAction::Signal(signal) => {
-                let sent = self.subject.signal(*signal);
+                let sent = self.target.signal(*signal);
                 sent.map_err(|error| explain(&error))
             }
             StepAction::Sink { id, change } => self.controls.sink(id, change),
@@ -49,7 +49,7 @@ impl Shell {
     }
 
     fn signal_all(&self, signal: TargetSignal) -> Result<(), String> {
-        let sent = self.subject.signal_all(signal);
+        let sent = self.target.signal_all(signal);
         sent.map_err(|error| explain(&error))
     }
 

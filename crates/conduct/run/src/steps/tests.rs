@@ -66,6 +66,9 @@ fn disks_are_described_by_their_change() {
     ] {
         let path = "{state}/buffer".into();
         let step = StepAction::Disk { path, change };
-        assert_eq!(describe(&step), format!("disk {{state}}/buffer: {expected}"));
+        assert_eq!(
+            describe(&step),
+            format!("disk {{state}}/buffer: {expected}")
+        );
     }
 }

@@ -120,7 +120,10 @@ impl Link {
     pub(crate) fn partner_failure(&self) -> Option<String> {
         let known = self.meeting.known();
         let other_side = &known.sides[self.other_side()];
-        other_side.failure.clone().filter(|_| !other_side.is_load_over)
+        other_side
+            .failure
+            .clone()
+            .filter(|_| !other_side.is_load_over)
     }
 
     const fn other_side(&self) -> usize {
@@ -199,7 +202,8 @@ mod tests {
         let [first, other_side] = links();
         let start = Moment::new(7);
         let phases = PhasesPlan::default();
-        let [first, other_side] = [first, other_side].map(|link| link.turns(start, &phases).unwrap());
+        let [first, other_side] =
+            [first, other_side].map(|link| link.turns(start, &phases).unwrap());
         let end = start + phases.warmup + phases.measure;
         assert_eq!(first.active(end), other_side.active(end));
         assert_ne!(first.next_change(start), other_side.next_change(start));

@@ -210,8 +210,12 @@ fn both_ends_count_alike_over_every_protocol() {
             assert_eq!(capture.manifest.end, LoadEnd::Requests, "{way:?}");
             assert_eq!(ended(&capture, Outcome::Ok), 500, "{way:?} {capture:?}");
             assert_eq!((seen.requests, seen.connections), (500, 4), "{way:?}");
-            let times =
-                |time: LoadTime| capture.workers().map(|item| item.times(time).len()).sum::<u64>();
+            let times = |time: LoadTime| {
+                capture
+                    .workers()
+                    .map(|item| item.times(time).len())
+                    .sum::<u64>()
+            };
             assert_eq!(times(LoadTime::Service(Outcome::Ok)), 500);
             assert_eq!(times(LoadTime::FirstByte), 500);
             assert_eq!(times(LoadTime::Connect), 4);

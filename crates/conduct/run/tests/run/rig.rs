@@ -82,7 +82,7 @@ fn plan() -> RigPlan {
             lines: None,
             prefix: None,
         }],
-        subject: target_plan(),
+        target: target_plan(),
         disks: Vec::new(),
         observer: ObserverPlan::default(),
         phases: PhasesPlan {

@@ -38,7 +38,8 @@ impl Pair {
         interrupt: &Interrupt,
         event: &mut dyn FnMut(usize, Progress),
     ) -> [Manifest; 2] {
-        conduct_together(self.requests.clone(), together, SEED, interrupt, event).map(Result::unwrap)
+        conduct_together(self.requests.clone(), together, SEED, interrupt, event)
+            .map(Result::unwrap)
     }
 
     fn outcomes(&self, together: Together) -> [RunOutcome; 2] {
@@ -105,8 +106,11 @@ fn sliced_runs_have_equal_time_and_all_that_they_send_arrives() {
         assert!((total(&capture, catalogue::BYTES_RECEIVED) - sent).abs() < 0.5);
         // The rate is one of the time on turn: it is requested and sent in full.
         let seconds = total(&capture, catalogue::ACTIVE_TIME) / 1e9;
-        let requested = total(&capture, catalogue::ASKED_UNITS);
-        assert!((requested - 4e6 * seconds).abs() < 2.0, "{requested} in {seconds}");
+        let requested = total(&capture, catalogue::REQUESTED_UNITS);
+        assert!(
+            (requested - 4e6 * seconds).abs() < 2.0,
+            "{requested} in {seconds}"
+        );
         assert!(grown(&capture, catalogue::ACTIVE_TIME) > 0.0);
         assert!(grown(&capture, catalogue::PARTNER_CPU) > 0.0);
     }
@@ -198,7 +202,10 @@ fn a_run_that_cannot_start_holds_the_other_not_up() {
         child.program = "/nowhere/at/all".into();
     }
     let [first, beside] = pair.outcomes(SLICED);
-    assert!(matches!(first, RunOutcome::CouldNotStart { .. }), "{first:?}");
+    assert!(
+        matches!(first, RunOutcome::CouldNotStart { .. }),
+        "{first:?}"
+    );
     let RunOutcome::PartFailed { reason, .. } = beside else {
         panic!("{beside:?}");
     };

@@ -118,10 +118,13 @@ impl Times {
     /// The ends of the buckets in seconds, each with how many times are up to it.
     pub(crate) fn up_to(&self) -> impl Iterator<Item = (f64, u64)> + use<'_> {
         let mut count = 0;
-        BOUNDS.iter().zip(&self.buckets).map(move |(bound, in_bucket)| {
-            count += in_bucket;
-            (bound.as_secs_f64(), count)
-        })
+        BOUNDS
+            .iter()
+            .zip(&self.buckets)
+            .map(move |(bound, in_bucket)| {
+                count += in_bucket;
+                (bound.as_secs_f64(), count)
+            })
     }
 }
 

@@ -134,7 +134,11 @@ mod tests {
         let request = WriteRequest::decode(plain.as_slice()).unwrap();
         let mut names = Vec::new();
         for series in &request.timeseries {
-            let keys: Vec<&str> = series.labels.iter().map(|label| label.name.as_str()).collect();
+            let keys: Vec<&str> = series
+                .labels
+                .iter()
+                .map(|label| label.name.as_str())
+                .collect();
             assert!(keys.is_sorted_by(|a, b| a < b), "{keys:?}");
             assert_eq!(series.samples.len(), 1);
             assert_eq!(series.samples[0].timestamp, 1_700_000_005_250);

@@ -82,7 +82,10 @@ fn zipkin_span<'a>(origin: &Origin, batch: &SpanBatch<'a>, span: &Span) -> Zipki
         trace_id: format!("{:032x}", u128::from_be_bytes(span.context.trace)),
         id: format!("{:016x}", u64::from_be_bytes(span.context.span)),
         kind: "CLIENT",
-        name: request.map_or_else(|| "request".to_owned(), |request| request.method.to_ascii_lowercase()),
+        name: request.map_or_else(
+            || "request".to_owned(),
+            |request| request.method.to_ascii_lowercase(),
+        ),
         timestamp: microseconds(span.sent),
         duration: (span.end.since(span.sent).as_u64() / 1000).max(1),
         local_endpoint: Endpoint {

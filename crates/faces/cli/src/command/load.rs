@@ -45,7 +45,7 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         labels: &arguments.label,
         nighthawk: None,
         source: None,
-        heard: &|_| {},
+        on_header: &|_| {},
         quiet: arguments.quiet,
         format: arguments.output_format,
         capture: arguments.capture.as_deref(),
@@ -66,7 +66,7 @@ struct Job<'a> {
     /// Source of requests, if it is not the plan.
     source: Option<RequestSourceClient>,
     /// Receives the response headers that the plan names.
-    heard: &'a dyn Fn(&AnswerHeader),
+    on_header: &'a dyn Fn(&AnswerHeader),
     quiet: bool,
     format: LoadFormat,
     /// Folder in which the capture is kept, if it is.
@@ -90,7 +90,7 @@ impl Job<'_> {
             &self.places,
             &interrupt,
             &mut |snapshot| display.tell(snapshot),
-            &mut |header| (self.heard)(header),
+            &mut |header| (self.on_header)(header),
         );
         // What it has drawn goes before anything else is said.
         drop(display);

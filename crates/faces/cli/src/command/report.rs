@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
     let results =
         std::path::absolute(&arguments.results).map_err(|error| could_not(error.into()))?;
     let results = Results::new(results);
-    if results.subjects().exists() {
+    if results.targets().exists() {
         let (report, code) = subjects::read(&results).map_err(could_not)?;
         output::deliver_text(&arguments.output, paint, |format, style| {
             render_targets(&report, format, style)

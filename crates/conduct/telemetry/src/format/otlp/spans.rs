@@ -37,7 +37,10 @@ fn write_span(message: &mut MessageWriter, batch: &SpanBatch<'_>, span: &Span) {
     let request = batch.request(span);
     message.bytes(1, &span.context.trace);
     message.bytes(2, &span.context.span);
-    message.text(5, request.map_or("request", |request_name| request_name.method.as_str()));
+    message.text(
+        5,
+        request.map_or("request", |request_name| request_name.method.as_str()),
+    );
     message.number(6, CLIENT);
     message.fixed_64(7, batch.since_1970(span.sent).as_u64());
     message.fixed_64(8, batch.since_1970(span.end).as_u64());
@@ -94,7 +97,10 @@ mod tests {
         let read = &request.resource_spans[0].scope_spans[0].spans;
         assert_eq!(read.len(), 2);
         let attribute = |index: usize, key: &str| {
-            let attribute = read[index].attributes.iter().find(|request_name| request_name.key == key)?;
+            let attribute = read[index]
+                .attributes
+                .iter()
+                .find(|request_name| request_name.key == key)?;
             attribute.value.clone()?.value
         };
         assert_eq!(

@@ -65,14 +65,14 @@ pub(super) fn progress(progress: &BisectProgress<'_>, plan: &SuitePlan, paint: &
 
 fn name(commit: &Commit) -> String {
     let short = commit.revision.get(..COMMIT_SHOWN);
-    format!("{} ({})", short.unwrap_or(&commit.revision), commit.subject)
+    format!("{} ({})", short.unwrap_or(&commit.revision), commit.title)
 }
 
 /// Report of a bisection, without the next command.
 pub(super) fn report(record: &BisectRecord, plan: &SuitePlan, results: String) -> BisectReport {
     let commits = record.commits.iter().map(|commit| BisectCommit {
         revision: commit.revision.clone(),
-        subject: commit.subject.clone(),
+        subject: commit.title.clone(),
         merge: commit.merge,
     });
     let steps = record.steps.iter().filter_map(|step| {

@@ -151,7 +151,7 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
         labels: &request.output.label,
         nighthawk: Some(options),
         source: request.source_client().map_err(bad)?,
-        heard: &|header| log_header(header, log),
+        on_header: &|header| log_header(header, log),
         quiet: request.output.verbosity > LogLevel::Debug,
         format: format_of(request),
         capture: None,
