@@ -152,6 +152,9 @@ pub(super) const FILE_CIRCLES: &[(&str, usize)] = &[];
 #[rustfmt::skip]
 pub(super) const PLAIN_CRATES: &[&str] = &[
     "units",
+    "experiment",
+    "run",
+    "telemetry",
     "observer",
     "others",
     "target",

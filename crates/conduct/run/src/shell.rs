@@ -75,11 +75,11 @@ pub(crate) struct Shell {
     scope: Scope,
     stop_load: Token,
     stage: Option<Stage>,
-    target: Subject,
+    target: TargetProcess,
     /// The target's container, until its end is requested.
     container: Option<Container>,
     /// The inspector of the target, until its end is requested.
-    inspector: Option<Subject>,
+    inspector: Option<TargetProcess>,
     exit: Option<Exit>,
     killed: bool,
     /// Number of starts of the target.
@@ -192,7 +192,7 @@ impl Shell {
         })
     }
 
-    /// Gives the run links of its subject's own.
+    /// Gives the run links of its target's own.
     pub(crate) fn link(&mut self, links: Option<Links>) {
         self.links = links;
     }

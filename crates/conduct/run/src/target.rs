@@ -1,4 +1,4 @@
-//! The subject's stage: its CPUs, its cgroup, its logs; then its start.
+//! The target's stage: its CPUs, its cgroup, its logs; then its start.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::record::Record;
 use crate::request::RunRequest;
 use crate::together::{Link, Together, divide_duet};
 
-/// Lines of the subject's logs that the manifest keeps.
+/// Lines of the target's logs that the manifest keeps.
 const LAST_LINES: usize = 20;
 
 /// Places of the target and of our parts.

@@ -81,7 +81,7 @@ pub(crate) fn no_namespace(together: Together, why: &str) -> String {
     )
 }
 
-/// The CPUs of the run on `side` of a duet, which has half of the subjects'; with
+/// The CPUs of the run on `side` of a duet, which has half of the targets'; with
 /// an odd number one stays idle. `online` are all that there are.
 pub(crate) fn divide_duet(
     division: Division,
@@ -115,7 +115,7 @@ pub(crate) fn divide_duet(
         cpus[cpus.len() - half..].to_vec()
     };
     Ok(Division {
-        subject: Some(cpus),
+        target: Some(cpus),
         ..division
     })
 }
@@ -139,13 +139,13 @@ mod tests {
 
     proptest! {
         /// For all hosts of four CPUs and more: three disjoint sets, of which the
-        /// subjects' are equally large.
+        /// targets' are equally large.
         #[test]
         fn a_duet_has_cpus_apart(online in 4_u16..64, seed: u64) {
             let [first, second] = sides(online, &CpuChoice::Auto, seed).map(Result::unwrap);
             let ours = first.ours.clone().unwrap();
             prop_assert_eq!(first.ours, second.ours);
-            let (first, second) = (first.subject.unwrap(), second.subject.unwrap());
+            let (first, second) = (first.target.unwrap(), second.target.unwrap());
             prop_assert_eq!(first.len(), second.len());
             let mut all = [first, second, ours].concat();
             let count = all.len();

@@ -14,7 +14,6 @@ pub struct Commit {
     /// Its name, in full.
     pub revision: String,
     /// The first line of its message.
-    #[serde(rename = "subject")]
     pub title: String,
     /// True if it has more than one parent.
     pub merge: bool,

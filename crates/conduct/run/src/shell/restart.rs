@@ -96,13 +96,13 @@ impl Shell {
         message: impl FnOnce(Result<Nanos, String>) -> ShellMessage + Send + 'static,
     ) {
         let plan = self.request.plan.target.filled(&self.request.places);
-        let (target, sender): (Subject, _) = (self.target.clone(), self.sender.clone());
+        let (target, sender): (TargetProcess, _) = (self.target.clone(), self.sender.clone());
         // The probe knows best what did not come; the machine waits for its answer.
         let deadline = clock::now() + self.request.plan.phases.ready;
         let place = self.place();
         let started = self.scope.worker(place, "ready", move |token| async move {
             let ready = wait_ready(&plan.ready, &target, deadline, &token).await;
-            // Without the subject's handle: the last one ends it.
+            // Without the target's handle: the last one ends it.
             drop(target);
             sender.send(message(ready.map_err(|error| explain(&error))))?;
             Ok(())

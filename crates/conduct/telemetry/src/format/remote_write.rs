@@ -12,7 +12,7 @@ use crate::format::snappy;
 /// the labels of the load, series carry `job` and, as `instance`, the load's name.
 pub(crate) fn remote_write(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
     let milliseconds = page.taken.as_u64() / 1_000_000;
-    let mut request = Message::default();
+    let mut request = MessageWriter::default();
     let mut series = |name: String, extra: &[(&str, &str)], value: f64| {
         let labels = labels(origin, name, extra);
         request.message(1, |series| {
