@@ -82,7 +82,11 @@ impl Shell {
     /// Mounts everything that the plan lists, before the target starts.
     pub(super) fn mount(&mut self, generators: &mut [Prepared]) -> Result<(), String> {
         let disks = self.request.plan.disks.clone();
-        if disks.is_empty() && generators.iter().all(|generator| generator.file_system().is_none()) {
+        if disks.is_empty()
+            && generators
+                .iter()
+                .all(|generator| generator.file_system().is_none())
+        {
             return Ok(());
         }
         let place = self.place();
