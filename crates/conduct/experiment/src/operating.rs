@@ -196,19 +196,16 @@ pub(crate) fn at_full_speed(experiment: &ExperimentPlan) -> ExperimentPlan {
     fast
 }
 
-/// `experiment` at the rate that was found.
+/// `experiment` at the chosen rate.
 pub(crate) fn at(experiment: &ExperimentPlan, point: &OperatingPointFound) -> ExperimentPlan {
     let mut at_rate = experiment.clone();
     for generator in &mut at_rate.rig.generators {
-        if let Some(point) = point
-            .generators
-            .iter()
-            .find(|generator| generator.id == generator.id)
-        {
+        let mut chosen = point.generators.iter();
+        if let Some(chosen) = chosen.find(|chosen| chosen.id == generator.id) {
             generator.rate = RatePlan {
                 unit: RateUnit::Events,
                 shape: RateShape::Constant {
-                    per_second: point.events_per_second,
+                    per_second: chosen.events_per_second,
                 },
             };
         }

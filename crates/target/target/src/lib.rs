@@ -21,7 +21,7 @@
 //! ```
 //! use stillwell_plan::CpuChoice;
 //! let division = stillwell_target::divide(&[0, 1], &CpuChoice::Auto, &CpuChoice::Auto);
-//! assert_eq!(division.subject, Some(vec![1]));
+//! assert_eq!(division.target, Some(vec![1]));
 //! assert_eq!(division.ours, Some(vec![0]));
 //! ```
 

@@ -175,7 +175,7 @@ fn a_lading_file_is_a_rig() {
     };
     let loaded = load(TargetOverride::FromFile).unwrap();
     assert_eq!(loaded.format, "lading");
-    assert!(loaded.warnings.to_string().contains("no program was named"));
+    assert!(loaded.warnings.to_string().contains("no program is given"));
     let program = ProgramOverride {
         program: "./relay".into(),
         arguments: vec!["--in".to_owned()],

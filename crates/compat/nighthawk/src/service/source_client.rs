@@ -57,7 +57,7 @@ struct Client {
     pattern: Box<dyn RequestPattern>,
 }
 
-/// A source that hands out no more requests.
+/// Failure to get a request from a source.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestSourceError {
     /// There is no connection in time.
@@ -281,7 +281,7 @@ mod tests {
         assert_eq!(request.body, Some(SourceBody::Bytes(3)));
         assert_eq!(read(&json!({})), Ok(SourceRequest::default()));
         for (specifier, says) in [
-            (json!({ "method": "CONNECT" }), "by CONNECT"),
+            (json!({ "method": "CONNECT" }), "uses CONNECT"),
             (json!({ "content_length": 4_194_305 }), "up to 4194304"),
         ] {
             let why = read(&json!({ "request_specifier": specifier })).unwrap_err();

@@ -279,7 +279,7 @@ mod tests {
             panic!("{:?}", searched.answer);
         };
         assert_eq!(found.end, SearchEnd::Stopped);
-        assert_eq!(found.held.unwrap().rate, 200.0);
+        assert!((found.held.unwrap().rate - 200.0).abs() < 1e-9);
     }
 
     #[test]
