@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use stillwell_capture::{Capture, MANIFEST_SCHEMA, Manifest, RunOutcome};
 use stillwell_config::files::Disk;
-use stillwell_config::{SuiteOverrides, Loaded, Loader, RigOverrides};
+use stillwell_config::{Loaded, Loader, RigOverrides, SuiteOverrides};
 use stillwell_lading::capture::{SeriesWanted, read_lading};
 use stillwell_units::RunId;
 
@@ -22,7 +22,7 @@ pub fn config(bytes: &[u8]) {
     drop(LOADER.rig(&path, &RigOverrides::default()));
     let path = folder().join("experiment.yaml");
     write(&path, bytes);
-    if let Err(found) = LOADER.lab(std::slice::from_ref(&path), &SuiteOverrides::default()) {
+    if let Err(found) = LOADER.suite(std::slice::from_ref(&path), &SuiteOverrides::default()) {
         assert!(found.has_errors(), "refused without a reason");
         // Every mistake can be shown, wherever it lies.
         assert!(!found.to_string().is_empty());

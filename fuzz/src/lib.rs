@@ -14,13 +14,21 @@ mod files;
 mod h2;
 mod h3;
 mod http;
+#[expect(dead_code, reason = "sinks alone choose a coding")]
 mod intake;
 #[path = "../../crates/receive/sink/src/lines.rs"]
 #[expect(dead_code, reason = "sinks of streams ask for more")]
 mod lines;
+#[expect(dead_code, reason = "the server alone logs requests")]
 mod load;
 mod template;
 mod wire;
+
+/// The place of the request log, which reads nothing from peers, for the headers' reader.
+mod request_log {
+    #[derive(Debug)]
+    pub(crate) struct LoggedRequest;
+}
 
 pub use broker::{broker_amqp, broker_kafka, broker_nats};
 pub use descriptors::grpc_descriptors;

@@ -130,7 +130,7 @@ fn mistakes_have_their_line() {
     for (name, parts) in [
         ("a.txt", vec!["a.txt", "line 3", "`3x` is not a number"]),
         ("b.jsonl", vec!["line 2 of b.jsonl"]),
-        ("c.json", vec!["c.json", "no whole JSON", "line 1"]),
+        ("c.json", vec!["c.json", "not complete JSON", "line 1"]),
         ("gone.txt", vec!["`gone.txt` is neither a file"]),
     ] {
         let ended = suite.call(&["compare", name, "1,2,3"]);

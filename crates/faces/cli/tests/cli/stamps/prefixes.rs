@@ -116,7 +116,7 @@ fn a_bench_with_tremors_interceptors_has_latencies_and_no_account() {
     ];
     let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
     assert!(
-        ended.stderr.contains("a time stands before each"),
+        ended.stderr.contains("each has a time prefix"),
         "{}",
         file.display()
     );
