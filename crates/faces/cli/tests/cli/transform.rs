@@ -99,7 +99,7 @@ fn the_ancestors_name_brings_its_flags_and_codes() {
     assert!(out.starts_with("Nighthawk - A layer 7"), "{out}");
     let (code, _, err) = as_ancestor(&["--output-format", "human"], "{\"a\":1}");
     assert_eq!(code, Some(1));
-    assert!(err.starts_with("Input error: `a` is no field"), "{err}");
+    assert!(err.starts_with("Input error: `a` is not a field"), "{err}");
     let (code, _, err) = as_ancestor(&["--foo"], "");
     assert_eq!(code, Some(1));
     assert!(err.starts_with("PARSE ERROR: Argument: --foo"), "{err}");
