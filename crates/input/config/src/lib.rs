@@ -1,6 +1,6 @@
 //! Text becomes a plan: the only door for user input.
 //!
-//! [`Loader::rig`] reads one observed run, [`Loader::lab`] experiments, and [`requests`]
+//! [`Loader::rig`] reads one observed run, [`Loader::suite`] experiments, and [`requests`]
 //! loads on a URL. The first two take native
 //! files, and those of the formats that the loader is given: see [`foreign`]. They check
 //! everything that can be checked by looking, and return either a plan that is right or

@@ -9,8 +9,8 @@ use crate::h2::{Fields, RequestHead, ResponseHead};
 /// Reads one message. [`H3Connection::read_request`] or [`H3Connection::read_response`] feeds it;
 /// [`Self::finish`] ends its stream.
 ///
-/// [`H3Connection::read_request`]: super::Connection::read_request
-/// [`H3Connection::read_response`]: super::Connection::read_response
+/// [`H3Connection::read_request`]: super::H3Connection::read_request
+/// [`H3Connection::read_response`]: super::H3Connection::read_response
 #[derive(Debug)]
 pub struct H3MessageReader {
     side: MessageKind,
