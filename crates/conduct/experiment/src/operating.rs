@@ -200,17 +200,21 @@ pub(crate) fn at_full_speed(experiment: &ExperimentPlan) -> ExperimentPlan {
 pub(crate) fn at(experiment: &ExperimentPlan, point: &OperatingPointFound) -> ExperimentPlan {
     let mut at_rate = experiment.clone();
     for generator in &mut at_rate.rig.generators {
-        let mut chosen = point.generators.iter();
-        if let Some(chosen) = chosen.find(|chosen| chosen.id == generator.id) {
+        if let Some(per_second) = rate_of(point, &generator.id) {
             generator.rate = RatePlan {
                 unit: RateUnit::Events,
-                shape: RateShape::Constant {
-                    per_second: chosen.events_per_second,
-                },
+                shape: RateShape::Constant { per_second },
             };
         }
     }
     at_rate
+}
+
+/// The chosen rate of the generator `id`, in events each second.
+fn rate_of(point: &OperatingPointFound, id: &str) -> Option<f64> {
+    let mut generators = point.generators.iter();
+    let generator = generators.find(|generator| generator.id == id)?;
+    Some(generator.events_per_second)
 }
 
 #[cfg(test)]
@@ -252,6 +256,14 @@ mod tests {
             assert!((rates[0] - 3000.0 * factor).abs() < 1e-6);
             assert!((rates[1] - 1000.0 * factor).abs() < 1e-6);
         }
+    }
+
+    #[test]
+    fn each_generator_has_its_own_rate() {
+        let point = choose_rate(0.5, &reading(Some(0.97), Some(0.97))).unwrap();
+        assert_eq!(rate_of(&point, "a"), Some(1500.0));
+        assert_eq!(rate_of(&point, "b"), Some(500.0));
+        assert_eq!(rate_of(&point, "c"), None);
     }
 
     #[test]
