@@ -244,7 +244,7 @@ impl TargetsCourse<'_> {
             let names: Vec<&str> = order
                 .iter()
                 .filter_map(|index| plan.targets.get(*index))
-                .map(|index| index.name.as_str())
+                .map(|target| target.name.as_str())
                 .collect();
             progress(SuiteProgress::BlockStarted {
                 experiment: &plan.name,
@@ -272,7 +272,7 @@ impl TargetsCourse<'_> {
         true
     }
 
-    /// Keeps count of what fails; a contender that worked once is never given up.
+    /// Keeps count of what fails; a target that worked once is never given up.
     fn count(
         &mut self,
         turn: Turn<'_>,
@@ -424,7 +424,7 @@ impl TargetsCourse<'_> {
     }
 }
 
-/// The same as an experiment whose variants are the contenders, by which runs are
+/// The same as an experiment whose variants are the targets, by which runs are
 /// planned and found again. Nothing is compared by it.
 fn as_experiment(plan: &TargetsPlan) -> ExperimentPlan {
     let targets = plan.targets.iter();
@@ -434,7 +434,7 @@ fn as_experiment(plan: &TargetsPlan) -> ExperimentPlan {
         folder: plan.folder.clone(),
         rig: plan.rig.clone(),
         variants: targets
-            .map(|index| VariantPlan::unchanged(index.name.clone()))
+            .map(|target| VariantPlan::unchanged(target.name.clone()))
             .collect(),
         goals: Vec::new(),
         stopping: StoppingPlan::Fixed { pairs: plan.runs },

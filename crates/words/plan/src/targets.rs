@@ -9,7 +9,7 @@ use crate::{RigPlan, TargetPlan};
 
 /// Runs where neither file nor command line says how many.
 pub const RUNS_DEFAULT: u32 = 6;
-/// Most runs of each contender.
+/// Most runs of each target.
 pub const RUNS_MAX: u32 = 200;
 
 /// One workload, and several programs that carry it in turn.
@@ -25,7 +25,7 @@ pub struct TargetsPlan {
     pub rig: RigPlan,
     /// The programs. At least one.
     pub targets: Vec<ComparedTargetPlan>,
-    /// Runs of each contender; in each block of runs every one has its turn.
+    /// Runs of each target; in each block of runs every one has its turn.
     pub runs: u32,
     /// From which the order within blocks follows.
     pub seed: Seed,

@@ -46,16 +46,16 @@ impl FileIdentity {
     }
 }
 
-/// A contender whose program is not on this host.
+/// A target whose program is not on this host.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct NotInstalled {
-    /// The contender.
+    /// The target.
     pub name: String,
     /// The missing program.
     pub reason: String,
 }
 
-/// The contenders of `plan` whose programs are not there; `stillwell` is `{self}`.
+/// The targets of `plan` whose programs are not there; `stillwell` is `{self}`.
 #[must_use]
 pub fn not_installed(plan: &TargetsPlan, stillwell: &Path) -> Vec<NotInstalled> {
     let places = places(plan, stillwell);

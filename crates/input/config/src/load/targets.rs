@@ -159,7 +159,7 @@ fn apply_overrides(
     }
 }
 
-/// Keeps the contenders that were named, in that order; all if none was.
+/// Keeps the targets that were named, in that order; all if none was.
 fn select(plan: &mut TargetsPlan, names: &[String]) {
     if names.is_empty() {
         return;
