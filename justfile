@@ -1,25 +1,25 @@
-# The front door. The logic is in cargo, in xtask and in .ci/run.
+# Short names for common commands. The logic is in cargo, xtask and .ci/run.
 
 # List the recipes.
 default:
     @just --list
 
-# Every test. Tests that lack a program say so and are skipped.
+# Run all tests. Tests whose program is missing are skipped and say so.
 test:
     cargo test --workspace
 
-# Form, lints, house rules and documentation.
+# Check format, lints, house rules and documentation.
 lint:
     cargo fmt --all --check
     cargo clippy --workspace --all-targets -- -D warnings
     cargo xtask tidy
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-# All that CI checks.
+# Run all checks of CI.
 ci:
     bash .ci/run
 
-# The comparison in the README.
+# Run the comparison of the README.
 quickstart:
     cargo run --release -- run examples/quickstart
 
@@ -42,27 +42,27 @@ bench-http:
 bench-http3:
     .ci/bench-http3
 
-# Payload bytes per CPU second, for each format.
+# Payload bytes per CPU second of each format.
 bench-payload:
     cargo bench -p stillwell-benches --bench payload
 
-# What a stamp costs: written, found and entered; and how fast the search is.
+# CPU time per stamp: writing, searching and recording.
 bench-stamp:
     cargo bench -p stillwell-benches --bench stamp
 
-# How late a send is, with a reserved core and without.
+# Lateness of sends, with and without a reserved core.
 bench-pacing:
     cargo bench -p stillwell-benches --bench pacing
 
-# What it costs to watch a tree of processes.
+# CPU time to observe a process tree.
 bench-observer:
     cargo bench -p stillwell-benches --bench observer
 
-# How long it takes to judge a suite of 100 experiments.
+# Time to judge a suite of 100 experiments.
 bench-judge:
     cargo bench -p stillwell-benches --bench judge
 
-# Every correctness case over every target that is here; its table goes into harness/README.md.
+# Run every correctness case with every installed target; the table is in harness/README.md.
 harness-correctness runs="2" targets="all":
     harness/tables correctness {{runs}} {{targets}}
 
@@ -70,22 +70,30 @@ harness-correctness runs="2" targets="all":
 harness-disk-buffer runs="6" measure="60s" targets="rsyslog,syslog-ng,otelcol,relay":
     harness/tables disk-buffer {{runs}} {{targets}} --measure {{measure}}
 
-# How often verdicts are right where the truth is known: same, cpu or throughput.
+# Share of right verdicts for known differences: same, cpu or throughput.
 calibrate mode="same" experiments="20" pairs="10":
     .ci/calibrate {{mode}} {{experiments}} {{pairs}}
 
-# A long run: no growth of our own memory, no sample lost, the account exact.
+# Long run: memory does not grow, no sample is lost, the delivery ledger is exact.
 soak minutes="30" rate="200k":
     .ci/soak {{minutes}} {{rate}}
 
-# How often find-capacity is within 3 % of what is known: limit, queue, relay or all.
+# Share of capacity searches within 3 % of a known limit: limit, queue, relay or all.
 capacity-trials mode="all" tries="10":
     .ci/capacity-trials {{mode}} {{tries}}
 
-# Bytes from anywhere for everything that reads them, some seconds each; all targets unless one is named.
+# Fuzz every parser for some seconds, or the named target.
 fuzz seconds="60" *targets:
     .ci/fuzz {{seconds}} {{targets}}
 
-# Accept what the snapshot tests see now. Read the diff before you commit it.
+# Faults and hostile input: files, peers, signals, rights of callers.
+faults:
+    cargo test -p stillwell --test cli -- --nocapture hostile faulty_peer faults interrupt service
+
+# Accept the current output of snapshot tests. Read the diff before you commit it.
 bless:
     INSTA_UPDATE=always cargo test --workspace
+
+# Build the static program, the Debian package and the image into the folder dist.
+package:
+    packaging/build all

@@ -17,7 +17,7 @@ import time
 STILLWELL, KAFKA = sys.argv[1:3] if __name__ == "__main__" and len(sys.argv) > 3 else ("", "")
 PHASES = "phases: {warmup: 100ms, measure: 1s, drain: 3s, quiet: 300ms}"
 LONG = 60.0
-# Whatever was started and must not outlive us.
+# Processes that this script must end.
 STARTED = []
 
 
@@ -64,15 +64,15 @@ class Process:
 
 
 class Run:
-    """One run of a rig with one generator, and what it wrote down."""
+    """One run with one generator, and what it wrote down."""
 
     def __init__(self, folder, name, generator, during=None, subject="", sinks=""):
         self.name = name
-        rig = folder / f"{name}.yaml"
-        rig.write_text(f"isolation: {{network: no, cgroup: no}}\n{PHASES}\n{subject}workload:\n"
+        path = folder / f"{name}.yaml"
+        path.write_text(f"isolation: {{network: no, cgroup: no}}\n{PHASES}\n{subject}workload:\n"
                        f"  generators:\n    - {generator}\n      id: own\n{sinks}")
         self.results = folder / f"{name}.results"
-        command = [STILLWELL, "rig", str(rig), "--quiet", "--results", str(self.results)]
+        command = [STILLWELL, "observe", str(path), "--quiet", "--results", str(self.results)]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         if during:
             during()
@@ -129,7 +129,7 @@ class Run:
 
 
 def wait_until(is_so, longest=LONG):
-    """Asks again until it is so, or for that many seconds."""
+    """Calls it until it returns true, or for that many seconds."""
     end = time.monotonic() + longest
     while not is_so() and time.monotonic() < end:
         time.sleep(0.05)
@@ -242,7 +242,7 @@ def check_nats(folder):
     to = server.to("subject: kept.a", "acks: jetstream")
     run = Run(folder, "nats-jetstream", generator(to, rate="2000/s", connections=2))
     state = asyncio.run(with_stream(server.port, lambda js: js.stream_info("S"))).state
-    # A stream counts what stands around a message, too.
+    # A stream counts the headers of a message, too.
     run.agree(state.messages, run.total("bytes_written"))
     to = server.to("subject: unkept", "acks: jetstream")
     Run(folder, "nats-no-stream", generator(to)).refused("status_5xx", events=True)
@@ -531,11 +531,11 @@ def check_kafka(folder):
     server.process.stop()
 
 
-# The subject of stamped runs: from a broker to a sink, a line a message.
+# The target of stamped runs: from a broker to a sink, one line per message.
 
 
 def bridge(ready, port, kind, broker_port, name):
-    # The sink listens before the subject is started.
+    # The sink listens before the target is started.
     out = socket.create_connection(("127.0.0.1", int(port)))
     is_ready = lambda: pathlib.Path(ready).touch()
     if kind == "kafka":

@@ -28,7 +28,7 @@ WAIT_S = 60
 
 
 class Caller(services.CallerServicer):
-    """Answers as it is asked to, and counts."""
+    """Answers as the request says, and counts."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -51,7 +51,7 @@ class Caller(services.CallerServicer):
                 self.remaining.append(left)
 
     def end(self, ask, context):
-        """The status that was asked for; what is not OK ends the call."""
+        """The requested status; any but OK ends the call."""
         if ask.delay_ms:
             time.sleep(ask.delay_ms / 1000)
         with self.lock:
@@ -131,8 +131,8 @@ def load(url, method, *words, code=0):
     command = [STILLWELL, "load", "--grpc-method", f"{NAME}/{method}", "-q", "--seed", "1"]
     command += ["--output-format", "stillwell", *words, url]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S)
-    # Who shares a machine with others may be late, and says so: 4.
-    codes = (code,) if code else (0, 4)
+    # 1 without a success; 4 if other programs made the generator late.
+    codes = (code,) if code else (0, 1, 4)
     assert ran.returncode in codes, (command, ran.returncode, ran.stdout[:400], ran.stderr)
     if code:
         return ran.stderr
@@ -239,7 +239,7 @@ def check_deadlines(caller, url):
     found = load(url, "Unary", *words, "-n", "8", "-c", "2", "--streams", "2")
     counters = grpc_counters(found)
     assert counters["deadline_exceeded"] == 8, counters
-    # Given up here: nobody answered.
+    # The client gave up: no answer came.
     assert sum(found["ends"].values()) == 8, found["ends"]
     assert 0 < max(caller.remaining) <= 0.15, caller.remaining
     assert found["global"]["execution_duration_ns"] < 1_500_000_000, found["global"]
@@ -280,7 +280,7 @@ def check_large(caller, url):
 
 
 def check_payload(caller, url):
-    """Blocks of the payload crate, whatever the server thinks of them."""
+    """Blocks of the payload crate; the server may refuse them."""
     caller.forget()
     words = ["--body", "payload:opentelemetry_logs:16KiB", "--grpc-streaming", "none"]
     found = load(url, "Unary", *words, "-n", "50", "-c", "2")
@@ -315,7 +315,7 @@ def check_compressed():
     caller = Caller()
     with served(caller, compression=grpc.Compression.Gzip) as address:
         words = ["--grpc-json", ask(name="a" * 2000), "-n", "10", "-c", "1"]
-        # This server packs its answers whether that is asked for or not.
+        # This server compresses its answers, requested or not.
         for more in [[], ["-H", "grpc-accept-encoding: gzip"]]:
             caller.forget()
             found = load(f"http://{address}", "Unary", *words, *more)

@@ -208,7 +208,7 @@ def check_health_and_reflection(channel, service):
     assert service in database.get_services()
     pool = descriptor_pool.DescriptorPool(database)
     pool.FindServiceByName(service)
-    # What reflection tells is what protoc makes of the files.
+    # Reflection returns what protoc makes of the files.
     compiled = descriptor_pb2.FileDescriptorSet()
     with open(DESCRIPTORS, "rb") as file:
         compiled.ParseFromString(file.read())
@@ -258,7 +258,7 @@ def check_distributor(url):
 
 
 def check_merged(whole, parts):
-    """Quantiles of the whole from the samples of its parts, counted here anew."""
+    """Quantiles of the whole from the samples of its parts, counted again here."""
     import json
 
     recorded = []

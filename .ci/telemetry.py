@@ -1,4 +1,4 @@
-"""What .ci/telemetry compares: what a load reports, and what others were told."""
+"""Part of .ci/telemetry: compares the report of a load with the exported metrics."""
 
 import collections
 import http.server

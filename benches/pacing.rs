@@ -11,7 +11,8 @@ use std::time::Duration;
 use anyhow::Context;
 use stillwell_benches::{RECEIVER_CPU, SENDER_CPU, on, ours};
 use stillwell_metric::{Sample, Shard, Value, catalogue, decode_histogram, empty_histogram};
-use stillwell_plan::{BlockShape, PayloadFormat, RatePlan, TransportPlan};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{PayloadFormat, RatePlan, TransportPlan};
 use stillwell_scope::{Scope, Token, clock};
 use stillwell_units::{ByteSize, EventRate, Nanos, float_from_u64};
 

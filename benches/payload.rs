@@ -7,11 +7,11 @@
 
 use stillwell_benches::{median, text_payloads};
 use stillwell_payload::BlockSet;
-use stillwell_plan::{
-    BlockShape, NetflowPlan, OtlpLogsPlan, OtlpMetricsPlan, OtlpTracesPlan, PayloadFormat,
-    PayloadPlan, RemoteWritePlan, TraceAgentPlan, TraceCall, TraceOperation, TraceService,
-    TraceWork,
+use stillwell_plan::payload::{
+    BlockShape, NetflowPlan, OtlpLogsPlan, OtlpMetricsPlan, OtlpTracesPlan, RemoteWritePlan,
+    TraceAgentPlan, TraceCall, TraceOperation, TraceService, TraceWork,
 };
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_scope::clock;
 use stillwell_units::{ByteSize, Seed, float_from_u64};
 
@@ -107,12 +107,10 @@ fn traces() -> OtlpTracesPlan {
             attributes: Vec::new(),
         }],
     };
-    OtlpTracesPlan {
-        services: vec![
-            service("gateway", "/items/{id}", &[1, 2]),
-            service("store", "/stock/{id}", &[2]),
-            service("database", "/rows/{id}", &[]),
-        ],
-        error_rate: 0.01,
-    }
+    let services = vec![
+        service("gateway", "/items/{id}", &[1, 2]),
+        service("store", "/stock/{id}", &[2]),
+        service("database", "/rows/{id}", &[]),
+    ];
+    OtlpTracesPlan::try_new(services, 0.01).expect("the gateway begins traces")
 }

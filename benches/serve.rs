@@ -12,10 +12,12 @@ use anyhow::Context;
 use stillwell_benches::{
     Figure, Nginx, Peer, Question, RECEIVER_CPU, Side, compare_first, cpu_of, on, questions,
 };
-use stillwell_plan::{
-    Alpn, AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeHeaders, ServeListenerPlan,
-    ServePlan, ServeProtocols, ServerIdentity, ServerTlsPlan, TlsSuites,
+use stillwell_plan::ServePlan;
+use stillwell_plan::serve::{
+    AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeHeaders, ServeListenerPlan,
+    ServeProtocols,
 };
+use stillwell_plan::tls::{Alpn, ServerIdentity, ServerTlsPlan, TlsSuites};
 use stillwell_scope::{Scope, Token};
 use stillwell_units::{Nanos, Seed};
 
@@ -98,7 +100,7 @@ fn plan(question: &Question) -> ServePlan {
     });
     ServePlan {
         seed: Seed::from_number(1),
-        workers: 1,
+        workers: std::num::NonZeroU16::MIN,
         admin: None,
         listeners: vec![ServeListenerPlan {
             address: ([127, 0, 0, 1], 0).into(),

@@ -9,7 +9,8 @@
 use anyhow::Context;
 use stillwell_benches::median;
 use stillwell_payload::BlockSet;
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_scope::clock;
 use stillwell_stamp::{
     Expected, ExpectedStream, Ledger, RunMark, STAMP_WIDTH, Span, SpanCheck, StampMatch,
@@ -58,7 +59,7 @@ fn is_bare(matched: &StampMatch) -> bool {
 struct Entering<'a> {
     ledger: &'a mut Ledger,
     now: Moment,
-    found: &'a mut u64,
+    matches: &'a mut u64,
     latency: &'a mut Nanos,
 }
 
@@ -66,7 +67,7 @@ impl StampVisitor for Entering<'_> {
     #[inline(always)]
     fn visit(&mut self, matched: StampMatch) {
         if let Some(arrival) = self.ledger.take_in(&matched, self.now) {
-            *self.found += 1;
+            *self.matches += 1;
             *self.latency += arrival.latency;
         }
     }
@@ -156,7 +157,7 @@ impl Events {
             memory: ByteSize::mib(64),
         })?;
         let mut search = StampSearch::new();
-        let (mut rounds, mut found, mut latency) = (Vec::new(), 0, Nanos::ZERO);
+        let (mut rounds, mut matches, mut latency) = (Vec::new(), 0, Nanos::ZERO);
         for _ in 0..ROUNDS {
             match work {
                 Work::Search => self.stamp(|_, _| Span::NONE, lossy),
@@ -171,19 +172,22 @@ impl Events {
                         Entering {
                             ledger: &mut ledger,
                             now,
-                            found: &mut found,
+                            matches: &mut matches,
                             latency: &mut latency,
                         },
                     ),
                     Work::Search => search.feed(read, |matched| {
-                        found += u64::from(is_bare(&matched));
+                        matches += u64::from(is_bare(&matched));
                     }),
                 }
             }
             rounds.push(clock::thread_cpu().saturating_sub(before));
         }
         let expected = self.count() * u64::try_from(ROUNDS)?;
-        anyhow::ensure!(found == expected, "{found} of {expected} stamps were found");
+        anyhow::ensure!(
+            matches == expected,
+            "{matches} of {expected} stamps were found"
+        );
         let figures = ledger.figures(self.stream, None).context("the stream")?;
         anyhow::ensure!(figures.damaged + figures.unverifiable == 0, "{figures:?}");
         self.print(name, &rounds)

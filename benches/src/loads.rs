@@ -1,11 +1,12 @@
 //! Our client: plans of a load from one worker on the sender's CPU.
 
 use stillwell_metric::Outcome;
-use stillwell_plan::{
-    BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadCurve, LoadPace,
-    LoadPlan, LoadPlanParts, LoadProtocol, Overflow, RequestPlan, Reuse, Spacing, TelemetryPlan,
-    TlsSuites, UntilPlan, Verification,
+use stillwell_plan::load::{
+    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
+    LoadProtocol, Overflow, RequestPlan, Reuse, Spacing, TelemetryPlan, UntilPlan,
 };
+use stillwell_plan::tls::{ClientTlsPlan, TlsSuites, Verification};
+use stillwell_plan::{LoadPlan, RateShape};
 use stillwell_run::{AddressFamily, Interrupt, LoadCapture, conduct_load};
 use stillwell_units::{Nanos, Seed};
 
@@ -49,12 +50,11 @@ pub fn answered(capture: &LoadCapture) -> u64 {
 fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanParts {
     let address = format!("127.0.0.1:{port}");
     let pace = per_second.map_or(LoadPace::Closed, |per_second| LoadPace::Open {
-        curve: LoadCurve::Constant { per_second },
+        curve: RateShape::Constant { per_second },
         spacing: Spacing::Even,
         overflow: Overflow::Wait,
     });
     LoadPlanParts {
-        tunnel: None,
         endpoints: vec![EndpointPlan {
             address: address.clone(),
             tls_host: question.has_tls.then(|| "127.0.0.1".to_owned()),
@@ -68,28 +68,33 @@ fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanPart
             }],
         }],
         pace,
-        connecting: ConnectingPlan {
-            connections: question.connections,
-            protocol: if question.is_http2 {
-                LoadProtocol::Http2
-            } else {
-                LoadProtocol::Http1
+        client: ClientPlan {
+            connecting: ConnectingPlan {
+                connections: question.connections,
+                protocol: if question.is_http2 {
+                    LoadProtocol::Http2
+                } else {
+                    LoadProtocol::Http1
+                },
+                streams: question.streams,
+                prefetch: true,
+                over: Nanos::ZERO,
+                reuse: Reuse::Mru,
+                requests_max: None,
+                timeout: Nanos::from_secs(5),
+                source: None,
             },
-            streams: question.streams,
-            prefetch: true,
-            over: Nanos::ZERO,
-            reuse: Reuse::Mru,
-            requests_max: None,
-            timeout: Nanos::from_secs(5),
-            source: None,
-        },
-        tls: ClientTlsPlan {
-            verification: Verification::None,
-            identity: None,
-            alpn: Vec::new(),
-            server_name: None,
-            resumption: true,
-            suites: TlsSuites::default(),
+            tunnel: None,
+            tls: ClientTlsPlan {
+                verification: Verification::None,
+                identity: None,
+                alpn: Vec::new(),
+                server_name: None,
+                resumption: true,
+                suites: TlsSuites::default(),
+            },
+            timeout: Nanos::from_secs(30),
+            idle: IdleStrategy::Spin,
         },
         workers: 1,
         until: UntilPlan {
@@ -99,9 +104,7 @@ fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanPart
         warmup: Nanos::ZERO,
         first_request: false,
         latency_header: None,
-        timeout: Nanos::from_secs(30),
         grace: Nanos::from_secs(5),
-        idle: IdleStrategy::Spin,
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(1),
     }

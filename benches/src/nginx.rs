@@ -88,7 +88,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // Its worker ends with it on this signal, so that its folder is no longer in use.
+        // Its worker ends with it on this signal, so its folder is no longer in use.
         let ask = Command::new("kill")
             .arg(self.process.id().to_string())
             .status();

@@ -4,9 +4,11 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use anyhow::Context;
+use stillwell_plan::generator::Concurrency;
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::sink::SinkBody;
 use stillwell_plan::{
-    BlockShape, GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan, SinkBody, SinkPlan,
-    SinkProtocol, TransportPlan,
+    GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan, SinkPlan, SinkProtocol, TransportPlan,
 };
 use stillwell_scope::{Scope, Token, clock};
 use stillwell_units::{ByteSize, Nanos, Seed};
@@ -30,8 +32,7 @@ pub fn generator(
             cache: ByteSize::mib(16),
         },
         rate: RatePlan::MAX,
-        connections,
-        workers: 1,
+        concurrency: Concurrency::ONE.with_connections(connections),
         seed: Seed::from_number(1),
         stamps: None,
     }
@@ -45,7 +46,7 @@ pub fn tcp_sink() -> SinkPlan {
         protocol: SinkProtocol::Tcp {
             address: ([127, 0, 0, 1], 0).into(),
         },
-        workers: 1,
+        workers: std::num::NonZeroU16::MIN,
         limit: None,
         lines: None,
         prefix: None,
@@ -65,7 +66,7 @@ pub fn http_sink() -> SinkPlan {
             delay: Nanos::ZERO,
             connections_max: 100,
         },
-        workers: 1,
+        workers: std::num::NonZeroU16::MIN,
         limit: None,
         lines: None,
         prefix: None,

@@ -183,7 +183,7 @@ pub fn post_turn(
             for stream in &mut streams {
                 let body = set.run(next, next + 1).bytes;
                 next = (next + 1) % set.len();
-                // Always as long, so that the receiver need not look for its end.
+                // Always as long, so the receiver need not look for its end.
                 let head = format!(
                     "POST /bench HTTP/1.1\r\ncontent-length: {:010}\r\n\r\n",
                     body.len()

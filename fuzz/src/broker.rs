@@ -1,4 +1,4 @@
-//! What brokers say to producers.
+//! Messages of brokers to producers.
 
 use stillwell_broker::{Malformed, amqp, kafka, nats};
 
@@ -24,8 +24,8 @@ fn read_all<'a, T: PartialEq + std::fmt::Debug>(
     }
 }
 
-/// Words of a server, its greeting, and answers of JetStream. A number in an answer's
-/// subject is one that was given.
+/// Protocol lines of a server, its greeting, and answers of JetStream. A number in an
+/// answer's subject was given.
 pub fn broker_nats(bytes: &[u8]) {
     let publisher = nats::SubjectPublisher::new("logs", Some("_INBOX.a"));
     read_all(bytes, nats::read, |word| match word {
@@ -48,7 +48,7 @@ pub fn broker_nats(bytes: &[u8]) {
     });
 }
 
-/// Frames of a broker, whatever they hold.
+/// Frames of a broker with any content.
 pub fn broker_amqp(bytes: &[u8]) {
     read_all(bytes, amqp::read, |frame| {
         if let amqp::ServerFrame::ChannelClosed { text, .. }

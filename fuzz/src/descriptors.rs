@@ -1,4 +1,4 @@
-//! What describes gRPC services.
+//! Descriptors of gRPC services.
 
 use stillwell_config::{Descriptors, MethodName};
 

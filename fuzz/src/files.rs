@@ -1,11 +1,11 @@
-//! What is read from files: the bytes are written to one, over and over.
+//! Input that is read from files: the bytes are written to one, over and over.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
 use stillwell_capture::{Capture, MANIFEST_SCHEMA, Manifest, RunOutcome};
 use stillwell_config::files::Disk;
-use stillwell_config::{Loaded, Loader, RigOverrides, SuiteOverrides};
+use stillwell_config::{Loaded, Loader, RunOverrides, SuiteOverrides};
 use stillwell_lading::capture::{SeriesWanted, read_lading};
 use stillwell_units::RunId;
 
@@ -19,13 +19,13 @@ const NO_LOAD: &str = "blackhole: []\ngenerator: []\n";
 pub fn config(bytes: &[u8]) {
     let path = folder().join("lading.yaml");
     write(&path, bytes);
-    drop(LOADER.rig(&path, &RigOverrides::default()));
+    drop(LOADER.run_plan(&path, &RunOverrides::default()));
     let path = folder().join("experiment.yaml");
     write(&path, bytes);
-    if let Err(found) = LOADER.suite(std::slice::from_ref(&path), &SuiteOverrides::default()) {
-        assert!(found.has_errors(), "refused without a reason");
+    if let Err(errors) = LOADER.suite(std::slice::from_ref(&path), &SuiteOverrides::default()) {
+        assert!(errors.has_errors(), "refused without a reason");
         // Every mistake can be shown, wherever it lies.
-        assert!(!found.to_string().is_empty());
+        assert!(!errors.to_string().is_empty());
     }
 }
 
@@ -67,7 +67,7 @@ fn some_manifest() -> Manifest {
     let path = folder().join("lading.yaml");
     write(&path, NO_LOAD.as_bytes());
     let Loaded { plan, .. } = LOADER
-        .rig(&path, &RigOverrides::default())
+        .run_plan(&path, &RunOverrides::default())
         .expect("a run without load is one");
     Manifest {
         schema: MANIFEST_SCHEMA.to_owned(),
@@ -78,6 +78,7 @@ fn some_manifest() -> Manifest {
         plan,
         host: serde_json::Value::Null,
         host_after: serde_json::Value::Null,
+        busiest: Vec::new(),
         target_cpus: None,
         own_cpus: None,
         notes: Vec::new(),
@@ -93,8 +94,8 @@ fn some_manifest() -> Manifest {
     }
 }
 
-/// This process' own folder. Nobody is told when a fuzzer ends, so that whoever
-/// starts it removes what is below `TMPDIR`.
+/// The folder of this process. No code runs when a fuzzer ends: the script that starts it
+/// removes the files below `TMPDIR`.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     FOLDER

@@ -13,14 +13,14 @@ use stillwell_http::h2::{
     ServerEvent, Stream,
 };
 
-/// What was said, with the parts of each body put together.
+/// Events, with the parts of each body put together.
 #[derive(Debug, Default, PartialEq)]
-struct Heard {
+struct H2Events {
     said: Vec<String>,
     bodies: BTreeMap<u32, Vec<u8>>,
 }
 
-impl Heard {
+impl H2Events {
     fn say(&mut self, what: &impl Debug) {
         self.said.push(format!("{what:?}"));
     }
@@ -67,11 +67,11 @@ pub fn h2_frames(bytes: &[u8]) {
     same_however_cut(
         bytes,
         || FrameReader::new(16 << 10, 4 << 10),
-        |reader, input, heard| {
+        |reader, input, events| {
             let (taken, frame) = match reader.advance(input) {
                 Ok(step) => step,
                 Err(error) => {
-                    heard.say(&error);
+                    events.say(&error);
                     return None;
                 }
             };
@@ -83,15 +83,15 @@ pub fn h2_frames(bytes: &[u8]) {
                     end_stream,
                     ..
                 }) => {
-                    heard.part(*stream, bytes);
+                    events.part(*stream, bytes);
                     if *end_frame {
-                        heard.end(*stream, end_stream);
+                        events.end(*stream, end_stream);
                     }
                 }
                 Some(Frame::Headers { .. } | Frame::PushPromise { .. }) => {
-                    heard.say(&(frame, reader.block()));
+                    events.say(&(frame, reader.block()));
                 }
-                Some(frame) => heard.say(frame),
+                Some(frame) => events.say(frame),
                 None => {}
             }
             Some((taken, frame.is_some()))
@@ -120,25 +120,25 @@ pub fn h2_client(bytes: &[u8]) {
         }
         (client, 0)
     };
-    same_however_cut(bytes, new, |(client, ended), input, heard| {
+    same_however_cut(bytes, new, |(client, ended), input, events| {
         let mut room = None;
         let step = match client.advance(input) {
             Ok((taken, event)) => {
                 match event {
-                    Some(ClientEvent::Body { stream, bytes }) => heard.part(stream.number(), bytes),
+                    Some(ClientEvent::Body { stream, bytes }) => events.part(stream.number(), bytes),
                     Some(ClientEvent::End { stream, .. } | ClientEvent::Failed { stream, .. }) => {
-                        heard.end(stream.number(), &event);
+                        events.end(stream.number(), &event);
                         *ended += 1;
                     }
                     Some(ClientEvent::Room { stream }) => room = Some(stream),
-                    Some(event) => heard.say(&event),
+                    Some(event) => events.say(&event),
                     None => {}
                 }
                 Some((taken, event.is_some()))
             }
             Err(error) => {
                 assert_eq!(*ended, REQUESTS, "a request that never ends");
-                heard.say(&(error, digest(client.output())));
+                events.say(&(error, digest(client.output())));
                 None
             }
         };
@@ -152,30 +152,30 @@ pub fn h2_client(bytes: &[u8]) {
     });
 }
 
-/// A server that answers all that it is asked.
+/// A server that answers every request.
 pub fn h2_server(bytes: &[u8]) {
     let response = H2ResponseBlock::new(200, &[]).expect("this is a response");
     let new = || Server::new(Limits::default());
-    same_however_cut(bytes, new, |server, input, heard| {
+    same_however_cut(bytes, new, |server, input, events| {
         let (mut room, mut whole) = (None, None);
         let step = match server.advance(input) {
             Ok((taken, event)) => {
                 match event {
-                    Some(ServerEvent::Body { stream, bytes }) => heard.part(stream.number(), bytes),
-                    Some(ServerEvent::Failed { stream, .. }) => heard.end(stream.number(), &event),
+                    Some(ServerEvent::Body { stream, bytes }) => events.part(stream.number(), bytes),
+                    Some(ServerEvent::Failed { stream, .. }) => events.end(stream.number(), &event),
                     Some(ServerEvent::End { stream, .. }) => {
-                        heard.end(stream.number(), &event);
+                        events.end(stream.number(), &event);
                         whole = Some(stream);
                     }
                     Some(ServerEvent::Room { stream }) => room = Some(stream),
-                    Some(event) => heard.say(&event),
+                    Some(event) => events.say(&event),
                     None => {}
                 }
                 Some((taken, event.is_some()))
             }
             Err(error) => {
                 assert_eq!(server.open_streams(), 0, "a request that never ends");
-                heard.say(&(error, digest(server.output())));
+                events.say(&(error, digest(server.output())));
                 None
             }
         };
@@ -199,16 +199,16 @@ pub fn grpc_messages(bytes: &[u8]) {
     same_however_cut(
         bytes,
         || GrpcMessageReader::new(4 << 10),
-        |reader, input, heard| {
+        |reader, input, events| {
             let (taken, message) = match reader.advance(input) {
                 Ok(step) => step,
                 Err(error) => {
-                    heard.say(&error);
+                    events.say(&error);
                     return None;
                 }
             };
             if let Some(message) = message {
-                heard.say(&message);
+                events.say(&message);
             }
             Some((taken, message.is_some()))
         },
@@ -216,7 +216,7 @@ pub fn grpc_messages(bytes: &[u8]) {
     messages_are_counted(bytes);
 }
 
-/// Whoever counts messages counts those that are read.
+/// Counted messages are the messages that are read.
 fn messages_are_counted(bytes: &[u8]) {
     let (mut counter, mut reader) = (MessageCounter::default(), GrpcMessageReader::new(u32::MAX));
     let counted = bytes.chunks(7).try_for_each(|piece| counter.take(piece));
@@ -234,11 +234,11 @@ fn messages_are_counted(bytes: &[u8]) {
 /// Datagrams are the same whole and in parts, no longer than packets are, and read as
 /// they are written.
 pub fn capsules(bytes: &[u8]) {
-    same_however_cut(bytes, CapsuleReader::new, |reader, input, heard| {
+    same_however_cut(bytes, CapsuleReader::new, |reader, input, events| {
         let (taken, payload) = match reader.advance(input) {
             Ok(step) => step,
             Err(error) => {
-                heard.say(&error);
+                events.say(&error);
                 return None;
             }
         };
@@ -247,20 +247,20 @@ pub fn capsules(bytes: &[u8]) {
             let (mut again, mut capsule) = (CapsuleReader::new(), Vec::new());
             write_datagram(payload, &mut capsule);
             assert_eq!(again.advance(&capsule), Ok((capsule.len(), Some(payload))));
-            heard.say(&payload);
+            events.say(&payload);
         }
         Some((taken, payload.is_some()))
     });
 }
 
-/// Tells outputs apart.
+/// Distinguishes outputs.
 fn digest(output: &[u8]) -> u64 {
     output.iter().fold(output.len() as u64, |digest, byte| {
         digest.wrapping_mul(31).wrapping_add(u64::from(*byte))
     })
 }
 
-/// Sends what is there to send; all of it is the same, so that it does not matter
+/// Sends what is there to send; all of it is the same, so it does not matter
 /// where it goes on.
 fn send_on<E: Debug>(stream: Stream, send: impl FnOnce(Stream, &[u8]) -> Result<usize, E>) {
     send(stream, &[b'x'; 70_000]).expect("a stream that has room is open");
@@ -271,18 +271,18 @@ fn send_on<E: Debug>(stream: Stream, send: impl FnOnce(Stream, &[u8]) -> Result<
 fn same_however_cut<P>(
     bytes: &[u8],
     new: impl Fn() -> P,
-    step: impl Fn(&mut P, &[u8], &mut Heard) -> Option<(usize, bool)>,
+    step: impl Fn(&mut P, &[u8], &mut H2Events) -> Option<(usize, bool)>,
 ) {
     let Some((cut, message)) = bytes.split_first() else {
         return;
     };
-    let hear = |parts: &[&[u8]]| {
-        let (mut reader, mut heard) = (new(), Heard::default());
+    let parsed = |parts: &[&[u8]]| {
+        let (mut reader, mut events) = (new(), H2Events::default());
         for part in parts {
             let mut read = 0;
             loop {
-                let Some((taken, is_event)) = step(&mut reader, &part[read..], &mut heard) else {
-                    return heard;
+                let Some((taken, is_event)) = step(&mut reader, &part[read..], &mut events) else {
+                    return events;
                 };
                 read += taken;
                 if !is_event {
@@ -291,8 +291,8 @@ fn same_however_cut<P>(
                 }
             }
         }
-        heard
+        events
     };
     let parts: Vec<&[u8]> = message.chunks(usize::from(*cut) + 1).collect();
-    assert_eq!(hear(&parts), hear(&[message]));
+    assert_eq!(parsed(&parts), parsed(&[message]));
 }

@@ -30,9 +30,9 @@ pub fn qpack(bytes: &[u8]) {
     }
 }
 
-/// What a server says on an answer's stream and on one of one direction.
+/// Messages of a server on the stream of a response and on a unidirectional stream.
 pub fn h3_client(bytes: &[u8]) {
-    let heard = |cut: usize| {
+    let parsed = |cut: usize| {
         let mut http = H3Connection::client(SECTION_BYTES_MAX);
         let mut reader = H3MessageReader::response(false);
         let (mut said, mut body) = (Vec::new(), Vec::new());
@@ -54,17 +54,17 @@ pub fn h3_client(bytes: &[u8]) {
         }
         (said, format!("{:?}", reader.finish()), body)
     };
-    let whole = heard(bytes.len().max(1));
-    let parts = heard(usize::from(bytes.first().copied().unwrap_or(0)) % 7 + 1);
-    // Of a body whose frame is refused nothing is heard either way; of one before it,
-    // all is.
+    let whole = parsed(bytes.len().max(1));
+    let parts = parsed(usize::from(bytes.first().copied().unwrap_or(0)) % 7 + 1);
+    // No part of a body whose frame is refused is received either way; all of a body before
+    // it is.
     assert_eq!(parts, whole);
     one_direction(bytes, || H3Connection::client(SECTION_BYTES_MAX));
 }
 
-/// What a client says on a request's stream and on one of one direction.
+/// Messages of a client on the stream of a request and on a unidirectional stream.
 pub fn h3_server(bytes: &[u8]) {
-    let heard = |cut: usize| {
+    let parsed = |cut: usize| {
         let mut http = H3Connection::server(SECTION_BYTES_MAX);
         let mut reader = H3MessageReader::request();
         let (mut said, mut body) = (Vec::new(), Vec::new());
@@ -85,14 +85,14 @@ pub fn h3_server(bytes: &[u8]) {
         }
         (said, format!("{:?}", reader.finish()), body)
     };
-    let whole = heard(bytes.len().max(1));
-    let parts = heard(usize::from(bytes.first().copied().unwrap_or(0)) % 7 + 1);
+    let whole = parsed(bytes.len().max(1));
+    let parts = parsed(usize::from(bytes.first().copied().unwrap_or(0)) % 7 + 1);
     assert_eq!(parts, whole);
     one_direction(bytes, || H3Connection::server(SECTION_BYTES_MAX));
 }
 
 fn one_direction(bytes: &[u8], new: impl Fn() -> H3Connection) {
-    let heard = |cut: usize| {
+    let parsed = |cut: usize| {
         let (mut http, mut stream) = (new(), UniStream::default());
         for part in bytes.chunks(cut) {
             match http.read_uni(&mut stream, part) {
@@ -103,5 +103,5 @@ fn one_direction(bytes: &[u8], new: impl Fn() -> H3Connection) {
         }
         (format!("{:?}", http.end_uni(&stream)), http.going_away())
     };
-    assert_eq!(heard(1), heard(bytes.len().max(1)));
+    assert_eq!(parsed(1), parsed(bytes.len().max(1)));
 }

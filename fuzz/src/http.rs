@@ -2,14 +2,14 @@
 
 use stillwell_http::{H1RequestEvent, H1ResponseEvent, RequestParser, ResponseParser};
 
-/// What a parser said, with the parts of each body put together.
+/// Events of a parser, with the parts of each body put together.
 #[derive(Debug, Default, PartialEq)]
-struct Heard {
+struct HttpEvents {
     said: Vec<String>,
     body: Vec<u8>,
 }
 
-impl Heard {
+impl HttpEvents {
     fn head(&mut self, head: &impl std::fmt::Debug) {
         self.say(format!("{head:?}"));
     }
@@ -25,41 +25,41 @@ impl Heard {
 }
 
 /// One step of a parser: what was consumed, and whether there was an event.
-type Step<P> = fn(&mut P, &[u8], &mut Heard) -> Result<(usize, bool), String>;
+type Step<P> = fn(&mut P, &[u8], &mut HttpEvents) -> Result<(usize, bool), String>;
 
 /// Requests give the same events whole and in parts.
 pub fn http_request(bytes: &[u8]) {
-    let step: Step<RequestParser> = |parser, input, heard| {
+    let step: Step<RequestParser> = |parser, input, events| {
         let (consumed, event) = parser.advance(input).map_err(|error| error.to_string())?;
         match &event {
-            Some(H1RequestEvent::Head(head)) => heard.head(head),
-            Some(H1RequestEvent::Body(part)) => heard.body.extend_from_slice(part),
-            Some(H1RequestEvent::End) => heard.end(),
+            Some(H1RequestEvent::Head(head)) => events.head(head),
+            Some(H1RequestEvent::Body(part)) => events.body.extend_from_slice(part),
+            Some(H1RequestEvent::End) => events.end(),
             None => {}
         }
         Ok((consumed, event.is_some()))
     };
-    same_however_cut(bytes, RequestParser::new, step, |parser, heard| {
+    same_however_cut(bytes, RequestParser::new, step, |parser, events| {
         let ended = format!("{:?}", parser.finish());
-        heard.say(ended);
+        events.say(ended);
     });
 }
 
 /// Responses give the same events whole and in parts.
 pub fn http_response(bytes: &[u8]) {
-    let step: Step<ResponseParser> = |parser, input, heard| {
+    let step: Step<ResponseParser> = |parser, input, events| {
         let (consumed, event) = parser.advance(input).map_err(|error| error.to_string())?;
         match &event {
-            Some(H1ResponseEvent::Head(head)) => heard.head(head),
-            Some(H1ResponseEvent::Body(part)) => heard.body.extend_from_slice(part),
-            Some(H1ResponseEvent::End) => heard.end(),
+            Some(H1ResponseEvent::Head(head)) => events.head(head),
+            Some(H1ResponseEvent::Body(part)) => events.body.extend_from_slice(part),
+            Some(H1ResponseEvent::End) => events.end(),
             None => {}
         }
         Ok((consumed, event.is_some()))
     };
-    same_however_cut(bytes, ResponseParser::new, step, |parser, heard| {
+    same_however_cut(bytes, ResponseParser::new, step, |parser, events| {
         let ended = format!("{:?}", parser.finish());
-        heard.say(ended);
+        events.say(ended);
     });
 }
 
@@ -68,27 +68,27 @@ fn same_however_cut<P>(
     bytes: &[u8],
     new: fn() -> P,
     step: Step<P>,
-    finish: impl Fn(&mut P, &mut Heard),
+    finish: impl Fn(&mut P, &mut HttpEvents),
 ) {
     let Some((cut, message)) = bytes.split_first() else {
         return;
     };
-    let whole = hear(&[message], new(), step, &finish);
+    let whole = parse(&[message], new(), step, &finish);
     let parts: Vec<&[u8]> = message.chunks(usize::from(*cut) + 1).collect();
-    assert_eq!(hear(&parts, new(), step, &finish), whole);
+    assert_eq!(parse(&parts, new(), step, &finish), whole);
 }
 
-fn hear<P>(
+fn parse<P>(
     parts: &[&[u8]],
     mut parser: P,
     step: Step<P>,
-    finish: impl Fn(&mut P, &mut Heard),
-) -> Heard {
-    let mut heard = Heard::default();
+    finish: impl Fn(&mut P, &mut HttpEvents),
+) -> HttpEvents {
+    let mut events = HttpEvents::default();
     for part in parts {
         let mut read = 0;
         loop {
-            match step(&mut parser, &part[read..], &mut heard) {
+            match step(&mut parser, &part[read..], &mut events) {
                 Ok((consumed, is_event)) => {
                     assert!(consumed <= part.len() - read);
                     read += consumed;
@@ -96,18 +96,18 @@ fn hear<P>(
                         assert_eq!(
                             read,
                             part.len(),
-                            "a parser takes all before it asks for more"
+                            "a parser takes all bytes before it needs more"
                         );
                         break;
                     }
                 }
                 Err(error) => {
-                    heard.say(error);
-                    return heard;
+                    events.say(error);
+                    return events;
                 }
             }
         }
     }
-    finish(&mut parser, &mut heard);
-    heard
+    finish(&mut parser, &mut events);
+    events
 }

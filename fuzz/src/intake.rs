@@ -1,5 +1,5 @@
-//! What sinks read that stand in for services: bodies of requests and messages of
-//! calls, and what stands around them.
+//! Input of sinks that simulate services: bodies of requests and messages of calls, and
+//! their framing.
 
 #[path = "../../crates/receive/sink/src/intake/datadog.rs"]
 mod datadog;
@@ -11,8 +11,6 @@ mod hec;
 mod json;
 #[path = "../../crates/receive/sink/src/intake/logs.rs"]
 mod logs;
-#[path = "../../crates/receive/sink/src/intake/md5.rs"]
-mod md5;
 #[path = "../../crates/receive/sink/src/intake/otlp.rs"]
 mod otlp;
 #[path = "../../crates/receive/sink/src/intake/recorded.rs"]
@@ -28,7 +26,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use stillwell_metric::Shard;
-use stillwell_plan::SeriesRecord;
+use stillwell_plan::sink::SeriesRecord;
 
 use decode::{Coding, decode, unpack_snappy};
 use recorded::Recorded;
@@ -75,8 +73,8 @@ pub fn intake_hec(bytes: &[u8]) {
     }
 }
 
-/// Series in all of their forms: no more are recorded than points came, and none
-/// that nothing was asked for.
+/// Series in all their forms: the number recorded is at most the number of points, and
+/// none without a request.
 pub fn intake_datadog(bytes: &[u8]) {
     for (path, content_type) in [
         ("/api/v2/series", PROTOBUF),
@@ -145,7 +143,7 @@ pub fn intake_logs(bytes: &[u8]) {
         bytes,
     );
     let items = assert_json(&answer.body);
-    let items = items["items"].as_array().expect("items stand in a list");
+    let items = items["items"].as_array().expect("items are a list");
     assert!(answer.events <= items.len() as u64);
     let put = logs::S3.answer(&Request {
         method: "PUT",
@@ -191,7 +189,7 @@ pub fn intake_stateful_logs(bytes: &[u8]) {
     }
 }
 
-/// What is decoded is no longer than it may be; the first byte says in what it is.
+/// Decoded data are not longer than permitted; the first byte says the encoding.
 pub fn content_codings(bytes: &[u8]) {
     const BYTES_MAX: usize = 1 << 20;
     let Some((first, body)) = bytes.split_first() else {

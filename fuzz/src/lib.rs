@@ -1,10 +1,9 @@
-//! What is done with bytes from anywhere: one function a target.
+//! Processing of bytes of any origin: one function a target.
 //!
-//! Each one panics where something that must hold does not. None may take long
-//! or much memory, whatever the bytes are; the runner of the targets sees to
-//! that.
+//! Each one panics where something that must hold does not. None may take long or much
+//! memory for any bytes; the runner of the targets sees to that.
 
-// Its tests stand where only its own crate finds them.
+// Its tests are where only its crate finds them.
 #[rustfmt::skip]
 #[path = "../../crates/receive/sink/src/events.rs"]
 mod events;
@@ -17,7 +16,7 @@ mod http;
 #[expect(dead_code, reason = "sinks alone choose a coding")]
 mod intake;
 #[path = "../../crates/receive/sink/src/lines.rs"]
-#[expect(dead_code, reason = "sinks of streams ask for more")]
+#[expect(dead_code, reason = "sinks of streams use more")]
 mod lines;
 #[expect(dead_code, reason = "the server alone logs requests")]
 mod load;
@@ -44,8 +43,8 @@ pub use load::{expression, load_answer, response_options};
 pub use template::{lading_template, template};
 pub use wire::{nighthawk_text, nighthawk_wire};
 
-/// A page of metrics has no more series than asked for, every line of it is
-/// accounted for at most once, and names are never empty.
+/// A page of metrics has no more series than requested, every line of it is accounted for
+/// at most once, and names are never empty.
 pub fn scrape(bytes: &[u8]) {
     const SERIES_MAX: usize = 16;
     let page = stillwell_observer::parse_page(bytes, SERIES_MAX);

@@ -1,5 +1,5 @@
-//! What HTTP load and its test server read from each other's peers: answers,
-//! by a reader that knows them again, and the header that says how to answer.
+//! Input of HTTP load and its test server from each other's peers: responses, read by a
+//! reader that recognizes them again, and the header that controls the response.
 
 #[path = "../../crates/make/load/src/answer.rs"]
 mod answer;
@@ -10,9 +10,7 @@ use std::hint::black_box;
 
 use answer::{HeadMemo, ResponseReader, ResponseSummary};
 use request::Wishes;
-use stillwell_plan::{
-    DelayExpression, Expression, ExpressionInputs, FaultExpression, ResponseOptions,
-};
+use stillwell_plan::serve::{DelayExpression, Expression, ExpressionInputs, FaultExpression, ResponseOptions};
 
 /// More active requests than any server has.
 const ACTIVE: [u64; 3] = [1, 1000, u64::MAX];
@@ -38,9 +36,10 @@ pub fn load_answer(bytes: &[u8]) {
     }
 }
 
-/// The first answer of a connection that ends behind `parts`, the number under the
-/// header that is watched, and how many headers were kept where one is. Whether another may follow is not the same
-/// however it was cut: what follows unasked can be seen, or not yet.
+/// The first answer of a connection that ends behind `parts`, the number under the header
+/// that is watched, and how many headers were kept where one is. Whether another may
+/// follow is not the same however it was cut: bytes without a request can be visible, or
+/// not yet.
 fn read(
     parts: &[&[u8]],
     wants_body: bool,
@@ -60,7 +59,7 @@ fn read(
         keep_alive: true,
         ..whole
     };
-    Some((comparable, reader.watched(), reader.heard().count()))
+    Some((comparable, reader.watched(), reader.headers_kept().count()))
 }
 
 /// One answer after the other, for as long as the reader says that one may
@@ -84,13 +83,13 @@ pub fn response_options(bytes: &[u8]) {
         ..ResponseOptions::default()
     };
     if let Ok(options) = ResponseOptions::from_json(bytes) {
-        assert!(options.body_bytes.unwrap_or(0) <= stillwell_plan::RESPONSE_BODY_BYTES_MAX);
+        assert!(options.body_bytes.unwrap_or(0) <= stillwell_plan::serve::RESPONSE_BODY_BYTES_MAX);
         let merged = base.merged(options.clone());
         let (_, headers) = merged.status_and_headers(true);
         assert!(headers.len() <= merged.headers.len() + 1);
         for (active, delay) in ACTIVE
             .iter()
-            .flat_map(|active| merged.delay.map(|it| (active, it)))
+            .flat_map(|active| merged.delay.map(|delay| (active, delay)))
         {
             std::hint::black_box(delay.at(*active));
         }
@@ -112,8 +111,8 @@ fn wishes(bytes: &[u8]) {
             .all(|(name, _)| request::is_wish(&known, name))
     );
     let wishes = Wishes::of(&known, &headers, true);
-    let own = wishes.options.and_then(|own| own.echo_request_headers);
-    assert_eq!(wishes.echo.is_some(), own.unwrap_or(true));
+    let header = wishes.options.and_then(|options| options.echo_request_headers);
+    assert_eq!(wishes.echo.is_some(), header.unwrap_or(true));
     // Of several configurations none is taken without a word.
     assert!(headers.len() < 3 || wishes.misunderstood.is_some());
     black_box(wishes.delay);

@@ -6,9 +6,10 @@ use std::sync::OnceLock;
 
 use stillwell_config::files::Disk;
 use stillwell_config::shared::read_template;
-use stillwell_config::{Loader, RigOverrides};
+use stillwell_config::{Loader, RunOverrides};
 use stillwell_payload::{BlockSet, BuildError};
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan, TemplatePlan};
+use stillwell_plan::{PayloadFormat, PayloadPlan};
+use stillwell_plan::payload::{BlockShape, TemplatePlan};
 use stillwell_text::Source;
 use stillwell_units::{ByteSize, Seed};
 
@@ -28,7 +29,7 @@ pub fn template(bytes: &[u8]) {
     let folder = folder();
     let run = folder.join("experiment.yaml");
     std::fs::write(folder.join("template.yaml"), bytes).expect("the file can be written");
-    match Loader::new(&Disk, &[]).rig(&run, &RigOverrides::default()) {
+    match Loader::new(&Disk, &[]).run_plan(&run, &RunOverrides::default()) {
         Ok(loaded) => {
             for generator in loaded.plan.generators {
                 if let PayloadFormat::Template(template) = &generator.payload.format {
@@ -36,7 +37,7 @@ pub fn template(bytes: &[u8]) {
                 }
             }
         }
-        Err(found) => assert!(!found.to_string().is_empty()),
+        Err(errors) => assert!(!errors.to_string().is_empty()),
     }
 }
 
@@ -45,10 +46,10 @@ pub fn lading_template(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else {
         return;
     };
-    let (plan, found) = read_template(&Source::new("template.yaml", text));
-    let shown = found.to_string();
+    let (plan, errors) = read_template(&Source::new("template.yaml", text));
+    let shown = errors.to_string();
     match plan {
-        Some(plan) if !found.has_errors() => {
+        Some(plan) if !errors.has_errors() => {
             make_events(&plan, PayloadFormat::TemplatedJson(plan.clone()));
         }
         _ => assert!(!shown.is_empty(), "refused without a reason"),
@@ -88,7 +89,8 @@ fn make_events(template: &TemplatePlan, format: PayloadFormat) {
     }
 }
 
-/// This process' own folder, with a run in it; whoever starts the fuzzer removes it.
+/// The folder of this process, with a run in it; the script that starts the fuzzer
+/// removes it.
 fn folder() -> &'static Path {
     static FOLDER: OnceLock<tempfile::TempDir> = OnceLock::new();
     let folder = FOLDER.get_or_init(|| {

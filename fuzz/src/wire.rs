@@ -4,7 +4,7 @@ use stillwell_nighthawk::wire::{
     Schema, UnknownFields, decode_request, decode_response, encode_request, encode_response,
 };
 
-/// What is read of a message is written and read again as the same.
+/// A message that is read is written and read again as the same.
 pub fn nighthawk_wire(bytes: &[u8]) {
     if let Ok(request) = decode_request(bytes) {
         let again = encode_request(&request).unwrap_or_else(|error| panic!("{error}"));
@@ -30,7 +30,7 @@ pub fn nighthawk_wire(bytes: &[u8]) {
     }
 }
 
-/// What is read of a message in text is written, and read again as the same.
+/// A message that is read as text is written, and read again as the same.
 pub fn nighthawk_text(bytes: &[u8]) {
     let Ok(text) = str::from_utf8(bytes) else {
         return;

@@ -1,4 +1,4 @@
-//! What a broker of AMQP answers.
+//! Answers of an AMQP broker.
 
 #![no_main]
 

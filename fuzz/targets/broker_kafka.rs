@@ -1,4 +1,4 @@
-//! What Kafka answers.
+//! Answers of Kafka.
 
 #![no_main]
 

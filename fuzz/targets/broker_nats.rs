@@ -1,4 +1,4 @@
-//! What a server of NATS says.
+//! Messages of a NATS server.
 
 #![no_main]
 

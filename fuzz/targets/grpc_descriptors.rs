@@ -1,4 +1,4 @@
-//! What describes gRPC services, and messages that are made by it.
+//! Descriptors of gRPC services, and messages that are made from them.
 
 #![no_main]
 

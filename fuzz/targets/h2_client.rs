@@ -1,4 +1,4 @@
-//! What a server of HTTP/2 says, cut anywhere.
+//! Bytes of an HTTP/2 server, cut anywhere.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What a client of HTTP/2 says, cut anywhere.
+//! Bytes of an HTTP/2 client, cut anywhere.
 
 #![no_main]
 

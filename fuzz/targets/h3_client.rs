@@ -1,4 +1,4 @@
-//! What a server of HTTP/3 says, cut anywhere.
+//! Bytes of an HTTP/3 server, cut anywhere.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What a client of HTTP/3 says, cut anywhere.
+//! Bytes of an HTTP/3 client, cut anywhere.
 
 #![no_main]
 

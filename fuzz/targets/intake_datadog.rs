@@ -1,4 +1,4 @@
-//! What Datadog's intake is sent.
+//! Requests to Datadog's intake.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What Splunk's collector is sent.
+//! Requests to Splunk's collector.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What Elasticsearch and S3 are sent.
+//! Requests to Elasticsearch and S3.
 
 #![no_main]
 

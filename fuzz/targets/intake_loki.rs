@@ -1,4 +1,4 @@
-//! What Loki is sent.
+//! Requests to Loki.
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! What an OpenTelemetry receiver is sent.
+//! Requests to an OpenTelemetry receiver.
 
 #![no_main]
 

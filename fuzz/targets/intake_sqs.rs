@@ -1,4 +1,4 @@
-//! What SQS is asked.
+//! Requests to SQS.
 
 #![no_main]
 

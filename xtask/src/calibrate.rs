@@ -1,6 +1,9 @@
 //! `cargo xtask calibrate`: how often verdicts are right where the truth is known,
 //! by simulation, as the tables of docs/internals/calibration.md.
 
+mod history;
+mod whole;
+
 use std::fmt::Write as _;
 
 use anyhow::Context as _;
@@ -18,7 +21,7 @@ const PAIRS_MAX: u32 = 20;
 /// Measured seconds of a run.
 const SECONDS: u32 = 20;
 
-/// The ancestors' rig: runs of each variant, and their seconds.
+/// The ancestors' run: runs of each variant, and their seconds.
 const BLOCK_RUNS: u32 = 3;
 const BLOCK_SECONDS: u32 = 120;
 
@@ -28,7 +31,7 @@ const PAIR_NOISES: [f64; 5] = [0.005, 0.01, 0.015, 0.02, 0.03];
 /// The true changes in the tables of power and coverage.
 const CHANGES: [f64; 5] = [0.0, 0.01, 0.02, 0.03, 0.05];
 
-/// How thoroughly to simulate.
+/// Thoroughness of a simulation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Effort {
     /// Half a minute or less.
@@ -46,8 +49,34 @@ impl Effort {
     }
 }
 
-/// The three tables as Markdown; seeded, so always the same.
-pub(crate) fn tables(effort: Effort) -> anyhow::Result<String> {
+/// TablesPart of the tables.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum TablesPart {
+    /// False alarms, coverage and verdicts of the search.
+    Search,
+    /// Search and confirmation.
+    Procedure,
+    /// Histories.
+    Histories,
+}
+
+impl TablesPart {
+    /// All parts, in their order.
+    pub(crate) const ALL: [Self; 3] = [Self::Search, Self::Procedure, Self::Histories];
+
+    /// Returns the part with this name.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "search" => Some(Self::Search),
+            "procedure" => Some(Self::Procedure),
+            "histories" => Some(Self::Histories),
+            _ => None,
+        }
+    }
+}
+
+/// The tables as Markdown; seeded, so always the same.
+pub(crate) fn tables(effort: Effort, parts: &[TablesPart]) -> anyhow::Result<String> {
     let tables = Tables {
         experiments: effort.experiments(),
         fixed: SimulatedRule::fixed(10, TOLERANCE),
@@ -55,9 +84,17 @@ pub(crate) fn tables(effort: Effort) -> anyhow::Result<String> {
         open: SimulatedRule::open(PAIRS_MAX, TOLERANCE),
     };
     let mut text = String::new();
-    tables.false_alarms(&mut text)?;
-    tables.coverage(&mut text)?;
-    tables.power(&mut text)?;
+    for part in parts {
+        match part {
+            TablesPart::Search => {
+                tables.false_alarms(&mut text)?;
+                tables.coverage(&mut text)?;
+                tables.power(&mut text)?;
+            }
+            TablesPart::Procedure => whole::tables(effort.experiments(), &mut text)?,
+            TablesPart::Histories => history::tables(effort.experiments(), &mut text)?,
+        }
+    }
     Ok(text)
 }
 
@@ -109,8 +146,8 @@ impl Tables {
         Ok(())
     }
 
-    /// How often the pooled seconds of runs in blocks differ at 5 %, by a tenth of
-    /// the experiments: what there is to see needs no more.
+    /// Share of alarms at 5 % of the pooled seconds of runs in blocks, by a tenth of the
+    /// experiments: this effect needs no more.
     fn pooled_alarms(&self, machine: &Machine, seed: u64) -> anyhow::Result<f64> {
         let machine = Machine {
             seconds: BLOCK_SECONDS,
@@ -129,7 +166,10 @@ impl Tables {
     }
 
     fn coverage(&self, text: &mut String) -> anyhow::Result<()> {
-        writeln!(text, "### The interval where the experiment stops\n")?;
+        writeln!(
+            text,
+            "### Coverage of the interval at the end of the experiment\n"
+        )?;
         writeln!(
             text,
             "| machine | true change | looks at 4 to 20 | open, to 20 |\n| --- | --- | --- | --- |"
@@ -153,7 +193,7 @@ impl Tables {
     }
 
     fn power(&self, text: &mut String) -> anyhow::Result<()> {
-        writeln!(text, "### What is said, and after how many pairs\n")?;
+        writeln!(text, "### Verdicts of the search, and number of pairs\n")?;
         writeln!(
             text,
             "| noise from pair to pair | true change | `regressed` | `improved` | `equivalent` | `different` | `inconclusive` | pairs |\n\
@@ -238,9 +278,12 @@ mod tests {
         tables.false_alarms(&mut text).unwrap();
         tables.coverage(&mut text).unwrap();
         tables.power(&mut text).unwrap();
+        whole::tables(10, &mut text).unwrap();
+        history::tables(100, &mut text).unwrap();
         let rows = text.lines().filter(|line| line.starts_with("| "));
-        // Three heads with their rulers; then 18 cells and their sum, 15, and 25.
-        assert_eq!(rows.count(), 6 + 19 + 15 + 25);
+        // Six heads with their rulers; then 18 cells and their sum, 15, 25, 7, 20 of which
+        // five have two pauses, and 12.
+        assert_eq!(rows.count(), 12 + 19 + 15 + 25 + 7 + 25 + 12);
         assert!(!text.contains("NaN"), "{text}");
     }
 }

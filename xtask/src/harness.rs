@@ -1,12 +1,12 @@
-//! The tables of the harness: what a run found goes into the page that tells of it,
-//! between two marks, and nobody types it.
+//! The tables of the harness: the result of a run is written into its page, between two
+//! marks, without typing.
 
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use serde_json::Value;
 
-/// What both tables begin and end with in a page.
+/// The marks at the beginning and the end of both tables in a page.
 fn marks(table: &str) -> (String, String) {
     (
         format!("<!-- {table}: begin -->"),
@@ -23,26 +23,26 @@ pub(crate) fn write(table: &str, results: &Path, path: &Path) -> anyhow::Result<
     let report: Value =
         serde_json::from_str(&text).with_context(|| format!("read {}", file.display()))?;
     let page = std::fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    let found = match table {
+    let content = match table {
         "correctness" => correctness(&report)?,
         _ => measured(&report, table, results)?,
     };
-    let found = format!("{found}{}", when(results)?);
-    let page = replaced(&page, table, &found)?;
+    let content = format!("{content}{}", when(results)?);
+    let page = replaced(&page, table, &content)?;
     std::fs::write(path, page).with_context(|| format!("write {}", path.display()))
 }
 
-/// `page` with `found` between the marks of `table`.
-fn replaced(page: &str, table: &str, found: &str) -> anyhow::Result<String> {
+/// `page` with `content` between the marks of `table`.
+fn replaced(page: &str, table: &str, content: &str) -> anyhow::Result<String> {
     let (begin, end) = marks(table);
     let (Some(from), Some(to)) = (page.find(&begin), page.find(&end)) else {
         bail!("the page has no `{begin}` and `{end}`");
     };
     if to < from {
-        bail!("`{end}` stands before `{begin}`");
+        bail!("`{end}` is before `{begin}`");
     }
     let from = from + begin.len();
-    Ok(format!("{}\n{found}{}", &page[..from], &page[to..]))
+    Ok(format!("{}\n{content}{}", &page[..from], &page[to..]))
 }
 
 fn list<'v>(value: &'v Value, key: &str) -> anyhow::Result<&'v Vec<Value>> {
@@ -55,41 +55,41 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or("-")
 }
 
-/// Which subject did what to the events of which experiment.
+/// The delivery of each target in each experiment.
 fn correctness(report: &Value) -> anyhow::Result<String> {
     let experiments = list(report, "experiments")?;
     let mut names: Vec<&str> = Vec::new();
-    for subject in experiments
+    for target in experiments
         .iter()
-        .flat_map(|one| one["targets"].as_array())
+        .flat_map(|experiment| experiment["targets"].as_array())
         .flatten()
     {
-        let name = text(&subject["name"]);
+        let name = text(&target["name"]);
         if !names.contains(&name) {
             names.push(name);
         }
     }
     names.sort_unstable();
-    let mut table = format!("\n| | asked for | {} |\n", names.join(" | "));
+    let mut table = format!("\n| | requested | {} |\n", names.join(" | "));
     table.push_str(&format!("| --- | --- |{}\n", " --- |".repeat(names.len())));
     for experiment in experiments {
-        let subjects = list(experiment, "targets")?;
-        let asked: Vec<&str> = subjects
+        let targets = list(experiment, "targets")?;
+        let requested: Vec<&str> = targets
             .iter()
-            .map(|one| text(&one["delivery"]["asked_for"]))
+            .map(|target| text(&target["delivery"]["requested"]))
             .collect();
-        let is_one = asked.windows(2).all(|pair| pair[0] == pair[1]);
+        let is_one = requested.windows(2).all(|pair| pair[0] == pair[1]);
         let common = if is_one {
-            asked.first().copied().unwrap_or("-")
+            requested.first().copied().unwrap_or("-")
         } else {
             "see each"
         };
         table.push_str(&format!("| `{}` | {common} |", text(&experiment["name"])));
         for name in &names {
-            let subject = subjects.iter().find(|one| text(&one["name"]) == *name);
+            let target = targets.iter().find(|target| text(&target["name"]) == *name);
             table.push_str(&format!(
                 " {} |",
-                subject.map_or_else(|| "-".to_owned(), |one| outcome(one, is_one))
+                target.map_or_else(|| "-".to_owned(), |target| outcome(target, is_one))
             ));
         }
         table.push('\n');
@@ -98,8 +98,8 @@ fn correctness(report: &Value) -> anyhow::Result<String> {
     Ok(table)
 }
 
-fn outcome(subject: &Value, is_one: bool) -> String {
-    let delivery = &subject["delivery"];
+fn outcome(target: &Value, is_one: bool) -> String {
+    let delivery = &target["delivery"];
     let mark = match delivery["kept"].as_bool() {
         Some(true) => "pass",
         Some(false) => "**fail**",
@@ -111,7 +111,7 @@ fn outcome(subject: &Value, is_one: bool) -> String {
         None if number("sent") == 0 => "did not run to its end".to_owned(),
         None => "lost and duplicated".to_owned(),
     };
-    let mut told = format!("{mark}, {seen}");
+    let mut outcome = format!("{mark}, {seen}");
     let parts = [
         ("lost", number("lost")),
         ("duplicated", number("duplicated")),
@@ -121,18 +121,21 @@ fn outcome(subject: &Value, is_one: bool) -> String {
         .map(|(what, count)| format!("{count} {what}"))
         .collect();
     if !parts.is_empty() {
-        told.push_str(&format!(" ({} of {})", parts.join(", "), number("sent")));
+        outcome.push_str(&format!(" ({} of {})", parts.join(", "), number("sent")));
     }
     if !is_one {
-        told.push_str(&format!("; asked for {}", text(&delivery["asked_for"])));
+        outcome.push_str(&format!("; requested {}", text(&delivery["requested"])));
     }
-    told
+    outcome
 }
 
-/// The numbers of one experiment, as the run itself tells them.
+/// The numbers of one experiment, as the run itself reports them.
 fn measured(report: &Value, name: &str, results: &Path) -> anyhow::Result<String> {
     let experiments = list(report, "experiments")?;
-    if !experiments.iter().any(|one| one["name"] == name) {
+    if !experiments
+        .iter()
+        .any(|experiment| experiment["name"] == name)
+    {
         bail!("the report is of other experiments than `{name}`");
     }
     let file = results.join("report.md");
@@ -193,12 +196,12 @@ fn date(days: u64) -> (u64, u64, u64) {
     (year, month, left + 1)
 }
 
-/// Where and what: below a table.
+/// Host and versions: below a table.
 fn about(report: &Value) -> String {
-    let mut told = String::from("\n");
+    let mut lines = String::from("\n");
     let facts = |key: &str| report[key].as_object().into_iter().flatten();
     for (name, version) in facts("versions") {
-        told.push_str(&format!(
+        lines.push_str(&format!(
             "* {name}: {}\n",
             version
                 .as_str()
@@ -209,16 +212,16 @@ fn about(report: &Value) -> String {
     let host: Vec<String> = facts("host")
         .map(|(name, fact)| format!("{name} {}", text(fact)))
         .collect();
-    told.push_str(&format!("* host: {}\n", host.join("; ")));
+    lines.push_str(&format!("* host: {}\n", host.join("; ")));
     let left_out = report["left_out"].as_array().into_iter().flatten();
-    for one in left_out {
-        told.push_str(&format!(
+    for entry in left_out {
+        lines.push_str(&format!(
             "* left out: {}: {}\n",
-            text(&one["target"]),
-            text(&one["reason"])
+            text(&entry["target"]),
+            text(&entry["reason"])
         ));
     }
-    told
+    lines
 }
 
 #[cfg(test)]
@@ -227,9 +230,9 @@ mod tests {
 
     use super::*;
 
-    fn subject(name: &str, seen: Option<&str>, kept: Option<bool>, lost: u64) -> Value {
+    fn target(name: &str, seen: Option<&str>, kept: Option<bool>, lost: u64) -> Value {
         json!({ "name": name, "delivery": {
-            "asked_for": "exactly_once", "seen": seen, "kept": kept, "sent": 100, "lost": lost, "duplicated": 0,
+            "requested": "exactly_once", "seen": seen, "kept": kept, "sent": 100, "lost": lost, "duplicated": 0,
         } })
     }
 
@@ -246,31 +249,31 @@ mod tests {
     }
 
     #[test]
-    fn what_a_run_found_stands_between_the_marks() {
+    fn a_result_is_written_between_the_marks() {
         let report = json!({
             "experiments": [
                 { "name": "one", "targets": [
-                    subject("birch", Some("exactly_once"), Some(true), 0),
-                    subject("ash", Some("at_most_once"), Some(false), 3),
+                    target("birch", Some("exactly_once"), Some(true), 0),
+                    target("ash", Some("at_most_once"), Some(false), 3),
                 ] },
-                { "name": "two", "targets": [subject("ash", None, None, 0)] },
+                { "name": "two", "targets": [target("ash", None, None, 0)] },
             ],
             "versions": { "ash": "1.2 " },
             "host": { "cpu": "a fast one" },
             "left_out": [{ "target": "elm", "reason": "not here" }],
         });
-        let found = correctness(&report).unwrap();
+        let table = correctness(&report).unwrap();
         let page = "before\n<!-- correctness: begin -->\nold\n<!-- correctness: end -->\nafter\n";
-        let page = replaced(page, "correctness", &found).unwrap();
+        let page = replaced(page, "correctness", &table).unwrap();
         let wanted = "before\n<!-- correctness: begin -->\n\n\
-             | | asked for | ash | birch |\n| --- | --- | --- | --- |\n\
+             | | requested | ash | birch |\n| --- | --- | --- | --- |\n\
              | `one` | exactly_once | **fail**, at_most_once (3 lost of 100) | pass, exactly_once |\n\
              | `two` | exactly_once | unknown, lost and duplicated | - |\n\n\
              * ash: 1.2\n* host: cpu a fast one\n* left out: elm: not here\n\
              <!-- correctness: end -->\nafter\n";
         assert_eq!(page, wanted);
         // Written once more it is the same.
-        assert_eq!(replaced(&page, "correctness", &found).unwrap(), wanted);
-        assert!(replaced("no marks", "correctness", &found).is_err());
+        assert_eq!(replaced(&page, "correctness", &table).unwrap(), wanted);
+        assert!(replaced("no marks", "correctness", &table).is_err());
     }
 }

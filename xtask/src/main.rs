@@ -1,18 +1,18 @@
 //! Checks and chores of this repository.
 //!
-//! `cargo xtask tidy` holds the house rules that no compiler knows: which crate
-//! may depend on which, what must be absent from which folder, and that the
-//! documents point at things that exist. `cargo xtask ci-skips LOG` fails when a
-//! test run skipped something. `cargo xtask calibrate --full` (or `--quick`)
-//! simulates experiments and prints the tables of docs/internals/calibration.md.
-//! `cargo xtask harness TABLE RESULTS PAGE` puts what a run of several subjects found
-//! into a page, between its marks.
+//! `cargo xtask tidy` holds the house rules that no compiler knows: which crate may
+//! depend on which, what must be absent from which folder, and that the documents point
+//! at things that exist. `cargo xtask ci-skips LOG` fails when a test run skipped
+//! something. `cargo xtask calibrate --full` (or `--quick`) simulates experiments and
+//! prints the tables of docs/internals/calibration.md. `cargo xtask harness TABLE RESULTS
+//! PAGE` puts the result of a run of several targets into a page, between its marks.
 //! `cargo xtask mutate CORPUS PROGRAM COUNT` makes mistakes in other people's
-//! configurations, each of which the program must tell at its line.
-//! `cargo xtask words` counts banned words and ambiguous type names by crate, and
-//! `cargo xtask words CRATE` lists them.
-//! `cargo xtask messages [CRATE…]` lists the texts of the program.
-//! `cargo xtask reference` writes docs/reference.md.
+//! configurations, each of which the program must report at its line. `cargo xtask words`
+//! counts banned words and ambiguous type names by crate, and `cargo xtask words CRATE`
+//! lists them. `cargo xtask messages [CRATE…]` lists the texts of the program. `cargo
+//! xtask reference` writes docs/reference.md. `cargo xtask evidence LEDGER PROGRAM TIMES MINUTES`
+//! runs the quickstart beside other programs, and continues the ledger; with the ledger alone
+//! it prints the tables.
 
 #![expect(
     clippy::print_stdout,
@@ -22,6 +22,7 @@
 
 mod calibrate;
 mod ci_skips;
+mod evidence;
 mod harness;
 mod mutate;
 mod tidy;
@@ -29,14 +30,16 @@ mod words;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
-use calibrate::Effort;
+use calibrate::{Effort, TablesPart};
 
 const USAGE: &str = "usage: cargo xtask tidy | cargo xtask words [CRATE…] | \
                      cargo xtask messages [CRATE…] | cargo xtask reference | cargo xtask ci-skips LOGFILE | \
-                     cargo xtask calibrate (--quick|--full) | \
+                     cargo xtask calibrate (--quick|--full [search|procedure|histories]) | \
+                     cargo xtask evidence LEDGER [PROGRAM TIMES MINUTES] | \
                      cargo xtask harness TABLE RESULTS PAGE | \
                      cargo xtask mutate CORPUS PROGRAM COUNT";
 
@@ -45,8 +48,19 @@ fn main() -> ExitCode {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match arguments.as_slice() {
         ["tidy"] => run_tidy(),
-        ["calibrate", "--quick"] => run_calibrate(Effort::Quick),
-        ["calibrate", "--full"] => run_calibrate(Effort::Full),
+        ["calibrate", "--quick"] => run_calibrate(Effort::Quick, &TablesPart::ALL),
+        ["calibrate", "--full"] => run_calibrate(Effort::Full, &TablesPart::ALL),
+        ["calibrate", "--full", part] => match TablesPart::named(part) {
+            Some(part) => run_calibrate(Effort::Full, &[part]),
+            None => return misused(),
+        },
+        ["evidence", ledger] => evidence::print_table(Path::new(ledger)),
+        ["evidence", ledger, program, times, minutes] => match (times.parse(), minutes.parse()) {
+            (Ok(times), Ok(minutes)) => {
+                run_evidence(Path::new(ledger), Path::new(program), times, minutes)
+            }
+            _ => return misused(),
+        },
         ["mutate", corpus, program, count] => match count.parse() {
             Ok(count) => run_mutate(Path::new(corpus), Path::new(program), count),
             Err(_) => return misused(),
@@ -116,9 +130,17 @@ fn run_reference() -> anyhow::Result<()> {
     Ok(())
 }
 
-fn run_calibrate(effort: Effort) -> anyhow::Result<()> {
-    print!("{}", calibrate::tables(effort)?);
+fn run_calibrate(effort: Effort, parts: &[TablesPart]) -> anyhow::Result<()> {
+    print!("{}", calibrate::tables(effort, parts)?);
     Ok(())
+}
+
+fn run_evidence(ledger: &Path, program: &Path, times: usize, minutes: u32) -> anyhow::Result<()> {
+    // Trials run in the root of the repository.
+    let program = std::path::absolute(program)?;
+    let at_most = Duration::from_secs(u64::from(minutes) * 60);
+    let trial_count = evidence::TrialCount { times, at_most };
+    evidence::collect(&repository_root()?, &program, ledger, trial_count)
 }
 
 fn run_mutate(corpus: &Path, program: &Path, count: usize) -> anyhow::Result<()> {
@@ -150,8 +172,9 @@ fn run_ci_skips(log: &Path) -> anyhow::Result<()> {
 
 /// The folder that holds this package's folder.
 fn repository_root() -> anyhow::Result<PathBuf> {
-    let own = std::env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask`")?;
-    let root = Path::new(&own)
+    let manifest_dir =
+        std::env::var_os("CARGO_MANIFEST_DIR").context("run this as `cargo xtask`")?;
+    let root = Path::new(&manifest_dir)
         .parent()
         .context("the xtask package lies at the root of the file system")?;
     Ok(root.to_path_buf())

@@ -15,9 +15,9 @@ mod change;
 mod judge;
 mod scan;
 
-use change::{Kind, Mutation};
+use change::{MistakeKind, Mutation};
 
-/// What is mutated of each case, by its path in the case's folder.
+/// Mutated files of each case, by their path in the case's folder.
 const FILES: [&str; 3] = [
     "experiment.yaml",
     "lading/lading.yaml",
@@ -47,22 +47,24 @@ pub(crate) fn run(corpus: &Path, program: &Path, count: usize) -> anyhow::Result
     let wrong = outcome?;
     ensure!(
         wrong.is_empty(),
-        "{} of {} mistakes were not told as they should be:\n{}",
+        "{} of {} mistakes were not reported as they should be:\n{}",
         wrong.len(),
         attempts.len(),
         wrong.join("\n")
     );
-    let mut told = String::new();
-    for kind in Kind::ALL {
-        let those = attempts.iter().filter(|one| one.mutation.kind == kind);
+    let mut summary = String::new();
+    for kind in MistakeKind::ALL {
+        let those = attempts
+            .iter()
+            .filter(|attempt| attempt.mutation.kind == kind);
         writeln!(
-            told,
-            "{}: {} told at their lines",
+            summary,
+            "{}: {} reported at their lines",
             kind.name(),
             those.count()
         )?;
     }
-    Ok(told)
+    Ok(summary)
 }
 
 /// The folders below `corpus` that hold an `experiment.yaml`, with their names.
@@ -87,7 +89,7 @@ fn cases_below(corpus: &Path) -> anyhow::Result<BTreeMap<String, PathBuf>> {
 /// `count` of all mistakes that can be made, as many of each kind as of another.
 fn choose(cases: &BTreeMap<String, PathBuf>, count: usize) -> anyhow::Result<Vec<Attempt>> {
     let mut chosen = Vec::new();
-    for (index, kind) in Kind::ALL.into_iter().enumerate() {
+    for (index, kind) in MistakeKind::ALL.into_iter().enumerate() {
         let mut possible = Vec::new();
         for (case, folder) in cases {
             for file in FILES.into_iter().filter(|file| folder.join(file).is_file()) {
@@ -103,7 +105,7 @@ fn choose(cases: &BTreeMap<String, PathBuf>, count: usize) -> anyhow::Result<Vec
                 );
             }
         }
-        let share = (count + index) / Kind::ALL.len();
+        let share = (count + index) / MistakeKind::ALL.len();
         ensure!(
             possible.len() >= share,
             "only {} mistakes of kind {} can be made, {share} are wanted",
@@ -131,7 +133,7 @@ fn try_all(
     let mut wrong = Vec::new();
     for (name, folder) in cases {
         copy(folder, &work.join(name))?;
-        // Where nothing is wrong nothing may be told as an error.
+        // Without a mistake no error may be reported.
         judge::is_fine(program, &work.join(name))?;
     }
     for attempt in attempts {
@@ -139,7 +141,7 @@ fn try_all(
         let path = case.join(attempt.file);
         let whole = std::fs::read_to_string(&path)?;
         std::fs::write(&path, &attempt.mutation.text)?;
-        if let Err(reason) = judge::is_told(program, &case, &path, &attempt.mutation)? {
+        if let Err(reason) = judge::is_reported(program, &case, &path, &attempt.mutation)? {
             wrong.push(format!(
                 "{}/{}, {}: {}: {reason}",
                 attempt.case,

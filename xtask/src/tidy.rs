@@ -21,7 +21,7 @@ use anyhow::Context as _;
 use self::files::SourceFile;
 pub(crate) use self::words::{Finding, Kind};
 
-/// What the checks found.
+/// Result of the checks.
 #[derive(Debug)]
 pub(crate) struct Report {
     /// Text files that were read.

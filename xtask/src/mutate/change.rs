@@ -2,16 +2,16 @@
 
 use super::scan::{KeyLine, keys};
 
-/// What kind of mistake it is.
+/// The kind of a mistake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum MistakeKind {
     Misspelt,
     WrongUnit,
     Missing,
     WrongType,
 }
 
-impl Kind {
+impl MistakeKind {
     pub(crate) const ALL: [Self; 4] = [
         Self::Misspelt,
         Self::WrongUnit,
@@ -32,12 +32,12 @@ impl Kind {
 /// A file with one mistake.
 #[derive(Clone, Debug)]
 pub(crate) struct Mutation {
-    pub(crate) kind: Kind,
+    pub(crate) kind: MistakeKind,
     /// The mistake, as a line of text.
     pub(crate) what: String,
     /// The whole file with it.
     pub(crate) text: String,
-    /// The line where it must be told, from 1.
+    /// The line where it must be reported, from 1.
     pub(crate) line: usize,
     /// The line of the map around it, where something may be missing now.
     pub(crate) around: Option<usize>,
@@ -46,7 +46,7 @@ pub(crate) struct Mutation {
 /// Maps whose keys mean nothing to us.
 const FREE: [&str; 5] = ["headers", "environment", "tags", "bind", "in"];
 
-/// What lading or SMP cannot do without.
+/// Keys that lading or SMP cannot do without.
 const REQUIRED: [&str; 16] = [
     "seed",
     "addr",
@@ -69,112 +69,113 @@ const REQUIRED: [&str; 16] = [
 const UNITS: [&str; 5] = ["Qb", "MiX", "bytes per day", "%", "MMiB"];
 
 /// Every mistake of `kind` that can be made in `text`.
-pub(crate) fn of_kind(kind: Kind, text: &str) -> Vec<Mutation> {
-    let file = File {
+pub(crate) fn of_kind(kind: MistakeKind, text: &str) -> Vec<Mutation> {
+    let file = MutatedFile {
         keys: keys(text),
         text,
         kind,
         // Its keys are names that its author chose, save a few.
         is_template: text.contains("!object"),
     };
-    let mut found = Vec::new();
+    let mut mutations = Vec::new();
     for index in 0..file.keys.len() {
         match kind {
-            Kind::Misspelt => file.misspell(index, &mut found),
-            Kind::WrongUnit => file.unit(index, &mut found),
-            Kind::Missing => file.remove(index, &mut found),
-            Kind::WrongType => file.retype(index, &mut found),
+            MistakeKind::Misspelt => file.misspell(index, &mut mutations),
+            MistakeKind::WrongUnit => file.unit(index, &mut mutations),
+            MistakeKind::Missing => file.remove(index, &mut mutations),
+            MistakeKind::WrongType => file.retype(index, &mut mutations),
         }
     }
-    found
+    mutations
 }
 
-struct File<'t> {
+struct MutatedFile<'t> {
     keys: Vec<KeyLine>,
     text: &'t str,
-    kind: Kind,
+    kind: MistakeKind,
     is_template: bool,
 }
 
-impl File<'_> {
+impl MutatedFile<'_> {
     fn is_free(&self, index: usize) -> bool {
         let mut above = self.keys[index].parent;
-        while let Some(one) = above {
-            let own = &self.keys[one];
-            if FREE.contains(&own.key.as_str()) {
+        while let Some(index) = above {
+            let entry = &self.keys[index];
+            if FREE.contains(&entry.key.as_str()) {
                 return true;
             }
-            above = own.parent;
+            above = entry.parent;
         }
         false
     }
 
-    fn misspell(&self, index: usize, found: &mut Vec<Mutation>) {
-        let own = &self.keys[index];
-        if !self.is_free(index) && own.key.len() > 2 {
-            for (way, wrong) in misspellings(&own.key).into_iter().enumerate() {
+    fn misspell(&self, index: usize, mutations: &mut Vec<Mutation>) {
+        let entry = &self.keys[index];
+        if !self.is_free(index) && entry.key.len() > 2 {
+            for (way, wrong) in misspellings(&entry.key).into_iter().enumerate() {
                 // One way for each key: which one differs from key to key.
                 if (way + index).is_multiple_of(3) {
-                    found.push(self.with_key(index, &wrong));
+                    mutations.push(self.with_key(index, &wrong));
                 }
             }
         }
-        // A template's own words stand behind exclamation marks.
-        if let (true, Some(tag)) = (self.is_template, own.value.strip_prefix('!')) {
+        // Tags of a template are behind exclamation marks.
+        if let (true, Some(tag)) = (self.is_template, entry.value.strip_prefix('!')) {
             let tag = tag.split(' ').next().unwrap_or(tag);
-            let wrong = own.value.replacen(tag, &format!("{tag}e"), 1);
-            found.push(self.with_value(index, &wrong));
+            let wrong = entry.value.replacen(tag, &format!("{tag}e"), 1);
+            mutations.push(self.with_value(index, &wrong));
         }
     }
 
-    fn unit(&self, index: usize, found: &mut Vec<Mutation>) {
-        let own = &self.keys[index];
-        let bare = own.value.trim_matches('"');
+    fn unit(&self, index: usize, mutations: &mut Vec<Mutation>) {
+        let entry = &self.keys[index];
+        let bare = entry.value.trim_matches('"');
         let is_number = |c: char| c.is_ascii_digit() || c == '.';
         let number = bare.trim_end_matches(|c: char| !is_number(c));
         let is_size =
             !number.is_empty() && number.chars().all(is_number) && number.len() < bare.len();
         if is_size && !self.is_free(index) {
             for unit in UNITS {
-                found.push(self.with_value(index, &format!("\"{number} {unit}\"")));
+                mutations.push(self.with_value(index, &format!("\"{number} {unit}\"")));
             }
         }
     }
 
-    fn remove(&self, index: usize, found: &mut Vec<Mutation>) {
-        let own = &self.keys[index];
-        let has_dash = self.line(own.line).trim_start().starts_with('-');
-        let is_nested = own.parent.is_some() || self.is_template;
-        if !REQUIRED.contains(&own.key.as_str()) || has_dash || !is_nested || self.is_free(index) {
+    fn remove(&self, index: usize, mutations: &mut Vec<Mutation>) {
+        let entry = &self.keys[index];
+        let has_dash = self.line(entry.line).trim_start().starts_with('-');
+        let is_nested = entry.parent.is_some() || self.is_template;
+        if !REQUIRED.contains(&entry.key.as_str()) || has_dash || !is_nested || self.is_free(index)
+        {
             return;
         }
         let lines = self.text.lines().enumerate();
-        let kept = lines.filter(|(line, _)| !(own.line..own.end).contains(line));
-        let above = own.parent.map_or(0, |parent| self.keys[parent].line);
-        found.push(Mutation {
+        let kept = lines.filter(|(line, _)| !(entry.line..entry.end).contains(line));
+        let above = entry.parent.map_or(0, |parent| self.keys[parent].line);
+        mutations.push(Mutation {
             kind: self.kind,
-            what: format!("without `{}`", own.key),
+            what: format!("without `{}`", entry.key),
             text: kept.map(|(_, line)| format!("{line}\n")).collect(),
             line: above + 1,
             around: None,
         });
     }
 
-    fn retype(&self, index: usize, found: &mut Vec<Mutation>) {
-        let own = &self.keys[index];
+    fn retype(&self, index: usize, mutations: &mut Vec<Mutation>) {
+        let entry = &self.keys[index];
         if self.is_free(index) || self.is_template {
             return;
         }
-        let is_number = own.value.starts_with(|c: char| c.is_ascii_digit());
-        let others: &[&str] = match own.value.as_str() {
+        let is_number = entry.value.starts_with(|c: char| c.is_ascii_digit());
+        let wrong_values: &[&str] = match entry.value.as_str() {
             "" | "{}" => &["7", "\"word\""],
             "true" | "false" => &["perhaps", "[true]"],
             _ if is_number => &["many", "[1, 2]", "{one: 1}"],
             _ => &["[1, 2]", "{one: 1}"],
         };
         // What a program takes for its environment or telemetry may be empty.
-        for other in others {
-            found.push(self.with_value(index, other));
+        for wrong in wrong_values {
+            mutations.push(self.with_value(index, wrong));
         }
     }
 
@@ -183,30 +184,30 @@ impl File<'_> {
     }
 
     fn with_key(&self, index: usize, wrong: &str) -> Mutation {
-        let own = &self.keys[index];
-        let line = self.line(own.line);
-        let (before, after) = line.split_at(own.column);
-        let changed = format!("{before}{wrong}{}", &after[own.key.len()..]);
-        self.with_lines(index, own.line + 1, &changed)
+        let entry = &self.keys[index];
+        let line = self.line(entry.line);
+        let (before, after) = line.split_at(entry.column);
+        let changed = format!("{before}{wrong}{}", &after[entry.key.len()..]);
+        self.with_lines(index, entry.line + 1, &changed)
     }
 
     /// The value and all that is below its key become `wrong`.
     fn with_value(&self, index: usize, wrong: &str) -> Mutation {
-        let own = &self.keys[index];
-        let line = self.line(own.line);
-        let key = &line[..own.column + own.key.len()];
+        let entry = &self.keys[index];
+        let line = self.line(entry.line);
+        let key = &line[..entry.column + entry.key.len()];
         let is_tag = wrong.starts_with('!');
-        let end = if is_tag { own.line + 1 } else { own.end };
+        let end = if is_tag { entry.line + 1 } else { entry.end };
         self.with_lines(index, end, &format!("{key}: {wrong}"))
     }
 
     fn with_lines(&self, index: usize, end: usize, changed: &str) -> Mutation {
-        let own = &self.keys[index];
+        let entry = &self.keys[index];
         let mut text = String::new();
         for (at, line) in self.text.lines().enumerate() {
-            if at == own.line {
+            if at == entry.line {
                 text.push_str(changed);
-            } else if (own.line..end).contains(&at) {
+            } else if (entry.line..end).contains(&at) {
                 continue;
             } else {
                 text.push_str(line);
@@ -215,10 +216,10 @@ impl File<'_> {
         }
         Mutation {
             kind: self.kind,
-            what: format!("line {}: `{}`", own.line + 1, changed.trim()),
+            what: format!("line {}: `{}`", entry.line + 1, changed.trim()),
             text,
-            line: own.line + 1,
-            around: Some(own.parent.map_or(0, |parent| self.keys[parent].line) + 1),
+            line: entry.line + 1,
+            around: Some(entry.parent.map_or(0, |parent| self.keys[parent].line) + 1),
         }
     }
 }
@@ -244,7 +245,7 @@ fn misspellings(key: &str) -> [String; 3] {
 
 #[cfg(test)]
 mod tests {
-    use super::{Kind, misspellings, of_kind};
+    use super::{MistakeKind, misspellings, of_kind};
 
     const FILE: &str = "generator:\n  - tcp:\n      seed:\n        [1]\n      addr: \"a:1\"\n      \
                         rate: \"5 MiB\"\nblackhole:\n";
@@ -260,23 +261,23 @@ mod tests {
 
     #[test]
     fn each_mistake_changes_the_line_that_it_names() {
-        for kind in Kind::ALL {
+        for kind in MistakeKind::ALL {
             let all = of_kind(kind, FILE);
             assert!(!all.is_empty(), "{kind:?}");
-            for one in all {
-                assert_ne!(one.text, FILE, "{}", one.what);
+            for mutation in all {
+                assert_ne!(mutation.text, FILE, "{}", mutation.what);
                 let (is, was) = (
-                    one.text.lines().nth(one.line - 1),
-                    FILE.lines().nth(one.line - 1),
+                    mutation.text.lines().nth(mutation.line - 1),
+                    FILE.lines().nth(mutation.line - 1),
                 );
-                assert_eq!(is == was, kind == Kind::Missing, "{}", one.what);
+                assert_eq!(is == was, kind == MistakeKind::Missing, "{}", mutation.what);
             }
         }
     }
 
     #[test]
     fn what_is_removed_goes_with_all_that_is_below_it() {
-        let all = of_kind(Kind::Missing, FILE);
+        let all = of_kind(MistakeKind::Missing, FILE);
         assert_eq!(all.len(), 2);
         assert!(!all[0].text.contains("[1]") && all[0].text.contains("addr"));
         assert_eq!(all[0].line, 2);

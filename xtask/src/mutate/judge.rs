@@ -1,4 +1,4 @@
-//! What the program says about a mistake.
+//! The program's answer to a mistake.
 
 use std::path::Path;
 use std::process::Command;
@@ -12,31 +12,36 @@ const CONFIGURATION: i32 = 2;
 
 /// Checks that `program` finds nothing wrong with `case`.
 pub(super) fn is_fine(program: &Path, case: &Path) -> anyhow::Result<()> {
-    let (code, told) = check(program, case)?;
+    let (code, stderr) = check(program, case)?;
     ensure!(
         code == Some(0),
-        "{} is refused as it is:\n{told}",
+        "{} is refused as it is:\n{stderr}",
         case.display()
     );
     Ok(())
 }
 
-/// Whether `program` tells the mistake at its line, and nothing at a line that is
-/// not concerned; else why not.
-pub(super) fn is_told(
+/// Checks that `program` reports the mistake at its line, and nothing at an unconcerned
+/// line; else returns the reason.
+pub(super) fn is_reported(
     program: &Path,
     case: &Path,
     file: &Path,
     mutation: &Mutation,
 ) -> anyhow::Result<Result<(), String>> {
-    let (code, told) = check(program, case)?;
+    let (code, stderr) = check(program, case)?;
     if code != Some(CONFIGURATION) {
-        return Ok(Err(format!("exit {code:?}, not {CONFIGURATION}:\n{told}")));
+        return Ok(Err(format!(
+            "exit {code:?}, not {CONFIGURATION}:\n{stderr}"
+        )));
     }
     let name = file.strip_prefix(case)?.display().to_string();
-    let places = error_places(&told, &name);
+    let places = error_places(&stderr, &name);
     if !places.contains(&Some(mutation.line)) {
-        return Ok(Err(format!("no error in line {}:\n{told}", mutation.line)));
+        return Ok(Err(format!(
+            "no error in line {}:\n{stderr}",
+            mutation.line
+        )));
     }
     let concerned = [Some(mutation.line), mutation.around];
     if places
@@ -44,7 +49,7 @@ pub(super) fn is_told(
         .any(|place| place.is_none() || !concerned.contains(place))
     {
         return Ok(Err(format!(
-            "an error elsewhere than in {concerned:?}:\n{told}"
+            "an error elsewhere than in {concerned:?}:\n{stderr}"
         )));
     }
     Ok(Ok(()))
@@ -57,13 +62,13 @@ fn check(program: &Path, case: &Path) -> anyhow::Result<(Option<i32>, String)> {
         .env("NO_COLOR", "1")
         .output()
         .with_context(|| format!("run {}", program.display()))?;
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    Ok((output.status.code(), told))
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok((output.status.code(), stderr))
 }
 
 /// The lines of all errors; none for one that is in another file or nowhere.
-fn error_places(told: &str, file: &str) -> Vec<Option<usize>> {
-    let lines: Vec<&str> = told.lines().collect();
+fn error_places(stderr: &str, file: &str) -> Vec<Option<usize>> {
+    let lines: Vec<&str> = stderr.lines().collect();
     let heads = lines
         .iter()
         .enumerate()
@@ -82,8 +87,8 @@ mod tests {
 
     #[test]
     fn errors_are_known_by_their_lines() {
-        let told = "error[W101]: unknown\n  --> a/b.yaml:38:7\n   |\n\nwarning[W401]: bits\n  --> \
+        let stderr = "error[W101]: unknown\n  --> a/b.yaml:38:7\n   |\n\nwarning[W401]: bits\n  --> \
                     a/b.yaml:4:1\n\nerror[W210]: no program\n |\n\nerror[W1]: x\n --> c.yaml:1:1\n";
-        assert_eq!(error_places(told, "a/b.yaml"), [Some(38), None, None]);
+        assert_eq!(error_places(stderr, "a/b.yaml"), [Some(38), None, None]);
     }
 }

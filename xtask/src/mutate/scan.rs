@@ -1,6 +1,6 @@
 //! The lines of a YAML file that carry a key: as much of YAML as the files have.
 
-/// A key and what stands beside it.
+/// A key and its value.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct KeyLine {
     /// Its line, from 0.
@@ -9,9 +9,9 @@ pub(crate) struct KeyLine {
     pub(crate) column: usize,
     /// The key.
     pub(crate) key: String,
-    /// What follows the colon in its line, without a comment.
+    /// Text after the colon in its line, without a comment.
     pub(crate) value: String,
-    /// The key below which it stands, as an index into all of them.
+    /// The key above it, as an index into all of them.
     pub(crate) parent: Option<usize>,
     /// The line behind the last one that belongs to it.
     pub(crate) end: usize,
@@ -20,13 +20,15 @@ pub(crate) struct KeyLine {
 /// All lines of `text` that carry a key, in order.
 pub(crate) fn keys(text: &str) -> Vec<KeyLine> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut found: Vec<KeyLine> = Vec::new();
+    let mut lines_with_key: Vec<KeyLine> = Vec::new();
     for (index, line) in lines.iter().enumerate() {
         let Some((column, key, value)) = key_of(line) else {
             continue;
         };
-        let parent = found.iter().rposition(|above| above.column < column);
-        found.push(KeyLine {
+        let parent = lines_with_key
+            .iter()
+            .rposition(|above| above.column < column);
+        lines_with_key.push(KeyLine {
             line: index,
             column,
             key,
@@ -35,7 +37,7 @@ pub(crate) fn keys(text: &str) -> Vec<KeyLine> {
             end: end_of(&lines, index, column),
         });
     }
-    found
+    lines_with_key
 }
 
 /// Column, key and value of a line such as `  - key: value`.
@@ -68,7 +70,7 @@ fn end_of(lines: &[&str], index: usize, column: usize) -> usize {
     while lines.get(end).is_some_and(below) {
         end += 1;
     }
-    // Empty lines behind it belong to nobody.
+    // Empty lines behind it belong to no key.
     while end > index + 1 && lines[end - 1].trim().is_empty() {
         end -= 1;
     }
@@ -83,11 +85,11 @@ mod tests {
     fn keys_know_their_place_and_what_is_below_them() {
         let text = "generator:\n  - http:\n      seed:\n        [\n          2\n        ]\n\n      \
                     uri: \"a:1\" # why\n# none: 1\nerratic: true\n";
-        let told: Vec<_> = keys(text)
+        let shown: Vec<_> = keys(text)
             .into_iter()
-            .map(|one| {
+            .map(|key| {
                 (
-                    one.line, one.column, one.key, one.value, one.parent, one.end,
+                    key.line, key.column, key.key, key.value, key.parent, key.end,
                 )
             })
             .collect();
@@ -95,7 +97,7 @@ mod tests {
             (line, column, key.to_owned(), value.to_owned(), parent, end)
         };
         assert_eq!(
-            told,
+            shown,
             [
                 row(0, 0, "generator", "", None, 8),
                 row(1, 4, "http", "", Some(0), 8),

@@ -5,7 +5,7 @@
 use super::Problem;
 use super::scan::scan;
 
-/// In two halves, so that a plain search of the tree does not find this file.
+/// In two halves, so a plain search of the tree does not find this file.
 const NAMES: [&str; 4] = [
     concat!("night", "hawk"),
     concat!("lad", "ing"),

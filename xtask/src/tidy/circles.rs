@@ -107,8 +107,8 @@ fn circles(root: &str, files: &[&SourceFile]) -> Vec<Vec<String>> {
         let imports = module.imports.iter().filter(|import| !import.is_passed_on);
         let targets = imports.filter_map(|import| resolve(&modules, path, &import.path, 0));
         let targets = targets.filter_map(|target| Some(modules.get(&target)?.file.as_str()));
-        let others = targets.filter(|target| *target != module.file);
-        edges.insert(&module.file, others.collect());
+        let targets_elsewhere = targets.filter(|target| *target != module.file);
+        edges.insert(&module.file, targets_elsewhere.collect());
     }
     let mut circles = groups(&edges);
     circles.sort_by_key(|circle| std::cmp::Reverse(circle.len()));
@@ -200,7 +200,11 @@ fn groups(edges: &Edges<'_>) -> Vec<Vec<String>> {
     let mut groups = Vec::new();
     let mut seen = BTreeSet::new();
     for (file, reaches) in &reached {
-        let is_back = |other: &&&str| reached.get(**other).is_some_and(|it| it.contains(file));
+        let is_back = |file_after: &&&str| {
+            reached
+                .get(**file_after)
+                .is_some_and(|targets| targets.contains(file))
+        };
         let group: BTreeSet<&str> = reaches.iter().filter(is_back).copied().collect();
         if group.len() > 1 && seen.insert(group.clone()) {
             groups.push(group.into_iter().map(str::to_owned).collect());

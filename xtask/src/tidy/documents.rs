@@ -19,7 +19,7 @@ const FOLDERS: [&str; 6] = [
     ".ci/",
 ];
 
-/// Whether the file is a document: Markdown that is not the input of a test.
+/// Returns true for a document: Markdown that is not the input of a test.
 pub(super) fn is_document(path: &str) -> bool {
     path.ends_with(".md") && !path.contains("/tests/")
 }
@@ -165,7 +165,7 @@ mod tests {
 
     use super::{SourceFile, check, check_index, is_document};
 
-    fn found(path: &str, text: &str) -> Vec<String> {
+    fn messages_of(path: &str, text: &str) -> Vec<String> {
         let tree = [
             "README.md",
             "docs/adr/README.md",
@@ -180,9 +180,9 @@ mod tests {
     fn links_lead_somewhere() {
         let text =
             "[a](docs/adr/README.md) [b](https://example.com/x) [c](#here)\n[d]: README.md#top\n";
-        assert_eq!(found("CONTRIBUTING.md", text), [""; 0]);
+        assert_eq!(messages_of("CONTRIBUTING.md", text), [""; 0]);
         assert_eq!(
-            found(
+            messages_of(
                 "docs/adr/0001-a.md",
                 "[a](../../README.md)\nEnforced by: b\n"
             ),
@@ -190,30 +190,30 @@ mod tests {
         );
         let broken = "fine\n![a](docs/b.png \"title\") and [c](gone.md)\n";
         assert_eq!(
-            found("README.md", broken),
+            messages_of("README.md", broken),
             [
                 "README.md:2: link to `docs/b.png`, which does not exist",
                 "README.md:2: link to `gone.md`, which does not exist",
             ]
         );
-        assert_eq!(found("README.md", "[a](../b.md)").len(), 1);
+        assert_eq!(messages_of("README.md", "[a](../b.md)").len(), 1);
     }
 
     #[test]
     fn paths_between_backticks_exist() {
         assert_eq!(
-            found(
+            messages_of(
                 "README.md",
                 "see `crates/make/wire/src/tcp.rs` and `crates/NAME/src`"
             ),
             [""; 0]
         );
         assert_eq!(
-            found("README.md", "`examples/*/results` `examples/a/results`"),
+            messages_of("README.md", "`examples/*/results` `examples/a/results`"),
             [""; 0]
         );
         assert_eq!(
-            found("README.md", "see `crates/make/wire/src/udp.rs`"),
+            messages_of("README.md", "see `crates/make/wire/src/udp.rs`"),
             ["README.md:1: names `crates/make/wire/src/udp.rs`, which does not exist"]
         );
     }
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn code_is_not_read_for_links() {
         assert_eq!(
-            found(
+            messages_of(
                 "README.md",
                 "```text\n[a](gone.md) `crates/gone`\n```\n`[a](gone.md)`\n"
             ),
@@ -232,16 +232,16 @@ mod tests {
     #[test]
     fn a_decision_names_what_enforces_it() {
         assert_eq!(
-            found(
+            messages_of(
                 "docs/adr/0001-a.md",
                 "# A\n\nEnforced by: `cargo xtask tidy`\n"
             ),
             [""; 0]
         );
         for text in ["# A\n", "Enforced by:\n", "not Enforced by: x\n"] {
-            assert_eq!(found("docs/adr/0001-a.md", text).len(), 1, "{text}");
+            assert_eq!(messages_of("docs/adr/0001-a.md", text).len(), 1, "{text}");
         }
-        assert_eq!(found("docs/performance.md", "# A\n"), [""; 0]);
+        assert_eq!(messages_of("docs/performance.md", "# A\n"), [""; 0]);
     }
 
     #[test]
@@ -257,8 +257,11 @@ mod tests {
             text: "* [A](0001-a.md)\n".to_owned(),
         };
         let problems = check_index(&[index], &paths);
-        let found: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        assert_eq!(found, ["docs/adr/README.md:1: does not list `0002-b.md`"]);
+        let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            messages,
+            ["docs/adr/README.md:1: does not list `0002-b.md`"]
+        );
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Which files are looked at, and what no text file may hold.
+//! Selection of the files, and text that no file may hold.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::Problem;
 /// Hidden folders that belong to the project; all others are somebody's own.
 const HIDDEN_FOLDERS: [&str; 3] = [".cargo", ".ci", ".github"];
 
-/// Folders of one person's machine, without their last slash so that this file does not find itself.
+/// Folders of one person's machine, without their last slash, so this file does not find itself.
 const MACHINE_FOLDERS: [&str; 3] = ["/work", "/root", "/home"];
 
 /// A text file of the repository.
@@ -23,7 +23,7 @@ pub(super) struct SourceFile {
 
 /// Every text file below `root`, sorted by path. What is built or measured is left out, and so is what is not UTF-8.
 pub(super) fn read_all(root: &Path) -> anyhow::Result<Vec<SourceFile>> {
-    let mut found = Vec::new();
+    let mut sources = Vec::new();
     let mut folders = vec![String::new()];
     while let Some(folder) = folders.pop() {
         let place = root.join(&folder);
@@ -43,15 +43,15 @@ pub(super) fn read_all(root: &Path) -> anyhow::Result<Vec<SourceFile>> {
             } else if kind.is_file() && name != ".git" {
                 let bytes = std::fs::read(entry.path()).with_context(|| format!("read {path}"))?;
                 let text = String::from_utf8(bytes).ok();
-                found.extend(text.map(|text| SourceFile { path, text }));
+                sources.extend(text.map(|text| SourceFile { path, text }));
             }
         }
     }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
-    Ok(found)
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(sources)
 }
 
-/// Whether the folder `name` inside `parent` belongs to the repository.
+/// Returns true for a folder `name` inside `parent` that belongs to the repository.
 fn is_ours(parent: &str, name: &str) -> bool {
     if name.starts_with('.') {
         return parent.is_empty() && HIDDEN_FOLDERS.contains(&name);
@@ -89,9 +89,9 @@ mod tests {
     fn folders_of_one_machine_are_found() {
         for folder in MACHINE_FOLDERS {
             let text = format!("fine\nsee `{folder}/notes.txt`\n");
-            let found = check_machine_paths("README.md", &text);
-            assert_eq!(found.len(), 1, "{text}");
-            assert_eq!(found[0].line, 2);
+            let problems = check_machine_paths("README.md", &text);
+            assert_eq!(problems.len(), 1, "{text}");
+            assert_eq!(problems[0].line, 2);
         }
     }
 

@@ -1,5 +1,5 @@
-//! The crate graph: who depends on whom, in which order the members stand, and
-//! that each inherits the workspace's lints. The facts come from `cargo metadata`.
+//! The crate graph: the dependencies of crates, the order of the members, and that each
+//! inherits the workspace's lints. The facts come from `cargo metadata`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::table::{
     CRATES, Entry, FORBIDDEN_IN_PURE, OWNED, PERMITTED_IN_TESTS, Permitted, entry, table_name,
 };
 
-/// Where a published dependency may come from.
+/// Permitted sources of published dependencies.
 const REGISTRIES: [&str; 2] = [
     "registry+https://github.com/rust-lang/crates.io-index",
     "sparse+https://index.crates.io/",
@@ -43,7 +43,7 @@ struct Dependency {
     path: Option<String>,
 }
 
-/// Asks cargo about the workspace at `root`.
+/// Reads the workspace at `root` from cargo.
 pub(super) fn load(root: &Path) -> anyhow::Result<Metadata> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
@@ -61,7 +61,7 @@ pub(super) fn load(root: &Path) -> anyhow::Result<Metadata> {
 }
 
 impl Metadata {
-    /// How many members the workspace has.
+    /// Number of members of the workspace.
     pub(super) fn crates(&self) -> usize {
         self.workspace_members.len()
     }
@@ -110,7 +110,7 @@ impl Metadata {
             .filter(|pair| pair[0] > pair[1])
             .map(|pair| {
                 let (first, second) = (CRATES[pair[0]].name, CRATES[pair[1]].name);
-                format!("member `{first}` stands before `{second}`: the order is that of the data")
+                format!("member `{first}` is before `{second}`: the order is that of the data")
             });
         missing
             .chain(out_of_order)
@@ -139,7 +139,7 @@ impl Metadata {
         unused.map(problem).collect()
     }
 
-    /// What is wrong with one dependency, if anything.
+    /// Returns the problem with one dependency, if any.
     fn check_dependency(&self, entry: &Entry, dependency: &Dependency) -> Option<String> {
         let Dependency { name, source, .. } = dependency;
         let in_tests = dependency.kind.as_deref() == Some("dev");

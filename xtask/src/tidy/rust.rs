@@ -1,22 +1,22 @@
-//! What must be absent from Rust files, and from which.
+//! Words that must be absent from Rust files.
 
 use super::Problem;
 use super::files::SourceFile;
 use super::scan::{Scanned, contains_word, scan, words};
-use super::table::{DOORS, Entry, UNSAFE_FILES, entry};
+use super::table::{Entry, FILE_READERS, UNSAFE_FILES, entry};
 
 const MAX_LINES: usize = 800;
 const MAX_COLUMNS: usize = 140;
 
-/// In two halves, so that a plain search of the tree does not find this file.
+/// In two halves, so a plain search of the tree does not find this file.
 const UNFINISHED: [&str; 2] = [concat!("to", "do"), concat!("fix", "me")];
 const UNFINISHED_MACROS: [&str; 2] = [concat!("to", "do!"), concat!("unimple", "mented!")];
 const SILENCED: [&str; 2] = [concat!("#[", "allow("), concat!("#![", "allow(")];
 
-/// Words that must not stand in code outside tests, except where they belong.
+/// Words that must not be in code outside tests, except where they belong.
 struct Absence {
     words: &'static [&'static str],
-    /// Whether the words are forbidden at this place.
+    /// Returns true where the words are forbidden.
     forbidden: fn(&Place<'_>) -> bool,
     message: &'static str,
 }
@@ -53,6 +53,11 @@ const ABSENCES: &[Absence] = &[
         message: "a pure crate has no file, thread or environment: take the bytes as an argument",
     },
     Absence {
+        words: &["fs::read", "fs::read_to_string", "File::open"],
+        forbidden: |place| ["cli", "config", "lading", "nighthawk", "others"].contains(&place.name),
+        message: "`config::files` opens what a user names: `read_input`, `read_text` or `open_input`",
+    },
+    Absence {
         words: &["println!", "eprintln!", "print!", "eprint!"],
         forbidden: |place| !["cli", "testkit", "xtask"].contains(&place.name),
         message: "nothing is printed outside crate `cli`",
@@ -66,15 +71,15 @@ pub(super) fn check(path: &str, text: &str) -> Vec<Problem> {
     let mut messages = check_shape(path, text);
     for (index, code) in scanned.code.iter().enumerate() {
         let line = index + 1;
-        let mut found = check_everywhere(path, &place, code);
-        found.extend(check_comment(&scanned, index));
+        let mut messages_here = check_everywhere(path, &place, code);
+        messages_here.extend(check_comment(&scanned, index));
         if !place.is_test
             && !scanned.in_tests[index]
-            && !DOORS.iter().any(|(door, _)| *door == path)
+            && !FILE_READERS.iter().any(|(reader, _)| *reader == path)
         {
-            found.extend(check_absences(&place, code));
+            messages_here.extend(check_absences(&place, code));
         }
-        messages.extend(found.into_iter().map(|message| (line, message)));
+        messages.extend(messages_here.into_iter().map(|message| (line, message)));
     }
     let problems = messages.into_iter();
     problems

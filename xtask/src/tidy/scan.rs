@@ -1,7 +1,7 @@
 //! Splits Rust text into code, comments and literals, and knows which lines are tests.
 //!
-//! It is a scanner, not a parser: enough to tell a word in code from the same
-//! word in a comment or a string.
+//! It is a scanner, not a parser: enough to distinguish a word in code from the same word
+//! in a comment or a string.
 
 /// Rust text, line by line.
 #[derive(Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Scanned {
     pub(super) comments: Vec<String>,
     /// Contents of literals, and spaces elsewhere.
     pub(super) literals: Vec<String>,
-    /// Whether the line lies in an item under `#[cfg(test)]`.
+    /// True for a line in an item under `#[cfg(test)]`.
     pub(super) in_tests: Vec<bool>,
 }
 
@@ -35,7 +35,7 @@ pub(super) fn scan(text: &str) -> Scanned {
     }
 }
 
-/// Whether `needle` stands in `line` and is not a part of a longer identifier.
+/// Returns true for a line with `needle` as a whole identifier.
 pub(super) fn contains_word(line: &str, needle: &str) -> bool {
     let starts_word = needle.chars().next().is_some_and(is_word);
     let ends_word = needle.chars().next_back().is_some_and(is_word);
@@ -66,7 +66,7 @@ struct Scanner {
     literals: String,
 }
 
-/// Where a character goes.
+/// The part that a character belongs to.
 #[derive(Clone, Copy)]
 enum Part {
     Code,
@@ -94,7 +94,7 @@ impl Scanner {
         self.chars.get(self.at + ahead).copied()
     }
 
-    /// Moves one character to its part; the other part gets a space, so that columns and lines agree.
+    /// Moves one character to its part; the other part gets a space, so columns and lines agree.
     fn take(&mut self, part: Part) {
         let Some(char) = self.peek(0) else {
             return;
@@ -219,7 +219,8 @@ fn test_lines(code: &str) -> Vec<bool> {
     in_tests
 }
 
-/// How many bytes of `code` the item that follows takes: to its `;`, or to the brace that closes it.
+/// Number of bytes of `code` that the following item takes: to its `;`, or to the brace
+/// that closes it.
 fn item_length(code: &str) -> usize {
     let mut depth = 0_usize;
     for (at, char) in code.char_indices() {

@@ -1,4 +1,4 @@
-//! Plain words: type names that stand for one type, and no word of the list in names,
+//! Plain words: type names with one definition, and no word of the list in names,
 //! comments, texts and documents.
 
 mod list;
@@ -19,7 +19,6 @@ use super::documents::is_document;
 use super::files::SourceFile;
 use super::rust::Place;
 use super::scan::{Scanned, scan, words};
-use super::table::PLAIN_CRATES;
 
 /// The name under which the documents count as a crate.
 pub(crate) const DOCUMENTS: &str = "documents";
@@ -67,11 +66,6 @@ impl Kind {
             Self::Document => "document",
         }
     }
-
-    /// Returns true for a kind that a crate of `PLAIN_CRATES` has none of.
-    fn is_enforced(self) -> bool {
-        !matches!(self, Self::PrivateType | Self::Test)
-    }
 }
 
 /// A banned word at a place.
@@ -91,18 +85,13 @@ pub(crate) struct Finding {
     pub(crate) instead: String,
 }
 
-/// Checks the crates of `PLAIN_CRATES`.
+/// Checks every crate and document.
 pub(super) fn check(sources: &[SourceFile]) -> Vec<Problem> {
-    let plain = sources
-        .iter()
-        .filter(|source| PLAIN_CRATES.contains(&unit_of(&source.path)));
-    let findings = find(plain).into_iter();
-    let enforced = findings.filter(|finding| finding.kind.is_enforced());
     let problem = |finding: Finding| {
         let Finding { word, instead, .. } = finding;
         Problem::new(&finding.path, finding.line, format!("`{word}`: {instead}"))
     };
-    enforced.map(problem).collect()
+    find(sources).into_iter().map(problem).collect()
 }
 
 /// Finds every banned word and ambiguous type name.
@@ -121,12 +110,25 @@ pub(super) fn find<'a>(sources: impl IntoIterator<Item = &'a SourceFile>) -> Vec
         } else if is_document(&source.path) {
             let prose = Prose::of_markdown(source.text.lines());
             file.check_prose(&prose, &[PHRASES], Kind::Document);
+        } else if has_hash_comments(&source.path) {
+            let prose = Prose::of_hash_comments(source.text.lines());
+            file.check_prose(&prose, &[PHRASES], Kind::Comment);
         }
         findings.append(&mut file.findings);
     }
     findings.extend(ambiguous(types));
     findings.sort();
     findings
+}
+
+/// Returns true for scripts, recipes, manifests and YAML, whose comments begin with `#`.
+fn has_hash_comments(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let extension = name.rsplit_once('.').map(|(_, extension)| extension);
+    match extension {
+        Some(extension) => ["py", "sh", "toml", "yaml", "yml"].contains(&extension),
+        None => name == "justfile" || path.starts_with(".ci/"),
+    }
 }
 
 /// The definitions of each type name of each crate: file, line and true for a public type.
@@ -249,7 +251,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// The type names that stand for several types, at each definition.
+/// The type names with several definitions, at each definition.
 fn ambiguous(types: Types) -> Vec<Finding> {
     let mut findings = Vec::new();
     for ((unit, name), definitions) in types {

@@ -20,11 +20,11 @@ mod ticks;
 mod validate;
 
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use stillwell_capture::rows::{JOURNAL, SERIES};
+use stillwell_config::files::open_input;
 use stillwell_metric::{Kind, Labels, Value};
 
 pub use fold::{CaptureRun, LadingSeries, LadingTick, SeriesProblem, SeriesWanted};
@@ -203,9 +203,9 @@ fn open<T>(
     take: &mut dyn FnMut(T) -> Result<(), Problem>,
 ) -> Result<Option<String>, Problem> {
     let (file, is_journal) = file_of(path);
-    let open = || File::open(&file).map_err(Problem::Read);
+    let open = || open_input(&file).map_err(Problem::Read);
     let mut start = Vec::new();
-    let sniff_bytes = u64::try_from(SNIFF_BYTES).unwrap_or(u64::MAX);
+    let sniff_bytes = SNIFF_BYTES as u64;
     open()?
         .take(sniff_bytes)
         .read_to_end(&mut start)

@@ -8,18 +8,22 @@ use stillwell_config::files::{Files, read_source};
 use stillwell_config::foreign::{CaseFolder, ForeignCase, has_key};
 use stillwell_config::rules::ready_probe_of;
 use stillwell_config::shared::{STOP_DEFAULT, default_goals};
+use stillwell_plan::experiment::{MAX_TIME_DEFAULT, OperatingPoint};
+use stillwell_plan::placement::{CpuChoice, IsolationPlan, Wanted};
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
+use stillwell_plan::target::{ChildPlan, EnvironmentPlan};
 use stillwell_plan::{
-    ChildPlan, CpuChoice, DesignPlan, EnvironmentPlan, ExperimentPlan, GeneratorPlan, GoalMetric,
-    GoalPlan, IsolationPlan, OperatingPoint, PhasesPlan, PlacementPlan, RigPlan, StoppingPlan,
-    TargetKind, TargetPlan, TransportPlan, VariantPlan, Wanted, WarmupPlan,
+    ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, PhasesPlan, PlacementPlan, RunPlan,
+    StoppingPlan, TargetKind, TargetPlan, TransportPlan, VariantPlan,
 };
 use stillwell_text::{Diagnostic, Diagnostics, Place, Source, code};
 
 use crate::experiment::{self, SmpExperiment, SmpGoal, SmpTarget};
-use crate::rig::{self, LadingRig};
+use crate::file::{self, LadingFile};
 
 mod layout;
 mod named;
+mod suite;
 
 pub(crate) use layout::{LOADS, load_of};
 pub(crate) use named::named_files;
@@ -55,37 +59,41 @@ pub(crate) fn read_case(
     // If its target has errors, the name of the target is unknown.
     let has_errors = errors.has_errors();
     diagnostics.append(errors);
-    let experiment = read?;
+    let mut experiment = read?;
+    if let Some(settings) = suite::read(files, case.folder, case.name, diagnostics) {
+        settings.complete(&mut experiment);
+    }
     let source = case.experiment.and_then(Result::ok);
     // Without a file, messages name its expected place.
     let load = load_of(files, case.folder);
     let load = load.unwrap_or_else(|| case.folder.join("lading/lading.yaml"));
-    let rig = read_load(files, &load, true, diagnostics)?;
+    let run_plan = read_load(files, &load, true, diagnostics)?;
     let mut target = experiment.target.clone().unwrap_or_default();
     if target.name.is_empty() && !has_errors {
         target.name = layout::target_of(files, case.folder, diagnostics);
     }
     let has_program = target.command.is_some() || has_errors;
-    let operating_point = operating_point_of(&rig);
-    let goals = goals_of(&experiment, &rig, source, diagnostics);
+    let operating_point = operating_point_of(&run_plan);
+    let goals = goals_of(&experiment, &run_plan, source, diagnostics);
     let variants = ["baseline", "comparison"].map(|name| VariantPlan {
         environment: environment_of(&experiment, name),
         ..VariantPlan::unchanged(name.to_owned())
     });
-    let subject = subject_of(files, case.folder, target, &rig);
-    let mut plan_rig = rig_of(rig, subject);
-    plan_rig.checks = experiment.checks;
+    let subject = subject_of(files, case.folder, target, &run_plan);
+    let mut plan_run = run_of(run_plan, subject);
+    plan_run.checks = experiment.checks;
     Some(ForeignCase {
         plan: ExperimentPlan {
             name: case.name.to_owned(),
             summary: experiment.description,
             folder: case.folder.to_path_buf(),
-            rig: plan_rig,
+            run_plan: plan_run,
             variants: variants.to_vec(),
             goals,
             stopping: StoppingPlan::DEFAULT,
             design: DesignPlan::Paired,
             warmup: WarmupPlan::Stated,
+            max_time: MAX_TIME_DEFAULT,
             confirm: true,
             family: None,
             operating_point,
@@ -126,7 +134,7 @@ fn read_load(
     path: &Path,
     has_subject: bool,
     diagnostics: &mut Diagnostics,
-) -> Option<LadingRig> {
+) -> Option<LadingFile> {
     match read_source(files, path) {
         Ok(source) => read_text(files, path, &source, has_subject, diagnostics),
         Err(error) => {
@@ -143,14 +151,14 @@ pub(crate) fn read_text(
     source: &Arc<Source>,
     has_subject: bool,
     diagnostics: &mut Diagnostics,
-) -> Option<LadingRig> {
-    let (rig, remarks) = rig::read(source, has_subject, named_files(files, path, source));
+) -> Option<LadingFile> {
+    let (run_plan, remarks) = file::read(source, has_subject, named_files(files, path, source));
     diagnostics.append(remarks);
-    rig
+    run_plan
 }
 
-/// Returns the rig of a `lading.yaml` around `subject`.
-pub(crate) fn rig_of(load: LadingRig, subject: TargetPlan) -> RigPlan {
+/// Returns the run of a `lading.yaml` around `subject`.
+pub(crate) fn run_of(load: LadingFile, subject: TargetPlan) -> RunPlan {
     let is_in_cluster =
         |plan: &GeneratorPlan| matches!(plan.transport, TransportPlan::Kubernetes(_));
     let mut isolation = IsolationPlan::default();
@@ -158,7 +166,7 @@ pub(crate) fn rig_of(load: LadingRig, subject: TargetPlan) -> RigPlan {
         // The network with the cluster; the reader has reported it.
         isolation.network = Wanted::No;
     }
-    RigPlan {
+    RunPlan {
         seed: load.seed,
         generators: load.generators,
         sinks: load.sinks,
@@ -174,9 +182,9 @@ pub(crate) fn rig_of(load: LadingRig, subject: TargetPlan) -> RigPlan {
 }
 
 /// Keeps the rates of the file; a load without rates runs at full speed.
-fn operating_point_of(rig: &LadingRig) -> OperatingPoint {
-    let mut rates = rig.generators.iter().map(|generator| generator.rate);
-    if !rig.generators.is_empty() && rates.all(|rate| rate.is_max()) {
+fn operating_point_of(run_plan: &LadingFile) -> OperatingPoint {
+    let mut rates = run_plan.generators.iter().map(|generator| &generator.rate);
+    if !run_plan.generators.is_empty() && rates.all(|rate| rate.is_max()) {
         OperatingPoint::Max
     } else {
         OperatingPoint::Stated
@@ -185,17 +193,17 @@ fn operating_point_of(rig: &LadingRig) -> OperatingPoint {
 
 fn goals_of(
     experiment: &SmpExperiment,
-    rig: &LadingRig,
+    run_plan: &LadingFile,
     source: Option<&Arc<Source>>,
     diagnostics: &mut Diagnostics,
 ) -> Vec<GoalPlan> {
-    let has_generators = !rig.generators.is_empty();
+    let has_generators = !run_plan.generators.is_empty();
     let SmpGoal::Metric(metric) = &experiment.goal else {
         return default_goals(has_generators);
     };
     let missing = match metric {
         GoalMetric::IngressThroughput if !has_generators => Some("generator"),
-        GoalMetric::EgressThroughput if rig.sinks.is_empty() => Some("blackhole"),
+        GoalMetric::EgressThroughput if run_plan.sinks.is_empty() => Some("blackhole"),
         _ => None,
     };
     // A load with mistakes may have lost its parts to them.
@@ -220,7 +228,12 @@ fn environment_of(experiment: &SmpExperiment, variant: &str) -> BTreeMap<String,
     environment.cloned().unwrap_or_default()
 }
 
-fn subject_of(files: &dyn Files, folder: &Path, target: SmpTarget, load: &LadingRig) -> TargetPlan {
+fn subject_of(
+    files: &dyn Files,
+    folder: &Path,
+    target: SmpTarget,
+    load: &LadingFile,
+) -> TargetPlan {
     let name = if target.name.is_empty() {
         "target".to_owned()
     } else {

@@ -1,15 +1,16 @@
 //! `experiment.yaml` of SMP cases.
 //!
-//! The load is in the case's `lading/lading.yaml`, which [`crate::rig`] reads. The caller finds the folders of
+//! The load is in the case's `lading/lading.yaml`, which [`crate::file`] reads. The caller finds the folders of
 //! a case.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use stillwell_plan::{CheckPlan, GoalMetric, ReportLink};
+use stillwell_plan::experiment::ReportLink;
+use stillwell_plan::{CheckPlan, GoalMetric};
 use stillwell_units::{ByteSize, floor_to_u64};
 
-use crate::rig::parse_size;
+use crate::file::parse_size;
 use stillwell_text::{
     Diagnostics, Keys, MapReader, Node, Reader, Source, Span, code, split_command,
 };
@@ -28,6 +29,8 @@ pub(crate) const KEYS: &[&str] = &[
     "description",
     "labels",
     "teams",
+    "environment",
+    "profiling_environment",
 ];
 
 /// Content of an SMP `experiment.yaml`.
@@ -109,7 +112,15 @@ fn read_root(reader: &Reader, root: &Node, name: &str) -> Option<SmpExperiment> 
         experiment.erratic = reader.boolean(node).unwrap_or(false);
     }
     if let Some(node) = map.take("target") {
-        experiment.target = read_target(reader, node);
+        experiment.target = read_target(reader, node, true);
+    }
+    // Its place before `target` had it.
+    if let Some(node) = map.take("environment") {
+        let target = experiment.target.get_or_insert_with(SmpTarget::default);
+        let earlier = reader.text_map(node).into_iter();
+        target.environment = earlier
+            .chain(std::mem::take(&mut target.environment))
+            .collect();
     }
     if let Some(node) = map.take("checks") {
         let items = reader.list(node).unwrap_or_default();
@@ -130,7 +141,7 @@ fn read_root(reader: &Reader, root: &Node, name: &str) -> Option<SmpExperiment> 
         let text = reader.text(node).unwrap_or_default();
         experiment.description = text.lines().next().map(str::to_owned);
     }
-    for key in ["runner", "labels", "teams"] {
+    for key in ["runner", "labels", "teams", "profiling_environment"] {
         ignore(reader, &map, key);
     }
     Some(experiment)
@@ -144,7 +155,8 @@ fn ignore(reader: &Reader, map: &MapReader<'_, '_>, key: &'static str) {
     }
 }
 
-fn read_target(reader: &Reader, node: &Node) -> Option<SmpTarget> {
+/// Reads a target; `needs_name` if it must have a name.
+pub(crate) fn read_target(reader: &Reader, node: &Node, needs_name: bool) -> Option<SmpTarget> {
     let accepted = [
         "name",
         "command",
@@ -168,6 +180,9 @@ fn read_target(reader: &Reader, node: &Node) -> Option<SmpTarget> {
         target.environment = reader.text_map(node).into_iter().collect();
     }
     ignore(reader, &map, "profiling_environment");
+    if !needs_name && map.key_span("name").is_none() {
+        return Some(target);
+    }
     let name = map.required("name")?;
     target.name = reader.text(name)?.to_owned();
     if target.name.is_empty() || target.name.contains(['/', '\0']) {
@@ -237,7 +252,7 @@ fn read_link(reader: &Reader, node: &Node, name: &str) -> Option<ReportLink> {
 }
 
 /// Returns `text` with `{{ experiment }}` replaced; other variables belong to a service that runs elsewhere.
-fn fill(text: &str, name: &str) -> String {
+pub(crate) fn fill(text: &str, name: &str) -> String {
     text.replace("{{ experiment }}", name)
         .replace("{{experiment}}", name)
 }

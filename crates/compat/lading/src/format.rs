@@ -8,11 +8,11 @@ use stillwell_config::foreign::{
     CaseFolder, ForeignCase, ForeignFile, ForeignFormat, Linted, has_key,
 };
 use stillwell_config::shared::no_target;
-use stillwell_plan::RigPlan;
+use stillwell_plan::RunPlan;
 use stillwell_text::{Diagnostic, Diagnostics, Source, code};
 
-use crate::rig::LadingRig;
-use crate::{case, experiment, rig, spelling};
+use crate::file::LadingFile;
+use crate::{case, experiment, file, spelling};
 
 /// Name of lading's format.
 pub(crate) const LADING: &str = "lading";
@@ -29,24 +29,24 @@ impl ForeignFormat for LadingFiles {
         LADING
     }
 
-    fn is_rig(&self, text: &str) -> bool {
+    fn is_single_run(&self, text: &str) -> bool {
         let keys = ["generator", "blackhole", "target_metrics", "telemetry"];
         has_key(text, &keys) && !has_key(text, &["workload", "variants"])
     }
 
-    fn read_rig(
+    fn read_run(
         &self,
         file: &ForeignFile<'_>,
         has_subject: bool,
         diagnostics: &mut Diagnostics,
-    ) -> Option<RigPlan> {
+    ) -> Option<RunPlan> {
         let load = case::read_text(file.files, file.path, file.source, has_subject, diagnostics)?;
-        Some(case::rig_of(load, no_target()))
+        Some(case::run_of(load, no_target()))
     }
 
     fn lint(&self, file: &ForeignFile<'_>, diagnostics: &mut Diagnostics) -> Option<Linted> {
-        let meaning = |source: &Arc<Source>| meaning_of_rig(file.files, file.path, source);
-        self.is_rig(file.source.text())
+        let meaning = |source: &Arc<Source>| meaning_of_run(file.files, file.path, source);
+        self.is_single_run(file.source.text())
             .then(|| lint(file, meaning, diagnostics))
     }
 }
@@ -118,12 +118,21 @@ fn lint(
     }
 }
 
-fn meaning_of_rig(files: &dyn Files, path: &Path, source: &Arc<Source>) -> Meaning {
+fn meaning_of_run(files: &dyn Files, path: &Path, source: &Arc<Source>) -> Meaning {
     let named = case::named_files(files, path, source);
-    let (rig, diagnostics) = rig::read(source, false, named);
-    let plan =
-        |rig: LadingRig| format!("{:?}", (rig.seed, rig.generators, rig.sinks, rig.observer));
-    (rig.map(plan).unwrap_or_default(), diagnostics.errors())
+    let (run_plan, diagnostics) = file::read(source, false, named);
+    let plan = |run_plan: LadingFile| {
+        format!(
+            "{:?}",
+            (
+                run_plan.seed,
+                run_plan.generators,
+                run_plan.sinks,
+                run_plan.observer
+            )
+        )
+    };
+    (run_plan.map(plan).unwrap_or_default(), diagnostics.errors())
 }
 
 fn meaning_of_experiment(source: &Arc<Source>) -> Meaning {

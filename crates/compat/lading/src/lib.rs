@@ -8,16 +8,16 @@
 pub mod capture;
 mod case;
 mod experiment;
+mod file;
 mod format;
-mod rig;
 mod run;
 pub mod series;
 mod spelling;
 
-pub use format::{FORMATS, LadingFiles, SmpCases};
-pub use rig::{
+pub use file::{
     LadingTelemetry, Size, TelemetryFormat, TelemetryFormatKind, TelemetryPlace, parse_size,
 };
+pub use format::{FORMATS, LadingFiles, SmpCases};
 pub use run::{LadingRun, LadingSource, load_lading};
 
 #[cfg(test)]

@@ -5,14 +5,15 @@ use std::sync::Arc;
 
 use stillwell_config::files::{Disk, EntryKind, Files, absolute, read_source};
 use stillwell_config::rules::listening_place;
-use stillwell_config::shared::{FileTarget, apply_to_rig, no_target};
-use stillwell_config::{Loaded, RigOverrides};
-use stillwell_plan::{KernelSeries, ObserverPlan, RigPlan};
+use stillwell_config::shared::{FileTarget, apply_to_run, no_target};
+use stillwell_config::{Loaded, RunOverrides};
+use stillwell_plan::observer::KernelSeries;
+use stillwell_plan::{ObserverPlan, RunPlan};
 use stillwell_text::{Diagnostic, Diagnostics, NamedFiles, Node, Source, Value, code, parse};
 
-use crate::case::{named_files, rig_of};
+use crate::case::{named_files, run_of};
+use crate::file::{self, LadingFile, LadingTelemetry, TELEMETRY_UNUSED};
 use crate::format::LADING;
-use crate::rig::{self, LadingRig, LadingTelemetry, TELEMETRY_UNUSED};
 
 /// Keys that only one file of a folder may have.
 const ONCE: [&str; 4] = [
@@ -35,7 +36,7 @@ pub enum LadingSource {
 #[derive(Clone, Debug)]
 pub struct LadingRun {
     /// The plan.
-    pub plan: RigPlan,
+    pub plan: RunPlan,
     /// Destination of telemetry from the file.
     pub telemetry: Option<LadingTelemetry>,
 }
@@ -46,7 +47,7 @@ pub struct LadingRun {
 /// All errors in the files, with their places; or that they cannot be read.
 pub fn load_lading(
     from: &LadingSource,
-    overrides: &RigOverrides,
+    overrides: &RunOverrides,
 ) -> Result<Loaded<LadingRun>, Diagnostics> {
     let from = match from {
         LadingSource::Path(path) => LadingSource::Path(absolute(path)),
@@ -59,7 +60,7 @@ pub fn load_lading(
 pub(crate) fn load_lading_from(
     files: &dyn Files,
     from: &LadingSource,
-    overrides: &RigOverrides,
+    overrides: &RunOverrides,
 ) -> Result<Loaded<LadingRun>, Diagnostics> {
     let mut diagnostics = Diagnostics::new();
     let has_subject = overrides.target.is_something();
@@ -68,13 +69,13 @@ pub(crate) fn load_lading_from(
         .filter_map(|(source, named)| Part::read(source, named, has_subject, &mut diagnostics))
         .collect();
     let wants_smaps = parts.iter().all(Part::wants_smaps);
-    let run = join(parts, &mut diagnostics).map(|(rig, telemetry)| {
-        let mut plan = rig_of(rig, no_target());
+    let run = join(parts, &mut diagnostics).map(|(run_plan, telemetry)| {
+        let mut plan = run_of(run_plan, no_target());
         plan.observer.kernel = KernelSeries {
             smaps: wants_smaps,
             ..KernelSeries::USUAL
         };
-        apply_to_rig(
+        apply_to_run(
             &mut plan,
             overrides,
             FileTarget::Never(LADING),
@@ -89,7 +90,7 @@ pub(crate) fn load_lading_from(
 struct Part {
     source: Arc<Source>,
     root: Option<Node>,
-    rig: LadingRig,
+    run_plan: LadingFile,
     telemetry: Option<LadingTelemetry>,
 }
 
@@ -100,15 +101,15 @@ impl Part {
         has_subject: bool,
         diagnostics: &mut Diagnostics,
     ) -> Option<Self> {
-        let (rig, remarks) = rig::read(&source, has_subject, named);
+        let (run_plan, remarks) = file::read(&source, has_subject, named);
         // Here it has an effect.
         let of_others = |remark: &Diagnostic| remark.message != TELEMETRY_UNUSED;
         diagnostics.append(remarks.into_iter().filter(of_others).collect());
-        let (telemetry, remarks) = rig::read_telemetry(&source);
+        let (telemetry, remarks) = file::read_telemetry(&source);
         diagnostics.append(remarks);
         Some(Self {
             root: parse(&source).ok().map(|(root, _)| root),
-            rig: rig?,
+            run_plan: run_plan?,
             telemetry,
             source,
         })
@@ -120,7 +121,7 @@ impl Part {
     fn wants_smaps(&self) -> bool {
         let observer = self.root.as_ref().and_then(|root| root.entry("observer"));
         let is_said = observer.is_some_and(|node| node.entry("enable_smaps").is_some());
-        !is_said || self.rig.observer.kernel.smaps
+        !is_said || self.run_plan.observer.kernel.smaps
     }
 }
 
@@ -174,24 +175,24 @@ fn texts_in(files: &dyn Files, folder: &Path, diagnostics: &mut Diagnostics) -> 
 fn join(
     parts: Vec<Part>,
     diagnostics: &mut Diagnostics,
-) -> Option<(LadingRig, Option<LadingTelemetry>)> {
+) -> Option<(LadingFile, Option<LadingTelemetry>)> {
     check_once(&parts, diagnostics);
     let mut parts = parts.into_iter();
     let first = parts.next()?;
-    let (mut rig, mut telemetry) = (first.rig, first.telemetry);
+    let (mut run_plan, mut telemetry) = (first.run_plan, first.telemetry);
     for part in parts {
-        let observer = &mut rig.observer;
+        let observer = &mut run_plan.observer;
         // At most one of several files differs from the default.
         if observer.period == ObserverPlan::default().period {
-            observer.period = part.rig.observer.period;
-            observer.detail_period = part.rig.observer.detail_period;
+            observer.period = part.run_plan.observer.period;
+            observer.detail_period = part.run_plan.observer.detail_period;
         }
-        observer.scrapes.extend(part.rig.observer.scrapes);
-        let inspector = part.rig.observer.inspector;
+        observer.scrapes.extend(part.run_plan.observer.scrapes);
+        let inspector = part.run_plan.observer.inspector;
         observer.inspector = observer.inspector.take().or(inspector);
         let from = part.source.path().display().to_string();
-        for mut generator in part.rig.generators {
-            let taken = |id: &str| rig.generators.iter().any(|part| part.id == id);
+        for mut generator in part.run_plan.generators {
+            let taken = |id: &str| run_plan.generators.iter().any(|part| part.id == id);
             check_name(
                 &mut generator.id,
                 part.root.as_ref(),
@@ -200,10 +201,10 @@ fn join(
                 taken,
                 diagnostics,
             );
-            rig.generators.push(generator);
+            run_plan.generators.push(generator);
         }
-        for mut sink in part.rig.sinks {
-            let taken = |id: &str| rig.sinks.iter().any(|part| part.id == id);
+        for mut sink in part.run_plan.sinks {
+            let taken = |id: &str| run_plan.sinks.iter().any(|part| part.id == id);
             check_name(
                 &mut sink.id,
                 part.root.as_ref(),
@@ -213,16 +214,19 @@ fn join(
                 diagnostics,
             );
             let place = listening_place(&sink.protocol);
-            let mut places = rig.sinks.iter().map(|sink| listening_place(&sink.protocol));
+            let mut places = run_plan
+                .sinks
+                .iter()
+                .map(|sink| listening_place(&sink.protocol));
             if places.any(|used| used == place) {
                 let message = format!("{from}: its sink `{}` listens where another does", sink.id);
                 diagnostics.push(Diagnostic::error(code::SAME_ADDRESS, message));
             }
-            rig.sinks.push(sink);
+            run_plan.sinks.push(sink);
         }
         telemetry = telemetry.or(part.telemetry);
     }
-    Some((rig, telemetry))
+    Some((run_plan, telemetry))
 }
 
 fn check_once(parts: &[Part], diagnostics: &mut Diagnostics) {

@@ -15,6 +15,8 @@ const COMPONENT_NAME: &str = "component_name";
 /// A gauge that is 1 while a phase lasts, which its label of the same name names:
 /// the marker of phases in captures that have no column for them.
 pub const PHASE_MARKER: &str = "phase";
+/// Number of open connections of a blackhole.
+const CONNECTIONS_CURRENT: &str = "connection.current";
 /// Counters of the target's CPU time, with lading's gauges of the same in millicores.
 pub const CPU_MILLICORES: [(&str, &str); 3] = [
     (metric::TARGET_CPU.name, "total_cpu_usage_millicores"),
@@ -41,6 +43,19 @@ pub fn lading_series(sample: &Sample) -> (SeriesName, Labels) {
         }
         _ if is_of_target(sample) => (sample.name.clone(), labels.clone().with("focus", "target")),
         _ => (sample.name.clone(), labels.clone()),
+    }
+}
+
+/// Returns the recorded name of a series that a check of SMP bounds.
+#[must_use]
+pub(crate) fn recorded_name(name: &str) -> &str {
+    match name {
+        CONNECTIONS_CURRENT => metric::CONNECTIONS_OPEN.name,
+        "connection_accepted" => metric::CONNECTIONS_ACCEPTED.name,
+        "requests_received" | "message_received" | "packet_received" => {
+            metric::MESSAGES_RECEIVED.name
+        }
+        name => name,
     }
 }
 
@@ -156,6 +171,8 @@ fn sink_name(name: &str, speaks: &str) -> Option<&'static str> {
     names.next().map(|(_, _, name)| name).or_else(|| {
         if name == metric::CONNECTIONS_ACCEPTED.name {
             Some("connection_accepted")
+        } else if name == metric::CONNECTIONS_OPEN.name {
+            Some(CONNECTIONS_CURRENT)
         } else if name == metric::MESSAGES_RECEIVED.name {
             Some("requests_received")
         } else {

@@ -13,6 +13,7 @@ mod edit;
 mod shape;
 mod size;
 
+use crate::file::today_name;
 use edit::{Edit, apply, remove_entry, value_end};
 
 /// Limit on rounds: files are not nested deeper.
@@ -257,6 +258,18 @@ impl Linter<'_> {
     }
 
     fn variant(&mut self, entry: &Entry) {
+        if let Value::Scalar { text, .. } = &entry.value.value
+            && let Some(today) = today_name(text)
+        {
+            let edit = Edit::new(entry.value.span, today);
+            let message = format!("`{text}` is called `{today}` today");
+            self.report(
+                entry.value.span,
+                message,
+                "a name of 2022",
+                Some(vec![edit]),
+            );
+        }
         if let Value::Scalar { text, .. } = &entry.value.value
             && WITH_OPTIONS.contains(&text.as_str())
         {

@@ -3,8 +3,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use stillwell_config::files::{EntryKind, Files};
-use stillwell_config::{Loaded, Loader, RigOverrides, SuiteOverrides};
-use stillwell_plan::{RigPlan, SuitePlan};
+use stillwell_config::{Loaded, Loader, RunOverrides, SuiteOverrides};
+use stillwell_plan::{RunPlan, SuitePlan};
 use stillwell_text::Diagnostics;
 
 use crate::FORMATS;
@@ -66,10 +66,10 @@ fn load_suite_from(
     Loader::new(files, FORMATS).suite(paths, overrides)
 }
 
-fn load_rig_from(
+fn load_run_from(
     files: &Memory,
     path: &Path,
-    overrides: &RigOverrides,
-) -> Result<Loaded<RigPlan>, Diagnostics> {
-    Loader::new(files, FORMATS).rig(path, overrides)
+    overrides: &RunOverrides,
+) -> Result<Loaded<RunPlan>, Diagnostics> {
+    Loader::new(files, FORMATS).run_plan(path, overrides)
 }

@@ -7,7 +7,7 @@ use stillwell_report::Style;
 use stillwell_report::load::hgrm::{self, PercentileRow, PercentileTable};
 use stillwell_report::load::percentile::is_tick;
 use stillwell_report::load::{
-    HistogramLog, LoadJsonError, LoadReport, human, id, read_load_json, write_load_json,
+    BriefLoad, HistogramLog, LoadJsonError, LoadReport, human, id, read_load_json, write_load_json,
 };
 use stillwell_units::float_from_u64;
 
@@ -26,18 +26,22 @@ pub use message::{nighthawk_output, nighthawk_result};
 pub enum LoadFormat {
     /// For readers.
     Human,
+    /// The most important figures as JSON, for programs.
+    Json,
+    /// The same as CSV: a name and a value in each line.
+    Csv,
     /// For readers, in Nighthawk's layout.
     NighthawkHuman,
     /// The JSON form of `nighthawk.client.Output`.
-    Json,
+    NighthawkJson,
     /// YAML of the same shape.
-    Yaml,
+    NighthawkYaml,
     /// One line a number.
-    Dotted,
+    NighthawkDotted,
     /// As Nighthawk's layout for readers, with commas.
-    Csv,
-    /// Prometheus' text.
-    Prometheus,
+    NighthawkCsv,
+    /// Prometheus' text, with Nighthawk's names.
+    NighthawkPrometheus,
     /// fortio's shape, as Nighthawk writes it.
     Fortio,
     /// fortio's shape with the types that fortio itself reads.
@@ -52,14 +56,16 @@ pub enum LoadFormat {
 
 impl LoadFormat {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::Human,
-        Self::NighthawkHuman,
         Self::Json,
-        Self::Yaml,
-        Self::Dotted,
         Self::Csv,
-        Self::Prometheus,
+        Self::NighthawkHuman,
+        Self::NighthawkJson,
+        Self::NighthawkYaml,
+        Self::NighthawkDotted,
+        Self::NighthawkCsv,
+        Self::NighthawkPrometheus,
         Self::Fortio,
         Self::FortioPedantic,
         Self::Hgrm,
@@ -72,12 +78,14 @@ impl LoadFormat {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Human => "human",
-            Self::NighthawkHuman => "nighthawk-human",
             Self::Json => "json",
-            Self::Yaml => "yaml",
-            Self::Dotted => "dotted",
             Self::Csv => "csv",
-            Self::Prometheus => "prometheus",
+            Self::NighthawkHuman => "nighthawk-human",
+            Self::NighthawkJson => "nighthawk-json",
+            Self::NighthawkYaml => "nighthawk-yaml",
+            Self::NighthawkDotted => "nighthawk-dotted",
+            Self::NighthawkCsv => "nighthawk-csv",
+            Self::NighthawkPrometheus => "nighthawk-prometheus",
             Self::Fortio => "fortio",
             Self::FortioPedantic => "experimental_fortio_pedantic",
             Self::Hgrm => "hgrm",
@@ -155,12 +163,14 @@ pub fn render_load(
     let global = || nighthawk_result(&report.global);
     Ok(match format {
         LoadFormat::Human => human::human(report, style),
+        LoadFormat::Json => BriefLoad::of(report).to_json(),
+        LoadFormat::Csv => BriefLoad::of(report).to_csv(),
         LoadFormat::NighthawkHuman => layout::human(&global()),
-        LoadFormat::Json => write_json(&output()),
-        LoadFormat::Yaml => write_yaml(&output()),
-        LoadFormat::Dotted => layout::dotted(&output()),
-        LoadFormat::Csv => layout::csv(&global()),
-        LoadFormat::Prometheus => layout::prometheus(&output()),
+        LoadFormat::NighthawkJson => write_json(&output()),
+        LoadFormat::NighthawkYaml => write_yaml(&output()),
+        LoadFormat::NighthawkDotted => layout::dotted(&output()),
+        LoadFormat::NighthawkCsv => layout::csv(&global()),
+        LoadFormat::NighthawkPrometheus => layout::prometheus(&output()),
         LoadFormat::Fortio | LoadFormat::FortioPedantic => {
             let rate = report
                 .options
@@ -218,16 +228,17 @@ pub fn render_nighthawk(
     };
     Ok(match format {
         LoadFormat::Human | LoadFormat::NighthawkHuman => layout::human(global()?),
-        LoadFormat::Json => write_json(output),
-        LoadFormat::Yaml => write_yaml(output),
-        LoadFormat::Dotted => layout::dotted(output),
-        LoadFormat::Csv => layout::csv(global()?),
-        LoadFormat::Prometheus => layout::prometheus(output),
+        LoadFormat::NighthawkJson => write_json(output),
+        LoadFormat::NighthawkYaml => write_yaml(output),
+        LoadFormat::NighthawkDotted => layout::dotted(output),
+        LoadFormat::NighthawkCsv => layout::csv(global()?),
+        LoadFormat::NighthawkPrometheus => layout::prometheus(output),
         LoadFormat::Fortio | LoadFormat::FortioPedantic => {
             layout::fortio(output, global()?, None, types(format))
         }
         LoadFormat::Hgrm => hgrm_of_result(global()?, statistic)?,
         LoadFormat::Hlog => return Err(cannot("histograms, only lists of percentiles")),
+        LoadFormat::Json | LoadFormat::Csv => return Err(cannot("outcomes")),
         LoadFormat::Stillwell => return Err(cannot("histograms and no schedule")),
     })
 }
@@ -251,8 +262,8 @@ pub fn render_log(
     };
     Ok(match format {
         LoadFormat::Human => human::statistics(&result.statistics),
-        LoadFormat::Dotted => layout::dotted(&output()),
-        LoadFormat::Prometheus => layout::prometheus(&output()),
+        LoadFormat::NighthawkDotted => layout::dotted(&output()),
+        LoadFormat::NighthawkPrometheus => layout::prometheus(&output()),
         LoadFormat::Hgrm => {
             let by_id = result
                 .statistics
@@ -266,10 +277,12 @@ pub fn render_log(
             distribution(by_id.collect(), statistic, &default, hgrm::of_load)?
         }
         LoadFormat::Hlog => log.write(version),
-        LoadFormat::NighthawkHuman
-        | LoadFormat::Json
-        | LoadFormat::Yaml
+        LoadFormat::Json
         | LoadFormat::Csv
+        | LoadFormat::NighthawkHuman
+        | LoadFormat::NighthawkJson
+        | LoadFormat::NighthawkYaml
+        | LoadFormat::NighthawkCsv
         | LoadFormat::Fortio
         | LoadFormat::FortioPedantic
         | LoadFormat::Stillwell => {

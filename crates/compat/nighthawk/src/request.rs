@@ -18,7 +18,7 @@ pub mod values;
 
 use std::path::PathBuf;
 
-use stillwell_plan::{PredicatePlan, Reuse};
+use stillwell_plan::load::{PredicatePlan, Reuse};
 use stillwell_run::AddressFamily;
 use stillwell_units::Nanos;
 

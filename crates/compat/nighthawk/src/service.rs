@@ -8,14 +8,18 @@
 //! * [`RequestSourceClient`]: requests that another service hands out;
 //! * [`reflected_files`]: the descriptors of a service, from its server's reflection.
 //!
+//! [`AccessPlan`] has the rights of callers: token, targets, files and limits.
+//!
 //! A [`Role`] chooses the services: loads, requests, or the distribution of one load over
 //! several services, whose results are merged. Health and reflection are always available.
 
+mod access;
 mod bind;
 mod codec;
 mod distribute;
 mod execution;
 mod executor;
+mod files_below;
 mod grpc;
 mod health;
 mod methods;
@@ -28,9 +32,12 @@ mod sink;
 mod source_client;
 mod state;
 mod store;
+mod target_pattern;
 
+pub use access::{AccessError, AccessPlan, AccessToken, Caller, LoadLimits};
 pub use bind::{BoundService, ServiceError, ServicePlan, bind_service};
 pub use executor::{Executor, LoadTask};
+pub use files_below::AllowedFolder;
 pub use grpc::{CallFailed, Channel, ChannelError, ClientCall, StatusCode};
 pub use reflection::{ReflectionError, reflected_files};
 pub use remote::{RemoteLoad, RemoteLoadError};
@@ -39,3 +46,4 @@ pub use samples::{SAMPLES, attach_samples, merge_responses};
 pub use source_client::{
     RequestPattern, RequestSourceClient, RequestSourceError, conduct_load_from,
 };
+pub use target_pattern::TargetPattern;

@@ -1,7 +1,11 @@
 //! Results of harnesses that ran several programs with dstat beside them: their
 //! tables, and dstat's CSV.
 
+mod table;
+
 use std::collections::BTreeMap;
+
+pub use table::dstat_table;
 
 /// A table as text, as it is in a document.
 #[derive(Clone, Debug, Eq, PartialEq)]

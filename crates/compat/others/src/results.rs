@@ -1,17 +1,19 @@
-//! Results of other tools, read into named numbers: columns of numbers, and the JSON of Nighthawk and fortio.
+//! Results of other tools, read into named numbers: columns of numbers, and the JSON of `stillwell load`,
+//! Nighthawk and fortio.
 //!
 //! The unit of every comparison is one run. A column holds one number per run, and a JSON result is one run
 //! with a number for each [`Figure`]. [`Columns::not_runs`] reports rows that look like the seconds of one run.
 
 mod columns;
 mod fortio;
+mod native;
 mod nighthawk;
 mod number;
 mod seconds;
 
 use serde_json::Value;
 use stillwell_metric::Unit;
-use stillwell_plan::Direction;
+use stillwell_plan::goal::Direction;
 
 pub use columns::{Column, Columns, ColumnsError, TextColumn, parse_columns, parse_inline};
 pub use number::{NumberError, parse_number};
@@ -66,6 +68,8 @@ pub enum ResultTool {
     Fortio,
     /// Nighthawk, as JSON.
     Nighthawk,
+    /// `stillwell load`, as JSON.
+    Stillwell,
 }
 
 impl ResultTool {
@@ -75,6 +79,7 @@ impl ResultTool {
         match self {
             Self::Fortio => "fortio",
             Self::Nighthawk => "Nighthawk",
+            Self::Stillwell => "stillwell load",
         }
     }
 }
@@ -98,7 +103,9 @@ pub fn read_result(text: &str) -> Result<ToolResult, ResultError> {
         line: error.line(),
         problem: error.to_string(),
     })?;
-    let (tool, figures) = if value.get("results").is_some_and(Value::is_array) {
+    let (tool, figures) = if native::is_load(&value) {
+        (ResultTool::Stillwell, native::figures(&value))
+    } else if value.get("results").is_some_and(Value::is_array) {
         (ResultTool::Nighthawk, nighthawk::figures(&value))
     } else if value.get("DurationHistogram").is_some() {
         (ResultTool::Fortio, fortio::figures(&value))
@@ -137,7 +144,7 @@ pub enum ResultError {
     },
     /// JSON of another shape.
     #[error(
-        "it is not JSON of a known tool: Nighthawk's has `results`, fortio's has `DurationHistogram`"
+        "it is not JSON of a known tool: that of `stillwell load` has `schema`, Nighthawk's has `results`, fortio's has `DurationHistogram`"
     )]
     Unknown,
 }

@@ -1,8 +1,11 @@
 //! The course of an experiment: its looks, pairs and orders.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
+use stillwell_units::Nanos;
 use stillwell_verdict::{Change, GoalVerdict, NextStep, RunSummary, Standing, Verdict, standing};
 
 /// The course of an experiment.
@@ -13,6 +16,8 @@ pub(crate) struct Audit {
     /// Number of valid pairs for which the next look waits. Before the first look there are figures
     /// too, but no verdict.
     awaited: Option<u32>,
+    /// Time for which each pair of this session waited until the machine was quiet.
+    pub(crate) waits: BTreeMap<(RunStage, u32), Nanos>,
 }
 
 /// State of one comparison at one look.
@@ -43,6 +48,10 @@ pub(crate) struct PairRecord {
     pair: u32,
     /// The variants that have a run, in the order in which they ran.
     order: Vec<String>,
+    /// Time for which it waited until the machine was quiet; left out if it did not, and
+    /// after a resume for the pairs of earlier sessions.
+    #[serde(rename = "waited_ns", skip_serializing_if = "Option::is_none")]
+    waited: Option<Nanos>,
 }
 
 impl Audit {
@@ -137,7 +146,7 @@ impl LookRecord {
 }
 
 /// The pairs of these runs, in the order in which they were run.
-pub(crate) fn pairs_of(runs: &[RunSummary]) -> Vec<PairRecord> {
+pub(crate) fn pairs_of(runs: &[RunSummary], audit: &Audit) -> Vec<PairRecord> {
     let mut identities: Vec<_> = runs
         .iter()
         .filter_map(|run| run.identity.as_ref())
@@ -154,6 +163,7 @@ pub(crate) fn pairs_of(runs: &[RunSummary]) -> Vec<PairRecord> {
                 stage: identity.stage,
                 pair: identity.pair,
                 order: vec![variant],
+                waited: audit.waits.get(&(identity.stage, identity.pair)).copied(),
             }),
         }
     }

@@ -12,7 +12,7 @@ use std::process::ExitStatus;
 
 use serde_json::Value;
 use stillwell_config::{Await, BenchFolder, BenchStep};
-use stillwell_plan::ReadyProbe;
+use stillwell_plan::target::ReadyProbe;
 use stillwell_scope::{Token, clock, explain};
 use stillwell_target::{TargetProcess, wait_ready};
 use stillwell_units::Nanos;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{
-    BinarySource, ExperimentPlan, Places, SuitePlan, TargetKind, TargetPlan, VariantPlan,
-};
+use stillwell_plan::experiment::BinarySource;
+use stillwell_plan::target::Places;
+use stillwell_plan::{ExperimentPlan, SuitePlan, TargetKind, TargetPlan, VariantPlan};
 
 use crate::build::Builds;
 use crate::files::sha256_of_file;

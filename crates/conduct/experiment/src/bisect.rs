@@ -11,11 +11,13 @@
 //! ```
 
 mod conduct;
+mod ends;
 mod git;
 mod record;
 mod search;
 
 pub use self::conduct::{BisectError, BisectProgress, Bisected, run_bisect};
+pub use self::ends::{EndsError, set_ends};
 pub use self::git::{Commit, commits_between};
 pub use self::record::{BISECT_SCHEMA, BisectRecord, OutcomeKind, OutcomeRecord, StepRecord};
 pub use self::search::{Answer, Found, Outcome, Search, Step};

@@ -12,7 +12,7 @@
 //! ```
 //!
 //! `KEY` is a hash of the repository, the full commit, the build command and its
-//! output. A build becomes visible by one rename, so that none is ever half.
+//! output. A build becomes visible by one rename, so none is ever half.
 
 pub(crate) mod command;
 
@@ -22,7 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stillwell_plan::GitSource;
+use stillwell_plan::experiment::GitSource;
 use stillwell_run::Interrupt;
 
 use self::command::{CommandEnd, Commands};

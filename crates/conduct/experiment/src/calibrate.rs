@@ -1,4 +1,4 @@
-//! Calibration of a rig: the baseline of an experiment compared with itself, and with
+//! Calibration of an experiment: the baseline of an experiment compared with itself, and with
 //! itself made worse by a known share, one comparison after the other.
 
 pub mod ledger;
@@ -10,7 +10,9 @@ use stillwell_plan::{ExperimentPlan, SuitePlan};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos, Seed, Tolerance, float_from_u64};
-use stillwell_verdict::calibration::{CalibratedExperiment, Compared, Hindered, Trial, calibrated};
+use stillwell_verdict::calibration::{
+    AppliedSlowdown, CalibratedExperiment, Compared, Trial, calibrated,
+};
 
 use crate::{Local, Problem, Results, SuiteError, SuiteOptions, SuiteProgress, run_suite};
 
@@ -60,7 +62,7 @@ pub enum CalibrationError {
     Start(Problem),
 }
 
-/// Calibrates the rig of `experiment` until `until`; `None` if no comparison ended.
+/// Calibrates the baseline of `experiment` until `until`; `None` if no comparison ended.
 /// Results go below `folder`.
 ///
 /// # Errors
@@ -73,7 +75,7 @@ pub fn calibrate(
 ) -> Result<Option<CalibratedExperiment>, CalibrationError> {
     let slowdown_kind = trial::slowdown_kind(experiment);
     let slowdown = slowdown(experiment, limits);
-    let hindered = slowdown_kind.clone().map(|how| Hindered {
+    let applied = slowdown_kind.clone().map(|how| AppliedSlowdown {
         how,
         truth: trial::truth(experiment, slowdown.share()),
     });
@@ -103,10 +105,10 @@ pub fn calibrate(
             break;
         }
     }
-    Ok((!compared.is_empty()).then(|| calibrated(experiment, &compared, hindered, limits.minutes)))
+    Ok((!compared.is_empty()).then(|| calibrated(experiment, &compared, applied, limits.minutes)))
 }
 
-/// Twice what matters, so that it ought to be found.
+/// Twice what matters, so it should be found.
 fn slowdown(experiment: &ExperimentPlan, limits: &CalibrationLimits) -> Tolerance {
     let tolerance = experiment.goals.first().map(|goal| goal.tolerance);
     let twice = tolerance.map(|goal| (2.0 * goal.share()).min(SLOWDOWN_MAX));

@@ -2,14 +2,15 @@
 //!
 //! [`highest_rate`] searches the highest rate at which bounds hold, [`knee`] the load with the most
 //! throughput for its latency. The caller defines a probe of a rate or a number of connections:
-//! [`RigProbes`] makes runs of a rig, [`probe_load`] loads. `verdict` judges each of them.
+//! [`RunProbes`] makes runs of an experiment's baseline, [`probe_load`] loads. `verdict` judges each of them.
 
 mod load;
-mod rig;
+mod run;
 mod search;
 
 pub use load::{
-    LoadProbe, LoadProbeError, load_at_connections, load_at_rate, probe_length, probe_load,
+    LoadProbe, LoadProbeError, load_at_connections, load_at_rate, measure_bounds, probe_length,
+    probe_load,
 };
-pub use rig::{RigProbeError, RigProbes};
+pub use run::{RunProbeError, RunProbes};
 pub use search::{CapacitySearched, KNEE_LOADS_MIN, SearchWatcher, highest_rate, knee, knee_loads};

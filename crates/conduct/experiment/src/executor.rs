@@ -3,13 +3,14 @@
 use std::path::Path;
 
 use stillwell_capture::{Capture, Manifest, OpenError};
-use stillwell_plan::DesignPlan;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, Together};
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::{RunSummary, summarise, summarise_from};
 
 use crate::SuiteError;
 use crate::files::write_json;
+use crate::quiet::{self, HostUse};
 use crate::results::summary_of;
 
 /// Carries runs out.
@@ -45,6 +46,14 @@ pub trait Executor {
         interrupt: &Interrupt,
         progress: &mut dyn FnMut(Progress),
     ) -> [Result<RunSummary, ExecutorError>; 2];
+
+    /// Watches the host for `over`; `None` where that cannot be done, or if interrupted.
+    fn watch_host(&mut self, _over: Nanos, _interrupt: &Interrupt) -> Option<HostUse> {
+        None
+    }
+
+    /// Waits for `length`, or until `interrupt`.
+    fn pause(&mut self, _length: Nanos, _interrupt: &Interrupt) {}
 
     /// Sums up again the run whose capture is in `folder`, with `warmup` left
     /// out, and replaces its `summary.json`.
@@ -89,6 +98,14 @@ pub enum ExecutorError {
 pub struct Local;
 
 impl Executor for Local {
+    fn watch_host(&mut self, over: Nanos, interrupt: &Interrupt) -> Option<HostUse> {
+        HostUse::watch(over, interrupt)
+    }
+
+    fn pause(&mut self, length: Nanos, interrupt: &Interrupt) {
+        quiet::pause(length, interrupt);
+    }
+
     fn execute(
         &mut self,
         request: RunRequest,

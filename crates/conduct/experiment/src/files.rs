@@ -4,19 +4,21 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
+use stillwell_capture::make_private;
 
 use crate::SuiteError;
 
-/// Replaces `path` in one step, so that a reader sees the old or the new file
+/// Replaces `path` in one step, so a reader sees the old or the new file
 /// and never half of it; makes its folder if it is not there.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), SuiteError> {
     let new = with_suffix(path, ".new");
     let write = || {
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder)?;
+            make_private(folder)?;
         }
         let mut file = File::create(&new)?;
         serde_json::to_writer_pretty(&mut file, value)?;
@@ -47,7 +49,7 @@ pub(crate) fn sha256_of_file(path: &Path) -> io::Result<String> {
     let mut part = vec![0; PART];
     loop {
         match file.read(&mut part)? {
-            0 => return Ok(hexadecimal(&hash.finalize())),
+            0 => return Ok(HEXLOWER.encode(&hash.finalize())),
             length => hash.update(&part[..length]),
         }
     }
@@ -55,7 +57,7 @@ pub(crate) fn sha256_of_file(path: &Path) -> io::Result<String> {
 
 /// SHA-256 of `bytes`, in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
-    hexadecimal(&Sha256::digest(bytes))
+    HEXLOWER.encode(&Sha256::digest(bytes))
 }
 
 /// `path` with `suffix` behind its last name.
@@ -71,13 +73,4 @@ pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
     }
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut digits, byte| {
-        // Writing to a string cannot fail.
-        write!(digits, "{byte:02x}").unwrap_or_default();
-        digits
-    })
 }

@@ -8,7 +8,9 @@ use std::{fs, io};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use stillwell_capture::RunStage;
-use stillwell_plan::{BinarySource, ExperimentPlan, GitSource, VariantPlan};
+use stillwell_plan::experiment::{BinarySource, GitSource};
+use stillwell_plan::{ExperimentPlan, VariantPlan};
+use stillwell_verdict::across::fits;
 use stillwell_verdict::history::{HistoryPoint, Origin, Role, condense};
 
 use crate::files::{read_json, sha256};
@@ -23,6 +25,66 @@ pub struct SavedHistory {
     pub points: Vec<HistoryPoint>,
     /// Results folders that say nothing, or nothing of some experiment, and why.
     pub skipped: Vec<(PathBuf, String)>,
+}
+
+impl SavedHistory {
+    /// Returns the names of the experiments, each once, in order.
+    #[must_use]
+    pub fn experiments(&self) -> BTreeSet<&str> {
+        self.points.iter().map(|p| p.experiment.as_str()).collect()
+    }
+
+    /// Removes the points of experiments that match none of `patterns`; `*` matches any text.
+    /// Without patterns nothing is removed.
+    pub fn keep_only(&mut self, patterns: &[String]) {
+        let is_kept = |name: &str| patterns.iter().any(|pattern| fits(pattern, name));
+        if !patterns.is_empty() {
+            self.points.retain(|point| is_kept(&point.experiment));
+        }
+    }
+}
+
+/// A path does not name results.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsPathError {
+    /// There is no such folder.
+    #[error("{} does not exist", path.display())]
+    Missing {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder is neither a results folder nor contains one.
+    #[error("there are no results in {}", path.display())]
+    Empty {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The folder cannot be read.
+    #[error(transparent)]
+    Read(#[from] SuiteError),
+}
+
+/// Returns the results folders that `paths` name: themselves, or the folders in them.
+///
+/// # Errors
+/// [`ResultsPathError`] of the first path that names none.
+pub fn results_at(paths: &[PathBuf]) -> Result<Vec<PathBuf>, ResultsPathError> {
+    let mut folders = Vec::new();
+    for path in paths {
+        if !path.exists() {
+            return Err(ResultsPathError::Missing { path: path.clone() });
+        }
+        if is_results(path) {
+            folders.push(path.clone());
+            continue;
+        }
+        let inside = results_in(path)?;
+        if inside.is_empty() {
+            return Err(ResultsPathError::Empty { path: path.clone() });
+        }
+        folders.extend(inside);
+    }
+    Ok(folders)
 }
 
 /// The results folders in `root`, by name; none where there is no such folder.
@@ -202,8 +264,8 @@ fn machine(results: &Results, experiment: &ExperimentPlan) -> Option<String> {
 /// it: they change what every byte is, and not what the work is.
 fn workload(experiment: &ExperimentPlan) -> String {
     let mut work = json!([
-        experiment.rig.generators,
-        experiment.rig.sinks,
+        experiment.run_plan.generators,
+        experiment.run_plan.sinks,
         experiment.operating_point
     ]);
     remove_seeds(&mut work);

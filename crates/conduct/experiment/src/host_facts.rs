@@ -8,12 +8,13 @@ use stillwell_plan::SuitePlan;
 use crate::Results;
 
 /// Facts that reports show.
-const FACTS: [&str; 6] = [
+const FACTS: [&str; 7] = [
     "cpu_model",
     "cpus_online",
     "kernel",
     "distribution",
     "governor",
+    "priority",
     "virtualisation",
 ];
 

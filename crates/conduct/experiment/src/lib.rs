@@ -2,7 +2,8 @@
 //!
 //! [`run_suite`] carries a [`SuitePlan`](stillwell_plan::SuitePlan) out. It builds every variant before
 //! the first run, finds the operating point of each experiment by a probe, and runs the variants
-//! next to each other in random but balanced order. After every pair it calls
+//! next to each other in random but balanced order. Before each pair it waits, for a bounded time, until
+//! other programs leave the host alone. After every pair it calls
 //! [`standing`](stillwell_verdict::standing) and does the next step: one pair more, of the search
 //! or of the confirmation, or the end. In the end all experiments share one error budget. An
 //! [`Executor`] makes a single run: [`Local`] conducts it on this host; tests put another in its
@@ -47,6 +48,7 @@ mod order;
 mod outcome;
 mod policy;
 mod progress;
+mod quiet;
 mod request;
 mod results;
 mod saved;
@@ -77,6 +79,7 @@ pub use order::order_within;
 pub use outcome::{Problem, ProblemKind, SuiteOutcome};
 pub use policy::{Consequence, consequence};
 pub use progress::{PairsWanted, SuiteProgress};
+pub use quiet::HostUse;
 pub use results::{Results, SUITE_SCHEMA, SuiteRecord, latest};
 pub use saved::{SavedReader, SavedRunError};
 pub use suite::run_suite;

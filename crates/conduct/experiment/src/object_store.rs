@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use stillwell_http::{Scheme, StoreKeys, Target, TargetError, Unsigned, encoded_path};
-use stillwell_plan::ClientTlsPlan;
+use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::client::{Endpoint, Request, Response};

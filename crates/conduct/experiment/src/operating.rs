@@ -1,6 +1,6 @@
 //! The rate of an experiment.
 //!
-//! A probe runs the baseline at full speed. The reached rate is the capacity of the rig, regardless
+//! A probe runs the baseline at full speed. The reached rate is the capacity of the whole run, regardless
 //! of the limiting part; the experiment then runs at a share of that, where the target is busy and
 //! not saturated.
 
@@ -98,7 +98,7 @@ impl Reading {
 ///
 /// * A target that used 85 % of its CPUs or more was the limit: the rate is `share` of the reached
 ///   one.
-/// * If another part was the limit, the rate is the same share: a rig close to a limit of its
+/// * If another part was the limit, the rate is the same share: a program close to a limit of its
 ///   generators is late, and its runs are invalid.
 /// * If the target then used less CPU than a verdict on CPU needs (a quarter of a core and a
 ///   margin), the rate rises until it does, but not above 80 % of the reached one.
@@ -174,15 +174,15 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
 /// The plan of a probe of `experiment`.
 pub(crate) fn probing(experiment: &ExperimentPlan, length: Nanos) -> ExperimentPlan {
     let mut probing = at_full_speed(experiment);
-    for generator in &mut probing.rig.generators {
+    for generator in &mut probing.run_plan.generators {
         generator.rate.unit = RateUnit::Events;
     }
-    let phases = &mut probing.rig.phases;
+    let phases = &mut probing.run_plan.phases;
     phases.warmup = phases.warmup.min(PROBE_WARMUP);
     phases.measure = length;
     // Steps and bounds are meant for the measured runs.
-    probing.rig.timeline.clear();
-    probing.rig.checks.clear();
+    probing.run_plan.timeline.clear();
+    probing.run_plan.checks.clear();
     probing
 }
 
@@ -190,7 +190,7 @@ pub(crate) fn probing(experiment: &ExperimentPlan, length: Nanos) -> ExperimentP
 /// reached rate has the unit of the file.
 pub(crate) fn at_full_speed(experiment: &ExperimentPlan) -> ExperimentPlan {
     let mut fast = experiment.clone();
-    for generator in &mut fast.rig.generators {
+    for generator in &mut fast.run_plan.generators {
         generator.rate.shape = RateShape::Max;
     }
     fast
@@ -199,7 +199,7 @@ pub(crate) fn at_full_speed(experiment: &ExperimentPlan) -> ExperimentPlan {
 /// `experiment` at the chosen rate.
 pub(crate) fn at(experiment: &ExperimentPlan, point: &OperatingPointFound) -> ExperimentPlan {
     let mut at_rate = experiment.clone();
-    for generator in &mut at_rate.rig.generators {
+    for generator in &mut at_rate.run_plan.generators {
         if let Some(per_second) = rate_of(point, &generator.id) {
             generator.rate = RatePlan {
                 unit: RateUnit::Events,
@@ -237,7 +237,7 @@ mod tests {
             (Some(0.97), Some(0.97), 0.6, "was the limit"),
             (Some(0.85), Some(0.85), 0.6, "was the limit"),
             (Some(0.7), Some(0.7), 0.6, "something else was the limit"),
-            // A fifth of a large machine: the rig was the limit.
+            // A fifth of a large machine: another part was the limit.
             (Some(1.6), Some(0.2), 0.6, "something else was the limit"),
             // 0.6 of it would be 0.24 of a core.
             (Some(0.4), Some(0.4), 0.75, "too idle"),

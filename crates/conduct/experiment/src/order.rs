@@ -2,15 +2,16 @@
 
 use stillwell_capture::RunStage;
 use stillwell_stats::{Orders, PairOrder};
-use stillwell_units::Seed;
+use stillwell_units::{Seed, as_usize};
 
 /// The variants of `pair` (from 1) of a stage, by their places in the plan, in the order in which
 /// they run.
 ///
-/// Random and balanced: within each block of two pairs the second runs in the order opposite to the
-/// first's. A pair that is repeated has a number of its own, so the blocks are of the pairs that
-/// were run. It depends on the suite's seed, the experiment's name, the stage and the number of the
-/// pair alone, so that a suite that is resumed keeps its orders.
+/// Random and balanced: in each block of four pairs each of two variants runs first twice; with more
+/// variants the second pair of each two runs in the order opposite to the first's. A pair that is
+/// repeated has a number of its own, so the blocks are of the pairs that were run. It depends on the
+/// suite's seed, the experiment's name, the stage and the number of the pair alone, so a suite
+/// that is resumed keeps its orders.
 #[must_use]
 pub fn order_within(
     suite: &Seed,
@@ -22,7 +23,7 @@ pub fn order_within(
     let seed = of_stage(suite.derive("order", 0).derive(experiment, 0), stage);
     let index = pair.saturating_sub(1);
     if variants == 2 {
-        let place = usize::try_from(index).unwrap_or(usize::MAX);
+        let place = as_usize(index);
         return match Orders::new(*seed.bytes()).nth(place) {
             Some(PairOrder::ComparisonFirst) => vec![1, 0],
             Some(PairOrder::BaselineFirst) | None => vec![0, 1],
@@ -57,7 +58,7 @@ mod tests {
 
     proptest! {
         /// For all seeds and numbers of variants: every pair holds each variant
-        /// once, and a block of two holds an order and its reverse.
+        /// once, and each block is balanced.
         #[test]
         fn orders_are_balanced(
             seed: u64,
@@ -68,6 +69,11 @@ mod tests {
             let seed = Seed::from_number(seed);
             let stage = if confirm { RunStage::Confirm } else { RunStage::Search };
             let order = |pair| order_within(&seed, "one", stage, variants, pair);
+            if variants == 2 {
+                let firsts = (1..=4).map(|pair| order(4 * block + pair)[0]);
+                prop_assert_eq!(firsts.sum::<usize>(), 2);
+                return Ok(());
+            }
             let first = order(2 * block + 1);
             let mut second = order(2 * block + 2);
             second.reverse();

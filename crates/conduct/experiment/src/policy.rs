@@ -53,7 +53,7 @@ pub const fn consequence(outcome: &RunOutcome, finished: u32, lost: u32) -> Cons
     }
 }
 
-/// Returns true if a run that ended so says something about the rig, and stays where it is when the
+/// Returns true if a run that ended so says something about the target, and stays where it is when the
 /// suite is resumed: what was only cut off runs again.
 pub(crate) const fn is_result(outcome: &RunOutcome) -> bool {
     !matches!(

@@ -1,12 +1,13 @@
 //! Progress of a suite.
 
 use stillwell_capture::{RunIdentity, RunStage};
-use stillwell_plan::{DesignPlan, GitSource};
+use stillwell_plan::experiment::GitSource;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_run::Progress;
 use stillwell_units::Nanos;
 use stillwell_verdict::{ExperimentVerdict, RunSummary, Standing};
 
-use crate::{Built, OperatingPointFound, Problem, TimeLeft, WarmupRecord};
+use crate::{Built, HostUse, OperatingPointFound, Problem, TimeLeft, WarmupRecord};
 
 /// Progress of a suite.
 #[derive(Debug)]
@@ -60,6 +61,15 @@ pub enum SuiteProgress<'a> {
         result: &'a OperatingPointFound,
         /// True if it was found in an earlier session.
         taken_over: bool,
+    },
+    /// The next pair waits until the machine is quiet.
+    Waiting {
+        /// The experiment.
+        experiment: &'a str,
+        /// Present use of the host by others.
+        host: HostUse,
+        /// Longest wait.
+        up_to: Nanos,
     },
     /// A pair began.
     PairStarted {
@@ -134,6 +144,13 @@ pub enum SuiteProgress<'a> {
         experiment: &'a str,
         /// The warm-up.
         result: &'a WarmupRecord,
+    },
+    /// A pair was finished, and the data were not looked at.
+    SoFar {
+        /// The present state, and the next step.
+        standing: &'a Standing,
+        /// Remaining time of this experiment.
+        left: TimeLeft,
     },
     /// The data were looked at, or no more pairs are run.
     Look {

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use sha2::{Digest, Sha256};
 use stillwell_capture::{RunIdentity, RunStage};
-use stillwell_plan::{ExperimentPlan, Places, RigPlan, TargetKind, TargetPlan};
+use stillwell_plan::target::Places;
+use stillwell_plan::{ExperimentPlan, RunPlan, TargetKind, TargetPlan};
 use stillwell_run::{Exports, RunRequest};
 use stillwell_scope::clock;
 use stillwell_units::{RunId, Seed};
@@ -62,24 +63,23 @@ pub(crate) fn request(
     }
 }
 
-/// All runs of a pair have the same seeds, so that every variant gets the same
-/// bytes; every pair has others, so that a verdict does not hang on one draw.
-fn plan_of(about: &Circumstances<'_>, stage: RunStage, pair: u32) -> RigPlan {
-    let mut rig = about.experiment.rig.clone();
+/// All runs of a pair have the same seeds, so every variant gets the same
+/// bytes; every pair has others, so a verdict does not hang on one draw.
+fn plan_of(about: &Circumstances<'_>, stage: RunStage, pair: u32) -> RunPlan {
+    let mut run_plan = about.experiment.run_plan.around(about.target.clone());
     let of_pair = |seed: Seed| of_stage(seed, stage).derive("pair", u64::from(pair));
-    let padding_seed = of_pair(rig.seed).derive(PADDING, about.variant as u64);
-    rig.seed = of_pair(rig.seed);
-    for generator in &mut rig.generators {
+    let padding_seed = of_pair(run_plan.seed).derive(PADDING, about.variant as u64);
+    run_plan.seed = of_pair(run_plan.seed);
+    for generator in &mut run_plan.generators {
         generator.seed = of_pair(generator.seed);
     }
-    rig.target = about.target.clone();
-    if let TargetKind::Child(child) = &mut rig.target.kind {
+    if let TargetKind::Child(child) = &mut run_plan.target.kind {
         let variables = &mut child.environment.variables;
         variables
             .entry(PADDING.to_owned())
             .or_insert_with(|| padding(&padding_seed));
     }
-    rig
+    run_plan
 }
 
 /// The size of the environment moves the stack, and with it what shares a cache

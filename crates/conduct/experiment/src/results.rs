@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use stillwell_capture::RunStage;
+use stillwell_capture::{RunStage, make_private};
 use stillwell_plan::SuitePlan;
 
 use self::pairs::stage_prefix;
@@ -179,7 +179,7 @@ impl Results {
     /// as long as the lock lives. What is locked is the folder: files in it are replaced.
     pub(crate) fn lock(&self) -> Result<Lock, SuiteError> {
         let path = &self.root;
-        fs::create_dir_all(path).map_err(|source| SuiteError::Write {
+        make_private(path).map_err(|source| SuiteError::Write {
             path: path.clone(),
             source,
         })?;

@@ -10,7 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use stillwell_capture::{Manifest, RunIdentity};
-use stillwell_plan::{ExperimentPlan, OperatingPoint, SuitePlan};
+use stillwell_plan::experiment::OperatingPoint;
+use stillwell_plan::{ExperimentPlan, SuitePlan};
 use stillwell_run::{Interrupt, RunRequest};
 use stillwell_scope::{clock, explain};
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict, RunSummary, apply_error_budget, standing};
@@ -19,6 +20,7 @@ use self::course::{Course, runs_left};
 use crate::binary::VariantTargets;
 use crate::files::{read_json, remove_folder, write_json};
 use crate::operating;
+use crate::quiet::pause_before;
 use crate::request::{Circumstances, request};
 use crate::results::Results;
 use crate::verdict_file::{Conduct, VerdictRecord};
@@ -143,12 +145,12 @@ impl<'a> Session<'a> {
     /// Adds what an experiment will take to the forecast.
     fn expect(&mut self, experiment: &ExperimentPlan) {
         let runs = runs_left(experiment, &standing(experiment, &[]));
-        self.forecast.expect(&experiment.rig.phases, runs);
+        self.forecast.expect(&experiment.run_plan.phases, runs);
         let (phases, probes) = match experiment.operating_point {
             OperatingPoint::Probe { length, .. } => {
-                (operating::probing(experiment, length).rig.phases, 1)
+                (operating::probing(experiment, length).run_plan.phases, 1)
             }
-            OperatingPoint::Stated | OperatingPoint::Max => (experiment.rig.phases, 0),
+            OperatingPoint::Stated | OperatingPoint::Max => (experiment.run_plan.phases, 0),
         };
         self.forecast.expect(&phases, RunsLeft::exactly(probes));
     }
@@ -188,6 +190,12 @@ impl<'a> Session<'a> {
         identity: RunIdentity,
         progress: &mut Listener<'_>,
     ) -> Result<RunSummary, NoRun> {
+        let started = clock::now();
+        if identity.pair > 0 {
+            let place = (identity.stage, identity.pair, identity.position);
+            let pause = pause_before(&self.plan.seed, about.experiment, place);
+            self.executor.pause(pause, self.interrupt);
+        }
         let request = self.prepare(about, identity.clone())?;
         progress(SuiteProgress::RunStarted {
             identity: &identity,
@@ -198,7 +206,6 @@ impl<'a> Session<'a> {
             0 => probe_part(about.index),
             _ => pairs_part(about.index),
         };
-        let started = clock::now();
         let ended = self.executor.execute(request, self.interrupt, &mut |run| {
             progress(SuiteProgress::Run(run));
         });

@@ -235,10 +235,10 @@ fn has_ended(descriptor: &OwnedFd, at_most: Nanos) -> bool {
 
 /// From now until then.
 fn timespec(until: Moment) -> Timespec {
-    let left = until.since(clock::now()).as_duration();
+    let (tv_sec, nanos) = until.since(clock::now()).split_seconds();
     Timespec {
-        tv_sec: i64::try_from(left.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: left.subsec_nanos().into(),
+        tv_sec,
+        tv_nsec: nanos.into(),
     }
 }
 

@@ -1,6 +1,7 @@
 //! The front door.
 
-use stillwell_plan::{DesignPlan, SuitePlan};
+use stillwell_plan::SuitePlan;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;

@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
-use stillwell_plan::{
-    DesignPlan, ExperimentPlan, OperatingPoint, StoppingPlan, TargetsPlan, VariantPlan, WarmupPlan,
-};
+use stillwell_plan::experiment::{MAX_TIME_DEFAULT, OperatingPoint};
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
+use stillwell_plan::{ExperimentPlan, StoppingPlan, TargetsPlan, VariantPlan};
 use stillwell_run::Interrupt;
 use stillwell_scope::{clock, explain};
 use stillwell_units::Nanos;
@@ -100,7 +100,7 @@ pub fn run_targets(
         let runs = u64::from(plan.runs) * u64::try_from(plan.targets.len()).unwrap_or(0);
         course
             .forecast
-            .expect(&plan.rig.phases, RunsLeft::exactly(runs));
+            .expect(&plan.run_plan.phases, RunsLeft::exactly(runs));
     }
     let mut all = Vec::new();
     for (index, plan) in plans.iter().enumerate() {
@@ -432,7 +432,7 @@ fn as_experiment(plan: &TargetsPlan) -> ExperimentPlan {
         name: plan.name.clone(),
         summary: plan.summary.clone(),
         folder: plan.folder.clone(),
-        rig: plan.rig.clone(),
+        run_plan: plan.run_plan.clone(),
         variants: targets
             .map(|target| VariantPlan::unchanged(target.name.clone()))
             .collect(),
@@ -440,6 +440,7 @@ fn as_experiment(plan: &TargetsPlan) -> ExperimentPlan {
         stopping: StoppingPlan::Fixed { pairs: plan.runs },
         design: DesignPlan::Paired,
         warmup: WarmupPlan::Stated,
+        max_time: MAX_TIME_DEFAULT,
         confirm: false,
         family: None,
         operating_point: OperatingPoint::Stated,

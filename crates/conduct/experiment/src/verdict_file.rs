@@ -3,7 +3,8 @@
 //! Everything else in a report follows from the summaries beside it.
 
 use serde::Serialize;
-use stillwell_plan::{Direction, ExperimentPlan, GoalMetric};
+use stillwell_plan::goal::Direction;
+use stillwell_plan::{ExperimentPlan, GoalMetric};
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::{
     ArmDiscards, Change, Confirmation, ExperimentVerdict, GoalVerdict, RunNotUsed, RunStage,
@@ -37,8 +38,8 @@ impl Conduct {
         Self {
             seed,
             design: plan.design.name(),
+            pairs: pairs_of(runs, &audit),
             audit,
-            pairs: pairs_of(runs),
         }
     }
 }

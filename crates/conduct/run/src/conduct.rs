@@ -1,13 +1,13 @@
 //! Sets the stage: the capture's folder, the namespace, the thread on which
 //! everything happens.
 
-use std::fs;
 use std::io;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
-use stillwell_capture::{CaptureError, Manifest, Note};
-use stillwell_plan::{IsolationPlan, PhasesPlan, Wanted};
+use stillwell_capture::{CaptureError, Manifest, Note, make_private};
+use stillwell_plan::PhasesPlan;
+use stillwell_plan::placement::{IsolationPlan, Wanted};
 use stillwell_scope::{NetworkNamespace, PartFailure, Place, Scope, Token, explain};
 use stillwell_target::Links;
 use stillwell_units::{Nanos, Seed};
@@ -139,7 +139,7 @@ impl Conductors {
         link: Option<Link>,
     ) -> Result<Answer, ConductError> {
         for path in [&request.folder, &request.places.state] {
-            fs::create_dir_all(path).map_err(|source| ConductError::Folder {
+            make_private(path).map_err(|source| ConductError::Folder {
                 path: path.clone(),
                 source,
             })?;

@@ -1,6 +1,6 @@
 //! One run: the lifecycle machine and its shell.
 //!
-//! [`conduct`] carries a [`RigPlan`](stillwell_plan::RigPlan) out. It builds payloads and binds
+//! [`conduct`] carries a [`RunPlan`](stillwell_plan::RunPlan) out. It builds payloads and binds
 //! sinks, starts the target, waits until it is ready, sends, observes, drains, stops and closes. It
 //! leaves a capture in every case. The pure [`machine`] decides; the shell around it only waits and
 //! performs.
@@ -35,12 +35,16 @@ pub use conduct::{ConductError, conduct, conduct_together};
 pub use export::Exports;
 pub use interrupt::Interrupt;
 pub use load::{
-    AddressFamily, HostCpu, LoadBeside, LoadCapture, LoadEnd, LoadError, LoadPhase, LoadSecond,
-    LoadSnapshot, LoadSource, ResolveError, conduct_load, conduct_load_beside,
+    AddressFamily, ConductScenarioError, HostCpu, LoadBeside, LoadCapture, LoadEnd, LoadError,
+    LoadPhase, LoadSecond, LoadSnapshot, LoadSource, ResolveError, conduct_load,
+    conduct_load_beside, conduct_scenario,
 };
 pub use prepare::prepare;
 pub use request::{Progress, RunRequest};
-pub use stillwell_load::{AnswerHeader, Feed, FeedError};
+pub use stillwell_load::{
+    AnswerHeader, Feed, FeedError, ScenarioError, ScenarioResult, StepFailure, StepResult,
+    UserCounts,
+};
 pub use stillwell_target::{ProgramError, find_program};
 pub use stillwell_telemetry::{PageAddress, PagePlan, SeriesNaming, TelemetryError};
 pub use together::Together;

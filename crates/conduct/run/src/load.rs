@@ -9,6 +9,7 @@ mod beside;
 mod collect;
 mod record;
 mod resolve;
+mod scenario;
 mod snapshot;
 mod strain;
 
@@ -29,6 +30,7 @@ use collect::Collector;
 use collect::LoadWorkerResult;
 use record::LoadResult;
 pub use resolve::{AddressFamily, ResolveError};
+pub use scenario::{ConductScenarioError, conduct_scenario};
 pub use snapshot::{LoadPhase, LoadSnapshot};
 use stillwell_capture::TelemetryResult;
 pub use stillwell_capture::{HostCpu, LoadCapture, LoadEnd, LoadSecond};
@@ -39,7 +41,7 @@ const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 const LOOK_SELDOM: Nanos = Nanos::from_millis(25);
 /// The longest time that the start waits for connections.
 const CONNECTED_MAX: Nanos = Nanos::from_secs(2);
-/// From the signal to the start, so that every worker has received it.
+/// From the signal to the start, so every worker has received it.
 const LEAD: Nanos = Nanos::from_millis(20);
 /// The longest time that workers may take to end besides their grace.
 const CLOSE_BESIDES: Nanos = Nanos::from_secs(2);
@@ -190,7 +192,7 @@ fn wait_for_connections(
     interrupt: &Interrupt,
     pause: &Pause,
 ) {
-    if !plan.connecting.prefetch {
+    if !plan.client.connecting.prefetch {
         return;
     }
     let until = clock::now() + CONNECTED_MAX;
@@ -198,7 +200,7 @@ fn wait_for_connections(
     while clock::now() < until && interrupt.signal().is_none() {
         let open = sum(|shard| shard.connections.total());
         let failed = sum(|shard| shard.connect_failures.total());
-        if open + failed >= u64::from(plan.connecting.connections) {
+        if open + failed >= u64::from(plan.client.connecting.connections) {
             return;
         }
         pause.wait(LOOK_EVERY);
@@ -219,7 +221,7 @@ impl Watch {
     }
 }
 
-/// When workers should have ended by themselves, so that a stuck one does not block the end.
+/// When workers should have ended by themselves, so a stuck one does not block the end.
 struct Overdue {
     at: Option<Moment>,
     grace: Nanos,
@@ -249,7 +251,7 @@ impl Overdue {
 
 /// Waits a little, without a sleep of its own.
 struct Pause {
-    /// Kept so that the other end goes on waiting.
+    /// Kept, so the other end goes on waiting.
     _keep: SyncSender<()>,
     wait: Receiver<()>,
 }

@@ -24,7 +24,8 @@
 //! load has ended by then.
 
 use stillwell_capture::RunOutcome;
-use stillwell_plan::{Phase, PhasesPlan, StepAction, StepPlan, TargetChange, TargetSignal};
+use stillwell_plan::step::{StepAction, TargetChange, TargetSignal};
+use stillwell_plan::{Phase, PhasesPlan, StepPlan};
 use stillwell_units::{Moment, Nanos};
 
 /// Something that happened.
@@ -115,7 +116,7 @@ pub enum Action {
 }
 
 /// The longest time that the readiness probe may take to say, once its time is over, what it has
-/// waited for in vain.
+/// waited for without a result.
 const PROBE_ANSWER_MAX: Nanos = Nanos::SECOND;
 
 /// The name under which a run fails because of the one beside it.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 
 use stillwell_metric::Shard;
-use stillwell_plan::{GeneratorPlan, PayloadFormat, RigPlan, SinkPlan};
+use stillwell_plan::{GeneratorPlan, PayloadFormat, RunPlan, SinkPlan};
 use stillwell_scope::{NetworkNamespace, Place, Scope, Token};
 use stillwell_sink::{BindError, BoundSink};
 use stillwell_stamp::LedgerError;
@@ -55,7 +55,7 @@ impl Parts {
     /// Binds every sink, then builds every payload. Sinks first, because a
     /// taken port is known at once; in `network`, if they have one of their own.
     pub(crate) fn prepare(
-        plan: &RigPlan,
+        plan: &RunPlan,
         run: &RunId,
         network: Option<&NetworkNamespace>,
     ) -> Result<Self, PartsError> {
@@ -139,12 +139,20 @@ fn build(plan: &GeneratorPlan) -> Result<Prepared, PartsError> {
     crate::prepare(plan, contents.as_slice()).map_err(PartsError::Generator)
 }
 
+/// Reads a regular file: a pipe or a device might have no end.
+fn read_regular(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("this is not a regular file"));
+    }
+    fs::read(path)
+}
+
 /// A recording may be packed; other files are sent as they are.
 fn read(id: &str, path: &Path, is_recording: bool) -> Result<Vec<u8>, PartsError> {
     let content = if is_recording {
         recording::read(path)
     } else {
-        fs::read(path)
+        read_regular(path)
     };
     content.map_err(|source| PartsError::Lines {
         id: id.to_owned(),

@@ -1,11 +1,11 @@
 //! Keeps the run's record: capture, manifest, phase marks, events.
 
 use stillwell_capture::{
-    CaptureError, CaptureWriter, EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark,
-    RunOutcome,
+    BusyProgram, CaptureError, CaptureWriter, EventRecord, MANIFEST_SCHEMA, Manifest, Note,
+    PartNote, PhaseMark, RunOutcome,
 };
 use stillwell_metric::{Beat, Sample};
-use stillwell_observer::HostFacts;
+use stillwell_observer::{BusyProcess, HostFacts};
 use stillwell_plan::Phase;
 use stillwell_scope::{PartEnd, clock, explain};
 use stillwell_telemetry::SamplePage;
@@ -48,6 +48,7 @@ impl Record {
             restarts: Vec::new(),
             parts: Vec::new(),
             ledger: None,
+            busiest: Vec::new(),
             last_received: None,
             outcome: RunOutcome::Unfinished,
         };
@@ -124,6 +125,22 @@ impl Record {
         self.manifest.warnings.extend(warnings);
     }
 
+    /// Records the CPU priority of the run, in words.
+    pub(crate) fn prioritised(&mut self, priority: String) {
+        self.facts.priority = Some(priority);
+        self.manifest.host = serde_json::to_value(&self.facts).unwrap_or_default();
+    }
+
+    /// Records which other processes used most CPU time while it was measured.
+    pub(crate) fn busiest(&mut self, processes: Vec<BusyProcess>) {
+        let programs = processes.into_iter().map(|process| BusyProgram {
+            name: process.name,
+            pid: process.pid,
+            cpu_share: process.cpu_share,
+        });
+        self.manifest.busiest = programs.collect();
+    }
+
     /// Notes how parts of ours ended.
     pub(crate) fn parts(&mut self, ends: &[PartEnd]) {
         let notes = ends.iter().map(|end| PartNote {
@@ -147,7 +164,7 @@ impl Record {
         self.manifest.outcome = outcome;
         let after = stillwell_observer::describe_host();
         self.manifest.host_after = serde_json::to_value(&after).unwrap_or_default();
-        // First, so that the manifest can say that it went wrong.
+        // First, so the manifest can say that it went wrong.
         let exported = self.exporter.close();
         keep_failure(&mut self.manifest.outcome, exported);
         let written = self.writer.close(&self.manifest);

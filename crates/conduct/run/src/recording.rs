@@ -5,14 +5,14 @@ use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::MultiGzDecoder;
-use xz2::read::XzDecoder;
+use liblzma::read::XzDecoder;
 
 /// First bytes of a gzip file. The name of a file is not used.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const XZ: &[u8] = &[0xfd, b'7', b'z', b'X', b'Z', 0];
 
-/// Limit of one worker's payload, so that a small file that unpacks to a large one does not fill
+/// Limit of one worker's payload, so a small file that unpacks to a large one does not fill
 /// the memory.
 const BYTES_MAX: u64 = 4 << 30;
 
@@ -70,7 +70,7 @@ mod tests {
 
     use flate2::Compression;
     use flate2::write::GzEncoder;
-    use xz2::write::XzEncoder;
+    use liblzma::write::XzEncoder;
 
     use super::*;
 

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use stillwell_capture::RunIdentity;
-use stillwell_plan::{Phase, Places, RigPlan};
+use stillwell_plan::target::Places;
+use stillwell_plan::{Phase, RunPlan};
 use stillwell_units::{Nanos, RunId};
 
 use crate::export::Exports;
@@ -12,7 +13,7 @@ use crate::export::Exports;
 #[derive(Clone, Debug)]
 pub struct RunRequest {
     /// The plan.
-    pub plan: RigPlan,
+    pub plan: RunPlan,
     /// Folders and files of the plan's places. A missing state folder is made.
     pub places: Places,
     /// Folder of the capture.

@@ -14,8 +14,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 
 use stillwell_capture::{Manifest, Note, RunOutcome};
 use stillwell_metric::{Shard, SinkShard};
-use stillwell_observer::{SampleBatch, SamplerHandle};
-use stillwell_plan::{Phase, StepAction, TargetKind};
+use stillwell_observer::{ProcessSnapshot, SampleBatch, SamplerHandle};
+use stillwell_plan::step::StepAction;
+use stillwell_plan::{Phase, TargetKind};
 use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
 use stillwell_target::{
     Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, TargetProcess,
@@ -119,6 +120,8 @@ pub(crate) struct Shell {
     quiet_since: Option<(Moment, u64)>,
     /// True if they were quiet for long enough.
     was_quiet: bool,
+    /// CPU times of all processes at the start of the measured phase, while that goes on.
+    processes: Option<ProcessSnapshot>,
     /// The account of stamped events, if there are any.
     ledger: Option<RunLedger>,
     /// Missing events at the end of the drain.
@@ -187,6 +190,7 @@ impl Shell {
             refused: None,
             quiet_since: None,
             was_quiet: false,
+            processes: None,
             ledger: None,
             under_way: None,
         })

@@ -7,7 +7,7 @@ use stillwell_capture::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, Le
 use stillwell_plan::{GeneratorPlan, StampPlan};
 use stillwell_sink::{SharedLedger, StampedGenerator, StreamAccount};
 use stillwell_stamp::{Bounds, LedgerError, RunMark};
-use stillwell_units::{ByteSize, RunId};
+use stillwell_units::{ByteSize, RunId, count};
 use stillwell_worker::{PrepareError, Prepared};
 
 /// Memory limit of a run's ledger. It is exact within that for 10⁹ events of which 1 % are missing.
@@ -30,7 +30,7 @@ pub(crate) fn number(prepared: Vec<Prepared>, run: &RunId) -> Result<Vec<Prepare
     let numbered = prepared.into_iter().map(|generator| {
         let streams = generator.streams().map_or(0, |streams| streams.len());
         let generator = generator.numbered(mark, next)?;
-        next = next.saturating_add(u32::try_from(streams).unwrap_or(u32::MAX));
+        next = next.saturating_add(count(streams));
         Ok(generator)
     });
     numbered.collect()

@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stillwell_capture::Restart;
 use stillwell_metric::{Labels, Sample, Shard, catalogue};
-use stillwell_plan::{
-    DiskChange, DiskKind, DiskLimits, LinkChange, Refusal, RigPlan, SinkChange, StepAction,
-    TargetChange, TargetKind,
-};
+use stillwell_plan::disk::DiskKind;
+use stillwell_plan::link::LinkChange;
+use stillwell_plan::step::{DiskChange, DiskLimits, Refusal, SinkChange, StepAction, TargetChange};
+use stillwell_plan::{RunPlan, TargetKind};
 use stillwell_sink::{BoundSink, SinkControl};
 use stillwell_target::Stopped;
 use stillwell_units::{Moment, Nanos, float_from_u64};
@@ -23,7 +23,7 @@ pub(crate) struct Controls {
 
 impl Controls {
     /// `sink`, which can be changed if a step of `plan` wants that.
-    pub(crate) fn steer(&mut self, plan: &RigPlan, id: &str, sink: BoundSink) -> BoundSink {
+    pub(crate) fn steer(&mut self, plan: &RunPlan, id: &str, sink: BoundSink) -> BoundSink {
         let is_named = |action: &StepAction| match action {
             StepAction::Sink { id: named, .. } => named == id,
             _ => false,
@@ -31,7 +31,7 @@ impl Controls {
         if !plan.timeline.iter().any(|step| is_named(&step.action)) {
             return sink;
         }
-        let number = u64::try_from(self.sinks.len()).unwrap_or(u64::MAX);
+        let number = self.sinks.len() as u64;
         let (sink, control) = sink.steered(&plan.seed.derive("steering", number));
         self.sinks.push((id.to_owned(), control));
         sink
@@ -54,7 +54,11 @@ impl Controls {
     }
 
     /// Moves or empties the log of a generator.
-    pub(crate) fn rotate(&self, id: &str, how: stillwell_plan::WhenFull) -> Result<(), String> {
+    pub(crate) fn rotate(
+        &self,
+        id: &str,
+        how: stillwell_plan::generator::WhenFull,
+    ) -> Result<(), String> {
         let entry = self.files.iter().find(|(name, _)| name == id);
         let (_, control) = entry.ok_or_else(|| format!("generator `{id}` writes no log"))?;
         control.rotate(how);
@@ -70,7 +74,7 @@ pub(crate) struct Restarts {
 
 impl Restarts {
     /// Of a run of `plan`, if a step of it ends the target.
-    pub(crate) fn of(plan: &RigPlan) -> Option<Arc<Self>> {
+    pub(crate) fn of(plan: &RunPlan) -> Option<Arc<Self>> {
         let ends = |action: &StepAction| matches!(action, StepAction::Target(TargetChange::End(_)));
         let any = plan.timeline.iter().any(|step| ends(&step.action));
         any.then(Arc::default)
@@ -139,7 +143,7 @@ impl Shard for Restarts {
             .iter()
             .filter(|entry| entry.ready_after.is_some())
             .count();
-        let count = u64::try_from(ready).unwrap_or(u64::MAX);
+        let count = ready as u64;
         samples.push(Sample::int(catalogue::TARGET_RESTARTS, &none, count));
         let longest = |of: fn(&Restart) -> Option<Nanos>| all.iter().filter_map(of).max();
         for (metric, longest) in [
@@ -160,7 +164,7 @@ impl Shard for Restarts {
 }
 
 /// Returns the reason why the steps of `plan` cannot be done, if they cannot.
-pub(crate) fn refusal(plan: &RigPlan) -> Option<String> {
+pub(crate) fn refusal(plan: &RunPlan) -> Option<String> {
     let is_ours = matches!(plan.target.kind, TargetKind::Child(_));
     let needs_target = |action: &StepAction| matches!(action, StepAction::Target(_));
     let any = plan.timeline.iter().any(|step| needs_target(&step.action));
@@ -172,12 +176,12 @@ pub(crate) fn refusal(plan: &RigPlan) -> Option<String> {
     let changes_links = |action: &StepAction| matches!(action, StepAction::Network { .. });
     let mut steps = plan.timeline.iter();
     if plan.isolation.links.is_none() && steps.any(|step| changes_links(&step.action)) {
-        return Some("a step changes links that this rig does not have".to_owned());
+        return Some("a step changes links that this run does not have".to_owned());
     }
     missing_disk(plan)
 }
 
-fn missing_disk(plan: &RigPlan) -> Option<String> {
+fn missing_disk(plan: &RunPlan) -> Option<String> {
     let is_there = |wanted: &Path| {
         plan.disks
             .iter()
@@ -187,7 +191,7 @@ fn missing_disk(plan: &RigPlan) -> Option<String> {
         StepAction::Disk { path, .. } if !is_there(path) => {
             let path = path.display();
             Some(format!(
-                "a step changes the disk at {path}, which this rig does not have, or as memory"
+                "a step changes the disk at {path}, which this run does not have, or as memory"
             ))
         }
         _ => None,

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use stillwell_capture::TargetEnd;
 use stillwell_observer::CgroupFiles;
-use stillwell_plan::{TargetKind, TargetPlan, Wanted};
+use stillwell_plan::placement::{CpuChoice, Wanted};
+use stillwell_plan::{RunPlan, TargetKind, TargetPlan};
 use stillwell_scope::{NetworkNamespace, explain};
 use stillwell_target::{
-    Cgroup, Division, Exit, Limits, StartError, StartOptions, Stopped, TargetProcess, divide,
-    online,
+    Cgroup, Division, Exit, Limits, Priority, StartError, StartOptions, Stopped, TargetProcess,
+    divide, divide_without_target, online, separate_ends,
 };
 use stillwell_units::Nanos;
 
@@ -25,6 +26,8 @@ const LAST_LINES: usize = 20;
 pub(crate) struct Stage {
     pub(crate) division: Division,
     pub(crate) cgroup: Option<Arc<Cgroup>>,
+    /// The raised priority of the conductor, of our threads and of the target.
+    priority: Option<Priority>,
 }
 
 impl Stage {
@@ -38,7 +41,11 @@ impl Stage {
         let plan = &request.plan;
         let _staging = link.map(Link::staging);
         let online = online();
-        let mut division = divide(&online, &plan.target.cpus, &plan.placement.ours);
+        let mut division = if starts_target(&plan.target) {
+            divide(&online, &plan.target.cpus, &plan.placement.ours)
+        } else {
+            divide_without_target(&online, &plan.placement.ours)
+        };
         if let Some(link) = link.filter(|link| link.together == Together::Duet) {
             division = divide_duet(division, &online, link.side, &link.seed)?;
         }
@@ -63,12 +70,38 @@ impl Stage {
             }
             cgroup = made.map(Arc::new);
         }
-        Ok(Self { division, cgroup })
+        let priority = raise_priority(plan, cgroup.as_deref(), record)?;
+        Ok(Self {
+            division,
+            cgroup,
+            priority,
+        })
+    }
+
+    /// CPUs of sinks and of generators of `plan` that have none in common, if the run starts no
+    /// target and has both.
+    pub(crate) fn separate_ends(&self, plan: &RunPlan) -> Option<(Vec<u16>, Vec<u16>)> {
+        let is_meant = !starts_target(&plan.target)
+            && plan.placement.ours == CpuChoice::Auto
+            && !plan.generators.is_empty()
+            && !plan.sinks.is_empty();
+        separate_ends(self.division.ours.as_deref()?).filter(|_| is_meant)
+    }
+
+    /// CPUs of the target on which none of ours may run; empty if it may use any.
+    pub(crate) fn cpus_of_target_alone(&self) -> Vec<u16> {
+        let Division { target, ours, .. } = &self.division;
+        match (target, ours) {
+            (Some(target), Some(ours)) if !ours.iter().any(|cpu| target.contains(cpu)) => {
+                target.clone()
+            }
+            _ => Vec::new(),
+        }
     }
 
     /// Starts the target of `plan`, whose places are filled in, in `network` or else in the calling
     /// thread's; `is_again` where it ran before. The kernel ends it with the calling thread, so
-    /// that must be the conductor's.
+    /// must be the conductor's.
     pub(crate) fn start(
         &self,
         plan: &TargetPlan,
@@ -88,8 +121,49 @@ impl Stage {
             network,
             is_again,
         };
-        stillwell_target::start(plan, &options)
+        let target = stillwell_target::start(plan, &options)?;
+        if let (Some(priority), Some(pid), TargetKind::Child(_)) =
+            (&self.priority, target.pid(), &plan.kind)
+        {
+            priority.raise_session_of(pid);
+        }
+        Ok(target)
     }
+}
+
+/// Returns true if the run starts the target of `plan`, or gives it CPUs.
+fn starts_target(plan: &TargetPlan) -> bool {
+    let has_cpus = matches!(plan.cpus, CpuChoice::Count(_) | CpuChoice::List(_));
+    has_cpus || !(plan.is_others() || matches!(plan.kind, TargetKind::None))
+}
+
+/// Raises the priority of the conductor's thread, which all other threads of the run and a started target
+/// inherit, and the weight of the target's groups. A failure is a note, or the reason why the run is refused.
+fn raise_priority(
+    plan: &RunPlan,
+    cgroup: Option<&Cgroup>,
+    record: &mut Record,
+) -> Result<Option<Priority>, String> {
+    let wanted = plan.isolation.priority;
+    if wanted == Wanted::No {
+        return Ok(None);
+    }
+    let (priority, note) = Priority::raise();
+    if let Some(note) = note {
+        if wanted == Wanted::Required {
+            return Err(format!(
+                "{} is required by the plan: {}",
+                note.what, note.why
+            ));
+        }
+        record.note(&note.what, &note.why);
+    }
+    let mut text = format!("nice {}", priority.nice());
+    if let Some(weight) = cgroup.and_then(Cgroup::raise_weight) {
+        text.push_str(&format!(", weight {weight} for the target's cgroup"));
+    }
+    record.prioritised(text);
+    Ok(Some(priority))
 }
 
 /// Paths of the target's cgroup counters for the observer.

@@ -1,7 +1,7 @@
 //! Two runs at once: what they agree on, and what they know of each other.
 //!
 //! Each run is whole: it has a conductor, a network namespace, a cgroup, generators, sinks, an
-//! observer and a capture of its own. Beyond that they *meet* once both targets are ready, so that
+//! observer and a capture of its own. Beyond that they *meet* once both targets are ready, so
 //! warm-up and measuring begin at the same moment, and each learns when the other fails before load
 //! has ended: half a pair says nothing, and ends too.
 
@@ -9,7 +9,7 @@ mod beside;
 mod meeting;
 
 use stillwell_pacer::TurnPlan;
-use stillwell_plan::DesignPlan;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_target::Division;
 use stillwell_units::{Nanos, Seed};
 
@@ -75,7 +75,7 @@ impl Together {
 /// Returns the message that two runs at once are impossible because of `why`.
 pub(crate) fn no_namespace(together: Together, why: &str) -> String {
     format!(
-        "design {}: two runs at once need a network namespace each, so that their ports do not \
+        "design {}: two runs at once need a network namespace each, so their ports do not \
          collide: {why}; runs one after the other (design paired) need none",
         together.name()
     )
@@ -92,7 +92,7 @@ pub(crate) fn divide_duet(
     let available = online.len();
     if available < DUET_CPUS_MIN {
         return Err(format!(
-            "design duet: it needs {DUET_CPUS_MIN} CPUs or more, so that each target has some \
+            "design duet: it needs {DUET_CPUS_MIN} CPUs or more, so each target has some \
              of its own; this process may use {available}: {online:?}"
         ));
     }
@@ -101,6 +101,9 @@ pub(crate) fn divide_duet(
                       lets them use any";
         return Err(reason.to_owned());
     };
+    // Core by core, so the targets share none.
+    let by_core = online.iter().filter(|cpu| cpus.contains(cpu));
+    let cpus: Vec<u16> = by_core.copied().collect();
     let half = cpus.len() / 2;
     if half == 0 {
         return Err(format!(
@@ -123,7 +126,7 @@ pub(crate) fn divide_duet(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use stillwell_plan::CpuChoice;
+    use stillwell_plan::placement::CpuChoice;
     use stillwell_target::divide;
 
     use super::*;

@@ -8,11 +8,11 @@
 
 #[path = "run/blocks.rs"]
 mod blocks;
+#[path = "run/fixture.rs"]
+mod fixture;
 #[path = "run/grpc.rs"]
 mod grpc;
 #[path = "run/load.rs"]
 mod load;
-#[path = "run/rig.rs"]
-mod rig;
 #[path = "run/together.rs"]
 mod together;

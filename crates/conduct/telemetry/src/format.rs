@@ -9,7 +9,6 @@ pub(crate) mod otlp;
 pub(crate) mod page;
 pub(crate) mod prometheus;
 pub(crate) mod remote_write;
-mod snappy;
 pub(crate) mod spans;
 pub(crate) mod statsd;
 pub(crate) mod zipkin;

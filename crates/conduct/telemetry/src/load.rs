@@ -18,7 +18,8 @@ use std::sync::mpsc::Receiver;
 use stillwell_capture::{PageFound, TelemetryResult};
 use stillwell_load::Span;
 use stillwell_metric::{Histogram, Interval, LoadShard, LoadTime};
-use stillwell_plan::{ClientTlsPlan, LoadPlan, Verification};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::tls::{ClientTlsPlan, Verification};
 use stillwell_scope::{Place, Scope, Tasks, Token, clock, explain};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::ListenError;
@@ -238,7 +239,7 @@ impl ExportTasks {
 /// client certificate.
 fn tls_plan(plan: &LoadPlan) -> ClientTlsPlan {
     ClientTlsPlan {
-        verification: match &plan.tls.verification {
+        verification: match &plan.client.tls.verification {
             Verification::None => Verification::Roots {
                 extra: Vec::new(),
                 public: true,
@@ -249,6 +250,6 @@ fn tls_plan(plan: &LoadPlan) -> ClientTlsPlan {
         alpn: Vec::new(),
         server_name: None,
         resumption: true,
-        suites: plan.tls.suites.clone(),
+        suites: plan.client.tls.suites.clone(),
     }
 }

@@ -1,6 +1,7 @@
 //! The set of events that arrived.
 
 use std::ops::RangeInclusive;
+use stillwell_units::as_usize;
 
 /// A set of event numbers: one bit for each up to the latest.
 #[derive(Debug, Default)]
@@ -83,7 +84,7 @@ impl Numbers {
 
 /// The word that holds a number, and its bit there.
 fn place(number: u64) -> (usize, u64) {
-    let word = usize::try_from(number / 64).unwrap_or(usize::MAX);
+    let word = as_usize(number / 64);
     (word, 1 << (number % 64))
 }
 

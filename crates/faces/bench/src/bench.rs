@@ -9,7 +9,7 @@ use stillwell_units::{Moment, Nanos};
 use crate::plan::{Plan, PlanError};
 use crate::report::{Report, Volume};
 use crate::sink::{Sink, SinkAccount};
-use crate::source::{Source, nanos};
+use crate::source::Source;
 
 /// A bench under way.
 #[derive(Debug)]
@@ -79,7 +79,7 @@ impl Bench {
             events: plan.events,
             begin: AtomicU64::new(0),
             sinks: AtomicUsize::new(0),
-            warmup: nanos(plan.warmup),
+            warmup: plan.warmup.into(),
             sent: Mutex::new(None),
             accounts: Mutex::new(Vec::new()),
         });

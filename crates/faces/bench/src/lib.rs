@@ -1,5 +1,5 @@
 //! Benches a pipeline within one process, as `stillwell bench` does a program:
-//! each event has an intended time and a number, so that latency counts what had
+//! each event has an intended time and a number, so latency counts what had
 //! to wait, and what was lost, duplicated or put out of order is known by number.
 //!
 //! A [`Bench`] has two ends. The [`Source`] says when the next event is due and gives it a

@@ -14,7 +14,7 @@ use crate::report::Volume;
 use crate::ticket::Ticket;
 
 /// Takes in what comes out of the pipeline. Each clone has an account of its own,
-/// so that threads share nothing; all are to be dropped before
+/// so threads share nothing; all are to be dropped before
 /// [`Bench::finish`](crate::Bench::finish).
 #[derive(Debug)]
 pub struct Sink {

@@ -48,7 +48,7 @@ impl Source {
             shared,
             rate: plan.rate,
             events: plan.events,
-            duration: plan.duration.map(nanos),
+            duration: plan.duration.map(Nanos::from),
             begin: None,
             next: 0,
             sent: Volume::default(),
@@ -68,7 +68,7 @@ impl Source {
                 Due::Now(ticket) => return Some(ticket),
                 Due::End => return None,
                 Due::In(wait) => {
-                    let wait = nanos(wait);
+                    let wait = Nanos::from(wait);
                     if wait > SPIN {
                         let wait = wait.saturating_sub(SPIN).min(LOOK_EVERY);
                         std::thread::park_timeout(wait.as_duration());
@@ -130,9 +130,4 @@ impl Drop for Source {
     fn drop(&mut self) {
         self.shared.source_ended(self.sent);
     }
-}
-
-/// As nanoseconds, as many as there are at most.
-pub(crate) fn nanos(duration: Duration) -> Nanos {
-    Nanos::new(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
 }

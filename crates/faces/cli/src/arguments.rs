@@ -1,5 +1,6 @@
 //! Arguments of every command. Help texts are beside the arguments that they describe.
 
+mod ab;
 mod bench;
 mod bisect;
 mod calibrate;
@@ -19,16 +20,18 @@ use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use stillwell_config::{CommandArgument, SchemaOf, VariantArgument};
+use stillwell_config::{CommandArgument, VariantArgument};
+use stillwell_plan::observer::Validity;
 use stillwell_relay::{Endpoint, Format, OneIn, Rewrite, Stall, SyncWhen, WorkAmount};
 use stillwell_units::{ByteRate, ByteSize, Nanos, Seed};
 
+pub(crate) use self::ab::AbArguments;
 pub(crate) use self::bench::{
     BenchArguments, BenchFormat, TestArguments, TestBenchArguments, TestCommand,
 };
 pub(crate) use self::bisect::BisectArguments;
-pub(crate) use self::calibrate::{CalibrateArguments, HinderArguments};
-pub(crate) use self::compare::{CompareArguments, Method};
+pub(crate) use self::calibrate::{CalibrateArguments, DisturbArguments};
+pub(crate) use self::compare::CompareArguments;
 pub(crate) use self::find_capacity::{
     CapacityFormat, CapacityRate, FindCapacityArguments, NighthawkAdaptiveArguments, Objective,
     load_arguments,
@@ -50,7 +53,8 @@ pub(crate) use self::serve::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
 };
 pub(crate) use self::service::{
-    NighthawkServiceArguments, ServiceArguments, ServiceRole, address as service_address,
+    AccessArguments, NighthawkServiceArguments, ServiceArguments, ServiceRole,
+    address as service_address,
 };
 pub(crate) use self::transform::{
     NighthawkTransformArguments, TransformArguments, TransformSource,
@@ -67,14 +71,17 @@ Exit codes:
   1        a regression, or a failed check
   2        usage or configuration
   3        could not run: port taken, build failed, target never ready
-  4        a run or suite is invalid: target died, a part failed, disk full later;
+  4        a run or suite is invalid, such as a target that died;
            or inconclusive with --gate strict
   130 143  interrupted by SIGINT or SIGTERM";
 
-/// Load-tests a program, measures its resource cost, and tells you whether a change
-/// made it faster or slower.
+/// Version, and the commit of release builds.
+const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), env!("STILLWELL_BUILD"));
+
+/// Load-tests a program, measures its resource cost, and shows whether a change made
+/// it faster or slower.
 #[derive(Debug, Parser)]
-#[command(name = "stillwell", version, styles = STYLES, after_help = EXIT_CODES)]
+#[command(name = "stillwell", version = VERSION, styles = STYLES, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     /// Command to run.
     #[command(subcommand)]
@@ -82,6 +89,10 @@ pub(crate) struct Arguments {
     /// When to use colors in output.
     #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, display_order = 1000)]
     pub(crate) color: ColorWhen,
+    /// Print all options of a command
+    // Read before all other arguments.
+    #[arg(long, global = true, display_order = 1001)]
+    pub(crate) help_all: bool,
 }
 
 /// Commands.
@@ -91,7 +102,7 @@ pub(crate) enum Command {
     Run(RunArguments),
     /// Run a program once under generated load, and measure it
     #[command(visible_alias = "rig")]
-    Observe(RigArguments),
+    Observe(ObserveArguments),
     /// Replay a recording through a pipeline, and count every event that arrives
     Bench(Box<BenchArguments>),
     /// Run a folder tree of benches as tests, like `tremor test`
@@ -110,15 +121,15 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Find the commit that caused a regression
     Bisect(Box<BisectArguments>),
-    /// Measure false alarms and the smallest detectable change on this machine
+    /// Find the smallest change that this machine can detect, and its false alarms
     Calibrate(Box<CalibrateArguments>),
     /// Run a command and slow it down by a known share: `calibrate` starts targets
     /// with it
     #[command(hide = true)]
-    Hinder(HinderArguments),
+    Disturb(DisturbArguments),
     /// Find outdated spellings in lading configurations, and rewrite them
     Lint(LintArguments),
-    /// Print the JSON Schema of configuration files
+    /// Print the JSON Schema of configuration files and of results
     Schema {
         /// Kind of file
         #[arg(default_value = "experiment")]
@@ -126,6 +137,9 @@ pub(crate) enum Command {
     },
     /// Send HTTP or gRPC requests, and report throughput and latency
     Load(Box<LoadArguments>),
+    /// Compare two running services: send the same requests to two URLs in turn, and judge
+    /// the difference
+    Ab(Box<AbArguments>),
     /// Find the highest rate at which latency and error bounds hold
     FindCapacity(Box<FindCapacityArguments>),
     /// Run a configurable HTTP test server, with delays and faults
@@ -134,6 +148,17 @@ pub(crate) enum Command {
     Service(Box<ServiceArguments>),
     /// Convert a load result to another format
     Transform(TransformArguments),
+    /// Print completions of a shell
+    Completions {
+        /// Shell
+        shell: clap_complete::Shell,
+    },
+    /// Write man pages of all commands to a folder
+    Man {
+        /// Folder; it is made if it does not exist
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+    },
     /// Relay events: a built-in test target that can be made slower or larger by a
     /// known amount
     Relay(RelayArguments),
@@ -176,7 +201,11 @@ pub(crate) struct RunArguments {
     /// Continue an interrupted suite: the one in --results DIR, or the newest results
     #[arg(long)]
     pub(crate) resume: bool,
-    /// Which verdicts fail
+    /// Strictness of the limits above which a run is unreliable [default: the file's
+    /// value, or normal]
+    #[arg(long, value_enum)]
+    pub(crate) validity: Option<ValidityArgument>,
+    /// Verdicts that fail
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
     /// Exit with 0 for every verdict
@@ -225,7 +254,7 @@ pub(crate) struct ChangeArguments {
     pub(crate) target_command: Option<CommandArgument>,
     /// Run only experiments or matrices with this name; `*` matches any text;
     /// repeatable
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, alias = "soak", value_name = "NAME")]
     pub(crate) only: Vec<String>,
     #[command(flatten)]
     pub(crate) course: CourseArguments,
@@ -234,12 +263,13 @@ pub(crate) struct ChangeArguments {
     pub(crate) seed: Option<Seed>,
     /// Primary goal, as METRIC or METRIC:TOLERANCE: ingress_throughput,
     /// egress_throughput, cpu_per_event, cpu, memory, memory_peak,
-    /// memory_slope, latency_p50, latency_p90, latency_p99, latency_p999, loss,
-    /// duplicated, event_latency_p50, event_latency_p90, event_latency_p99,
-    /// event_latency_p999, or series:NAME:mean|peak|per_event|rate:lower|higher
+    /// memory_slope, latency_p50, latency_p90, latency_p99, latency_p999,
+    /// service_time_p50, service_time_p90, service_time_p99, service_time_p999,
+    /// error_share, request_throughput, loss, duplicated, event_latency_p50,
+    /// event_latency_p90, event_latency_p99, event_latency_p999, or series:NAME:mean|peak|per_event|rate:lower|higher
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,
-    /// Rate of every generator, such as `10 MiB/s`, `5k/s` or `max`
+    /// Rate of every generator, such as `10 MiB/s`, `5k/s`, `max` or `0/s..5k/s:30s`
     #[arg(long)]
     pub(crate) rate: Option<String>,
 }
@@ -262,7 +292,16 @@ pub(crate) struct CourseArguments {
     /// Run pairs until the verdict is certain, 200 at most
     #[arg(long)]
     pub(crate) no_max: bool,
-    /// How the variants of a pair share the machine
+    /// Replace lost pairs until the runs of an experiment have taken this long;
+    /// 10m by default
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_time: Option<Nanos>,
+    /// Answer within about two minutes: at most 6 pairs of runs with 500 ms of
+    /// warm-up and 2 s of measurement, lost pairs replaced for 2 minutes. Smaller
+    /// changes stay inconclusive
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Use of the machine by the variants of a pair
     #[arg(long, value_enum)]
     pub(crate) design: Option<Design>,
     /// Report a regression without confirming it on new runs
@@ -279,7 +318,28 @@ pub(crate) struct CourseArguments {
     pub(crate) measure: Option<Nanos>,
 }
 
-/// How the variants of a pair share the machine.
+/// Strictness of the limits above which a run is unreliable.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum ValidityArgument {
+    /// Half of each limit.
+    Strict,
+    /// The limits.
+    Normal,
+    /// Harm is reported, and the numbers count.
+    Off,
+}
+
+impl From<ValidityArgument> for Validity {
+    fn from(argument: ValidityArgument) -> Self {
+        match argument {
+            ValidityArgument::Strict => Self::Strict,
+            ValidityArgument::Normal => Self::Normal,
+            ValidityArgument::Off => Self::Off,
+        }
+    }
+}
+
+/// Use of the machine by the variants of a pair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum Design {
     /// One after the other, in random order.
@@ -328,8 +388,8 @@ pub(crate) enum Gate {
 /// `stillwell observe`.
 #[derive(Args, Debug)]
 #[command(after_help = EXIT_CODES)]
-pub(crate) struct RigArguments {
-    /// A rig or experiment file, a lading.yaml, or the folder of an SMP case
+pub(crate) struct ObserveArguments {
+    /// A single-run or experiment file, a lading.yaml, or the folder of an SMP case
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Start this program; its arguments follow `--`
@@ -368,10 +428,14 @@ pub(crate) struct RigArguments {
     /// Length of the measurement
     #[arg(long, value_name = "TIME", visible_alias = "duration")]
     pub(crate) measure: Option<Nanos>,
+    /// Strictness of the limits above which the run is unreliable [default: the file's
+    /// value, or normal]
+    #[arg(long, value_enum)]
+    pub(crate) validity: Option<ValidityArgument>,
     /// Seed of all random choices: a whole number
     #[arg(long)]
     pub(crate) seed: Option<Seed>,
-    /// Folder of the capture [default: .stillwell/rigs/TIME-NAME]
+    /// Folder of the capture [default: .stillwell/runs/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
     /// Do not show progress
@@ -406,7 +470,7 @@ pub(crate) struct ReportArguments {
     pub(crate) results: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-    /// Which verdicts fail
+    /// Verdicts that fail
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
     /// Exit with 0 for every verdict
@@ -520,7 +584,7 @@ mod tests {
         let line = line.chain(words.split_whitespace());
         match Arguments::try_parse_from(line).map(|arguments| arguments.command) {
             Ok(Command::Run(run)) => Ok(run.select.changes.course),
-            Ok(other) => panic!("{other:?}"),
+            Ok(command) => panic!("{command:?}"),
             Err(error) => Err(error.to_string()),
         }
     }
@@ -555,17 +619,12 @@ mod tests {
 /// Kinds of configuration files.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum SchemaKind {
-    /// Experiments and rigs
+    /// Experiments and runs
     Experiment,
     /// Benches
     Bench,
-}
-
-impl From<SchemaKind> for SchemaOf {
-    fn from(kind: SchemaKind) -> Self {
-        match kind {
-            SchemaKind::Experiment => Self::Experiment,
-            SchemaKind::Bench => Self::Bench,
-        }
-    }
+    /// Scenarios of `stillwell load --scenario`
+    Scenario,
+    /// Result of `stillwell load --format json`
+    Load,
 }

@@ -1,5 +1,6 @@
 //! One module per command, and what they share.
 
+pub(crate) mod ab;
 pub(crate) mod bench;
 pub(crate) mod bisect;
 pub(crate) mod calibrate;
@@ -8,18 +9,21 @@ pub(crate) mod check;
 pub(crate) mod compare;
 mod conduct;
 pub(crate) mod find_capacity;
+pub(crate) mod guardian;
 pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod lading;
 pub(crate) mod lint;
 pub(crate) mod load;
+pub(crate) mod nighthawk_line;
+pub(crate) mod observe;
 mod output;
+pub(crate) mod pages;
 pub(crate) mod payloadtool;
 mod places;
 mod random;
 pub(crate) mod relay;
 pub(crate) mod report;
-pub(crate) mod rig;
 pub(crate) mod run;
 pub(crate) mod schema;
 mod select;

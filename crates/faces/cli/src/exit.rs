@@ -3,6 +3,9 @@
 use std::fmt;
 use std::process::ExitCode;
 
+/// Number of the signal.
+const SIGINT: i32 = 2;
+
 /// Exit codes. The numbers are part of the interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Exit {
@@ -29,6 +32,16 @@ impl Exit {
             2 => Self::Usage,
             3 => Self::CouldNotRun,
             _ => Self::Invalid,
+        }
+    }
+
+    /// The exit of lading and its tools: 0 if they worked, 1 if not, 2 for a wrong command
+    /// line. SIGINT ends a run normally.
+    pub(crate) const fn of_lading(self) -> Self {
+        match self {
+            Self::Interrupted(SIGINT) => Self::Held,
+            Self::CouldNotRun | Self::Invalid => Self::Failed,
+            _ => self,
         }
     }
 
@@ -102,5 +115,20 @@ mod tests {
         }
         assert_eq!(Exit::Interrupted(2).code(), 130);
         assert_eq!(Exit::Interrupted(15).code(), 143);
+    }
+
+    #[test]
+    fn codes_of_lading_are_zero_one_and_two() {
+        for (exit, code) in [
+            (Exit::Held, 0),
+            (Exit::Failed, 1),
+            (Exit::Usage, 2),
+            (Exit::CouldNotRun, 1),
+            (Exit::Invalid, 1),
+            (Exit::Interrupted(2), 0),
+            (Exit::Interrupted(15), 143),
+        ] {
+            assert_eq!(exit.of_lading().code(), code, "{exit:?}");
+        }
     }
 }

@@ -4,6 +4,7 @@ mod arguments;
 mod command;
 mod exit;
 mod formats;
+mod help;
 mod paint;
 mod progress;
 mod signals;
@@ -11,13 +12,12 @@ mod signals;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{FromArgMatches as _, Parser};
 use stillwell_environment::{PROCESS_TREE_WORD, be_process};
 use stillwell_target::prepare_privileges;
 
 use crate::arguments::{
-    Arguments, CaptoolArguments, ColorWhen, Command, NighthawkTestServerArguments,
-    PayloadtoolArguments, parse_lading,
+    Arguments, CaptoolArguments, ColorWhen, Command, PayloadtoolArguments, parse_lading,
 };
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -44,7 +44,20 @@ fn main() -> ExitCode {
     if let Some(result) = called_as_lading() {
         return finish(result, &Paint::new(ColorWhen::Auto));
     }
-    let arguments = Arguments::parse();
+    let words: Vec<String> = std::env::args_os()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if let Some(page) = help::all_options(&words) {
+        let printed = Paint::data(&page.to_string());
+        return finish(
+            printed
+                .map(|()| Exit::Held)
+                .map_err(|error| CommandError::new(Exit::CouldNotRun, error)),
+            &Paint::new(ColorWhen::Auto),
+        );
+    }
+    let matches = help::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let paint = Paint::new(arguments.color);
     let result = match arguments.command {
         Command::Run(run) => {
@@ -52,10 +65,7 @@ fn main() -> ExitCode {
             let privileges = prepare_privileges();
             command::run::run(&run, &paint, &privileges)
         }
-        Command::Observe(rig) => {
-            let privileges = prepare_privileges();
-            command::rig::run(&rig, &paint, &privileges)
-        }
+        Command::Observe(observe) => command::observe::run(&observe, &paint, &prepare_privileges()),
         Command::Bench(bench) => command::bench::run(&bench, &paint, &prepare_privileges()),
         Command::Test(test) => command::test_bench::run(&test.command, &paint),
         Command::Check(check) => command::check::run(&check, &paint),
@@ -71,13 +81,16 @@ fn main() -> ExitCode {
             let privileges = prepare_privileges();
             command::calibrate::run(&calibrate, &paint, &privileges)
         }
-        Command::Hinder(hinder) => match command::calibrate::hinder::run(&hinder) {
+        Command::Disturb(disturb) => match command::calibrate::disturb::run(&disturb) {
             Ok(code) => return code,
             Err(error) => Err(error),
         },
         Command::Lint(lint) => command::lint::run(&lint, &paint),
         Command::Schema { kind } => command::schema::run(kind),
+        Command::Completions { shell } => command::pages::completions(shell),
+        Command::Man { folder } => command::pages::man(&folder),
         Command::Load(load) => command::load::run(&load, &paint),
+        Command::Ab(ab) => command::ab::run(&ab, &paint),
         Command::FindCapacity(find) => {
             let privileges = prepare_privileges();
             command::find_capacity::run(&find, &paint, &privileges)
@@ -94,10 +107,8 @@ fn main() -> ExitCode {
 fn called_as_nighthawk() -> Option<ExitCode> {
     let paint = Paint::new(ColorWhen::Auto);
     Some(match called_by_name()?.as_str() {
-        "nighthawk_test_server" => {
-            let arguments = NighthawkTestServerArguments::parse();
-            finish(command::serve::run_as_nighthawk(&arguments, &paint), &paint)
-        }
+        command::guardian::NAME => command::guardian::run().into(),
+        "nighthawk_test_server" => command::serve::run_as_nighthawk(&paint).into(),
         "nighthawk_client" => command::load::nighthawk::run_as_nighthawk(&paint).into(),
         "nighthawk_service" => command::service::run_as_nighthawk(&paint).into(),
         "nighthawk_adaptive_load_client" => {
@@ -111,7 +122,7 @@ fn called_as_nighthawk() -> Option<ExitCode> {
 /// Runs lading or one of its tools, if this program was called by that name.
 fn called_as_lading() -> Option<Result<Exit, CommandError>> {
     let paint = Paint::new(ColorWhen::Auto);
-    Some(match called_by_name()?.as_str() {
+    let result = match called_by_name()?.as_str() {
         "lading" => match parse_lading(std::env::args_os()) {
             Ok(command) => command::lading::run(&command, &paint),
             Err(error) => error.exit(),
@@ -119,6 +130,13 @@ fn called_as_lading() -> Option<Result<Exit, CommandError>> {
         "captool" => command::captool::run(&CaptoolArguments::parse()),
         "payloadtool" => command::payloadtool::run(&PayloadtoolArguments::parse(), &paint),
         _ => return None,
+    };
+    Some(match result {
+        Ok(exit) => Ok(exit.of_lading()),
+        Err(error) => Err(CommandError {
+            exit: error.exit.of_lading(),
+            ..error
+        }),
     })
 }
 

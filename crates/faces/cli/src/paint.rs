@@ -1,5 +1,6 @@
 //! Data on standard output, talk on standard error; colour where it is wanted.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use anstream::ColorChoice;
@@ -18,7 +19,7 @@ pub(crate) struct Paint {
     pub(crate) out: bool,
     /// True if standard error is colored.
     pub(crate) err: bool,
-    /// Whether standard error is a terminal.
+    /// True where standard error is a terminal.
     pub(crate) live: bool,
 }
 
@@ -54,8 +55,10 @@ impl Paint {
         }
     }
 
-    /// Says something beside the data. Where nobody can hear it, nobody does.
+    /// Prints a message beside the data. A closed standard error is ignored. What others wrote
+    /// does not steer the terminal.
     pub(crate) fn say(text: &str) {
+        let text = visible(text);
         let mut err = io::stderr().lock();
         if writeln!(err, "{text}").is_err() {
             // Standard error is closed: there is nowhere left to say so.
@@ -71,12 +74,92 @@ impl Paint {
         }
     }
 
-    /// Tells an error and what to do about it.
+    /// Prints an error and its remedy.
     pub(crate) fn error(&self, error: &CommandError) {
         let red = AnsiColor::Red.on_default().bold();
         Self::say(&format!("{} {error}", self.styled(red, "error:")));
         if let Some(hint) = &error.hint {
             Self::say(&format!("  {hint}"));
+        }
+    }
+}
+
+/// Returns `text` with its control characters spelled out, other than line feeds, tabs and
+/// sequences that set a colour.
+pub(crate) fn visible(text: &str) -> Cow<'_, str> {
+    let is_kept = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+    if text.chars().all(is_kept) {
+        return Cow::Borrowed(text);
+    }
+    let mut visible = String::with_capacity(text.len());
+    let mut left = text;
+    while let Some(character) = left.chars().next() {
+        let length = match colour_length(left) {
+            Some(length) => {
+                visible.push_str(&left[..length]);
+                length
+            }
+            None if is_kept(character) => {
+                visible.push(character);
+                character.len_utf8()
+            }
+            None => {
+                visible.extend(character.escape_default());
+                character.len_utf8()
+            }
+        };
+        left = &left[length..];
+    }
+    Cow::Owned(visible)
+}
+
+/// Returns the length of the sequence that sets a colour at the start of `text`, if one is there.
+fn colour_length(text: &str) -> Option<usize> {
+    let parameters = text.strip_prefix("\x1b[")?;
+    let end = parameters.find(|c: char| !c.is_ascii_digit() && c != ';')?;
+    parameters[end..].starts_with('m').then_some(2 + end + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_spelled_out_and_colours_stay() {
+        let text = "\x1b[1;31merror:\x1b[0m a\tb\nc \x1b[2J \x1b]52;c;aGk=\x07 \r\u{9b}2J";
+        let expected =
+            "\x1b[1;31merror:\x1b[0m a\tb\nc \\u{1b}[2J \\u{1b}]52;c;aGk=\\u{7} \\r\\u{9b}2J";
+        assert_eq!(visible(text), expected);
+    }
+
+    #[test]
+    fn only_colours_steer_the_terminal() {
+        // Each pair of characters before the parts of a sequence.
+        let parts = [
+            "",
+            "\u{1b}",
+            "[",
+            "[0m",
+            "[3;1m",
+            "[;",
+            "]0;a\u{7}",
+            "\u{9b}",
+            "\r",
+            "é",
+            "\0",
+        ];
+        let texts = parts.iter().flat_map(|a| {
+            let pairs = parts.iter().map(move |b| format!("{a}{b}"));
+            pairs.flat_map(|pair| parts.iter().map(move |c| format!("{pair}{c}\u{1b}{c}")))
+        });
+        for text in texts {
+            let mut left = visible(&text).into_owned();
+            while let Some(place) = left.find('\u{1b}') {
+                let length = colour_length(&left[place..]).expect("a colour");
+                left.replace_range(place..place + length, "");
+            }
+            let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\t');
+            assert!(left.chars().all(is_plain), "{text:?}: {left:?}");
         }
     }
 }

@@ -6,30 +6,31 @@ mod look;
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use stillwell_experiment::{PairsWanted, SuiteProgress, TimeLeft};
-use stillwell_plan::{DesignPlan, Phase};
+use stillwell_experiment::{PairsWanted, Problem, SuiteProgress, TimeLeft};
+use stillwell_plan::Phase;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_run::Progress;
 use stillwell_units::{ByteSize, EventRate, Moment, float_from_u64};
 use stillwell_verdict::{RunIdentity, RunStage};
 
 pub(crate) use self::load::LoadDisplay;
-use self::look::{described, span};
-use crate::paint::Paint;
+use self::look::{described, so_far, span, waiting};
+use crate::paint::{Paint, visible};
 
-/// Shortest time over which a rate is told.
+/// Shortest time over which a rate is printed.
 const RATE_OVER_SECONDS_MIN: f64 = 0.5;
 const CLEAR_LINE: &str = "\r\x1b[2K";
 
-/// Tells how things go, on standard error.
+/// Prints progress on standard error.
 #[derive(Debug)]
 pub(crate) struct ProgressDisplay<'a> {
     paint: &'a Paint,
     quiet: bool,
-    /// What stands at the beginning of the live line.
+    /// The beginning of the live line.
     head: String,
     phase: Option<Phase>,
     last: Option<(Moment, u64)>,
-    /// Whether runs stand in blocks and not in pairs.
+    /// True where runs are in blocks and not in pairs.
     of_block: bool,
 }
 
@@ -45,7 +46,7 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Tells of a lab.
+    /// Prints progress of a suite.
     pub(crate) fn suite(&mut self, progress: SuiteProgress<'_>) {
         match progress {
             SuiteProgress::Run(run) => self.run(&run),
@@ -62,18 +63,14 @@ impl<'a> ProgressDisplay<'a> {
                 experiment,
                 number,
                 of,
-            } => {
-                let bold = Style::new().bold();
-                let name = self.paint.styled(bold, experiment);
-                self.line(&format!("{name}  experiment {number} of {of}"));
-            }
+            } => self.experiment(experiment, number, of),
             SuiteProgress::TakenOver { stage, pairs, .. } => self.taken_over(stage, pairs),
             SuiteProgress::Probing { length, .. } => {
                 self.line(&format!("  probe: at full speed for {length}"));
                 self.head = "  probe".to_owned();
             }
-            SuiteProgress::OperatingPoint { result: found, .. } => {
-                self.line(&format!("  rate: {}", found.reason));
+            SuiteProgress::OperatingPoint { result, .. } => {
+                self.line(&format!("  rate: {}", result.reason));
             }
             SuiteProgress::BlockStarted {
                 block,
@@ -95,10 +92,18 @@ impl<'a> ProgressDisplay<'a> {
                 let text = pair_line(&pair, self.paint.live);
                 text.into_iter().for_each(|text| self.line(&text));
             }
-            SuiteProgress::WarmupFound { result: found, .. } => {
-                let (found, stated) = (found.measured, found.stated);
+            SuiteProgress::Waiting { host, up_to, .. } => {
+                self.line(&format!("  {}", waiting(host, up_to)));
+            }
+            SuiteProgress::SoFar { standing, left } => {
+                let text = so_far(&standing.verdict, left);
+                text.into_iter()
+                    .for_each(|text| self.line(&format!("  {text}")));
+            }
+            SuiteProgress::WarmupFound { result, .. } => {
+                let (measured, stated) = (result.measured, result.stated);
                 self.line(&format!(
-                    "  steady after {found} of load, not after {stated}: measured from there"
+                    "  steady after {measured} of load instead of {stated}: measuring begins there"
                 ));
             }
             SuiteProgress::Look {
@@ -107,14 +112,21 @@ impl<'a> ProgressDisplay<'a> {
                 left_in_all,
             } => self.line(&format!("  {}", described(standing, left, left_in_all))),
             SuiteProgress::ExperimentEnded { .. } => self.clear(),
-            SuiteProgress::Problem(problem) => {
-                let red = AnsiColor::Red.on_default();
-                let text = format!("  {}: {}", problem.experiment, problem.reason);
-                let text = self.paint.styled(red, &text);
-                self.always(&text);
-            }
+            SuiteProgress::Problem(problem) => self.problem(problem),
             SuiteProgress::Note(note) => self.line(&format!("  {note}")),
         }
+    }
+
+    fn experiment(&self, name: &str, number: usize, of: usize) {
+        let name = self.paint.styled(Style::new().bold(), name);
+        self.line(&format!("{name}  experiment {number} of {of}"));
+    }
+
+    fn problem(&self, problem: &Problem) {
+        let red = AnsiColor::Red.on_default();
+        let text = format!("  {}: {}", problem.experiment, problem.reason);
+        let text = self.paint.styled(red, &text);
+        self.always(&text);
     }
 
     fn block(&mut self, block: u32, of: u32, order: &[&str], left: TimeLeft) {
@@ -123,7 +135,7 @@ impl<'a> ProgressDisplay<'a> {
         self.of_block = true;
     }
 
-    /// Tells of a run.
+    /// Prints progress of a run.
     pub(crate) fn run(&mut self, progress: &Progress) {
         match progress {
             Progress::Phase { phase, ends_in } => {
@@ -194,10 +206,8 @@ impl<'a> ProgressDisplay<'a> {
             return;
         }
         let columns = usize::from(Paint::columns()).saturating_sub(1);
-        let line: String = format!("{}  {text}", self.head)
-            .chars()
-            .take(columns)
-            .collect();
+        let line = format!("{}  {text}", self.head);
+        let line: String = visible(&line).chars().take(columns).collect();
         let mut err = io::stderr().lock();
         // Progress that cannot be shown is no reason to stop.
         write!(err, "{CLEAR_LINE}{line}")
@@ -217,7 +227,7 @@ impl<'a> ProgressDisplay<'a> {
     }
 }
 
-/// What a run is called while it goes on.
+/// The name of a run while it goes on.
 fn called(identity: &RunIdentity) -> String {
     let variant = &identity.variant;
     match (identity.pair, identity.stage) {
@@ -228,7 +238,7 @@ fn called(identity: &RunIdentity) -> String {
     }
 }
 
-/// What is told of a pair; where a line is `live`, only what went wrong with it.
+/// The line of a pair; where a line is `live`, only its failures.
 fn pair_line(progress: &SuiteProgress<'_>, live: bool) -> Option<String> {
     match progress {
         SuiteProgress::PairStarted {
@@ -262,7 +272,7 @@ fn pair_line(progress: &SuiteProgress<'_>, live: bool) -> Option<String> {
     }
 }
 
-/// What a pair of a stage is called.
+/// The name of a pair of a stage.
 const fn noun(stage: RunStage) -> &'static str {
     match stage {
         RunStage::Search => "pair",
@@ -270,7 +280,7 @@ const fn noun(stage: RunStage) -> &'static str {
     }
 }
 
-/// How many pairs there will be: `6`, or `4 to 20` where looks decide.
+/// The number of pairs: `6`, or `4 to 20` where looks decide.
 fn of(wanted: PairsWanted) -> String {
     let PairsWanted {
         next_look,

@@ -1,5 +1,5 @@
-//! The binary from end to end: what it prints, how it exits, what it leaves, and
-//! that nothing goes on when it has ended. The subject is `stillwell relay`.
+//! The binary from end to end: what it prints, how it exits, what it leaves, and that
+//! nothing goes on when it has ended. The target is `stillwell relay`.
 
 #![expect(
     clippy::print_stdout,
@@ -7,6 +7,8 @@
     reason = "a test that cannot go on has failed, and says what it skips"
 )]
 
+#[path = "cli/ab.rs"]
+mod ab;
 #[path = "cli/bench.rs"]
 mod bench;
 #[path = "cli/bisect.rs"]
@@ -33,10 +35,10 @@ mod faulty_peer;
 mod figures;
 #[path = "cli/git.rs"]
 mod git;
-#[path = "cli/hinder.rs"]
-mod hinder;
 #[path = "cli/history.rs"]
 mod history;
+#[path = "cli/hostile.rs"]
+mod hostile;
 #[path = "cli/inspector.rs"]
 mod inspector;
 #[path = "cli/interrupt.rs"]
@@ -57,6 +59,8 @@ mod live;
 mod load;
 #[path = "cli/nighthawk.rs"]
 mod nighthawk;
+#[path = "cli/observe.rs"]
+mod observe;
 #[path = "cli/omission.rs"]
 mod omission;
 #[path = "cli/payloadtool.rs"]
@@ -65,26 +69,26 @@ mod payloadtool;
 mod relay_disk;
 #[path = "cli/resume.rs"]
 mod resume;
-#[path = "cli/rig.rs"]
-mod rig;
 #[path = "cli/serve.rs"]
 mod serve;
 #[path = "cli/service.rs"]
 mod service;
+#[path = "cli/slowdown.rs"]
+mod slowdown;
 #[path = "cli/stamps.rs"]
 mod stamps;
 #[path = "cli/start.rs"]
 mod start;
 #[path = "cli/storage.rs"]
 mod storage;
-#[path = "cli/subject.rs"]
-mod subject;
-#[path = "cli/subjects.rs"]
-mod subjects;
 #[path = "cli/suite.rs"]
 mod suite;
 #[path = "cli/system.rs"]
 mod system;
+#[path = "cli/target.rs"]
+mod target;
+#[path = "cli/targets.rs"]
+mod targets;
 #[path = "cli/telemetry.rs"]
 mod telemetry;
 #[path = "cli/transform.rs"]

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-/// Events that wait to be sent on. Room is reserved before it is filled, so that
+/// Events that wait to be sent on. Room is reserved before it is filled, so
 /// events that belong together get in together.
 #[derive(Debug)]
 pub(crate) struct Buffer {

@@ -24,7 +24,7 @@ pub(crate) fn add(cell: &Cell<u64>, amount: u64) {
 /// `relay_`, its name here, and `_total` if it only grows.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RelayReport {
-    /// Events taken in, those included that were dropped for want of room.
+    /// Events taken in, those included that were dropped for lack of room.
     pub events_in: u64,
     /// Events handed over to the output: to the kernel, or over HTTP to a server
     /// that said yes.

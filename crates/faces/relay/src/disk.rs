@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytes::Bytes;
-use stillwell_units::{ByteSize, Nanos};
+use stillwell_units::{ByteSize, Nanos, as_usize};
 use tokio::select;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -363,7 +363,7 @@ impl State {
     }
 
     fn move_on(&mut self, events: u64) -> io::Result<()> {
-        let count = usize::try_from(events).unwrap_or(usize::MAX);
+        let count = as_usize(events);
         let count = count.min(self.under_way.len());
         let Some(last) = self.under_way.drain(..count).next_back() else {
             return Ok(());

@@ -6,11 +6,11 @@ use stillwell_scope::clock;
 use stillwell_units::{ByteRate, Moment, Nanos, float_from_u64};
 use tokio::time::sleep;
 
-/// Time for which unused rate is kept, so that a timer that wakes late costs nothing of the
+/// Time for which unused rate is kept, so a timer that wakes late costs nothing of the
 /// rate.
 const KEPT: Nanos = Nanos::from_millis(20);
 
-/// Lets so many bytes a second pass, in the order in which they ask.
+/// Lets so many bytes a second pass, in the order of their requests.
 #[derive(Debug)]
 pub(crate) struct Limit {
     nanos_per_byte: f64,

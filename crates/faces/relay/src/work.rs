@@ -9,14 +9,14 @@ use stillwell_units::{Nanos, ParseError, float_from_u64, floor_to_u64};
 /// Rounds in one trial of the calibration: well under a scheduler's slice, well
 /// above the cost of two looks at the clock.
 const TRIAL_ROUNDS: u64 = 200_000;
-/// Trials that count; as many go before them, so that the CPU has found its
+/// Trials that count; as many go before them, so the CPU has found its
 /// frequency.
 const TRIALS: usize = 15;
 
 /// Amount of CPU burnt for each event.
 ///
 /// A round is a fixed piece of arithmetic, so rounds cost the same instructions
-/// in every process of one build: where the truth must be known, ask for
+/// in every process of one build: where the truth must be known, use
 /// rounds. A time is turned into rounds once, when the relay starts, by the
 /// thread's CPU clock: the median of fifteen trials. That is good to about a
 /// round (1 to 2 ns) and a few percent on a quiet machine; a CPU that changes its

@@ -3,13 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stillwell_plan::{BenchPlan, PrefixFraming, TargetPlan};
+use stillwell_plan::stamp::PrefixFraming;
+use stillwell_plan::{BenchPlan, TargetPlan};
 use stillwell_text::{Diagnostic, Diagnostics, MapReader, Node, Reader, Value, code};
 use stillwell_units::Nanos;
 
 use crate::discover::Lookup;
 use crate::files::{EntryKind, read_source};
-use crate::spec::{Door, read_target};
+use crate::spec::{ReadContext, read_target};
 
 pub(crate) mod connector;
 mod endpoint;
@@ -193,33 +194,38 @@ fn read_file(
     let reader = Reader::new(Arc::clone(&source));
     let folder = path.parent().unwrap_or(path);
     let options = reader.parse().and_then(|root| {
-        let door = Door {
+        let context = ReadContext {
             reader: &reader,
             files,
             folder,
+            target_url: None,
         };
-        read_bench(&door, &root, &codecs(lookup))
+        read_bench(&context, &root, &codecs(lookup))
     });
     diagnostics.append(reader.finish());
     options
 }
 
-fn read_bench(door: &Door<'_>, root: &Node, codecs: &[(&str, ())]) -> Option<BenchOptions> {
-    let reader = door.reader;
+fn read_bench(
+    context: &ReadContext<'_>,
+    root: &Node,
+    codecs: &[(&str, ())],
+) -> Option<BenchOptions> {
+    let reader = context.reader;
     let map = reader.map(root, &BENCH.keys())?;
     let nested = map.take("config").and_then(|node| {
         let map = reader.map(node, &CONFIG.keys())?;
-        Some(of_connector(door, &read_bench_keys(reader, &map)))
+        Some(of_connector(context, &read_bench_keys(reader, &map)))
     });
-    let connector = of_connector(door, &read_bench_keys(reader, &map));
-    let native = read_own(door, &map, codecs);
+    let connector = of_connector(context, &read_bench_keys(reader, &map));
+    let native = read_own(context, &map, codecs);
     Some(native.or(connector).or(nested.unwrap_or_default()))
 }
 
-fn of_connector(door: &Door<'_>, keys: &BenchKeys<'_>) -> BenchOptions {
+fn of_connector(context: &ReadContext<'_>, keys: &BenchKeys<'_>) -> BenchOptions {
     let source = keys.source;
     BenchOptions {
-        source: source.and_then(|node| door.existing(node, EntryKind::File)),
+        source: source.and_then(|node| context.existing(node, EntryKind::File)),
         interval: keys.interval,
         chunk_size: keys.chunk_size,
         iters: keys.iters,
@@ -233,8 +239,12 @@ fn of_connector(door: &Door<'_>, keys: &BenchKeys<'_>) -> BenchOptions {
     }
 }
 
-fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>, codecs: &[(&str, ())]) -> BenchOptions {
-    let reader = door.reader;
+fn read_own(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+    codecs: &[(&str, ())],
+) -> BenchOptions {
+    let reader = context.reader;
     let text = |key| map.take(key).and_then(|node| reader.text(node));
     let boolean = |key| map.take(key).and_then(|node| reader.boolean(node));
     let length = |key| map.take(key).and_then(|node| reader.parsed(node));
@@ -246,7 +256,7 @@ fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>, codecs: &[(&str, ())]) -> 
     map.ignore("seed");
     BenchOptions {
         name: text("name").map(str::to_owned),
-        target: map.take("target").and_then(|node| target(door, node)),
+        target: map.take("target").and_then(|node| target(context, node)),
         input: endpoint("in"),
         output: endpoint("out"),
         codec: codec.and_then(|node| reader.text(node)).map(str::to_owned),
@@ -264,10 +274,10 @@ fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>, codecs: &[(&str, ())]) -> 
         stamps: boolean("stamps"),
         sent_prefix: map
             .take("postprocessors")
-            .and_then(|node| interceptors::read(door, node, Side::Post)),
+            .and_then(|node| interceptors::read(context, node, Side::Post)),
         received_prefix: map
             .take("preprocessors")
-            .and_then(|node| interceptors::read(door, node, Side::Pre)),
+            .and_then(|node| interceptors::read(context, node, Side::Pre)),
         retries: map
             .take("retries")
             .and_then(|node| reader.whole(node, 0, 1_000_000)),
@@ -278,13 +288,13 @@ fn read_own(door: &Door<'_>, map: &MapReader<'_, '_>, codecs: &[(&str, ())]) -> 
     }
 }
 
-fn target(door: &Door<'_>, node: &Node) -> Option<BenchTarget> {
+fn target(context: &ReadContext<'_>, node: &Node) -> Option<BenchTarget> {
     if let Value::Scalar { text, .. } = &node.value
         && text == "none"
     {
         return Some(BenchTarget::Absent);
     }
-    let spec = read_target(door, node)?;
+    let spec = read_target(context, node)?;
     Some(BenchTarget::Described {
         plan: Box::new(spec.plan),
         has_probe: spec.has_probe,

@@ -105,7 +105,7 @@ fn listed(names: &[String]) -> String {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum MessageTextError {
     /// A text that is nothing at all.
-    #[error("it is no JSON: {problem}")]
+    #[error("it is not JSON: {problem}")]
     Json {
         /// Description of the problem with its position.
         problem: String,

@@ -89,7 +89,9 @@ impl<'l> Lookup<'l> {
                 let message = format!("there is nothing at {}", path.display());
                 Err(Box::new(Diagnostic::error(code::UNREADABLE, message)))
             }
-            Some(EntryKind::File) => self.case_of_file(path).map(|case| vec![case]),
+            Some(EntryKind::File | EntryKind::Special) => {
+                self.case_of_file(path).map(|case| vec![case])
+            }
             Some(EntryKind::Folder) => {
                 let mut cases = Vec::new();
                 let mut looked = 0;
@@ -103,9 +105,9 @@ impl<'l> Lookup<'l> {
     }
 
     /// The first format that recognises `text` as a run.
-    pub(crate) fn format_of_rig(self, text: &str) -> Option<&'l dyn ForeignFormat> {
+    pub(crate) fn format_of_run(self, text: &str) -> Option<&'l dyn ForeignFormat> {
         let mut formats = self.formats.iter().copied();
-        formats.find(|format| format.is_rig(text))
+        formats.find(|format| format.is_single_run(text))
     }
 
     /// The kind of the file at `path`, if a format recognises it and cannot read it.
@@ -192,10 +194,10 @@ impl<'l> Lookup<'l> {
         }
         let file = CaseFile::read(self.files, path);
         let text = file.source.as_ref().map(|source| source.text());
-        if text.is_ok_and(|text| self.format_of_rig(text).is_some()) {
-            let message = format!("{} is one rig, not an experiment", path.display());
+        if text.is_ok_and(|text| self.format_of_run(text).is_some()) {
+            let message = format!("{} is one run, not an experiment", path.display());
             let error = Diagnostic::error(code::NOTHING_FOUND, message).help(
-                "run it with `stillwell rig`, or name the case's folder, which has an `experiment.yaml`",
+                "run it with `stillwell observe`, or name the case's folder, which has an `experiment.yaml`",
             );
             return Err(Box::new(error));
         }

@@ -1,11 +1,15 @@
 //! The file system, as far as configuration needs it.
 
 use std::fmt::Debug;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_text::{Diagnostic, Source, code};
+
+pub use self::input::{open_input, read_input};
+
+mod input;
 
 /// Texts are small; what is larger was not meant to be one.
 const BYTES_MAX: u64 = 16 << 20;
@@ -38,6 +42,8 @@ pub enum EntryKind {
     File,
     /// A folder.
     Folder,
+    /// A pipe, a socket or a device.
+    Special,
 }
 
 /// The file system of this machine.
@@ -46,28 +52,22 @@ pub struct Disk;
 
 impl Files for Disk {
     fn read(&self, path: &Path) -> io::Result<String> {
-        if std::fs::metadata(path)?.len() > BYTES_MAX {
-            return Err(io::Error::other("larger than 16 MiB"));
-        }
-        std::fs::read_to_string(path)
+        let bytes = read_input(path, BYTES_MAX)?;
+        String::from_utf8(bytes).map_err(|_| io::Error::other("not UTF-8"))
     }
 
     fn read_bytes(&self, path: &Path, limit: u64) -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        let mut file = std::fs::File::open(path)?.take(limit.saturating_add(1));
-        let count = file.read_to_end(&mut bytes)?;
-        match u64::try_from(count) {
-            Ok(count) if count <= limit => Ok(bytes),
-            _ => Err(io::Error::other(format!("larger than {} MiB", limit >> 20))),
-        }
+        read_input(path, limit)
     }
 
     fn kind(&self, path: &Path) -> Option<EntryKind> {
         let metadata = std::fs::metadata(path).ok()?;
         Some(if metadata.is_dir() {
             EntryKind::Folder
-        } else {
+        } else if metadata.is_file() {
             EntryKind::File
+        } else {
+            EntryKind::Special
         })
     }
 
@@ -79,6 +79,14 @@ impl Files for Disk {
         paths.sort();
         Ok(paths)
     }
+}
+
+/// Reads the text at `path`, a file or a pipe of at most 16 MiB.
+///
+/// # Errors
+/// It cannot be read, or is not UTF-8.
+pub fn read_text(path: &Path) -> io::Result<String> {
+    Disk.read(path)
 }
 
 /// Reads the file at `path`.

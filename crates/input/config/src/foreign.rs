@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stillwell_plan::{ExperimentPlan, RigPlan};
+use stillwell_plan::{ExperimentPlan, RunPlan};
 use stillwell_text::{Diagnostic, Diagnostics, Source, parse};
 
 use crate::files::Files;
@@ -18,18 +18,18 @@ pub trait ForeignFormat: Debug {
     fn name(&self) -> &'static str;
 
     /// Returns true if `text` is a file of this format that describes one run.
-    fn is_rig(&self, _text: &str) -> bool {
+    fn is_single_run(&self, _text: &str) -> bool {
         false
     }
 
     /// Reads the run of a file that [`ForeignFormat::is_rig`] recognised; mistakes go to
     /// `found`. `has_subject`: a program is between generators and sinks.
-    fn read_rig(
+    fn read_run(
         &self,
         _file: &ForeignFile<'_>,
         _has_target: bool,
         _found: &mut Diagnostics,
-    ) -> Option<RigPlan> {
+    ) -> Option<RunPlan> {
         None
     }
 
@@ -125,7 +125,7 @@ pub struct Linted {
 #[must_use]
 pub fn has_key(text: &str, keys: &[&str]) -> bool {
     let Ok((root, _)) = parse(&Source::new("", text)) else {
-        // Text that is not YAML is judged line by line, so that its mistakes are
+        // Text that is not YAML is judged line by line, so its mistakes are
         // reported in the words of its format.
         let is_key = |line: &str| keys.iter().any(|key| line.starts_with(&format!("{key}:")));
         return text.lines().any(is_key);

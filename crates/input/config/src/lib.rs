@@ -1,6 +1,6 @@
 //! Text becomes a plan: the only door for user input.
 //!
-//! [`Loader::rig`] reads one observed run, [`Loader::suite`] experiments, and [`requests`]
+//! [`Loader::run`] reads one observed run, [`Loader::suite`] experiments, and [`requests`]
 //! loads on a URL. The first two take native
 //! files, and those of the formats that the loader is given: see [`foreign`]. They check
 //! everything that can be checked by looking, and return either a plan that is right or
@@ -13,6 +13,7 @@
 //! module `files` is the only one that touches the
 //! file system, behind a trait. [`manifest`] reads objects of Kubernetes.
 
+mod ab;
 mod bench;
 mod descriptors;
 mod discover;
@@ -24,12 +25,15 @@ mod load;
 pub mod manifest;
 mod matrix;
 mod overrides;
+mod rate;
 pub mod requests;
 pub mod rules;
+pub mod scenario;
 mod schema;
 pub mod shared;
 mod spec;
 
+pub use ab::AbSpec;
 pub use bench::{
     Await, BenchAsserts, BenchEndpoint, BenchFolder, BenchOptions, BenchStep, BenchTarget,
     BenchTree, FigureAssert, LoadedBench, TextAssert, is_wanted,
@@ -40,9 +44,10 @@ pub use descriptors::{
 };
 pub use load::{Loaded, Loader};
 pub use overrides::{
-    CommandArgument, DesignOverride, ProgramOverride, RigOverrides, StoppingOverride,
+    CommandArgument, DesignOverride, ProgramOverride, RunOverrides, StoppingOverride,
     SuiteOverrides, TargetOverride, TargetsOverrides, VariantArgument, VariantArgumentError,
 };
+pub use rate::{RateError, parse_rate, parse_request_rate};
 pub use schema::{SchemaOf, schema};
 pub use stillwell_text::{
     Diagnostic, Diagnostics, Place, Position, Severity, Source, Span, code::explain,

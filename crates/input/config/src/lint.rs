@@ -51,7 +51,7 @@ pub(crate) fn lint(lookup: Lookup<'_>, paths: &[PathBuf]) -> Result<Vec<Linted>,
 /// The files below `path` that may be configurations, in the order of names.
 fn walk(files: &dyn Files, path: &Path, depth: usize, texts: &mut Vec<PathBuf>) {
     match files.kind(path) {
-        Some(EntryKind::File) => texts.push(path.to_path_buf()),
+        Some(EntryKind::File | EntryKind::Special) => texts.push(path.to_path_buf()),
         Some(EntryKind::Folder) if depth < DEPTH_MAX => {
             for entry in files.list(path).unwrap_or_default() {
                 let name = entry.file_name().unwrap_or_default().to_string_lossy();

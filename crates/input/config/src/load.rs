@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_plan::{
-    BinarySource, ChildPlan, ContainerOrigin, CpuChoice, EnvironmentPlan, ExperimentPlan,
-    ReadyProbe, RigPlan, SuitePlan, TargetKind, TargetPlan, TargetsPlan,
-};
+use stillwell_plan::experiment::BinarySource;
+use stillwell_plan::placement::CpuChoice;
+use stillwell_plan::target::{ChildPlan, ContainerOrigin, EnvironmentPlan, ReadyProbe};
+use stillwell_plan::{ExperimentPlan, RunPlan, SuitePlan, TargetKind, TargetPlan, TargetsPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code};
 
 use crate::bench::{self, BenchOptions, BenchTree, LoadedBench};
@@ -14,7 +14,7 @@ use crate::files::{EntryKind, Files, absolute, read_source};
 use crate::foreign::{ForeignFile, ForeignFormat, Linted};
 use crate::lint;
 use crate::matrix::Cell;
-use crate::overrides::{RigOverrides, SuiteOverrides, TargetOverride, TargetsOverrides};
+use crate::overrides::{RunOverrides, SuiteOverrides, TargetOverride, TargetsOverrides};
 use crate::rules::ready_probe_of;
 use crate::spec::{ExperimentSpec, STOP_DEFAULT, name_of_program, no_target};
 
@@ -25,7 +25,7 @@ mod targets;
 
 use native::NativeFile;
 
-pub use apply::{FileTarget, to_rig as apply_to_rig};
+pub use apply::{FileTarget, to_run as apply_to_run};
 
 /// Name of the native format.
 pub(crate) const NATIVE: &str = "native";
@@ -76,28 +76,28 @@ impl<'l> Loader<'l> {
         Self(Lookup { files, formats })
     }
 
-    /// Reads one observed run from `path`: a native rig or experiment (its first
+    /// Reads one observed run from `path`: a native single run or experiment (its first
     /// variant), a run of another format, or the folder of an experiment.
     ///
     /// # Errors
     /// Every mistake in the files, with its place; or that they cannot be read.
-    pub fn rig(
+    pub fn run_plan(
         &self,
         path: &Path,
-        overrides: &RigOverrides,
-    ) -> Result<Loaded<RigPlan>, Diagnostics> {
+        overrides: &RunOverrides,
+    ) -> Result<Loaded<RunPlan>, Diagnostics> {
         let mut diagnostics = Diagnostics::new();
         let path = absolute(path);
         let read = if self.0.files.kind(&path) == Some(EntryKind::Folder) {
-            rig_of_folder(self.0, &path, overrides, &mut diagnostics)
+            run_of_folder(self.0, &path, overrides, &mut diagnostics)
         } else {
-            rig_of_file(self.0, &path, overrides, &mut diagnostics)
+            run_of_file(self.0, &path, overrides, &mut diagnostics)
         };
-        let Some((mut rig, format, target)) = read else {
+        let Some((mut run_plan, format, target)) = read else {
             return Loaded::checked(None, NATIVE, diagnostics);
         };
-        apply::to_rig(&mut rig, overrides, target, &mut diagnostics);
-        Loaded::checked(Some(rig), format, diagnostics)
+        apply::to_run(&mut run_plan, overrides, target, &mut diagnostics);
+        Loaded::checked(Some(run_plan), format, diagnostics)
     }
 
     /// Reads the experiments of `paths`: files, folders of experiments,
@@ -171,14 +171,14 @@ fn absolutes(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// A run, the name of its format, and how a program takes the place of its target.
-type ReadRig = (RigPlan, &'static str, FileTarget);
+type ReadRun = (RunPlan, &'static str, FileTarget);
 
-fn rig_of_folder(
+fn run_of_folder(
     lookup: Lookup<'_>,
     path: &Path,
-    overrides: &RigOverrides,
+    overrides: &RunOverrides,
     diagnostics: &mut Diagnostics,
-) -> Option<ReadRig> {
+) -> Option<ReadRun> {
     let cases = match lookup.discover(path) {
         Ok(cases) => cases,
         Err(error) => {
@@ -189,23 +189,23 @@ fn rig_of_folder(
     let [case] = cases.as_slice() else {
         let message = format!("{} holds {} experiments", path.display(), cases.len());
         let error = Diagnostic::error(code::NOTHING_FOUND, message);
-        diagnostics.push(error.help("a rig is one of them: name its folder"));
+        diagnostics.push(error.help("name the folder of one of them"));
         return None;
     };
-    rig_of_case(lookup, case, overrides, diagnostics)
+    run_of_case(lookup, case, overrides, diagnostics)
 }
 
-fn rig_of_case(
+fn run_of_case(
     lookup: Lookup<'_>,
     case: &Case<'_>,
-    overrides: &RigOverrides,
+    overrides: &RunOverrides,
     diagnostics: &mut Diagnostics,
-) -> Option<ReadRig> {
+) -> Option<ReadRun> {
     let format = match case.kind {
         CaseKind::Foreign(format) => format,
         CaseKind::Native => {
-            let rig = rig_of_native(lookup.files, case.file.as_ref()?, diagnostics)?;
-            return Some((rig, NATIVE, FileTarget::Whole));
+            let run_plan = run_of_native(lookup.files, case.file.as_ref()?, diagnostics)?;
+            return Some((run_plan, NATIVE, FileTarget::Whole));
         }
     };
     let read = format.read_case(&case.as_folder(lookup.files), diagnostics)?;
@@ -216,48 +216,48 @@ fn rig_of_case(
     }
     let baseline = read.plan.variants.first()?;
     let target = read.plan.target_of(baseline, None);
-    let rig = RigPlan {
+    let run_plan = RunPlan {
         target,
-        ..read.plan.rig
+        ..read.plan.run_plan
     };
-    Some((rig, format.name(), FileTarget::Layout))
+    Some((run_plan, format.name(), FileTarget::Layout))
 }
 
-fn rig_of_file(
+fn run_of_file(
     lookup: Lookup<'_>,
     path: &Path,
-    overrides: &RigOverrides,
+    overrides: &RunOverrides,
     diagnostics: &mut Diagnostics,
-) -> Option<ReadRig> {
+) -> Option<ReadRun> {
     let source = read_source(lookup.files, path);
     if let Ok(source) = &source
-        && let Some(format) = lookup.format_of_rig(source.text())
+        && let Some(format) = lookup.format_of_run(source.text())
     {
         let file = ForeignFile {
             files: lookup.files,
             path,
             source,
         };
-        let rig = format.read_rig(&file, overrides.target.is_something(), diagnostics)?;
-        return Some((rig, format.name(), FileTarget::Never(format.name())));
+        let run_plan = format.read_run(&file, overrides.target.is_something(), diagnostics)?;
+        return Some((run_plan, format.name(), FileTarget::Never(format.name())));
     }
     let is_experiment = path
         .file_name()
         .is_some_and(|name| name == "experiment.yaml");
     if is_experiment && let Ok(cases) = lookup.discover(path) {
-        return rig_of_case(lookup, cases.first()?, overrides, diagnostics);
+        return run_of_case(lookup, cases.first()?, overrides, diagnostics);
     }
     let path = path.to_path_buf();
-    let rig = rig_of_native(lookup.files, &CaseFile { path, source }, diagnostics)?;
-    Some((rig, NATIVE, FileTarget::Whole))
+    let run_plan = run_of_native(lookup.files, &CaseFile { path, source }, diagnostics)?;
+    Some((run_plan, NATIVE, FileTarget::Whole))
 }
 
-/// Reads a native file as a rig: its first cell, its first variant.
-fn rig_of_native(
+/// Reads a native file as a run: its first cell, its first variant.
+fn run_of_native(
     files: &dyn Files,
     file: &CaseFile,
     diagnostics: &mut Diagnostics,
-) -> Option<RigPlan> {
+) -> Option<RunPlan> {
     let file = NativeFile::parse(file, diagnostics)?;
     let none = Cell::default();
     let cells = file.cells().unwrap_or_else(|| std::slice::from_ref(&none));
@@ -266,21 +266,21 @@ fn rig_of_native(
         diagnostics.push(Diagnostic::note(code::MATRIX, message));
     }
     let (spec, _) = file.read(files, cells.first()?, diagnostics)?;
-    Some(rig_of_spec(spec, diagnostics))
+    Some(run_of_spec(spec, diagnostics))
 }
 
-/// The rig of a file: its first variant, if it has any.
-fn rig_of_spec(mut spec: ExperimentSpec, diagnostics: &mut Diagnostics) -> RigPlan {
+/// The run of a file: its first variant, if it has any.
+fn run_of_spec(mut spec: ExperimentSpec, diagnostics: &mut Diagnostics) -> RunPlan {
     if let Some(first) = spec.targets.first() {
         let message = format!("the first of its targets is run, `{}`", first.name);
         let note = Diagnostic::note(code::VARIANTS, message);
         diagnostics.push(note.help("`stillwell run` runs all of them, or those of `--targets`"));
-        spec.rig.target = first.target.clone();
-        return spec.rig;
+        spec.run_plan.target = first.target.clone();
+        return spec.run_plan;
     }
     let variants = std::mem::take(&mut spec.variants);
     let Some(variant) = variants.into_iter().next() else {
-        return spec.rig;
+        return spec.run_plan;
     };
     let binary = match &variant.binary {
         BinarySource::Path(path) => Some(path.clone()),
@@ -288,18 +288,16 @@ fn rig_of_spec(mut spec: ExperimentSpec, diagnostics: &mut Diagnostics) -> RigPl
         BinarySource::Git(_) => {
             let message = format!("variant `{}` must be built first", variant.name);
             let error = Diagnostic::error(code::BUILD_INCOMPLETE, message);
-            diagnostics.push(error.help("`stillwell run` builds; a rig needs an executable"));
+            diagnostics.push(error.help("`stillwell run` builds; `observe` needs an executable"));
             None
         }
     };
     let plan = plan_of(spec, variant.name.clone(), PathBuf::new(), vec![variant]);
     let Some(variant) = plan.variants.first() else {
-        return plan.rig;
+        return plan.run_plan;
     };
-    RigPlan {
-        target: plan.target_of(variant, binary.as_deref()),
-        ..plan.rig
-    }
+    plan.run_plan
+        .around(plan.target_of(variant, binary.as_deref()))
 }
 
 fn plan_of(
@@ -312,12 +310,13 @@ fn plan_of(
         name,
         summary: spec.description,
         folder,
-        rig: spec.rig,
+        run_plan: spec.run_plan,
         variants,
         goals: spec.goals,
         stopping: spec.stopping,
         design: spec.design,
         warmup: spec.warmup,
+        max_time: spec.max_time,
         confirm: spec.confirm,
         family: None,
         operating_point: spec.operating_point,
@@ -327,7 +326,7 @@ fn plan_of(
 }
 
 /// Target of a command line.
-fn target_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<TargetPlan> {
+fn target_from_override(target: &TargetOverride, run_plan: &RunPlan) -> Option<TargetPlan> {
     let (name, kind, ready) = match target {
         TargetOverride::FromFile => return None,
         TargetOverride::None => return Some(no_target()),
@@ -339,7 +338,9 @@ fn target_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<Target
         TargetOverride::Container(container) => {
             let (name, ready) = match &container.origin {
                 ContainerOrigin::Named(name) => (name, ReadyProbe::Immediately),
-                ContainerOrigin::Image(image) => (&image.image, ready_probe_of(&rig.generators)),
+                ContainerOrigin::Image(image) => {
+                    (&image.image, ready_probe_of(&run_plan.generators))
+                }
             };
             let kind = TargetKind::Container(Box::new(container.clone()));
             (name.clone(), kind, ready)
@@ -359,7 +360,7 @@ fn target_from_override(target: &TargetOverride, rig: &RigPlan) -> Option<Target
             (
                 name_of_program(&program, &given.arguments),
                 TargetKind::Child(child),
-                ready_probe_of(&rig.generators),
+                ready_probe_of(&run_plan.generators),
             )
         }
     };

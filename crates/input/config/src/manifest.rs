@@ -1,7 +1,7 @@
 //! Manifests of Kubernetes: one object, as YAML or JSON.
 
 use serde_json::{Map, Number, Value as Json, json};
-use stillwell_plan::KubernetesKind;
+use stillwell_plan::generator::KubernetesKind;
 use stillwell_text::{Node, Reader, Source, Value, code};
 
 /// The longest name of an object, less what is put behind it where there are several.

@@ -1,7 +1,7 @@
 //! `matrix`: one file, an experiment for each combination of its parameters.
 //!
 //! Every value of the rest of the file may name a parameter as
-//! `{matrix.NAME}`; it is filled in before the file is read, so that a rate, a
+//! `{matrix.NAME}`; it is filled in before the file is read, so a rate, a
 //! size or a flag is checked as if it had been typed there.
 
 use stillwell_text::{Entry, Key, Node, Reader, Span, code};

@@ -5,13 +5,13 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use stillwell_plan::ContainerTarget;
+use stillwell_plan::target::ContainerTarget;
 use stillwell_text::split_command;
 use stillwell_units::{Nanos, Seed};
 
 /// Values of a command line for one observed run.
 #[derive(Clone, Debug, Default)]
-pub struct RigOverrides {
+pub struct RunOverrides {
     /// Target of the measurement.
     pub target: TargetOverride,
     /// Length of load that is not measured.
@@ -70,6 +70,10 @@ pub struct SuiteOverrides {
     pub stopping: Option<StoppingOverride>,
     /// Order in which the variants of a pair run.
     pub design: Option<DesignOverride>,
+    /// Time of runs up to which lost pairs are replaced.
+    pub max_time: Option<Nanos>,
+    /// A first answer in about two minutes: short runs, few pairs.
+    pub quick: bool,
     /// `true`: a detected change is confirmed on new pairs.
     pub confirm: Option<bool>,
     /// Measure from the first event on, without a warm-up.

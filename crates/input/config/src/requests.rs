@@ -1,7 +1,7 @@
 //! Loads: from flags, files of requests, recordings and gRPC descriptors to a plan.
 //!
 //! A command fills a [`LoadSpec`] with what was typed and gets a [`LoadPlan`] from
-//! [`LoadSpec::plan`]. Values with a grammar of their own, such as [`LoadRate`], read
+//! [`LoadSpec::plan`]. Values with a grammar of their own, such as [`Header`], read
 //! themselves by `FromStr`.
 
 mod check;
@@ -12,7 +12,6 @@ mod host;
 mod listed;
 mod mix;
 mod parts;
-mod rate;
 mod receivers;
 mod recorded;
 mod reflection;
@@ -22,7 +21,8 @@ mod tls;
 mod tunnel;
 mod values;
 
-use stillwell_plan::{LoadPlan, LoadPlanParts};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::LoadPlanParts;
 
 use crate::files::Disk;
 use host::ReadLoad;
@@ -36,7 +36,6 @@ pub use listed::{
     listed_request,
 };
 pub(crate) use mix::{MixedRequest, RequestOrigin, endpoint_of};
-pub use rate::LoadRate;
 pub use receivers::{SpanSink, StatsSink};
 pub use recorded::{RecordedRequest, request_lines};
 pub use reflection::{Reflection, ReflectionFailure, ReflectionFailureKind, ReflectionRequest};
@@ -44,6 +43,7 @@ pub use spec::{
     ConnectingSpec, GrpcSpec, LoadSpec, RequestSpec, ShapeSpec, StatsSpec, Streaming, TlsSpec,
     TraceSpec, TunnelSpec,
 };
+pub(crate) use tls::plan as tls_plan;
 pub use values::{
     Concurrency, Header, MessageRate, PageListen, Predicate, StatsLabel, above_zero, share,
 };

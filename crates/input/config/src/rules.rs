@@ -1,10 +1,10 @@
-//! Rules that hold for rigs of every format.
+//! Rules that hold for runs of every format.
 
 use std::path::Path;
 
-use stillwell_plan::{
-    GeneratorPlan, ReadyProbe, SinkPlan, SinkProtocol, TransportPlan, TransportTarget,
-};
+use stillwell_plan::generator::TransportTarget;
+use stillwell_plan::target::ReadyProbe;
+use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, TransportPlan};
 use stillwell_text::{Reader, Span, check_address, check_any_url, code};
 use stillwell_units::Nanos;
 
@@ -101,7 +101,7 @@ pub fn listening_place(protocol: &SinkProtocol) -> (&'static str, String) {
     }
 }
 
-/// Warns of generators that send directly to a sink of the same rig and bypass the target.
+/// Warns of generators that send directly to a sink of the same run and bypass the target.
 pub fn check_bypasses_target(
     reader: &Reader,
     generators: &[Placed<GeneratorPlan>],

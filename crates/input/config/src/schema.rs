@@ -6,23 +6,31 @@ use serde_json::{Map, Value, json};
 
 use crate::bench::BENCH;
 use crate::element::{Element, Shape};
+use crate::scenario::SCENARIO_FILE;
 use crate::spec::EXPERIMENT;
 
 /// Kind of file that a schema describes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SchemaOf {
-    /// An experiment or a rig.
+    /// An experiment or a run.
     Experiment,
     /// A bench.
     Bench,
+    /// A scenario.
+    Scenario,
 }
 
 /// The JSON Schema (draft 2020-12) of native files.
 #[must_use]
 pub fn schema(of: SchemaOf) -> Value {
     let (root, id, title) = match of {
-        SchemaOf::Experiment => (&EXPERIMENT, "experiment", "Stillwell experiment or rig"),
+        SchemaOf::Experiment => (
+            &EXPERIMENT,
+            "experiment",
+            "Stillwell experiment or single run",
+        ),
         SchemaOf::Bench => (&BENCH, "bench", "Stillwell bench"),
+        SchemaOf::Scenario => (&SCENARIO_FILE, "scenario", "Stillwell scenario"),
     };
     let mut definitions = BTreeMap::new();
     define(root, &mut definitions);

@@ -2,10 +2,10 @@
 //! and the function that reads it.
 
 mod check;
+mod context;
 mod course;
 mod design;
 mod disk;
-mod door;
 mod experiment;
 mod generator;
 mod goal;
@@ -25,10 +25,11 @@ mod targets;
 mod timeline;
 mod variant;
 
+pub(crate) use context::ReadContext;
 pub(crate) use design::problem as design_problem;
-pub(crate) use door::Door;
 pub use experiment::no_target;
 pub(crate) use experiment::{EXPERIMENT, ExperimentSpec, read_experiment};
+pub use generator::check_cache_size;
 pub use generator::{ENGINE_SOCKET, TREE_DEPTH_MAX, is_image_part};
 pub use goal::default_goals;
 pub(crate) use goal::parse_goal;
@@ -37,7 +38,6 @@ pub use payload::{
     NativeDialect, PayloadDialect, read_binary_payload, read_pattern, read_range, read_template,
     read_trace_agent,
 };
-pub(crate) use rate::parse_rate;
 pub use series::parse_series;
 pub(crate) use stopping::{LOOKS_PAIRS_MAX, PAIRS_MAX};
 pub use target::STOP_DEFAULT;

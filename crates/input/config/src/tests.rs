@@ -2,11 +2,11 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use stillwell_plan::{RigPlan, SuitePlan};
+use stillwell_plan::{RunPlan, SuitePlan};
 use stillwell_text::Diagnostics;
 
 use crate::files::{EntryKind, Files};
-use crate::{Loaded, Loader, RigOverrides, SuiteOverrides};
+use crate::{Loaded, Loader, RunOverrides, SuiteOverrides};
 
 /// Keeps what is said about a text that is wrong.
 macro_rules! snapshot {
@@ -86,12 +86,12 @@ fn load_suite_from(
     Loader::new(files, &[]).suite(paths, overrides)
 }
 
-fn load_rig_from(
+fn load_run_from(
     files: &Memory,
     path: &Path,
-    overrides: &RigOverrides,
-) -> Result<Loaded<RigPlan>, Diagnostics> {
-    Loader::new(files, &[]).rig(path, overrides)
+    overrides: &RunOverrides,
+) -> Result<Loaded<RunPlan>, Diagnostics> {
+    Loader::new(files, &[]).run_plan(path, overrides)
 }
 
 /// Loads `text` as the experiment called `one`, beside some files.
@@ -111,13 +111,13 @@ fn experiment_with(
     load_suite_from(&files, &["/suite/one".into()], overrides)
 }
 
-pub(crate) fn rig(text: &str) -> Result<Loaded<RigPlan>, Diagnostics> {
-    rig_with(text, &RigOverrides::default())
+pub(crate) fn run_plan(text: &str) -> Result<Loaded<RunPlan>, Diagnostics> {
+    run_with(text, &RunOverrides::default())
 }
 
-fn rig_with(text: &str, overrides: &RigOverrides) -> Result<Loaded<RigPlan>, Diagnostics> {
-    let files = Memory::with([("/suite/rig.yaml", text), ("/suite/x.log", "a\n")]);
-    load_rig_from(&files, Path::new("/suite/rig.yaml"), overrides)
+fn run_with(text: &str, overrides: &RunOverrides) -> Result<Loaded<RunPlan>, Diagnostics> {
+    let files = Memory::with([("/suite/run.yaml", text), ("/suite/x.log", "a\n")]);
+    load_run_from(&files, Path::new("/suite/run.yaml"), overrides)
 }
 
 /// A plan as captures keep it, for snapshots.

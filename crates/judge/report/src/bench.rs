@@ -16,42 +16,42 @@ pub use stillwell_verdict::bench::{BenchAnswers, BenchVolume, BenchWindow};
 /// The longest latency that the histogram holds before it grows.
 const LONGEST_NS: u64 = 100_000_000_000;
 
-/// What a bench has found. Nothing of the warm-up counts, save where that is said.
+/// The result of a bench. Counts leave out the warm-up, except where the field says
+/// otherwise.
 #[derive(Clone, Debug)]
 pub struct BenchReport {
-    /// What it is called.
+    /// Name of the bench.
     pub name: String,
     /// The program.
     pub target: String,
     /// The recording.
     pub source: String,
-    /// How the run ended: `completed`, or what went wrong.
+    /// End of the run: `completed`, or the failure.
     pub outcome: String,
-    /// What makes its rates and latencies unreliable, a sentence each.
+    /// Warnings about its rates and latencies, a sentence each.
     pub warnings: Vec<String>,
-    /// Why events carried no stamps, if they did not.
+    /// Reason why events carried no stamps, if they did not.
     pub unstamped: Option<String>,
     /// From the intended time to the first arrival, in nanoseconds, of every event
     /// that arrived; empty without stamps.
     pub latency: Histogram<u64>,
     /// The same from the sent time.
     pub transit: Histogram<u64>,
-    /// What arrived in a stretch of time, and how long that was: from the end of the
-    /// warm-up to the end of the load, or to the last arrival where the load had an
-    /// end of its own.
+    /// Arrivals in the measured time, and the length of that time: from the end of the warm-up
+    /// to the end of the load, or to the last arrival if the load ended by itself.
     pub window: BenchWindow,
-    /// What arrived, until the end.
+    /// Events that arrived, until the end.
     pub received: BenchVolume,
-    /// What was sent over the whole run, the warm-up included.
+    /// Events that were sent over the whole run, including the warm-up.
     pub sent: BenchVolume,
-    /// What became of every stamped event of the whole run.
+    /// Delivery of every stamped event of the whole run.
     pub ledger: Option<LedgerRecord>,
-    /// What the receiver said of the events of the whole run, where it says anything.
+    /// Answers of the receiver to the events of the whole run, if it answers.
     pub answers: Option<BenchAnswers>,
     /// The rounds through the recording that were to be sent, where the limit came
     /// before all of them were.
     pub rounds_cut: Option<u64>,
-    /// Whether events may be lost, duplicated or damaged.
+    /// True if events may be lost, duplicated or damaged.
     pub lossy: bool,
     /// The digits of latencies, from 1 to 5.
     pub significant_figures: u8,
@@ -64,8 +64,8 @@ pub struct BenchReport {
 }
 
 impl BenchReport {
-    /// Why the bench fails, a sentence each; none where every event came through as
-    /// it should.
+    /// Returns the reasons why the bench fails, a sentence each; empty if every event arrived
+    /// as it should.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
         let mut failures = Vec::new();
@@ -75,8 +75,8 @@ impl BenchReport {
         } else if let Some(rounds) = self.rounds_cut {
             let sent = self.sent.events;
             failures.push(format!(
-                "the limit ended it before all of {rounds} rounds were through: {sent} events were sent; give it \
-                 more time by `limit`, or fewer rounds"
+                "the time limit ended the bench before all {rounds} rounds were sent: {sent} \
+                 events were sent; raise `limit` or send fewer rounds"
             ));
         }
         if self.lossy {
@@ -103,22 +103,22 @@ impl BenchReport {
             ledger.generators.iter().map(of).sum::<u64>()
         };
         let least = |bounds: CountBounds| bounds.least;
-        let lost = sum(|own| own.lost.least);
+        let lost = sum(|generator| generator.lost.least);
         let explained = answers.refused + answers.unacknowledged;
         fail(lost.saturating_sub(explained), "events were lost");
         if !answers.at_least_once {
             let duplicated: u64 = ledger
                 .generators
                 .iter()
-                .map(|own| least(own.duplicated))
+                .map(|generator| least(generator.duplicated))
                 .sum();
             fail(duplicated, "events arrived more than once");
         }
-        fail(sum(|own| own.damaged), "events arrived damaged");
+        fail(sum(|generator| generator.damaged), "events arrived damaged");
         failures
     }
 
-    /// The latencies with as many digits as were asked for.
+    /// Returns the latencies with the requested number of digits.
     fn table(&self) -> Histogram<u64> {
         coarse(&self.latency, self.significant_figures)
     }

@@ -1,5 +1,5 @@
-//! What a rig can see, and how often it is wrong: experiments of a target with
-//! itself, and with itself made worse by a known share.
+//! Sensitivity and error rates of a setup: experiments of a target with itself, and with
+//! itself made worse by a known share.
 //!
 //! The order is that of all reports: the answer, how sure, what limits it.
 
@@ -15,14 +15,14 @@ pub use stillwell_verdict::calibration::{
 
 use crate::{Format, Style};
 
-/// All that is told of a calibration.
+/// The content of a calibration's report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibrationReport {
-    /// What was calibrated, as it was typed.
+    /// The calibrated suite or target, as it was typed.
     pub title: String,
     /// One for each experiment of which anything was finished.
     pub experiments: Vec<CalibratedExperiment>,
-    /// Where the captures lie.
+    /// Folder of the captures.
     pub results_folder: String,
     /// The command that gives this again.
     pub command: String,
@@ -30,7 +30,7 @@ pub struct CalibrationReport {
     pub version: String,
     /// Facts about the host, by name, for readers.
     pub host: Vec<(String, String)>,
-    /// How long it all took.
+    /// Duration of the whole calibration.
     pub elapsed: Nanos,
 }
 

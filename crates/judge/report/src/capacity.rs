@@ -1,5 +1,5 @@
-//! How much something can take: the answer of a search, and the response curve
-//! that it went along, for readers, for programs and for spreadsheets.
+//! The capacity of a target: the answer of a search and its response curve, for readers,
+//! programs and spreadsheets.
 //!
 //! The order is that of all reports: the answer, how sure, what limits it, then
 //! every probe.
@@ -10,7 +10,7 @@ mod json;
 #[cfg(test)]
 mod tests;
 
-use stillwell_plan::{CapacityBound, CapacityFigure};
+use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::Level;
 use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::Nanos;
@@ -23,34 +23,33 @@ pub use json::{CAPACITY_SCHEMA, capacity_json};
 use crate::Style;
 use crate::document::Format;
 
-/// All that is told of a search.
+/// The content of a search's report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CapacityReport {
-    /// What was asked: a URL, or a rig and a generator of it.
+    /// The target: a URL, or an experiment and one of its generators.
     pub target: String,
-    /// What rates count.
+    /// Unit of the rates.
     pub unit: CapacityUnit,
-    /// What had to hold.
+    /// Limits that had to hold.
     pub bounds: Vec<CapacityBound>,
     /// Every probe, in the order in which they were made.
     pub probes: Vec<CapacityProbe>,
-    /// What came of it; `None` where it was interrupted, or could not go on.
+    /// The answer; `None` if the search was interrupted or failed.
     pub answer: Option<CapacityAnswer>,
-    /// How near the answer was to be, as a share of it.
+    /// Requested precision of the answer, as a share of it.
     pub within: f64,
-    /// How often intervals should hold the truth.
+    /// Confidence level of the intervals.
     pub level: Level,
     /// The command that gives this again.
     pub command: String,
     /// Version of Stillwell.
     pub version: String,
-    /// How long it all took.
+    /// Duration of the whole search.
     pub elapsed: Nanos,
 }
 
 impl CapacityReport {
-    /// What stands in the columns of the curve: the usual ones, and what is
-    /// bounded besides.
+    /// Returns the columns of the curve: the usual ones, and further figures with a limit.
     #[must_use]
     pub fn columns(&self) -> Vec<CapacityFigure> {
         let mut columns = CapacityProbe::COLUMNS.to_vec();

@@ -1,9 +1,8 @@
 //! Comparisons of what was measured elsewhere or before: one number a run on
 //! each side, paired or not.
 //!
-//! The order is that of all reports: the answer, how large and how sure, what to
-//! warning. Where nothing is known of the noise, no verdict is given and the reason
-//! stands in its place.
+//! The order is that of all reports: the answer, its size and certainty, the warnings. If
+//! the noise is unknown, the report gives the reason instead of a verdict.
 
 mod ancestors;
 mod document;
@@ -15,16 +14,16 @@ pub use stillwell_verdict::across::{ComparedRuns, ComparisonRow, Finding};
 
 use crate::{Format, Style};
 
-/// All that is told of a comparison.
+/// The content of a comparison's report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonReport {
-    /// What the baseline is, as it was typed.
+    /// The baseline, as it was typed.
     pub baseline: String,
-    /// What is compared with it, as it was typed.
+    /// The compared side, as it was typed.
     pub comparison: String,
     /// One for each experiment; at least one.
     pub groups: Vec<ComparisonGroup>,
-    /// What readers should know of all of it, one sentence each.
+    /// Remarks about the whole comparison, one sentence each.
     pub remarks: Vec<String>,
     /// The command that gives this again.
     pub command: String,
@@ -37,11 +36,11 @@ pub struct ComparisonReport {
 pub struct ComparisonGroup {
     /// The experiment, where there is one.
     pub name: Option<String>,
-    /// What was compared; the first is the primary metric. At least one.
+    /// Compared metrics; the first is the primary one. At least one.
     pub rows: Vec<ComparisonRow>,
-    /// The tables of an ancestor's method, if one was asked for.
+    /// Tables of a predecessor's method, if requested.
     pub ancestors: Option<AncestorTables>,
-    /// What readers should know of it, one sentence each.
+    /// Remarks about the row, one sentence each.
     pub remarks: Vec<String>,
 }
 

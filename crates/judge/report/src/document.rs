@@ -4,7 +4,7 @@
 //! there, once. A renderer lays any document out in one form: a terminal, Markdown, HTML. [`Format`] is the catalogue
 //! of forms. JSON is no renderer: it is a stable serialisation of the data.
 //!
-//! Text carries roles, such as [`Role::Bad`], and cells carry the numbers that they show, so that each renderer
+//! Text carries roles, such as [`Role::Bad`], and cells carry the numbers that they show, so each renderer
 //! chooses its own colours, signs and units. Text from outside passes [`escape`] in the renderer, never before.
 //!
 //! ```
@@ -32,8 +32,8 @@ use std::str::FromStr;
 
 pub use inline::{Inline, Role, Sign, Sparkline, Text};
 pub use table::{
-    Alignment, AxisScale, Cell, Chart, Column, Curve, Datum, Interval, IntervalRow, PairSeries,
-    PairStage, Table,
+    Alignment, AxisScale, Band, Cell, Chart, Column, Curve, Datum, Interval, IntervalRow,
+    PairSeries, PairStage, Table,
 };
 
 use crate::Style;
@@ -104,24 +104,24 @@ impl FromStr for Format {
         let mut all = Self::ALL.into_iter();
         all.find(|format| format.name() == text)
             .ok_or_else(|| FormatError {
-                found: text.to_owned(),
+                format: text.to_owned(),
             })
     }
 }
 
 /// A form that is not known.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{found}` is not a report format: write {}", names())]
+#[error("`{format}` is not a report format: write {}", names())]
 pub struct FormatError {
-    /// What was typed.
-    pub found: String,
+    /// The typed value.
+    pub format: String,
 }
 
 /// Returns the names of all forms: `terminal, markdown or json`.
 fn names() -> String {
     let names = Format::ALL.map(Format::name);
     match names.as_slice() {
-        [others @ .., last] => format!("{} or {last}", others.join(", ")),
+        [remaining @ .., last] => format!("{} or {last}", remaining.join(", ")),
         [] => String::new(),
     }
 }
@@ -133,7 +133,7 @@ pub struct Document {
     pub blocks: Vec<Block>,
     /// Limits of a page that is posted as a comment.
     pub comment: Option<Comment>,
-    /// Whether a terminal breaks paragraphs and remarks where it ends.
+    /// True if a terminal wraps paragraphs and remarks at its width.
     pub is_wrapped: bool,
 }
 
@@ -217,7 +217,7 @@ impl Block {
         Self::On(Medium::Page, blocks.into_iter().collect())
     }
 
-    /// Whether nothing is shown of it.
+    /// Returns true if it shows nothing.
     pub(crate) fn is_empty(&self) -> bool {
         match self {
             Self::Section(section) => {
@@ -239,11 +239,11 @@ pub struct Section {
     pub level: u8,
     /// Its heading; `None` for blocks that are only set apart.
     pub title: Option<Text>,
-    /// What it is about.
+    /// One line about its content.
     pub summary: Option<Text>,
-    /// How pages fold it.
+    /// Folding on a page.
     pub fold: Fold,
-    /// What it holds.
+    /// Content of the section.
     pub blocks: Vec<Block>,
 }
 
@@ -263,7 +263,7 @@ impl Section {
     }
 }
 
-/// How a page folds a section.
+/// Folding of a section on a page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Fold {
     /// Not at all.
@@ -280,7 +280,7 @@ pub enum Fold {
 pub struct Item {
     /// Its text, one line.
     pub text: Text,
-    /// What to do about it: the purpose of a command, and the command.
+    /// Suggested action: the purpose of a command, and the command.
     pub action: Option<(&'static str, String)>,
 }
 
@@ -306,7 +306,7 @@ pub enum Severity {
 }
 
 impl Severity {
-    /// Returns the word that stands before the remark.
+    /// Returns the word before the remark.
     pub(crate) const fn label(self) -> &'static str {
         match self {
             Self::Note => "note",

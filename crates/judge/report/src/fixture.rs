@@ -1,13 +1,13 @@
 //! Verdicts as tests need them.
 
-use stillwell_plan::{
-    DesignPlan, FamilyPlan, GoalMetric, GoalPlan, RateUnit, ReportLink, StoppingPlan,
-};
+use stillwell_plan::experiment::{FamilyPlan, ReportLink};
+use stillwell_plan::stopping::DesignPlan;
+use stillwell_plan::{GoalMetric, GoalPlan, RateUnit, StoppingPlan};
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{
     ArmDiscards, Change, CheckVerdict, Confirmation, ErraticSign, ErrorBudget, ExperimentVerdict,
     Gate, GoalVerdict, Moved, PlacedCpus, Protection, RateFigure, RunNotUsed, RunNote,
-    RunNoteCount, RunStage, RunWarning, Sensitivity, StopReason, Verdict,
+    RunNoteCount, RunStage, RunWarning, Sensitivity, StopReason, UnreliableEstimate, Verdict,
 };
 
 use crate::SuiteReport;
@@ -39,6 +39,7 @@ pub(crate) fn report(experiments: Vec<ExperimentVerdict>) -> SuiteReport {
             "stillwell report .stillwell/results/20261121-091500 --format markdown".to_owned(),
             "stillwell run examples/quickstart --pairs 16".to_owned(),
         ],
+        runs: Vec::new(),
     }
 }
 
@@ -152,6 +153,7 @@ pub(crate) fn goal(
         confirmation: None,
         reason: None,
         note: None,
+        unreliable: None,
     }
 }
 
@@ -160,8 +162,9 @@ pub(crate) fn regressed() -> ExperimentVerdict {
 }
 
 pub(crate) fn equivalent() -> ExperimentVerdict {
-    let mut own = experiment("tcp-to-http", Verdict::Equivalent, [0.001, -0.004, 0.006]);
-    own.notes = vec![
+    let mut experiment_json =
+        experiment("tcp-to-http", Verdict::Equivalent, [0.001, -0.004, 0.006]);
+    experiment_json.notes = vec![
         RunNoteCount {
             note: RunNote::NotIsolated {
                 what: "cgroup".to_owned(),
@@ -179,7 +182,7 @@ pub(crate) fn equivalent() -> ExperimentVerdict {
             of: 16,
         },
     ];
-    own
+    experiment_json
 }
 
 pub(crate) fn inconclusive() -> ExperimentVerdict {
@@ -187,52 +190,63 @@ pub(crate) fn inconclusive() -> ExperimentVerdict {
 }
 
 pub(crate) fn invalid() -> ExperimentVerdict {
-    let mut own = experiment("udp-flood", Verdict::Invalid, [0.0; 3]);
+    let mut entry = experiment("udp-flood", Verdict::Invalid, [0.0; 3]);
     let reason = "2 valid pairs, 4 are needed: 1 run of baseline and 5 runs of comparison left \
                   out (target died in phase measure by signal 9; its last line: out of | luck)";
-    own.goals[0].reason = Some(reason.to_owned());
-    own.goals[0].change = None;
-    own.goals[0].smallest_visible = None;
-    own.goals[0].pairs_needed = None;
-    own.goals[0].pairs = 2;
-    own.goals.truncate(1);
-    own.pairs_used = 2;
-    own.pairs_valid = 2;
-    own.pairs_discarded = 6;
-    own.discards = [("baseline", 1, 0), ("comparison", 5, 5)]
+    entry.goals[0].reason = Some(reason.to_owned());
+    entry.goals[0].change = None;
+    entry.goals[0].unreliable = Some(UnreliableEstimate {
+        change: Some(Change {
+            estimate: 0.031,
+            lower: -0.024,
+            upper: 0.089,
+        }),
+        baseline_mean: Some(4100.0),
+        comparison_mean: Some(4227.0),
+        pairs: 8,
+    });
+    entry.goals[0].smallest_visible = None;
+    entry.goals[0].pairs_needed = None;
+    entry.goals[0].pairs = 2;
+    entry.goals.truncate(1);
+    entry.pairs_used = 2;
+    entry.pairs_valid = 2;
+    entry.pairs_discarded = 6;
+    entry.discards = [("baseline", 1, 0), ("comparison", 5, 5)]
         .map(|(variant, runs, target_failures)| ArmDiscards {
             variant: variant.to_owned(),
             runs,
             target_failures,
         })
         .to_vec();
-    own.discards_unbalanced = true;
-    own.not_used = (1..=8)
+    entry.discards_unbalanced = true;
+    entry.not_used = (1..=8)
         .map(|pair| RunNotUsed {
             stage: RunStage::Search,
             pair,
             variant: "comparison".to_owned(),
             run: RunId::from_bytes([7; 16]),
+            values: vec![(GoalMetric::CpuPerEvent, 4310.0)],
             warnings: vec![
                 RunWarning::GeneratorLate {
                     id: "lines".to_owned(),
                     share: 0.123,
                     limit: 0.05,
                 },
-                RunWarning::ForeignCpu {
+                RunWarning::TargetDelayed {
                     share: 0.31,
-                    limit: 0.25,
+                    limit: 0.1,
                 },
             ],
         })
         .collect();
-    own
+    entry
 }
 
 pub(crate) fn failed_check() -> ExperimentVerdict {
-    let mut own = experiment("http-json", Verdict::Equivalent, [-0.002, -0.009, 0.005]);
-    own.gate = Gate::CheckFailed;
-    own.checks = vec![
+    let mut entry = experiment("http-json", Verdict::Equivalent, [-0.002, -0.009, 0.005]);
+    entry.gate = Gate::CheckFailed;
+    entry.checks = vec![
         CheckVerdict {
             name: "memory_usage".to_owned(),
             description: Some("Stays small.".to_owned()),
@@ -258,25 +272,25 @@ pub(crate) fn failed_check() -> ExperimentVerdict {
             failed_variants: Vec::new(),
         },
     ];
-    own
+    entry
 }
 
 pub(crate) fn erratic() -> ExperimentVerdict {
-    let mut own = experiment("idle", Verdict::Regressed, [0.12, 0.01, 0.24]);
-    own.erratic = true;
-    own
+    let mut entry = experiment("idle", Verdict::Regressed, [0.12, 0.01, 0.24]);
+    entry.erratic = true;
+    entry
 }
 
 /// A regression that was confirmed, with its likely cause and all that an
 /// experiment can say about itself.
 #[expect(clippy::too_many_lines, reason = "one literal with all of its fields")]
 pub(crate) fn explained() -> ExperimentVerdict {
-    let mut own = regressed();
-    own.design = DesignPlan::Sliced {
+    let mut entry = regressed();
+    entry.design = DesignPlan::Sliced {
         turn_min: Nanos::from_millis(100),
         turn_max: Nanos::from_millis(500),
     };
-    own.goals[0].confirmation = Some(Confirmation {
+    entry.goals[0].confirmation = Some(Confirmation {
         searched: Verdict::Regressed,
         search_change: Some(Change {
             estimate: 0.053,
@@ -299,19 +313,19 @@ pub(crate) fn explained() -> ExperimentVerdict {
         p_value: Some(0.000_01),
         confirmed: Some(true),
     });
-    own.goals[1].sensitivity = Some(Sensitivity {
+    entry.goals[1].sensitivity = Some(Sensitivity {
         wilcoxon_p: 0.0078,
         hodges_lehmann: -0.002,
         disagrees: true,
     });
-    own.goals.push(goal(
+    entry.goals.push(goal(
         GoalMetric::Loss,
         false,
         Verdict::Equivalent,
         0.0,
         [0.0001, -0.0002, 0.0004],
     ));
-    own.moved = [
+    entry.moved = [
         ("total_rss_bytes:mean", "B", 12e6, 30e6, 1.5, 1.4),
         (
             "relay_buffer_events{kind=|odd|}:mean",
@@ -336,22 +350,22 @@ pub(crate) fn explained() -> ExperimentVerdict {
         },
     )
     .to_vec();
-    own.moved_of = 214;
-    own.pairs_valid = 9;
-    own.pairs_discarded = 1;
-    own.discards = vec![ArmDiscards {
+    entry.moved_of = 214;
+    entry.pairs_valid = 9;
+    entry.pairs_discarded = 1;
+    entry.discards = vec![ArmDiscards {
         variant: "baseline".to_owned(),
         runs: 1,
         target_failures: 0,
     }];
-    own.erratic_signs = vec![ErraticSign::TwoGroups {
+    entry.erratic_signs = vec![ErraticSign::TwoGroups {
         variant: "comparison".to_owned(),
         lower: 5,
         upper: 3,
         apart: 0.04,
     }];
-    own.advice = vec!["runs of 12 s would decide in about 6 min".to_owned()];
-    own
+    entry.advice = vec!["runs of 12 s would decide in about 6 min".to_owned()];
+    entry
 }
 
 /// Four cells of a matrix of two parameters.

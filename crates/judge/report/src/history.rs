@@ -1,7 +1,7 @@
 //! Trends over many results: for readers, for programs, and as Apache Otava has
 //! them.
 //!
-//! A change point is told as a lead, with the command that confirms it.
+//! A change point is reported as a hint, with the command that confirms it.
 
 mod bisect;
 mod document;
@@ -12,14 +12,13 @@ mod otava;
 use stillwell_verdict::history::{Method, Trend};
 
 pub use self::bisect::{
-    BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer, bisect_html,
-    bisect_markdown, bisect_terminal,
+    BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer, render_bisect,
 };
-pub use self::export::{OtavaTable, otava_table, otava_tables, otava_yaml};
+pub use self::export::{OtavaTable, otava_files, otava_table, otava_tables, otava_yaml};
 pub use self::json::HISTORY_SCHEMA;
 use crate::{Format, Style};
 
-/// All that is told of a history.
+/// The content of a history's report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistoryReport {
     /// The trends, experiment after experiment.
@@ -28,7 +27,7 @@ pub struct HistoryReport {
     pub method: Method,
     /// Results folders that say nothing, or nothing of some experiment, and why.
     pub skipped: Vec<(String, String)>,
-    /// What Otava is told of the branch.
+    /// Name of the branch in Otava's files.
     pub branch: String,
     /// The command that gives this again.
     pub command: String,
@@ -36,17 +35,11 @@ pub struct HistoryReport {
     pub version: String,
 }
 
-/// In which form a history is told.
+/// Output format of a history.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum HistoryFormat {
-    /// For readers at a terminal.
-    Terminal,
-    /// For a page or a comment.
-    Markdown,
-    /// For programs, with numbers as numbers.
-    Json,
-    /// For a browser.
-    Html,
+    /// A form of every report.
+    Report(Format),
     /// As `otava analyze --output json` prints it: a line for each experiment,
     /// with numbers as text.
     OtavaJson,
@@ -66,13 +59,10 @@ impl HistoryReport {
 /// The history in this form; `style` is for terminals.
 #[must_use]
 pub fn render_history(report: &HistoryReport, format: HistoryFormat, style: Style) -> String {
-    let render =
-        |format: Format| format.render(style, || document::document(report), || json::json(report));
     match format {
-        HistoryFormat::Terminal => render(Format::Terminal),
-        HistoryFormat::Markdown => render(Format::Markdown),
-        HistoryFormat::Json => render(Format::Json),
-        HistoryFormat::Html => render(Format::Html),
+        HistoryFormat::Report(format) => {
+            format.render(style, || document::document(report), || json::json(report))
+        }
         HistoryFormat::OtavaJson => otava::json(report),
         HistoryFormat::RegressionsOnly => otava::regressions_only(report),
     }

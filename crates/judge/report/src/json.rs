@@ -1,11 +1,13 @@
 //! A report for programs.
 
 use serde_json::{Map, Value, json as object};
-use stillwell_plan::{DesignPlan, Direction, GoalMetric, RateUnit, Scale};
+use stillwell_plan::goal::{Direction, Scale};
+use stillwell_plan::stopping::DesignPlan;
+use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
     Change, CheckVerdict, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Moved,
-    Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, StopReason,
+    Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, StopReason, Verdict,
 };
 
 use crate::SuiteReport;
@@ -39,13 +41,14 @@ pub fn json(report: &SuiteReport) -> String {
         "elapsed_ns": report.elapsed.as_u64(),
         "next": report.next,
     });
-    // `#` asks for indented text; printing a value cannot fail.
+    // `#` formats indented text; printing a value cannot fail.
     format!("{value:#}\n")
 }
 
 fn experiment(verdict: &ExperimentVerdict) -> Value {
     let links = verdict.report_links.iter();
-    let links = links.map(|own| object!({ "text": own.text, "link": own.link }));
+    let links =
+        links.map(|report_link| object!({ "text": report_link.text, "link": report_link.link }));
     let family = verdict.family.as_ref().map(|family| {
         let parameters = family.parameters.iter();
         let parameters = parameters.map(|(name, value)| object!({ "name": name, "value": value }));
@@ -85,8 +88,9 @@ pub(crate) const fn base_unit(metric: &GoalMetric) -> &'static str {
         GoalMetric::Cpu => "cpu_seconds_per_second",
         GoalMetric::CpuPerEvent => "cpu_ns_per_event",
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => "bytes_per_second",
-        GoalMetric::EventLatency(_) | GoalMetric::Latency(_) => "ns",
-        GoalMetric::Duplicated | GoalMetric::Loss => "share",
+        GoalMetric::EventLatency(_) | GoalMetric::Latency(_) | GoalMetric::ServiceTime(_) => "ns",
+        GoalMetric::Duplicated | GoalMetric::ErrorShare | GoalMetric::Loss => "share",
+        GoalMetric::RequestThroughput => "requests_per_second",
         GoalMetric::Memory | GoalMetric::MemoryPeak => "bytes",
         GoalMetric::MemorySlope => "share_per_minute",
         GoalMetric::Series(_) => "as_recorded",
@@ -101,59 +105,59 @@ fn change(change: Change) -> Value {
     })
 }
 
-fn confirmation(own: &Confirmation) -> Value {
+fn confirmation(entry: &Confirmation) -> Value {
     object!({
-        "search_verdict": own.searched.name(),
-        "search_change": own.search_change.map(change),
-        "pairs_wanted": own.pairs_wanted,
-        "pairs": own.pairs,
-        "pair_changes": own.pair_changes,
-        "change": own.change.map(change),
-        "pooled_change": own.pooled.map(change),
-        "p_value": own.p_value,
-        "confirmed": own.confirmed,
+        "search_verdict": entry.searched.name(),
+        "search_change": entry.search_change.map(change),
+        "pairs_wanted": entry.pairs_wanted,
+        "pairs": entry.pairs,
+        "pair_changes": entry.pair_changes,
+        "change": entry.change.map(change),
+        "pooled_change": entry.pooled.map(change),
+        "p_value": entry.p_value,
+        "confirmed": entry.confirmed,
     })
 }
 
-fn sensitivity(own: Sensitivity) -> Value {
+fn sensitivity(entry: Sensitivity) -> Value {
     object!({
-        "wilcoxon_p": own.wilcoxon_p,
-        "hodges_lehmann": own.hodges_lehmann,
-        "disagrees": own.disagrees,
+        "wilcoxon_p": entry.wilcoxon_p,
+        "hodges_lehmann": entry.hodges_lehmann,
+        "disagrees": entry.disagrees,
     })
 }
 
-fn moved(own: &Moved) -> Value {
+fn moved(entry: &Moved) -> Value {
     object!({
-        "comparison": own.comparison,
-        "series": own.series,
-        "unit": own.unit,
-        "baseline_mean": own.baseline_mean,
-        "comparison_mean": own.comparison_mean,
-        "change_share": own.change,
-        "at_least_share": own.at_least,
-        "p_adjusted": own.p_adjusted,
-        "pairs": own.pairs,
+        "comparison": entry.comparison,
+        "series": entry.series,
+        "unit": entry.unit,
+        "baseline_mean": entry.baseline_mean,
+        "comparison_mean": entry.comparison_mean,
+        "change_share": entry.change,
+        "at_least_share": entry.at_least,
+        "p_adjusted": entry.p_adjusted,
+        "pairs": entry.pairs,
     })
 }
 
-fn budget(own: &ErrorBudget) -> Value {
+fn budget(entry: &ErrorBudget) -> Value {
     object!({
-        "comparisons": own.comparisons,
-        "protection": match own.protection {
+        "comparisons": entry.comparisons,
+        "protection": match entry.protection {
             Protection::Single => "single",
             Protection::Confirmation => "confirmation",
             Protection::Holm => "holm",
             Protection::Mixed => "mixed",
         },
-        "false_alarm_bound_share": own.false_alarm_bound,
-        "confirmed": own.confirmed,
-        "not_confirmed": own.not_confirmed,
-        "demoted": own.demoted,
+        "false_alarm_bound_share": entry.false_alarm_bound,
+        "confirmed": entry.confirmed,
+        "not_confirmed": entry.not_confirmed,
+        "demoted": entry.demoted,
     })
 }
 
-/// How it was run and looked at, beside what `experiment` says itself.
+/// Design and stopping rule of the experiment, beside the fields of `experiment`.
 fn conduct(verdict: &ExperimentVerdict) -> Value {
     let discards = verdict.discards.iter().map(|arm| {
         object!({
@@ -213,8 +217,18 @@ fn goal(goal: &GoalVerdict) -> Value {
         "pair_changes": goal.pair_changes,
         "reason": goal.reason,
         "note": goal.note,
+        "reliable": goal.verdict != Verdict::Invalid,
     });
     let unit = base_unit(&goal.metric);
+    if let Some(estimate) = &goal.unreliable {
+        let mut unreliable = object!({
+            "change": estimate.change.map(change),
+            "pairs": estimate.pairs,
+        });
+        unreliable[format!("baseline_mean_{unit}")] = estimate.baseline_mean.into();
+        unreliable[format!("comparison_mean_{unit}")] = estimate.comparison_mean.into();
+        value["unreliable"] = unreliable;
+    }
     value[format!("baseline_mean_{unit}")] = goal.baseline_mean.into();
     value[format!("comparison_mean_{unit}")] = goal.comparison_mean.into();
     value
@@ -238,6 +252,11 @@ fn check(check: &CheckVerdict) -> Value {
 
 fn warnings(run: &RunNotUsed) -> Value {
     let texts = run.warnings.iter().map(ToString::to_string);
+    let values = run.values.iter().map(|(metric, value)| {
+        let mut number = Map::new();
+        number.insert(base_unit(metric).to_string(), Value::from(*value));
+        (metric.name().to_string(), Value::from(number))
+    });
     object!({
         "stage": run.stage,
         "pair": run.pair,
@@ -245,6 +264,7 @@ fn warnings(run: &RunNotUsed) -> Value {
         "run": run.run.to_string(),
         "texts": texts.collect::<Vec<_>>(),
         "warnings": run.warnings,
+        "values": values.collect::<Map<_, _>>(),
     })
 }
 

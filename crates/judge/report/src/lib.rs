@@ -17,6 +17,7 @@ pub mod history;
 mod json;
 pub mod load;
 mod run;
+mod scenario;
 mod style;
 mod suite;
 mod svg;
@@ -42,26 +43,31 @@ pub use comparison::{
 pub use document::{Format, FormatError};
 pub use json::{REPORT_SCHEMA, json};
 pub use run::run_terminal;
+pub use scenario::{
+    SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioTimes, ScenarioUsers, render_scenario,
+};
 pub use style::Style;
-pub use suite::{LENGTH_MAX, MARKER, markdown, terminal};
+pub use suite::{
+    ExperimentRuns, LENGTH_MAX, MARKER, RunCollector, RunDelivery, markdown, terminal,
+};
 pub use targets::{
     IMPORT_SCHEMA, TARGETS_REPORT_SCHEMA, TargetsReport, render_imported, render_targets,
 };
 
-/// All that is told of a suite.
+/// The content of a suite's report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SuiteReport {
-    /// What was run, such as the suite's folder.
+    /// Title, such as the suite's folder.
     pub title: String,
-    /// What the baseline is, such as a revision or a path.
+    /// The baseline, such as a revision or a path.
     pub baseline: String,
-    /// What is compared with it.
+    /// The version that is compared with it.
     pub comparison: String,
     /// The verdicts, in the order of the plan.
     pub experiments: Vec<ExperimentVerdict>,
-    /// How they are kept from raising a false alarm together.
+    /// The shared error budget that limits false alarms.
     pub budget: ErrorBudget,
-    /// Where the captures lie.
+    /// Folder of the captures.
     pub results_folder: String,
     /// The command that gives these results again.
     pub command: String,
@@ -71,10 +77,12 @@ pub struct SuiteReport {
     pub version: String,
     /// Facts about the host, by name, for readers.
     pub host: Vec<(String, String)>,
-    /// How long it all took.
+    /// Duration of the whole suite.
     pub elapsed: Nanos,
-    /// What to type next, best first.
+    /// Commands to run next, best first.
     pub next: Vec<String>,
+    /// Runs of the experiments, for the charts of a page; may be missing.
+    pub runs: Vec<ExperimentRuns>,
 }
 
 /// Returns the report in this form; `style` is for terminals.

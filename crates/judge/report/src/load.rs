@@ -1,10 +1,10 @@
-//! What one load found, and its renderings.
+//! The result of one load, and its renderings.
 //!
-//! A [`LoadReport`] is a pure value: whoever made the load fills it, and what is
-//! here tells it for readers, for programs and for HdrHistogram's tools. Times are nanoseconds, sizes bytes,
-//! points in time nanoseconds since the Unix epoch. Everything of a worker
-//! merges exactly into the result of all workers: counters, outcomes and
-//! moments are integers, and histograms of the same bounds add up.
+//! A [`LoadReport`] is a pure value: the maker of the load fills it, and this module
+//! writes it for readers, programs and HdrHistogram's tools. Times are nanoseconds, sizes
+//! bytes, points in time nanoseconds since the Unix epoch. Everything of a worker merges
+//! exactly into the result of all workers: counters, outcomes and moments are integers,
+//! and histograms of the same bounds add up.
 //!
 //! Filling one, in short:
 //!
@@ -24,6 +24,7 @@
 //! assert_eq!(global.statistic(id::REQUEST_TO_RESPONSE).map(LoadStatistic::count), Some(1));
 //! ```
 
+mod brief;
 mod fill;
 mod health;
 pub mod hgrm;
@@ -39,11 +40,12 @@ mod statistic;
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
+pub use brief::{BRIEF_LOAD_JSON_SCHEMA, BRIEF_LOAD_SCHEMA, BriefLoad, BriefTimes, BriefWarning};
 pub use fill::{LoadReportInput, load_report, span_counters, url_of};
 pub use health::{Ending, GeneratorHealth, HealthWarning, WorkerHealth};
 pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};
 pub use json::{LOAD_SCHEMA, LoadJsonError, read_load_json, write_load_json};
-pub use options::{AskedRate, LoadOptions, LoadProtocol};
+pub use options::{LoadOptions, LoadProtocol, RequestedRate};
 pub use result::{GLOBAL, LoadResult, OutcomeCount, RequestClass};
 pub use statistic::{
     HistogramError, LoadStatistic, Moments, PackedHistogram, StatisticUnit, merge_histograms,
@@ -61,7 +63,7 @@ pub struct LoadReport {
     pub seed: String,
     /// Facts about the host, by name, for readers.
     pub host: Vec<(String, String)>,
-    /// What was asked for.
+    /// Options of the load.
     pub options: LoadOptions,
     /// When the result was written, since the Unix epoch.
     #[serde(rename = "written_unix_ns")]
@@ -74,10 +76,23 @@ pub struct LoadReport {
     /// The measured time in pieces, usually of a second, in order and without
     /// gaps; empty where no series was kept.
     pub intervals: Vec<LoadInterval>,
-    /// What the generator thinks of itself.
+    /// Health of the generator.
     pub health: GeneratorHealth,
-    /// Why the load ended.
+    /// Reason for the end of the load.
     pub ending: Ending,
+}
+
+impl LoadReport {
+    /// Returns the requests that were due by the schedule and never sent.
+    #[must_use]
+    pub fn not_sent(&self) -> u64 {
+        let due = self
+            .intervals
+            .iter()
+            .filter_map(|interval| interval.requested);
+        let due = due.fold(0, u64::saturating_add);
+        due.saturating_sub(self.global.counter("upstream_rq_total"))
+    }
 }
 
 /// One piece of the measured time, over all workers.
@@ -87,14 +102,14 @@ pub struct LoadInterval {
     /// Since the start of the measured time.
     #[serde(rename = "start_ns")]
     pub start: Nanos,
-    /// How long it is; the last one may be shorter than the others.
+    /// Length of the interval; the last one may be shorter than the others.
     #[serde(rename = "length_ns")]
     pub length: Nanos,
-    /// Requests that the schedule asked for; `None` where no rate was asked.
-    pub asked: Option<u64>,
+    /// Requests that were due by the schedule; `None` without a rate.
+    pub requested: Option<u64>,
     /// Requests that were given to a connection, each once.
     pub sent: u64,
-    /// How requests ended, whenever they were sent; what is zero may be left out.
+    /// Number of requests by their end, whenever they were sent; zeros may be missing.
     pub outcomes: Vec<OutcomeCount>,
     /// Bytes received.
     pub bytes_received: u64,

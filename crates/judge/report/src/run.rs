@@ -11,8 +11,8 @@ use stillwell_verdict::{
 use crate::document::{Block, Document, Severity, Sign, Text};
 use crate::{Format, Style, words};
 
-/// Returns one observed run for readers at a terminal: whether it can be believed, what was sent and received,
-/// how late, and what the target cost.
+/// Returns one observed run for readers at a terminal: its validity, events sent and
+/// received, latency, and the resource cost of the target.
 #[must_use]
 pub fn run_terminal(run: &RunSummary, style: Style) -> String {
     Format::Terminal.render(style, || document(run), String::new)
@@ -140,11 +140,15 @@ fn rate(generator: &GeneratorFigures) -> Option<String> {
     let sent = words::rate(achieved, generator.unit);
     Some(match generator.requested_per_second {
         None => format!("{sent} sent at full speed"),
-        Some(asked) => {
-            let share = if asked > 0.0 { achieved / asked } else { 1.0 };
+        Some(requested) => {
+            let share = if requested > 0.0 {
+                achieved / requested
+            } else {
+                1.0
+            };
             format!(
                 "{sent} sent of {} requested ({})",
-                words::rate(asked, generator.unit),
+                words::rate(requested, generator.unit),
                 words::percent(share)
             )
         }
@@ -208,11 +212,11 @@ fn times(times: TimeQuantiles) -> String {
 
 fn outcomes(figures: &RunFigures) -> Option<String> {
     let all = figures.outcomes.iter();
-    let all = all.map(|own| {
+    let all = all.map(|entry| {
         format!(
             "{} {}",
-            words::grouped(float_from_u64(own.count)),
-            own.outcome
+            words::grouped(float_from_u64(entry.count)),
+            entry.outcome
         )
     });
     let all: Vec<String> = all.collect();

@@ -1,11 +1,11 @@
-//! How a terminal shows text.
+//! Text style of a terminal.
 
 use crate::document::Role;
 
-/// How a terminal shows text.
+/// Text style of a terminal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Style {
-    /// Whether it shows colours and is wanted to.
+    /// True if colours are supported and wanted.
     pub color: bool,
     /// Columns; plots are drawn to fit, tables are not cut.
     pub width: u16,

@@ -1,13 +1,18 @@
 //! A suite of experiments as a document.
 //!
-//! At a terminal the experiments stand in the order of the plan. On a page those that need a reader's eye come
-//! first, in one table, and everything else is folded.
+//! A terminal shows the experiments in the order of the plan. A page shows those that
+//! need attention first, in one table, and folds everything else.
 
 mod charts;
+mod evidence;
 mod family;
 mod honesty;
 mod moved;
+mod runs;
+mod unused;
 
+use stillwell_units::count;
+use stillwell_verdict::limits::PAIRS_UNCONFIRMED_MIN;
 use stillwell_verdict::{ExperimentVerdict, Gate, GoalVerdict, Verdict};
 
 use crate::document::{
@@ -17,6 +22,8 @@ use crate::document::{
 use crate::json::base_unit;
 use crate::words::{self, GoalText as _};
 use crate::{Format, Style, SuiteReport};
+
+pub use runs::{ExperimentRuns, RunCollector, RunDelivery};
 
 /// The hidden first line, by which a bot finds its own comment again.
 pub const MARKER: &str = "<!-- stillwell:report:v1 -->";
@@ -58,6 +65,7 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
         Block::paragraph(headline(report)),
         Block::group([Block::Table(answers(report))]),
     ];
+    let section = |experiment| section(experiment, report);
     screen.extend(report.experiments.iter().map(section));
     screen.extend(responses.iter().cloned());
     screen.push(Block::group([footer(report)]));
@@ -67,7 +75,7 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
     let tally = format!("{}.", words::tally(&report.experiments));
     let table = Table::new(
         OVERVIEW.map(Column::named),
-        ordered.iter().map(|own| overview(own)),
+        ordered.iter().map(|entry| overview(entry)),
     );
     let top = [
         Block::paragraph(tally),
@@ -96,10 +104,6 @@ fn rank(experiment: &ExperimentVerdict) -> (bool, u8) {
     (experiment.erratic, gate)
 }
 
-fn count(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
-}
-
 fn headline(report: &SuiteReport) -> String {
     let title = &report.title;
     if report.experiments.is_empty() {
@@ -113,8 +117,8 @@ fn headline(report: &SuiteReport) -> String {
 
 /// Returns the headline of a page.
 fn finding(report: &SuiteReport) -> Text {
-    let gating = || report.experiments.iter().filter(|own| !own.erratic);
-    let with = |gate: Gate| count(gating().filter(|own| own.gate == gate).count());
+    let gating = || report.experiments.iter().filter(|entry| !entry.erratic);
+    let with = |gate: Gate| count(gating().filter(|entry| entry.gate == gate).count());
     let all = words::counted(count(report.experiments.len()), "experiment", "experiments");
     let (regressed, failed) = (with(Gate::Regressed), with(Gate::CheckFailed));
     let (invalid, unsure) = (with(Gate::Invalid), with(Gate::Inconclusive));
@@ -129,12 +133,12 @@ fn finding(report: &SuiteReport) -> Text {
         let finding = format!("stillwell could not judge {invalid} of {all}");
         (Sign::Invalid, finding)
     } else if unsure > 0 {
-        let finding = format!("stillwell cannot tell in {unsure} of {all}");
+        let finding = format!("no conclusion in {unsure} of {all}");
         (Sign::Unclear, finding)
     } else {
-        let visible = gating().filter_map(|own| words::deciding(own)?.smallest_visible);
+        let visible = gating().filter_map(|entry| words::deciding(entry)?.smallest_visible);
         let visible = visible.max_by(f64::total_cmp).map(words::percent);
-        let visible = visible.map(|own| format!(" (could have seen {own})"));
+        let visible = visible.map(|entry| format!(" (could have seen {entry})"));
         let visible = visible.unwrap_or_default();
         let finding = format!("stillwell: {all} without a regression{visible}");
         (Sign::Same, finding)
@@ -156,8 +160,21 @@ fn answers(report: &SuiteReport) -> Table {
             let failed = words::counted(failed, "failed check", "failed checks");
             answer = answer.and("; ").and(Text::bad(failed));
         }
+        let unmeasured = experiment.checks.iter();
+        let unmeasured = count(unmeasured.filter(|check| check.not_measured > 0).count());
+        if unmeasured > 0 {
+            let unmeasured = words::counted(unmeasured, "check", "checks");
+            answer = answer
+                .and("; ")
+                .and(Text::bad(format!("{unmeasured} not measured")));
+        }
         if experiment.erratic {
             answer = answer.and(" (erratic: does not gate)");
+        } else if experiment.verdict == Verdict::Regressed && experiment.gate != Gate::Regressed {
+            let pairs_min = PAIRS_UNCONFIRMED_MIN;
+            answer = answer.and(format!(
+                " (does not gate: not confirmed, and fewer than {pairs_min} pairs)"
+            ));
         }
         let name = Cell::from(experiment.name.as_str());
         vec![
@@ -208,11 +225,36 @@ fn overview(experiment: &ExperimentVerdict) -> Vec<Cell> {
         (None, None) => words::MISSING.into(),
     };
     row.push(words::goal_name(goal, experiment).into());
-    row.extend([goal.baseline_mean, goal.comparison_mean].map(|mean| value(goal, mean)));
-    row.push(change);
+    row.extend(means(goal));
+    row.push(match unreliable_change(goal) {
+        Some(text) => text.into(),
+        None => change,
+    });
     row.push(goal.tolerance_text().into());
     row.push(words::pairs(goal, experiment).into());
     row
+}
+
+/// Returns the means of both variants: those of all pairs, marked, if there is no verdict.
+fn means(goal: &GoalVerdict) -> [Cell; 2] {
+    match &goal.unreliable {
+        None => [goal.baseline_mean, goal.comparison_mean].map(|mean| value(goal, mean)),
+        Some(estimate) => [estimate.baseline_mean, estimate.comparison_mean].map(|mean| {
+            let text = mean.map(|mean| words::goal_value(&goal.metric, mean));
+            text.map_or_else(|| words::MISSING.into(), |text| marked(&text).into())
+        }),
+    }
+}
+
+/// Returns `text` with the mark of an unreliable number.
+fn marked(text: &str) -> String {
+    format!("{text} ({})", words::UNRELIABLE)
+}
+
+/// Returns the change over all pairs with its interval, marked, if there is no verdict.
+fn unreliable_change(goal: &GoalVerdict) -> Option<String> {
+    let change = goal.unreliable.as_ref()?.change?;
+    Some(marked(&words::change_with_interval(goal.scale, change)))
 }
 
 fn value(goal: &GoalVerdict, value: Option<f64>) -> Cell {
@@ -226,7 +268,7 @@ fn value(goal: &GoalVerdict, value: Option<f64>) -> Cell {
 }
 
 /// Returns all that is known of one experiment.
-fn section(experiment: &ExperimentVerdict) -> Block {
+fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
     let goals = goals(experiment);
     let mut blocks = vec![
         Block::on_page([Block::paragraph(words::finding(experiment))]),
@@ -240,6 +282,7 @@ fn section(experiment: &ExperimentVerdict) -> Block {
                 .flat_map(|goal| remarks(goal, experiment)),
         ),
         Block::On(Medium::Browser, charts::pairs(experiment)),
+        Block::On(Medium::Browser, evidence::blocks(experiment, report)),
         Block::On(Medium::Screen, moved::blocks(experiment, 5)),
         Block::On(Medium::Page, moved::blocks(experiment, 10)),
         Block::list(experiment.checks.iter().map(|check| {
@@ -250,8 +293,8 @@ fn section(experiment: &ExperimentVerdict) -> Block {
                 line.into()
             }
         })),
-        Block::On(Medium::Screen, warnings(experiment, 6)),
-        Block::On(Medium::Page, warnings(experiment, 10)),
+        Block::On(Medium::Screen, unused::warnings(experiment, 6)),
+        Block::On(Medium::Page, unused::warnings(experiment, 10)),
     ];
     blocks.extend(experiment.notes.iter().map(|seen| {
         let runs = if seen.runs == seen.of {
@@ -265,7 +308,12 @@ fn section(experiment: &ExperimentVerdict) -> Block {
     let lines = lines.chain([circumstances(experiment)]);
     blocks.push(Block::list(lines.map(Text::dim)));
     let links = experiment.report_links.iter();
-    let links = links.map(|own| Text(vec![Inline::Link(own.text.clone(), own.link.clone())]));
+    let links = links.map(|report_link| {
+        Text(vec![Inline::Link(
+            report_link.text.clone(),
+            report_link.link.clone(),
+        )])
+    });
     blocks.push(Block::on_page([Block::list(links)]));
     let (name, verdict) = (experiment.name.as_str(), experiment.verdict.name());
     Block::Section(Section {
@@ -317,24 +365,32 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
     ];
     let rows = experiment.goals.iter().map(|goal| {
         let role = if goal.primary { " (primary)" } else { "" };
+        let unreliable = goal.unreliable.and_then(|estimate| estimate.change);
+        let [baseline, comparison] = means(goal);
         let absolute = goal.baseline_mean.zip(goal.comparison_mean);
+        let absolute = absolute.filter(|_| goal.unreliable.is_none());
         let absolute = absolute.map(|(baseline, comparison)| comparison - baseline);
-        let absolute = absolute.map(|own| words::goal_difference(&goal.metric, own));
+        let absolute = absolute.map(|entry| words::goal_difference(&goal.metric, entry));
         let size = goal
             .change
-            .map(|own| words::change_size(goal.scale, own.estimate));
+            .map(|entry| words::change_size(goal.scale, entry.estimate));
+        let unreliable_size =
+            unreliable.map(|entry| marked(&words::change_size(goal.scale, entry.estimate)));
+        let unreliable_interval = unreliable.map(words::interval);
         let relative = goal.change.map_or_else(
             || words::MISSING.into(),
-            |own| Cell::interval(words::change_with_interval(goal.scale, own), own),
+            |entry| Cell::interval(words::change_with_interval(goal.scale, entry), entry),
         );
+        let relative = unreliable_change(goal).map_or(relative, Cell::from);
         vec![
             format!("{}{role}", words::goal_name(goal, experiment)).into(),
             Text::verdict(goal.verdict).into(),
-            value(goal, goal.baseline_mean),
-            value(goal, goal.comparison_mean),
+            baseline,
+            comparison,
             words::or_missing(absolute).into(),
-            words::or_missing(size).into(),
-            words::or_missing(goal.change.map(words::interval)).into(),
+            words::or_missing(unreliable_size.or(size)).into(),
+            words::or_missing(unreliable_interval.or_else(|| goal.change.map(words::interval)))
+                .into(),
             relative,
             goal.tolerance_text().into(),
             words::or_missing(goal.smallest_visible.map(words::percent)).into(),
@@ -349,7 +405,7 @@ fn remarks(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec<String> {
     let name = words::goal_name(goal, experiment);
     let mut lines = Vec::new();
     // The answer says it of the deciding goal.
-    let is_deciding = words::deciding(experiment).is_some_and(|own| own == goal);
+    let is_deciding = words::deciding(experiment).is_some_and(|entry| entry == goal);
     match (&goal.reason, goal.verdict) {
         (Some(_), _) | (None, Verdict::Inconclusive) if is_deciding => {}
         (Some(reason), verdict) => lines.push(format!("{name} is {}: {reason}", verdict.name())),
@@ -369,23 +425,6 @@ fn remarks(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec<String> {
     lines
 }
 
-/// Returns the first `limit` runs that were left out, each with its reasons.
-fn warnings(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block> {
-    let runs = experiment.not_used.iter().take(limit).map(|run| {
-        let warnings: Vec<String> = run.warnings.iter().map(ToString::to_string).collect();
-        let (stage, warnings) = (words::stage(run.stage), warnings.join("; "));
-        format!("{stage}pair {}, {}: {warnings}", run.pair, run.variant)
-    });
-    let more = experiment.not_used.len().saturating_sub(limit);
-    let more = (more > 0).then(|| {
-        let more = words::counted(count(more), "more run", "more runs");
-        format!("{more}, see the report's JSON form")
-    });
-    runs.chain(more)
-        .map(|text| Block::Note(Severity::Warning, text.into()))
-        .collect()
-}
-
 /// Returns rate, length and CPUs.
 fn circumstances(experiment: &ExperimentVerdict) -> String {
     let mut parts: Vec<String> = experiment.rate.iter().map(words::rate_line).collect();
@@ -394,7 +433,7 @@ fn circumstances(experiment: &ExperimentVerdict) -> String {
         experiment.measure, experiment.warmup
     ));
     parts.push(format!(
-        "CPUs: target {}, ours {}",
+        "CPUs: target {}, load generators and sinks {}",
         words::cpus(experiment.cpus.target.as_deref()),
         words::cpus(experiment.cpus.workers.as_deref())
     ));
@@ -423,8 +462,8 @@ fn method(report: &SuiteReport) -> Block {
     let about = Text::from(
         "Runs of both variants are made in randomly ordered pairs, each in a fresh process. One \
          number a run, from counters at both ends of the measured phase; the change is the mean \
-         of the pairs' log ratios with its 95 % interval, which holds over all looks at the data \
-         together. ",
+         of the pairs' log ratios with its 95 % interval, which allows for every check of the \
+         verdict. ",
     )
     .and(Text::code("equivalent"))
     .and(" means that the whole interval lies within the tolerance.");

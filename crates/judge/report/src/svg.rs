@@ -48,7 +48,7 @@ fn at(coordinate: f64) -> String {
 
 /// Returns a count as a number of a chart.
 fn float(count: usize) -> f64 {
-    float_from_u64(u64::try_from(count).unwrap_or(u64::MAX))
+    float_from_u64(count as u64)
 }
 
 /// Returns a line between two points.

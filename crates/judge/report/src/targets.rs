@@ -1,4 +1,4 @@
-//! Several programs under one load, told.
+//! Several programs under one load.
 
 mod document;
 mod imported;
@@ -11,10 +11,10 @@ pub use self::imported::{IMPORT_SCHEMA, render_imported};
 pub use self::json::TARGETS_REPORT_SCHEMA;
 use crate::{Format, Style};
 
-/// All that is told of several programs under one load.
+/// The content of a report about several programs under one load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetsReport {
-    /// What was run.
+    /// Title of the run.
     pub title: String,
     /// One table for each experiment.
     pub verdicts: Vec<TargetsVerdict>,
@@ -22,9 +22,9 @@ pub struct TargetsReport {
     pub versions: Vec<(String, Option<String>)>,
     /// Targets that were not run, and why.
     pub left_out: Vec<(String, String)>,
-    /// What went wrong besides.
+    /// Further problems.
     pub problems: Vec<String>,
-    /// Where the captures lie.
+    /// Folder of the captures.
     pub results_folder: String,
     /// The command that gives these results again.
     pub command: String,
@@ -32,9 +32,9 @@ pub struct TargetsReport {
     pub version: String,
     /// Facts about the host, by name, for readers.
     pub host: Vec<(String, String)>,
-    /// How long it all took; `None` where it is only told again.
+    /// Duration of the whole run; `None` for a report of stored results.
     pub elapsed: Option<Nanos>,
-    /// What to type next, best first.
+    /// Commands to run next, best first.
     pub next: Vec<String>,
 }
 

@@ -160,7 +160,7 @@ fn colors_only_repeat_what_words_say() {
             (false, '\u{1b}') => within = true,
             (true, 'm') => within = false,
             (true, _) => {}
-            (false, other) => plain.push(other),
+            (false, character) => plain.push(character),
         }
     }
     assert_eq!(plain, shown(many()));
@@ -170,9 +170,9 @@ fn colors_only_repeat_what_words_say() {
 fn long_reports_stay_postable() {
     let mut experiments = Vec::new();
     for index in 0..600 {
-        let mut own = invalid();
-        own.name = format!("experiment-{index}-{}", "x".repeat(40));
-        experiments.push(own);
+        let mut experiment = invalid();
+        experiment.name = format!("experiment-{index}-{}", "x".repeat(40));
+        experiments.push(experiment);
     }
     let mut long = report(experiments);
     long.command = "stillwell ".repeat(10_000);
@@ -189,17 +189,17 @@ proptest! {
     #[test]
     fn texts_of_others_stay_in_their_cells(text in "[a|`<>/*_\\\\\n\r@-]{0,24}") {
         let plain = markdown(&report(vec![regressed()]));
-        let mut own = regressed();
-        own.name = text.clone();
-        own.summary = Some(text);
-        let told = markdown(&report(vec![own]));
+        let mut experiment = regressed();
+        experiment.name = text.clone();
+        experiment.summary = Some(text);
+        let printed = markdown(&report(vec![experiment]));
         let cells = |text: &str| {
             let row = text.lines().find(|line| line.starts_with("| ❌")).unwrap();
             row.replace("\\\\", "").replace("\\|", "").matches('|').count()
         };
-        prop_assert_eq!(cells(&told), cells(&plain));
-        prop_assert_eq!(told.lines().count(), plain.lines().count());
-        prop_assert_eq!(told.matches("<details>").count(), 2);
+        prop_assert_eq!(cells(&printed), cells(&plain));
+        prop_assert_eq!(printed.lines().count(), plain.lines().count());
+        prop_assert_eq!(printed.matches("<details>").count(), 2);
     }
 }
 
@@ -320,10 +320,13 @@ fn texts_of_others_cannot_steer_a_terminal() {
     hostile.name = "\u{1b}[2Jname\r".to_owned();
     hostile.summary = Some("sum\u{7}mary\n".to_owned());
     hostile.goals[0].reason = Some("last line: \u{1b}[31mred".to_owned());
-    let told = shown(vec![hostile]);
+    let printed = shown(vec![hostile]);
     let controls = |c: char| c.is_control() && c != '\n';
-    assert!(!told.contains(controls), "{told:?}");
-    assert_eq!(told.lines().count(), shown(vec![invalid()]).lines().count());
+    assert!(!printed.contains(controls), "{printed:?}");
+    assert_eq!(
+        printed.lines().count(),
+        shown(vec![invalid()]).lines().count()
+    );
 }
 
 #[test]
@@ -362,4 +365,76 @@ fn a_page_of_twenty_experiments_is_small() {
     );
     assert!(page.len() < 1_000_000, "{}", page.len());
     assert!(page.matches("class=\"running\"").count() >= 20);
+}
+
+/// Returns runs with two lines of 60 points, as a suite's captures give them.
+fn runs(experiment: &str) -> ExperimentRuns {
+    let value = |place: u32, factor: f64| 4e6 * factor * (1.0 + 0.1 * f64::from(place % 7));
+    let line = |factor: f64| (0..60).map(move |at| (f64::from(at) / 5.0, value(at, factor)));
+    let band = |series: usize, factor: f64| document::Band {
+        series,
+        points: line(factor).map(|(x, y)| (x, y * 0.95, y * 1.08)).collect(),
+    };
+    let curve = document::Curve {
+        scales: (document::AxisScale::Linear, document::AxisScale::FromZero),
+        x: ("time".to_owned(), "s"),
+        y: ("received per second".to_owned(), "B"),
+        series: vec![
+            ("baseline".to_owned(), line(1.0).collect()),
+            ("comparison".to_owned(), line(0.7).collect()),
+        ],
+        bands: vec![band(0, 1.0), band(1, 0.7)],
+        shades: vec![
+            ("warm-up".to_owned(), (0.0, 2.0)),
+            ("drain".to_owned(), (11.0, 11.8)),
+        ],
+    };
+    ExperimentRuns {
+        experiment: experiment.to_owned(),
+        drawn: 8,
+        valid: 8,
+        curves: vec![curve],
+        steal_max: Some(0.004),
+        delivery: vec![RunDelivery {
+            variant: "baseline".to_owned(),
+            sent: 120_000,
+            lost: 3,
+            ..RunDelivery::default()
+        }],
+        environment: vec![
+            ("kernel".to_owned(), vec!["6.11.0".to_owned()]),
+            (
+                "governor".to_owned(),
+                vec!["performance".to_owned(), "powersave".to_owned()],
+            ),
+        ],
+    }
+}
+
+#[test]
+fn a_page_has_the_runs_of_an_experiment_and_the_limits_of_its_answer() {
+    let mut report = report(vec![regressed()]);
+    let page = |report: &SuiteReport| render(report, Format::Html, Style::default());
+    assert!(!page(&report).contains("Over time and by percentile"));
+    report.runs = vec![runs("quickstart"), runs("another")];
+    let text = page(&report);
+    for expected in [
+        "median of 8 runs of a variant",
+        "received per second over time",
+        "class=\"shade\"",
+        "warm-up",
+        "How sure this answer is",
+        "rarest visible fault",
+        "at most 0.4 % of the host",
+        "Delivery of stamped events",
+        "Environment that differs between runs",
+        "performance; powersave",
+    ] {
+        assert!(text.contains(expected), "{expected}");
+    }
+    assert_eq!(text.matches("class=\"area\"").count(), 2);
+    assert_eq!(
+        json(&report),
+        json(&crate::fixture::report(vec![regressed()]))
+    );
 }

@@ -3,25 +3,36 @@
 use std::borrow::Cow;
 
 pub(crate) use crate::document::escape::terminal as plain;
-use stillwell_plan::{DesignPlan, GoalMetric, LatencyQuantile, RateUnit, Reduction, Scale};
+use stillwell_plan::goal::{LatencyQuantile, Reduction, Scale};
+use stillwell_plan::stopping::DesignPlan;
+use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::human::signed_percent_digits as signed_digits;
 pub(crate) use stillwell_units::human::{
     bytes, clock, counted, grouped, nanos, percent, signed_percent, significant, time,
 };
+use stillwell_verdict::limits::PAIRS_EQUIVALENT_MIN;
 use stillwell_verdict::{
     Change, CheckVerdict, ExperimentVerdict, GoalVerdict, RateFigure, RunStage, StopReason, Verdict,
 };
 
-/// What stands where nothing was measured.
+/// The mark of a number that is not judged.
+pub(crate) const UNRELIABLE: &str = "unreliable";
+
+/// The effect of too few valid pairs, and what to do next.
+const EFFECT: &str = ". The estimate includes the disturbance, so it has no verdict. Remove the \
+                      cause that the warnings name; see docs/unreliable.md";
+
+/// Text for a missing measurement.
 pub(crate) const MISSING: &str = "n/a";
 
-/// What a goal compares, for readers.
+/// Returns the title of a goal's metric, for readers.
 pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
     Cow::Borrowed(match metric {
         GoalMetric::Cpu => "CPU",
         GoalMetric::CpuPerEvent => "CPU per event",
         GoalMetric::Duplicated => "duplicated",
         GoalMetric::EgressThroughput => "egress throughput",
+        GoalMetric::ErrorShare => "error share",
         GoalMetric::EventLatency(LatencyQuantile::P50) => "event latency p50",
         GoalMetric::EventLatency(LatencyQuantile::P90) => "event latency p90",
         GoalMetric::EventLatency(LatencyQuantile::P99) => "event latency p99",
@@ -35,6 +46,11 @@ pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
         GoalMetric::Memory => "memory",
         GoalMetric::MemoryPeak => "memory peak",
         GoalMetric::MemorySlope => "memory growth",
+        GoalMetric::RequestThroughput => "request throughput",
+        GoalMetric::ServiceTime(LatencyQuantile::P50) => "service time p50",
+        GoalMetric::ServiceTime(LatencyQuantile::P90) => "service time p90",
+        GoalMetric::ServiceTime(LatencyQuantile::P99) => "service time p99",
+        GoalMetric::ServiceTime(LatencyQuantile::P999) => "service time p99.9",
         GoalMetric::Series(series) => {
             let id = series.id.as_ref();
             let id = id.map_or_else(String::new, |id| format!("['{id}']"));
@@ -53,13 +69,15 @@ pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
 pub(crate) fn goal_value(metric: &GoalMetric, value: f64) -> String {
     match metric {
         GoalMetric::Cpu => format!("{} CPU s/s", significant(value)),
-        GoalMetric::CpuPerEvent | GoalMetric::EventLatency(_) | GoalMetric::Latency(_) => {
-            time(value)
-        }
+        GoalMetric::CpuPerEvent
+        | GoalMetric::EventLatency(_)
+        | GoalMetric::Latency(_)
+        | GoalMetric::ServiceTime(_) => time(value),
+        GoalMetric::RequestThroughput => format!("{}/s", significant(value)),
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => {
             format!("{}/s", bytes(value))
         }
-        GoalMetric::Duplicated | GoalMetric::Loss => percent(value),
+        GoalMetric::Duplicated | GoalMetric::ErrorShare | GoalMetric::Loss => percent(value),
         GoalMetric::Memory | GoalMetric::MemoryPeak => bytes(value),
         GoalMetric::MemorySlope => format!("{}/min", signed_percent(value)),
         GoalMetric::Series(_) => significant(value),
@@ -145,12 +163,20 @@ pub(crate) fn finding(experiment: &ExperimentVerdict) -> String {
         return "no goal was compared".to_owned();
     };
     let mut text = goal_name(goal, experiment);
-    if let Some(change) = goal.change {
+    let unreliable = goal.unreliable.filter(|_| goal.verdict == Verdict::Invalid);
+    if let Some(estimate) = &unreliable {
+        if let Some(change) = estimate.change {
+            text.push_str(&format!(" {}", change_with_interval(goal.scale, change)));
+        }
+        let all = counted(estimate.pairs, "pair", "pairs");
+        text.push_str(&format!(" ({UNRELIABLE}, from all {all})"));
+    } else if let Some(change) = goal.change {
         text.push_str(&format!(" {}", change_with_interval(goal.scale, change)));
     }
     if goal.verdict == Verdict::Invalid {
         let reason = goal.reason.as_deref().unwrap_or("its runs are unreliable");
-        return format!("{text}: {reason}");
+        let effect = unreliable.map_or("", |_| EFFECT);
+        return format!("{text}: {reason}{effect}");
     }
     let number = pairs(goal, experiment);
     let word = if number == "1" { "pair" } else { "pairs" };
@@ -175,11 +201,12 @@ pub(crate) fn goal_name(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> S
     }
 }
 
-/// What `different` means.
+/// Meaning of `different`.
 pub(crate) const DIFFERENT: &str = "there is a change, but it is neither certainly within the \
                                     tolerance nor probably beyond it";
 
-/// What an inconclusive goal could have seen, and what it would take.
+/// Describes the smallest change that an inconclusive goal could have seen, and the
+/// effort for a better answer.
 pub(crate) fn could_see(goal: &GoalVerdict) -> String {
     let seen = goal.smallest_visible.map_or_else(
         || "the noise is not known".to_owned(),
@@ -187,7 +214,11 @@ pub(crate) fn could_see(goal: &GoalVerdict) -> String {
     );
     let needed = goal.pairs_needed.map_or_else(
         || format!("{} is beyond reach at this noise", goal.tolerance_text()),
-        |pairs| format!("{} needs about {pairs} pairs", goal.tolerance_text()),
+        |pairs| {
+            // Fewer never end as equivalent, however quiet they are.
+            let pairs = pairs.max(PAIRS_EQUIVALENT_MIN);
+            format!("{} needs about {pairs} pairs", goal.tolerance_text())
+        },
     );
     format!("{seen}; {needed}")
 }
@@ -208,7 +239,7 @@ impl GoalText for GoalVerdict {
     }
 }
 
-/// What stands before the number of a pair that was run to confirm.
+/// Returns the prefix for the number of a pair that was run to confirm.
 pub(crate) const fn stage(stage: RunStage) -> &'static str {
     match stage {
         RunStage::Search => "",
@@ -216,7 +247,7 @@ pub(crate) const fn stage(stage: RunStage) -> &'static str {
     }
 }
 
-/// How the variants of a pair share the machine.
+/// Describes how the variants of a pair share the machine.
 pub(crate) fn design(design: DesignPlan) -> String {
     match design {
         DesignPlan::Paired => "one variant after the other".to_owned(),
@@ -283,16 +314,18 @@ pub(crate) fn rate(per_second: f64, unit: RateUnit) -> String {
 
 /// A generator's rate as it was carried out.
 pub(crate) fn rate_line(figure: &RateFigure) -> String {
-    let achieved = figure.achieved_per_second.map(|own| rate(own, figure.unit));
+    let achieved = figure
+        .achieved_per_second
+        .map(|entry| rate(entry, figure.unit));
     let achieved = achieved.map_or_else(
         || "what was sent is not known".to_owned(),
         |rate| format!("sent {rate}"),
     );
     match figure.requested_per_second {
-        Some(asked) => format!(
+        Some(requested) => format!(
             "{}: requested {}, {achieved}",
             figure.id,
-            rate(asked, figure.unit)
+            rate(requested, figure.unit)
         ),
         None => format!("{}: full speed, {achieved}", figure.id),
     }
@@ -328,8 +361,8 @@ pub(crate) fn cpus(list: Option<&[u16]>) -> String {
     }
 }
 
-/// How many experiments have which verdict, gravest first; erratic ones are only
-/// counted, because they never gate.
+/// Counts the experiments of each verdict, worst first; erratic ones are only counted,
+/// because they never gate.
 pub(crate) fn tally(experiments: &[ExperimentVerdict]) -> String {
     let order = [
         Verdict::Regressed,
@@ -339,12 +372,13 @@ pub(crate) fn tally(experiments: &[ExperimentVerdict]) -> String {
         Verdict::Improved,
         Verdict::Equivalent,
     ];
-    let gating = || experiments.iter().filter(|own| !own.erratic);
+    let gating = || experiments.iter().filter(|experiment| !experiment.erratic);
     let with = |verdict: Verdict| {
-        let own = gating().filter(|own| own.verdict == verdict);
-        (own.count(), verdict.name())
+        let experiment = gating().filter(|experiment| experiment.verdict == verdict);
+        (experiment.count(), verdict.name())
     };
-    let failed = |own: &&ExperimentVerdict| own.checks.iter().any(|check| check.failed() > 0);
+    let failed =
+        |experiment: &&ExperimentVerdict| experiment.checks.iter().any(|check| check.failed() > 0);
     let besides = [
         (gating().filter(failed).count(), "with failed checks"),
         (experiments.len() - gating().count(), "erratic"),
@@ -355,4 +389,29 @@ pub(crate) fn tally(experiments: &[ExperimentVerdict]) -> String {
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_plan::GoalMetric;
+
+    use super::*;
+    use crate::fixture::goal;
+
+    /// A quiet goal of four pairs was said to need about four.
+    #[test]
+    fn a_better_answer_needs_at_least_the_pairs_of_an_equivalent_one() {
+        let mut quiet = goal(
+            GoalMetric::Memory,
+            false,
+            Verdict::Inconclusive,
+            1.0,
+            [0.0, -0.01, 0.01],
+        );
+        for (needed, shown) in [(Some(3), "about 6 pairs"), (Some(24), "about 24 pairs")] {
+            quiet.pairs_needed = needed;
+            let text = could_see(&quiet);
+            assert!(text.ends_with(shown), "{text}");
+        }
+    }
 }

@@ -31,7 +31,7 @@ const GROWTH: f64 = 2.0;
 /// Share of cases in which a confirmation is tried before the answer stays unconfirmed.
 const CONFIRMATIONS_MAX: u32 = 3;
 /// So many times longer an unclear rate is probed again below one that failed.
-const UNCLEAR_MAX: u32 = 5;
+const UNCLEAR_MAX: u32 = 2;
 /// Share of the posterior that must lie within the requested width before the
 /// surroundings are probed: those probes narrow it further.
 const NARROW_LEVEL: f64 = 0.9;
@@ -424,8 +424,7 @@ impl CapacitySearch {
     /// Handles unclear probes of the rate just requested: the way between
     /// what held and what cannot be probed.
     fn under_ceiling(&self) -> SearchStep {
-        let held = self.votes.iter().filter(|votes| votes.held > votes.failed);
-        let highest = held.map(|votes| votes.rate).fold(0.0, f64::max);
+        let highest = self.highest_held();
         if highest > 0.0 {
             self.higher(highest)
         } else {
@@ -436,8 +435,10 @@ impl CapacitySearch {
     fn narrowed(&mut self) -> SearchStep {
         let result = self.posterior.share(NARROW_LEVEL);
         let half_width = 0.5 * (result.upper / result.lower).ln();
-        if self.ceiling.is_some_and(|ceiling| result.value >= ceiling) {
-            return self.done(SearchEnd::GeneratorLimit);
+        if let Some(ceiling) = self.ceiling
+            && result.value >= ceiling
+        {
+            return self.narrowed_below(ceiling);
         }
         if result.value >= self.plan.to && self.majority_at(self.plan.to) == Some(true) {
             return self.done(SearchEnd::AboveMaximum);
@@ -461,6 +462,24 @@ impl CapacitySearch {
         }
     }
 
+    /// Narrows the answer from below where the threshold itself stays unclear.
+    fn narrowed_below(&self, ceiling: f64) -> SearchStep {
+        let held = self.highest_held();
+        if held <= 0.0 || ceiling / held <= 1.0 + 2.0 * self.plan.within {
+            return self.done(SearchEnd::GeneratorLimit);
+        }
+        SearchStep::Probe {
+            rate: (held * ceiling).sqrt(),
+            purpose: Purpose::Narrow,
+        }
+    }
+
+    /// Returns the highest rate at which most probes held; 0 without one.
+    fn highest_held(&self) -> f64 {
+        let held = self.votes.iter().filter(|votes| votes.held > votes.failed);
+        held.map(|votes| votes.rate).fold(0.0, f64::max)
+    }
+
     fn majority_at(&self, rate: f64) -> Option<bool> {
         let votes = self.votes_at(rate);
         (votes.cast() >= self.plan.repeats).then_some(votes.held > votes.failed)
@@ -474,7 +493,7 @@ impl CapacitySearch {
             return self.done(SearchEnd::GeneratorLimit);
         }
         let repeats = self.plan.repeats;
-        // In turn, so that what drifts hits both.
+        // In turn, so what drifts hits both.
         for (votes, purpose, right) in [
             (below, Purpose::Below, above),
             (above, Purpose::Above, below),

@@ -1,7 +1,7 @@
 //! Change points: where the level of a history moved.
 //!
 //! [`detect`] is Stillwell's own: it judges the best split of all against the
-//! best splits of shuffled histories, so that its alarm rate is what it says.
+//! best splits of shuffled histories, so its alarm rate is what it says.
 //! [`otava`] finds what Apache Otava 0.8.0 finds, for those who compare with it;
 //! it judges the best split as if it had been chosen beforehand, and alarms on
 //! one stationary history in ten at its strict default, on nearly all of long
@@ -14,9 +14,10 @@ mod null;
 mod otava;
 mod permutation;
 mod split;
+mod step;
 
 pub use otava::{OtavaOptions, otava};
-pub use permutation::{ChangeOptions, Detection, detect};
+pub use permutation::{ChangeOptions, Correlation, Detection, detect};
 
 use crate::number::float;
 use crate::sample::{Sample, SampleError};

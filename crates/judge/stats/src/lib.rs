@@ -3,7 +3,7 @@
 //! The unit of every test here is one run, never one second of a run, and runs
 //! are compared in pairs: a [`PairedEffect`] is the mean log ratio, or the mean
 //! difference, of (baseline, comparison) pairs with its interval. [`Looks`] says
-//! after how many pairs that may be looked at so that all looks hold together,
+//! after how many pairs that may be looked at, so all looks hold together,
 //! [`balanced_order`] which half of each pair goes first, [`pairs_needed`] how many
 //! pairs a change of a given size needs, and [`Sample`] describes one column of
 //! numbers. [`StudentT`] and [`normal`] are the distributions beneath.

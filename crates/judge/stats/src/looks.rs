@@ -22,7 +22,7 @@ const GROUP_FROM: u32 = 3;
 const GROUP_UNTIL: u32 = 10_000;
 
 /// The share of the error rate that planned looks do not spend. Where a machine
-/// wanders, the two pairs of a block of balanced order resemble each other a
+/// wanders, pairs within a block of balanced order resemble each other a
 /// little, which costs up to a quarter of a point of 5 % (docs/internals/calibration.md);
 /// this keeps the rate at most nominal, for intervals that are 1 % wider.
 const KEPT_BACK: f64 = 0.05;
@@ -72,7 +72,7 @@ impl Looks {
     ///
     /// By look n of at most N pairs the share (e²ⁿᐟᴺ − 1) / (e² − 1) of 0.95 of
     /// the error rate is spent (Hwang, Shih and DeCani's spending function with
-    /// γ = −2): little early, so that the last interval is nearly that of a fixed
+    /// γ = −2): little early, so the last interval is nearly that of a fixed
     /// number, yet enough to end early where a change is plain. The twentieth
     /// that is kept back pays for drift. The multipliers are exact for normal log
     /// ratios of unknown variance, to six digits up to 200 pairs and four up to

@@ -3,7 +3,7 @@
 use crate::number::float;
 
 /// The ranks of some numbers, the smallest first; equal ones share the mean of
-/// their ranks. All are kept doubled, so that they are whole.
+/// their ranks. All are kept doubled, so they are whole.
 pub(crate) struct Ranks {
     /// Twice the rank of each number, in the order given.
     pub(crate) twice: Vec<usize>,

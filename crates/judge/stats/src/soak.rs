@@ -3,7 +3,7 @@
 //! They are kept as they were, and mislead: the seconds of all runs are pooled
 //! as if each were an experiment, which calls two equal versions different in 70
 //! to 90 of 100 comparisons; central differences make neighbouring seconds
-//! overlap; seconds in which nothing came through are dropped, so that a stall
+//! overlap; seconds in which nothing came through are dropped, so a stall
 //! does not count; and "confidence" is 1 − p, not the chance to be right.
 
 use crate::level::Level;
@@ -56,14 +56,14 @@ impl Default for SoakOptions {
 /// The column in which outliers are counted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OutlierColumn {
-    /// The counter itself, as the rig did: a mistake, since a counter that
+    /// The counter itself, as the soak rig did: a mistake, since a counter that
     /// climbs evenly has no outliers for any throughput.
     CumulativeValue,
     /// The throughput, as was meant.
     Throughput,
 }
 
-/// One soak, compared as the rig did.
+/// One soak, compared as the soak rig did.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SoakComparison {
     /// All seconds of all runs of the baseline.
@@ -74,7 +74,7 @@ pub struct SoakComparison {
     pub mean_difference: f64,
     /// "Δ mean %": of the baseline, rounded to two decimals.
     pub mean_difference_percent: f64,
-    /// Welch's t, baseline less comparison as the rig had it.
+    /// Welch's t, baseline less comparison as the soak rig had it.
     pub t: f64,
     /// Its two-sided p value.
     pub p_value: f64,
@@ -84,7 +84,7 @@ pub struct SoakComparison {
     pub erratic: bool,
     /// True if the change was shown among the interesting ones.
     pub interesting: bool,
-    /// True if the rig failed: interesting, and for the worse (less).
+    /// True if the soak rig failed it: interesting, and for the worse (less).
     pub regression: bool,
 }
 

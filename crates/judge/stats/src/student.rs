@@ -9,7 +9,7 @@ use crate::normal;
 /// than nine digits left, and so many runs are impractical.
 const DEGREES_MAX: f64 = 1e5;
 
-/// Newton's steps end long before this: six suffice for what tests ask.
+/// Newton's steps end long before this: six suffice for what tests need.
 const STEPS_MAX: u32 = 60;
 
 /// Student's t distribution with positive degrees of freedom, whole or not.

@@ -16,7 +16,7 @@ const MSER_BATCH: usize = 5;
 /// Fewer batches than this leave nothing to choose between.
 const MSER_BATCHES_MIN: usize = 4;
 
-/// Batches into which [`slope_test`] divides a window: few, so that neighbours
+/// Batches into which [`slope_test`] divides a window: few, so neighbours
 /// are nearly independent, yet enough for six degrees of freedom.
 const SLOPE_BATCHES: usize = 8;
 

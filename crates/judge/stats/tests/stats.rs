@@ -12,6 +12,8 @@ mod calibrate;
 mod change;
 #[path = "stats/components.rs"]
 mod components;
+#[path = "stats/disturbed.rs"]
+mod disturbed;
 #[path = "stats/golden.rs"]
 mod golden;
 #[path = "stats/inference.rs"]

@@ -11,9 +11,10 @@ mod rows;
 mod run;
 
 use stillwell_metric::Unit;
-use stillwell_plan::{Direction, GoalMetric, GoalPlan, Scale};
+use stillwell_plan::goal::{Direction, Scale};
+use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_stats::{Level, SampleError, Welch, mann_whitney, welch};
-use stillwell_units::Tolerance;
+use stillwell_units::{Tolerance, count};
 
 use crate::deltas::{mean_on, on_scale};
 use crate::rule::{Change, Verdict, verdict_of};
@@ -56,7 +57,7 @@ pub enum CompareError {
         known: String,
     },
     /// The baseline has no number at all.
-    #[error("there is nothing to compare: the baseline has no number")]
+    #[error("nothing to compare: the baseline has no number")]
     NoNumber,
     /// Sides of unequal length, which cannot be paired by place.
     #[error("--paired needs as many runs on both sides: there are {left} and {right}")]
@@ -288,10 +289,6 @@ fn test(scale: Scale, baseline: &[f64], comparison: &[f64]) -> Result<Welch, Str
     }
     let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
     welch(&logs(baseline), &logs(comparison), level).map_err(reason)
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

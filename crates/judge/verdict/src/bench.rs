@@ -64,7 +64,7 @@ pub struct BenchAnswers {
     pub unacknowledged: u64,
     /// Requests that were sent once more.
     pub requests_again: u64,
-    /// True if requests that are refused are sent again, so that events may arrive
+    /// True if requests that are refused are sent again, so events may arrive
     /// more than once.
     pub at_least_once: bool,
 }
@@ -136,7 +136,7 @@ struct Figures<'c> {
 impl<'c> Figures<'c> {
     /// Without a warm-up everything counts, from the first event on.
     fn new(plan: &'c BenchPlan, capture: &'c Capture) -> Self {
-        let has_warmup = plan.rig.phases.warmup > Nanos::ZERO;
+        let has_warmup = plan.run_plan.phases.warmup > Nanos::ZERO;
         Self {
             plan,
             capture,
@@ -231,11 +231,11 @@ impl<'c> Figures<'c> {
         })
     }
 
-    /// True if the load ended before its time was over.
+    /// True if the load ended before its duration was over.
     fn ended_early(&self) -> bool {
         let measured = self.capture.manifest.measured();
         let length = measured.map(|(start, end)| end.since(start));
-        length.is_some_and(|length| length < self.plan.rig.phases.measure)
+        length.is_some_and(|length| length < self.plan.run_plan.phases.measure)
     }
 
     /// The rounds that were to be sent, where the time was over before they were.
@@ -265,7 +265,7 @@ impl<'c> Figures<'c> {
 
     /// The receiver's counts, if it has any.
     fn answers(&self) -> Option<BenchAnswers> {
-        let generator = self.plan.rig.generators.first()?;
+        let generator = self.plan.run_plan.generators.first()?;
         let TransportPlan::Acknowledged(plan) = &generator.transport else {
             return None;
         };

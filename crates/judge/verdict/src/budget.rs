@@ -2,11 +2,12 @@
 
 use stillwell_plan::ExperimentPlan;
 use stillwell_stats::{Level, Looks};
+use stillwell_units::count;
 
 use crate::experiment_verdict::ExperimentVerdict;
 use crate::goal_verdict::GoalVerdict;
-use crate::judge::gate;
 use crate::judge::looks::LookPlan;
+use crate::judge::{gate, gating};
 use crate::rule::Verdict;
 
 /// The error rate that Holm's correction shares out.
@@ -201,12 +202,13 @@ fn demote(verdict: &mut ExperimentVerdict, goal: usize, of: usize) -> bool {
     item.verdict = Verdict::Different;
     item.reason = Some(format!(
         "regressed by itself, but not by Holm's correction for {of} comparisons; confirm it on \
-         fresh pairs"
+         new pairs"
     ));
     let primaries = verdict.goals.iter().filter(|goal| goal.primary);
     let words = primaries.map(|goal| goal.verdict);
     verdict.verdict = words.reduce(Verdict::graver).unwrap_or(Verdict::Invalid);
-    verdict.gate = gate(verdict.verdict, &verdict.checks);
+    let gating = gating(verdict.confirm, verdict.verdict, verdict.pairs_used);
+    verdict.gate = gate(gating, &verdict.checks);
     true
 }
 
@@ -223,8 +225,4 @@ fn bound(unprotected: usize, protected: usize) -> f64 {
 
 fn float(number: usize) -> f64 {
     f64::from(count(number))
-}
-
-fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -1,18 +1,19 @@
-//! Statistics of comparisons of a rig with itself: share of wrong verdicts, and
+//! Statistics of comparisons of a baseline with itself: share of wrong verdicts, and
 //! the smallest change that it can see.
 
 mod figures;
 mod trial;
 
-use stillwell_plan::{GoalMetric, Scale};
+use stillwell_plan::GoalMetric;
+use stillwell_plan::goal::Scale;
 use stillwell_units::{Nanos, Tolerance};
 
 use crate::rule::Change;
 
-pub use figures::{Compared, Hindered, calibrated};
+pub use figures::{AppliedSlowdown, Compared, calibrated};
 pub use trial::Trial;
 
-/// One experiment's rig, calibrated.
+/// Calibration of one experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibratedExperiment {
     /// Its name.

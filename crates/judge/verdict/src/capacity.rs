@@ -1,7 +1,7 @@
 //! Judgement of probes of capacity: whether each kept its bounds, broke them, or says
 //! nothing, and what all of them come to.
 //!
-//! [`judge_run_probe`] judges a probe that was a run of a rig, [`judge_load_probe`]
+//! [`judge_run_probe`] judges a probe that was a run, [`judge_load_probe`]
 //! one that was a load; both end in [`judge_probe`]. [`knee_of`] finds the load that gets
 //! the most throughput for its latency.
 
@@ -10,7 +10,8 @@ mod knee;
 mod load;
 mod run;
 
-use stillwell_plan::{CapacityBound, CapacityFigure, RateUnit};
+use stillwell_plan::RateUnit;
+use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::usl::{Usl, UslPoint};
 use stillwell_stats::capacity::{CapacityFound, Observed, Purpose};
 

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use stillwell_metric::{Unit, catalogue};
-use stillwell_plan::{Aggregation, CheckPlan, GoalMetric, SeriesSelector};
+use stillwell_plan::check::{Aggregation, SeriesSelector};
+use stillwell_plan::{CheckPlan, GoalMetric};
 
 use crate::summary::Measured;
 use crate::window::Window;
@@ -100,11 +101,12 @@ fn goal_of(selector: &SeriesSelector) -> Option<GoalMetric> {
 
 fn goal_unit(goal: &GoalMetric) -> &'static str {
     let unit = match goal {
-        GoalMetric::EventLatency(_) | GoalMetric::Latency(_) | GoalMetric::CpuPerEvent => {
-            Unit::Nanoseconds
-        }
+        GoalMetric::EventLatency(_)
+        | GoalMetric::Latency(_)
+        | GoalMetric::ServiceTime(_)
+        | GoalMetric::CpuPerEvent => Unit::Nanoseconds,
         GoalMetric::Memory | GoalMetric::MemoryPeak => Unit::Bytes,
-        GoalMetric::Duplicated | GoalMetric::Loss => Unit::Ratio,
+        GoalMetric::Duplicated | GoalMetric::ErrorShare | GoalMetric::Loss => Unit::Ratio,
         _ => Unit::Unknown,
     };
     unit.symbol()

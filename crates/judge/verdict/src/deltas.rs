@@ -1,6 +1,6 @@
 //! Differences of pairs, on the scale of their goal.
 
-use stillwell_plan::Scale;
+use stillwell_plan::goal::Scale;
 use stillwell_stats::{Level, LogRatios, PairedError, Sample, StudentT, normal};
 use stillwell_units::float_from_u64;
 

@@ -18,6 +18,13 @@ pub enum ErraticSign {
         /// The last look.
         pairs: u32,
     },
+    /// The changes of the pairs lie further to one side than chance explains.
+    OneSided {
+        /// Number of pairs.
+        pairs: u32,
+        /// Third standardized moment; above zero where the far ones are increases.
+        skewness: f64,
+    },
     /// The numbers of a variant's runs fall into two groups.
     TwoGroups {
         /// The variant.
@@ -46,6 +53,12 @@ impl fmt::Display for ErraticSign {
                  counts, such as cpu_per_event",
                 percent(*half_width),
                 percent(*tolerance)
+            ),
+            Self::OneSided { pairs, skewness } => write!(
+                f,
+                "one-sided: some of {pairs} pairs lie far to one side of the others (skewness \
+                 {skewness:+.1}); the interval misses the true mean in up to 14 % of such \
+                 experiments, not 5 %; look for rare slow or fast runs, or take more pairs"
             ),
             Self::TwoGroups {
                 variant,

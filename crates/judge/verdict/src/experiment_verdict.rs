@@ -1,6 +1,8 @@
 //! Verdict on an experiment.
 
-use stillwell_plan::{DesignPlan, FamilyPlan, RateUnit, ReportLink, StoppingPlan};
+use stillwell_plan::experiment::{FamilyPlan, ReportLink};
+use stillwell_plan::stopping::DesignPlan;
+use stillwell_plan::{GoalMetric, RateUnit, StoppingPlan};
 use stillwell_units::{Nanos, RunId};
 
 use crate::erratic::ErraticSign;
@@ -113,6 +115,8 @@ pub struct RunNotUsed {
     pub run: RunId,
     /// At least one.
     pub warnings: Vec<RunWarning>,
+    /// Its numbers of the goals, unreliable where a warning is about them.
+    pub values: Vec<(GoalMetric, f64)>,
 }
 
 /// A check's answer over all completed runs.
@@ -147,6 +151,12 @@ impl CheckVerdict {
         self.runs
             .saturating_sub(self.passed)
             .saturating_sub(self.not_measured)
+    }
+
+    /// Returns true if a run broke it or did not measure it.
+    #[must_use]
+    pub const fn is_broken(&self) -> bool {
+        self.failed() > 0 || self.not_measured > 0
     }
 }
 

@@ -7,10 +7,11 @@ use stillwell_capture::{
     SeriesTable,
 };
 use stillwell_metric::{Kind, Labels, Metric, Value, catalogue};
+use stillwell_plan::generator::Concurrency;
+use stillwell_plan::payload::BlockShape;
 use stillwell_plan::{
-    BlockShape, ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, PayloadFormat, PayloadPlan,
-    Phase, RatePlan, RigPlan, SinkPlan, SinkProtocol, StoppingPlan, TargetKind, TargetPlan,
-    TransportPlan,
+    ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, PayloadFormat, PayloadPlan, Phase,
+    RatePlan, RunPlan, SinkPlan, SinkProtocol, StoppingPlan, TargetKind, TargetPlan, TransportPlan,
 };
 use stillwell_units::{
     ByteSize, EventRate, Moment, RunId, Seed, Tolerance, float_from_u64, floor_to_u64,
@@ -190,7 +191,7 @@ fn manifest() -> Manifest {
         version: "0.1.0".to_owned(),
         command: Vec::new(),
         identity: None,
-        plan: rig(),
+        plan: run_plan(),
         host: serde_json::json!({ "cpus": 2 }),
         host_after: serde_json::Value::Null,
         target_cpus: Some(vec![1]),
@@ -210,14 +211,15 @@ fn manifest() -> Manifest {
         restarts: Vec::new(),
         parts: Vec::new(),
         ledger: None,
+        busiest: Vec::new(),
         last_received: None,
         outcome: RunOutcome::Completed,
     }
 }
 
-pub(crate) fn rig() -> RigPlan {
-    let empty = synthetic::rig();
-    RigPlan {
+pub(crate) fn run_plan() -> RunPlan {
+    let empty = synthetic::run_plan();
+    RunPlan {
         generators: vec![GeneratorPlan {
             id: "g".to_owned(),
             transport: TransportPlan::Tcp {
@@ -231,8 +233,7 @@ pub(crate) fn rig() -> RigPlan {
                 cache: ByteSize::mib(1),
             },
             rate: RatePlan::events(EventRate::try_new(1000.0).unwrap()),
-            connections: 1,
-            workers: 1,
+            concurrency: Concurrency::ONE,
             seed: Seed::from_number(1),
             stamps: None,
         }],
@@ -241,7 +242,7 @@ pub(crate) fn rig() -> RigPlan {
             protocol: SinkProtocol::Tcp {
                 address: "127.0.0.1:2".parse().unwrap(),
             },
-            workers: 1,
+            workers: std::num::NonZeroU16::MIN,
             limit: None,
             lines: None,
             prefix: None,
@@ -262,7 +263,7 @@ pub(crate) fn experiment(goals: &[GoalMetric]) -> ExperimentPlan {
         ..GoalPlan::new(metric.clone())
     };
     ExperimentPlan {
-        rig: rig(),
+        run_plan: run_plan(),
         stopping: StoppingPlan::Sequential { max_pairs: 6 },
         ..synthetic::plan("e", goals.iter().map(goal).collect())
     }

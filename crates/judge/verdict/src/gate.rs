@@ -9,9 +9,9 @@ pub enum Gate {
     Held,
     /// The primary goal regressed.
     Regressed,
-    /// A run broke a bound.
+    /// A run broke a bound, or did not measure it.
     CheckFailed,
-    /// Its runs are unreliable, or a check was never measured.
+    /// Its runs are unreliable.
     Invalid,
     /// Its runs are not decisive.
     Inconclusive,

@@ -1,8 +1,10 @@
 //! Verdict on one goal of an experiment.
 
-use stillwell_plan::{Direction, GoalMetric, Scale};
+use stillwell_plan::GoalMetric;
+use stillwell_plan::goal::{Direction, Scale};
 use stillwell_units::Tolerance;
 
+use crate::deltas::Spread;
 use crate::rule::{Change, Verdict};
 
 /// Verdict on one goal of an experiment.
@@ -64,6 +66,29 @@ pub struct GoalVerdict {
     pub reason: Option<String>,
     /// Notes on the number.
     pub note: Option<String>,
+    /// Estimate from all pairs, where too few are valid for a verdict.
+    pub unreliable: Option<UnreliableEstimate>,
+}
+
+/// Estimate from all pairs with two numbers, those with warnings included. It is shown
+/// and never judged.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct UnreliableEstimate {
+    /// The change with its plain 95 % interval; `None` with one pair.
+    pub change: Option<Change>,
+    /// Mean of the baseline's runs, in the goal's base unit.
+    pub baseline_mean: Option<f64>,
+    /// The same of the comparison's runs.
+    pub comparison_mean: Option<f64>,
+    /// Number of pairs.
+    pub pairs: u32,
+}
+
+/// The rarest fault, as a share of runs, that so many pairs would have shown at least once in
+/// 95 of 100 experiments: 1 − 0.05^(1/n).
+#[must_use]
+pub fn rarest_visible_fault(pairs: u32) -> f64 {
+    1.0 - 0.05_f64.powf(1.0 / f64::from(pairs.max(1)))
 }
 
 impl GoalVerdict {
@@ -75,6 +100,20 @@ impl GoalVerdict {
             .map_or((self.verdict, self.change), |fresh| {
                 (fresh.searched, fresh.search_change)
             })
+    }
+
+    /// All valid pairs of the present stage and their change, with the plain 95 % interval: for
+    /// progress, and no verdict. `None` for fewer than two pairs.
+    #[must_use]
+    pub fn so_far(&self) -> Option<(u32, Change)> {
+        let fresh = self.confirmation.as_ref();
+        let changes = fresh.map_or(&self.pair_changes, |fresh| &fresh.pair_changes);
+        let deltas = changes.iter().map(|change| match self.scale {
+            Scale::Ratio => change.ln_1p(),
+            Scale::Difference => *change,
+        });
+        let spread = Spread::of(self.scale, &deltas.collect::<Vec<f64>>())?;
+        Some((spread.pairs, spread.change(spread.plain_critical()?)))
     }
 
     /// Number of pairs of the headline: the fresh ones where they were decisive.

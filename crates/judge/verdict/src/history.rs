@@ -20,7 +20,9 @@ mod permutation;
 
 use std::path::PathBuf;
 
-use stillwell_plan::{Direction, GitSource, GoalMetric, Scale};
+use stillwell_plan::GoalMetric;
+use stillwell_plan::experiment::GitSource;
+use stillwell_plan::goal::{Direction, Scale};
 use stillwell_stats::change::{ChangePoint, OtavaOptions};
 use stillwell_units::Tolerance;
 
@@ -272,6 +274,25 @@ impl Trend {
         let last = self.leads.last()?;
         (self.gates && last.worse && last.matters).then_some(last)
     }
+}
+
+/// Returns the `last` latest points of each experiment and variant, by time; all points, in their
+/// order, without a number.
+#[must_use]
+pub fn latest(points: &[HistoryPoint], last: Option<usize>) -> Vec<HistoryPoint> {
+    let mut points = points.to_vec();
+    let Some(last) = last else {
+        return points;
+    };
+    points.sort_by_key(|point| (point.origin.time_millis, point.origin.run.clone()));
+    let is_latest = |place: usize| {
+        let test = |point: &HistoryPoint| (point.experiment.clone(), point.comparison.clone());
+        let value = test(&points[place]);
+        let later = points[place + 1..].iter();
+        later.filter(|point| test(point) == value).count() < last
+    };
+    let kept = (0..points.len()).filter(|place| is_latest(*place));
+    kept.map(|place| points[place].clone()).collect()
 }
 
 #[cfg(test)]

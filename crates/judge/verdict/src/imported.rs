@@ -1,6 +1,6 @@
 //! Tables of published measurements of programs side by side, and their contradictions.
 //!
-//! Nothing is known of how they were measured, so that only contradictions can be
+//! Nothing is known of how they were measured, so only contradictions can be
 //! found: with other tables, with the name of the test, with themselves.
 
 use crate::limits;
@@ -61,6 +61,19 @@ pub struct ImportWarning {
     pub columns: Vec<String>,
     /// Fault, in one sentence.
     pub reason: String,
+}
+
+/// Returns each table with its contradictions, in itself and with the other tables.
+#[must_use]
+pub fn judge_imported(tables: Vec<ImportedTable>) -> Vec<(ImportedTable, Vec<ImportWarning>)> {
+    let warnings = (0..tables.len()).map(|place| {
+        let remaining = tables.iter().enumerate();
+        let remaining = remaining.filter(|(number, _)| *number != place);
+        let remaining: Vec<&ImportedTable> = remaining.map(|(_, table)| table).collect();
+        imported_warnings(&tables[place], &remaining)
+    });
+    let warnings: Vec<Vec<ImportWarning>> = warnings.collect();
+    tables.into_iter().zip(warnings).collect()
 }
 
 /// Contradictions of `table`, in itself and with the `remaining` tables.
@@ -174,7 +187,8 @@ fn least_written_is_best(table: &ImportedTable) -> Option<ImportWarning> {
     (value <= least).then(|| ImportWarning {
         columns: Vec::new(),
         reason: format!(
-            "`{}` marks `{}` as the best, which wrote least: who persists least wins a test of persistence",
+            "`{}` marks `{}` as the best, which wrote least: the program that persists least \
+                wins a test of persistence",
             row.metric, table.columns[best]
         ),
     })

@@ -12,6 +12,7 @@ pub(crate) mod table;
 mod tests;
 
 use stillwell_capture::RunStage;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{ExperimentPlan, GoalPlan};
 use stillwell_units::Nanos;
 
@@ -21,6 +22,7 @@ use self::looks::LookPlan;
 use self::table::RunTable;
 use crate::experiment_verdict::{CheckVerdict, ExperimentVerdict};
 use crate::gate::Gate;
+use crate::limits;
 use crate::rule::Verdict;
 use crate::standing::{NextStep, Standing, StopReason};
 use crate::summary::RunSummary;
@@ -37,14 +39,15 @@ pub fn judge(plan: &ExperimentPlan, runs: &[RunSummary]) -> ExperimentVerdict {
 /// experiments and probes (pair 0) are left out. Where a pair has two runs of
 /// one variant, the one without warnings counts. A pair counts for a goal if both
 /// of its runs are valid for it and measured it; any other is discarded whole
-/// and repeated, up to one for each four planned pairs. With more than two
-/// variants each is compared with the first.
+/// and replaced: up to one for each four planned pairs, and, where at least one pair was
+/// valid, until the runs have taken `max_time`. With more than two variants each is
+/// compared with the first.
 ///
 /// Valid pairs are taken in the order of their numbers, and the verdict is that
 /// of the latest look which they have reached; pairs beyond it wait for the next
 /// look. The search ends at the first look at which the primary goal of every
 /// comparison is certain (regressed, improved or equivalent), at the last look,
-/// or when the repeats are used up; then, and only then, `different` and
+/// or when no more pairs are replaced; then, and only then, `different` and
 /// `inconclusive` are final. The search's result is tested again on fresh pairs
 /// where the plan says so.
 #[must_use]
@@ -55,8 +58,11 @@ pub fn standing(plan: &ExperimentPlan, runs: &[RunSummary]) -> Standing {
 /// The same with the looks of the plan, which take milliseconds to find.
 fn standing_at(plan: &ExperimentPlan, runs: &[RunSummary], looks: &LookPlan) -> Standing {
     let table = RunTable::of(plan, runs);
+    let is_time_over = time_of_runs(plan, runs) >= plan.max_time;
+    let looks = (looks, is_time_over);
     let mut goals = search_all(plan, looks, &table);
     let next = next_step(plan, looks, &mut goals, &table);
+    let looks = looks.0;
     let searching = matches!(
         next,
         NextStep::Run {
@@ -67,7 +73,7 @@ fn standing_at(plan: &ExperimentPlan, runs: &[RunSummary], looks: &LookPlan) -> 
     for searched in &mut goals {
         hold_back(searched, searching);
     }
-    let warmup = table.warmup().unwrap_or(plan.rig.phases.warmup);
+    let warmup = table.warmup().unwrap_or(plan.run_plan.phases.warmup);
     Standing {
         verdict: verdict(plan, looks, &table, goals, (next, warmup)),
         next,
@@ -75,9 +81,26 @@ fn standing_at(plan: &ExperimentPlan, runs: &[RunSummary], looks: &LookPlan) -> 
     }
 }
 
+/// Time that the pairs of an experiment took: runs of a pair that are made at once
+/// count once. A run that ended at its start counts as a second.
+fn time_of_runs(plan: &ExperimentPlan, runs: &[RunSummary]) -> Nanos {
+    let at_once = match plan.design {
+        DesignPlan::Paired => 1,
+        DesignPlan::Duet | DesignPlan::Sliced { .. } => 2,
+    };
+    let of_pairs = runs.iter().filter(|run| {
+        let identity = run.identity.as_ref();
+        identity.is_some_and(|place| place.experiment == plan.name && place.pair > 0)
+    });
+    let total: u64 = of_pairs
+        .map(|run| run.length.max(Nanos::SECOND).as_u64())
+        .fold(0, u64::saturating_add);
+    Nanos::new(total / at_once)
+}
+
 fn search_all<'a>(
     plan: &ExperimentPlan,
-    looks: &LookPlan,
+    (looks, is_time_over): (&LookPlan, bool),
     table: &RunTable<'a>,
 ) -> Vec<Searched<'a>> {
     let [baseline, comparisons @ ..] = plan.variants.as_slice() else {
@@ -90,6 +113,8 @@ fn search_all<'a>(
                 goal,
                 variants: [&baseline.name, &comparison.name],
                 looks,
+                is_time_over,
+                confirm: plan.confirm,
             };
             let mut searched = search(question, table);
             searched.goal.primary = index == 0;
@@ -103,7 +128,7 @@ fn search_all<'a>(
 /// something are tested again on fresh pairs.
 fn next_step(
     plan: &ExperimentPlan,
-    looks: &LookPlan,
+    (looks, is_time_over): (&LookPlan, bool),
     goals: &mut [Searched<'_>],
     table: &RunTable<'_>,
 ) -> NextStep {
@@ -131,6 +156,8 @@ fn next_step(
                     goal,
                     variants: [&baseline.name, &comparison],
                     looks,
+                    is_time_over,
+                    confirm: plan.confirm,
                 };
                 match confirm(searched, question, table) {
                     Some(ConfirmCourse::Open { wanted: item }) => wanted = wanted.max(Some(item)),
@@ -206,7 +233,8 @@ fn verdict(
     let primary: Option<&GoalPlan> = plan.goals.first();
     let discards = aggregate::discards(plan, table);
     let (moved, moved_of) = ranking::moved(plan, primaries(), table);
-    let phases = &plan.rig.phases;
+    let pairs_used = primaries().map(|item| item.goal.pairs).min().unwrap_or(0);
+    let phases = &plan.run_plan.phases;
     let more = warmup.saturating_sub(phases.warmup);
     ExperimentVerdict {
         name: plan.name.clone(),
@@ -221,7 +249,7 @@ fn verdict(
         design: plan.design,
         confirm: plan.confirm,
         pairs_planned: looks.last(),
-        pairs_used: primaries().map(|item| item.goal.pairs).min().unwrap_or(0),
+        pairs_used,
         pairs_valid: primaries()
             .map(|item| item.pairs.valid())
             .min()
@@ -229,7 +257,7 @@ fn verdict(
         pairs_discarded: aggregate::pairs_discarded(plan, table),
         discards_unbalanced: aggregate::is_unbalanced(&discards),
         discards,
-        not_used: aggregate::not_used(table),
+        not_used: aggregate::not_used(plan, table),
         stopped: match next {
             NextStep::Stop(reason) => Some(reason),
             NextStep::Run { .. } => None,
@@ -239,7 +267,7 @@ fn verdict(
             NextStep::Stop(_) => None,
         },
         likely_left: advice::likely_left(plan, next, table),
-        gate: gate(verdict, &checks),
+        gate: gate(gating(plan.confirm, verdict, pairs_used), &checks),
         checks,
         moved,
         moved_of,
@@ -257,12 +285,23 @@ fn verdict(
     }
 }
 
+/// The verdict that gates: a regression that no fresh pairs confirm needs more than the fewest
+/// pairs.
+pub(crate) fn gating(is_confirmed: bool, verdict: Verdict, pairs_used: u32) -> Verdict {
+    let is_early = !is_confirmed && pairs_used < limits::PAIRS_UNCONFIRMED_MIN;
+    if is_early && verdict == Verdict::Regressed {
+        Verdict::Inconclusive
+    } else {
+        verdict
+    }
+}
+
 pub(crate) fn gate(verdict: Verdict, checks: &[CheckVerdict]) -> Gate {
     if verdict == Verdict::Regressed {
         Gate::Regressed
-    } else if checks.iter().any(|check| check.failed() > 0) {
+    } else if checks.iter().any(CheckVerdict::is_broken) {
         Gate::CheckFailed
-    } else if verdict == Verdict::Invalid || checks.iter().any(|check| check.not_measured > 0) {
+    } else if verdict == Verdict::Invalid {
         Gate::Invalid
     } else if verdict == Verdict::Inconclusive {
         Gate::Inconclusive

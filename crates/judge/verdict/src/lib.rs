@@ -12,7 +12,7 @@
 //! in pairs, [`judge_targets`] several programs under one load. [`load_warnings`] says
 //! why the result of a load is unreliable, [`capacity`] judges probes of capacity.
 //!
-//! Validity looks at the rig and the host, never at whether a number is
+//! Validity looks at the generators, sinks and the host, never at whether a number is
 //! inconvenient: no run is left out for its value. All limits are in
 //! [`limits`]. The crate is pure: it opens no file and reads no clock, and the
 //! same runs in any order give the same verdict.
@@ -55,8 +55,12 @@ pub use experiment_verdict::{
     ArmDiscards, CheckVerdict, ExperimentVerdict, PlacedCpus, RateFigure, RunNotUsed, RunNoteCount,
 };
 pub use gate::{Gate, GatePolicy, exit_code};
-pub use goal_verdict::{Confirmation, GoalVerdict, Sensitivity};
-pub use imported::{ImportWarning, ImportedCell, ImportedRow, ImportedTable, imported_warnings};
+pub use goal_verdict::{
+    Confirmation, GoalVerdict, Sensitivity, UnreliableEstimate, rarest_visible_fault,
+};
+pub use imported::{
+    ImportWarning, ImportedCell, ImportedRow, ImportedTable, imported_warnings, judge_imported,
+};
 pub use judge::{judge, standing};
 pub use load::{LoadWarning, load_warnings, strain_warnings};
 pub use moved::Moved;

@@ -3,6 +3,17 @@
 //!
 //! They are the same for all variants and are fixed before any number is seen.
 //!
+//! # Two classes of goals
+//!
+//! Limits measure harm to a number, and not the presence of other programs.
+//!
+//! *Goals that the kernel counts* (CPU time, memory, counters): a process that waits
+//! for a CPU uses none. They are spoiled by much steal, which inflates CPU time (not memory), and by a
+//! rate that was not reached, which changes the work.
+//!
+//! *Goals that wait* (throughput, latency, delivery): they are spoiled by a generator
+//! that was late, and by other programs that delayed the target.
+//!
 //! # Limits of runs, of loads and of probes
 //!
 //! A *run* measures what a program costs, and compares two variants in pairs: what
@@ -11,27 +22,37 @@
 //! nothing to compare them with: the same disturbance is in its numbers, so it is
 //! reported earlier. It has no repetition that could replace it, so less of what
 //! is reported makes it invalid. A *probe* of capacity answers "kept up or
-//! not" for one rate, and a search repeats it: its limits ask for a clear answer
+//! not" for one rate, and a search repeats it: its limits need a clear answer
 //! only.
 //!
 //! | | run | load | probe |
 //! | --- | --- | --- | --- |
 //! | lateness, p99 | 10 ms, [`GENERATOR_LATENESS_P99`] | 1 ms, [`LOAD_LATENESS_P99`] | [`PROBE_LATENESS_OF_BOUND`] |
 //! | worker without a CPU | 5 %, [`GENERATOR_LATE_SHARE`] | 5 %, [`LOAD_CPU_WAIT_SHARE`] | of a run or load |
-//! | steal | 5 %, invalid, [`STEAL_SHARE`] | 2 %, a warning, [`LOAD_STEAL_SHARE`] | as a run |
+//! | target delayed by others | 10 %, [`TARGET_DELAYED_SHARE`] | not known | as a run |
+//! | worker delayed by others | 5 %, [`WORKER_DELAYED_SHARE`] | of a load | as a run |
+//! | steal | 5 %, invalid, [`STEAL_SHARE`]; CPU time 10 %, [`STEAL_SHARE_COUNTED`] | 2 %, a warning, [`LOAD_STEAL_SHARE`] | as a run |
 //! | busy generator | 90 %, [`GENERATOR_BUSY_SHARE`] | 90 %, [`LOAD_BUSY_SHARE`] | of a run or load |
 //! | rate achieved | 99 %, [`RATE_ACHIEVED_SHARE`] | 99 %, [`LOAD_RATE_ACHIEVED_SHARE`] | 99 %, [`PROBE_REACHED_SHARE`] |
 
 use stillwell_units::Nanos;
 
 /// Fewest valid pairs for a verdict.
-pub const PAIRS_MIN: u32 = stillwell_plan::PAIRS_MIN;
+pub const PAIRS_MIN: u32 = stillwell_plan::stopping::PAIRS_MIN;
 
 /// Fewest fresh pairs by which a change is confirmed.
-pub const CONFIRM_PAIRS_MIN: u32 = stillwell_plan::PAIRS_CONFIRM_MIN;
+pub const CONFIRM_PAIRS_MIN: u32 = stillwell_plan::stopping::PAIRS_CONFIRM_MIN;
 
-/// Of how many planned pairs one may be discarded and repeated: beyond a quarter
-/// the machine is unfit.
+/// Fewest valid pairs for `equivalent`: four would miss a fault that strikes half of all runs
+/// in one of sixteen experiments.
+pub const PAIRS_EQUIVALENT_MIN: u32 = 6;
+
+/// Fewest valid pairs by which a change gates that no fresh pairs confirm: the signs of
+/// four pairs agree by chance in one of eight experiments.
+pub const PAIRS_UNCONFIRMED_MIN: u32 = 6;
+
+/// Of how many planned pairs one may be discarded and repeated at any time. More are
+/// replaced while time is left and at least one pair was valid; then the machine is unfit.
 pub const PAIRS_FOR_ONE_REPEAT: u32 = 4;
 
 /// Finished pairs without any number of a goal after which it is not waited for
@@ -45,6 +66,9 @@ pub const DISCARDS_UNBALANCED: f64 = 0.1;
 /// Fewest pairs for the test by ranks: with five it cannot reach 5 %.
 pub const SENSITIVITY_PAIRS_MIN: u32 = 6;
 
+/// Fewest pairs whose skewness is judged.
+pub const SKEWNESS_PAIRS_MIN: u32 = 8;
+
 /// Fewest runs of a variant among which groups are looked for.
 pub const GROUPS_RUNS_MIN: usize = 8;
 
@@ -53,6 +77,9 @@ pub const GROUPS_CHANCE: f64 = 0.01;
 
 /// Share of the list of what else moved that may be chance.
 pub const MOVED_FALSE_SHARE: f64 = 0.10;
+
+/// Smallest certain change, as a share, in the list of what else moved: a report shows less as 0 %.
+pub const MOVED_MIN: f64 = 0.001;
 
 /// Most lines in the list of what else moved.
 pub const MOVED_MAX: usize = 20;
@@ -66,6 +93,10 @@ pub const BEATS_MAX: usize = 300;
 /// Share of cases in which the interval of a drift within a run holds the truth: many runs are
 /// looked at.
 pub const STEADY_LEVEL: f64 = 0.99;
+
+/// Growth of the median latency over the measured window, as a share of its mean, from which on a
+/// sure growth is reported.
+pub const LATENCY_GROWTH: f64 = 0.2;
 
 /// Growth of a rate over the measured window, as a share of its mean, from which
 /// on a sure drift is reported: a smaller one is common to both variants.
@@ -112,16 +143,25 @@ pub const TARGET_SATURATED_SHARE: f64 = 0.95;
 pub const LIGHT_LOAD_SHARE: f64 = 0.25;
 
 /// Largest share of the host's CPU time that the hypervisor may have taken: what
-/// it takes also empties caches, so that CPU time itself grows.
+/// it takes also empties caches, so CPU time itself grows.
 pub const STEAL_SHARE: f64 = 0.05;
 
-/// Largest share of the host's CPU time that others may have used, for goals
-/// that count by the wall clock: they wait for for any else the host does.
-pub const FOREIGN_CPU_SHARE_WALL: f64 = 0.10;
+/// The same for goals that the kernel counts: it subtracts stolen time from CPU time, so
+/// only the effect on caches is left. See docs/internals/harm.md.
+pub const STEAL_SHARE_COUNTED: f64 = 0.10;
 
-/// The same for goals that the kernel counts: a process that waits for its turn
-/// uses no CPU, but neighbours that busy share caches and clock speed.
-pub const FOREIGN_CPU_SHARE: f64 = 0.25;
+/// Largest share of the time in which the target wanted a CPU that other programs may
+/// have taken from it, for goals that wait. Goals that the kernel counts go on
+/// counting: see docs/internals/harm.md for the effect of each.
+pub const TARGET_DELAYED_SHARE: f64 = 0.10;
+
+/// Largest share of the measured time in which a thread of a generator or sink may
+/// have waited for a CPU that other programs had, for goals that wait.
+pub const WORKER_DELAYED_SHARE: f64 = 0.05;
+
+/// Share of the host's CPU time used by other programs from which on the report
+/// mentions it. It is no harm by itself.
+pub const FOREIGN_CPU_SHARE: f64 = 0.10;
 
 /// Largest difference between the wall clock's and the monotonic clock's idea of
 /// the same stretch of time; slewing stays below 0.05 % of it.
@@ -192,7 +232,7 @@ pub const LOAD_RATE_ACHIEVED_SHARE: f64 = RATE_ACHIEVED_SHARE;
 /// of a run.
 pub const PROBE_REACHED_SHARE: f64 = RATE_ACHIEVED_SHARE;
 
-/// Share of the requested units of a rig's generator from which on a probe counts all
+/// Share of the requested units of a run's generator from which on a probe counts all
 /// as sent: its lateness moves no totals then.
 pub const PROBE_SENT_SHARE: f64 = RATE_ACHIEVED_SHARE;
 
@@ -206,7 +246,7 @@ pub const PROBE_LATENESS_OF_BOUND: f64 = 0.1;
 pub const PROBE_BUNCHED: Nanos = LOAD_LATENESS_P99;
 
 /// Share of the time from which on the peer of a probe's generator kept it waiting,
-/// so that the generator is not the limit: as of a run.
+/// so the generator is not the limit: as of a run.
 pub const PROBE_BLOCKED_SHARE: f64 = BLOCKED_SHARE;
 
 /// Share of what a bound leaves above which sends that may be under way decide

@@ -3,7 +3,7 @@
 mod warning;
 
 use stillwell_metric::{LoadEvidence, LoadSourceEvidence, LoadStrain, Trouble};
-use stillwell_plan::LoadPacing;
+use stillwell_plan::load::LoadPacing;
 use stillwell_units::float_from_u64;
 
 pub use warning::LoadWarning;

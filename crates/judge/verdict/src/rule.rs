@@ -1,6 +1,6 @@
 //! The rule that turns an interval into a word.
 
-use stillwell_plan::Direction;
+use stillwell_plan::goal::Direction;
 use stillwell_stats::Estimate;
 use stillwell_units::Tolerance;
 
@@ -29,7 +29,7 @@ impl Change {
     /// The same change with the worse side up: what rises where less is better,
     /// and what falls where more is better.
     ///
-    /// This only turns signs, so that tolerances hold for the very percentages
+    /// This only turns signs, so tolerances hold for the very percentages
     /// that are printed. It is thereby not the same on both sides: twice the
     /// throughput is +100 %, half of it −50 %. At the size of tolerances the two
     /// differ by the tolerance's square.

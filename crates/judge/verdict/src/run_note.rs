@@ -3,12 +3,13 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use stillwell_capture::BusyProgram;
 use stillwell_plan::RateUnit;
 use stillwell_units::human::{bytes, grouped, nanos, percent};
 use stillwell_units::{Nanos, float_from_u64};
 
 use crate::limits;
-use crate::run_warning::unit_word;
+use crate::run_warning::{RunWarning, unit_word};
 
 /// A note about a run, which does not make it invalid. Shares are shares of one.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -21,6 +22,19 @@ pub enum RunNote {
     },
     /// The target did not accept the requested rate.
     TargetSaturated {
+        /// Name of the generator that it blocked.
+        id: String,
+        /// Unit of the rate.
+        unit: RateUnit,
+        /// Requested units a second.
+        requested_per_second: f64,
+        /// Sent units a second.
+        achieved_per_second: f64,
+        /// Share of the measured time in which the generator was blocked.
+        blocked_share: f64,
+    },
+    /// There is no target, and the receiver of a generator did not accept the requested rate.
+    ReceiverSaturated {
         /// Name of the generator that it blocked.
         id: String,
         /// Unit of the rate.
@@ -65,6 +79,23 @@ pub enum RunNote {
         /// URL of the page.
         url: String,
     },
+    /// Other programs used CPUs of this host.
+    ForeignCpu {
+        /// Share of the host's CPU time.
+        share: f64,
+        /// Share of the time in which the target wanted a CPU that they took; `None` if
+        /// unknown.
+        target_delayed: Option<f64>,
+        /// Those that used most.
+        busiest: Vec<BusyProgram>,
+    },
+    /// A limit was exceeded, and the plan lets the numbers count.
+    Relaxed {
+        /// The warning that is ignored.
+        warning: Box<RunWarning>,
+    },
+    /// The plan requests stricter limits.
+    Strict,
     /// Tasks of the host waited for a resource, Stillwell's among them.
     Pressure {
         /// `CPU`, `memory` or `storage`.
@@ -90,6 +121,13 @@ pub enum RunNote {
         series: String,
         /// From the measured window's start to its end, as a share of the mean.
         drift: f64,
+    },
+    /// Latency rose during the measured phase, as if a queue filled.
+    LatencyGrew {
+        /// Series of the latency.
+        series: String,
+        /// Growth of its median from the measured window's start to its end, as a share of the mean.
+        growth: f64,
     },
     /// The run was still warming up when it was measured.
     WarmupTooShort {
@@ -138,6 +176,7 @@ impl RunNote {
     pub fn is_same_kind(&self, right: &Self) -> bool {
         match (self, right) {
             (Self::TargetSaturated { id, .. }, Self::TargetSaturated { id: right, .. })
+            | (Self::ReceiverSaturated { id, .. }, Self::ReceiverSaturated { id: right, .. })
             | (Self::LateWakeups { id, .. }, Self::LateWakeups { id: right, .. })
             | (Self::CoarseBlocks { id, .. }, Self::CoarseBlocks { id: right, .. }) => id == right,
             (Self::SendsFailed { outcome, .. }, Self::SendsFailed { outcome: right, .. }) => {
@@ -161,8 +200,13 @@ impl RunNote {
             | (Self::Throttled { .. }, Self::Throttled { .. })
             | (Self::PacketsDropped { .. }, Self::PacketsDropped { .. })
             | (Self::NotSteady { .. }, Self::NotSteady { .. })
+            | (Self::LatencyGrew { .. }, Self::LatencyGrew { .. })
             | (Self::WarmupTooShort { .. }, Self::WarmupTooShort { .. })
+            | (Self::ForeignCpu { .. }, Self::ForeignCpu { .. })
             | (Self::SeriesLeftOut { .. }, Self::SeriesLeftOut { .. }) => true,
+            (Self::Relaxed { warning }, Self::Relaxed { warning: right }) => {
+                warning.code() == right.code()
+            }
             _ => self == right,
         }
     }
@@ -192,6 +236,34 @@ impl fmt::Display for RunNote {
                 unit_word(*unit),
                 percent(*blocked_share)
             ),
+            Self::ReceiverSaturated {
+                id,
+                unit,
+                requested_per_second,
+                achieved_per_second,
+                blocked_share,
+            } => write!(
+                f,
+                "receiver saturated: it accepted {} of {} {}/s of generator {id}, and blocked it for \
+                 {} of the time; lower the rate",
+                grouped(*achieved_per_second),
+                grouped(*requested_per_second),
+                unit_word(*unit),
+                percent(*blocked_share)
+            ),
+            Self::ScrapeNeverAnswered { url } => {
+                write!(f, "target's metrics not read: {url} did not answer")
+            }
+            Self::Message { text } => f.write_str(text),
+            _ => self.write_sends(f),
+        }
+    }
+}
+
+impl RunNote {
+    /// Writes a note about the sends of a generator.
+    fn write_sends(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::LateWakeups {
                 id,
                 share,
@@ -223,16 +295,10 @@ impl fmt::Display for RunNote {
                 "sends failed: {count} ended as {outcome} ({} of all)",
                 percent(*share)
             ),
-            Self::ScrapeNeverAnswered { url } => {
-                write!(f, "target's metrics not read: {url} did not answer")
-            }
-            Self::Message { text } => f.write_str(text),
             _ => self.write_host(f),
         }
     }
-}
 
-impl RunNote {
     /// Writes a note about the host and its limits.
     fn write_host(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -241,6 +307,34 @@ impl RunNote {
                 "pressure: tasks waited for {resource} for {} of the time",
                 percent(*share)
             ),
+            Self::ForeignCpu {
+                share,
+                target_delayed,
+                busiest,
+            } => {
+                let share = percent(*share);
+                write!(f, "other programs used {share} of the host's CPU time")?;
+                for (index, program) in busiest.iter().enumerate() {
+                    let sign = if index == 0 { ": " } else { ", " };
+                    let BusyProgram { name, pid, .. } = program;
+                    let cpu = percent(program.cpu_share);
+                    write!(f, "{sign}{name} (process {pid}) {cpu} of a CPU")?;
+                }
+                match target_delayed {
+                    Some(delayed) => write!(
+                        f,
+                        "; they had the target's CPU for {} of the time in which it wanted one",
+                        percent(*delayed)
+                    ),
+                    None => f.write_str("; their effect on the target is unknown"),
+                }
+            }
+            Self::Relaxed { warning } => {
+                write!(f, "ignored because of `validity: off`: {warning}")
+            }
+            Self::Strict => {
+                f.write_str("`validity: strict`: half of each limit makes a run unreliable")
+            }
             Self::Throttled { share } => write!(
                 f,
                 "CPU throttling: the target's quota stopped it for {} of the time",
@@ -266,6 +360,12 @@ impl RunNote {
                  longer warm-up",
                 if *drift < 0.0 { "fell" } else { "rose" },
                 percent(*drift)
+            ),
+            Self::LatencyGrew { series, growth } => write!(
+                f,
+                "latency grew: the median of {series} rose by {} while it was measured, as if a queue \
+                 filled, so longer runs have higher latencies; use a lower rate",
+                percent(*growth)
             ),
             Self::WarmupTooShort {
                 series,

@@ -70,11 +70,20 @@ pub enum RunWarning {
         /// Largest accepted value.
         limit: f64,
     },
-    /// Other programs on this host used its CPUs.
-    ForeignCpu {
-        /// Share of the host's CPU time.
+    /// Other programs used CPUs that the target wanted.
+    TargetDelayed {
+        /// Share of the time in which the target wanted a CPU.
         share: f64,
-        /// Largest accepted share for the goals that it distorts.
+        /// Largest accepted value.
+        limit: f64,
+    },
+    /// Other programs used CPUs that a generator or sink wanted.
+    WorkerDelayed {
+        /// Name of the thread.
+        worker: String,
+        /// Share of the measured time.
+        share: f64,
+        /// Largest accepted value.
         limit: f64,
     },
     /// A generator had something to send, was not blocked, and did not run.
@@ -163,9 +172,21 @@ impl RunWarning {
     pub fn spoils(&self, metric: &GoalMetric) -> bool {
         let by_wall_clock = metric.is_wall_based();
         match self {
-            // The target was not at its limit, but its costs were measured correctly.
-            Self::GeneratorLimit { .. } => by_wall_clock,
-            Self::ForeignCpu { share, .. } => by_wall_clock || *share > limits::FOREIGN_CPU_SHARE,
+            // The costs of the target were measured correctly: it was not at its limit, or
+            // the load came in bursts, or others used its CPU for a while.
+            Self::GeneratorLimit { .. }
+            | Self::GeneratorLate { .. }
+            | Self::TargetDelayed { .. }
+            | Self::WorkerDelayed { .. } => by_wall_clock,
+            // The hypervisor takes time, and no memory.
+            Self::CpuSteal { share, limit } => {
+                let is_of_memory = matches!(
+                    metric,
+                    GoalMetric::Memory | GoalMetric::MemoryPeak | GoalMetric::MemorySlope
+                );
+                let limit_counted = limit * (limits::STEAL_SHARE_COUNTED / limits::STEAL_SHARE);
+                by_wall_clock || (*share > limit_counted && !is_of_memory)
+            }
             Self::BodiesUnread { .. } => metric.is_of_arrivals(),
             Self::DatagramsDropped { .. } => {
                 metric.is_of_arrivals() || *metric == GoalMetric::EgressThroughput
@@ -242,7 +263,8 @@ impl RunWarning {
             Self::SamplesMissing { .. } => "samples_missing",
             Self::ClockStepped { .. } => "clock_stepped",
             Self::CpuSteal { .. } => "cpu_steal",
-            Self::ForeignCpu { .. } => "foreign_cpu",
+            Self::TargetDelayed { .. } => "target_delayed",
+            Self::WorkerDelayed { .. } => "worker_delayed",
             Self::GeneratorLate { .. } => "generator_late",
             Self::GeneratorLimit { .. } => "generator_limit",
             Self::RateNotReached { .. } => "rate_not_reached",
@@ -253,7 +275,24 @@ impl RunWarning {
         }
     }
 
-    /// Returns true if the target failed, and not the rig or the host.
+    /// Returns true if a limit was exceeded, and the numbers exist: `validity: off` ignores it.
+    #[must_use]
+    pub const fn is_of_limit(&self) -> bool {
+        matches!(
+            self,
+            Self::ClockStepped { .. }
+                | Self::CpuSteal { .. }
+                | Self::GeneratorLate { .. }
+                | Self::GeneratorLimit { .. }
+                | Self::RateNotReached { .. }
+                | Self::SamplesMissing { .. }
+                | Self::SinkSaturated { .. }
+                | Self::TargetDelayed { .. }
+                | Self::WorkerDelayed { .. }
+        )
+    }
+
+    /// Returns true if the target failed, and not a generator, a sink or the host.
     #[must_use]
     pub const fn is_of_target(&self) -> bool {
         matches!(
@@ -289,16 +328,30 @@ impl RunWarning {
                 let (share, limit) = of(share, limit);
                 write!(
                     f,
-                    "CPU steal: the hypervisor took {share} of the host's CPU time (limit {limit}); \
-                     use another machine or another time"
+                    "CPU steal: the hypervisor took {share} of the host's CPU time (limit {limit}, \
+                     twice as much for CPU time); use another machine or another time"
                 )
             }
-            Self::ForeignCpu { share, limit } => {
+            Self::TargetDelayed { share, limit } => {
                 let (share, limit) = of(share, limit);
                 write!(
                     f,
-                    "foreign CPU: other programs used {share} of the host's CPU time (limit {limit}); \
-                     stop them"
+                    "target delayed: other programs had its CPU for {share} of the time in which it \
+                     wanted one (limit {limit}), so it was slower; stop them, or choose a goal such as \
+                     cpu_per_event"
+                )
+            }
+            Self::WorkerDelayed {
+                worker,
+                share,
+                limit,
+            } => {
+                let (share, limit) = of(share, limit);
+                write!(
+                    f,
+                    "worker delayed: other programs had the CPU of {worker} for {share} of the time \
+                     (limit {limit}), so load and latency are not as requested; stop them, or choose a \
+                     goal such as cpu_per_event"
                 )
             }
             Self::GeneratorLate { id, share, limit } => {

@@ -23,7 +23,7 @@ pub struct Standing {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum NextStep {
     /// Run one more pair of this stage (all variants next to each other), sum it
-    /// up, and ask again.
+    /// up, and repeats the call.
     Run {
         /// For this.
         stage: RunStage,

@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use stillwell_capture::{Capture, LedgerRecord, Restart, RunIdentity, RunOutcome};
+use stillwell_plan::observer::Validity;
 use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::{Nanos, RunId};
 
@@ -180,6 +181,18 @@ pub struct RunFigures {
     pub steal_share: Option<f64>,
     /// Share of the host's CPU time that others used.
     pub foreign_cpu_share: Option<f64>,
+    /// Of the time in which the target's threads ran or wanted to, the share in which
+    /// they waited for a CPU, also for each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_waited_share: Option<f64>,
+    /// Of the same time the share that other programs took: no more than they used of
+    /// the target's CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_delayed_share: Option<f64>,
+    /// The thread of a generator or sink that other programs delayed most, and the share
+    /// of the measured time: no more than they used of our CPUs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worker_delayed: Option<(String, f64)>,
     /// CPUs of the target; `None` for any.
     pub target_cpus: Option<Vec<u16>>,
     /// CPUs of generators, sinks and observers; `None` for any.
@@ -354,6 +367,14 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
         |_| (BTreeMap::new(), 0),
         |window| series::numbers(window, &figures),
     );
+    let mut warnings = warnings::warnings(capture, window.as_ref().ok(), &figures);
+    let mut notes = notes::notes(
+        capture,
+        window.as_ref().ok(),
+        &figures,
+        (warmup, series_left_out),
+    );
+    relax(manifest.plan.observer.validity, &mut warnings, &mut notes);
     RunSummary {
         schema: SUMMARY_SCHEMA.to_owned(),
         run: manifest.run,
@@ -363,19 +384,30 @@ pub fn summarise_from(capture: &Capture, warmup: Nanos) -> RunSummary {
         measured: window.as_ref().map_or(Nanos::ZERO, Window::length),
         warmup,
         length: length(capture),
-        warnings: warnings::warnings(capture, window.as_ref().ok(), &figures),
-        notes: notes::notes(
-            capture,
-            window.as_ref().ok(),
-            &figures,
-            (warmup, series_left_out),
-        ),
+        warnings,
+        notes,
         checks: checks.collect(),
         values,
         series,
         series_left_out,
         environment: environment::environment(manifest),
         figures,
+    }
+}
+
+/// Reports validity other than the normal one. Without any, warnings of limits become notes.
+fn relax(validity: Validity, warnings: &mut Vec<RunWarning>, notes: &mut Vec<RunNote>) {
+    match validity {
+        Validity::Normal => {}
+        Validity::Strict => notes.push(RunNote::Strict),
+        Validity::Off => {
+            let all = std::mem::take(warnings).into_iter();
+            let (relaxed, kept): (Vec<_>, Vec<_>) = all.partition(RunWarning::is_of_limit);
+            *warnings = kept;
+            notes.extend(relaxed.into_iter().map(|warning| RunNote::Relaxed {
+                warning: Box::new(warning),
+            }));
+        }
     }
 }
 

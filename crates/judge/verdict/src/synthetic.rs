@@ -4,10 +4,14 @@
 use std::collections::BTreeMap;
 
 use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
+use stillwell_plan::experiment::{MAX_TIME_DEFAULT, OperatingPoint};
+use stillwell_plan::placement::{CpuChoice, IsolationPlan};
+use stillwell_plan::step::TargetSignal;
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
+use stillwell_plan::target::{ReadyProbe, StopPlan};
 use stillwell_plan::{
-    CpuChoice, DesignPlan, ExperimentPlan, GoalMetric, GoalPlan, IsolationPlan, ObserverPlan,
-    OperatingPoint, PhasesPlan, PlacementPlan, ReadyProbe, RigPlan, StopPlan, StoppingPlan,
-    TargetKind, TargetPlan, TargetSignal, VariantPlan, WarmupPlan,
+    ExperimentPlan, GoalMetric, GoalPlan, ObserverPlan, PhasesPlan, PlacementPlan, RunPlan,
+    StoppingPlan, TargetKind, TargetPlan, VariantPlan,
 };
 use stillwell_units::{Nanos, RunId, Seed, float_from_u64};
 
@@ -62,7 +66,7 @@ pub fn run(
 }
 
 /// An experiment `name` of `baseline` and `comparison` with these goals, of up to
-/// 20 pairs of runs like those of [`run`], without confirmation. Its rig is
+/// 20 pairs of runs like those of [`run`], without confirmation. Its plan is
 /// empty: it is for judging, not for running.
 #[must_use]
 pub fn plan(name: &str, goals: Vec<GoalPlan>) -> ExperimentPlan {
@@ -70,7 +74,7 @@ pub fn plan(name: &str, goals: Vec<GoalPlan>) -> ExperimentPlan {
         name: name.to_owned(),
         summary: None,
         folder: name.into(),
-        rig: rig(),
+        run_plan: run_plan(),
         variants: ["baseline", "comparison"]
             .map(|name| VariantPlan::unchanged(name.to_owned()))
             .to_vec(),
@@ -78,6 +82,7 @@ pub fn plan(name: &str, goals: Vec<GoalPlan>) -> ExperimentPlan {
         stopping: StoppingPlan::Sequential { max_pairs: 20 },
         design: DesignPlan::Paired,
         warmup: WarmupPlan::Stated,
+        max_time: MAX_TIME_DEFAULT,
         confirm: false,
         family: None,
         operating_point: OperatingPoint::Stated,
@@ -86,8 +91,8 @@ pub fn plan(name: &str, goals: Vec<GoalPlan>) -> ExperimentPlan {
     }
 }
 
-pub(crate) fn rig() -> RigPlan {
-    RigPlan {
+pub(crate) fn run_plan() -> RunPlan {
+    RunPlan {
         seed: Seed::from_number(1),
         generators: Vec::new(),
         sinks: Vec::new(),

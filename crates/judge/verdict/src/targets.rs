@@ -12,8 +12,10 @@ mod figures;
 mod metric;
 mod rank;
 
-use stillwell_plan::{ComparedTargetPlan, Delivery, Durability, TargetsPlan};
+use stillwell_plan::TargetsPlan;
+use stillwell_plan::targets::{ComparedTargetPlan, Delivery, Durability};
 use stillwell_stats::{Level, one_sample};
+use stillwell_units::count;
 
 pub use self::delivery::DeliveryFound;
 pub use self::figures::{TargetFigure, target_figures};
@@ -177,12 +179,12 @@ pub fn targets_exit_code(verdicts: &[TargetsVerdict]) -> u8 {
 
 fn column(plan: &ComparedTargetPlan, runs: &[&RunSummary]) -> ColumnFound {
     let completed = runs.iter().filter(|run| run.outcome.is_completed());
-    let completed = u32::try_from(completed.count()).unwrap_or(u32::MAX);
+    let completed = count(completed.count());
     let failed = runs.iter().find(|run| !run.outcome.is_completed());
     let invalid = match (runs.is_empty(), completed, failed) {
         (true, ..) => Some("it was not run".to_owned()),
         (_, 0, Some(run)) => Some(run.warnings.first().map_or_else(
-            || "none of its runs went to its end".to_owned(),
+            || "none of its runs completed".to_owned(),
             ToString::to_string,
         )),
         _ => None,
@@ -198,7 +200,7 @@ fn column(plan: &ComparedTargetPlan, runs: &[&RunSummary]) -> ColumnFound {
         durability: plan.durability,
         expected: plan.delivery,
         delivery: DeliveryFound::of(runs),
-        runs: u32::try_from(runs.len()).unwrap_or(u32::MAX),
+        runs: count(runs.len()),
         completed,
         invalid: invalid.or(unkept),
         unchecked,
@@ -232,10 +234,10 @@ fn claim_of(claim: Durability, runs: &[&RunSummary]) -> Claim {
         ))
     };
     let Some(taken) = sum(&taken_bytes).filter(|taken| *taken > 0.0) else {
-        return unchecked("it was not sent anything while measuring");
+        return unchecked("nothing was sent to it in the measured phase");
     };
     let Some(written) = of(TargetsMetric::DiskWritten) else {
-        return unchecked("what it wrote was not recorded");
+        return unchecked("its writes were not recorded");
     };
     let share = written / taken;
     if share < limits::PERSISTED_SHARE_MIN {
@@ -443,7 +445,7 @@ fn cell(
         return (cell, Vec::new());
     }
     let sample = one_sample(&values, 0.0, Level::NINETY_FIVE).ok();
-    let count = u32::try_from(values.len()).unwrap_or(u32::MAX);
+    let count = count(values.len());
     let cell = TargetsCell::Value {
         mean: mean(&values).unwrap_or(f64::NAN),
         interval: sample.map(|sample| (sample.mean.lower, sample.mean.upper)),

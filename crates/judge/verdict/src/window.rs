@@ -120,7 +120,7 @@ impl<'a> Window<'a> {
         let from = series.at_or_after(self.start)?;
         let to = series.at_or_after(self.end)?;
         let value = match (&from.value, &to.value) {
-            // Whole numbers, so that nothing is lost above 2^53.
+            // Whole numbers, so nothing is lost above 2^53.
             (Value::Int(from), Value::Int(to)) => float_from_u64(to.checked_sub(*from)?),
             (from, to) => to.number()? - from.number()?,
         };
@@ -247,6 +247,23 @@ impl<'a> Window<'a> {
             mean: Nanos::from_secs_f64(all.mean() / 1e9),
             max: Nanos::new(all.max()),
         })
+    }
+
+    /// Median of a histogram over all its series, at each beat that recorded something; `None` if one
+    /// cannot be read.
+    pub(crate) fn medians(&self, metric: Metric) -> Option<Vec<f64>> {
+        let mut beats = BTreeMap::new();
+        for (_, series) in self.series.of(metric) {
+            for point in self.points(series).iter().filter(|p| p.moment > self.start) {
+                if let Value::Histogram(bytes) = &point.value {
+                    let beat = beats.entry(point.moment).or_insert_with(empty_histogram);
+                    beat.add(decode_histogram(bytes)?).ok()?;
+                }
+            }
+        }
+        let recorded = beats.values().filter(|histogram| !histogram.is_empty());
+        let medians = recorded.map(|histogram| float_from_u64(histogram.value_at_quantile(0.5)));
+        Some(medians.collect())
     }
 
     /// The longest time between two beats.

@@ -6,7 +6,6 @@
 
 mod batch;
 mod compression;
-mod crc;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 use stillwell_metric::Outcome;
-use stillwell_plan::ContainerPlan;
+use stillwell_plan::generator::ContainerPlan;
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::ByteSize;
 use stillwell_wire::client::Response;

@@ -8,9 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_metric::Outcome;
-use stillwell_plan::FileTreePlan;
+use stillwell_plan::generator::FileTreePlan;
 use stillwell_scope::Tasks;
-use stillwell_units::Seed;
+use stillwell_units::{Seed, as_usize};
 use stillwell_worker::{Opener, Worker};
 
 use crate::numbers::Numbers;
@@ -50,14 +50,14 @@ fn nodes(plan: &FileTreePlan, numbers: &mut Numbers) -> Vec<TreeNode> {
         is_folder: true,
     }];
     let mut folders = vec![(plan.root.clone(), 0)];
-    let nodes_max = usize::try_from(plan.nodes_max).unwrap_or(usize::MAX);
+    let nodes_max = as_usize(plan.nodes_max.get());
     while let Some((folder, depth)) = folders.pop() {
-        let subfolders = if depth < plan.depth_max {
-            plan.folders_max
+        let subfolders = if depth < plan.depth_max.get() {
+            plan.folders_max.get()
         } else {
             0
         };
-        let kinds = (0..plan.files_max)
+        let kinds = (0..plan.files_max.get())
             .map(|_| false)
             .chain((0..subfolders).map(|_| true));
         for is_folder in kinds {
@@ -65,7 +65,7 @@ fn nodes(plan: &FileTreePlan, numbers: &mut Numbers) -> Vec<TreeNode> {
             if nodes.len() > nodes_max {
                 return nodes;
             }
-            let mut path = folder.join(numbers.name(plan.name_length));
+            let mut path = folder.join(numbers.name(plan.name_length.get()));
             if is_folder {
                 folders.push((path.clone(), depth + 1));
             } else {
@@ -116,9 +116,10 @@ struct Work {
 impl Work {
     /// Runs one operation; renames are spread evenly.
     fn step(&mut self) -> io::Result<()> {
-        self.due += self.tree.plan.renames;
-        if self.due >= self.tree.plan.operations.max(1) {
-            self.due -= self.tree.plan.operations.max(1);
+        let share = self.tree.plan.renames;
+        self.due += share.renames();
+        if self.due >= share.operations().get() {
+            self.due -= share.operations().get();
             return self.rename();
         }
         self.open_or_create()
@@ -144,14 +145,14 @@ impl Work {
         Ok(())
     }
 
-    /// Renames a folder twice, so that its files keep their paths.
+    /// Renames a folder twice, so its files keep their paths.
     fn rename(&mut self) -> io::Result<()> {
         let tree = &mut self.tree;
         let Some(index) = tree.numbers.below(self.folders.len()) else {
             return Ok(());
         };
         let path: &Path = &tree.nodes[self.folders[index]].path;
-        let renamed = path.with_file_name(tree.numbers.name(tree.plan.name_length));
+        let renamed = path.with_file_name(tree.numbers.name(tree.plan.name_length.get()));
         fs::rename(path, &renamed)?;
         fs::rename(&renamed, path)
     }
@@ -164,13 +165,13 @@ mod tests {
     fn plan(root: &Path) -> FileTreePlan {
         FileTreePlan {
             root: root.join("tree"),
-            depth_max: 3,
-            folders_max: 2,
-            files_max: 3,
-            nodes_max: 30,
-            name_length: 8,
-            operations: 9,
-            renames: 1,
+            depth_max: 3.try_into().unwrap(),
+            folders_max: 2.try_into().unwrap(),
+            files_max: 3.try_into().unwrap(),
+            nodes_max: 30.try_into().unwrap(),
+            name_length: 8.try_into().unwrap(),
+            renames: stillwell_plan::generator::RenameShare::try_new(1, 9.try_into().unwrap())
+                .unwrap(),
         }
     }
 

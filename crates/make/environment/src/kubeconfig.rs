@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stillwell_plan::{PemSource, TlsIdentity};
+use stillwell_plan::tls::{PemSource, TlsIdentity};
 
 use stillwell_text::{Node, Source, Value, parse};
 

@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use stillwell_metric::Outcome;
-use stillwell_plan::KubernetesPlan;
+use stillwell_plan::generator::KubernetesPlan;
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_worker::{Backoff, Opener, Wait, Worker};
@@ -26,7 +26,7 @@ pub use access::ClusterError;
 use api::{Api, ApiResponse, RequestFailed};
 use object::Object;
 
-/// Time limit for deletions after a stop. It is shorter than the closing phase, so that leftovers can be
+/// Time limit for deletions after a stop. It is shorter than the closing phase, so leftovers can be
 /// reported.
 const GRACE: Nanos = Nanos::from_secs(8);
 

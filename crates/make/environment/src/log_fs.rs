@@ -16,7 +16,8 @@ use stillwell_fuse::{Beneath, Mount, MountNote, serve};
 use stillwell_metric::{GeneratorShard, Labels, LogFsShard};
 use stillwell_pacer::Turns;
 use stillwell_payload::BlockSet;
-use stillwell_plan::{FileLayout, GeneratorPlan, RatePlan, TransportPlan};
+use stillwell_plan::generator::FileLayout;
+use stillwell_plan::{GeneratorPlan, RatePlan, TransportPlan};
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{Moment, Seed};
 use stillwell_worker::{Mounted, ShowError};
@@ -97,13 +98,13 @@ impl LogFs {
             id: plan.id.clone(),
             at: at.clone(),
             shape: Shape {
-                logs: plan.connections.max(1),
+                logs: plan.concurrency.connections(),
                 depth_max: *depth_max,
                 rotations: *rotations,
                 bytes_max: bytes_max.bytes().max(1),
             },
             seed: plan.seed,
-            rate: plan.rate,
+            rate: plan.rate.clone(),
             labels: Labels::none()
                 .with("component", "generator")
                 .with("component_name", plan.transport.name())

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use stillwell_metric::Outcome;
-use stillwell_plan::ProcFsPlan;
+use stillwell_plan::generator::ProcFsPlan;
 use stillwell_scope::Tasks;
 use stillwell_units::Seed;
 use stillwell_worker::{Opener, TransportError, Worker};

@@ -14,7 +14,7 @@ use std::process::Stdio;
 use std::rc::Rc;
 
 use stillwell_metric::Outcome;
-use stillwell_plan::ProcessTreePlan;
+use stillwell_plan::generator::ProcessTreePlan;
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::Seed;
 use stillwell_worker::{Opener, TransportError, Wait, Worker};

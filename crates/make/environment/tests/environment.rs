@@ -8,18 +8,18 @@
 mod container;
 #[path = "environment/file_tree.rs"]
 mod file_tree;
+#[path = "../../generator/tests/generator/fixture.rs"]
+mod fixture;
 #[path = "environment/kubernetes.rs"]
 mod kubernetes;
 #[path = "environment/log_fs.rs"]
 mod log_fs;
-#[path = "../../generator/tests/generator/rig.rs"]
-mod rig;
 
 use stillwell_payload::Sources;
 use stillwell_plan::GeneratorPlan;
 use stillwell_worker::{PrepareError, Prepared};
 
-use rig::{LONG, Rig, lines, plan, wait_until};
+use fixture::{Fixture, LONG, lines, plan, wait_until};
 
 /// Prepares `plan`, which is one of an environment.
 fn prepare<'s>(

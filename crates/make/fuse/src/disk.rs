@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_metric::DiskShard;
-use stillwell_plan::{DiskChange, FolderDiskPlan};
+use stillwell_plan::disk::FolderDiskPlan;
+use stillwell_plan::step::DiskChange;
 use stillwell_scope::{PartError, Token};
 use stillwell_units::{ByteSize, Nanos};
 
@@ -150,7 +151,7 @@ impl DiskServer {
     }
 }
 
-/// A disk that shows the folder that it lies in would ask itself, and wait for ever.
+/// A disk that shows the folder that it lies in would request data from itself, and wait for ever.
 fn refuse_within(backing: &Path, at: &Path) -> Result<(), DiskError> {
     let absolute = |path: &Path| {
         let there = path.ancestors().find_map(|part| {

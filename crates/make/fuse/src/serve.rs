@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::{Errno, read, write};
 use stillwell_scope::{PartError, Token, clock};
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::{Moment, Nanos, count};
 
 use crate::mount::Device;
 use crate::protocol::{
@@ -189,7 +189,7 @@ fn send(
     if error.is_some() {
         out.truncate(REPLY_HEAD_BYTES);
     }
-    let length = u32::try_from(out.len()).unwrap_or(u32::MAX);
+    let length = count(out.len());
     let error = error.map_or(0, |error| -error.raw_os_error());
     out[..4].copy_from_slice(&length.to_ne_bytes());
     out[4..8].copy_from_slice(&error.to_ne_bytes());

@@ -6,31 +6,31 @@ use std::sync::Arc;
 
 use stillwell_http::{RequestTemplate, Target};
 use stillwell_metric::Outcome;
-use stillwell_plan::AcknowledgedPlan;
+use stillwell_plan::generator::AcknowledgedPlan;
 use stillwell_scope::Tasks;
 use stillwell_units::Nanos;
 use stillwell_worker::{GRACE, Opener, TransportError, Worker};
 
 use crate::call::{CallAnswer, post};
-use crate::talk::{After, Dialogue, talk};
+use crate::dialogue::{After, Dialogue, run_dialogue};
 
-/// What a request is sent again for, and when.
+/// The answers after which a request is sent again, and the pauses.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rules {
     /// Statuses after which it may be taken later.
     pub(crate) may_pass: fn(u16) -> bool,
-    /// How often it is sent again at most.
+    /// Maximum number of times that it is sent again.
     pub(crate) retries: u32,
     /// The pause before it is sent again first; each later one is twice as long.
     pub(crate) pause_first: Nanos,
     pub(crate) pause_longest: Nanos,
-    /// Whether events count as acknowledged or refused, and requests without an answer
-    /// are sent again.
+    /// True where events count as acknowledged or refused, and requests without an answer are
+    /// sent again.
     pub(crate) keeps_account: bool,
 }
 
 impl Rules {
-    /// Whatever may pass is sent again, and an account is kept.
+    /// Sends again after every temporary refusal, and counts acknowledgements.
     pub(crate) const fn acknowledged(retries: u32) -> Self {
         Self {
             may_pass: |status| matches!(status, 408 | 429 | 500..=599),
@@ -41,16 +41,16 @@ impl Rules {
         }
     }
 
-    /// How long to wait before a request is sent again that was sent `again` times
-    /// before and answered with `status`; `None` where it is not.
+    /// Returns the pause before a request is sent again that was sent `again` times before and
+    /// answered with `status`; `None` where it is not.
     pub(crate) fn again_after(&self, status: u16, again: u32) -> Option<Nanos> {
         let is_again = (self.may_pass)(status) && again < self.retries;
-        let doubled = self.pause_first.as_u64().saturating_mul(1 << again.min(16));
-        is_again.then(|| Nanos::new(doubled).min(self.pause_longest))
+        let duplicated = self.pause_first.as_u64().saturating_mul(1 << again.min(16));
+        is_again.then(|| Nanos::new(duplicated).min(self.pause_longest))
     }
 }
 
-/// What all connections of a generator have in common.
+/// The common part of all connections of a generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Posts {
     shared: Arc<PostShared>,
@@ -62,24 +62,24 @@ struct PostShared {
     address: String,
     head: RequestTemplate,
     rules: Rules,
-    /// How long it is waited for answers once nothing more is to be sent.
+    /// Time to wait for answers after the last request.
     end_timeout: Nanos,
 }
 
 impl Posts {
     /// Requests with these `headers` that are to be acknowledged.
     pub(crate) fn new(
-        asked: &AcknowledgedPlan,
+        plan: &AcknowledgedPlan,
         headers: &[(String, String)],
     ) -> Result<Self, TransportError> {
-        let target: Target = asked.url.parse()?;
+        let target: Target = plan.url.parse()?;
         let headers = headers.iter();
         let headers: Vec<(&str, &str)> = headers
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
-        let rules = Rules::acknowledged(asked.retries);
+        let rules = Rules::acknowledged(plan.retries);
         let head = post(&target, target.path_and_query(), &headers)?;
-        Ok(Self::with(&target, head, rules, asked.end_timeout))
+        Ok(Self::with(&target, head, rules, plan.end_timeout))
     }
 
     /// Requests for `path`, sent again by `rules`.
@@ -119,11 +119,11 @@ impl Opener for Posts {
 
 /// One connection, until the worker ends.
 async fn send(worker: Rc<Worker>, posts: Posts) {
-    let talking = PostDialogue {
+    let dialogue = PostDialogue {
         worker,
         shared: posts.shared,
     };
-    talk(&talking).await;
+    run_dialogue(&dialogue).await;
 }
 
 #[derive(Debug)]

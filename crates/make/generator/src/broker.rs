@@ -2,18 +2,18 @@
 //! posts wait for their answers on one connection.
 //!
 //! Each connection is one task with two halves that are polled together: one takes what
-//! is due and writes it ([`BrokerTalk::write`]), the other reads what is said and settles what
-//! it answers ([`BrokerTalk::read`]). What the connection was about to write when it was lost
+//! is due and writes it ([`BrokerExchange::write`]), the other reads what is said and settles what
+//! it answers ([`BrokerExchange::read`]). What the connection was about to write when it was lost
 //! is written on the next; what was written and not answered is not, since it may have
 //! arrived.
 
 mod amqp;
 mod encoded;
+mod exchange;
 mod in_flight;
 mod kafka;
 mod link;
 mod nats;
-mod talk;
 
 use std::fmt::Debug;
 use std::future::Future;
@@ -21,14 +21,15 @@ use std::rc::Rc;
 
 use stillwell_broker::Malformed;
 use stillwell_metric::Outcome;
-use stillwell_plan::{GeneratorPlan, MessageOf, ProducerPlan};
+use stillwell_plan::GeneratorPlan;
+use stillwell_plan::generator::{MessageOf, ProducerPlan};
 use stillwell_scope::Tasks;
 use stillwell_worker::{Backoff, Opener, Wait, Walk, Worker};
 use tokio::time::timeout;
 
 use encoded::{Cut, Pieces};
+use exchange::{BrokerFeed, SessionEnd, run_session};
 use link::Link;
-use talk::{BrokerFeed, SessionEnd, converse};
 
 pub(crate) use amqp::Amqp;
 pub(crate) use kafka::Kafka;
@@ -38,7 +39,7 @@ pub(crate) use nats::Nats;
 pub(crate) trait Broker: 'static {
     type Session: Session;
 
-    /// What producers for all brokers have in common.
+    /// The common part of producers for all brokers.
     fn producer(&self) -> &ProducerPlan;
 
     /// Opens a connection on which messages may be written at once; else what that
@@ -48,7 +49,7 @@ pub(crate) trait Broker: 'static {
 
 /// One connection's words. Does no I/O.
 pub(crate) trait Session {
-    /// Whether posts are answered.
+    /// Returns true where posts are answered.
     fn is_answered(&self) -> bool;
 
     /// Appends a post of the messages that `cuts` are of `bytes`, and notes where its
@@ -75,7 +76,7 @@ pub(crate) trait Session {
     fn write_goodbye(&mut self, out: &mut Vec<u8>) -> bool;
 }
 
-/// What a broker says.
+/// A message of a broker.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BrokerMessage {
     /// Of the oldest post: whether it is refused.
@@ -86,7 +87,7 @@ pub(crate) enum BrokerMessage {
         and_before: bool,
         refusal: Option<Outcome>,
     },
-    /// A message of this number has found nobody; it will be answered all the same.
+    /// A message of this number has no subscriber; it will be answered all the same.
     Returned(u64),
     /// Something was refused; which, it does not say.
     Refused(Outcome),
@@ -94,12 +95,12 @@ pub(crate) enum BrokerMessage {
     Goodbye,
 }
 
-/// Why a connection is given up.
+/// Reason why a connection is given up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Loss {
-    /// What posts count as that were not answered.
+    /// Outcome of the posts without an answer.
     pub(crate) outcome: Outcome,
-    /// Whether it is one even if none waits.
+    /// True where it is a failure even if none waits.
     pub(crate) is_failure: bool,
 }
 
@@ -112,7 +113,7 @@ impl Loss {
     }
 }
 
-/// What a broker says makes no sense.
+/// The broker's message is malformed.
 impl From<Malformed> for Loss {
     fn from(_: Malformed) -> Self {
         Self::failure(Outcome::Malformed)
@@ -135,11 +136,11 @@ impl<B: Clone> Clone for Producer<B> {
     }
 }
 
-/// How blocks become messages.
+/// Rules that make messages of blocks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Cutting {
     pub(crate) message: MessageOf,
-    /// Whether the line feed at an event's end stays behind.
+    /// True where the line feed at an event's end is not sent.
     pub(crate) drops_line_feeds: bool,
 }
 
@@ -187,8 +188,8 @@ async fn send<B: Broker>(worker: Rc<Worker>, producer: Rc<Producer<B>>) {
             Ok((link, session)) => {
                 worker.shard.connections.add(1);
                 let how = (producer.cutting, plan);
-                let parting = converse(&worker, how, (link, session), &mut feed, &mut backoff);
-                match parting.await {
+                let end = run_session(&worker, how, (link, session), &mut feed, &mut backoff);
+                match end.await {
                     SessionEnd::Ended => return,
                     SessionEnd::Lost => {}
                 }

@@ -16,19 +16,19 @@ use tokio::time::timeout;
 use stillwell_wire::stream_outcome;
 use stillwell_worker::{Sending, StampText, Wait, Worker, watched, write_header};
 
-/// How long an answer may take, writing the request included.
+/// Maximum time for an answer, writing the request included.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// What is kept of an answer's body; more is read and forgotten.
+/// Maximum number of bytes kept of an answer's body; more is read and dropped.
 const BODY_BYTES_MAX: usize = 256 << 10;
 
-/// What stands before a body.
+/// The head of a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Head<'h> {
     pub(crate) template: &'h RequestTemplate,
-    /// Its stamp, if it stands there.
+    /// Its stamp, if the head has one.
     pub(crate) stamp: Option<&'h StampText>,
 }
 
@@ -42,7 +42,7 @@ impl<'h> From<&'h RequestTemplate> for Head<'h> {
 
 /// The body of a request on its way out.
 pub(crate) trait Outgoing {
-    /// What is still to be written.
+    /// Returns the bytes that are not written yet.
     fn rest(&self) -> &[u8];
 
     /// The kernel has taken `bytes` more.
@@ -90,8 +90,8 @@ impl CallConnection {
         })
     }
 
-    /// Whether the server has closed the connection, or said something unasked.
-    /// Waits for nothing.
+    /// Returns true once the connection is closed by the server, or has bytes without a
+    /// request. Waits for nothing.
     pub(crate) async fn is_closed(&mut self) -> bool {
         let stream = &mut self.stream;
         poll_fn(|context| {
@@ -107,7 +107,7 @@ impl CallConnection {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct CallAnswer {
     pub(crate) status: u16,
-    /// Whether another request may follow.
+    /// True where another request may follow.
     pub(crate) keep_alive: bool,
 }
 
@@ -240,16 +240,16 @@ fn digest(
                 let room = BODY_BYTES_MAX.saturating_sub(body.len());
                 body.extend_from_slice(&part[..part.len().min(room)]);
             }
-            Some(H1ResponseEvent::Head(found)) => {
+            Some(H1ResponseEvent::Head(response)) => {
                 *head = Some(CallAnswer {
-                    status: found.status,
-                    keep_alive: found.keep_alive,
+                    status: response.status,
+                    keep_alive: response.keep_alive,
                 });
             }
             Some(H1ResponseEvent::End) => {
                 let answer = head.ok_or(Outcome::Malformed)?;
                 return Ok(Some(CallAnswer {
-                    // What nobody asked for cannot be told from the next answer.
+                    // Bytes without a request cannot be distinguished from the next answer.
                     keep_alive: answer.keep_alive && read == input.len(),
                     ..answer
                 }));

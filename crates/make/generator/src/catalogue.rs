@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use stillwell_load::BlockRequests;
-use stillwell_plan::{AcknowledgedBy, AcknowledgedPlan, GeneratorPlan, TransportPlan};
+use stillwell_plan::generator::{AcknowledgedBy, AcknowledgedPlan};
+use stillwell_plan::{GeneratorPlan, TransportPlan};
 use stillwell_worker::{Opener, TransportError};
 
 use crate::acknowledged::Posts;
@@ -33,7 +34,7 @@ pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Arc<dyn Opener>, TransportE
             headers,
             exchange,
         } => Arc::new(exchange::blocks(url, headers, exchange)?),
-        TransportPlan::Requests(plan) => Arc::new(BlockRequests::of_requests(plan.load.clone())?),
+        TransportPlan::Requests(plan) => Arc::new(BlockRequests::of_requests(plan)?),
         TransportPlan::SplunkHec {
             url,
             token,
@@ -45,7 +46,7 @@ pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Arc<dyn Opener>, TransportE
             Arc::new(trace_agent::posts(plan, url, *retries)?)
         }
         TransportPlan::Files { layout, bytes_max } => {
-            let (bytes_max, files) = (bytes_max.bytes(), plan.connections);
+            let (bytes_max, files) = (bytes_max.bytes(), plan.concurrency.connections());
             Arc::new(Files::new(layout, bytes_max, files, &plan.seed))
         }
         TransportPlan::PassthruFile { path } => Arc::new(Push(PassthruFile::new(path))),

@@ -11,7 +11,7 @@ pub(crate) trait Transport: 'static {
     /// One open connection or socket.
     type Connection;
 
-    /// Whether each block is a message of its own; else blocks join.
+    /// True where each block is a message; else blocks join.
     const IS_MESSAGES: bool;
 
     /// Opens one more connection.
@@ -30,14 +30,14 @@ pub(crate) trait Transport: 'static {
         std::future::ready(())
     }
 
-    /// What a refusal by the kernel means.
+    /// Returns the meaning of a refusal by the kernel.
     fn failure(error: &io::Error) -> Failure;
 }
 
-/// What a refusal by the kernel means.
+/// Meaning of a refusal by the kernel.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Failure {
     pub(crate) outcome: Outcome,
-    /// Whether the connection is still good.
+    /// True where the connection is still usable.
     pub(crate) is_good: bool,
 }

@@ -11,8 +11,8 @@ use stillwell_worker::{Backoff, Marks, Opener, Sending, Slice, Wait, Walk, Worke
 
 use crate::contract::{Failure, Transport};
 
-/// What leaves in one write at most. Larger ones were no faster, and a slice is
-/// written whole before its connection asks again.
+/// Maximum bytes of one write. Larger ones were no faster, and a slice is written whole
+/// before its connection takes the next.
 const SLICE_BYTES_MAX: usize = 512 << 10;
 
 /// The same for a worker that takes turns: what is left of a slice when a turn
@@ -69,13 +69,13 @@ pub(crate) async fn drive<T: Transport>(worker: Rc<Worker>, transport: Rc<T>) {
     }
 }
 
-/// What one connection sends next, whatever becomes of the socket under it.
+/// The next bytes of one connection, independent of the socket under it.
 #[derive(Debug)]
 struct PushFeed {
     walk: Walk,
     /// Taken and not begun when the connection was lost, and what it is of.
     left: Option<(Rc<BlockSet>, Slice)>,
-    /// What its events are stamped with, if they are.
+    /// The stamps of its events, if they have any.
     marks: Option<Marks>,
 }
 
@@ -130,10 +130,10 @@ async fn push<T: Transport>(
     }
 }
 
-/// What a connection sends. Where its time is over before it is, an event of which the
-/// kernel has only a part was not sent: nobody can receive it. (On a connection that is
-/// lost it was: somebody may have received a part with its stamp, and its number is not
-/// given to another.)
+/// Bytes that a connection is sending. If its time ends first, an event whose bytes are
+/// only partly in the kernel was not sent: no receiver can get it. (On a lost connection
+/// it was sent: a receiver may have a part with its stamp, and its number is not given to
+/// another.)
 #[derive(Debug)]
 struct UnderWay<'a> {
     sending: Sending<'a>,

@@ -2,7 +2,8 @@
 //! connections of the load's.
 
 use stillwell_http::{Scheme, Target};
-use stillwell_plan::{BodyPlan, EndpointPlan, ExchangePlan, RequestPlan};
+use stillwell_plan::generator::{ExchangePlan, RequestsPlan};
+use stillwell_plan::load::{BodyPlan, EndpointPlan, RequestPlan};
 use stillwell_worker::TransportError;
 
 use stillwell_load::BlockRequests;
@@ -14,7 +15,12 @@ pub(crate) fn blocks(
     how: &ExchangePlan,
 ) -> Result<BlockRequests, TransportError> {
     let target = Target::from_url(url)?;
-    BlockRequests::new(how.load(endpoint(&target, headers))?)
+    let endpoint = endpoint(&target, headers);
+    BlockRequests::new(&RequestsPlan::try_new(
+        url.to_owned(),
+        endpoint,
+        how.client(),
+    )?)
 }
 
 fn endpoint(target: &Target, headers: &[(String, String)]) -> EndpointPlan {

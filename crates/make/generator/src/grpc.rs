@@ -1,5 +1,5 @@
 //! Unary gRPC calls over HTTP/2: a block a message, one call in flight on each
-//! connection. Stamps stand in the text of messages or in the metadata of calls.
+//! connection. Stamps are in the text of messages or in the metadata of calls.
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind};
@@ -28,12 +28,12 @@ use stillwell_worker::{
     Backoff, Marks, Opener, Sending, Slice, TransportError, Wait, Worker, watched,
 };
 
-/// How long a call may take.
+/// Maximum time of a call.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 const BUFFER_BYTES: usize = 16 << 10;
 
-/// What all connections of a generator have in common.
+/// The common part of all connections of a generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Grpc {
     shared: Arc<GrpcShared>,
@@ -85,7 +85,7 @@ async fn send(worker: Rc<Worker>, grpc: Grpc) {
     let dial = || Line::open(&grpc.shared.address);
     while let Some(mut line) = worker.connect(&mut backoff, dial).await {
         let head = &grpc.shared.head;
-        match converse(&worker, head, &mut line, &mut feed, &mut backoff).await {
+        match run_session(&worker, head, &mut line, &mut feed, &mut backoff).await {
             CallEnd::Ended => return,
             CallEnd::Agreed => {}
             CallEnd::Lost => {
@@ -97,16 +97,16 @@ async fn send(worker: Rc<Worker>, grpc: Grpc) {
     }
 }
 
-/// What one connection sends next, whatever becomes of the socket under it.
+/// The next calls of one connection, independent of the socket under it.
 #[derive(Debug)]
 struct CallFeed {
     /// Taken, and not begun when the connection ended.
     left: Option<(Rc<BlockSet>, Slice)>,
-    /// What is stamped with, if anything is.
+    /// The stamps of its messages, if they have any.
     marks: Option<Marks>,
 }
 
-/// How a connection came to its end.
+/// The way a connection ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum CallEnd {
     /// The worker is to end.
@@ -119,7 +119,7 @@ enum CallEnd {
 
 /// Makes call after call on one connection. One that fails is not made again; one
 /// that the connection did not take is `left`.
-async fn converse(
+async fn run_session(
     worker: &Worker,
     head: &H2RequestBlock,
     line: &mut Line,
@@ -183,7 +183,7 @@ struct Line {
     buffer: Box<[u8]>,
 }
 
-/// What was heard of a call so far.
+/// The received part of a call.
 #[derive(Clone, Copy, Debug, Default)]
 struct CallProgress {
     http_status: Option<u16>,
@@ -201,8 +201,8 @@ impl Line {
         })
     }
 
-    /// Sends a call's only message, and gives what came of it: an error where the
-    /// connection is of no use any more.
+    /// Sends a call's only message, and returns its outcome: an error where the connection is
+    /// of no use any more.
     async fn call(
         &mut self,
         worker: &Worker,
@@ -211,7 +211,7 @@ impl Line {
     ) -> Result<Outcome, Outcome> {
         let length = u32::try_from(sending.rest().len()).map_err(|_| Outcome::SendFailed)?;
         let mut head = &message_head(length, false)[..];
-        let mut heard = CallProgress::default();
+        let mut progress = CallProgress::default();
         loop {
             let mut taken_of_message = 0;
             // A server may answer before it has read all, and want no more.
@@ -230,15 +230,15 @@ impl Line {
             if taken_of_message > 0 {
                 sending.wrote(taken_of_message);
             }
-            let has_room = self.listen(&[], stream, &mut heard)?;
-            if let Some(end) = heard.end {
+            let has_room = self.listen(&[], stream, &mut progress)?;
+            if let Some(end) = progress.end {
                 end?;
-                return Ok(heard.outcome());
+                return Ok(progress.outcome());
             }
             if has_room || (taken_of_message > 0 && !sending.rest().is_empty()) {
                 continue;
             }
-            self.read(worker, stream, &mut heard).await?;
+            self.read(worker, stream, &mut progress).await?;
         }
     }
 
@@ -261,7 +261,7 @@ impl Line {
         &mut self,
         worker: &Worker,
         stream: Stream,
-        heard: &mut CallProgress,
+        progress: &mut CallProgress,
     ) -> Result<(), Outcome> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let connection = &mut self.connection;
@@ -271,7 +271,7 @@ impl Line {
         if bytes == 0 {
             return Err(Outcome::PeerClosed);
         }
-        self.listen(&buffer[..bytes], stream, heard)?;
+        self.listen(&buffer[..bytes], stream, progress)?;
         self.buffer = buffer;
         Ok(())
     }
@@ -281,7 +281,7 @@ impl Line {
         &mut self,
         input: &[u8],
         stream: Stream,
-        heard: &mut CallProgress,
+        progress: &mut CallProgress,
     ) -> Result<bool, Outcome> {
         let (mut read, mut has_room) = (0, false);
         loop {
@@ -291,18 +291,18 @@ impl Line {
             match event {
                 None => return Ok(has_room),
                 Some(ClientEvent::Head { stream: of, head }) if of == stream => {
-                    heard.http_status = Some(head.status);
-                    heard.grpc_status = status(head.fields);
+                    progress.http_status = Some(head.status);
+                    progress.grpc_status = status(head.fields);
                 }
                 Some(ClientEvent::End {
                     stream: of,
                     trailers,
                 }) if of == stream => {
-                    heard.grpc_status = trailers.and_then(status).or(heard.grpc_status);
-                    heard.end = Some(Ok(()));
+                    progress.grpc_status = trailers.and_then(status).or(progress.grpc_status);
+                    progress.end = Some(Ok(()));
                 }
                 Some(ClientEvent::Failed { stream: of, cause }) if of == stream => {
-                    heard.end = Some(Err(outcome_of(cause)));
+                    progress.end = Some(Err(outcome_of(cause)));
                 }
                 Some(ClientEvent::Room { stream: of }) if of == stream => has_room = true,
                 Some(_) => {}
@@ -312,13 +312,13 @@ impl Line {
 }
 
 impl CallProgress {
-    /// What a whole answer counts as.
+    /// The outcome of a whole answer.
     fn outcome(self) -> Outcome {
         match (self.http_status, self.grpc_status) {
             (Some(200), Some(status)) => Outcome::of_status(http_status(status)),
             // It was no gRPC server that answered.
             (Some(200) | None, _) => Outcome::Malformed,
-            (Some(other), _) => Outcome::of_status(other),
+            (Some(status), _) => Outcome::of_status(status),
         }
     }
 }

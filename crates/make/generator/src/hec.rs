@@ -1,6 +1,6 @@
-//! Splunk's HTTP event collector: a block a request, each connection a channel of
-//! its own; where acknowledgements are asked for, beside it a second connection
-//! that asks what became of the events.
+//! Splunk's HTTP event collector: a block a request, each connection a channel of its
+//! own; where acknowledgements are enabled, a second connection queries the state of the
+//! events.
 
 mod answer;
 mod pending;
@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use stillwell_http::{RequestTemplate, Target};
 use stillwell_metric::Outcome;
-use stillwell_plan::{
-    AcknowledgedPlan, GeneratorPlan, HecAcknowledgements, HecEncoding, PayloadFormat,
-};
+use stillwell_plan::generator::{AcknowledgedPlan, HecAcknowledgements};
+use stillwell_plan::payload::HecEncoding;
+use stillwell_plan::{GeneratorPlan, PayloadFormat};
 use stillwell_scope::{Tasks, Token, clock};
 use stillwell_units::{Nanos, Seed};
 use stillwell_worker::{GRACE, Opener, TransportError, Wait, Worker};
@@ -23,26 +23,26 @@ use tokio::time::sleep;
 
 use crate::acknowledged::Rules;
 use crate::call::{CallAnswer, CallConnection, Caller, Unscheduled, post};
-use crate::talk::{self, After, Dialogue};
+use crate::dialogue::{self, After, Dialogue};
 use pending::{Kept, Pending};
 
-/// Where lines of text go.
+/// Path for lines of text.
 const RAW_PATH: &str = "/services/collector/raw";
-/// Where JSON objects go.
+/// Path for JSON objects.
 const EVENT_PATH: &str = "/services/collector/event";
-/// Where it is asked what became of them.
+/// Path for queries of acknowledgements.
 const ACK_PATH: &str = "/services/collector/ack";
 
-/// How often it is asked, at the least, once all is sent.
+/// Maximum interval of the queries, once all is sent.
 const ASK_EVERY_AT_THE_END: Nanos = Nanos::from_millis(50);
 
-/// What all channels of a generator have in common.
+/// The common part of all channels of a generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Hec {
     shared: Arc<HecShared>,
-    /// How often a request that was refused is sent again.
+    /// Maximum number of times that a refused request is sent again.
     retries: u32,
-    /// How long it is asked what became of the events once nothing more is to be sent.
+    /// Time to query acknowledgements after the last request.
     end_timeout: Nanos,
 }
 
@@ -51,7 +51,7 @@ struct HecShared {
     /// `host:port` to dial.
     address: String,
     channels: Vec<Channel>,
-    /// How many of them have been given out.
+    /// Number of channels that were taken.
     taken: AtomicUsize,
     acknowledgements: Option<HecAcknowledgements>,
 }
@@ -91,7 +91,7 @@ impl Hec {
             } => EVENT_PATH,
             _ => RAW_PATH,
         };
-        let channels = (0..plan.connections.max(1))
+        let channels = (0..plan.concurrency.connections())
             .map(|number| Channel::new(&target, token, &channel_id(&plan.seed, number), path))
             .collect::<Result<_, _>>()?;
         Ok(Self {
@@ -108,10 +108,10 @@ impl Hec {
 
     /// The same, which sends requests again that were refused for a while or got no
     /// answer.
-    pub(crate) fn acknowledged(self, asked: &AcknowledgedPlan) -> Self {
+    pub(crate) fn acknowledged(self, plan: &AcknowledgedPlan) -> Self {
         Self {
-            retries: asked.retries,
-            end_timeout: asked.end_timeout,
+            retries: plan.retries,
+            end_timeout: plan.end_timeout,
             ..self
         }
     }
@@ -119,7 +119,7 @@ impl Hec {
     /// Starts the tasks of one more connection.
     fn open_one(&self, worker: &Rc<Worker>, tasks: &mut Tasks) {
         let taken = self.shared.taken.fetch_add(1, Ordering::Relaxed);
-        let talk = Rc::new(HecSession {
+        let session = Rc::new(HecSession {
             worker: Rc::clone(worker),
             shared: Arc::clone(&self.shared),
             channel: taken % self.shared.channels.len(),
@@ -129,9 +129,9 @@ impl Hec {
             sent_all: Token::new(),
         });
         if let Some(how) = self.shared.acknowledgements {
-            tasks.spawn(ask(Rc::clone(&talk), how));
+            tasks.spawn(ask(Rc::clone(&session), how));
         }
-        tasks.spawn(send(talk));
+        tasks.spawn(send(session));
     }
 }
 
@@ -175,7 +175,7 @@ struct HecSession {
     channel: usize,
     retries: u32,
     pending: RefCell<Pending>,
-    /// So many wait that it is time to ask.
+    /// Number of waiting events at which acknowledgements are polled.
     crowded: Notify,
     /// Nothing more will be sent.
     sent_all: Token,
@@ -209,7 +209,7 @@ impl HecSession {
         self.worker.finish_slices(ended);
     }
 
-    /// Waits until it is time to ask; whether nothing more will be sent.
+    /// Waits until it is time to poll; whether nothing more will be sent.
     async fn until_asking(&self, every: Nanos) -> bool {
         let crowded = async {
             while !self.pending.borrow().is_crowded() {
@@ -255,7 +255,7 @@ impl Dialogue for HecSession {
             return After::Next;
         }
         let Some(id) = answer::ack_id(body) else {
-            // Nobody will ever say what became of it.
+            // Its state will never be known.
             shard.acks_lost.add(1);
             return After::Next;
         };
@@ -269,16 +269,16 @@ impl Dialogue for HecSession {
 }
 
 /// One connection, until the worker ends.
-async fn send(talk: Rc<HecSession>) {
-    let _at_the_end = talk.sent_all.clone().drop_guard();
-    talk::talk(talk.as_ref()).await;
+async fn send(session: Rc<HecSession>) {
+    let _at_the_end = session.sent_all.clone().drop_guard();
+    dialogue::run_dialogue(session.as_ref()).await;
 }
 
-/// Asks what became of the requests, every now and then; once all are sent, over
-/// and over until none waits or the worker has no more time. Those that wait then
-/// are neither acknowledged nor lost.
-async fn ask(talk: Rc<HecSession>, how: HecAcknowledgements) {
-    let worker = &talk.worker;
+/// Queries the state of the requests at an interval; once all are sent, over and over
+/// until none waits or the worker has no more time. Requests that wait then are neither
+/// acknowledged nor lost.
+async fn ask(session: Rc<HecSession>, how: HecAcknowledgements) {
+    let worker = &session.worker;
     let mut asking = Asking {
         caller: Caller::new(),
         link: None,
@@ -290,18 +290,23 @@ async fn ask(talk: Rc<HecSession>, how: HecAcknowledgements) {
             let pause = how.every.min(ASK_EVERY_AT_THE_END);
             worker.wait(Wait::Other, sleep(pause.as_duration())).await;
         } else {
-            is_last = worker.wait(Wait::Other, talk.until_asking(how.every)).await;
+            is_last = worker
+                .wait(Wait::Other, session.until_asking(how.every))
+                .await;
         }
-        let lost = talk.pending.borrow_mut().expire(clock::now(), how.timeout);
-        talk.ended(lost, Kept::default());
-        asking.round(&talk).await;
-        if is_last && talk.pending.borrow().is_empty() {
+        let lost = session
+            .pending
+            .borrow_mut()
+            .expire(clock::now(), how.timeout);
+        session.ended(lost, Kept::default());
+        asking.round(&session).await;
+        if is_last && session.pending.borrow().is_empty() {
             return;
         }
     }
 }
 
-/// What asking uses again.
+/// Buffers and the connection that queries use again.
 #[derive(Debug)]
 struct Asking {
     caller: Caller,
@@ -311,24 +316,24 @@ struct Asking {
 }
 
 impl Asking {
-    /// Asks for all that wait when it begins, unless a question goes unanswered.
-    async fn round(&mut self, talk: &HecSession) {
-        let shard = &talk.worker.shard;
-        let mut round = talk.pending.borrow_mut().round();
+    /// Queries all requests that wait when it begins, unless a query has no answer.
+    async fn round(&mut self, session: &HecSession) {
+        let shard = &session.worker.shard;
+        let mut round = session.pending.borrow_mut().round();
         loop {
-            let asked = talk.pending.borrow().question(&round);
-            let Some(asked) = asked else {
+            let question = session.pending.borrow().question(&round);
+            let Some(question) = question else {
                 return;
             };
-            answer::write_question(talk.pending.borrow().ids(&asked), &mut self.question);
-            let kept = put(talk, &mut self.caller, &mut self.link, &self.question).await;
+            answer::write_question(session.pending.borrow().ids(&question), &mut self.question);
+            let kept = put(session, &mut self.caller, &mut self.link, &self.question).await;
             let Some(kept) = kept else {
                 return shard.ack_questions_failed.add(1);
             };
-            let kept = talk.pending.borrow_mut().acknowledge(&asked, &kept);
-            talk.ended(0, kept);
+            let kept = session.pending.borrow_mut().acknowledge(&question, &kept);
+            session.ended(0, kept);
             shard.ack_questions_ok.add(1);
-            round.start = asked.end;
+            round.start = question.end;
         }
     }
 }
@@ -336,7 +341,7 @@ impl Asking {
 /// Puts `question`, over the connection that was kept or a new one; gives the
 /// requests that are kept, or `None` where there is no answer to it.
 async fn put(
-    talk: &HecSession,
+    session: &HecSession,
     caller: &mut Caller,
     kept: &mut Option<CallConnection>,
     question: &[u8],
@@ -350,13 +355,13 @@ async fn put(
     let mut link = match link {
         Some(link) => link,
         None => {
-            let dial = CallConnection::open(&talk.shared.address);
-            talk.worker.wait(Wait::Other, dial).await.ok()?
+            let dial = CallConnection::open(&session.shared.address);
+            session.worker.wait(Wait::Other, dial).await.ok()?
         }
     };
-    let questions = &talk.channel().questions;
+    let questions = &session.channel().questions;
     let mut body = Unscheduled(question);
-    let call = caller.call(&talk.worker, &mut link, questions, &mut body);
+    let call = caller.call(&session.worker, &mut link, questions, &mut body);
     let answer = call.await.ok()?;
     if answer.keep_alive {
         *kept = Some(link);

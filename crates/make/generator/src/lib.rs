@@ -7,28 +7,24 @@
 //! nothing, and nothing on the way of a block allocates, copies or locks.
 //!
 //! * *When*: the schedule is absolute and one for all connections of a worker.
-//!   Connections take turns; whoever has the turn waits until something is due,
-//!   takes it and passes the turn on before sending. A block is due once the
-//!   schedule has asked for all units before it, so no more than one block is
-//!   ever ahead of the schedule.
-//! * *How*: push transports write whatever neighbouring blocks are due as one
-//!   slice (a datagram is always one block); `http` sends a block a request, over
-//!   the connections of crate `load`; producers for brokers write due blocks
-//!   as messages while answers to earlier ones are under way. Every push connection walks
-//!   all of its worker's blocks in order, over and over; the requests of one
-//!   worker walk them together.
-//! * *Anew*: with [`Prepared::fresh`] they go on, after one round, with blocks that
-//!   are built beside, so that long runs do not repeat themselves.
+//!   Connections take turns; the connection that has the turn waits until something is
+//!   due, takes it and passes the turn on before sending. A block is due once all units
+//!   before it are due, so no more than one block is ever ahead of the schedule.
+//! * *How*: push transports write neighbouring blocks that are due as one slice (a
+//!   datagram is always one block); `http` sends a block a request, over the connections
+//!   of crate `load`; producers for brokers write due blocks as messages while answers to
+//!   earlier ones are under way. Every push connection walks all of its worker's blocks
+//!   in order, over and over; the requests of one worker walk them together.
+//! * *Fresh blocks*: with [`Prepared::fresh`] they go on, after one round, with blocks
+//!   that are built beside, so the blocks of a long run are not repeated.
 //! * *Until when*: until stopped. The block under way is then written whole and
 //!   the request under way answered, if the peer does its part within
 //!   [`GRACE`]; nothing further is begun.
-//! * *What came of it*: a refusal, a loss, a bad answer is an
-//!   [`Outcome`](stillwell_metric::Outcome) and counted, never an error.
-//!   Connections that fail are opened again, after a pause that grows from
-//!   10 ms to 1 s.
-//! * *In turns*, where two runs share a host ([`Prepared::in_turns`]): a worker
-//!   whose turn is over begins nothing further, and its schedule stands still
-//!   until the next.
+//! * *Outcome*: a refusal, a loss, a bad answer is an
+//!   [`Outcome`](stillwell_metric::Outcome) and counted, never an error. Connections that
+//!   fail are opened again, after a pause that grows from 10 ms to 1 s.
+//! * *In turns*, where two runs share a host ([`Prepared::in_turns`]): a worker whose
+//!   turn is over begins nothing further, and its schedule pauses until the next.
 //!
 //! Where the plan wants events stamped, a slice is copied before it leaves and the
 //! copy marked; each connection is a stream of its own ([`Prepared::numbered`]).
@@ -43,13 +39,13 @@ mod broker;
 mod call;
 mod catalogue;
 mod contract;
+mod dialogue;
 mod drive;
 mod exchange;
 mod grpc;
 mod hec;
 mod prepare;
 mod round_trip;
-mod talk;
 mod trace_agent;
 mod transport;
 

@@ -2,6 +2,7 @@
 //! on each connection.
 
 use std::io::{self, ErrorKind};
+use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
@@ -17,22 +18,26 @@ use tokio::time::timeout;
 use stillwell_wire::stream_outcome;
 use stillwell_worker::{Backoff, Opener, Wait, Worker, watched};
 
-/// How long an answer may take.
+/// Maximum time for an answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// What all connections of a generator have in common.
+/// The common part of all connections of a generator.
 #[derive(Clone, Debug)]
 pub(crate) struct RoundTrip {
     /// `host:port` to dial.
     address: String,
-    request_bytes: u32,
-    response_bytes: u32,
+    request_bytes: NonZeroU32,
+    response_bytes: NonZeroU32,
 }
 
 impl RoundTrip {
-    pub(crate) fn new(address: &str, request_bytes: u32, response_bytes: u32) -> Self {
+    pub(crate) fn new(
+        address: &str,
+        request_bytes: NonZeroU32,
+        response_bytes: NonZeroU32,
+    ) -> Self {
         Self {
             address: address.to_owned(),
             request_bytes,
@@ -89,7 +94,7 @@ async fn exchange(
     plan: &RoundTrip,
     buffer: &mut [u8],
 ) -> io::Result<()> {
-    let length = |bytes: u32| bytes as usize;
+    let length = |bytes: NonZeroU32| bytes.get() as usize;
     let mut left = length(plan.request_bytes);
     while left > 0 {
         let bytes = &buffer[..left.min(BUFFER_BYTES)];

@@ -2,16 +2,17 @@
 //! that it has too much to do.
 
 use stillwell_http::Target;
-use stillwell_plan::{GeneratorPlan, PayloadFormat, TraceEncoding};
+use stillwell_plan::payload::TraceEncoding;
+use stillwell_plan::{GeneratorPlan, PayloadFormat};
 use stillwell_units::Nanos;
 use stillwell_worker::TransportError;
 
 use crate::acknowledged::{Posts, Rules};
 
-/// Where the agent takes traces of this version.
+/// The agent's path for traces of this version.
 const PATH: &str = "/v0.4/traces";
 
-/// What is posted to the agent at `url`.
+/// Posts to the agent at `url`.
 pub(crate) fn posts(
     plan: &GeneratorPlan,
     url: &str,
@@ -26,13 +27,13 @@ pub(crate) fn posts(
     };
     let headers = [
         ("content-type", content_type),
-        // Else it says 200 to whatever it drops.
+        // Else it answers 200 to everything that it drops.
         ("datadog-send-real-http-status", "true"),
     ];
     Posts::by_rules(&target, PATH, &headers, rules(retries))
 }
 
-/// An agent that has too much to do is asked again; it acknowledges nothing.
+/// Sends again to an overloaded agent; it acknowledges nothing.
 const fn rules(retries: u32) -> Rules {
     Rules {
         may_pass: |status| matches!(status, 429 | 503),

@@ -10,6 +10,8 @@ mod broker;
 mod datagram;
 #[path = "generator/files.rs"]
 mod files;
+#[path = "generator/fixture.rs"]
+mod fixture;
 #[path = "generator/fresh.rs"]
 mod fresh;
 #[path = "generator/grpc.rs"]
@@ -22,8 +24,6 @@ mod http;
 mod prepare;
 #[path = "generator/replay.rs"]
 mod replay;
-#[path = "generator/rig.rs"]
-mod rig;
 #[path = "generator/stream.rs"]
 mod stream;
 #[path = "generator/tls.rs"]
@@ -36,16 +36,16 @@ use stillwell_payload::BlockSet;
 use stillwell_plan::GeneratorPlan;
 use stillwell_units::ByteSize;
 
-use rig::{LONG, Rig, lines, plan, wait_until};
+use fixture::{Fixture, LONG, lines, plan, wait_until};
 
 /// The blocks of worker `index`.
 fn blocks(plan: &GeneratorPlan, index: u64) -> BlockSet {
-    let cache = ByteSize::new(plan.payload.cache.bytes() / u64::from(plan.workers));
+    let cache = ByteSize::new(plan.payload.cache.bytes() / u64::from(plan.concurrency.workers()));
     let seed = plan.seed.derive("worker", index);
     BlockSet::build(&plan.payload, cache, seed, None).unwrap()
 }
 
-/// Whether `received` is `set` from block `first` on, over and over.
+/// Returns true where `received` is `set` from block `first` on, over and over.
 fn is_walk(set: &BlockSet, first: usize, received: &[u8]) -> bool {
     let from = set.run(0, first).bytes.len();
     let (head, tail) = received.split_at(received.len().min(set.bytes().len() - from));
@@ -60,7 +60,7 @@ fn is_whole_walk(set: &BlockSet, first: usize, received: &[u8]) -> bool {
     is_block_end && is_walk(set, first, received)
 }
 
-impl Rig {
+impl Fixture {
     /// With blocks that are built while others are sent.
     fn start_fresh(plan: &GeneratorPlan) -> Self {
         Self::start_prepared(prepare(plan, None).unwrap().fresh(), false)

@@ -18,6 +18,7 @@
 //! ```
 
 use crate::h3::frame::{H3FrameHead, Partial, write_head};
+use stillwell_units::as_usize;
 
 /// The longest payload of a packet of UDP, in bytes (RFC 9298, 5): its length of 16
 /// bits counts the packet's own head of 8 bytes.
@@ -232,7 +233,7 @@ impl Next {
 
 /// The first `left` bytes of `input`, or all.
 fn first(input: &[u8], left: u64) -> &[u8] {
-    let length = usize::try_from(left).unwrap_or(usize::MAX);
+    let length = as_usize(left);
     &input[..length.min(input.len())]
 }
 
@@ -242,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    /// What a body says, in pieces that end at `cuts`.
+    /// Returns the contents of a body, in pieces that end at `cuts`.
     fn read(body: &[u8], cuts: &[usize]) -> (Vec<Vec<u8>>, Result<(), CapsuleError>) {
         let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (body.len() + 1)).collect();
         cuts.push(body.len());

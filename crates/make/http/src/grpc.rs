@@ -172,6 +172,12 @@ impl GrpcMessageReader {
         Ok((taken, Some(message)))
     }
 
+    /// The bytes of memory that a message which is not whole yet occupies.
+    #[must_use]
+    pub fn held_bytes(&self) -> usize {
+        self.partial.capacity()
+    }
+
     /// The body has ended; another may begin.
     ///
     /// # Errors

@@ -35,6 +35,12 @@ pub enum ParseError {
     /// A head with over 100 headers.
     #[error("the head has more than 100 headers")]
     TooManyHeaders,
+    /// Bytes of another protocol.
+    #[error("the peer answered in {protocol}, not in plain HTTP/1.1")]
+    OtherProtocol {
+        /// Name of the protocol.
+        protocol: &'static str,
+    },
     /// A head that does not follow the grammar.
     #[error("malformed {part} in the head")]
     Malformed {

@@ -12,7 +12,7 @@
 //! Readers are fed with what a stream gave, cut anywhere, until there is no event.
 //!
 //! Header compression ([`qpack`], RFC 9204) goes without a table that changes:
-//! none is offered, so that no stream ever waits for another one, and a head that
+//! none is offered, so no stream ever waits for another one, and a head that
 //! comes again as it came before is compared, not decoded.
 //!
 //! Promises (server push) are refused; priorities and datagrams are skipped.

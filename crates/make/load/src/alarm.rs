@@ -42,7 +42,7 @@ impl Alarm {
     }
 
     /// Returns true if the deadline has passed; else the task is woken at the deadline. All
-    /// waits are one task's, so that a timer that is set stays so.
+    /// waits are one task's, so a timer that is set stays so.
     pub(super) fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         if self.is_set && !self.sleep.is_elapsed() {
             return false;

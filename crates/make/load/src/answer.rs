@@ -23,9 +23,9 @@ pub(super) struct ResponseReader {
     /// The header whose number is looked for. Each head is parsed then: heads
     /// that differ in it are not alike.
     watched: Option<String>,
-    found: Vec<Option<u64>>,
+    watched_values: Vec<Option<u64>>,
     /// Headers of the answer under way, if they are reported.
-    heard: Option<Vec<(String, Vec<u8>)>>,
+    headers_kept: Option<Vec<(String, Vec<u8>)>>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,29 +55,32 @@ impl ResponseReader {
             state: ReaderState::Start,
             whole: ResponseSummary::default(),
             watched: watched.map(str::to_owned),
-            found: Vec::new(),
-            heard: None,
+            watched_values: Vec::new(),
+            headers_kept: None,
         }
     }
 
     /// Keeps all headers of each answer, where `keeps` says so. Each head is parsed
     /// then.
     pub(super) fn keeping_headers(self, keeps: bool) -> Self {
-        let heard = keeps.then(Vec::new);
-        Self { heard, ..self }
+        let headers_kept = keeps.then(Vec::new);
+        Self {
+            headers_kept,
+            ..self
+        }
     }
 
     /// Names and values of the last answer's headers, where they are kept.
-    pub(super) fn heard(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
-        let heard = self.heard.iter().flatten();
-        heard.map(|(name, value)| (name.as_bytes(), value.as_slice()))
+    pub(super) fn headers_kept(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
+        let headers_kept = self.headers_kept.iter().flatten();
+        headers_kept.map(|(name, value)| (name.as_bytes(), value.as_slice()))
     }
 
     /// The number under the watched header of the last answer, where it had one.
     pub(super) fn watched(&self) -> Option<u64> {
-        match self.found.as_slice() {
-            [one] => *one,
-            // Of several nobody knows which one is meant.
+        match self.watched_values.as_slice() {
+            [value] => *value,
+            // With several values it is unknown which one is meant.
             _ => None,
         }
     }
@@ -122,7 +125,7 @@ impl ResponseReader {
             return None;
         }
         self.state = ReaderState::Start;
-        // What nobody asked for cannot be told from the next answer.
+        // Bytes without a request cannot be distinguished from the next answer.
         self.whole.keep_alive &= came == left;
         Some(self.whole)
     }
@@ -137,22 +140,22 @@ impl ResponseReader {
         if is_start {
             self.whole = ResponseSummary::default();
             self.state = ReaderState::Parsing;
-            self.found.clear();
-            if let Some(heard) = &mut self.heard {
-                heard.clear();
+            self.watched_values.clear();
+            if let Some(headers_kept) = &mut self.headers_kept {
+                headers_kept.clear();
             }
         }
         let mut read = 0;
         loop {
-            let (watched, found) = (&self.watched, &mut self.found);
-            let heard = &mut self.heard;
+            let (watched, values) = (&self.watched, &mut self.watched_values);
+            let headers_kept = &mut self.headers_kept;
             let header = |name: &str, value: &[u8]| {
                 let is_it = |watched: &String| watched.eq_ignore_ascii_case(name);
                 if watched.as_ref().is_some_and(is_it) {
-                    found.push(number(value));
+                    values.push(number(value));
                 }
-                if let Some(heard) = heard {
-                    heard.push((name.to_owned(), value.to_vec()));
+                if let Some(headers_kept) = headers_kept {
+                    headers_kept.push((name.to_owned(), value.to_vec()));
                 }
             };
             let (consumed, event) = self.parser.advance_reading(&input[read..], header)?;
@@ -168,7 +171,7 @@ impl ResponseReader {
                         self.parser = ResponseParser::new();
                         return Ok(self.ended(read == input.len()));
                     }
-                    let is_read = self.watched.is_some() || self.heard.is_some();
+                    let is_read = self.watched.is_some() || self.headers_kept.is_some();
                     let is_alike = !is_read && !matches!(head.status, 204 | 304);
                     if is_start && is_alike {
                         memo.learn(&input[..read], self.whole, head.content_length);

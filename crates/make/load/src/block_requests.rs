@@ -13,21 +13,20 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use stillwell_metric::{LoadShard, Outcome};
-use stillwell_pacer::Share;
-use stillwell_plan::{BodyPlan, EndpointPlan, IdleStrategy, LoadPlan, RequestPlan};
-use stillwell_scope::{Tasks, Token, clock};
+use stillwell_plan::generator::RequestsPlan;
+use stillwell_plan::load::{BodyPlan, IdleStrategy};
+use stillwell_scope::{Tasks, clock};
 use stillwell_units::Moment;
 use stillwell_wire::stream_outcome;
 use stillwell_wire::tls::ClientTls;
 use stillwell_worker::{Opener, Sending, TransportError, Worker as Generator};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
 
 use super::answer::ResponseReader;
 use super::blocks::Blocks;
-use super::build::{self, Endpoint, Head, Request};
+use super::build::{self, Endpoint, Head, Request, RequestEncoder};
 use super::connection::{self, ConnectionEnd, ConnectionSlot};
-use super::pool::{Limits, Pool, Timing, pace};
+use super::pool::{Pool, pace};
 use super::recorder::Ticket;
 use super::slots::Slots;
 use super::worker::{Worker, WorkerSetup};
@@ -35,79 +34,60 @@ use super::worker::{Worker, WorkerSetup};
 /// Destination of blocks and their heads; for any number of workers.
 #[derive(Clone, Debug)]
 pub struct BlockRequests {
-    plan: Arc<LoadPlan>,
+    plan: RequestsPlan,
     tls: Option<ClientTls>,
     head: Head,
     requests: Arc<[Request]>,
 }
 
 impl BlockRequests {
-    /// Requests as the only one of the only endpoint of `plan` describes, whose
-    /// own body does not count, nor when the plan would send it.
+    /// Sends blocks as the bodies of the first request of `plan`, whose own body does not
+    /// count.
     ///
     /// # Errors
     /// [`TransportError`] where they would not arrive as they are given.
-    pub fn new(plan: LoadPlan) -> Result<Self, TransportError> {
-        let tls = build::tls(&plan)?;
-        let (endpoint, request) = only_request(&plan);
-        let head = Head::new(&plan, endpoint, request)?;
-        Ok(Self {
-            plan: Arc::new(plan),
-            tls,
-            head,
-            requests: Arc::new([]),
-        })
+    pub fn new(plan: &RequestsPlan) -> Result<Self, TransportError> {
+        let first = &plan.endpoint().requests[0];
+        debug_assert!(first.body == BodyPlan::None, "blocks are the bodies");
+        Self::with(plan, Arc::new([]))
     }
 
-    /// Sends the requests of the only endpoint of `plan` in turn, one for each block. The
-    /// generator's schedule replaces the plan's pace; blocks only pace.
+    /// Sends the requests of `plan` in turn, one for each block; blocks only pace.
     ///
     /// # Errors
     /// [`TransportError`] if the requests cannot be sent as they are given.
-    pub fn of_requests(plan: LoadPlan) -> Result<Self, TransportError> {
-        let tls = build::tls(&plan)?;
-        let endpoint = &plan.endpoints[0];
-        let head = Head::new(&plan, endpoint, &endpoint.requests[0])?;
-        let built = build::endpoints(&plan);
+    pub fn of_requests(plan: &RequestsPlan) -> Result<Self, TransportError> {
+        let built = RequestEncoder::of_generator(plan.client()).endpoint(plan.endpoint());
         let built = built.map_err(|error| TransportError::new("prepare the requests", error))?;
-        let requests = built.into_iter().flat_map(|endpoint| endpoint.requests);
-        let requests = requests.collect();
+        Self::with(plan, built.requests.into())
+    }
+
+    fn with(plan: &RequestsPlan, requests: Arc<[Request]>) -> Result<Self, TransportError> {
+        let (client, endpoint) = (plan.client(), plan.endpoint());
+        let encoder = RequestEncoder::of_generator(client);
         Ok(Self {
-            plan: Arc::new(plan),
-            tls,
-            head,
+            tls: build::tls(client, std::slice::from_ref(endpoint))?,
+            head: encoder.head(endpoint, &endpoint.requests[0])?,
+            plan: plan.clone(),
             requests,
         })
     }
 
-    fn worker(&self, plan: LoadPlan, blocks: &Rc<Blocks>) -> Worker {
-        let endpoint = &plan.endpoints[0];
-        let endpoint = Endpoint {
-            address: endpoint.address.clone(),
-            ask: None,
-            tls_host: endpoint.tls_host.clone(),
-            requests: Vec::new(),
-        };
+    fn worker(&self, generator: &Rc<Generator>) -> Worker {
+        let mut client = self.plan.client().clone();
+        if generator.is_reserved() {
+            client.idle = IdleStrategy::Spin;
+        }
         let (shard, recorders) = LoadShard::pair();
-        let (_, start) = watch::channel(None);
-        Worker::of_blocks(
-            WorkerSetup {
-                plan: Arc::new(plan),
-                endpoints: Arc::new([endpoint]),
-                tls: self.tls.as_ref().map(ClientTls::for_worker),
-                proxy: None,
-                share: Share::WHOLE,
-                shard: Arc::new(shard),
-                shards: Vec::new(),
-                recorders,
-                start,
-                stop: Token::new(),
-                tracer: None,
-                supply: None,
-                listener: None,
-            },
-            Rc::clone(blocks),
-        )
+        let setup = WorkerSetup {
+            client,
+            endpoints: Arc::new([Endpoint::bare(self.plan.endpoint())]),
+            tls: self.tls.as_ref().map(ClientTls::for_worker),
+            shard: Arc::new(shard),
+            recorders,
+        };
+        let blocks = Blocks::new(generator, &self.head, &self.requests);
+        Worker::of_blocks(setup, Rc::new(blocks))
     }
 }
 
@@ -118,17 +98,11 @@ impl Opener for BlockRequests {
     }
 
     fn open(&self, generator: &Rc<Generator>, connections: u16, tasks: &mut Tasks) {
-        let blocks = Rc::new(Blocks::new(generator, &self.head, &self.requests));
-        let mut plan = LoadPlan::clone(&self.plan);
-        if generator.is_reserved() {
-            plan = plan.with_idle(IdleStrategy::Spin);
-        }
-        let worker = Rc::new(self.worker(plan, &blocks));
-        let connecting = &worker.plan.connecting;
+        let worker = Rc::new(self.worker(generator));
+        let connecting = &worker.client.connecting;
         let count = usize::from(connections);
         let slots = Slots::new(count, connecting.streams, connecting.reuse);
-        let pool = Rc::new(Pool::new(0, 1, 0, slots));
-        pool.begin(Timing::Blocks(blocks), Limits::default());
+        let pool = Rc::new(Pool::new(0, (1, 0), slots, &worker.source));
         for slot in 0..count {
             let run = connection::run(Rc::clone(&worker), Rc::clone(&pool), slot);
             tasks.spawn(AccountedTask {
@@ -138,15 +112,6 @@ impl Opener for BlockRequests {
         }
         tasks.spawn(direct(Rc::clone(generator), worker, pool));
     }
-}
-
-fn only_request(plan: &LoadPlan) -> (&EndpointPlan, &RequestPlan) {
-    let endpoint = &plan.endpoints[0];
-    debug_assert!(
-        endpoint.requests[0].body == BodyPlan::None,
-        "blocks are the bodies"
-    );
-    (endpoint, &endpoint.requests[0])
 }
 
 /// Says when, until the generator is to end; then says so.
@@ -176,7 +141,7 @@ impl ConnectionSlot {
         };
         let (mut marks, mut head) = (self.marks.pop(), std::mem::take(&mut self.head));
         let sent = *now;
-        self.alarm.deadline = sent + worker.plan.timeout;
+        self.alarm.deadline = sent + worker.client.timeout;
         let mut sending = blocks.sending(&block, marks.as_mut());
         blocks.write_head(sending.rest().len(), sending.header(), &mut head);
         let written = self.write_block(stream, &head, &mut sending).await;

@@ -16,16 +16,15 @@ use super::build::{Head, Request};
 use super::recorder::{Answer, Take, Ticket};
 use taken::TakenBlocks;
 
-/// The blocks of one worker, and what stands before them.
+/// The blocks of one worker, and the heads before them.
 #[derive(Debug)]
 pub(super) struct Blocks {
     generator: Rc<Generator>,
-    /// What stands before each over HTTP/1.1; over HTTP/2 each is written with its
-    /// request.
+    /// The head before each over HTTP/1.1; over HTTP/2 each is written with its request.
     head: Head,
     taken: RefCell<TakenBlocks>,
-    /// What stands for all of them: what answers are read as answers to, and over
-    /// HTTP/2 the head.
+    /// Common request of all of them: answers are read as answers to it, and over HTTP/2 it has
+    /// the head.
     pub(super) request: Request,
     /// Requests that are sent in turn; empty if blocks are the bodies. Blocks only pace them.
     requests: Arc<[Request]>,
@@ -121,8 +120,8 @@ impl Blocks {
         self.generator.marks()
     }
 
-    /// Writes the head before so many bytes, over HTTP/1.1, with their
-    /// stamp if it stands there.
+    /// Writes the head before this number of bytes, over HTTP/1.1, with their stamp if the head
+    /// has it.
     pub(super) fn write_head(&self, bytes: usize, stamp: Option<&StampText>, out: &mut Vec<u8>) {
         out.clear();
         let Head::Http1(template) = &self.head else {

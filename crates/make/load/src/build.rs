@@ -5,10 +5,13 @@ use stillwell_http::h2::{BodyLength, H2RequestBlock};
 use stillwell_http::h3::{self, write_data_head};
 use stillwell_http::{HeadError, RequestTemplate, Scheme};
 use stillwell_payload::{BlockSet, BuildError};
-use stillwell_plan::{
-    Alpn, BodyPlan, ClientTlsPlan, EndpointPlan, GrpcMessages, LoadPlan, LoadPlanError,
-    LoadProtocol, PayloadPlan, RequestPlan,
+use stillwell_plan::load::{
+    BodyPlan, ClientPlan, EndpointPlan, GrpcMessages, LoadPlanError, LoadProtocol, RequestPlan,
+    TraceHeaders,
 };
+use stillwell_plan::tls::{Alpn, ClientTlsPlan};
+use stillwell_plan::{LoadPlan, PayloadPlan};
+use stillwell_units::Seed;
 use stillwell_wire::tls::{ClientTls, TlsError};
 
 use super::calls::{self, Call};
@@ -60,24 +63,26 @@ pub enum PrepareLoadError {
     },
 }
 
-/// Settings of TLS, if any endpoint uses it.
-pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, TlsError> {
-    let hosts: Vec<&String> = plan
-        .endpoints
+/// Settings of TLS, if any of `endpoints` uses it.
+pub(super) fn tls(
+    client: &ClientPlan,
+    endpoints: &[EndpointPlan],
+) -> Result<Option<ClientTls>, TlsError> {
+    let hosts: Vec<&String> = endpoints
         .iter()
         .filter_map(|endpoint| endpoint.tls_host.as_ref())
         .collect();
     if hosts.is_empty() {
         return Ok(None);
     }
-    let alpn = match plan.connecting.protocol {
+    let alpn = match client.connecting.protocol {
         LoadProtocol::Http1 => Alpn::Http1,
         LoadProtocol::Http2 => Alpn::Http2,
         LoadProtocol::Http3 => Alpn::Http3,
     };
     let tls = ClientTls::new(&ClientTlsPlan {
         alpn: vec![alpn],
-        ..plan.tls.clone()
+        ..client.tls.clone()
     })?;
     for host in hosts {
         tls.server_name(host)?;
@@ -89,6 +94,8 @@ pub(super) fn tls(plan: &LoadPlan) -> Result<Option<ClientTls>, TlsError> {
 #[derive(Debug)]
 pub(super) struct Endpoint {
     pub(super) address: String,
+    /// Share of the load and of connections, relative to other endpoints.
+    pub(super) weight: u32,
     /// The request to the proxy, if there is one.
     pub(super) ask: Option<ProxyRequest>,
     /// Name in the certificate, with TLS.
@@ -100,20 +107,64 @@ pub(super) struct Endpoint {
 /// One request.
 #[derive(Debug)]
 pub(super) struct Request {
-    /// All that is written; of HTTP/2 the body, of HTTP/3 nothing.
-    pub(super) bytes: Box<[u8]>,
-    /// The head of HTTP/2.
-    pub(super) block: Option<H2RequestBlock>,
+    pub(super) encoded: EncodedRequest,
     /// True if an answer may have a body.
     pub(super) wants_body: bool,
-    /// Positions of its trace context in the bytes; HTTP/1.1 only.
-    pub(super) trace_at: Box<[usize]>,
     /// Index among the plan's requests for its endpoint.
     pub(super) described: usize,
-    /// The gRPC part, if it is a call.
-    pub(super) call: Option<Call>,
-    /// All of it, of HTTP/3.
-    pub(super) http3: Option<Http3Request>,
+}
+
+/// A request as its protocol sends it.
+#[derive(Debug)]
+pub(super) enum EncodedRequest {
+    Http1 {
+        /// Head and body.
+        bytes: Box<[u8]>,
+        /// Positions of its trace context in the bytes.
+        trace_at: Box<[usize]>,
+    },
+    Http2 {
+        head: H2RequestBlock,
+        body: Box<[u8]>,
+        /// The gRPC part, if it is a call.
+        call: Option<Call>,
+    },
+    Http3(Http3Request),
+}
+
+impl Request {
+    /// Returns the bytes that are sent as they are: head and body, or the body of HTTP/2.
+    pub(super) fn bytes(&self) -> &[u8] {
+        match &self.encoded {
+            EncodedRequest::Http1 { bytes, .. } => bytes,
+            EncodedRequest::Http2 { body, .. } => body,
+            EncodedRequest::Http3(request) => &request.whole,
+        }
+    }
+
+    /// Returns the head, of HTTP/2.
+    pub(super) const fn http2_head(&self) -> Option<&H2RequestBlock> {
+        match &self.encoded {
+            EncodedRequest::Http2 { head, .. } => Some(head),
+            EncodedRequest::Http1 { .. } | EncodedRequest::Http3(_) => None,
+        }
+    }
+
+    /// Returns the gRPC part, if it is a call.
+    pub(super) const fn call(&self) -> Option<&Call> {
+        match &self.encoded {
+            EncodedRequest::Http2 { call, .. } => call.as_ref(),
+            EncodedRequest::Http1 { .. } | EncodedRequest::Http3(_) => None,
+        }
+    }
+
+    /// Returns the request, of HTTP/3.
+    pub(super) const fn http3(&self) -> Option<&Http3Request> {
+        match &self.encoded {
+            EncodedRequest::Http3(request) => Some(request),
+            EncodedRequest::Http1 { .. } | EncodedRequest::Http2 { .. } => None,
+        }
+    }
 }
 
 /// A request of HTTP/3.
@@ -150,87 +201,178 @@ impl Http3Request {
     }
 }
 
-pub(super) fn endpoints(plan: &LoadPlan) -> Result<Vec<Endpoint>, PrepareLoadError> {
-    let build = |endpoint: &EndpointPlan| {
-        let mut requests = Vec::new();
-        for (index, request) in endpoint.requests.iter().enumerate() {
-            add(&mut requests, plan, endpoint, request, index)?;
+/// Encodes requests for their protocol.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RequestEncoder<'p> {
+    client: &'p ClientPlan,
+    trace: Option<TraceHeaders>,
+    seed: Seed,
+}
+
+impl<'p> RequestEncoder<'p> {
+    pub(super) fn of_load(plan: &'p LoadPlan) -> Self {
+        Self {
+            client: &plan.client,
+            trace: plan.telemetry.trace.as_ref().map(|trace| trace.headers),
+            seed: plan.seed,
         }
-        let tunnel = plan.tunnel.as_ref();
-        let is_quic = plan.connecting.protocol == LoadProtocol::Http3;
-        let ask = tunnel.map(|tunnel| ProxyRequest::new(tunnel, &endpoint.address, is_quic));
+    }
+
+    /// The encoder of a generator's requests, which are not traced. Random bodies do not
+    /// depend on the run.
+    pub(super) fn of_generator(client: &'p ClientPlan) -> Self {
+        Self {
+            client,
+            trace: None,
+            seed: Seed::from_number(0),
+        }
+    }
+
+    /// Encodes all requests of `plan`.
+    pub(super) fn endpoint(self, plan: &EndpointPlan) -> Result<Endpoint, PrepareLoadError> {
+        let mut requests = Vec::new();
+        for (index, request) in plan.requests.iter().enumerate() {
+            self.add(&mut requests, plan, request, index)?;
+        }
+        let is_quic = self.client.connecting.protocol == LoadProtocol::Http3;
+        let tunnel = self.client.tunnel.as_ref();
+        let ask = tunnel.map(|tunnel| ProxyRequest::new(tunnel, &plan.address, is_quic));
         let ask = ask.transpose().map_err(|source| PrepareLoadError::Ask {
-            address: endpoint.address.clone(),
+            address: plan.address.clone(),
             source,
         })?;
         Ok(Endpoint {
-            address: endpoint.address.clone(),
             ask,
-            tls_host: endpoint.tls_host.clone(),
             requests,
+            ..Endpoint::bare(plan)
         })
-    };
-    plan.endpoints.iter().map(build).collect()
-}
+    }
 
-/// One request that no plan has: `request`, for any endpoint.
-pub(super) fn lay_out(plan: &LoadPlan, request: &RequestPlan) -> Result<Request, PrepareLoadError> {
-    let no_endpoint = || PrepareLoadError::Plan(LoadPlanError::NoEndpoint);
-    let endpoint = plan.endpoints.first().ok_or_else(no_endpoint)?;
-    let mut requests = Vec::with_capacity(1);
-    // It is none of those that the plan has.
-    add(&mut requests, plan, endpoint, request, usize::MAX)?;
-    requests.pop().ok_or_else(no_endpoint)
-}
+    /// Encodes a request that no plan has, for any endpoint.
+    pub(super) fn lay_out(
+        self,
+        endpoint: &EndpointPlan,
+        request: &RequestPlan,
+    ) -> Result<Request, PrepareLoadError> {
+        let mut requests = Vec::with_capacity(1);
+        // It is none of those that the plan has.
+        self.add(&mut requests, endpoint, request, usize::MAX)?;
+        let no_request = || LoadPlanError::NoRequest {
+            address: endpoint.address.clone(),
+        };
+        Ok(requests.pop().ok_or_else(no_request)?)
+    }
 
-fn add(
-    requests: &mut Vec<Request>,
-    plan: &LoadPlan,
-    endpoint: &EndpointPlan,
-    request: &RequestPlan,
-    index: usize,
-) -> Result<(), PrepareLoadError> {
-    let head = Head::new(plan, endpoint, request).map_err(|source| PrepareLoadError::Head {
-        method: request.method.clone(),
-        path: request.path.clone(),
-        source,
-    })?;
-    let before = requests.len();
-    let blocks = |payload: &PayloadPlan| {
-        let seed = plan.seed.derive("body", index as u64);
-        let set = BlockSet::build(payload, payload.cache, seed, None);
-        set.map_err(|source| PrepareLoadError::Payload {
+    /// Encodes the head of `request`.
+    pub(super) fn head(
+        self,
+        endpoint: &EndpointPlan,
+        request: &RequestPlan,
+    ) -> Result<Head, HeadError> {
+        // Of HTTP/2 they are written with each request.
+        let protocol = self.client.connecting.protocol;
+        let trace = self.trace.filter(|_| protocol == LoadProtocol::Http1);
+        let blank = trace.map_or_else(Vec::new, trace::blank_headers);
+        let traced = blank.iter().map(|(name, value)| (*name, value.as_str()));
+        let own_headers = request.headers.iter();
+        let own_headers = own_headers.map(|(name, value)| (name.as_str(), value.as_str()));
+        let of_call = calls::headers(&request.body);
+        let is_given = |name: &str| {
+            let mut own_headers = request.headers.iter();
+            own_headers.any(|(header, _)| header.eq_ignore_ascii_case(name))
+        };
+        let of_call = of_call.iter().filter(|(name, _)| !is_given(name));
+        let of_call = of_call.map(|(name, value)| (*name, value.as_str()));
+        let headers: Vec<(&str, &str)> = traced.chain(of_call).chain(own_headers).collect();
+        let RequestPlan {
+            method,
+            path,
+            authority,
+            ..
+        } = request;
+        Ok(match protocol {
+            LoadProtocol::Http1 => {
+                Head::Http1(RequestTemplate::new(method, path, authority, &headers)?)
+            }
+            LoadProtocol::Http3 => {
+                Head::Http3(h3::H3RequestBlock::new(method, authority, path, &headers)?)
+            }
+            LoadProtocol::Http2 => {
+                let scheme = match endpoint.tls_host {
+                    Some(_) => Scheme::Https,
+                    None => Scheme::Http,
+                };
+                Head::Http2(H2RequestBlock::new(
+                    method, scheme, authority, path, &headers,
+                )?)
+            }
+        })
+    }
+
+    fn add(
+        self,
+        requests: &mut Vec<Request>,
+        endpoint: &EndpointPlan,
+        request: &RequestPlan,
+        index: usize,
+    ) -> Result<(), PrepareLoadError> {
+        let head = self.head(endpoint, request);
+        let head = head.map_err(|source| PrepareLoadError::Head {
             method: request.method.clone(),
             path: request.path.clone(),
             source,
-        })
-    };
-    let wants_body = request.method != "HEAD";
-    match &request.body {
-        BodyPlan::None => requests.push(head.with(&[], wants_body)),
-        BodyPlan::Bytes(body) => requests.push(head.with(body, wants_body)),
-        BodyPlan::Grpc(call) => {
-            let set = match &call.messages {
-                GrpcMessages::Payload(payload) => Some(blocks(payload)?),
-                GrpcMessages::Given(_) => None,
-            };
-            calls::lay_out(&head, call, set.as_ref(), requests);
-        }
-        BodyPlan::Payload(payload) => {
-            let set = blocks(payload)?;
-            for block in 0..set.len() {
-                requests.push(head.with(set.run(block, block + 1).bytes, wants_body));
+        })?;
+        let before = requests.len();
+        let blocks = |payload: &PayloadPlan| {
+            let seed = self.seed.derive("body", index as u64);
+            let set = BlockSet::build(payload, payload.cache, seed, None);
+            set.map_err(|source| PrepareLoadError::Payload {
+                method: request.method.clone(),
+                path: request.path.clone(),
+                source,
+            })
+        };
+        let wants_body = request.method != "HEAD";
+        match &request.body {
+            BodyPlan::None => requests.push(head.with(&[], wants_body)),
+            BodyPlan::Bytes(body) => requests.push(head.with(body, wants_body)),
+            BodyPlan::Grpc(call) => {
+                let set = match &call.messages {
+                    GrpcMessages::Payload(payload) => Some(blocks(payload)?),
+                    GrpcMessages::Given(_) => None,
+                };
+                calls::lay_out(&head, call, set.as_ref(), requests);
+            }
+            BodyPlan::Payload(payload) => {
+                let set = blocks(payload)?;
+                for block in 0..set.len() {
+                    requests.push(head.with(set.run(block, block + 1).bytes, wants_body));
+                }
             }
         }
+        for built in &mut requests[before..] {
+            built.described = index;
+            if let (Some(trace), EncodedRequest::Http1 { bytes, trace_at }) =
+                (self.trace, &mut built.encoded)
+            {
+                *trace_at = trace::places(bytes, trace);
+            }
+        }
+        Ok(())
     }
-    for built in &mut requests[before..] {
-        built.described = index;
-        let is_http1 = built.block.is_none() && built.http3.is_none();
-        if let (Some(trace), true) = (&plan.telemetry.trace, is_http1) {
-            built.trace_at = trace::places(&built.bytes, trace.headers);
+}
+
+impl Endpoint {
+    /// The address of `plan` without its requests.
+    pub(super) fn bare(plan: &EndpointPlan) -> Self {
+        Self {
+            address: plan.address.clone(),
+            weight: plan.weight,
+            ask: None,
+            tls_host: plan.tls_host.clone(),
+            requests: Vec::new(),
         }
     }
-    Ok(())
 }
 
 /// The head of a request in either version.
@@ -242,85 +384,28 @@ pub(super) enum Head {
 }
 
 impl Head {
-    pub(super) fn new(
-        plan: &LoadPlan,
-        endpoint: &EndpointPlan,
-        request: &RequestPlan,
-    ) -> Result<Self, HeadError> {
-        // Of HTTP/2 they are written with each request.
-        let is_http1 = plan.connecting.protocol == LoadProtocol::Http1;
-        let trace = plan.telemetry.trace.as_ref().filter(|_| is_http1);
-        let blank = trace.map_or_else(Vec::new, |trace| trace::blank_headers(trace.headers));
-        let traced = blank.iter().map(|(name, value)| (*name, value.as_str()));
-        let own = request.headers.iter();
-        let own = own.map(|(name, value)| (name.as_str(), value.as_str()));
-        let of_call = calls::headers(&request.body);
-        let is_given = |name: &str| {
-            let mut own = request.headers.iter();
-            own.any(|(other, _)| other.eq_ignore_ascii_case(name))
-        };
-        let of_call = of_call.iter().filter(|(name, _)| !is_given(name));
-        let of_call = of_call.map(|(name, value)| (*name, value.as_str()));
-        let headers: Vec<(&str, &str)> = traced.chain(of_call).chain(own).collect();
-        let RequestPlan {
-            method,
-            path,
-            authority,
-            ..
-        } = request;
-        Ok(match plan.connecting.protocol {
-            LoadProtocol::Http1 => {
-                Self::Http1(RequestTemplate::new(method, path, authority, &headers)?)
-            }
-            LoadProtocol::Http3 => {
-                Self::Http3(h3::H3RequestBlock::new(method, authority, path, &headers)?)
-            }
-            LoadProtocol::Http2 => {
-                let scheme = match endpoint.tls_host {
-                    Some(_) => Scheme::Https,
-                    None => Scheme::Http,
-                };
-                Self::Http2(H2RequestBlock::new(
-                    method, scheme, authority, path, &headers,
-                )?)
-            }
-        })
-    }
-
     pub(super) fn with(&self, body: &[u8], wants_body: bool) -> Request {
-        match self {
+        let encoded = match self {
             Self::Http1(template) => {
                 let mut bytes = Vec::with_capacity(template.head_bytes_max() + body.len());
                 template.write_head(body.len() as u64, &mut bytes);
                 bytes.extend_from_slice(body);
-                Request {
+                EncodedRequest::Http1 {
                     bytes: bytes.into_boxed_slice(),
-                    block: None,
-                    wants_body,
                     trace_at: Box::default(),
-                    described: 0,
-                    call: None,
-                    http3: None,
                 }
             }
-            Self::Http2(block) => Request {
-                bytes: body.into(),
-                block: Some(block.clone()),
-                wants_body,
-                trace_at: Box::default(),
-                described: 0,
+            Self::Http2(head) => EncodedRequest::Http2 {
+                head: head.clone(),
+                body: body.into(),
                 call: None,
-                http3: None,
             },
-            Self::Http3(block) => Request {
-                bytes: Box::default(),
-                block: None,
-                wants_body,
-                trace_at: Box::default(),
-                described: 0,
-                call: None,
-                http3: Some(Http3Request::new(block, body)),
-            },
+            Self::Http3(block) => EncodedRequest::Http3(Http3Request::new(block, body)),
+        };
+        Request {
+            encoded,
+            wants_body,
+            described: 0,
         }
     }
 }

@@ -7,10 +7,10 @@ use stillwell_http::grpc::{MessageCounter, http_status, status, timeout_value, w
 use stillwell_http::h2::Fields;
 use stillwell_metric::CallEnd;
 use stillwell_payload::BlockSet;
-use stillwell_plan::{BodyPlan, GrpcMessages, GrpcPlan};
+use stillwell_plan::load::{BodyPlan, GrpcMessages, GrpcPlan};
 use stillwell_units::{Moment, Nanos};
 
-use super::build::{Head, Request};
+use super::build::{EncodedRequest, Head, Request};
 
 /// The gRPC part of a request. Its bytes are messages behind their heads.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub(super) struct Call {
     pub(super) server_streams: bool,
 }
 
-/// What headers a call has beside those that were asked for.
+/// Headers of a call besides the configured ones.
 pub(super) fn headers(body: &BodyPlan) -> Vec<(&'static str, String)> {
     let BodyPlan::Grpc(call) = body else {
         return Vec::new();
@@ -69,13 +69,15 @@ pub(super) fn lay_out(
             ends.push(bytes.len());
         }
         let mut request = head.with(&bytes, true);
-        request.call = Some(Call {
-            ends: ends.into(),
-            count: plan.count,
-            every: plan.every,
-            deadline: plan.deadline,
-            server_streams: plan.server_streams,
-        });
+        if let EncodedRequest::Http2 { call, .. } = &mut request.encoded {
+            *call = Some(Call {
+                ends: ends.into(),
+                count: plan.count,
+                every: plan.every,
+                deadline: plan.deadline,
+                server_streams: plan.server_streams,
+            });
+        }
         requests.push(request);
     }
 }
@@ -177,8 +179,8 @@ impl CallResponse {
         self.status = status(fields).or(self.status);
     }
 
-    /// What the whole answer is: an end, and the status of HTTP that says as much.
-    /// `served` is that with which it came.
+    /// Returns the end that the whole answer means, and the corresponding status of HTTP.
+    /// `served` is the received status.
     ///
     /// # Errors
     /// What is wrong with it.

@@ -193,8 +193,8 @@ mod tests {
 
     use super::*;
 
-    /// What is remembered once `latency` was seen many times.
-    fn settled(has_arrival_times: bool, latency: Nanos) -> Coalescer {
+    /// The state after `latency` was measured many times.
+    fn measured(has_arrival_times: bool, latency: Nanos) -> Coalescer {
         let coalescer = Coalescer::new(has_arrival_times);
         (0..2000).for_each(|_| coalescer.answered(latency));
         coalescer.answers.set(1);
@@ -210,7 +210,7 @@ mod tests {
             in_flight in 0_u64..10_000,
             delay in 0_u64..100_000,
         ) {
-            let coalescer = settled(has_arrival_times, Nanos::new(latency));
+            let coalescer = measured(has_arrival_times, Nanos::new(latency));
             coalescer.is_crowded.set(is_crowded);
             coalescer.delay_ns.set(delay);
             if let Some(length) = coalescer.length(in_flight) {
@@ -229,20 +229,20 @@ mod tests {
     #[test]
     fn rests_where_many_answers_come_one_by_one() {
         let latency = Nanos::from_millis(1);
-        let length = settled(false, latency).length(100).unwrap();
+        let length = measured(false, latency).length(100).unwrap();
         assert!((49_000..=50_000).contains(&length.as_u64()), "{length}");
-        // Nobody else would come meanwhile.
-        assert_eq!(settled(false, latency).length(10), None);
-        assert_eq!(settled(false, Nanos::from_secs(1)).length(100), None);
+        // No other answer would arrive meanwhile.
+        assert_eq!(measured(false, latency).length(10), None);
+        assert_eq!(measured(false, Nanos::from_secs(1)).length(100), None);
         // The kernel says when they come.
-        let longer = settled(true, latency).length(100).unwrap();
+        let longer = measured(true, latency).length(100).unwrap();
         assert!((124_000..=125_000).contains(&longer.as_u64()), "{longer}");
         // They come together as it is.
-        let coalescer = settled(false, latency);
+        let coalescer = measured(false, latency);
         coalescer.answers.set(30);
         assert_eq!(coalescer.length(100), None);
         // The kernel takes too long.
-        let coalescer = settled(false, latency);
+        let coalescer = measured(false, latency);
         coalescer.delay_ns.set(60_000);
         assert_eq!(coalescer.length(100), None);
         assert!(coalescer.delay_ns.get() < 60_000, "it is tried again");
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn cpus_are_too_few_where_one_was_lacked_of_late() {
-        let coalescer = settled(true, Nanos::from_millis(1));
+        let coalescer = measured(true, Nanos::from_millis(1));
         let at = |millis: u64| Moment::new(1_000_000 * millis);
         assert!(!coalescer.is_to_look(at(99)));
         assert!(coalescer.is_to_look(at(100)));
@@ -264,6 +264,6 @@ mod tests {
         coalescer.is_crowded.set(true);
         let longest = coalescer.length(100).unwrap();
         assert!((333_000..334_000).contains(&longest.as_u64()), "{longest}");
-        assert!(!settled(false, Nanos::from_millis(1)).is_to_look(at(1000)));
+        assert!(!measured(false, Nanos::from_millis(1)).is_to_look(at(1000)));
     }
 }

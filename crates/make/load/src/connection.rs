@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use stillwell_metric::{Outcome, Trouble};
-use stillwell_plan::{Alpn, LoadProtocol};
+use stillwell_plan::load::LoadProtocol;
+use stillwell_plan::tls::Alpn;
 use stillwell_scope::{clock, explain};
 use stillwell_units::Nanos;
 use stillwell_wire::quic::{QuicClient, QuicConnection, QuicRefused};
@@ -70,10 +71,10 @@ enum EndpointStream<S> {
 
 /// Connects, sends and reads until no request is left.
 pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
-    let blocks = worker.blocks.as_ref();
+    let blocks = worker.blocks();
     let mut connection = ConnectionSlot {
         marks: blocks.map_or_else(Vec::new, |blocks| {
-            let orders = 0..worker.plan.connecting.streams;
+            let orders = 0..worker.client.connecting.streams;
             orders.map_while(|_| blocks.marks()).collect()
         }),
         alarm: Alarm::new(worker.request_timeout(pool.endpoint)),
@@ -90,8 +91,8 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
     let turn = connection
         .worker
         .opens_after(connection.pool.endpoint, slot);
-    let is_early = connection.worker.plan.connecting.prefetch && turn == Nanos::ZERO;
-    if is_early && connection.worker.blocks.is_none() {
+    let is_early = connection.worker.client.connecting.prefetch && turn == Nanos::ZERO;
+    if is_early && connection.worker.blocks().is_none() {
         early = connection.dial().await.ok();
     }
     if connection.worker.started().await.is_none() {
@@ -114,32 +115,34 @@ pub(super) async fn run(worker: Rc<Worker>, pool: Rc<Pool>, slot: usize) {
                 None => continue,
             },
         };
-        let parting = match dialled {
-            OpenConnection::Direct(way) => connection.talk(way).await,
-            OpenConnection::Proxied(way) => connection.talk(way).await,
+        let end = match dialled {
+            OpenConnection::Direct(way) => connection.run_session(way).await,
+            OpenConnection::Proxied(way) => connection.run_session(way).await,
             OpenConnection::Quic(quic) => connection.multiplex_quic(*quic).await,
         };
         connection
             .worker
             .disconnected(connection.pool.endpoint, connection.slot);
-        match parting {
+        match end {
             // What the last connection was not let to carry goes over another.
             ConnectionEnd::Ended if connection.in_hand.is_empty() => return,
             ConnectionEnd::Unused(outcome) => connection.back_off(outcome).await,
-            ConnectionEnd::Lost if connection.worker.blocks.is_some() => connection.pause().await,
+            ConnectionEnd::Lost if connection.worker.blocks().is_some() => connection.pause().await,
             ConnectionEnd::Ended | ConnectionEnd::Agreed | ConnectionEnd::Lost => {}
         }
     }
 }
 
 impl ConnectionSlot {
-    async fn talk<S: AsyncRead + AsyncWrite + Unpin>(
+    async fn run_session<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         way: EndpointStream<S>,
     ) -> ConnectionEnd {
-        match (self.worker.plan.connecting.protocol, way) {
-            (LoadProtocol::Http1, EndpointStream::Plain(stream)) => self.converse(stream).await,
-            (LoadProtocol::Http1, EndpointStream::Tls(stream)) => self.converse(stream).await,
+        match (self.worker.client.connecting.protocol, way) {
+            (LoadProtocol::Http1, EndpointStream::Plain(stream)) => {
+                self.run_exchanges(stream).await
+            }
+            (LoadProtocol::Http1, EndpointStream::Tls(stream)) => self.run_exchanges(stream).await,
             (LoadProtocol::Http2, EndpointStream::Plain(stream)) => self.multiplex(stream).await,
             (LoadProtocol::Http2, EndpointStream::Tls(stream)) => self.multiplex(stream).await,
             // That goes over nothing that is a stream.
@@ -150,7 +153,7 @@ impl ConnectionSlot {
     /// Connects for a request in hand or for a new one. Returns `None` if connecting fails,
     /// which counts as the outcome of these requests, or if the worker ends.
     async fn connect(&mut self) -> Option<OpenConnection> {
-        if self.in_hand.is_empty() && !self.worker.plan.connecting.prefetch {
+        if self.in_hand.is_empty() && !self.worker.client.connecting.prefetch {
             let first = self.first_ticket().await?;
             self.in_hand.push_back(first);
             self.worker
@@ -173,7 +176,7 @@ impl ConnectionSlot {
             }
             Err(failure) => failure,
         };
-        let is_load = self.worker.blocks.is_none();
+        let is_load = self.worker.blocks().is_none();
         if is_load && self.in_hand.is_empty() && !self.worker.has_schedule {
             // No other part counts requests that do not get through.
             self.in_hand.extend(self.take_now());
@@ -185,7 +188,7 @@ impl ConnectionSlot {
     /// Ends the requests in hand with `failure`, marks the slot as down and waits before the
     /// next attempt.
     async fn back_off(&mut self, failure: Outcome) {
-        if self.worker.blocks.is_some() {
+        if self.worker.blocks().is_some() {
             // Blocks wait for better times.
             return self.pause().await;
         }
@@ -251,11 +254,11 @@ impl ConnectionSlot {
 
     async fn dial(&self) -> Result<OpenConnection, Outcome> {
         let worker = &self.worker;
-        let limit = worker.plan.connecting.timeout.as_duration();
+        let limit = worker.client.connecting.timeout.as_duration();
         let dialled = timeout(limit, self.open()).await;
         let late = || Trouble::plain("it takes too long".to_owned());
         let dialled = dialled.unwrap_or_else(|_| Err((Outcome::ConnectTimedOut, late())));
-        if let Some(blocks) = &worker.blocks {
+        if let Some(blocks) = worker.blocks() {
             blocks.dialled(dialled.as_ref().err().map(|(outcome, _)| *outcome));
         }
         let (outcome, why) = match dialled {
@@ -278,10 +281,10 @@ impl ConnectionSlot {
     async fn open(&self) -> Result<(OpenConnection, ConnectionTimes), (Outcome, Trouble)> {
         let worker = &self.worker;
         let endpoint = &worker.endpoints[self.pool.endpoint];
-        if worker.plan.connecting.protocol == LoadProtocol::Http3 {
+        if worker.client.connecting.protocol == LoadProtocol::Http3 {
             return self.open_quic().await;
         }
-        let source = worker.plan.connecting.source;
+        let source = worker.client.connecting.source;
         let begun = clock::now();
         if let Some((proxy, ask)) = worker.proxy.as_ref().zip(endpoint.ask.as_ref()) {
             let refused = |error: TunnelError| (error.outcome(), error.trouble());
@@ -328,7 +331,7 @@ impl ConnectionSlot {
             }
         };
         let begun = clock::now();
-        let source = worker.plan.connecting.source;
+        let source = worker.client.connecting.source;
         let failed = |error: QuicRefused| {
             let (why, remedy) = (explain(&error), error.remedy(false));
             (error.outcome(), Trouble { why, remedy })
@@ -340,7 +343,7 @@ impl ConnectionSlot {
                 let tunnel = tunnel
                     .await
                     .map_err(|error| (error.outcome(), error.trouble()))?;
-                // It was asked for them.
+                // They were requested.
                 let datagrams = tunnel.datagrams().map(Box::new);
                 let datagrams = datagrams.ok_or_else(|| refused("no datagrams".to_owned()))?;
                 client.open_over(datagrams, &endpoint.address, &name)
@@ -372,7 +375,7 @@ impl ConnectionSlot {
         };
         let mut stream = tls.open(stream, &name).map_err(failed)?;
         let handshake = stream.handshake().await.map_err(failed)?;
-        let wants_http2 = worker.plan.connecting.protocol == LoadProtocol::Http2;
+        let wants_http2 = worker.client.connecting.protocol == LoadProtocol::Http2;
         if wants_http2 && handshake.alpn != Some(Alpn::Http2) {
             return Err(refused(format!("{host} does not speak HTTP/2 over TLS")));
         }

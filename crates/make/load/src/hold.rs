@@ -55,7 +55,8 @@ mod tests {
 
     use stillwell_metric::{LoadShard, Sizes};
     use stillwell_pacer::{Part, Share};
-    use stillwell_plan::{LoadCurve, Spacing};
+    use stillwell_plan::RateShape;
+    use stillwell_plan::load::Spacing;
     use stillwell_units::{Nanos, Seed};
 
     use super::*;
@@ -80,10 +81,10 @@ mod tests {
         }
     }
 
-    /// How long the schedule, one request every millisecond, stood still while a
-    /// connection took one every ten.
+    /// Time for which the schedule, one request every millisecond, waited while a connection
+    /// took one every ten.
     fn still(waiting_max: u64) -> (u64, Vec<u64>) {
-        let curve = LoadCurve::Constant { per_second: 1000.0 };
+        let curve = RateShape::Constant { per_second: 1000.0 };
         let part = Part::whole(Share::WHOLE);
         let start = Moment::new(0);
         let seed = Seed::from_number(1);
@@ -101,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn it_stands_still_from_when_one_too_many_is_due_until_one_is_taken() {
+    fn it_waits_from_when_one_too_many_is_due_until_one_is_taken() {
         assert_eq!(still(0), (0, vec![9, 10, 10, 10, 10]));
         // Fifteen may wait: the sixteenth is due at 16 ms, the seventeenth at 17.
         assert_eq!(still(15), (5, vec![0, 3, 10, 10, 10]));

@@ -23,16 +23,16 @@ pub(super) const CLOSED_UNUSED: &str = "the peer closes connections before they 
 
 impl ConnectionSlot {
     /// Sends request after request on one connection, those in hand first.
-    pub(super) async fn converse<S: AsyncRead + AsyncWrite + Unpin>(
+    pub(super) async fn run_exchanges<S: AsyncRead + AsyncWrite + Unpin>(
         &mut self,
         mut stream: S,
     ) -> ConnectionEnd {
         let worker = Rc::clone(&self.worker);
         let pool = Rc::clone(&self.pool);
-        let reader = ResponseReader::new(worker.plan.latency_header.as_deref());
+        let reader = ResponseReader::new(worker.latency_header.as_deref());
         let mut reader = reader.keeping_headers(worker.listener.is_some());
         let mut outgoing = Outgoing::default();
-        let mut left = worker.plan.connecting.requests_max.unwrap_or(u64::MAX);
+        let mut left = worker.client.connecting.requests_max.unwrap_or(u64::MAX);
         let mut is_proven = false;
         let mut now = clock::now();
         loop {
@@ -43,7 +43,7 @@ impl ConnectionSlot {
                     Err(ConnectionEnd::Agreed) if !is_proven => {
                         return self.unused(Outcome::PeerClosed, CLOSED_UNUSED);
                     }
-                    Err(parting) => return parting,
+                    Err(end) => return end,
                 },
             };
             // Servers close connections that were idle too long. On a connection
@@ -55,14 +55,14 @@ impl ConnectionSlot {
             }
             if worker.sends_blocks() {
                 match self.post(&mut stream, &mut reader, ticket, &mut now).await {
-                    Err(parting) => return parting,
+                    Err(end) => return end,
                     Ok(()) if left == 1 => return ConnectionEnd::Agreed,
                     Ok(()) => (is_proven, left) = (true, left - 1),
                 }
                 continue;
             }
             let request = worker.request(pool.endpoint, ticket);
-            let sent = worker.sent(&mut ticket, now, request.bytes.len());
+            let sent = worker.sent(&mut ticket, now, request.bytes().len());
             let trace = worker.next_trace();
             let bytes = outgoing.lay_out(&request, worker.planned(ticket), trace.as_ref());
             let exchange = self.exchange(&mut stream, &mut reader, &request, bytes, sent);
@@ -79,7 +79,7 @@ impl ConnectionSlot {
             };
             now = answer.end;
             worker.origin(ticket, reader.watched());
-            worker.hear(answer.whole.status, reader.heard());
+            worker.receive(answer.whole.status, reader.headers_kept());
             worker.answered(ticket, &answer);
             self.backoff.reset();
             is_proven = true;
@@ -144,7 +144,7 @@ impl ConnectionSlot {
         bytes: &[u8],
         sent: Moment,
     ) -> Result<Answer, Outcome> {
-        self.alarm.deadline = sent + self.worker.plan.timeout;
+        self.alarm.deadline = sent + self.worker.client.timeout;
         let refused = self.write(stream, bytes).await?;
         match (self.read(stream, reader, request, sent).await, refused) {
             (Ok(answer), None) => Ok(answer),

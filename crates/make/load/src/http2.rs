@@ -108,7 +108,7 @@ impl ConnectionSlot {
         &mut self,
         mut stream: S,
     ) -> ConnectionEnd {
-        let connecting = &self.worker.plan.connecting;
+        let connecting = &self.worker.client.connecting;
         let limits = Limits {
             concurrent_streams_max: connecting.streams,
             ..Limits::default()
@@ -135,7 +135,7 @@ impl ConnectionSlot {
             calls: Calls::default(),
             request_timeout: self.worker.request_timeout(self.pool.endpoint),
         };
-        let parting = self.attend(&mut stream, &mut session).await;
+        let end = self.attend(&mut stream, &mut session).await;
         let mut slots = self.pool.slots.borrow_mut();
         slots.withdraw(self.slot);
         while let Some(ticket) = slots.unaccepted(self.slot) {
@@ -148,7 +148,7 @@ impl ConnectionSlot {
         while let Some(ticket) = session.returned.pop() {
             self.in_hand.push_front(ticket);
         }
-        parting
+        end
     }
 
     async fn attend<S: AsyncRead + AsyncWrite + Unpin>(
@@ -164,7 +164,7 @@ impl ConnectionSlot {
                 session.send(ticket, now);
             }
             session.take(now);
-            if let Some(parting) = session.parting() {
+            if let Some(end) = session.end() {
                 session.client.close();
                 // What is not taken at once is no loss: nothing is under way.
                 poll_fn(|context| {
@@ -172,7 +172,7 @@ impl ConnectionSlot {
                     Poll::Ready(())
                 })
                 .await;
-                return parting;
+                return end;
             }
             let is_blocked = session.is_blocked();
             if session.in_flight == 0 && !(is_blocked && session.was_blocked) {
@@ -286,8 +286,8 @@ impl Http2Session {
             && self.client.requests_available() == 0
     }
 
-    /// Takes what is due as far as there is room, and tells the pool about the
-    /// rest of it.
+    /// Takes what is due as far as there is room, and reports the remaining requests to the
+    /// pool.
     fn take(&mut self, now: Moment) {
         self.is_done |= self.worker.is_ending();
         while !self.is_done && self.in_flight + self.declared < self.streams && self.has_room() {
@@ -320,7 +320,7 @@ impl Http2Session {
     }
 
     /// Reason to close the connection now, if any.
-    fn parting(&self) -> Option<ConnectionEnd> {
+    fn end(&self) -> Option<ConnectionEnd> {
         if self.in_flight > 0 {
             return None;
         }
@@ -352,14 +352,14 @@ impl Http2Session {
         }
         let worker = Rc::clone(&self.worker);
         let request = worker.request(self.pool.endpoint, ticket);
-        if request.call.is_some() {
+        if request.call().is_some() {
             return self.send_call(ticket, now);
         }
-        let length = match request.bytes.len() {
+        let length = match request.bytes().len() {
             0 => BodyLength::None,
             bytes => BodyLength::Bytes(bytes as u64),
         };
-        let block = request.block.as_ref();
+        let block = request.http2_head();
         let trace = worker.next_trace();
         let client = &mut self.client;
         let sent = block.map(|block| request_traced(client, block, trace.as_ref(), length));
@@ -367,15 +367,15 @@ impl Http2Session {
             // Looked at beforehand: there was room.
             return worker.end_request(ticket, Outcome::SendFailed);
         };
-        let body_sent = match request.bytes.len() {
+        let body_sent = match request.bytes().len() {
             0 => 0,
             _ => self
                 .client
-                .send_body(stream, &request.bytes, true)
+                .send_body(stream, request.bytes(), true)
                 .unwrap_or(0),
         };
         // The generator counts bodies; a load counts the bytes of the connection.
-        let bytes = worker.blocks.as_ref().map_or(0, |_| request.bytes.len());
+        let bytes = worker.blocks().map_or(0, |_| request.bytes().len());
         worker.sent(&mut ticket, now, bytes);
         self.launch(stream, ticket, now, (body_sent, trace));
     }
@@ -387,7 +387,7 @@ impl Http2Session {
         let Some((blocks, block)) = worker.block(ticket) else {
             return;
         };
-        let head = blocks.request.block.as_ref();
+        let head = blocks.request.http2_head();
         let length = BodyLength::Bytes(block.1.bytes_len(&block.0) as u64);
         let begins_at = self.laid_out();
         let marks = self.marks.get_mut(self.client.next_slot());
@@ -461,9 +461,9 @@ impl Http2Session {
                 Some(ClientEvent::Head { stream, head }) => {
                     let bytes = head.fields.bytes_len() as u64;
                     let status = head.status;
-                    let watched = worker.plan.latency_header.as_ref();
+                    let watched = worker.latency_header.as_ref();
                     let origin = watched.and_then(|name| number_in(head.fields, name));
-                    worker.hear(status, head.fields.iter());
+                    worker.receive(status, head.fields.iter());
                     self.calls.head(stream, head.fields);
                     self.update(stream, |flight| {
                         flight.status = status;
@@ -499,7 +499,7 @@ impl Http2Session {
     /// A block will not be answered: its events that never left were never begun.
     /// None were that the server had not looked at when it went away.
     fn take_back(&self, flight: &Http2InFlight, is_unread: bool) {
-        let (Some(blocks), slot) = (self.worker.blocks.as_ref(), flight.stream.slot()) else {
+        let (Some(blocks), slot) = (self.worker.blocks(), flight.stream.slot()) else {
             return;
         };
         let (Some(marks), Some(rest)) = (self.marks.get(slot), self.rests.get(slot)) else {
@@ -527,14 +527,14 @@ impl Http2Session {
     }
 
     fn answered(&mut self, stream: Stream, now: Moment) {
-        let heard = self.calls.end(stream);
+        let response = self.calls.end(stream);
         let Some(flight) = self.land(stream) else {
             return;
         };
         self.is_proven = true;
-        let status = match heard {
+        let status = match response {
             None => Some(flight.status),
-            Some(heard) => self.conclude(&flight, &heard),
+            Some(response) => self.conclude(&flight, &response),
         };
         let Some(status) = status else {
             return self.take(now);
@@ -560,8 +560,7 @@ impl Http2Session {
         self.take(now);
     }
 
-    /// There will be no answer; `lost` says what became of the connection where
-    /// that is why.
+    /// There will be no answer; `lost` is the end of the connection where that is the cause.
     fn failed(&mut self, stream: Stream, cause: H2StreamFailure, lost: Outcome) {
         let Some(flight) = self.land(stream) else {
             return;
@@ -616,10 +615,10 @@ impl Http2Session {
         }
         let worker = Rc::clone(&self.worker);
         let request = worker.request(self.pool.endpoint, flight.ticket);
-        if request.call.is_some() {
+        if request.call().is_some() {
             return self.send_messages(stream, now);
         }
-        let rest = &request.bytes[flight.body_sent..];
+        let rest = &request.bytes()[flight.body_sent..];
         flight.body_sent += self.client.send_body(stream, rest, true).unwrap_or(0);
     }
 
@@ -717,10 +716,10 @@ impl Http2Session {
 pub(super) fn number_in(fields: Fields<'_>, name: &str) -> Option<u64> {
     let mut values = fields
         .iter()
-        .filter(|(other, _)| *other == name.as_bytes())
+        .filter(|(field, _)| *field == name.as_bytes())
         .map(|(_, value)| number(value));
     match (values.next(), values.next()) {
-        (Some(one), None) => one,
+        (Some(number), None) => number,
         _ => None,
     }
 }

@@ -37,7 +37,7 @@ impl ConnectionSlot {
             std::mem::take(&mut self.marks),
             quic.line(),
         );
-        let parting = self.attend_quic(&mut quic, &mut session).await;
+        let end = self.attend_quic(&mut quic, &mut session).await;
         // The peer that broke the protocol was informed before.
         quic.line().close(H3ErrorCode::NO_ERROR.0);
         poll_fn(|context| {
@@ -57,7 +57,7 @@ impl ConnectionSlot {
         while let Some(ticket) = session.returned.pop() {
             self.in_hand.push_front(ticket);
         }
-        parting
+        end
     }
 
     async fn attend_quic(
@@ -68,8 +68,8 @@ impl ConnectionSlot {
         let mut now = clock::now();
         loop {
             while let Some(event) = quic.next_event() {
-                if let Some(parting) = self.heed(quic, session, event) {
-                    return parting;
+                if let Some(end) = self.heed(quic, session, event) {
+                    return end;
                 }
             }
             let line = quic.line();
@@ -81,8 +81,8 @@ impl ConnectionSlot {
                 session.send(line, ticket, now);
             }
             session.take(line, now);
-            if let Some(parting) = session.parting() {
-                return parting;
+            if let Some(end) = session.end() {
+                return end;
             }
             if session.is_proven {
                 self.backoff.reset();
@@ -96,8 +96,8 @@ impl ConnectionSlot {
             now = clock::now();
             match happened {
                 Http3Event::Event(event) => {
-                    if let Some(parting) = self.heed(quic, session, event) {
-                        return parting;
+                    if let Some(end) = self.heed(quic, session, event) {
+                        return end;
                     }
                 }
                 Http3Event::Offered(ticket) => {
@@ -136,8 +136,7 @@ impl ConnectionSlot {
         Poll::Pending
     }
 
-    /// Does what an event asks for; gives how the connection came to its end, if it
-    /// did.
+    /// Handles an event; returns the end of the connection, if it ended.
     fn heed(
         &self,
         quic: &mut QuicConnection,

@@ -32,6 +32,7 @@ mod http3;
 mod listen;
 mod pool;
 mod recorder;
+mod scenario;
 mod slots;
 mod spin;
 mod supply;
@@ -45,23 +46,28 @@ use std::sync::mpsc::{Receiver, sync_channel};
 
 use stillwell_metric::{LoadShard, Recorder};
 use stillwell_pacer::Share;
-use stillwell_plan::{LoadPace, LoadPlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::LoadPace;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Moment;
 use stillwell_wire::tls::ClientTls;
 use tokio::sync::{mpsc, watch};
 
 pub use block_requests::BlockRequests;
-use build::Endpoint;
 pub use build::PrepareLoadError;
+use build::{Endpoint, RequestEncoder};
 pub use listen::AnswerHeader;
 use listen::HeaderForwarder;
+pub use scenario::{
+    PreparedScenario, ScenarioError, ScenarioResult, StepFailure, StepResult, UserCounts,
+    prepare_scenario,
+};
 use supply::SuppliedRequest;
 pub use supply::{Feed, FeedError};
 use trace::Tracer;
 pub use trace::{Span, TraceContext};
 use tunnel::Proxy;
-use worker::WorkerSetup;
+use worker::{LoadSetup, WorkerSetup};
 
 /// A load whose requests are laid out and whose workers have not begun.
 #[derive(Debug)]
@@ -104,9 +110,13 @@ impl StartSignal {
 /// [`PrepareLoadError`] where the plan cannot be carried out.
 pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
     let plan = Arc::new(plan);
-    let endpoints = build::endpoints(&plan)?;
-    let tls = build::tls(&plan)?;
-    let proxy = plan.tunnel.as_ref().map(Proxy::new).transpose();
+    let encoder = RequestEncoder::of_load(&plan);
+    let endpoints = plan.endpoints.iter();
+    let endpoints: Result<Vec<Endpoint>, _> =
+        endpoints.map(|plan| encoder.endpoint(plan)).collect();
+    let endpoints = endpoints?;
+    let tls = build::tls(&plan.client, &plan.endpoints)?;
+    let proxy = plan.client.tunnel.as_ref().map(Proxy::new).transpose();
     let proxy = proxy.map_err(PrepareLoadError::Proxy)?;
     let telemetry = &plan.telemetry;
     let trace = telemetry.trace.as_ref();
@@ -115,7 +125,7 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
     let (sender, spans) = queue.unzip();
     let listens = !telemetry.headers.is_empty();
     let queue = listens.then(|| sync_channel(listen::HEADERS_WAITING_MAX));
-    let (heard, headers) = queue.unzip();
+    let (listener, headers) = queue.unzip();
     let workers = (0..).zip(Share::all(u32::from(plan.workers)));
     let workers = workers.map(|(worker, share)| {
         let (shard, recorders) = LoadShard::pair();
@@ -123,11 +133,11 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
             share,
             shard: Arc::new(shard),
             recorders,
-            tracer: trace.map(|it| Tracer::new(it, telemetry.run, worker, sender.clone())),
+            tracer: trace.map(|plan| Tracer::new(plan, telemetry.run, worker, sender.clone())),
             supply: None,
-            listener: heard
+            listener: listener
                 .as_ref()
-                .map(|heard| HeaderForwarder::new(&plan, heard)),
+                .map(|listener| HeaderForwarder::new(&plan, listener)),
         }
     });
     Ok(PreparedLoad {
@@ -200,14 +210,17 @@ impl PreparedLoad {
         for (index, prepared) in self.workers.into_iter().enumerate() {
             let place = places.get(index % places.len().max(1)).cloned();
             let setup = WorkerSetup {
-                plan: Arc::clone(&self.plan),
+                client: self.plan.client.clone(),
                 endpoints: Arc::clone(&self.endpoints),
                 tls: self.tls.as_ref().map(ClientTls::for_worker),
+                shard: prepared.shard,
+                recorders: prepared.recorders,
+            };
+            let load = LoadSetup {
+                plan: Arc::clone(&self.plan),
                 proxy: self.proxy.as_ref().map(Proxy::for_worker),
                 share: prepared.share,
-                shard: prepared.shard,
                 shards: shards.clone(),
-                recorders: prepared.recorders,
                 start: self.start.subscribe(),
                 stop: stop.clone(),
                 tracer: prepared.tracer,
@@ -216,7 +229,7 @@ impl PreparedLoad {
             };
             let name = format!("load-{index}");
             scope.worker(place.unwrap_or_default(), &name, move |token| {
-                worker::run::run(setup, token)
+                worker::run::run(setup, load, token)
             })?;
         }
         Ok(StartSignal(self.start))

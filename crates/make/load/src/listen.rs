@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::mpsc::SyncSender;
 
 use stillwell_metric::LoadShard;
-use stillwell_plan::{AnswerHeadersPlan, LoadPlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::AnswerHeadersPlan;
 
 /// Maximum number of waiting headers, of all workers together.
 pub(super) const HEADERS_WAITING_MAX: usize = 1 << 14;
@@ -90,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_are_told_by_name_and_by_status() {
+    fn headers_are_reported_by_name_and_by_status() {
         let headers: [(&[u8], &[u8]); 4] = [
             (b":status", b"200"),
             (b"B", b"1"),

@@ -7,19 +7,18 @@ use std::task::{Context, Poll};
 
 use stillwell_metric::{LoadTime, Outcome};
 use stillwell_pacer::{Arrivals, Part};
-use stillwell_plan::{IdleStrategy, Overflow};
+use stillwell_plan::load::{IdleStrategy, Overflow};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::Timer;
 
 use super::answer::HeadMemo;
-use super::blocks::Blocks;
 use super::hold::Hold;
 use super::recorder::{RequestRecorder, Take, Ticket};
 use super::slots::Slots;
 use super::spin::WorkDone;
 use super::supply::{Supply, SupplyState};
-use super::worker::Worker;
+use super::worker::{RequestSource, Worker};
 
 /// A worker that spins sleeps until this long before the next send.
 const SPIN: Nanos = Nanos::new(50_000);
@@ -46,8 +45,7 @@ pub(super) struct Pool {
     limits: Cell<Limits>,
     requests: usize,
     next_request: Cell<usize>,
-    /// Source of requests other than the plan.
-    supply: Option<Rc<Supply>>,
+    source: RequestSource,
 }
 
 /// Decides when requests are taken.
@@ -66,8 +64,6 @@ pub(super) enum Timing {
         arrivals: Arrivals,
         overflow: Overflow,
     },
-    /// By the schedule of a generator's blocks.
-    Blocks(Rc<Blocks>),
 }
 
 /// Limits after which a pool ends.
@@ -79,7 +75,12 @@ pub(super) struct Limits {
 
 impl Pool {
     /// A pool that begins with request number `first` of `requests`.
-    pub(super) fn new(endpoint: usize, requests: usize, first: usize, slots: Slots) -> Self {
+    pub(super) fn new(
+        endpoint: usize,
+        (requests, first): (usize, usize),
+        slots: Slots,
+        source: &RequestSource,
+    ) -> Self {
         Self {
             endpoint,
             slots: RefCell::new(slots),
@@ -91,14 +92,8 @@ impl Pool {
             limits: Cell::default(),
             requests,
             next_request: Cell::new(first),
-            supply: None,
+            source: source.clone(),
         }
-    }
-
-    /// Takes requests from `supply`, if there is one.
-    pub(super) fn supplied(self, supply: Option<&Rc<Supply>>) -> Self {
-        let supply = supply.map(Rc::clone);
-        Self { supply, ..self }
     }
 
     /// Starts to take requests.
@@ -113,7 +108,7 @@ impl Pool {
         let defers = |overflow: &Overflow| *overflow == Overflow::Defer;
         self.deferred.set(match &timing {
             Timing::Open { overflow, .. } => defers(overflow).then_some(Nanos::ZERO),
-            Timing::Before | Timing::Closed { .. } | Timing::Blocks(_) => None,
+            Timing::Before | Timing::Closed { .. } => None,
         });
         self.timing.replace(timing);
         self.limits.set(limits);
@@ -121,7 +116,7 @@ impl Pool {
 
     /// Takes the next request if it is due.
     pub(super) fn take(&self, now: Moment) -> Take {
-        if let Timing::Blocks(blocks) = &*self.timing.borrow() {
+        if let RequestSource::Blocks(blocks) = &self.source {
             return blocks.take(now);
         }
         self.defer(now);
@@ -134,7 +129,7 @@ impl Pool {
         };
         ticket.request = request;
         match &mut *self.timing.borrow_mut() {
-            Timing::Before | Timing::Blocks(_) => {}
+            Timing::Before => {}
             Timing::Closed { taken, .. } => *taken += 1,
             Timing::Open { arrivals, .. } => arrivals.advance(),
         }
@@ -147,7 +142,7 @@ impl Pool {
 
     /// Takes the next request; `None` if the supply has none yet.
     fn next_request(&self) -> Option<usize> {
-        if let Some(supply) = &self.supply {
+        if let Some(supply) = self.source.supply() {
             return supply.take();
         }
         let request = self.next_request.get();
@@ -219,10 +214,12 @@ impl Pool {
 
     /// Returns the result of [`Pool::take`] without taking.
     pub(super) fn look(&self, now: Moment) -> Take {
+        if let RequestSource::Blocks(blocks) = &self.source {
+            return blocks.look(now);
+        }
         let Limits { requests, until } = self.limits.get();
         let intended = match &*self.timing.borrow() {
             Timing::Before => return Take::Later(Moment::new(u64::MAX)),
-            Timing::Blocks(blocks) => return blocks.look(now),
             Timing::Closed { part, taken } => {
                 let is_over = |limit: u64| part.number(*taken) >= limit;
                 if requests.is_some_and(is_over) || until.is_some_and(|until| now >= until) {
@@ -240,7 +237,7 @@ impl Pool {
                 if now < due {
                     return Take::Later(due);
                 }
-                match self.supply.as_ref().map(|supply| supply.look()) {
+                match self.source.supply().map(Supply::look) {
                     None | Some(SupplyState::Some) => due,
                     Some(SupplyState::None) => return Take::Starved,
                     Some(SupplyState::Over) => return Take::Never,
@@ -257,15 +254,15 @@ impl Pool {
 
     /// True if all requests were taken.
     pub(super) fn is_spent(&self) -> bool {
-        let is_over = |supply: &Rc<Supply>| supply.look() == SupplyState::Over;
-        if self.supply.as_ref().is_some_and(is_over) {
+        let is_over = |supply: &Supply| supply.look() == SupplyState::Over;
+        if self.source.supply().is_some_and(is_over) {
             return true;
         }
         let Some(limit) = self.limits.get().requests else {
             return false;
         };
         match &*self.timing.borrow() {
-            Timing::Before | Timing::Blocks(_) => false,
+            Timing::Before => false,
             Timing::Closed { part, taken } => part.number(*taken) >= limit,
             Timing::Open { arrivals, .. } => arrivals.number() >= limit,
         }
@@ -309,16 +306,16 @@ impl Pool {
 
     /// Returns the first request of the schedule or of the supply.
     fn early_request(&self) -> Option<usize> {
-        match &self.supply {
+        match self.source.supply() {
             None => Some(self.next_request.get()),
             Some(supply) => supply.take(),
         }
     }
 
     /// Number of requests that the schedule requested until `now`; 0 without a schedule.
-    pub(super) fn asked(&self, now: Moment) -> f64 {
+    pub(super) fn requested(&self, now: Moment) -> f64 {
         match &*self.timing.borrow() {
-            Timing::Before | Timing::Closed { .. } | Timing::Blocks(_) => 0.0,
+            Timing::Before | Timing::Closed { .. } => 0.0,
             Timing::Open { arrivals, .. } => {
                 let Limits { requests, until } = self.limits.get();
                 let now = until.map_or(now, |until| until.min(now));
@@ -330,7 +327,7 @@ impl Pool {
     /// Number of requests due from `from` to `now` and not taken; 0 without a schedule.
     pub(super) fn overdue(&self, from: Moment, now: Moment) -> u64 {
         match &*self.timing.borrow() {
-            Timing::Before | Timing::Closed { .. } | Timing::Blocks(_) => 0,
+            Timing::Before | Timing::Closed { .. } => 0,
             Timing::Open { arrivals, .. } => {
                 let Limits { requests, until } = self.limits.get();
                 let now = until.map_or(now, |until| until.min(now));
@@ -430,7 +427,7 @@ fn hand_out(worker: &Worker, pool: &Pool, ticket: Ticket, now: Moment) -> bool {
 /// Waits for the supply: a request has been due since `since`. The schedule catches up
 /// afterwards.
 async fn wait_for_supply(worker: &Worker, pool: &Pool, since: Moment) {
-    let Some(supply) = &pool.supply else {
+    let Some(supply) = pool.source.supply() else {
         return;
     };
     worker.recorder.borrow().shard.source.waits.add(1);
@@ -466,7 +463,7 @@ async fn wait_for_free(worker: &Worker, pool: &Pool, timer: &mut Timer) {
 }
 
 async fn sleep(worker: &Worker, timer: &mut Timer, at: Moment) {
-    if worker.plan.idle == IdleStrategy::Sleep {
+    if worker.client.idle == IdleStrategy::Sleep {
         return timer.until(at).await;
     }
     timer.until(at - SPIN).await;
@@ -525,7 +522,8 @@ impl Pool {
 #[cfg(test)]
 mod tests {
     use stillwell_pacer::Share;
-    use stillwell_plan::{LoadCurve, Reuse, Spacing};
+    use stillwell_plan::RateShape;
+    use stillwell_plan::load::{Reuse, Spacing};
     use stillwell_units::Seed;
 
     use super::*;
@@ -536,8 +534,13 @@ mod tests {
     }
 
     fn pool_of(per_second: f64, overflow: Overflow, requests: u64) -> Pool {
-        let pool = Pool::new(0, 1, 0, Slots::new(1, 1, Reuse::Lru));
-        let curve = LoadCurve::Constant { per_second };
+        let pool = Pool::new(
+            0,
+            (1, 0),
+            Slots::new(1, 1, Reuse::Lru),
+            &RequestSource::Plan,
+        );
+        let curve = RateShape::Constant { per_second };
         let part = Part::whole(Share::WHOLE);
         let seed = Seed::from_number(1);
         let arrivals = Arrivals::new(&curve, Spacing::Even, part, Moment::default(), &seed);
@@ -606,7 +609,7 @@ mod tests {
     #[test]
     fn a_late_generator_makes_no_slower_closed_loop() {
         let pool = pool(Overflow::Defer);
-        // Another connection is free: nobody waits for an answer.
+        // Another connection is free: no request waits for an answer.
         pool.slots.borrow_mut().free(0, true);
         let taken = due(&pool, &[1300, 2300, 3300, 4300]);
         assert_eq!(taken, [Some(1000), Some(2000), Some(3000), Some(4000)]);

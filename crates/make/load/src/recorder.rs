@@ -87,6 +87,25 @@ pub(super) struct RequestRecorder {
 }
 
 impl RequestRecorder {
+    /// A recorder without schedule, warm-up and predicates.
+    pub(super) fn new(shard: Arc<LoadShard>, recorders: Vec<Recorder>) -> Self {
+        Self {
+            shard,
+            watched: Vec::new(),
+            watches: Vec::new(),
+            recorders,
+            has_schedule: false,
+            has_response: false,
+            measure_from: Moment::default(),
+            count_from: Moment::default(),
+            is_warming: false,
+            heads: Sizes::default(),
+            bodies: Sizes::default(),
+            in_flight: 0,
+            last_end: Moment::default(),
+        }
+    }
+
     /// Counts a request that was taken from the schedule.
     pub(super) fn begin(&mut self, intended: Moment) {
         self.in_flight += 1;
@@ -124,6 +143,7 @@ impl RequestRecorder {
         if ticket.intended >= self.count_from {
             self.heads.add(answer.whole.head_bytes);
             self.bodies.add(answer.whole.body_bytes);
+            self.shard.statuses.count(answer.whole.status);
         }
         if ticket.intended >= self.measure_from {
             let service = answer.end.since(answer.sent);

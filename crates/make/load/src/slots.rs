@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::task::{Context, Waker};
 
 use stillwell_metric::Outcome;
-use stillwell_plan::Reuse;
+use stillwell_plan::load::Reuse;
 
 use super::recorder::Ticket;
 
@@ -72,8 +72,8 @@ impl Slots {
 
     /// Marks `slot` as busy.
     pub(super) fn withdraw(&mut self, slot: usize) {
-        self.open.retain(|other| *other != slot);
-        self.closed.retain(|other| *other != slot);
+        self.open.retain(|kept| *kept != slot);
+        self.closed.retain(|kept| *kept != slot);
     }
 
     /// Returns true if `slot` is the next free one and has accepted all assigned requests.
@@ -170,11 +170,10 @@ mod tests {
         sent: None,
     };
 
-    /// Where answers kept many connections busy, what was due meanwhile waited for the
-    /// pacer, who comes after all of them. Whoever has the word takes it, if it is that
-    /// one's turn.
+    /// If answers kept many connections busy, due requests waited for the pacer, which comes
+    /// after all of them. The current connection takes them, if it is its turn.
     #[test]
-    fn whoever_has_the_word_takes_only_what_it_would_have_been_handed() {
+    fn the_current_connection_takes_only_requests_that_it_would_have_been_given() {
         for (reuse, first, last) in [(Reuse::Lru, 0, 1), (Reuse::Mru, 1, 0)] {
             let mut slots = Slots::new(2, 2, reuse);
             [0, 1].into_iter().for_each(|slot| slots.free(slot, true));

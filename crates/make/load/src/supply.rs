@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::task::{Poll, Waker};
 
 use stillwell_metric::{LoadShard, SourceCells};
-use stillwell_plan::{LoadPlan, RequestPlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::RequestPlan;
 use tokio::select;
 use tokio::sync::mpsc::error::TryRecvError;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::build::{self, PrepareLoadError, Request};
+use super::build::{PrepareLoadError, Request, RequestEncoder};
 
 /// Maximum size of the waiting requests of one worker, in KiB.
 const WAITING_KIB_MAX: u16 = 63 << 10;
@@ -79,9 +80,9 @@ impl Feed {
     /// # Errors
     /// [`FeedError`] if it cannot be encoded or the worker has ended.
     pub async fn hand_over(&self, request: &RequestPlan) -> Result<(), FeedError> {
-        let request = build::lay_out(&self.plan, request)?;
-        let bytes = request.http3.as_ref().map_or(0, |own| own.whole.len()) + request.bytes.len();
-        let kib = u32::try_from(bytes >> 10).unwrap_or(u32::MAX);
+        let encoder = RequestEncoder::of_load(&self.plan);
+        let request = encoder.lay_out(&self.plan.endpoints[0], request)?;
+        let kib = u32::try_from(request.bytes().len() >> 10).unwrap_or(u32::MAX);
         let kib = kib.saturating_add(1).min(WAITING_KIB_MAX.into());
         let room = Arc::clone(&self.room).acquire_many_owned(kib);
         // Both arms are cancel-safe.
@@ -179,7 +180,7 @@ impl Supply {
                 let Poll::Ready(handed) = received else {
                     // The queue keeps only the last waker.
                     let mut pacers = self.pacers.borrow_mut();
-                    if !pacers.iter().any(|own| own.will_wake(context.waker())) {
+                    if !pacers.iter().any(|pacer| pacer.will_wake(context.waker())) {
                         pacers.push(context.waker().clone());
                     }
                     return Poll::Pending;

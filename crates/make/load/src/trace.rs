@@ -1,10 +1,10 @@
 //! Requests that say which trace they belong to, and the spans of those that are
 //! sampled.
 //!
-//! A request's headers are laid out with values of zeros, whose places are known,
-//! and each connection has room for one request of its own, in which the values
-//! are written over. A span goes to whoever exports it through a queue; where that
-//! is full it is dropped and counted, so that no worker waits.
+//! A request's headers are laid out with values of zeros, whose places are known, and
+//! each connection has room for one request of its own, in which the values are written
+//! over. A span goes to its exporter through a queue; where that is full it is dropped
+//! and counted, so no worker waits.
 
 mod context;
 mod span;
@@ -15,11 +15,11 @@ use std::sync::mpsc::SyncSender;
 use stillwell_http::h2::{BodyLength, Client, H2RequestBlock, RequestRefused, Stream};
 use stillwell_http::h3;
 use stillwell_metric::{LoadShard, Outcome};
-use stillwell_plan::{TraceHeaders, TracePlan};
+use stillwell_plan::load::{TraceHeaders, TracePlan};
 use stillwell_scope::clock;
 use stillwell_units::{Moment, RunId};
 
-use super::build::Request;
+use super::build::{EncodedRequest, Request};
 use super::recorder::{Answer, Ticket};
 pub use context::TraceContext;
 use context::TraceIds;
@@ -166,16 +166,17 @@ impl Outgoing {
         which: Option<usize>,
         trace: Option<&RequestTrace>,
     ) -> &'a [u8] {
-        let Some(trace) = trace else {
-            return &request.bytes;
+        let (Some(trace), EncodedRequest::Http1 { trace_at, .. }) = (trace, &request.encoded)
+        else {
+            return request.bytes();
         };
         if which.is_none() || self.which != which {
             self.bytes.clear();
-            self.bytes.extend_from_slice(&request.bytes);
+            self.bytes.extend_from_slice(request.bytes());
             self.which = which;
         }
         let values = TraceValues::new(trace.headers, &trace.context);
-        for ((_, value), place) in values.iter().zip(&request.trace_at) {
+        for ((_, value), place) in values.iter().zip(trace_at) {
             if let Some(room) = self.bytes.get_mut(*place..place + value.len()) {
                 room.copy_from_slice(value);
             }
@@ -243,12 +244,11 @@ mod tests {
         template.write_head(body.len() as u64, &mut bytes);
         bytes.extend_from_slice(body.as_bytes());
         Request {
-            trace_at: places(&bytes, headers),
-            bytes: bytes.into_boxed_slice(),
-            block: None,
+            encoded: EncodedRequest::Http1 {
+                trace_at: places(&bytes, headers),
+                bytes: bytes.into_boxed_slice(),
+            },
             described: 0,
-            call: None,
-            http3: None,
             wants_body: true,
         }
     }
@@ -268,7 +268,7 @@ mod tests {
                 for (name, value) in TraceValues::new(headers, &trace.context).texts() {
                     assert!(text.contains(&format!("\r\n{name}: {value}\r\n")), "{text}");
                 }
-                assert_eq!(text.len(), requests[which].bytes.len());
+                assert_eq!(text.len(), requests[which].bytes().len());
                 let body = if which == 0 {
                     "\r\n\r\none"
                 } else {
@@ -290,10 +290,10 @@ mod tests {
             request: 0,
             intended: Moment::new(1),
         };
-        let own = request(TraceHeaders::W3c, "");
+        let traced = request(TraceHeaders::W3c, "");
         for _ in 0..5 {
             let sent = Moment::new(2);
-            let ended = TracedRequest::new(0, &own, ticket, sent, Err(&Outcome::TimedOut));
+            let ended = TracedRequest::new(0, &traced, ticket, sent, Err(&Outcome::TimedOut));
             let trace = tracer.next_trace();
             tracer.hand_over(&trace, &ended, &shard);
         }

@@ -1,8 +1,8 @@
 //! Tunnels to endpoints through a proxy, by `CONNECT`.
 //!
-//! Each connection of the load has one of its own with the proxy: the account of
-//! both is the same, and what becomes of one touches no other. Over HTTP/2 and
-//! HTTP/3 it has one stream. HTTP/3 itself is led through as datagrams, over HTTP/2.
+//! Each connection of the load has its own connection to the proxy: both count together,
+//! and the end of one touches no other. Over HTTP/2 and HTTP/3 it has one stream. HTTP/3
+//! itself is led through as datagrams, over HTTP/2.
 
 mod datagrams;
 mod http2;
@@ -18,7 +18,8 @@ use stillwell_http::{
     H1ResponseEvent, HeadError, ParseError, ResponseParser, Scheme, connect_head, h2, h3,
 };
 use stillwell_metric::{Outcome, Trouble};
-use stillwell_plan::{Alpn, ClientTlsPlan, TunnelPlan, TunnelProtocol};
+use stillwell_plan::load::{TunnelPlan, TunnelProtocol};
+use stillwell_plan::tls::{Alpn, ClientTlsPlan};
 use stillwell_scope::explain;
 use stillwell_wire::quic::{QuicClient, QuicConnection, QuicRefused};
 use stillwell_wire::tls::{ClientTls, HandshakeError, TlsError};
@@ -88,7 +89,9 @@ impl ProxyRequest {
 /// The parts of `host:port`, without the brackets of an address of IPv6.
 fn host_and_port(address: &str) -> (&str, &str) {
     let (host, port) = address.rsplit_once(':').unwrap_or((address, ""));
-    let bare = host.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|inner| inner.strip_suffix(']'));
     (bare.unwrap_or(host), port)
 }
 
@@ -115,7 +118,7 @@ pub(super) enum TunnelError {
     NoHttp2 { proxy: String },
     /// It sends no datagrams on.
     #[error(
-        "the proxy at {proxy} may not be asked for datagrams to {to}: it does not allow CONNECT with a protocol"
+        "the proxy at {proxy} does not forward datagrams to {to}: it does not allow CONNECT with a protocol"
     )]
     NoDatagrams { proxy: String, to: String },
     /// It says no.
@@ -150,7 +153,7 @@ pub(super) enum TunnelError {
         source: h3::H3MessageError,
     },
     /// The kernel's answer, or what TLS says.
-    #[error("ask the proxy at {proxy} for {to}")]
+    #[error("request {to} from the proxy at {proxy}")]
     Broken {
         proxy: String,
         to: String,
@@ -238,7 +241,7 @@ impl Proxy {
         }
     }
 
-    /// Asks the proxy, from the local address `source` where there is one, for a way to
+    /// Requests from the proxy, from the local address `source` where there is one, a tunnel to
     /// the endpoint `to`. `quic` is the worker's for the proxy, made when it is needed.
     pub(super) async fn lead(
         &self,
@@ -269,7 +272,7 @@ impl Proxy {
                 return Ok(Tunnel {
                     carrier,
                     early,
-                    told: 0,
+                    read_end: 0,
                 });
             }
             Ok(ProxyResponse::NoDatagrams) => TunnelError::NoDatagrams { proxy, to },
@@ -331,7 +334,7 @@ impl Proxy {
             return Err(TunnelError::NoHttp2 { proxy: proxy() });
         };
         let stream = tls.connect(stream, &name).await.map_err(refused)?;
-        let alpn = stream.shaken().and_then(|it| it.alpn);
+        let alpn = stream.shaken().and_then(|handshake| handshake.alpn);
         if self.protocol == TunnelProtocol::Http2 && alpn != Some(Alpn::Http2) {
             return Err(TunnelError::NoHttp2 { proxy: proxy() });
         }
@@ -368,9 +371,9 @@ enum TunnelEnd {
     Cut,
 }
 
-/// What whoever reads is to be told now of a way that has ended so, if it has; `None`
-/// where it has to wait. What is in `early` goes first.
-fn told(early: &[u8], end: Option<TunnelEnd>) -> Option<io::Result<()>> {
+/// The result that a reader gets now of a tunnel with this end, if it has ended; `None`
+/// where it has to wait. Bytes in `early` come first.
+fn read_end(early: &[u8], end: Option<TunnelEnd>) -> Option<io::Result<()>> {
     match end {
         _ if !early.is_empty() => Some(Ok(())),
         Some(TunnelEnd::Complete) => Some(Ok(())),
@@ -416,9 +419,9 @@ async fn answer(mut connection: Connection, head: &[u8]) -> Result<ProxyResponse
 #[derive(Debug)]
 pub(super) struct Tunnel {
     carrier: TunnelStream,
-    /// Bytes that arrived and were not reported yet, from `told` on.
+    /// Bytes that arrived and were not reported yet, from `read_end` on.
     early: Vec<u8>,
-    told: usize,
+    read_end: usize,
 }
 
 /// The tunnel through the proxy.
@@ -430,7 +433,7 @@ enum TunnelStream {
 }
 
 impl Tunnel {
-    /// The same for datagrams, for which it was asked; `None` where it was not.
+    /// The same for datagrams, if they were requested; else `None`.
     pub(super) fn datagrams(self) -> Option<Datagrams> {
         match self.carrier {
             TunnelStream::Http2(connection, framed) => {
@@ -441,14 +444,14 @@ impl Tunnel {
     }
 
     /// Returns bytes that arrived before; `false` if there are none.
-    fn tell(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
-        let rest = &self.early[self.told..];
+    fn copy_early(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        let rest = &self.early[self.read_end..];
         let count = rest.len().min(buffer.remaining());
         buffer.put_slice(&rest[..count]);
-        self.told += count;
-        if self.told == self.early.len() {
+        self.read_end += count;
+        if self.read_end == self.early.len() {
             self.early.clear();
-            self.told = 0;
+            self.read_end = 0;
         }
         count > 0
     }
@@ -460,21 +463,21 @@ impl AsyncRead for Tunnel {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        if own.tell(buffer) {
+        let this = self.get_mut();
+        if this.copy_early(buffer) {
             return Poll::Ready(Ok(()));
         }
-        let read = match &mut own.carrier {
+        let read = match &mut this.carrier {
             TunnelStream::Plain(connection) => {
                 return Pin::new(connection).poll_read(context, buffer);
             }
             TunnelStream::Http2(connection, framed) => {
-                framed.poll_read(connection, &mut own.early, context)
+                framed.poll_read(connection, &mut this.early, context)
             }
-            TunnelStream::Http3(streamed) => streamed.poll_read(&mut own.early, context),
+            TunnelStream::Http3(streamed) => streamed.poll_read(&mut this.early, context),
         };
         read.map_ok(|()| {
-            own.tell(buffer);
+            this.copy_early(buffer);
         })
     }
 }
@@ -485,13 +488,13 @@ impl AsyncWrite for Tunnel {
         context: &mut Context<'_>,
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
-        let own = self.get_mut();
-        match &mut own.carrier {
+        let this = self.get_mut();
+        match &mut this.carrier {
             TunnelStream::Plain(connection) => Pin::new(connection).poll_write(context, bytes),
             TunnelStream::Http2(connection, framed) => {
-                framed.poll_write(connection, &mut own.early, context, bytes)
+                framed.poll_write(connection, &mut this.early, context, bytes)
             }
-            TunnelStream::Http3(streamed) => streamed.poll_write(&mut own.early, context, bytes),
+            TunnelStream::Http3(streamed) => streamed.poll_write(&mut this.early, context, bytes),
         }
     }
 
@@ -511,12 +514,12 @@ impl AsyncWrite for Tunnel {
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let own = self.get_mut();
-        match &mut own.carrier {
+        let this = self.get_mut();
+        match &mut this.carrier {
             TunnelStream::Plain(connection) | TunnelStream::Http2(connection, _) => {
                 Pin::new(connection).poll_shutdown(context)
             }
-            TunnelStream::Http3(streamed) => streamed.poll_finish(&mut own.early, context),
+            TunnelStream::Http3(streamed) => streamed.poll_finish(&mut this.early, context),
         }
     }
 }

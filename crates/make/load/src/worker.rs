@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_metric::{LoadShard, LoadTime, Outcome, Recorder, Sizes, Trouble};
+use stillwell_metric::{LoadShard, LoadTime, Outcome, Recorder, Trouble};
 use stillwell_pacer::Share;
 use stillwell_payload::BlockSet;
-use stillwell_plan::{LoadPace, LoadPlan, LoadProtocol, Overflow, PredicatePlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::{ClientPlan, LoadPace, LoadProtocol, Overflow, PredicatePlan};
 use stillwell_scope::{Token, clock, explain};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::quic::QuicClient;
@@ -31,15 +32,20 @@ use stillwell_worker::Slice;
 
 /// Parts of a worker.
 pub(super) struct WorkerSetup {
-    pub(super) plan: Arc<LoadPlan>,
+    pub(super) client: ClientPlan,
     pub(super) endpoints: Arc<[Endpoint]>,
     pub(super) tls: Option<ClientTls>,
+    pub(super) shard: Arc<LoadShard>,
+    pub(super) recorders: Vec<Recorder>,
+}
+
+/// Parts of a worker that only a load has.
+pub(super) struct LoadSetup {
+    pub(super) plan: Arc<LoadPlan>,
     pub(super) proxy: Option<Proxy>,
     pub(super) share: Share,
-    pub(super) shard: Arc<LoadShard>,
     /// Shards of all workers.
     pub(super) shards: Vec<Arc<LoadShard>>,
-    pub(super) recorders: Vec<Recorder>,
     pub(super) start: watch::Receiver<Option<Moment>>,
     pub(super) stop: Token,
     pub(super) tracer: Option<Tracer>,
@@ -52,7 +58,7 @@ pub(super) struct WorkerSetup {
 /// State that the pools of one worker share on its thread.
 #[derive(Debug)]
 pub(super) struct Worker {
-    pub(super) plan: Arc<LoadPlan>,
+    pub(super) client: ClientPlan,
     pub(super) endpoints: Arc<[Endpoint]>,
     pub(super) tls: Option<ClientTls>,
     pub(super) proxy: Option<Proxy>,
@@ -60,8 +66,12 @@ pub(super) struct Worker {
     pub(super) quic: OnceCell<QuicClient>,
     /// QUIC client for the proxy, after the first connection.
     pub(super) proxy_quic: OnceCell<QuicClient>,
+    /// Header of responses whose number of nanoseconds is recorded, if any.
+    pub(super) latency_header: Option<String>,
     /// Share of the load.
     share: Share,
+    /// True if a predicate ends this worker alone.
+    ends_alone: bool,
     pub(super) has_schedule: bool,
     pub(super) recorder: RefCell<RequestRecorder>,
     pub(super) end: Token,
@@ -81,12 +91,30 @@ pub(super) struct Worker {
     stop: Token,
     failure: Cell<Option<&'static str>>,
     tracer: Option<RefCell<Tracer>>,
-    /// Blocks of a generator, if these are sent.
-    pub(super) blocks: Option<Rc<Blocks>>,
-    /// Source of requests other than the plan.
-    pub(super) supply: Option<Rc<Supply>>,
+    pub(super) source: RequestSource,
     /// Forwards response headers, if the plan names any.
     pub(super) listener: Option<HeaderForwarder>,
+}
+
+/// Source of the requests of a worker.
+#[derive(Clone, Debug)]
+pub(super) enum RequestSource {
+    /// The plan: its requests in turn.
+    Plan,
+    /// A feed.
+    Feed(Rc<Supply>),
+    /// A generator: its blocks, or requests that they pace.
+    Blocks(Rc<Blocks>),
+}
+
+impl RequestSource {
+    /// Returns the queue of the feed, if it is one.
+    pub(super) fn supply(&self) -> Option<&Supply> {
+        match self {
+            Self::Feed(supply) => Some(supply),
+            Self::Plan | Self::Blocks(_) => None,
+        }
+    }
 }
 
 /// Times of an open connection.
@@ -110,48 +138,19 @@ impl ConnectionTimes {
 }
 
 impl Worker {
-    fn new(setup: WorkerSetup) -> Self {
-        let until = &setup.plan.until;
-        let watch = |predicate: &PredicatePlan| PredicateWatch {
-            counter: predicate.counter,
-            threshold: predicate.threshold,
-        };
-        let recorder = RequestRecorder {
-            watched: if until.by_worker {
-                vec![Arc::clone(&setup.shard)]
-            } else {
-                setup.shards
-            },
-            watches: until
-                .termination
-                .iter()
-                .chain(&until.failure)
-                .map(watch)
-                .collect(),
-            shard: setup.shard,
-            recorders: setup.recorders,
-            has_schedule: matches!(setup.plan.pace, LoadPace::Open { .. }),
-            has_response: has_response(&setup.plan.pace),
-            measure_from: Moment::default(),
-            count_from: Moment::default(),
-            is_warming: setup.plan.warmup > Nanos::ZERO,
-            heads: Sizes::default(),
-            bodies: Sizes::default(),
-            in_flight: 0,
-            last_end: Moment::default(),
-        };
-        if recorder.is_warming {
-            recorder.shard.warm_up();
-        }
+    fn new(setup: WorkerSetup, source: RequestSource) -> Self {
+        let client = setup.client;
         Self {
             endpoints: setup.endpoints,
             tls: setup.tls,
-            proxy: setup.proxy,
+            proxy: None,
             quic: OnceCell::new(),
             proxy_quic: OnceCell::new(),
-            share: setup.share,
-            has_schedule: recorder.has_schedule,
-            recorder: RefCell::new(recorder),
+            latency_header: None,
+            share: Share::WHOLE,
+            ends_alone: false,
+            has_schedule: false,
+            recorder: RefCell::new(RequestRecorder::new(setup.shard, setup.recorders)),
             end: Token::new(),
             is_ending: Cell::new(false),
             begun: Token::new(),
@@ -162,40 +161,77 @@ impl Worker {
             warming: RefCell::default(),
             // What a proxy leads here comes when it is read.
             coalescer: Coalescer::new(
-                setup.plan.connecting.protocol == LoadProtocol::Http3
-                    && setup.plan.tunnel.is_none(),
+                client.connecting.protocol == LoadProtocol::Http3 && client.tunnel.is_none(),
             ),
-            stop: setup.stop,
+            stop: Token::new(),
             failure: Cell::default(),
-            tracer: setup.tracer.map(RefCell::new),
-            blocks: None,
-            supply: setup.supply.map(|queue| Rc::new(Supply::new(queue))),
-            listener: setup.listener,
-            plan: setup.plan,
+            tracer: None,
+            source,
+            listener: None,
+            client,
+        }
+    }
+
+    /// A worker of a load.
+    fn of_load(setup: WorkerSetup, load: LoadSetup) -> Self {
+        let plan = &load.plan;
+        let until = &plan.until;
+        let watch = |predicate: &PredicatePlan| PredicateWatch {
+            counter: predicate.counter,
+            threshold: predicate.threshold,
+        };
+        let source = load.supply.map_or(RequestSource::Plan, |queue| {
+            RequestSource::Feed(Rc::new(Supply::new(queue)))
+        });
+        let mut worker = Self::new(setup, source);
+        let recorder = worker.recorder.get_mut();
+        recorder.watched = match until.by_worker {
+            true => vec![Arc::clone(&recorder.shard)],
+            false => load.shards,
+        };
+        let predicates = until.termination.iter().chain(&until.failure);
+        recorder.watches = predicates.map(watch).collect();
+        recorder.has_schedule = matches!(plan.pace, LoadPace::Open { .. });
+        recorder.has_response = has_response(&plan.pace);
+        recorder.is_warming = plan.warmup > Nanos::ZERO;
+        if recorder.is_warming {
+            recorder.shard.warm_up();
+        }
+        Self {
+            has_schedule: recorder.has_schedule,
+            proxy: load.proxy,
+            latency_header: plan.latency_header.clone(),
+            share: load.share,
+            ends_alone: until.by_worker,
+            stop: load.stop,
+            tracer: load.tracer.map(RefCell::new),
+            listener: load.listener,
+            ..worker
         }
     }
 
     /// A worker that sends `blocks` immediately.
     pub(super) fn of_blocks(setup: WorkerSetup, blocks: Rc<Blocks>) -> Self {
-        let worker = Self::new(setup);
+        let worker = Self::new(setup, RequestSource::Blocks(blocks));
         worker.begun.cancel();
-        Self {
-            blocks: Some(blocks),
-            ..worker
-        }
+        worker
     }
 
     /// Delay between the start and the opening of the connection in `slot`. Connections of
     /// all workers and endpoints open in turn.
     pub(super) fn opens_after(&self, endpoint: usize, slot: usize) -> Nanos {
-        let over = self.plan.connecting.over;
+        let over = self.client.connecting.over;
         if over == Nanos::ZERO {
             return over;
         }
-        let all = self.plan.connecting.connections;
-        let weights: Vec<u32> = self.plan.endpoints.iter().map(|it| it.weight).collect();
-        let counts = connections_of(all, self.share, &weights);
+        let all = self.client.connecting.connections;
+        let counts = connections_of(all, self.share, &self.weights());
         turn(over, &counts, endpoint, slot, self.share)
+    }
+
+    fn weights(&self) -> Vec<u32> {
+        let endpoints = self.endpoints.iter();
+        endpoints.map(|endpoint| endpoint.weight).collect()
     }
 
     /// Waits for the start; `None` if the load ends before.
@@ -210,7 +246,7 @@ impl Worker {
 
     /// Counts a request that failed.
     pub(super) fn end_request(&self, ticket: Ticket, outcome: Outcome) {
-        if let Some(blocks) = &self.blocks {
+        if let Some(blocks) = self.blocks() {
             return blocks.failed(ticket, outcome);
         }
         let mut recorder = self.recorder.borrow_mut();
@@ -222,7 +258,7 @@ impl Worker {
 
     /// Counts a response.
     pub(super) fn answered(&self, ticket: Ticket, answer: &Answer) {
-        if let Some(blocks) = &self.blocks {
+        if let Some(blocks) = self.blocks() {
             return blocks.answered(ticket, answer);
         }
         if !self.has_schedule {
@@ -237,7 +273,7 @@ impl Worker {
     pub(super) fn connected(&self, endpoint: usize, slot: usize, opened: ConnectionTimes) {
         let mut recorder = self.recorder.borrow_mut();
         recorder.shard.connections.add(1);
-        let is_resumed = opened.handshake.is_some_and(|it| it.resumed);
+        let is_resumed = opened.handshake.is_some_and(|handshake| handshake.resumed);
         recorder.shard.handshakes_resumed.add(u64::from(is_resumed));
         if recorder.is_warming {
             self.warming.borrow_mut().insert((endpoint, slot), opened);
@@ -300,31 +336,35 @@ impl Worker {
     pub(super) fn end_if(&self, is_end: bool) {
         if is_end {
             self.finish();
-            if !self.plan.until.by_worker {
+            if !self.ends_alone {
                 self.stop.cancel();
             }
         }
     }
 
+    /// Returns the blocks that are sent, or that pace requests.
+    pub(super) fn blocks(&self) -> Option<&Blocks> {
+        match &self.source {
+            RequestSource::Blocks(blocks) => Some(blocks),
+            RequestSource::Plan | RequestSource::Feed(_) => None,
+        }
+    }
+
     /// Returns the block of `ticket`, if blocks are sent.
     pub(super) fn block(&self, ticket: Ticket) -> Option<(&Blocks, (Rc<BlockSet>, Slice))> {
-        let blocks = self
-            .blocks
-            .as_deref()
-            .filter(|blocks| blocks.are_bodies())?;
+        let blocks = self.blocks().filter(|blocks| blocks.are_bodies())?;
         Some((blocks, blocks.block(ticket)?))
     }
 
     /// Returns true if blocks are the bodies of requests.
     pub(super) fn sends_blocks(&self) -> bool {
-        let blocks = self.blocks.as_ref();
-        blocks.is_some_and(|blocks| blocks.are_bodies())
+        self.blocks().is_some_and(Blocks::are_bodies)
     }
 
     /// Counts a send of `bytes`. Returns the sent time, which is that of the first send if it
     /// is sent again.
     pub(super) fn sent(&self, ticket: &mut Ticket, now: Moment, bytes: usize) -> Moment {
-        let Some(blocks) = &self.blocks else {
+        let Some(blocks) = self.blocks() else {
             return self.recorder.borrow_mut().sent(ticket, now, bytes);
         };
         if let Some(first) = ticket.sent {
@@ -338,20 +378,20 @@ impl Worker {
     /// Shortest timeout of the requests to an endpoint.
     pub(super) fn request_timeout(&self, endpoint: usize) -> Nanos {
         let requests = self.endpoints[endpoint].requests.iter();
-        let deadlines = requests.filter_map(|request| request.call.as_ref()?.deadline);
-        deadlines.fold(self.plan.timeout, Nanos::min)
+        let deadlines = requests.filter_map(|request| request.call()?.deadline);
+        deadlines.fold(self.client.timeout, Nanos::min)
     }
 
     /// Notes that the pacer waits: until a time, or for a connection.
     pub(super) fn suspend(&self, until: Option<Moment>) {
-        if let Some(blocks) = &self.blocks {
+        if let Some(blocks) = self.blocks() {
             blocks.suspend(until);
         }
     }
 
     /// Notes that the pacer continues.
     pub(super) fn resume(&self, until: Option<Moment>) {
-        if let Some(blocks) = &self.blocks {
+        if let Some(blocks) = self.blocks() {
             blocks.resume(until);
         }
     }
@@ -370,23 +410,23 @@ impl Worker {
 
     /// Returns the request of `ticket`.
     pub(super) fn request(&self, endpoint: usize, ticket: Ticket) -> ChosenRequest<'_> {
-        match (&self.supply, &self.blocks) {
-            (None, None) => {
+        match &self.source {
+            RequestSource::Plan => {
                 ChosenRequest::Planned(&self.endpoints[endpoint].requests[ticket.request])
             }
-            (Some(supply), _) => ChosenRequest::Supplied(supply.request(ticket.request)),
-            (None, Some(blocks)) => ChosenRequest::Planned(blocks.request_of(ticket)),
+            RequestSource::Feed(supply) => ChosenRequest::Supplied(supply.request(ticket.request)),
+            RequestSource::Blocks(blocks) => ChosenRequest::Planned(blocks.request_of(ticket)),
         }
     }
 
     /// Index among the endpoint's requests, if the plan has the request.
     pub(super) fn planned(&self, ticket: Ticket) -> Option<usize> {
-        self.supply.is_none().then_some(ticket.request)
+        self.source.supply().is_none().then_some(ticket.request)
     }
 
     /// Releases the request of `ticket`.
     pub(super) fn ended(&self, ticket: Ticket) {
-        if let Some(supply) = &self.supply {
+        if let Some(supply) = self.source.supply() {
             supply.ended(ticket.request);
         }
     }
@@ -395,13 +435,13 @@ impl Worker {
     pub(super) fn look_at_supply(&self) {
         let recorder = self.recorder.borrow();
         let has_failed = recorder.shard.source.failures.total() > 0;
-        let is_end = self.supply.is_some() && has_failed && recorder.is_over();
+        let is_end = self.source.supply().is_some() && has_failed && recorder.is_over();
         drop(recorder);
         self.end_if(is_end);
     }
 
     /// Forwards response headers.
-    pub(super) fn hear<'h>(
+    pub(super) fn receive<'h>(
         &self,
         status: u16,
         headers: impl Iterator<Item = (&'h [u8], &'h [u8])>,

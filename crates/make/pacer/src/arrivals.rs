@@ -5,7 +5,8 @@ mod draw;
 #[cfg(test)]
 mod tests;
 
-use stillwell_plan::{LoadCurve, Spacing};
+use stillwell_plan::RateShape;
+use stillwell_plan::load::Spacing;
 use stillwell_units::{Moment, Nanos, Seed, float_from_u64, floor_to_u64};
 
 use crate::Part;
@@ -57,7 +58,7 @@ impl Arrivals {
     /// on.
     #[must_use]
     pub fn new(
-        curve: &LoadCurve,
+        curve: &RateShape,
         spacing: Spacing,
         part: Part,
         start: Moment,

@@ -1,18 +1,16 @@
 //! Number of units that a shape has requested by a time, and the inverse.
 
 mod fraction;
-mod ramp;
 mod segments;
 
 use fraction::Fraction;
-use ramp::Ramp;
 use segments::Segments;
-use stillwell_plan::{LoadCurve, RateShape};
+use stillwell_plan::RateShape;
 use stillwell_units::{Moment, Nanos, float_from_u64, floor_to_u64};
 
-/// Below this a rate is zero, so that every denominator fits.
+/// Below this a rate is zero, so every denominator fits.
 const RATE_MIN: f64 = 1.0 / float_from_u64(1 << 40);
-/// Above this a rate is this, so that every product fits.
+/// Above this a rate is this, so every product fits.
 const RATE_MAX: f64 = float_from_u64(1 << 63);
 
 /// A shape, prepared for frequent queries. Times are nanoseconds since the
@@ -21,46 +19,24 @@ const RATE_MAX: f64 = float_from_u64(1 << 63);
 pub(crate) enum Curve {
     Max,
     Constant { exact: Fraction, per_second: f64 },
-    Ramp(Ramp),
     Segments(Segments),
 }
 
-impl From<RateShape> for Curve {
-    fn from(shape: RateShape) -> Self {
+impl From<&RateShape> for Curve {
+    fn from(shape: &RateShape) -> Self {
         match shape {
             RateShape::Max => Self::Max,
-            RateShape::Constant { per_second } => Self::constant(per_second),
-            RateShape::Ramp {
-                initial_per_second,
-                maximum_per_second,
-                change_per_second,
-            } => {
-                let initial = bounded(initial_per_second);
-                let maximum = bounded(maximum_per_second);
-                let change = bounded(change_per_second);
-                // A ramp that cannot rise is a constant, which is exact.
-                if initial >= maximum {
-                    Self::constant(maximum)
-                } else if change <= 0.0 {
-                    Self::constant(initial)
+            RateShape::Constant { per_second } => Self::constant(*per_second),
+            RateShape::Ramp(ramp) => {
+                let [from, to] = [ramp.from_per_second, ramp.to_per_second].map(bounded);
+                // A ramp without a change is a constant, which is exact.
+                if (to - from).abs() < RATE_MIN || ramp.over == Nanos::ZERO {
+                    Self::constant(to)
                 } else {
-                    Self::Ramp(Ramp::new(initial, maximum, change))
+                    Self::Segments(Segments::ramp(from, to, ramp.over))
                 }
             }
-        }
-    }
-}
-
-impl From<&LoadCurve> for Curve {
-    fn from(curve: &LoadCurve) -> Self {
-        match curve {
-            LoadCurve::Constant { per_second } => Self::constant(*per_second),
-            LoadCurve::Ramp {
-                from_per_second,
-                to_per_second,
-                over,
-            } => Self::Segments(Segments::ramp(*from_per_second, *to_per_second, *over)),
-            LoadCurve::Steps { steps } => Self::Segments(Segments::steps(
+            RateShape::Steps { steps } => Self::Segments(Segments::steps(
                 steps.iter().map(|step| (step.per_second, step.length)),
             )),
         }
@@ -85,7 +61,6 @@ impl Curve {
         match self {
             Self::Max => u64::MAX,
             Self::Constant { exact, .. } => exact.total_at(elapsed_ns),
-            Self::Ramp(ramp) => floor_to_u64(ramp.requested_at(elapsed_ns)),
             Self::Segments(segments) => floor_to_u64(segments.requested_at(elapsed_ns)),
         }
     }
@@ -96,7 +71,6 @@ impl Curve {
         match self {
             Self::Max => 0,
             Self::Constant { exact, .. } => exact.reaches(total),
-            Self::Ramp(ramp) => ramp.reaches(float_from_u64(total)),
             Self::Segments(segments) => segments.reaches(float_from_u64(total)),
         }
     }
@@ -110,7 +84,6 @@ impl Curve {
                 floor_to_u64(units / per_second * 1e9)
             }
             Self::Constant { .. } => u64::MAX,
-            Self::Ramp(ramp) => ramp.reaches(units),
             Self::Segments(segments) => segments.reaches(units),
         }
     }
@@ -120,7 +93,6 @@ impl Curve {
         match self {
             Self::Max => f64::INFINITY,
             Self::Constant { exact, .. } => exact.requested_at(elapsed_ns),
-            Self::Ramp(ramp) => ramp.requested_at(elapsed_ns),
             Self::Segments(segments) => segments.requested_at(elapsed_ns),
         }
     }

@@ -3,13 +3,12 @@
 //! A [`Schedule`] says, from `(now, sent)` alone, how many units are due and at
 //! which moment the next one is. Units are bytes, events, requests or blocks:
 //! the pacer does not care. The schedule is absolute, counted from its start, so
-//! that nothing drifts, however long it runs and however uneven its queries are.
+//! nothing drifts, however long it runs and however uneven its queries are.
 //!
 //! Several workers divide one schedule by [`Share`]; together they send exactly
 //! what one worker would have sent, interleaved and never at the top of each
-//! second. [`CatchUp`] is the handling of units that are long overdue,
-//! [`Termination`] when sending ends, and [`TimeAccount`] where a worker's time
-//! went. [`Turns`] let two schedules share a host: each goes on only while it has
+//! second. [`Termination`] is when sending
+//! ends, and [`TimeAccount`] where a worker's time went. [`Turns`] let two schedules share a host: each goes on only while it has
 //! its turn.
 //!
 //! [`Arrivals`] are the moments of single requests, in bursts, jittered or drawn
@@ -24,7 +23,7 @@
 //!
 //! let start = Moment::new(1_000);
 //! let shape = RateShape::Constant { per_second: 1_000.0 };
-//! let mut schedule = Schedule::new(shape, Share::WHOLE, start);
+//! let mut schedule = Schedule::new(&shape, Share::WHOLE, start);
 //! assert_eq!(schedule.next_due(start), start + Nanos::from_millis(1));
 //! let now = start + Nanos::from_millis(3);
 //! assert_eq!(schedule.due(now), 3);
@@ -45,7 +44,7 @@ mod turns;
 pub use account::TimeAccount;
 pub use arrivals::Arrivals;
 pub use part::Part;
-pub use schedule::{CatchUp, Schedule};
+pub use schedule::Schedule;
 pub use share::{Share, ShareError};
 pub use termination::{Termination, lateness};
 pub use turns::{TurnPlan, Turns};

@@ -3,22 +3,12 @@
 #[cfg(test)]
 mod tests;
 
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::Moment;
 
 use crate::curve::Curve;
 use stillwell_plan::RateShape;
 
 use crate::Share;
-
-/// Handling of units that are long overdue.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub enum CatchUp {
-    /// They are all sent, as fast as the peer takes them.
-    #[default]
-    Full,
-    /// Those overdue by more than this are dropped, and counted.
-    Bounded(Nanos),
-}
 
 /// Due times of a worker's units: the first once the shape has requested
 /// one whole unit (not at the start), and so on.
@@ -30,36 +20,25 @@ pub enum CatchUp {
 pub struct Schedule {
     curve: Curve,
     share: Share,
-    catch_up: CatchUp,
     start: Moment,
-    /// Units sent or given up: the number, in this share, of the next one.
+    /// Units sent: the number, in this share, of the next one.
     position: u64,
-    given_up: u64,
     /// Due time of the unit at `position`; stored because it is read most often.
     next: Moment,
 }
 
 impl Schedule {
-    /// This share of the schedule of `shape` that begins at `start`, with
-    /// [`CatchUp::Full`].
+    /// This share of the schedule of `shape` that begins at `start`.
     #[must_use]
-    pub fn new(shape: RateShape, share: Share, start: Moment) -> Self {
+    pub fn new(shape: &RateShape, share: Share, start: Moment) -> Self {
         let curve = Curve::from(shape);
         Self {
             next: curve.moment_of(share.total_at(0), start),
             curve,
             share,
-            catch_up: CatchUp::Full,
             start,
             position: 0,
-            given_up: 0,
         }
-    }
-
-    /// The same schedule with another way to treat what is overdue.
-    #[must_use]
-    pub fn with_catch_up(self, catch_up: CatchUp) -> Self {
-        Self { catch_up, ..self }
     }
 
     /// The intended moment of the unit that would be sent next; for
@@ -80,7 +59,7 @@ impl Schedule {
         }
     }
 
-    /// Units due at `now` and neither sent nor given up; for [`RateShape::Max`]
+    /// Units due at `now` and not sent; for [`RateShape::Max`]
     /// always `u64::MAX`.
     #[must_use]
     pub fn due(&self, now: Moment) -> u64 {
@@ -99,42 +78,12 @@ impl Schedule {
         self.next = self.moment_of(self.position);
     }
 
-    /// Under [`CatchUp::Bounded`], drops the units that are overdue by more than
-    /// the bound, and returns how many. Otherwise drops none.
-    pub fn give_up(&mut self, now: Moment) -> u64 {
-        let CatchUp::Bounded(bound) = self.catch_up else {
-            return 0;
-        };
-        if self.curve.is_max() || now.since(self.next) <= bound {
-            return 0;
-        }
-        // Overdue by more than the bound is what was due a nanosecond before it.
-        let dropped = self
-            .requested_whole(now - bound - Nanos::new(1))
-            .saturating_sub(self.position);
-        self.advance(dropped);
-        self.given_up = self.given_up.saturating_add(dropped);
-        dropped
-    }
-
     /// Units that this share requested from the start until `now`, with the
     /// part of a unit that is under way: the requested rate times the time. Infinite
     /// for [`RateShape::Max`].
     #[must_use]
     pub fn requested_until(&self, now: Moment) -> f64 {
         self.curve.requested_at(now.since(self.start).as_u64()) / f64::from(self.share.of())
-    }
-
-    /// Units recorded as sent.
-    #[must_use]
-    pub const fn sent(&self) -> u64 {
-        self.position.saturating_sub(self.given_up)
-    }
-
-    /// Units dropped by [`Self::give_up`] so far.
-    #[must_use]
-    pub const fn given_up(&self) -> u64 {
-        self.given_up
     }
 
     /// Whole units of this share requested until `now`.

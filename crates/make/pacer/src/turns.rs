@@ -10,7 +10,7 @@
 //!         │   └────── block ──────────┘└──────────── block ───────────┘
 //! ```
 //!
-//! Between two turns neither side sends, so that events held by one target are not
+//! Between two turns neither side sends, so events held by one target are not
 //! processed in the other's turn. The edges of a stretch, such as the measured
 //! phase, lie in such a gap too: a counter that is read there cuts no turn.
 
@@ -24,9 +24,9 @@ use stillwell_units::{Moment, Nanos, Seed};
 /// Minimum length of a turn and its gap together: below this
 /// wake-ups dominate, and the list of turns grows long.
 const TURN_MIN: Nanos = Nanos::from_millis(10);
-/// No turn is longer than centuries, so that sums of a few of them fit.
+/// No turn is longer than centuries, so sums of a few of them fit.
 const TURN_MAX: u64 = u64::MAX / 8;
-/// No gap is shorter, so that no two turns touch.
+/// No gap is shorter, so no two turns touch.
 const GAP_MIN: Nanos = Nanos::from_millis(1);
 
 /// Lengths of the turns of two sides.

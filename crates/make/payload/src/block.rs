@@ -1,6 +1,7 @@
 //! Blocks: the bytes of one send.
 
-use stillwell_plan::PrefixFraming;
+use stillwell_plan::stamp::PrefixFraming;
+use stillwell_units::as_usize;
 
 /// Width of a stamp slot, in bytes.
 pub const SLOT_WIDTH: usize = 64;
@@ -120,14 +121,4 @@ impl SlotUse {
 /// Offsets in the set as offsets from `start`.
 fn relative(offsets: &[u32], start: u32) -> impl ExactSizeIterator<Item = usize> {
     offsets.iter().map(move |offset| as_usize(offset - start))
-}
-
-/// A set's offset as an index.
-pub(crate) fn as_usize(offset: u32) -> usize {
-    usize::try_from(offset).expect("an address is at least 32 bits wide")
-}
-
-/// A plan's length as an index; saturates where `usize` is narrower.
-pub(crate) fn as_usize_64(length: u64) -> usize {
-    usize::try_from(length).unwrap_or(usize::MAX)
 }

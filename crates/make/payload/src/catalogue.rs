@@ -1,6 +1,7 @@
 //! Every format that can be built, one line each.
 
-use stillwell_plan::{PayloadFormat, TraceEncoding};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::TraceEncoding;
 
 use crate::contract::{Frame, Recipe, Writer};
 use crate::format::{
@@ -11,7 +12,7 @@ use crate::format::{
 /// A format whose events come from a seed.
 #[derive(Debug)]
 pub(crate) struct Entry {
-    /// The name under which plans ask for it.
+    /// Name in plans.
     pub(crate) name: &'static str,
     /// The bytes around and between events.
     pub(crate) frame: Frame,

@@ -3,7 +3,8 @@
 
 use std::fmt;
 
-use stillwell_plan::{PayloadFormat, PrefixFraming};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::stamp::PrefixFraming;
 use stillwell_units::{Nanos, Seed};
 
 use crate::{Part, SlotUse};

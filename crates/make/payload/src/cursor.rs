@@ -26,7 +26,7 @@ impl Cursor {
 
     /// The next blocks as one: as many neighbours as stay within `limit`, at
     /// least one even where that one does not. Ends at the last block of the
-    /// set at the latest, so that what is given is one slice.
+    /// set at the latest, so what is given is one slice.
     pub fn take<'s>(&mut self, set: &'s BlockSet, limit: Limit) -> Block<'s> {
         debug_assert_eq!(self.len, set.len(), "a cursor belongs to one set");
         let end = set.run_end(self.next, limit);

@@ -1,6 +1,6 @@
 //! Reasons why a set cannot be built.
 
-use stillwell_plan::TemplateError;
+use stillwell_plan::payload::TemplateError;
 use stillwell_units::ByteSize;
 
 /// A set that could not be built.

@@ -1,10 +1,9 @@
 //! Events into blocks.
 
-use stillwell_plan::BlockShape;
-use stillwell_units::{ByteSize, Seed};
+use stillwell_plan::payload::BlockShape;
+use stillwell_units::{ByteSize, Seed, as_usize};
 
 use crate::BuildError;
-use crate::block::as_usize;
 use crate::contract::{Event, Frame, Joint, Writer};
 use crate::memory::Memory;
 use crate::random::Random;

@@ -12,7 +12,8 @@
 //!
 //! ```
 //! use stillwell_payload::{BlockSet, Cursor, Limit};
-//! use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
+//! use stillwell_plan::{PayloadFormat, PayloadPlan};
+//! use stillwell_plan::payload::BlockShape;
 //! use stillwell_units::{ByteSize, Seed};
 //!
 //! let plan = PayloadPlan {
@@ -50,6 +51,6 @@ mod text;
 pub use block::{Block, Counts, SLOT_PLACEHOLDER, SLOT_WIDTH, Slot, SlotUse};
 pub use cursor::{Cursor, Limit};
 pub use error::BuildError;
-pub use fingerprint::Fingerprint;
+pub use fingerprint::{Fingerprint, PrintedFingerprints};
 pub use seeds::{Part, Seeds};
 pub use set::{BlockSet, Sources};

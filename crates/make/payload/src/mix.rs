@@ -1,6 +1,6 @@
-//! Values that follow from a number, so that nothing need be kept.
+//! Values that follow from a number, so nothing need be kept.
 
-use stillwell_plan::Between;
+use stillwell_plan::payload::Between;
 use stillwell_units::Seed;
 
 /// A short stream of words that follows from a start (`SplitMix64`, Steele, Lea
@@ -40,7 +40,7 @@ impl Draw {
     }
 }
 
-/// A probability, stored so that one comparison decides.
+/// A probability, stored, so one comparison decides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Chance {
     /// Of 2^32.

@@ -1,6 +1,6 @@
 //! Names that differ from each other, made from their numbers.
 
-use stillwell_plan::Between;
+use stillwell_plan::payload::Between;
 use stillwell_units::Seed;
 
 use crate::mix::{Draw, index, key};

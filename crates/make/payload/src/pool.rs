@@ -174,21 +174,21 @@ mod tests {
     proptest! {
         #[test]
         fn for_all_numbers_and_pieces_what_is_written_is_there(
-            number: i64, other: u64, word: u64, len in 0_usize..70,
+            number: i64, second_number: u64, word: u64, len in 0_usize..70,
         ) {
             let pool = Pool::new(Seed::from_number(1), b"abc", 8, 64);
             let mut room = [0; 256];
             let mut ink = Ink::new(&mut room);
             ink.decimal(number);
             ink.fixed(b" ");
-            ink.unsigned(other);
+            ink.unsigned(second_number);
             ink.fixed(b" ");
             ink.piece(pool.piece(word, len));
             ink.fixed(b"!");
             let text = String::from_utf8(ink.finish().to_vec()).unwrap();
             let mut parts = text.split(' ');
             prop_assert_eq!(parts.next().map(str::to_owned), Some(number.to_string()));
-            prop_assert_eq!(parts.next().map(str::to_owned), Some(other.to_string()));
+            prop_assert_eq!(parts.next().map(str::to_owned), Some(second_number.to_string()));
             let piece = parts.next().and_then(|piece| piece.strip_suffix('!')).unwrap();
             prop_assert_eq!(piece.len(), len.min(64));
             prop_assert!(piece.chars().all(|c| "abc".contains(c)));

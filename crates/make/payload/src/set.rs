@@ -1,9 +1,10 @@
 //! All that one worker sends.
 
-use stillwell_plan::{PayloadFormat, PayloadPlan, PrefixFraming, RateUnit, ReplayEnd, ReplayPlan};
-use stillwell_units::{ByteSize, Nanos, Seed};
+use stillwell_plan::payload::{ReplayEnd, ReplayPlan};
+use stillwell_plan::stamp::PrefixFraming;
+use stillwell_plan::{PayloadFormat, PayloadPlan, RateUnit};
+use stillwell_units::{ByteSize, Nanos, Seed, as_usize};
 
-use crate::block::as_usize;
 use crate::contract::{Frame, Recipe};
 use crate::fill::{Layout, Mark, Sizes, fill};
 use crate::format::cut::{self, Cuts};
@@ -46,7 +47,7 @@ impl BlockSet {
     ///
     /// `cache` is this worker's share of `plan.cache`. It is not exceeded, save
     /// by a first block that is larger by itself. The lines of a file are
-    /// always held whole, as often as they fit but at least once, so that the
+    /// always held whole, as often as they fit but at least once, so the
     /// set ends where the file ends. `seed` is the worker's own; `source` holds
     /// the contents of [`PayloadFormat::files`], in their order.
     ///
@@ -200,7 +201,7 @@ impl BlockSet {
         let after = &marks[first + 1..];
         let after = match limit.unit {
             RateUnit::Blocks => {
-                let most = usize::try_from(limit.units_max).unwrap_or(usize::MAX);
+                let most = as_usize(limit.units_max);
                 &after[..after.len().min(most)]
             }
             RateUnit::Bytes | RateUnit::Events => after,

@@ -6,7 +6,7 @@ mod message;
 mod pen;
 mod vocabulary;
 
-pub(crate) use clock::{Clock, days_from_civil};
+pub(crate) use clock::Clock;
 pub(crate) use digits::{PAIRS, TRIPLES, hexadecimal_word};
 pub(crate) use message::Messages;
 pub(crate) use pen::{Fragment, Paper, Pen};

@@ -31,7 +31,8 @@ mod text;
 
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, SlotUse};
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
 
 /// Every format whose events come from a seed.

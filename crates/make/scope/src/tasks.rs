@@ -2,7 +2,7 @@
 
 use std::future::Future;
 
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{AbortHandle, JoinError, JoinSet};
 
 /// The tasks that one worker has started, at most `limit` at a time. Dropping it
 /// ends them all.
@@ -40,7 +40,7 @@ impl Tasks {
         self.set.is_empty()
     }
 
-    /// Starts `task` on the calling worker's thread.
+    /// Starts `task` on the calling worker's thread. The handle aborts this task alone.
     ///
     /// # Panics
     /// If called outside a worker of a [`crate::Scope`].
@@ -48,8 +48,8 @@ impl Tasks {
         clippy::disallowed_methods,
         reason = "this is the place that the others are sent to"
     )]
-    pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) {
-        self.set.spawn_local(task);
+    pub fn spawn(&mut self, task: impl Future<Output = ()> + 'static) -> AbortHandle {
+        self.set.spawn_local(task)
     }
 
     /// Waits until one has ended; at once if there is none. Cancel-safe.

@@ -23,7 +23,7 @@ pub(crate) fn encode(value: u32) -> u64 {
 /// or anything, and something else than zero, if one of them does not lie up to 15
 /// above its place in `base`.
 ///
-/// Works on two characters at a time without regard to words, so that it becomes
+/// Works on two characters at a time without regard to words, so it becomes
 /// a handful of instructions on wide registers.
 #[inline(always)]
 pub(crate) fn decode(characters: &[u8; 64], base: &[u16; 32]) -> ([u32; 8], u16) {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn every_byte_at_every_place_is_told_apart() {
+    fn every_byte_at_every_place_is_distinguished() {
         for place in 0..64 {
             for byte in 0..=u8::MAX {
                 for neighbour in *b"ap" {

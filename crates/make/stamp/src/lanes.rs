@@ -8,7 +8,7 @@ use crate::stamp::BASE;
 #[cfg(target_arch = "x86_64")]
 mod wide;
 
-/// Something that is done with the best registers that there are.
+/// Work with the best registers that there are.
 pub(crate) trait Work {
     /// The result.
     type Outcome;

@@ -139,7 +139,7 @@ impl Ledger {
     /// If streams, copies or memory are out of bounds.
     pub fn new(expected: Expected) -> Result<Self, LedgerError> {
         let streams = expected.streams.len();
-        if !(1..=STREAM_LIMIT).contains(&u32::try_from(streams).unwrap_or(u32::MAX)) {
+        if !u32::try_from(streams).is_ok_and(|count| (1..=STREAM_LIMIT).contains(&count)) {
             return Err(LedgerError::Streams { streams });
         }
         let mut all = expected.streams.iter().map(|stream| stream.copies);
@@ -220,7 +220,7 @@ impl Ledger {
         }
     }
 
-    /// Takes over all that `source` knows and leaves it empty, so that several
+    /// Takes over all that `source` knows and leaves it empty, so several
     /// workers' ledgers become one: at the end, or from time to time where each
     /// worker sees only a part of a stream and would keep many holes.
     ///
@@ -278,7 +278,7 @@ impl Ledger {
     #[must_use]
     pub fn memory(&self) -> ByteSize {
         let fixed = self.expected.memory.as_usize() - self.limit;
-        let used = u64::try_from(self.store.used + fixed).unwrap_or(u64::MAX);
+        let used = (self.store.used + fixed) as u64;
         ByteSize::new(used)
     }
 

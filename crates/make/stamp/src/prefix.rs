@@ -6,7 +6,7 @@
 //! so a time is trusted only within the bounds that the caller knows: see [`Plausible`].
 
 use memchr::memchr;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::{Moment, Nanos, as_usize};
 
 /// Bytes of the prefix.
 pub const PREFIX_WIDTH: usize = 8;
@@ -101,7 +101,7 @@ impl PrefixReader {
                     None => return,
                 },
                 State::Body(time, left) => {
-                    let here = usize::try_from(left).unwrap_or(usize::MAX).min(read.len());
+                    let here = as_usize(left).min(read.len());
                     self.begin_body(time, left - here as u64, &mut visit);
                     &read[here..]
                 }
@@ -225,13 +225,13 @@ mod tests {
     }
 
     fn read<'b>(framing: Framing, parts: impl IntoIterator<Item = &'b [u8]>) -> Vec<Prefixed> {
-        let (mut reader, mut found) = (PrefixReader::new(framing), Vec::new());
+        let (mut reader, mut prefixes) = (PrefixReader::new(framing), Vec::new());
         for part in parts {
-            reader.take(part, |one| found.push(one));
+            reader.take(part, |prefix| prefixes.push(prefix));
         }
-        reader.finish(|one| found.push(one));
+        reader.finish(|prefix| prefixes.push(prefix));
         assert!(!reader.is_within_event());
-        found
+        prefixes
     }
 
     proptest! {
@@ -244,13 +244,13 @@ mod tests {
             let framing = if lines { Framing::Lines } else { Framing::Lengths };
             let bytes = framed(framing, &events);
             let times = events.iter().map(|(time, _)| Prefixed::Event(Moment::new(*time)));
-            let found = read(framing, bytes.chunks(part_bytes));
-            prop_assert_eq!(&found, &times.collect::<Vec<_>>());
-            // Whatever is cut off is told, save a line feed.
+            let prefixes = read(framing, bytes.chunks(part_bytes));
+            prop_assert_eq!(&prefixes, &times.collect::<Vec<_>>());
+            // Any cut is reported, save a line feed.
             let cut = bytes.len().saturating_sub(1);
             let shorter = read(framing, [&bytes[..cut]]);
-            prop_assert_eq!(shorter.len(), found.len());
-            prop_assert_eq!(shorter.contains(&Prefixed::Cut), !lines && !found.is_empty());
+            prop_assert_eq!(shorter.len(), prefixes.len());
+            prop_assert_eq!(shorter.contains(&Prefixed::Cut), !lines && !prefixes.is_empty());
         }
 
         #[test]
@@ -291,8 +291,8 @@ mod tests {
         for length in [0, 7, EVENT_BYTES_MAX + 1, u64::from_be_bytes(*b"<13>1 20")] {
             let mut bytes = length.to_be_bytes().to_vec();
             bytes.extend_from_slice(&[0; 40]);
-            let found = read(Framing::Lengths, [&bytes[..]]);
-            assert_eq!(found, [Prefixed::Unframed], "{length}");
+            let prefixes = read(Framing::Lengths, [&bytes[..]]);
+            assert_eq!(prefixes, [Prefixed::Unframed], "{length}");
         }
     }
 }

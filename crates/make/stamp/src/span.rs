@@ -125,7 +125,7 @@ const KEYS: [u64; 4] = [
 ];
 
 /// [`HASH_BITS`] bits of any bytes. Two lanes of 16 bytes each go through wide
-/// products; what does not fill 32 bytes is read again from the end, so that nothing
+/// products; what does not fill 32 bytes is read again from the end, so nothing
 /// is copied.
 #[inline(always)]
 fn hash(bytes: &[u8]) -> u32 {
@@ -140,12 +140,12 @@ fn hash(bytes: &[u8]) -> u32 {
             None => mix_short(lanes, bytes),
         };
     }
-    let length = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
+    let length = bytes.len() as u64;
     let folded = fold(lanes[0] ^ length, lanes[1] ^ KEYS[0]);
     low_half(folded >> (64 - HASH_BITS))
 }
 
-/// Apart, so that what is rare takes no registers from what is not.
+/// Apart, so what is rare takes no registers from what is not.
 #[cold]
 #[inline(never)]
 fn mix_short(lanes: [u64; 2], bytes: &[u8]) -> [u64; 2] {

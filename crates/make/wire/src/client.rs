@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 
 use stillwell_http::{HeadError, OneShot, OneShotError, RequestTemplate, Scheme, Target};
 use stillwell_metric::Outcome;
-use stillwell_plan::{ClientTlsPlan, Verification};
+use stillwell_plan::tls::{ClientTlsPlan, Verification};
 use stillwell_units::{ByteSize, Nanos};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;

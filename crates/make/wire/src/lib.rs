@@ -4,7 +4,7 @@
 //!   own timer counts in milliseconds and never paces.
 //! * [`dial`]: opens connections; what goes wrong is a [`DialError`], which
 //!   says which [`Outcome`](stillwell_metric::Outcome) it counts as.
-//! * [`listen`]: binds sockets of the standard library, so that an address that is taken is
+//! * [`listen`]: binds sockets of the standard library, so an address that is taken is
 //!   an error before any worker starts. A worker gives them to the runtime by tokio's
 //!   `from_std`. [`SocketFile`] removes a Unix socket's file again.
 //! * [`tls`]: the same connections over TLS, either side, by rustls.

@@ -5,7 +5,7 @@
 //! where the kernel can do that.
 //!
 //! * [`QuicClient`] opens connections of one worker. A [`QuicConnection`] has its own socket,
-//!   connected, so that a port without a listener is an error; or [`Datagrams`] carry it.
+//!   connected, so a port without a listener is an error; or [`Datagrams`] carry it.
 //! * [`QuicServer`] is one socket of one worker, and all connections that come to it.
 //! * Either gives a [`Line`]: a connection's streams and events.
 //!

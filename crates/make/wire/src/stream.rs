@@ -50,7 +50,7 @@ impl Stream {
         either!(self, inner => inner.try_write_vectored(slices))
     }
 
-    /// Closes the connection by a reset where it is TCP, so that the peer learns
+    /// Closes the connection by a reset where it is TCP, so the peer learns
     /// that something is wrong.
     pub fn reset(self) {
         if let Self::Tcp(stream) = &self {

@@ -9,11 +9,9 @@ use rustix::time::{
     timerfd_settime,
 };
 use stillwell_scope::clock;
-use stillwell_units::Moment;
+use stillwell_units::{Moment, Nanos};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
-
-const SECOND_NS: u64 = 1_000_000_000;
 
 /// Waits for moments of [`clock`]: a timer file descriptor of the kernel's
 /// monotonic clock, watched by the calling worker's runtime.
@@ -72,10 +70,10 @@ impl Timer {
     }
 
     fn arm(&self, at: Moment) {
-        let signed = |value: u64| i64::try_from(value).unwrap_or(i64::MAX);
+        let (tv_sec, nanos) = Nanos::new(at.as_u64()).split_seconds();
         let value = Timespec {
-            tv_sec: signed(at.as_u64() / SECOND_NS),
-            tv_nsec: signed(at.as_u64() % SECOND_NS),
+            tv_sec,
+            tv_nsec: nanos.into(),
         };
         let once = Itimerspec {
             it_interval: Timespec::default(),

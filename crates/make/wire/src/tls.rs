@@ -1,7 +1,7 @@
 //! TLS by rustls: what both ends are configured with, and the stream.
 //!
 //! A [`ClientTls`] or [`ServerTls`] is made once from its plan, before any worker starts, so
-//! that a missing file, a wrong key or an unknown suite is an error early. Each worker takes
+//! a missing file, a wrong key or an unknown suite is an error early. Each worker takes
 //! a copy by `for_worker`, and makes a [`TlsStream`] of each connection. A handshake is
 //! measured; a failure is a [`HandshakeError`], which says what to do.
 

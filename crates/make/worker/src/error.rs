@@ -3,7 +3,7 @@
 use std::error::Error;
 
 use stillwell_http::HeadError;
-use stillwell_plan::LoadPlanError;
+use stillwell_plan::load::LoadPlanError;
 use stillwell_units::TargetError;
 use stillwell_wire::tls::TlsError;
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stillwell_plan::WhenFull;
+use stillwell_plan::generator::WhenFull;
 
 /// Moves or empties the log that a generator writes, while it writes.
 #[derive(Clone, Debug, Default)]

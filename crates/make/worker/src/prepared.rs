@@ -10,7 +10,8 @@ use stillwell_fuse::{Mount, MountNote};
 use stillwell_metric::{Cell, GeneratorShard, Labels, LogFsShard, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse, Sources};
-use stillwell_plan::{GeneratorPlan, RatePlan, RateUnit, StampForm, StampPlan};
+use stillwell_plan::stamp::StampForm;
+use stillwell_plan::{GeneratorPlan, RatePlan, RateUnit, StampPlan};
 use stillwell_scope::clock::FixedWall;
 use stillwell_scope::{Place, Scope, Tasks, Token, clock};
 use stillwell_stamp::{RunMark, StreamId};
@@ -179,7 +180,7 @@ impl Prepared {
     ) -> Result<Self, PrepareError> {
         let stamps = plan.transport.properties().stamps;
         check_stamps(plan, |form| stamps.carries(form))?;
-        let workers = Share::all(u32::from(plan.workers.max(1)))
+        let workers = Share::all(plan.concurrency.workers().into())
             .map(|share| PreparedWorker::new(plan, share, sources.clone()))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(Self::with(plan, workers, opener))
@@ -222,7 +223,7 @@ impl Prepared {
         let streams = streams.sum::<u32>() as usize;
         Self {
             id: plan.id.clone(),
-            rate: plan.rate,
+            rate: plan.rate.clone(),
             opener,
             workers,
             mounted: None,
@@ -306,7 +307,7 @@ impl Prepared {
 
     /// The same, with new blocks after one round through the first set. A thread of lowest
     /// priority builds them for each worker. Has no effect where stamps make events new,
-    /// where events come from files, and where turns are taken, so that no thread works off
+    /// where events come from files, and where turns are taken, so no thread works off
     /// turn.
     #[must_use]
     pub fn fresh(self) -> Self {
@@ -387,7 +388,7 @@ impl Prepared {
             let first = streams;
             streams += u32::from(prepared.connections);
             let name = format!("gen-{}-{index}", self.id);
-            let (rate, opener, stop) = (self.rate, Arc::clone(&self.opener), stop.clone());
+            let (rate, opener, stop) = (self.rate.clone(), Arc::clone(&self.opener), stop.clone());
             let turns = self.turns.clone();
             let recipe = prepared.recipe.take().filter(|_| is_fresh);
             let ready = recipe.map(|recipe| build_beside(scope, place, &name, recipe));
@@ -396,7 +397,7 @@ impl Prepared {
             let over = self.over.get(index).cloned().unwrap_or_default();
             scope.worker(place.clone(), &name, move |token| {
                 let connections = prepared.connections;
-                let (set, mut state) = prepared.into_state(rate, start, turns, reserved);
+                let (set, mut state) = prepared.into_state(&rate, start, turns, reserved);
                 let stamping = stamps.map(|stamps| stamps.of(first, connections, unit, &set));
                 state.stamps = stamping.is_some() || opener.answers_blocks();
                 let sets = Sets::new(set, ready);
@@ -505,7 +506,7 @@ impl PreparedWorker {
 
     fn into_state(
         self,
-        rate: RatePlan,
+        rate: &RatePlan,
         start: Moment,
         turns: Option<Turns>,
         reserved: bool,
@@ -513,7 +514,7 @@ impl PreparedWorker {
         let now = clock::now();
         let worker_time = turns.as_ref().map_or(now, |turns| turns.active_time(now));
         let state = State {
-            schedule: Schedule::new(rate.shape, self.share, start),
+            schedule: Schedule::new(&rate.shape, self.share, start),
             turns,
             unit: rate.unit,
             is_max: rate.is_max(),
@@ -537,10 +538,9 @@ impl PreparedWorker {
     }
 }
 
-/// An even share of the connections, at least one; the first workers have the
-/// odd ones.
+/// An even share of the connections; the first workers have the odd ones.
 fn connections_of(plan: &GeneratorPlan, share: Share) -> u16 {
-    let workers = plan.workers.max(1);
-    let has_odd_one = share.index() < u32::from(plan.connections % workers);
-    (plan.connections / workers + u16::from(has_odd_one)).max(1)
+    let (connections, workers) = (plan.concurrency.connections(), plan.concurrency.workers());
+    let has_odd_one = share.index() < u32::from(connections % workers);
+    connections / workers + u16::from(has_odd_one)
 }

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use stillwell_metric::GeneratorShard;
 use stillwell_payload::{Block, BlockSet};
 use stillwell_plan::RateUnit;
-use stillwell_units::Moment;
+use stillwell_units::{Moment, as_usize};
 
 use crate::stamps::{Begun, Outgoing, StampText, between};
 
@@ -99,12 +99,8 @@ pub(crate) fn pass(set: &BlockSet, next: &Cell<usize>, last: usize) {
     next.set(if last < set.len() { last } else { 0 });
 }
 
-fn as_index(blocks: u64) -> usize {
-    usize::try_from(blocks).unwrap_or(usize::MAX)
-}
-
 /// A slice on its way out. What the kernel has taken is counted at once, so
-/// that nothing is lost to the counts wherever the sending ends.
+/// nothing is lost to the counts wherever the sending ends.
 #[derive(Debug)]
 pub struct Sending<'a> {
     set: &'a BlockSet,
@@ -181,7 +177,7 @@ impl<'a> Sending<'a> {
         let (new_events, new_blocks) = (events - self.events, blocks - self.blocks);
         if new_blocks > 0 {
             let whole = self.whole_until();
-            let run = self.set.run(whole - as_index(new_blocks), whole);
+            let run = self.set.run(whole - as_usize(new_blocks), whole);
             self.shard.units.add(run.counts().units);
         }
         (self.events, self.blocks) = (events, blocks);

@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use stillwell_metric::Cell;
 use stillwell_payload::BlockSet;
-use stillwell_plan::{RateUnit, StampForm, StampPlan};
+use stillwell_plan::stamp::StampForm;
+use stillwell_plan::{RateUnit, StampPlan};
 use stillwell_scope::clock::FixedWall;
 use stillwell_stamp::{HEADER, RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times, prefix};
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::{Moment, Nanos, as_usize};
 
 use crate::slice::{Slice, units};
 
@@ -56,7 +57,7 @@ impl Stamping {
         (streams, wall): (Vec<Stream>, FixedWall),
     ) -> Self {
         Self {
-            every: u64::from(plan.every.max(1)),
+            every: plan.every.get().into(),
             form: plan.form,
             run,
             unit,
@@ -179,10 +180,10 @@ impl Marks {
         let spans = &stamping.spans[first_event(set, slice.first)..];
         let every = stamping.every;
         let first = self.begun.get().div_ceil(every);
-        let skipped = as_index(first * every - self.begun.get());
+        let skipped = as_usize(first * every - self.begun.get());
         let mut blocks = Blocks::new(set, slice, stamping.unit, times);
         let slots = run.slots().enumerate();
-        let stamped = slots.skip(skipped).step_by(as_index(every));
+        let stamped = slots.skip(skipped).step_by(as_usize(every));
         for (sequence, (event, slot)) in (first..).zip(stamped) {
             let times = blocks.times_of(event);
             if let Some(token) = self.bytes[slot.offset..].first_chunk_mut() {
@@ -352,10 +353,6 @@ fn first_event(set: &BlockSet, block: usize) -> usize {
 
 fn events(set: &BlockSet, first: usize, last: usize) -> usize {
     set.run(first, last).event_ends().len()
-}
-
-fn as_index(number: u64) -> usize {
-    usize::try_from(number).unwrap_or(usize::MAX)
 }
 
 /// The span that a stamp before each block guarantees: as much of the block as it can.

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_metric::{Labels, SinkShard};
-use stillwell_plan::ServeAdminPlan;
+use stillwell_plan::serve::ServeAdminPlan;
 use stillwell_scope::{PartError, Token, clock};
 use stillwell_units::Moment;
 use stillwell_wire::server::{

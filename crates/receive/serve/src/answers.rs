@@ -4,7 +4,7 @@ use bytes::Bytes;
 use stillwell_http::h2::H2ResponseBlock;
 use stillwell_http::h3;
 use stillwell_http::{HeadError, PreparedResponse};
-use stillwell_plan::{AnswerPlan, FilterSet, ResponseOptions};
+use stillwell_plan::serve::{AnswerPlan, FilterSet, ResponseOptions};
 use stillwell_units::Nanos;
 
 use crate::date::{DATE_BYTES, Date};
@@ -222,7 +222,7 @@ impl CommonHttp3 {
 }
 
 impl OwnAnswer {
-    /// The answer that `options` ask for, as far as there are `filters` that
+    /// The answer that `options` request, as far as there are `filters` that
     /// heed them; with the request's headers and with the time since the request
     /// before, where those are to be sent.
     pub(crate) fn new(

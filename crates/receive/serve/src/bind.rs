@@ -10,9 +10,10 @@ use std::task::Poll;
 
 use stillwell_http::HeadError;
 use stillwell_metric::{Labels, SinkShard};
-use stillwell_plan::{ServeListenerPlan, ServePlan, ServeProtocols};
+use stillwell_plan::ServePlan;
+use stillwell_plan::serve::{ServeListenerPlan, ServeProtocols};
 use stillwell_scope::{PartError, Place, Scope, clock};
-use stillwell_units::Seed;
+use stillwell_units::{Seed, as_usize};
 use stillwell_wire::quic::{BindQuicError, BoundQuic, bind_quic};
 use stillwell_wire::server::{ServerWorker, StreamListener, accept, accounted};
 use stillwell_wire::tls::{ServerTls, TlsError};
@@ -64,7 +65,7 @@ pub enum ServeError {
 
 /// A source of connections.
 #[derive(Debug)]
-enum Door {
+enum WorkerListener {
     Streams(StreamListener),
     Quic(BoundQuic),
 }
@@ -73,24 +74,24 @@ enum Door {
 #[derive(Debug)]
 pub struct BoundServer {
     addresses: Vec<SocketAddr>,
-    workers: Vec<Vec<(Arc<Site>, Door)>>,
+    workers: Vec<Vec<(Arc<Site>, WorkerListener)>>,
     counter: ServeCounter,
     seed: Seed,
     admin: Option<BoundAdmin>,
 }
 
-/// Binds the sockets of `plan` now, so that a taken address is known before
+/// Binds the sockets of `plan` now, so a taken address is known before
 /// anything starts. Connections wait in the kernel from here on.
 ///
 /// # Errors
 /// [`ServeError`] with what to do about it.
 pub fn bind_server(plan: &ServePlan) -> Result<BoundServer, ServeError> {
     let mut addresses = Vec::new();
-    let mut workers: Vec<Vec<_>> = (0..plan.workers.max(1)).map(|_| Vec::new()).collect();
+    let mut workers: Vec<Vec<_>> = (0..plan.workers.get()).map(|_| Vec::new()).collect();
     for listener in &plan.listeners {
-        let (site, doors) = doors(listener, workers.len(), &mut addresses)?;
-        for (worker, door) in workers.iter_mut().zip(doors) {
-            worker.push((Arc::clone(&site), door));
+        let (site, worker_listeners) = worker_listeners(listener, workers.len(), &mut addresses)?;
+        for (worker, listening) in workers.iter_mut().zip(worker_listeners) {
+            worker.push((Arc::clone(&site), listening));
         }
     }
     let admin = plan.admin.as_ref().map(admin::bind).transpose();
@@ -114,12 +115,12 @@ pub fn bind_server(plan: &ServePlan) -> Result<BoundServer, ServeError> {
     })
 }
 
-/// The shared state of a listener, and a door for each of its workers.
-fn doors(
+/// The shared state of a listener, and a listener for each of its workers.
+fn worker_listeners(
     plan: &ServeListenerPlan,
     workers: usize,
     addresses: &mut Vec<SocketAddr>,
-) -> Result<(Arc<Site>, Vec<Door>), ServeError> {
+) -> Result<(Arc<Site>, Vec<WorkerListener>), ServeError> {
     let count = u16::try_from(workers).unwrap_or(u16::MAX);
     if plan.protocols == ServeProtocols::Http3 {
         let site = Arc::new(site(plan)?);
@@ -135,13 +136,13 @@ fn doors(
         })?;
         let address = bound.first().and_then(BoundQuic::address);
         addresses.push(address.unwrap_or(plan.address));
-        return Ok((site, bound.into_iter().map(Door::Quic).collect()));
+        return Ok((site, bound.into_iter().map(WorkerListener::Quic).collect()));
     }
     let socket = StreamListener::tcp(plan.address);
     let socket = socket.map_err(|source| ServeError::Listen { source })?;
     addresses.push(socket.address().unwrap_or(plan.address));
     let site = Arc::new(site(plan)?);
-    let shared = (0..workers).map(|_| socket.share().map(Door::Streams));
+    let shared = (0..workers).map(|_| socket.share().map(WorkerListener::Streams));
     let shared = shared.collect::<io::Result<_>>();
     let shared = shared.map_err(|source| ServeError::Share {
         workers: count,
@@ -238,13 +239,13 @@ impl BoundServer {
 fn listen(
     worker: Rc<ServerWorker>,
     service: Rc<Service>,
-    door: Door,
+    listening: WorkerListener,
 ) -> Pin<Box<dyn Future<Output = Result<(), PartError>>>> {
-    let listener = match door {
-        Door::Quic(bound) => return Box::pin(quic::serve(worker, service, bound)),
-        Door::Streams(listener) => listener,
+    let listener = match listening {
+        WorkerListener::Quic(bound) => return Box::pin(quic::serve(worker, service, bound)),
+        WorkerListener::Streams(listener) => listener,
     };
-    let connections_max = usize::try_from(service.site.plan.connections_max).unwrap_or(usize::MAX);
+    let connections_max = as_usize(service.site.plan.connections_max);
     let of_connection = Rc::clone(&worker);
     let serve = move |stream: Stream| serve(Rc::clone(&of_connection), Rc::clone(&service), stream);
     Box::pin(accept(worker, listener, connections_max, serve))

@@ -54,6 +54,11 @@ impl Conversation {
         }
     }
 
+    /// The number of the request whose head has begun and is not whole, if there is one.
+    pub(crate) fn open_head(&self) -> Option<u64> {
+        self.parser.open_head()
+    }
+
     /// One event of the parser: the bytes it took, `None` where it needs more.
     fn step(
         &mut self,

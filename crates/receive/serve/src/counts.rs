@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use stillwell_metric::{Cell, SinkShard};
-use stillwell_plan::Fault;
+use stillwell_plan::serve::Fault;
 
 const STATUS_MIN: u16 = 200;
 const STATUSES: usize = 400;

@@ -2,7 +2,8 @@
 
 use std::rc::Rc;
 
-use stillwell_plan::{Alpn, ServeProtocols};
+use stillwell_plan::serve::ServeProtocols;
+use stillwell_plan::tls::Alpn;
 use stillwell_units::Moment;
 use stillwell_wire::server::{Http, Output, Protocol, Versions};
 
@@ -88,6 +89,10 @@ impl Protocol for Http1 {
 
     fn due(&self) -> Option<Moment> {
         self.outbox.due()
+    }
+
+    fn open_head(&self) -> Option<u64> {
+        self.conversation.open_head()
     }
 
     fn is_full(&self) -> bool {

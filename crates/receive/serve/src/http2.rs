@@ -8,7 +8,7 @@ use stillwell_http::h2::{
     BodyLength, H2ErrorCode, H2ResponseBlock, Limits, RequestHead, Server, ServerEvent, Stream,
     StreamTable,
 };
-use stillwell_plan::Fault;
+use stillwell_plan::serve::Fault;
 use stillwell_scope::clock;
 use stillwell_units::Moment;
 use stillwell_wire::server::{Output, Protocol};

@@ -8,7 +8,7 @@ use stillwell_http::h3::{
     BodyLength, H3Connection, H3ErrorCode, H3MessageError, H3MessageReader, H3RequestEvent,
     H3ResponseBlock, RequestHead, UniStream, write_data_head,
 };
-use stillwell_plan::Fault;
+use stillwell_plan::serve::Fault;
 use stillwell_scope::clock;
 use stillwell_units::Moment;
 use stillwell_wire::quic::{Line, QuicEvent, QuicStream, StreamRead};

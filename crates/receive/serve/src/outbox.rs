@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use stillwell_http::CONTINUE;
-use stillwell_plan::Fault;
+use stillwell_plan::serve::Fault;
 use stillwell_scope::clock;
 use stillwell_units::Moment;
 

@@ -9,7 +9,7 @@ use std::task::Poll;
 
 use stillwell_http::h3::H3ErrorCode;
 use stillwell_scope::{PartError, clock};
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::{Moment, Nanos, as_usize};
 use stillwell_wire::Timer;
 use stillwell_wire::quic::{BoundQuic, Came, QuicEvent, QuicServer};
 use stillwell_wire::server::{ServerWorker, account_ticks};
@@ -31,7 +31,7 @@ pub(crate) async fn serve(
     service: Rc<Service>,
     bound: BoundQuic,
 ) -> Result<(), PartError> {
-    let open_max = usize::try_from(service.site.plan.connections_max).unwrap_or(usize::MAX);
+    let open_max = as_usize(service.site.plan.connections_max);
     let mut all = All {
         server: QuicServer::new(bound, open_max)?,
         worker: Rc::clone(&worker),

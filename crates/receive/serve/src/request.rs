@@ -1,6 +1,6 @@
 //! The parts of a request that a test server reads, in any version of HTTP.
 
-use stillwell_plan::{ResponseOptions, ResponseOptionsError, ServeHeaders};
+use stillwell_plan::serve::{ResponseOptions, ResponseOptionsError, ServeHeaders};
 use stillwell_units::Nanos;
 
 use crate::request_log::LoggedRequest;

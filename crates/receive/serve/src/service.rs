@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use stillwell_plan::{
+use stillwell_plan::serve::{
     Admission, ExpressionInputs, Fault, LimitAnswer, ServeListenerPlan, TokenBucket,
 };
 use stillwell_units::{Moment, Nanos, Seed, float_from_u64};

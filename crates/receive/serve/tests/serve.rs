@@ -6,9 +6,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 
 use proptest::prelude::*;
-use stillwell_plan::{
+use stillwell_plan::ServePlan;
+use stillwell_plan::serve::{
     AnswerPlan, FaultsPlan, FilterSet, LimitAnswer, RateLimitPlan, ResponseDelay, ResponseOptions,
-    ServeHeaders, ServeListenerPlan, ServePlan, ServeProtocols,
+    ServeHeaders, ServeListenerPlan, ServeProtocols,
 };
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_serve::{ServeCounter, ServeCounts, bind_server};
@@ -53,7 +54,7 @@ fn listener() -> ServeListenerPlan {
 fn plan(listener: ServeListenerPlan) -> ServePlan {
     ServePlan {
         seed: Seed::from_number(1),
-        workers: 1,
+        workers: std::num::NonZeroU16::MIN,
         listeners: vec![listener],
         admin: None,
     }
@@ -91,7 +92,7 @@ impl Server {
         stream
     }
 
-    /// What comes back for `text` until the server closes.
+    /// Returns the answer to `text` until the server closes.
     fn ask_all(&self, text: &str) -> Vec<u8> {
         let mut stream = self.connect();
         stream.write_all(text.as_bytes()).unwrap();
@@ -106,7 +107,7 @@ impl Server {
         String::from_utf8(self.ask_all(&text)).unwrap()
     }
 
-    /// Asks it to end; fails the test where a worker failed or did not end.
+    /// Ends it; fails the test where a worker failed or did not end.
     fn end(self) -> ServeCounts {
         for end in self.scope.close(Nanos::from_secs(10)) {
             end.result.unwrap();
@@ -273,7 +274,7 @@ fn filters_that_are_not_there_have_no_effect() {
 }
 
 #[test]
-fn the_time_since_the_request_before_is_told_from_the_second_on() {
+fn the_time_since_the_request_before_is_sent_from_the_second_on() {
     let mut listener = listener();
     listener.answer.options.delta_header = Some("x-delta".to_owned());
     let server = Server::of(listener);
@@ -293,7 +294,7 @@ fn a_delayed_answer_is_abandoned_with_its_client() {
     let server = Server::of(listener);
     let mut waiting = server.connect();
     waiting.write_all(GET.as_bytes()).unwrap();
-    // One that asks for no delay overtakes it on a connection of its own.
+    // A request without a delay overtakes it on another connection.
     let config = r#"x-nighthawk-test-server-config: {"static_delay":"0s"}"#;
     assert!(
         server
@@ -326,7 +327,7 @@ fn several_listeners_and_workers_count_together() {
     let mut both = plan(listener());
     both.listeners.push(listener());
     both.listeners[1].answer.options.body_bytes = Some(0);
-    both.workers = 2;
+    both.workers = 2.try_into().unwrap();
     let server = Server::start(&both);
     for address in server.addresses.clone() {
         for _ in 0..4 {
@@ -350,7 +351,7 @@ fn a_taken_port_says_what_to_do() {
 }
 
 #[test]
-fn a_rate_limit_answers_as_it_is_told() {
+fn a_rate_limit_answers_as_configured() {
     for (answer, expected) in [
         (LimitAnswer::Status(503), "200 200 503 503"),
         (LimitAnswer::Status(429), "200 200 429 429"),

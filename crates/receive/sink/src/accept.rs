@@ -7,19 +7,35 @@ use stillwell_scope::{PartError, Tasks};
 use stillwell_wire::Stream;
 use stillwell_wire::server::{AcceptEnd, StreamListener, accept_until, finish_connections};
 
-use crate::socket::Socket;
+use crate::socket::SinkSocket;
 use crate::worker::Worker;
 
-/// Runs `serve` for each connection, at most `connections_max` at a time, until
-/// the worker is to end; then takes what waits already, and ends. Where it is told
-/// to, closes its socket, cuts all connections and listens again later.
+/// Counts the end of a connection when it is dropped, also if the connection is cut.
+struct CountEnd(Rc<Worker>);
+
+impl Drop for CountEnd {
+    fn drop(&mut self) {
+        self.0.base.shard.connections_ended.add(1);
+    }
+}
+
+/// Runs `serve` for each connection, at most `connections_max` at a time, until the
+/// worker is to end; then takes what waits already, and ends. On the corresponding
+/// instruction, closes its socket, cuts all connections and listens again later.
 pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
     worker: Rc<Worker>,
     listener: StreamListener,
     connections_max: usize,
     serve: impl Fn(Rc<Worker>, Stream) -> F,
 ) -> Result<(), PartError> {
-    let serve = |stream| serve(Rc::clone(&worker), stream);
+    let serve = |stream| {
+        let ended = CountEnd(Rc::clone(&worker));
+        let served = serve(Rc::clone(&worker), stream);
+        async move {
+            served.await;
+            drop(ended);
+        }
+    };
     let (mut next, mut cuts) = (Some(listener), 0);
     while let Some(listener) = next.take() {
         let mut tasks = Tasks::new(connections_max);
@@ -30,7 +46,7 @@ pub(crate) async fn accept<F: Future<Output = ()> + 'static>(
             break;
         }
         tasks.cut().await;
-        if let Some((Socket::Stream(listener), seen)) = worker.reopened().await? {
+        if let Some((SinkSocket::Stream(listener), seen)) = worker.reopened().await? {
             (next, cuts) = (Some(listener), seen);
         }
     }

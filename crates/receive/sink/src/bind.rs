@@ -2,14 +2,16 @@
 
 use std::io;
 use std::net::SocketAddr;
+use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_http::HeadError;
 use stillwell_metric::{Labels, Shard, SinkShard, sink_worker_name};
-use stillwell_plan::{LinesPlan, SinkPlan, SinkProtocol};
+use stillwell_plan::sink::LinesPlan;
+use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope};
-use stillwell_units::{ByteRate, Seed};
+use stillwell_units::{ByteRate, Seed, as_usize};
 use stillwell_wire::server::{StreamListener, accounted};
 use stillwell_wire::{ListenError, SocketFile, Stream, listen};
 
@@ -32,7 +34,7 @@ const STREAMS_MAX: usize = 4096;
 /// Reason why a sink cannot start. The source says what to do about it.
 #[derive(Debug, thiserror::Error)]
 pub enum BindError {
-    /// Its address cannot be had.
+    /// Its address is unavailable.
     #[error("bind sink `{id}`")]
     Listen {
         /// The sink.
@@ -45,7 +47,7 @@ pub enum BindError {
     Answer {
         /// The sink.
         id: String,
-        /// What is the matter with it.
+        /// Reason why it is invalid.
         source: HeadError,
     },
     /// The kernel has no descriptor for one more worker.
@@ -73,7 +75,7 @@ pub struct BoundSink {
     prefixes: Option<Arc<SharedPrefixes>>,
 }
 
-/// Binds the sockets of `plan` now, so that a taken address is known before
+/// Binds the sockets of `plan` now, so a taken address is known before
 /// anything starts. Connections and datagrams wait in the kernel from here on.
 ///
 /// # Errors
@@ -81,11 +83,11 @@ pub struct BoundSink {
 pub fn bind(plan: &SinkPlan) -> Result<BoundSink, BindError> {
     let first = Receiver::bind(plan)?;
     let address = first.address();
-    let mut receivers = Vec::with_capacity(usize::from(plan.workers));
-    for _ in 1..plan.workers {
+    let mut receivers = Vec::with_capacity(usize::from(plan.workers.get()));
+    for _ in 1..plan.workers.get() {
         receivers.push(first.share().map_err(|source| BindError::Share {
             id: plan.id.clone(),
-            workers: plan.workers,
+            workers: plan.workers.get(),
             source,
         })?);
     }
@@ -119,7 +121,7 @@ pub fn bind(plan: &SinkPlan) -> Result<BoundSink, BindError> {
 }
 
 impl BoundSink {
-    /// What its workers will count, in the order of their numbers.
+    /// Counts of its workers, in the order of their numbers.
     #[must_use]
     pub fn shards(&self) -> Vec<Arc<SinkShard>> {
         self.workers
@@ -200,7 +202,7 @@ impl BoundSink {
     }
 }
 
-/// What one worker receives from.
+/// The receiver of one worker.
 #[derive(Debug)]
 enum Receiver {
     Stream(StreamListener),
@@ -263,7 +265,7 @@ impl Receiver {
                 })?;
                 Self::Http {
                     listener: StreamListener::tcp(*address).map_err(refused)?,
-                    connections_max: usize::try_from(*connections_max).unwrap_or(usize::MAX),
+                    connections_max: as_usize(*connections_max),
                     answers: Arc::new(answers),
                 }
             }
@@ -274,7 +276,7 @@ impl Receiver {
                 connections_max,
             } => Self::Intake {
                 listener: StreamListener::tcp(*address).map_err(refused)?,
-                connections_max: usize::try_from(*connections_max).unwrap_or(usize::MAX),
+                connections_max: as_usize(*connections_max),
                 intake: Arc::new(Intake::new(&plan.id, service, *delay)),
             },
             SinkProtocol::TcpRr {
@@ -282,7 +284,7 @@ impl Receiver {
                 request_bytes,
                 response_bytes,
             } => {
-                let length = |bytes: u32| usize::try_from(bytes).unwrap_or(usize::MAX).max(1);
+                let length = |bytes: NonZeroU32| as_usize(bytes.get());
                 Self::RoundTrip {
                     listener: StreamListener::tcp(*address).map_err(refused)?,
                     request_bytes: length(*request_bytes),
@@ -332,7 +334,7 @@ impl Receiver {
         })
     }
 
-    /// Where it listens.
+    /// Returns the place where it listens.
     fn place(&self) -> SocketPlace {
         let path = |file: &Option<Arc<SocketFile>>| file.as_ref().map(|file| file.path().into());
         let (address, file, is_datagram) = match self {

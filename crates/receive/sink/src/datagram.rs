@@ -23,7 +23,7 @@ use tokio::select;
 use tokio::time::sleep;
 
 use crate::prefixes::Events;
-use crate::socket::{DatagramSocket, Socket as Reopened};
+use crate::socket::{DatagramSocket, SinkSocket};
 use crate::worker::Worker;
 use drops::Drops;
 use eager::Eager;
@@ -36,7 +36,7 @@ const AT_ONCE_MAX: u64 = 32;
 
 /// A datagram socket that its runtime watches.
 #[derive(Debug)]
-enum Socket {
+enum WatchedSocket {
     Udp(UdpSocket),
     Unix(UnixDatagram),
 }
@@ -48,8 +48,8 @@ struct ReceiveError {
     source: io::Error,
 }
 
-/// Counts every datagram that the kernel gives, until the worker is to end. Where it
-/// is told to, closes its socket and opens another later.
+/// Counts every datagram that the kernel gives, until the worker is to end. On the
+/// corresponding instruction, closes its socket and opens another later.
 pub(crate) async fn receive(
     worker: Rc<Worker>,
     socket: DatagramSocket,
@@ -63,7 +63,7 @@ pub(crate) async fn receive(
             break;
         }
         let reopened = worker.reopened().await?;
-        if let Some((Reopened::Datagram(socket, file), seen)) = reopened {
+        if let Some((SinkSocket::Datagram(socket, file), seen)) = reopened {
             (next, cuts) = (Some((socket, file)), seen);
         }
     }
@@ -74,8 +74,8 @@ pub(crate) async fn receive(
 /// more than `cuts` times.
 async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool, PartError> {
     let socket = match socket {
-        DatagramSocket::Udp(socket) => Socket::Udp(UdpSocket::from_std(socket)?),
-        DatagramSocket::Unix(socket) => Socket::Unix(UnixDatagram::from_std(socket)?),
+        DatagramSocket::Udp(socket) => WatchedSocket::Udp(UdpSocket::from_std(socket)?),
+        DatagramSocket::Unix(socket) => WatchedSocket::Unix(UnixDatagram::from_std(socket)?),
     };
     let drops = socket.drops(&worker.base.shard);
     let mut stopping = worker.base.stopping();
@@ -123,7 +123,7 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
             () = worker.changed_from(version) => continue,
             received = stopping.next(poll) => received,
             _ = ticks.tick() => {
-                tell(drops.as_ref(), &worker.base.shard);
+                count_drops(drops.as_ref(), &worker.base.shard);
                 continue;
             }
         };
@@ -138,19 +138,19 @@ async fn take(worker: &Worker, socket: DatagramSocket, cuts: u64) -> Result<bool
             }
             Some(Err(source)) => return Err(ReceiveError { source }.into()),
             None => {
-                tell(drops.as_ref(), &worker.base.shard);
+                count_drops(drops.as_ref(), &worker.base.shard);
                 return Ok(true);
             }
         }
     }
 }
 
-/// Nothing waits any more, `now`: asks for what comes next, `most` datagrams of it, each for
-/// as long as that costs less than to wait for it. To ask in vain is no work: the worker is
-/// ahead of who sends.
+/// Nothing waits any more, `now`: polls for at most `most` further datagrams, each for as
+/// long as that costs less than to wait for it. Polling without a result is no work: the worker is
+/// ahead of the sender.
 fn ask_on(
     worker: &Worker,
-    socket: &Socket,
+    socket: &WatchedSocket,
     (eager, mut now, most): (&mut Eager, Moment, u64),
     mut take: impl FnMut(&[u8]),
 ) -> Poll<io::Result<()>> {
@@ -184,16 +184,16 @@ fn ask_on(
     Poll::Ready(Ok(()))
 }
 
-/// What the kernel dropped belongs to the account as much as what it gave.
-fn tell(drops: Option<&Drops>, shard: &SinkShard) {
+/// Datagrams that the kernel dropped are counted as well as received ones.
+fn count_drops(drops: Option<&Drops>, shard: &SinkShard) {
     if let Some(count) = drops.and_then(Drops::count) {
         shard.dropped.set(count);
     }
 }
 
-impl Socket {
-    /// The kernel's count of what it drops, for the one of the workers that share the
-    /// socket that tells it. A Unix socket drops nothing: its senders wait.
+impl WatchedSocket {
+    /// The kernel's count of dropped datagrams, for the worker that reports it where several
+    /// share the socket. A Unix socket drops nothing: its senders wait.
     fn drops(&self, shard: &SinkShard) -> Option<Drops> {
         match self {
             Self::Udp(socket) if shard.is_first() => Drops::of(socket, shard.dropped.total()),
@@ -201,7 +201,7 @@ impl Socket {
         }
     }
 
-    /// One datagram, if one waits. The runtime is not asked, nor told.
+    /// One datagram, if one waits. The runtime is not involved.
     fn try_receive(&self, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let descriptor = match self {
             Self::Udp(socket) => socket.as_fd(),

@@ -101,7 +101,7 @@ impl JsonArray {
         }
     }
 
-    /// What follows the string that `bytes` are within.
+    /// Returns the bytes after the string that `bytes` are within.
     fn pass_string<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         if self.escaped {
             self.escaped = false;
@@ -118,7 +118,7 @@ impl JsonArray {
         &bytes[at + 1..]
     }
 
-    /// What follows the next quote, or the array's end.
+    /// Returns the bytes after the next quote, or the array's end.
     fn pass_structure<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
         for (at, byte) in bytes.iter().enumerate() {
             match byte {

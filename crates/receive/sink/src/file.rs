@@ -1,5 +1,4 @@
-//! A file that the subject writes: read while it grows, through rotations and
-//! truncations.
+//! A file that the target writes: read while it grows, through rotations and truncations.
 
 mod chain;
 
@@ -17,11 +16,11 @@ use crate::lines::Lines;
 use crate::worker::Worker;
 use chain::{Chain, Took};
 
-/// How often a file is looked at of which everything was read: so much later what
-/// is in it may be seen to arrive.
+/// Interval of the looks at a file of which everything was read: the delay until new
+/// bytes can be seen to arrive.
 const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// What is read in one go.
+/// Maximum bytes of one read.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// Reason why a worker that reads a file ended.
@@ -59,7 +58,7 @@ pub(crate) async fn read(worker: Rc<Worker>, tail: Tail) -> Result<(), PartError
         source,
     };
     loop {
-        // Asked first: what is written before the end is read before it.
+        // Read first: bytes written before the end are read before it.
         let is_over = worker.base.token.is_cancelled();
         // Also between two reads: a file may be rotated more than once meanwhile.
         chain.look().map_err(failed)?;
@@ -89,13 +88,13 @@ struct Reading {
     buffer: Vec<u8>,
     lines: Lines,
     stamps: Stamps,
-    /// Once the worker is to end, what is still to be read: whoever writes on and on
-    /// does not hold it up.
+    /// Bytes still to be read once the worker is to end: a program that writes on and on does
+    /// not delay it.
     left: Option<u64>,
 }
 
 impl Reading {
-    /// Takes what stands in the buffer.
+    /// Takes the bytes in the buffer.
     fn take(&mut self, bytes: usize, worker: &Worker) {
         let read = &self.buffer[..bytes];
         worker.base.shard.bytes.add(bytes as u64);

@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use memchr::memchr;
-use stillwell_plan::LinesPlan;
+use stillwell_plan::sink::LinesPlan;
 
-/// A line that is longer is passed over.
+/// A line that is longer is skipped.
 const LINE_BYTES_MAX: usize = 8 << 20;
 
 /// Finds the lines of one connection that look as they should.
 #[derive(Debug)]
 pub(crate) struct Fitting {
     plan: Arc<LinesPlan>,
-    /// What has come of a line that has not ended.
+    /// The received part of a line that has not ended.
     begun: Vec<u8>,
     is_too_long: bool,
 }
@@ -28,18 +28,18 @@ impl Fitting {
 
     /// Takes the next read; `tell` gets each line that ends in it and fits, with its
     /// end.
-    pub(crate) fn take(&mut self, mut read: &[u8], mut tell: impl FnMut(&[u8])) {
+    pub(crate) fn take(&mut self, mut read: &[u8], mut enter: impl FnMut(&[u8])) {
         while let Some(end) = memchr(b'\n', read) {
             let (line, rest) = read.split_at(end + 1);
             read = rest;
             if self.begun.is_empty() && !self.is_too_long {
-                self.look(line, &mut tell);
+                self.look(line, &mut enter);
                 continue;
             }
             let mut begun = std::mem::take(&mut self.begun);
             if !self.is_too_long {
                 begun.extend_from_slice(line);
-                self.look(&begun, &mut tell);
+                self.look(&begun, &mut enter);
             }
             begun.clear();
             self.begun = begun;
@@ -53,25 +53,25 @@ impl Fitting {
         }
     }
 
-    /// What was begun is all of a line, such as at the end of a body.
-    pub(crate) fn finish(&mut self, mut tell: impl FnMut(&[u8])) {
+    /// The begun line is complete, such as at the end of a body.
+    pub(crate) fn finish(&mut self, mut enter: impl FnMut(&[u8])) {
         let begun = std::mem::take(&mut self.begun);
         if !begun.is_empty() {
-            self.look(&begun, &mut tell);
+            self.look(&begun, &mut enter);
         }
         self.is_too_long = false;
     }
 
     /// `tell` gets each line of a message that fits; what was begun stays as it is.
-    pub(crate) fn whole(&self, message: &[u8], mut tell: impl FnMut(&[u8])) {
+    pub(crate) fn whole(&self, message: &[u8], mut enter: impl FnMut(&[u8])) {
         for line in message.split_inclusive(|byte| *byte == b'\n') {
-            self.look(line, &mut tell);
+            self.look(line, &mut enter);
         }
     }
 
-    fn look(&self, line: &[u8], tell: &mut impl FnMut(&[u8])) {
+    fn look(&self, line: &[u8], enter: &mut impl FnMut(&[u8])) {
         if self.plan.fits(line.strip_suffix(b"\n").unwrap_or(line)) {
-            tell(line);
+            enter(line);
         }
     }
 }
@@ -90,37 +90,37 @@ mod tests {
                 holds: Vec::new(),
             };
             let mut fitting = Fitting::new(Arc::new(plan));
-            let mut found = Vec::new();
+            let mut fitted = Vec::new();
             for part in text.chunks(part_bytes) {
-                fitting.take(part, |line| found.extend_from_slice(line));
+                fitting.take(part, |line| fitted.extend_from_slice(line));
             }
-            assert_eq!(found, b"{a}\n{}\n{d}{e}\n", "{part_bytes}");
+            assert_eq!(fitted, b"{a}\n{}\n{d}{e}\n", "{part_bytes}");
             fitting.finish(|line| assert_eq!(line, b"{f}"));
         }
     }
 
     #[test]
-    fn a_line_must_hold_all_that_is_asked_for() {
+    fn a_line_must_hold_all_that_is_required() {
         let plan = LinesPlan {
             holds: vec!["a:".to_owned(), ":b".to_owned()],
             ..LinesPlan::default()
         };
         let mut fitting = Fitting::new(Arc::new(plan));
-        let mut found = Vec::new();
+        let mut fitted = Vec::new();
         fitting.take(b"a:\nx:b\na::b\n:ba:\n", |line| {
-            found.extend_from_slice(line)
+            fitted.extend_from_slice(line)
         });
-        assert_eq!(found, b"a::b\n:ba:\n");
+        assert_eq!(fitted, b"a::b\n:ba:\n");
     }
 
     #[test]
     fn a_line_that_is_too_long_is_passed_over_alone() {
         let mut fitting = Fitting::new(Arc::new(LinesPlan::default()));
-        let mut found = Vec::new();
+        let mut fitted = Vec::new();
         let long = vec![b'x'; LINE_BYTES_MAX];
         for part in [b"a\nbegun".as_slice(), &long, b"end\nb\n"] {
-            fitting.take(part, |line| found.extend_from_slice(line));
+            fitting.take(part, |line| fitted.extend_from_slice(line));
         }
-        assert_eq!(found, b"a\nb\n");
+        assert_eq!(fitted, b"a\nb\n");
     }
 }

@@ -8,12 +8,14 @@ use std::sync::Arc;
 use stillwell_http::h2::is_http2;
 use stillwell_http::{CONTINUE, HeadError, PreparedResponse, write_response};
 use stillwell_metric::SinkShard;
-use stillwell_plan::{Refusal, SinkBody};
+use stillwell_plan::sink::SinkBody;
+use stillwell_plan::step::Refusal;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 use stillwell_wire::Stream;
-use stillwell_wire::server::{DueTimer, linger};
+use stillwell_wire::server::{DueTimer, HeadDeadline, Reader as _, linger};
 use tokio::io::AsyncWriteExt;
+use tokio::time::timeout_at;
 
 use crate::intake::{self, Intake};
 use crate::steering::Steering;
@@ -26,7 +28,7 @@ use exchange::{Exchange, HttpReply};
 /// Pipelined answers are written together up to about this length.
 const WRITE_BYTES: usize = 64 << 10;
 
-/// What a sink answers, laid out once.
+/// Answers of a sink, laid out once.
 #[derive(Debug)]
 pub(crate) struct Answers {
     keep_alive: PreparedResponse,
@@ -95,9 +97,18 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
     let mut stopping = worker.base.stopping_stream();
     let mut writer = Writer::default();
     let mut version = Version::Unknown(Vec::new());
+    let mut head = HeadDeadline::default();
     loop {
+        let open = version.open_head(&exchange);
+        let head_due = head.of(open.filter(|_| worker.reads_at_once()));
         let take = |bytes: &[u8]| version.take(bytes, &mut exchange, &worker.base.shard);
-        match worker.receive(&mut stream, &mut stopping, take).await {
+        let receiving = worker.receive(&mut stream, &mut stopping, take);
+        let read = match head_due {
+            None => receiving.await,
+            // A client that is too slow ends as one that has closed.
+            Some(due) => timeout_at(due, receiving).await.unwrap_or(Some(Ok(0))),
+        };
+        match read {
             Some(Ok(1..)) => {}
             Some(Ok(0) | Err(_)) => {
                 version.finish(&worker.base.shard);
@@ -137,13 +148,13 @@ pub(crate) async fn serve(worker: Rc<Worker>, answers: Arc<Answers>, mut stream:
     }
 }
 
-/// Which version of HTTP a connection speaks: its first bytes tell.
+/// The version of HTTP that a connection speaks, known by its first bytes.
 #[derive(Debug)]
 enum Version {
-    /// Nobody knows yet.
+    /// Not known yet.
     Unknown(Vec<u8>),
     Http1,
-    /// What was read until that was known.
+    /// Bytes that were read until the version was known.
     Http2(Vec<u8>),
 }
 
@@ -163,6 +174,15 @@ impl Version {
                     }
                 }
             }
+        }
+    }
+
+    /// The number of the request whose head has begun and is not whole, if there is one.
+    fn open_head(&self, exchange: &Exchange) -> Option<u64> {
+        match self {
+            Self::Unknown(seen) => (!seen.is_empty()).then_some(0),
+            Self::Http1 => exchange.open_head(),
+            Self::Http2(_) => None,
         }
     }
 
@@ -204,7 +224,7 @@ impl Writer {
         Ok(())
     }
 
-    /// The same of a sink that is told how to answer while it runs: one by one.
+    /// The same of a sink that is steered while it runs: request by request.
     async fn answer_steered(
         &mut self,
         stream: &mut Stream,

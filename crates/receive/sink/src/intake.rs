@@ -1,5 +1,5 @@
-//! Stands in for services that others send to: whole requests in over HTTP/1.1 or
-//! HTTP/2, and answers out as the service would give them.
+//! Simulates services that others send to: whole requests in over HTTP/1.1 or HTTP/2, and
+//! answers out as the service would give them.
 
 mod datadog;
 pub(crate) mod decode;
@@ -11,7 +11,7 @@ mod http1;
 mod http2;
 mod json;
 mod logs;
-mod md5;
+mod memory;
 mod openmetrics;
 mod otlp;
 mod plain;
@@ -26,7 +26,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_plan::IntakeService;
+use stillwell_plan::sink::IntakeService;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 use stillwell_wire::Stream;
@@ -36,6 +36,7 @@ use tokio::io::AsyncWriteExt as _;
 use crate::worker::Worker;
 use http1::Http1;
 use http2::Http2;
+use memory::BodyMemory;
 pub(crate) use recorded::Recorded;
 use service::Service;
 pub(crate) use site::Intake;
@@ -65,6 +66,7 @@ impl Intake {
             service,
             delay,
             recorded,
+            memory: BodyMemory::default(),
         }
     }
 
@@ -79,6 +81,7 @@ impl Intake {
             service: Box::new(plain::Plain::new(status, headers, body)),
             delay,
             recorded: None,
+            memory: BodyMemory::default(),
         }
     }
 }

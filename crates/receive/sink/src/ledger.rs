@@ -5,13 +5,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use stillwell_metric::{
     Cell, Intervals, Labels, Metric, Recorder, Sample, Shard, Value, catalogue, encode_histogram,
 };
-use stillwell_plan::{LinesPlan, StampForm, StampPlan};
+use stillwell_plan::StampPlan;
+use stillwell_plan::sink::LinesPlan;
+use stillwell_plan::stamp::StampForm;
 use stillwell_scope::clock;
 use stillwell_stamp::{
     ArrivalKind, BEHIND_MAX, Expected, ExpectedStream, Ledger, LedgerError, Losses, RunMark,
     STAMP_WIDTH, StampMatch, StampSearch, StampVisitor, StreamFigures, StreamId, match_header,
 };
-use stillwell_units::{ByteSize, Moment};
+use stillwell_units::{ByteSize, Moment, as_usize, count};
 
 use crate::fitting::Fitting;
 
@@ -23,7 +25,7 @@ const RANGES_KEPT: usize = 64;
 pub struct StampedGenerator {
     /// The generator.
     pub id: String,
-    /// What is expected of its events.
+    /// Expected stamps of its events.
     pub plan: StampPlan,
     /// Number of stamped events that each of its streams has begun. Its streams have
     /// the numbers behind those of the generators before it.
@@ -32,14 +34,14 @@ pub struct StampedGenerator {
 
 /// The account of stamped events that all sinks of a run keep together.
 ///
-/// Each worker locks it for as long as it enters what one read held: with one
-/// worker nobody ever waits, and with several the order of arrival is that in
-/// which their reads are entered.
+/// Each worker locks it for as long as it enters what one read held: with one worker no
+/// thread ever waits, and with several the order of arrival is that in which their reads
+/// are entered.
 #[derive(Debug)]
 pub struct SharedLedger {
     generators: Vec<Stamped>,
     run_labels: Labels,
-    state: Mutex<State>,
+    state: Mutex<LedgerState>,
 }
 
 #[derive(Debug)]
@@ -52,7 +54,7 @@ struct Stamped {
 }
 
 #[derive(Debug)]
-struct State {
+struct LedgerState {
     ledger: Ledger,
     /// One for each stream: whose it is.
     owners: Vec<usize>,
@@ -60,21 +62,21 @@ struct State {
     times: Vec<Times>,
 }
 
-/// How long events took, from the intended time and from the sent time.
+/// Latencies of events, from the intended time and from the sent time.
 #[derive(Debug)]
 struct Times {
     latency: Recorder,
     transit: Recorder,
 }
 
-/// What became of one stream.
+/// The delivery account of one stream.
 #[derive(Clone, Debug)]
 pub struct StreamAccount {
     /// The stream.
     pub stream: StreamId,
     /// Its figures.
     pub figures: StreamFigures,
-    /// What is missing.
+    /// Missing events.
     pub losses: Losses,
 }
 
@@ -91,7 +93,7 @@ impl SharedLedger {
         let (mut streams, mut owners) = (Vec::new(), Vec::new());
         let (mut times, mut stamped) = (Vec::new(), Vec::new());
         for (owner, generator) in generators.into_iter().enumerate() {
-            let first = u32::try_from(streams.len()).unwrap_or(u32::MAX);
+            let first = count(streams.len());
             let expected = ExpectedStream {
                 copies: generator.plan.copies,
                 late_after: generator.plan.late_after,
@@ -117,7 +119,7 @@ impl SharedLedger {
         Ok(Self {
             generators: stamped,
             run_labels: labels(),
-            state: Mutex::new(State {
+            state: Mutex::new(LedgerState {
                 ledger: Ledger::new(expected)?,
                 owners,
                 times,
@@ -125,8 +127,8 @@ impl SharedLedger {
         })
     }
 
-    /// What became of the streams of each generator, in the order in which they
-    /// were given: every stream with what of it was begun until now.
+    /// The accounts of the streams of each generator, in the order in which they were given:
+    /// every stream with the events begun until now.
     #[must_use]
     pub fn accounts(&self) -> Vec<Vec<StreamAccount>> {
         let state = self.lock();
@@ -165,13 +167,13 @@ impl SharedLedger {
         missing.sum()
     }
 
-    /// Returns true if stamps stand in headers.
+    /// Returns true where stamps are in headers.
     fn is_in_headers(&self) -> bool {
-        let mut plans = self.generators.iter().map(|one| one.generator.plan);
+        let mut plans = self.generators.iter().map(|known| known.generator.plan);
         plans.any(|plan| plan.form == StampForm::Header)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, LedgerState> {
         // Entering never panics half way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -189,7 +191,7 @@ impl Stamped {
         streams.filter_map(|(number, sent)| Some((StreamId::new(number)?, sent)))
     }
 
-    fn sample(&self, state: &State, samples: &mut Vec<Sample>) {
+    fn sample(&self, state: &LedgerState, samples: &mut Vec<Sample>) {
         let mut sums = Sums::default();
         for (stream, sent) in self.streams() {
             if let Some(figures) = state.ledger.figures(stream, Some(sent.total())) {
@@ -274,9 +276,9 @@ impl Shard for SharedLedger {
     }
 }
 
-/// Who enters what a search comes upon in a read that arrived at `now`.
+/// Enters the matches of a search in a read that arrived at `now`.
 struct Entering<'a> {
-    state: &'a mut State,
+    state: &'a mut LedgerState,
     now: Moment,
 }
 
@@ -287,7 +289,7 @@ impl StampVisitor for Entering<'_> {
     }
 }
 
-impl State {
+impl LedgerState {
     const fn entering(&mut self, now: Moment) -> Entering<'_> {
         Entering { state: self, now }
     }
@@ -303,7 +305,7 @@ impl State {
         ) {
             return;
         }
-        let stream = usize::try_from(arrival.stream.number()).unwrap_or(usize::MAX);
+        let stream = as_usize(arrival.stream.number());
         if let Some(times) = self
             .owners
             .get(stream)
@@ -315,8 +317,8 @@ impl State {
     }
 }
 
-/// Looks for stamps in what one connection brings, where anybody wants to know. What
-/// is still open when it is dropped is told of as it stands.
+/// Looks for stamps in what one connection brings, where they are configured. Open stamps
+/// are entered in their present state when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Stamps {
     looking: Option<Looking>,
@@ -326,14 +328,13 @@ pub(crate) struct Stamps {
 struct Looking {
     search: StampSearch,
     ledger: Arc<SharedLedger>,
-    /// Where stamps count in lines alone that look as they should.
+    /// Present where only stamps in lines of a given form count.
     fitting: Option<Fitting>,
-    /// What is known of the request under way, where stamps stand in headers.
+    /// Data of the request under way, where stamps are in headers.
     headed: Option<Headed>,
 }
 
-/// What stands in the header of a request, and the beginning of its body, which that
-/// vouches for.
+/// The stamp header of a request, and the beginning of its body, which the header covers.
 #[derive(Debug, Default)]
 struct Headed {
     /// Empty where there is no such header.
@@ -396,8 +397,8 @@ impl Stamps {
         self.end();
     }
 
-    /// Enters what stands in the header of a whole request, if anything does; its body
-    /// begins with `behind`.
+    /// Enters the stamp header of a whole request, if it has one; its body begins with
+    /// `behind`.
     pub(crate) fn header(&self, token: &[u8], behind: &[u8]) {
         if let (Some(looking), false) = (&self.looking, token.is_empty()) {
             let matched = match_header(token, behind);

@@ -1,8 +1,8 @@
-//! Receives what the subject sends on, counts it, answers as told.
+//! Receives the output of the target, counts it, and answers as configured.
 //!
-//! [`bind`] turns a plan into a [`BoundSink`], whose sockets take connections
-//! from then on; [`BoundSink::start`] starts its workers in a scope. What they
-//! count stands in one [`SinkShard`](stillwell_metric::SinkShard) each.
+//! [`bind`] turns a plan into a [`BoundSink`], whose sockets take connections from then
+//! on; [`BoundSink::start`] starts its workers in a scope. Their counts are in one
+//! [`SinkShard`](stillwell_metric::SinkShard) each.
 //!
 //! There are two loops: one accepts connections (TCP, Unix streams, HTTP), one
 //! takes datagrams (UDP, Unix datagrams). What counts as what:
@@ -21,20 +21,20 @@
 //! undone to see its events; those of any other coding do not count. Requests count,
 //! with their events, once they are whole.
 //!
-//! Where events are stamped, sinks look for stamps in all that they receive, whatever
-//! its framing, and enter them into one [`SharedLedger`]; bodies in a coding that is
-//! not undone are not looked through.
+//! Where events are stamped, sinks look for stamps in all that they receive, with any
+//! framing, and enter them into one [`SharedLedger`]; bodies in a coding that is not
+//! undone are not looked through.
 //!
-//! Where a sink is told that times stand before events (`prefix`), events are what
-//! these frame, and how long they took is recorded.
+//! Where times are before events (`prefix`), events are what these frame, and their
+//! latencies are recorded.
 //!
 //! Connections that break off within a request or a line, and requests that
 //! cannot be framed, count as errors. Nothing that is received can stop a sink;
 //! a listener that fails for good ends its worker with an error.
 //!
-//! Asked to end, a worker closes its listener, takes what its sockets hold
-//! already (for a tenth of a second, where they are filled all the time) and
-//! ends. A Unix socket's file goes with its sink.
+//! At its end, a worker closes its listener, takes what its sockets hold already (for a
+//! tenth of a second, where they are filled all the time) and ends. A Unix socket's file
+//! goes with its sink.
 //!
 //! ```
 //! use std::io::Write;
@@ -46,7 +46,7 @@
 //! let sink = stillwell_sink::bind(&SinkPlan {
 //!     id: "intake".to_owned(),
 //!     protocol: SinkProtocol::Tcp { address },
-//!     workers: 1,
+//!     workers: std::num::NonZeroU16::MIN,
 //!     limit: None,
 //!     lines: None,
 //!     prefix: None,

@@ -1,21 +1,21 @@
-//! Times that stand before events, as `ingest-ns` writes them.
+//! Times before events, as `ingest-ns` writes them.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use stillwell_metric::{
     Intervals, Labels, Recorder, Sample, Shard, Value, catalogue, encode_histogram,
 };
-use stillwell_plan::PrefixFraming;
+use stillwell_plan::stamp::PrefixFraming;
 use stillwell_scope::clock::{self, FixedWall};
 use stillwell_stamp::prefix::{Framing, Plausible, PrefixReader, Prefixed};
 use stillwell_units::{Moment, Nanos};
 
 use crate::lines::Lines;
 
-/// By so much may the clock of whoever wrote a time be ahead.
+/// Maximum time that the clock of a writer may be ahead.
 const AHEAD_MAX: Nanos = Nanos::SECOND;
 
-/// How long events took by the times before them, for all workers of a sink.
+/// Latencies of events by the times before them, for all workers of a sink.
 ///
 /// Each worker locks it for as long as it enters what one read held.
 #[derive(Debug)]
@@ -25,13 +25,13 @@ pub(crate) struct SharedPrefixes {
     plausible: Plausible,
     labels: Labels,
     intervals: Intervals,
-    state: Mutex<State>,
+    state: Mutex<PrefixState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct PrefixState {
     latency: Recorder,
-    /// Times that were believed, and all else that stood where one should.
+    /// Trusted times, and all other text in their place.
     read: u64,
     implausible: u64,
 }
@@ -54,7 +54,7 @@ impl SharedPrefixes {
                 .with("component_name", name)
                 .with("id", id),
             intervals,
-            state: Mutex::new(State {
+            state: Mutex::new(PrefixState {
                 latency,
                 read: 0,
                 implausible: 0,
@@ -62,7 +62,7 @@ impl SharedPrefixes {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, PrefixState> {
         // Entering never panics half way.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,10 +87,10 @@ impl Shard for SharedPrefixes {
     }
 }
 
-impl State {
+impl PrefixState {
     /// Enters one; gives the events that ended with it.
-    fn enter(&mut self, found: Prefixed, plausible: &Plausible, now: Moment) -> u64 {
-        let time = match found {
+    fn enter(&mut self, prefixed: Prefixed, plausible: &Plausible, now: Moment) -> u64 {
+        let time = match prefixed {
             Prefixed::Event(time) => time,
             Prefixed::Cut | Prefixed::Unframed => {
                 self.implausible += 1;
@@ -128,15 +128,15 @@ impl Events {
     pub(crate) fn take(&mut self, bytes: &[u8]) -> u64 {
         match self {
             Self::Lines(lines) => lines.take(bytes),
-            Self::Prefixed(reader, shared) => enter(shared, |tell| reader.take(bytes, tell)),
+            Self::Prefixed(reader, shared) => enter(shared, |take| reader.take(bytes, take)),
         }
     }
 
-    /// The events that the end of all ends. What comes next begins anew.
+    /// The events that the end of all ends. Later bytes begin a new stream.
     pub(crate) fn finish(&mut self) -> u64 {
         match self {
             Self::Lines(lines) => std::mem::take(lines).finish(),
-            Self::Prefixed(reader, shared) => enter(shared, |tell| reader.finish(tell)),
+            Self::Prefixed(reader, shared) => enter(shared, |take| reader.finish(take)),
         }
     }
 
@@ -149,7 +149,7 @@ impl Events {
     }
 }
 
-/// Enters all that `read` comes upon; gives the events that ended.
+/// Enters all results of `read`; returns the number of events that ended.
 fn enter(shared: &SharedPrefixes, read: impl FnOnce(&mut dyn FnMut(Prefixed))) -> u64 {
     let now = shared.wall.at(clock::now());
     let (mut state, mut events) = (shared.lock(), 0);

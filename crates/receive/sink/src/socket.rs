@@ -9,7 +9,7 @@ use std::sync::Arc;
 use stillwell_wire::server::StreamListener;
 use stillwell_wire::{ListenError, SocketFile, listen};
 
-/// Where a sink listens.
+/// The address of a sink.
 #[derive(Clone, Debug)]
 pub(crate) enum Place {
     Tcp(SocketAddr),
@@ -22,7 +22,7 @@ pub(crate) enum Place {
 
 /// A bound socket of one worker.
 #[derive(Debug)]
-pub(crate) enum Socket {
+pub(crate) enum SinkSocket {
     Stream(StreamListener),
     Datagram(DatagramSocket, Option<Arc<SocketFile>>),
 }
@@ -44,23 +44,23 @@ impl DatagramSocket {
 }
 
 impl Place {
-    pub(crate) fn listen(&self) -> Result<Option<Socket>, ListenError> {
+    pub(crate) fn listen(&self) -> Result<Option<SinkSocket>, ListenError> {
         Ok(Some(match self {
-            Self::Tcp(address) => Socket::Stream(StreamListener::tcp(*address)?),
-            Self::UnixStream(path) => Socket::Stream(StreamListener::unix(path)?),
+            Self::Tcp(address) => SinkSocket::Stream(StreamListener::tcp(*address)?),
+            Self::UnixStream(path) => SinkSocket::Stream(StreamListener::unix(path)?),
             Self::Udp(address) => {
-                Socket::Datagram(DatagramSocket::Udp(listen::udp(*address)?), None)
+                SinkSocket::Datagram(DatagramSocket::Udp(listen::udp(*address)?), None)
             }
             Self::UnixDatagram(path) => {
                 let socket = DatagramSocket::Unix(listen::unix_datagram(path)?);
-                Socket::Datagram(socket, SocketFile::at(path).map(Arc::new))
+                SinkSocket::Datagram(socket, SocketFile::at(path).map(Arc::new))
             }
             Self::Nowhere => return Ok(None),
         }))
     }
 }
 
-impl Socket {
+impl SinkSocket {
     pub(crate) fn share(&self) -> io::Result<Self> {
         Ok(match self {
             Self::Stream(listener) => Self::Stream(listener.share()?),

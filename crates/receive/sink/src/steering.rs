@@ -7,13 +7,14 @@ use std::time::Duration;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use stillwell_plan::{DelayExpression, ExpressionInputs, Refusal, RefusePlan, SinkChange};
+use stillwell_plan::serve::{DelayExpression, ExpressionInputs};
+use stillwell_plan::step::{Refusal, RefusePlan, SinkChange};
 use stillwell_scope::{Token, clock};
 use stillwell_units::{ByteRate, Moment, Nanos, Seed, float_from_u64};
 use stillwell_wire::ListenError;
 use tokio::sync::Notify;
 
-use crate::socket::{Place, Socket};
+use crate::socket::{Place, SinkSocket};
 
 /// Between looks whether the other workers have closed their sockets too.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
@@ -30,8 +31,7 @@ impl SinkControl {
     }
 }
 
-/// What the workers of one sink look at, and what one of them must know of the
-/// others.
+/// State that the workers of one sink observe, and that one of them needs of the others.
 #[derive(Debug)]
 pub(crate) struct Steering {
     /// Grows with each change.
@@ -41,19 +41,19 @@ pub(crate) struct Steering {
     /// The limit of the sink's own plan.
     limit: Option<ByteRate>,
     workers: usize,
-    door: Mutex<Door>,
+    listener: Mutex<SharedListener>,
     /// Requests since it was last said which are refused.
     requests: AtomicU64,
     /// Requests that have come and have no answer yet.
     active: AtomicU64,
-    /// What formulas call `rand()`.
+    /// Random numbers that formulas call `rand()`.
     random: Mutex<Xoshiro256PlusPlus>,
 }
 
-/// How a sink behaves now.
+/// The present behaviour of a sink.
 #[derive(Clone, Debug)]
 pub(crate) struct Behaviour {
-    /// How often its connections were cut.
+    /// Number of times that its connections were cut.
     pub(crate) cuts: u64,
     pub(crate) is_down: bool,
     pub(crate) is_paused: bool,
@@ -71,13 +71,13 @@ struct Delay {
 
 /// The sockets of all workers.
 #[derive(Debug)]
-struct Door {
+struct SharedListener {
     place: Place,
     /// Workers whose socket is open.
     open: usize,
     /// From which others are shared, and after how many cuts it was opened: one that
     /// was cut since is nobody's.
-    socket: Option<(u64, Socket)>,
+    socket: Option<(u64, SinkSocket)>,
 }
 
 /// Reason why a sink that was down does not listen again.
@@ -119,7 +119,7 @@ impl Steering {
             }),
             limit,
             workers,
-            door: Mutex::new(Door {
+            listener: Mutex::new(SharedListener {
                 place,
                 open: workers,
                 socket: None,
@@ -166,12 +166,12 @@ impl Steering {
         self.changed.notify_waiters();
     }
 
-    /// To be asked before [`Self::behaviour`], and given to [`Self::changed_from`].
+    /// To be read before [`Self::behaviour`], and given to [`Self::changed_from`].
     pub(crate) fn version(&self) -> u64 {
         self.version.load(Ordering::Acquire)
     }
 
-    /// How the sink is to behave.
+    /// Returns the intended behaviour of the sink.
     pub(crate) fn behaviour(&self) -> Behaviour {
         lock(&self.behaviour).clone()
     }
@@ -185,7 +185,7 @@ impl Steering {
     pub(crate) async fn changed_from(&self, version: u64) {
         loop {
             let mut changed = std::pin::pin!(self.changed.notified());
-            // Before the look, so that no change falls between the two.
+            // Before the look, so no change falls between the two.
             changed.as_mut().enable();
             if self.version() != version {
                 return;
@@ -210,7 +210,7 @@ impl Steering {
         }
     }
 
-    /// How long an answer takes now, if that was said.
+    /// Returns the delay of answers now, if it was set.
     pub(crate) fn delay(&self) -> Option<Nanos> {
         let delay = lock(&self.behaviour).delay.clone()?;
         let inputs = ExpressionInputs {
@@ -235,15 +235,18 @@ impl Steering {
 
     /// A worker has closed its socket.
     pub(crate) fn closed(&self) {
-        let mut door = lock(&self.door);
-        door.open = door.open.saturating_sub(1);
-        door.socket = None;
+        let mut listener = lock(&self.listener);
+        listener.open = listener.open.saturating_sub(1);
+        listener.socket = None;
     }
 
     /// Waits until the sink is up, and gives this worker's socket and how often
     /// connections had been cut by then; `None` where `token` is
     /// cancelled first. A worker calls [`Self::closed`] before.
-    pub(crate) async fn reopen(&self, token: &Token) -> Result<Option<(Socket, u64)>, ReopenError> {
+    pub(crate) async fn reopen(
+        &self,
+        token: &Token,
+    ) -> Result<Option<(SinkSocket, u64)>, ReopenError> {
         loop {
             let version = self.version();
             let Behaviour { is_down, cuts, .. } = self.behaviour();
@@ -254,7 +257,7 @@ impl Steering {
                 if let Some(socket) = socket {
                     return Ok(Some((socket, cuts)));
                 }
-                // Another worker has not heard of the cut yet.
+                // Another worker does not know of the cut yet.
                 tokio::time::sleep(LOOK_AGAIN).await;
                 if token.is_cancelled() {
                     return Ok(None);
@@ -269,24 +272,24 @@ impl Steering {
         }
     }
 
-    fn try_open(&self, cuts: u64) -> Result<Option<Socket>, ReopenCause> {
-        let mut door = lock(&self.door);
-        let socket = match &door.socket {
+    fn try_open(&self, cuts: u64) -> Result<Option<SinkSocket>, ReopenCause> {
+        let mut listener = lock(&self.listener);
+        let socket = match &listener.socket {
             Some((after, socket)) if *after == cuts => socket.share()?,
-            _ if door.open > 0 => return Ok(None),
+            _ if listener.open > 0 => return Ok(None),
             _ => {
-                let Some(socket) = door.place.listen()? else {
+                let Some(socket) = listener.place.listen()? else {
                     return Ok(None);
                 };
-                let own = socket.share()?;
+                let shared = socket.share()?;
                 // Kept only as long as others need theirs.
-                door.socket = (self.workers > 1).then_some((cuts, socket));
-                own
+                listener.socket = (self.workers > 1).then_some((cuts, socket));
+                shared
             }
         };
-        door.open += 1;
-        if door.open == self.workers {
-            door.socket = None;
+        listener.open += 1;
+        if listener.open == self.workers {
+            listener.socket = None;
         }
         Ok(Some(socket))
     }
@@ -307,6 +310,6 @@ impl Drop for Active {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Whoever panicked with it in hand left it whole.
+    // A thread that panicked with it in hand left it whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -3,9 +3,9 @@
 use std::cell::Cell;
 
 use stillwell_scope::{Token, clock};
-use stillwell_units::{ByteRate, Moment, Nanos};
+use stillwell_units::{ByteRate, Moment, Nanos, as_usize};
 
-/// A read is no longer than what may be read in this time, so that a slow receiver
+/// A read is no longer than what may be read in this time, so a slow receiver
 /// is slow all the time and not in turns.
 const READ: Nanos = Nanos::from_millis(20);
 /// Shortest longest read, in bytes: a call for less is mostly overhead.
@@ -22,7 +22,7 @@ pub(crate) struct Throttle {
 impl Throttle {
     /// The share of one of `workers` in `limit`.
     pub(crate) fn share(limit: ByteRate, workers: usize) -> Self {
-        let workers = u64::try_from(workers).unwrap_or(u64::MAX).max(1);
+        let workers = (workers as u64).max(1);
         Self {
             bytes_per_second: (limit.bytes_per_second() / workers).max(1),
             free: Cell::new(Moment::default()),
@@ -48,7 +48,7 @@ impl Throttle {
     pub(crate) fn read_max(&self) -> usize {
         let bytes = u128::from(self.bytes_per_second) * u128::from(READ.as_u64()) / 1_000_000_000;
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX).max(READ_BYTES_MIN);
-        usize::try_from(bytes).unwrap_or(usize::MAX)
+        as_usize(bytes)
     }
 
     /// So many bytes were read. Time in which there was nothing to read is not made

@@ -1,4 +1,4 @@
-//! What the tasks of one worker share.
+//! State that the tasks of one worker share.
 
 use std::cell::{Cell, RefCell};
 use std::future::{Future, pending};
@@ -7,33 +7,33 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_metric::SinkShard;
-use stillwell_plan::LinesPlan;
+use stillwell_plan::sink::LinesPlan;
 use stillwell_scope::{Stopping, Token};
 use stillwell_wire::server::{Behaviour, Reader, ServerWorker};
 use tokio::io::AsyncRead;
 
 use crate::ledger::{SharedLedger, Stamps};
 use crate::prefixes::{Events, SharedPrefixes};
-use crate::socket::Socket;
+use crate::socket::SinkSocket;
 use crate::steering::{ReopenError, Steering};
 use crate::throttle::Throttle;
 
-/// What the tasks of one worker share.
+/// State that the tasks of one worker share.
 #[derive(Debug)]
 pub(crate) struct Worker {
     /// Counters, cancellation, time account and read buffer.
     pub(crate) base: Rc<ServerWorker>,
-    /// Where stamps are entered, if anybody wants to know.
+    /// Ledger for stamps, where they are configured.
     ledger: Option<Arc<SharedLedger>>,
-    /// What lines must look like whose stamps are entered.
+    /// Required form of the lines whose stamps are entered.
     lines: Option<Arc<LinesPlan>>,
-    /// Where times that stand before events are entered, if they do.
+    /// Recorder of the times before events, where they are configured.
     prefixes: Option<Arc<SharedPrefixes>>,
-    /// What holds it back, if it is slow on purpose.
+    /// Limit of its speed, if it is slow on purpose.
     throttle: RefCell<Option<Rc<Throttle>>>,
-    /// What changes how it behaves, if anything does.
+    /// Changes of its behaviour, if there are any.
     steering: Option<Arc<Steering>>,
-    /// Which version of that it follows.
+    /// The version of the behaviour that it follows.
     heeded: Cell<u64>,
     is_paused: Cell<bool>,
 }
@@ -62,7 +62,7 @@ impl Worker {
         Self { lines, ..self }
     }
 
-    /// The same, of events before which times stand, which are entered there.
+    /// The same, of events with times before them, which are recorded there.
     pub(crate) fn with_prefixes(self, prefixes: Option<Arc<SharedPrefixes>>) -> Self {
         Self { prefixes, ..self }
     }
@@ -73,12 +73,12 @@ impl Worker {
         Self { throttle, ..self }
     }
 
-    /// The same, behaving as it is told.
+    /// The same, with behaviour that changes.
     pub(crate) fn with_steering(self, steering: Option<Arc<Steering>>) -> Self {
         Self { steering, ..self }
     }
 
-    /// What changes how it behaves, if anything does.
+    /// Changes of its behaviour, if there are any.
     pub(crate) const fn steering(&self) -> Option<&Arc<Steering>> {
         self.steering.as_ref()
     }
@@ -132,8 +132,7 @@ impl Worker {
         }
     }
 
-    /// Follows what it was told since it last looked. Gives the version that it
-    /// follows now.
+    /// Follows the changes since it last looked. Returns the version that it follows now.
     pub(crate) fn heed(&self) -> u64 {
         let Some(steering) = &self.steering else {
             return 0;
@@ -156,7 +155,7 @@ impl Worker {
 
     /// Waits for a change; `None` where it is to end: it reads no more then.
     pub(crate) async fn until_resumed(&self, version: u64) -> Option<()> {
-        // Both arms are cancel-safe. What it was told before its end is heeded.
+        // Both arms are cancel-safe. Changes before its end are followed.
         tokio::select! {
             biased;
             () = self.changed_from(version) => Some(()),
@@ -164,7 +163,7 @@ impl Worker {
         }
     }
 
-    /// What `future` gives, which is given up where something changes first.
+    /// Returns the result of `future`, which is given up where something changes first.
     async fn unless_changed<T>(&self, version: u64, future: impl Future<Output = T>) -> Option<T> {
         if self.steering.is_none() {
             return Some(future.await);
@@ -176,8 +175,8 @@ impl Worker {
         }
     }
 
-    /// Waits until it is told something else than in `version`; for ever where nothing
-    /// tells it. Cancel-safe.
+    /// Waits until the behaviour differs from `version`; for ever where nothing changes it.
+    /// Cancel-safe.
     pub(crate) async fn changed_from(&self, version: u64) {
         match &self.steering {
             Some(steering) => steering.changed_from(version).await,
@@ -185,8 +184,8 @@ impl Worker {
         }
     }
 
-    /// Waits until its connections are to be cut once more than `seen` times; for ever
-    /// where nobody cuts them. Cancel-safe.
+    /// Waits until its connections are to be cut once more than `seen` times; for ever where
+    /// they are never cut. Cancel-safe.
     pub(crate) async fn cut(&self, seen: u64) {
         let Some(steering) = &self.steering else {
             return pending().await;
@@ -208,7 +207,7 @@ impl Worker {
 
     /// Its socket is closed: waits until there is another, with how often connections
     /// had been cut by then. `None` where it is to end.
-    pub(crate) async fn reopened(&self) -> Result<Option<(Socket, u64)>, ReopenError> {
+    pub(crate) async fn reopened(&self) -> Result<Option<(SinkSocket, u64)>, ReopenError> {
         let Some(steering) = &self.steering else {
             return Ok(None);
         };
@@ -239,6 +238,10 @@ impl Reader for Worker {
 
     fn is_steered(&self) -> bool {
         self.steering.is_some()
+    }
+
+    fn reads_at_once(&self) -> bool {
+        self.steering.is_none() && self.throttle.borrow().is_none()
     }
 
     fn behaviour(&self) -> Behaviour {

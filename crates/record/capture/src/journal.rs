@@ -7,6 +7,7 @@
 
 use std::io::{self, Write};
 
+use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
 use serde_json::{Map, Number, Value as Json};
 use stillwell_metric::{Beat, Kind, Labels, Sample, SeriesName, Value};
 use stillwell_plan::Phase;
@@ -76,7 +77,7 @@ pub(crate) fn write(out: &mut impl Write, run: &str, row: &Row) -> io::Result<()
             Number::from_f64(*value).map_or_else(|| value.to_string().into(), Json::Number),
         ),
         Value::Histogram(bytes) => {
-            set(schema::VALUE_HISTOGRAM, hexadecimal(bytes).into());
+            set(schema::VALUE_HISTOGRAM, HEXLOWER.encode(bytes).into());
             set(VALUE, 0.0.into())
         }
     };
@@ -97,7 +98,7 @@ pub(crate) fn parse(line: &str) -> Option<Row> {
     let number = |key: &str| line.get(key).and_then(Json::as_u64);
     let text = |key: &str| line.get(key).and_then(Json::as_str);
     let value = match (text(schema::VALUE_HISTOGRAM), line.get(VALUE)?) {
-        (Some(digits), _) => Value::Histogram(from_hexadecimal(digits)?),
+        (Some(digits), _) => Value::Histogram(HEXLOWER_PERMISSIVE.decode(digits.as_bytes()).ok()?),
         (None, Json::Number(number)) => number
             .as_u64()
             .map(Value::Int)
@@ -121,25 +122,6 @@ pub(crate) fn parse(line: &str) -> Option<Row> {
             .collect(),
         value,
     })
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    use std::fmt::Write as _;
-    bytes.iter().fold(String::new(), |mut digits, byte| {
-        // Writing to a string cannot fail.
-        write!(digits, "{byte:02x}").unwrap_or_default();
-        digits
-    })
-}
-
-fn from_hexadecimal(digits: &str) -> Option<Vec<u8>> {
-    if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    (0..digits.len())
-        .step_by(2)
-        .map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok())
-        .collect()
 }
 
 #[cfg(test)]

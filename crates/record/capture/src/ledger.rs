@@ -64,7 +64,7 @@ pub struct LedgerFigures {
     pub unverifiable: u64,
     /// Arrivals without text to compare.
     pub undeclared: u64,
-    /// Parts of the account that keep counts only, for want of memory.
+    /// Parts of the account that keep counts only, for lack of memory.
     pub bounded_windows: u64,
     /// The first ranges of what is missing.
     pub losses: Vec<LedgerRange>,

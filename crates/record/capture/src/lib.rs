@@ -38,11 +38,11 @@ pub use load::{
     LoadWorkerView, PageFound, SinkFound, SpansFound, TelemetryResult,
 };
 pub use manifest::{
-    EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, Restart, RunIdentity,
-    RunOutcome, RunStage, TargetEnd,
+    BusyProgram, EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, Restart,
+    RunIdentity, RunOutcome, RunStage, TargetEnd,
 };
 pub use read::{Capture, OpenError};
 pub use results::{ResultRow, ResultRun, write_results};
 pub use samples::{SampleFormat, SampleWriter};
 pub use series::{Point, Series, SeriesTable};
-pub use write::{CaptureError, CaptureWriter};
+pub use write::{CaptureError, CaptureWriter, make_private};

@@ -1,7 +1,7 @@
 //! Record of a run without its series.
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{Phase, RigPlan};
+use stillwell_plan::{Phase, RunPlan};
 use stillwell_units::{Moment, Nanos, RunId};
 
 use crate::ledger::LedgerRecord;
@@ -24,7 +24,7 @@ pub struct Manifest {
     /// Its place in a suite, if it has one.
     pub identity: Option<RunIdentity>,
     /// Plan of the run.
-    pub plan: RigPlan,
+    pub plan: RunPlan,
     /// Facts about the host before the run, by name.
     pub host: serde_json::Value,
     /// The same facts after the run, such as frequencies, load and throttling;
@@ -53,6 +53,9 @@ pub struct Manifest {
     /// Fate of every stamped event, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<LedgerRecord>,
+    /// Other processes that used most CPU time while it was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub busiest: Vec<BusyProgram>,
     /// When the last byte came to a sink, if any came.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_received: Option<Moment>,
@@ -100,6 +103,17 @@ pub enum RunStage {
     Search,
     /// To confirm on fresh pairs what was found.
     Confirm,
+}
+
+/// A process besides the run with its CPU time.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct BusyProgram {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub pid: u32,
+    /// Its CPU seconds per second.
+    pub cpu_share: f64,
 }
 
 /// A wanted feature that was unavailable.

@@ -1,6 +1,6 @@
 //! The columns of `series.parquet`.
 //!
-//! The first nine are lading's capture schema version 2, so that its tools read
+//! The first nine are lading's capture schema version 2, so its tools read
 //! ours; `phase` and `moment_ns` are added behind them.
 
 /// The run's name: 32 hexadecimal digits.

@@ -1,7 +1,8 @@
 //! Writes a capture.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -31,7 +32,7 @@ pub struct CaptureError {
 
 /// Writes the capture of one run.
 ///
-/// Every beat goes to the journal at once, so that a run whose writer is killed
+/// Every beat goes to the journal at once, so a run whose writer is killed
 /// keeps all but its last beat; the Parquet file becomes whole in
 /// [`CaptureWriter::close`], which then removes the journal.
 #[derive(Debug)]
@@ -43,6 +44,15 @@ pub struct CaptureWriter {
     series: SeriesFile,
 }
 
+/// Makes `folder`, and what is missing above it, for its owner alone: captures hold the command,
+/// environment and output of the target. A folder that is there keeps its permissions.
+///
+/// # Errors
+/// The kernel's answer.
+pub fn make_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
 impl CaptureWriter {
     /// Makes `folder` and begins a capture in it. What an earlier capture left
     /// there is replaced.
@@ -50,7 +60,7 @@ impl CaptureWriter {
     /// # Errors
     /// [`CaptureError`] with the file and the kernel's answer.
     pub fn create(folder: &Path, manifest: &Manifest) -> Result<Self, CaptureError> {
-        fs::create_dir_all(folder).map_err(at(folder))?;
+        make_private(folder).map_err(at(folder))?;
         write_manifest(folder, manifest)?;
         let open = |name: &str| {
             let path = folder.join(name);
@@ -120,7 +130,7 @@ impl CaptureWriter {
     }
 }
 
-/// Replaces the manifest in one step, so that a reader sees the old or the new
+/// Replaces the manifest in one step, so a reader sees the old or the new
 /// one and never half of it.
 pub(crate) fn write_manifest<T: Serialize>(
     folder: &Path,

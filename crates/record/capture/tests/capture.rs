@@ -12,9 +12,11 @@ use stillwell_capture::{
     Capture, CaptureWriter, EventRecord, MANIFEST_SCHEMA, Manifest, PhaseMark, RunOutcome,
 };
 use stillwell_metric::{Beat, Kind, Labels, Sample, SeriesName, Value, catalogue};
+use stillwell_plan::placement::{CpuChoice, IsolationPlan};
+use stillwell_plan::step::TargetSignal;
+use stillwell_plan::target::{ReadyProbe, StopPlan};
 use stillwell_plan::{
-    CpuChoice, IsolationPlan, ObserverPlan, Phase, PhasesPlan, PlacementPlan, ReadyProbe, RigPlan,
-    StopPlan, TargetKind, TargetPlan, TargetSignal,
+    ObserverPlan, Phase, PhasesPlan, PlacementPlan, RunPlan, TargetKind, TargetPlan,
 };
 use stillwell_units::{Moment, Nanos, RunId, Seed};
 
@@ -25,7 +27,7 @@ fn manifest() -> Manifest {
         version: "0.1.0".to_owned(),
         command: vec!["stillwell".to_owned()],
         identity: None,
-        plan: RigPlan {
+        plan: RunPlan {
             seed: Seed::from_number(1),
             generators: Vec::new(),
             sinks: Vec::new(),
@@ -60,6 +62,7 @@ fn manifest() -> Manifest {
         restarts: Vec::new(),
         parts: Vec::new(),
         ledger: None,
+        busiest: Vec::new(),
         last_received: None,
         outcome: RunOutcome::Unfinished,
     }

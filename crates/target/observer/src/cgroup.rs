@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use stillwell_metric::{Labels, Sample, catalogue as metric};
 
+use crate::host::pressure;
 use crate::text;
 
 /// The target's cgroups, by the folders of their hierarchies; each may be missing.
@@ -55,6 +56,10 @@ impl CgroupFiles {
             "memory.oom_control",
         ];
         let new = ["memory.current", "memory.peak", "memory.events"];
+        let pressure = self.unified.as_ref();
+        let pressure = pressure
+            .and_then(|folder| pressure::parse(text::read(&folder.join("cpu.pressure"), buffer)?));
+        add(metric::CGROUP_PRESSURE_CPU, pressure);
         let (folder, names) = match (&self.memory, &self.unified) {
             (Some(folder), _) => (folder, old),
             (None, Some(folder)) => (folder, new),

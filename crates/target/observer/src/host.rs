@@ -3,7 +3,7 @@
 mod cpu;
 mod disk;
 mod network;
-mod pressure;
+pub(crate) mod pressure;
 
 use std::path::{Path, PathBuf};
 
@@ -16,6 +16,8 @@ use crate::text;
 pub(crate) struct HostReader {
     proc: PathBuf,
     foreign: cpu::Foreign,
+    /// The same on the target's CPUs.
+    foreign_of_target: cpu::Foreign,
 }
 
 impl HostReader {
@@ -24,14 +26,16 @@ impl HostReader {
         Self {
             proc: proc.to_owned(),
             foreign: cpu::Foreign::default(),
+            foreign_of_target: cpu::Foreign::default(),
         }
     }
 
-    /// Adds samples of the host. `self_cpu` and `target_cpu` are CPU times so far, in nanoseconds.
+    /// Adds samples of the host. `self_cpu` and `target_cpu` are CPU times so far, in nanoseconds; `target_cpus`
+    /// are the CPUs that only the target may use.
     pub(crate) fn sample(
         &mut self,
         self_cpu: u64,
-        target_cpu: u64,
+        (target_cpu, target_cpus): (u64, &[u16]),
         buffer: &mut Vec<u8>,
         samples: &mut Vec<Sample>,
     ) {
@@ -49,6 +53,12 @@ impl HostReader {
                 .foreign
                 .total(busy, self_cpu.saturating_add(target_cpu));
             add(metric::HOST_CPU_FOREIGN, Some(foreign));
+        }
+        if !target_cpus.is_empty()
+            && let Some([busy, ..]) = read("stat", &|text| cpu::busy_of(text, target_cpus))
+        {
+            let foreign = self.foreign_of_target.total(busy, target_cpu);
+            add(metric::TARGET_CPUS_FOREIGN, Some(foreign));
         }
         let available = read("meminfo", &|text| {
             let kilobytes = text::value(text, b"MemAvailable:")?;

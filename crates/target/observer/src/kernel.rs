@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use stillwell_metric::{Labels, Sample, kernel as series};
-use stillwell_plan::KernelSeries;
+use stillwell_plan::observer::KernelSeries;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, float_from_u64};
 

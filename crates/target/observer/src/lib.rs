@@ -18,6 +18,7 @@
 //! assert_eq!(page.malformed, 1);
 //! ```
 
+mod busiest;
 mod carry;
 mod cgroup;
 mod cpu_clock;
@@ -33,6 +34,7 @@ mod self_usage;
 mod target_tree;
 mod text;
 
+pub use busiest::{BusyProcess, ProcessSnapshot};
 pub use cgroup::CgroupFiles;
 pub use facts::{CpuFacts, HostFacts, IdleState, describe_host, warnings};
 pub use prometheus::{Page, PageSeries, parse_page};

@@ -9,7 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use stillwell_plan::ProfilePlan;
+use stillwell_plan::observer::ProfilePlan;
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::Timer;

@@ -9,7 +9,8 @@ use std::sync::mpsc::{SyncSender, TrySendError};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stillwell_metric::{Beat, Labels, Sample, Shard, Value, catalogue as metric, is_sink_worker};
-use stillwell_plan::{KernelSeries, ObserverPlan};
+use stillwell_plan::ObserverPlan;
+use stillwell_plan::observer::KernelSeries;
 use stillwell_scope::{PartError, Place, Scope, ThreadInfo, Token, clock};
 use stillwell_units::{Moment, Nanos};
 use stillwell_wire::Timer;
@@ -133,6 +134,8 @@ struct Sampler {
     target: Option<TargetReader>,
     /// CPU time of the target before its first sample; `None` until then.
     target_before: Option<u64>,
+    /// CPUs that only the target may use.
+    target_cpus: Vec<u16>,
     host: HostReader,
     buffer: Vec<u8>,
     beats: u64,
@@ -155,6 +158,7 @@ impl Sampler {
             waiting: VecDeque::new(),
             target: None,
             target_before: None,
+            target_cpus: Vec::new(),
             host: HostReader::new(Path::new("/proc")),
             buffer: Vec::new(),
             beats: 0,
@@ -239,6 +243,7 @@ impl Sampler {
         let threads = (self.watched.threads)();
         let proc = Path::new("/proc");
         let self_cpu = self_usage::sample(proc, &threads, &mut self.buffer, &mut samples);
+        let target = (target, self.target_cpus.as_slice());
         self.host
             .sample(self_cpu, target, &mut self.buffer, &mut samples);
         scraper.take(&mut samples);
@@ -252,6 +257,7 @@ impl Sampler {
         let requests = self.requests.target.lock();
         let requests = requests.unwrap_or_else(PoisonError::into_inner).take();
         if let Some(probe) = requests {
+            self.target_cpus.clone_from(&probe.cpus);
             match (&mut self.target, probe.is_again) {
                 (Some(reader), true) => reader.follow(probe.pid),
                 _ => {

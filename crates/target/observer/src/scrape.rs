@@ -8,7 +8,7 @@ use std::rc::Rc;
 
 use stillwell_http::Target;
 use stillwell_metric::{Labels, Sample, SeriesName, Value, catalogue as metric};
-use stillwell_plan::{ScrapeFormat, ScrapePlan};
+use stillwell_plan::observer::{ScrapeFormat, ScrapePlan};
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::Timer;

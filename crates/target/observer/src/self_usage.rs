@@ -38,7 +38,7 @@ pub(crate) fn sample(
 }
 
 /// Parses nanoseconds on a CPU and nanoseconds of waiting for one.
-fn parse_schedstat(text: &[u8]) -> Option<[u64; 2]> {
+pub(crate) fn parse_schedstat(text: &[u8]) -> Option<[u64; 2]> {
     let mut words = text::words(text);
     Some([text::number(words.next()?)?, text::number(words.next()?)?])
 }

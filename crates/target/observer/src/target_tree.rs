@@ -11,13 +11,14 @@
 //!
 //! Context switches, PSS and peak RSS are read only on request: they need every thread or page table.
 
-mod process;
+pub(crate) mod process;
+mod run_delay;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use stillwell_metric::{Labels, Metric, Sample, catalogue as metric};
-use stillwell_plan::KernelSeries;
+use stillwell_plan::observer::KernelSeries;
 
 use crate::carry::{Carry, sums};
 use crate::cgroup::{CgroupFiles, CpuTimes};
@@ -25,6 +26,7 @@ use crate::cpu_clock;
 use crate::kernel::{KernelReader, ProcessTicks};
 use crate::text;
 use process::{Process, ProcessStat, numbered, parse_stat};
+use run_delay::RunDelay;
 
 /// Of how many processes files are kept open; two each.
 const KEPT_OPEN_MAX: usize = 64;
@@ -41,6 +43,8 @@ pub struct TargetProbe {
     pub cgroup: CgroupFiles,
     /// The target was watched before and was started again in the same cgroups.
     pub is_again: bool,
+    /// CPUs that only the target may use, of all of Stillwell's processes; empty if unknown.
+    pub cpus: Vec<u16>,
 }
 
 /// Reads the target's process tree at each beat.
@@ -51,6 +55,7 @@ pub struct TargetReader {
     processes: BTreeMap<u32, Process>,
     counters: Carry<(u32, u64), COUNTERS>,
     switches: Carry<(u32, u64), 2>,
+    run_delay: RunDelay,
     cpu_last: CpuTimes,
     tick_nanos: u64,
     page_bytes: u64,
@@ -87,6 +92,7 @@ impl TargetReader {
             processes: BTreeMap::new(),
             counters: Carry::new(),
             switches: Carry::new(),
+            run_delay: RunDelay::default(),
             cpu_last: CpuTimes::default(),
             tick_nanos: 1_000_000_000 / ticks,
             page_bytes: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
@@ -128,6 +134,11 @@ impl TargetReader {
         add(metric::TARGET_FAULTS_MAJOR, faults_major);
         add(metric::TARGET_READ_BYTES, read);
         add(metric::TARGET_WRITE_BYTES, written);
+        let running = living.iter().filter(|(_, stat)| !stat.is_zombie);
+        let running = running.map(|(pid, stat)| (*pid, stat.start_ticks));
+        if let Some(delay) = self.run_delay.read(&self.proc, running, &mut self.buffer) {
+            add(metric::TARGET_RUN_DELAY, delay);
+        }
         if is_detailed {
             self.sample_details(&living, samples);
         }

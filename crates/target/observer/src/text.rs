@@ -89,7 +89,7 @@ fn read_file<'a>(file: &File, buffer: &'a mut Vec<u8>) -> io::Result<&'a [u8]> {
     }
     let mut length = 0;
     loop {
-        let position = u64::try_from(length).unwrap_or(u64::MAX);
+        let position = length as u64;
         match file.read_at(&mut buffer[length..], position) {
             Ok(0) => return Ok(&buffer[..length]),
             Ok(more) => length += more,

@@ -24,6 +24,11 @@ const POLL_INTERVAL: Nanos = Nanos::from_millis(5);
 /// Time limit for removing an empty group; later runs sweep the rest.
 const REMOVE_MAX: Nanos = Nanos::SECOND;
 
+/// Weight of a target's group in v2, where 100 is the default: the largest.
+const WEIGHT: u32 = 10_000;
+/// The same in v1, where 1024 is the default.
+const SHARES: u32 = 102_400;
+
 /// Limits of the target.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Limits {
@@ -54,12 +59,37 @@ pub struct CgroupFolders {
     pub cpuset: Option<PathBuf>,
 }
 
+/// Ends and removes the groups whose makers were killed.
+pub(crate) fn end_leftovers() {
+    make::end_leftovers();
+}
+
 impl Cgroup {
     /// Creates the groups of the run named `run`, with `limits`. Groups whose maker was killed are removed,
     /// with their processes. Returns `None` if no group is possible; the notes list missing features.
     #[must_use]
     pub fn create(run: RunId, limits: &Limits) -> (Option<Self>, Vec<Note>) {
         make::make(run, limits)
+    }
+
+    /// Raises the share of CPU time of the groups, where they have the controller, to a hundred times that of a
+    /// group without a setting. Returns the weight, by the scale of cgroup v2.
+    #[must_use]
+    pub fn raise_weight(&self) -> Option<u32> {
+        let mut raised = None;
+        for folder in &self.made {
+            // The group above competes with the other programs of this host.
+            for folder in folder.parent().into_iter().chain([folder.as_path()]) {
+                let is_written = |name, value: u32| {
+                    let path = folder.join(name);
+                    path.exists() && fs::write(path, value.to_string()).is_ok()
+                };
+                if is_written("cpu.weight", WEIGHT) || is_written("cpu.shares", SHARES) {
+                    raised = Some(WEIGHT);
+                }
+            }
+        }
+        raised
     }
 
     /// The groups' folders.
@@ -143,7 +173,7 @@ impl Cgroup {
     }
 
     /// `cgroup.procs` of every group, open for writing.
-    pub(crate) fn doors(&self) -> io::Result<Vec<OwnedFd>> {
+    pub(crate) fn process_files(&self) -> io::Result<Vec<OwnedFd>> {
         let open = |folder: &PathBuf| {
             let file = OpenOptions::new()
                 .write(true)

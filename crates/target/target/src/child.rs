@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex};
 
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open, set_child_subreaper};
 use rustix::thread::CpuSet;
-use stillwell_plan::{ChildPlan, TargetKind, TargetPlan};
+use stillwell_plan::target::ChildPlan;
+use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_scope::{NetworkNamespace, clock};
 
 use crate::kernel::{self, Birth, BirthStep};
@@ -95,14 +96,14 @@ pub enum StartError {
 ///
 /// A program gets no stdin, two files for its output, its own session, this process's resource limits, and the
 /// plan's environment. The environment also holds `PATH` and a mark that identifies descendants. The kernel
-/// kills the program when *the calling thread* ends, so that thread must outlive it. The program is in the
+/// kills the program when *the calling thread* ends, so thread must outlive it. The program is in the
 /// calling thread's network namespace. From now on this process adopts orphans among its descendants.
 ///
 /// # Errors
 /// [`StartError`]; nothing remains running.
 pub fn start(plan: &TargetPlan, options: &StartOptions) -> Result<TargetProcess, StartError> {
     match &plan.kind {
-        TargetKind::None => Ok(TargetProcess::none()),
+        TargetKind::Url(_) | TargetKind::None => Ok(TargetProcess::none()),
         TargetKind::Pid(pid) => {
             TargetProcess::attached(*pid).map_err(|source| StartError::Attach { pid: *pid, source })
         }
@@ -139,7 +140,7 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<TargetProcess
     let mounted = mounts::prepare(&plan.mounts, &staging).map_err(StartError::Mount)?;
     let (steps, places) = mounted;
     let groups = match &options.cgroup {
-        Some(cgroup) => cgroup.doors().map_err(prepare("its cgroup"))?,
+        Some(cgroup) => cgroup.process_files().map_err(prepare("its cgroup"))?,
         None => Vec::new(),
     };
     let birth = Birth {

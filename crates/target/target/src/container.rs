@@ -12,7 +12,7 @@ mod engine;
 use std::io;
 use std::path::PathBuf;
 
-use stillwell_plan::{ContainerOrigin, ContainerTarget, StopPlan};
+use stillwell_plan::target::{ContainerOrigin, ContainerTarget, StopPlan};
 use stillwell_scope::{Token, clock};
 use stillwell_units::{Moment, Nanos, RunId};
 use stillwell_wire::Timer;

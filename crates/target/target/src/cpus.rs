@@ -1,6 +1,9 @@
 //! Division of CPUs between the target and Stillwell.
 
-use stillwell_plan::CpuChoice;
+use std::fs;
+use std::path::Path;
+
+use stillwell_plan::placement::CpuChoice;
 
 use crate::Note;
 
@@ -15,9 +18,27 @@ pub struct Division {
     pub notes: Vec<Note>,
 }
 
-/// The CPUs that this process may use, in rising order.
+/// The CPUs that this process may use: core by core, so a division in halves separates cores.
 #[must_use]
 pub fn online() -> Vec<u16> {
+    by_core(allowed(), Path::new("/sys/devices/system/cpu"))
+}
+
+/// Sorts CPUs by the first CPU of their core, from the files in `folder`.
+fn by_core(mut cpus: Vec<u16>, folder: &Path) -> Vec<u16> {
+    cpus.sort_by_cached_key(|cpu| {
+        let path = folder.join(format!("cpu{cpu}/topology/thread_siblings_list"));
+        let siblings = fs::read_to_string(path).unwrap_or_default();
+        let digits = siblings
+            .split(|letter: char| !letter.is_ascii_digit())
+            .next();
+        let first = digits.and_then(|digits| digits.parse().ok());
+        (first.unwrap_or(*cpu), *cpu)
+    });
+    cpus
+}
+
+fn allowed() -> Vec<u16> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else {
         return vec![0];
     };
@@ -26,7 +47,7 @@ pub fn online() -> Vec<u16> {
         .collect()
 }
 
-/// Divides the CPUs in `online` as requested.
+/// Divides the CPUs in `online` as requested. Each side is in rising order.
 ///
 /// Two [`CpuChoice::Auto`] halve them: the target gets the upper half, Stillwell the lower half with the odd
 /// CPU. `Auto` beside another choice gets the remaining CPUs. A single CPU is shared. [`CpuChoice::Count`]
@@ -72,11 +93,46 @@ pub fn divide(online: &[u16], target: &CpuChoice, ours: &CpuChoice) -> Division 
         }
         (false, false) => (chosen_target, chosen_self),
     };
+    let rising = |cpus: Vec<u16>| {
+        let mut cpus = cpus;
+        cpus.sort_unstable();
+        cpus
+    };
     Division {
-        target,
+        target: target.map(rising),
+        ours: ours.map(rising),
+        notes,
+    }
+}
+
+/// Divides the CPUs in `online` if the run starts no target: Stillwell uses all of them, unless
+/// `ours` chooses, and a target that runs already stays where it is.
+#[must_use]
+pub fn divide_without_target(online: &[u16], ours: &CpuChoice) -> Division {
+    let mut notes = Vec::new();
+    let mut ours = match ours {
+        CpuChoice::Auto => Some(online.to_vec()),
+        ours => choose(online, ours, Side::Ours, &mut notes),
+    };
+    if let Some(cpus) = &mut ours {
+        cpus.sort_unstable();
+    }
+    Division {
+        target: None,
         ours,
         notes,
     }
+}
+
+/// CPUs of sinks and of generators that share no CPU: the lower half with the odd CPU, and the upper half.
+/// None if there are too few.
+#[must_use]
+pub fn separate_ends(cpus: &[u16]) -> Option<(Vec<u16>, Vec<u16>)> {
+    let half = cpus.len() / 2;
+    (half > 0).then(|| {
+        let (sinks, generators) = cpus.split_at(cpus.len() - half);
+        (sinks.to_vec(), generators.to_vec())
+    })
 }
 
 #[derive(Clone, Copy)]
@@ -160,6 +216,24 @@ mod tests {
         }
     }
 
+    #[test]
+    fn halves_share_no_core_of_two_threads() {
+        let folder = tempfile::tempdir().unwrap();
+        for cpu in 0..8_u16 {
+            let topology = folder.path().join(format!("cpu{cpu}/topology"));
+            fs::create_dir_all(&topology).unwrap();
+            let siblings = format!("{},{}\n", cpu % 4, cpu % 4 + 4);
+            fs::write(topology.join("thread_siblings_list"), siblings).unwrap();
+        }
+        let online = by_core((0..8).collect(), folder.path());
+        assert_eq!(online, [0, 4, 1, 5, 2, 6, 3, 7]);
+        let division = divide(&online, &CpuChoice::Auto, &CpuChoice::Auto);
+        assert_eq!(division.ours.unwrap(), [0, 1, 4, 5]);
+        assert_eq!(division.target.unwrap(), [2, 3, 6, 7]);
+        let unknown = by_core(vec![0, 1, 2, 3], Path::new("/nowhere"));
+        assert_eq!(unknown, [0, 1, 2, 3]);
+    }
+
     proptest! {
         #[test]
         fn for_all_hosts_automatic_halves_never_overlap(count in 2_u16..300) {
@@ -170,5 +244,16 @@ mod tests {
             ours.extend(target);
             prop_assert_eq!(ours, online);
         }
+    }
+
+    #[test]
+    fn without_a_target_all_cpus_are_ours_and_both_ends_are_apart() {
+        let division = divide_without_target(&[2, 0, 1], &CpuChoice::Auto);
+        assert_eq!(division.target, None);
+        assert_eq!(division.ours.as_deref(), Some([0, 1, 2].as_slice()));
+        assert_eq!(separate_ends(&[0, 1, 2]), Some((vec![0, 1], vec![2])));
+        assert_eq!(separate_ends(&[0]), None);
+        let division = divide_without_target(&[0, 1], &CpuChoice::List(vec![1]));
+        assert_eq!(division.ours, Some(vec![1]));
     }
 }

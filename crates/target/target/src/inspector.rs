@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_plan::{
-    ChildPlan, CpuChoice, EnvironmentPlan, InspectorPlan, ReadyProbe, StopPlan, TargetKind,
-    TargetPlan, TargetSignal,
-};
+use stillwell_plan::observer::InspectorPlan;
+use stillwell_plan::placement::CpuChoice;
+use stillwell_plan::step::TargetSignal;
+use stillwell_plan::target::{ChildPlan, EnvironmentPlan, ReadyProbe, StopPlan};
+use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_units::Nanos;
 
 use crate::{StartError, StartOptions, TargetProcess, start};

@@ -32,6 +32,43 @@ pub(crate) fn unshare(flags: UnshareFlags) -> io::Result<()> {
     unsafe { unshare_unsafe(flags) }.map_err(Into::into)
 }
 
+/// The kernel's `struct sched_attr`, in its first version.
+#[repr(C)]
+#[derive(Default)]
+struct SchedulingAttributes {
+    size: u32,
+    policy: u32,
+    flags: u64,
+    nice: i32,
+    priority: u32,
+    runtime: u64,
+    deadline: u64,
+    period: u64,
+}
+
+/// Gives the calling thread, and what it starts from then on, a nice value and a time slice in nanoseconds. Kernels
+/// before 6.12 ignore the slice.
+pub(crate) fn set_scheduling(nice: i32, slice: u64) -> io::Result<()> {
+    let attributes = SchedulingAttributes {
+        size: u32::try_from(size_of::<SchedulingAttributes>()).unwrap_or(48),
+        nice,
+        runtime: slice,
+        ..SchedulingAttributes::default()
+    };
+    // SAFETY: the structure lives across the call, which only reads it, and its length is given.
+    let status = unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) };
+    if status < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+// The type of a request's number depends on the C library; that of its constants does not.
+/// `SIOCGIFFLAGS`
+const GET_FLAGS: libc::Ioctl = 0x8913;
+/// `SIOCSIFFLAGS`
+const SET_FLAGS: libc::Ioctl = 0x8914;
+
 /// Brings up the loopback interface of the calling thread's network namespace.
 pub(crate) fn raise_loopback() -> io::Result<()> {
     let socket = any_socket()?;
@@ -42,7 +79,7 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     }
     // SAFETY: `socket` is open and `request` is a live `ifreq`, which is what both
     // requests read and write.
-    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), GET_FLAGS, &raw mut request) };
     if status < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -51,7 +88,7 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
     let up = libc::c_short::try_from(libc::IFF_UP).unwrap_or(1);
     request.ifr_ifru.ifru_flags = flags | up;
     // SAFETY: as above.
-    let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    let status = unsafe { libc::ioctl(socket.as_raw_fd(), SET_FLAGS, &raw const request) };
     if status < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -59,7 +96,7 @@ pub(crate) fn raise_loopback() -> io::Result<()> {
 }
 
 /// `TUNSETIFF`
-const MAKE_TUN: libc::c_ulong = 0x4004_54ca;
+const MAKE_TUN: libc::Ioctl = 0x4004_54ca;
 
 /// Creates a device called `name` in the calling thread's network namespace. Its packets are read and written
 /// through the descriptor, without blocking. The device exists until the descriptor is closed.

@@ -7,11 +7,18 @@ use std::fs;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::cgroup;
 use crate::owner::Owner;
 use crate::tree;
 
 /// Largest number of rounds: processes may be started in the meantime.
 const ROUNDS_MAX: u32 = 4;
+
+/// Ends all processes and groups that a Stillwell which has ended left behind, where permitted.
+pub fn end_leftovers() {
+    end_all();
+    cgroup::end_leftovers();
+}
 
 /// Kills all leftover processes of a Stillwell that has ended, if permitted.
 pub(crate) fn end_all() {

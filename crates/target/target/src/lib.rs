@@ -8,6 +8,7 @@
 //! * [`Links`]: separate networks for target and sinks, for network faults;
 //! * a [`Cgroup`], in each hierarchy of the host;
 //! * CPUs: [`divide`] assigns them;
+//! * a higher CPU priority: [`Priority`];
 //! * folders at fixed mount points: `mounts` in its plan.
 //!
 //! A [`Container`] is found, or created and removed, by its engine; then it is a running process.
@@ -19,7 +20,7 @@
 //! `kernel`.
 //!
 //! ```
-//! use stillwell_plan::CpuChoice;
+//! use stillwell_plan::placement::CpuChoice;
 //! let division = stillwell_target::divide(&[0, 1], &CpuChoice::Auto, &CpuChoice::Auto);
 //! assert_eq!(division.target, Some(vec![1]));
 //! assert_eq!(division.ours, Some(vec![0]));
@@ -41,6 +42,7 @@ mod namespace;
 mod note;
 mod owner;
 mod pause;
+mod priority;
 mod program;
 mod ready;
 mod stop;
@@ -50,13 +52,15 @@ mod tree;
 pub use cgroup::{Cgroup, CgroupFolders, Limits};
 pub use child::{StartError, StartOptions, start};
 pub use container::{Container, ContainerError};
-pub use cpus::{Division, divide, online};
+pub use cpus::{Division, divide, divide_without_target, online, separate_ends};
 pub use exit::Exit;
 pub use inspector::{INSPECTOR_STOP, start_inspector};
+pub use leftover::end_leftovers;
 pub use links::{LinkError, Links};
 pub use mounts::MountError;
 pub use namespace::{NetworkError, Privileges, new_network, prepare_privileges};
 pub use note::Note;
+pub use priority::Priority;
 pub use program::{ProgramError, find as find_program};
 pub use ready::{NotReady, wait_ready, wait_ready_blocking};
 pub use stop::Stopped;

@@ -21,7 +21,7 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use stillwell_plan::{
+use stillwell_plan::link::{
     INPUT_OURS, INPUT_TARGET, LinkChange, LinkPlan, NetworkPlan, OUTPUT_SINKS, OUTPUT_TARGET,
 };
 use stillwell_scope::{NetworkNamespace, Place, Scope};

@@ -59,7 +59,7 @@ impl Follower {
             if length == 0 {
                 return Ok(false);
             }
-            self.position += u64::try_from(length).unwrap_or(u64::MAX);
+            self.position += length as u64;
             for line in buffer[..length].split_inclusive(|byte| *byte == b'\n') {
                 self.unfinished.extend_from_slice(line);
                 if contains(&self.unfinished, text.as_bytes()) {

@@ -6,7 +6,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
-use stillwell_plan::MountPlan;
+use stillwell_plan::target::MountPlan;
 
 use crate::kernel::MountStep;
 

@@ -27,11 +27,9 @@ pub(crate) fn pause(length: Nanos) {
 }
 
 fn timespec(length: Nanos) -> Timespec {
-    const SECOND: u64 = 1_000_000_000;
-    let seconds = i64::try_from(length.as_u64() / SECOND).unwrap_or(i64::MAX);
-    let nanos = i64::try_from(length.as_u64() % SECOND).unwrap_or(0);
+    let (tv_sec, nanos) = length.split_seconds();
     Timespec {
-        tv_sec: seconds,
-        tv_nsec: nanos,
+        tv_sec,
+        tv_nsec: nanos.into(),
     }
 }

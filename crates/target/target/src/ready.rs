@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::path::Path;
 
 use stillwell_http::Target;
-use stillwell_plan::ReadyProbe;
+use stillwell_plan::target::ReadyProbe;
 use stillwell_scope::{Token, clock};
 use stillwell_units::{ByteSize, Moment, Nanos};
 use stillwell_wire::client::Endpoint;

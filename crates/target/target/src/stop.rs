@@ -3,9 +3,9 @@
 use std::os::fd::AsFd;
 
 use rustix::process::{Pid, Signal, getpid, kill_process, kill_process_group, pidfd_send_signal};
-use stillwell_plan::StopPlan;
+use stillwell_plan::target::StopPlan;
 use stillwell_scope::clock;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::{Moment, Nanos, count};
 
 use crate::pause::{pause, readable_before};
 use crate::target_process::{Owned, Process, number};
@@ -84,7 +84,7 @@ pub(crate) fn kill_tree(process: &Process, owned: &Owned) -> u32 {
     }
     reap_all(&killed, process);
     let besides = killed.iter().filter(|pid| **pid != process.number());
-    u32::try_from(besides.count()).unwrap_or(u32::MAX)
+    count(besides.count())
 }
 
 /// Sends `signal` to the whole tree.

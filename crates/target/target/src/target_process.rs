@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use stillwell_plan::{StopPlan, TargetSignal};
+use stillwell_plan::step::TargetSignal;
+use stillwell_plan::target::StopPlan;
 use stillwell_scope::{Place, Scope, clock};
 use stillwell_units::Moment;
 

@@ -156,6 +156,7 @@ catalogue! {
     DECODED_BYTES_RECEIVED = "decoded_bytes_received", Bytes, Counter, "Payload bytes that sinks received, without their compression.";
     MESSAGES_RECEIVED = "messages_received", Count, Counter, "Datagrams or requests that sinks received.";
     CONNECTIONS_ACCEPTED = "connections_accepted", Count, Counter, "Connections that sinks accepted.";
+    CONNECTIONS_OPEN = "connections_open", Count, Gauge, "Connections of sinks that are open.";
     SINK_ERRORS = "sink_errors", Count, Counter, "Connections that a sink gave up because of what it received.";
     EVENTS_SERVED = "events_served", Count, Counter, "Events in the answers of sinks: messages handed out, samples scraped.";
     DATAGRAMS_DROPPED = "datagrams_dropped", Count, Counter, "Datagrams that the kernel dropped because a sink had not taken those before.";
@@ -213,6 +214,9 @@ catalogue! {
     TARGET_READ_BYTES = "target_disk_read_bytes", Bytes, Counter, "Bytes that the target had read from storage.";
     TARGET_WRITE_BYTES = "target_disk_write_bytes", Bytes, Counter, "Bytes that the target sent to storage.";
     TARGET_OOM_KILLS = "target_oom_kills", Count, Counter, "Processes of the target's cgroup that the kernel killed for memory.";
+    TARGET_RUN_DELAY = "target_run_delay", Nanoseconds, Counter, "Time in which threads of the target were runnable and had no CPU.";
+    TARGET_CPUS_FOREIGN = "target_cpus_foreign", Nanoseconds, Counter, "CPU time of others on the CPUs of the target alone.";
+    CGROUP_PRESSURE_CPU = "cgroup_pressure_cpu", Nanoseconds, Counter, "Time in which a task of the target's cgroup waited for a CPU.";
     CGROUP_MEMORY = "cgroup_memory_bytes", Bytes, Gauge, "Memory charged to the target's cgroup.";
     CGROUP_MEMORY_PEAK = "cgroup_memory_peak_bytes", Bytes, Gauge, "Largest memory charged to the target's cgroup.";
     CGROUP_THROTTLED = "cgroup_throttled", Nanoseconds, Counter, "Time in which the target's cgroup was held back by its CPU quota.";

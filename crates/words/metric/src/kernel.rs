@@ -33,18 +33,16 @@ pub fn cpu(labels: &Labels, used: [f64; 3], granted: f64) -> Vec<Sample> {
         .collect()
 }
 
-/// The same of the whole target. Excludes values that Stillwell's own counters have
-/// under lading's names in its captures.
+/// The same of the whole target.
 #[must_use]
 pub fn total_cpu(used: [f64; 3], granted: f64) -> Vec<Sample> {
     let labels = Labels::none().with("focus", "target");
-    let [_, _, system] = used;
     let shares = cpu_shares(used, granted).into_iter();
+    let modes =
+        cpu_modes(used).map(|(mode, value)| (format!("{mode}_cpu_usage_millicores"), value));
     shares
-        .chain([
-            ("system_cpu_usage_millicores".to_owned(), system),
-            ("cpu_limit_millicores".to_owned(), granted),
-        ])
+        .chain(modes)
+        .chain([("cpu_limit_millicores".to_owned(), granted)])
         .map(|(name, value)| gauge(name, labels.clone(), Value::Float(value)))
         .collect()
 }
@@ -201,6 +199,9 @@ mod tests {
                 "kernel_cpu_percentage",
                 "system_cpu_percentage",
                 "cpu_percentage",
+                "total_cpu_usage_millicores",
+                "user_cpu_usage_millicores",
+                "kernel_cpu_usage_millicores",
                 "system_cpu_usage_millicores",
                 "cpu_limit_millicores",
             ]

@@ -36,8 +36,8 @@ pub use hdrhistogram::Histogram;
 pub use load::{
     CallCells, CallEnd, CallMessages, CounterError, HandshakeCount, HandshakePart, HandshakeTally,
     LoadCounter, LoadCounts, LoadEvidence, LoadShard, LoadSourceEvidence, LoadStrain, LoadTime,
-    PhasedCount, Remedy, SizeCells, Sizes, SourceCells, SourceCount, SourceCounts, TlsWish,
-    Trouble,
+    PhasedCount, Remedy, SizeCells, Sizes, SourceCells, SourceCount, SourceCounts, StatusCells,
+    TlsWish, Trouble,
 };
 pub use outcome::Outcome;
 pub use packed::PackedHistogram;

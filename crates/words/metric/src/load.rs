@@ -7,6 +7,7 @@ mod evidence;
 mod handshakes;
 mod sizes;
 mod source;
+mod statuses;
 mod trouble;
 
 use std::sync::OnceLock;
@@ -22,6 +23,7 @@ pub use evidence::{LoadEvidence, LoadSourceEvidence, LoadStrain};
 pub use handshakes::{HandshakePart, HandshakeTally};
 pub use sizes::{SizeCells, Sizes};
 pub use source::{SourceCells, SourceCount};
+pub use statuses::StatusCells;
 pub use trouble::{Remedy, TlsWish, Trouble};
 
 /// Recorded times of requests and connections.
@@ -154,6 +156,8 @@ pub struct LoadShard {
     pub outcomes: [Cell; Outcome::ALL.len()],
     /// The same for requests of the warm-up.
     pub warmup_outcomes: [Cell; Outcome::ALL.len()],
+    /// Responses by status code, without those of the warm-up.
+    pub statuses: StatusCells,
     /// Connections opened.
     pub connections: PhasedCell,
     /// Attempts to connect that failed.
@@ -231,6 +235,7 @@ impl LoadShard {
             overdue: Cell::default(),
             outcomes: Default::default(),
             warmup_outcomes: Default::default(),
+            statuses: StatusCells::default(),
             connections: PhasedCell::default(),
             connect_failures: PhasedCell::default(),
             connect_timeouts: PhasedCell::default(),

@@ -1,6 +1,6 @@
 //! Outcomes of one send.
 
-/// Outcome of one request, datagram or connection: a closed list, so that a
+/// Outcome of one request, datagram or connection: a closed list, so a
 /// measured failure is a number and never a text.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Outcome {

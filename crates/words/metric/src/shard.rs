@@ -196,6 +196,8 @@ pub struct SinkShard {
     pub events_served: Cell,
     /// Connections accepted.
     pub connections: Cell,
+    /// Those of them that have ended.
+    pub connections_ended: Cell,
     /// When the last byte had come, in nanoseconds of the run's clock; 0 before.
     pub received_at: Cell,
     /// Connections given up because of what they sent.
@@ -230,6 +232,7 @@ impl SinkShard {
             messages: Cell::default(),
             events_served: Cell::default(),
             connections: Cell::default(),
+            connections_ended: Cell::default(),
             received_at: Cell::default(),
             errors: Cell::default(),
             malformed: Cell::default(),
@@ -251,6 +254,11 @@ impl Shard for SinkShard {
         ];
         for (metric, cell) in counters {
             samples.push(Sample::int(metric, &self.labels, cell.total()));
+        }
+        let (accepted, ended) = (self.connections.total(), self.connections_ended.total());
+        if accepted > 0 {
+            let open = accepted.saturating_sub(ended);
+            samples.push(Sample::int(metric::CONNECTIONS_OPEN, &self.labels, open));
         }
         let rare = [
             (metric::DECODED_BYTES_RECEIVED, &self.decoded_bytes),

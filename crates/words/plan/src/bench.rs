@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::RigPlan;
+use crate::RunPlan;
 
 /// One bench: a recording that is sent through a target and back into a sink.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -10,7 +10,7 @@ pub struct BenchPlan {
     /// Its name in reports.
     pub name: String,
     /// The run: one generator that replays, one sink, one target.
-    pub rig: RigPlan,
+    pub run_plan: RunPlan,
     /// The reason if its events carry no stamps; they are only counted then.
     pub unstamped: Option<String>,
     /// True if the report is JSON by default.

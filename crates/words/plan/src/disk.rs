@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 
-use crate::Places;
+use crate::target::Places;
 
 /// A disk that exists from before the target's start until after its end.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -2,7 +2,9 @@
 
 use stillwell_units::{Nanos, floor_to_u64};
 
-use crate::{DesignPlan, ExperimentPlan, OperatingPoint};
+use crate::ExperimentPlan;
+use crate::experiment::OperatingPoint;
+use crate::stopping::DesignPlan;
 
 /// Start, stop and close of a run, and the drain before them, as they are for a
 /// small target.
@@ -31,7 +33,7 @@ impl ExperimentPlan {
         };
         let probe = match self.operating_point {
             OperatingPoint::Probe { length, .. } => {
-                self.rig.phases.warmup + length + OVERHEAD_GUESS
+                self.run_plan.phases.warmup + length + OVERHEAD_GUESS
             }
             OperatingPoint::Max | OperatingPoint::Stated => Nanos::ZERO,
         };
@@ -44,7 +46,7 @@ impl ExperimentPlan {
 
     /// One run of each variant.
     fn pair_time(&self) -> Nanos {
-        let phases = &self.rig.phases;
+        let phases = &self.run_plan.phases;
         let run = phases.warmup + phases.measure + phases.quiet + OVERHEAD_GUESS;
         match self.design {
             // Both at once; where the load takes turns, a pair lasts as long as one run.
@@ -64,23 +66,26 @@ fn whole_seconds(length: Nanos) -> Nanos {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
+    use crate::placement::IsolationPlan;
+    use crate::step::TargetSignal;
+    use crate::stopping::WarmupPlan;
+    use crate::target::{ReadyProbe, StopPlan};
     use crate::{
-        GoalMetric, GoalPlan, IsolationPlan, ObserverPlan, PhasesPlan, PlacementPlan, ReadyProbe,
-        RigPlan, StopPlan, StoppingPlan, TargetKind, TargetPlan, TargetSignal, VariantPlan,
-        WarmupPlan,
+        GoalMetric, GoalPlan, ObserverPlan, PhasesPlan, PlacementPlan, RunPlan, StoppingPlan,
+        TargetKind, TargetPlan, VariantPlan,
     };
     use stillwell_units::Seed;
 
     use super::*;
 
     /// Two variants, runs of ten seconds and as many pairs as `stopping` says.
-    fn experiment(stopping: StoppingPlan) -> ExperimentPlan {
+    pub(crate) fn experiment(stopping: StoppingPlan) -> ExperimentPlan {
         let target = TargetPlan {
             name: "none".to_owned(),
             kind: TargetKind::None,
             ready: ReadyProbe::Immediately,
-            cpus: crate::CpuChoice::Auto,
+            cpus: crate::placement::CpuChoice::Auto,
             memory: None,
             stop: StopPlan {
                 signal: TargetSignal::Term,
@@ -91,7 +96,7 @@ mod tests {
             name: "one".to_owned(),
             summary: None,
             folder: "/lab/one".into(),
-            rig: RigPlan {
+            run_plan: RunPlan {
                 seed: Seed::from_number(0),
                 generators: Vec::new(),
                 sinks: Vec::new(),
@@ -116,6 +121,7 @@ mod tests {
             stopping,
             design: DesignPlan::Paired,
             warmup: WarmupPlan::Stated,
+            max_time: crate::experiment::MAX_TIME_DEFAULT,
             confirm: true,
             family: None,
             operating_point: OperatingPoint::Stated,
@@ -165,7 +171,7 @@ mod tests {
         let mut plan = experiment(StoppingPlan::Open {
             max_pairs: u32::MAX,
         });
-        plan.rig.phases.measure = Nanos::new(u64::MAX);
+        plan.run_plan.phases.measure = Nanos::new(u64::MAX);
         let time = plan.time();
         assert!(time.least <= time.most);
     }

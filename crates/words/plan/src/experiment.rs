@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use stillwell_units::{Nanos, Seed};
 
-use crate::{
-    DesignPlan, GoalPlan, MountPlan, RigPlan, StoppingPlan, TargetKind, TargetPlan, WarmupPlan,
-};
+use crate::stopping::{DesignPlan, WarmupPlan};
+use crate::target::MountPlan;
+use crate::{GoalPlan, RunPlan, StoppingPlan, TargetKind, TargetPlan};
 
 /// A workload, a target in two variants or more, goals and checks.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -20,7 +20,7 @@ pub struct ExperimentPlan {
     /// The folder that it was read from.
     pub folder: PathBuf,
     /// The plan of every run, except for what variants change.
-    pub rig: RigPlan,
+    pub run_plan: RunPlan,
     /// The compared variants; the first is the baseline. At least two.
     pub variants: Vec<VariantPlan>,
     /// Compared metrics; the first is the primary goal. At least one.
@@ -31,6 +31,10 @@ pub struct ExperimentPlan {
     pub design: DesignPlan,
     /// The beginning of the measured phase of each run.
     pub warmup: WarmupPlan,
+    /// Time of runs up to which lost pairs are replaced beyond a quarter of the planned
+    /// ones.
+    #[serde(default = "max_time_default", rename = "max_time_ns")]
+    pub max_time: Nanos,
     /// True if a change that was found is confirmed on fresh pairs before it
     /// gates.
     pub confirm: bool,
@@ -44,12 +48,19 @@ pub struct ExperimentPlan {
     pub erratic: bool,
 }
 
+/// Time of runs up to which an experiment replaces lost pairs by default.
+pub const MAX_TIME_DEFAULT: Nanos = Nanos::from_secs(600);
+
+const fn max_time_default() -> Nanos {
+    MAX_TIME_DEFAULT
+}
+
 impl ExperimentPlan {
     /// The target of `variant`, whose binary lies at `binary` if it was built
     /// or given.
     #[must_use]
     pub fn target_of(&self, variant: &VariantPlan, binary: Option<&Path>) -> TargetPlan {
-        let mut target = self.rig.target.clone();
+        let mut target = self.run_plan.target.clone();
         if let TargetKind::Child(child) = &mut target.kind {
             if let Some([program, arguments @ ..]) = variant.command.as_deref() {
                 child.program = program.into();
@@ -64,6 +75,9 @@ impl ExperimentPlan {
                 .variables
                 .extend(variant.environment.clone());
             child.mounts.extend(variant.mounts.iter().cloned());
+        }
+        if let (TargetKind::Url(url), Some(replacement)) = (&mut target.kind, &variant.url) {
+            url.clone_from(replacement);
         }
         target
     }
@@ -88,6 +102,9 @@ pub struct VariantPlan {
     pub binary: BinarySource,
     /// A whole command in place of the subject's.
     pub command: Option<Vec<String>>,
+    /// The URL in place of the target's, where the target is a URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
     /// Arguments added behind the command's.
     pub arguments: Vec<String>,
     /// Environment variables added to the subject's.
@@ -106,6 +123,7 @@ impl VariantPlan {
             name,
             binary: BinarySource::AsPlanned,
             command: None,
+            url: None,
             arguments: Vec::new(),
             environment: BTreeMap::new(),
             files: None,

@@ -2,33 +2,41 @@
 
 mod acknowledged;
 mod broker;
+mod concurrency;
 mod exchange;
 mod kubernetes;
 mod places;
 mod properties;
+mod renames;
+mod requests;
 mod system;
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use stillwell_units::{ByteRate, ByteSize, EventRate, Nanos, Seed};
+use stillwell_units::{ByteSize, Nanos, Seed};
 
-use crate::{ClientTlsPlan, LoadPlan, PayloadPlan, StampPlan};
+use crate::tls::ClientTlsPlan;
+use crate::{PayloadPlan, RatePlan, StampPlan};
 
 pub use acknowledged::{AcknowledgedBy, AcknowledgedPlan};
 pub use broker::{
     AmqpPlan, KafkaAcks, KafkaCompression, KafkaPlan, Login, MessageOf, NatsAcks, NatsLogin,
     NatsPlan, ProducerPlan,
 };
+pub use concurrency::{Concurrency, ConcurrencyError};
 pub use exchange::ExchangePlan;
 pub use kubernetes::{KubernetesKind, KubernetesPlan};
 pub use properties::{EventsDefault, StampForms, TransportProperties, TransportTarget};
+pub use renames::{RenameShare, RenameShareError};
+pub use requests::RequestsPlan;
 pub use system::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan};
 
 /// One source of load.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct GeneratorPlan {
-    /// Unique among the rig's generators; labels what it records.
+    /// Unique among the run's generators; labels what it records.
     pub id: String,
     /// The transport of bytes to the target.
     pub transport: TransportPlan,
@@ -36,11 +44,9 @@ pub struct GeneratorPlan {
     pub payload: PayloadPlan,
     /// When it is sent: always the total of all connections.
     pub rate: RatePlan,
-    /// Connections (or sockets) in all, at least one.
-    pub connections: u16,
-    /// Threads over which connections are spread, at least one and at most
-    /// `connections`.
-    pub workers: u16,
+    /// Its connections and threads.
+    #[serde(flatten)]
+    pub concurrency: Concurrency,
     /// From which the payload's bytes follow.
     pub seed: Seed,
     /// The stamped events; `None` for none.
@@ -131,10 +137,10 @@ pub enum TransportPlan {
     TcpRr {
         /// `host:port` of the target.
         address: String,
-        /// Length of a request, at least one byte.
-        request_bytes: u32,
-        /// Length of an answer, at least one byte.
-        response_bytes: u32,
+        /// Length of a request.
+        request_bytes: NonZeroU32,
+        /// Length of an answer.
+        response_bytes: NonZeroU32,
     },
     /// Files and folders that come to be, are opened and are renamed. The payload
     /// only paces: a block an operation.
@@ -162,16 +168,6 @@ pub enum TransportPlan {
     Nats(Box<NatsPlan>),
     /// Messages for an exchange of AMQP 0-9-1.
     Amqp(Box<AmqpPlan>),
-}
-
-/// HTTP requests to one address.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct RequestsPlan {
-    /// `http://host:port/`, or `https://…`.
-    pub url: String,
-    /// Requests, protocol and limits of its only endpoint. The generator's rate, connections
-    /// and seed replace the load's.
-    pub load: LoadPlan,
 }
 
 /// Destination of a stream.
@@ -214,7 +210,7 @@ pub enum FileLayout {
         full: WhenFull,
         /// Older parts that are kept, under `.0`, `.1` and so on.
         rotations: u8,
-        /// Pause in writing before that happens, so that a reader can have
+        /// Pause in writing before that happens, so a reader can have
         /// read all of it.
         #[serde(rename = "settle")]
         pause: Nanos,
@@ -270,19 +266,18 @@ pub struct FileTreePlan {
     /// The folder that all lie in.
     pub root: PathBuf,
     /// Folders within folders.
-    pub depth_max: u32,
+    pub depth_max: NonZeroU32,
     /// Folders in each folder.
-    pub folders_max: u32,
+    pub folders_max: NonZeroU32,
     /// Files in each folder.
-    pub files_max: u32,
+    pub files_max: NonZeroU32,
     /// Files and folders in all.
-    pub nodes_max: u32,
+    pub nodes_max: NonZeroU32,
     /// Characters of a name.
-    pub name_length: u32,
-    /// Of so many operations each, …
-    pub operations: u32,
-    /// … this many rename a folder, the others make or open a file or folder.
-    pub renames: u32,
+    pub name_length: NonZeroU32,
+    /// Share of operations that rename.
+    #[serde(flatten)]
+    pub renames: RenameShare,
 }
 
 /// Polling for Splunk's acknowledgements.
@@ -305,88 +300,4 @@ impl TransportPlan {
             _ => None,
         }
     }
-}
-
-/// When it is sent.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct RatePlan {
-    /// The counted quantity.
-    pub unit: RateUnit,
-    /// Requested number over time.
-    pub shape: RateShape,
-}
-
-impl RatePlan {
-    /// As fast as the target takes it.
-    pub const MAX: Self = Self {
-        unit: RateUnit::Bytes,
-        shape: RateShape::Max,
-    };
-
-    /// A constant rate in bytes.
-    #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "no link carries 2^53 bytes a second"
-    )]
-    pub const fn bytes(rate: ByteRate) -> Self {
-        Self {
-            unit: RateUnit::Bytes,
-            shape: RateShape::Constant {
-                per_second: rate.bytes_per_second() as f64,
-            },
-        }
-    }
-
-    /// A constant rate in events.
-    #[must_use]
-    pub const fn events(rate: EventRate) -> Self {
-        Self {
-            unit: RateUnit::Events,
-            shape: RateShape::Constant {
-                per_second: rate.events_per_second(),
-            },
-        }
-    }
-
-    /// Returns true if the schedule never holds the generator back.
-    #[must_use]
-    pub const fn is_max(&self) -> bool {
-        matches!(self.shape, RateShape::Max)
-    }
-}
-
-/// The counted quantity of a rate.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RateUnit {
-    /// Payload bytes, without the transport's own.
-    Bytes,
-    /// Events, as the payload counts them.
-    Events,
-    /// Whole blocks.
-    Blocks,
-}
-
-/// Requested units over time. All figures are finite; rates are
-/// above zero.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum RateShape {
-    /// As fast as the target takes it.
-    Max,
-    /// The same rate all the time.
-    Constant {
-        /// Units each second.
-        per_second: f64,
-    },
-    /// From `initial_per_second`, growing evenly until `maximum_per_second`.
-    Ramp {
-        /// Units each second at the start.
-        initial_per_second: f64,
-        /// Units each second at the end.
-        maximum_per_second: f64,
-        /// Growth of the rate in each second.
-        change_per_second: f64,
-    },
 }

@@ -49,6 +49,8 @@ pub enum GoalMetric {
     Duplicated,
     /// Bytes that sinks received, for each second of time.
     EgressThroughput,
+    /// Share of the requests that ended without a response or with a status from 400 on.
+    ErrorShare,
     /// A quantile of the times from a stamped event's intended time to its first
     /// arrival at a sink.
     EventLatency(LatencyQuantile),
@@ -65,8 +67,12 @@ pub enum GoalMetric {
     MemoryPeak,
     /// Growth of resident memory, as a share of its mean for each minute.
     MemorySlope,
+    /// Requests that were answered with a status below 400, for each second of time.
+    RequestThroughput,
     /// Any recorded or scraped series.
     Series(SeriesGoal),
+    /// A quantile of the run's service times, from the sent time on.
+    ServiceTime(LatencyQuantile),
 }
 
 /// A quantile of a time.
@@ -134,7 +140,7 @@ pub enum Scale {
 impl GoalMetric {
     /// All that need no name of a series, in the order in which they are listed
     /// to users.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 23] = [
         Self::IngressThroughput,
         Self::EgressThroughput,
         Self::CpuPerEvent,
@@ -146,6 +152,12 @@ impl GoalMetric {
         Self::Latency(LatencyQuantile::P90),
         Self::Latency(LatencyQuantile::P99),
         Self::Latency(LatencyQuantile::P999),
+        Self::ServiceTime(LatencyQuantile::P50),
+        Self::ServiceTime(LatencyQuantile::P90),
+        Self::ServiceTime(LatencyQuantile::P99),
+        Self::ServiceTime(LatencyQuantile::P999),
+        Self::ErrorShare,
+        Self::RequestThroughput,
         Self::Loss,
         Self::Duplicated,
         Self::EventLatency(LatencyQuantile::P50),
@@ -163,6 +175,7 @@ impl GoalMetric {
             Self::CpuPerEvent => "cpu_per_event",
             Self::Duplicated => "duplicated",
             Self::EgressThroughput => "egress_throughput",
+            Self::ErrorShare => "error_share",
             Self::EventLatency(LatencyQuantile::P50) => "event_latency_p50",
             Self::EventLatency(LatencyQuantile::P90) => "event_latency_p90",
             Self::EventLatency(LatencyQuantile::P99) => "event_latency_p99",
@@ -176,6 +189,11 @@ impl GoalMetric {
             Self::Memory => "memory",
             Self::MemoryPeak => "memory_peak",
             Self::MemorySlope => "memory_slope",
+            Self::RequestThroughput => "request_throughput",
+            Self::ServiceTime(LatencyQuantile::P50) => "service_time_p50",
+            Self::ServiceTime(LatencyQuantile::P90) => "service_time_p90",
+            Self::ServiceTime(LatencyQuantile::P99) => "service_time_p99",
+            Self::ServiceTime(LatencyQuantile::P999) => "service_time_p999",
             Self::Series(series) => return Cow::Owned(format!("series:{series}")),
         })
     }
@@ -187,13 +205,17 @@ impl GoalMetric {
             Self::Cpu
             | Self::CpuPerEvent
             | Self::Duplicated
+            | Self::ErrorShare
             | Self::EventLatency(_)
             | Self::Latency(_)
             | Self::Loss
             | Self::Memory
             | Self::MemoryPeak
-            | Self::MemorySlope => Some(Direction::LowerIsBetter),
-            Self::EgressThroughput | Self::IngressThroughput => Some(Direction::HigherIsBetter),
+            | Self::MemorySlope
+            | Self::ServiceTime(_) => Some(Direction::LowerIsBetter),
+            Self::EgressThroughput | Self::IngressThroughput | Self::RequestThroughput => {
+                Some(Direction::HigherIsBetter)
+            }
             Self::Series(_) => None,
         }
     }
@@ -202,7 +224,9 @@ impl GoalMetric {
     #[must_use]
     pub const fn scale(&self) -> Scale {
         match self {
-            Self::Duplicated | Self::Loss | Self::MemorySlope => Scale::Difference,
+            Self::Duplicated | Self::ErrorShare | Self::Loss | Self::MemorySlope => {
+                Scale::Difference
+            }
             _ => Scale::Ratio,
         }
     }
@@ -215,10 +239,13 @@ impl GoalMetric {
             self,
             Self::Duplicated
                 | Self::EgressThroughput
+                | Self::ErrorShare
                 | Self::EventLatency(_)
                 | Self::IngressThroughput
                 | Self::Latency(_)
                 | Self::Loss
+                | Self::RequestThroughput
+                | Self::ServiceTime(_)
         )
     }
 
@@ -239,20 +266,25 @@ impl GoalMetric {
             Self::Cpu
             | Self::EgressThroughput
             | Self::IngressThroughput
+            | Self::RequestThroughput
             | Self::EventLatency(LatencyQuantile::P50)
-            | Self::Latency(LatencyQuantile::P50) => 0.02,
-            Self::EventLatency(LatencyQuantile::P90) | Self::Latency(LatencyQuantile::P90) => 0.03,
+            | Self::Latency(LatencyQuantile::P50)
+            | Self::ServiceTime(LatencyQuantile::P50) => 0.02,
+            Self::EventLatency(LatencyQuantile::P90)
+            | Self::Latency(LatencyQuantile::P90)
+            | Self::ServiceTime(LatencyQuantile::P90) => 0.03,
             // Allocators round, and tails are made of few events.
             Self::Memory
             | Self::MemoryPeak
             | Self::EventLatency(LatencyQuantile::P99)
             | Self::Latency(LatencyQuantile::P99)
+            | Self::ServiceTime(LatencyQuantile::P99)
             | Self::Series(_) => 0.05,
-            Self::EventLatency(LatencyQuantile::P999) | Self::Latency(LatencyQuantile::P999) => {
-                0.10
-            }
+            Self::EventLatency(LatencyQuantile::P999)
+            | Self::Latency(LatencyQuantile::P999)
+            | Self::ServiceTime(LatencyQuantile::P999) => 0.10,
             // Points, not percent of a number that is nearly zero.
-            Self::Duplicated | Self::Loss => 0.001,
+            Self::Duplicated | Self::ErrorShare | Self::Loss => 0.001,
             Self::MemorySlope => 0.01,
         };
         // In range by the table above, and a test goes through it.

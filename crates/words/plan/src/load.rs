@@ -15,11 +15,12 @@ use serde::{Deserialize, Serialize};
 use stillwell_metric::LoadCounter;
 use stillwell_units::{Nanos, Seed};
 
-use crate::ClientTlsPlan;
+use crate::tls::ClientTlsPlan;
 
 pub use check::LoadPlanError;
+pub(crate) use check::check_requests;
 pub use grpc::{GrpcMessages, GrpcPlan};
-pub use pace::{LoadCurve, LoadPace, LoadPacing, LoadStep, Overflow, Spacing};
+pub use pace::{LoadPace, LoadPacing, Overflow, Spacing};
 pub use request::{BodyPlan, EndpointPlan, RequestPlan};
 pub use telemetry::{
     AnswerHeadersPlan, ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol,
@@ -42,14 +43,9 @@ pub struct LoadPlanParts {
     pub endpoints: Vec<EndpointPlan>,
     /// When they are sent.
     pub pace: LoadPace,
-    /// Opening and use of connections.
-    pub connecting: ConnectingPlan,
-    /// The proxy through which they lead, if any; endpoints are then looked up by
-    /// it.
-    pub tunnel: Option<TunnelPlan>,
-    /// The settings of TLS for endpoints that use it; the offer of ALPN is
-    /// the protocol of the connections.
-    pub tls: ClientTlsPlan,
+    /// Connections to them.
+    #[serde(flatten)]
+    pub client: ClientPlan,
     /// Threads over which connections are spread, at least one and at most as
     /// many as there are connections.
     pub workers: u16,
@@ -63,12 +59,8 @@ pub struct LoadPlanParts {
     pub first_request: bool,
     /// The header of answers whose number of nanoseconds is recorded, if any.
     pub latency_header: Option<String>,
-    /// Timeout of an answer, from the sent time on.
-    pub timeout: Nanos,
     /// Time for requests in flight to end after the load.
     pub grace: Nanos,
-    /// The way in which a worker waits for the next due request.
-    pub idle: IdleStrategy,
     /// Exporters that receive figures during the load.
     pub telemetry: TelemetryPlan,
     /// From which everything random follows.
@@ -85,17 +77,10 @@ impl LoadPlan {
         Ok(Self(parts))
     }
 
-    /// The same plan with another way to wait; no rule depends on that.
-    #[must_use]
-    pub fn with_idle(mut self, idle: IdleStrategy) -> Self {
-        self.0.idle = idle;
-        self
-    }
-
     /// The addresses that this process connects to: that of the proxy, or else those of
     /// all endpoints. No rule depends on them.
     pub fn dialled_addresses_mut(&mut self) -> Vec<&mut String> {
-        match &mut self.0.tunnel {
+        match &mut self.0.client.tunnel {
             Some(tunnel) => vec![&mut tunnel.address],
             None => {
                 let endpoints = self.0.endpoints.iter_mut();
@@ -125,6 +110,23 @@ impl From<LoadPlan> for LoadPlanParts {
     fn from(plan: LoadPlan) -> Self {
         plan.0
     }
+}
+
+/// The connections of a client of HTTP, and its waits.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ClientPlan {
+    /// Opening and use of connections.
+    pub connecting: ConnectingPlan,
+    /// The proxy through which they lead, if any; endpoints are then looked up by
+    /// it.
+    pub tunnel: Option<TunnelPlan>,
+    /// The settings of TLS for endpoints that use it; the offer of ALPN is
+    /// the protocol of the connections.
+    pub tls: ClientTlsPlan,
+    /// Timeout of an answer, from the sent time on.
+    pub timeout: Nanos,
+    /// The way in which a worker waits for the next due request.
+    pub idle: IdleStrategy,
 }
 
 /// Opening and use of connections.

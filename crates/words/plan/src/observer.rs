@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
-use crate::Places;
+use crate::target::Places;
 
 /// Observed figures and their intervals.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -26,6 +26,56 @@ pub struct ObserverPlan {
     /// A program that inspects the target during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inspector: Option<InspectorPlan>,
+    /// Strictness of the limits above which the run is unreliable.
+    #[serde(default, skip_serializing_if = "Validity::is_normal")]
+    pub validity: Validity,
+}
+
+/// Strictness of the limits above which a run is unreliable.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Validity {
+    /// Half of each limit.
+    Strict,
+    /// The limits.
+    #[default]
+    Normal,
+    /// None: what is above a limit is reported, and its numbers count.
+    Off,
+}
+
+impl Validity {
+    /// Every value with its word.
+    pub const WORDS: [(&str, Self); 3] = [
+        ("strict", Self::Strict),
+        ("normal", Self::Normal),
+        ("off", Self::Off),
+    ];
+
+    /// Returns true for the limits as they are.
+    #[must_use]
+    pub const fn is_normal(&self) -> bool {
+        matches!(self, Self::Normal)
+    }
+
+    /// Returns the word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Strict => "strict",
+            Self::Normal => "normal",
+            Self::Off => "off",
+        }
+    }
+
+    /// Returns the factor of each limit.
+    #[must_use]
+    pub const fn limit_factor(self) -> f64 {
+        match self {
+            Self::Strict => 0.5,
+            Self::Normal | Self::Off => 1.0,
+        }
+    }
 }
 
 /// A program that inspects the target, such as `perf`: started when the target is
@@ -88,6 +138,25 @@ impl KernelSeries {
         *self == Self::default()
     }
 
+    /// Requests the series called `name` as well, if it is one of these.
+    pub fn request(&mut self, name: &str) {
+        let is_of_cpu = |name: &str| {
+            name.ends_with("cpu_percentage")
+                || name.ends_with("cpu_usage_millicores")
+                || name == "cpu_limit_millicores"
+        };
+        match name {
+            "total_wss_bytes" => self.working_set = true,
+            _ if name.starts_with("cgroup.v2.") => self.cgroup = true,
+            _ if name.starts_with("vmstat.") => self.vmstat = true,
+            _ if name.starts_with("smaps") => self.smaps = true,
+            _ if name.starts_with("status.") || name.starts_with("stat.") || is_of_cpu(name) => {
+                self.processes = true;
+            }
+            _ => {}
+        }
+    }
+
     /// Every series but the working set.
     pub const USUAL: Self = Self {
         processes: true,
@@ -117,6 +186,7 @@ impl Default for ObserverPlan {
             kernel: KernelSeries::default(),
             profiles: Vec::new(),
             inspector: None,
+            validity: Validity::default(),
         }
     }
 }

@@ -245,7 +245,7 @@ impl PayloadFormat {
 pub enum BlockShape {
     /// Sizes drawn evenly between an eighth of `maximum` and `maximum`.
     UpTo {
-        /// No block is larger, save one whose single event is.
+        /// No block is larger, except one whose single event is.
         maximum: ByteSize,
     },
     /// A fixed number of events a block, at least one.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::NetworkPlan;
+use crate::link::NetworkPlan;
 
 /// Assignment of CPUs.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -35,6 +35,9 @@ pub struct IsolationPlan {
     pub network: Wanted,
     /// A separate cgroup for the target.
     pub cgroup: Wanted,
+    /// A higher CPU priority for the target, generators, sinks and observers.
+    #[serde(default)]
+    pub priority: Wanted,
     /// Separate networks for target and sinks, and the links between them and
     /// generators; an error if they are unavailable.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -1,11 +1,12 @@
 //! A test server: something to hit.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::{EventRate, Seed};
 
-use crate::ServerTlsPlan;
+use crate::tls::ServerTlsPlan;
 
 mod expression;
 mod fault;
@@ -26,8 +27,8 @@ pub use options::{
 pub struct ServePlan {
     /// From which what `rand()` gives follows, worker by worker.
     pub seed: Seed,
-    /// Threads, at least one; each serves all listeners.
-    pub workers: u16,
+    /// Threads; each serves all listeners.
+    pub workers: NonZeroU16,
     /// Listeners with their answers; at least one.
     pub listeners: Vec<ServeListenerPlan>,
     /// Admin endpoint with its counts and a stop request, if any.

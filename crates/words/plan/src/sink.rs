@@ -1,22 +1,23 @@
 //! Receivers of the target's output.
 
 use std::net::SocketAddr;
+use std::num::{NonZeroU16, NonZeroU32};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteRate, Nanos};
 
-use crate::PrefixFraming;
+use crate::stamp::PrefixFraming;
 
 /// One receiver.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SinkPlan {
-    /// Unique among the rig's sinks; labels what it records.
+    /// Unique among the run's sinks; labels what it records.
     pub id: String,
     /// Its protocol.
     pub protocol: SinkProtocol,
-    /// Threads, at least one.
-    pub workers: u16,
+    /// Threads.
+    pub workers: NonZeroU16,
     /// The most that it reads, over all connections together: a receiver that is
     /// slow on purpose. Streams only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,9 +121,9 @@ pub enum SinkProtocol {
         /// The address of the listener.
         address: SocketAddr,
         /// Length of a request, at least one byte.
-        request_bytes: u32,
+        request_bytes: NonZeroU32,
         /// Length of an answer, at least one byte.
-        response_bytes: u32,
+        response_bytes: NonZeroU32,
     },
 }
 

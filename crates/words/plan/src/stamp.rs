@@ -1,5 +1,7 @@
 //! Stamped events and their expected deliveries.
 
+use std::num::NonZeroU32;
+
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
@@ -7,8 +9,8 @@ use stillwell_units::Nanos;
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StampPlan {
     /// One event in so many is stamped, the first one of each connection included;
-    /// 1 for every one. At least 1.
-    pub every: u32,
+    /// 1 for every one.
+    pub every: NonZeroU32,
     /// Deliveries of each stamped event by a correct pipeline,
     /// from 1 to 8: 2 where it keeps the original beside what it parsed.
     pub copies: u8,
@@ -80,7 +82,7 @@ impl PrefixFraming {
 impl StampPlan {
     /// Every event, expected once, never late.
     pub const ALL: Self = Self {
-        every: 1,
+        every: NonZeroU32::MIN,
         copies: 1,
         late_after: None,
         form: StampForm::Text,

@@ -5,7 +5,10 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 
-use crate::{DelayExpression, LinkChange, PhasesPlan, WhenFull};
+use crate::PhasesPlan;
+use crate::generator::WhenFull;
+use crate::link::LinkChange;
+use crate::serve::DelayExpression;
 
 /// Something that happens at a set time.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

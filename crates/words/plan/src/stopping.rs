@@ -132,7 +132,7 @@ impl DesignPlan {
     /// its load long before.
     pub const TURN_MIN_DEFAULT: Nanos = Nanos::from_millis(20);
     /// Longest turn where nothing is said: a second of the host holds several,
-    /// so that both variants meet the same neighbours.
+    /// so both variants meet the same neighbours.
     pub const TURN_MAX_DEFAULT: Nanos = Nanos::from_millis(60);
     /// Turns of the lengths that hold where nothing is said.
     pub const SLICED: Self = Self::Sliced {

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteSize, Nanos};
 
-use crate::{CpuChoice, TargetSignal};
+use crate::placement::CpuChoice;
+use crate::step::TargetSignal;
 
 mod container;
 
@@ -39,6 +40,9 @@ pub enum TargetKind {
     Pid(u32),
     /// A container of an engine.
     Container(Box<ContainerTarget>),
+    /// A service that runs already, here or on another host. Requests go to this URL; no process
+    /// is watched.
+    Url(String),
     /// Nothing: load goes from generators directly to the listeners.
     None,
 }
@@ -174,7 +178,7 @@ impl TargetPlan {
                 ContainerOrigin::Image(image) => &image.mounts,
                 ContainerOrigin::Named(_) => &[],
             },
-            TargetKind::Pid(_) | TargetKind::None => &[],
+            TargetKind::Pid(_) | TargetKind::Url(_) | TargetKind::None => &[],
         }
     }
 
@@ -185,7 +189,7 @@ impl TargetPlan {
             TargetKind::Container(container) => {
                 matches!(container.origin, ContainerOrigin::Named(_))
             }
-            TargetKind::Pid(_) => true,
+            TargetKind::Pid(_) | TargetKind::Url(_) => true,
             TargetKind::Child(_) | TargetKind::None => false,
         }
     }

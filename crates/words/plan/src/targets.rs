@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::Seed;
 
-use crate::{RigPlan, TargetPlan};
+use crate::{RunPlan, TargetPlan};
 
 /// Runs where neither file nor command line says how many.
 pub const RUNS_DEFAULT: u32 = 6;
@@ -22,7 +22,7 @@ pub struct TargetsPlan {
     /// The folder that it was read from.
     pub folder: PathBuf,
     /// The plan of every run; its target is replaced by each compared target in turn.
-    pub rig: RigPlan,
+    pub run_plan: RunPlan,
     /// The programs. At least one.
     pub targets: Vec<ComparedTargetPlan>,
     /// Runs of each target; in each block of runs every one has its turn.

@@ -80,6 +80,8 @@ codes! {
     /// A step that cannot happen: what it names is not there, cannot do that, or is
     /// not in a state for it at that time.
     TIMELINE = "W218";
+    /// A check on a series that no run of this experiment records: it fails each time.
+    CHECK_UNMEASURABLE = "W219";
     /// A size in bits: readers disagree whether `Mb` means bits or bytes.
     BITS = "W401";
     /// A key that is accepted and has no effect here.
@@ -109,7 +111,7 @@ mod tests {
     fn codes_are_unique_and_explained() {
         for (index, (code, text)) in ALL.iter().enumerate() {
             assert!(!text.trim().is_empty());
-            assert!(ALL[index + 1..].iter().all(|(other, _)| other != code));
+            assert!(ALL[index + 1..].iter().all(|(later, _)| later != code));
         }
         assert!(explain("w101").unwrap().contains("silently"));
         assert_eq!(explain("W999"), None);

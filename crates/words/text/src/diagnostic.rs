@@ -172,7 +172,7 @@ impl Diagnostics {
         let at = |diagnostic: &Diagnostic| diagnostic.place.as_ref().map(|place| place.span);
         let mut kept: Vec<Diagnostic> = Vec::new();
         for diagnostic in self.0 {
-            // Repetitions have the same rank, so that they are not far away.
+            // Repetitions have the same rank, so they are not far away.
             let near = kept.iter().rev();
             let mut near = near.take_while(|earlier| rank(earlier) == rank(&diagnostic));
             let is_known = near.any(|earlier| {

@@ -18,7 +18,7 @@ pub use map::{Keys, MapReader};
 pub use named::NamedFiles;
 
 /// Reads the values of one source. What it cannot read it reports, and returns
-/// nothing for it, so that its caller goes on with the rest.
+/// nothing for it, so its caller goes on with the rest.
 #[derive(Debug)]
 pub struct Reader {
     source: Arc<Source>,
@@ -96,7 +96,17 @@ impl Reader {
     /// The tree of its source; what is wrong with it is kept.
     #[must_use]
     pub fn parse(&self) -> Option<Node> {
-        match crate::node::parse(&self.source) {
+        self.keep(crate::node::parse(&self.source))
+    }
+
+    /// The same with local tags kept, as of [`parse_tagged`](crate::parse_tagged).
+    #[must_use]
+    pub fn parse_tagged(&self) -> Option<Node> {
+        self.keep(crate::node::parse_tagged(&self.source))
+    }
+
+    fn keep(&self, parsed: Result<(Node, Vec<Diagnostic>), Box<Diagnostic>>) -> Option<Node> {
+        match parsed {
             Ok((node, diagnostics)) => {
                 self.diagnostics.borrow_mut().extend(diagnostics);
                 Some(node)

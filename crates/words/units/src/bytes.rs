@@ -44,10 +44,10 @@ impl ByteSize {
         self.0
     }
 
-    /// As an index or buffer length; saturates where `usize` is narrower.
+    /// As an index or buffer length.
     #[must_use]
     pub fn as_usize(self) -> usize {
-        usize::try_from(self.0).unwrap_or(usize::MAX)
+        crate::as_usize(self.0)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Numbers as text for people: three significant digits, a space before the unit, commas between thousands.
 //!
-//! Every report and every progress line uses these functions, so that one number reads the same everywhere.
+//! Every report and every progress line uses these functions, so one number reads the same everywhere.
 //!
 //! ```
 //! use stillwell_units::human;
@@ -154,7 +154,7 @@ mod tests {
 
     #[test]
     fn numbers_read_well() {
-        for (found, wanted) in [
+        for (shown, wanted) in [
             (time(950.4), "950 ns"),
             (time(999.6), "1.00 µs"),
             (time(4231.0), "4.23 µs"),
@@ -175,7 +175,7 @@ mod tests {
             (count(1_234_567), "1,234,567"),
             (grouped(-1234.4), "-1,234"),
         ] {
-            assert_eq!(found, wanted);
+            assert_eq!(shown, wanted);
         }
     }
 }

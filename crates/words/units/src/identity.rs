@@ -10,7 +10,7 @@ use crate::ParseError;
 /// The 32 bytes from which everything random in a run follows.
 ///
 /// A seed is typed as one whole number; lading's 32 numbers are taken as they
-/// are. [`Seed::derive`] gives every user of randomness its own stream, so that
+/// are. [`Seed::derive`] gives every user of randomness its own stream, so
 /// adding one never changes the bytes of another.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Seed([u8; 32]);

@@ -1,6 +1,6 @@
 //! Values with bounds: the words that every other crate speaks in.
 //!
-//! Each type here carries its unit, so that a number can never be taken for
+//! Each type here carries its unit, so a number can never be taken for
 //! another kind of number: [`ByteSize`] and [`ByteRate`], [`EventRate`],
 //! [`Nanos`] (a length of time) and [`Moment`] (a point on the host's monotonic
 //! clock), [`Seed`], [`RunId`], [`Tolerance`] and [`Target`] (a URL that load is sent to). What a person types is read by
@@ -30,7 +30,7 @@ mod time;
 
 pub use bytes::ByteSize;
 pub use identity::{RunId, Seed};
-pub use number::{float_from_u64, floor_to_u64, whole_number};
+pub use number::{as_usize, count, float_from_u64, floor_to_u64, whole_number};
 pub use rate::{ByteRate, EventRate};
 pub use ratio::Tolerance;
 pub use target::{Scheme, Target, TargetError};

@@ -22,6 +22,28 @@ pub const fn floor_to_u64(value: f64) -> u64 {
     value as u64
 }
 
+// Lengths in memory and numbers in files convert both ways without loss.
+const _: () = assert!(usize::BITS == 64, "a target with 64 bits is needed");
+
+/// Returns `value` as a length or an index. Nothing is lost: `usize` has 64 bits.
+#[must_use]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the assertion above: usize has 64 bits"
+)]
+pub fn as_usize(value: impl Into<u64>) -> usize {
+    value.into() as usize
+}
+
+/// Returns the number of items of a list, or of bytes of a message.
+///
+/// # Panics
+/// From 2³² items on: no list of a run, a suite or a report and no message comes near.
+#[must_use]
+pub fn count(items: usize) -> u32 {
+    u32::try_from(items).expect("a list has fewer than 2³² items, and a message fewer bytes")
+}
+
 /// The whole number that `text` writes with a radix (`0x1f`, `0o17`, `0b101`) or a decimal factor (`2k`, `1.5M`,
 /// `1G`). None for all other texts, plain decimal numbers among them.
 #[must_use]

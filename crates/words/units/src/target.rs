@@ -8,7 +8,7 @@ const ACCEPTED: &str = "write `http://HOST[:PORT][/PATH]`, such as `http://127.0
                         `http://[::1]:8080/`";
 
 /// An address that load or a probe is sent to, from a URL: what to dial and what
-/// to ask for. A fragment (`#…`) is never sent and so is left out.
+/// to request. A fragment (`#…`) is never sent and so is left out.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Target {
     scheme: Scheme,
@@ -94,7 +94,7 @@ impl Target {
     /// # Errors
     /// [`TargetError`] where it is no such URL.
     pub fn from_url(text: &str) -> Result<Self, TargetError> {
-        let input = || text.to_owned();
+        let input = || without_user(text);
         let (scheme, rest) = text
             .trim()
             .split_once("://")
@@ -225,6 +225,18 @@ fn parse_port(digits: &str) -> Option<u16> {
     digits.parse().ok().filter(|port| *port != 0)
 }
 
+/// Returns `text` with the user name and password of a URL replaced: messages end up in logs.
+fn without_user(text: &str) -> String {
+    let Some((scheme, rest)) = text.split_once("://") else {
+        return text.to_owned();
+    };
+    let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(place) => format!("{scheme}://***{}", &rest[place..]),
+        None => text.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::net::SocketAddr;
@@ -332,6 +344,19 @@ mod tests {
             if let Ok(target) = text.parse::<Target>() {
                 prop_assert_eq!(target.to_string().parse::<Target>(), Ok(target));
             }
+        }
+    }
+
+    #[test]
+    fn messages_do_not_repeat_a_password() {
+        for text in [
+            "http://user:s3cret@a/",
+            "https://s3cret@a:0/",
+            "ftp://u:s3cret@a",
+        ] {
+            let error = Target::from_url(text).unwrap_err().to_string();
+            assert!(!error.contains("s3cret"), "{error}");
+            assert!(error.contains("***@a"), "{error}");
         }
     }
 }

@@ -80,6 +80,22 @@ impl Nanos {
     }
 }
 
+impl Nanos {
+    /// Returns whole seconds and the nanoseconds beyond them, as the kernel takes them.
+    ///
+    /// # Panics
+    /// Never: 2⁶⁴ ns are less than 2³⁵ s.
+    #[must_use]
+    pub fn split_seconds(self) -> (i64, u32) {
+        let seconds = i64::try_from(self.0 / Self::SECOND.0);
+        let nanos = u32::try_from(self.0 % Self::SECOND.0);
+        (
+            seconds.expect("2⁶⁴ ns are less than 2³⁵ s"),
+            nanos.expect("a second has fewer than 2³² ns"),
+        )
+    }
+}
+
 impl From<Duration> for Nanos {
     fn from(duration: Duration) -> Self {
         Self(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))

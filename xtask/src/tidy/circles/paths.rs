@@ -15,7 +15,7 @@ pub(super) struct Import {
     pub(super) is_passed_on: bool,
 }
 
-/// What the text of a file names, its tests apart.
+/// The names in the text of a file, its tests apart.
 pub(super) fn imports(text: &str) -> Vec<Import> {
     let scanned = scan(text);
     let lines = scanned.code.iter().zip(&scanned.in_tests);
@@ -40,7 +40,8 @@ pub(super) fn imports(text: &str) -> Vec<Import> {
     imports
 }
 
-/// Whether a line begins a `use` that is public, and what stands behind that word.
+/// Returns true for a public `use` at the beginning of a line, and the text behind that
+/// word.
 fn use_of(line: &str) -> Option<(bool, &str)> {
     let line = line.trim_start();
     let is_public = line.starts_with("pub");

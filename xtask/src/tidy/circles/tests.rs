@@ -8,7 +8,7 @@ fn sources(files: &[(&str, &str)]) -> Vec<SourceFile> {
     files.collect()
 }
 
-fn found(files: &[(&str, &str)]) -> Vec<Vec<String>> {
+fn circles_of(files: &[(&str, &str)]) -> Vec<Vec<String>> {
     let sources = sources(files);
     let sources: Vec<&SourceFile> = sources.iter().collect();
     circles("crates/make/load", &sources)
@@ -70,7 +70,7 @@ fn files_that_import_each_other_are_a_circle() {
             vec![],
         ),
     ] {
-        assert_eq!(found(files), expected, "{name}");
+        assert_eq!(circles_of(files), expected, "{name}");
     }
 }
 

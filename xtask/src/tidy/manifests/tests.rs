@@ -41,14 +41,14 @@ fn workspace(name: &str, mut dependencies: Vec<Dependency>) -> Metadata {
     let names = CRATES.iter().map(|entry| match entry.name {
         "cli" => "stillwell".to_owned(),
         "xtask" => "xtask".to_owned(),
-        other => format!("stillwell-{other}"),
+        name => format!("stillwell-{name}"),
     });
     let packages: Vec<Package> = names
-        .map(|other| {
-            let own = other == name;
+        .map(|package_name| {
+            let is_dependant = package_name == name;
             package(
-                &other,
-                if own {
+                &package_name,
+                if is_dependant {
                     std::mem::take(&mut dependencies)
                 } else {
                     Vec::new()
@@ -92,11 +92,11 @@ fn the_permitted_directions_pass() {
 
 #[test]
 fn a_direction_outside_the_table_is_a_problem() {
-    let found = messages(&workspace(
+    let problems = messages(&workspace(
         "stillwell-sink",
         vec![member("stillwell-generator")],
     ));
-    assert_eq!(found, ["crate `sink` must not depend on `generator`"]);
+    assert_eq!(problems, ["crate `sink` must not depend on `generator`"]);
 }
 
 #[test]
@@ -107,27 +107,30 @@ fn tests_may_use_more_but_not_everything() {
         for_tests(published("tokio")),
     ];
     assert_eq!(messages(&workspace("stillwell-http", helpers)), [""; 0]);
-    let found = messages(&workspace(
+    let problems = messages(&workspace(
         "stillwell-http",
         vec![for_tests(member("stillwell-run"))],
     ));
-    assert_eq!(found, ["tests of crate `http` must not depend on `run`"]);
+    assert_eq!(problems, ["tests of crate `http` must not depend on `run`"]);
 }
 
 #[test]
-fn a_pure_crate_opens_no_door_to_the_outside() {
-    let found = messages(&workspace("stillwell-payload", vec![published("rustix")]));
-    assert_eq!(found, ["pure crate `payload` must not depend on `rustix`"]);
+fn a_pure_crate_does_no_input_and_output() {
+    let problems = messages(&workspace("stillwell-payload", vec![published("rustix")]));
+    assert_eq!(
+        problems,
+        ["pure crate `payload` must not depend on `rustix`"]
+    );
 }
 
 #[test]
 fn some_external_crates_have_owners() {
-    let found = messages(&workspace(
+    let problems = messages(&workspace(
         "stillwell-report",
         vec![published("granit-parser")],
     ));
     assert_eq!(
-        found,
+        problems,
         ["crate `report` must not depend on `granit-parser`: only text may"]
     );
 }
@@ -142,9 +145,9 @@ fn a_dependency_comes_from_the_registry_or_the_workspace() {
         path: Some("/elsewhere/bytes".to_owned()),
         ..member("bytes")
     };
-    let found = messages(&workspace("stillwell-wire", vec![git, outside]));
+    let problems = messages(&workspace("stillwell-wire", vec![git, outside]));
     assert_eq!(
-        found,
+        problems,
         [
             "`bytes` comes from git+https://example.com/fork, not from the public registry",
             "`bytes` lies outside the workspace",
@@ -169,13 +172,13 @@ fn members_stand_in_the_order_of_the_table() {
     let metadata = workspace("stillwell", Vec::new());
     let manifest =
         "[workspace]\nmembers = [\n  # words\n  \"crates/metric\",\n  \"crates/units\",\n]\n";
-    let found = metadata.check(manifest);
-    let [problem] = found.as_slice() else {
-        panic!("one problem, not {found:?}");
+    let problems = metadata.check(manifest);
+    let [problem] = problems.as_slice() else {
+        panic!("one problem, not {problems:?}");
     };
     assert_eq!(
         problem.to_string(),
-        "Cargo.toml:2: member `metric` stands before `units`: the order is that of the data"
+        "Cargo.toml:2: member `metric` is before `units`: the order is that of the data"
     );
 }
 

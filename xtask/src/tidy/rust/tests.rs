@@ -1,18 +1,18 @@
 use super::{SILENCED, UNFINISHED, UNFINISHED_MACROS, check, check_unsafe_entries};
 use crate::tidy::files::SourceFile;
 
-fn found(path: &str, text: &str) -> Vec<String> {
+fn messages_of(path: &str, text: &str) -> Vec<String> {
     check(path, text).iter().map(ToString::to_string).collect()
 }
 
 fn passes(path: &str, text: &str) {
-    assert_eq!(found(path, text), [""; 0], "{path}: {text}");
+    assert_eq!(messages_of(path, text), [""; 0], "{path}: {text}");
 }
 
 fn fails(path: &str, text: &str, part: &str) {
-    let found = found(path, text);
-    assert_eq!(found.len(), 1, "{path}: {text}: {found:?}");
-    assert!(found[0].contains(part), "{found:?}");
+    let messages = messages_of(path, text);
+    assert_eq!(messages.len(), 1, "{path}: {text}: {messages:?}");
+    assert!(messages[0].contains(part), "{messages:?}");
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn nothing_is_left_unfinished() {
 }
 
 #[test]
-fn unsafe_stands_in_listed_files_only() {
+fn unsafe_is_in_listed_files_only() {
     fails(
         "crates/make/wire/src/lib.rs",
         "unsafe { a() }",
@@ -189,5 +189,5 @@ fn what_was_typed_stays_in_config() {
         "crates/input/config/src/spec.rs",
         "pub(crate) struct GoalSpec {",
     );
-    passes("crates/compat/lading/src/rig.rs", "enum Spec {");
+    passes("crates/compat/lading/src/observe.rs", "enum Spec {");
 }

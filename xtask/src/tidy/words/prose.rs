@@ -42,6 +42,15 @@ impl Prose {
         prose
     }
 
+    /// Reads comments that have a line of their own and begin with `#`, and Python's docstrings.
+    pub(super) fn of_hash_comments<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
+        Self::of_markdown(lines.map(|line| {
+            let line = line.trim();
+            let docstring = line.strip_prefix("\"\"\"");
+            line.strip_prefix('#').or(docstring).unwrap_or_default()
+        }))
+    }
+
     /// Reads the contents of literals; a name to be filled in is not prose.
     pub(super) fn of_literals<'a>(lines: impl Iterator<Item = &'a str>) -> Self {
         let mut prose = Self::default();

@@ -1,9 +1,9 @@
 use super::super::files::SourceFile;
+use super::find;
 use super::names::{bindings, defined_type, parts};
-use super::{Kind, find};
 
 /// The findings of one file of crate `http`, as `line kind word`.
-fn found(text: &str) -> Vec<String> {
+fn findings_of(text: &str) -> Vec<String> {
     found_in("crates/make/http/src/a.rs", text)
 }
 
@@ -104,17 +104,16 @@ fn words_are_found_where_they_are_banned() {
         ),
     ];
     for (text, expected) in cases {
-        assert_eq!(found(text), expected, "{text}");
+        assert_eq!(findings_of(text), expected, "{text}");
     }
 }
 
 #[test]
 fn tests_are_counted_apart_and_their_texts_are_free() {
     let text = "#[cfg(test)]\nmod tests {\n    fn told() { a(\"told\") }\n    // told\n}\n";
-    assert_eq!(found(text), ["3 test told", "4 test told"]);
+    assert_eq!(findings_of(text), ["3 test told", "4 test told"]);
     let path = "crates/make/http/tests/a.rs";
     assert_eq!(found_in(path, "fn told() { a(\"told\") }"), ["1 test told"]);
-    assert!(!Kind::Test.is_enforced());
 }
 
 #[test]
@@ -125,7 +124,7 @@ fn documents_are_checked_outside_code() {
 }
 
 #[test]
-fn a_type_name_stands_for_one_type_of_its_crate() {
+fn a_type_name_is_defined_once_in_its_crate() {
     let source = |path: &str, text: &str| SourceFile {
         path: path.to_owned(),
         text: text.to_owned(),
@@ -163,4 +162,15 @@ fn a_type_name_stands_for_one_type_of_its_crate() {
 fn a_word_is_permitted_where_an_exception_names_it() {
     let path = "crates/make/broker/src/nats.rs";
     assert_eq!(found_in(path, "// subjects are told"), ["1 comment told"]);
+}
+
+#[test]
+fn comments_of_scripts_and_manifests_are_prose() {
+    let text = "#!/usr/bin/env bash\n# It was told.\necho told # told\n";
+    assert_eq!(found_in(".ci/a", text), ["2 comment told"]);
+    assert_eq!(
+        found_in("crates/a/Cargo.toml", "# told\n"),
+        ["1 comment told"]
+    );
+    assert_eq!(found_in("docs/a.txt", "# told\n"), [""; 0]);
 }

@@ -180,7 +180,7 @@ pub enum SeriesProblem {
     #[error("it is not a gauge, so it has neither mean nor peak")]
     NoGauge,
     /// The number is not finite.
-    #[error("what was recorded is not a finite number")]
+    #[error("the recorded value is not a finite number")]
     NotFinite,
     /// There are fewer than two ticks after the warm-up.
     #[error("it has no values after the warm-up")]

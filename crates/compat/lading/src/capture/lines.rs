@@ -43,7 +43,7 @@ pub(super) fn read<T>(
         if text.is_empty() {
             continue;
         }
-        if !whole && u64::try_from(bytes.len()).unwrap_or(u64::MAX) > LINE_BYTES_MAX {
+        if !whole && (bytes.len() as u64) > LINE_BYTES_MAX {
             let problem = "it is longer than 1 MiB".to_owned();
             return Err(Problem::Line { line, problem });
         }

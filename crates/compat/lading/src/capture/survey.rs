@@ -1,6 +1,7 @@
 //! Content of a capture in numbers, for `captool`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::Path;
 
 use stillwell_metric::{Kind, Labels, Value};
@@ -20,6 +21,8 @@ pub struct MetricList {
 /// One metric of a capture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MetricSurvey {
+    /// Its name.
+    pub metric: String,
     /// Its series, by run and labels.
     pub series: BTreeMap<(String, Labels), SeriesSurvey>,
     /// Reason for a missing end, if the writer was killed.
@@ -65,7 +68,10 @@ pub fn survey_metric(
     metric: &str,
     keep_values: bool,
 ) -> Result<MetricSurvey, LadingError> {
-    let mut survey = MetricSurvey::default();
+    let mut survey = MetricSurvey {
+        metric: metric.to_owned(),
+        ..MetricSurvey::default()
+    };
     survey.cut = visit_lading(path, &mut |row| {
         if row.metric != metric {
             return;
@@ -94,7 +100,7 @@ impl SeriesSurvey {
     }
 
     fn add(&mut self, value: &Value) {
-        // As lading has it, a histogram is nought.
+        // As lading has it, a histogram is zero.
         let value = value.number().unwrap_or(0.0);
         self.count += 1;
         self.min = self.min.min(value);
@@ -102,5 +108,43 @@ impl SeriesSurvey {
         self.mean += (value - self.mean) / float_from_u64(self.count);
         self.is_monotonic &= value >= self.last;
         self.last = value;
+    }
+}
+
+/// One line for each metric: the letter of its kind and its name.
+impl fmt::Display for MetricList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, kind) in &self.metrics {
+            let letter = match kind {
+                Kind::Counter => 'c',
+                Kind::Gauge => 'g',
+                Kind::Histogram => 'h',
+            };
+            writeln!(f, "{letter}: {name}")?;
+        }
+        Ok(())
+    }
+}
+
+/// One line for each series, with its values below it if they were kept.
+impl fmt::Display for MetricSurvey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for ((_, labels), series) in &self.series {
+            let labels = labels.iter().map(|(key, value)| format!("{key}:{value}"));
+            let labels = labels.collect::<Vec<_>>().join(",");
+            writeln!(
+                f,
+                "{}[{labels}]: min: {}, mean: {}, max: {}, is_monotonic: {}",
+                self.metric, series.min, series.mean, series.max, series.is_monotonic
+            )?;
+            for (tick, value) in &series.values {
+                match value {
+                    Value::Int(value) => writeln!(f, "{tick}: {value}")?,
+                    Value::Float(value) => writeln!(f, "{tick}: {value}")?,
+                    Value::Histogram(_) => writeln!(f, "{tick}: [hist]")?,
+                }
+            }
+        }
+        Ok(())
     }
 }

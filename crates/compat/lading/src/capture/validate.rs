@@ -5,6 +5,7 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::path::Path;
 
 use stillwell_metric::Labels;
@@ -49,6 +50,37 @@ impl Validity {
     pub const fn is_valid(&self) -> bool {
         self.first.is_none() && self.times_wanted.is_none()
     }
+
+    /// Returns the broken rules, each with the number of violations.
+    #[must_use]
+    pub fn problems(&self) -> Vec<String> {
+        let rules = [
+            (self.mapping_violations, "ticks with more than one time"),
+            (
+                self.series_violations,
+                "rows at which a series does not rise",
+            ),
+        ];
+        let broken = rules.into_iter().filter(|(count, _)| *count > 0);
+        let mut problems: Vec<String> = broken
+            .map(|(count, rule)| format!("{count} {rule}"))
+            .collect();
+        if let Some(wanted) = self.times_wanted {
+            problems.push(format!("{} different times, not {wanted}", self.times));
+        }
+        problems
+    }
+}
+
+/// The sizes of the capture.
+impl fmt::Display for Validity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} rows, {} series, {} ticks, {} times",
+            self.rows, self.series, self.ticks, self.times
+        )
+    }
 }
 
 /// Checks the capture at `path`, which should have at least `times_min` different times.
@@ -59,7 +91,7 @@ pub fn validate(path: &Path, times_min: Option<u64>) -> Result<Validity, LadingE
     let mut check = Check::default();
     let cut = visit_lading(path, &mut |row| check.row(row))?;
     let times = check.times.len();
-    let enough = |wanted: &u64| u64::try_from(times).unwrap_or(u64::MAX) >= *wanted;
+    let enough = |wanted: &u64| (times as u64) >= *wanted;
     Ok(Validity {
         series: check.last.len(),
         ticks: check.time_of.len(),

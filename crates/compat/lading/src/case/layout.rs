@@ -9,7 +9,8 @@
 use std::path::{Path, PathBuf};
 
 use stillwell_config::files::{EntryKind, Files};
-use stillwell_plan::{GeneratorPlan, MountPlan};
+use stillwell_plan::GeneratorPlan;
+use stillwell_plan::target::MountPlan;
 use stillwell_text::{Diagnostic, Diagnostics, code};
 
 /// Folder in which generators leave logs for targets that read files.
@@ -71,7 +72,7 @@ fn configurations(files: &dyn Files, folder: &Path) -> Vec<PathBuf> {
             && match files.kind(path) {
                 Some(EntryKind::Folder) => !is_flat,
                 Some(EntryKind::File) => is_flat && ENDINGS.contains(&ending.as_ref()),
-                None => false,
+                Some(EntryKind::Special) | None => false,
             }
     });
     entries

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use stillwell_config::files::{EntryKind, Files, files_in, read_source, resolve};
 use stillwell_text::{NamedFiles, Source};
 
-use crate::rig;
+use crate::file;
 
 /// Returns the files that `source`, read from `path`, names.
 pub(crate) fn named_files(files: &dyn Files, path: &Path, source: &Arc<Source>) -> NamedFiles {
     let folder = path.parent().unwrap_or(path);
-    let (texts, sent) = rig::names(source);
+    let (texts, sent) = file::names(source);
     let texts = texts.into_iter().map(|name| {
         let read = match find(files, folder, &name) {
             Some((path, EntryKind::File)) => {
@@ -25,7 +25,7 @@ pub(crate) fn named_files(files: &dyn Files, path: &Path, source: &Arc<Source>) 
         let content = match find(files, folder, &name) {
             Some((path, EntryKind::File)) => Ok(vec![path]),
             Some((path, EntryKind::Folder)) => files_in(files, &path),
-            None => Err(why_not(None)),
+            entry => Err(why_not(entry.as_ref())),
         };
         (name, content)
     });
@@ -37,6 +37,12 @@ pub(crate) fn named_files(files: &dyn Files, path: &Path, source: &Arc<Source>) 
 
 fn why_not(entry: Option<&(PathBuf, EntryKind)>) -> String {
     match entry {
+        Some((path, EntryKind::Special)) => {
+            format!(
+                "{} is a pipe, a socket or a device, not a file",
+                path.display()
+            )
+        }
         Some((path, _)) => format!("{} is a folder", path.display()),
         None => "the file does not exist".to_owned(),
     }

@@ -1,10 +1,12 @@
 //! Bounds checks and the series they read.
 
 use stillwell_config::shared::parse_series;
-use stillwell_plan::{CheckPlan, SeriesSelector};
+use stillwell_plan::CheckPlan;
+use stillwell_plan::check::SeriesSelector;
 use stillwell_units::float_from_u64;
 
-use crate::rig::parse_size;
+use crate::file::parse_size;
+use crate::series::recorded_name;
 use stillwell_text::{Keys, Node, Reader, code};
 
 pub(super) fn read(reader: &Reader, node: &Node) -> Option<CheckPlan> {
@@ -37,8 +39,10 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<CheckPlan> {
 
 fn read_series(reader: &Reader, node: &Node) -> Option<SeriesSelector> {
     let text = reader.text(node)?;
-    let series = parse_series(text);
-    if series.is_none() {
+    let mut series = parse_series(text);
+    if let Some(series) = &mut series {
+        series.metric = recorded_name(&series.metric).to_owned();
+    } else {
         let message = format!("`{text}` does not name a series");
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("write `name`, `name['id']` or `avg(name)`"));

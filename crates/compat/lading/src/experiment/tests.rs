@@ -1,5 +1,5 @@
 use stillwell_config::shared::parse_series;
-use stillwell_plan::Aggregation;
+use stillwell_plan::check::Aggregation;
 
 use super::*;
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stillwell_units::{ByteSize, float_from_u64};
 
-use crate::rig::parse_size;
+use crate::file::parse_size;
 use stillwell_text::{Diagnostic, Node, Place, Source, Value, code};
 
 use super::edit::Edit;

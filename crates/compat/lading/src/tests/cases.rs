@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use stillwell_config::{ProgramOverride, RigOverrides, SuiteOverrides, TargetOverride};
-use stillwell_plan::{BinarySource, TargetKind};
+use stillwell_config::{ProgramOverride, RunOverrides, SuiteOverrides, TargetOverride};
+use stillwell_plan::TargetKind;
+use stillwell_plan::experiment::BinarySource;
 use stillwell_text::Diagnostics;
 
-use super::{Memory, load_rig_from, load_suite_from};
+use super::{Memory, load_run_from, load_suite_from};
 
 /// The least that is an experiment.
 const LEAST: &str = "\
@@ -34,7 +35,7 @@ target: {name: vector, command: /usr/bin/vector, cpu_allotment: 6, memory_allotm
 config_only: {baseline: {B: 1}, comparison: {B: 2}}
 ";
 
-fn lab() -> Memory {
+fn suite_files() -> Memory {
     Memory::with([
         ("/lab/readme.md", ""),
         ("/lab/native/experiment.yaml", LEAST),
@@ -61,7 +62,7 @@ fn names(files: &Memory, paths: &[&str], only: &[&str]) -> Result<Vec<String>, D
 
 #[test]
 fn experiments_are_found_below_a_suite() {
-    let files = lab();
+    let files = suite_files();
     assert_eq!(names(&files, &["/lab"], &[]).unwrap(), ["smp", "native"]);
     assert_eq!(names(&files, &["/lab"], &["nat*"]).unwrap(), ["native"]);
     for path in ["/lab/native", "/lab/native/experiment.yaml"] {
@@ -73,7 +74,7 @@ fn experiments_are_found_below_a_suite() {
 
 #[test]
 fn paths_that_mean_nothing_are_errors() {
-    let files = lab();
+    let files = suite_files();
     insta::assert_snapshot!(names(&files, &["/lab"], &["natve"]).unwrap_err());
     for path in [
         "/gone",
@@ -83,7 +84,7 @@ fn paths_that_mean_nothing_are_errors() {
         assert!(names(&files, &[path], &[]).is_err(), "{path}");
     }
     assert!(names(&files, &[], &[]).is_err());
-    let mut files = lab();
+    let mut files = suite_files();
     files
         .0
         .insert("/two/native/experiment.yaml".into(), LEAST.to_owned());
@@ -98,7 +99,7 @@ fn paths_that_mean_nothing_are_errors() {
 #[test]
 fn an_smp_case_becomes_a_plan() {
     let loaded = load_suite_from(
-        &lab(),
+        &suite_files(),
         &["/lab/cases/smp".into()],
         &SuiteOverrides::default(),
     );
@@ -110,7 +111,7 @@ fn an_smp_case_becomes_a_plan() {
 #[test]
 fn a_mistake_in_an_smp_target_is_not_reported_as_a_missing_command() {
     for (from, to) in [("name: ", "nam: "), ("command: ", "comand: ")] {
-        let mut files = lab();
+        let mut files = suite_files();
         let text = SMP.replacen(from, to, 1);
         assert_ne!(text, SMP);
         files
@@ -135,7 +136,7 @@ fn a_mistake_in_an_smp_target_is_not_reported_as_a_missing_command() {
 
 #[test]
 fn an_smp_case_without_a_command_needs_one() {
-    let mut files = lab();
+    let mut files = suite_files();
     let text = SMP.replace("command: /usr/bin/vector, ", "");
     files
         .0
@@ -155,23 +156,23 @@ fn an_smp_case_without_a_command_needs_one() {
     assert_eq!(variants[1].command.as_ref().unwrap()[1], "--x");
     // What the case itself compares stays.
     assert_eq!(variants[1].environment["B"], "2");
-    let rig = load_rig_from(
+    let run_plan = load_run_from(
         &files,
         Path::new("/lab/cases/smp"),
-        &RigOverrides::default(),
+        &RunOverrides::default(),
     );
-    assert!(rig.is_err());
+    assert!(run_plan.is_err());
 }
 
 #[test]
-fn a_lading_file_is_a_rig() {
+fn a_lading_file_is_a_run() {
     let load = |target| {
-        let files = Memory::with([("/lab/rig.yaml", LADING), ("/lab/x.log", "a\n")]);
-        let overrides = RigOverrides {
+        let files = Memory::with([("/lab/run.yaml", LADING), ("/lab/x.log", "a\n")]);
+        let overrides = RunOverrides {
             target,
-            ..RigOverrides::default()
+            ..RunOverrides::default()
         };
-        load_rig_from(&files, Path::new("/lab/rig.yaml"), &overrides)
+        load_run_from(&files, Path::new("/lab/run.yaml"), &overrides)
     };
     let loaded = load(TargetOverride::FromFile).unwrap();
     assert_eq!(loaded.format, "lading");
@@ -196,32 +197,36 @@ fn a_lading_file_is_a_rig() {
 }
 
 #[test]
-fn the_rig_of_an_experiment_is_its_baseline() {
-    let files = lab();
+fn the_run_of_an_experiment_is_its_baseline() {
+    let files = suite_files();
     for path in ["/lab/native", "/lab/native/experiment.yaml"] {
-        let loaded = load_rig_from(&files, Path::new(path), &RigOverrides::default()).unwrap();
+        let loaded = load_run_from(&files, Path::new(path), &RunOverrides::default()).unwrap();
         let TargetKind::Child(child) = loaded.plan.target.kind else {
             panic!("a program");
         };
         assert_eq!(child.program, Path::new("/lab/native/relay"));
         assert_eq!(child.arguments, ["--in", "127.0.0.1:9100"]);
     }
-    let smp = load_rig_from(
+    let smp = load_run_from(
         &files,
         Path::new("/lab/cases/smp"),
-        &RigOverrides::default(),
+        &RunOverrides::default(),
     )
     .unwrap();
     let TargetKind::Child(child) = smp.plan.target.kind else {
         panic!("a program");
     };
     assert_eq!(child.environment.variables["B"], "1");
-    assert!(load_rig_from(&files, Path::new("/lab"), &RigOverrides::default()).is_err());
+    assert!(load_run_from(&files, Path::new("/lab"), &RunOverrides::default()).is_err());
 }
 
 #[test]
 fn the_readme_gives_the_summary() {
-    let loaded = load_suite_from(&lab(), &["/lab/native".into()], &SuiteOverrides::default());
+    let loaded = load_suite_from(
+        &suite_files(),
+        &["/lab/native".into()],
+        &SuiteOverrides::default(),
+    );
     let plan = loaded.unwrap().plan;
     assert_eq!(
         plan.experiments[0].summary.as_deref(),

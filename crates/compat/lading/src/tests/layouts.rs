@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_config::{ProgramOverride, RigOverrides, SuiteOverrides, TargetOverride};
-use stillwell_plan::{ChildPlan, MountPlan, TargetKind};
+use stillwell_config::{ProgramOverride, RunOverrides, SuiteOverrides, TargetOverride};
+use stillwell_plan::TargetKind;
+use stillwell_plan::placement::CpuChoice;
+use stillwell_plan::target::{ChildPlan, MountPlan};
 
-use super::{Memory, load_rig_from, load_suite_from};
+use super::{Memory, load_run_from, load_suite_from};
 
 const SEED: &str = "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31]";
 
@@ -56,7 +58,7 @@ fn child(files: &Memory, path: &str, overrides: &SuiteOverrides) -> ChildPlan {
     let [experiment] = loaded.plan.experiments.as_slice() else {
         panic!("{:?}", loaded.plan.experiments);
     };
-    match &experiment.rig.target.kind {
+    match &experiment.run_plan.target.kind {
         TargetKind::Child(child) => child.clone(),
         other => panic!("{other:?}"),
     }
@@ -172,22 +174,66 @@ fn a_program_of_the_command_line_is_shown_what_the_case_has() {
         ("/cases/one/data/big.log", "a\n"),
         ("/cases/one/vector/vector.yaml", ""),
     ]);
-    let overrides = RigOverrides {
+    let overrides = RunOverrides {
         target: TargetOverride::Path(ProgramOverride {
             program: "/opt/vector".into(),
             environment: [("B".to_owned(), "2".to_owned())].into(),
             ..ProgramOverride::default()
         }),
-        ..RigOverrides::default()
+        ..RunOverrides::default()
     };
-    let loaded = load_rig_from(&files, Path::new("/cases/one"), &overrides).unwrap();
+    let loaded = load_run_from(&files, Path::new("/cases/one"), &overrides).unwrap();
     let subject = loaded.plan.target;
     assert_eq!(subject.name, "vector");
-    assert_eq!(subject.cpus, stillwell_plan::CpuChoice::Count(2));
+    assert_eq!(subject.cpus, stillwell_plan::placement::CpuChoice::Count(2));
     let TargetKind::Child(child) = subject.kind else {
         panic!("a program");
     };
     assert_eq!(child.program, Path::new("/opt/vector"));
     assert_eq!(child.environment.variables.len(), 2);
     assert_eq!(shown(&child.mounts)[0].1, "/etc/vector");
+}
+
+#[test]
+fn the_settings_of_a_suite_complete_its_cases() {
+    let files = files(&[
+        (
+            "/suite/config.yaml",
+            "lading: {version: 0.33.0}\ntarget: {cpu_allotment: 2, environment: {A: suite, B: suite}}\n\
+             report: {metrics_dashboard: 'https://example.com/{{ experiment }}', profiles: }\n",
+        ),
+        (
+            "/suite/cases/one/experiment.yaml",
+            "optimization_goal: cpu\nenvironment: {A: early}\nprofiling_environment: {C: x}\n\
+             target: {name: vector, command: vector, environment: {D: case}}\n\
+             checks: [{name: open, bounds: {series: connection.current, upper_bound: 5}},\n\
+             {name: cpu, bounds: {series: total_cpu_usage_millicores, upper_bound: 5}},\n\
+             {name: lost, bounds: {series: target_lost, upper_bound: 5}}]\n",
+        ),
+        ("/suite/cases/one/lading/lading.yaml", &http()),
+        ("/suite/cases/one/data/big.log", "a line\n"),
+    ]);
+    let loaded = load_suite_from(&files, &["/suite/cases".into()], &SuiteOverrides::default());
+    let loaded = loaded.unwrap_or_else(|result| panic!("{result}"));
+    let experiment = &loaded.plan.experiments[0];
+    let TargetKind::Child(child) = &experiment.run_plan.target.kind else {
+        panic!("{:?}", experiment.run_plan.target.kind);
+    };
+    let variables = &child.environment.variables;
+    let value = |name: &str| variables.get(name).map(String::as_str);
+    assert_eq!(
+        ["A", "B", "C", "D"].map(value),
+        [Some("early"), Some("suite"), None, Some("case")]
+    );
+    assert_eq!(experiment.run_plan.target.cpus, CpuChoice::Count(2));
+    assert_eq!(experiment.report_links[0].link, "https://example.com/one");
+    let checks = &experiment.run_plan.checks;
+    assert_eq!(checks[0].series.metric, "connections_open");
+    assert!(experiment.run_plan.observer.kernel.processes);
+    let warnings = loaded.warnings.to_string();
+    assert!(
+        warnings.contains("check `lost` of one cannot be measured"),
+        "{warnings}"
+    );
+    assert!(!warnings.contains("check `open`"), "{warnings}");
 }

@@ -8,17 +8,17 @@ use stillwell_config::Loader;
 use stillwell_text::{NamedFiles, Source};
 
 use super::Memory;
-use crate::{FORMATS, rig as lading, spelling as lint};
+use crate::{FORMATS, file as lading, spelling as lint};
 
 const SEED: &str = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, \
                     1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16]";
 
 /// The meaning of a file, which must be right.
 fn plan(source: &Arc<Source>) -> String {
-    let (rig, result) = lading::read(source, false, NamedFiles::default());
+    let (run_plan, result) = lading::read(source, false, NamedFiles::default());
     assert!(!result.has_errors(), "{result}\n{}", source.text());
-    let rig = rig.unwrap();
-    format!("{:?}", (rig.seed, rig.generators, rig.sinks))
+    let run_plan = run_plan.unwrap();
+    format!("{:?}", (run_plan.seed, run_plan.generators, run_plan.sinks))
 }
 
 /// One of several pieces of a file, as old as can be or as today.
@@ -108,7 +108,7 @@ fn folders_are_searched_and_other_files_left_alone() {
             "/lab/a/experiment.yaml",
             "checks:\n- name: x\n  bounds: {series: lost_bytes, upper_bound: 0}\n",
         ),
-        ("/lab/b/rig.yaml", native),
+        ("/lab/b/run.yaml", native),
         ("/lab/target/lading.yaml", old),
         ("/lab/README.md", old),
     ]);

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use stillwell_config::{Loaded, RigOverrides};
-use stillwell_plan::{PayloadFormat, RigPlan};
+use stillwell_config::{Loaded, RunOverrides};
+use stillwell_plan::{PayloadFormat, RunPlan};
 use stillwell_text::Diagnostics;
 
-use super::{Memory, load_rig_from};
+use super::{Memory, load_run_from};
 
 /// Lading's names of them.
 const LADING: [&str; 9] = [
@@ -41,13 +41,14 @@ fn lading(variant: &str) -> Result<PayloadFormat, Diagnostics> {
          maximum_prebuild_cache_size_bytes: 1 MiB\n      variant: {variant}\n"
     );
     let path = Path::new("/lab/one/lading/lading.yaml");
-    let loaded: Loaded<RigPlan> =
-        load_rig_from(&lading_files(&text), path, &RigOverrides::default())?;
+    let loaded: Loaded<RunPlan> =
+        load_run_from(&lading_files(&text), path, &RunOverrides::default())?;
     Ok(format_of(loaded.plan))
 }
 
-fn format_of(rig: RigPlan) -> PayloadFormat {
-    rig.generators
+fn format_of(run_plan: RunPlan) -> PayloadFormat {
+    run_plan
+        .generators
         .into_iter()
         .next()
         .expect("a generator")

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stillwell_config::{Loaded, RigOverrides, TargetOverride};
+use stillwell_config::{Loaded, RunOverrides, TargetOverride};
 use stillwell_text::Diagnostics;
 
 use super::Memory;
@@ -25,9 +25,9 @@ fn generator(id: &str, port: u16) -> String {
 }
 
 fn load(files: Memory, from: LadingSource) -> Result<Loaded<LadingRun>, Diagnostics> {
-    let overrides = RigOverrides {
+    let overrides = RunOverrides {
         target: TargetOverride::None,
-        ..RigOverrides::default()
+        ..RunOverrides::default()
     };
     load_lading_from(&files, &from, &overrides)
 }

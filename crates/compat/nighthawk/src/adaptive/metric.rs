@@ -61,7 +61,7 @@ pub fn metric(name: &str, output: &Output) -> Result<f64, MetricError> {
             .results
             .iter()
             .filter(|result| result.name.starts_with("worker"));
-        let workers = u64::try_from(workers.count().max(1)).unwrap_or(u64::MAX);
+        let workers = workers.count().max(1) as u64;
         Ok(f64::from(rate) * float_from_u64(workers))
     };
     let share = |part: f64, whole: f64| if whole > 0.0 { part / whole } else { 0.0 };

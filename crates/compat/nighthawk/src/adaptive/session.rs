@@ -288,7 +288,7 @@ mod tests {
         };
         assert_eq!(read.target, expected);
         assert_eq!(read.output.verbosity, LogLevel::Warn);
-        assert_eq!(read.output.output_format, LoadFormat::Json);
+        assert_eq!(read.output.output_format, LoadFormat::NighthawkJson);
         template.stats_flush_interval = Some(2);
         template.sequencer_idle_strategy = Some(IdleStrategy::Sleep);
         let tunnel =

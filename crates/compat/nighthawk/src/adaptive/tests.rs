@@ -1,4 +1,4 @@
-//! Sessions as they are written, and the search they ask for.
+//! Sessions as they are written, and the search they request.
 
 use proptest::prelude::*;
 

@@ -37,6 +37,30 @@ pub(super) fn named<'n>(
     Some((name, config))
 }
 
+/// Returns the configuration of an extension whose name has no meaning: its type decides.
+pub(super) fn config_of<'n>(
+    reader: &Reader,
+    node: &'n Node,
+    kind: &'static str,
+) -> Option<&'n Node> {
+    let map = reader.map(node, &Keys::new(kind, &["name", "typed_config", "config"]))?;
+    map.ignore("name");
+    let config = map.take("typed_config").or_else(|| map.take("config"));
+    map.ignore("config");
+    required(reader, node, config)
+}
+
+/// Warns of each of `keys` in `map`: keys of Envoy that do not change what a test server sends.
+pub(super) fn warn_unused(reader: &Reader, map: &MapReader<'_, '_>, keys: &'static [&'static str]) {
+    for key in keys {
+        if let Some(span) = map.key_span(key) {
+            map.ignore(key);
+            let message = format!("`{key}` has no effect on the test server");
+            reader.report(reader.warning(code::NO_EFFECT, span, message));
+        }
+    }
+}
+
 /// Returns the only item of a list; `what` is its name in messages.
 pub(super) fn only<'n>(reader: &Reader, node: &'n Node, what: &str) -> Option<&'n Node> {
     let items = reader.list(node)?;

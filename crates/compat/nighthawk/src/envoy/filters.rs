@@ -1,7 +1,7 @@
 //! HTTP filters, and their options.
 
 use serde_json::{Map, Number, Value as Json};
-use stillwell_plan::{FilterSet, ResponseOptions};
+use stillwell_plan::serve::{FilterSet, ResponseOptions};
 use stillwell_text::{Keys, Node, Reader, Value, code};
 
 use super::common::{check_type, named};
@@ -38,6 +38,8 @@ const OPTIONS: &[&str] = &[
     "concurrencyBasedLinearDelay",
     "emit_previous_request_delta_in_response_header",
     "emitPreviousRequestDeltaInResponseHeader",
+    "response_options",
+    "responseOptions",
 ];
 
 /// Reads the filters of a chain in front of the router, and their options. Filters behind
@@ -100,6 +102,12 @@ fn read_options(reader: &Reader, node: &Node) -> Option<ResponseOptions> {
         return None;
     };
     options.remove("@type");
+    // Older files of Nighthawk nest the options of a dynamic delay.
+    for key in ["response_options", "responseOptions"] {
+        if let Some(Json::Object(nested)) = options.remove(key) {
+            options.extend(nested);
+        }
+    }
     let text = Json::Object(options).to_string();
     match ResponseOptions::from_json(text.as_bytes()) {
         Ok(options) => Some(options),

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use crate::parse_duration;
 use serde_json::Value as Json;
 use stillwell_config::Diagnostics;
-use stillwell_config::files::Disk;
+use stillwell_config::files::{Disk, Files};
 use stillwell_config::requests::RequestSource;
-use stillwell_plan::{AnswerHeadersPlan, ClientTlsPlan, StatsSinkPlan};
+use stillwell_plan::load::{AnswerHeadersPlan, StatsSinkPlan};
+use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_text::{Keys, Node, Reader, Severity, Source, code, parse};
 use stillwell_units::Nanos;
 
@@ -137,13 +138,13 @@ impl EnvoyMessage {
         })
     }
 
-    /// The requests of Nighthawk's file-based or in-line request source.
+    /// The requests of Nighthawk's file-based or in-line request source. A file is read from `files`.
     ///
     /// # Errors
     /// Every mistake in it, or in the file that it names, with its place.
-    pub fn request_source(&self) -> Result<RequestSource, Diagnostics> {
+    pub fn request_source(&self, files: &dyn Files) -> Result<RequestSource, Diagnostics> {
         let mut of_file = None;
-        let read = self.read(|reader, node| requests::read(reader, node, &Disk, &mut of_file));
+        let read = self.read(|reader, node| requests::read(reader, node, files, &mut of_file));
         of_file.map_or(read, Err)
     }
 
@@ -153,7 +154,7 @@ impl EnvoyMessage {
     /// Every mistake in it, or in the file that it names, with its place.
     pub fn request_list(&self) -> Result<RequestSource, Diagnostics> {
         if self.root.entry("name").is_some() {
-            return self.request_source();
+            return self.request_source(&Disk);
         }
         self.read(requests::read_alone)
     }

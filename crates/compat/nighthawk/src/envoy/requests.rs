@@ -13,7 +13,7 @@ use super::common::{check_type, named, only_one, required, snake_keys};
 const IN_FILE: &str = "nighthawk.file-based-request-source-plugin";
 const IN_LINE: &str = "nighthawk.in-line-options-list-request-source-plugin";
 
-/// The longest body that a list can ask for.
+/// The longest body that a list can request.
 const BODY_BYTES_MAX: u32 = 4 << 20;
 
 /// The largest file of requests.
@@ -210,7 +210,8 @@ mod tests {
 
     fn read(text: &str) -> Result<RequestSource, String> {
         let message = EnvoyMessage::parse("--request-source-plugin-config", text);
-        let read = message.and_then(|message| message.request_source());
+        let read =
+            message.and_then(|message| message.request_source(&stillwell_config::files::Disk));
         read.map_err(|diagnostics| diagnostics.to_string())
     }
 

@@ -1,6 +1,6 @@
 //! Envoy's stats sinks: the kinds of statsd.
 
-use stillwell_plan::{ReceiverPlan, StatsProtocol, StatsSinkPlan};
+use stillwell_plan::load::{ReceiverPlan, StatsProtocol, StatsSinkPlan};
 use stillwell_text::{Keys, Node, Reader, code};
 
 use super::common::{check_type, named, read_address, required};

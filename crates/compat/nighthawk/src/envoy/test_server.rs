@@ -2,26 +2,55 @@
 //!
 //! Listeners, HTTP filters, TLS and admin are read, in today's shape and in that
 //! of version 2 (`config` for `typed_config`, `tls_context` for
-//! `transport_socket`). Any other key is an error: a server that ignores a part of its
-//! configuration would be another server.
+//! `transport_socket`). Keys of Envoy that do not change what a test server sends are
+//! accepted with a warning. Any other key is an error.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::path::Path;
 
 use stillwell_config::Diagnostics;
 use stillwell_config::files::{Disk, Files, read_source};
-use stillwell_plan::{
+use stillwell_plan::ServePlan;
+use stillwell_plan::serve::{
     AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeAdminPlan, ServeHeaders,
-    ServeListenerPlan, ServePlan, ServeProtocols,
+    ServeListenerPlan, ServeProtocols,
 };
 use stillwell_text::{Keys, Node, Reader, code};
 use stillwell_units::Seed;
 
-use super::common::{check_type, named, only, read_address};
+use super::common::{check_type, named, only, read_address, warn_unused};
 use super::{filters, tls};
 
 /// Maximum number of connections of one worker.
 const CONNECTIONS_MAX: u32 = 10_000;
+
+/// Keys of Envoy that do not change what a test server sends.
+const UNUSED_OF_ROOT: &[&str] = &[
+    "layered_runtime",
+    "node",
+    "stats_config",
+    "stats_flush_interval",
+    "tracing",
+];
+const UNUSED_OF_RESOURCES: &[&str] = &["clusters", "secrets"];
+const UNUSED_OF_LISTENER: &[&str] = &[
+    "enable_reuse_port",
+    "listener_filters",
+    "per_connection_buffer_limit_bytes",
+    "reuse_port",
+    "stat_prefix",
+    "traffic_direction",
+];
+const UNUSED_OF_MANAGER: &[&str] = &[
+    "access_log",
+    "http3_protocol_options",
+    "internal_address_config",
+    "server_header_transformation",
+    "stream_idle_timeout",
+    "tracing",
+    "use_remote_address",
+];
 
 const MANAGER: &[&str] = &[
     "envoy.filters.network.http_connection_manager",
@@ -42,14 +71,14 @@ pub struct TestServer {
 ///
 /// # Errors
 /// Every mistake in the file, with its place; or that it cannot be read.
-pub fn load_test_server(path: &Path, workers: u16) -> Result<TestServer, Diagnostics> {
+pub fn load_test_server(path: &Path, workers: NonZeroU16) -> Result<TestServer, Diagnostics> {
     load_test_server_from(&Disk, path, workers)
 }
 
 pub(crate) fn load_test_server_from(
     files: &dyn Files,
     path: &Path,
-    workers: u16,
+    workers: NonZeroU16,
 ) -> Result<TestServer, Diagnostics> {
     let source = read_source(files, path).map_err(|error| {
         let diagnostics: Diagnostics = std::iter::once(*error).collect();
@@ -102,13 +131,14 @@ fn read_root(
     reader: &Reader,
     root: &Node,
 ) -> Option<(Option<ServeAdminPlan>, Vec<ServeListenerPlan>)> {
-    let map = reader.map(
-        root,
-        &Keys::new("test server", &["admin", "static_resources"]),
-    )?;
+    let keys = [&["admin", "static_resources"], UNUSED_OF_ROOT].concat();
+    let map = reader.map(root, &Keys::new("test server", &keys))?;
+    warn_unused(reader, &map, UNUSED_OF_ROOT);
     let admin = map.take("admin").and_then(|node| read_admin(reader, node));
     let resources = map.required("static_resources")?;
-    let resources = reader.map(resources, &Keys::new("static resources", &["listeners"]))?;
+    let keys = [&["listeners"], UNUSED_OF_RESOURCES].concat();
+    let resources = reader.map(resources, &Keys::new("static resources", &keys))?;
+    warn_unused(reader, &resources, UNUSED_OF_RESOURCES);
     let listeners = reader.list(resources.required("listeners")?)?;
     if listeners.is_empty() {
         let message = "there are no listeners";
@@ -139,14 +169,16 @@ fn read_admin(reader: &Reader, node: &Node) -> Option<SocketAddr> {
 
 /// Reads a listener and the prefix of its counts.
 fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerPlan)> {
-    let map = reader.map(
-        node,
-        &Keys::new("listener", &["name", "address", "filter_chains"]),
-    )?;
+    let keys = ["name", "address", "filter_chains", "udp_listener_config"];
+    let keys = [&keys, UNUSED_OF_LISTENER].concat();
+    let map = reader.map(node, &Keys::new("listener", &keys))?;
     map.ignore("name");
+    warn_unused(reader, &map, UNUSED_OF_LISTENER);
+    let is_quic = map.take("udp_listener_config").is_some();
+    let protocol = if is_quic { "UDP" } else { "TCP" };
     let address = map
         .required("address")
-        .and_then(|node| read_address(reader, node, "TCP"));
+        .and_then(|node| read_address(reader, node, protocol));
     let chain = map
         .required("filter_chains")
         .and_then(|node| only(reader, node, "filter chain"))?;
@@ -154,7 +186,7 @@ fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerP
     let chain = reader.map(chain, &Keys::new("filter chain", &keys))?;
     chain.ignore("name");
     let tls = match (chain.take("transport_socket"), chain.take("tls_context")) {
-        (Some(node), None) => Some(tls::read_transport_socket(reader, node)?),
+        (Some(node), None) => Some(tls::read_transport_socket(reader, node, is_quic)?),
         (None, Some(node)) => Some(tls::read_context(reader, node)?),
         (None, None) => None,
         (Some(_), Some(node)) => {
@@ -167,6 +199,13 @@ fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerP
         .required("filters")
         .and_then(|node| only(reader, node, "filter"))?;
     let manager = read_manager(reader, filter)?;
+    let is_http3 = manager.protocols == ServeProtocols::Http3;
+    if is_http3 != is_quic || is_http3 && tls.is_none() {
+        let message =
+            "HTTP/3 needs `udp_listener_config`, a `transport_socket` and `codec_type: HTTP3`";
+        reader.report(reader.error(code::MISSING_KEY, filter.span, message));
+        return None;
+    }
     let plan = ServeListenerPlan {
         address: address?,
         tls,
@@ -205,7 +244,9 @@ fn read_manager(reader: &Reader, node: &Node) -> Option<Manager> {
         "route_config",
         "http_filters",
     ];
+    let keys = [&keys, UNUSED_OF_MANAGER].concat();
     let map = reader.map(config, &Keys::new("connection manager", &keys))?;
+    warn_unused(reader, &map, UNUSED_OF_MANAGER);
     check_type(reader, &map, &["HttpConnectionManager"]);
     map.ignore("generate_request_id");
     map.ignore("route_config");
@@ -220,6 +261,8 @@ fn read_manager(reader: &Reader, node: &Node) -> Option<Manager> {
         ("http1", ServeProtocols::Http1),
         ("HTTP2", ServeProtocols::Http2),
         ("http2", ServeProtocols::Http2),
+        ("HTTP3", ServeProtocols::Http3),
+        ("http3", ServeProtocols::Http3),
     ];
     let protocols = match map.take("codec_type") {
         Some(node) => reader.word(node, "codec type", &codecs)?,

@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::{
+use stillwell_plan::tls::{
     Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites, TlsVersion,
 };
 use stillwell_text::{Keys, Node, Reader, code};
 
-use super::common::{check_type, named, only};
+use super::common::{check_type, config_of, only, warn_unused};
 
 const VERSIONS: &[(&str, Option<TlsVersion>)] = &[
     ("TLS_AUTO", None),
@@ -15,15 +15,21 @@ const VERSIONS: &[(&str, Option<TlsVersion>)] = &[
     ("TLSv1_3", Some(TlsVersion::V1_3)),
 ];
 
-pub(super) fn read_transport_socket(reader: &Reader, node: &Node) -> Option<ServerTlsPlan> {
-    let names = ["envoy.transport_sockets.tls"];
-    let (_, config) = named(reader, node, "transport socket", &names)?;
-    let Some(config) = config else {
-        let message = "a transport socket needs `typed_config`";
-        reader.report(reader.error(code::MISSING_KEY, node.span, message));
-        return None;
-    };
-    read_context(reader, config)
+/// Reads a transport socket of TLS, or of QUIC if `is_quic`.
+pub(super) fn read_transport_socket(
+    reader: &Reader,
+    node: &Node,
+    is_quic: bool,
+) -> Option<ServerTlsPlan> {
+    let config = config_of(reader, node, "transport socket")?;
+    if !is_quic {
+        return read_context(reader, config);
+    }
+    let keys = ["@type", "downstream_tls_context", "enable_early_data"];
+    let map = reader.map(config, &Keys::new("QUIC transport", &keys))?;
+    check_type(reader, &map, &["QuicDownstreamTransport"]);
+    warn_unused(reader, &map, &["enable_early_data"]);
+    read_context(reader, map.required("downstream_tls_context")?)
 }
 
 pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan> {
@@ -132,14 +138,23 @@ pub(super) fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
     })
 }
 
+/// Reads the file of authorities. There is none where untrusted certificates are accepted.
 pub(super) fn read_roots(reader: &Reader, node: &Node) -> Option<Option<PathBuf>> {
-    let map = reader.map(node, &Keys::new("validation context", &["trusted_ca"]))?;
+    let keys = ["trusted_ca", "trust_chain_verification"];
+    let map = reader.map(node, &Keys::new("validation context", &keys))?;
+    let verifies = match map.take("trust_chain_verification") {
+        Some(node) => {
+            let words = [("VERIFY_TRUST_CHAIN", true), ("ACCEPT_UNTRUSTED", false)];
+            reader.word(node, "verification", &words)?
+        }
+        None => true,
+    };
     let Some(node) = map.take("trusted_ca") else {
         return Some(None);
     };
     let map = reader.map(node, &Keys::new("data source", &["filename"]))?;
     let path = reader.text(map.required("filename")?)?;
-    Some(Some(path.into()))
+    Some(verifies.then(|| path.into()))
 }
 
 /// Lists of suites are about version 1.2; of version 1.3 there are always all.

@@ -1,6 +1,6 @@
 //! TLS of clients as Envoy has it.
 
-use stillwell_plan::{ClientTlsPlan, TlsSuites, TlsVersion, Verification};
+use stillwell_plan::tls::{ClientTlsPlan, TlsSuites, TlsVersion, Verification};
 use stillwell_text::{Keys, Node, Reader, code};
 
 use super::common::{check_type, named, only, required};

@@ -1,6 +1,6 @@
 //! Nighthawk's plugins that look at answers.
 
-use stillwell_plan::AnswerHeadersPlan;
+use stillwell_plan::load::AnswerHeadersPlan;
 use stillwell_text::{Keys, Node, Reader, code};
 
 use super::common::{check_type, named, required};

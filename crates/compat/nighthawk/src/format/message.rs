@@ -8,7 +8,7 @@ use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use stillwell_report::load::percentile::ticks_and_exact;
 use stillwell_report::load::{
-    AskedRate, LoadOptions, LoadProtocol, LoadReport, LoadResult, LoadStatistic, StatisticUnit,
+    LoadOptions, LoadProtocol, LoadReport, LoadResult, LoadStatistic, RequestedRate, StatisticUnit,
 };
 
 const HEADERS_LOGGED: &str = "type.googleapis.com/nighthawk.LogResponseHeadersOutput";
@@ -124,8 +124,8 @@ fn options(options: &LoadOptions) -> CommandLineOptions {
     let workers = options.workers.max(1);
     let share = |total: u32| total.div_ceil(workers);
     let rate = match options.rate {
-        AskedRate::Max => None,
-        AskedRate::PerSecond(total) => {
+        RequestedRate::Max => None,
+        RequestedRate::PerSecond(total) => {
             let rate = floor_to_u64((total / f64::from(workers)).round());
             Some(u32::try_from(rate).unwrap_or(u32::MAX))
         }

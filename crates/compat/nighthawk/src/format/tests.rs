@@ -22,7 +22,9 @@ fn rendered(format: LoadFormat) -> String {
 fn every_format() {
     for format in LoadFormat::ALL {
         let report = match format {
-            LoadFormat::Human | LoadFormat::NighthawkHuman | LoadFormat::Csv => fixture::report(),
+            LoadFormat::Human | LoadFormat::NighthawkHuman | LoadFormat::NighthawkCsv => {
+                fixture::report()
+            }
             _ => fixture::brief(),
         };
         let text = render_load(&report, format, None, Style::default());
@@ -36,16 +38,16 @@ fn nighthawks_own_data_gives_its_own_layouts() {
     let output = gold();
     for (name, format) in [
         ("gold_human", LoadFormat::NighthawkHuman),
-        ("gold_csv", LoadFormat::Csv),
-        ("gold_dotted", LoadFormat::Dotted),
-        ("gold_prometheus", LoadFormat::Prometheus),
+        ("gold_csv", LoadFormat::NighthawkCsv),
+        ("gold_dotted", LoadFormat::NighthawkDotted),
+        ("gold_prometheus", LoadFormat::NighthawkPrometheus),
         ("gold_fortio", LoadFormat::Fortio),
     ] {
         insta::assert_snapshot!(name, render_nighthawk(&output, format, None).unwrap());
     }
     let human = render_nighthawk(&output, LoadFormat::NighthawkHuman, None).unwrap();
     assert_eq!(human, GOLD_HUMAN);
-    let csv = render_nighthawk(&output, LoadFormat::Csv, None).unwrap();
+    let csv = render_nighthawk(&output, LoadFormat::NighthawkCsv, None).unwrap();
     assert_eq!(csv, GOLD_CSV);
 }
 
@@ -53,7 +55,7 @@ fn gold() -> Output {
     let time = |micros: u64| Some(Quantity::Time(Nanos::new(micros * 1000)));
     let raw = |value: f64| Some(Quantity::Raw(value));
     let list = |values: [Option<Quantity>; 4]| {
-        // 0.8 is reached with the largest sample, so that only 1 is beyond 0.75.
+        // 0.8 is reached with the largest sample, so only 1 is beyond 0.75.
         let shares = [
             (0.0, 1, 0),
             (0.5, 2, 1),
@@ -166,8 +168,14 @@ foo,1,1.00
 #[test]
 fn our_message_reads_back_as_json_and_yaml() {
     let output = nighthawk_output(&fixture::report());
-    assert_eq!(read_json(&rendered(LoadFormat::Json)).as_ref(), Ok(&output));
-    assert_eq!(read_yaml(&rendered(LoadFormat::Yaml)).as_ref(), Ok(&output));
+    assert_eq!(
+        read_json(&rendered(LoadFormat::NighthawkJson)).as_ref(),
+        Ok(&output)
+    );
+    assert_eq!(
+        read_yaml(&rendered(LoadFormat::NighthawkYaml)).as_ref(),
+        Ok(&output)
+    );
     let names: Vec<&str> = output.results.iter().map(|result| &*result.name).collect();
     assert_eq!(names, ["worker_0", "worker_1", "global"]);
     let mut single = fixture::report();
@@ -266,7 +274,7 @@ fn what_a_source_cannot_carry_is_refused_by_name() {
         .to_vec();
     let empty = Output::default();
     texts.push(
-        render_nighthawk(&empty, LoadFormat::Csv, None)
+        render_nighthawk(&empty, LoadFormat::NighthawkCsv, None)
             .unwrap_err()
             .to_string(),
     );
@@ -282,7 +290,13 @@ fn what_a_source_cannot_carry_is_refused_by_name() {
 fn prometheus_text_has_only_names_that_it_takes() {
     let mut report = fixture::report();
     report.global.count("ssl.ciphers.ECDHE-RSA-AES128", 1);
-    let text = render_load(&report, LoadFormat::Prometheus, None, Style::default()).unwrap();
+    let text = render_load(
+        &report,
+        LoadFormat::NighthawkPrometheus,
+        None,
+        Style::default(),
+    )
+    .unwrap();
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split('{').next().unwrap();
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -311,8 +325,8 @@ proptest! {
         let mut report = fixture::brief();
         report.workers = vec![worker];
         report.global = LoadResult::merged(GLOBAL, &report.workers);
-        report.options.rate = AskedRate::PerSecond(rate);
-        let message = render_load(&report, LoadFormat::Json, None, Style::default());
+        report.options.rate = RequestedRate::PerSecond(rate);
+        let message = render_load(&report, LoadFormat::NighthawkJson, None, Style::default());
         prop_assert_eq!(read_json(&message.unwrap()), Ok(nighthawk_output(&report)));
     }
 }

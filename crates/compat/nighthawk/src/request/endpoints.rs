@@ -1,10 +1,11 @@
 //! Endpoints of a load, and the requests to them.
 
+use stillwell_config::files::{Files, read_input};
 use stillwell_config::requests::{
     Header, RequestDefaults, filled_body, is_host_header, listed_request, target, tls_host,
 };
 use stillwell_http::Target;
-use stillwell_plan::{BodyPlan, EndpointPlan, RequestPlan};
+use stillwell_plan::load::{BodyPlan, EndpointPlan, RequestPlan};
 
 use super::error::RequestError;
 use super::{NighthawkContent, NighthawkRequest};
@@ -15,12 +16,15 @@ use crate::service::{RequestPattern, RequestSourceClient};
 const MANY_HOSTS: &str = "host-not-supported-in-multitarget-mode";
 
 /// Returns the list of requests, if there is one.
-pub(super) fn source(request: &NighthawkRequest) -> Result<Option<RequestSource>, RequestError> {
+pub(super) fn source(
+    request: &NighthawkRequest,
+    files: &dyn Files,
+) -> Result<Option<RequestSource>, RequestError> {
     let Some(text) = &request.content.request_source_plugin_config else {
         return Ok(None);
     };
     let message = EnvoyMessage::parse("--request-source-plugin-config", text)?;
-    Ok(Some(message.request_source()?))
+    Ok(Some(message.request_source(files)?))
 }
 
 impl NighthawkRequest {
@@ -123,9 +127,12 @@ impl RequestPattern for Pattern {
     }
 }
 
+/// Largest file of a body.
+const BODY_MAX: u64 = 1 << 30;
+
 fn body(content: &NighthawkContent) -> Result<BodyPlan, RequestError> {
     if let Some(path) = &content.request_body_file {
-        let bytes = std::fs::read(path);
+        let bytes = read_input(path.as_ref(), BODY_MAX);
         let bytes = bytes.map_err(|source| RequestError::Body {
             path: path.clone(),
             source,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stillwell_config::Diagnostics;
 use stillwell_config::requests::LoadSpecError;
-use stillwell_plan::LoadPlanError;
+use stillwell_plan::load::LoadPlanError;
 use stillwell_units::Nanos;
 
 use crate::service::ChannelError;
@@ -102,7 +102,7 @@ pub enum RequestError {
     /// Two headers that each name the host.
     #[error(
         "--request-header names the host twice, by `host` and by `:authority`: which one is \
-         TLS to ask for?"
+         TLS to request?"
     )]
     TwoHosts,
     /// A header that names no host.

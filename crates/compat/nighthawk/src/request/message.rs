@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use stillwell_config::requests::{Concurrency, Header};
-use stillwell_plan::Reuse;
+use stillwell_plan::load::Reuse;
 use stillwell_run::AddressFamily as UsedFamily;
 
 use super::error::RequestError;
@@ -191,14 +191,14 @@ fn output(options: &CommandLineOptions) -> Result<NighthawkOutput, RequestError>
             Some(Verbosity::Critical) => LogLevel::Critical,
         },
         output_format: match options.output_format {
-            None | Some(OutputFormat::Default | OutputFormat::Json) => LoadFormat::Json,
+            None | Some(OutputFormat::Default | OutputFormat::Json) => LoadFormat::NighthawkJson,
             Some(OutputFormat::Human) => LoadFormat::Human,
-            Some(OutputFormat::Yaml) => LoadFormat::Yaml,
-            Some(OutputFormat::Dotted) => LoadFormat::Dotted,
+            Some(OutputFormat::Yaml) => LoadFormat::NighthawkYaml,
+            Some(OutputFormat::Dotted) => LoadFormat::NighthawkDotted,
             Some(OutputFormat::Fortio) => LoadFormat::Fortio,
             Some(OutputFormat::ExperimentalFortioPedantic) => LoadFormat::FortioPedantic,
-            Some(OutputFormat::Csv) => LoadFormat::Csv,
-            Some(OutputFormat::Prometheus) => LoadFormat::Prometheus,
+            Some(OutputFormat::Csv) => LoadFormat::NighthawkCsv,
+            Some(OutputFormat::Prometheus) => LoadFormat::NighthawkPrometheus,
         },
         label: options.labels.clone(),
         trace: options.trace.clone().filter(|uri| !uri.is_empty()),

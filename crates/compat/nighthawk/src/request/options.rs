@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use stillwell_config::requests::Concurrency;
-use stillwell_plan::Reuse;
+use stillwell_plan::load::Reuse;
 use stillwell_run::AddressFamily as UsedFamily;
 
 use super::error::RequestError;
@@ -198,15 +198,19 @@ fn set_output(output: &NighthawkOutput, options: &mut CommandLineOptions) {
     });
     options.output_format = Some(match output.output_format {
         LoadFormat::Human | LoadFormat::NighthawkHuman => OutputFormat::Human,
-        LoadFormat::Json => OutputFormat::Json,
-        LoadFormat::Yaml => OutputFormat::Yaml,
-        LoadFormat::Dotted => OutputFormat::Dotted,
-        LoadFormat::Csv => OutputFormat::Csv,
-        LoadFormat::Prometheus => OutputFormat::Prometheus,
+        LoadFormat::NighthawkJson => OutputFormat::Json,
+        LoadFormat::NighthawkYaml => OutputFormat::Yaml,
+        LoadFormat::NighthawkDotted => OutputFormat::Dotted,
+        LoadFormat::NighthawkCsv => OutputFormat::Csv,
+        LoadFormat::NighthawkPrometheus => OutputFormat::Prometheus,
         LoadFormat::Fortio => OutputFormat::Fortio,
         LoadFormat::FortioPedantic => OutputFormat::ExperimentalFortioPedantic,
         // Nighthawk has no name for these.
-        LoadFormat::Hgrm | LoadFormat::Hlog | LoadFormat::Stillwell => OutputFormat::Default,
+        LoadFormat::Json
+        | LoadFormat::Csv
+        | LoadFormat::Hgrm
+        | LoadFormat::Hlog
+        | LoadFormat::Stillwell => OutputFormat::Default,
     });
     options.labels.clone_from(&output.label);
     options.trace.clone_from(&output.trace);

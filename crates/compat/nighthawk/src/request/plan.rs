@@ -2,14 +2,18 @@
 
 use std::collections::BTreeMap;
 
+use stillwell_config::files::{Disk, Files};
 use stillwell_config::requests::{SpanSink, target};
 use stillwell_metric::LoadCounter;
-use stillwell_plan::{
-    AnswerHeadersPlan, ClientTlsPlan, ConnectingPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlan,
-    LoadPlanParts, LoadProtocol, Overflow, PredicatePlan, Spacing, TelemetryPlan, TlsSuites,
-    TraceHeaders, TracePlan, UntilPlan, Verification,
+use stillwell_plan::load::{
+    AnswerHeadersPlan, ClientPlan, ConnectingPlan, IdleStrategy, LoadPace, LoadPlanParts,
+    LoadProtocol, Overflow, PredicatePlan, Spacing, TelemetryPlan, TraceHeaders, TracePlan,
+    UntilPlan,
 };
-use stillwell_units::{Nanos, RunId, Seed};
+use stillwell_plan::rate::Ramp;
+use stillwell_plan::tls::{ClientTlsPlan, TlsSuites, Verification};
+use stillwell_plan::{LoadPlan, RateShape};
+use stillwell_units::{Nanos, RunId, Seed, count};
 
 use super::error::RequestError;
 use super::{
@@ -37,9 +41,24 @@ impl NighthawkRequest {
     /// # Errors
     /// An option has no meaning, or the plan is outside of its limits.
     pub fn plan(&self, cpus: usize, run: RunId, seed: Seed) -> Result<LoadPlan, RequestError> {
+        self.plan_with(&Disk, cpus, run, seed)
+    }
+
+    /// As [`Self::plan`], with the list of requests from `files`. Certificates, keys and a body
+    /// that files hold are not read from there.
+    ///
+    /// # Errors
+    /// As [`Self::plan`].
+    pub(crate) fn plan_with(
+        &self,
+        files: &dyn Files,
+        cpus: usize,
+        run: RunId,
+        seed: Seed,
+    ) -> Result<LoadPlan, RequestError> {
         let load = &self.load;
         let target = &self.target;
-        let source = endpoints::source(self)?;
+        let source = endpoints::source(self, files)?;
         let endpoints = endpoints::endpoints(self, source.as_ref())?;
         let workers = load.concurrency.workers(cpus, u32::MAX, 1);
         let each = u64::from(workers);
@@ -55,27 +74,35 @@ impl NighthawkRequest {
             .to_ascii_lowercase();
         let parts = LoadPlanParts {
             pace: pace(load, times)?,
-            connecting: ConnectingPlan {
-                connections: connections.saturating_mul(times),
-                protocol,
-                streams,
-                prefetch: load.prefetch_connections,
-                over: Nanos::ZERO,
-                reuse: load.experimental_h1_connection_reuse_strategy,
-                requests_max: Some(load.max_requests_per_connection.into()),
-                timeout: load.timeout,
-                source: match &target.upstream_bind_config {
-                    Some(text) => {
-                        Some(EnvoyMessage::parse("--upstream-bind-config", text)?.bind_address()?)
-                    }
-                    None => None,
+            client: ClientPlan {
+                connecting: ConnectingPlan {
+                    connections: connections.saturating_mul(times),
+                    protocol,
+                    streams,
+                    prefetch: load.prefetch_connections,
+                    over: Nanos::ZERO,
+                    reuse: load.experimental_h1_connection_reuse_strategy,
+                    requests_max: Some(load.max_requests_per_connection.into()),
+                    timeout: load.timeout,
+                    source: match &target.upstream_bind_config {
+                        Some(text) => Some(
+                            EnvoyMessage::parse("--upstream-bind-config", text)?.bind_address()?,
+                        ),
+                        None => None,
+                    },
+                },
+                tunnel: tunnel::plan(target)?,
+                tls: tls(
+                    self,
+                    endpoints.iter().any(|endpoint| endpoint.tls_host.is_some()),
+                )?,
+                // There is no limit for one request there; this one is far away.
+                timeout: Nanos::from_secs(3600),
+                idle: match load.sequencer_idle_strategy {
+                    SequencerIdle::Spin => IdleStrategy::Spin,
+                    SequencerIdle::Poll | SequencerIdle::Sleep => IdleStrategy::Sleep,
                 },
             },
-            tunnel: tunnel::plan(target)?,
-            tls: tls(
-                self,
-                endpoints.iter().any(|endpoint| endpoint.tls_host.is_some()),
-            )?,
             endpoints,
             workers,
             until: UntilPlan {
@@ -90,13 +117,7 @@ impl NighthawkRequest {
             warmup: Nanos::ZERO,
             first_request: load.simple_warmup,
             latency_header: (!header.is_empty()).then_some(header),
-            // There is no limit for one request there; this one is far away.
-            timeout: Nanos::from_secs(3600),
             grace: load.timeout,
-            idle: match load.sequencer_idle_strategy {
-                SequencerIdle::Spin => IdleStrategy::Spin,
-                SequencerIdle::Poll | SequencerIdle::Sleep => IdleStrategy::Sleep,
-            },
             telemetry: telemetry(&self.output, run)?,
             seed,
         };
@@ -109,7 +130,7 @@ fn pace(load: &NighthawkLoad, workers: u32) -> Result<LoadPace, RequestError> {
     let per_second = f64::from(load.rps) * f64::from(workers);
     let waiting_max = u64::from(load.max_pending_requests);
     let curve = match &load.rate_limiter_plugin_config {
-        None => LoadCurve::Constant { per_second },
+        None => RateShape::Constant { per_second },
         Some(text) => {
             let message = EnvoyMessage::parse("--rate-limiter-plugin-config", text)?;
             let over = message.ramp_time()?;
@@ -120,11 +141,11 @@ fn pace(load: &NighthawkLoad, workers: u32) -> Result<LoadPace, RequestError> {
                     duration: whole,
                 });
             }
-            LoadCurve::Ramp {
+            RateShape::Ramp(Ramp {
                 from_per_second: 0.0,
                 to_per_second: per_second,
                 over,
-            }
+            })
         }
     };
     Ok(LoadPace::Open {
@@ -154,7 +175,7 @@ fn connections(
     streams_max: Option<u32>,
 ) -> (u32, LoadProtocol, u32) {
     let load = &request.load;
-    let least = u32::try_from(endpoints).unwrap_or(u32::MAX);
+    let least = count(endpoints);
     let protocol = request.target.protocol;
     let protocol = match protocol {
         Some(Protocol::Http3) => LoadProtocol::Http3,
@@ -226,7 +247,7 @@ pub(super) fn for_quic(plan: &mut ClientTlsPlan) {
     }
 }
 
-/// The name to ask for, where a header names the host.
+/// The requested name, where a header names the host.
 fn server_name(request: &NighthawkRequest) -> Result<Option<String>, RequestError> {
     let header = |name: &str| {
         let mut headers = request.content.request_header.iter();

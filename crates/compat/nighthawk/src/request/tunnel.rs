@@ -1,7 +1,7 @@
 //! The proxy of a load.
 
 use stillwell_config::requests::target;
-use stillwell_plan::{TunnelPlan, TunnelProtocol};
+use stillwell_plan::load::{TunnelPlan, TunnelProtocol};
 use stillwell_units::Scheme;
 
 use super::NighthawkTarget;

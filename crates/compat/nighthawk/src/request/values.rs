@@ -1,7 +1,7 @@
 //! Parsers and ranges of single options, with Nighthawk's messages.
 
 use stillwell_config::requests::{Concurrency, Header};
-use stillwell_plan::PredicatePlan;
+use stillwell_plan::load::PredicatePlan;
 use stillwell_units::Nanos;
 
 use super::NighthawkPredicate;
@@ -238,7 +238,11 @@ pub fn header(text: &str) -> Result<Header, String> {
 /// # Errors
 /// Why `text` names none.
 pub fn output_format(text: &str) -> Result<LoadFormat, String> {
-    text.parse().map_err(|error| format!("{error}"))
+    // Nighthawk's formats carry its name in the words of `load`.
+    match format!("nighthawk-{text}").parse() {
+        Ok(format) if text != "human" => Ok(format),
+        _ => text.parse().map_err(|error| format!("{error}")),
+    }
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use tokio::select;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
+use crate::service::access::{AccessToken, Caller};
 use crate::service::codec::encode;
 use crate::service::grpc::{Call, CallFailed, Channel, ChannelError, StatusCode};
 use crate::service::role::Role;
@@ -79,7 +80,9 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
         };
         match event {
             DistributionEvent::Request(None) => is_open = false,
-            DistributionEvent::Request(Some(bytes)) => request(&state, &bytes, &mut running)?,
+            DistributionEvent::Request(Some(bytes)) => {
+                request(&state, call.caller, &bytes, &mut running)?;
+            }
             DistributionEvent::Close => {
                 is_closing = true;
                 if let Some(running) = &running {
@@ -118,6 +121,7 @@ async fn next_message(running: &mut Option<Distribution>) -> Option<(usize, Serv
 
 fn request(
     state: &ServiceState,
+    caller: Caller,
     bytes: &[u8],
     running: &mut Option<Distribution>,
 ) -> Result<(), CallFailed> {
@@ -132,7 +136,7 @@ fn request(
                 let why = "Only a single benchmark session is allowed at a time.";
                 return Err(CallFailed::new(StatusCode::Internal, why));
             }
-            *running = Some(Distribution::start(state, &start, &request)?);
+            *running = Some(Distribution::start(state, caller, &start, &request)?);
         }
         ExecutionRequest::Cancel => match running {
             Some(running) => running.cancelled.cancel(),
@@ -155,6 +159,7 @@ fn request(
 impl Distribution {
     fn start(
         state: &ServiceState,
+        caller: Caller,
         start: &ExecutionRequest,
         request: &Value,
     ) -> Result<Self, CallFailed> {
@@ -170,13 +175,22 @@ impl Distribution {
         let addresses = services.iter().map(address).collect::<Option<Vec<_>>>();
         let addresses = addresses
             .ok_or_else(|| invalid("services: each one is a socket_address with port_value"))?;
+        for address in &addresses {
+            if !state.access.allows_target(caller, address) {
+                let why = format!(
+                    "the service {address} is not allowed: start the distributor with \
+                     --allow-target {address}"
+                );
+                return Err(CallFailed::new(StatusCode::PermissionDenied, why));
+            }
+        }
         let bytes = encode_request(start).map_err(|error| invalid(&error.to_string()))?;
         let (sender, incoming) = channel(addresses.len());
         let (cancelled, mut tasks) = (Token::new(), Tasks::new(SERVICES_MAX));
         let updates = watch::Sender::new(0);
-        let tls = match &state.role {
-            Role::Distributor { tls } => tls.as_ref(),
-            _ => None,
+        let (tls, token) = match &state.role {
+            Role::Distributor { tls, token } => (tls.as_ref(), token.as_ref()),
+            _ => (None, None),
         };
         for (number, address) in addresses.into_iter().enumerate() {
             let service_call = ServiceCall {
@@ -185,6 +199,7 @@ impl Distribution {
                 cancelled: cancelled.clone(),
                 updates: updates.subscribe(),
                 messages: sender.clone(),
+                authorization: token.map(AccessToken::header_value),
             };
             tasks.spawn(service_call.run(Channel::new(&address, tls)));
         }
@@ -257,6 +272,8 @@ struct ServiceCall {
     cancelled: Token,
     updates: watch::Receiver<u64>,
     messages: Sender<(usize, ServiceMessage)>,
+    /// Value of the header `authorization`, if any.
+    authorization: Option<String>,
 }
 
 impl ServiceCall {
@@ -274,9 +291,10 @@ impl ServiceCall {
     }
 
     async fn exchange(&mut self, channel: &Channel) -> Result<ExecutionResponse, ChannelError> {
-        let mut call = channel
-            .call(EXECUTION_STREAM, &[("stillwell-samples", "1")])
-            .await?;
+        let mut headers = vec![("stillwell-samples", "1")];
+        let authorization = self.authorization.as_deref();
+        headers.extend(authorization.map(|value| ("authorization", value)));
+        let mut call = channel.call(EXECUTION_STREAM, &headers).await?;
         call.send(&self.start);
         let (mut is_cancelled, mut is_watched) = (false, true);
         loop {

@@ -67,7 +67,7 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
                     if running.is_some() {
                         return Err(busy());
                     }
-                    let started = state.place.start(options, call.wants_samples);
+                    let started = state.place.start(options, &call);
                     running = Some(started.ok_or_else(busy)?);
                     had_any = true;
                 }
@@ -81,7 +81,7 @@ pub(crate) async fn stream(state: Rc<ServiceState>, mut call: Call) -> Result<()
                         error.to_string(),
                     ));
                 }
-                // Options that are understood so far, and ask for what is not.
+                // Options that are understood so far, and request what is not.
                 Err(error) => refuse(&call, &error.to_string()).await?,
             },
         }

@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender};
 
+use crate::service::access::Caller;
+use crate::service::grpc::Call;
 use crate::wire::ExecutionResponse;
 use crate::{CommandLineOptions, WorkerResult};
 use stillwell_run::Interrupt;
@@ -24,6 +26,7 @@ pub trait Executor: Send + 'static {
 pub struct LoadTask {
     interrupt: Interrupt,
     wants_samples: bool,
+    caller: Caller,
     progress: watch::Sender<WorkerResult>,
 }
 
@@ -64,6 +67,12 @@ impl LoadTask {
         self.wants_samples
     }
 
+    /// Returns the source of the request.
+    #[must_use]
+    pub const fn caller(&self) -> Caller {
+        self.caller
+    }
+
     /// Stores the results so far, for updates.
     pub fn report(&self, progress: WorkerResult) {
         self.progress.send_replace(progress);
@@ -82,7 +91,7 @@ impl LoadSlot {
     pub(crate) fn start(
         &self,
         options: Box<CommandLineOptions>,
-        wants_samples: bool,
+        call: &Call,
     ) -> Option<RunningLoad> {
         if self.is_taken.swap(true, Ordering::SeqCst) {
             return None;
@@ -97,7 +106,8 @@ impl LoadSlot {
             options,
             task: LoadTask {
                 interrupt: interrupt.clone(),
-                wants_samples,
+                wants_samples: call.wants_samples,
+                caller: call.caller,
                 progress,
             },
             done,

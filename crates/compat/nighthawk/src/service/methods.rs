@@ -28,6 +28,9 @@ impl Methods for ServiceMethods {
             .filter(|(service, _)| !service.is_empty() && self.0.role.has_service(service))
             .ok_or_else(unknown)?;
         let state = Rc::clone(&self.0);
+        if service != HEALTH {
+            authorize(&state, &call)?;
+        }
         // Calls about loads end in an order of their own.
         let handler: Handler = match (service, method) {
             (SERVICE, "ExecutionStream") => return Ok(Box::pin(execution::stream(state, call))),
@@ -47,6 +50,19 @@ impl Methods for ServiceMethods {
         };
         Ok(Box::pin(until_the_end(self.0.token.clone(), handler)))
     }
+}
+
+/// Refuses a call without the token of the service.
+fn authorize(state: &ServiceState, call: &Call) -> Result<(), CallFailed> {
+    let Some(token) = &state.access.token else {
+        return Ok(());
+    };
+    let given = call.authorization.as_deref();
+    if given.is_some_and(|given| token.is_in(given)) {
+        return Ok(());
+    }
+    let why = "this service requires its token in the header `authorization: Bearer TOKEN`";
+    Err(CallFailed::new(StatusCode::Unauthenticated, why))
 }
 
 /// `handler`, which is given up when the service is to end.

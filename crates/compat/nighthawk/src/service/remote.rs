@@ -2,12 +2,13 @@
 
 use std::sync::mpsc::sync_channel;
 
-use stillwell_plan::{Alpn, ClientTlsPlan, TlsSuites, Verification};
+use stillwell_plan::tls::{Alpn, ClientTlsPlan, TlsSuites, Verification};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 use tokio::select;
 
 use crate::CommandLineOptions;
+use crate::service::access::AccessToken;
 use crate::service::grpc::{Channel, ChannelError};
 use crate::wire::{
     ExecutionMessageError, ExecutionRequest, ExecutionResponse, WireError, decode_response,
@@ -55,6 +56,7 @@ impl Channel {
 #[derive(Debug)]
 pub struct RemoteLoad {
     request: Vec<u8>,
+    authorization: Option<String>,
 }
 
 /// A service without a response.
@@ -87,7 +89,17 @@ impl RemoteLoad {
     /// [`WireError`] where they hold a message that is not known.
     pub fn new(options: CommandLineOptions) -> Result<Self, WireError> {
         let request = encode_request(&ExecutionRequest::Start(Box::new(options)))?;
-        Ok(Self { request })
+        Ok(Self {
+            request,
+            authorization: None,
+        })
+    }
+
+    /// The same load, requested with `token`.
+    #[must_use]
+    pub fn with_token(mut self, token: Option<&AccessToken>) -> Self {
+        self.authorization = token.map(AccessToken::header_value);
+        self
     }
 
     /// Executes the load at the service behind `channel`. If `cancelled` is, the service ends the
@@ -118,7 +130,10 @@ impl RemoteLoad {
         channel: &Channel,
         cancelled: &Token,
     ) -> Result<ExecutionResponse, RemoteLoadError> {
-        let mut call = channel.call(EXECUTION, &[]).await?;
+        let authorization = self.authorization.as_deref();
+        let headers = authorization.map(|value| ("authorization", value));
+        let headers = headers.into_iter().collect::<Vec<_>>();
+        let mut call = channel.call(EXECUTION, &headers).await?;
         call.send(&self.request);
         let mut is_cancelled = false;
         loop {

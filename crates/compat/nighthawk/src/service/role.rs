@@ -1,7 +1,8 @@
 //! Services that may be served, and what each role makes of them.
 
-use stillwell_plan::ClientTlsPlan;
+use stillwell_plan::tls::ClientTlsPlan;
 
+use crate::service::access::AccessToken;
 use crate::wire::Schema;
 
 pub(super) const HEALTH: &str = "grpc.health.v1.Health";
@@ -24,6 +25,8 @@ pub enum Role {
     Distributor {
         /// TLS to these services; `None` for plain TCP.
         tls: Option<ClientTlsPlan>,
+        /// Token of the calls to these services, if any.
+        token: Option<AccessToken>,
     },
 }
 

@@ -10,13 +10,14 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stillwell_plan::{LoadPlan, RequestPlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::RequestPlan;
 use stillwell_run::{
     AddressFamily, AnswerHeader, Feed, FeedError, Interrupt, LoadBeside, LoadCapture, LoadError,
     LoadSnapshot, LoadSource, conduct_load_beside,
 };
 use stillwell_scope::{Place, Scope, Tasks, explain};
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, as_usize};
 use tokio::select;
 use tokio::time::timeout;
 
@@ -151,7 +152,7 @@ pub fn conduct_load_from<'a>(
         on_header,
         source: start.as_mut().map(|start| LoadSource {
             start,
-            waiting_max: usize::try_from(ahead).unwrap_or(usize::MAX),
+            waiting_max: as_usize(ahead),
         }),
     };
     conduct_load_beside(plan.clone(), family, places, interrupt, beside)

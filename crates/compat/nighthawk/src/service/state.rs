@@ -1,7 +1,10 @@
 //! State that all connections of a service share.
 
+use std::sync::Arc;
+
 use stillwell_scope::Token;
 
+use crate::service::access::AccessPlan;
 use crate::service::executor::LoadSlot;
 use crate::service::role::Role;
 use crate::service::store::Store;
@@ -14,4 +17,5 @@ pub(crate) struct ServiceState {
     pub(crate) token: Token,
     pub(crate) place: LoadSlot,
     pub(crate) store: Store,
+    pub(crate) access: Arc<AccessPlan>,
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use protox::file::{File, FileResolver};
 use protox::{Compiler, Error};
+use stillwell_config::files::{read_input, read_text};
 
 /// Reflection, and the name that it had before there was a first version.
 const REFLECTION: [&str; 2] = ["grpc/reflection/v1/", "package grpc.reflection.v1;"];
@@ -47,7 +48,7 @@ struct Folder;
 impl FileResolver for Folder {
     fn open_file(&self, name: &str) -> Result<File, Error> {
         let path = name.replace(REFLECTION_ALPHA[0], REFLECTION[0]);
-        let read = fs::read_to_string(folder().join(Path::new(&path)));
+        let read = read_text(&folder().join(Path::new(&path)));
         let mut text = read.map_err(|_| Error::file_not_found(name))?;
         if path != name {
             text = text.replace(REFLECTION[1], REFLECTION_ALPHA[1]);
@@ -67,7 +68,7 @@ fn the_descriptor_set_is_made_of_the_files() {
     if std::env::var_os("STILLWELL_BLESS").is_some() {
         fs::write(&path, &set).unwrap();
     }
-    let committed = fs::read(&path).unwrap();
+    let committed = read_input(&path, 1 << 30).unwrap();
     assert!(
         committed == set,
         "{} is not made of the .proto files beside it: STILLWELL_BLESS=1 writes it",

@@ -88,7 +88,7 @@ pub fn parse_columns(text: &str) -> Result<Columns, ColumnsError> {
     table.finish()
 }
 
-/// Parses `7.88MiB,7.86MiB`: a column on the command line. Returns `None` if a part is not a number, so that it
+/// Parses `7.88MiB,7.86MiB`: a column on the command line. Returns `None` if a part is not a number, so it
 /// must be something else, such as files.
 ///
 /// # Errors

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use stillwell_metric::Unit;
-use stillwell_plan::Direction;
+use stillwell_plan::goal::Direction;
 
 use super::{Figure, FigureUnit, number, quantile_name};
 

@@ -48,6 +48,25 @@ const NIGHTHAWK: &str = r#"[2026-01-01 00:00:00][info] starting
 }"#;
 
 #[test]
+fn both_forms_of_a_load_of_ours_give_the_same_figures() {
+    let summary = r#"{"schema": "stillwell/load-summary/v1", "requests_per_second": 20.0,
+        "error_share": 0.25, "latency": {"p50": 0.002, "p99": 0.008, "p99.9": 0.009}}"#;
+    let full = r#"{"schema": "stillwell/load/v2", "health": {"sent_per_second": 20.0},
+        "global": {"outcomes": [{"outcome": "ok", "count": 3}, {"outcome": "status_5xx", "count": 1},
+        {"outcome": "unfinished", "count": 7}], "statistics": [{"id": "stillwell.response_time",
+        "histogram": {"p50": 2000000, "p99": 8000000, "p999": 9000000}}]}}"#;
+    let [summary, full] = [summary, full].map(|text| read_result(text).unwrap());
+    assert_eq!(summary.tool, ResultTool::Stillwell);
+    for result in [&summary, &full] {
+        near(value(result, "requests_per_second"), 20.0);
+        near(value(result, "latency_p50"), 2e6);
+        near(value(result, "latency_p999"), 9e6);
+        near(value(result, "errors"), 0.25);
+    }
+    assert_eq!(shown(&summary), shown(&full));
+}
+
+#[test]
 fn nighthawk_gives_the_figures_of_all_workers_together() {
     let result = read_result(NIGHTHAWK).unwrap();
     assert_eq!(result.tool, ResultTool::Nighthawk);

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use stillwell_plan::{BinarySource, ExperimentPlan, GitSource, SuitePlan, VariantPlan};
+use stillwell_plan::experiment::{BinarySource, GitSource};
+use stillwell_plan::{ExperimentPlan, SuitePlan, VariantPlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Tolerance;
 

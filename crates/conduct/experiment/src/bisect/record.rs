@@ -1,9 +1,10 @@
 //! Questions and answers of a search: `bisect.json`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::Direction;
+use stillwell_plan::goal::Direction;
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict, Verdict};
 
 use super::git::Commit;
@@ -123,6 +124,14 @@ pub struct StepRecord {
 }
 
 impl BisectRecord {
+    /// Returns the results folder in `root` of the search that was begun last. Names sort by age.
+    #[must_use]
+    pub fn newest(root: &Path) -> Option<PathBuf> {
+        let entries = fs::read_dir(root).ok()?.flatten();
+        let folders = entries.map(|entry| entry.path());
+        folders.filter(|folder| Self::place(folder).is_file()).max()
+    }
+
     /// Returns its path in `folder`.
     #[must_use]
     pub fn place(folder: &Path) -> PathBuf {

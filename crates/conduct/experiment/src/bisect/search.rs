@@ -1,6 +1,7 @@
 //! The choice of the next commit.
 
 use serde::{Deserialize, Serialize};
+use stillwell_units::as_usize;
 
 /// Searches a line of commits for the first bad one, whose parent is the last good one.
 ///
@@ -162,7 +163,7 @@ impl Search {
     pub fn left_at_most(&self) -> usize {
         let between = self.bad - self.good - 1;
         let halvings = usize::BITS - between.leading_zeros();
-        let halvings = usize::try_from(halvings).unwrap_or(usize::MAX);
+        let halvings = as_usize(halvings);
         match self.stage {
             Stage::Ends => 1 + halvings + usize::from(between > 0),
             Stage::Between => halvings + 1,

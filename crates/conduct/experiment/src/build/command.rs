@@ -161,7 +161,7 @@ impl<'a> Commands<'a> {
             .stdin(Stdio::null())
             .stdout(output)
             .stderr(errors)
-            // Of its own, so that all that it starts can be ended with it.
+            // Of its own, so all that it starts can be ended with it.
             .process_group(0)
             .kill_on_drop(true);
         for variable in GIT_VARIABLES {

@@ -2,22 +2,25 @@
 
 use std::path::Path;
 
-use stillwell_plan::{
-    BinarySource, ExperimentPlan, GoalMetric, SuitePlan, TargetKind, VariantPlan,
-};
+use stillwell_plan::experiment::BinarySource;
+use stillwell_plan::{ExperimentPlan, GoalMetric, SuitePlan, TargetKind, VariantPlan};
 use stillwell_units::Seed;
 use stillwell_verdict::calibration::{Slowdown, Trial};
 
 /// The way to make the primary goal of `experiment` worse, or the reason why there is none.
 pub(super) fn slowdown_kind(experiment: &ExperimentPlan) -> Result<Slowdown, String> {
-    let TargetKind::Child(_) = experiment.rig.target.kind else {
+    let TargetKind::Child(_) = experiment.run_plan.target.kind else {
         return Err("the target is not started by Stillwell".to_owned());
     };
     let primary = experiment.goals.first().map(|goal| &goal.metric);
     match primary {
         Some(GoalMetric::Cpu | GoalMetric::CpuPerEvent) => Ok(Slowdown::Burn),
         Some(
-            GoalMetric::IngressThroughput | GoalMetric::EgressThroughput | GoalMetric::Latency(_),
+            GoalMetric::IngressThroughput
+            | GoalMetric::EgressThroughput
+            | GoalMetric::RequestThroughput
+            | GoalMetric::Latency(_)
+            | GoalMetric::ServiceTime(_),
         ) => Ok(Slowdown::Pause),
         Some(metric) => Err(format!("there is no known slowdown for {}", metric.name())),
         None => Err("there is no goal".to_owned()),
@@ -52,7 +55,7 @@ pub(super) fn worse(
     binary: Option<&Path>,
     (how, percent): (Slowdown, &str),
 ) -> SuitePlan {
-    let hindered = experiment.variants.first().and_then(|baseline| {
+    let slowed = experiment.variants.first().and_then(|baseline| {
         let target = experiment.target_of(baseline, binary);
         let TargetKind::Child(child) = target.kind else {
             return None;
@@ -61,7 +64,7 @@ pub(super) fn worse(
             Slowdown::Burn => "--burn",
             Slowdown::Pause => "--pause",
         };
-        let mut command = ["{self}", "hinder", flag, percent, "--"]
+        let mut command = ["{self}", "disturb", flag, percent, "--"]
             .map(str::to_owned)
             .to_vec();
         command.push(child.program.to_string_lossy().into_owned());
@@ -75,21 +78,21 @@ pub(super) fn worse(
             ..baseline.clone()
         })
     });
-    suite(experiment, hindered, seed)
+    suite(experiment, slowed, seed)
 }
 
 fn suite(experiment: &ExperimentPlan, comparison: Option<VariantPlan>, seed: Seed) -> SuitePlan {
     let mut experiment_plan = experiment.clone();
     experiment_plan.variants.truncate(1);
     experiment_plan.variants.extend(comparison);
-    // Bounds are for judging variants; here the rig is judged.
-    experiment_plan.rig.checks.clear();
-    experiment_plan.rig.seed = experiment_plan
-        .rig
+    // Bounds are for judging variants; here the measurement is judged.
+    experiment_plan.run_plan.checks.clear();
+    experiment_plan.run_plan.seed = experiment_plan
+        .run_plan
         .seed
         .derive("calibrate", 0)
         .derive("rig", seed_number(&seed));
-    for generator in &mut experiment_plan.rig.generators {
+    for generator in &mut experiment_plan.run_plan.generators {
         generator.seed = generator.seed.derive("calibrate", seed_number(&seed));
     }
     SuitePlan {

@@ -1,13 +1,12 @@
 //! Probes that are loads.
 
 use stillwell_metric::{Histogram, LoadCounts, LoadTime, Outcome, empty_histogram};
-use stillwell_plan::{
-    CapacityBound, CapacityFigure, LoadCurve, LoadPace, LoadPacing, LoadPlan, LoadPlanError,
-    LoadPlanParts, Overflow,
-};
+use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
+use stillwell_plan::load::{LoadPace, LoadPacing, LoadPlanError, LoadPlanParts, Overflow};
+use stillwell_plan::{LoadPlan, RateShape};
 use stillwell_run::{AddressFamily, Interrupt, LoadCapture, LoadEnd, LoadError, conduct_load};
 use stillwell_scope::Place;
-use stillwell_units::{Nanos, float_from_u64};
+use stillwell_units::{Nanos, count, float_from_u64};
 use stillwell_verdict::capacity::{CapacityProbe, LoadProbeCounts, judge_load_probe};
 use stillwell_verdict::limits::PROBE_BUNCHED;
 use stillwell_verdict::{LoadWarning, load_warnings};
@@ -42,7 +41,7 @@ pub enum LoadProbeError {
     },
 }
 
-/// Length of a probe at this rate, so that its quantiles have enough samples.
+/// Length of a probe at this rate, so its quantiles have enough samples.
 #[must_use]
 pub fn probe_length(rate: f64, bounds: &[CapacityBound], probe: Nanos) -> Nanos {
     let beyond = |bound: &CapacityBound| match bound.figure {
@@ -71,7 +70,7 @@ pub fn load_at_rate(
         curve, overflow, ..
     } = &mut plan.pace
     {
-        *curve = LoadCurve::Constant { per_second: rate };
+        *curve = RateShape::Constant { per_second: rate };
         *overflow = Overflow::Wait;
     }
     lasting(plan, lengths)
@@ -87,10 +86,8 @@ pub fn load_at_connections(
     lengths: (Nanos, Nanos),
 ) -> Result<LoadPlan, LoadPlanError> {
     let mut plan = plan.clone();
-    let endpoints = u32::try_from(plan.endpoints.len())
-        .unwrap_or(u32::MAX)
-        .max(1);
-    plan.connecting.connections = connections;
+    let endpoints = count(plan.endpoints.len()).max(1);
+    plan.client.connecting.connections = connections;
     let fed = u16::try_from(connections / endpoints).unwrap_or(u16::MAX);
     plan.workers = plan.workers.min(fed.max(1));
     lasting(plan, lengths)
@@ -130,6 +127,16 @@ pub fn probe_load(
         probe,
         no_answer: no_answer.map(|at| warnings.swap_remove(at)),
     })
+}
+
+/// Returns the figures of a load that these bounds limit.
+#[must_use]
+pub fn measure_bounds(
+    plan: &LoadPlan,
+    capture: &LoadCapture,
+    bounds: &[CapacityBound],
+) -> Vec<(CapacityFigure, Option<f64>)> {
+    judge_load_probe(&counts(plan, capture), &[], bounds).figures
 }
 
 const GOOD: [Outcome; 2] = [Outcome::Ok, Outcome::Status3xx];

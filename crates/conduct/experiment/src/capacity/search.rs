@@ -129,7 +129,7 @@ pub fn knee<E>(
     mut probe: impl FnMut(u32) -> Result<CapacityProbe, E>,
 ) -> Result<CapacitySearched<E>, E> {
     let mut searched = CapacitySearched::new();
-    // Round after round, so that what drifts hits all loads alike.
+    // Round after round, so what drifts hits all loads alike.
     'rounds: for _ in 0..repeats {
         for connections in loads {
             if watcher.is_out_of_time() && !searched.probes.is_empty() {
@@ -275,11 +275,11 @@ mod tests {
             (searched.probes.len(), searched.failure),
             (2, Some("broken"))
         );
-        let Some(CapacityAnswer::Bounds(found)) = searched.answer else {
+        let Some(CapacityAnswer::Bounds(bounds)) = searched.answer else {
             panic!("{:?}", searched.answer);
         };
-        assert_eq!(found.end, SearchEnd::Stopped);
-        assert!((found.held.unwrap().rate - 200.0).abs() < 1e-9);
+        assert_eq!(bounds.end, SearchEnd::Stopped);
+        assert!((bounds.held.unwrap().rate - 200.0).abs() < 1e-9);
     }
 
     #[test]
@@ -296,11 +296,11 @@ mod tests {
             };
             Ok::<_, String>(probe(observed, rate))
         });
-        let Some(CapacityAnswer::Bounds(found)) = searched.unwrap().answer else {
+        let Some(CapacityAnswer::Bounds(bounds)) = searched.unwrap().answer else {
             panic!("no answer");
         };
-        assert_eq!((found.end, found.probes), (SearchEnd::TimeSpent, 9));
-        let (held, failed) = (found.held.unwrap().rate, found.failed.unwrap().rate);
+        assert_eq!((bounds.end, bounds.probes), (SearchEnd::TimeSpent, 9));
+        let (held, failed) = (bounds.held.unwrap().rate, bounds.failed.unwrap().rate);
         assert!(held < 1000.0 && failed >= 1000.0, "{held} {failed}");
         assert_eq!(watching.brackets.last(), Some(&(held, failed)));
     }

@@ -13,7 +13,7 @@ const CPU: GoalMetric = GoalMetric::CpuPerEvent;
 fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf {
     let results = Results::new(root.join(name));
     let mut plan = synthetic::plan("relay", vec![GoalPlan::new(CPU)]);
-    plan.rig.seed = Seed::from_number(seed);
+    plan.run_plan.seed = Seed::from_number(seed);
     let binaries = ["baseline", "comparison"].map(|variant| BinaryIdentity {
         experiment: plan.name.clone(),
         variant: variant.to_owned(),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use stillwell_capture::{ResultRow, ResultRun, RunOutcome, write_results};
-use stillwell_plan::{Delivery, Durability, TargetsPlan};
+use stillwell_plan::TargetsPlan;
+use stillwell_plan::targets::{Delivery, Durability};
 use stillwell_verdict::{RunSummary, target_figures};
 
 use super::Results;

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use stillwell_capture::RunStage;
-use stillwell_plan::{DesignPlan, ExperimentPlan, StoppingPlan};
+use stillwell_plan::stopping::DesignPlan;
+use stillwell_plan::{ExperimentPlan, StoppingPlan};
+use stillwell_units::Nanos;
 use stillwell_verdict::{ExperimentVerdict, NextStep, RunSummary, Standing};
 
 use crate::RunsLeft;
@@ -55,12 +57,11 @@ impl Course {
     }
 
     /// Returns true if so many pairs of a stage were run that asking for more must be a defect.
-    pub(super) fn is_endless(&self, stage: RunStage, wanted: u32) -> bool {
-        let run = self.places.iter().filter(|place| place.0 == stage).count();
-        run > usize::try_from(wanted)
-            .unwrap_or(usize::MAX)
-            .saturating_mul(2)
-            .saturating_add(1)
+    /// Each run counts for a second of the time in which pairs are replaced.
+    pub(super) fn is_endless(&self, stage: RunStage, wanted: u32, max_time: Nanos) -> bool {
+        let run = self.places.iter().filter(|place| place.0 == stage).count() as u64;
+        let replaced = max_time.as_u64() / Nanos::SECOND.as_u64();
+        run > u64::from(wanted) * 2 + 1 + replaced
     }
 }
 

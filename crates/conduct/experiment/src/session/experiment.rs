@@ -2,11 +2,13 @@
 
 use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
+use stillwell_units::Nanos;
 use stillwell_verdict::{ExperimentVerdict, NextStep};
 
 use super::course::{Course, last_fresh, runs_left, valid_pairs};
 use super::pair::{Pair, PairEnd};
 use super::{Listener, Next, Session, pairs_part, probe_part};
+use crate::quiet::QuietWait;
 use crate::results::PairLeft;
 use crate::{PairsWanted, ProblemKind, RunsLeft, SuiteProgress};
 
@@ -85,6 +87,7 @@ impl Session<'_> {
         progress: &mut Listener<'_>,
     ) -> Next {
         let mut ran: Option<(RunStage, u32)> = None;
+        let mut quiet = QuietWait::new(plan);
         loop {
             let standing = match self.stand(plan, course, progress) {
                 Ok(standing) => standing,
@@ -102,6 +105,11 @@ impl Session<'_> {
                     left: self.forecast.left_of(part),
                     left_in_all: self.forecast.left(),
                 });
+            } else if ran.is_some() {
+                progress(SuiteProgress::SoFar {
+                    standing: &standing,
+                    left: self.forecast.left_of(part),
+                });
             }
             let (stage, wanted) = match standing.next {
                 NextStep::Stop(_) => return Next::Experiment,
@@ -115,7 +123,7 @@ impl Session<'_> {
                 RunStage::Search => plan.stopping.max_pairs(),
                 RunStage::Confirm => last_fresh(plan),
             };
-            if course.is_endless(stage, most) {
+            if course.is_endless(stage, most, plan.max_time) {
                 let reason = "the experiment needs more pairs than the maximum".to_owned();
                 self.problem(&plan.name, ProblemKind::GivenUp, reason, progress);
                 return Next::Experiment;
@@ -133,10 +141,35 @@ impl Session<'_> {
                 most: most + repeated,
                 repeated,
             };
+            self.wait_for_quiet(pair, &mut quiet, course, progress);
             match self.next_pair(pair, wanted, course, progress) {
                 Ok(finished) => ran = finished.then_some((stage, pair.number)),
                 Err(next) => return next,
             }
+        }
+    }
+
+    /// Waits before a pair until the machine is quiet, within limits.
+    fn wait_for_quiet(
+        &mut self,
+        pair: Pair<'_>,
+        quiet: &mut QuietWait,
+        course: &mut Course,
+        progress: &mut Listener<'_>,
+    ) {
+        let waited = quiet.wait(
+            |over| self.executor.watch_host(over, self.interrupt),
+            |host, up_to| {
+                progress(SuiteProgress::Waiting {
+                    experiment: &pair.plan.name,
+                    host,
+                    up_to,
+                });
+            },
+        );
+        if waited > Nanos::ZERO {
+            let place = (pair.stage, pair.number);
+            course.audit.waits.insert(place, waited);
         }
     }
 

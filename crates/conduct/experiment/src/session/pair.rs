@@ -1,7 +1,8 @@
 //! One pair: all variants next to each other in time, or at the same time.
 
 use stillwell_capture::{RunIdentity, RunStage};
-use stillwell_plan::{DesignPlan, ExperimentPlan};
+use stillwell_plan::ExperimentPlan;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_scope::{clock, explain};
 use stillwell_verdict::RunSummary;
 
@@ -9,6 +10,7 @@ use super::course::Course;
 use super::{Listener, NoRun, Session, last_words, pairs_part};
 use crate::order::of_stage;
 use crate::policy::{Consequence, consequence, describe_outcome};
+use crate::quiet::pause_before;
 use crate::request::Circumstances;
 use crate::{SuiteProgress, order_within};
 
@@ -129,6 +131,10 @@ impl<'a> Session<'a> {
         runs: &mut Vec<RunSummary>,
         progress: &mut Listener<'_>,
     ) -> PairEnd {
+        let started = clock::now();
+        let place = (pair.stage, pair.number, 0);
+        let pause = pause_before(&self.plan.seed, pair.plan, place);
+        self.executor.pause(pause, self.interrupt);
         let mut halves = (0..).zip(order).map(|(position, variant)| {
             let (about, identity) = self.half(pair, position, *variant);
             self.prepare(&about, identity)
@@ -154,7 +160,6 @@ impl<'a> Session<'a> {
         let states = [&first, &second].map(|request| request.places.state.clone());
         let seed = of_stage(self.plan.seed.derive("turns", 0), pair.stage)
             .derive(&pair.plan.name, u64::from(pair.number));
-        let started = clock::now();
         let ended = self.executor.execute_pair(
             [first, second],
             pair.plan.design,
@@ -217,22 +222,24 @@ impl<'a> Session<'a> {
     /// The effect of a run's end on its pair.
     fn end_of(&self, pair: Pair<'_>, summary: &RunSummary, course: &Course) -> PairEnd {
         let what = describe_outcome(&summary.outcome);
+        let last_words = || {
+            let identity = summary.identity.as_ref();
+            let last_words = identity.map(|identity| {
+                let name = &pair.plan.name;
+                let results = self.results;
+                last_words(&results.run_of(name, pair.stage, pair.number, &identity.variant))
+            });
+            last_words.unwrap_or_default()
+        };
         match consequence(&summary.outcome, course.finished, course.lost) {
             Consequence::GoOn => PairEnd::Finished,
-            Consequence::LosePair => PairEnd::Lost(what),
-            Consequence::GiveUp => PairEnd::GivenUp(what),
-            Consequence::CannotStart => {
-                let identity = summary.identity.as_ref();
-                let last_words = identity.map(|identity| {
-                    let name = &pair.plan.name;
-                    let results = self.results;
-                    last_words(&results.run_of(name, pair.stage, pair.number, &identity.variant))
-                });
-                PairEnd::CannotStart {
-                    reason: what,
-                    last_words: last_words.unwrap_or_default(),
-                }
-            }
+            // The cause is printed at once: the next pairs may be lost by it as well.
+            Consequence::LosePair => PairEnd::Lost(what + &last_words()),
+            Consequence::GiveUp => PairEnd::GivenUp(what + &last_words()),
+            Consequence::CannotStart => PairEnd::CannotStart {
+                reason: what,
+                last_words: last_words(),
+            },
             Consequence::StorageFull => PairEnd::Storage(what),
             Consequence::Interrupted => PairEnd::Interrupted,
         }

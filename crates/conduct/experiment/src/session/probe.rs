@@ -1,7 +1,8 @@
 //! Finding the rate of an experiment.
 
 use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
-use stillwell_plan::{ExperimentPlan, OperatingPoint};
+use stillwell_plan::ExperimentPlan;
+use stillwell_plan::experiment::OperatingPoint;
 use stillwell_scope::explain;
 use stillwell_units::Nanos;
 
@@ -28,7 +29,7 @@ impl Session<'_> {
             OperatingPoint::Probe { share, length } => (share, length),
         };
         let probing = operating::probing(experiment, length);
-        if experiment.rig.generators.is_empty() {
+        if experiment.run_plan.generators.is_empty() {
             // Idle: there is no rate to be found.
             self.forecast.revise(probe_part(index), RunsLeft::NONE);
             return Ok(experiment.clone());

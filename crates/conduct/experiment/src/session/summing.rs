@@ -1,6 +1,7 @@
 //! The present state, with runs summed up as it requires.
 
-use stillwell_plan::{ExperimentPlan, WarmupPlan};
+use stillwell_plan::ExperimentPlan;
+use stillwell_plan::stopping::WarmupPlan;
 use stillwell_scope::explain;
 use stillwell_verdict::{Standing, standing};
 
@@ -64,7 +65,7 @@ impl Session<'_> {
         if path.exists() {
             return Ok(());
         }
-        let record = WarmupRecord::new(plan.rig.phases.warmup, standing.warmup);
+        let record = WarmupRecord::new(plan.run_plan.phases.warmup, standing.warmup);
         if let Err(error) = write_json(&path, &record) {
             self.storage_problem(&plan.name, explain(&error), progress);
             return Err(Next::End);

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{ComparedTargetPlan, Places, TargetKind, TargetsPlan};
+use stillwell_plan::target::Places;
+use stillwell_plan::targets::ComparedTargetPlan;
+use stillwell_plan::{TargetKind, TargetsPlan};
 use stillwell_run::{Interrupt, ProgramError, find_program};
 
 use crate::build::command::Commands;
@@ -138,6 +140,8 @@ fn program_of(target: &ComparedTargetPlan, places: &Places) -> Option<PathBuf> {
 fn started_by(target: &ComparedTargetPlan, places: &Places) -> Option<PathBuf> {
     match &target.target.kind {
         TargetKind::Child(child) => Some(places.fill(&child.program.to_string_lossy()).into()),
-        TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::None => None,
+        TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::Url(_) | TargetKind::None => {
+            None
+        }
     }
 }

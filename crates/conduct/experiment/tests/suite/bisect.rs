@@ -12,7 +12,9 @@ use stillwell_experiment::bisect::{
     Answer, BisectError, BisectProgress, BisectRecord, Bisected, Found, Outcome, run_bisect,
 };
 use stillwell_experiment::{Executor, ExecutorError, SuiteError};
-use stillwell_plan::{BinarySource, DesignPlan, GitSource, SuitePlan, TargetKind};
+use stillwell_plan::experiment::{BinarySource, GitSource};
+use stillwell_plan::stopping::DesignPlan;
+use stillwell_plan::{SuitePlan, TargetKind};
 use stillwell_run::{Interrupt, Progress, RunRequest};
 use stillwell_testkit::program_or_skip;
 use stillwell_units::{Nanos, Seed};
@@ -112,7 +114,10 @@ impl<E: Executor> Executor for Priced<E> {
     ) -> Result<RunSummary, ExecutorError> {
         let program = match &request.plan.target.kind {
             TargetKind::Child(child) => child.program.as_path(),
-            TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::None => Path::new(""),
+            TargetKind::Container(_)
+            | TargetKind::Pid(_)
+            | TargetKind::Url(_)
+            | TargetKind::None => Path::new(""),
         };
         let text = fs::read_to_string(program).unwrap();
         let cost = text.split(' ').nth(1).unwrap().parse().unwrap();
@@ -203,7 +208,7 @@ fn the_bad_one_of_16_commits_is_found() {
     let resumed = search(folder.path(), &plan, &mut again, true).unwrap();
     assert_eq!((resumed.outcome, again.runs), (ended.outcome, 0));
     let mut changed = plan.clone();
-    changed.experiments[0].goals[0].direction = stillwell_plan::Direction::HigherIsBetter;
+    changed.experiments[0].goals[0].direction = stillwell_plan::goal::Direction::HigherIsBetter;
     let error = search(folder.path(), &changed, &mut again, true).unwrap_err();
     assert!(matches!(
         error,

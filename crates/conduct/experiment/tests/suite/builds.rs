@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use stillwell_experiment::{SuiteError, SuiteProgress, SuiteRecord, run_suite};
-use stillwell_plan::{BinarySource, GitSource, SuitePlan, TargetKind};
+use stillwell_plan::experiment::{BinarySource, GitSource};
+use stillwell_plan::{SuitePlan, TargetKind};
 use stillwell_run::Interrupt;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_testkit::program_or_skip;
@@ -105,7 +106,7 @@ fn every_revision_is_built_once() {
             let output = Command::new(&child.program).output().unwrap();
             String::from_utf8(output.stdout).unwrap()
         }
-        TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::None => {
+        TargetKind::Container(_) | TargetKind::Pid(_) | TargetKind::Url(_) | TargetKind::None => {
             panic!("not a child")
         }
     };

@@ -14,13 +14,13 @@ use crate::mock::{experiment, options, run, suite};
 fn a_local_run_leaves_its_capture_and_its_summary() {
     let folder = tempfile::tempdir().unwrap();
     let mut experiment_plan = experiment("one", 1);
-    experiment_plan.rig.generators.clear();
-    experiment_plan.rig.target.kind = TargetKind::None;
-    experiment_plan.rig.isolation.network = stillwell_plan::Wanted::No;
-    experiment_plan.rig.isolation.cgroup = stillwell_plan::Wanted::No;
-    experiment_plan.rig.phases.warmup = Nanos::from_millis(1);
-    experiment_plan.rig.phases.measure = Nanos::from_millis(50);
-    experiment_plan.rig.phases.quiet = Nanos::from_millis(1);
+    experiment_plan.run_plan.generators.clear();
+    experiment_plan.run_plan.target.kind = TargetKind::None;
+    experiment_plan.run_plan.isolation.network = stillwell_plan::placement::Wanted::No;
+    experiment_plan.run_plan.isolation.cgroup = stillwell_plan::placement::Wanted::No;
+    experiment_plan.run_plan.phases.warmup = Nanos::from_millis(1);
+    experiment_plan.run_plan.phases.measure = Nanos::from_millis(50);
+    experiment_plan.run_plan.phases.quiet = Nanos::from_millis(1);
     let outcome = run(
         &suite([experiment_plan]),
         &options(folder.path(), false),

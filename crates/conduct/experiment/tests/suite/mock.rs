@@ -8,13 +8,19 @@ use stillwell_capture::{RunIdentity, RunOutcome, RunStage};
 use stillwell_experiment::{
     Executor, ExecutorError, SuiteError, SuiteOptions, SuiteOutcome, SuiteProgress, run_suite,
 };
+use stillwell_plan::experiment::{MAX_TIME_DEFAULT, OperatingPoint};
+use stillwell_plan::generator::Concurrency;
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::placement::{CpuChoice, IsolationPlan};
+use stillwell_plan::step::TargetSignal;
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
+use stillwell_plan::target::{ChildPlan, EnvironmentPlan};
+use stillwell_plan::target::{ReadyProbe, StopPlan};
 use stillwell_plan::{
-    BlockShape, CpuChoice, DesignPlan, ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan,
-    IsolationPlan, ObserverPlan, OperatingPoint, PayloadFormat, PayloadPlan, PhasesPlan,
-    PlacementPlan, RatePlan, RateUnit, ReadyProbe, RigPlan, StopPlan, StoppingPlan, SuitePlan,
-    TargetKind, TargetPlan, TargetSignal, TransportPlan, VariantPlan, WarmupPlan,
+    ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PayloadFormat, PayloadPlan,
+    PhasesPlan, PlacementPlan, RatePlan, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetKind,
+    TargetPlan, TransportPlan, VariantPlan,
 };
-use stillwell_plan::{ChildPlan, EnvironmentPlan};
 use stillwell_run::{Interrupt, Progress, RunRequest};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, Tolerance};
 use stillwell_verdict::{
@@ -292,7 +298,7 @@ pub(crate) fn experiment(name: &str, pairs: u32) -> ExperimentPlan {
         name: name.to_owned(),
         summary: None,
         folder: "/suite".into(),
-        rig: rig(),
+        run_plan: run_plan(),
         variants: ["baseline", "comparison"]
             .map(|name| VariantPlan::unchanged(name.to_owned()))
             .to_vec(),
@@ -303,6 +309,7 @@ pub(crate) fn experiment(name: &str, pairs: u32) -> ExperimentPlan {
         stopping: StoppingPlan::Fixed { pairs },
         design: DesignPlan::Paired,
         warmup: WarmupPlan::Stated,
+        max_time: MAX_TIME_DEFAULT,
         confirm: false,
         family: None,
         operating_point: OperatingPoint::Stated,
@@ -327,8 +334,8 @@ pub(crate) fn suite(experiments: impl IntoIterator<Item = ExperimentPlan>) -> Su
     }
 }
 
-fn rig() -> RigPlan {
-    RigPlan {
+fn run_plan() -> RunPlan {
+    RunPlan {
         seed: Seed::from_number(1),
         generators: vec![GeneratorPlan {
             id: "load".to_owned(),
@@ -343,8 +350,7 @@ fn rig() -> RigPlan {
                 cache: ByteSize::new(1 << 20),
             },
             rate: RatePlan::events(EventRate::try_new(100.0).unwrap()),
-            connections: 1,
-            workers: 1,
+            concurrency: Concurrency::ONE,
             seed: Seed::from_number(2),
             stamps: None,
         }],

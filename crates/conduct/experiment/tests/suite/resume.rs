@@ -5,7 +5,8 @@ use std::path::Path;
 
 use stillwell_capture::{RunIdentity, RunOutcome};
 use stillwell_experiment::{Results, SuiteError, SuiteProgress, run_suite};
-use stillwell_plan::{BinarySource, OperatingPoint, SuitePlan};
+use stillwell_plan::SuitePlan;
+use stillwell_plan::experiment::{BinarySource, OperatingPoint};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::Verdict;
@@ -114,7 +115,7 @@ fn another_plan_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     begin(&six_pairs(), folder.path());
     let mut changed = six_pairs();
-    changed.experiments[0].rig.phases.measure = Nanos::from_secs(21);
+    changed.experiments[0].run_plan.phases.measure = Nanos::from_secs(21);
     let error = run(
         &changed,
         &options(folder.path(), true),
@@ -123,7 +124,7 @@ fn another_plan_is_refused() {
     .unwrap_err();
     match error {
         SuiteError::PlanChanged { pointer, .. } => {
-            assert_eq!(pointer, "/plan/experiments/0/rig/phases/measure");
+            assert_eq!(pointer, "/plan/experiments/0/run_plan/phases/measure");
         }
         right => panic!("{right}"),
     }

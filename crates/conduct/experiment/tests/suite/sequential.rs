@@ -6,9 +6,8 @@ use std::path::Path;
 use serde_json::Value;
 use stillwell_capture::RunStage::{self, Confirm, Search};
 use stillwell_experiment::{SuiteError, SuiteOutcome, SuiteProgress, order_within, run_suite};
-use stillwell_plan::{
-    DesignPlan, ExperimentPlan, StoppingPlan, SuitePlan, VariantPlan, WarmupPlan,
-};
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
+use stillwell_plan::{ExperimentPlan, StoppingPlan, SuitePlan, VariantPlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::{Gate, StopReason, Verdict};
@@ -112,7 +111,7 @@ fn without_a_change_it_ends_when_that_is_certain_and_nothing_is_confirmed() {
     let came = Came::of(sequential("one", 20), World::with(0.0, 0.002));
     let expected = (Verdict::Equivalent, Gate::Held, Some(StopReason::Certain));
     assert_eq!(came.stopped(), expected);
-    assert_eq!(came.pairs, places(Search, 4));
+    assert_eq!(came.pairs, places(Search, 6));
 }
 
 #[test]
@@ -306,7 +305,7 @@ fn a_sliced_pair_is_lost_as_a_whole() {
         ..sequential("one", 20)
     };
     let came = Came::of(item, world);
-    assert_eq!(came.pairs, places(Search, 5));
+    assert_eq!(came.pairs, places(Search, 7));
     assert_eq!(came.outcome.verdicts[0].pairs_discarded, 1);
 }
 
@@ -386,7 +385,7 @@ fn the_warm_up_that_was_found_holds_for_all_runs_and_is_written_down() {
         warmup: WarmupPlan::Measured,
         ..experiment("one", 5)
     };
-    let stated = item.rig.phases.warmup;
+    let stated = item.run_plan.phases.warmup;
     let measured = stated + Nanos::from_secs(3);
     let plan = suite([item]);
     let world = World {

@@ -4,17 +4,18 @@ use std::path::{Path, PathBuf};
 
 use stillwell_capture::{RunIdentity, RunOutcome};
 use stillwell_experiment::{SuiteError, SuiteProgress, not_installed, run_targets};
-use stillwell_plan::{ComparedTargetPlan, Phase, TargetKind, TargetsPlan};
+use stillwell_plan::targets::ComparedTargetPlan;
+use stillwell_plan::{Phase, TargetKind, TargetsPlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Seed;
 
 use crate::mock::{Mock, experiment, options};
 
 fn plan(runs: u32) -> TargetsPlan {
-    let rig = experiment("one", 1).rig;
+    let run_plan = experiment("one", 1).run_plan;
     let target = |name: &str| ComparedTargetPlan {
         name: name.to_owned(),
-        target: rig.target.clone(),
+        target: run_plan.target.clone(),
         program: None,
         version: None,
         files: Vec::new(),
@@ -26,7 +27,7 @@ fn plan(runs: u32) -> TargetsPlan {
         summary: None,
         folder: "/suite".into(),
         targets: ["a", "b"].map(target).to_vec(),
-        rig: rig.clone(),
+        run_plan: run_plan.clone(),
         runs,
         seed: Seed::from_number(7),
     }

@@ -21,7 +21,7 @@ const REQUESTS_MAX: Nanos = Nanos::from_secs(2);
 /// Maximum time in which a source ends.
 const CLOSE_MAX: Nanos = Nanos::from_secs(1);
 
-/// Maximum number of headers forwarded at a time, so that seconds are reported in between.
+/// Maximum number of headers forwarded at a time, so seconds are reported in between.
 const HEADERS_AT_ONCE: usize = 4096;
 
 /// Consumers and the source of a load.

@@ -11,13 +11,15 @@ use stillwell_metric::{
 use stillwell_scope::PartEnd;
 use stillwell_units::{Moment, Nanos};
 
-use super::snapshot::{LoadPhase, LoadSnapshot};
+use super::snapshot::{LoadPhase, LoadSnapshot, is_unreached};
 
 /// The longest time that a worker takes to hand over its counts.
 const HANDED_OVER: Nanos = Nanos::from_millis(15);
 
 /// A shorter piece at the end is no piece of its own.
 const PIECE_MIN: Nanos = Nanos::from_millis(100);
+/// Length of the first piece if nothing is reached: the load can then be ended at once.
+const UNREACHED: Nanos = Nanos::from_millis(100);
 
 /// An empty histogram.
 static NOTHING: LazyLock<Histogram<u64>> = LazyLock::new(empty_histogram);
@@ -149,10 +151,20 @@ impl Collector {
         self.closing = None;
     }
 
+    /// Length of the piece under way.
+    fn piece(&self) -> Nanos {
+        let is_first = self.seconds.is_empty() && self.warmup.is_none();
+        if is_first && is_unreached(&self.shards) {
+            UNREACHED
+        } else {
+            Nanos::SECOND
+        }
+    }
+
     /// When the next [`Collector::look`] will change anything.
     pub(super) fn next_look(&self) -> Moment {
         match self.closing {
-            None => self.begun_at + Nanos::SECOND,
+            None => self.begun_at + self.piece(),
             Some((end, _)) => end + HANDED_OVER,
         }
     }
@@ -162,7 +174,7 @@ impl Collector {
     pub(super) fn look(&mut self, now: Moment) -> bool {
         match self.closing {
             None => {
-                if now >= self.begun_at + Nanos::SECOND {
+                if now >= self.begun_at + self.piece() {
                     // Requests the times; they come a little later.
                     self.take();
                     self.closing = Some((now, self.totals()));
@@ -398,6 +410,22 @@ mod tests {
     use stillwell_metric::Recorder;
 
     use super::*;
+
+    #[test]
+    fn a_load_that_reaches_nothing_has_a_short_first_piece() {
+        let (shard, _recorders) = LoadShard::pair();
+        let shard = Arc::new(shard);
+        let start = Moment::new(5);
+        let mut collector = Collector::new(vec![Arc::clone(&shard)], start, start);
+        shard.connect_failures.add(1);
+        assert!(!collector.look(start + UNREACHED));
+        assert!(collector.look(start + UNREACHED + HANDED_OVER));
+        assert!(collector.snapshot(false).unwrap().is_unreached());
+        let next = start + UNREACHED + UNREACHED + HANDED_OVER;
+        assert!(!collector.look(next) && !collector.look(next + HANDED_OVER));
+        shard.outcomes[Outcome::Ok.index()].add(1);
+        assert!(!is_unreached(&[shard]));
+    }
 
     #[test]
     fn handed_over_counts_are_in_the_totals_and_in_one_second() {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stillwell_metric::{Histogram, Interval, LoadShard, LoadTime, TimeState};
+use stillwell_metric::{Histogram, Interval, LoadShard, LoadTime, Outcome, TimeState};
 use stillwell_units::Nanos;
 
 use super::LoadSecond;
@@ -18,7 +18,8 @@ pub enum LoadPhase {
     Drain,
 }
 
-/// A load at the end of a piece of time, of a second or a little more. Read from
+/// A load at the end of a piece of time, of a second or a little more; the first one is shorter
+/// if nothing is reached. Read from
 /// the cells and recorders that make the final result: reading costs the workers
 /// one relaxed load for each of their beats.
 #[derive(Debug)]
@@ -52,10 +53,35 @@ impl LoadSnapshot<'_> {
         self.shards.iter().map(|shard| count(shard)).sum()
     }
 
+    /// Returns true if nothing valid can be answered: every attempt to connect failed, or every
+    /// response was malformed.
+    #[must_use]
+    pub fn is_unreached(&self) -> bool {
+        is_unreached(self.shards)
+    }
+
     /// Latencies of this piece as a reader wants them: from the intended time
     /// where there is a schedule, else from the sent time.
     #[must_use]
     pub const fn latencies(&self) -> &Histogram<u64> {
         self.latencies
     }
+}
+
+/// As [`LoadSnapshot::is_unreached`].
+pub(super) fn is_unreached(shards: &[Arc<LoadShard>]) -> bool {
+    let sum = |count: &dyn Fn(&LoadShard) -> u64| -> u64 {
+        shards.iter().map(|shard| count(shard)).sum()
+    };
+    let ended = |outcome: Outcome| {
+        let index = outcome.index();
+        sum(&|shard| shard.outcomes[index].total() + shard.warmup_outcomes[index].total())
+    };
+    let mut answers = Outcome::ANSWERS.into_iter();
+    if answers.any(|outcome| ended(outcome) > 0) {
+        return false;
+    }
+    let opened = sum(&|shard| shard.connections.total());
+    let failed = sum(&|shard| shard.connect_failures.total());
+    (opened == 0 && failed > 0) || ended(Outcome::Malformed) > 0
 }

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use stillwell_plan::TargetSignal;
+use stillwell_plan::step::TargetSignal;
 
 use super::*;
 

@@ -2,7 +2,9 @@
 
 use std::fs;
 
-use stillwell_plan::{ContainerTarget, CpuChoice, Phase, TargetKind};
+use stillwell_plan::placement::CpuChoice;
+use stillwell_plan::target::ContainerTarget;
+use stillwell_plan::{Phase, TargetKind};
 use stillwell_scope::{clock, explain};
 use stillwell_target::{Container, ContainerError, Limits};
 

@@ -6,7 +6,8 @@ use std::sync::mpsc::sync_channel;
 
 use stillwell_fuse::{Disk, Mount, MountNote};
 use stillwell_metric::Shard;
-use stillwell_plan::{DiskChange, DiskKind, DiskPlan};
+use stillwell_plan::disk::{DiskKind, DiskPlan};
+use stillwell_plan::step::DiskChange;
 use stillwell_scope::{Place, Scope, explain};
 use stillwell_units::Nanos;
 use stillwell_worker::Prepared;

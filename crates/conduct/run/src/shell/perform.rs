@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use stillwell_capture::TargetEnd;
 use stillwell_metric::Shard;
-use stillwell_observer::{TargetProbe, Watched};
+use stillwell_observer::{ProcessSnapshot, TargetProbe, Watched};
 use stillwell_plan::{Phase, TargetKind, TargetPlan};
 use stillwell_scope::{Place, clock, explain};
 use stillwell_target::INSPECTOR_STOP;
@@ -18,6 +18,9 @@ use crate::shell::{MARK_MAX, Shell, ShellMessage};
 use crate::steps;
 use crate::target::{self, Stage};
 use crate::together::Link;
+
+/// Number of other processes that are named.
+const BUSIEST_COUNT: usize = 3;
 
 impl Shell {
     pub(super) fn perform(&mut self, action: Action) {
@@ -41,8 +44,11 @@ impl Shell {
     }
 
     /// Marks a phase. Where load begins or ends to be measured, waits for the
-    /// sampler, so that what is measured is what was counted between two marks.
+    /// sampler, so what is measured is what was counted between two marks.
     fn enter(&mut self, phase: Phase) {
+        if phase == Phase::Measure {
+            self.processes = Some(ProcessSnapshot::take());
+        }
         let moment = clock::now();
         self.record.enter(phase, moment);
         self.quiet_since = None;
@@ -63,6 +69,14 @@ impl Shell {
             if detail {
                 self.await_beat(moment);
             }
+        }
+        if phase != Phase::Measure
+            && let Some(before) = self.processes.take()
+        {
+            let target = self.target.pid();
+            let ours: Vec<u32> = target.into_iter().chain([std::process::id()]).collect();
+            self.record
+                .busiest(before.busiest_since(&ours, BUSIEST_COUNT));
         }
     }
 
@@ -91,6 +105,18 @@ impl Shell {
             // Threads inherit the conductor's namespace.
             network: None,
         }
+    }
+
+    /// Places of sinks and of generators.
+    fn places_of_ends(&self) -> (Place, Place) {
+        let stage = self.stage.as_ref();
+        let ends = stage.and_then(|stage| stage.separate_ends(&self.request.plan));
+        let (mut sinks, mut generators) = (self.place(), self.place());
+        if let Some((cpus_of_sinks, cpus_of_generators)) = ends {
+            sinks.cpus = Some(cpus_of_sinks);
+            generators.cpus = Some(cpus_of_generators);
+        }
+        (sinks, generators)
     }
 
     fn prepare(&mut self) {
@@ -137,7 +163,7 @@ impl Shell {
         self.ledger.clone_from(&parts.ledger);
         self.sinks = parts.sinks.iter().flat_map(|sink| sink.shards()).collect();
         self.controls = parts.controls;
-        let mut place = self.place();
+        let (mut place, _) = self.places_of_ends();
         place.network = self.links.as_ref().map(|links| links.sinks().clone());
         for sink in parts.sinks {
             if let Err(error) = sink.start(&mut self.scope, &place) {
@@ -179,8 +205,10 @@ impl Shell {
 
     /// Probe of the target; `is_again` if it was watched before.
     pub(super) fn target_probe(&self, is_again: bool) -> Option<TargetProbe> {
-        let cgroup = self.stage.as_ref().and_then(|stage| stage.cgroup.as_ref());
+        let stage = self.stage.as_ref();
+        let cgroup = stage.and_then(|stage| stage.cgroup.as_ref());
         self.target.pid().map(|pid| TargetProbe {
+            cpus: stage.map_or_else(Vec::new, Stage::cpus_of_target_alone),
             ran_before: self.request.plan.target.is_others(),
             pid,
             cgroup: cgroup.map(target::cgroup_files).unwrap_or_default(),
@@ -231,7 +259,7 @@ impl Shell {
     }
 
     fn start_load(&mut self) {
-        let place = self.place();
+        let (_, place) = self.places_of_ends();
         let plan = &self.request.plan;
         let reserved = plan.placement.reserved;
         let link = self.link.as_ref();

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use stillwell_plan::{StepAction, StopPlan, TargetChange, TargetPlan, TargetSignal};
+use stillwell_plan::TargetPlan;
+use stillwell_plan::step::{StepAction, TargetChange, TargetSignal};
+use stillwell_plan::target::StopPlan;
 use stillwell_scope::{clock, explain};
 use stillwell_target::{Exit, Stopped, TargetProcess, wait_ready};
 use stillwell_units::{Moment, Nanos};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use stillwell_plan::{StepAction, TargetChange, TargetSignal};
+use stillwell_plan::step::{StepAction, TargetChange, TargetSignal};
 use stillwell_scope::explain;
 
 use crate::machine::Event;
@@ -86,7 +86,7 @@ impl Shell {
     fn change_links(&mut self) {
         let step = self.link_steps.front();
         let (Some(links), Some(StepAction::Network { input, output })) = (&self.links, step) else {
-            return self.links_changed(Err("this rig has no links".to_owned()));
+            return self.links_changed(Err("this run has no links".to_owned()));
         };
         let (links, sender) = (links.clone(), self.sender.clone());
         let (input, output) = (*input, *output);

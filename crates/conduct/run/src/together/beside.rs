@@ -70,7 +70,7 @@ impl fmt::Debug for Beside {
     }
 }
 
-/// Takes the partner's CPU time out of what the observer, which knows of no
+/// Takes the partner's CPU time out of what the observer, which has no
 /// partner, calls foreign.
 #[derive(Debug, Default)]
 pub(crate) struct Foreign {

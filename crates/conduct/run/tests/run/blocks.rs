@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use stillwell_generator::prepare;
 use stillwell_metric::{Cell, GeneratorShard, Outcome};
+use stillwell_plan::generator::{Concurrency, ExchangePlan};
+use stillwell_plan::load::LoadProtocol;
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::tls::{ClientTlsPlan, Verification};
 use stillwell_plan::{
-    BlockShape, ClientTlsPlan, ExchangePlan, GeneratorPlan, LoadProtocol, PayloadFormat,
-    PayloadPlan, RatePlan, RateShape, RateUnit, TransportPlan, Verification,
+    GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan, RateShape, RateUnit, TransportPlan,
 };
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_serve::{ServeCounts, bind_server};
@@ -45,20 +48,19 @@ fn plan(address: &str, way: Way, rate: RatePlan) -> GeneratorPlan {
             cache: ByteSize::kib(1024),
         },
         rate,
-        connections: CONNECTIONS,
-        workers: 2,
+        concurrency: Concurrency::try_new(CONNECTIONS, 2).unwrap(),
         seed: Seed::from_number(7),
         stamps: None,
     }
 }
 
 /// Posts until so many were answered; gives what both ends counted.
-fn posted(way: Way, rate: RatePlan) -> (Vec<Arc<GeneratorShard>>, ServeCounts) {
+fn posted(way: Way, rate: &RatePlan) -> (Vec<Arc<GeneratorShard>>, ServeCounts) {
     let server = bind_server(&server(way.tls, None)).unwrap();
     let (address, counter) = (server.addresses()[0], server.counter());
     let mut scope = Scope::new(&Token::new());
     server.start(&mut scope, &Place::default()).unwrap();
-    let prepared = prepare(&plan(&address.to_string(), way, rate), None).unwrap();
+    let prepared = prepare(&plan(&address.to_string(), way, rate.clone()), None).unwrap();
     let shards = prepared.shards();
     let mut generators = Scope::new(&Token::new());
     let stop = Token::new();
@@ -90,8 +92,8 @@ fn both_ends_count_the_same_blocks_over_every_protocol() {
         shape: RateShape::Constant { per_second: 2000.0 },
     };
     for way in WAYS {
-        for rate in [paced, RatePlan::MAX] {
-            let (shards, seen) = posted(way, rate);
+        for rate in [paced.clone(), RatePlan::MAX] {
+            let (shards, seen) = posted(way, &rate);
             let sum = |cell: fn(&GeneratorShard) -> &Cell| total(&shards, cell);
             let ok = total(&shards, |shard| &shard.outcomes[Outcome::Ok.index()]);
             assert_eq!(seen.requests, sum(|shard| &shard.requests), "{way:?}");

@@ -8,7 +8,7 @@ use stillwell_http::h2::{
     BodyLength, H2ErrorCode, H2ResponseBlock, Limits, Server, ServerEvent, Stream, TrailerBlock,
 };
 use stillwell_metric::{CallEnd, CallMessages, LoadTime, Outcome};
-use stillwell_plan::{BodyPlan, GrpcMessages, GrpcPlan, LoadPlanParts, LoadProtocol};
+use stillwell_plan::load::{BodyPlan, GrpcMessages, GrpcPlan, LoadPlanParts, LoadProtocol};
 use stillwell_run::LoadCapture;
 use stillwell_units::Nanos;
 
@@ -89,9 +89,9 @@ fn answered(server: &mut Server, stream: Stream, answer: &Answer) {
 /// One message a call, over one connection with two calls at once.
 fn calls(address: SocketAddr, requests: u64) -> LoadPlanParts {
     let mut plan = closed(address, requests);
-    plan.connecting.connections = 1;
-    plan.connecting.protocol = LoadProtocol::Http2;
-    plan.connecting.streams = 2;
+    plan.client.connecting.connections = 1;
+    plan.client.connecting.protocol = LoadProtocol::Http2;
+    plan.client.connecting.streams = 2;
     let request = &mut plan.endpoints[0].requests[0];
     request.method = "POST".to_owned();
     request.path = "/a.B/C".to_owned();
@@ -248,7 +248,7 @@ fn a_call_ends_at_its_deadline_although_others_may_take_longer() {
     ] {
         let is_silent = matches!(doing, Doing::Nothing);
         let capture = against(doing, |plan| {
-            plan.timeout = Nanos::from_secs(60);
+            plan.client.timeout = Nanos::from_secs(60);
             let BodyPlan::Grpc(call) = &mut plan.endpoints[0].requests[0].body else {
                 panic!("no call");
             };

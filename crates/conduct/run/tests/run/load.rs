@@ -4,12 +4,16 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener};
 
 use stillwell_metric::{LoadTime, Outcome};
-use stillwell_plan::{
-    AnswerPlan, BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, FaultsPlan, FilterSet,
-    IdleStrategy, LoadCurve, LoadPace, LoadPlan, LoadPlanParts, LoadProtocol, Overflow,
-    PredicatePlan, RequestPlan, ResponseOptions, Reuse, ServeHeaders, ServeListenerPlan, ServePlan,
-    ServeProtocols, ServerIdentity, ServerTlsPlan, Spacing, TlsSuites, UntilPlan, Verification,
+use stillwell_plan::load::{
+    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
+    LoadProtocol, Overflow, PredicatePlan, RequestPlan, Reuse, Spacing, UntilPlan,
 };
+use stillwell_plan::serve::{
+    AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeHeaders, ServeListenerPlan,
+    ServeProtocols,
+};
+use stillwell_plan::tls::{ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification};
+use stillwell_plan::{LoadPlan, RateShape, ServePlan};
 use stillwell_run::{AddressFamily, Interrupt, LoadCapture, LoadEnd, conduct_load};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_serve::{ServeCounts, bind_server};
@@ -20,14 +24,17 @@ use stillwell_units::{Nanos, Seed};
 pub(super) fn server(tls: bool, error: Option<&str>) -> ServePlan {
     ServePlan {
         seed: Seed::from_number(1),
-        workers: 1,
+        workers: std::num::NonZeroU16::MIN,
         listeners: vec![ServeListenerPlan {
             address: ([127, 0, 0, 1], 0).into(),
             tls: tls.then(|| ServerTlsPlan {
                 identity: ServerIdentity::SelfSigned {
                     names: vec!["127.0.0.1".to_owned()],
                 },
-                alpn: vec![stillwell_plan::Alpn::Http2, stillwell_plan::Alpn::Http1],
+                alpn: vec![
+                    stillwell_plan::tls::Alpn::Http2,
+                    stillwell_plan::tls::Alpn::Http1,
+                ],
                 client_roots: Vec::new(),
                 resumption: true,
                 suites: TlsSuites::default(),
@@ -67,25 +74,29 @@ pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlanParts {
             }],
         }],
         pace: LoadPace::Closed,
-        connecting: ConnectingPlan {
-            connections: 4,
-            protocol: LoadProtocol::Http1,
-            streams: 1,
-            prefetch: true,
-            over: Nanos::ZERO,
-            reuse: Reuse::Mru,
-            requests_max: None,
-            timeout: Nanos::from_secs(5),
-            source: None,
-        },
-        tunnel: None,
-        tls: ClientTlsPlan {
-            verification: Verification::None,
-            identity: None,
-            alpn: Vec::new(),
-            server_name: None,
-            resumption: true,
-            suites: TlsSuites::default(),
+        client: ClientPlan {
+            connecting: ConnectingPlan {
+                connections: 4,
+                protocol: LoadProtocol::Http1,
+                streams: 1,
+                prefetch: true,
+                over: Nanos::ZERO,
+                reuse: Reuse::Mru,
+                requests_max: None,
+                timeout: Nanos::from_secs(5),
+                source: None,
+            },
+            tunnel: None,
+            tls: ClientTlsPlan {
+                verification: Verification::None,
+                identity: None,
+                alpn: Vec::new(),
+                server_name: None,
+                resumption: true,
+                suites: TlsSuites::default(),
+            },
+            timeout: Nanos::from_millis(300),
+            idle: IdleStrategy::Sleep,
         },
         workers: 1,
         until: UntilPlan {
@@ -96,17 +107,15 @@ pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlanParts {
         warmup: Nanos::ZERO,
         first_request: false,
         latency_header: None,
-        timeout: Nanos::from_millis(300),
         grace: Nanos::from_secs(1),
-        idle: IdleStrategy::Sleep,
-        telemetry: stillwell_plan::TelemetryPlan::default(),
+        telemetry: stillwell_plan::load::TelemetryPlan::default(),
         seed: Seed::from_number(1),
     }
 }
 
 fn open(per_second: f64, overflow: Overflow) -> LoadPace {
     LoadPace::Open {
-        curve: LoadCurve::Constant { per_second },
+        curve: RateShape::Constant { per_second },
         spacing: Spacing::Even,
         overflow,
     }
@@ -191,8 +200,8 @@ pub(super) const WAYS: [Way; 4] = [
 ];
 
 fn over(way: Way, mut plan: LoadPlanParts) -> LoadPlanParts {
-    plan.connecting.protocol = way.protocol;
-    plan.connecting.streams = way.streams;
+    plan.client.connecting.protocol = way.protocol;
+    plan.client.connecting.streams = way.streams;
     plan.endpoints[0].tls_host = way.tls.then(|| "127.0.0.1".to_owned());
     plan
 }
@@ -259,7 +268,7 @@ fn whatever_the_server_does_every_request_ends_in_one_way() {
                 let mut plan = closed(address, 60);
                 // Where the server never stalls, a slow machine must not cut an answer off.
                 if !outcomes.contains(&Outcome::TimedOut) {
-                    plan.timeout = Nanos::from_secs(10);
+                    plan.client.timeout = Nanos::from_secs(10);
                 }
                 over(way, plan)
             });
@@ -291,12 +300,12 @@ fn a_closed_port_fails_each_request() {
     for prefetch in [true, false] {
         let mut plan = closed(address, 20);
         plan.pace = open(1000.0, Overflow::Wait);
-        plan.connecting.prefetch = prefetch;
+        plan.client.connecting.prefetch = prefetch;
         let capture = load(plan);
         assert_accounted(&capture);
         assert_eq!(ended(&capture, Outcome::ConnectRefused), 20, "{prefetch}");
         let mut plan = closed(address, 4);
-        plan.connecting.prefetch = prefetch;
+        plan.client.connecting.prefetch = prefetch;
         let capture = load(plan);
         assert_accounted(&capture);
         assert_eq!(ended(&capture, Outcome::ConnectRefused), 4, "{prefetch}");
@@ -309,14 +318,14 @@ fn connections_are_opened_when_needed_and_used_up_as_planned() {
         let mut plan = closed(address, 10);
         // Far enough apart that no busy machine makes them meet.
         plan.pace = open(10.0, Overflow::Wait);
-        plan.connecting.prefetch = false;
+        plan.client.connecting.prefetch = false;
         plan
     });
     assert_accounted(&capture);
     assert_eq!(seen.connections, 1, "the last one used is used again");
     let (capture, seen) = against(&server(false, None), |address| {
         let mut plan = closed(address, 40);
-        plan.connecting.requests_max = Some(5);
+        plan.client.connecting.requests_max = Some(5);
         plan
     });
     assert_accounted(&capture);
@@ -334,7 +343,7 @@ fn predicates_end_a_load() {
     };
     let (capture, _) = against(&server(false, None), |address| {
         let mut plan = closed(address, 1_000_000);
-        plan.connecting.connections = 1;
+        plan.client.connecting.connections = 1;
         plan.until.termination = predicate("benchmark.http_2xx", 24);
         plan
     });
@@ -355,7 +364,7 @@ fn requests_that_may_not_wait_are_dropped() {
     let (capture, _) = against(&server(false, Some("'silence'")), |address| {
         let mut plan = closed(address, 50);
         plan.pace = open(1000.0, Overflow::Drop { waiting_max: 0 });
-        plan.connecting.connections = 1;
+        plan.client.connecting.connections = 1;
         plan
     });
     assert_accounted(&capture);
@@ -398,7 +407,7 @@ fn a_connection_that_was_closed_between_requests_fails_none() {
         .unwrap();
     let mut plan = closed(address, 20);
     plan.pace = open(100.0, Overflow::Wait);
-    plan.connecting.connections = 1;
+    plan.client.connecting.connections = 1;
     let capture = load(plan);
     token.cancel();
     // Lets the server look up.
@@ -419,10 +428,11 @@ fn a_connection_that_was_closed_between_requests_fails_none() {
 fn a_load_of_few_requests_lasts_until_they_are_answered() {
     let mut slow = server(false, None);
     slow.listeners[0].faults.delay = Some("300".parse().unwrap());
-    let (capture, _) = against(&slow, |address| LoadPlanParts {
-        timeout: Nanos::from_secs(10),
-        grace: Nanos::from_millis(10),
-        ..closed(address, 4)
+    let (capture, _) = against(&slow, |address| {
+        let mut plan = closed(address, 4);
+        plan.client.timeout = Nanos::from_secs(10);
+        plan.grace = Nanos::from_millis(10);
+        plan
     });
     assert_eq!(ended(&capture, Outcome::Ok), 4, "{capture:?}");
     assert_accounted(&capture);

@@ -4,12 +4,14 @@ use std::path::Path;
 
 use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::{Metric, catalogue};
-use stillwell_plan::{Phase, StepAction, StepPlan, TargetKind, TargetSignal, Wanted};
+use stillwell_plan::placement::Wanted;
+use stillwell_plan::step::{StepAction, TargetSignal};
+use stillwell_plan::{Phase, StepPlan, TargetKind};
 use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, Together, conduct_together};
 use stillwell_target::{new_network, online};
 use stillwell_units::{Moment, Nanos, Seed};
 
-use crate::rig::{capture, request};
+use crate::fixture::{capture, request};
 
 const SLICED: Together = Together::Sliced {
     turn_min: Nanos::from_millis(40),

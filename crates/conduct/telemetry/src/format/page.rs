@@ -94,21 +94,21 @@ impl Times {
     /// `all` since the beginning, `recent` since the last flush.
     pub(crate) fn new(all: &Histogram<u64>, recent: &Histogram<u64>) -> Self {
         let mut buckets = [0; BOUNDS.len() + 1];
-        let mut sum = 0_u128;
+        let mut sum = 0.0;
         for cell in all.iter_recorded() {
             let value = cell.value_iterated_to();
             // A cell that reaches beyond a bound begins at it.
             let least = Nanos::new(all.lowest_equivalent(value));
             let bucket = BOUNDS.partition_point(|bound| *bound < least);
             buckets[bucket] += cell.count_at_value();
-            let middle = u128::from(all.median_equivalent(value));
-            sum += middle * u128::from(cell.count_at_value());
+            let middle = float_from_u64(all.median_equivalent(value));
+            sum += middle * float_from_u64(cell.count_at_value());
         }
         let quantiles =
             RECENT_QUANTILES.map(|(_, quantile)| Nanos::new(recent.value_at_quantile(quantile)));
         Self {
             count: all.len(),
-            sum_seconds: float_from_u64(u64::try_from(sum).unwrap_or(u64::MAX)) / 1e9,
+            sum_seconds: sum / 1e9,
             buckets,
             extremes: (!all.is_empty()).then(|| [all.min(), all.max()].map(Nanos::new)),
             recent: (!recent.is_empty()).then_some(quantiles),

@@ -5,7 +5,6 @@ use stillwell_http::protobuf::MessageWriter;
 use crate::format::names::{self, SERVICE, Total};
 use crate::format::page::{MetricsPage, Origin, PointValue};
 use crate::format::prometheus::label_name;
-use crate::format::snappy;
 
 /// `page` as the body of a request, squeezed as the protocol wants it: with
 /// `content-encoding: snappy` and `content-type: application/x-protobuf`. Beside
@@ -49,7 +48,9 @@ pub(crate) fn remote_write(origin: &Origin, page: &MetricsPage) -> Vec<u8> {
             }
         }
     }
-    snappy::block(&request.into_bytes())
+    snap::raw::Encoder::new()
+        .compress_vec(&request.into_bytes())
+        .expect("a page is shorter than 4 GiB")
 }
 
 /// All labels of one series in the order of their names, as receivers want them;

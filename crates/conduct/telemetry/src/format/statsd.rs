@@ -13,7 +13,7 @@ use crate::format::page::{MetricPoint, MetricsPage, PointValue, RECENT_QUANTILES
 /// milliseconds, and how many times there were as a counter beside them. Without
 /// tags a label becomes a part of the name, and labels of the whole load are left
 /// out. A point is sent again until [`Statsd::mark_sent`] confirms it, so
-/// that what a server has seen adds up to the total.
+/// what a server has seen adds up to the total.
 #[derive(Debug)]
 pub(crate) struct Statsd {
     prefix: String,

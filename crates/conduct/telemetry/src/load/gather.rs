@@ -6,7 +6,8 @@ use stillwell_metric::{
     Histogram, Interval, LoadShard, LoadTime, Metric, Outcome, TimeState, add_histogram, catalogue,
     empty_histogram,
 };
-use stillwell_plan::{LoadPace, LoadPlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::LoadPace;
 use stillwell_units::Nanos;
 
 use crate::format::page::{MetricPoint, MetricsPage, PointValue, Times};
@@ -35,7 +36,7 @@ impl Gatherer {
     /// An empty gatherer.
     pub(super) fn new(plan: &LoadPlan, now: Nanos) -> Self {
         let has_schedule = matches!(plan.pace, LoadPace::Open { .. });
-        let exports = |trace: &stillwell_plan::TracePlan| trace.export.is_some();
+        let exports = |trace: &stillwell_plan::load::TracePlan| trace.export.is_some();
         Self {
             has_schedule,
             has_warmup: plan.warmup > Nanos::ZERO,

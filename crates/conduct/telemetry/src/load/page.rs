@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_plan::StatsPagePlan;
+use stillwell_plan::load::StatsPagePlan;
 use stillwell_units::Nanos;
 use stillwell_wire::ListenError;
 use stillwell_wire::server::StreamListener;

@@ -1,6 +1,7 @@
 //! Requests of exporters, each on a new connection.
 
-use stillwell_plan::{Alpn, ReceiverPlan};
+use stillwell_plan::load::ReceiverPlan;
+use stillwell_plan::tls::Alpn;
 use stillwell_scope::explain;
 use stillwell_units::ByteSize;
 use stillwell_wire::client::{Endpoint, GrpcEnd, GrpcRequest, Request, unary};

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Queue, TryRecvError};
 
 use stillwell_load::Span;
-use stillwell_plan::{Alpn, EndpointPlan, LoadPlan, SpanProtocol, SpanSinkPlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::{EndpointPlan, SpanProtocol, SpanSinkPlan};
+use stillwell_plan::tls::Alpn;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 use stillwell_wire::tls::ClientTls;
@@ -144,7 +146,7 @@ fn requests(endpoint: &EndpointPlan) -> Vec<SpanRequest> {
     };
     let (host, port) = endpoint.address.rsplit_once(':').unwrap_or_default();
     let host = host.trim_start_matches('[').trim_end_matches(']');
-    let describe = |request: &stillwell_plan::RequestPlan| SpanRequest {
+    let describe = |request: &stillwell_plan::load::RequestPlan| SpanRequest {
         method: request.method.clone(),
         url: format!("{scheme}://{}{}", request.authority, request.path),
         host: host.to_owned(),

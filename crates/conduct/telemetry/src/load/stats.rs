@@ -3,7 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use stillwell_plan::{Alpn, StatsProtocol, StatsSinkPlan};
+use stillwell_plan::load::{StatsProtocol, StatsSinkPlan};
+use stillwell_plan::tls::Alpn;
 use stillwell_scope::explain;
 use stillwell_units::Nanos;
 use stillwell_wire::dial;

@@ -174,4 +174,7 @@ pub(crate) struct TestBenchArguments {
     /// Print the output of each bench
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    /// Accepted for Tremor's command lines, without effect
+    #[arg(long, hide = true)]
+    debug_connectors: bool,
 }

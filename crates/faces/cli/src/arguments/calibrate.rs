@@ -64,11 +64,11 @@ pub(crate) struct CalibrateArguments {
     pub(crate) output: OutputArguments,
 }
 
-/// `stillwell hinder`: runs a command and slows it down by a known share.
+/// `stillwell disturb`: runs a command and slows it down by a known share.
 #[derive(Args, Debug)]
-pub(crate) struct HinderArguments {
+pub(crate) struct DisturbArguments {
     #[command(flatten)]
-    pub(crate) how: HinderHow,
+    pub(crate) how: DisturbKind,
     /// Start of the cycles of --use-cpu
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) seed: u64,
@@ -84,7 +84,7 @@ pub(crate) struct HinderArguments {
 /// Kinds of slowdown.
 #[derive(Args, Clone, Copy, Debug)]
 #[group(required = true, multiple = false)]
-pub(crate) struct HinderHow {
+pub(crate) struct DisturbKind {
     /// Use extra CPU time: this share of what the command and its descendants use
     #[arg(long, value_name = "PERCENT")]
     pub(crate) burn: Option<Tolerance>,

@@ -1,7 +1,7 @@
 //! Arguments of `stillwell compare`.
 
 use clap::{Args, ValueEnum};
-use stillwell_plan::Direction;
+use stillwell_plan::goal::Direction;
 use stillwell_units::{Nanos, Tolerance};
 
 use super::{Gate, OutputArguments};
@@ -36,9 +36,9 @@ pub(crate) struct CompareArguments {
     /// The baseline
     #[arg(value_name = "BASELINE", allow_negative_numbers = true)]
     pub(crate) baseline: String,
-    /// The comparison
+    /// The comparison; without it, the first two variants of BASELINE are compared
     #[arg(value_name = "COMPARISON", allow_negative_numbers = true)]
-    pub(crate) comparison: String,
+    pub(crate) comparison: Option<String>,
     /// Metric to compare: a goal such as cpu_per_event, the name of a figure or column,
     /// or a series as NAME, NAME['ID'], NAME:mean, :peak, :rate or :per_event;
     /// repeatable, the first decides [default: all that both sides have]
@@ -70,10 +70,10 @@ pub(crate) struct CompareArguments {
     /// Compare only experiments with this name; `*` matches any text; repeatable
     #[arg(long, value_name = "NAME")]
     pub(crate) only: Vec<String>,
-    /// Treat each row of a file of numbers as a run, even if it looks like a second
+    /// Treat each row of a file of numbers as a run, even if rows look like seconds
     #[arg(long)]
     pub(crate) rows_are_runs: bool,
-    /// Which verdicts fail
+    /// Verdicts that fail
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
     /// Exit with 0 for every verdict
@@ -110,4 +110,13 @@ pub(crate) enum Method {
     /// The Regression Detector of 2023, as far as its reports describe it.
     #[value(name = "smp-2023")]
     Smp2023,
+}
+
+impl From<Method> for stillwell_sides::Method {
+    fn from(method: Method) -> Self {
+        match method {
+            Method::Soak2022 => Self::Soak2022,
+            Method::Smp2023 => Self::Smp2023,
+        }
+    }
 }

@@ -4,10 +4,11 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, ValueEnum};
-use stillwell_config::requests::LoadRate;
+use stillwell_config::parse_rate;
 use stillwell_nighthawk::format::LoadFormat;
-use stillwell_plan::{CapacityBound, LoadCurve, RateUnit};
-use stillwell_units::{ByteRate, EventRate, Nanos, Seed, float_from_u64};
+use stillwell_plan::capacity::CapacityBound;
+use stillwell_plan::{RateShape, RateUnit};
+use stillwell_units::{Nanos, Seed};
 
 use super::load::{
     LoadArguments, LoadConnectingArguments, LoadGrpcArguments, LoadOverArguments,
@@ -22,12 +23,12 @@ Bounds:
                               infinitely late
   mean<5ms max<1s             latency of answered requests
   errors<0.1%                 requests that failed or were not answered
-  loss<0.01%                  requests without an answer; for a rig, lost events
-  throughput>99%              sent / requested rate; for a rig, received / sent if
+  loss<0.01%                  requests without an answer; for a run, lost events
+  throughput>99%              sent / requested rate; for a run, received / sent if
                               that is lower
-Without --bound, the bound is errors<1% for a URL and throughput>99% for a rig.
+Without --bound, the bound is errors<1% for a URL and throughput>99% for a run.
 
-With --objective knee, --connections is the maximum; for a rig, the connections of
+With --objective knee, --connections is the maximum; for a run, the connections of
 its generator, which sends at full speed.
 
 A probe is repeated if the generator was the limit, or if it missed its rate although
@@ -48,7 +49,7 @@ Exit codes:
 #[derive(Args, Debug)]
 #[command(after_help = NOTES)]
 pub(crate) struct FindCapacityArguments {
-    /// URL or WEIGHT*URL as for `load`, repeatable; or a rig or experiment file, whose
+    /// URL or WEIGHT*URL as for `load`, repeatable; or a single-run or experiment file, whose
     /// generator's rate is varied
     #[arg(value_name = "URL|FILE", required_unless_present_any = ["requests_file", "har"])]
     pub(crate) urls: Vec<String>,
@@ -59,11 +60,11 @@ pub(crate) struct FindCapacityArguments {
     /// connections with the best ratio of throughput to latency
     #[arg(long, value_enum, default_value_t = Objective::Bounds)]
     pub(crate) objective: Objective,
-    /// Lowest rate, which is probed first [default: 100/s; for a rig, a tenth of the
+    /// Lowest rate, which is probed first [default: 100/s; for a run, a tenth of the
     /// rate in its file]
     #[arg(long, value_name = "RATE")]
     pub(crate) from: Option<CapacityRate>,
-    /// Highest rate [default: 1000k/s; for a rig, a hundred times the rate in its file]
+    /// Highest rate [default: 1000k/s; for a run, a hundred times the rate in its file]
     #[arg(long, value_name = "RATE")]
     pub(crate) to: Option<CapacityRate>,
     /// Precision of the result, as a share of it
@@ -88,7 +89,7 @@ pub(crate) struct FindCapacityArguments {
     /// Time after which no probe begins; the answer so far is printed [default: no limit]
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<Nanos>,
-    /// Generator whose rate is varied, if a rig has several
+    /// Generator whose rate is varied, if a run has several
     #[arg(long, value_name = "NAME")]
     pub(crate) generator: Option<String>,
     #[command(flatten)]
@@ -143,8 +144,13 @@ pub(crate) struct NighthawkAdaptiveArguments {
 /// probe sets its own rate.
 pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments {
     LoadArguments {
+        threshold: Vec::new(),
+        strict: false,
+        keep_going: false,
+        latency: false,
+        scenario: None,
         urls: arguments.urls.clone(),
-        rate: LoadRate::Curve(LoadCurve::Constant { per_second: 1.0 }),
+        rate: RateShape::Constant { per_second: 1.0 },
         duration: Some(arguments.probe),
         requests: None,
         warmup: Nanos::ZERO,
@@ -161,6 +167,7 @@ pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments
         termination_predicate: Vec::new(),
         failure_predicate: Vec::new(),
         output_format: LoadFormat::Human,
+        output: Vec::new(),
         capture: None,
         label: Vec::new(),
         seed: Some(arguments.seed),
@@ -202,18 +209,16 @@ impl FromStr for CapacityRate {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Ok(rate) = text.parse::<EventRate>() {
-            return Ok(Self {
-                unit: RateUnit::Events,
-                per_second: rate.events_per_second(),
-            });
-        }
-        let rate: ByteRate = text
-            .parse()
-            .map_err(|_| format!("`{text}` is no rate: write 100/s, 5k/s, or 10 MiB/s of a rig"))?;
-        Ok(Self {
-            unit: RateUnit::Bytes,
-            per_second: float_from_u64(rate.bytes_per_second()),
+        let rate = parse_rate(text).ok();
+        rate.and_then(|rate| {
+            let per_second = rate.shape.constant()?;
+            Some(Self {
+                unit: rate.unit,
+                per_second,
+            })
+        })
+        .ok_or_else(|| {
+            format!("`{text}` is not a rate: write 100/s or 5k/s, or for a run 10 MiB/s")
         })
     }
 }

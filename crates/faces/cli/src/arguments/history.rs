@@ -165,7 +165,7 @@ fn date_millis(text: &str) -> Option<u64> {
     if !is_date || hour > 23 || minute > 59 {
         return None;
     }
-    // Years are counted from March, so that the leap day is the last of its year.
+    // Years are counted from March, so the leap day is the last of its year.
     let (year, month) = if month > 2 {
         (year, month - 3)
     } else {

@@ -55,9 +55,9 @@ pub(crate) fn parse_lading(
     words: impl Iterator<Item = std::ffi::OsString>,
 ) -> Result<LadingCommand, clap::Error> {
     let words: Vec<_> = words.collect();
-    let mut own = words.iter().skip(1).filter(|word| *word != "--json-logs");
+    let mut words_of_lading = words.iter().skip(1).filter(|word| *word != "--json-logs");
     let is_command = |word: &std::ffi::OsString| COMMANDS.iter().any(|command| word == command);
-    if own.next().is_some_and(is_command) {
+    if words_of_lading.next().is_some_and(is_command) {
         return WithCommand::try_parse_from(words).map(|parsed| parsed.command);
     }
     Flat::try_parse_from(words).map(|parsed| LadingCommand::Run(Box::new(parsed.run)))
@@ -203,7 +203,7 @@ fn pairs(text: &str) -> Result<Pairs, String> {
                 value.push_str(piece);
             }
             (_, None) if piece.is_empty() => {}
-            (_, None) => return Err(format!("`{piece}` is no pair: write K=V,K2=V")),
+            (_, None) => return Err(format!("`{piece}` is not a list of pairs: write K=V,K2=V")),
         }
     }
     // A comma at the end ends nothing.
@@ -215,9 +215,8 @@ fn pairs(text: &str) -> Result<Pairs, String> {
 
 fn format(text: &str) -> Result<TelemetryFormatKind, String> {
     let names = TelemetryFormatKind::NAMES;
-    let found = names.into_iter().find(|(name, _)| *name == text);
-    found
-        .map(|(_, kind)| kind)
+    let kind = names.into_iter().find(|(name, _)| *name == text);
+    kind.map(|(_, kind)| kind)
         .ok_or_else(|| "write jsonl, parquet or multi".to_owned())
 }
 
@@ -255,8 +254,8 @@ mod tests {
     fn flat_and_with_a_command_mean_the_same() {
         let words = "--config-path a.yaml --target-path /bin/x --capture-path c -- -a b";
         let flat = run(&format!("lading {words}"));
-        let other = run(&format!("lading --json-logs run {words}"));
-        assert_eq!(format!("{flat:?}"), format!("{other:?}"));
+        let with_command = run(&format!("lading --json-logs run {words}"));
+        assert_eq!(format!("{flat:?}"), format!("{with_command:?}"));
         assert_eq!(flat.target.target_arguments, ["-a", "b"]);
         assert_eq!(flat.experiment_duration_seconds, 120);
         assert_eq!(flat.warmup_duration_seconds, 30);

@@ -4,9 +4,12 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
-use stillwell_config::requests::{LoadRate, Predicate, above_zero};
+use stillwell_config::parse_request_rate;
+use stillwell_config::requests::{Predicate, above_zero};
 use stillwell_nighthawk::format::LoadFormat;
-use stillwell_plan::{IdleStrategy, LoadProtocol, Reuse};
+use stillwell_plan::RateShape;
+use stillwell_plan::capacity::CapacityBound;
+use stillwell_plan::load::{IdleStrategy, LoadProtocol, Reuse};
 use stillwell_run::AddressFamily;
 use stillwell_units::{Nanos, Seed};
 
@@ -64,12 +67,14 @@ status_5xx for UNAVAILABLE; the report also lists gRPC statuses by name.
 
 Exit codes:
   0        the load ran
-  1        a failure predicate was met
+  1        a failure predicate was met, a threshold was broken, or no request was
+           answered with a status of 2xx or 3xx
   2        usage
-  3        could not run: unknown host, no connection, or the result could not be
-           written
-  4        unreliable: the load generator was the limit or lacked CPU, a part failed,
-           or no request was due, sent or answered in the measured time
+  3        could not run: unknown host, no connection, wrong protocol, or the result
+           could not be written
+  4        not done: the load generator was too slow for the rate, a part failed, or
+           no request was due in the measured time; with --strict also a result that
+           a warning calls unreliable
   130 143  interrupted by SIGINT or SIGTERM; the result so far is printed";
 
 /// `stillwell load`.
@@ -78,14 +83,30 @@ Exit codes:
 pub(crate) struct LoadArguments {
     /// Target of requests: URL or WEIGHT*URL, such as http://127.0.0.1:8080/in or
     /// 3*http://localhost/; repeatable
-    #[arg(value_name = "URL", required_unless_present_any = ["requests_file", "har"])]
+    #[arg(value_name = "URL", required_unless_present_any = ["requests_file", "har", "scenario"])]
     pub(crate) urls: Vec<String>,
-    /// Request rate: max, N/s, FROM/s..TO/s:TIME or N/s:TIME,N/s:TIME…
-    #[arg(short, long, default_value = "max")]
-    pub(crate) rate: LoadRate,
+    /// Request rate: max, N or N/s, FROM/s..TO/s:TIME or N/s:TIME,N/s:TIME…
+    #[arg(short, long, visible_alias = "rps", default_value = "max", value_parser = rate)]
+    pub(crate) rate: RateShape,
+    /// File of a scenario: users that follow steps, with the URL as base; see
+    /// docs/scenarios.md
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with_all = [
+            "rate", "requests", "warmup", "closed_loop", "termination_predicate",
+            "failure_predicate", "threshold", "strict", "keep_going", "capture", "label",
+            "connections", "cpus", "protocol", "streams", "spacing", "method", "header", "body",
+            "requests_file", "har", "request_source", "grpc_method", "connect_late",
+            "prefetch_connections", "connect_over", "max_requests_per_connection",
+            "connection_reuse", "address_family", "idle_strategy", "tunnel_uri", "stats_sink",
+            "stats_listen", "trace", "trace_headers"
+        ]
+    )]
+    pub(crate) scenario: Option<PathBuf>,
     /// Length of the load [default: 10s, or the length of --rate if longer; unlimited
     /// with --requests]
-    #[arg(short, long, value_name = "TIME", value_parser = above_zero)]
+    #[arg(short, visible_short_alias = 'z', long, value_name = "TIME", value_parser = duration)]
     pub(crate) duration: Option<Nanos>,
     /// Maximum number of requests
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
@@ -106,9 +127,21 @@ pub(crate) struct LoadArguments {
     /// repeatable
     #[arg(long, value_name = "COUNTER:N")]
     pub(crate) failure_predicate: Vec<Predicate>,
-    /// Format on standard output: human, nighthawk-human, json, yaml, dotted, csv,
-    /// prometheus, fortio, experimental_fortio_pedantic, hgrm, hlog or stillwell (the
-    /// full result as JSON)
+    /// Exit with code 1 unless the result keeps a bound: p99<20ms, mean<5ms, max<1s,
+    /// errors<0.1%, loss<0.01% or throughput>99%; repeatable
+    #[arg(long, value_name = "BOUND")]
+    pub(crate) threshold: Vec<CapacityBound>,
+    /// Exit with code 4 if a warning calls the result unreliable
+    #[arg(long)]
+    pub(crate) strict: bool,
+    /// Go on to the end, although no connection can be opened or every response is
+    /// malformed; without it such a load ends at once, with code 3
+    #[arg(long)]
+    pub(crate) keep_going: bool,
+    /// Format on standard output: human, json, csv, stillwell (the full
+    /// result as JSON), hgrm, hlog, fortio, experimental_fortio_pedantic,
+    /// nighthawk-human, nighthawk-json, nighthawk-yaml, nighthawk-dotted,
+    /// nighthawk-csv or nighthawk-prometheus
     #[arg(
         long,
         visible_alias = "format",
@@ -117,6 +150,10 @@ pub(crate) struct LoadArguments {
         value_parser = LoadFormat::from_str
     )]
     pub(crate) output_format: LoadFormat,
+    /// Also write the result to FILE, in the format of its extension: .json, .csv, .html,
+    /// .md, .txt, .hgrm or .hlog; repeatable
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
     /// Save the capture of this load in DIR
     #[arg(long, value_name = "DIR")]
     pub(crate) capture: Option<PathBuf>,
@@ -130,6 +167,9 @@ pub(crate) struct LoadArguments {
     /// Do not show progress and warnings about exporters
     #[arg(short, long)]
     pub(crate) quiet: bool,
+    /// Accepted for users of wrk: the report always has the latency distribution
+    #[arg(long, hide = true)]
+    pub(crate) latency: bool,
     #[command(flatten)]
     pub(crate) shape: LoadShapeArguments,
     #[command(flatten)]
@@ -148,6 +188,31 @@ pub(crate) struct LoadArguments {
     pub(crate) trace: LoadTraceArguments,
 }
 
+/// Parses a rate; a number alone is requests per second.
+pub(super) fn rate(text: &str) -> Result<RateShape, String> {
+    let number = text.trim();
+    let is_number = number.parse::<f64>().is_ok_and(f64::is_finite);
+    match is_number {
+        true => parse_request_rate(&format!("{number}/s")),
+        false => parse_request_rate(text),
+    }
+}
+
+/// Parses a duration, and names the flag for a body that was meant.
+pub(super) fn duration(text: &str) -> Result<Nanos, String> {
+    if text.starts_with(['@', '{']) {
+        return Err(format!("-d is the duration; a body is -b {text}"));
+    }
+    above_zero(text)
+}
+
+/// Names the flags of which one was meant.
+fn no_concurrency(text: &str) -> Result<Concurrency, String> {
+    Err(format!(
+        "write -c {text} for connections, or -t {text} for load-generator threads"
+    ))
+}
+
 /// Connections and worker threads.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct LoadOverArguments {
@@ -155,8 +220,11 @@ pub(crate) struct LoadOverArguments {
     #[arg(short, long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections: u32,
     /// Number of load-generator threads, or auto for one on each CPU
-    #[arg(long, value_name = "N", default_value = "1")]
+    #[arg(short = 't', long = "threads", value_name = "N", default_value = "1")]
     pub(crate) concurrency: Concurrency,
+    /// Refused with the flag that was meant
+    #[arg(long = "concurrency", value_name = "N", value_parser = no_concurrency, hide = true)]
+    pub(crate) refused_concurrency: Option<Concurrency>,
     /// CPUs of these threads, such as 1 or 2,3; used in turn if there are more threads
     #[arg(long, value_name = "LIST", value_delimiter = ',')]
     pub(crate) cpus: Vec<u16>,
@@ -192,7 +260,12 @@ pub(crate) struct LoadShapeArguments {
 pub(crate) struct LoadRequestArguments {
     /// Method; the default for --requests-file and --request-source [default: GET, or
     /// POST with a body]
-    #[arg(short = 'X', long, visible_alias = "request-method")]
+    #[arg(
+        short = 'X',
+        visible_short_alias = 'm',
+        long,
+        visible_alias = "request-method"
+    )]
     pub(crate) method: Option<String>,
     /// Header, as `name: value`; repeatable. Overrides headers of --har; headers of
     /// --request-source override it
@@ -246,7 +319,7 @@ pub(crate) struct LoadConnectingArguments {
     /// Address family of resolved names
     #[arg(long, value_enum, default_value_t = FamilyName::Auto)]
     pub(crate) address_family: FamilyName,
-    /// How threads wait for the next request [default: spin]
+    /// Way that threads wait for the next request [default: spin]
     #[arg(long, value_enum)]
     pub(crate) idle_strategy: Option<IdleName>,
 }

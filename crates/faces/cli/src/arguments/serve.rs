@@ -1,11 +1,13 @@
 //! Arguments of `stillwell serve`.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::str::FromStr;
 
+use clap::builder::TypedValueParser;
 use clap::{Args, Parser, ValueEnum};
-use stillwell_plan::{DelayExpression, FaultExpression, LimitAnswer};
+use stillwell_plan::serve::{DelayExpression, FaultExpression, LimitAnswer};
 use stillwell_units::{ByteSize, EventRate, Seed};
 
 use super::parse_share;
@@ -64,6 +66,13 @@ const SAID_BY_FILE: [&str; 22] = [
 /// Group of the arguments that enable TLS.
 const SPEAKS_TLS: &str = "identity";
 
+/// Returns the parser of a number of threads.
+fn threads() -> impl TypedValueParser<Value = NonZeroU16> {
+    clap::value_parser!(u16)
+        .range(1..)
+        .try_map(NonZeroU16::try_from)
+}
+
 /// `stillwell serve`.
 #[derive(Args, Debug)]
 #[command(after_help = EXPRESSIONS)]
@@ -77,8 +86,8 @@ pub(crate) struct ServeArguments {
     #[arg(short, long, value_name = "ADDR", default_value = "127.0.0.1:10000")]
     pub(crate) address: Vec<SocketAddr>,
     /// Number of threads
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) workers: u16,
+    #[arg(long, value_name = "N", default_value_t = NonZeroU16::MIN, value_parser = threads())]
+    pub(crate) workers: NonZeroU16,
     /// Maximum number of connections per thread and address; others wait
     #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) connections_max: u32,
@@ -196,8 +205,8 @@ pub(crate) struct NighthawkTestServerArguments {
     #[arg(short, long, value_name = "FILE")]
     pub(crate) config_path: PathBuf,
     /// Number of threads
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) concurrency: u16,
+    #[arg(long, value_name = "N", default_value_t = NonZeroU16::MIN, value_parser = threads())]
+    pub(crate) concurrency: NonZeroU16,
     /// Write the address of the admin interface to FILE, as ADDRESS:PORT
     #[arg(long, value_name = "FILE")]
     pub(crate) admin_address_path: Option<PathBuf>,
@@ -230,7 +239,7 @@ pub(crate) enum ServeFormat {
 
 fn body_size(text: &str) -> Result<ByteSize, String> {
     let size = ByteSize::from_str(text).map_err(|error| error.to_string())?;
-    if size.bytes() > u64::from(stillwell_plan::RESPONSE_BODY_BYTES_MAX) {
+    if size.bytes() > u64::from(stillwell_plan::serve::RESPONSE_BODY_BYTES_MAX) {
         return Err("at most 4 MiB is accepted".to_owned());
     }
     Ok(size)

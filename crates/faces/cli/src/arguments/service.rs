@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
+use stillwell_nighthawk::service::TargetPattern;
+use stillwell_units::Nanos;
 
 use super::ServeCertificate;
 
@@ -59,6 +61,50 @@ pub(crate) struct ServiceArguments {
     /// PEM file of its private key
     #[arg(long, value_name = "FILE", requires = "services_certificate")]
     pub(crate) services_key: Option<PathBuf>,
+    /// File of the token for calls to load services
+    #[arg(long, value_name = "FILE")]
+    pub(crate) services_token_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: AccessArguments,
+}
+
+/// Rights of callers.
+#[derive(Args, Debug)]
+pub(crate) struct AccessArguments {
+    /// Require the token in FILE, as `authorization: Bearer TOKEN` [default: the
+    /// environment variable STILLWELL_SERVICE_TOKEN, if set]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Serve callers of other hosts without a token or client certificates
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Allow load to `HOST[:PORT]`; repeatable. HOST is a name, *.DOMAIN, an address, a
+    /// network or * [default: any target for callers on this host, none for others]
+    #[arg(long, value_name = "PATTERN")]
+    pub(crate) allow_target: Vec<TargetPattern>,
+    /// Let requests name files below DIR [default: no files]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) allow_files: Option<PathBuf>,
+    /// Refuse loads of more than RATE requests per second
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    pub(crate) max_rate: Option<f64>,
+    /// Refuse loads that last longer than TIME, or have no duration
+    #[arg(long, value_name = "TIME")]
+    pub(crate) max_duration: Option<Nanos>,
+    /// Refuse loads with more than N connections
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) max_connections: Option<u32>,
+}
+
+/// Parses a rate above zero, in requests per second.
+fn rate(text: &str) -> Result<f64, String> {
+    let rate: f64 = text
+        .parse()
+        .map_err(|_| format!("`{text}` is not a number"))?;
+    if rate.is_finite() && rate > 0.0 {
+        return Ok(rate);
+    }
+    Err("it must be above zero".to_owned())
 }
 
 /// Roles of a service.
@@ -86,6 +132,8 @@ pub(crate) struct NighthawkServiceArguments {
     /// Write the listening address to FILE, as ADDRESS:PORT
     #[arg(long, value_name = "FILE")]
     pub(crate) listener_address_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) access: AccessArguments,
 }
 
 /// Parses an address; the default port is 8443.
@@ -95,5 +143,5 @@ pub(crate) fn address(text: &str) -> Result<SocketAddr, String> {
         .map_or_else(|| text.to_owned(), |rest| format!("127.0.0.1{rest}"));
     let bare = || text.parse().map(|ip| SocketAddr::new(ip, 8443)).ok();
     let address = text.parse().ok().or_else(bare);
-    address.ok_or_else(|| format!("`{text}` is no ADDRESS:PORT, such as 127.0.0.1:8443"))
+    address.ok_or_else(|| format!("`{text}` is not an address with a port, such as 127.0.0.1:8443"))
 }

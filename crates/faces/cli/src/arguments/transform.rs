@@ -9,11 +9,11 @@ use stillwell_nighthawk::format::LoadFormat;
 const SOURCES: &str = "\
 Formats that each source can be converted to:
   stillwell  all formats
-  nighthawk  all formats except hlog and stillwell
-  hlog       human, dotted, prometheus, hgrm, hlog
+  nighthawk  human, hgrm, fortio and all that begin with nighthawk-
+  hlog       human, hgrm, hlog, nighthawk-dotted, nighthawk-prometheus
 
 Example:
-  stillwell load http://127.0.0.1:8080/ --format json | stillwell transform --format csv
+  stillwell load http://127.0.0.1:8080/ --format stillwell | stillwell transform --format fortio
 
 Exit codes:
   0  converted
@@ -29,8 +29,9 @@ pub(crate) struct TransformArguments {
     /// Format of FILE [default: detected]
     #[arg(long, value_enum, value_name = "SOURCE")]
     pub(crate) from: Option<TransformSource>,
-    /// Output format: human, nighthawk-human, json, yaml, dotted, csv,
-    /// prometheus, fortio, experimental_fortio_pedantic, hgrm, hlog or stillwell
+    /// Output format: human, json, csv, stillwell, hgrm, hlog, fortio,
+    /// experimental_fortio_pedantic, nighthawk-human, nighthawk-json, nighthawk-yaml,
+    /// nighthawk-dotted, nighthawk-csv or nighthawk-prometheus
     #[arg(long, visible_alias = "format", value_name = "FORMAT", value_parser = LoadFormat::from_str)]
     pub(crate) output_format: LoadFormat,
     /// Statistic for hgrm [default: stillwell.response_time, or
@@ -79,17 +80,17 @@ impl FromStr for NighthawkTransformFormat {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = [
-            ("json", LoadFormat::Json),
+            ("json", LoadFormat::NighthawkJson),
             ("human", LoadFormat::NighthawkHuman),
-            ("yaml", LoadFormat::Yaml),
-            ("dotted", LoadFormat::Dotted),
+            ("yaml", LoadFormat::NighthawkYaml),
+            ("dotted", LoadFormat::NighthawkDotted),
             ("fortio", LoadFormat::Fortio),
             ("experimental_fortio_pedantic", LoadFormat::FortioPedantic),
-            ("csv", LoadFormat::Csv),
-            ("prometheus", LoadFormat::Prometheus),
+            ("csv", LoadFormat::NighthawkCsv),
+            ("prometheus", LoadFormat::NighthawkPrometheus),
         ];
-        let found = known.into_iter().find(|(name, _)| *name == text);
-        found.map(|(_, format)| Self(format)).ok_or_else(|| {
+        let format = known.into_iter().find(|(name, _)| *name == text);
+        format.map(|(_, format)| Self(format)).ok_or_else(|| {
             let names = known.map(|(name, _)| name);
             format!("must be one of {}", names.join(", "))
         })

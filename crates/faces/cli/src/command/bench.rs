@@ -13,7 +13,7 @@ use stillwell_verdict::RunSummary;
 use stillwell_verdict::bench::bench_figures;
 
 use crate::arguments::{BenchArguments, BenchFormat};
-use crate::command::{output, places, rig, select};
+use crate::command::{observe, output, places, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -24,7 +24,7 @@ pub(crate) fn run(
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
     let loaded = loader()
-        .bench(arguments.file.as_deref(), asked(arguments))
+        .bench(arguments.file.as_deref(), options_of(arguments))
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let outputs: Vec<PathBuf> = arguments.output.iter().cloned().collect();
@@ -32,14 +32,14 @@ pub(crate) fn run(
     output::report_privileges(privileges, arguments.quiet);
     let plan = loaded.plan;
     if let Some(why) = &plan.unstamped {
-        let is_timed = plan.rig.sinks.iter().any(|sink| sink.prefix.is_some());
-        let or_how_long = if is_timed {
+        let is_timed = plan.run_plan.sinks.iter().any(|sink| sink.prefix.is_some());
+        let and_latencies = if is_timed {
             ""
         } else {
-            " or how long they took"
+            ", and latencies are not measured"
         };
         Paint::say(&format!(
-            "events carry no stamps, since {why}: they are only counted, so lost events are not identified{or_how_long}"
+            "events have no stamps, because {why}: they are only counted; lost events are not identified{and_latencies}"
         ));
     }
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
@@ -51,8 +51,9 @@ pub(crate) fn run(
         .file
         .clone()
         .unwrap_or_else(|| "bench.yaml".into());
-    let request = rig::request(plan.rig.clone(), folder.clone(), &file).map_err(could_not)?;
-    let (summary, capture) = rig::carry_out(request, arguments.quiet, paint)?;
+    let request =
+        observe::request(plan.run_plan.clone(), folder.clone(), &file).map_err(could_not)?;
+    let (summary, capture) = observe::carry_out(request, arguments.quiet, paint)?;
     let report = report(&plan, &summary, &capture, &folder);
     let is_json = match arguments.format {
         Some(format) => format == BenchFormat::Json,
@@ -64,14 +65,14 @@ pub(crate) fn run(
         RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. }
     );
     if is_json || has_run {
-        tell(&report, is_json).map_err(could_not)?;
+        print_report(&report, is_json).map_err(could_not)?;
     } else {
         paint.error(&CommandError::new(
             Exit::CouldNotRun,
             anyhow::anyhow!("{}", report.outcome),
         ));
     }
-    rig::print_last_lines(&summary, &capture);
+    observe::print_last_lines(&summary, &capture);
     Paint::say(&format!("capture: {}", output::show_path(&folder)));
     let exit = exit_of(&summary.outcome, &report, arguments.strict);
     match kept {
@@ -86,8 +87,8 @@ pub(crate) fn run(
 
 fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Path) -> BenchReport {
     let figures = bench_figures(plan, summary, capture);
-    let generator = plan.rig.generators.first();
-    let files = generator.map(|one| one.payload.format.files());
+    let generator = plan.run_plan.generators.first();
+    let files = generator.map(|generator| generator.payload.format.files());
     let source = files.and_then(<[_]>::first);
     BenchReport {
         name: plan.name.clone(),
@@ -113,7 +114,7 @@ fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Pa
 }
 
 /// Values of the flags.
-fn asked(arguments: &BenchArguments) -> BenchOptions {
+fn options_of(arguments: &BenchArguments) -> BenchOptions {
     let (pipeline, replay) = (&arguments.pipeline, &arguments.replay);
     let target = match arguments.command.as_slice() {
         [] if pipeline.no_target => Some(BenchTarget::Absent),
@@ -161,7 +162,7 @@ fn keep(report: &BenchReport, file: Option<&Path>) -> anyhow::Result<()> {
     fs::write(file, text).with_context(|| format!("write the report to {}", file.display()))
 }
 
-fn tell(report: &BenchReport, is_json: bool) -> anyhow::Result<()> {
+fn print_report(report: &BenchReport, is_json: bool) -> anyhow::Result<()> {
     let text = if is_json {
         format!("{}\n", serde_json::to_string(&bench_json(report))?)
     } else {

@@ -1,7 +1,7 @@
 //! `stillwell bisect`.
 
+mod messages;
 mod plan;
-mod tell;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use stillwell_experiment::bisect::{
 };
 use stillwell_experiment::{Local, SuiteError};
 use stillwell_plan::SuitePlan;
-use stillwell_report::history::{BisectReport, bisect_html, bisect_markdown, bisect_terminal};
+use stillwell_report::history::render_bisect;
 use stillwell_report::{Format, Style};
 use stillwell_target::Privileges;
 
@@ -48,7 +48,7 @@ pub(crate) fn run(
             other if quiet => drop(other),
             other => {
                 display.clear();
-                Paint::say(&tell::progress(&other, &plan, paint));
+                Paint::say(&messages::progress(&other, &plan, paint));
             }
         },
     );
@@ -76,29 +76,22 @@ const fn exit_of(outcome: &OutcomeRecord) -> Exit {
 /// Results folder: the one of --results, a new one, or that of the newest search.
 fn results_folder(arguments: &BisectArguments) -> Result<PathBuf, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let found = match (&arguments.results, arguments.resume) {
+    let results = match (&arguments.results, arguments.resume) {
         (Some(folder), _) => folder.clone(),
         (None, false) => {
             let first = arguments.paths.first();
             let name = first.map_or_else(String::new, |path| places::name_of(path));
             places::fresh("bisects", &name)
         }
-        (None, true) => newest(&Path::new(places::HOME).join("bisects")).ok_or_else(|| {
-            let error = anyhow::anyhow!("there is no search to resume here");
-            CommandError::new(Exit::Usage, error)
-                .hint("give --results DIR, or run from the folder that contains .stillwell")
-        })?,
+        (None, true) => {
+            BisectRecord::newest(&Path::new(places::HOME).join("bisects")).ok_or_else(|| {
+                let error = anyhow::anyhow!("there is no bisection to resume here");
+                CommandError::new(Exit::Usage, error)
+                    .hint("give --results DIR, or run from the folder that contains .stillwell")
+            })?
+        }
     };
-    std::path::absolute(&found).map_err(|error| could_not(error.into()))
-}
-
-/// The search that was begun last: names sort by age.
-fn newest(root: &Path) -> Option<PathBuf> {
-    let entries = fs::read_dir(root).ok()?.flatten();
-    let folders = entries.map(|entry| entry.path());
-    folders
-        .filter(|folder| BisectRecord::place(folder).is_file())
-        .max()
+    std::path::absolute(&results).map_err(|error| could_not(error.into()))
 }
 
 fn refused(error: BisectError, results: &Path) -> CommandError {
@@ -141,29 +134,21 @@ fn report(
     results: &Path,
 ) -> Result<(), CommandError> {
     let shown = output::show_path(results);
-    let mut report = tell::report(record, plan, shown.clone());
+    let mut report = messages::report(record, plan, shown.clone());
     match &record.outcome {
         None => report.next.push(output::resume_line(&shown)),
-        Some(outcome) => report.next.extend(tell::narrower(outcome, arguments)),
+        Some(outcome) => report.next.extend(messages::narrower(outcome, arguments)),
     }
+    let data = bisect_data(record);
     let delivered = output::deliver_text(&arguments.output, paint, |format, style| {
-        rendered(&report, record, format, style)
+        render_bisect(&report, format, style, &data)
     });
     let kept = results.join(KEPT);
-    let text = bisect_terminal(&report, Style::default());
+    let text = render_bisect(&report, Format::Terminal, Style::default(), &data);
     let kept = fs::write(&kept, text)
         .with_context(|| format!("write the report to {}", kept.display()))
         .map_err(|error| CommandError::new(Exit::Invalid, error));
     delivered.and(kept)
-}
-
-fn rendered(report: &BisectReport, record: &BisectRecord, format: Format, style: Style) -> String {
-    match format {
-        Format::Terminal => bisect_terminal(report, style),
-        Format::Markdown => bisect_markdown(report),
-        Format::Json => bisect_data(record),
-        Format::Html => bisect_html(report, bisect_data(record)),
-    }
 }
 
 /// Returns the record as JSON; a record that was read from JSON can be written as JSON.

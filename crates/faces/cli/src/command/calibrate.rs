@@ -1,6 +1,6 @@
 //! `stillwell calibrate`.
 
-pub(crate) mod hinder;
+pub(crate) mod disturb;
 mod ledger;
 
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use stillwell_report::{CalibrationReport, render_calibration};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_target::Privileges;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::{Moment, Nanos, count};
 use stillwell_verdict::calibration::{CalibratedExperiment, Trial};
 
 use crate::arguments::CalibrateArguments;
@@ -76,7 +76,7 @@ fn title(arguments: &CalibrateArguments) -> String {
 }
 
 fn has_verdicts(report: &CalibrationReport) -> bool {
-    let mut alike = report.experiments.iter().map(|own| own.alike);
+    let mut alike = report.experiments.iter().map(|experiment| experiment.alike);
     alike.any(|alike| alike.comparisons > alike.invalid)
 }
 
@@ -88,7 +88,7 @@ fn load(arguments: &CalibrateArguments, paint: &Paint) -> Result<SuitePlan, Comm
     select::warn(&loaded.warnings, paint);
     let not_ours = loaded.plan.experiments.iter().find(|experiment| {
         !matches!(
-            experiment.rig.target.kind,
+            experiment.run_plan.target.kind,
             TargetKind::Child(_) | TargetKind::None
         )
     });
@@ -123,15 +123,13 @@ fn calibrate_all(
         slowdown: arguments.slowdown,
     };
     let all = Nanos::from_secs(60 * u64::from(arguments.minutes));
-    let count = u64::try_from(plan.experiments.len())
-        .unwrap_or(u64::MAX)
-        .max(1);
+    let parts = u64::from(count(plan.experiments.len())).max(1);
     let mut calibrated = Vec::new();
     for (number, experiment) in (1_u64..).zip(&plan.experiments) {
-        let until = started + Nanos::new(all.as_u64() / count * number);
+        let until = started + Nanos::new(all.as_u64() / parts * number);
         let folder = root.join(places::name_of(Path::new(&experiment.name)));
-        let one = calibrate(experiment, (plan.seed, &folder), (&limits, until), host);
-        calibrated.extend(one.map_err(refused)?);
+        let result = calibrate(experiment, (plan.seed, &folder), (&limits, until), host);
+        calibrated.extend(result.map_err(refused)?);
         if host.conductor.interrupt().signal().is_some() {
             break;
         }
@@ -179,9 +177,9 @@ impl CalibrationHost for Host<'_> {
         }
     }
 
-    fn first(&mut self, results: &Results, lab: &SuitePlan) {
+    fn first(&mut self, results: &Results, plan: &SuitePlan) {
         if self.facts.is_empty() {
-            self.facts = results.host_facts(lab);
+            self.facts = results.host_facts(plan);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_config::{RigOverrides, SuiteOverrides, TargetsOverrides};
+use stillwell_config::{RunOverrides, SuiteOverrides, TargetsOverrides};
 
 use crate::arguments::CheckArguments;
 use crate::command::select;
@@ -16,7 +16,7 @@ const EXPERIMENT: &str = "experiment.yaml";
 
 pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let text = match arguments.paths.as_slice() {
-        [file] if is_rig(file) => check_rig(file, arguments.plan, paint)?,
+        [file] if is_single_run(file) => check_run(file, arguments.plan, paint)?,
         paths if loader().has_targets(paths) => {
             let overrides = TargetsOverrides::default();
             let loaded = loader()
@@ -25,7 +25,7 @@ pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, Com
             select::warn(&loaded.warnings, paint);
             match arguments.plan {
                 true => json(&loaded.plan)?,
-                false => describe::subjects(&loaded.plan),
+                false => describe::targets(&loaded.plan),
             }
         }
         paths => {
@@ -37,21 +37,21 @@ pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, Com
     Ok(Exit::Held)
 }
 
-/// A file that is no experiment is one for `rig`.
-fn is_rig(path: &Path) -> bool {
-    path.is_file() && path.file_name().is_some_and(|name| name != EXPERIMENT)
+/// A file that is no experiment is one for `run`.
+fn is_single_run(path: &Path) -> bool {
+    path.exists() && !path.is_dir() && path.file_name().is_some_and(|name| name != EXPERIMENT)
 }
 
-fn check_rig(file: &Path, whole: bool, paint: &Paint) -> Result<String, CommandError> {
+fn check_run(file: &Path, whole: bool, paint: &Paint) -> Result<String, CommandError> {
     let loaded = loader()
-        .rig(file, &RigOverrides::default())
+        .run_plan(file, &RunOverrides::default())
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     if whole {
         return json(&loaded.plan);
     }
     let mut text = format!("{}: no errors, one run\n", file.display());
-    describe::rig(&loaded.plan, &mut text);
+    describe::run_plan(&loaded.plan, &mut text);
     Ok(text)
 }
 
@@ -68,7 +68,7 @@ fn check_suite(
     if whole {
         return json(&loaded.plan);
     }
-    Ok(describe::lab(&loaded.plan))
+    Ok(describe::suite(&loaded.plan))
 }
 
 fn json(plan: &impl serde::Serialize) -> Result<String, CommandError> {

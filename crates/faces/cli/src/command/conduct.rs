@@ -44,7 +44,7 @@ impl<'a> Conductor<'a> {
             is_quiet,
             stillwell: std::env::current_exe().map_err(|e| could_not(e.into()))?,
             cache: places::cache(cache).map_err(could_not)?,
-            state_root: places::state_root(),
+            state_root: places::guarded_state_root().map_err(could_not)?,
             interrupt,
             signals: signals::listen(move |signal| raised.raise(signal))
                 .map_err(|e| could_not(e.into()))?,

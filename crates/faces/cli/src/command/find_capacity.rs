@@ -3,14 +3,14 @@
 pub(crate) mod adaptive;
 mod http;
 mod knee;
-mod rig;
+mod run;
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
 use anyhow::Context;
 use stillwell_experiment::capacity::{CapacitySearched, SearchWatcher, highest_rate};
-use stillwell_plan::{CapacityBound, CapacityFigure};
+use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_report::{
     CapacityReport, capacity_csv, capacity_json, capacity_terminal, probe_line, progress_line,
 };
@@ -52,14 +52,14 @@ pub(crate) fn run(
         watch,
         begun,
     };
-    let found = match (&file, arguments.objective) {
+    let result = match (&file, arguments.objective) {
         (Some(file), Objective::Bounds) => {
             output::report_privileges(privileges, arguments.quiet);
-            rig::search(&search, file, &folder, paint)
+            run::search(&search, file, &folder, paint)
         }
         (Some(file), Objective::Knee) => {
             output::report_privileges(privileges, arguments.quiet);
-            knee::of_rig(&search, file, &folder, paint)
+            knee::of_run(&search, file, &folder, paint)
         }
         (None, Objective::Bounds) => http::search(&search),
         (None, Objective::Knee) => knee::of_url(&search),
@@ -67,13 +67,13 @@ pub(crate) fn run(
     let signal = search.watch.interrupt.signal();
     let elapsed = clock::now().since(begun);
     search.watch.end();
-    let found = found?;
+    let result = result?;
     let report = CapacityReport {
-        target: found.target,
-        unit: found.unit,
-        bounds: found.bounds,
-        probes: found.searched.probes,
-        answer: found.searched.answer,
+        target: result.target,
+        unit: result.unit,
+        bounds: result.bounds,
+        probes: result.searched.probes,
+        answer: result.searched.answer,
         within: arguments.within,
         level: Level::NINETY_FIVE,
         command: output::command_line(),
@@ -89,13 +89,13 @@ pub(crate) fn run(
     Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     Paint::say(&format!("response curve: {}", output::show_path(&folder)));
-    match found.searched.failure {
+    match result.searched.failure {
         Some(error) if signal.is_none() => Err(error),
         _ => Ok(exit_of(&report, signal)),
     }
 }
 
-/// Where something that is there, or is called like a file of ours.
+/// Returns true for an existing file or the name of a run file.
 fn is_file(target: &str) -> bool {
     let is_named = [".yaml", ".yml"]
         .iter()
@@ -109,7 +109,7 @@ fn usage(what: &str) -> CommandError {
 
 fn save(report: &CapacityReport, folder: &Path) -> anyhow::Result<()> {
     let why = || format!("save the response curve in {}", folder.display());
-    std::fs::create_dir_all(folder).with_context(why)?;
+    stillwell_capture::make_private(folder).with_context(why)?;
     let files = [
         ("capacity.json", capacity_json(report)),
         ("capacity.csv", capacity_csv(report)),
@@ -123,7 +123,7 @@ fn save(report: &CapacityReport, folder: &Path) -> anyhow::Result<()> {
 fn exit_of(report: &CapacityReport, signal: Option<i32>) -> Exit {
     match &report.answer {
         None => signal.map_or(Exit::Invalid, Exit::Interrupted),
-        Some(CapacityAnswer::Bounds(found)) => match found.end {
+        Some(CapacityAnswer::Bounds(bounds)) => match bounds.end {
             SearchEnd::Confirmed | SearchEnd::AboveMaximum => Exit::Held,
             SearchEnd::BelowMinimum => Exit::Failed,
             SearchEnd::Stopped => signal.map_or(Exit::Invalid, Exit::Interrupted),
@@ -132,7 +132,7 @@ fn exit_of(report: &CapacityReport, signal: Option<i32>) -> Exit {
             | SearchEnd::BudgetSpent
             | SearchEnd::TimeSpent => Exit::Invalid,
         },
-        Some(CapacityAnswer::Knee(Ok(found))) if found.knee.is_some() => Exit::Held,
+        Some(CapacityAnswer::Knee(Ok(bounds))) if bounds.knee.is_some() => Exit::Held,
         Some(CapacityAnswer::Knee(_)) => Exit::Invalid,
     }
 }
@@ -266,7 +266,7 @@ impl Watch {
         })
     }
 
-    /// Waits for so long, or until a signal comes.
+    /// Waits for `length`, or until a signal comes.
     fn wait(&self, length: Nanos) {
         match self.woken.recv_timeout(length.as_duration()) {
             Ok(()) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}

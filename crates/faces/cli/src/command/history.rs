@@ -2,15 +2,15 @@
 
 mod export;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use stillwell_experiment::history::{SavedHistory, is_results, read_history, results_in};
+use stillwell_experiment::history::{SavedHistory, read_history, results_at};
 use stillwell_plan::GoalMetric;
 use stillwell_report::Format;
 use stillwell_report::history::{HistoryFormat, HistoryReport, render_history};
 use stillwell_scope::clock;
 use stillwell_stats::change::OtavaOptions;
-use stillwell_verdict::across::fits;
 use stillwell_verdict::history::{HistoryPoint, Method, TrendOptions, trends};
 
 use crate::arguments::{
@@ -109,11 +109,9 @@ fn read(arguments: &HistoryArguments) -> Result<SavedHistory, CommandError> {
             None => error.hint("no suite started between --since and --until"),
         });
     }
-    let known = names(history.points.iter().map(|point| point.experiment.as_str()));
-    let is_meant = |name: &str| arguments.only.iter().any(|pattern| fits(pattern, name));
-    if !arguments.only.is_empty() {
-        history.points.retain(|point| is_meant(&point.experiment));
-    }
+    let known = history.experiments().into_iter().collect::<Vec<_>>();
+    let known = known.join(", ");
+    history.keep_only(&arguments.only);
     if history.points.is_empty() {
         let only = arguments.only.join(" ");
         let error = anyhow::anyhow!("--only {only} matches no experiment");
@@ -134,25 +132,7 @@ fn folders(paths: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
             "give results folders of `stillwell run`, or a folder that contains them",
         )
     };
-    let mut folders = Vec::new();
-    for path in paths {
-        let usage =
-            |error: anyhow::Error| CommandError::new(Exit::Usage, error).hint(hint.to_owned());
-        if !path.exists() {
-            return Err(usage(anyhow::anyhow!("{} is not there", path.display())));
-        }
-        if is_results(path) {
-            folders.push(path.clone());
-            continue;
-        }
-        let inside = results_in(path).map_err(|error| usage(error.into()))?;
-        if inside.is_empty() {
-            let error = anyhow::anyhow!("there are no results in {}", path.display());
-            return Err(usage(error));
-        }
-        folders.extend(inside);
-    }
-    Ok(folders)
+    results_at(paths).map_err(|error| CommandError::new(Exit::Usage, error).hint(hint.to_owned()))
 }
 
 fn counted(folders: usize) -> String {
@@ -162,22 +142,14 @@ fn counted(folders: usize) -> String {
     }
 }
 
-/// Each once, in order.
-fn names<'n>(all: impl Iterator<Item = &'n str>) -> String {
-    let mut all: Vec<&str> = all.collect();
-    all.sort_unstable();
-    all.dedup();
-    all.join(", ")
-}
-
 /// Error for metrics that no suite has recorded.
 fn nothing_recorded(points: &[HistoryPoint], metrics: &[GoalMetric]) -> CommandError {
-    let asked: Vec<_> = metrics.iter().map(GoalMetric::name).collect();
-    let error = anyhow::anyhow!("no suite has recorded {}", asked.join(" or "));
+    let requested: Vec<_> = metrics.iter().map(GoalMetric::name).collect();
+    let error = anyhow::anyhow!("no suite has recorded {}", requested.join(" or "));
     let known = points.iter().flat_map(|point| &point.measurements);
-    let known: Vec<_> = known.map(|own| own.metric.name()).collect();
-    let known = names(known.iter().map(AsRef::as_ref));
-    CommandError::new(Exit::Usage, error).hint(format!("there are: {known}"))
+    let known: BTreeSet<_> = known.map(|series| series.metric.name()).collect();
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    CommandError::new(Exit::Usage, error).hint(format!("there are: {}", known.join(", ")))
 }
 
 fn deliver(
@@ -202,10 +174,7 @@ fn deliver(
     output::deliver_text(&output, paint, |format, style| {
         let format = match (format, otava) {
             (Format::Terminal, Some(otava)) => otava,
-            (Format::Terminal, None) => HistoryFormat::Terminal,
-            (Format::Markdown, _) => HistoryFormat::Markdown,
-            (Format::Json, _) => HistoryFormat::Json,
-            (Format::Html, _) => HistoryFormat::Html,
+            (format, _) => HistoryFormat::Report(format),
         };
         render_history(report, format, style)
     })

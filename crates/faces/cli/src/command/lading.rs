@@ -4,23 +4,26 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stillwell_config::{ProgramOverride, RigOverrides, TargetOverride};
+use stillwell_config::{ProgramOverride, RunOverrides, TargetOverride};
 use stillwell_lading::capture::{LadingLayout, LadingOutput};
 use stillwell_lading::series::lading_series;
 use stillwell_lading::{
     LadingRun, LadingSource, LadingTelemetry, TelemetryFormat, TelemetryFormatKind, TelemetryPlace,
 };
 use stillwell_metric::{Labels, catalogue as metric};
-use stillwell_plan::{Aggregation, CheckPlan, RigPlan, SeriesSelector, Wanted};
+use stillwell_plan::check::{Aggregation, SeriesSelector};
+use stillwell_plan::placement::Wanted;
+use stillwell_plan::{CheckPlan, RunPlan};
 use stillwell_report::{Style, run_terminal};
 use stillwell_run::{Exports, PageAddress, PagePlan};
 use stillwell_units::{Nanos, float_from_u64};
+use stillwell_verdict::RunSummary;
 
 use crate::arguments::{
     LadingCommand, LadingConfigArguments, LadingRunArguments, LadingTargetArguments,
     LadingTelemetryArguments,
 };
-use crate::command::{output, rig, select, target};
+use crate::command::{observe, output, select, target};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -38,12 +41,12 @@ pub(crate) fn run(command: &LadingCommand, paint: &Paint) -> Result<Exit, Comman
 }
 
 fn check(config: &LadingConfigArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let overrides = RigOverrides {
+    let overrides = RunOverrides {
         target: TargetOverride::None,
-        ..RigOverrides::default()
+        ..RunOverrides::default()
     };
     let loaded = stillwell_lading::load_lading(&source(config), &overrides)
-        .map_err(|found| select::refused(&found, paint))?;
+        .map_err(|diagnostics| select::refused_as_lading(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     Paint::say("the configuration is valid");
     Ok(Exit::Held)
@@ -63,7 +66,7 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let from = source(&arguments.config);
     let loaded = stillwell_lading::load_lading(&from, &overrides(arguments)?)
-        .map_err(|found| select::refused(&found, paint))?;
+        .map_err(|diagnostics| select::refused_as_lading(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let LadingRun { plan, telemetry } = loaded.plan;
     let (exports, files) = exports(arguments, telemetry)?;
@@ -75,10 +78,10 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
         LadingSource::Path(path) => path,
         LadingSource::Text(_) => PathBuf::from("."),
     };
-    let mut request = rig::request(plan, folder.clone(), &file).map_err(could_not)?;
+    let mut request = observe::request(plan, folder.clone(), &file).map_err(could_not)?;
     request.exports = exports;
-    let ended = rig::carry_out(request, quiet, paint);
-    // Nobody knows of it; what was asked for stands elsewhere.
+    let ended = observe::carry_out(request, quiet, paint);
+    // It has no such settings; the requested value is elsewhere.
     std::fs::remove_dir_all(&folder).ok();
     let (summary, capture) = ended?;
     let style = Style {
@@ -86,24 +89,32 @@ fn run_once(arguments: &LadingRunArguments, paint: &Paint) -> Result<Exit, Comma
         width: Paint::columns(),
     };
     Paint::say(run_terminal(&summary, style).trim_end());
-    rig::print_last_lines(&summary, &capture);
+    observe::print_last_lines(&summary, &capture);
     for file in files {
         Paint::say(&format!("capture: {}", output::show_path(&file)));
     }
-    Ok(rig::exit_of(&summary))
+    Ok(exit_of(&summary))
 }
 
-fn overrides(arguments: &LadingRunArguments) -> Result<RigOverrides, CommandError> {
+/// A run that went to its end worked, however unreliable its numbers are.
+fn exit_of(summary: &RunSummary) -> Exit {
+    match observe::exit_of(summary) {
+        Exit::Invalid if summary.outcome.is_completed() => Exit::Held,
+        exit => exit,
+    }
+}
+
+fn overrides(arguments: &LadingRunArguments) -> Result<RunOverrides, CommandError> {
     let measure = if arguments.experiment_duration_infinite {
         INFINITE
     } else {
         seconds(arguments.experiment_duration_seconds)
     };
-    Ok(RigOverrides {
+    Ok(RunOverrides {
         target: target(&arguments.target)?,
         warmup: Some(seconds(arguments.warmup_duration_seconds)),
         measure: Some(measure),
-        ..RigOverrides::default()
+        ..RunOverrides::default()
     })
 }
 
@@ -132,7 +143,7 @@ fn target(arguments: &LadingTargetArguments) -> Result<TargetOverride, CommandEr
 
 /// `plan` as lading has it: in the network of the host, and ended in the time
 /// that was given.
-fn adjusted(mut plan: RigPlan, arguments: &LadingRunArguments) -> RigPlan {
+fn adjusted(mut plan: RunPlan, arguments: &LadingRunArguments) -> RunPlan {
     let shutdown = Nanos::from_secs(u64::from(arguments.max_shutdown_delay).max(1));
     plan.isolation.network = Wanted::No;
     plan.target.stop.grace = shutdown;
@@ -173,8 +184,8 @@ fn exports(
             return Err(CommandError::new(Exit::Usage, error).hint(hint));
         }
     };
-    let own = arguments.global_labels.clone().unwrap_or_default().0;
-    let labels: Labels = telemetry.labels.into_iter().chain(own).collect();
+    let global = arguments.global_labels.clone().unwrap_or_default().0;
+    let labels: Labels = telemetry.labels.into_iter().chain(global).collect();
     let page = |address, labels| {
         Some(PagePlan {
             address,

@@ -16,7 +16,7 @@ use crate::paint::Paint;
 pub(crate) fn run(arguments: &LintArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let linted = loader()
         .lint(&arguments.paths)
-        .map_err(|found| select::refused(&found, paint))?;
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     let (mut left, mut fixed) = (0, 0);
     for file in &linted {
         if let (true, Some(text)) = (arguments.fix, &file.fixed) {

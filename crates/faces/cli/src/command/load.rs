@@ -1,18 +1,25 @@
 //! `stillwell load`.
 
+mod files;
 pub(crate) mod nighthawk;
+mod outcome;
 mod reflection;
 pub(crate) mod remedy;
+mod scenario;
 mod spec;
 mod telemetry;
 
-use std::path::Path;
+pub(crate) use spec::tls;
+
+use std::path::{Path, PathBuf};
 
 use stillwell_config::requests::LoadSpecError;
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_nighthawk::service::{RequestSourceClient, conduct_load_from};
-use stillwell_plan::{LoadPacing, LoadPlan, LoadPlanParts};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::capacity::CapacityBound;
+use stillwell_plan::load::{LoadPacing, LoadPlanParts};
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_of};
 use stillwell_run::{AddressFamily, AnswerHeader, Interrupt, LoadCapture, LoadEnd, LoadError};
 use stillwell_scope::Place;
@@ -26,9 +33,13 @@ use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::progress::LoadDisplay;
 use crate::signals;
-use remedy::Words;
+use remedy::OptionNames;
 
 pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    if let Some(file) = &arguments.scenario {
+        return scenario::run(arguments, file, paint);
+    }
+    output::check_writable_as(&arguments.output, |file| files::format_of(file).map(|_| ()))?;
     let seed = match arguments.seed {
         Some(seed) => seed,
         None => random_seed().map_err(|error| CommandError::new(Exit::CouldNotRun, error))?,
@@ -44,14 +55,21 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         targets: &arguments.urls,
         labels: &arguments.label,
         nighthawk: None,
+        keep_going: arguments.keep_going,
         source: None,
         on_header: &|_| {},
         quiet: arguments.quiet,
         format: arguments.output_format,
         capture: arguments.capture.as_deref(),
+        thresholds: &arguments.threshold,
+        outputs: &arguments.output,
     };
-    let (capture, health) = job.conduct(paint)?;
-    Ok(exit_of(&capture, health.is_valid()))
+    let result = job.conduct(paint)?;
+    Ok(outcome::exit_of(
+        &result,
+        &arguments.threshold,
+        arguments.strict,
+    ))
 }
 
 /// A load and its report.
@@ -63,6 +81,8 @@ struct Job<'a> {
     labels: &'a [String],
     /// Nighthawk's options, if they were used.
     nighthawk: Option<CommandLineOptions>,
+    /// Goes on although nothing can be reached.
+    keep_going: bool,
     /// Source of requests, if it is not the plan.
     source: Option<RequestSourceClient>,
     /// Receives the response headers that the plan names.
@@ -71,17 +91,21 @@ struct Job<'a> {
     format: LoadFormat,
     /// Folder in which the capture is kept, if it is.
     capture: Option<&'a Path>,
+    /// Bounds that the result must keep.
+    thresholds: &'a [CapacityBound],
+    /// Files to which the result is written, too.
+    outputs: &'a [PathBuf],
 }
 
 impl Job<'_> {
-    /// Makes it and prints what was found; gives that, and what the generator
-    /// thinks of it.
+    /// Sends the load and prints its report.
     fn conduct(self, paint: &Paint) -> Result<(LoadCapture, GeneratorHealth), CommandError> {
         let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
         let interrupt = Interrupt::new();
         let raised = interrupt.clone();
         let signals = signals::listen(move |signal| raised.raise(signal))
             .map_err(|error| could_not(error.into()))?;
+        let mut is_unreachable = false;
         let mut display = LoadDisplay::new(paint, self.quiet, &self.target(), &self.plan);
         let capture = conduct_load_from(
             &self.plan,
@@ -89,15 +113,24 @@ impl Job<'_> {
             self.family,
             &self.places,
             &interrupt,
-            &mut |snapshot| display.tell(snapshot),
+            &mut |snapshot| {
+                if !self.keep_going && snapshot.is_unreached() {
+                    is_unreachable = true;
+                    interrupt.raise(outcome::STOP_SIGNAL);
+                }
+                display.show(snapshot);
+            },
             &mut |header| (self.on_header)(header),
         );
-        // What it has drawn goes before anything else is said.
+        // Clears the display before other messages.
         drop(display);
         signals.close(Nanos::SECOND);
         let mut capture = capture.map_err(refused)?;
+        if is_unreachable {
+            capture.manifest.end = LoadEnd::PartFailed(outcome::ENDED_EARLY.to_owned());
+        }
         if !self.quiet {
-            telemetry::told(&capture.manifest.telemetry)
+            telemetry::summary_lines(&capture.manifest.telemetry)
                 .iter()
                 .for_each(|line| Paint::say(line));
         }
@@ -109,17 +142,25 @@ impl Job<'_> {
                 .map_err(|error| could_not(error.into()))?;
         }
         let words = match self.nighthawk {
-            Some(_) => Words::Nighthawk,
-            None => Words::Own,
+            Some(_) => OptionNames::Nighthawk,
+            None => OptionNames::Load,
         };
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: self.nighthawk.as_ref().map(original).as_ref(),
             warnings: &words.health_warnings(&warnings),
         });
+        if is_unreachable && matches!(self.format, LoadFormat::Human) {
+            return Err(outcome::unreachable(&report));
+        }
         let text = render_load(&report, self.format, None, output::styled(paint));
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
+        let text = text + &outcome::threshold_lines(&capture, self.thresholds, self.format);
         Paint::data(&text).map_err(|error| could_not(error.into()))?;
+        files::write(&report, self.outputs)?;
+        if is_unreachable {
+            return Err(outcome::unreachable(&report));
+        }
         Ok((capture, report.health))
     }
 
@@ -127,10 +168,10 @@ impl Job<'_> {
     fn target(&self) -> String {
         let named = self.targets.first().cloned();
         let of_plan = || self.plan.endpoints.first().map(url_of);
-        let others = self.plan.endpoints.len().saturating_sub(1);
+        let more = self.plan.endpoints.len().saturating_sub(1);
         let mut target = named.or_else(of_plan).unwrap_or_default();
-        if others > 0 {
-            target.push_str(&format!(" and {others} more"));
+        if more > 0 {
+            target.push_str(&format!(" and {more} more"));
         }
         target
     }
@@ -160,7 +201,7 @@ fn not_planned(error: anyhow::Error) -> CommandError {
     CommandError::new(exit, error)
 }
 
-fn random_seed() -> anyhow::Result<Seed> {
+pub(crate) fn random_seed() -> anyhow::Result<Seed> {
     Ok(Seed::from_number(u32::from_le_bytes(random()?).into()))
 }
 
@@ -175,26 +216,4 @@ pub(crate) fn refused(error: LoadError) -> CommandError {
         LoadError::Resolve(_) | LoadError::Start(_) | LoadError::Telemetry(_) => Exit::CouldNotRun,
     };
     CommandError::new(exit, error)
-}
-
-fn exit_of(capture: &LoadCapture, is_valid: bool) -> Exit {
-    match &capture.manifest.end {
-        LoadEnd::Interrupted(signal) => Exit::Interrupted(*signal),
-        LoadEnd::PartFailed(_) => Exit::Invalid,
-        LoadEnd::Failure(_) => Exit::Failed,
-        LoadEnd::Duration | LoadEnd::Requests | LoadEnd::Termination(_) => {
-            if is_valid {
-                Exit::Held
-            } else if has_connected(capture) {
-                Exit::Invalid
-            } else {
-                Exit::CouldNotRun
-            }
-        }
-    }
-}
-
-/// Returns true if a connection was opened.
-fn has_connected(capture: &LoadCapture) -> bool {
-    capture.sum(|counts| counts.connections.total) > 0
 }

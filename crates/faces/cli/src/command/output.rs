@@ -14,8 +14,16 @@ use crate::paint::Paint;
 
 /// Refuses files that could not be written in the end, before anything is run.
 pub(crate) fn check_writable(files: &[PathBuf]) -> Result<(), CommandError> {
+    check_writable_as(files, |file| format_of(file).map(|_| ()))
+}
+
+/// As [`check_writable`], with another check of the file's extension.
+pub(crate) fn check_writable_as(
+    files: &[PathBuf],
+    check: impl Fn(&Path) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
     for file in files {
-        format_of(file)?;
+        check(file)?;
         OpenOptions::new()
             .append(true)
             .create(true)
@@ -103,7 +111,7 @@ pub(crate) fn styled(paint: &Paint) -> Style {
     }
 }
 
-fn plain() -> Style {
+pub(crate) fn plain() -> Style {
     Style {
         color: false,
         width: 100,
@@ -188,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_told_as_it_could_be_typed() {
+    fn a_command_line_is_quoted_for_a_shell() {
         let words = ["/some/where/stillwell", "run", "two words", "--pairs=4"];
         assert_eq!(typed(words), "stillwell run 'two words' --pairs=4");
     }

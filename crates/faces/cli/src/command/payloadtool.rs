@@ -1,12 +1,13 @@
 //! `payloadtool`: builds and describes the payloads of generators.
 
-use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use stillwell_config::{RigOverrides, TargetOverride};
+use stillwell_config::files::{read_input, read_text};
+use stillwell_config::{RunOverrides, TargetOverride};
+use stillwell_payload::{Fingerprint, PrintedFingerprints};
 use stillwell_plan::GeneratorPlan;
 use stillwell_units::ByteSize;
 use stillwell_worker::Prepared;
@@ -17,24 +18,19 @@ use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 
-/// Bits by which two entropies may differ and mean the same: they are printed
-/// rounded.
-const ENTROPY_TOLERANCE: f64 = 0.01;
-
-/// Fingerprints as they were printed, by name.
-#[derive(Debug)]
-struct Expected(BTreeMap<String, String>);
+/// Largest file whose content is sent.
+const CONTENT_MAX: u64 = 4 << 30;
 
 /// Does what `arguments` say.
 pub(crate) fn run(arguments: &PayloadtoolArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let overrides = RigOverrides {
+    let overrides = RunOverrides {
         target: TargetOverride::None,
-        ..RigOverrides::default()
+        ..RunOverrides::default()
     };
     let loaded = loader()
-        .rig(&arguments.config, &overrides)
-        .map_err(|found| select::refused(&found, paint))?;
+        .run_plan(&arguments.config, &overrides)
+        .map_err(|diagnostics| select::refused_as_lading(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
     let generators = &loaded.plan.generators;
     let chosen = chosen(generators, arguments.generator_id.as_deref())?;
@@ -45,7 +41,8 @@ pub(crate) fn run(arguments: &PayloadtoolArguments, paint: &Paint) -> Result<Exi
     let mut mistakes = 0_u32;
     for plan in &chosen {
         let prepared = build(plan).map_err(could_not)?;
-        mistakes += tell(plan, &prepared, arguments, expected.as_ref()).map_err(could_not)?;
+        mistakes +=
+            print_sources(plan, &prepared, arguments, expected.as_ref()).map_err(could_not)?;
         if let Some(dump) = &mut dump {
             write_all(dump, &prepared).map_err(could_not)?;
         }
@@ -81,11 +78,9 @@ fn chosen<'p>(
 }
 
 /// Lines of `NAME: FINGERPRINT`.
-fn read_expected(path: &Path) -> anyhow::Result<Expected> {
-    let text = fs::read_to_string(path).with_context(|| format!("read {}", path.display()))?;
-    let pairs = text.lines().filter_map(|line| line.split_once(": "));
-    let pairs = pairs.map(|(name, print)| (name.to_owned(), print.trim().to_owned()));
-    Ok(Expected(pairs.collect()))
+fn read_expected(path: &Path) -> anyhow::Result<PrintedFingerprints> {
+    let text = read_text(path).with_context(|| format!("read {}", path.display()))?;
+    Ok(PrintedFingerprints::parse(&text))
 }
 
 fn create(path: &Path) -> anyhow::Result<File> {
@@ -94,30 +89,29 @@ fn create(path: &Path) -> anyhow::Result<File> {
 
 fn build(plan: &GeneratorPlan) -> anyhow::Result<Prepared> {
     let read = |path: &PathBuf| {
-        fs::read(path).with_context(|| format!("read {} for `{}`", path.display(), plan.id))
+        read_input(path, CONTENT_MAX)
+            .with_context(|| format!("read {} for `{}`", path.display(), plan.id))
     };
     let contents = plan.payload.format.files().iter().map(read);
     let contents: Vec<Vec<u8>> = contents.collect::<anyhow::Result<_>>()?;
     Ok(stillwell_run::prepare(plan, contents.as_slice())?)
 }
 
-/// Tells of what each worker would send. Gives how many fingerprints are not as
-/// expected.
-fn tell(
+/// Prints what each worker would send. Returns the number of unexpected fingerprints.
+fn print_sources(
     plan: &GeneratorPlan,
     prepared: &Prepared,
     arguments: &PayloadtoolArguments,
-    expected: Option<&Expected>,
+    expected: Option<&PrintedFingerprints>,
 ) -> anyhow::Result<u32> {
     let mut mistakes = 0;
     for (worker, set) in prepared.sets().enumerate() {
-        let name = match plan.workers {
-            0 | 1 => plan.id.clone(),
+        let name = match plan.concurrency.workers() {
+            1 => plan.id.clone(),
             _ => format!("{}/{worker}", plan.id),
         };
         if let Some(expected) = expected {
-            let print = set.fingerprint().to_string();
-            mistakes += u32::from(!is_expected(&name, &print, expected));
+            mistakes += u32::from(!is_expected(&name, &set.fingerprint(), expected));
         } else if arguments.fingerprint {
             Paint::data(&format!("{name}: {}\n", set.fingerprint()))?;
         } else {
@@ -134,30 +128,17 @@ fn tell(
     Ok(mistakes)
 }
 
-fn is_expected(name: &str, print: &str, expected: &Expected) -> bool {
-    let Some(wanted) = expected.0.get(name) else {
+fn is_expected(name: &str, print: &Fingerprint, expected: &PrintedFingerprints) -> bool {
+    let Some(wanted) = expected.get(name) else {
         Paint::say(&format!("{name}: no expected fingerprint"));
         return true;
     };
-    if is_same(print, wanted) {
+    if print.matches(wanted) {
         Paint::say(&format!("{name}: as expected"));
         return true;
     }
     Paint::say(&format!("{name}: expected {wanted}\n  found {print}"));
     false
-}
-
-/// Returns true if two fingerprints match; one may lack its entropy.
-fn is_same(print: &str, wanted: &str) -> bool {
-    let parts = |text: &str| {
-        let (hash, entropy) = text.split_once(" entropy=").unwrap_or((text, ""));
-        (hash.trim().to_owned(), entropy.trim().parse::<f64>().ok())
-    };
-    let ((own, entropy), (other, wanted)) = (parts(print), parts(wanted));
-    let is_near = entropy
-        .zip(wanted)
-        .is_none_or(|(one, other)| (one - other).abs() < ENTROPY_TOLERANCE);
-    own == other && is_near
 }
 
 fn write_all(dump: &mut File, prepared: &Prepared) -> anyhow::Result<()> {
@@ -171,7 +152,7 @@ fn write_all(dump: &mut File, prepared: &Prepared) -> anyhow::Result<()> {
 /// one generator are given back before those of the next are built.
 fn print_memory(generators: &[&GeneratorPlan]) {
     let largest = generators.iter().map(|plan| plan.payload.cache).max();
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let status = read_text(Path::new("/proc/self/status")).unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = peak.and_then(|text| text.trim().trim_end_matches(" kB").parse::<u64>().ok());
     let peak = kib.map_or_else(
@@ -182,22 +163,4 @@ fn print_memory(generators: &[&GeneratorPlan]) {
     Paint::say(&format!(
         "peak of resident memory: {peak}; largest cache: {cache}"
     ));
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fingerprint_is_its_hash_and_nearly_its_entropy() {
-        for (wanted, same) in [
-            ("ab entropy=3.3903", true),
-            ("ab entropy=3.3999", true),
-            ("ab", true),
-            ("ab entropy=3.5", false),
-            ("ac entropy=3.3903", false),
-        ] {
-            assert_eq!(is_same("ab entropy=3.3903", wanted), same, "{wanted}");
-        }
-    }
 }

@@ -1,10 +1,12 @@
 //! `stillwell report`.
 
+pub(super) mod runs;
+
 use std::path::Path;
 
 use stillwell_capture::LoadCapture;
 use stillwell_experiment::Results;
-use stillwell_plan::LoadPacing;
+use stillwell_plan::load::LoadPacing;
 use stillwell_report::load::{LoadReportInput, human, load_report};
 use stillwell_report::{SuiteReport, render_targets};
 use stillwell_units::Nanos;
@@ -13,9 +15,9 @@ use stillwell_verdict::{
 };
 
 use crate::arguments::{Gate, ReportArguments};
-use crate::command::load::remedy::Words;
+use crate::command::load::remedy::OptionNames;
 use crate::command::output;
-use crate::command::run::subjects;
+use crate::command::run::targets;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -32,7 +34,7 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
         std::path::absolute(&arguments.results).map_err(|error| could_not(error.into()))?;
     let results = Results::new(results);
     if results.targets().exists() {
-        let (report, code) = subjects::read(&results).map_err(could_not)?;
+        let (report, code) = targets::read(&results).map_err(could_not)?;
         output::deliver_text(&arguments.output, paint, |format, style| {
             render_targets(&report, format, style)
         })?;
@@ -63,7 +65,7 @@ fn one_load(
     let report = load_report(&LoadReportInput {
         capture,
         original: None,
-        warnings: &Words::Own.health_warnings(&warnings),
+        warnings: &OptionNames::Load.health_warnings(&warnings),
     });
     output::deliver_text(&arguments.output, paint, |format, style| {
         human::render(&report, format, style)
@@ -122,5 +124,6 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
         host: results.host_facts(&record.plan),
         elapsed: Nanos::ZERO,
         next: Vec::new(),
+        runs: runs::read(&results, &record.plan.experiments),
     })
 }

@@ -1,6 +1,6 @@
 //! `stillwell run`.
 
-pub(super) mod subjects;
+pub(super) mod targets;
 
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,9 @@ use stillwell_plan::SuitePlan;
 use stillwell_target::Privileges;
 use stillwell_verdict::{GatePolicy, exit_code};
 
-use crate::arguments::{Gate, RunArguments};
+use crate::arguments::{Gate, OutputArguments, RunArguments};
 use crate::command::conduct::Conductor;
+use crate::command::report::runs;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
@@ -24,7 +25,7 @@ pub(crate) fn run(
 ) -> Result<Exit, CommandError> {
     let has_targets = !arguments.targets.is_empty() || arguments.runs.is_some();
     if has_targets || loader().has_targets(&arguments.paths) {
-        return subjects::run(arguments, paint, privileges);
+        return targets::run(arguments, paint, privileges);
     }
     if arguments
         .results
@@ -38,35 +39,114 @@ pub(crate) fn run(
     let overrides = select::overrides(&arguments.select);
     let plan = load(arguments, &overrides, paint)?;
     output::check_writable(&arguments.output.output)?;
-    let results = results_folder(arguments)?;
-    let quiet = arguments.output.quiet;
-    let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
-    let options = conductor.options(&results, arguments.resume);
-    let mut display = conductor.display();
-    output::report_privileges(privileges, quiet);
-    let interrupt = conductor.interrupt();
-    let ran = run_suite(&plan, &options, &mut Local, interrupt, &mut |progress| {
-        display.suite(progress);
-    });
-    display.clear();
-    conductor.end();
-    let outcome = ran.map_err(|error| suite_error(error, &results))?;
-    let exit = match exit_of(&outcome, arguments.gate) {
-        Exit::Held | Exit::Failed | Exit::Invalid if arguments.exit_zero => Exit::Held,
-        exit => exit,
+    let run = SuiteRun {
+        plan: &plan,
+        title: plan_title(arguments),
+        labels: labels(arguments, &plan),
+        results: results_folder(arguments)?,
+        can_resume: true,
+        resume: arguments.resume,
+        cache: arguments.cache.as_ref(),
+        gate: arguments.gate,
+        exit_zero: arguments.exit_zero,
+        output: &arguments.output,
     };
-    match report(arguments, paint, &plan, &outcome, &results) {
-        Ok(()) => Ok(exit),
-        // It has run, so it is no longer a matter of starting.
-        Err(error) if exit == Exit::Held => Err(CommandError {
-            exit: Exit::Invalid,
-            ..error
-        }),
-        // What went wrong before goes first: a full disk takes no report either.
-        Err(error) => {
-            paint.error(&error);
-            Ok(exit)
+    run.carry_out(paint, Some(privileges))
+}
+
+/// A suite to be run and reported.
+pub(crate) struct SuiteRun<'a> {
+    pub(crate) plan: &'a SuitePlan,
+    /// Title of the report.
+    pub(crate) title: String,
+    /// Names of the baseline and of the comparison.
+    pub(crate) labels: (String, String),
+    pub(crate) results: PathBuf,
+    /// True if the same command can continue it.
+    pub(crate) can_resume: bool,
+    /// True if it continues the one in `results`.
+    pub(crate) resume: bool,
+    /// Folder of builds, if it is not the usual one.
+    pub(crate) cache: Option<&'a PathBuf>,
+    pub(crate) gate: Gate,
+    pub(crate) exit_zero: bool,
+    pub(crate) output: &'a OutputArguments,
+}
+
+impl SuiteRun<'_> {
+    /// Runs the suite, reports it, and returns its exit code. Runs in the network of the host
+    /// need no `privileges`.
+    pub(crate) fn carry_out(
+        self,
+        paint: &Paint,
+        privileges: Option<&Privileges>,
+    ) -> Result<Exit, CommandError> {
+        let (results, quiet) = (&self.results, self.output.quiet);
+        let conductor = Conductor::begin(self.cache, paint, quiet)?;
+        let options = conductor.options(results, self.resume);
+        let mut display = conductor.display();
+        if let Some(privileges) = privileges {
+            output::report_privileges(privileges, quiet);
         }
+        let interrupt = conductor.interrupt();
+        let ran = run_suite(
+            self.plan,
+            &options,
+            &mut Local,
+            interrupt,
+            &mut |progress| {
+                display.suite(progress);
+            },
+        );
+        display.clear();
+        conductor.end();
+        let outcome = ran.map_err(|error| suite_error(error, results))?;
+        let exit = match exit_of(&outcome, self.gate) {
+            Exit::Held | Exit::Failed | Exit::Invalid if self.exit_zero => Exit::Held,
+            exit => exit,
+        };
+        match self.report(paint, &outcome) {
+            Ok(()) => Ok(exit),
+            // It has run, so it is no longer a matter of starting.
+            Err(error) if exit == Exit::Held => Err(CommandError {
+                exit: Exit::Invalid,
+                ..error
+            }),
+            // What went wrong before goes first: a full disk takes no report either.
+            Err(error) => {
+                paint.error(&error);
+                Ok(exit)
+            }
+        }
+    }
+
+    fn report(&self, paint: &Paint, outcome: &SuiteOutcome) -> Result<(), CommandError> {
+        let shown = output::show_path(&self.results);
+        let folder = Results::new(self.results.clone());
+        let mut next = Vec::new();
+        if self.can_resume && (outcome.interrupted.is_some() || !outcome.problems.is_empty()) {
+            next.push(output::resume_line(&shown));
+        }
+        next.push(format!("stillwell report {shown} --format markdown"));
+        let report = stillwell_report::SuiteReport {
+            title: self.title.clone(),
+            baseline: self.labels.0.clone(),
+            comparison: self.labels.1.clone(),
+            experiments: outcome.verdicts.clone(),
+            budget: outcome.budget.clone(),
+            results_folder: shown,
+            command: output::command_line(),
+            seed: self.plan.seed.to_string(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            host: folder.host_facts(self.plan),
+            elapsed: outcome.elapsed,
+            next,
+            runs: runs::read(&folder, &self.plan.experiments),
+        };
+        // Both, even if one fails: what cannot be kept can still be read.
+        let delivered = output::deliver(&report, self.output, paint);
+        let kept = output::keep(&report, &self.results);
+        delivered.and(kept)
     }
 }
 
@@ -79,15 +159,21 @@ fn load(
         .suite(&arguments.paths, overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
-    Ok(loaded.plan)
+    let mut plan = loaded.plan;
+    if let Some(validity) = arguments.validity {
+        for experiment in &mut plan.experiments {
+            experiment.run_plan.observer.validity = validity.into();
+        }
+    }
+    Ok(plan)
 }
 
 /// Results folder: the one of --results, a new one, or the newest one.
 fn results_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let found = match (&arguments.results, arguments.resume) {
+    let results = match (&arguments.results, arguments.resume) {
         (Some(folder), _) => folder.clone(),
-        (None, false) => return new_folder(arguments),
+        (None, false) => return new_folder(&name_of(arguments)),
         (None, true) => latest(&Path::new(places::HOME).join("results"))
             .map_err(|error| could_not(error.into()))?
             .ok_or_else(|| {
@@ -98,14 +184,18 @@ fn results_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
                 .hint("give --results DIR, or run from the folder that contains .stillwell")
             })?,
     };
-    std::path::absolute(&found).map_err(|error| could_not(error.into()))
+    std::path::absolute(&results).map_err(|error| could_not(error.into()))
 }
 
-/// A new folder, named by the time and what is run.
-fn new_folder(arguments: &RunArguments) -> Result<PathBuf, CommandError> {
+/// Name of what is run.
+fn name_of(arguments: &RunArguments) -> String {
     let first = arguments.paths.first();
-    let name = first.map_or_else(String::new, |path| places::name_of(path));
-    std::path::absolute(places::fresh("results", &name))
+    first.map_or_else(String::new, |path| places::name_of(path))
+}
+
+/// A new folder, named by the time and `name`.
+pub(crate) fn new_folder(name: &str) -> Result<PathBuf, CommandError> {
+    std::path::absolute(places::fresh("results", name))
         .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
@@ -148,42 +238,6 @@ fn exit_of(outcome: &SuiteOutcome, gate: Gate) -> Exit {
         (_, Some(_)) => Exit::Invalid,
         (judged, None) => judged,
     }
-}
-
-fn report(
-    arguments: &RunArguments,
-    paint: &Paint,
-    plan: &SuitePlan,
-    outcome: &SuiteOutcome,
-    results: &Path,
-) -> Result<(), CommandError> {
-    let shown = output::show_path(results);
-    let (baseline, comparison) = labels(arguments, plan);
-    let host = Results::new(results.to_path_buf()).host_facts(plan);
-    let mut next = Vec::new();
-    let command = output::command_line();
-    if outcome.interrupted.is_some() || !outcome.problems.is_empty() {
-        next.push(output::resume_line(&shown));
-    }
-    next.push(format!("stillwell report {shown} --format markdown"));
-    let report = stillwell_report::SuiteReport {
-        title: plan_title(arguments),
-        baseline,
-        comparison,
-        experiments: outcome.verdicts.clone(),
-        budget: outcome.budget.clone(),
-        results_folder: shown,
-        command,
-        seed: plan.seed.to_string(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        host,
-        elapsed: outcome.elapsed,
-        next,
-    };
-    // Both, even if one fails: what cannot be kept can still be read.
-    let delivered = output::deliver(&report, &arguments.output, paint);
-    let kept = output::keep(&report, results);
-    delivered.and(kept)
 }
 
 fn plan_title(arguments: &RunArguments) -> String {

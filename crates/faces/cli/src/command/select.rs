@@ -28,6 +28,8 @@ pub(crate) fn overrides_between(
             Design::Duet => DesignOverride::Duet,
             Design::Sliced => DesignOverride::Sliced,
         }),
+        max_time: course.max_time,
+        quick: course.quick,
         confirm: course.no_confirm.then_some(false),
         include_startup: course.include_startup,
         warmup: course.warmup,
@@ -63,6 +65,14 @@ pub(crate) fn refused(diagnostics: &Diagnostics, paint: &Paint) -> CommandError 
         Exit::Usage,
         anyhow::anyhow!("{count} error{plural} in the configuration; nothing was run"),
     )
+}
+
+/// The same for lading and its tools, which exit with 1.
+pub(crate) fn refused_as_lading(diagnostics: &Diagnostics, paint: &Paint) -> CommandError {
+    CommandError {
+        exit: Exit::Failed,
+        ..refused(diagnostics, paint)
+    }
 }
 
 /// Prints the warnings of a configuration.

@@ -4,6 +4,7 @@ mod request_log;
 
 use std::fmt::Write;
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 use std::path::Path;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
@@ -11,11 +12,12 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use serde_json::json;
 use stillwell_nighthawk::envoy;
-use stillwell_plan::{
-    Alpn, AnswerPlan, FaultExpression, FaultsPlan, FilterSet, PemSource, RateLimitPlan,
-    ResponseHeader, ResponseOptions, ServeHeaders, ServeListenerPlan, ServePlan, ServeProtocols,
-    ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
+use stillwell_plan::ServePlan;
+use stillwell_plan::serve::{
+    AnswerPlan, FaultExpression, FaultsPlan, FilterSet, RateLimitPlan, ResponseHeader,
+    ResponseOptions, ServeHeaders, ServeListenerPlan, ServeProtocols,
 };
+use stillwell_plan::tls::{Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_serve::{RequestLog, ServeCounts, ServeError, bind_server};
 use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64};
@@ -23,6 +25,7 @@ use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64};
 use crate::arguments::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
 };
+use crate::command::nighthawk_line;
 use crate::command::select;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -58,7 +61,18 @@ pub(crate) fn run(arguments: &ServeArguments, paint: &Paint) -> Result<Exit, Com
 }
 
 /// Runs `nighthawk_test_server`.
-pub(crate) fn run_as_nighthawk(
+pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
+    let arguments = match nighthawk_line::parse::<NighthawkTestServerArguments>() {
+        Ok(arguments) => arguments,
+        Err(exit) => return exit,
+    };
+    conduct_as_nighthawk(&arguments, paint).unwrap_or_else(|error| {
+        paint.error(&error);
+        Exit::Failed
+    })
+}
+
+fn conduct_as_nighthawk(
     arguments: &NighthawkTestServerArguments,
     paint: &Paint,
 ) -> Result<Exit, CommandError> {
@@ -71,9 +85,12 @@ pub(crate) fn run_as_nighthawk(
     conduct(&plan, ServeFormat::Text, &outs)
 }
 
-/// The server that an Envoy configuration describes; what is remarkable about it
-/// is told.
-fn plan_of_file(path: &Path, workers: u16, paint: &Paint) -> Result<ServePlan, CommandError> {
+/// The server that an Envoy configuration describes; remarkable settings are reported.
+fn plan_of_file(
+    path: &Path,
+    workers: NonZeroU16,
+    paint: &Paint,
+) -> Result<ServePlan, CommandError> {
     let loaded = envoy::load_test_server(path, workers)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
@@ -91,8 +108,8 @@ struct Outs<'a> {
     log_requests: bool,
 }
 
-/// Serves as `plan` says until a signal comes or somebody asks for the end, and
-/// prints the counts.
+/// Serves as `plan` says until a signal comes or the end is requested, and prints the
+/// counts.
 fn conduct(plan: &ServePlan, format: ServeFormat, outs: &Outs<'_>) -> Result<Exit, CommandError> {
     let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let (raise, raised) = sync_channel(1);
@@ -104,9 +121,10 @@ fn conduct(plan: &ServePlan, format: ServeFormat, outs: &Outs<'_>) -> Result<Exi
     let server = bind_server(plan).map_err(|error| CommandError::new(exit_of(&error), error))?;
     let counter = server.counter();
     let admin = server.admin_address();
-    let told = admin.map(|address| format!("{address}\n"));
+    // Nighthawk's file is the address alone, without a newline.
+    let address_text = admin.map(|address| address.to_string());
     write_out(outs.certificate, server.certificate_pem()).map_err(failed)?;
-    write_out(outs.admin_address, told).map_err(failed)?;
+    write_out(outs.admin_address, address_text).map_err(failed)?;
     let urls = urls(plan, server.addresses());
     let log = outs.log_requests.then(|| server.log_requests());
     let mut scope = Scope::new(&Token::new());
@@ -195,14 +213,21 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
         Some(share) => Some(failing(share)?),
         None => arguments.error.clone(),
     };
+    let rate_limit = match arguments.rate_limit {
+        Some(rate) => Some(RateLimitPlan {
+            rate,
+            burst: match arguments.rate_limit_burst {
+                Some(burst) => burst,
+                None => burst(rate).map_err(|error| CommandError::new(Exit::Usage, error))?,
+            },
+            answer: arguments.rate_limit_answer,
+        }),
+        None => None,
+    };
     let faults = FaultsPlan {
         delay: arguments.delay.clone(),
         error,
-        rate_limit: arguments.rate_limit.map(|rate| RateLimitPlan {
-            rate,
-            burst: arguments.rate_limit_burst.unwrap_or_else(|| burst(rate)),
-            answer: arguments.rate_limit_answer,
-        }),
+        rate_limit,
     };
     let listener = |address| ServeListenerPlan {
         address,
@@ -233,9 +258,11 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
 }
 
 /// Returns the number of requests of one second, at least 1.
-fn burst(rate: EventRate) -> u32 {
+fn burst(rate: EventRate) -> anyhow::Result<u32> {
     let requests = floor_to_u64(rate.events_per_second().ceil());
-    u32::try_from(requests).unwrap_or(u32::MAX).max(1)
+    let burst = u32::try_from(requests);
+    let burst = burst.with_context(|| format!("--rate-limit {rate} needs --rate-limit-burst"))?;
+    Ok(burst.max(1))
 }
 
 /// An answer that has no body has none of any length.
@@ -320,8 +347,9 @@ const fn exit_of(error: &ServeError) -> Exit {
 
 fn failing(share: f64) -> Result<FaultExpression, CommandError> {
     let expression = format!("rand() < {share}").parse();
-    expression
-        .map_err(|error: stillwell_plan::ExpressionError| CommandError::new(Exit::Usage, error))
+    expression.map_err(|error: stillwell_plan::serve::ExpressionError| {
+        CommandError::new(Exit::Usage, error)
+    })
 }
 
 fn print(text: &str) -> Result<(), CommandError> {
@@ -380,7 +408,8 @@ mod tests {
     fn the_default_burst_is_the_requests_of_one_second() {
         for (rate, expected) in [(0.001, 1), (1.0, 1), (2.5, 3), (2000.0, 2000)] {
             let rate = EventRate::try_new(rate).unwrap();
-            assert_eq!(burst(rate), expected);
+            assert_eq!(burst(rate).unwrap(), expected);
         }
+        assert!(burst(EventRate::try_new(5e9).unwrap()).is_err());
     }
 }

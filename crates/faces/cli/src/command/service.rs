@@ -1,18 +1,21 @@
 //! `stillwell service`.
 
-use std::net::SocketAddr;
+pub(crate) mod access;
+
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Parser;
+use stillwell_config::files::read_text;
 use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::service::{
-    BoundService, Executor, LoadTask, OfferedRequest, Role, ServiceError, ServicePlan, bind_service,
+    AccessPlan, AccessToken, BoundService, Executor, LoadTask, OfferedRequest, Role, ServiceError,
+    ServicePlan, bind_service,
 };
 use stillwell_nighthawk::wire::ExecutionResponse;
-use stillwell_plan::{
+use stillwell_plan::tls::{
     Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
     Verification,
 };
@@ -23,6 +26,7 @@ use crate::arguments::{
     NighthawkServiceArguments, ServeCertificate, ServiceArguments, ServiceRole, service_address,
 };
 use crate::command::load::nighthawk::remote;
+use crate::command::nighthawk_line;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::signals;
@@ -41,8 +45,10 @@ pub(crate) fn run(arguments: &ServiceArguments) -> Result<Exit, CommandError> {
             arguments.service,
             arguments.requests.as_deref(),
             services_tls(arguments),
+            services_token(arguments)?,
         )
         .map_err(|error| CommandError::new(Exit::Usage, error))?,
+        access: Arc::new(access::plan(&arguments.access)?),
     };
     let is_secure = plan.tls.is_some();
     if !is_secure && !arguments.client_ca.is_empty() {
@@ -50,36 +56,32 @@ pub(crate) fn run(arguments: &ServiceArguments) -> Result<Exit, CommandError> {
                    --key, or --tls self-signed";
         return Err(CommandError::new(Exit::Usage, anyhow::anyhow!(why)));
     }
-    if arguments.client_ca.is_empty() {
-        warn_of_strangers(arguments.listen);
-    }
+    let access = Arc::clone(&plan.access);
+    let has_secret = !arguments.client_ca.is_empty() || access.token.is_some();
+    access::require_secret(arguments.listen, has_secret, arguments.access.insecure)?;
     let service = bind_service(plan).map_err(refused)?;
     write_out(
         arguments.tls_certificate_out.as_deref(),
         service.certificate_pem(),
     )?;
     let scheme = if is_secure { "grpcs" } else { "grpc" };
-    let told = format!(
+    let message = format!(
         "stillwell service: listening on {scheme}://{}",
         service.address()
     );
-    conduct(service, arguments.listener_address_file.as_deref(), &told)
+    conduct(
+        service,
+        access,
+        arguments.listener_address_file.as_deref(),
+        &message,
+    )
 }
 
-/// What `nighthawk_service` does. The exit is Nighthawk's: 0, or 1 for whatever
-/// went wrong.
+/// Runs as `nighthawk_service` does. The exit is Nighthawk's: 0, or 1 for any failure.
 pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
-    let arguments = match NighthawkServiceArguments::try_parse() {
+    let arguments = match nighthawk_line::parse::<NighthawkServiceArguments>() {
         Ok(arguments) => arguments,
-        Err(error) if error.use_stderr() => {
-            Paint::say(&format!("PARSE ERROR: {error}"));
-            return Exit::Failed;
-        }
-        // Help and version are no errors.
-        Err(told) => {
-            let told = told.to_string().replace("Usage:", "USAGE:");
-            return Paint::data(&told).map_or(Exit::Failed, |()| Exit::Held);
-        }
+        Err(exit) => return exit,
     };
     match conduct_as_nighthawk(&arguments) {
         Ok(exit) => exit,
@@ -97,29 +99,31 @@ fn conduct_as_nighthawk(arguments: &NighthawkServiceArguments) -> Result<Exit, C
     let plan = ServicePlan {
         listen: listen.map_err(|why| usage(anyhow::anyhow!("--listen: {why}")))?,
         tls: None,
-        role: role(arguments.service, None, None).map_err(usage)?,
+        role: role(arguments.service, None, None, None).map_err(usage)?,
+        access: Arc::new(access::plan(&arguments.access)?),
     };
-    warn_of_strangers(plan.listen);
+    let access = Arc::clone(&plan.access);
+    access::require_secret(
+        plan.listen,
+        access.token.is_some(),
+        arguments.access.insecure,
+    )?;
     let service = bind_service(plan).map_err(refused)?;
-    let told = format!("Nighthawk grpc service listening: {}", service.address());
-    conduct(service, arguments.listener_address_file.as_deref(), &told)
-}
-
-/// Warns about addresses that are not on loopback.
-fn warn_of_strangers(listen: SocketAddr) {
-    if !listen.ip().is_loopback() {
-        Paint::say(
-            "warning: every client of this service can send load anywhere and read files \
-             here; `stillwell service --client-ca FILE` requires client certificates",
-        );
-    }
+    let message = format!("Nighthawk grpc service listening: {}", service.address());
+    conduct(
+        service,
+        access,
+        arguments.listener_address_file.as_deref(),
+        &message,
+    )
 }
 
 /// Serves until a signal comes; `told` is said once it listens.
 fn conduct(
     service: BoundService,
+    access: Arc<AccessPlan>,
     address_file: Option<&Path>,
-    told: &str,
+    message: &str,
 ) -> Result<Exit, CommandError> {
     let failed = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let (raise, raised) = sync_channel(1);
@@ -130,9 +134,9 @@ fn conduct(
     let signals = signals.map_err(|error| failed(error.into()))?;
     let address = service.address().to_string();
     let mut scope = Scope::new(&Token::new());
-    let started = service.start(&mut scope, Loads);
+    let started = service.start(&mut scope, Loads(access));
     started.map_err(|error| failed(error.into()))?;
-    Paint::say(told);
+    Paint::say(message);
     // The file is written after the service listens.
     write_out(address_file, Some(address))?;
     let mut ended = Vec::new();
@@ -151,12 +155,18 @@ fn conduct(
 }
 
 /// Runs the requested loads.
-struct Loads;
+struct Loads(Arc<AccessPlan>);
 
 impl Executor for Loads {
     fn execute(&mut self, options: &CommandLineOptions, task: &LoadTask) -> ExecutionResponse {
-        remote::execute(options, task)
+        remote::execute(options, task, &self.0)
     }
+}
+
+/// Token of a distributor for its services.
+fn services_token(arguments: &ServiceArguments) -> Result<Option<AccessToken>, CommandError> {
+    let path = arguments.services_token_file.as_deref();
+    path.map(access::token_of_file).transpose()
 }
 
 /// TLS of a distributor to its services.
@@ -184,7 +194,11 @@ fn role(
     role: ServiceRole,
     requests: Option<&Path>,
     tls: Option<ClientTlsPlan>,
+    token: Option<AccessToken>,
 ) -> anyhow::Result<Role> {
+    if token.is_some() && role != ServiceRole::Distributor {
+        anyhow::bail!("--services-token-file is for --service distributor");
+    }
     if tls.is_some() && role != ServiceRole::Distributor {
         anyhow::bail!("--services-tls is for --service distributor");
     }
@@ -193,10 +207,10 @@ fn role(
     }
     Ok(match role {
         ServiceRole::TrafficGeneratorService => Role::TrafficGenerator,
-        ServiceRole::Distributor => Role::Distributor { tls },
+        ServiceRole::Distributor => Role::Distributor { tls, token },
         ServiceRole::DummyRequestSource => Role::RequestSource(match requests {
             Some(path) => {
-                let text = std::fs::read_to_string(path);
+                let text = read_text(path);
                 let text = text.with_context(|| format!("read {}", path.display()))?;
                 let requests = remote::offered_requests(&text);
                 requests.with_context(|| format!("read {}", path.display()))?

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use stillwell_config::TargetOverride;
-use stillwell_plan::{ContainerOrigin, ContainerTarget, ImagePlan};
+use stillwell_plan::target::{ContainerOrigin, ContainerTarget, ImagePlan};
 
 use crate::exit::{CommandError, Exit};
 

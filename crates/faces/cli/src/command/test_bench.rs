@@ -47,8 +47,8 @@ pub(crate) fn run(command: &TestCommand, paint: &Paint) -> Result<Exit, CommandE
     let outcome = test_all(arguments, &tree.folders, &results, &stop);
     signals.close(Nanos::SECOND);
     let outcome = outcome.map_err(could_not)?;
-    let told = Paint::data(&report::summary(&outcome, &output::show_path(&results)));
-    told.map_err(|error| could_not(error.into()))?;
+    let printed = Paint::data(&report::summary(&outcome, &output::show_path(&results)));
+    printed.map_err(|error| could_not(error.into()))?;
     keep(arguments, &outcome).map_err(|error| CommandError::new(Exit::Invalid, error))?;
     let interrupted = signal.load(std::sync::atomic::Ordering::Relaxed);
     Ok(if interrupted != 0 {
@@ -80,7 +80,7 @@ fn test_all(
         }
         Paint::data(&report::beginning(bench))?;
         let evidence = results.join(&bench.name);
-        fs::create_dir_all(&evidence)
+        stillwell_capture::make_private(&evidence)
             .with_context(|| format!("make the folder {}", evidence.display()))?;
         let test = BenchTest {
             stillwell: &stillwell,

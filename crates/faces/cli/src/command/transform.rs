@@ -1,13 +1,11 @@
 //! `stillwell transform`, and `nighthawk_output_transform`.
 
-use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, bail};
-use clap::Parser;
-use clap::error::{ContextKind, ErrorKind};
+use stillwell_config::files::read_text;
 use stillwell_nighthawk as nighthawk;
 use stillwell_nighthawk::format::{
     LoadFormat, read_load, render_load, render_log, render_nighthawk,
@@ -16,6 +14,7 @@ use stillwell_report::Style;
 use stillwell_report::load::HistogramLog;
 
 use crate::arguments::{NighthawkTransformArguments, TransformArguments, TransformSource};
+use crate::command::nighthawk_line;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -32,9 +31,9 @@ pub(crate) fn run(arguments: &TransformArguments, paint: &Paint) -> Result<Exit,
 
 /// The whole of the ancestor's tool, with its own exit codes.
 pub(crate) fn run_as_nighthawk() -> ExitCode {
-    let arguments = match NighthawkTransformArguments::try_parse() {
+    let arguments = match nighthawk_line::parse::<NighthawkTransformArguments>() {
         Ok(arguments) => arguments,
-        Err(error) => return refuse(&error),
+        Err(exit) => return exit.into(),
     };
     let text = read(None).and_then(|text| Ok(nighthawk::read_json(&text)?));
     let text = text.and_then(|output| {
@@ -51,29 +50,6 @@ pub(crate) fn run_as_nighthawk() -> ExitCode {
     }
 }
 
-/// Error of the flags, in the tool's words.
-fn refuse(error: &clap::Error) -> ExitCode {
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let shown = Paint::data(&error.to_string());
-            return if shown.is_ok() {
-                ExitCode::SUCCESS
-            } else {
-                ExitCode::FAILURE
-            };
-        }
-        ErrorKind::UnknownArgument => {
-            let argument = error.get(ContextKind::InvalidArg);
-            let argument = argument.map_or_else(String::new, ToString::to_string);
-            Paint::say(&format!(
-                "PARSE ERROR: Argument: {argument}\n             Couldn't find match for argument"
-            ));
-        }
-        _ => Paint::say(&format!("PARSE ERROR: {error}")),
-    }
-    ExitCode::FAILURE
-}
-
 fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyhow::Result<String> {
     let format = arguments.output_format;
     let statistic = arguments.statistic.as_deref();
@@ -81,7 +57,7 @@ fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyho
         bail!("--statistic belongs to --output-format hgrm");
     }
     let source = arguments.from.unwrap_or_else(|| source_of(text));
-    let told = match source {
+    let text = match source {
         TransformSource::Stillwell => {
             let style = Style {
                 color: paint.out,
@@ -102,12 +78,12 @@ fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyho
             render_log(&log, format, statistic, env!("CARGO_PKG_VERSION"))
         }
     };
-    Ok(told?)
+    Ok(text?)
 }
 
 fn read(file: Option<&Path>) -> anyhow::Result<String> {
     match file.filter(|file| *file != Path::new("-")) {
-        Some(file) => fs::read_to_string(file).with_context(|| format!("read {}", file.display())),
+        Some(file) => read_text(file).with_context(|| format!("read {}", file.display())),
         None => {
             let mut text = String::new();
             let read = io::stdin().read_to_string(&mut text);

@@ -1,7 +1,7 @@
-//! How a load goes on: a live view on a terminal, lines elsewhere.
+//! Progress of a load: a live view on a terminal, lines elsewhere.
 //!
-//! Told on standard error, by the thread that collects what the workers count;
-//! workers know nothing of it.
+//! Printed on standard error, by the thread that collects what the workers count; workers
+//! know nothing of it.
 
 mod figure;
 mod layout;
@@ -19,7 +19,7 @@ use plain::Lines;
 use screen::Screen;
 use view::View;
 
-/// Tells how a load goes on. What it has drawn is taken away when it is dropped.
+/// Shows the progress of a load. The drawn lines are removed when it is dropped.
 #[derive(Debug)]
 pub(crate) struct LoadDisplay(Way);
 
@@ -34,7 +34,7 @@ enum Way {
 }
 
 impl LoadDisplay {
-    /// Tells of `plan`, whose target readers know as `target`.
+    /// Shows the progress of `plan`, whose target is called `target`.
     pub(crate) fn new(paint: &Paint, quiet: bool, target: &str, plan: &LoadPlan) -> Self {
         let variable = |name: &str| env::var(name).ok();
         if quiet {
@@ -50,8 +50,8 @@ impl LoadDisplay {
         Self(Way::Live(live))
     }
 
-    /// Goes on.
-    pub(crate) fn tell(&mut self, snapshot: &LoadSnapshot<'_>) {
+    /// Shows the latest second.
+    pub(crate) fn show(&mut self, snapshot: &LoadSnapshot<'_>) {
         match &mut self.0 {
             Way::Quiet => {}
             Way::Plain(lines) => {
@@ -72,7 +72,7 @@ fn draw((view, screen): &mut (View, Screen)) {
     screen.draw(&layout::lines(view, look), look);
 }
 
-/// Whether the locale's characters are more than ASCII.
+/// Returns true where the locale's characters are more than ASCII.
 fn shows_unicode(variable: impl Fn(&str) -> Option<String>) -> bool {
     let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
         .into_iter()
@@ -92,7 +92,7 @@ mod tests {
     fn the_first_locale_that_is_set_counts() {
         let with = |pairs: &[(&str, &str)]| {
             shows_unicode(|name| {
-                let pair = pairs.iter().find(|(own, _)| *own == name);
+                let pair = pairs.iter().find(|(key, _)| *key == name);
                 pair.map(|(_, value)| (*value).to_owned())
             })
         };

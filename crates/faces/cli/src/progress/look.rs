@@ -1,13 +1,13 @@
-//! What a look at the data says, in one line.
+//! Result of a look at the data, in one line.
 
-use stillwell_experiment::TimeLeft;
-use stillwell_plan::Scale;
+use stillwell_experiment::{HostUse, TimeLeft};
+use stillwell_plan::goal::Scale;
 use stillwell_units::{Nanos, floor_to_u64};
 use stillwell_verdict::{
     Change, Confirmation, ExperimentVerdict, GoalVerdict, NextStep, RunStage, Standing, StopReason,
 };
 
-/// What is known, and what comes next and when.
+/// The present state, and the next step and its time.
 pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLeft) -> String {
     let verdict = &standing.verdict;
     let pairs = match verdict.pairs_used {
@@ -26,7 +26,7 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
             valid_pairs_wanted,
             ..
         } => format!(
-            "{pairs}{}; to be confirmed on {valid_pairs_wanted} fresh pairs, in {}",
+            "{pairs}{}; to be confirmed on {valid_pairs_wanted} new pairs, in {}",
             known(verdict),
             span(left)
         ),
@@ -51,6 +51,39 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
         text
     } else {
         format!("{text}; {} for all experiments", span(left_in_all))
+    }
+}
+
+/// The estimate of all pairs so far, between looks at the data.
+pub(super) fn so_far(verdict: &ExperimentVerdict, left: TimeLeft) -> Option<String> {
+    let primaries = || verdict.goals.iter().filter(|goal| goal.primary);
+    let pairs = primaries()
+        .filter_map(|goal| Some(goal.so_far()?.0))
+        .min()?;
+    let changes = each(verdict, |goal| Some(goal.so_far()?.1));
+    let fresh = primaries().any(|goal| goal.confirmation.is_some());
+    let pairs = if fresh {
+        format!("{pairs} new pairs")
+    } else {
+        format!("{pairs} pairs")
+    };
+    Some(format!("so far, after {pairs}{changes}; {}", outlook(left)))
+}
+
+/// Reason for a wait.
+pub(super) fn waiting(host: HostUse, up_to: Nanos) -> String {
+    let used = host.foreign_share * 100.0;
+    let up_to = seconds(up_to);
+    if host.foreign_share >= host.pressure {
+        format!(
+            "waiting for the machine to be quiet: other programs use {used:.0} % of its CPU, up to {up_to}"
+        )
+    } else {
+        let waited = host.pressure * 100.0;
+        format!(
+            "waiting for the machine to be quiet: tasks waited for a CPU in {waited:.0} % of the \
+             time, up to {up_to}"
+        )
     }
 }
 
@@ -83,12 +116,14 @@ fn known(verdict: &ExperimentVerdict) -> String {
     each(verdict, |goal| goal.search().1)
 }
 
-/// How many fresh pairs, and their changes.
+/// Number of fresh pairs, and their changes.
 fn fresh(verdict: &ExperimentVerdict) -> String {
     let confirmations = || verdict.goals.iter().filter_map(confirmation);
-    let pairs = confirmations().map(|own| own.pairs_wanted).max();
+    let pairs = confirmations()
+        .map(|confirmation| confirmation.pairs_wanted)
+        .max();
     let changes = each(verdict, |goal| confirmation(goal)?.change);
-    format!("{} fresh pairs{changes}", pairs.unwrap_or(0))
+    format!("{} new pairs{changes}", pairs.unwrap_or(0))
 }
 
 fn confirmation(goal: &GoalVerdict) -> Option<&Confirmation> {
@@ -98,7 +133,7 @@ fn confirmation(goal: &GoalVerdict) -> Option<&Confirmation> {
 fn each(verdict: &ExperimentVerdict, change: impl Fn(&GoalVerdict) -> Option<Change>) -> String {
     let several = verdict.variants.len() > 2;
     let primaries = verdict.goals.iter().filter(|goal| goal.primary);
-    let told = primaries.filter_map(|goal| {
+    let changes = primaries.filter_map(|goal| {
         let change = change(goal)?;
         let whose = if several {
             format!(" of {}", goal.comparison)
@@ -108,11 +143,11 @@ fn each(verdict: &ExperimentVerdict, change: impl Fn(&GoalVerdict) -> Option<Cha
         let shown = shown(change, goal.scale);
         Some(format!("{}{whose} {shown}", goal.metric.name()))
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
+    let changes: Vec<String> = changes.collect();
+    if changes.is_empty() {
         return String::new();
     }
-    format!(": {}", told.join(", "))
+    format!(": {}", changes.join(", "))
 }
 
 fn shown(change: Change, scale: Scale) -> String {
@@ -133,7 +168,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_told_as_they_are_known() {
+    fn a_time_left_is_a_range_unless_its_bounds_are_equal() {
         let left = |least, likely, most| TimeLeft {
             least: Nanos::from_millis(least),
             likely: Nanos::from_millis(likely),

@@ -1,5 +1,5 @@
-//! Benches from end to end: through a relay and through a real rsyslog, with counts
-//! that are exact whatever the machine does beside.
+//! Benches from end to end: through a relay and through a real rsyslog, with counts that
+//! are exact under any load of the machine.
 
 #[path = "bench/rsyslog.rs"]
 mod rsyslog;
@@ -27,7 +27,7 @@ struct Bench {
     schemes: [&'static str; 2],
 }
 
-/// What it printed, and what it kept.
+/// The printed text, and the kept results.
 struct Ended {
     finished: Finished,
     report: Value,
@@ -81,7 +81,7 @@ impl Bench {
         }
     }
 
-    /// What the relay said of requests that it refused.
+    /// Refused requests in the output of the relay.
     fn refused(&self) -> u64 {
         let said = fs::read_to_string(self.suite.results().join("target.stderr.log")).unwrap();
         let line = said
@@ -140,8 +140,8 @@ fn recording() -> String {
     text
 }
 
-/// What HdrHistogram's plotter takes: rows of four words of which the first and the
-/// last are numbers.
+/// Rows that HdrHistogram's plotter accepts: four words, of which the first and the last
+/// are numbers.
 fn plotted(text: &str) -> usize {
     let rows = text
         .lines()
@@ -245,7 +245,7 @@ fn a_relay_that_drops_fails_the_bench_and_a_lossy_one_does_not() {
 }
 
 #[test]
-fn a_bench_ends_whoever_swallows_its_events() {
+fn a_bench_ends_with_a_target_that_swallows_its_events() {
     let bench = Bench::new("tcp", "tcp");
     // What was said last counts: the relay sends nothing on.
     let ended = bench.run(&["--iters", "1", "--drain", "200ms"], &["--drop", "1/1"]);
@@ -299,7 +299,7 @@ fn chunks_are_only_counted_and_it_says_so() {
     assert_eq!(ended.count("/sent/events"), 3 * (bytes / 3).div_ceil(64));
     assert_holds(
         &ended.finished.stderr,
-        &["events carry no stamps, since chunks are sent as they are"],
+        &["events have no stamps, because chunks are sent as they are"],
     );
     assert_holds(&ended.finished.stdout, &["no stamps", "only counted"]);
 }
@@ -356,7 +356,7 @@ fn a_bench_that_is_ended_by_time_waits_for_acknowledgements_that_come_seconds_la
 fn a_bench_whose_events_are_never_acknowledged_ends_with_its_drain_and_says_so() {
     let bench = Bench::new("http", "tcp");
     let [into, out] = bench.endpoints();
-    // The first request takes half a minute, and whoever is killed answers nothing.
+    // The first request takes half a minute, and a killed process answers nothing.
     let ended = bench.run_file(&format!(
         "target:\n  command: [\"{{self}}\", relay, --in, \"{into}\", --out, \"{out}\", --limit, \
          1 KiB/s]\n  stop: {{signal: KILL}}\nin: {into}\nout: {out}\nsource: in.json\nbatch: 200\n\
@@ -367,7 +367,7 @@ fn a_bench_whose_events_are_never_acknowledged_ends_with_its_drain_and_says_so()
 }
 
 #[test]
-fn a_subject_that_dies_ends_the_bench_with_what_came() {
+fn a_target_that_dies_ends_the_bench_with_what_came() {
     let bench = Bench::new("tcp", "tcp");
     let [into, out] = bench.endpoints();
     let ended = bench.run_file(&format!(

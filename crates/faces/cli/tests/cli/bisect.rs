@@ -76,7 +76,7 @@ fn the_commit_that_hoards_is_named_and_the_search_is_kept() {
     }
     let suite = Suite::alone()
         .with("phases", SHORT)
-        .with("pairs", "4")
+        .with("pairs", "6")
         .with("goals", "[memory]")
         .with("variants", "{baseline: {}, comparison: {}}");
     suite.write();
@@ -114,7 +114,7 @@ fn the_commit_that_hoards_is_named_and_the_search_is_kept() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_told_before_anything_runs() {
+fn what_cannot_be_searched_is_reported_before_anything_runs() {
     let test = "what_cannot_be_searched_is_told_before_anything_runs";
     if program_or_skip(test, "git").is_none() {
         return;
@@ -124,14 +124,14 @@ fn what_cannot_be_searched_is_told_before_anything_runs() {
         .with("variants", "{baseline: {}, comparison: {}}");
     suite.write();
     let commits = repository(&suite);
-    for (ends, code, told) in [
+    for (ends, code, output) in [
         ([commits[0].as_str(), "no-such"], 3, "no-such"),
         ([&commits[2], &commits[1]], 3, "does not descend"),
         ([&commits[1], &commits[1]], 3, "the same commit"),
     ] {
         let ended = bisect(&suite, ends, &[]);
         assert_code(&ended, code);
-        assert_holds(&ended.stderr, &[told, "descendant of GOOD"]);
+        assert_holds(&ended.stderr, &[output, "descendant of GOOD"]);
     }
     let ended = bisect(&suite, [&commits[0], "HEAD"], &["--resume"]);
     assert_code(&ended, 2);

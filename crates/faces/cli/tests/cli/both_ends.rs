@@ -1,5 +1,5 @@
-//! What one end says that it sent is what the other says that it saw, whoever
-//! the other is: nginx, `HAProxy`, h2load, curl.
+//! Both ends report the same counts, with nginx, `HAProxy`, h2load and curl as the other
+//! end.
 
 #[path = "both_ends/ends.rs"]
 pub(crate) mod ends;
@@ -58,22 +58,22 @@ fn h2load_sees_as_many_answers_as_serve_gives() {
         (Some("--tls=self-signed"), "--h1 -n 500 -c 4"),
     ] {
         let server = Serving::start(tls.as_slice());
-        let told = run(Command::new(&h2load)
+        let output = run(Command::new(&h2load)
             .args(words.split_whitespace())
             .arg(&server.url));
         let counts = server.stop();
-        let asked: u64 = words
+        let requested: u64 = words
             .split_whitespace()
             .skip_while(|word| *word != "-n")
             .nth(1)
             .unwrap()
             .parse()
             .unwrap();
-        let line = told.lines().find(|line| line.starts_with("requests:"));
-        let expected = format!("{asked} done, {asked} succeeded, 0 failed");
-        assert!(line.unwrap().contains(&expected), "{words}: {told}");
-        assert_eq!(counts["requests"], asked, "{words}");
-        assert_eq!(counts["statuses"]["200"], asked, "{words}");
+        let line = output.lines().find(|line| line.starts_with("requests:"));
+        let expected = format!("{requested} done, {requested} succeeded, 0 failed");
+        assert!(line.unwrap().contains(&expected), "{words}: {output}");
+        assert_eq!(counts["requests"], requested, "{words}");
+        assert_eq!(counts["statuses"]["200"], requested, "{words}");
         assert_eq!(counts["malformed"], 0, "{words}");
     }
 }
@@ -96,11 +96,11 @@ fn curl_speaks_every_version_with_serve() {
         let server = Serving::start(&arguments);
         let body = "x".repeat(50_000);
         for _ in 0..2 {
-            let told = run(Command::new(&curl)
+            let output = run(Command::new(&curl)
                 .args(["-sS", "-w", "%{http_version} %{http_code} %{size_download}"])
                 .args(words.split_whitespace())
                 .args(["-o", "/dev/null", "-d", &body, &server.url]));
-            assert_eq!(told, format!("{version} 200 102400"), "{words}");
+            assert_eq!(output, format!("{version} 200 102400"), "{words}");
         }
         let counts = server.stop();
         assert_eq!(counts["requests"], 2, "{words}");

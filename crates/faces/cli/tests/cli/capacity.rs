@@ -19,18 +19,18 @@ fn find(arguments: &[&str], folder: &std::path::Path) -> Finished {
     Process::start(command.arg(folder).args(arguments)).finish(SEARCH)
 }
 
-fn told(ended: &Finished) -> Value {
-    let told = serde_json::from_str(&ended.stdout);
-    assert!(told.is_ok(), "{}{}", ended.stdout, ended.stderr);
-    told.unwrap()
+fn output(ended: &Finished) -> Value {
+    let output = serde_json::from_str(&ended.stdout);
+    assert!(output.is_ok(), "{}{}", ended.stdout, ended.stderr);
+    output.unwrap()
 }
 
 /// Asserts that the answer is within `share` of `truth`. The machine may have been
 /// too busy to confirm it, which is said and no mistake.
 #[track_caller]
 fn assert_near(ended: &Finished, truth: f64, share: f64) {
-    let told = told(ended);
-    let value = told["found"]["capacity"]["value"].as_f64();
+    let output = output(ended);
+    let value = output["found"]["capacity"]["value"].as_f64();
     assert!(value.is_some(), "no answer: {}", ended.stderr);
     let value = value.unwrap();
     assert!(
@@ -38,7 +38,7 @@ fn assert_near(ended: &Finished, truth: f64, share: f64) {
         "{value}: {}",
         ended.stderr
     );
-    let end = told["found"]["end"].as_str().unwrap();
+    let end = output["found"]["end"].as_str().unwrap();
     assert_eq!(ended.code == 0, end == "confirmed", "{end}");
 }
 
@@ -56,7 +56,7 @@ fn a_rate_limit_is_found_by_the_errors_beyond_it() {
     let kept = std::fs::read_to_string(folder.path().join("capacity.json")).unwrap();
     assert_eq!(kept, ended.stdout);
     let table = std::fs::read_to_string(folder.path().join("capacity.csv")).unwrap();
-    let probes = told(&ended)["probes"].as_array().unwrap().len();
+    let probes = output(&ended)["probes"].as_array().unwrap().len();
     assert_eq!(table.lines().count(), probes + 1);
 }
 
@@ -83,9 +83,9 @@ fn the_knee_of_a_known_law_is_found() {
     let mut words: Vec<&str> = words.split(' ').collect();
     words.push(&url);
     let ended = find(&words, folder.path());
-    let told = told(&ended);
+    let output = output(&ended);
     let value = |point: &str| {
-        told["knee"][point]["connections"]["value"]
+        output["knee"][point]["connections"]["value"]
             .as_f64()
             .unwrap()
     };
@@ -100,7 +100,7 @@ fn the_knee_of_a_known_law_is_found() {
 }
 
 #[test]
-fn the_knee_of_a_rig_is_found() {
+fn the_knee_of_a_run_is_found() {
     // λ = 50/s, σ = 0.05 and κ = 0.01, as above.
     let delay = "20 + (active_requests - 1) + 0.2 * active_requests * (active_requests - 1)";
     let suite = Suite::new();
@@ -111,18 +111,18 @@ fn the_knee_of_a_rig_is_found() {
          payload: ascii\n      block: 1 KiB\n      rate: 10/s\n      cache: 1 MiB\n",
         listen = suite.listen,
     );
-    suite.file("rig.yaml", &text);
-    let file = suite.path("rig.yaml");
+    suite.file("run.yaml", &text);
+    let file = suite.path("run.yaml");
     let words = "--objective knee --bound mean<1s -c 16 --probe 1s --repeats 2 --quiet";
     let mut words: Vec<&str> = words.split(' ').collect();
     words.push(file.to_str().unwrap());
     let ended = find(&words, &suite.path("found"));
-    let knee = &told(&ended)["knee"]["knee"]["connections"]["value"];
+    let knee = &output(&ended)["knee"]["knee"]["connections"]["value"];
     let knee = knee.as_f64().unwrap();
     assert!((knee / 5.0 - 1.0).abs() < 0.15, "{}", ended.stdout);
     assert_eq!(ended.code, 0);
     // Over datagrams there is nothing that could be varied.
-    suite.file("rig.yaml", &text.replace("- http: \"http://", "- udp: \""));
+    suite.file("run.yaml", &text.replace("- http: \"http://", "- udp: \""));
     let ended = find(&words, &suite.path("refused"));
     assert_eq!(ended.code, 2);
     let hint = "search the highest rate: leave --objective out";
@@ -141,14 +141,14 @@ fn a_pipeline_is_found_by_what_it_passes_on() {
         listen = suite.listen,
         sink = suite.sink,
     );
-    suite.file("rig.yaml", &text);
-    let file = suite.path("rig.yaml");
+    suite.file("run.yaml", &text);
+    let file = suite.path("run.yaml");
     let words = "--bound throughput>98% --from 1MiB/s --to 8MiB/s --probe 1s --quiet";
     let mut words: Vec<&str> = words.split(' ').collect();
     words.push(file.to_str().unwrap());
     let folder = suite.path("found");
     let ended = find(&words, &folder);
-    // Two percent more is asked for than passes.
+    // Two percent more is requested than passes.
     assert_near(&ended, 2.0 * 1_048_576.0 / 0.98, 0.05);
     assert!(folder.join("probe-001/manifest.json").exists());
     suite.assert_nothing_left();
@@ -159,7 +159,7 @@ fn ends_that_are_no_capacity_say_so_and_exit_so() {
     let (_server, url) = serve(&["--error-rate=1"]);
     let folder = tempfile::tempdir().unwrap();
     let ended = find(&[&url, "--probe=200ms", "--to=1k/s"], folder.path());
-    assert_eq!(told(&ended)["found"]["end"], "below_minimum");
+    assert_eq!(output(&ended)["found"]["end"], "below_minimum");
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     let (_server, url) = serve(&[]);
     let words = [
@@ -171,7 +171,7 @@ fn ends_that_are_no_capacity_say_so_and_exit_so() {
     ];
     let ended = find(&words, folder.path());
     assert_eq!(
-        told(&ended)["found"]["end"],
+        output(&ended)["found"]["end"],
         "above_maximum",
         "{}",
         ended.stderr
@@ -180,22 +180,30 @@ fn ends_that_are_no_capacity_say_so_and_exit_so() {
 }
 
 #[test]
-fn mistakes_are_told_before_anything_is_sent() {
+fn mistakes_are_reported_before_anything_is_sent() {
     let folder = tempfile::tempdir().unwrap();
-    let nobody = format!("http://127.0.0.1:{}/", free_port());
+    let refused_url = format!("http://127.0.0.1:{}/", free_port());
     for (words, code, says) in [
-        (vec![nobody.as_str(), "--probe=100ms"], 3, "refused"),
-        (vec![nobody.as_str(), "--bound=p99"], 2, "write p99<20ms"),
+        (vec![refused_url.as_str(), "--probe=100ms"], 3, "refused"),
         (
-            vec![nobody.as_str(), "--from=1k/s", "--to=10/s"],
+            vec![refused_url.as_str(), "--bound=p99"],
+            2,
+            "write p99<20ms",
+        ),
+        (
+            vec![refused_url.as_str(), "--from=1k/s", "--to=10/s"],
             2,
             "are no range",
         ),
-        (vec![nobody.as_str(), "--from=1MiB/s"], 2, "counts requests"),
-        (vec![nobody.as_str(), "--within=0%"], 2, "such as 3%"),
-        (vec![nobody.as_str(), "--generator=a"], 2, "not a URL"),
         (
-            vec![nobody.as_str(), "--objective=knee", "-c=2"],
+            vec![refused_url.as_str(), "--from=1MiB/s"],
+            2,
+            "counts requests",
+        ),
+        (vec![refused_url.as_str(), "--within=0%"], 2, "such as 3%"),
+        (vec![refused_url.as_str(), "--generator=a"], 2, "not a URL"),
+        (
+            vec![refused_url.as_str(), "--objective=knee", "-c=2"],
             2,
             "needs 4",
         ),
@@ -261,16 +269,16 @@ fn an_error_threw_the_curve_so_far_away() {
         listen = suite.listen,
         sink = suite.sink,
     );
-    suite.file("rig.yaml", &text);
+    suite.file("run.yaml", &text);
     let folder = suite.path("found");
     // Where the second probe is to be kept there is something else.
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("probe-002"), "").unwrap();
-    let file = suite.path("rig.yaml");
+    let file = suite.path("run.yaml");
     let words = [file.to_str().unwrap(), "--probe=300ms", "--quiet"];
     let ended = find(&words, &folder);
     assert_eq!(ended.code, 3, "{}", ended.stderr);
-    assert_eq!(told(&ended)["probes"].as_array().unwrap().len(), 1);
+    assert_eq!(output(&ended)["probes"].as_array().unwrap().len(), 1);
     let table = std::fs::read_to_string(folder.join("capacity.csv")).unwrap();
     assert_eq!(table.lines().count(), 2);
 }
@@ -290,11 +298,11 @@ fn session(url: &str, initial: u32) -> String {
     )
 }
 
-fn adaptive(folder: &std::path::Path, spec: &str, told: &str) -> (Finished, String) {
+fn adaptive(folder: &std::path::Path, spec: &str, printed: &str) -> (Finished, String) {
     let (name, input, output) = (
         folder.join("nighthawk_adaptive_load_client"),
         folder.join("spec.textproto"),
-        folder.join(told),
+        folder.join(printed),
     );
     if !name.exists() {
         std::os::unix::fs::symlink(STILLWELL, &name).unwrap();
@@ -341,7 +349,7 @@ fn a_session_of_nighthawks_finds_a_rate_that_held() {
 }
 
 #[test]
-fn a_session_that_cannot_be_is_told_why() {
+fn a_session_that_cannot_be_is_reported_why() {
     let (_server, url) = serve(&["--error-rate=1"]);
     let folder = tempfile::tempdir().unwrap();
     let (ended, text) = adaptive(folder.path(), &session(&url, 50), "output.textproto");

@@ -83,20 +83,20 @@ fn it_finds_what_is_wrong_with_a_capture() {
     assert_code(&cut, 0);
     assert_holds(&cut.stderr, &["cut within line 60"]);
     suite.file("else.txt", "no capture\n");
-    let other = captool(&suite, &["validate", "else.txt"]);
-    assert_code(&other, 3);
-    assert_holds(&other.stderr, &["no capture of lading"]);
+    let second = captool(&suite, &["validate", "else.txt"]);
+    assert_code(&second, 1);
+    assert_holds(&second.stderr, &["no capture of lading"]);
     assert_code(&captool(&suite, &[]), 2);
 }
 
 #[test]
 fn our_own_captures_are_valid() {
     let suite = Suite::new();
-    let ended = suite.rig(&[]).finish(LONG);
+    let ended = suite.observe(&[]).finish(LONG);
     assert!(suite.results().exists(), "{}", ended.stderr);
     for path in ["results", "results/series.parquet"] {
-        let told = captool(&suite, &["validate", path, "--min-seconds", "2"]);
-        assert_code(&told, 0);
+        let output = captool(&suite, &["validate", path, "--min-seconds", "2"]);
+        assert_code(&output, 0);
     }
     let listed = captool(&suite, &["results"]);
     assert_holds(

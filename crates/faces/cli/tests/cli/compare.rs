@@ -30,8 +30,8 @@ fn percent(share: &Value) -> String {
 #[test]
 fn six_run_means_of_an_old_report_are_no_change() {
     let suite = Suite::new();
-    let (one, other) = ("7.88MiB,7.86MiB,7.85MiB", "7.86MiB,7.84MiB,7.82MiB");
-    let (ended, report) = compared(&suite, &[one, other]);
+    let (item, second) = ("7.88MiB,7.86MiB,7.85MiB", "7.86MiB,7.84MiB,7.82MiB");
+    let (ended, report) = compared(&suite, &[item, second]);
     assert_code(&ended, 0);
     let finding = &first(&report)["finding"];
     assert_eq!(finding["design"], "unpaired");
@@ -40,17 +40,17 @@ fn six_run_means_of_an_old_report_are_no_change() {
     assert_eq!(shown, ["-0.30", "-0.82", "0.23"]);
     assert_eq!(
         format!("{:.3}", finding["p_value"].as_f64().unwrap()),
-        "0.188"
+        "0.189"
     );
-    let told = suite.call(&["compare", one, other]);
+    let output = suite.call(&["compare", item, second]);
     assert_holds(
-        &told.stdout,
-        &["-0.30 %", "[-0.82, +0.23]", "0.188", "7.86 MiB"],
+        &output.stdout,
+        &["-0.30 %", "[-0.82, +0.23]", "0.189", "7.86 MiB"],
     );
 
-    let told = suite.call(&["compare", "--paired", one, other]);
-    assert_code(&told, 0);
-    assert_holds(&told.stdout, &["the columns carry no pairing", "3 pairs"]);
+    let output = suite.call(&["compare", "--paired", item, second]);
+    assert_code(&output, 0);
+    assert_holds(&output.stdout, &["the columns carry no pairing", "3 pairs"]);
 }
 
 #[test]
@@ -181,13 +181,13 @@ fn captures_of_lading_are_one_number_a_run() {
     assert!((row["baseline"]["mean"].as_f64().unwrap() - 1001.25).abs() < 1.0);
     assert_holds(&ended.stdout, &["the default of lading"]);
 
-    let one = "old/0/old.captures";
-    let (ended, report) = compared(&suite, &[one, "new/0/new.captures"]);
+    let item = "old/0/old.captures";
+    let (ended, report) = compared(&suite, &[item, "new/0/new.captures"]);
     assert_code(&ended, 0);
     assert_eq!(first(&report)["verdict"], Value::Null);
     assert_eq!(percent(&first(&report)["finding"]["change"]), "-10.00");
-    assert_holds(&ended.stdout, &["one run on a side says nothing"]);
-    let strict = suite.call(&["compare", one, "new/0/new.captures", "--gate", "strict"]);
+    assert_holds(&ended.stdout, &["one run on a side gives no estimate"]);
+    let strict = suite.call(&["compare", item, "new/0/new.captures", "--gate", "strict"]);
     assert_code(&strict, 4);
 
     let unknown = suite.call(&["compare", "old", "new", "--metric", "requests"]);
@@ -360,9 +360,8 @@ fn results_of_load_generators_are_one_run_each() {
     assert_holds(&report.to_string(), &["different tools"]);
 }
 
-/// Takes away what the rig warned about: whatever else this machine did
-/// meanwhile is not what is asked here. How many pairs there are, since those that it
-/// unreliable were repeated.
+/// Removes the warnings of the run: other programs of this machine are no part of this
+/// test. Returns the number of pairs, since unreliable ones were repeated.
 fn without_warnings(suite: &Suite) -> u32 {
     let is_there = |pair: &u32| suite.capture_of(*pair, "two").exists();
     let pairs = (1..).take_while(is_there).fold(0, |_, pair| pair);
@@ -399,7 +398,7 @@ fn saved_runs_are_paired_by_their_numbers() {
     let (ended, report) = compared(&suite, &words);
     assert_code(&ended, 0);
     let rows = report["experiments"][0]["metrics"].as_array().unwrap();
-    // The goals of the experiment, without being asked.
+    // The goals of the experiment, without a flag.
     let names: Vec<&Value> = rows.iter().map(|row| &row["metric"]).collect();
     assert_eq!(names, ["cpu", "memory"]);
     assert_eq!(rows[1]["finding"]["design"], "unpaired");

@@ -29,7 +29,7 @@ fn an_unknown_key_is_shown_in_its_place_with_the_nearest_name() {
 }
 
 #[test]
-fn all_mistakes_are_told_at_once() {
+fn all_mistakes_are_reported_at_once() {
     let suite = Suite::new()
         .with("phases", "{warmpu: 1s, measure: soon}")
         .with("pairs", "none")
@@ -44,7 +44,7 @@ fn all_mistakes_are_told_at_once() {
 }
 
 #[test]
-fn check_lists_the_experiments_of_a_lab() {
+fn check_lists_the_experiments_of_a_suite() {
     let suite = Suite::new();
     let text = fs::read_to_string(suite.write()).unwrap();
     suite.file("suite/first/experiment.yaml", &text);
@@ -70,7 +70,7 @@ fn check_lists_the_experiments_of_a_lab() {
 }
 
 #[test]
-fn check_tells_looks_goals_and_time() {
+fn check_reports_looks_goals_and_time() {
     let suite = Suite::new()
         .with("pairs", "{max: 12}")
         .with("confirm", "true")
@@ -113,8 +113,8 @@ fn check_lists_the_cells_of_a_matrix() {
             "2 experiments",
         ],
     );
-    let one = suite.call(&["check", "experiment", "--only", "*rate-1k*"]);
-    assert_holds(&one.stdout, &["1 experiment,"]);
+    let item = suite.call(&["check", "experiment", "--only", "*rate-1k*"]);
+    assert_holds(&item.stdout, &["1 experiment,"]);
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn usage_errors_exit_with_2() {
         &["rnu"][..],
         &["run"],
         &["run", "nowhere"],
-        &["rig", "nowhere.yaml"],
+        &["observe", "nowhere.yaml"],
         &["check", "nowhere"],
         &["report", "nowhere"],
         &["run", "experiment", "--baseline", "svn:1"],
@@ -176,4 +176,34 @@ fn usage_errors_exit_with_2() {
         assert_code(&ended, 2);
         assert_ne!(ended.stderr, "", "{words:?}");
     }
+}
+
+#[test]
+fn inputs_that_have_no_end_are_refused_and_pipes_are_read() {
+    let suite = Suite::new();
+    suite.file(
+        "run.yaml",
+        "generator: []\nblackhole: [{tcp: {binding_addr: '127.0.0.1:1'}}]\n",
+    );
+    let made = std::process::Command::new("mkfifo")
+        .arg(suite.path("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    for (path, words) in [
+        ("/dev/zero", "device"),
+        ("pipe", "nothing writes to this pipe"),
+    ] {
+        let ended = suite.call(&["check", path]);
+        assert_code(&ended, 2);
+        assert_holds(&ended.stderr, &[words]);
+    }
+    let stillwell = suite.stillwell(&[]);
+    let shell = format!(
+        "cat run.yaml | {0} check /dev/stdin && {0} check <(cat run.yaml)",
+        stillwell.get_program().display()
+    );
+    let mut command = suite.program("bash");
+    let ended =
+        stillwell_testkit::Process::start(command.args(["-c", &shell])).finish(crate::suite::LONG);
+    assert_code(&ended, 0);
 }

@@ -69,7 +69,7 @@ fn a_container_is_watched_by_the_process_that_its_engine_names() {
     let relay = Process::start(&mut suite.stillwell(&words));
     let socket = suite.path("engine.sock");
     engine(&socket, relay.id());
-    let mut command = suite.stillwell(&["rig", "lading.yaml", "--results", "results"]);
+    let mut command = suite.stillwell(&["observe", "lading.yaml", "--results", "results"]);
     command.args([
         "--target-container",
         "web",
@@ -97,7 +97,7 @@ fn an_engine_that_is_not_there_is_named() {
     let suite = Suite::new();
     write(&suite);
     let call = |host: &str, name: &str| {
-        let mut command = suite.stillwell(&["rig", "lading.yaml", "--results", "results"]);
+        let mut command = suite.stillwell(&["observe", "lading.yaml", "--results", "results"]);
         command
             .args(["--target-container", name])
             .env("DOCKER_HOST", host);
@@ -105,8 +105,8 @@ fn an_engine_that_is_not_there_is_named() {
     };
     let ended = call("unix:///no/engine.sock", "web");
     assert_code(&ended, 3);
-    let told = format!("{}{}", ended.stdout, ended.stderr);
-    assert_holds(&told, &["/no/engine.sock"]);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert_holds(&output, &["/no/engine.sock"]);
     let ended = call("tcp://10.0.0.1:2375", "web");
     assert_code(&ended, 2);
     assert_holds(

@@ -1,5 +1,5 @@
 //! Disks that a run brings along, and logs in a file system of their own: there before
-//! the subject, gone after it, whatever ends the run.
+//! the target, gone after it, for any end of the run.
 
 use std::fs;
 use std::path::Path;
@@ -15,31 +15,31 @@ use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
 fn last(folder: &Path, name: &str) -> Option<u64> {
     let capture = Capture::open(folder).unwrap();
     let series = capture.series.iter();
-    let values = series.filter(|(other, _, _)| other.as_str() == name);
+    let values = series.filter(|(sery, _, _)| sery.as_str() == name);
     let values = values.filter_map(|(_, _, series)| match series.points.last()?.value {
         Value::Int(value) => Some(value),
         _ => None,
     });
-    values.reduce(|one, other| one + other)
+    values.reduce(|item, sery| item + sery)
 }
 
-/// Fails unless the run went to its end; whether it is to be believed is up to whoever
-/// else uses this machine.
+/// Fails unless the run went to its end; other programs on this machine may make it
+/// unreliable.
 fn assert_completed(suite: &Suite, ended: &Finished) -> Manifest {
     let manifest = open(suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     manifest
 }
 
-/// Whoever mounts takes away all that killed runs of anybody left: that one is killed
-/// while nobody else does.
+/// A mount removes the leftovers of all killed runs: that run is killed while no other
+/// test mounts.
 static MOUNTS: RwLock<()> = RwLock::new(());
 
 /// To be kept while anything may be mounted; `None` where nothing may be.
 pub(crate) fn may_mount(test: &str) -> Option<RwLockReadGuard<'static, ()>> {
-    let is_root = fs::metadata("/proc/self").is_ok_and(|own| {
+    let is_root = fs::metadata("/proc/self").is_ok_and(|entry| {
         use std::os::unix::fs::MetadataExt;
-        own.uid() == 0
+        entry.uid() == 0
     });
     let may = is_root && Path::new("/dev/fuse").exists();
     if !may {
@@ -64,7 +64,7 @@ pub(crate) fn assert_nothing_mounted(suite: &Suite) {
 }
 
 #[test]
-fn a_disk_counts_what_its_subject_makes_durable() {
+fn a_disk_counts_what_its_target_makes_durable() {
     let Some(_mounts) = may_mount("disk") else {
         return;
     };
@@ -77,7 +77,7 @@ fn a_disk_counts_what_its_subject_makes_durable() {
         "[{path: \"{state}/disk\", backing: ./kept, fsync_delay: 5ms, limit: 2 MiB}, \
          {path: \"{state}/small\", tmpfs: 1 MiB}]",
     );
-    let ended = suite.rig(&[]).finish(LONG);
+    let ended = suite.observe(&[]).finish(LONG);
     assert_completed(&suite, &ended);
     let figure = |name| last(&suite.results(), name);
     assert_eq!(figure("disk_fsyncs"), Some(1));
@@ -106,13 +106,13 @@ fn a_disk_that_cannot_be_is_said_before_anything_is_run() {
         full.parent().unwrap().display()
     );
     let suite = suite.with("disks", &disks);
-    let ended = suite.rig(&[]).finish(LONG);
+    let ended = suite.observe(&[]).finish(LONG);
     assert_code(&ended, 3);
     assert_holds(&ended.stdout, &["`already`", "name another"]);
     assert_nothing_mounted(&suite);
 }
 
-/// A relay that follows logs which nobody writes.
+/// A relay that follows logs without a writer.
 fn logs(suite: &Suite, measure: &str) {
     let text = format!(
         "target:\n  name: relay\n  command: [\"{{self}}\", relay, --in, \"tail://{logs}\", --out, \
@@ -124,19 +124,19 @@ fn logs(suite: &Suite, measure: &str) {
         logs = suite.path("logs").display(),
         sink = suite.sink,
     );
-    suite.file("rig.yaml", &text);
+    suite.file("run.yaml", &text);
 }
 
-const RIG: [&str; 4] = ["rig", "rig.yaml", "--results", "results"];
+const OBSERVE: [&str; 4] = ["observe", "run.yaml", "--results", "results"];
 
 #[test]
-fn a_subject_follows_logs_and_what_it_missed_is_known() {
+fn a_target_follows_logs_and_what_it_missed_is_known() {
     let Some(_mounts) = may_mount("logs") else {
         return;
     };
     let suite = Suite::new();
     logs(&suite, "2s");
-    let ended = suite.call(&RIG);
+    let ended = suite.call(&OBSERVE);
     assert_completed(&suite, &ended);
     let figure = |name: &str| last(&suite.results(), name).unwrap_or_else(|| panic!("{name}"));
     let written = figure("bytes_written");
@@ -164,11 +164,11 @@ fn a_run_that_is_ended_takes_its_logs_away() {
     };
     let suite = Suite::new();
     logs(&suite, "60s");
-    let rig = Process::start(&mut suite.stillwell(&RIG));
+    let process = Process::start(&mut suite.stillwell(&OBSERVE));
     suite.wait_measuring(&suite.results());
     assert!(suite.path("logs").is_dir());
-    rig.signal("TERM");
-    assert_code(&rig.finish(BESIDES), 143);
+    process.signal("TERM");
+    assert_code(&process.finish(BESIDES), 143);
     assert_nothing_mounted(&suite);
     suite.assert_nothing_left();
 }
@@ -182,43 +182,43 @@ fn logs_that_a_killed_run_left_are_taken_away_by_the_next() {
     let _alone = MOUNTS.write().unwrap_or_else(PoisonError::into_inner);
     let suite = Suite::new();
     logs(&suite, "60s");
-    let rig = Process::start(&mut suite.stillwell(&RIG));
+    let process = Process::start(&mut suite.stillwell(&OBSERVE));
     suite.wait_measuring(&suite.results());
-    rig.signal("KILL");
-    drop(rig.finish(BESIDES));
+    process.signal("KILL");
+    drop(process.finish(BESIDES));
     assert!(wait_until(LONG, || fs::metadata(suite.path("logs")).is_err()));
     logs(&suite, "1s");
     fs::remove_dir_all(suite.results()).unwrap();
-    let ended = suite.call(&RIG);
+    let ended = suite.call(&OBSERVE);
     let manifest = assert_completed(&suite, &ended);
-    let told = |what: &str| manifest.notes.iter().any(|note| note.what.contains(what));
-    assert!(told("was taken away"), "{:?}", manifest.notes);
+    let output = |what: &str| manifest.notes.iter().any(|note| note.what.contains(what));
+    assert!(output("was taken away"), "{:?}", manifest.notes);
     assert_nothing_mounted(&suite);
 }
 
 #[test]
-fn whoever_holds_logs_open_is_named_and_holds_nothing_up() {
+fn a_process_that_holds_logs_open_is_named_and_holds_nothing_up() {
     let Some(_mounts) = may_mount("held logs") else {
         return;
     };
     let suite = Suite::new();
     logs(&suite, "1s");
-    let rig = Process::start(&mut suite.stillwell(&RIG));
+    let process = Process::start(&mut suite.stillwell(&OBSERVE));
     suite.wait_measuring(&suite.results());
     let held = fs::File::open(suite.path("logs")).unwrap();
-    let manifest = assert_completed(&suite, &rig.finish(LONG));
+    let manifest = assert_completed(&suite, &process.finish(LONG));
     drop(held);
     let note = manifest
         .notes
         .iter()
         .find(|note| note.what.contains("while it was in use"));
-    let own = format!("({})", std::process::id());
-    assert!(note.unwrap().why.contains(&own), "{note:?}");
+    let entry = format!("({})", std::process::id());
+    assert!(note.unwrap().why.contains(&entry), "{note:?}");
     assert_nothing_mounted(&suite);
 }
 
 #[test]
-fn ladings_logrotate_fs_counts_what_nobody_read() {
+fn ladings_logrotate_fs_counts_unread_bytes() {
     let Some(_mounts) = may_mount("logrotate_fs") else {
         return;
     };
@@ -234,7 +234,13 @@ fn ladings_logrotate_fs_counts_what_nobody_read() {
         suite.path("smp-shared").display(),
     );
     suite.file("lading.yaml", &text);
-    let words = ["rig", "lading.yaml", "--results", "results", "--no-target"];
+    let words = [
+        "observe",
+        "lading.yaml",
+        "--results",
+        "results",
+        "--no-target",
+    ];
     let times = ["--warmup", "200ms", "--measure", "2s"];
     let ended = suite.call(&[&words[..], &times[..]].concat());
     assert_completed(&suite, &ended);

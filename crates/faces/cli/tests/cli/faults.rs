@@ -12,16 +12,16 @@ use stillwell_testkit::Process;
 
 use crate::suite::{LONG, Suite, assert_holds, open};
 
-/// A run of a relay whose sink, subject or file goes through steps.
+/// A run of a relay whose sink, target or file goes through steps.
 struct Run {
     manifest: Manifest,
     summary: Value,
     shown: String,
-    /// What happened, line by line.
-    told: String,
+    /// Events of the run, line by line.
+    events_text: String,
 }
 
-/// Where events go in and come out, as a rig and a relay write it.
+/// Input and output addresses, as a run and a relay write them.
 struct Way {
     input: (String, String),
     output: (String, String),
@@ -73,32 +73,32 @@ fn run(suite: &Suite, way: &Way, timeline: &str, besides: &str) -> Run {
          timeline: {timeline}\n{besides}",
         input.1, output.1, input.0, output.0
     );
-    suite.file("rig.yaml", &text);
-    let words = ["rig", "rig.yaml", "--results", "results"];
+    suite.file("run.yaml", &text);
+    let words = ["observe", "run.yaml", "--results", "results"];
     let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
     let summary = std::fs::read_to_string(suite.results().join("summary.json"));
     assert!(summary.is_ok(), "{}", ended.stderr);
     suite.assert_nothing_left();
     let manifest = open(suite, &suite.results());
-    let told = events(suite);
+    let printed = events(suite);
     assert_eq!(
         manifest.outcome,
         RunOutcome::Completed,
-        "{told}\n{}",
+        "{printed}\n{}",
         ended.stderr
     );
     Run {
         manifest,
         summary: serde_json::from_str(&summary.unwrap()).unwrap(),
         shown: ended.stdout,
-        told,
+        events_text: printed,
     }
 }
 
 fn events(suite: &Suite) -> String {
     let capture = stillwell_capture::Capture::open(&suite.results()).unwrap();
-    let told: Vec<String> = capture.events.into_iter().map(|event| event.what).collect();
-    told.join("\n")
+    let output: Vec<String> = capture.events.into_iter().map(|event| event.what).collect();
+    output.join("\n")
 }
 
 impl Run {
@@ -112,7 +112,7 @@ impl Run {
         figure["least"].as_u64().unwrap()
     }
 
-    /// Events of this run are all told of.
+    /// Events of this run are all accounted for.
     fn assert_accounted(&self) {
         let [sent, received, lost] = ["sent", "received", "lost"].map(|name| self.count(name));
         assert_eq!(sent, received + lost, "{}", self.shown);
@@ -121,8 +121,8 @@ impl Run {
 
     fn series(&self, name: &str) -> f64 {
         let all = self.summary["series"].as_object().unwrap();
-        let found = all.iter().find(|(key, _)| key.starts_with(name));
-        found.map_or(0.0, |(_, value)| value.as_f64().unwrap())
+        let result = all.iter().find(|(key, _)| key.starts_with(name));
+        result.map_or(0.0, |(_, value)| value.as_f64().unwrap())
     }
 
     fn latency_max(&self) -> u64 {
@@ -138,19 +138,19 @@ fn a_sink_that_is_down_for_a_second_loses_nothing_of_a_relay_that_sends_again() 
     let run = run(&suite, &Way::into_http(&suite), steps, "");
     run.assert_accounted();
     assert_eq!(run.count("lost"), 0, "{}", run.shown);
-    // What came while nobody listened waited for that.
+    // Events sent without a listener waited for one.
     assert!(run.latency_max() > 900_000_000, "{}", run.shown);
     assert_holds(&run.shown, &["sink out: down", "sink out: up"]);
 }
 
 #[test]
-fn what_a_sink_has_not_read_when_it_goes_down_is_lost_and_told() {
+fn bytes_that_a_sink_has_not_read_when_it_goes_down_are_reported_lost() {
     let suite = Suite::alone();
     let steps = "[{at: 200ms, sink: {id: out, do: pause}}, {at: 700ms, sink: {id: out, do: down}}, \
                  {at: 1s, sink: {id: out, do: restore}}, {at: 1100ms, sink: {id: out, do: up}}]";
     let run = run(&suite, &Way::tcp(&suite), steps, "");
     run.assert_accounted();
-    // Half a second's worth was written by the relay and read by nobody.
+    // Half a second's worth was written by the relay and not read.
     let lost = run.count("lost");
     assert!((500..2500).contains(&lost), "{}", run.shown);
     assert_eq!(run.count("duplicated"), 0);
@@ -207,7 +207,7 @@ fn answers_that_are_queued_or_late_hold_events_up_and_lose_none() {
 }
 
 #[test]
-fn a_paused_subject_holds_events_up_and_its_children_stand_still_too() {
+fn a_paused_target_holds_events_up_and_its_children_pause_too() {
     let suite = Suite::alone();
     let steps = "[{at: 300ms, target: pause}, {at: 900ms, target: resume}]";
     let run = run(&suite, &Way::tcp(&suite), steps, "");
@@ -217,7 +217,7 @@ fn a_paused_subject_holds_events_up_and_its_children_stand_still_too() {
 }
 
 #[test]
-fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recovery() {
+fn a_target_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recovery() {
     for (steps, signal) in [
         (
             "[{at: 500ms, target: {restart: {signal: KILL, after: 300ms}}}]",
@@ -255,12 +255,12 @@ fn a_subject_that_is_killed_and_started_again_leaves_a_valid_run_with_its_recove
         );
         let warnings = run.summary["warnings"].to_string();
         assert!(!warnings.contains("target"), "{warnings}");
-        assert_holds(&run.told, &["the target was ready again after"]);
+        assert_holds(&run.events_text, &["the target was ready again after"]);
     }
 }
 
 #[test]
-fn a_subject_that_does_not_come_back_fails_the_run() {
+fn a_target_that_does_not_come_back_fails_the_run() {
     let suite = Suite::alone();
     let text = format!(
         "target:\n  command: [sh, -c, 'test -e gone && exit 3; touch gone; exec \"$0\" \"$@\"', \
@@ -271,8 +271,8 @@ fn a_subject_that_does_not_come_back_fails_the_run() {
          timeline: [{{at: 300ms, target: restart}}]\n",
         suite.listen, suite.sink, suite.listen, suite.sink
     );
-    suite.file("rig.yaml", &text);
-    let words = ["rig", "rig.yaml", "--results", "results"];
+    suite.file("run.yaml", &text);
+    let words = ["observe", "run.yaml", "--results", "results"];
     let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
     let manifest = open(&suite, &suite.results());
     assert!(

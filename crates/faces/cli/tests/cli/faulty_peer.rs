@@ -10,7 +10,7 @@ pub(crate) mod server;
 #[path = "faulty_peer/tls.rs"]
 pub(crate) mod tls;
 
-use stillwell_plan::Alpn;
+use stillwell_plan::tls::Alpn;
 use stillwell_testkit::{Process, free_port, wait_until};
 use stillwell_wire::tls::ServerTls;
 
@@ -24,12 +24,12 @@ const CLOSED: &str = "--requests=12";
 /// As many in all.
 const OPEN: &str = "--rate=10/s --duration=1200ms";
 
-/// What is to come of a fault.
+/// Expected result of a fault.
 struct Case<F> {
     fault: F,
     /// The ways in which requests end, of which the first is there.
     ends: &'static [&'static str],
-    /// What is said, if anything.
+    /// Expected text, if any.
     says: &'static str,
 }
 
@@ -52,7 +52,7 @@ fn begin_at(scheme: &str, server: &Server, words: &str) -> Process {
     start_load(&arguments)
 }
 
-/// Looks at what came of each case: all loads ran side by side.
+/// Checks the result of each case: all loads ran side by side.
 fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, Process)>) {
     for (case, server, process) in under_way {
         let report = Report::of(process.finish(LONG));
@@ -76,8 +76,12 @@ fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, 
         let is_named = |name: &String| case.ends.contains(&name.as_str());
         assert!(outcomes.keys().all(is_named), "{context}");
         assert!(report.findings().contains(case.says), "{context}");
-        let code = if report.outcome("ok") > 0 { 0 } else { 4 };
-        assert!([code, 4].contains(&report.ended.code), "{context}");
+        // Without a success it is 1, or 3 where nothing valid was answered for a second.
+        let codes = match report.outcome("ok") {
+            0 => [1, 3],
+            _ => [0, 4],
+        };
+        assert!(codes.contains(&report.ended.code), "{context}");
         // What was answered was seen; what was seen was sent.
         assert!(
             report.outcome("ok") <= seen && seen <= report.begun(),
@@ -144,7 +148,7 @@ fn http2_cases() -> Vec<Case<http2::Fault>> {
         case(Fault::StreamReset, lost, none),
         case(Fault::StreamRefused, lost, none),
         case(Fault::GoAwayAtOnce, lost, none),
-        // What a server did not begin is asked again elsewhere.
+        // Requests that a server did not begin are sent again on another connection.
         case(Fault::GoAwayAfterThree, &["ok"], ""),
         case(Fault::FrameTooLong, broken, "frame"),
         case(Fault::BadHpack, broken, "header block"),
@@ -169,12 +173,14 @@ fn http2_cases() -> Vec<Case<http2::Fault>> {
     ]
 }
 
-/// Over TCP alone, or behind TLS with a certificate that nobody checks.
+/// Over TCP alone, or behind TLS with a certificate that is not checked.
 fn faults_of_http1(loop_words: &str, tls: Option<&ServerTls>) {
     let words = format!("{loop_words} -c 3");
     let begun = http1_cases().into_iter().map(|case| {
         let fault = case.fault;
-        let server = Server::start_over(tls.cloned(), move |talk| http1::talk(fault, talk));
+        let server = Server::start_over(tls.cloned(), move |session| {
+            http1::serve_session(fault, session)
+        });
         let process = begin_over(tls, &server, &words);
         (case, server, process)
     });
@@ -188,7 +194,9 @@ fn faults_of_http2(loop_words: &str, tls: Option<&ServerTls>) {
         if fault == http2::Fault::NoWindow {
             words.push_str(" --body hello");
         }
-        let server = Server::start_over(tls.cloned(), move |talk| http2::talk(fault, talk));
+        let server = Server::start_over(tls.cloned(), move |session| {
+            http2::serve_session(fault, session)
+        });
         let process = begin_over(tls, &server, &words);
         (case, server, process)
     });
@@ -226,8 +234,8 @@ fn every_fault_of_http2_is_counted_once_in_an_open_loop() {
     faults_of_http2(OPEN, None);
 }
 
-/// What is wrong with a server's HTTP is wrong behind TLS as well, where ends of
-/// connections lack their goodbye besides.
+/// Faults of a server's HTTP are faults behind TLS as well, where ends of connections
+/// lack their goodbye besides.
 #[test]
 fn every_fault_of_http1_is_counted_once_behind_tls() {
     let tls = tls::server(&[Alpn::Http1]);
@@ -242,13 +250,13 @@ fn every_fault_of_http2_is_counted_once_behind_tls() {
     faults_of_http2(OPEN, Some(&tls));
 }
 
-/// A server that lets no connection live is not asked without a pause, while
+/// A server that lets no connection live does not get connections without a pause, while
 /// nothing is due.
 #[test]
 fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
     for (protocol, words) in [("http1", "-c2"), ("http2", "-c2")] {
         let fault = http1::Fault::CloseAtAccept;
-        let server = Server::start(move |talk| http1::talk(fault, talk));
+        let server = Server::start(move |session| http1::serve_session(fault, session));
         let words = format!("--rate=2/s --duration=600ms --protocol={protocol} {words}");
         let report = Report::of(begin(&server, &words).finish(LONG));
         server.stop();
@@ -263,7 +271,7 @@ fn connections_that_are_closed_at_once_are_not_opened_one_after_the_other() {
 }
 
 #[test]
-fn where_nobody_listens_nothing_could_be_run() {
+fn without_a_listener_nothing_could_be_run() {
     let url = format!("http://127.0.0.1:{}/", free_port());
     for words in ["-n 3 -c 1", "--rate 100/s -d 200ms"] {
         let mut arguments = vec![url.as_str()];
@@ -281,8 +289,8 @@ fn where_nobody_listens_nothing_could_be_run() {
 }
 
 #[test]
-fn a_server_without_tls_is_told_from_one_with_it() {
-    let server = Server::start(|talk| http2::talk(http2::Fault::Http1, talk));
+fn a_server_without_tls_is_distinguished_from_one_with_it() {
+    let server = Server::start(|session| http2::serve_session(http2::Fault::Http1, session));
     let url = format!("https://{}/", server.address);
     let report = load(&[&url, "-n3", "-c1", "-k"]);
     assert_eq!(report.ended.code, 3, "{}", report.ended.stderr);
@@ -295,13 +303,14 @@ fn a_server_without_tls_is_told_from_one_with_it() {
 /// A signal ends a closed loop at once, and not when its grace is over.
 #[test]
 fn nothing_is_begun_after_a_signal() {
-    let server = Server::start(|talk| http1::talk(http1::Fault::ContinueFirst, talk));
+    let server =
+        Server::start(|session| http1::serve_session(http1::Fault::ContinueFirst, session));
     let process = begin(&server, "-c4 --duration=60s");
     assert!(wait_until(LONG, || server.seen() > 100));
     process.signal("INT");
     let report = Report::of(process.finish(LONG));
     assert_eq!(report.ended.code, 130, "{}", report.ended.stderr);
-    // Whatever was sent was answered: nothing was cut off.
+    // All requests were answered: nothing was cut off.
     assert_eq!(report.outcome("ok"), report.begun());
     assert_eq!(server.stop(), report.begun());
 }

@@ -19,7 +19,12 @@ struct Found {
 
 fn start(arguments: &[&str]) -> Process {
     let mut command = Command::new(STILLWELL);
-    command.args(["load", "--output-format=stillwell", "--quiet"]);
+    command.args([
+        "load",
+        "--output-format=stillwell",
+        "--quiet",
+        "--keep-going",
+    ]);
     Process::start(command.args(arguments))
 }
 
@@ -62,18 +67,21 @@ impl Found {
 
     /// The sum of a number over the whole series.
     fn in_series(&self, name: &str) -> u64 {
-        let numbers = self.intervals().iter().map(|own| own[name].as_u64());
+        let numbers = self
+            .intervals()
+            .iter()
+            .map(|interval| interval[name].as_u64());
         numbers.map(Option::unwrap_or_default).sum()
     }
 
     fn statistic(&self, id: &str) -> Option<&Value> {
         let all = self.global()["statistics"].as_array().unwrap();
-        all.iter().find(|own| own["id"] == id)
+        all.iter().find(|entry| entry["id"] == id)
     }
 
     fn samples(&self, id: &str) -> u64 {
-        let own = self.statistic(id);
-        own.map_or(0, |own| own["moments"]["count"].as_u64().unwrap())
+        let entry = self.statistic(id);
+        entry.map_or(0, |entry| entry["moments"]["count"].as_u64().unwrap())
     }
 
     fn length(&self) -> Duration {
@@ -82,7 +90,9 @@ impl Found {
 
     fn codes(&self) -> Vec<&str> {
         let warnings = self.json["health"]["warnings"].as_array().unwrap();
-        let codes = warnings.iter().map(|own| own["code"].as_str().unwrap());
+        let codes = warnings
+            .iter()
+            .map(|warning| warning["code"].as_str().unwrap());
         codes.collect()
     }
 
@@ -92,7 +102,7 @@ impl Found {
         count / self.length().as_secs_f64()
     }
 
-    /// Whatever stands twice in it stands there alike.
+    /// Values that are in it twice are equal.
     #[track_caller]
     fn assert_agrees_with_itself(&self) {
         let text = &self.text;
@@ -100,7 +110,7 @@ impl Found {
         let in_series: u64 = self
             .intervals()
             .iter()
-            .map(|own| all_of(&own["outcomes"]))
+            .map(|interval| all_of(&interval["outcomes"]))
             .sum();
         assert_eq!(in_series, all, "{text}");
         let sent = self.counter("upstream_rq_total");
@@ -121,7 +131,10 @@ impl Found {
         assert!((per_second - self.rate(sent)).abs() < 1e-6, "{text}");
         assert_eq!(self.outcome("ok"), self.counter("benchmark.http_2xx"));
         let latencies = |id: &str| {
-            let packed = self.intervals().iter().map(|own| own[id]["count"].as_u64());
+            let packed = self
+                .intervals()
+                .iter()
+                .map(|interval| interval[id]["count"].as_u64());
             packed.map(Option::unwrap_or_default).sum::<u64>()
         };
         for (id, of_series) in [
@@ -142,55 +155,57 @@ impl Found {
     }
 
     /// The same in another format.
-    fn told_as(&self, format: &str) -> String {
+    fn as_format(&self, format: &str) -> String {
         let folder = TempDir::new().unwrap();
         let path = folder.path().join("result.json");
         std::fs::write(&path, &self.text).unwrap();
         let mut command = Command::new(STILLWELL);
         command.args(["transform", path.to_str().unwrap()]);
-        let told = Process::start(command.args(["--output-format", format])).finish(LONG);
-        assert_eq!(told.code, 0, "{format}: {}", told.stderr);
-        told.stdout
+        let printed = Process::start(command.args(["--output-format", format])).finish(LONG);
+        assert_eq!(printed.code, 0, "{format}: {}", printed.stderr);
+        printed.stdout
     }
 }
 
 fn count_of(outcomes: &Value, name: &str) -> u64 {
     let all = outcomes.as_array().unwrap().iter();
-    let mut named = all.filter(|own| own["outcome"] == name);
-    named.next().map_or(0, |own| own["count"].as_u64().unwrap())
+    let mut named = all.filter(|entry| entry["outcome"] == name);
+    named
+        .next()
+        .map_or(0, |entry| entry["count"].as_u64().unwrap())
 }
 
 fn all_of(outcomes: &Value) -> u64 {
     let all = outcomes.as_array().unwrap().iter();
-    all.map(|own| own["count"].as_u64().unwrap()).sum()
+    all.map(|entry| entry["count"].as_u64().unwrap()).sum()
 }
 
 #[test]
 fn a_warm_up_made_rates_too_high() {
     let (_server, url) = serve(&["--tls=self-signed"]);
     // Half of it is the warm-up: rates were twice what they are.
-    let words = "-k --rate 400/s --duration 2s --warmup 1s --connections 4 --concurrency 2 \
+    let words = "-k --rate 400/s --duration 2s --warmup 1s --connections 4 --threads 2 \
                  --max-requests-per-connection 30";
-    let found = load(&url, words);
-    found.assert_agrees_with_itself();
+    let result = load(&url, words);
+    result.assert_agrees_with_itself();
     // What is due at the end of the warm-up is the last of it. A machine that
     // stalls may keep some of the last requests from being begun.
-    let sent = found.counter("upstream_rq_total");
-    assert!((300..=400).contains(&sent), "{}", found.text);
-    assert_eq!(found.length(), Duration::from_secs(1));
-    let handshakes = found.counter("ssl.handshake");
-    assert_eq!(handshakes, found.counter("upstream_cx_total"));
+    let sent = result.counter("upstream_rq_total");
+    assert!((300..=400).contains(&sent), "{}", result.text);
+    assert_eq!(result.length(), Duration::from_secs(1));
+    let handshakes = result.counter("ssl.handshake");
+    assert_eq!(handshakes, result.counter("upstream_cx_total"));
     // Answers of 75 bytes beside what TLS says; a few on both sides of the border.
-    let bytes = found.counter("upstream_cx_rx_bytes_total");
+    let bytes = result.counter("upstream_cx_rx_bytes_total");
     let each = bytes / sent;
     assert!((75..80).contains(&each), "{bytes} of {sent}");
 
-    let json: Value = serde_json::from_str(&found.told_as("fortio")).unwrap();
-    assert_eq!(json["ActualQPS"].as_f64(), Some(found.rate(sent)));
+    let json: Value = serde_json::from_str(&result.as_format("fortio")).unwrap();
+    assert_eq!(json["ActualQPS"].as_f64(), Some(result.rate(sent)));
     assert_eq!(json["BytesReceived"], bytes.to_string());
-    for format in ["nighthawk-human", "csv"] {
-        let told = found.told_as(format);
-        let mut lines = told.lines();
+    for format in ["nighthawk-human", "nighthawk-csv"] {
+        let output = result.as_format(format);
+        let mut lines = output.lines();
         let line = lines.find(|line| line.starts_with("upstream_rq_total"));
         let words = line.unwrap().split([' ', ',']);
         let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -200,19 +215,27 @@ fn a_warm_up_made_rates_too_high() {
     for (format, wanted) in [
         ("human", format!("{sent} requests/s for 1.00 s")),
         ("human", format!("{sent}/s sent of 400/s requested")),
-        ("dotted", format!("global.upstream_rq_total:{sent}\n")),
         (
-            "prometheus",
+            "nighthawk-dotted",
+            format!("global.upstream_rq_total:{sent}\n"),
+        ),
+        (
+            "nighthawk-prometheus",
             format!("nighthawk_upstream_rq_total{{scope=\"global\"}} {sent}\n"),
         ),
-        ("json", "\"execution_duration\": \"1s\"".to_owned()),
-        ("yaml", "execution_duration: \"1s\"".to_owned()),
+        (
+            "nighthawk-json",
+            "\"execution_duration\": \"1s\"".to_owned(),
+        ),
+        ("json", format!("\"requests\": {sent},")),
+        ("csv", format!("\nrequests,{sent}\n")),
+        ("nighthawk-yaml", "execution_duration: \"1s\"".to_owned()),
         ("hgrm", format!("Total count    = {sent:>12}")),
     ] {
-        let told = found.told_as(format);
-        assert!(told.contains(&wanted), "{format}: {told}");
+        let output = result.as_format(format);
+        assert!(output.contains(&wanted), "{format}: {output}");
     }
-    let log = found.told_as("hlog");
+    let log = result.as_format("hlog");
     let entries = log.lines().filter(|line| !line.starts_with('#'));
     let ends = entries.map(|line| {
         let numbers = line.split(',').filter(|word| !word.starts_with("Tag="));
@@ -223,33 +246,36 @@ fn a_warm_up_made_rates_too_high() {
 }
 
 #[test]
-fn a_predicate_held_by_what_was_not_told() {
+fn a_predicate_held_without_a_reported_value() {
     let (_server, url) = serve(&[]);
     let words = "--rate 200/s --duration 10s --warmup 500ms --termination-predicate requests:20";
-    let found = load(&url, words);
-    found.assert_agrees_with_itself();
+    let result = load(&url, words);
+    result.assert_agrees_with_itself();
     // One more than twenty, and perhaps a few that were on their way.
-    assert!((21..40).contains(&found.ended()), "{}", found.text);
-    let predicate = &found.json["ending"]["termination_predicate"];
-    assert_eq!(predicate, "requests:20", "{}", found.text);
+    assert!((21..40).contains(&result.ended()), "{}", result.text);
+    let predicate = &result.json["ending"]["termination_predicate"];
+    assert_eq!(predicate, "requests:20", "{}", result.text);
 }
 
 #[test]
-fn requests_that_found_no_connection_were_told_as_sent() {
+fn requests_without_a_connection_were_reported_as_sent() {
     let url = format!("http://127.0.0.1:{}/", free_port());
-    let found = load(&url, "--rate 100/s --duration 300ms");
-    let refused = found.outcome("connect_refused");
-    assert!((1..=30).contains(&refused), "{}", found.text);
-    assert_eq!(found.json["health"]["sent_per_second"].as_f64(), Some(0.0));
-    assert_eq!((found.in_series("sent"), found.in_series("asked")), (0, 30));
-    assert_eq!(found.counter("upstream_rq_total"), 0);
+    let result = load(&url, "--rate 100/s --duration 300ms");
+    let refused = result.outcome("connect_refused");
+    assert!((1..=30).contains(&refused), "{}", result.text);
+    assert_eq!(result.json["health"]["sent_per_second"].as_f64(), Some(0.0));
     assert_eq!(
-        found.samples("stillwell.failed_time.connect_refused"),
+        (result.in_series("sent"), result.in_series("requested")),
+        (0, 30)
+    );
+    assert_eq!(result.counter("upstream_rq_total"), 0);
+    assert_eq!(
+        result.samples("stillwell.failed_time.connect_refused"),
         refused
     );
-    assert_eq!(found.codes(), ["no_answer"]);
-    assert_eq!(found.ended.code, 3);
-    assert!(found.told_as("human").contains("connect_refused after"));
+    assert_eq!(result.codes(), ["no_answer"]);
+    assert_eq!(result.ended.code, 3);
+    assert!(result.as_format("human").contains("connect_refused after"));
 }
 
 #[test]
@@ -257,116 +283,119 @@ fn a_closed_loop_with_a_rate_counted_some_latencies_from_the_intended_time() {
     // Two connections, twenty milliseconds each: a hundred a second at most.
     let (_server, url) = serve(&["--delay=20ms"]);
     let words = "--rate 400/s --closed-loop --duration 1s --connections 2";
-    let found = load(&url, words);
-    found.assert_agrees_with_itself();
-    assert!(found.ended() <= 102, "{}", found.text);
+    let result = load(&url, words);
+    result.assert_agrees_with_itself();
+    assert!(result.ended() <= 102, "{}", result.text);
     for class in ["", ".ok"] {
         let moments = |id: &str| {
-            let own = found.statistic(&format!("stillwell.{id}{class}"));
-            own.map(|own| own["moments"].clone())
+            let entry = result.statistic(&format!("stillwell.{id}{class}"));
+            entry.map(|entry| entry["moments"].clone())
         };
         assert_eq!(moments("response_time"), moments("service_time"));
     }
-    for interval in found.intervals() {
+    for interval in result.intervals() {
         assert_eq!(interval["response_time_ns"], interval["service_time_ns"]);
     }
     // Nothing queues up: an open loop would be late by hundreds of milliseconds.
-    let lateness = found.statistic("stillwell.lateness").unwrap();
+    let lateness = result.statistic("stillwell.lateness").unwrap();
     let latest = lateness["moments"]["mean"].as_f64().unwrap();
     assert!(latest < 100e6, "{latest}");
-    let told = found.told_as("human");
-    assert!(told.contains("closed loop, at most 400/s"), "{told}");
-    assert!(told.contains("Without --closed-loop it is."), "{told}");
-    assert!(!told.contains("from intended time"), "{told}");
+    let output = result.as_format("human");
+    assert!(output.contains("closed loop, at most 400/s"), "{output}");
+    assert!(
+        output.contains("It is measured without --closed-loop."),
+        "{output}"
+    );
+    assert!(!output.contains("from intended time"), "{output}");
 }
 
 #[test]
 fn a_closed_loop_sends_no_more_than_its_rate() {
     let (_server, url) = serve(&[]);
-    let found = load(
+    let result = load(
         &url,
         "--rate 50/s --closed-loop --duration 1s --connections 4",
     );
-    found.assert_agrees_with_itself();
-    assert!((30..=50).contains(&found.ended()), "{}", found.text);
+    result.assert_agrees_with_itself();
+    assert!((30..=50).contains(&result.ended()), "{}", result.text);
 }
 
 #[test]
 fn loads_of_less_than_a_second_lasted_until_the_next_beat() {
     let (_server, url) = serve(&[]);
-    let found = load(&url, "--rate 1000/s --duration 50ms");
-    found.assert_agrees_with_itself();
-    assert_eq!(found.length(), Duration::from_millis(50));
-    assert_eq!(found.in_series("asked"), 50);
+    let result = load(&url, "--rate 1000/s --duration 50ms");
+    result.assert_agrees_with_itself();
+    assert_eq!(result.length(), Duration::from_millis(50));
+    assert_eq!(result.in_series("requested"), 50);
     assert_eq!(
-        found.json["health"]["requested_per_second"].as_f64(),
+        result.json["health"]["requested_per_second"].as_f64(),
         Some(1000.0)
     );
     // A machine that stalls keeps some of the last from being begun.
-    assert!((1..=50).contains(&found.ended()), "{}", found.text);
+    assert!((1..=50).contains(&result.ended()), "{}", result.text);
 }
 
 #[test]
 fn a_worker_whose_requests_were_done_ended_the_load_early() {
     let (_server, url) = serve(&[]);
     // The last request of each worker is due long before the end.
-    let words = "--rate 5/s --duration 1500ms --concurrency 3 --connections 6";
-    let found = load(&url, words);
-    found.assert_agrees_with_itself();
-    assert_eq!(found.length(), Duration::from_millis(1500));
+    let words = "--rate 5/s --duration 1500ms --threads 3 --connections 6";
+    let result = load(&url, words);
+    result.assert_agrees_with_itself();
+    assert_eq!(result.length(), Duration::from_millis(1500));
     assert_eq!(
-        (found.ended(), found.in_series("asked")),
+        (result.ended(), result.in_series("requested")),
         (7, 7),
         "{}",
-        found.text
+        result.text
     );
 }
 
 #[test]
-fn several_targets_and_workers_are_asked_for_whole_requests() {
+fn several_targets_and_workers_get_whole_requests() {
     let (_one, first) = serve(&[]);
     let (_other, second) = serve(&[]);
     let weighted = format!("3*{first}");
-    let words = "--rate 100/s --requests 50 --concurrency 3 --connections 9";
-    let found = load(&second, &format!("{weighted} {words}"));
-    found.assert_agrees_with_itself();
+    let words = "--rate 100/s --requests 50 --threads 3 --connections 9";
+    let result = load(&second, &format!("{weighted} {words}"));
+    result.assert_agrees_with_itself();
     assert_eq!(
-        (found.ended(), found.in_series("asked")),
+        (result.ended(), result.in_series("requested")),
         (50, 50),
         "{}",
-        found.text
+        result.text
     );
 }
 
 #[test]
-fn a_number_of_requests_was_asked_for_longer_than_it_lasted() {
+fn a_number_of_requests_took_longer_than_its_time() {
     let (_server, url) = serve(&["--delay=200ms"]);
-    let found = load(&url, "--rate 1000/s --requests 30 --connections 40");
-    found.assert_agrees_with_itself();
-    // The answers take long, and the schedule was told to have asked on meanwhile.
+    let result = load(&url, "--rate 1000/s --requests 30 --connections 40");
+    result.assert_agrees_with_itself();
+    // The answers take long, and the schedule reported further requests meanwhile.
     assert_eq!(
-        (found.ended(), found.in_series("asked")),
+        (result.ended(), result.in_series("requested")),
         (30, 30),
         "{}",
-        found.text
+        result.text
     );
     assert!(
-        !found.codes().contains(&"rate_not_reached"),
+        !result.codes().contains(&"rate_not_reached"),
         "{}",
-        found.text
+        result.text
     );
 }
 
 #[test]
 fn a_number_of_requests_and_a_warm_up_go_together() {
     let (_server, url) = serve(&[]);
-    let found = load(&url, "--rate 200/s --requests 100 --warmup 250ms");
-    found.assert_agrees_with_itself();
+    let result = load(&url, "--rate 200/s --requests 100 --warmup 250ms");
+    result.assert_agrees_with_itself();
     assert_eq!(
-        (found.ended(), found.in_series("asked")),
+        (result.ended(), result.in_series("requested")),
         (50, 50),
         "{}",
-        found.text
+        result.text
     );
     let nothing = load(&url, "--rate 200/s --requests 10 --warmup 5s");
     assert_eq!((nothing.ended(), nothing.length()), (0, Duration::ZERO));
@@ -377,58 +406,58 @@ fn a_number_of_requests_and_a_warm_up_go_together() {
 }
 
 #[test]
-fn a_load_of_no_request_was_told_as_unanswered() {
+fn a_load_of_no_request_was_reported_as_unanswered() {
     let (_server, url) = serve(&[]);
-    let found = load(&url, "--rate 1/s --duration 100ms");
+    let result = load(&url, "--rate 1/s --duration 100ms");
     assert_eq!(
-        (found.ended(), found.length()),
+        (result.ended(), result.length()),
         (0, Duration::from_millis(100))
     );
-    assert_eq!((found.codes(), found.ended.code), (vec!["no_request"], 4));
+    assert_eq!((result.codes(), result.ended.code), (vec!["no_request"], 4));
     assert_eq!(
-        found.json["health"]["requested_per_second"].as_f64(),
+        result.json["health"]["requested_per_second"].as_f64(),
         Some(0.0)
     );
 }
 
 #[test]
-fn an_interrupted_load_was_asked_for_more_while_it_drained() {
+fn an_interrupted_load_got_more_requests_while_it_drained() {
     let (_server, url) = serve(&["--delay=700ms"]);
     let mut command = Command::new(STILLWELL);
     let words = "load --output-format=stillwell --rate=100/s --duration=60s --connections=200";
     command.args(words.split_whitespace()).arg(&url);
     let process = Process::start(&mut command);
-    // It tells of every second.
+    // It reports every second.
     assert!(wait_until(LONG, || process.stderr().contains("/s ")));
     process.signal("INT");
-    let found = Found::of(process.finish(LONG));
-    found.assert_agrees_with_itself();
-    assert_eq!(found.ended.code, 130);
-    let (asked, ended) = (found.in_series("asked"), found.ended());
+    let result = Found::of(process.finish(LONG));
+    result.assert_agrees_with_itself();
+    assert_eq!(result.ended.code, 130);
+    let (requested, ended) = (result.in_series("requested"), result.ended());
     // Seventy more would be due until the last answer has come.
-    assert!((ended..ended + 30).contains(&asked), "{}", found.text);
+    assert!((ended..ended + 30).contains(&requested), "{}", result.text);
 }
 
 #[test]
 fn requests_that_failed_left_no_time() {
     let (_server, url) = serve(&["--error", "rand() < 0.5 ? 'silence' : 'reset'"]);
-    let found = load(&url, "--requests 20 --connections 10 --timeout 300ms");
-    let (timed_out, reset) = (found.outcome("timed_out"), found.outcome("peer_closed"));
+    let result = load(&url, "--requests 20 --connections 10 --timeout 300ms");
+    let (timed_out, reset) = (result.outcome("timed_out"), result.outcome("peer_closed"));
     assert_eq!(
-        (timed_out + reset, found.ended()),
+        (timed_out + reset, result.ended()),
         (20, 20),
         "{}",
-        found.text
+        result.text
     );
-    assert_eq!(found.samples("stillwell.failed_time.timed_out"), timed_out);
-    assert_eq!(found.samples("stillwell.failed_time.peer_closed"), reset);
-    assert_eq!(found.samples("stillwell.response_time"), 0);
+    assert_eq!(result.samples("stillwell.failed_time.timed_out"), timed_out);
+    assert_eq!(result.samples("stillwell.failed_time.peer_closed"), reset);
+    assert_eq!(result.samples("stillwell.response_time"), 0);
     let shortest = |end: &str| {
-        let own = found.statistic(&format!("stillwell.failed_time.{end}"));
-        own.map_or(u64::MAX, |own| own["moments"]["min"].as_u64().unwrap())
+        let entry = result.statistic(&format!("stillwell.failed_time.{end}"));
+        entry.map_or(u64::MAX, |entry| entry["moments"]["min"].as_u64().unwrap())
     };
     // To three digits.
-    assert!(shortest("timed_out") > 299_000_000, "{}", found.text);
+    assert!(shortest("timed_out") > 299_000_000, "{}", result.text);
 }
 
 #[test]
@@ -436,12 +465,12 @@ fn a_spinning_generator_looked_busy_whatever_it_did() {
     let (_server, url) = serve(&[]);
     // Each gap is as long as is spun: it never sleeps.
     let words = "--idle-strategy spin --rate 2000/s --poisson --duration 1s";
-    let found = load(&url, words);
-    found.assert_agrees_with_itself();
-    let worker = &found.json["health"]["workers"][0];
+    let result = load(&url, words);
+    result.assert_agrees_with_itself();
+    let worker = &result.json["health"]["workers"][0];
     let time = |name: &str| worker[name].as_u64().unwrap();
     assert!(time("running_ns") < time("cpu_ns"), "{worker}");
     let states = ["ahead_ns", "blocked_ns", "running_ns", "late_ns"].map(time);
     let whole = Duration::from_nanos(states.iter().sum());
-    assert!(whole >= found.length(), "{worker}");
+    assert!(whole >= result.length(), "{worker}");
 }

@@ -11,8 +11,7 @@ use crate::suite::{BESIDES, LONG, STILLWELL, Suite, assert_code, assert_holds};
 const SHORT: &str = "{warmup: 100ms, measure: 500ms, quiet: 50ms}";
 const BUILD: &str = "cp relay.sh out && chmod +x out && echo built >> \"$BUILDS\"";
 
-/// A repository with two revisions of a script that is the subject; gives their
-/// names.
+/// A repository with two revisions of a script that is the target; returns their names.
 fn repository(suite: &Suite) -> [String; 2] {
     let folder = suite.path("repository");
     fs::create_dir(&folder).unwrap();
@@ -155,7 +154,7 @@ fn an_interrupted_build_leaves_nothing_that_looks_built() {
 }
 
 #[test]
-fn a_build_that_fails_is_told_with_its_log_and_nothing_runs() {
+fn a_build_that_fails_is_reported_with_its_log_and_nothing_runs() {
     let test = "a_build_that_fails_is_told_with_its_log_and_nothing_runs";
     if program_or_skip(test, "git").is_none() {
         return;

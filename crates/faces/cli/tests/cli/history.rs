@@ -1,24 +1,25 @@
-//! What saved results come to over time.
+//! Saved results over time.
 
 use std::fs;
 use std::path::Path;
 
 use stillwell_capture::RunStage;
 use stillwell_experiment::{BinaryIdentity, Results, SUITE_SCHEMA, SuiteRecord};
-use stillwell_plan::{BinarySource, GitSource, GoalMetric, GoalPlan, SuitePlan};
+use stillwell_plan::experiment::{BinarySource, GitSource};
+use stillwell_plan::{GoalMetric, GoalPlan, SuitePlan};
 use stillwell_units::Seed;
 use stillwell_verdict::synthetic;
 
 use crate::suite::{Suite, assert_code, assert_holds};
 
 #[test]
-fn results_that_are_not_there_are_told_and_what_to_do() {
+fn results_that_are_not_there_are_reported_and_what_to_do() {
     let suite = Suite::new();
     suite.file("other/notes.txt", "nothing");
     suite.file("broken/run/suite.json", "{}");
-    for (words, told) in [
-        (&["history"][..], ".stillwell/results is not there"),
-        (&["history", "no-such"], "no-such is not there"),
+    for (words, output) in [
+        (&["history"][..], ".stillwell/results does not exist"),
+        (&["history", "no-such"], "no-such does not exist"),
         (&["history", "other"], "there are no results in other"),
         (
             &["history", "broken"],
@@ -35,20 +36,20 @@ fn results_that_are_not_there_are_told_and_what_to_do() {
     ] {
         let ended = suite.call(words);
         assert_code(&ended, 2);
-        assert_holds(&ended.stderr, &[told]);
+        assert_holds(&ended.stderr, &[output]);
         assert_eq!(ended.stdout, "", "{words:?}");
     }
 }
 
-/// Fourteen labs in `saved`: from the eighth on the comparison costs 10 % more
-/// than the baseline, which is always the same.
+/// Fourteen suites in `saved`: from the eighth on the comparison costs 10 % more than the
+/// baseline, which is always the same.
 fn save(suite: &Suite) {
     for number in 0..14 {
-        save_lab(suite, number, if number < 7 { 100.0 } else { 110.0 });
+        save_suite(suite, number, if number < 7 { 100.0 } else { 110.0 });
     }
 }
 
-fn save_lab(suite: &Suite, number: u32, cost: f64) {
+fn save_suite(suite: &Suite, number: u32, cost: f64) {
     let results = Results::new(suite.path(&format!("saved/suite-{number:02}")));
     let write = |path: &Path, text: serde_json::Value| {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -163,16 +164,16 @@ fn an_export_is_one_table_or_a_folder_of_them() {
 }
 
 #[test]
-fn what_no_saved_lab_has_is_told_with_what_there_is() {
+fn what_no_saved_suite_has_is_reported_with_what_there_is() {
     let suite = Suite::new();
     save(&suite);
-    for (words, told) in [
+    for (words, output) in [
         (["--only", "no*such"], "there are: relay"),
         (["--metric", "loss"], "no suite has recorded loss"),
         (["--since", "2200-01-01"], "no suite started"),
     ] {
         let ended = suite.call(&["history", "saved", words[0], words[1]]);
         assert_code(&ended, 2);
-        assert_holds(&ended.stderr, &[told]);
+        assert_holds(&ended.stderr, &[output]);
     }
 }

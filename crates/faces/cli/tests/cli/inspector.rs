@@ -1,4 +1,4 @@
-//! Programs that look at the subject: lading's `inspector`.
+//! Programs that look at the target: lading's `inspector`.
 
 use std::fs;
 use std::process::Command;
@@ -39,8 +39,8 @@ fn around_a_relay(suite: &Suite, command: &mut Command) -> Finished {
     Process::start(command).finish(LONG)
 }
 
-fn rig(suite: &Suite) -> Finished {
-    let words = ["rig", "lading.yaml", "--results", "results"];
+fn observe(suite: &Suite) -> Finished {
+    let words = ["observe", "lading.yaml", "--results", "results"];
     let mut command = suite.stillwell(&words);
     command.args(["--warmup", "200ms", "--measure", "500ms"]);
     around_a_relay(suite, &mut command)
@@ -53,10 +53,10 @@ fn events(suite: &Suite) -> String {
 #[test]
 fn an_inspector_learns_whom_to_look_at_and_is_ended_before_the_target() {
     let suite = Suite::new();
-    let own =
+    let entry =
         "  environment_variables: {COLOUR: green}\n  output: {stdout: own.log, stderr: null}\n";
-    write(&suite, &format!("{}{own}", shell(LOOKS)));
-    let ended = rig(&suite);
+    write(&suite, &format!("{}{entry}", shell(LOOKS)));
+    let ended = observe(&suite);
     assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
     let said = fs::read_to_string(suite.path("own.log")).unwrap();
     let mut lines = said.lines();
@@ -72,14 +72,14 @@ fn an_inspector_learns_whom_to_look_at_and_is_ended_before_the_target() {
 }
 
 #[test]
-fn an_inspector_that_fails_is_told_and_the_run_goes_on() {
+fn an_inspector_that_fails_is_reported_and_the_run_goes_on() {
     let suite = Suite::new();
     write(&suite, &shell("echo there is no perf here >&2; exit 7"));
-    let ended = rig(&suite);
+    let ended = observe(&suite);
     assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
-    let told = format!("{}{}", ended.stdout, ended.stderr);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
     let what = "the inspector ended: exit code 7: there is no perf here";
-    assert_holds(&told, &[what]);
+    assert_holds(&output, &[what]);
     assert_holds(&events(&suite), &["the inspector ended: exit code 7"]);
     suite.assert_nothing_left();
 }
@@ -88,23 +88,23 @@ fn an_inspector_that_fails_is_told_and_the_run_goes_on() {
 fn an_inspector_that_is_not_there_is_named_and_nothing_is_left() {
     let suite = Suite::new();
     write(&suite, "  command: /no/such/inspector\n");
-    let ended = rig(&suite);
+    let ended = observe(&suite);
     assert_code(&ended, 3);
-    let told = format!("{}{}", ended.stdout, ended.stderr);
-    assert_holds(&told, &["start the inspector", "/no/such/inspector"]);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert_holds(&output, &["start the inspector", "/no/such/inspector"]);
     suite.assert_nothing_left();
 }
 
-/// It would have been waited for until somebody gave up.
+/// The run would have waited for it until it was killed.
 #[test]
-fn an_inspector_that_ignores_sigterm_is_killed_and_that_is_told() {
+fn an_inspector_that_ignores_sigterm_is_killed_and_reported() {
     let suite = Suite::new();
     write(&suite, &shell("trap '' TERM; while :; do sleep 0.05; done"));
-    let ended = rig(&suite);
+    let ended = observe(&suite);
     assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
-    let told = format!("{}{}", ended.stdout, ended.stderr);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(
-        &told,
+        &output,
         &["the inspector did not end within 5s and was killed"],
     );
     suite.assert_nothing_left();

@@ -10,17 +10,17 @@ use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
 const SIGNALS: [(&str, i32); 2] = [("INT", 2), ("TERM", 15)];
 
 #[test]
-fn a_rig_that_is_interrupted_leaves_a_whole_capture() {
+fn a_run_that_is_interrupted_leaves_a_whole_capture() {
     for (name, signal) in SIGNALS {
         let suite = Suite::new().with("phases", "{warmup: 200ms, measure: 60s}");
-        let rig = suite.rig(&[]);
+        let process = suite.observe(&[]);
         suite.wait_measuring(&suite.results());
-        rig.signal(name);
-        let ended = rig.finish(BESIDES);
+        process.signal(name);
+        let ended = process.finish(BESIDES);
         assert_code(&ended, 128 + signal);
         let manifest = open(&suite, &suite.results());
         assert_eq!(manifest.outcome, RunOutcome::Interrupted { signal });
-        // The subject was asked to end, and did.
+        // The target got a signal to end, and did.
         assert_eq!(manifest.target.unwrap().code, Some(0));
         assert!(suite.results().join("series.parquet").exists());
         suite.assert_nothing_left();
@@ -28,30 +28,32 @@ fn a_rig_that_is_interrupted_leaves_a_whole_capture() {
 }
 
 #[test]
-fn a_rig_is_interrupted_while_it_waits_for_its_subject() {
+fn a_run_is_interrupted_while_it_waits_for_its_target() {
     let suite = Suite::new()
         .script("sleep 300")
         .with("phases", "{ready: 60s, warmup: 200ms, measure: 1s}");
-    let rig = suite.rig(&[]);
-    assert!(wait_until(LONG, || !suite.subjects("sleep").is_empty()));
-    rig.signal("TERM");
-    assert_code(&rig.finish(BESIDES), 143);
+    let process = suite.observe(&[]);
+    assert!(wait_until(LONG, || !suite
+        .target_processes("sleep")
+        .is_empty()));
+    process.signal("TERM");
+    assert_code(&process.finish(BESIDES), 143);
     open(&suite, &suite.results());
     suite.assert_nothing_left();
 }
 
 #[test]
-fn an_interrupted_rig_kills_a_subject_that_ignores_signals() {
+fn an_interrupted_run_kills_a_target_that_ignores_signals() {
     let suite = Suite::new()
         .script("trap '' INT TERM; \"$@\" & wait; wait")
         .with("stop", "{grace: 500ms}")
         .with("phases", "{warmup: 200ms, measure: 60s}");
-    let rig = suite.rig(&[]);
+    let process = suite.observe(&[]);
     suite.wait_measuring(&suite.results());
-    rig.signal("INT");
-    // Once more, by somebody who cannot wait: it changes nothing.
-    rig.signal("INT");
-    assert_code(&rig.finish(BESIDES), 130);
+    process.signal("INT");
+    // A second signal changes nothing.
+    process.signal("INT");
+    assert_code(&process.finish(BESIDES), 130);
     let manifest = open(&suite, &suite.results());
     assert!(manifest.target.unwrap().killed);
     suite.assert_nothing_left();
@@ -61,7 +63,7 @@ fn an_interrupted_rig_kills_a_subject_that_ignores_signals() {
 fn a_run_is_interrupted_in_its_probe() {
     let suite = Suite::new().with("operating_point", "{probe: {share: 60%, length: 60s}}");
     let run = suite.run(&[]);
-    let probing = || !suite.subjects("relay").is_empty();
+    let probing = || !suite.target_processes("relay").is_empty();
     assert!(wait_until(LONG, probing), "{}", run.stderr());
     run.signal("TERM");
     let ended = run.finish(BESIDES);
@@ -77,7 +79,8 @@ fn the_hint_after_an_interruption_can_be_typed_and_takes_over_what_is_finished()
         .with("phases", "{warmup: 100ms, measure: 300ms, quiet: 50ms}")
         .with("pairs", "2");
     let run = suite.run(&[]);
-    let second = || run.stderr().contains("pair 1 done") && !suite.subjects("relay").is_empty();
+    let second =
+        || run.stderr().contains("pair 1 done") && !suite.target_processes("relay").is_empty();
     assert!(wait_until(LONG, second), "{}", run.stderr());
     run.signal("INT");
     let ended = run.finish(BESIDES);
@@ -101,7 +104,8 @@ fn a_run_that_is_interrupted_reports_its_finished_pairs_and_how_to_go_on() {
     for (name, signal) in SIGNALS {
         let suite = Suite::new().with("phases", "{warmup: 100ms, measure: 500ms, quiet: 50ms}");
         let run = suite.run(&[]);
-        let second = || run.stderr().contains("pair 1 done") && !suite.subjects("relay").is_empty();
+        let second =
+            || run.stderr().contains("pair 1 done") && !suite.target_processes("relay").is_empty();
         assert!(wait_until(LONG, second), "{}", run.stderr());
         run.signal(name);
         let ended = run.finish(BESIDES);
@@ -122,4 +126,20 @@ fn a_run_that_is_interrupted_reports_its_finished_pairs_and_how_to_go_on() {
         assert_holds(&report, &["--resume"]);
         suite.assert_nothing_left();
     }
+}
+
+#[test]
+fn what_a_killed_run_has_started_ends_without_another_run() {
+    let suite = Suite::new()
+        .script("setsid sleep 300 & \"$@\"")
+        .with("phases", "{warmup: 200ms, measure: 60s}");
+    let process = suite.observe(&[]);
+    suite.wait_measuring(&suite.results());
+    assert!(!suite.target_processes("sleep").is_empty());
+    process.signal("KILL");
+    assert_eq!(process.finish(BESIDES).code, 137);
+    assert!(wait_until(LONG, || suite.target_processes("").is_empty()));
+    // So does its state.
+    let state = || fs::read_dir(suite.path("state")).unwrap().count();
+    assert!(wait_until(LONG, || state() == 0));
 }

@@ -1,5 +1,5 @@
-//! Objects of a cluster, as a user asks for them: the cluster is one of exchanges as its
-//! API's documentation has them.
+//! Objects of a cluster, as a user requests them: the cluster is simulated with the
+//! exchanges of its API's documentation.
 
 use std::process::Command;
 
@@ -24,12 +24,12 @@ const LADING: &str = "generator:
 blackhole: []
 ";
 
-/// A rig whose KUBECONFIG leads to `cluster`.
+/// A run whose KUBECONFIG leads to `cluster`.
 #[expect(
     clippy::disallowed_methods,
     reason = "a peer of the test, which ends with its process"
 )]
-fn rig(suite: &Suite, cluster: &Cluster, words: &[&str]) -> Command {
+fn observe(suite: &Suite, cluster: &Cluster, words: &[&str]) -> Command {
     let (url, serve) = cluster.listen();
     std::thread::spawn(serve);
     let text = format!(
@@ -45,7 +45,7 @@ fn rig(suite: &Suite, cluster: &Cluster, words: &[&str]) -> Command {
 
 fn words<'w>(file: &'w str, measure: &'w str) -> [&'w str; 8] {
     [
-        "rig",
+        "observe",
         file,
         "--results",
         "results",
@@ -62,7 +62,7 @@ fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
     let cluster = Cluster::default();
     suite.file("lading.yaml", LADING);
     let ended =
-        Process::start(&mut rig(&suite, &cluster, &words("lading.yaml", "3s"))).finish(LONG);
+        Process::start(&mut observe(&suite, &cluster, &words("lading.yaml", "3s"))).finish(LONG);
     let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     assert_holds(&ended.stderr, &["the network of the host"]);
@@ -75,7 +75,7 @@ fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
     assert!(
         requests
             .iter()
-            .all(|one| one.authorization == "Bearer secret-token")
+            .all(|request| request.authorization == "Bearer secret-token")
     );
     // What lets one in is nobody's business who reads the results.
     for file in ["manifest.json", "summary.json", "events.jsonl"] {
@@ -90,9 +90,9 @@ fn a_run_that_is_ended_by_sigterm_deletes_all_objects() {
     let suite = Suite::new();
     let cluster = Cluster::default();
     suite.file("lading.yaml", LADING);
-    let running = Process::start(&mut rig(&suite, &cluster, &words("lading.yaml", "60s")));
-    let stands = || cluster.object_paths().len() == 2;
-    assert!(wait_until(LONG, stands), "{}", running.stderr());
+    let running = Process::start(&mut observe(&suite, &cluster, &words("lading.yaml", "60s")));
+    let are_present = || cluster.object_paths().len() == 2;
+    assert!(wait_until(LONG, are_present), "{}", running.stderr());
     running.signal("TERM");
     let ended = running.finish(BESIDES);
     assert_code(&ended, 143);
@@ -113,11 +113,11 @@ workload:
         context: suite
       rate: max
 ";
-    suite.file("rig.yaml", text);
-    let mut command = rig(
+    suite.file("run.yaml", text);
+    let mut command = observe(
         &suite,
         &cluster,
-        &["rig", "rig.yaml", "--results", "results"],
+        &["observe", "run.yaml", "--results", "results"],
     );
     let ended = Process::start(command.env("KUBECONFIG", "/no/such")).finish(LONG);
     let manifest = open(&suite, &suite.results());
@@ -136,7 +136,7 @@ workload:
 }
 
 #[test]
-fn what_a_cluster_refuses_is_told_in_its_own_words() {
+fn a_refusal_of_a_cluster_is_reported_in_its_words() {
     let suite = Suite::new();
     let cluster = Cluster::default();
     suite.file("lading.yaml", LADING);
@@ -147,14 +147,14 @@ fn what_a_cluster_refuses_is_told_in_its_own_words() {
         u32::MAX,
     );
     let ended =
-        Process::start(&mut rig(&suite, &cluster, &words("lading.yaml", "60s"))).finish(LONG);
+        Process::start(&mut observe(&suite, &cluster, &words("lading.yaml", "60s"))).finish(LONG);
     assert_code(&ended, 4);
-    let told = format!("{}{}", ended.stdout, ended.stderr);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
     assert_holds(
-        &told,
+        &output,
         &[
             "pods is forbidden: User \"a\" cannot create pods",
-            "ask for the right",
+            "request the right",
         ],
     );
 }
@@ -179,8 +179,8 @@ fn without_a_cluster_nothing_runs_and_it_is_said_what_to_do() {
     assert_holds(&run(None), &["no cluster is configured", "KUBECONFIG"]);
     assert_holds(&run(Some("/no/kubeconfig")), &["read /no/kubeconfig"]);
     let file = suite.file("broken", "current-context: a\ncontexts: [{name: b}]\n");
-    let told = run(Some(&file.to_string_lossy()));
-    assert_holds(&told, &["there is no context `a`", "which has `b`"]);
+    let output = run(Some(&file.to_string_lossy()));
+    assert_holds(&output, &["there is no context `a`", "which has `b`"]);
     suite.file(
         "lading.yaml",
         "generator: [kubernetes: {manifest: {pod: 'kind: Job'}}]\n",

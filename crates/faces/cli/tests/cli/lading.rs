@@ -34,10 +34,10 @@ fn localhost(address: &str) -> String {
     address.replace("127.0.0.1", "localhost")
 }
 
-/// One short rig with the relay as its target.
-fn rig(suite: &Suite, scheme: &str) -> Process {
+/// One short run with the relay as its target.
+fn observe(suite: &Suite, scheme: &str) -> Process {
     let words = [
-        "rig",
+        "observe",
         "lading.yaml",
         "--results",
         "results",
@@ -62,9 +62,9 @@ fn rig(suite: &Suite, scheme: &str) -> Process {
     Process::start(suite.stillwell(&words).args(target))
 }
 
-fn assert_carried(suite: &Suite, told: &str) {
+fn assert_carried(suite: &Suite, output: &str) {
     assert_holds(
-        told,
+        output,
         &[
             "sent of",
             "requested",
@@ -84,18 +84,18 @@ fn assert_carried(suite: &Suite, told: &str) {
 }
 
 #[test]
-fn the_map_shape_runs_and_says_what_was_asked_and_achieved() {
+fn the_map_shape_runs_and_shows_requested_and_achieved_rates() {
     let suite = Suite::new();
     suite.file("lading.yaml", &map_shape(&suite));
-    let ended = rig(&suite, "http").finish(LONG);
+    let ended = observe(&suite, "http").finish(LONG);
     assert_carried(&suite, &ended.stdout);
 }
 
 #[test]
-fn the_list_shape_runs_and_says_what_was_asked_and_achieved() {
+fn the_list_shape_runs_and_shows_requested_and_achieved_rates() {
     let suite = Suite::new();
     suite.file("lading.yaml", &list_shape(&suite));
-    let ended = rig(&suite, "tcp").finish(LONG);
+    let ended = observe(&suite, "tcp").finish(LONG);
     assert_carried(&suite, &ended.stdout);
 }
 
@@ -105,7 +105,7 @@ fn a_key_that_is_known_but_not_built_is_named_and_nothing_runs() {
     let text = list_shape(&suite);
     let text = text.replace("generator:\n", "generator:\n  - kafka: {topic: a}\n");
     suite.file("lading.yaml", &text);
-    let ended = rig(&suite, "tcp").finish(LONG);
+    let ended = observe(&suite, "tcp").finish(LONG);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
@@ -118,7 +118,7 @@ fn a_key_that_is_known_but_not_built_is_named_and_nothing_runs() {
 }
 
 #[test]
-fn a_key_that_nobody_knows_gets_the_nearest_name() {
+fn an_unknown_key_gets_the_nearest_name() {
     let suite = Suite::new();
     suite.file(
         "lading.yaml",
@@ -136,8 +136,8 @@ fn a_key_that_nobody_knows_gets_the_nearest_name() {
 #[test]
 fn two_http_generators_in_one_file_both_send() {
     let suite = Suite::new();
-    let one = map_shape(&suite);
-    let (generator, rest) = one.split_once("\n\n").unwrap();
+    let entry = map_shape(&suite);
+    let (generator, rest) = entry.split_once("\n\n").unwrap();
     let body = generator.strip_prefix("generator:\n  http:\n").unwrap();
     let item = format!(
         "  - http:\n{}",
@@ -148,7 +148,7 @@ fn two_http_generators_in_one_file_both_send() {
         "lading.yaml",
         &format!("generator:\n{item}\n{item}\n\n{rest}"),
     );
-    let ended = rig(&suite, "http").finish(LONG);
+    let ended = observe(&suite, "http").finish(LONG);
     assert_carried(&suite, &ended.stdout);
     let capture = stillwell_capture::Capture::open(&suite.results()).unwrap();
     for id in ["http", "http-2"] {
@@ -168,7 +168,7 @@ fn a_sink_that_cannot_bind_ends_the_run() {
         "lading.yaml",
         &list_shape(&suite).replace(&suite.sink, nowhere),
     );
-    let ended = rig(&suite, "tcp").finish(LONG);
+    let ended = observe(&suite, "tcp").finish(LONG);
     assert_code(&ended, 3);
     assert_holds(&ended.stdout, &["bind sink `tcp`", nowhere]);
 }

@@ -16,7 +16,7 @@ fn shows(suite: &Suite) -> String {
     )
 }
 
-/// What Vector's soaks of 2021 looked like.
+/// The form of Vector's soaks of 2021.
 fn soak(suite: &Suite, generator: &str) {
     let text = format!(
         "generator:\n  {generator}\nblackhole:\n  tcp: {{binding_addr: \"{}\"}}\n",
@@ -39,7 +39,7 @@ fn tcp(suite: &Suite) -> String {
     )
 }
 
-/// Whether folders may be shown at fixed places.
+/// Returns true where folders may be mounted at fixed places.
 fn is_permitted() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let is_root = status.lines().any(|line| line.starts_with("Uid:\t0\t"));
@@ -56,7 +56,7 @@ fn a_soak_of_old_runs_with_all_that_it_is_shown() {
     }
     let suite = Suite::new();
     soak(&suite, &tcp(&suite));
-    let mut command = suite.stillwell(&["rig", "soaks", "--results", "results"]);
+    let mut command = suite.stillwell(&["observe", "soaks", "--results", "results"]);
     command.args([
         "--warmup",
         "200ms",
@@ -82,7 +82,7 @@ fn a_soak_of_old_runs_with_all_that_it_is_shown() {
 }
 
 #[test]
-fn a_lab_of_soaks_takes_its_program_from_the_command_line() {
+fn a_suite_of_soaks_takes_its_program_from_the_command_line() {
     let suite = Suite::new();
     soak(&suite, &tcp(&suite));
     let checked = suite.call(&["check", "soaks"]);
@@ -120,7 +120,7 @@ fn logs_below_smp_shared_are_the_runs_own() {
             "-c",
         ],
     );
-    let mut command = suite.stillwell(&["rig", "soaks", "--results", "results"]);
+    let mut command = suite.stillwell(&["observe", "soaks", "--results", "results"]);
     command.args(words).arg(looks);
     let ended = Process::start(&mut command).finish(LONG);
     assert!(
@@ -135,7 +135,7 @@ fn logs_below_smp_shared_are_the_runs_own() {
     suite.assert_nothing_left();
 }
 
-/// A rig that is not offered so many CPUs says so.
+/// A run that is not offered so many CPUs says so.
 #[test]
 fn an_allotment_above_the_hosts_cores_is_capped_and_said() {
     if !is_permitted() {
@@ -152,7 +152,7 @@ fn an_allotment_above_the_hosts_cores_is_capped_and_said() {
         "cases/one/experiment.yaml",
         "target: {name: vector, command: /bin/true, cpu_allotment: 4000, memory_allotment: 900000 GiB}\n",
     );
-    let mut command = suite.stillwell(&["rig", "cases/one", "--results", "results"]);
+    let mut command = suite.stillwell(&["observe", "cases/one", "--results", "results"]);
     command.args([
         "--warmup",
         "100ms",
@@ -173,6 +173,6 @@ fn an_allotment_above_the_hosts_cores_is_capped_and_said() {
         ended.stdout,
         ended.stderr
     );
-    let told = format!("{}{}", ended.stdout, ended.stderr);
-    assert_holds(&told, &["4000 CPUs: ", " of memory: this host has "]);
+    let printed = format!("{}{}", ended.stdout, ended.stderr);
+    assert_holds(&printed, &["4000 CPUs: ", " of memory: this host has "]);
 }

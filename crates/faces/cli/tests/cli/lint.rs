@@ -22,15 +22,15 @@ generator: []
 ";
 
 #[test]
-fn old_spellings_are_told_with_their_places_and_rewritten_in_place() {
+fn old_spellings_are_reported_with_their_places_and_rewritten_in_place() {
     let suite = Suite::new();
     let file = suite.file("cases/one/lading/lading.yaml", OLD);
     suite.file("cases/one/notes.yaml", "a: b\n");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
-    let told = suite.call(&["lint", "cases"]);
-    assert_code(&told, 1);
+    let output = suite.call(&["lint", "cases"]);
+    assert_code(&output, 1);
     assert_holds(
-        &told.stderr,
+        &output.stderr,
         &[
             "W405",
             "`blackhole` is a map",
@@ -38,7 +38,7 @@ fn old_spellings_are_told_with_their_places_and_rewritten_in_place() {
         ],
     );
     assert_holds(
-        &told.stdout,
+        &output.stdout,
         &["1 files, 1 outdated spellings; `--fix` rewrites 1"],
     );
     assert_eq!(fs::read_to_string(&file).unwrap(), OLD);
@@ -63,9 +63,9 @@ fn what_has_no_counterpart_is_left_and_fails() {
     let suite = Suite::new();
     let text = "generator:\n  - tcp: {throttle: {predictive: {}}}\n";
     let file = suite.file("lading.yaml", text);
-    let told = suite.call(&["lint", "--fix", "lading.yaml"]);
-    assert_code(&told, 1);
-    assert_holds(&told.stderr, &["`predictive` was removed"]);
+    let output = suite.call(&["lint", "--fix", "lading.yaml"]);
+    assert_code(&output, 1);
+    assert_holds(&output.stderr, &["`predictive` was removed"]);
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     let none = suite.call(&["lint", "nowhere"]);
     assert_code(&none, 2);

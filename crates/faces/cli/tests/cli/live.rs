@@ -55,7 +55,7 @@ impl Terminal {
     }
 }
 
-/// What stands on a terminal after all of `written`, and in which row the cursor.
+/// The text on a terminal after all of `written`, and the row of the cursor.
 fn screen(written: &str) -> (Vec<String>, usize) {
     let mut rows = vec![String::new()];
     let (mut row, mut column) = (0_usize, 0_usize);
@@ -133,7 +133,7 @@ fn a_live_view_is_drawn_and_leaves_nothing_behind() {
         let mut report = String::new();
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_to_string(&mut report).unwrap();
-        // A machine without time to spare gives a load that is not to be believed.
+        // A machine without time to spare gives an unreliable load.
         let ended = status.and_then(|status| status.code()).unwrap();
         assert!(ended == code || (code, ended) == (0, 4), "{report}");
         assert!(report.contains("requests/s"), "{report}");

@@ -14,6 +14,8 @@ mod idle;
 mod odd;
 #[path = "load/requests.rs"]
 mod requests;
+#[path = "load/scenario.rs"]
+mod scenario;
 
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -30,17 +32,17 @@ pub(super) fn serve(arguments: &[&str]) -> (Process, String) {
     let mut command = Command::new(STILLWELL);
     command.args(["serve", "--address=127.0.0.1:0", "--format=json"]);
     let process = Process::start(command.args(arguments));
-    let mut found = None;
+    let mut result = None;
     wait_until(LONG, || {
-        let told = process.stdout() + &process.stderr();
+        let output = process.stdout() + &process.stderr();
         // The list of URLs that it prints first.
-        found = told
+        result = output
             .split('"')
             .find(|word| word.starts_with("http"))
             .map(str::to_owned);
-        found.is_some()
+        result.is_some()
     });
-    (process, found.unwrap())
+    (process, result.unwrap())
 }
 
 fn stop(server: Process) -> Value {
@@ -54,21 +56,26 @@ fn load(arguments: &[&str]) -> Finished {
     Process::start(command.args(["load", "--quiet"]).args(arguments)).finish(LONG)
 }
 
-/// What the `global` result counts.
+/// The count in the `global` result.
 fn counter(json: &str, name: &str) -> u64 {
     let output: Value = serde_json::from_str(json).unwrap();
     let results = output["results"].as_array().unwrap();
-    let global = results.iter().find(|it| it["name"] == "global").unwrap();
+    let global = results
+        .iter()
+        .find(|result| result["name"] == "global")
+        .unwrap();
     let counters = global["counters"].as_array().unwrap();
-    let found = counters.iter().find(|it| it["name"] == name);
-    found.map_or(0, |it| it["value"].as_str().unwrap().parse().unwrap())
+    let result = counters.iter().find(|result| result["name"] == name);
+    result.map_or(0, |result| {
+        result["value"].as_str().unwrap().parse().unwrap()
+    })
 }
 
 #[test]
 fn what_is_sent_is_what_arrives_over_every_protocol() {
     for (tls, words) in [
         (None, "--rate 2k/s"),
-        (None, "--rate max --body payload:json:200B --concurrency 2"),
+        (None, "--rate max --body payload:json:200B --threads 2"),
         (None, "--rate 2k/s --poisson --protocol http2 --streams 10"),
         (Some("--tls=self-signed"), "--insecure --requests 300"),
         (
@@ -83,7 +90,7 @@ fn what_is_sent_is_what_arrives_over_every_protocol() {
                 .split_whitespace()
                 .filter(|word| !word.contains("requests") && *word != "300"),
         );
-        arguments.push("--output-format=json");
+        arguments.push("--output-format=nighthawk-json");
         let ended = load(&arguments);
         let counts = stop(server);
         assert_eq!(counts["requests"], 300, "{words}: {}", ended.stderr);
@@ -141,7 +148,11 @@ fn failures_and_mistakes_have_their_exits() {
             "http://a/ --failure-predicate=status_6xx:0",
             "there is no counter `status_6xx`",
         ),
-        ("http://a/ --rate 1000", "1000/s"),
+        ("http://a/ --rate 1000/m/m", "1000/m/m"),
+        ("http://a/ -d @body.json", "a body is -b @body.json"),
+        ("http://a/ --concurrency 4", "-c 4 for connections"),
+        ("http://a/ -o result.xlsx", "name it .json"),
+        ("http://a/ --threshold p99", "p99"),
         ("http://a/ --poisson", "--rate"),
         ("ftp://a/", "ftp://a/"),
     ] {
@@ -154,24 +165,114 @@ fn failures_and_mistakes_have_their_exits() {
 }
 
 #[test]
-fn a_signal_ends_it_with_all_that_was_found() {
+fn a_load_without_a_successful_answer_fails_and_names_each_status() {
+    let (server, url) = serve(&["--error-rate=1"]);
+    let ended = load(&[&url, "-n", "5", "-c", "1"]);
+    stop(server);
+    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    let summary = ended.stdout.rsplit("\n\n").next().unwrap();
+    assert!(summary.contains("100 % of them not ok"), "{summary}");
+    assert!(summary.contains("status codes            50"), "{summary}");
+}
+
+#[test]
+fn a_threshold_decides_the_exit_code_and_is_named() {
     let (server, url) = serve(&[]);
-    let mut command = Command::new(STILLWELL);
-    command.args([
-        "load",
-        &url,
-        "--rate=500/s",
-        "--duration=60s",
-        "--output-format=json",
-    ]);
-    let process = Process::start(&mut command);
-    wait_until(LONG, || process.stderr().contains("failed"));
-    process.signal("INT");
-    let ended = process.finish(LONG);
-    assert_eq!(ended.code, 130, "{}", ended.stderr);
-    let sent = counter(&ended.stdout, "benchmark.http_2xx");
-    assert!(sent >= 400, "{sent}");
-    assert_eq!(stop(server)["requests"], sent);
+    for (bound, code, says) in [
+        ("p99<10s", 0, "threshold p99<10s held: "),
+        ("errors<1%", 0, "threshold errors<1% held: "),
+        ("p50<1ns", 1, " broken: "),
+    ] {
+        let ended = load(&[&url, "-n", "100", "-c", "2", "--threshold", bound]);
+        assert_eq!(ended.code, code, "{}{}", ended.stdout, ended.stderr);
+        assert!(ended.stdout.contains(says), "{}", ended.stdout);
+    }
+    stop(server);
+}
+
+#[test]
+fn a_load_that_nothing_answers_ends_early_and_says_what_to_do() {
+    let (plain, url) = serve(&["--protocol=http1"]);
+    let (tls, secure) = serve(&["--tls=self-signed"]);
+    let swapped = |url: &str, from: &str, to: &str| url.replacen(from, to, 1);
+    let of_tls = swapped(&secure, "https:", "http:");
+    let of_plain = swapped(&url, "http:", "https:");
+    for (words, says) in [
+        (vec!["http://127.0.0.1:1/"], "refused"),
+        (vec![&*url, "-p", "http2"], "answered in HTTP/1.1"),
+        (vec![&*of_tls], "write https:// instead of http://"),
+        (vec![&*of_plain], "it does not speak TLS"),
+        (vec!["http://host.invalid/"], "host.invalid"),
+    ] {
+        let ended = load(&words);
+        assert_eq!(ended.code, 3, "{words:?}: {}{}", ended.stdout, ended.stderr);
+        assert_eq!(ended.stdout, "", "{words:?}");
+        assert!(ended.stderr.contains(says), "{words:?}: {}", ended.stderr);
+    }
+    stop(plain);
+    stop(tls);
+}
+
+#[test]
+fn a_load_that_keeps_going_ends_at_its_own_end() {
+    let words = [
+        "http://127.0.0.1:1/",
+        "--keep-going",
+        "--duration=2s",
+        "-c1",
+    ];
+    let ended = load(&words);
+    assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
+    let printed = format!("{}{}", ended.stdout, ended.stderr);
+    assert!(!printed.contains("ended early"), "{printed}");
+    assert!(
+        ended.stdout.contains("ended because its duration was over"),
+        "{printed}"
+    );
+}
+
+#[test]
+fn results_go_to_files_by_their_extensions() {
+    let (server, url) = serve(&[]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let files = ["a.json", "a.csv", "a.html", "a.txt"].map(path);
+    let mut words = vec![url.as_str(), "-n", "50", "-c", "2"];
+    words.extend(files.iter().flat_map(|file| ["-o", file]));
+    let ended = load(&words);
+    stop(server);
+    assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
+    let read = |file: &String| std::fs::read_to_string(file).unwrap();
+    let json: Value = serde_json::from_str(&read(&files[0])).unwrap();
+    assert_eq!(json["requests"], 50);
+    assert_eq!(json["status_codes"]["200"], 50);
+    assert!(json["latency"]["p99"].as_f64().unwrap() > 0.0, "{json}");
+    assert!(read(&files[1]).contains("\nstatus_codes.200,50\n"));
+    assert!(read(&files[2]).starts_with("<!DOCTYPE html>"));
+    assert!(read(&files[3]).contains("status codes  200: 50"));
+}
+
+#[test]
+fn each_signal_that_ends_a_load_leaves_the_result_so_far() {
+    for (signal, code) in [("HUP", 129), ("INT", 130), ("QUIT", 131), ("TERM", 143)] {
+        let (server, url) = serve(&[]);
+        let mut command = Command::new(STILLWELL);
+        command.args([
+            "load",
+            &url,
+            "--rate=500/s",
+            "--duration=60s",
+            "--output-format=nighthawk-json",
+        ]);
+        let process = Process::start(&mut command);
+        wait_until(LONG, || process.stderr().contains("failed"));
+        process.signal(signal);
+        let ended = process.finish(LONG);
+        assert_eq!(ended.code, code, "{}", ended.stderr);
+        let sent = counter(&ended.stdout, "benchmark.http_2xx");
+        assert!(sent >= 400, "{sent}");
+        assert_eq!(stop(server)["requests"], sent);
+    }
 }
 
 /// Our binary under another name.

@@ -6,6 +6,8 @@
 mod connections;
 #[path = "nighthawk/counts.rs"]
 mod counts;
+#[path = "nighthawk/exporting.rs"]
+mod exporting;
 #[path = "nighthawk/flags.rs"]
 mod flags;
 #[path = "nighthawk/http3.rs"]
@@ -16,8 +18,6 @@ mod requests;
 mod server;
 #[path = "nighthawk/shape.rs"]
 mod shape;
-#[path = "nighthawk/telling.rs"]
-mod telling;
 #[path = "nighthawk/tls.rs"]
 mod tls;
 
@@ -48,7 +48,7 @@ impl Named {
     }
 }
 
-/// The words of a command line; what stands between single quotes is one.
+/// The words of a command line; text between single quotes is one.
 fn words(line: &str) -> Vec<String> {
     let mut all = Vec::new();
     for (number, part) in line.split('\'').enumerate() {
@@ -81,7 +81,7 @@ fn measure(line: &str) -> Found {
     Found::read(&ended)
 }
 
-/// What a load found, in Nighthawk's JSON.
+/// The result of a load, in Nighthawk's JSON.
 struct Found {
     output: Value,
     log: String,
@@ -114,7 +114,9 @@ impl Found {
     /// Names of all counters of all workers that begin so.
     fn counters(&self, prefix: &str) -> Vec<String> {
         let counters = self.result("global")["counters"].as_array().unwrap();
-        let names = counters.iter().map(|it| it["name"].as_str().unwrap());
+        let names = counters
+            .iter()
+            .map(|counter| counter["name"].as_str().unwrap());
         names
             .filter(|name| name.starts_with(prefix))
             .map(str::to_owned)
@@ -124,12 +126,12 @@ impl Found {
     /// A statistic of all workers, which must be there.
     fn statistic(&self, id: &str) -> &Value {
         let all = self.result("global")["statistics"].as_array().unwrap();
-        let found = all.iter().find(|it| it["id"] == id);
-        assert!(found.is_some(), "there is no statistic {id}");
-        found.unwrap()
+        let actual = all.iter().find(|value| value["id"] == id);
+        assert!(actual.is_some(), "there is no statistic {id}");
+        actual.unwrap()
     }
 
-    /// How many samples a statistic has.
+    /// Number of samples of a statistic.
     fn samples(&self, id: &str) -> u64 {
         whole(&self.statistic(id)["count"])
     }
@@ -137,8 +139,8 @@ impl Found {
 
 fn counter_of(result: &Value, name: &str) -> u64 {
     let counters = result["counters"].as_array().unwrap();
-    let found = counters.iter().find(|it| it["name"] == name);
-    found.map_or(0, |it| whole(&it["value"]))
+    let actual = counters.iter().find(|counter| counter["name"] == name);
+    actual.map_or(0, |counter| whole(&counter["value"]))
 }
 
 /// A number of 64 bits, which protocol buffers write as text.
@@ -155,7 +157,7 @@ struct Origin {
     _named: Named,
 }
 
-/// What is different from the usual server.
+/// Differences from the usual server.
 #[derive(Clone, Copy, Debug, Default)]
 struct Setup<'a> {
     /// Filters in front of the one that answers, as YAML in one line each.
@@ -208,20 +210,21 @@ impl Setup<'_> {
         let file = folder.path().join("server.yaml");
         std::fs::write(&file, self.yaml()).unwrap();
         let process = Process::start(named.command().arg("-c").arg(&file));
-        let mut told = String::new();
+        let mut output = String::new();
         let is_up = wait_until(LONG, || {
-            told = process.stderr();
+            output = process.stderr();
             let wanted = if self.with_admin {
                 "admin on "
             } else {
                 "listening on "
             };
-            told.split_once(wanted)
+            output
+                .split_once(wanted)
                 .is_some_and(|(_, rest)| rest.contains('\n'))
         });
-        assert!(is_up, "{told}");
+        assert!(is_up, "{output}");
         let line = |about: &str| {
-            let (_, rest) = told.split_once(about)?;
+            let (_, rest) = output.split_once(about)?;
             rest.lines().next().map(str::to_owned)
         };
         let urls = line("listening on ").unwrap();
@@ -254,7 +257,7 @@ impl Origin {
     }
 }
 
-/// A count that a server tells in the end.
+/// A count that a server prints at its end.
 fn count(text: &str, name: &str) -> u64 {
     let mut lines = text.lines();
     let line = lines
@@ -268,7 +271,7 @@ fn address(url: &str) -> &str {
     url.split("://").nth(1).unwrap().trim_end_matches('/')
 }
 
-/// Asks once over plain HTTP and gives the whole answer.
+/// Sends one request over plain HTTP and returns the whole answer.
 fn ask(address: &str, method: &str, path: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = TcpStream::connect(address).unwrap();

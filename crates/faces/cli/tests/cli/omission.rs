@@ -19,7 +19,7 @@ use crate::both_ends::ends::{LONG, STILLWELL, load};
 
 const REQUESTS_PER_SECOND: u64 = 1000;
 
-/// A server that answers at once, but stands still for a while, once.
+/// A server that answers at once, but stops for a while, once.
 #[derive(Clone, Copy)]
 struct Stall {
     /// After its first request.
@@ -79,8 +79,11 @@ impl Stall {
 /// The 99th percentile of a time of all workers, in nanoseconds.
 fn p99(report: &Value, id: &str) -> f64 {
     let statistics = report["global"]["statistics"].as_array().unwrap();
-    let own = statistics.iter().find(|own| own["id"] == id).unwrap();
-    own["histogram"]["p99"].as_f64().unwrap()
+    let statistic = statistics
+        .iter()
+        .find(|statistic| statistic["id"] == id)
+        .unwrap();
+    statistic["histogram"]["p99"].as_f64().unwrap()
 }
 
 /// Of a load of `whole` of which a server stalls for `stall`, one in a hundred
@@ -107,13 +110,13 @@ fn stalled(whole: Nanos, stall: Nanos) {
     assert!(intended <= 1.25 * expected, "{intended} > {expected}");
     // One request of each connection waits that long, and no other.
     assert!(sent < 0.5 * expected, "{sent}");
-    tell(&report.ended.stdout);
+    show(&report.ended.stdout);
     let ends = scope.close(Nanos::from(LONG));
     assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
 }
 
-/// What readers are told says both, and why they differ.
-fn tell(report: &str) {
+/// The report shows both, and why they differ.
+fn show(report: &str) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("load.json");
     std::fs::write(&file, report).unwrap();
@@ -124,7 +127,7 @@ fn tell(report: &str) {
     for says in [
         "from intended time  from sent time",
         "had to wait for a connection",
-        "a closed loop would have told",
+        "a closed loop would have reported",
     ] {
         assert!(ended.stdout.contains(says), "{says}:\n{}", ended.stdout);
     }

@@ -62,7 +62,7 @@ fn what_was_acknowledged_arrives_although_the_relay_is_killed_twice() {
     for fsync in ["never", "1", "64", "5ms"] {
         let folder = tempfile::tempdir().unwrap();
         let buffer = folder.path().join("buffer");
-        // Nobody reads here yet: all stays in the buffer and in the kernel.
+        // No program reads here yet: all stays in the buffer and in the kernel.
         let sink = TcpListener::bind("127.0.0.1:0").unwrap();
         let out = format!("tcp://{}", sink.local_addr().unwrap());
         let mut acknowledged = Vec::new();
@@ -94,7 +94,7 @@ fn what_was_acknowledged_arrives_although_the_relay_is_killed_twice() {
         assert!(arrived.len() as u64 <= next);
         let lost: Vec<&u64> = acknowledged
             .iter()
-            .filter(|one| !arrived.contains(one))
+            .filter(|item| !arrived.contains(item))
             .collect();
         assert!(
             lost.is_empty(),
@@ -106,10 +106,10 @@ fn what_was_acknowledged_arrives_although_the_relay_is_killed_twice() {
 }
 
 #[test]
-fn what_nobody_takes_is_kept_for_the_next_relay_and_a_torn_end_is_left_out() {
+fn untaken_events_are_kept_for_the_next_relay_and_a_torn_end_is_left_out() {
     let folder = tempfile::tempdir().unwrap();
     let buffer = folder.path().join("buffer");
-    // Nobody listens there until the second relay has begun.
+    // No program listens there until the second relay has begun.
     let out_port = free_port();
     let out = format!("tcp://127.0.0.1:{out_port}");
     let port = free_port();
@@ -157,7 +157,7 @@ fn what_nobody_takes_is_kept_for_the_next_relay_and_a_torn_end_is_left_out() {
 }
 
 #[test]
-fn a_buffer_that_cannot_be_used_is_told() {
+fn a_buffer_that_cannot_be_used_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let buffer = folder.path().join("buffer");
     let port = free_port();

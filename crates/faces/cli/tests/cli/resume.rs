@@ -10,7 +10,7 @@ use crate::suite::{LONG, Suite, assert_code, assert_holds};
 
 const VARIANTS: [&str; 2] = ["one", "two"];
 
-/// What tells a capture from one that was made again.
+/// Marks that distinguish a capture from one that was made again.
 fn fingerprints(suite: &Suite, pairs: &[u32]) -> Vec<String> {
     let runs = pairs
         .iter()
@@ -31,11 +31,11 @@ fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
         .with("pairs", "6");
     let run = suite.run(&[]);
     let third = || VARIANTS.iter().any(|v| suite.capture_of(3, v).exists());
-    let running = || third() && !suite.subjects("relay").is_empty();
+    let running = || third() && !suite.target_processes("relay").is_empty();
     assert!(wait_until(LONG, running), "{}", run.stderr());
     run.signal("KILL");
     assert_code(&run.finish(LONG), 137);
-    // The kernel ends the subject with the thread that started it.
+    // The kernel ends the target with the thread that started it.
     suite.assert_no_process(Duration::from_secs(5));
     let before = fingerprints(&suite, &[1, 2]);
 
@@ -46,8 +46,7 @@ fn a_run_that_was_killed_in_its_third_pair_goes_on_there() {
     assert_holds(&ended.stderr, &["pairs 1, 2 are finished already"]);
     let begun = |pair: u32| ended.stderr.contains(&format!("pair {pair} of "));
     assert!(!begun(1) && !begun(2), "{}", ended.stderr);
-    // The machine may prove unfit before the sixth: a third pair that cannot be
-    // believed ends it.
+    // The machine may prove unfit before the sixth: a third unreliable pair ends it.
     let last = (3..=9).take_while(|pair| begun(*pair)).last().unwrap_or(0);
     let whole = last >= 6 || (last >= 3 && ended.stderr.contains("invalid: 3 pairs"));
     assert!(whole, "{}", ended.stderr);
@@ -80,9 +79,12 @@ fn results_are_neither_overwritten_nor_mixed_with_those_of_another_plan() {
     assert_code(&again, 2);
     assert_holds(&again.stderr, &["already contains results", "results"]);
 
-    let other = suite.run(&["--resume", "--measure", "400ms"]).finish(LONG);
-    assert_code(&other, 2);
-    assert_holds(&other.stderr, &["the plan differs from that of", "measure"]);
+    let second = suite.run(&["--resume", "--measure", "400ms"]).finish(LONG);
+    assert_code(&second, 2);
+    assert_holds(
+        &second.stderr,
+        &["the plan differs from that of", "measure"],
+    );
     assert_eq!(fingerprints(&suite, &[1]), before);
 
     // Without a folder, the newest results that lie here are meant.

@@ -14,7 +14,7 @@ use stillwell_testkit::{Finished, Process, wait_until};
 const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 const LONG: Duration = Duration::from_secs(20);
 
-/// Asks once over plain HTTP and gives the whole answer.
+/// Sends one request over plain HTTP and returns the whole answer.
 fn ask(address: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     let request = b"GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
@@ -24,18 +24,18 @@ fn ask(address: &str) -> String {
     text
 }
 
-/// Where `process` says that it listens.
+/// The address that `process` prints.
 fn address(process: &Process) -> String {
-    let mut found = None;
+    let mut result = None;
     wait_until(LONG, || {
-        let told = process.stdout() + &process.stderr();
-        found = told
+        let output = process.stdout() + &process.stderr();
+        result = output
             .split_once("http://")
             .and_then(|(_, rest)| rest.split_once('/'))
             .map(|(address, _)| address.to_owned());
-        found.is_some()
+        result.is_some()
     });
-    found.unwrap()
+    result.unwrap()
 }
 
 fn serve(arguments: &[&str]) -> Process {
@@ -164,16 +164,16 @@ fn by_the_name_of_nighthawks_server_it_reads_its_configuration() {
 
     std::fs::write(
         &file,
-        CONFIGURATION.replace("http_filters", "tracing: {}\n          http_filters"),
+        CONFIGURATION.replace("http_filters", "retracing: {}\n          http_filters"),
     )
     .unwrap();
     let refused = Process::start(Command::new(&program).arg("--config-path").arg(&file));
     let ended = refused.finish(LONG);
     assert_refused(
         &ended,
-        2,
+        1,
         &[
-            "unknown connection manager key `tracing`",
+            "unknown connection manager key `retracing`",
             "server.yaml:9:11",
         ],
     );

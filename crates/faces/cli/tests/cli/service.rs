@@ -1,6 +1,8 @@
-//! `stillwell service` between real processes, asked by a client of ours. `.ci/service`
-//! asks the same of it by a client that protoc made.
+//! `stillwell service` between real processes, called by a client of this test.
+//! `.ci/service` does the same with a client that protoc made.
 
+#[path = "service/access.rs"]
+mod access;
 #[path = "service/source.rs"]
 mod source;
 
@@ -19,7 +21,7 @@ use stillwell_nighthawk::wire::{
     response_of_json,
 };
 use stillwell_nighthawk::{CommandLineOptions, IdleStrategy, WorkerResult, read_json};
-use stillwell_plan::{Alpn, ClientTlsPlan, TlsSuites, Verification};
+use stillwell_plan::tls::{Alpn, ClientTlsPlan, TlsSuites, Verification};
 use stillwell_testkit::{Finished, Process, free_port, wait_until};
 use stillwell_units::Nanos;
 use tempfile::TempDir;
@@ -42,10 +44,10 @@ impl Listening {
         let mut address = None;
         wait_until(LONG, || {
             let said = process.stderr();
-            let found = said
+            let result = said
                 .split_once(mark)
                 .and_then(|(_, rest)| rest.split_once('\n'));
-            address = found.map(|(found, _)| found.trim_end_matches('/').to_owned());
+            address = result.map(|(result, _)| result.trim_end_matches('/').to_owned());
             address.is_some()
         });
         assert!(address.is_some(), "it says only: {}", process.stderr());
@@ -121,7 +123,7 @@ async fn answer(call: &mut ClientCall) -> ExecutionResponse {
     decode_response(&bytes).unwrap()
 }
 
-/// How a call ends instead of being answered.
+/// The error that ends a call instead of an answer.
 async fn end_of(call: &mut ClientCall) -> CallFailed {
     let error = call.next().await.unwrap_err();
     let is_ended = matches!(error, ChannelError::CallFailed(_));
@@ -141,7 +143,7 @@ fn detail(response: &ExecutionResponse) -> (u32, &str) {
     (detail.code, &detail.message)
 }
 
-/// Asks until answers have come.
+/// Polls until answers have come.
 async fn until_answers_come(call: &mut ClientCall) -> u64 {
     loop {
         send(call, &ExecutionRequest::Update);
@@ -177,17 +179,17 @@ fn loads_follow_each_other_on_one_stream() {
 }
 
 #[test]
-fn a_load_tells_how_far_it_is_and_ends_when_it_is_cancelled() {
+fn a_load_reports_how_far_it_is_and_ends_when_it_is_cancelled() {
     let (target, service) = (Listening::target(&[]), Listening::service(&[]));
     wait_for(async {
         let mut call = call(&service.1).await;
         start(&mut call, endless(&target));
         let seen = until_answers_come(&mut call).await;
-        let mut other = self::call(&service.1).await;
-        start(&mut other, load(&target));
+        let mut second = self::call(&service.1).await;
+        start(&mut second, load(&target));
         let busy = "Only a single benchmark session is allowed at a time.";
         assert_eq!(
-            end_of(&mut other).await,
+            end_of(&mut second).await,
             CallFailed::new(StatusCode::Internal, busy)
         );
         send(&mut call, &ExecutionRequest::Cancel);
@@ -197,7 +199,7 @@ fn a_load_tells_how_far_it_is_and_ends_when_it_is_cancelled() {
         assert_eq!(result.name, "global");
         assert!(result.counter("benchmark.http_2xx") >= seen);
         assert_eq!(result.counter("graceful_stop_requested"), 1);
-        // One that comes too late matters to nobody.
+        // A late one has no effect.
         send(&mut call, &ExecutionRequest::Cancel);
         call.end();
         assert_eq!(call.next().await.unwrap(), None);
@@ -224,7 +226,7 @@ fn a_client_that_goes_takes_its_load_with_it() {
                 Err(ChannelError::CallFailed(ended)) => {
                     assert_eq!(ended.code, StatusCode::Internal)
                 }
-                Err(other) => panic!("{other}"),
+                Err(second) => panic!("{second}"),
             }
         }
     });
@@ -298,7 +300,7 @@ fn sigterm_ends_the_load_that_is_on_and_it_is_answered() {
 }
 
 #[test]
-fn a_port_that_is_taken_is_told() {
+fn a_port_that_is_taken_is_reported() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
     let words = ["service", "--listen", &address];
@@ -316,7 +318,7 @@ fn a_port_that_is_taken_is_told() {
 }
 
 #[test]
-fn certificates_of_clients_are_not_asked_for_without_tls() {
+fn certificates_of_clients_are_not_requested_without_tls() {
     let words = [
         "service",
         "--listen",
@@ -431,7 +433,7 @@ fn results_of_several_services_are_put_together() {
             let response = answered["service_response"][number]["execution_response"].take();
             let response = response_of_json(response).unwrap();
             assert_eq!(response.error_detail, None);
-            // Nobody has asked for histograms.
+            // Histograms were not requested.
             assert_eq!(result(&response).user_defined_outputs, []);
             sum += result(&response).counter("benchmark.http_2xx");
         }
@@ -455,7 +457,7 @@ fn results_of_several_services_are_put_together() {
     });
 }
 
-/// Over TLS; each service tells how far it is, and both are cancelled.
+/// Over TLS; each service reports its progress, and both are cancelled.
 #[test]
 fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
     let target = Listening::target(&[]);
@@ -467,13 +469,13 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
     let stranger = Listening::service(&words);
     let knowing = Listening::service(&[&words[..], &["--services-ca", &pem]].concat());
     let schema = Schema::shared();
-    let message = |own: &ExecutionRequest| {
+    let message = |entry: &ExecutionRequest| {
         let name = "nighthawk.client.ExecutionRequest";
-        let own = schema.decode(name, &encode_request(own).unwrap(), UnknownFields::Refuse);
+        let entry = schema.decode(name, &encode_request(entry).unwrap(), UnknownFields::Refuse);
         let (host, port) = service.1.split_once(':').unwrap();
         let port: u16 = port.parse().unwrap();
         let address = json!({ "socket_address": { "address": host, "port_value": port } });
-        let request = json!({ "execution_request": own.unwrap(), "services": [address] });
+        let request = json!({ "execution_request": entry.unwrap(), "services": [address] });
         schema
             .encode("nighthawk.DistributedRequest", &request)
             .unwrap()
@@ -484,8 +486,8 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
         let next = async |call: &mut ClientCall| {
             let bytes = call.next().await.unwrap().unwrap();
             let name = "nighthawk.DistributedResponse";
-            let own = schema.decode(name, &bytes, UnknownFields::Refuse);
-            own.unwrap()["service_response"][0].take()
+            let entry = schema.decode(name, &bytes, UnknownFields::Refuse);
+            entry.unwrap()["service_response"][0].take()
         };
         let channel = Channel::new(&stranger.1, None).unwrap();
         let mut call = channel.call(path, &[]).await.unwrap();
@@ -499,9 +501,9 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
         call.send(&message(&begin));
         for request in [ExecutionRequest::Update, ExecutionRequest::Update] {
             call.send(&message(&request));
-            let mut told = next(&mut call).await;
-            let told = response_of_json(told["execution_response"].take()).unwrap();
-            assert_eq!(result(&told).name, "progress");
+            let mut output = next(&mut call).await;
+            let output = response_of_json(output["execution_response"].take()).unwrap();
+            assert_eq!(result(&output).name, "progress");
         }
         call.send(&message(&ExecutionRequest::Cancel));
         let mut whole = next(&mut call).await;
@@ -512,7 +514,7 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
     });
 }
 
-/// What cannot be read, or has no effect, is told before anybody asks.
+/// Settings that cannot be read, or have no effect, are reported before the first call.
 #[test]
 fn a_distributor_that_could_not_speak_tls_does_not_begin() {
     let words = [
@@ -559,12 +561,14 @@ fn nighthawks_client_has_a_service_make_its_load() {
     let says = "failing termination predicate: benchmark.http_5xx went above 0";
     assert!(ended.stderr.contains(says), "{}", ended.stderr);
     assert!(read_json(&ended.stdout).is_ok(), "{}", ended.stdout);
-    // Nobody there.
+    // No service there.
     let words = format!("--nighthawk-service 127.0.0.1:{} http://a/", free_port());
     let ended = client(&words);
     assert_eq!((ended.code, ended.stdout.as_str()), (1, ""));
     assert!(
-        ended.stderr.contains("ask the service at"),
+        ended
+            .stderr
+            .contains("request the load from the service at"),
         "{}",
         ended.stderr
     );
@@ -586,58 +590,58 @@ fn health_and_reflection_are_there() {
                 .call("/grpc.health.v1.Health/Watch", &[])
                 .await
                 .unwrap();
-            let asked = json!({ "service": service });
+            let requested = json!({ "service": service });
             call.send(
                 &schema
-                    .encode("grpc.health.v1.HealthCheckRequest", &asked)
+                    .encode("grpc.health.v1.HealthCheckRequest", &requested)
                     .unwrap(),
             );
-            let told = call.next().await.unwrap().unwrap();
+            let output = call.next().await.unwrap().unwrap();
             let message = "grpc.health.v1.HealthCheckResponse";
-            let told = schema
-                .decode(message, &told, UnknownFields::Refuse)
+            let output = schema
+                .decode(message, &output, UnknownFields::Refuse)
                 .unwrap();
-            assert_eq!(told["status"], state, "{service}");
+            assert_eq!(output["status"], state, "{service}");
         }
         for version in ["v1", "v1alpha"] {
             let of = format!("grpc.reflection.{version}.ServerReflection");
             let path = format!("/{of}/ServerReflectionInfo");
             let mut call = channel.call(&path, &[]).await.unwrap();
-            let mut told = Vec::new();
-            for asked in [
+            let mut output = Vec::new();
+            for requested in [
                 json!({ "list_services": "*" }),
                 json!({ "file_containing_symbol": name }),
                 json!({ "file_by_filename": "api/client/options.proto" }),
                 json!({ "file_containing_symbol": "a.B" }),
             ] {
-                call.send(&schema.encode(&format!("{of}Request"), &asked).unwrap());
+                call.send(&schema.encode(&format!("{of}Request"), &requested).unwrap());
                 let bytes = call.next().await.unwrap().unwrap();
                 let message = format!("{of}Response");
-                told.push(
+                output.push(
                     schema
                         .decode(&message, &bytes, UnknownFields::Refuse)
                         .unwrap(),
                 );
-                assert_eq!(told.last().unwrap()["original_request"], asked);
+                assert_eq!(output.last().unwrap()["original_request"], requested);
             }
-            let services = told[0]["list_services_response"]["service"]
+            let services = output[0]["list_services_response"]["service"]
                 .as_array()
                 .unwrap();
             let names: Vec<_> = services
                 .iter()
-                .map(|own| own["name"].as_str().unwrap())
+                .map(|entry| entry["name"].as_str().unwrap())
                 .collect();
             assert!(
                 names.contains(&name) && names.contains(&of.as_str()),
                 "{names:?}"
             );
-            // One that is not served here is not told.
+            // A service that is not served here is not listed.
             assert!(!names.contains(&"nighthawk.NighthawkSink"), "{names:?}");
-            for files in &told[1..3] {
+            for files in &output[1..3] {
                 let files = files["file_descriptor_response"]["file_descriptor_proto"].as_array();
                 assert!(files.unwrap().len() > 5);
             }
-            assert_eq!(told[3]["error_response"]["error_code"], 5);
+            assert_eq!(output[3]["error_response"]["error_code"], 5);
         }
     });
 }

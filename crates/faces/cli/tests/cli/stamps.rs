@@ -1,4 +1,4 @@
-//! Every event accounted for: what a relay does wrong on purpose is what the rig
+//! Every event accounted for: what a relay does wrong on purpose is what the run
 //! says of it.
 
 #[path = "stamps/headers.rs"]
@@ -13,7 +13,7 @@ use stillwell_testkit::Process;
 
 use crate::suite::{LONG, Suite, assert_holds};
 
-/// How often faults are planted.
+/// Frequency of planted faults.
 #[derive(Clone, Copy)]
 struct Faults {
     drop: u64,
@@ -30,7 +30,7 @@ const MANY: Faults = Faults {
     double: 83,
 };
 
-/// How a workload goes.
+/// Pace of a workload.
 #[derive(Clone, Copy)]
 struct Pace {
     rate: u32,
@@ -42,7 +42,7 @@ const SLOW: Pace = Pace {
     measure: "2s",
 };
 
-/// What a generator sends, and what a sink is told of it.
+/// Settings of a generator, and of its sink.
 #[derive(Clone, Copy)]
 struct Load<'l> {
     payload: &'l str,
@@ -60,7 +60,7 @@ const TEXTS: Load<'static> = Load {
              - {name: once, series: duplicated, upper_bound: 0}\n",
 };
 
-/// What the relay did, by its own words.
+/// The relay's own report of planted faults.
 #[derive(Debug, Eq, PartialEq)]
 struct Planted {
     dropped: u64,
@@ -109,7 +109,7 @@ impl Run {
              - {sink}\n      {of_sink}\n\
              {checks}"
         );
-        Self::of_rig(&suite, &text)
+        Self::of_run(&suite, &text)
     }
 
     /// From the generator, which `target` makes of the sink's address, right into the
@@ -131,12 +131,12 @@ impl Run {
              - {kind}: \"{sink}\"\n      {of_sink}\n\
              {checks}"
         );
-        Self::of_rig(&suite, &text)
+        Self::of_run(&suite, &text)
     }
 
-    fn of_rig(suite: &Suite, text: &str) -> Self {
-        suite.file("rig.yaml", text);
-        let words = ["rig", "rig.yaml", "--results", "results"];
+    fn of_run(suite: &Suite, text: &str) -> Self {
+        suite.file("run.yaml", text);
+        let words = ["observe", "run.yaml", "--results", "results"];
         let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
         let summary = std::fs::read_to_string(suite.results().join("summary.json"));
         assert!(summary.is_ok(), "{}", ended.stderr);
@@ -176,9 +176,9 @@ impl Run {
     }
 }
 
-/// How events get from the generator to the sink.
+/// The way of events from the generator to the sink.
 struct Way {
-    /// When the subject is ready.
+    /// Readiness condition of the target.
     ready: String,
     /// The relay's input and output.
     from: String,
@@ -272,21 +272,21 @@ fn faults_are_found_with(
     let words = words.iter().flatten().map(String::as_str);
     let words: Vec<&str> = words.chain(more.iter().copied()).collect();
     let run = Run::with(input, output, load, pace, &words);
-    let found = Planted {
+    let result = Planted {
         dropped: run.count("lost"),
         flipped: run.count("damaged"),
         swapped: run.count("reordered"),
         duplicated: run.count("duplicated"),
     };
-    assert_eq!(Some(&found), run.planted.as_ref(), "{}", run.shown);
+    assert_eq!(Some(&result), run.planted.as_ref(), "{}", run.shown);
     let sent = run.count("sent");
-    let left = sent - found.dropped;
+    let left = sent - result.dropped;
     assert!(sent > 100, "{}", run.shown);
-    assert_eq!(found.dropped, sent / drop);
-    assert_eq!(found.flipped, left / flip);
-    assert_eq!(found.duplicated, left / double);
-    assert!(left / swap - found.swapped <= 1, "{found:?} of {left}");
-    assert_eq!(run.count("arrivals"), left + found.duplicated);
+    assert_eq!(result.dropped, sent / drop);
+    assert_eq!(result.flipped, left / flip);
+    assert_eq!(result.duplicated, left / double);
+    assert!(left / swap - result.swapped <= 1, "{result:?} of {left}");
+    assert_eq!(run.count("arrivals"), left + result.duplicated);
     assert_eq!(run.count("received"), left);
     assert_eq!(run.count("unsent") + run.count("displacement_max"), 1);
     let verified = run.count("intact") + run.count("damaged") + run.count("undeclared");
@@ -299,7 +299,7 @@ fn faults_are_found_with(
         (&ledger["broken"], &ledger["foreign"]),
         (&0.into(), &0.into())
     );
-    assert_eq!(run.count("loss_ranges"), found.dropped);
+    assert_eq!(run.count("loss_ranges"), result.dropped);
     // The first event has number 0.
     assert_eq!(ledger["generators"][0]["losses"][0]["first"], drop - 1);
     assert_eq!((run.check("lossless"), run.check("once")), ("fail", "fail"));
@@ -394,7 +394,7 @@ fn a_relay_that_stalls_loses_nothing_and_shows_it_from_the_intended_time() {
     }
     assert_eq!((run.check("lossless"), run.check("once")), ("pass", "pass"));
     assert!(run.count("late") > 0, "{}", run.shown);
-    // A stall holds up whatever is sent meanwhile, on any machine.
+    // A stall delays everything sent meanwhile, on any machine.
     let latency = &run.summary["figures"]["event_latency"];
     assert!(
         latency["p90_ns"].as_u64().unwrap() > 50_000_000,

@@ -1,4 +1,4 @@
-//! What keeps a run from starting.
+//! Failures that keep a run from starting.
 
 use std::net::TcpListener;
 use std::time::Duration;
@@ -11,21 +11,21 @@ const READY: Duration = Duration::from_secs(1);
 
 #[test]
 fn a_sink_whose_port_is_taken_is_named_with_what_to_do() {
-    for command in ["rig", "run"] {
+    for command in ["observe", "run"] {
         let suite = Suite::new().with("isolation", "{network: no}");
         let holder = TcpListener::bind(&suite.sink).unwrap();
         let process = match command {
-            "rig" => suite.rig(&[]),
+            "observe" => suite.observe(&[]),
             _ => suite.run(&[]),
         };
         let ended = process.finish(BESIDES * 2);
         assert_code(&ended, 3);
-        let told = format!("{}{}", ended.stdout, ended.stderr);
+        let output = format!("{}{}", ended.stdout, ended.stderr);
         assert_holds(
-            &told,
+            &output,
             &[&suite.sink, "it is taken", "choose another address"],
         );
-        if command == "rig" {
+        if command == "observe" {
             let manifest = open(&suite, &suite.results());
             assert!(matches!(manifest.outcome, RunOutcome::CouldNotStart { .. }));
         }
@@ -38,7 +38,7 @@ fn a_sink_whose_port_is_taken_is_named_with_what_to_do() {
 fn ports_that_are_taken_outside_are_free_in_the_network_of_a_run() {
     let suite = Suite::new();
     let holders = [&suite.sink, &suite.listen].map(|address| TcpListener::bind(address).unwrap());
-    let ended = suite.rig(&[]).finish(LONG);
+    let ended = suite.observe(&[]).finish(LONG);
     let manifest = open(&suite, &suite.results());
     let shared = manifest
         .notes
@@ -54,24 +54,24 @@ fn ports_that_are_taken_outside_are_free_in_the_network_of_a_run() {
 }
 
 #[test]
-fn a_subject_that_never_listens_ends_the_run_and_is_told_with_what_was_waited_for() {
-    for command in ["rig", "run"] {
+fn a_target_that_never_listens_ends_the_run_and_is_reported_with_the_awaited_condition() {
+    for command in ["observe", "run"] {
         let suite = Suite::new()
             .script("echo I have other plans; sleep 300")
             .with("phases", "{ready: 1s, warmup: 200ms, measure: 1s}");
         let process = match command {
-            "rig" => suite.rig(&[]),
+            "observe" => suite.observe(&[]),
             _ => suite.run(&[]),
         };
         // `sleep` and its shell end by SIGTERM, well before their grace is over.
         let ended = process.finish(READY + BESIDES);
         assert_code(&ended, 3);
-        let told = format!("{}{}", ended.stdout, ended.stderr);
+        let output = format!("{}{}", ended.stdout, ended.stderr);
         assert_holds(
-            &told,
+            &output,
             &["ready", "not within", &suite.listen, "I have other plans"],
         );
-        if command == "rig" {
+        if command == "observe" {
             let manifest = open(&suite, &suite.results());
             assert!(matches!(manifest.outcome, RunOutcome::NeverReady { .. }));
         }
@@ -80,12 +80,12 @@ fn a_subject_that_never_listens_ends_the_run_and_is_told_with_what_was_waited_fo
 }
 
 #[test]
-fn a_subject_that_ends_before_it_is_ready_is_told_with_its_last_lines() {
+fn a_target_that_ends_before_it_is_ready_is_reported_with_its_last_lines() {
     let suite = Suite::new().script("echo no such option >&2; exit 7");
-    let ended = suite.rig(&[]).finish(BESIDES * 2);
+    let ended = suite.observe(&[]).finish(BESIDES * 2);
     assert_code(&ended, 3);
-    let told = format!("{}{}", ended.stdout, ended.stderr);
-    assert_holds(&told, &["never ready", "no such option"]);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert_holds(&output, &["never ready", "no such option"]);
     let manifest = open(&suite, &suite.results());
     assert_eq!(manifest.target.unwrap().code, Some(7));
     suite.assert_nothing_left();

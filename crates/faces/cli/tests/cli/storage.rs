@@ -19,17 +19,17 @@ const SCRIPT: &str = "mount -t tmpfs -o size=8m none results && touch mounted &&
 /// all but root within a user namespace. Where neither does, says that `test` is
 /// skipped.
 fn namespace(test: &str) -> Option<&'static str> {
-    let found = ["-m", "-rm"].into_iter().find(|option| {
+    let result = ["-m", "-rm"].into_iter().find(|option| {
         let script = "mount -t tmpfs none /mnt";
         let tried = Command::new("unshare")
             .args([option, "sh", "-c", script])
             .output();
         tried.is_ok_and(|output| output.status.success())
     });
-    if found.is_none() {
+    if result.is_none() {
         println!("SKIPPED: {test}: a mount namespace is not permitted");
     }
-    found
+    result
 }
 
 /// `stillwell` with its results on the small file system.
@@ -66,32 +66,32 @@ fn fill(folder: &Path) {
 }
 
 #[test]
-fn a_rig_whose_disk_is_full_in_the_middle_says_so_and_keeps_its_capture() {
+fn a_run_whose_disk_is_full_in_the_middle_says_so_and_keeps_its_capture() {
     let Some(namespace) =
-        namespace("a_rig_whose_disk_is_full_in_the_middle_says_so_and_keeps_its_capture")
+        namespace("a_run_whose_disk_is_full_in_the_middle_says_so_and_keeps_its_capture")
     else {
         return;
     };
     let suite = Suite::new().with("phases", "{warmup: 200ms, measure: 60s}");
-    let rig = start(
+    let process = start(
         &suite,
         namespace,
         &[
-            "rig",
+            "observe",
             "experiment/experiment.yaml",
             "--results",
-            "results/rig",
+            "results/run",
         ],
     );
-    let results = inside(&suite, &rig);
-    suite.wait_measuring(&results.join("rig"));
+    let results = inside(&suite, &process);
+    suite.wait_measuring(&results.join("run"));
     fill(&results);
     // The next beat is what cannot be written.
-    let ended = rig.finish(BESIDES * 2);
+    let ended = process.finish(BESIDES * 2);
     assert_code(&ended, 4);
-    let told = format!("{}{}", ended.stdout, ended.stderr);
-    assert_holds(&told, &["No space left on device"]);
-    open(&suite, &suite.path("saved/rig"));
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert_holds(&output, &["No space left on device"]);
+    open(&suite, &suite.path("saved/run"));
     suite.assert_nothing_left();
 }
 
@@ -107,8 +107,8 @@ fn a_run_whose_disk_is_full_after_a_pair_keeps_that_pair() {
         &["run", "experiment", "--results", "results/run"],
     );
     let results = inside(&suite, &run);
-    let one = || run.stderr().contains("pair 1 done");
-    assert!(wait_until(LONG, one), "{}", run.stderr());
+    let item = || run.stderr().contains("pair 1 done");
+    assert!(wait_until(LONG, item), "{}", run.stderr());
     fill(&results);
     let ended = run.finish(BESIDES * 2);
     assert_code(&ended, 4);
@@ -126,7 +126,7 @@ fn results_that_can_go_nowhere_could_not_run() {
     let suite = Suite::new();
     suite.write();
     suite.file("taken", "a file, and no folder");
-    for command in ["run", "rig"] {
+    for command in ["run", "observe"] {
         let what = match command {
             "run" => "experiment",
             _ => "experiment/experiment.yaml",
@@ -151,7 +151,7 @@ fn a_run_whose_disk_is_full_before_the_first_pair_could_not_run() {
         &["run", "experiment", "--results", "results/run"],
     );
     let results = inside(&suite, &run);
-    let begun = || !suite.subjects("relay").is_empty();
+    let begun = || !suite.target_processes("relay").is_empty();
     assert!(wait_until(LONG, begun), "{}", run.stderr());
     fill(&results);
     let ended = run.finish(BESIDES * 2);

@@ -1,5 +1,5 @@
-//! A lab of a test's own: a folder with an experiment around `stillwell relay`,
-//! and what is to be seen of the processes and captures that come of it.
+//! A suite for one test: a folder with an experiment around `stillwell relay`, and access
+//! to its processes and captures.
 
 use std::any::Any;
 use std::fs;
@@ -17,18 +17,18 @@ use tempfile::TempDir;
 /// The binary.
 pub(crate) const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 
-/// What a phase may take beyond its deadline, on a machine that does other things
-/// too, and well below the minute for which nobody is told to go on here.
+/// Permitted time of a phase beyond its deadline, on a busy machine; well below the
+/// minute after which a hang is reported.
 pub(crate) const BESIDES: Duration = Duration::from_secs(20);
 
 /// Longer than anything takes that goes well, on a machine that does other
 /// things too.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// An environment variable of the subject, which its descendants inherit.
+/// An environment variable of the target, which its descendants inherit.
 const MARK: &str = "STILLWELL_TEST";
 
-/// Tests share the machine, save one whose runs must be believed.
+/// Tests share the machine, except one whose runs must be reliable.
 static MACHINE: RwLock<()> = RwLock::new(());
 
 /// A folder with an experiment. A test has one, because it holds the machine.
@@ -36,7 +36,7 @@ pub(crate) struct Suite {
     folder: TempDir,
     mark: String,
     keys: Vec<(&'static str, String)>,
-    /// How events reach the subject, and the sink.
+    /// URL schemes of the target's input and of the sink.
     schemes: [&'static str; 2],
     pub(crate) listen: String,
     pub(crate) sink: String,
@@ -134,8 +134,8 @@ impl Suite {
         self
     }
 
-    /// Another value of a key: one at the top, or `command`, `ready` and `stop`
-    /// of the subject, or `rate` of the generator.
+    /// Another value of a key: one at the top, or `command`, `ready` and `stop` of the target,
+    /// or `rate` of the generator.
     pub(crate) fn with(mut self, key: &'static str, value: &str) -> Self {
         self.set(key, value);
         self
@@ -148,19 +148,19 @@ impl Suite {
 
     fn text(&self) -> String {
         let mut top = String::new();
-        let (mut rate, mut subject) = (String::new(), String::new());
+        let (mut rate, mut target_text) = (String::new(), String::new());
         for (key, value) in &self.keys {
             let line = format!("{key}: {value}");
             match *key {
                 "rate" => rate = line,
-                "ready" | "stop" | "command" => subject += &format!("  {line}\n"),
+                "ready" | "stop" | "command" => target_text += &format!("  {line}\n"),
                 _ => top += &format!("{line}\n"),
             }
         }
         let (mark, listen, sink) = (&self.mark, &self.listen, &self.sink);
         let [into, out] = self.schemes;
         format!(
-            "target:\n  name: relay\n  environment: {{{MARK}: \"{mark}\"}}\n{subject}\
+            "target:\n  name: relay\n  environment: {{{MARK}: \"{mark}\"}}\n{target_text}\
              workload:\n  generators:\n    - {into}: \"{listen}\"\n      payload: syslog5424\n      \
              cache: 1 MiB\n      {rate}\n  sinks:\n    - {out}: \"{sink}\"\n{top}"
         )
@@ -227,11 +227,11 @@ impl Suite {
         Process::start(command.args(words))
     }
 
-    /// `stillwell rig` of the experiment's file, its capture in their place.
-    pub(crate) fn rig(&self, words: &[&str]) -> Process {
+    /// `stillwell run` of the experiment's file, its capture in their place.
+    pub(crate) fn observe(&self, words: &[&str]) -> Process {
         self.write();
         let file = "experiment/experiment.yaml";
-        let mut command = self.stillwell(&["rig", file, "--results", "results"]);
+        let mut command = self.stillwell(&["observe", file, "--results", "results"]);
         Process::start(command.args(words))
     }
 
@@ -241,7 +241,7 @@ impl Suite {
     }
 
     /// The subject's processes whose command line holds `word`.
-    pub(crate) fn subjects(&self, word: &str) -> Vec<u32> {
+    pub(crate) fn target_processes(&self, word: &str) -> Vec<u32> {
         let mark = format!("{MARK}={}", self.mark);
         processes(|pid| holds(pid, "environ", &mark) && holds(pid, "cmdline", word))
     }
@@ -287,7 +287,7 @@ pub(crate) fn open(suite: &Suite, folder: &Path) -> Manifest {
     capture.manifest
 }
 
-/// What happened in the run whose capture is in `folder`.
+/// Events of the run whose capture is in `folder`.
 pub(crate) fn events(folder: &Path) -> Vec<String> {
     let events = Capture::open(folder).unwrap().events;
     events.into_iter().map(|event| event.what).collect()
@@ -299,15 +299,15 @@ pub(crate) fn assert_code(ended: &Finished, code: i32) {
     assert_eq!(ended.code, code, "\n--- stdout\n{out}\n--- stderr\n{err}");
 }
 
-/// What a lab says of a host that others use, processes or virtual machines. That it
-/// says so is right.
-const DISTURBANCES: [&str; 2] = ["other programs used", "the hypervisor took"];
+/// Messages of a suite about a host that other programs use, processes or virtual
+/// machines. They are right.
+const DISTURBANCES: [&str; 2] = ["other programs had", "the hypervisor took"];
 
-/// Whether the lab gives no verdict because others use this host: there is nothing to be
-/// learned from it then, which is told.
+/// Returns true where the suite gives no verdict because other programs use this host:
+/// the test then proves nothing, and prints so.
 pub(crate) fn is_disturbed(test: &str, ended: &Finished) -> bool {
-    let mut told = DISTURBANCES.iter();
-    let is_disturbed = ended.code == 4 && told.any(|told| ended.stdout.contains(told));
+    let mut output = DISTURBANCES.iter();
+    let is_disturbed = ended.code == 4 && output.any(|output| ended.stdout.contains(output));
     if is_disturbed {
         println!("DISTURBED: {test}: others use this host");
     }
@@ -327,9 +327,13 @@ fn processes(wanted: impl Fn(u32) -> bool) -> Vec<u32> {
     numbers.filter(|pid| wanted(*pid)).collect()
 }
 
-/// Whether a file of the process holds `word`. Zombies hold nothing.
+/// Returns true if a file of the process contains `word`, or anything for an empty one. Those of a
+/// zombie are empty.
 fn holds(pid: u32, file: &str, word: &str) -> bool {
     let bytes = fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default();
+    if word.is_empty() {
+        return !bytes.is_empty();
+    }
     bytes
         .windows(word.len())
         .any(|window| window == word.as_bytes())

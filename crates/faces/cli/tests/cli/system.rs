@@ -25,8 +25,8 @@ fn trees_of_processes_run_their_programs_and_leave_nothing_behind() {
 ",
         marks.display()
     );
-    suite.file("rig.yaml", &text);
-    let ended = suite.call(&["rig", "rig.yaml", "--results", "results"]);
+    suite.file("run.yaml", &text);
+    let ended = suite.call(&["observe", "run.yaml", "--results", "results"]);
     let text = fs::read_to_string(&marks).unwrap_or_else(|_| panic!("{}", ended.stderr));
     assert!(text.lines().all(|line| line == "here"), "{text}");
     let trees = fs::read_to_string(suite.results().join("summary.json")).unwrap();
@@ -35,15 +35,15 @@ fn trees_of_processes_run_their_programs_and_leave_nothing_behind() {
     suite.assert_nothing_left();
 }
 
-/// A process whose parent went before it could ask to go with it lived on.
+/// A process whose parent ended before the process was tied to it lived on.
 #[test]
 fn a_process_of_a_tree_whose_parent_has_gone_does_nothing() {
     let suite = Suite::new();
     let growth = r#"{"children":[],"sleep_nanos":0,"becomes":{"path":"/bin/echo","arguments":["grown"],"environment":[]}}"#;
     suite.file("growth", growth);
-    let own = std::process::id().to_string();
+    let entry = std::process::id().to_string();
     for (parent, code, says) in [
-        (&[own.as_str()][..], 0, "grown\n"),
+        (&[entry.as_str()][..], 0, "grown\n"),
         (&["1"], 1, ""),
         (&["x"], 1, ""),
         (&[], 1, ""),
@@ -51,9 +51,9 @@ fn a_process_of_a_tree_whose_parent_has_gone_does_nothing() {
         let mut command = suite.stillwell(&[&["process-tree"], parent].concat());
         command.stdin(fs::File::open(suite.path("growth")).unwrap());
         let output = command.output().unwrap();
-        let told = String::from_utf8(output.stdout).unwrap();
+        let printed = String::from_utf8(output.stdout).unwrap();
         assert_eq!(
-            (output.status.code(), told.as_str()),
+            (output.status.code(), printed.as_str()),
             (Some(code), says),
             "{parent:?}"
         );
@@ -66,8 +66,8 @@ fn a_program_that_is_not_there_is_named_before_the_run() {
     let text = format!(
         "{HEAD}    - {{process_tree: {{executables: [{{program: /no/such}}]}}, rate: 5/s}}\n"
     );
-    suite.file("rig.yaml", &text);
-    let ended = suite.call(&["rig", "rig.yaml", "--results", "results"]);
+    suite.file("run.yaml", &text);
+    let ended = suite.call(&["observe", "run.yaml", "--results", "results"]);
     assert_code(&ended, 3);
     assert!(
         ended.stdout.contains("there is no program /no/such"),
@@ -77,7 +77,7 @@ fn a_program_that_is_not_there_is_named_before_the_run() {
 }
 
 #[test]
-fn a_folder_like_proc_is_there_before_the_subject() {
+fn a_folder_like_proc_is_there_before_the_target() {
     let suite = Suite::new();
     let root = suite.path("fake");
     let text = format!(
@@ -87,8 +87,8 @@ target: {{command: [sh, -c, 'cat {0}/4/comm {0}/stat > {1}; sleep 60']}}
         root.display(),
         suite.path("seen").display()
     );
-    suite.file("rig.yaml", &text);
-    let ended = suite.call(&["rig", "rig.yaml", "--results", "results"]);
+    suite.file("run.yaml", &text);
+    let ended = suite.call(&["observe", "run.yaml", "--results", "results"]);
     let seen =
         fs::read_to_string(suite.path("seen")).unwrap_or_else(|_| panic!("{}", ended.stderr));
     assert!(seen.contains("cpu "), "{seen}");

@@ -1,5 +1,4 @@
-//! What others are told while a load goes on, and what they know in the end: the
-//! totals of the report.
+//! Metrics and spans that a load exports; in the end they have the totals of the report.
 
 #[path = "telemetry/receiver.rs"]
 mod receiver;
@@ -21,19 +20,20 @@ use stillwell_testkit::{Process, free_port, wait_until};
 use crate::both_ends::ends::{LONG, Report, STILLWELL, Serving, load, start_load};
 use receiver::{DatagramReceiver, HttpReceiver};
 
-/// A load of a little more than a second that tells somebody every second.
-fn load_telling(server: &Serving, words: &[&str]) -> Report {
+/// Runs a load of a little more than a second that exports every second.
+fn load_with_exports(server: &Serving, words: &[&str]) -> Report {
     let mut arguments = vec![server.url.as_str(), "--rate=300/s", "--duration=1300ms"];
     arguments.extend(["--connections=2", "--stats-flush-interval=100ms"]);
     arguments.extend(words);
     load(&arguments)
 }
 
-/// Whether everybody was told everything; other warnings are of no
-/// interest here.
-fn is_all_told(report: &Report) -> bool {
+/// Returns true without a warning about a failed export.
+fn has_exported_all(report: &Report) -> bool {
     let findings = report.value["health"]["warnings"].as_array().unwrap();
-    findings.iter().all(|own| own["code"] != "export_failed")
+    findings
+        .iter()
+        .all(|finding| finding["code"] != "export_failed")
 }
 
 /// The published messages of remote write, as far as version 1 has them.
@@ -71,7 +71,7 @@ struct Sample {
 fn a_statsd_server_adds_up_to_the_report() {
     let (statsd, address) = DatagramReceiver::start();
     let server = Serving::start(&[]);
-    let report = load_telling(&server, &[&format!("--stats-sink=statsd://{address}")]);
+    let report = load_with_exports(&server, &[&format!("--stats-sink=statsd://{address}")]);
     server.stop();
     let mut counters: BTreeMap<String, u64> = BTreeMap::new();
     let mut tellings = 0;
@@ -88,7 +88,7 @@ fn a_statsd_server_adds_up_to_the_report() {
     assert_eq!(counters["stillwell.outcomes.ok"], ok);
     assert_eq!(counters["stillwell.requests_sent"], report.begun());
     assert_eq!(counters["stillwell.response_time.ok.count"], ok);
-    assert!(is_all_told(&report), "{}", report.findings());
+    assert!(has_exported_all(&report), "{}", report.findings());
 }
 
 #[test]
@@ -96,22 +96,31 @@ fn a_receiver_of_opentelemetry_knows_the_totals_of_the_report() {
     let receiver = HttpReceiver::start(200);
     let server = Serving::start(&[]);
     let sink = format!("--stats-sink=otlp+http://{}", receiver.address);
-    let report = load_telling(&server, &[&sink, "--stats-label=team=a"]);
+    let report = load_with_exports(&server, &[&sink, "--stats-label=team=a"]);
     server.stop();
-    let told = receiver.stop();
-    assert!(told.len() >= 2);
-    assert!(told.iter().all(|it| it.target == "/v1/metrics"));
-    assert_eq!(told[0].headers["content-type"], "application/x-protobuf");
-    let last = told.last().unwrap();
+    let output = receiver.stop();
+    assert!(output.len() >= 2);
+    assert!(
+        output
+            .iter()
+            .all(|attribute| attribute.target == "/v1/metrics")
+    );
+    assert_eq!(output[0].headers["content-type"], "application/x-protobuf");
+    let last = output.last().unwrap();
     let request = ExportMetricsServiceRequest::decode(last.body.as_slice()).unwrap();
     let attributes = &request.resource_metrics[0]
         .resource
         .as_ref()
         .unwrap()
         .attributes;
-    assert!(attributes.iter().any(|it| it.key == "team"));
+    assert!(attributes.iter().any(|attribute| attribute.key == "team"));
     let metrics = &request.resource_metrics[0].scope_metrics[0].metrics;
-    let find = |name: &str| metrics.iter().find(|it| it.name == name).unwrap();
+    let find = |name: &str| {
+        metrics
+            .iter()
+            .find(|attribute| attribute.name == name)
+            .unwrap()
+    };
     let Some(Data::Sum(outcomes)) = &find("stillwell.outcomes").data else {
         panic!("no sum");
     };
@@ -125,14 +134,14 @@ fn a_receiver_of_opentelemetry_knows_the_totals_of_the_report() {
 }
 
 #[test]
-fn remote_write_tells_the_totals_of_the_report() {
+fn remote_write_reports_the_totals_of_the_report() {
     let receiver = HttpReceiver::start(204);
     let server = Serving::start(&[]);
     let sink = format!("--stats-sink=remote-write+http://{}", receiver.address);
-    let report = load_telling(&server, &[&sink]);
+    let report = load_with_exports(&server, &[&sink]);
     server.stop();
-    let told = receiver.stop();
-    let last = told.last().unwrap();
+    let output = receiver.stop();
+    let last = output.last().unwrap();
     assert_eq!(last.target, "/api/v1/write");
     assert_eq!(last.headers["content-encoding"], "snappy");
     assert_eq!(last.headers["x-prometheus-remote-write-version"], "0.1.0");
@@ -155,10 +164,10 @@ fn remote_write_tells_the_totals_of_the_report() {
     assert!(ok > 100, "{}", report.findings());
     assert_eq!(value("stillwell_outcomes_total"), ok);
     assert_eq!(value("stillwell_service_time_seconds_count"), ok);
-    assert!(is_all_told(&report), "{}", report.findings());
+    assert!(has_exported_all(&report), "{}", report.findings());
 }
 
-/// What a page says, by series.
+/// Returns the values of a metrics page, by series.
 fn scrape(port: u16) -> Option<BTreeMap<String, f64>> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     let request = b"GET /metrics HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n";
@@ -203,12 +212,12 @@ fn a_page_lingers_until_its_last_state_was_seen() {
 }
 
 #[test]
-fn whoever_cannot_be_told_disturbs_nobody_and_is_named() {
+fn an_unreachable_receiver_disturbs_no_other_and_is_named() {
     let refusing = HttpReceiver::start(503);
     let (statsd, address) = DatagramReceiver::start();
     let server = Serving::start(&[]);
     let closed = free_port();
-    let report = load_telling(
+    let report = load_with_exports(
         &server,
         &[
             &format!("--stats-sink=statsd+tcp://127.0.0.1:{closed}"),
@@ -242,7 +251,7 @@ fn whoever_cannot_be_told_disturbs_nobody_and_is_named() {
 
 #[test]
 fn every_request_says_its_trace_and_sampled_ones_have_a_span() {
-    for (words, own) in [
+    for (words, entry) in [
         ("--trace-headers=w3c", "traceparent"),
         ("--trace-headers=b3", "b3"),
         ("--trace-headers=b3multi", "x-b3-traceid"),
@@ -261,20 +270,23 @@ fn every_request_says_its_trace_and_sampled_ones_have_a_span() {
         let seen = target.stop();
         report.assert_all_well(500);
         assert_eq!(seen.len(), 500);
-        assert!(seen.iter().all(|it| it.body == b"hello"));
-        let traces: BTreeSet<String> = seen.iter().map(|it| trace_of(&it.headers, own)).collect();
+        assert!(seen.iter().all(|value| value.body == b"hello"));
+        let traces: BTreeSet<String> = seen
+            .iter()
+            .map(|value| trace_of(&value.headers, entry))
+            .collect();
         assert_eq!(traces.len(), 500, "no two are the same");
         let sampled: BTreeSet<String> = seen
             .iter()
-            .filter(|it| is_sampled(&it.headers, own))
-            .map(|it| trace_of(&it.headers, own))
+            .filter(|value| is_sampled(&value.headers, entry))
+            .map(|value| trace_of(&value.headers, entry))
             .collect();
         // Five standard deviations around 200.
         assert!((145..255).contains(&sampled.len()), "{}", sampled.len());
         let mut exported = BTreeSet::new();
-        for told in spans.stop() {
-            assert_eq!(told.target, "/v1/traces");
-            let request = ExportTraceServiceRequest::decode(told.body.as_slice()).unwrap();
+        for output in spans.stop() {
+            assert_eq!(output.target, "/v1/traces");
+            let request = ExportTraceServiceRequest::decode(output.body.as_slice()).unwrap();
             for span in &request.resource_spans[0].scope_spans[0].spans {
                 assert!(span.end_time_unix_nano > span.start_time_unix_nano);
                 assert_eq!(span.name, "POST");
@@ -282,20 +294,20 @@ fn every_request_says_its_trace_and_sampled_ones_have_a_span() {
             }
         }
         assert_eq!(exported, sampled);
-        assert!(is_all_told(&report), "{}", report.findings());
+        assert!(has_exported_all(&report), "{}", report.findings());
     }
 }
 
-fn trace_of(headers: &BTreeMap<String, String>, own: &str) -> String {
-    let value = &headers[own];
-    let from = if own == "traceparent" { 3 } else { 0 };
+fn trace_of(headers: &BTreeMap<String, String>, entry: &str) -> String {
+    let value = &headers[entry];
+    let from = if entry == "traceparent" { 3 } else { 0 };
     value[from..from + 32].to_owned()
 }
 
-fn is_sampled(headers: &BTreeMap<String, String>, own: &str) -> bool {
-    match own {
-        "traceparent" => headers[own].ends_with("-01"),
-        "b3" => headers[own].ends_with("-1"),
+fn is_sampled(headers: &BTreeMap<String, String>, entry: &str) -> bool {
+    match entry {
+        "traceparent" => headers[entry].ends_with("-01"),
+        "b3" => headers[entry].ends_with("-1"),
         _ => headers["x-b3-sampled"] == "1",
     }
 }
@@ -318,11 +330,13 @@ fn requests_of_http2_say_their_trace_too() {
     ]);
     report.assert_all_well(100);
     let seen = target.stop();
-    let seen = seen.iter().map(|it| it.headers["x-b3-traceid"].clone());
+    let seen = seen
+        .iter()
+        .map(|value| value.headers["x-b3-traceid"].clone());
     let mut exported = BTreeSet::new();
-    for told in spans.stop() {
-        assert_eq!(told.target, "/api/v2/spans");
-        let batch: Value = serde_json::from_slice(&told.body).unwrap();
+    for output in spans.stop() {
+        assert_eq!(output.target, "/api/v2/spans");
+        let batch: Value = serde_json::from_slice(&output.body).unwrap();
         for span in batch.as_array().unwrap() {
             assert_eq!(span["tags"]["http.status_code"], "200");
             assert!(exported.insert(span["traceId"].as_str().unwrap().to_owned()));
@@ -333,7 +347,7 @@ fn requests_of_http2_say_their_trace_too() {
 }
 
 #[test]
-fn nighthawk_traces_to_zipkin_and_tells_statsd() {
+fn nighthawk_traces_to_zipkin_and_reports_statsd() {
     let spans = HttpReceiver::start(202);
     let (statsd, address) = DatagramReceiver::start();
     let server = Serving::start(&[]);
@@ -356,17 +370,20 @@ fn nighthawk_traces_to_zipkin_and_tells_statsd() {
     assert_eq!(ended.code, 0, "{}", ended.stderr);
     let output: Value = serde_json::from_str(&ended.stdout).unwrap();
     let results = output["results"].as_array().unwrap();
-    let global = results.iter().find(|it| it["name"] == "global").unwrap();
+    let global = results
+        .iter()
+        .find(|result| result["name"] == "global")
+        .unwrap();
     let counters = global["counters"].as_array().unwrap();
     let sent = counters
         .iter()
-        .find(|it| it["name"] == "tracing.zipkin.spans_sent");
+        .find(|result| result["name"] == "tracing.zipkin.spans_sent");
     let sent: usize = sent.unwrap()["value"].as_str().unwrap().parse().unwrap();
     assert!(sent >= 45, "{sent} spans");
-    let told = spans.stop();
-    let batches = told
+    let printed = spans.stop();
+    let batches = printed
         .iter()
-        .map(|it| serde_json::from_slice::<Value>(&it.body).unwrap());
+        .map(|result| serde_json::from_slice::<Value>(&result.body).unwrap());
     let spans: usize = batches.map(|batch| batch.as_array().unwrap().len()).sum();
     assert_eq!(spans, sent);
     let lines = statsd.lines();

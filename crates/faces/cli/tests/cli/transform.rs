@@ -1,4 +1,4 @@
-//! Results of loads, told in other formats.
+//! Results of loads, converted to other formats.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -15,27 +15,28 @@ const RESULT: &str = r#"{"options":{"requests_per_second":100,"connections":2,"u
  {"percentile":0.99,"count":"198","duration":"0.005s"},{"percentile":1,"count":"200","duration":"0.009s"}]}]}]}"#;
 
 #[test]
-fn a_result_of_nighthawk_is_told_in_other_formats() {
+fn a_result_of_nighthawk_is_reported_in_other_formats() {
     let suite = Suite::new();
     suite.file("result.json", &format!("[12:00:00][I] Starting\n{RESULT}"));
-    let told = |format: &str| suite.call(&["transform", "result.json", "--output-format", format]);
+    let printed =
+        |format: &str| suite.call(&["transform", "result.json", "--output-format", format]);
     for (format, wanted) in [
         ("human", "  0.99        198         0s 005ms 000us"),
         ("fortio", "\"ActualQPS\": 100"),
-        ("dotted", "global.benchmark.http_2xx:200"),
+        ("nighthawk-dotted", "global.benchmark.http_2xx:200"),
         (
             "hgrm",
             "    2.000000 0.500000000000        100           2.00",
         ),
     ] {
-        let ended = told(format);
+        let ended = printed(format);
         assert_code(&ended, 0);
         assert_holds(&ended.stdout, &[wanted]);
     }
-    let yaml = told("yaml").stdout;
+    let yaml = printed("nighthawk-yaml").stdout;
     suite.file("result.yaml", &yaml);
-    let json = suite.call(&["transform", "result.yaml", "--format", "json"]);
-    assert_eq!(json.stdout, told("json").stdout);
+    let json = suite.call(&["transform", "result.yaml", "--format", "nighthawk-json"]);
+    assert_eq!(json.stdout, printed("nighthawk-json").stdout);
 }
 
 #[test]
@@ -49,11 +50,11 @@ fn what_a_source_lacks_is_refused() {
             "cannot be written as hlog: it has no histograms",
         ),
         (
-            vec!["other.json", "--output-format", "csv"],
+            vec!["other.json", "--output-format", "nighthawk-csv"],
             "`reslts` is not a field of this message",
         ),
         (
-            vec!["none.json", "--output-format", "csv"],
+            vec!["none.json", "--output-format", "nighthawk-csv"],
             "read none.json",
         ),
         (
@@ -61,7 +62,13 @@ fn what_a_source_lacks_is_refused() {
             "`xml` is no format of a load",
         ),
         (
-            vec!["result.json", "--output-format", "csv", "--statistic", "x"],
+            vec![
+                "result.json",
+                "--output-format",
+                "nighthawk-csv",
+                "--statistic",
+                "x",
+            ],
             "--statistic belongs to --output-format hgrm",
         ),
     ] {

@@ -1,5 +1,5 @@
-//! Loads through a proxy that is asked by CONNECT: what is found is what is found
-//! without, and each failure of the proxy ends each request once.
+//! Loads through a CONNECT proxy have the results of loads without one, and each failure of
+//! the proxy ends each request once.
 
 #[path = "tunnel/proxy.rs"]
 pub(crate) mod proxy;
@@ -9,8 +9,8 @@ mod streamed;
 use std::path::Path;
 use std::process::Command;
 
-use stillwell_plan::TunnelProtocol::{self, Http1, Http2, Http3};
-use stillwell_plan::{Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites};
+use stillwell_plan::load::TunnelProtocol::{self, Http1, Http2, Http3};
+use stillwell_plan::tls::{Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites};
 use stillwell_testkit::{Process, free_port, program_or_skip};
 use stillwell_wire::tls::ServerTls;
 
@@ -105,10 +105,13 @@ fn requests_through_a_tunnel_arrive_as_without() {
                 words.extend(is_secure.then_some(trusted.as_str()));
                 let report = load(&words);
                 report.assert_all_well(40);
-                let asked = proxy.stop();
-                assert_eq!(asked.len(), 2, "{words:?}: {asked:?}");
+                let requested = proxy.stop();
+                assert_eq!(requested.len(), 2, "{words:?}: {requested:?}");
                 let head = format!("CONNECT {} ", served.address);
-                assert!(asked.iter().all(|own| own.starts_with(&head)), "{asked:?}");
+                assert!(
+                    requested.iter().all(|entry| entry.starts_with(&head)),
+                    "{requested:?}"
+                );
                 let words = format!("{words:?}");
                 assert_eq!(served.stop()["requests"], 40, "{words}");
             }
@@ -160,7 +163,7 @@ fn serving_http3(folder: &Path, size: &str) -> (Serving, String) {
 
 /// Datagrams in capsules, short ones and as many as windows allow.
 #[test]
-fn http3_goes_through_a_proxy_that_is_asked_for_datagrams() {
+fn http3_goes_through_a_proxy_with_datagrams() {
     let folder = tempfile::tempdir().unwrap();
     for (is_secure, size, words, requests) in [
         (false, "", "-n40 -c2 --streams=4", 40),
@@ -180,13 +183,17 @@ fn http3_goes_through_a_proxy_that_is_asked_for_datagrams() {
         let report = load(&all);
         report.assert_all_well(requests);
         let opened = report.value["global"]["counters"]["upstream_cx_http3_total"].as_u64();
-        let asked = proxy.stop();
-        assert_eq!(asked.len() as u64, opened.unwrap(), "{words}: {asked:?}");
+        let requested = proxy.stop();
+        assert_eq!(
+            requested.len() as u64,
+            opened.unwrap(),
+            "{words}: {requested:?}"
+        );
         let port = served.address.rsplit(':').next().unwrap();
         let head = format!("CONNECT connect-udp /.well-known/masque/udp/127.0.0.1/{port}/ ");
-        for own in asked {
-            assert!(own.starts_with(&head), "{own}");
-            assert!(own.contains("capsule-protocol: ?1"), "{own}");
+        for entry in requested {
+            assert!(entry.starts_with(&head), "{entry}");
+            assert!(entry.contains("capsule-protocol: ?1"), "{entry}");
         }
         let counts = served.stop();
         assert_eq!(counts["requests"], requests, "{words}");
@@ -239,7 +246,7 @@ fn http3_that_is_not_led_on_fails_once_for_each_request() {
 const CLOSED: &str = "-n12";
 const OPEN: &str = "--rate=10/s --duration=1200ms";
 
-/// What a proxy does, how requests end then, and what is said of it.
+/// Manners of a proxy, each with the outcomes of its requests and the report's text.
 fn cases(outer: TunnelProtocol) -> Vec<(Manner, &'static [&'static str], &'static str)> {
     let failed: &[&str] = &["connect_failed"];
     let none = "no request was answered";
@@ -280,7 +287,7 @@ fn cases(outer: TunnelProtocol) -> Vec<(Manner, &'static [&'static str], &'stati
 fn failures(loop_words: &str, outer: TunnelProtocol) {
     let begun = cases(outer).into_iter().map(|case| {
         let (proxy, through) = start(case.0, outer, false);
-        // Nobody is ever asked there.
+        // No request reaches this address.
         let to = format!("http://127.0.0.1:{}/", free_port());
         let peer = Serving::start(&[]);
         let to = match case.0 {
@@ -289,7 +296,7 @@ fn failures(loop_words: &str, outer: TunnelProtocol) {
         };
         let mut words = vec![to.as_str(), "-c3"];
         words.extend(through.iter().map(String::as_str));
-        // Nobody waits in vain but for those two, however slow this host is.
+        // Only these two cases run into a timeout, even on a slow host.
         words.extend(match case.0 {
             Manner::Silent => ["--timeout=30s", "--connect-timeout=300ms"],
             Manner::SwallowOpened => ["--timeout=300ms", "--connect-timeout=30s"],
@@ -322,18 +329,19 @@ fn failures(loop_words: &str, outer: TunnelProtocol) {
         } else {
             assert!((1..=13).contains(&report.ended()), "{context}");
         }
-        assert!(matches!(report.ended.code, 3 | 4), "{context}");
+        // 1 where connections were opened and nothing was answered.
+        assert!(matches!(report.ended.code, 1 | 3 | 4), "{context}");
     }
 }
 
 #[test]
 fn every_failure_of_a_proxy_is_counted_once_in_a_closed_loop() {
-    ALL.into_iter().for_each(|it| failures(CLOSED, it));
+    ALL.into_iter().for_each(|value| failures(CLOSED, value));
 }
 
 #[test]
 fn every_failure_of_a_proxy_is_counted_once_in_an_open_loop() {
-    ALL.into_iter().for_each(|it| failures(OPEN, it));
+    ALL.into_iter().for_each(|value| failures(OPEN, value));
 }
 
 #[test]
@@ -341,7 +349,8 @@ fn a_proxy_that_is_not_there_is_refused_and_one_without_tls_no_handshake() {
     for (outer, scheme) in [(Http1, "http"), (Http2, "http"), (Http3, "https")] {
         let uri = format!("--tunnel-uri={scheme}://127.0.0.1:{}", free_port());
         let outer = format!("--tunnel-protocol={}", protocol(outer));
-        let report = load(&["http://nowhere.invalid/", "-n6", "-c2", &uri, &outer]);
+        let to = "http://nowhere.invalid/";
+        let report = load(&[to, "-n6", "-c2", &uri, &outer]);
         // Names of targets are the proxy's to look up.
         let findings = report.findings();
         assert_eq!(report.outcome("connect_refused"), 6, "{findings}");
@@ -364,7 +373,7 @@ fn a_proxy_that_is_not_there_is_refused_and_one_without_tls_no_handshake() {
     proxy.stop();
 }
 
-/// Its worker asked for room over and over, and could not even be stopped.
+/// Its worker polled for space without pause and ignored stops.
 #[test]
 fn a_body_that_waited_for_room_when_a_proxy_ended_hung_the_load() {
     let served = Serving::start(&[]);
@@ -419,10 +428,10 @@ fn proxies_lead_on_whom_they_know() {
         let mut words = vec![&*served.url, "-n4", "-c1", header];
         words.extend(through.iter().map(String::as_str));
         load(&words).assert_all_well(4);
-        let asked = proxy.stop().concat().to_lowercase();
+        let requested = proxy.stop().concat().to_lowercase();
         assert!(
-            asked.contains("proxy-authorization") && asked.contains("basic b25l"),
-            "{asked}"
+            requested.contains("proxy-authorization") && requested.contains("basic b25l"),
+            "{requested}"
         );
     }
     served.stop();
@@ -441,7 +450,7 @@ fn proxies_of_others_lead_to_the_target() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("tinyproxy.conf");
     let (first, [port]) = start_on_free_ports(|[port]: [u16; 1]| {
-        // No ConnectPort: any port may be asked for.
+        // Without ConnectPort, tinyproxy connects to any port.
         let text = format!(
             "Port {port}\nListen 127.0.0.1\nTimeout 60\nMaxClients 50\nAllow 127.0.0.1\n\
              LogLevel Connect\nBasicAuth one secret\n"

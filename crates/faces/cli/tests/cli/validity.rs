@@ -1,16 +1,16 @@
-//! A rig that is wrong gives no verdict.
+//! A run that is wrong gives no verdict.
 
 use crate::suite::{LONG, Suite, assert_code, assert_holds, is_disturbed};
 
 const SHORT: &str = "{ready: 10s, warmup: 200ms, measure: 500ms, drain: 2s, quiet: 50ms}";
 
-/// What `suite` says, which must be that nothing can be said, because of `reason`.
+/// Asserts that `suite` is invalid because of `reason`.
 #[track_caller]
 fn assert_invalid(suite: &Suite, reason: &str) {
     let ended = suite.run(&[]).finish(LONG);
     assert_code(&ended, 4);
     assert_holds(&ended.stdout, &["1 invalid"]);
-    // That others use the host is said before anything else.
+    // A disturbed host is the first reason.
     if ended.stdout.contains(reason) || !is_disturbed(reason, &ended) {
         assert_holds(&ended.stdout, &[reason]);
     }
@@ -19,7 +19,7 @@ fn assert_invalid(suite: &Suite, reason: &str) {
 
 #[test]
 fn a_generator_that_cannot_keep_up_gives_no_verdict() {
-    // Nobody holds back a sender of datagrams, so only it can be the limit.
+    // A sender of datagrams has no backpressure, so only it can be the limit.
     let suite = Suite::datagrams().with("phases", SHORT);
     let suite = suite.with("rate", "50 GiB/s").with("goals", "[memory]");
     assert_invalid(&suite, "its workers were busy");
@@ -35,6 +35,8 @@ fn a_throttled_generator_gives_no_verdict() {
     let suite = Suite::alone()
         .with("phases", SHORT)
         .with("placement", "{ours: [0]}")
+        // With its higher priority the others do not throttle it.
+        .with("isolation", "{priority: no}")
         .with("rate", "max")
         .with("goals", "[ingress_throughput]");
     let burners: Vec<_> = (0..4).map(|_| Burner::on_cpu_0(&suite)).collect();
@@ -70,10 +72,10 @@ while peer.recv(1 << 20):
 
 #[test]
 fn a_goal_that_was_never_measured_gives_no_verdict() {
-    let nobody = "{prometheus: [{url: \"http://127.0.0.1:9/metrics\"}]}";
+    let unreachable = "{prometheus: [{url: \"http://127.0.0.1:9/metrics\"}]}";
     let suite = Suite::new()
         .with("phases", SHORT)
-        .with("observe", nobody)
+        .with("observe", unreachable)
         .with(
             "goals",
             "[{series: target/queue_length, reduce: mean, better: lower}]",

@@ -1,4 +1,4 @@
-//! What a run comes to: exit codes, and reports in files.
+//! Verdicts of a run: exit codes, and reports in files.
 
 use std::fs;
 
@@ -13,7 +13,7 @@ fn far_more_cpu_per_event_is_a_regression() {
     let suite = Suite::alone()
         .with("rate", "8k/s")
         .with("goals", "[cpu_per_event]")
-        .with("pairs", "5")
+        .with("pairs", "6")
         .with("phases", "{warmup: 200ms, measure: 1300ms, quiet: 50ms}")
         .with(
             "variants",
@@ -32,7 +32,14 @@ fn far_more_cpu_per_event_is_a_regression() {
     let page = read(&suite, "report.html");
     assert_holds(
         &page,
-        &["<!DOCTYPE html>", "<svg class=\"pairs\"", "regressed"],
+        &[
+            "<!DOCTYPE html>",
+            "<svg class=\"pairs\"",
+            "regressed",
+            "<svg class=\"curve\"",
+            "CPU cores used by the target over time",
+            "How sure this answer is",
+        ],
     );
     let report: serde_json::Value = serde_json::from_str(&read(&suite, "report.json")).unwrap();
     assert!(report["schema"].is_string());
@@ -54,7 +61,7 @@ fn memory_that_is_hoarded_ranks_among_the_first_three_of_what_else_moved() {
         .relay(&["--metrics", &metrics])
         .with("rate", "8k/s")
         .with("goals", "[memory]")
-        .with("pairs", "4")
+        .with("pairs", "6")
         .with("phases", "{warmup: 200ms, measure: 1300ms, quiet: 50ms}")
         .with("observe", &scraped)
         .with(
@@ -70,7 +77,10 @@ fn memory_that_is_hoarded_ranks_among_the_first_three_of_what_else_moved() {
     assert_holds(&ended.stdout, &["regressed", "memory", "hoard_bytes"]);
     let report: serde_json::Value = serde_json::from_str(&read(&suite, "report.json")).unwrap();
     let moved = report["experiments"][0]["moved"].as_array().unwrap();
-    let mut first = moved.iter().take(3).map(|own| own["series"].to_string());
+    let mut first = moved
+        .iter()
+        .take(3)
+        .map(|entry| entry["series"].to_string());
     assert!(
         first.any(|series| series.contains("hoard_bytes")),
         "{moved:#?}"
@@ -78,7 +88,7 @@ fn memory_that_is_hoarded_ranks_among_the_first_three_of_what_else_moved() {
 }
 
 #[test]
-fn a_failed_check_is_named_and_exits_with_1_unless_asked_not_to() {
+fn a_failed_check_is_named_and_exits_with_1_unless_disabled() {
     let check = "[{name: tiny, series: total_rss_bytes, upper_bound: 1 KiB}]";
     let suite = Suite::new()
         .with("phases", SHORT)
@@ -108,10 +118,10 @@ fn a_failed_check_is_named_and_exits_with_1_unless_asked_not_to() {
 }
 
 #[test]
-fn a_check_of_a_rig_that_fails_exits_with_1() {
+fn a_check_of_a_run_that_fails_exits_with_1() {
     let check = "[{name: tiny, series: total_rss_bytes, upper_bound: 1 KiB}]";
     let suite = Suite::new().with("phases", SHORT).with("checks", check);
-    let ended = suite.rig(&[]).finish(LONG);
+    let ended = suite.observe(&[]).finish(LONG);
     assert_code(&ended, 1);
     assert_holds(&ended.stdout, &["tiny"]);
 }

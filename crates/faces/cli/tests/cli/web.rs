@@ -5,7 +5,7 @@ use stillwell_testkit::{Finished, Process};
 
 use crate::suite::{LONG, STILLWELL, Suite};
 
-/// A rig around `stillwell serve` with one generator.
+/// A run around `stillwell serve` with one generator.
 fn observe(suite: &Suite, generator: &str) -> (Finished, Value) {
     let listen = &suite.listen;
     let text = format!(
@@ -15,8 +15,8 @@ fn observe(suite: &Suite, generator: &str) -> (Finished, Value) {
          workload:\n  generators:\n    - id: web\n      requests: {generator}\n      \
          rate: 200/s\n      connections: 4\n"
     );
-    suite.file("rig.yaml", &text);
-    let words = ["observe", "rig.yaml", "--results", "results"];
+    suite.file("run.yaml", &text);
+    let words = ["observe", "run.yaml", "--results", "results"];
     let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
     let summary = std::fs::read_to_string(suite.results().join("summary.json"));
     assert!(summary.is_ok(), "{}{}", ended.stdout, ended.stderr);
@@ -57,8 +57,8 @@ fn a_mistake_in_requests_names_its_remedy() {
         ),
     ] {
         let text = format!("workload:\n  generators:\n    - requests: {requests}\n");
-        suite.file("rig.yaml", &text);
-        let words = ["check", "rig.yaml"];
+        suite.file("run.yaml", &text);
+        let words = ["check", "run.yaml"];
         let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
         assert!(ended.stderr.contains(message), "{}", ended.stderr);
         assert!(!ended.stderr.contains("payload"), "{}", ended.stderr);

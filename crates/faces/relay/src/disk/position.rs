@@ -1,5 +1,5 @@
 //! Up to where events were handed over: two places of one file that are written in
-//! turn, so that a torn one leaves the one before it.
+//! turn, so a torn one leaves the one before it.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -56,7 +56,7 @@ impl PositionFile {
     }
 }
 
-/// Apart from each other, so that no write touches both.
+/// Apart from each other, so no write touches both.
 const fn offset_of(place: u64) -> u64 {
     place * 4096
 }

@@ -2,6 +2,7 @@
 //! another. Numbers are little-endian, of 32 bits each.
 
 use crate::split::LINE_BYTES_MAX;
+use stillwell_units::{as_usize, count};
 
 /// Size of the head before the bytes of an event.
 pub(super) const HEAD_BYTES: usize = 8;
@@ -11,7 +12,7 @@ pub(super) const EVENT_BYTES_MAX: usize = 16 * LINE_BYTES_MAX;
 
 /// Appends `event` to `out`.
 pub(super) fn write(event: &[u8], out: &mut Vec<u8>) {
-    let length = u32::try_from(event.len()).unwrap_or(u32::MAX);
+    let length = count(event.len());
     out.extend_from_slice(&length.to_le_bytes());
     out.extend_from_slice(&checksum(event).to_le_bytes());
     out.extend_from_slice(event);
@@ -34,7 +35,7 @@ pub(super) fn read(bytes: &[u8]) -> Read<'_> {
         return Read::Part(HEAD_BYTES);
     };
     let number = |at: usize| u32::from_le_bytes(std::array::from_fn(|index| head[at + index]));
-    let length = usize::try_from(number(0)).unwrap_or(usize::MAX);
+    let length = as_usize(number(0));
     if length > EVENT_BYTES_MAX {
         return Read::Torn;
     }
@@ -47,7 +48,7 @@ pub(super) fn read(bytes: &[u8]) -> Read<'_> {
 
 /// CRC-32 as in zip files, of the length first: so zeros are no event.
 pub(super) fn checksum(bytes: &[u8]) -> u32 {
-    let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX).to_le_bytes();
+    let length = count(bytes.len()).to_le_bytes();
     let sum = continued(!0, &length);
     !continued(sum, bytes)
 }
@@ -115,7 +116,7 @@ mod tests {
             prop_assert_eq!(read(&bytes), Read::Event(&event, bytes.len()));
             let cut = at.index(bytes.len());
             prop_assert!(matches!(read(&bytes[..cut]), Read::Part(_)));
-            // A changed length may ask for more than there is.
+            // A changed length may claim more than there is.
             bytes[cut] ^= 0x10;
             prop_assert!(!matches!(read(&bytes), Read::Event(..)));
         }

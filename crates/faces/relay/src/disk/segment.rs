@@ -6,6 +6,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use stillwell_units::as_usize;
+
 use super::record::{self, Read};
 
 /// The first bytes of every segment.
@@ -133,7 +135,7 @@ impl SegmentReader {
         self.taken = 0;
         let held = self.buffer.len();
         let from = self.offset + held as u64;
-        let left = usize::try_from(end.saturating_sub(from)).unwrap_or(usize::MAX);
+        let left = as_usize(end.saturating_sub(from));
         let length = left.min(READ_BYTES.max(wanted - held.min(wanted)));
         if held + length < wanted {
             return Ok(false);

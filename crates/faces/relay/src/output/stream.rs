@@ -16,7 +16,7 @@ const WRITE_BYTES_MAX: usize = 64 << 10;
 /// Sends events on to `endpoint`, a stream.
 pub(super) async fn send_on(core: &Core, endpoint: &Endpoint) {
     let mut backoff = Backoff::new();
-    // Before there is anything to send, so that the first event does not wait.
+    // Before there is anything to send, so the first event does not wait.
     let mut connection = connect_early(core, endpoint, &mut backoff).await;
     let mut batch = Batch::default();
     while batch.fill(core, u64::MAX, WRITE_BYTES_MAX).await {
@@ -41,7 +41,7 @@ pub(super) async fn send_on(core: &Core, endpoint: &Endpoint) {
         batch.count(core);
     }
     if let Some(stream) = &mut connection {
-        // Says that this is all; a peer that has gone need not hear it.
+        // Says that this is all; a peer that has gone need not receive it.
         stream.shutdown().await.unwrap_or_default();
     }
 }

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use stillwell_plan::{SinkBody, SinkProtocol};
+use stillwell_plan::SinkProtocol;
+use stillwell_plan::sink::SinkBody;
 use stillwell_text::{check_address, check_url};
 use stillwell_units::{Nanos, ParseError};
 

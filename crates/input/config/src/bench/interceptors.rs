@@ -1,9 +1,9 @@
 //! Pre- and postprocessors that put a time before events, and take it off.
 
-use stillwell_plan::PrefixFraming;
+use stillwell_plan::stamp::PrefixFraming;
 use stillwell_text::{Node, Value, code};
 
-use crate::spec::Door;
+use crate::spec::ReadContext;
 
 /// Side of a target.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -16,14 +16,14 @@ pub(super) enum Side {
 
 /// Returns the framing of events with a time prefix, if `node` lists a step that adds or removes
 /// the prefix; `None` if it lists only lines.
-pub(super) fn read(door: &Door<'_>, node: &Node, side: Side) -> Option<PrefixFraming> {
+pub(super) fn read(context: &ReadContext<'_>, node: &Node, side: Side) -> Option<PrefixFraming> {
     let mut names = Vec::new();
-    for item in door.reader.list(node)? {
+    for item in context.reader.list(node)? {
         let name = match item.value {
             Value::Map(_) => item.entry("name").unwrap_or(item),
             _ => item,
         };
-        names.push(door.reader.text(name)?);
+        names.push(context.reader.text(name)?);
     }
     if side == Side::Pre {
         names.reverse();
@@ -44,8 +44,8 @@ pub(super) fn read(door: &Door<'_>, node: &Node, side: Side) -> Option<PrefixFra
                 ),
             };
             let message = format!("these {key} are not supported");
-            let error = door.reader.error(code::BAD_VALUE, node.span, message);
-            door.reader.report(error.label(accepted));
+            let error = context.reader.error(code::BAD_VALUE, node.span, message);
+            context.reader.report(error.label(accepted));
             None
         }
     }

@@ -1,19 +1,26 @@
 //! Makes plans of settings.
 
+use std::num::NonZeroU16;
+
+use stillwell_plan::generator::{
+    AcknowledgedBy, AcknowledgedPlan, Concurrency, FileLayout, HecAcknowledgements,
+};
+use stillwell_plan::payload::{BlockShape, ReplayCut, ReplayEnd, ReplayPlan};
+use stillwell_plan::placement::{CpuChoice, IsolationPlan, Wanted};
+use stillwell_plan::stamp::{PrefixFraming, StampForm};
+use stillwell_plan::target::{ChildPlan, EnvironmentPlan};
 use stillwell_plan::{
-    AcknowledgedBy, AcknowledgedPlan, BenchPlan, BlockShape, ChildPlan, CpuChoice, EnvironmentPlan,
-    FileLayout, GeneratorPlan, HecAcknowledgements, IsolationPlan, ObserverPlan, PayloadFormat,
-    PayloadPlan, PhasesPlan, PlacementPlan, PrefixFraming, RatePlan, ReplayCut, ReplayEnd,
-    ReplayPlan, RigPlan, SinkPlan, StampForm, StampPlan, TargetKind, TargetPlan, TransportPlan,
-    Wanted,
+    BenchPlan, GeneratorPlan, ObserverPlan, PayloadFormat, PayloadPlan, PhasesPlan, PlacementPlan,
+    RatePlan, RunPlan, SinkPlan, StampPlan, TargetKind, TargetPlan, TransportPlan,
 };
 use stillwell_text::{Diagnostic, Diagnostics, code};
 use stillwell_units::{ByteSize, EventRate, Nanos, Seed, float_from_u64};
 
 use super::connector::{Framing, SIGNIFICANT_FIGURES_DEFAULT};
 use super::{BenchEndpoint, BenchOptions, BenchTarget, framing};
+use crate::rate::parse_rate;
 use crate::rules::ready_probe_of;
-use crate::spec::{STOP_DEFAULT, name_of_program, no_target, parse_rate};
+use crate::spec::{STOP_DEFAULT, name_of_program, no_target};
 
 /// Length of a load without an end.
 const STOP_AFTER_DEFAULT: Nanos = Nanos::from_secs(10);
@@ -86,7 +93,7 @@ pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> 
         Ok(protocol) => SinkPlan {
             id: "sink".to_owned(),
             protocol,
-            workers: 1,
+            workers: NonZeroU16::MIN,
             limit: None,
             lines: None,
             prefix: options.received_prefix,
@@ -99,7 +106,7 @@ pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> 
     };
     let generators = vec![generator];
     let target = target(options.target.as_ref()?, &generators);
-    let rig = RigPlan {
+    let run_plan = RunPlan {
         seed: Seed::from_number(0),
         target,
         generators,
@@ -116,8 +123,8 @@ pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> 
         name: options
             .name
             .clone()
-            .unwrap_or_else(|| rig.target.name.clone()),
-        rig,
+            .unwrap_or_else(|| run_plan.target.name.clone()),
+        run_plan,
         unstamped,
         structured: options.structured.unwrap_or(false),
         significant_figures: options
@@ -204,8 +211,7 @@ fn generator(
         },
         transport,
         rate,
-        connections,
-        workers: 1,
+        concurrency: Concurrency::ONE.with_connections(connections),
         seed: Seed::from_number(0),
         stamps: match options.sent_prefix {
             Some(framing) => Some(StampPlan {

@@ -86,7 +86,7 @@ fn what_does_not_fit_names_its_field() {
             "field `start_request.optoins`: ",
         ),
         ("[1]", "it does not fit nighthawk.client.ExecutionRequest: "),
-        ("{\"startRequest\": ", "it is no JSON: EOF while parsing"),
+        ("{\"startRequest\": ", "it is not JSON: EOF while parsing"),
         (" ", "there is no message in it: write {} for an empty one"),
     ] {
         let message = method.messages_of_json(json).unwrap_err().to_string();

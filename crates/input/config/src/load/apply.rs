@@ -2,16 +2,21 @@
 
 use std::path::Path;
 
+use stillwell_plan::experiment::{BinarySource, GitSource, OperatingPoint};
+use stillwell_plan::goal::Direction;
+use stillwell_plan::placement::Wanted;
+use stillwell_plan::target::ContainerOrigin;
 use stillwell_plan::{
-    BinarySource, ContainerOrigin, Direction, ExperimentPlan, GeneratorPlan, GitSource, GoalPlan,
-    OperatingPoint, PhasesPlan, RigPlan, TargetKind, TargetPlan, VariantPlan, Wanted,
+    ExperimentPlan, GeneratorPlan, GoalPlan, PhasesPlan, RunPlan, TargetKind, TargetPlan,
+    VariantPlan,
 };
 use stillwell_text::{Diagnostic, Diagnostics, Place, code};
 use stillwell_units::{Nanos, Seed};
 
 use super::target_from_override;
-use crate::overrides::{RigOverrides, SuiteOverrides, TargetOverride, VariantArgument};
-use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_rate, parse_share};
+use crate::overrides::{RunOverrides, SuiteOverrides, TargetOverride, VariantArgument};
+use crate::rate::parse_rate;
+use crate::spec::{PROBE_DEFAULT, check_variants, parse_goal, parse_share};
 
 mod course;
 
@@ -27,27 +32,27 @@ pub enum FileTarget {
 }
 
 /// Applies the command line to a run that was read from a file.
-pub fn to_rig(
-    rig: &mut RigPlan,
-    overrides: &RigOverrides,
+pub fn to_run(
+    run_plan: &mut RunPlan,
+    overrides: &RunOverrides,
     target: FileTarget,
     diagnostics: &mut Diagnostics,
 ) {
     times(
-        &mut rig.phases,
+        &mut run_plan.phases,
         overrides.warmup,
         overrides.measure,
         diagnostics,
     );
     if let Some(seed) = overrides.seed {
-        reseed(rig, seed);
+        reseed(run_plan, seed);
     }
     if let Some(rate) = &overrides.rate {
-        set_rate(&mut rig.generators, rate, diagnostics);
+        set_rate(&mut run_plan.generators, rate, diagnostics);
     }
-    match target_from_override(&overrides.target, rig) {
-        Some(chosen) if target == FileTarget::Layout => in_layout(&mut rig.target, chosen),
-        Some(chosen) => rig.target = chosen,
+    match target_from_override(&overrides.target, run_plan) {
+        Some(chosen) if target == FileTarget::Layout => in_layout(&mut run_plan.target, chosen),
+        Some(chosen) => run_plan.target = chosen,
         None => {
             if let FileTarget::Never(format) = target {
                 let message =
@@ -58,13 +63,17 @@ pub fn to_rig(
             }
         }
     }
-    if matches!(
-        overrides.target,
-        TargetOverride::Pid(_) | TargetOverride::Container(_)
-    ) && rig.isolation.network == Wanted::IfPossible
+    let is_of_host = match overrides.target {
+        TargetOverride::Pid(_) | TargetOverride::Container(_) | TargetOverride::None => true,
+        TargetOverride::FromFile => matches!(target, FileTarget::Never(_)),
+        TargetOverride::Path(_) => false,
+    };
+    if is_of_host
+        && !matches!(run_plan.target.kind, TargetKind::Child(_))
+        && run_plan.isolation.network == Wanted::IfPossible
     {
-        // It runs in a network already, and load reaches it only there.
-        rig.isolation.network = Wanted::No;
+        // What receives the load runs in a network already, and is reached only there.
+        run_plan.isolation.network = Wanted::No;
     }
 }
 
@@ -127,7 +136,7 @@ pub(super) fn to_experiment(
 ) {
     course::to_experiment(plan, overrides, diagnostics);
     if let Some(seed) = overrides.seed {
-        reseed(&mut plan.rig, seed);
+        reseed(&mut plan.run_plan, seed);
     }
     if let Some(goal) = &overrides.goal {
         set_goal(plan, goal, diagnostics);
@@ -136,7 +145,7 @@ pub(super) fn to_experiment(
         set_operating_point(plan, rate, diagnostics);
     }
     if let (Some(command), TargetKind::Child(child)) =
-        (&overrides.target_command, &mut plan.rig.target.kind)
+        (&overrides.target_command, &mut plan.run_plan.target.kind)
     {
         child.program.clone_from(&command.program);
         child.arguments.clone_from(&command.arguments);
@@ -176,9 +185,9 @@ pub(super) fn times(
     }
 }
 
-pub(super) fn reseed(rig: &mut RigPlan, seed: Seed) {
-    rig.seed = seed;
-    for (index, generator) in (0..).zip(&mut rig.generators) {
+pub(super) fn reseed(run_plan: &mut RunPlan, seed: Seed) {
+    run_plan.seed = seed;
+    for (index, generator) in (0..).zip(&mut run_plan.generators) {
         generator.seed = seed.derive("payload", index);
     }
 }
@@ -201,7 +210,7 @@ pub(super) fn set_rate(
         [generator] => generator.rate = rate,
         generators if rate.is_max() => {
             for generator in generators {
-                generator.rate = rate;
+                generator.rate = rate.clone();
             }
         }
         generators => {
@@ -234,7 +243,7 @@ fn set_operating_point(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut 
                 return;
             }
         };
-    } else if set_rate(&mut plan.rig.generators, text, diagnostics) {
+    } else if set_rate(&mut plan.run_plan.generators, text, diagnostics) {
         plan.operating_point = if text == "max" {
             OperatingPoint::Max
         } else {
@@ -405,7 +414,7 @@ fn check_program(
     for variant in &plan.variants {
         if variant.binary == BinarySource::AsPlanned && variant.command.is_none() {
             let message = format!(
-                "{}: its target names no `command`, so that variant `{}` has no program",
+                "{}: its target names no `command`, so variant `{}` has no program",
                 shown(plan),
                 variant.name
             );

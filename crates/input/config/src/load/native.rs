@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use stillwell_text::{Diagnostics, Node, Place, Reader, Source, Span};
+use stillwell_text::{Diagnostics, Node, Place, Reader, Source, Span, Value};
 
 use crate::discover::CaseFile;
 use crate::files::Files;
 use crate::matrix::{Cell, Matrix, check_uses, fill, read_matrix};
-use crate::spec::{Door, ExperimentSpec, read_experiment};
+use crate::spec::{ExperimentSpec, ReadContext, read_experiment};
 
 /// A native file that is YAML.
 #[derive(Debug)]
@@ -61,15 +61,24 @@ impl NativeFile {
     ) -> Option<(ExperimentSpec, Place)> {
         let filled = fill(&self.root, cell);
         let reader = Reader::new(Arc::clone(&self.source));
-        let door = Door {
+        let context = ReadContext {
             reader: &reader,
             files,
             folder: &self.folder,
+            target_url: target_url(&filled.root),
         };
-        let spec = read_experiment(&door, &filled.root);
+        let spec = read_experiment(&context, &filled.root);
         let place = reader.place(spec.as_ref().map_or_else(Span::default, |spec| spec.span));
         diagnostics.append(filled.explain(reader));
         Some((spec?, place))
+    }
+}
+
+/// Returns the URL of the target that `root` describes, valid or invalid.
+fn target_url(root: &Node) -> Option<&str> {
+    match &root.entry("target")?.entry("url")?.value {
+        Value::Scalar { text, .. } => Some(text),
+        _ => None,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_plan::{ExperimentPlan, FamilyPlan, SuitePlan};
+use stillwell_plan::experiment::FamilyPlan;
+use stillwell_plan::{ExperimentPlan, SuitePlan};
 use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
 use super::native::NativeFile;
@@ -43,9 +44,11 @@ pub(super) fn load(
     for opened in opened {
         experiments.extend(opened.experiments(lookup.files, overrides, &mut diagnostics));
     }
-    let seed = overrides
-        .seed
-        .or_else(|| experiments.first().map(|experiment| experiment.rig.seed));
+    let seed = overrides.seed.or_else(|| {
+        experiments
+            .first()
+            .map(|experiment| experiment.run_plan.seed)
+    });
     let plan = seed.map(|seed| SuitePlan { experiments, seed });
     if plan.is_none() && diagnostics.is_empty() {
         let error = Diagnostic::error(code::NOTHING_FOUND, "no experiment was named");
@@ -115,6 +118,8 @@ impl<'l> Opened<'l> {
                 let is_right = !has_errors && !diagnostics_of_case.has_errors();
                 apply::to_experiment(&mut plan, overrides, &given, is_right, &mut applied);
                 diagnostics_of_case.append(applied);
+                plan.run_plan = plan.run_plan.recording_checks();
+                warn_of_checks(&plan, &mut diagnostics_of_case);
                 experiments.push(plan);
             }
             diagnostics.append(diagnostics_of_case);
@@ -145,6 +150,18 @@ impl<'l> Opened<'l> {
             parameters: cell.parameters(),
         });
         Some((plan, given))
+    }
+}
+
+/// Warns of checks that fail because nothing records their series.
+fn warn_of_checks(plan: &ExperimentPlan, diagnostics: &mut Diagnostics) {
+    for (check, reason) in plan.run_plan.unmeasurable_checks() {
+        let message = format!(
+            "check `{}` of {} cannot be measured, so it fails: {reason}",
+            check.name, plan.name
+        );
+        let warning = Diagnostic::warning(code::CHECK_UNMEASURABLE, message);
+        diagnostics.push(warning.help(format!("it bounds the series `{}`", check.series.metric)));
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::{OperatingPoint, RUNS_DEFAULT, RUNS_MAX, RateShape, TargetsPlan};
+use stillwell_plan::experiment::OperatingPoint;
+use stillwell_plan::targets::{RUNS_DEFAULT, RUNS_MAX};
+use stillwell_plan::{RateShape, TargetsPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
 
 use super::native::NativeFile;
@@ -102,17 +104,17 @@ fn plan_of_case(
 }
 
 fn plan_of(spec: ExperimentSpec, case: &Case<'_>, diagnostics: &mut Diagnostics) -> TargetsPlan {
-    let mut rig = spec.rig;
+    let mut run_plan = spec.run_plan;
     match spec.operating_point {
         OperatingPoint::Stated => {}
         // Each takes what it can: there is no one rate that all are found at.
         OperatingPoint::Max | OperatingPoint::Probe { .. } => {
-            for generator in &mut rig.generators {
+            for generator in &mut run_plan.generators {
                 generator.rate.shape = RateShape::Max;
             }
         }
     }
-    if rig.generators.is_empty() {
+    if run_plan.generators.is_empty() {
         let message = format!("{}: nothing is sent to its targets", case.name);
         let error = Diagnostic::error(code::NOTHING_MEASURED, message);
         diagnostics.push(error.help("list generators under `workload`"));
@@ -121,8 +123,8 @@ fn plan_of(spec: ExperimentSpec, case: &Case<'_>, diagnostics: &mut Diagnostics)
         name: case.name.clone(),
         summary: spec.description,
         folder: case.folder.clone(),
-        seed: rig.seed,
-        rig,
+        seed: run_plan.seed,
+        run_plan,
         targets: spec.targets,
         runs: spec.runs.unwrap_or(RUNS_DEFAULT),
     }
@@ -134,13 +136,13 @@ fn apply_overrides(
     diagnostics: &mut Diagnostics,
 ) {
     let (warmup, measure) = (overrides.warmup, overrides.measure);
-    apply::times(&mut plan.rig.phases, warmup, measure, diagnostics);
+    apply::times(&mut plan.run_plan.phases, warmup, measure, diagnostics);
     if let Some(seed) = overrides.seed {
-        apply::reseed(&mut plan.rig, seed);
+        apply::reseed(&mut plan.run_plan, seed);
         plan.seed = seed;
     }
     if let Some(rate) = &overrides.rate {
-        apply::set_rate(&mut plan.rig.generators, rate, diagnostics);
+        apply::set_rate(&mut plan.run_plan.generators, rate, diagnostics);
     }
     if let Some(runs) = overrides.runs {
         plan.runs = runs;
@@ -149,8 +151,13 @@ fn apply_overrides(
             diagnostics.push(Diagnostic::error(code::OUT_OF_RANGE, message));
         }
     }
-    let phases = &plan.rig.phases;
-    if plan.rig.timeline.iter().any(|step| !step.comes_in(phases)) {
+    let phases = &plan.run_plan.phases;
+    if plan
+        .run_plan
+        .timeline
+        .iter()
+        .any(|step| !step.comes_in(phases))
+    {
         let message = format!(
             "{}: a step of its timeline comes after the {} that are measured",
             plan.name, phases.measure

@@ -1,10 +1,12 @@
 //! Flags that would have no effect beside others, and those that contradict each
 //! other, as far as the flags themselves do not say it.
 
-use stillwell_plan::{LoadCurve, LoadPace, LoadPlanParts};
+use stillwell_plan::RateShape;
+use stillwell_plan::load::{LoadPace, LoadPlanParts};
+use stillwell_plan::rate::Ramp;
 
 use super::error::LoadSpecError;
-use super::{Concurrency, LoadRate, LoadSpec, TlsSpec};
+use super::{Concurrency, LoadSpec, TlsSpec};
 
 /// A load in which a flag does nothing is another one than was meant.
 pub(super) fn check(
@@ -31,7 +33,7 @@ struct Rule(bool, &'static str);
 
 fn pace(spec: &LoadSpec) -> [Rule; 8] {
     let (shape, connecting) = (&spec.shape, &spec.connecting);
-    let is_closed = spec.rate == LoadRate::Max;
+    let is_closed = spec.rate.is_max();
     let rule = |is_given: bool, message| Rule(is_closed && is_given, message);
     [
         rule(
@@ -134,7 +136,7 @@ fn cpus(spec: &LoadSpec, permitted: &[u16]) -> Result<(), LoadSpecError> {
         && named > usize::from(threads)
     {
         return Err(LoadSpecError::text(format!(
-            "--cpus names {named} CPUs for {threads} {}: give --concurrency {named}, or fewer CPUs",
+            "--cpus names {named} CPUs for {threads} {}: give --threads {named}, or fewer CPUs",
             if threads == 1 { "thread" } else { "threads" }
         )));
     }
@@ -155,15 +157,14 @@ fn length(spec: &LoadSpec, plan: &LoadPlanParts) -> Result<(), LoadSpecError> {
         return Ok(());
     };
     match curve {
-        LoadCurve::Constant { .. } => {}
-        LoadCurve::Ramp { over, .. } if *over > duration => {
+        RateShape::Ramp(Ramp { over, .. }) if *over > duration => {
             return Err(LoadSpecError::text(format!(
                 "--rate changes for {over}, and --duration ends it after {duration}: give the \
                  load {over} at least, or a ramp that is as short"
             )));
         }
-        LoadCurve::Ramp { .. } => {}
-        LoadCurve::Steps { steps } => {
+        RateShape::Max | RateShape::Constant { .. } | RateShape::Ramp(_) => {}
+        RateShape::Steps { steps } => {
             let before = steps.iter().rev().skip(1);
             let before = before.fold(stillwell_units::Nanos::ZERO, |all, step| all + step.length);
             if before >= duration {

@@ -3,10 +3,9 @@
 use std::io;
 use std::path::Path;
 
-use stillwell_plan::{
-    BlockShape, BodyPlan, EndpointPlan, OtlpLogsPlan, OtlpMetricsPlan, PayloadFormat, PayloadPlan,
-    RequestPlan,
-};
+use stillwell_plan::load::{BodyPlan, EndpointPlan, RequestPlan};
+use stillwell_plan::payload::{BlockShape, OtlpLogsPlan, OtlpMetricsPlan};
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Scheme, Target};
 
 use super::error::{LoadSpecError, While as _};

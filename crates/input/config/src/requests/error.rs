@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use stillwell_plan::LoadPlanError;
+use stillwell_plan::load::LoadPlanError;
 use stillwell_units::{ParseError, TargetError};
 
 use super::reflection::ReflectionFailure;
@@ -24,7 +24,7 @@ enum Inner {
 }
 
 impl LoadSpecError {
-    pub(super) fn text(message: impl Into<String>) -> Self {
+    pub(crate) fn text(message: impl Into<String>) -> Self {
         Self(Inner::Text(message.into()))
     }
 

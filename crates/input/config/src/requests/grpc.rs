@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use stillwell_plan::{BodyPlan, ClientTlsPlan, EndpointPlan, GrpcMessages, GrpcPlan};
+use stillwell_plan::load::{BodyPlan, EndpointPlan, GrpcMessages, GrpcPlan};
+use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_units::Target;
 
 use super::endpoint::{FILE_BYTES_MAX, read, request_to, target, tls_host, typed_body, weighted};
@@ -88,7 +89,7 @@ fn described(
         return Ok(Some(descriptors.method(method).reading(name)?));
     }
     let address = target.dial_address();
-    let what = || format!("ask {address} what `{method}` looks like");
+    let what = || format!("request the description of `{method}` from {address}");
     if spec.tunnel.uri.is_some() {
         return Err(LoadSpecError::because(
             what(),

@@ -1,6 +1,6 @@
 //! Requests of lists: what one does not say is as for all.
 
-use stillwell_plan::{BodyPlan, RequestPlan};
+use stillwell_plan::load::{BodyPlan, RequestPlan};
 use stillwell_units::Target;
 
 use super::Header;

@@ -1,7 +1,7 @@
 //! Requests of a generator: all to one address, in turn, by weight.
 
-use stillwell_plan::{BodyPlan, EndpointPlan, RequestPlan};
-use stillwell_units::Target;
+use stillwell_plan::load::{BodyPlan, EndpointPlan, RequestPlan};
+use stillwell_units::{Target, as_usize};
 
 use super::endpoint::{gather, target, tls_host, typed_body};
 use super::error::LoadSpecError;
@@ -20,6 +20,19 @@ pub(crate) struct MixedRequest {
     pub(crate) method: Option<String>,
     pub(crate) headers: Vec<Header>,
     pub(crate) body: Option<String>,
+}
+
+impl MixedRequest {
+    /// Returns the only request of a generator without a mix.
+    pub(crate) const fn usual() -> Self {
+        Self {
+            weight: 1,
+            path: None,
+            method: None,
+            headers: Vec::new(),
+            body: None,
+        }
+    }
 }
 
 /// Source of the requests of a generator.
@@ -136,7 +149,7 @@ fn turns(weights: &[u32]) -> Result<Vec<usize>, LoadSpecError> {
         .map(|weight| i64::from(weight / divisor.max(1)))
         .collect();
     let total: i64 = weights.iter().sum();
-    let count = usize::try_from(total).unwrap_or(usize::MAX);
+    let count = as_usize(total.unsigned_abs());
     if count > TURNS_MAX {
         return Err(LoadSpecError::text(format!(
             "the weights of a mix sum up to {total}, at most {TURNS_MAX} are possible"

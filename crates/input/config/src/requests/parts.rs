@@ -1,7 +1,7 @@
 //! From a load as it was typed to the parts of its plan.
 
-use stillwell_plan::{
-    ConnectingPlan, EndpointPlan, IdleStrategy, LoadCurve, LoadPace, LoadPlanParts, LoadProtocol,
+use stillwell_plan::load::{
+    ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts, LoadProtocol,
     Overflow, Reuse, Spacing, UntilPlan,
 };
 use stillwell_units::Nanos;
@@ -9,7 +9,7 @@ use stillwell_units::Nanos;
 use super::endpoint::{gather, read, typed};
 use super::error::{LoadSpecError, While as _};
 use super::host::ReadLoad;
-use super::{LoadRate, LoadSpec, ShapeSpec, check, grpc, recorded, telemetry, tls, tunnel};
+use super::{LoadSpec, ShapeSpec, check, grpc, recorded, telemetry, tls, tunnel};
 
 const DURATION: Nanos = Nanos::from_secs(10);
 /// Time limit for requests in flight after the end of the load.
@@ -33,23 +33,27 @@ pub(super) fn parts(
     let plan = LoadPlanParts {
         endpoints,
         pace: pace(spec),
-        connecting: ConnectingPlan {
-            connections: connecting.connections,
-            protocol,
-            streams: connecting.streams,
-            prefetch: !connecting.late,
-            over: connecting.over.unwrap_or(Nanos::ZERO),
-            reuse: connecting.reuse.unwrap_or(Reuse::Mru),
-            requests_max: connecting.requests_max,
-            timeout: connecting.connect_timeout,
-            source: None,
+        client: ClientPlan {
+            connecting: ConnectingPlan {
+                connections: connecting.connections,
+                protocol,
+                streams: connecting.streams,
+                prefetch: !connecting.late,
+                over: connecting.over.unwrap_or(Nanos::ZERO),
+                reuse: connecting.reuse.unwrap_or(Reuse::Mru),
+                requests_max: connecting.requests_max,
+                timeout: connecting.connect_timeout,
+                source: None,
+            },
+            tunnel: tunnel::plan(&spec.tunnel)?,
+            tls: tls::plan(&spec.tls),
+            timeout: connecting.timeout,
+            idle: connecting.idle.unwrap_or(IdleStrategy::Spin),
         },
-        tunnel: tunnel::plan(&spec.tunnel)?,
-        tls: tls::plan(&spec.tls),
         workers,
         until: UntilPlan {
             duration: match (spec.duration, requests) {
-                (None, None) => Some(DURATION.max(length(&spec.rate))),
+                (None, None) => Some(DURATION.max(spec.rate.length())),
                 (duration, _) => duration,
             },
             requests,
@@ -60,9 +64,7 @@ pub(super) fn parts(
         warmup: spec.warmup,
         first_request: false,
         latency_header: None,
-        timeout: connecting.timeout,
         grace: connecting.timeout.min(GRACE_MAX),
-        idle: connecting.idle.unwrap_or(IdleStrategy::Spin),
         telemetry: telemetry::plan(&spec.stats, &spec.trace, spec.run),
         seed: spec.seed,
     };
@@ -99,29 +101,16 @@ fn endpoints(
 }
 
 fn pace(spec: &LoadSpec) -> LoadPace {
-    match &spec.rate {
-        LoadRate::Max => LoadPace::Closed,
-        LoadRate::Curve(curve) => LoadPace::Open {
-            curve: curve.clone(),
-            spacing: spacing(&spec.shape),
-            overflow: if spec.closed_loop {
-                Overflow::Defer
-            } else {
-                Overflow::Wait
-            },
-        },
+    if spec.rate.is_max() {
+        return LoadPace::Closed;
     }
-}
-
-/// Returns the time in which the rate changes; zero if it is constant.
-fn length(rate: &LoadRate) -> Nanos {
-    match rate {
-        LoadRate::Max | LoadRate::Curve(LoadCurve::Constant { .. }) => Nanos::ZERO,
-        LoadRate::Curve(LoadCurve::Ramp { over, .. }) => *over,
-        LoadRate::Curve(LoadCurve::Steps { steps }) => {
-            let lengths = steps.iter().map(|step| step.length);
-            lengths.fold(Nanos::ZERO, |sum, length| sum + length)
-        }
+    LoadPace::Open {
+        curve: spec.rate.clone(),
+        spacing: spacing(&spec.shape),
+        overflow: match spec.closed_loop {
+            true => Overflow::Defer,
+            false => Overflow::Wait,
+        },
     }
 }
 

@@ -3,7 +3,9 @@
 
 use std::str::FromStr;
 
-use stillwell_plan::{ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsProtocol, StatsSinkPlan};
+use stillwell_plan::load::{
+    ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsProtocol, StatsSinkPlan,
+};
 use stillwell_units::{Scheme, Target};
 
 /// Prefix of the names of statsd.

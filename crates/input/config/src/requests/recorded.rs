@@ -1,7 +1,7 @@
 //! Requests from files.
 
 use serde::Deserialize;
-use stillwell_plan::BodyPlan;
+use stillwell_plan::load::BodyPlan;
 
 use super::Header;
 use super::error::{LoadSpecError, While as _};

@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::fmt;
 
-use stillwell_plan::ClientTlsPlan;
+use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_units::Nanos;
 
 /// Requests the files that describe a service, by gRPC's reflection.

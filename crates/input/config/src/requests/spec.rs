@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::{
+use stillwell_plan::RateShape;
+use stillwell_plan::load::{
     IdleStrategy, LoadProtocol, PredicatePlan, Reuse, SpanSinkPlan, StatsPagePlan, StatsSinkPlan,
     TraceHeaders, TunnelProtocol,
 };
 use stillwell_units::{Nanos, RunId, Seed};
 
-use super::{Concurrency, Header, LoadRate, RequestSource};
+use super::{Concurrency, Header, RequestSource};
 use crate::MethodName;
 
 /// A load as it was typed.
@@ -17,7 +18,7 @@ pub struct LoadSpec {
     /// Targets, each `URL` or `WEIGHT*URL`.
     pub urls: Vec<String>,
     /// Rate of requests.
-    pub rate: LoadRate,
+    pub rate: RateShape,
     /// Distribution of requests in time.
     pub shape: ShapeSpec,
     /// Length of the load, warm-up included.
@@ -170,7 +171,7 @@ pub struct TlsSpec {
     pub certificate: Option<PathBuf>,
     /// File with its key.
     pub key: Option<PathBuf>,
-    /// Name to ask for.
+    /// Requested name.
     pub sni: Option<String>,
     /// `true`: no session is resumed.
     pub no_resumption: bool,

@@ -1,6 +1,6 @@
 //! Metrics and traces that a load exports: from what was typed to a plan.
 
-use stillwell_plan::{SpanProtocol, TelemetryPlan, TraceHeaders, TracePlan};
+use stillwell_plan::load::{SpanProtocol, TelemetryPlan, TraceHeaders, TracePlan};
 use stillwell_units::RunId;
 
 use super::{StatsSpec, TraceSpec};

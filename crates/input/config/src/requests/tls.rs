@@ -2,12 +2,12 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::{ClientTlsPlan, PemSource, TlsIdentity, TlsSuites, Verification};
+use stillwell_plan::tls::{ClientTlsPlan, PemSource, TlsIdentity, TlsSuites, Verification};
 
 use super::TlsSpec;
 
 /// The protocol sets the names for ALPN.
-pub(super) fn plan(spec: &TlsSpec) -> ClientTlsPlan {
+pub(crate) fn plan(spec: &TlsSpec) -> ClientTlsPlan {
     let file = |path: &PathBuf| PemSource::File(path.clone());
     ClientTlsPlan {
         verification: if spec.insecure {

@@ -1,6 +1,7 @@
 //! The proxy through which a load goes.
 
-use stillwell_plan::{ClientTlsPlan, TunnelPlan, TunnelProtocol, Verification};
+use stillwell_plan::load::{TunnelPlan, TunnelProtocol};
+use stillwell_plan::tls::{ClientTlsPlan, Verification};
 use stillwell_units::Scheme;
 
 use super::endpoint::{target, tls_host};

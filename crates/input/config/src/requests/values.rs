@@ -4,8 +4,8 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::str::FromStr;
 
 use stillwell_metric::LoadCounter;
-use stillwell_plan::PredicatePlan;
-use stillwell_units::Nanos;
+use stillwell_plan::load::PredicatePlan;
+use stillwell_units::{Nanos, as_usize};
 
 /// Reads a time above zero.
 ///
@@ -52,7 +52,7 @@ impl Concurrency {
         match self {
             Self::Workers(workers) => workers,
             Self::Auto => {
-                let fed = usize::try_from(connections).unwrap_or(usize::MAX) / endpoints.max(1);
+                let fed = as_usize(connections) / endpoints.max(1);
                 u16::try_from(cpus.min(fed).max(1)).unwrap_or(u16::MAX)
             }
         }

@@ -4,7 +4,7 @@ use stillwell_plan::CheckPlan;
 use stillwell_text::{MapReader, Node, code};
 use stillwell_units::{ByteSize, float_from_u64};
 
-use super::Door;
+use super::ReadContext;
 use super::series::parse_series;
 use crate::element::{Element, Shape, optional, required};
 
@@ -27,10 +27,10 @@ pub(super) const CHECK: Element = Element {
     one_of: &[],
 };
 
-pub(super) fn read_check(door: &Door<'_>, node: &Node) -> Option<CheckPlan> {
-    let reader = door.reader;
+pub(super) fn read_check(context: &ReadContext<'_>, node: &Node) -> Option<CheckPlan> {
+    let reader = context.reader;
     let map = reader.map(node, &CHECK.keys())?;
-    let name = map.required("name").and_then(|node| door.filled(node));
+    let name = map.required("name").and_then(|node| context.filled(node));
     let description = map.take("description").and_then(|node| reader.text(node));
     let series = map.required("series").and_then(|node| {
         let text = reader.text(node)?;
@@ -42,7 +42,7 @@ pub(super) fn read_check(door: &Door<'_>, node: &Node) -> Option<CheckPlan> {
         }
         series
     });
-    let (upper, lower) = read_bounds(door, &map);
+    let (upper, lower) = read_bounds(context, &map);
     Some(CheckPlan {
         name: name?.to_owned(),
         description: description.map(str::to_owned),
@@ -52,11 +52,11 @@ pub(super) fn read_check(door: &Door<'_>, node: &Node) -> Option<CheckPlan> {
     })
 }
 
-fn read_bounds(door: &Door<'_>, map: &MapReader<'_, '_>) -> (Option<f64>, Option<f64>) {
-    let reader = door.reader;
+fn read_bounds(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> (Option<f64>, Option<f64>) {
+    let reader = context.reader;
     let (upper_node, lower_node) = (map.take("upper_bound"), map.take("lower_bound"));
-    let upper = upper_node.and_then(|node| read_bound(door, node));
-    let lower = lower_node.and_then(|node| read_bound(door, node));
+    let upper = upper_node.and_then(|node| read_bound(context, node));
+    let lower = lower_node.and_then(|node| read_bound(context, node));
     if upper_node.is_none() && lower_node.is_none() {
         let error = reader.error(code::BAD_BOUNDS, map.span(), "a check without a bound");
         reader.report(error.label("`upper_bound` or `lower_bound` belongs here"));
@@ -70,8 +70,8 @@ fn read_bounds(door: &Door<'_>, map: &MapReader<'_, '_>) -> (Option<f64>, Option
     (upper, lower)
 }
 
-fn read_bound(door: &Door<'_>, node: &Node) -> Option<f64> {
-    let text = door.reader.text(node)?;
+fn read_bound(context: &ReadContext<'_>, node: &Node) -> Option<f64> {
+    let text = context.reader.text(node)?;
     if let Ok(number) = text.parse::<f64>()
         && number.is_finite()
     {
@@ -81,8 +81,9 @@ fn read_bound(door: &Door<'_>, node: &Node) -> Option<f64> {
         Ok(size) => Some(float_from_u64(size.bytes())),
         Err(_) => {
             let message = format!("`{text}` is not a bound");
-            let error = door.reader.error(code::BAD_VALUE, node.span, message);
-            door.reader
+            let error = context.reader.error(code::BAD_VALUE, node.span, message);
+            context
+                .reader
                 .report(error.label("write a number, or a size such as `475 MiB`"));
             None
         }

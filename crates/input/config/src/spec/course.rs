@@ -1,10 +1,12 @@
 //! Course of an experiment: its phases, its stopping rule, and contradictions among them.
 
-use stillwell_plan::{DesignPlan, PhasesPlan, StoppingPlan, WarmupPlan};
+use stillwell_plan::experiment::MAX_TIME_DEFAULT;
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
+use stillwell_plan::{PhasesPlan, StoppingPlan};
 use stillwell_text::{MapReader, code};
 use stillwell_units::Nanos;
 
-use super::{Door, design, phases, stopping};
+use super::{ReadContext, design, phases, stopping};
 
 /// The keys of a file that say how an experiment goes.
 #[derive(Debug)]
@@ -13,18 +15,20 @@ pub(super) struct Course {
     pub(super) warmup: WarmupPlan,
     pub(super) stopping: StoppingPlan,
     pub(super) design: DesignPlan,
+    pub(super) max_time: Nanos,
     pub(super) confirm: bool,
 }
 
-pub(super) fn read(door: &Door<'_>, map: &MapReader<'_, '_>) -> Course {
-    let reader = door.reader;
+pub(super) fn read(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Course {
+    let reader = context.reader;
     let phases = map.take("phases");
-    let phases = phases.and_then(|node| phases::read_phases(door, node));
+    let phases = phases.and_then(|node| phases::read_phases(context, node));
     let mut phases = phases.unwrap_or_default();
     let stopping = map.take("pairs");
-    let stopping = stopping.and_then(|node| stopping::read_stopping(door, node));
+    let stopping = stopping.and_then(|node| stopping::read_stopping(context, node));
     let design_node = map.take("design");
-    let design = design_node.and_then(|node| design::read_design(door, node));
+    let design = design_node.and_then(|node| design::read_design(context, node));
+    let max_time = map.take("max_time").and_then(|node| reader.parsed(node));
     let confirm = map.take("confirm").and_then(|node| reader.boolean(node));
     let startup = map.take("include_startup");
     let includes_startup = startup.and_then(|node| reader.boolean(node)) == Some(true);
@@ -51,6 +55,7 @@ pub(super) fn read(door: &Door<'_>, map: &MapReader<'_, '_>) -> Course {
         warmup: phases.warmup,
         stopping: stopping.unwrap_or_default(),
         design,
+        max_time: max_time.unwrap_or(MAX_TIME_DEFAULT),
         confirm: confirm.unwrap_or(true),
     }
 }

@@ -1,10 +1,11 @@
 //! `design`.
 
-use stillwell_plan::{DesignPlan, PhasesPlan};
+use stillwell_plan::PhasesPlan;
+use stillwell_plan::stopping::DesignPlan;
 use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::Nanos;
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{DURATION, Element, Shape, optional};
 
 const TURNS: Element = Element {
@@ -53,8 +54,8 @@ pub(crate) fn problem(design: DesignPlan, phases: &PhasesPlan) -> Option<String>
     })
 }
 
-pub(super) fn read_design(door: &Door<'_>, node: &Node) -> Option<DesignPlan> {
-    let reader = door.reader;
+pub(super) fn read_design(context: &ReadContext<'_>, node: &Node) -> Option<DesignPlan> {
+    let reader = context.reader;
     if matches!(node.value, Value::Scalar { .. }) {
         let designs = [DesignPlan::Paired, DesignPlan::Duet, DesignPlan::SLICED];
         return reader.word(
@@ -69,8 +70,8 @@ pub(super) fn read_design(door: &Door<'_>, node: &Node) -> Option<DesignPlan> {
         return Some(DesignPlan::SLICED);
     }
     let map = reader.map(turns, &TURNS.keys())?;
-    let shortest = read_turn(door, &map, "turn_min", DesignPlan::TURN_MIN_DEFAULT);
-    let longest = read_turn(door, &map, "turn_max", DesignPlan::TURN_MAX_DEFAULT);
+    let shortest = read_turn(context, &map, "turn_min", DesignPlan::TURN_MIN_DEFAULT);
+    let longest = read_turn(context, &map, "turn_max", DesignPlan::TURN_MAX_DEFAULT);
     let (turn_min, turn_max) = (shortest?, longest?);
     if turn_max < turn_min {
         let span = map
@@ -85,7 +86,7 @@ pub(super) fn read_design(door: &Door<'_>, node: &Node) -> Option<DesignPlan> {
 }
 
 fn read_turn(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     key: &'static str,
     default: Nanos,
@@ -93,11 +94,12 @@ fn read_turn(
     let Some(node) = map.take(key) else {
         return Some(default);
     };
-    let turn = door.reader.parsed::<Nanos>(node)?;
+    let turn = context.reader.parsed::<Nanos>(node)?;
     if turn < TURN_MIN {
         let message = format!("`{key}` is out of range");
-        let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
-        door.reader
+        let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
+        context
+            .reader
             .report(error.label(format!("at least {TURN_MIN}")));
         return None;
     }

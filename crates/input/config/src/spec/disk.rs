@@ -2,12 +2,28 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use stillwell_plan::{DiskKind, DiskPlan, FolderDiskPlan};
+use stillwell_plan::disk::{DiskKind, DiskPlan, FolderDiskPlan};
 use stillwell_text::{MapReader, Node, code};
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 
-use super::Door;
-use crate::element::{DURATION, Element, SIZE, Shape, optional, required};
+use super::ReadContext;
+use crate::element::{DURATION, Element, Field, SIZE, Shape, optional, required};
+
+/// Speed and size.
+pub(super) const LIMITS: [Field; 4] = [
+    optional("fsync_delay", DURATION, "Additional time of each `fsync`."),
+    optional(
+        "fsync_delay_per_mib",
+        DURATION,
+        "And so much more for each MiB that it makes durable.",
+    ),
+    optional(
+        "write_rate",
+        Shape::Like("20 MiB/s"),
+        "Bytes that it takes each second.",
+    ),
+    optional("limit", SIZE, "Bytes that it holds; then it is full."),
+];
 
 pub(super) const DISK: Element = Element {
     name: "disk",
@@ -29,18 +45,10 @@ pub(super) const DISK: Element = Element {
             Shape::Text,
             "The folder that is shown; else the one that the disk is mounted over.",
         ),
-        optional("fsync_delay", DURATION, "Additional time of each `fsync`."),
-        optional(
-            "fsync_delay_per_mib",
-            DURATION,
-            "And so much more for each MiB that it makes durable.",
-        ),
-        optional(
-            "write_rate",
-            Shape::Like("20 MiB/s"),
-            "Bytes that it takes each second.",
-        ),
-        optional("limit", SIZE, "Bytes that it holds; then it is full."),
+        LIMITS[0],
+        LIMITS[1],
+        LIMITS[2],
+        LIMITS[3],
     ],
     one_of: &[],
 };
@@ -54,27 +62,29 @@ const FOLDER_KEYS: [&str; 5] = [
     "limit",
 ];
 
-pub(super) fn read_disks(door: &Door<'_>, node: &Node) -> Vec<DiskPlan> {
-    let items = door.reader.list(node).unwrap_or_default();
+pub(super) fn read_disks(context: &ReadContext<'_>, node: &Node) -> Vec<DiskPlan> {
+    let items = context.reader.list(node).unwrap_or_default();
     let mut disks: Vec<DiskPlan> = Vec::new();
     for item in items {
-        let Some(disk) = read_disk(door, item) else {
+        let Some(disk) = read_disk(context, item) else {
             continue;
         };
         if disks.iter().any(|earlier| earlier.path == disk.path) {
             let message = format!("two disks at {}", disk.path.display());
-            let error = door.reader.error(code::BAD_VALUE, item.span, message);
-            door.reader.report(error.label("name another folder"));
+            let error = context.reader.error(code::BAD_VALUE, item.span, message);
+            context.reader.report(error.label("name another folder"));
         }
         disks.push(disk);
     }
     disks
 }
 
-fn read_disk(door: &Door<'_>, node: &Node) -> Option<DiskPlan> {
-    let reader = door.reader;
+fn read_disk(context: &ReadContext<'_>, node: &Node) -> Option<DiskPlan> {
+    let reader = context.reader;
     let map = reader.map(node, &DISK.keys())?;
-    let path = map.required("path").and_then(|node| read_path(door, node));
+    let path = map
+        .required("path")
+        .and_then(|node| read_path(context, node));
     let kind = match map.take("tmpfs") {
         Some(size) => {
             for key in FOLDER_KEYS {
@@ -84,9 +94,9 @@ fn read_disk(door: &Door<'_>, node: &Node) -> Option<DiskPlan> {
                     reader.report(error.label("leave it out, or leave out `tmpfs`"));
                 }
             }
-            read_size(door, size).map(DiskKind::Memory)
+            read_size(context, size).map(DiskKind::Memory)
         }
-        None => read_folder(door, &map).map(DiskKind::Folder),
+        None => read_folder(context, &map).map(DiskKind::Folder),
     };
     Some(DiskPlan {
         path: path?,
@@ -95,30 +105,31 @@ fn read_disk(door: &Door<'_>, node: &Node) -> Option<DiskPlan> {
 }
 
 /// Everything below the root itself.
-fn read_path(door: &Door<'_>, node: &Node) -> Option<PathBuf> {
-    let path = door.path(node)?;
+fn read_path(context: &ReadContext<'_>, node: &Node) -> Option<PathBuf> {
+    let path = context.path(node)?;
     let is_root = path
         .components()
         .all(|part| matches!(part, Component::RootDir));
     if is_root || path == Path::new("{state}") {
         let message = format!("nothing can be mounted at {}", path.display());
-        let error = door.reader.error(code::BAD_VALUE, node.span, message);
-        door.reader
+        let error = context.reader.error(code::BAD_VALUE, node.span, message);
+        context
+            .reader
             .report(error.label("name a folder below, e.g. `{state}/buffer`"));
         return None;
     }
     Some(path)
 }
 
-fn read_folder(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<FolderDiskPlan> {
-    let reader = door.reader;
+fn read_folder(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<FolderDiskPlan> {
+    let reader = context.reader;
     let length = |key| match map.take(key) {
         Some(node) => reader.parsed::<Nanos>(node),
         None => Some(Nanos::ZERO),
     };
     // What may be left out must not be wrong.
     let backing = match map.take("backing") {
-        Some(node) => Some(door.path(node)?),
+        Some(node) => Some(context.path(node)?),
         None => None,
     };
     let (fsync_delay, fsync_delay_per_mib) = (length("fsync_delay"), length("fsync_delay_per_mib"));
@@ -127,7 +138,7 @@ fn read_folder(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<FolderDiskPla
         None => None,
     };
     let limit = match map.take("limit") {
-        Some(node) => Some(read_size(door, node)?),
+        Some(node) => Some(read_size(context, node)?),
         None => None,
     };
     Some(FolderDiskPlan {
@@ -139,13 +150,13 @@ fn read_folder(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<FolderDiskPla
     })
 }
 
-pub(super) fn read_size(door: &Door<'_>, node: &Node) -> Option<ByteSize> {
-    let size: ByteSize = door.reader.parsed(node)?;
+pub(super) fn read_size(context: &ReadContext<'_>, node: &Node) -> Option<ByteSize> {
+    let size: ByteSize = context.reader.parsed(node)?;
     if size.bytes() == 0 {
-        let error = door
+        let error = context
             .reader
             .error(code::OUT_OF_RANGE, node.span, "a disk of nothing");
-        door.reader.report(error);
+        context.reader.report(error);
         return None;
     }
     Some(size)

@@ -1,20 +1,26 @@
-//! The whole file: an experiment, or a rig where there is nothing to compare.
+//! The whole file: an experiment, or a single run without variants.
 
+use stillwell_plan::disk::DiskPlan;
+use stillwell_plan::experiment::{OperatingPoint, ReportLink};
+use stillwell_plan::observer::Validity;
+use stillwell_plan::placement::IsolationPlan;
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
+use stillwell_plan::target::{ReadyProbe, StopPlan};
+use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{
-    CheckPlan, ComparedTargetPlan, DesignPlan, DiskPlan, GoalPlan, IsolationPlan, ObserverPlan,
-    OperatingPoint, PlacementPlan, ReadyProbe, ReportLink, RigPlan, SinkPlan, StepPlan, StopPlan,
-    StoppingPlan, TargetKind, TargetPlan, VariantPlan, WarmupPlan,
+    CheckPlan, GoalPlan, ObserverPlan, PlacementPlan, RunPlan, SinkPlan, StepPlan, StoppingPlan,
+    TargetKind, TargetPlan, VariantPlan,
 };
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
-use stillwell_units::Seed;
+use stillwell_units::{Nanos, Seed};
 
 use super::generator::{self, GeneratorSpec};
 use super::target::{self, STOP_DEFAULT, TargetSpec};
 use super::{
-    Door, PROBE_DEFAULT, check, course, design, disk, goal, network, observe, operating_point,
-    phases, placement, sink, stamp, stopping, targets, timeline, variant,
+    PROBE_DEFAULT, ReadContext, check, course, design, disk, goal, network, observe,
+    operating_point, phases, placement, sink, stamp, stopping, targets, timeline, variant,
 };
-use crate::element::{Element, Shape, optional, required};
+use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::matrix;
 use crate::rules::{Placed, check_bypasses_target, check_sink_addresses, ready_probe_of};
 
@@ -25,7 +31,7 @@ const WORKLOAD: Element = Element {
         optional(
             "generators",
             Shape::List(&Shape::Element(&generator::GENERATOR)),
-            "Sources of load; none for an idle run.",
+            "Sources of load; none for an idle target.",
         ),
         optional(
             "sinks",
@@ -49,7 +55,7 @@ const LINK: Element = Element {
 /// The top of a native file.
 pub(crate) const EXPERIMENT: Element = Element {
     name: "experiment",
-    about: "An experiment; without variants, a rig.",
+    about: "An experiment; without variants, a single run.",
     fields: &[
         optional(
             "description",
@@ -156,6 +162,12 @@ pub(crate) const EXPERIMENT: Element = Element {
             "Arrangement of the runs of a pair; `paired` if left out.",
         ),
         optional(
+            "max_time",
+            DURATION,
+            "Time of runs up to which lost pairs are replaced, `10m` if left out. One lost pair \
+             for each four planned ones is replaced later, too.",
+        ),
+        optional(
             "confirm",
             Shape::Boolean,
             "`true`: a regression is confirmed on new runs before it gates; `true` if left out.",
@@ -175,6 +187,11 @@ pub(crate) const EXPERIMENT: Element = Element {
             Shape::Boolean,
             "`true`: verdicts are shown but never gate.",
         ),
+        optional(
+            "validity",
+            Shape::Words(&["strict", "normal", "off"]),
+            "Strictness of the limits above which a run is unreliable.",
+        ),
     ],
     one_of: &[],
 };
@@ -183,7 +200,7 @@ pub(crate) const EXPERIMENT: Element = Element {
 #[derive(Debug)]
 pub(crate) struct ExperimentSpec {
     pub(crate) description: Option<String>,
-    pub(crate) rig: RigPlan,
+    pub(crate) run_plan: RunPlan,
     /// Empty where the file compares nothing.
     pub(crate) variants: Vec<VariantPlan>,
     /// Programs that are put side by side, if any are.
@@ -195,6 +212,7 @@ pub(crate) struct ExperimentSpec {
     pub(crate) stopping: StoppingPlan,
     pub(crate) design: DesignPlan,
     pub(crate) warmup: WarmupPlan,
+    pub(crate) max_time: Nanos,
     pub(crate) confirm: bool,
     pub(crate) report_links: Vec<ReportLink>,
     pub(crate) erratic: bool,
@@ -209,26 +227,24 @@ pub(crate) struct ExperimentSpec {
 }
 
 /// Reads the file. What it returns may be run only if its reader has no errors.
-pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<ExperimentSpec> {
-    let reader = door.reader;
+pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<ExperimentSpec> {
+    let reader = context.reader;
     let map = reader.map(root, &EXPERIMENT.keys())?;
-    let description = map.take("description").and_then(|node| door.filled(node));
+    let description = map
+        .take("description")
+        .and_then(|node| context.filled(node));
     let seed = map.take("seed").and_then(|node| reader.parsed(node));
     let seed = seed.unwrap_or_else(|| Seed::from_number(0));
-    let target = map.take("target");
-    let target = target.map(|node| target::read_target(door, node));
-    let variants = map.take("variants");
-    let variants = variants.map(|node| variant::read_variants(door, node));
-    let workload = map.take("workload");
-    let workload = workload.and_then(|node| read_workload(door, node, &seed));
-    let (generators, sinks) = workload.unwrap_or_default();
+    let (target, variants) = read_compared(context, &map);
+    let read = |node| read_workload(context, node, &seed);
+    let (generators, sinks) = map.take("workload").and_then(read).unwrap_or_default();
     if target.is_some() || map.key_span("targets").is_some() {
-        let placed: Vec<_> = generators.iter().map(|spec| spec.plan.clone()).collect();
-        check_bypasses_target(reader, &placed, &sinks);
+        let placed = generators.iter().map(|spec| spec.plan.clone());
+        check_bypasses_target(reader, &placed.collect::<Vec<_>>(), &sinks);
     }
-    let operating_point = read_operating_point(door, &map, &generators);
-    let goals = read_goals(door, &map);
-    let course = course::read(door, &map);
+    let operating_point = read_operating_point(context, &map, &generators);
+    let goals = read_goals(context, &map);
+    let course = course::read(context, &map);
     let around = timeline::Around {
         phases: &course.phases,
         sinks: &sinks,
@@ -240,20 +256,21 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
     if around.has_network {
         network::check_ends(reader, &sinks, &generators);
     }
-    let mut parts = Parts::read(door, &map, around);
+    let mut parts = Parts::read(context, &map, around);
     generator::check_network(reader, &generators, &mut parts.isolation);
+    let compared = variants.as_deref().unwrap_or_default();
+    target::check_url(context, &map, (compared, &generators), &mut parts.isolation);
     // It was read before anything else.
     map.ignore("matrix");
-    let generators = generators.into_iter().map(|spec| spec.plan.value);
-    let mut generators: Vec<_> = generators.collect();
+    let mut generators: Vec<_> = generators.into_iter().map(|spec| spec.plan.value).collect();
     if map.key_span("network").is_some() {
         network::send_from_link(&mut generators);
     }
     let ready = ready_probe_of(&generators);
-    let (targets, runs) = targets::read_targets(door, &map, &ready);
+    let (targets, runs) = targets::read_targets(context, &map, &ready);
     Some(ExperimentSpec {
         description: description.map(str::to_owned),
-        rig: RigPlan {
+        run_plan: RunPlan {
             seed,
             generators,
             sinks: sinks.into_iter().map(|sink| sink.value).collect(),
@@ -274,6 +291,7 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
         stopping: course.stopping,
         design: course.design,
         warmup: course.warmup,
+        max_time: course.max_time,
         confirm: course.confirm,
         report_links: read_links(reader, &map),
         erratic: map.take("erratic").and_then(|node| reader.boolean(node)) == Some(true),
@@ -282,6 +300,19 @@ pub(crate) fn read_experiment(door: &Door<'_>, root: &Node) -> Option<Experiment
         has_variants: map.key_span("variants").is_some(),
         has_several_targets: map.key_span("targets").is_some(),
     })
+}
+
+/// The target and the variants, where the file has them.
+fn read_compared(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+) -> (Option<Option<TargetSpec>>, Option<Vec<VariantPlan>>) {
+    let target = map.take("target");
+    let variants = map.take("variants");
+    (
+        target.map(|node| target::read_target(context, node)),
+        variants.map(|node| variant::read_variants(context, node)),
+    )
 }
 
 /// Placeholders that stay in a file.
@@ -296,32 +327,40 @@ struct Parts {
 }
 
 impl Parts {
-    fn read(door: &Door<'_>, map: &MapReader<'_, '_>, around: timeline::Around<'_>) -> Self {
+    fn read(
+        context: &ReadContext<'_>,
+        map: &MapReader<'_, '_>,
+        around: timeline::Around<'_>,
+    ) -> Self {
         let mut parts = Self::default();
         if let Some(node) = map.take("observe") {
-            parts.observer = observe::read_observe(door, node).unwrap_or_default();
+            parts.observer = observe::read_observe(context, node).unwrap_or_default();
+        }
+        if let Some(node) = map.take("validity") {
+            let word = context.reader.word(node, "validity", &Validity::WORDS);
+            parts.observer.validity = word.unwrap_or_default();
         }
         if let Some(node) = map.take("disks") {
-            parts.disks = disk::read_disks(door, node);
+            parts.disks = disk::read_disks(context, node);
         }
         if let Some(node) = map.take("timeline") {
             let disks = &parts.disks;
             let around = timeline::Around { disks, ..around };
-            parts.timeline = timeline::read_timeline(door, node, &around);
+            parts.timeline = timeline::read_timeline(context, node, &around);
         }
         if let Some(node) = map.take("isolation") {
-            parts.isolation = placement::read_isolation(door, node).unwrap_or_default();
+            parts.isolation = placement::read_isolation(context, node).unwrap_or_default();
         }
-        let links = network::read_network(door, map);
-        network::finish(door, map, links, &parts.timeline, &mut parts.isolation);
+        let links = network::read_network(context, map);
+        network::finish(context, map, links, &parts.timeline, &mut parts.isolation);
         if let Some(node) = map.take("placement") {
-            parts.placement = placement::read_placement(door, node).unwrap_or_default();
+            parts.placement = placement::read_placement(context, node).unwrap_or_default();
         }
         if let Some(node) = map.take("checks") {
-            let items = door.reader.list(node).unwrap_or_default();
+            let items = context.reader.list(node).unwrap_or_default();
             let checks = items
                 .iter()
-                .filter_map(|item| check::read_check(door, item));
+                .filter_map(|item| check::read_check(context, item));
             parts.checks = checks.collect();
         }
         parts
@@ -329,22 +368,24 @@ impl Parts {
 }
 
 fn read_workload(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     node: &Node,
     seed: &Seed,
 ) -> Option<(Vec<GeneratorSpec>, Vec<Placed<SinkPlan>>)> {
-    let map = door.reader.map(node, &WORKLOAD.keys())?;
+    let map = context.reader.map(node, &WORKLOAD.keys())?;
     let generators = map.take("generators");
-    let generators = generators.map(|node| generator::read_generators(door, node, seed));
-    let sinks = map.take("sinks").map(|node| sink::read_sinks(door, node));
+    let generators = generators.map(|node| generator::read_generators(context, node, seed));
+    let sinks = map
+        .take("sinks")
+        .map(|node| sink::read_sinks(context, node));
     let sinks = sinks.unwrap_or_default();
-    check_sink_addresses(door.reader, &sinks);
+    check_sink_addresses(context.reader, &sinks);
     Some((generators.unwrap_or_default(), sinks))
 }
 
 /// Returns the requested operating point; else the rates of the file, if all generators have one.
 fn read_operating_point(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     generators: &[GeneratorSpec],
 ) -> OperatingPoint {
@@ -352,8 +393,8 @@ fn read_operating_point(
     let all_max = generators.iter().all(|spec| spec.plan.value.rate.is_max());
     let given = map
         .take("operating_point")
-        .and_then(|node| operating_point::read_operating_point(door, node));
-    let reader = door.reader;
+        .and_then(|node| operating_point::read_operating_point(context, node));
+    let reader = context.reader;
     match given {
         Some((OperatingPoint::Stated, span)) if !all_stated => {
             let message = "the operating point is `stated`, but not every generator states a rate";
@@ -385,7 +426,7 @@ fn read_operating_point(
 
 /// Goals are held against what the file lists, not against what of it could be
 /// understood: one mistake must not cause another.
-fn read_goals(door: &Door<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
+fn read_goals(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
     let workload = map.take("workload");
     let generators = workload.map_or(&[][..], |node| items(node, "generators"));
     let sinks = workload.map_or(&[][..], |node| items(node, "sinks"));
@@ -403,12 +444,16 @@ fn read_goals(door: &Door<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
         stamps: generators.iter().any(|item| item.entry("stamps").is_some()),
         numbers: generators.iter().any(stamp::has_numbers),
         scrapes: !pages.is_empty(),
+        is_process: context.target_url.is_none(),
     };
     let Some(node) = map.take("goals") else {
-        return goal::default_goals(workload.generators);
+        return match workload.is_process {
+            true => goal::default_goals(workload.generators),
+            false => goal::default_goals_of_url(),
+        };
     };
-    let goals = goal::read_goals(door, node);
-    goal::check_goals(door.reader, &goals, workload);
+    let goals = goal::read_goals(context, node);
+    goal::check_goals(context.reader, &goals, workload);
     goals.into_iter().map(|goal| goal.plan).collect()
 }
 
@@ -453,7 +498,7 @@ pub fn no_target() -> TargetPlan {
         name: "none".to_owned(),
         kind: TargetKind::None,
         ready: ReadyProbe::Immediately,
-        cpus: stillwell_plan::CpuChoice::Auto,
+        cpus: stillwell_plan::placement::CpuChoice::Auto,
         memory: None,
         stop: StopPlan { ..STOP_DEFAULT },
     }

@@ -1,13 +1,15 @@
 //! `workload.generators`.
 
+use stillwell_plan::generator::{Concurrency, EventsDefault, FileLayout};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::placement::IsolationPlan;
 use stillwell_plan::{
-    BlockShape, ClientTlsPlan, EventsDefault, FileLayout, GeneratorPlan, IsolationPlan,
-    PayloadFormat, PayloadPlan, RatePlan, RateUnit, StampPlan, StreamTarget, TransportPlan,
+    GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan, RateUnit, StampPlan, TransportPlan,
 };
 use stillwell_text::{MapReader, Node, Reader, Value, code};
 use stillwell_units::{ByteSize, Seed};
 
-use super::{Door, payload, rate, stamp};
+use super::{ReadContext, payload, rate, stamp};
 use crate::element::{DURATION, Element, Field, SIZE, Shape, optional, required};
 use crate::rules::{Ids, Placed};
 
@@ -17,51 +19,18 @@ mod fit;
 mod http;
 mod kubernetes;
 mod requests;
+mod stream;
 mod system;
 mod tls;
 mod web;
 
 pub use system::{ENGINE_SOCKET, TREE_DEPTH_MAX, is_image_part};
 
+pub use fit::check_cache_size;
 use http::HTTP;
-
-const ADDRESS: Shape = Shape::Like("127.0.0.1:9100");
-
-const TCP: Element = Element {
-    name: "tcp generator",
-    about: "A TCP stream.",
-    fields: &[
-        required("address", ADDRESS, "The target's `host:port`."),
-        optional("tls", Shape::Element(&tls::TLS), "TLS over the stream."),
-    ],
-    one_of: &[],
-};
-
-const UDP: Element = Element {
-    name: "udp generator",
-    about: "UDP datagrams.",
-    fields: &[
-        required("address", ADDRESS, "The target's `host:port`."),
-        optional("bind", ADDRESS, "The local `host:port` to send from."),
-    ],
-    one_of: &[],
-};
-
-const UNIX: Element = Element {
-    name: "unix generator",
-    about: "A Unix socket.",
-    fields: &[required("path", Shape::Text, "The target's socket.")],
-    one_of: &[],
-};
-
-const UNIX_STREAM: Element = Element {
-    name: "unix_stream generator",
-    about: "A Unix stream socket.",
-    fields: &[
-        required("path", Shape::Text, "The target's socket."),
-        optional("tls", Shape::Element(&tls::TLS), "TLS over the stream."),
-    ],
-    one_of: &[],
+use stream::{
+    ADDRESS, TCP, UDP, UNIX, UNIX_STREAM, inner, is_short, read_tcp, read_udp, read_unix_datagram,
+    read_unix_stream,
 };
 
 const ACKNOWLEDGEMENTS: Element = Element {
@@ -210,7 +179,7 @@ const BLOCK: Element = Element {
 /// A kind of generator: its key, and the reader of what is there.
 struct KindEntry {
     field: Field,
-    read: fn(&Door<'_>, &Node) -> Option<TransportPlan>,
+    read: fn(&ReadContext<'_>, &Node) -> Option<TransportPlan>,
 }
 
 /// All kinds. A further one is one entry here.
@@ -297,20 +266,20 @@ const KINDS: &[KindEntry] = &[
         "process_tree",
         Shape::Element(&system::PROCESS_TREE),
         "Trees of processes; has no payload.",
-        |door, node| system::read_tree(door, node).map(TransportPlan::ProcessTree),
+        |context, node| system::read_tree(context, node).map(TransportPlan::ProcessTree),
     ),
     kind(
         "proc_fs",
         Shape::Element(&system::PROC_FS),
         "A folder that looks like `/proc`; has no payload.",
-        |door, node| system::read_proc_fs(door, node).map(TransportPlan::ProcFs),
+        |context, node| system::read_proc_fs(context, node).map(TransportPlan::ProcFs),
     ),
     kind(
         "container",
         Shape::Element(&system::CONTAINER),
         "Containers that come and go; has no payload.",
-        |door, node| {
-            let plan = system::read_container(door, node)?;
+        |context, node| {
+            let plan = system::read_container(context, node)?;
             Some(TransportPlan::Container(Box::new(plan)))
         },
     ),
@@ -411,7 +380,7 @@ const fn kind(
     name: &'static str,
     shape: Shape,
     about: &'static str,
-    read: fn(&Door<'_>, &Node) -> Option<TransportPlan>,
+    read: fn(&ReadContext<'_>, &Node) -> Option<TransportPlan>,
 ) -> KindEntry {
     KindEntry {
         field: optional(name, shape, about),
@@ -443,13 +412,17 @@ pub(super) fn check_network(
     broker::check_brokers(reader, generators, isolation);
 }
 
-pub(super) fn read_generators(door: &Door<'_>, node: &Node, seed: &Seed) -> Vec<GeneratorSpec> {
-    let reader = door.reader;
+pub(super) fn read_generators(
+    context: &ReadContext<'_>,
+    node: &Node,
+    seed: &Seed,
+) -> Vec<GeneratorSpec> {
+    let reader = context.reader;
     let items = reader.list(node).unwrap_or_default();
     let mut ids = Ids::new(reader, "generator");
     let items: Vec<_> = items
         .iter()
-        .map(|item| (read_generator(door, item), item.entry("id"), item.span))
+        .map(|item| (read_generator(context, item), item.entry("id"), item.span))
         .collect();
     ids.reserve(items.iter().filter_map(|(_, id, _)| {
         let id = id.as_ref()?;
@@ -471,12 +444,12 @@ pub(super) fn read_generators(door: &Door<'_>, node: &Node, seed: &Seed) -> Vec<
     generators
 }
 
-fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
-    let reader = door.reader;
+fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpec> {
+    let reader = context.reader;
     let map = reader.map(node, &GENERATOR.keys())?;
     let kind = map.one_of(&KIND_NAMES);
-    let transport = kind.and_then(|(name, node)| read_transport(door, name, node));
-    let id = map.take("id").and_then(|node| door.filled(node));
+    let transport = kind.and_then(|(name, node)| read_transport(context, name, node));
+    let id = map.take("id").and_then(|node| context.filled(node));
     // Requests with a mistake need no payload either.
     let is_web = kind.is_some_and(|(name, _)| name == "requests");
     let sends_payload = !is_web && transport.as_ref().is_none_or(TransportPlan::sends_payload);
@@ -485,11 +458,11 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
     }
     let format = sends_payload.then(|| {
         let node = map.required("payload")?;
-        payload::read_payload(door, node)
+        payload::read_payload(context, node)
     });
     let rate_node = map.take("rate");
-    let rate = read_rate(door, rate_node, is_web);
-    let (connections, workers) = read_threads(reader, &map);
+    let rate = read_rate(context, rate_node, is_web);
+    let (connections, concurrency) = read_threads(reader, &map);
     check_writers(reader, node, transport.as_ref(), connections);
     kubernetes::check_single(reader, &map, transport.as_ref());
     if let (false, Some(node), Some(rate)) = (sends_payload, rate_node, &rate) {
@@ -501,17 +474,18 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
     let transport = transport?;
     let known = format.as_ref().and_then(Option::as_ref);
     let stamps_node = map.take("stamps");
-    let stamps = stamps_node.map(|node| read_stamps(door, node, known, &transport));
+    let stamps = stamps_node.map(|node| read_stamps(context, node, known, &transport));
     // One mistake must not hide another.
-    let blocks = read_blocks(door, block, &transport, &rate.unwrap_or(RatePlan::MAX));
+    let known_rate = rate.as_ref().unwrap_or(&RatePlan::MAX);
+    let blocks = read_blocks(context, block, &transport, known_rate);
     let (blocks, cache) = (blocks?, cache?);
     if let Some(node) = cache_node {
-        check_cache(reader, node, cache, blocks.maximum());
+        fit::check_cache(reader, node, cache, blocks.maximum());
     }
     if let Some(format) = known {
         fit::check_events(reader, block, format);
         fit::check_ends(reader, node, format, &transport, &blocks);
-        fit::check_contexts(reader, rate_node, format, &rate.unwrap_or(RatePlan::MAX));
+        fit::check_contexts(reader, rate_node, format, known_rate);
     }
     files::check_mounted(reader, (node, rate_node), &transport, rate.as_ref());
     let plan = GeneratorPlan {
@@ -526,8 +500,7 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
             None => PayloadPlan::PACE,
         },
         rate: rate?,
-        connections: connections?,
-        workers: workers?,
+        concurrency: concurrency?,
         seed: Seed::from_number(0),
         stamps: match stamps {
             Some(stamps) => Some(stamps?),
@@ -544,9 +517,13 @@ fn read_generator(door: &Door<'_>, node: &Node) -> Option<GeneratorSpec> {
 }
 
 /// Without a schedule, requests are counted, not bytes.
-fn read_rate(door: &Door<'_>, node: Option<&Node>, counts_requests: bool) -> Option<RatePlan> {
+fn read_rate(
+    context: &ReadContext<'_>,
+    node: Option<&Node>,
+    counts_requests: bool,
+) -> Option<RatePlan> {
     let rate = match node {
-        Some(node) => rate::read_rate(door, node)?,
+        Some(node) => rate::read_rate(context, node)?,
         None => RatePlan::MAX,
     };
     let unit = match counts_requests && rate.is_max() {
@@ -572,23 +549,15 @@ fn check_writers(
     }
 }
 
-fn check_cache(reader: &Reader, node: &Node, cache: ByteSize, largest: ByteSize) {
-    if cache < largest {
-        let message = format!("a cache of {cache} does not hold one block");
-        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
-        reader.report(error.label(format!("at least {largest}, the largest block")));
-    }
-}
-
 fn read_stamps(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     node: &Node,
     format: Option<&PayloadFormat>,
     transport: &TransportPlan,
 ) -> Option<StampPlan> {
-    let stamps = stamp::read_stamps(door, node)?;
+    let stamps = stamp::read_stamps(context, node)?;
     if let Some(format) = format {
-        stamp::check_stamps(door, node, stamps.form, (format, transport));
+        stamp::check_stamps(context, node, stamps.form, (format, transport));
     }
     Some(stamps)
 }
@@ -612,7 +581,8 @@ fn check_paced_rate(reader: &Reader, node: &Node, rate: &RatePlan) {
     }
 }
 
-fn read_threads(reader: &Reader, map: &MapReader<'_, '_>) -> (Option<u16>, Option<u16>) {
+/// Reads the number of connections, and that with the threads that share them.
+fn read_threads(reader: &Reader, map: &MapReader<'_, '_>) -> (Option<u16>, Option<Concurrency>) {
     let read = |key| match map.take(key) {
         Some(node) => reader.whole(node, 1, u16::MAX),
         None => Some(1),
@@ -626,111 +596,26 @@ fn read_threads(reader: &Reader, map: &MapReader<'_, '_>) -> (Option<u16>, Optio
         let error = reader.error(code::OUT_OF_RANGE, node.span, message);
         reader.report(error.label("at most as many as `connections`"));
     }
-    (connections, workers)
+    let concurrency = connections.zip(workers);
+    // One mistake must not hide another.
+    let concurrency = concurrency.map(|(all, workers)| {
+        let least = Concurrency::ONE.with_connections(all);
+        Concurrency::try_new(all, workers).unwrap_or(least)
+    });
+    (connections, concurrency)
 }
 
-/// Returns true if `node` is one word in place of a map.
-const fn is_short(node: &Node) -> bool {
-    matches!(node.value, Value::Scalar { .. })
-}
-
-fn read_transport(door: &Door<'_>, name: &str, node: &Node) -> Option<TransportPlan> {
+fn read_transport(context: &ReadContext<'_>, name: &str, node: &Node) -> Option<TransportPlan> {
     let kind = KINDS.iter().find(|kind| kind.field.name == name)?;
-    (kind.read)(door, node)
+    (kind.read)(context, node)
 }
 
-fn read_tcp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let (address, tls) = read_stream(door, node, &TCP, "address")?;
-    let address = door.address(address)?;
-    Some(match tls {
-        Some(tls) => TransportPlan::Tls {
-            to: StreamTarget::Tcp(address),
-            tls,
-        },
-        None => TransportPlan::Tcp { address },
-    })
-}
-
-fn read_udp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    if is_short(node) {
-        return Some(TransportPlan::Udp {
-            address: door.address(node)?,
-            bind: BIND_DEFAULT.to_owned(),
-        });
-    }
-    let map = door.reader.map(node, &UDP.keys())?;
-    let bind = match map.take("bind") {
-        Some(node) => door.bind_address(node),
-        None => Some(BIND_DEFAULT.to_owned()),
-    };
-    let address = map.required("address").and_then(|node| door.address(node));
-    Some(TransportPlan::Udp {
-        address: address?,
-        bind: bind?,
-    })
-}
-
-fn read_unix_stream(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let (path, tls) = read_stream(door, node, &UNIX_STREAM, "path")?;
-    let path = door.socket(path)?;
-    Some(match tls {
-        Some(tls) => TransportPlan::Tls {
-            to: StreamTarget::Unix(path),
-            tls,
-        },
-        None => TransportPlan::UnixStream { path },
-    })
-}
-
-fn read_unix_datagram(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let path = door.socket(inner(door, node, &UNIX, "path")?)?;
-    Some(TransportPlan::UnixDatagram { path })
-}
-
-/// Address of a stream, and its TLS if any.
-fn read_stream<'n>(
-    door: &Door<'_>,
-    node: &'n Node,
-    element: &Element,
-    key: &'static str,
-) -> Option<(&'n Node, Option<Box<ClientTlsPlan>>)> {
-    if is_short(node) {
-        return Some((node, None));
-    }
-    let map = door.reader.map(node, &element.keys())?;
-    let tls = match map.take("tls") {
-        Some(node) => Some(tls::read(door, node)?),
-        // `tls:` with nothing behind it would be a stream in the clear.
-        None if map.key_span("tls").is_some() => {
-            map.required("tls")?;
-            None
-        }
-        None => None,
-    };
-    Some((map.required(key)?, tls))
-}
-
-const BIND_DEFAULT: &str = "127.0.0.1:0";
-
-/// The only key of `element`, or `node` itself where it is written short.
-fn inner<'n>(
-    door: &Door<'_>,
-    node: &'n Node,
-    element: &Element,
-    key: &'static str,
-) -> Option<&'n Node> {
-    if is_short(node) {
-        return Some(node);
-    }
-    door.reader.map(node, &element.keys())?.required(key)
-}
-
-/// Up to this rate each event leaves by itself on a stream, so that the schedule
+/// Up to this rate each event leaves by itself on a stream, so the schedule
 /// is kept event by event; above, one write each would be the load.
 const SINGLE_EVENTS_MAX: f64 = 100_000.0;
 
 fn read_blocks(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     node: Option<&Node>,
     transport: &TransportPlan,
     rate: &RatePlan,
@@ -741,17 +626,17 @@ fn read_blocks(
         return Some(default_blocks(transport, rate, default));
     };
     if matches!(node.value, Value::Scalar { .. }) {
-        let maximum = read_maximum(door, node, limit)?;
+        let maximum = read_maximum(context, node, limit)?;
         return Some(BlockShape::UpTo { maximum });
     }
-    let map = door.reader.map(node, &BLOCK.keys())?;
+    let map = context.reader.map(node, &BLOCK.keys())?;
     let maximum = match map.take("maximum") {
-        Some(node) => read_maximum(door, node, limit),
+        Some(node) => read_maximum(context, node, limit),
         None => Some(default),
     };
     let count = map
         .take("events")
-        .map(|node| door.reader.whole(node, 1, u32::MAX));
+        .map(|node| context.reader.whole(node, 1, u32::MAX));
     let maximum = maximum?;
     match count {
         Some(count) => Some(BlockShape::Events {
@@ -774,8 +659,12 @@ fn default_blocks(transport: &TransportPlan, rate: &RatePlan, maximum: ByteSize)
     }
 }
 
-fn read_maximum(door: &Door<'_>, node: &Node, limit: Option<ByteSize>) -> Option<ByteSize> {
-    let reader = door.reader;
+fn read_maximum(
+    context: &ReadContext<'_>,
+    node: &Node,
+    limit: Option<ByteSize>,
+) -> Option<ByteSize> {
+    let reader = context.reader;
     let size: ByteSize = reader.parsed(node)?;
     if size.bytes() == 0 {
         reader.report(reader.error(code::OUT_OF_RANGE, node.span, "a block of nothing"));

@@ -1,10 +1,11 @@
 //! `goals`.
 
-use stillwell_plan::{Direction, GoalMetric, GoalPlan, Reduction};
+use stillwell_plan::goal::{Direction, LatencyQuantile, Reduction};
+use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::Tolerance;
 
-use super::{Door, series};
+use super::{ReadContext, series};
 use crate::element::{Element, Shape, optional, required};
 
 const METRICS: Shape = Shape::Words(&[
@@ -19,6 +20,12 @@ const METRICS: Shape = Shape::Words(&[
     "latency_p90",
     "latency_p99",
     "latency_p999",
+    "service_time_p50",
+    "service_time_p90",
+    "service_time_p99",
+    "service_time_p999",
+    "error_share",
+    "request_throughput",
     "loss",
     "duplicated",
     "event_latency_p50",
@@ -38,11 +45,13 @@ const GOAL: Element = Element {
             "tolerance",
             Shape::Like("3%"),
             "Smallest change that matters. If left out: 0.5% for cpu_per_event; 2% for \
-             ingress_throughput, egress_throughput, cpu, latency_p50 and event_latency_p50; 3% \
-             for latency_p90 and event_latency_p90; 5% for memory, memory_peak, latency_p99 and \
-             event_latency_p99; 10% for latency_p999 and event_latency_p999. Of loss, duplicated \
-             and memory_slope it is the difference that counts: 0.1% of the events for loss and \
-             duplicated, 1% of the memory each minute for memory_slope.",
+             ingress_throughput, egress_throughput, request_throughput, cpu, latency_p50, \
+             service_time_p50 and event_latency_p50; 3% for latency_p90, service_time_p90 and \
+             event_latency_p90; 5% for memory, memory_peak, latency_p99, service_time_p99 and \
+             event_latency_p99; 10% for latency_p999, service_time_p999 and event_latency_p999. \
+             Of error_share, loss, duplicated and memory_slope it is the difference that counts: \
+             0.1% of the requests for error_share, 0.1% of the events for loss and duplicated, 1% \
+             of the memory each minute for memory_slope.",
         ),
         optional("primary", Shape::Boolean, PRIMARY),
     ],
@@ -114,9 +123,20 @@ pub fn default_goals(has_generators: bool) -> Vec<GoalPlan> {
     metrics.into_iter().map(GoalPlan::new).collect()
 }
 
+/// The goals of a target that is a URL, where none are given.
+pub(super) fn default_goals_of_url() -> Vec<GoalPlan> {
+    let metrics = [
+        GoalMetric::Latency(LatencyQuantile::P50),
+        GoalMetric::Latency(LatencyQuantile::P99),
+        GoalMetric::ErrorShare,
+        GoalMetric::RequestThroughput,
+    ];
+    metrics.into_iter().map(GoalPlan::new).collect()
+}
+
 /// The goals of a file, the primary one first.
-pub(super) fn read_goals(door: &Door<'_>, node: &Node) -> Vec<PlacedGoal> {
-    let reader = door.reader;
+pub(super) fn read_goals(context: &ReadContext<'_>, node: &Node) -> Vec<PlacedGoal> {
+    let reader = context.reader;
     let items = reader.list(node).unwrap_or_default();
     if items.is_empty() && matches!(node.value, Value::List(_)) {
         let error = reader.error(code::WRONG_SHAPE, node.span, "an empty list of goals");
@@ -239,6 +259,8 @@ pub(super) struct Workload {
     pub(super) numbers: bool,
     /// Pages of the subject's own metrics.
     pub(super) scrapes: bool,
+    /// False if the target is a URL.
+    pub(super) is_process: bool,
 }
 
 /// Reports goals that this workload can never reach.
@@ -257,6 +279,15 @@ pub(super) fn check_goals(reader: &Reader, goals: &[PlacedGoal], workload: Workl
 fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
     const NO_GENERATOR: &str = "the workload has no generator";
     match metric {
+        GoalMetric::Cpu
+        | GoalMetric::CpuPerEvent
+        | GoalMetric::Memory
+        | GoalMetric::MemoryPeak
+        | GoalMetric::MemorySlope
+            if !workload.is_process =>
+        {
+            Some("the target is a URL, so no process is watched")
+        }
         GoalMetric::Cpu | GoalMetric::Memory | GoalMetric::MemoryPeak | GoalMetric::MemorySlope => {
             None
         }
@@ -265,6 +296,9 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         | GoalMetric::Duplicated
         | GoalMetric::EventLatency(_)
         | GoalMetric::Latency(_)
+        | GoalMetric::ServiceTime(_)
+        | GoalMetric::ErrorShare
+        | GoalMetric::RequestThroughput
         | GoalMetric::Loss
             if !workload.generators =>
         {
@@ -284,7 +318,12 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         GoalMetric::Duplicated if !workload.numbers => Some(
             "time prefixes show the latency of events, but do not identify them: another `form` does",
         ),
-        GoalMetric::Latency(_) if !workload.answers => {
+        GoalMetric::Latency(_)
+        | GoalMetric::ServiceTime(_)
+        | GoalMetric::ErrorShare
+        | GoalMetric::RequestThroughput
+            if !workload.answers =>
+        {
             Some("no generator waits for answers: `requests` and `http` do")
         }
         GoalMetric::Series(series)

@@ -1,17 +1,20 @@
-//! `network`: the links of a rig whose target has a network namespace.
+//! `network`: the links of a run whose target has a network namespace.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::slice;
 
-use stillwell_plan::{
-    GeneratorPlan, INPUT_OURS, INPUT_TARGET, IsolationPlan, LinkChange, LinkPlan, NetworkPlan,
-    OUTPUT_SINKS, ReadyProbe, SinkPlan, SinkProtocol, StepAction, StepPlan, TransportPlan, Wanted,
+use stillwell_plan::link::{
+    INPUT_OURS, INPUT_TARGET, LinkChange, LinkPlan, NetworkPlan, OUTPUT_SINKS,
 };
+use stillwell_plan::placement::{IsolationPlan, Wanted};
+use stillwell_plan::step::StepAction;
+use stillwell_plan::target::ReadyProbe;
+use stillwell_plan::{GeneratorPlan, SinkPlan, SinkProtocol, StepPlan, TransportPlan};
 use stillwell_text::{MapReader, Node, Reader, code};
 use stillwell_units::ByteRate;
 
 use super::generator::GeneratorSpec;
-use super::{Door, timeline};
+use super::{ReadContext, timeline};
 use crate::element::{DURATION, Element, Shape, optional};
 use crate::rules::{Placed, ready_probe_of};
 
@@ -54,8 +57,11 @@ pub(super) const NETWORK: Element = Element {
 };
 
 /// The links as the run finds them, if there are any.
-pub(super) fn read_network(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<NetworkPlan> {
-    let (input, output) = read_links(door, map.take("network")?)?;
+pub(super) fn read_network(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+) -> Option<NetworkPlan> {
+    let (input, output) = read_links(context, map.take("network")?)?;
     Some(NetworkPlan {
         input: LinkPlan::default().changed(&input),
         output: LinkPlan::default().changed(&output),
@@ -65,7 +71,7 @@ pub(super) fn read_network(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<N
 /// Puts the links where a run looks for them, made for all that `timeline` does to
 /// them.
 pub(super) fn finish(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     links: Option<NetworkPlan>,
     timeline: &[StepPlan],
@@ -82,14 +88,14 @@ pub(super) fn finish(
         && let Some(span) = map.key_span("network")
     {
         let message = "`isolation` forbids a network namespace, without which there are no links";
-        let error = door.reader.error(code::TIMELINE, span, message);
-        door.reader.report(error.label("one of them must go"));
+        let error = context.reader.error(code::TIMELINE, span, message);
+        context.reader.report(error.label("one of them must go"));
     }
     isolation.network = Wanted::Required;
     isolation.links = Some(links);
 }
 
-/// Checks that all ends of a rig with links are on them: other addresses are unreachable.
+/// Checks that all ends of a run with links are on them: other addresses are unreachable.
 pub(super) fn check_ends(
     reader: &Reader,
     sinks: &[Placed<SinkPlan>],
@@ -143,35 +149,35 @@ pub(super) fn send_from_link(generators: &mut [GeneratorPlan]) {
 }
 
 /// A step that changes links.
-pub(super) fn read_change(door: &Door<'_>, node: &Node) -> Option<StepAction> {
-    let (input, output) = read_links(door, node)?;
+pub(super) fn read_change(context: &ReadContext<'_>, node: &Node) -> Option<StepAction> {
+    let (input, output) = read_links(context, node)?;
     Some(StepAction::Network { input, output })
 }
 
-fn read_links(door: &Door<'_>, node: &Node) -> Option<(LinkChange, LinkChange)> {
-    let map = door.reader.map(node, &NETWORK.keys())?;
+fn read_links(context: &ReadContext<'_>, node: &Node) -> Option<(LinkChange, LinkChange)> {
+    let map = context.reader.map(node, &NETWORK.keys())?;
     let link = |key| match map.take(key) {
-        Some(node) => read_link(door, node),
+        Some(node) => read_link(context, node),
         None => Some(LinkChange::default()),
     };
     let (input, output) = (link("input"), link("output"));
     Some((input?, output?))
 }
 
-fn read_link(door: &Door<'_>, node: &Node) -> Option<LinkChange> {
-    let map = door.reader.map(node, &LINK.keys())?;
+fn read_link(context: &ReadContext<'_>, node: &Node) -> Option<LinkChange> {
+    let map = context.reader.map(node, &LINK.keys())?;
     let mut change = LinkChange::default();
     if let Some(node) = map.take("loss") {
-        change.loss_per_million = Some(timeline::read_share(door, node)?);
+        change.loss_per_million = Some(timeline::read_share(context, node)?);
     }
     if let Some(node) = map.take("rate") {
-        change.bits_per_second = Some(read_rate(door, node)?);
+        change.bits_per_second = Some(read_rate(context, node)?);
     }
     if let Some(node) = map.take("cut") {
-        change.is_cut = Some(door.reader.boolean(node)?);
+        change.is_cut = Some(context.reader.boolean(node)?);
     }
     if let Some(node) = map.take("delay") {
-        change.delay = Some(door.reader.parsed(node)?);
+        change.delay = Some(context.reader.parsed(node)?);
     }
     Some(change)
 }
@@ -180,8 +186,8 @@ fn read_link(door: &Door<'_>, node: &Node) -> Option<LinkChange> {
 const BITS_PER_SECOND_MIN: u64 = 8_000;
 
 /// Bits in each second; 0 for `none`.
-fn read_rate(door: &Door<'_>, node: &Node) -> Option<u64> {
-    let text = door.reader.text(node)?.trim();
+fn read_rate(context: &ReadContext<'_>, node: &Node) -> Option<u64> {
+    let text = context.reader.text(node)?.trim();
     if text == "none" {
         return Some(0);
     }
@@ -201,10 +207,10 @@ fn read_rate(door: &Door<'_>, node: &Node) -> Option<u64> {
         Some(bits) if bits >= BITS_PER_SECOND_MIN => Some(bits),
         _ => {
             let message = format!("`{text}` is not the rate of a link");
-            let error = door.reader.error(code::BAD_VALUE, node.span, message);
+            let error = context.reader.error(code::BAD_VALUE, node.span, message);
             let label =
                 "write for example `10 Mbit/s` or `1 MiB/s`, at least `8 kbit/s`; or `none`";
-            door.reader.report(error.label(label));
+            context.reader.report(error.label(label));
             None
         }
     }

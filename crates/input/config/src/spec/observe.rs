@@ -1,12 +1,13 @@
 //! `observe`.
 
-use stillwell_plan::{
-    InspectorPlan, KernelSeries, ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan,
+use stillwell_plan::ObserverPlan;
+use stillwell_plan::observer::{
+    InspectorPlan, KernelSeries, ProfilePlan, ScrapeFormat, ScrapePlan,
 };
 use stillwell_text::{Node, code};
 use stillwell_units::Nanos;
 
-use super::Door;
+use super::ReadContext;
 use super::target::{COMMAND, read_environment};
 use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
 
@@ -128,8 +129,8 @@ pub(super) const OBSERVE: Element = Element {
 /// Below this, watching would be the load.
 const PERIOD_MIN: Nanos = Nanos::from_millis(10);
 
-pub(super) fn read_observe(door: &Door<'_>, node: &Node) -> Option<ObserverPlan> {
-    let reader = door.reader;
+pub(super) fn read_observe(context: &ReadContext<'_>, node: &Node) -> Option<ObserverPlan> {
+    let reader = context.reader;
     let map = reader.map(node, &OBSERVE.keys())?;
     let mut observer = ObserverPlan::default();
     for (key, period) in [
@@ -149,34 +150,36 @@ pub(super) fn read_observe(door: &Door<'_>, node: &Node) -> Option<ObserverPlan>
     }
     if let Some(node) = map.take("prometheus") {
         let items = reader.list(node).unwrap_or_default();
-        let read = |item| read_scrape(door, item, &SCRAPE, ScrapeFormat::Prometheus);
+        let read = |item| read_scrape(context, item, &SCRAPE, ScrapeFormat::Prometheus);
         observer.scrapes.extend(items.iter().filter_map(read));
     }
     if let Some(node) = map.take("expvar") {
         let items = reader.list(node).unwrap_or_default();
-        let read = |item| read_scrape(door, item, &EXPVAR, ScrapeFormat::Expvar);
+        let read = |item| read_scrape(context, item, &EXPVAR, ScrapeFormat::Expvar);
         observer.scrapes.extend(items.iter().filter_map(read));
     }
     if let Some(node) = map.take("pprof") {
         let items = reader.list(node).unwrap_or_default();
-        let profiles = items.iter().filter_map(|item| read_profile(door, item));
+        let profiles = items.iter().filter_map(|item| read_profile(context, item));
         observer.profiles = profiles.collect();
     }
     if let Some(node) = map.take("kernel") {
-        read_kernel(door, node, &mut observer.kernel);
+        read_kernel(context, node, &mut observer.kernel);
     }
     if let Some(node) = map.take("inspector") {
-        observer.inspector = read_inspector(door, node);
+        observer.inspector = read_inspector(context, node);
     }
     Some(observer)
 }
 
-fn read_inspector(door: &Door<'_>, node: &Node) -> Option<InspectorPlan> {
-    let map = door.reader.map(node, &INSPECTOR.keys())?;
-    let environment = read_environment(door, map.take("environment"));
-    let file = |key| door.path(map.take(key)?);
+fn read_inspector(context: &ReadContext<'_>, node: &Node) -> Option<InspectorPlan> {
+    let map = context.reader.map(node, &INSPECTOR.keys())?;
+    let environment = read_environment(context, map.take("environment"));
+    let file = |key| context.path(map.take(key)?);
     let (stdout, stderr) = (file("stdout"), file("stderr"));
-    let command = map.required("command").and_then(|node| door.program(node));
+    let command = map
+        .required("command")
+        .and_then(|node| context.program(node));
     let mut words = command?.into_iter();
     Some(InspectorPlan {
         program: words.next()?.into(),
@@ -187,11 +190,11 @@ fn read_inspector(door: &Door<'_>, node: &Node) -> Option<InspectorPlan> {
     })
 }
 
-fn read_kernel(door: &Door<'_>, node: &Node, kernel: &mut KernelSeries) {
+fn read_kernel(context: &ReadContext<'_>, node: &Node, kernel: &mut KernelSeries) {
     const WORDS: [&str; 5] = ["processes", "smaps", "working_set", "cgroup", "vmstat"];
     let words = WORDS.map(|word| (word, word));
-    for item in door.reader.list(node).unwrap_or_default() {
-        match door.reader.word(item, "kind of series", &words) {
+    for item in context.reader.list(node).unwrap_or_default() {
+        match context.reader.word(item, "kind of series", &words) {
             Some("processes") => kernel.processes = true,
             Some("smaps") => kernel.smaps = true,
             Some("working_set") => kernel.working_set = true,
@@ -202,11 +205,11 @@ fn read_kernel(door: &Door<'_>, node: &Node, kernel: &mut KernelSeries) {
     }
 }
 
-fn read_profile(door: &Door<'_>, node: &Node) -> Option<ProfilePlan> {
-    let map = door.reader.map(node, &PPROF.keys())?;
-    let url = map.required("url").and_then(|node| door.any_url(node));
+fn read_profile(context: &ReadContext<'_>, node: &Node) -> Option<ProfilePlan> {
+    let map = context.reader.map(node, &PPROF.keys())?;
+    let url = map.required("url").and_then(|node| context.any_url(node));
     let every = match map.take("every") {
-        Some(node) => door.reader.parsed::<Nanos>(node),
+        Some(node) => context.reader.parsed::<Nanos>(node),
         None => Some(Nanos::from_secs(30)),
     };
     Some(ProfilePlan {
@@ -216,16 +219,16 @@ fn read_profile(door: &Door<'_>, node: &Node) -> Option<ProfilePlan> {
 }
 
 fn read_scrape(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     node: &Node,
     element: &Element,
     format: ScrapeFormat,
 ) -> Option<ScrapePlan> {
-    let reader = door.reader;
+    let reader = context.reader;
     let map = reader.map(node, &element.keys())?;
     let names = map.take("names").map(|node| reader.texts(node));
     let labels = map.take("labels").map(|node| reader.text_map(node));
-    let url = map.required("url").and_then(|node| door.any_url(node));
+    let url = map.required("url").and_then(|node| context.any_url(node));
     Some(ScrapePlan {
         url: url?,
         names,

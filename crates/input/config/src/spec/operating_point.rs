@@ -1,10 +1,10 @@
 //! `operating_point`.
 
-use stillwell_plan::OperatingPoint;
+use stillwell_plan::experiment::OperatingPoint;
 use stillwell_text::{Node, Span, Value, code};
 use stillwell_units::{Nanos, Tolerance};
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{DURATION, Element, Shape, optional};
 
 const PROBE: Element = Element {
@@ -42,8 +42,11 @@ pub(crate) const PROBE_DEFAULT: OperatingPoint = OperatingPoint::Probe {
 };
 
 /// Value of a file with its place.
-pub(super) fn read_operating_point(door: &Door<'_>, node: &Node) -> Option<(OperatingPoint, Span)> {
-    let reader = door.reader;
+pub(super) fn read_operating_point(
+    context: &ReadContext<'_>,
+    node: &Node,
+) -> Option<(OperatingPoint, Span)> {
+    let reader = context.reader;
     if matches!(node.value, Value::Scalar { .. }) {
         let words = [
             ("probe", PROBE_DEFAULT),

@@ -1,9 +1,10 @@
 //! `payload` of a generator.
 
-use stillwell_plan::{CefHeader, GelfEnd, HecEncoding, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{CefHeader, GelfEnd, HecEncoding};
 use stillwell_text::{Node, Value};
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{Element, Shape, optional};
 
 mod binary;
@@ -162,30 +163,32 @@ const PAYLOAD: Element = Element {
 /// The format of events.
 pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Words(WORDS), Shape::Element(&PAYLOAD)]);
 
-pub(super) fn read_payload(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
+pub(super) fn read_payload(context: &ReadContext<'_>, node: &Node) -> Option<PayloadFormat> {
     if let Value::Scalar { text, .. } = &node.value {
         if BINARY.contains(&text.as_str()) {
             let none = Node {
                 span: node.span,
                 value: Value::Null,
             };
-            return read_binary_payload(door.reader, text, &none, &NativeDialect);
+            return read_binary_payload(context.reader, text, &none, &NativeDialect);
         }
         let format = plain(text);
         if format.is_none() {
             let words = WORDS.iter().copied().chain(["{lines: {path: FILE}}"]);
             let words = words.chain(KINDS.iter().copied().filter(|kind| !WORDS.contains(kind)));
-            door.reader.unknown_word(node.span, "payload", text, words);
+            context
+                .reader
+                .unknown_word(node.span, "payload", text, words);
         }
         return format;
     }
-    let (kind, options) = door.reader.map(node, &PAYLOAD.keys())?.one_of(KINDS)?;
+    let (kind, options) = context.reader.map(node, &PAYLOAD.keys())?.one_of(KINDS)?;
     match kind {
         _ if BINARY.contains(&kind) => {
-            read_binary_payload(door.reader, kind, options, &NativeDialect)
+            read_binary_payload(context.reader, kind, options, &NativeDialect)
         }
-        "template" => template::read(door, options).map(PayloadFormat::Template),
-        _ => text::read(door, kind, options),
+        "template" => template::read(context, options).map(PayloadFormat::Template),
+        _ => text::read(context, kind, options),
     }
 }
 
@@ -201,11 +204,11 @@ fn plain(name: &str) -> Option<PayloadFormat> {
         "splunk_hec" => PayloadFormat::SplunkHec {
             encoding: HecEncoding::default(),
         },
-        "loki" => PayloadFormat::Loki(stillwell_plan::LokiPlan::default()),
+        "loki" => PayloadFormat::Loki(stillwell_plan::payload::LokiPlan::default()),
         "elasticsearch" => {
-            PayloadFormat::Elasticsearch(stillwell_plan::ElasticsearchPlan::default())
+            PayloadFormat::Elasticsearch(stillwell_plan::payload::ElasticsearchPlan::default())
         }
-        "influx" => PayloadFormat::Influx(stillwell_plan::InfluxPlan::default()),
+        "influx" => PayloadFormat::Influx(stillwell_plan::payload::InfluxPlan::default()),
         "gelf" => PayloadFormat::Gelf {
             end: GelfEnd::default(),
         },

@@ -1,10 +1,11 @@
 //! `phases`.
 
-use stillwell_plan::{PhasesPlan, WarmupPlan};
+use stillwell_plan::PhasesPlan;
+use stillwell_plan::stopping::WarmupPlan;
 use stillwell_text::{Node, Span, Value, code};
 use stillwell_units::Nanos;
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{DURATION, Element, Shape, optional, required};
 
 const MEASURED: Element = Element {
@@ -55,13 +56,13 @@ pub(super) struct PhasesSpec {
     pub(super) warmup_span: Option<Span>,
 }
 
-pub(super) fn read_phases(door: &Door<'_>, node: &Node) -> Option<PhasesSpec> {
-    let reader = door.reader;
+pub(super) fn read_phases(context: &ReadContext<'_>, node: &Node) -> Option<PhasesSpec> {
+    let reader = context.reader;
     let map = reader.map(node, &PHASES.keys())?;
     let mut spec = PhasesSpec::default();
     if let Some(node) = map.take("warmup") {
         spec.warmup_span = Some(node.span);
-        read_warmup(door, node, &mut spec);
+        read_warmup(context, node, &mut spec);
     }
     let phases = &mut spec.plan;
     for (key, length) in [
@@ -100,8 +101,8 @@ pub(super) fn read_phases(door: &Door<'_>, node: &Node) -> Option<PhasesSpec> {
 }
 
 /// `5s`, `auto` or `{at_least: 2s}`.
-fn read_warmup(door: &Door<'_>, node: &Node, spec: &mut PhasesSpec) {
-    let reader = door.reader;
+fn read_warmup(context: &ReadContext<'_>, node: &Node, spec: &mut PhasesSpec) {
+    let reader = context.reader;
     let length = match &node.value {
         Value::Scalar { text, .. } if text == "auto" => {
             spec.warmup = WarmupPlan::Measured;
@@ -124,7 +125,7 @@ fn read_warmup(door: &Door<'_>, node: &Node, spec: &mut PhasesSpec) {
         reader.report(
             warning
                 .help("a fifth of `measure` is usual, e.g. `warmup: 5s`")
-                .help("where the start is what you ask about, say `include_startup: true`"),
+                .help("to measure the start, add `include_startup: true`"),
         );
     }
 }

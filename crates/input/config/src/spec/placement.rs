@@ -1,9 +1,10 @@
 //! `isolation`, `placement`, and choices of CPUs.
 
-use stillwell_plan::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
+use stillwell_plan::PlacementPlan;
+use stillwell_plan::placement::{CpuChoice, IsolationPlan, Wanted};
 use stillwell_text::{Node, Value, code};
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{Element, Shape, optional};
 
 const WANTED: Shape = Shape::Words(&["auto", "no", "required"]);
@@ -14,6 +15,11 @@ pub(super) const ISOLATION: Element = Element {
     fields: &[
         optional("network", WANTED, "A network namespace of its own."),
         optional("cgroup", WANTED, "A cgroup of its own for the target."),
+        optional(
+            "priority",
+            WANTED,
+            "A higher CPU priority than other programs, for the target and for Stillwell.",
+        ),
     ],
     one_of: &[],
 };
@@ -42,39 +48,40 @@ pub(super) const CPUS: Shape = Shape::Any(&[
 /// The largest CPU number that Linux is built for.
 const CPU_MAX: u16 = 8191;
 
-pub(super) fn read_isolation(door: &Door<'_>, node: &Node) -> Option<IsolationPlan> {
+pub(super) fn read_isolation(context: &ReadContext<'_>, node: &Node) -> Option<IsolationPlan> {
     let words = [
         ("auto", Wanted::IfPossible),
         ("no", Wanted::No),
         ("required", Wanted::Required),
     ];
-    let map = door.reader.map(node, &ISOLATION.keys())?;
+    let map = context.reader.map(node, &ISOLATION.keys())?;
     let read = |key| match map.take(key) {
-        Some(node) => door.reader.word(node, "isolation", &words),
+        Some(node) => context.reader.word(node, "isolation", &words),
         None => Some(Wanted::default()),
     };
-    let (network, cgroup) = (read("network"), read("cgroup"));
+    let (network, cgroup, priority) = (read("network"), read("cgroup"), read("priority"));
     Some(IsolationPlan {
         network: network?,
         cgroup: cgroup?,
+        priority: priority?,
         links: None,
     })
 }
 
-pub(super) fn read_placement(door: &Door<'_>, node: &Node) -> Option<PlacementPlan> {
-    let map = door.reader.map(node, &PLACEMENT.keys())?;
-    let ours = map.take("ours").and_then(|node| read_cpus(door, node));
+pub(super) fn read_placement(context: &ReadContext<'_>, node: &Node) -> Option<PlacementPlan> {
+    let map = context.reader.map(node, &PLACEMENT.keys())?;
+    let ours = map.take("ours").and_then(|node| read_cpus(context, node));
     let reserved = map
         .take("reserved")
-        .and_then(|node| door.reader.boolean(node));
+        .and_then(|node| context.reader.boolean(node));
     Some(PlacementPlan {
         ours: ours.unwrap_or_default(),
         reserved: reserved.unwrap_or(false),
     })
 }
 
-pub(super) fn read_cpus(door: &Door<'_>, node: &Node) -> Option<CpuChoice> {
-    let reader = door.reader;
+pub(super) fn read_cpus(context: &ReadContext<'_>, node: &Node) -> Option<CpuChoice> {
+    let reader = context.reader;
     match &node.value {
         Value::List(items) if items.is_empty() => {
             reader.report(reader.error(code::OUT_OF_RANGE, node.span, "no CPU at all"));

@@ -1,7 +1,8 @@
 //! Series as goals.
 
 use stillwell_metric::{Kind, catalogue};
-use stillwell_plan::{Aggregation, Reduction, SeriesGoal, SeriesSelector};
+use stillwell_plan::check::{Aggregation, SeriesSelector};
+use stillwell_plan::goal::{Reduction, SeriesGoal};
 use stillwell_text::{Node, Reader, Span, code, nearest};
 
 /// Beginning of the names of series that the target exports.

@@ -1,12 +1,14 @@
 //! `workload.sinks`.
 
 use std::net::SocketAddr;
+use std::num::NonZeroU16;
 
-use stillwell_plan::{LinesPlan, SinkBody, SinkPlan, SinkProtocol};
+use stillwell_plan::sink::{LinesPlan, SinkBody};
+use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_text::{Node, Value, code};
 use stillwell_units::Nanos;
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{DURATION, Element, SIZE, Shape, TEXT_MAP, TEXTS, optional, required};
 use crate::rules::{Ids, Placed};
 
@@ -230,16 +232,16 @@ pub(super) const SINK: Element = Element {
     one_of: KINDS,
 };
 
-pub(super) fn read_sinks(door: &Door<'_>, node: &Node) -> Vec<Placed<SinkPlan>> {
-    let items = door.reader.list(node).unwrap_or_default();
-    let mut ids = Ids::new(door.reader, "sink");
+pub(super) fn read_sinks(context: &ReadContext<'_>, node: &Node) -> Vec<Placed<SinkPlan>> {
+    let items = context.reader.list(node).unwrap_or_default();
+    let mut ids = Ids::new(context.reader, "sink");
     let sinks: Vec<_> = items
         .iter()
-        .map(|item| (read_sink(door, item), item.entry("id")))
+        .map(|item| (read_sink(context, item), item.entry("id")))
         .collect();
     ids.reserve(sinks.iter().filter_map(|(_, id)| {
         let id = id.as_ref()?;
-        Some((door.reader.text(id)?, id.span))
+        Some((context.reader.text(id)?, id.span))
     }));
     sinks
         .into_iter()
@@ -253,20 +255,24 @@ pub(super) fn read_sinks(door: &Door<'_>, node: &Node) -> Vec<Placed<SinkPlan>> 
         .collect()
 }
 
-fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
-    let map = door.reader.map(node, &SINK.keys())?;
-    let id = map.take("id").and_then(|node| door.filled(node));
+fn read_sink(context: &ReadContext<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
+    let map = context.reader.map(node, &SINK.keys())?;
+    let id = map.take("id").and_then(|node| context.filled(node));
     let workers = match map.take("workers") {
-        Some(node) => door.reader.whole(node, 1, 1024),
-        None => Some(1),
+        Some(node) => context
+            .reader
+            .whole(node, 1, 1024)
+            .and_then(NonZeroU16::new),
+        None => Some(NonZeroU16::MIN),
     };
     let limit_node = map.take("limit");
-    let limit = limit_node.and_then(|node| door.reader.parsed(node));
+    let limit = limit_node.and_then(|node| context.reader.parsed(node));
     let (kind, body) = map.one_of(KINDS)?;
     if let (Some(node), "udp" | "unix_datagram" | "file") = (limit_node, kind) {
         let message = format!("a `{kind}` sink that reads slowly does not slow the sender");
-        let error = door.reader.error(code::BAD_VALUE, node.span, message);
-        door.reader
+        let error = context.reader.error(code::BAD_VALUE, node.span, message);
+        context
+            .reader
             .report(error.label("only streams have a `limit`"));
     }
     let lines_node = map.take("lines");
@@ -274,22 +280,24 @@ fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
         && !matches!(kind, "tcp" | "unix_stream" | "http" | "file")
     {
         let message = format!("a `{kind}` sink does not look at lines");
-        let error = door.reader.error(code::BAD_VALUE, node.span, message);
-        door.reader
+        let error = context.reader.error(code::BAD_VALUE, node.span, message);
+        context
+            .reader
             .report(error.label("`tcp`, `unix_stream`, `http` and `file` have `lines`"));
     }
-    let lines = lines_node.and_then(|node| read_lines(door, node));
+    let lines = lines_node.and_then(|node| read_lines(context, node));
     let prefix_node = map.take("prefix");
     if let Some(node) = prefix_node
         && !matches!(kind, "tcp" | "udp" | "unix_stream" | "unix_datagram")
     {
         let message = format!("events of a `{kind}` sink cannot have a time prefix");
-        let error = door.reader.error(code::BAD_VALUE, node.span, message);
-        door.reader
+        let error = context.reader.error(code::BAD_VALUE, node.span, message);
+        context
+            .reader
             .report(error.label("`tcp`, `udp`, `unix_stream` and `unix_datagram` have `prefix`"));
     }
-    let prefix = prefix_node.and_then(|node| super::stamp::read_framing(door, node));
-    let protocol = read_protocol(door, kind, body)?;
+    let prefix = prefix_node.and_then(|node| super::stamp::read_framing(context, node));
+    let protocol = read_protocol(context, kind, body)?;
     let value = SinkPlan {
         id: id.unwrap_or_default().to_owned(),
         protocol: protocol.value,
@@ -304,13 +312,13 @@ fn read_sink(door: &Door<'_>, node: &Node) -> Option<Placed<SinkPlan>> {
     })
 }
 
-fn read_lines(door: &Door<'_>, node: &Node) -> Option<LinesPlan> {
-    let map = door.reader.map(node, &LINES.keys())?;
-    let text = |key| map.take(key).and_then(|node| door.reader.text(node));
+fn read_lines(context: &ReadContext<'_>, node: &Node) -> Option<LinesPlan> {
+    let map = context.reader.map(node, &LINES.keys())?;
+    let text = |key| map.take(key).and_then(|node| context.reader.text(node));
     let (begins, ends) = (text("begins"), text("ends"));
-    let holds = map.take("holds").and_then(|node| door.reader.list(node));
+    let holds = map.take("holds").and_then(|node| context.reader.list(node));
     let holds = holds.unwrap_or_default().iter();
-    let holds = holds.filter_map(|node| door.filled(node).map(str::to_owned));
+    let holds = holds.filter_map(|node| context.filled(node).map(str::to_owned));
     Some(LinesPlan {
         holds: holds.collect(),
         begins: begins.unwrap_or_default().to_owned(),
@@ -318,15 +326,19 @@ fn read_lines(door: &Door<'_>, node: &Node) -> Option<LinesPlan> {
     })
 }
 
-fn read_protocol(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<SinkProtocol>> {
+fn read_protocol(
+    context: &ReadContext<'_>,
+    kind: &str,
+    node: &Node,
+) -> Option<Placed<SinkProtocol>> {
     let is_short = matches!(node.value, Value::Scalar { .. });
     if kind == "http" && !is_short {
-        return read_http(door, node);
+        return read_http(context, node);
     }
     if kind == "file" {
         return Some(Placed {
             value: SinkProtocol::File {
-                path: door.placed(node)?,
+                path: context.placed(node)?,
             },
             span: node.span,
         });
@@ -335,7 +347,7 @@ fn read_protocol(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<Sink
         kind,
         "tcp" | "udp" | "unix_stream" | "unix_datagram" | "http"
     ) {
-        return intake::read(door, kind, node);
+        return intake::read(context, kind, node);
     }
     let (element, key) = if kind.starts_with("unix") {
         (&UNIX, "path")
@@ -345,22 +357,22 @@ fn read_protocol(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<Sink
     let place = if is_short {
         node
     } else {
-        door.reader.map(node, &element.keys())?.required(key)?
+        context.reader.map(node, &element.keys())?.required(key)?
     };
     let value = match kind {
         "tcp" => SinkProtocol::Tcp {
-            address: read_address(door, place)?,
+            address: read_address(context, place)?,
         },
         "udp" => SinkProtocol::Udp {
-            address: read_address(door, place)?,
+            address: read_address(context, place)?,
         },
         "unix_stream" => SinkProtocol::UnixStream {
-            path: door.socket(place)?,
+            path: context.socket(place)?,
         },
         "unix_datagram" => SinkProtocol::UnixDatagram {
-            path: door.socket(place)?,
+            path: context.socket(place)?,
         },
-        _ => http(read_address(door, place)?),
+        _ => http(read_address(context, place)?),
     };
     Some(Placed {
         value,
@@ -382,11 +394,11 @@ const fn http(address: SocketAddr) -> SinkProtocol {
     }
 }
 
-fn read_http(door: &Door<'_>, node: &Node) -> Option<Placed<SinkProtocol>> {
-    let reader = door.reader;
+fn read_http(context: &ReadContext<'_>, node: &Node) -> Option<Placed<SinkProtocol>> {
+    let reader = context.reader;
     let map = reader.map(node, &HTTP.keys())?;
     let place = map.required("address");
-    let address = place.and_then(|node| read_address(door, node));
+    let address = place.and_then(|node| read_address(context, node));
     let status = match map.take("status") {
         Some(node) => reader.whole(node, 200, 599),
         None => Some(200),
@@ -418,21 +430,22 @@ fn read_http(door: &Door<'_>, node: &Node) -> Option<Placed<SinkProtocol>> {
 }
 
 /// Address at which a sink listens; `localhost` is 127.0.0.1.
-fn read_address(door: &Door<'_>, node: &Node) -> Option<SocketAddr> {
-    let text = door.reader.text(node)?;
+fn read_address(context: &ReadContext<'_>, node: &Node) -> Option<SocketAddr> {
+    let text = context.reader.text(node)?;
     let address = text.replacen("localhost:", "127.0.0.1:", 1);
     match address.parse::<SocketAddr>() {
         Ok(address) if address.port() > 0 => Some(address),
         Ok(_) => {
             let message = "a target cannot know port 0";
-            let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
-            door.reader.report(error.label("a port from 1 to 65535"));
+            let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
+            context.reader.report(error.label("a port from 1 to 65535"));
             None
         }
         Err(_) => {
             let message = format!("`{text}` is not an address to listen at");
-            let error = door.reader.error(code::BAD_VALUE, node.span, message);
-            door.reader
+            let error = context.reader.error(code::BAD_VALUE, node.span, message);
+            context
+                .reader
                 .report(error.label("write an IP address and a port, such as `127.0.0.1:9200`"));
             None
         }

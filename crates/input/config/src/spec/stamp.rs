@@ -1,12 +1,13 @@
 //! `stamps` of a generator.
 
-use stillwell_plan::{
-    FileLayout, PayloadFormat, PrefixFraming, StampForm, StampPlan, TransportPlan,
-    TransportProperties,
-};
+use std::num::NonZeroU32;
+
+use stillwell_plan::generator::{FileLayout, TransportProperties};
+use stillwell_plan::stamp::{PrefixFraming, StampForm};
+use stillwell_plan::{PayloadFormat, StampPlan, TransportPlan};
 use stillwell_text::{Node, Value, code};
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{DURATION, Element, Shape, optional};
 
 /// Every event, expected once.
@@ -65,14 +66,14 @@ const STAMPS: Element = Element {
 
 pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Words(&[ALL]), Shape::Element(&STAMPS)]);
 
-pub(super) fn read_stamps(door: &Door<'_>, node: &Node) -> Option<StampPlan> {
-    let reader = door.reader;
+pub(super) fn read_stamps(context: &ReadContext<'_>, node: &Node) -> Option<StampPlan> {
+    let reader = context.reader;
     if matches!(node.value, Value::Scalar { .. }) {
         return reader.word(node, "stamps", &[(ALL, StampPlan::ALL)]);
     }
     let map = reader.map(node, &STAMPS.keys())?;
     let every = match map.take("every") {
-        Some(node) => reader.whole(node, 1, u32::MAX),
+        Some(node) => reader.whole(node, 1, u32::MAX).and_then(NonZeroU32::new),
         None => Some(StampPlan::ALL.every),
     };
     let copies = match map.take("copies") {
@@ -80,7 +81,7 @@ pub(super) fn read_stamps(door: &Door<'_>, node: &Node) -> Option<StampPlan> {
         None => Some(StampPlan::ALL.copies),
     };
     let late_after = map.take("late_after").map(|node| reader.parsed(node));
-    let form = read_form(door, node, map.take("form"), map.take("framing"));
+    let form = read_form(context, node, map.take("form"), map.take("framing"));
     Some(StampPlan {
         every: every?,
         copies: copies?,
@@ -101,23 +102,23 @@ pub(super) fn has_numbers(generator: &Node) -> bool {
 }
 
 /// Name of a framing.
-pub(super) fn read_framing(door: &Door<'_>, node: &Node) -> Option<PrefixFraming> {
+pub(super) fn read_framing(context: &ReadContext<'_>, node: &Node) -> Option<PrefixFraming> {
     let framings = PrefixFraming::ALL.map(|framing| (framing.name(), framing));
-    door.reader.word(node, "framing", &framings)
+    context.reader.word(node, "framing", &framings)
 }
 
 fn read_form(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     stamps: &Node,
     form: Option<&Node>,
     framing: Option<&Node>,
 ) -> Option<StampForm> {
-    let reader = door.reader;
+    let reader = context.reader;
     let refuse = |node: &Node, message: &str, label: &str| {
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label(label));
     };
-    let read = framing.map(|node| read_framing(door, node));
+    let read = framing.map(|node| read_framing(context, node));
     let framed = StampForm::Prefix(read.flatten().unwrap_or(PrefixFraming::Lines));
     let forms = [
         (TEXT, StampForm::Text),
@@ -159,12 +160,12 @@ const fn is_mounted(transport: &TransportPlan) -> bool {
 
 /// Reports events that have no room for a stamp, or leave by a way that has none.
 pub(super) fn check_stamps(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     node: &Node,
     form: StampForm,
     (format, transport): (&PayloadFormat, &TransportPlan),
 ) {
-    let reader = door.reader;
+    let reader = context.reader;
     let refuse = |message: String, label: &str| {
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label(label));

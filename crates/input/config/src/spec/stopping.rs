@@ -1,9 +1,10 @@
 //! `pairs`.
 
-use stillwell_plan::{PAIRS_MIN, StoppingPlan};
+use stillwell_plan::StoppingPlan;
+use stillwell_plan::stopping::PAIRS_MIN;
 use stillwell_text::{Node, Value};
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{Element, Shape, optional};
 
 /// Beyond this a plan of looks is as good as none: an open end is meant.
@@ -33,8 +34,8 @@ const PAIRS: Element = Element {
 /// A number, which is fixed, or what ends it.
 pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Whole, Shape::Element(&PAIRS)]);
 
-pub(super) fn read_stopping(door: &Door<'_>, node: &Node) -> Option<StoppingPlan> {
-    let reader = door.reader;
+pub(super) fn read_stopping(context: &ReadContext<'_>, node: &Node) -> Option<StoppingPlan> {
+    let reader = context.reader;
     if matches!(node.value, Value::Scalar { .. }) {
         let pairs = reader.whole(node, 1, PAIRS_MAX)?;
         return Some(StoppingPlan::Fixed { pairs });

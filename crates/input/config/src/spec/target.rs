@@ -2,15 +2,17 @@
 
 use std::path::Path;
 
-use stillwell_plan::{
-    ChildPlan, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan, TargetKind, TargetPlan,
-    TargetSignal,
-};
-use stillwell_text::{MapReader, Node, Value, code};
+use stillwell_plan::load::LoadProtocol;
+use stillwell_plan::placement::{CpuChoice, IsolationPlan, Wanted};
+use stillwell_plan::step::TargetSignal;
+use stillwell_plan::target::{ChildPlan, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan};
+use stillwell_plan::{TargetKind, TargetPlan, TransportPlan, VariantPlan};
+use stillwell_text::{MapReader, Node, Value, check_any_url, code};
 use stillwell_units::{ByteSize, Nanos};
 
-use super::{Door, placement, timeline};
-use crate::element::{DURATION, Element, Shape, TEXTS, optional, required};
+use super::generator::GeneratorSpec;
+use super::{ReadContext, placement, timeline};
+use crate::element::{DURATION, Element, Field, Shape, TEXTS, optional, required};
 use crate::files::EntryKind;
 
 /// A command, split or not.
@@ -100,14 +102,22 @@ pub(super) mod field {
 
 pub(crate) const TARGET: Element = Element {
     name: "target",
-    about: "The program being measured.",
+    about: "The program being measured, or the URL of a service that runs already.",
     fields: &[
         optional(
             "name",
             Shape::Text,
-            "Name in reports; the program's name by default.",
+            "Name in reports; by default the name of the program, or the host of the URL.",
         ),
-        field::COMMAND,
+        Field {
+            required: false,
+            ..field::COMMAND
+        },
+        optional(
+            "url",
+            Shape::Like("http://127.0.0.1:8080/"),
+            "URL of a service that runs already, in place of a command. `requests` without a URL go there.",
+        ),
         field::ENVIRONMENT,
         field::INHERIT_ENVIRONMENT,
         field::DIRECTORY,
@@ -133,37 +143,78 @@ pub(crate) struct TargetSpec {
     pub(crate) has_probe: bool,
 }
 
-pub(crate) fn read_target(door: &Door<'_>, node: &Node) -> Option<TargetSpec> {
-    let map = door.reader.map(node, &TARGET.keys())?;
-    let name = map.take("name").and_then(|node| door.filled(node));
-    target_of(door, &map, name)
+pub(crate) fn read_target(context: &ReadContext<'_>, node: &Node) -> Option<TargetSpec> {
+    let map = context.reader.map(node, &TARGET.keys())?;
+    let name = map.take("name").and_then(|node| context.filled(node));
+    if let Some(url) = map.take("url") {
+        return target_at(context, &map, url, name);
+    }
+    target_of(context, &map, name)
+}
+
+/// Returns the target at the URL of `node`: a service that runs already.
+fn target_at(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+    node: &Node,
+    name: Option<&str>,
+) -> Option<TargetSpec> {
+    let reader = context.reader;
+    for field in TARGET.fields {
+        if matches!(field.name, "name" | "url") {
+            continue;
+        }
+        map.ignore(field.name);
+        if let Some(span) = map.key_span(field.name) {
+            let message = format!("`{}` belongs to a target that is started here", field.name);
+            let error = reader.error(code::ONE_OF_KEYS, span, message);
+            reader.report(error.label("leave it out: this target is a `url`"));
+        }
+    }
+    let url = context.any_url(node)?;
+    let address = check_any_url(&url).ok()?;
+    Some(TargetSpec {
+        plan: TargetPlan {
+            name: name.map_or_else(|| address.clone(), str::to_owned),
+            kind: TargetKind::Url(url),
+            ready: ReadyProbe::Tcp { address },
+            cpus: CpuChoice::Any,
+            memory: None,
+            stop: STOP_DEFAULT,
+        },
+        has_probe: true,
+    })
 }
 
 /// Returns the target that `map` describes, with `name` or the name of its program.
 pub(super) fn target_of(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     name: Option<&str>,
 ) -> Option<TargetSpec> {
-    let reader = door.reader;
-    let command = map.required("command").and_then(|node| door.program(node));
+    let reader = context.reader;
+    let command = map
+        .required("command")
+        .and_then(|node| context.program(node));
     let environment = EnvironmentPlan {
         inherit: map
             .take("inherit_environment")
             .and_then(|node| reader.boolean(node))
             .unwrap_or(false),
-        variables: read_environment(door, map.take("environment")),
+        variables: read_environment(context, map.take("environment")),
     };
     let directory = map
         .take("directory")
-        .and_then(|node| door.existing(node, EntryKind::Folder));
-    let ready = map.take("ready").map(|node| read_ready(door, node));
+        .and_then(|node| context.existing(node, EntryKind::Folder));
+    let ready = map.take("ready").map(|node| read_ready(context, node));
     let cpus = map
         .take("cpus")
-        .and_then(|node| placement::read_cpus(door, node));
-    let memory = map.take("memory").and_then(|node| read_memory(door, node));
-    let stop = map.take("stop").and_then(|node| read_stop(door, node));
-    let mounts = read_mounts(door, map);
+        .and_then(|node| placement::read_cpus(context, node));
+    let memory = map
+        .take("memory")
+        .and_then(|node| read_memory(context, node));
+    let stop = map.take("stop").and_then(|node| read_stop(context, node));
+    let mounts = read_mounts(context, map);
     let mut words = command?.into_iter();
     let program = words.next()?;
     let arguments: Vec<String> = words.collect();
@@ -201,7 +252,7 @@ pub(crate) fn name_of_program(program: &str, arguments: &[String]) -> String {
 }
 
 pub(super) fn read_environment(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     node: Option<&Node>,
 ) -> std::collections::BTreeMap<String, String> {
     let Some(node) = node else {
@@ -211,68 +262,74 @@ pub(super) fn read_environment(
         let key = &entry.key;
         if key.text.is_empty() || key.text.contains(['=', '\0']) {
             let message = format!("`{}` is not the name of a variable", key.text);
-            door.reader
-                .report(door.reader.error(code::BAD_VALUE, key.span, message));
+            context
+                .reader
+                .report(context.reader.error(code::BAD_VALUE, key.span, message));
         }
     }
-    door.reader.text_map(node).into_iter().collect()
+    context.reader.text_map(node).into_iter().collect()
 }
 
-pub(super) fn read_mounts(door: &Door<'_>, map: &MapReader<'_, '_>) -> Vec<MountPlan> {
+pub(super) fn read_mounts(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Vec<MountPlan> {
     let Some(node) = map.take("mounts") else {
         return Vec::new();
     };
-    let items = door.reader.list(node).unwrap_or_default();
+    let items = context.reader.list(node).unwrap_or_default();
     items
         .iter()
-        .filter_map(|item| read_mount(door, item))
+        .filter_map(|item| read_mount(context, item))
         .collect()
 }
 
-fn read_mount(door: &Door<'_>, node: &Node) -> Option<MountPlan> {
-    let map = door.reader.map(node, &MOUNT.keys())?;
+fn read_mount(context: &ReadContext<'_>, node: &Node) -> Option<MountPlan> {
+    let map = context.reader.map(node, &MOUNT.keys())?;
     let source = map
         .required("source")
-        .and_then(|node| door.existing(node, EntryKind::Folder));
+        .and_then(|node| context.existing(node, EntryKind::Folder));
     let at = map.required("at").and_then(|node| {
-        let text = door.filled(node)?;
+        let text = context.filled(node)?;
         let path = Path::new(text);
         if path.is_absolute() && path.parent().is_some() {
             return Some(path.to_path_buf());
         }
         let message = format!("`{text}` is no place for a folder");
-        let error = door.reader.error(code::RELATIVE_PATH, node.span, message);
-        door.reader
+        let error = context
+            .reader
+            .error(code::RELATIVE_PATH, node.span, message);
+        context
+            .reader
             .report(error.label("must be an absolute path below `/`, such as `/etc/thing`"));
         None
     });
     Some(MountPlan::read_only(source?, at?))
 }
 
-fn read_memory(door: &Door<'_>, node: &Node) -> Option<ByteSize> {
-    let memory: ByteSize = door.reader.parsed(node)?;
+fn read_memory(context: &ReadContext<'_>, node: &Node) -> Option<ByteSize> {
+    let memory: ByteSize = context.reader.parsed(node)?;
     if memory < ByteSize::mib(1) {
         let message = format!("no program runs in {memory}");
-        let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
-        door.reader.report(error.label("at least 1 MiB"));
+        let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
+        context.reader.report(error.label("at least 1 MiB"));
     }
     Some(memory)
 }
 
-fn read_stop(door: &Door<'_>, node: &Node) -> Option<StopPlan> {
-    let map = door.reader.map(node, &STOP.keys())?;
+fn read_stop(context: &ReadContext<'_>, node: &Node) -> Option<StopPlan> {
+    let map = context.reader.map(node, &STOP.keys())?;
     let signal = map
         .take("signal")
-        .and_then(|node| timeline::read_signal(door, node));
-    let grace = map.take("grace").and_then(|node| door.reader.parsed(node));
+        .and_then(|node| timeline::read_signal(context, node));
+    let grace = map
+        .take("grace")
+        .and_then(|node| context.reader.parsed(node));
     Some(StopPlan {
         signal: signal.unwrap_or(STOP_DEFAULT.signal),
         grace: grace.unwrap_or(STOP_DEFAULT.grace),
     })
 }
 
-fn read_ready(door: &Door<'_>, node: &Node) -> Option<ReadyProbe> {
-    let reader = door.reader;
+fn read_ready(context: &ReadContext<'_>, node: &Node) -> Option<ReadyProbe> {
+    let reader = context.reader;
     if let Value::Scalar { text, .. } = &node.value {
         if text == "immediately" {
             return Some(ReadyProbe::Immediately);
@@ -284,18 +341,55 @@ fn read_ready(door: &Door<'_>, node: &Node) -> Option<ReadyProbe> {
     let map = reader.map(node, &READY.keys())?;
     let (kind, node) = map.one_of(READY.one_of)?;
     match kind {
-        "tcp" => door
+        "tcp" => context
             .address(node)
             .map(|address| ReadyProbe::Tcp { address }),
-        "http" => door.url(node).map(|url| ReadyProbe::Http { url }),
-        "log_line" => door.filled(node).map(|text| ReadyProbe::LogLine {
+        "http" => context.url(node).map(|url| ReadyProbe::Http { url }),
+        "log_line" => context.filled(node).map(|text| ReadyProbe::LogLine {
             contains: text.to_owned(),
         }),
-        "file" => door.path(node).map(|path| ReadyProbe::File {
+        "file" => context.path(node).map(|path| ReadyProbe::File {
             path: path.to_string_lossy().into_owned(),
         }),
         _ => reader
             .parsed(node)
             .map(|length| ReadyProbe::Delay { length }),
     }
+}
+
+/// Checks what a target that is a URL needs of the run: the host's network, and https for HTTP/3.
+pub(super) fn check_url(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+    (variants, generators): (&[VariantPlan], &[GeneratorSpec]),
+    isolation: &mut IsolationPlan,
+) {
+    if context.target_url.is_none() {
+        return;
+    }
+    let is_http3 = |spec: &GeneratorSpec| match &spec.plan.value.transport {
+        TransportPlan::Requests(plan) => {
+            plan.is_to_target() && plan.client().connecting.protocol == LoadProtocol::Http3
+        }
+        _ => false,
+    };
+    let mut urls = variants.iter().filter_map(|variant| variant.url.as_ref());
+    if generators.iter().any(is_http3)
+        && let Some(plain) = urls.find(|url| !url.starts_with("https:"))
+        && let Some(span) = map.key_span("variants")
+    {
+        let message = format!("HTTP/3 goes over TLS alone: {plain} needs to begin with https://");
+        context
+            .reader
+            .report(context.reader.error(code::BAD_VALUE, span, message));
+    }
+    if (isolation.links.is_some() || isolation.network == Wanted::Required)
+        && let Some(span) = map.key_span("target")
+    {
+        let message = "the target is a URL, which a network of the run's own does not reach";
+        let error = context.reader.error(code::BAD_VALUE, span, message);
+        let help = "leave `network` out, and write `isolation: {network: no}`";
+        context.reader.report(error.help(help));
+    }
+    isolation.network = Wanted::No;
 }

@@ -1,9 +1,11 @@
 //! `subjects`.
 
-use stillwell_plan::{ComparedTargetPlan, Delivery, Durability, RUNS_MAX, ReadyProbe, TargetPlan};
+use stillwell_plan::TargetPlan;
+use stillwell_plan::target::ReadyProbe;
+use stillwell_plan::targets::{ComparedTargetPlan, Delivery, Durability, RUNS_MAX};
 use stillwell_text::{Key, MapReader, Node, Span, Value, code};
 
-use super::Door;
+use super::ReadContext;
 use super::target::{COMMAND, field, target_of};
 use super::variant::check_name;
 use crate::element::{Element, Shape, TEXTS, optional};
@@ -55,11 +57,11 @@ pub(super) const TARGET_ENTRY: Element = Element {
 /// The programs in the order of the file, and how often each is run; `ready` is
 /// how those are known to be ready that do not say.
 pub(super) fn read_targets(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     ready: &ReadyProbe,
 ) -> (Vec<ComparedTargetPlan>, Option<u32>) {
-    let reader = door.reader;
+    let reader = context.reader;
     let targets = map.take("targets");
     let runs = map.take("runs");
     if let (Some(node), None) = (runs, targets) {
@@ -74,7 +76,7 @@ pub(super) fn read_targets(
     for key in ["target", "variants"] {
         if let Some(span) = map.key_span(key) {
             let targets = map.key_span("targets").unwrap_or(node.span);
-            report_both(door, span, targets, key);
+            report_both(context, span, targets, key);
         }
     }
     let Some(entries) = node.entries() else {
@@ -86,25 +88,26 @@ pub(super) fn read_targets(
     }
     let targets = entries
         .iter()
-        .filter_map(|entry| read_target_entry(door, &entry.key, &entry.value, ready));
+        .filter_map(|entry| read_target_entry(context, &entry.key, &entry.value, ready));
     (targets.collect(), runs)
 }
 
-fn report_both(door: &Door<'_>, span: Span, targets: Span, key: &str) {
+fn report_both(context: &ReadContext<'_>, span: Span, targets: Span, key: &str) {
     let message = format!("`{key}` and `targets` exclude each other");
-    let error = door.reader.error(code::ONE_OF_KEYS, span, message);
+    let error = context.reader.error(code::ONE_OF_KEYS, span, message);
     let error = error.label("one of them must go");
-    door.reader
-        .report(error.context(door.reader.place(targets), "the other"));
+    context
+        .reader
+        .report(error.context(context.reader.place(targets), "the other"));
 }
 
 fn read_target_entry(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     key: &Key,
     node: &Node,
     ready: &ReadyProbe,
 ) -> Option<ComparedTargetPlan> {
-    let reader = door.reader;
+    let reader = context.reader;
     check_name(reader, key, "target");
     if matches!(node.value, Value::Null) {
         let message = format!("`{}` needs a `command`", key.text);
@@ -112,11 +115,13 @@ fn read_target_entry(
         return None;
     }
     let map = reader.map(node, &TARGET_ENTRY.keys())?;
-    let program = map.take("program").and_then(|node| door.one_program(node));
-    let version = map.take("version").and_then(|node| door.program(node));
+    let program = map
+        .take("program")
+        .and_then(|node| context.one_program(node));
+    let version = map.take("version").and_then(|node| context.program(node));
     let files = map.take("files").map(|node| reader.list(node));
     let files = files.flatten().unwrap_or_default().iter();
-    let files = files.filter_map(|node| door.existing(node, EntryKind::File));
+    let files = files.filter_map(|node| context.existing(node, EntryKind::File));
     let durability = map.take("durability").and_then(|node| {
         let words = Durability::ALL.map(|word| (word.name(), word));
         reader.word(node, "durability", &words)
@@ -126,7 +131,7 @@ fn read_target_entry(
         reader.word(node, "delivery", &words)
     });
     let files = files.collect();
-    let spec = target_of(door, &map, Some(&key.text))?;
+    let spec = target_of(context, &map, Some(&key.text))?;
     let target = if spec.has_probe {
         spec.plan
     } else {

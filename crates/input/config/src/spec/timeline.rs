@@ -5,13 +5,14 @@ mod disk;
 mod sink;
 mod target;
 
-use stillwell_plan::{
-    DiskPlan, GeneratorPlan, PhasesPlan, SinkPlan, StepAction, StepPlan, TargetSignal, WhenFull,
-};
+use stillwell_plan::disk::DiskPlan;
+use stillwell_plan::generator::WhenFull;
+use stillwell_plan::step::{StepAction, TargetSignal};
+use stillwell_plan::{GeneratorPlan, PhasesPlan, SinkPlan, StepPlan};
 use stillwell_text::{Node, Span, code};
 use stillwell_units::Nanos;
 
-use super::{Door, network};
+use super::{ReadContext, network};
 use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::rules::Placed;
 
@@ -85,7 +86,7 @@ pub(super) const STEP: Element = Element {
         optional(
             "network",
             Shape::Element(&network::NETWORK),
-            "Changes the links of a rig with `network`; what is left out stays.",
+            "Changes the links of a run with `network`; what is left out stays.",
         ),
     ],
     one_of: &[
@@ -93,8 +94,8 @@ pub(super) const STEP: Element = Element {
     ],
 };
 
-pub(super) fn read_signal(door: &Door<'_>, node: &Node) -> Option<TargetSignal> {
-    door.reader.word(node, "signal", &SIGNAL_WORDS)
+pub(super) fn read_signal(context: &ReadContext<'_>, node: &Node) -> Option<TargetSignal> {
+    context.reader.word(node, "signal", &SIGNAL_WORDS)
 }
 
 /// Parts of a run that steps can change.
@@ -117,20 +118,24 @@ struct Step {
 }
 
 /// The steps in the order of time; those that never come are reported.
-pub(super) fn read_timeline(door: &Door<'_>, node: &Node, around: &Around<'_>) -> Vec<StepPlan> {
-    let items = door.reader.list(node).unwrap_or_default();
+pub(super) fn read_timeline(
+    context: &ReadContext<'_>,
+    node: &Node,
+    around: &Around<'_>,
+) -> Vec<StepPlan> {
+    let items = context.reader.list(node).unwrap_or_default();
     let steps = items
         .iter()
-        .filter_map(|item| read_step(door, item, around.phases));
+        .filter_map(|item| read_step(context, item, around.phases));
     let mut steps: Vec<Step> = steps.flatten().collect();
     // Stable: steps of one time happen in the order in which they are written.
     steps.sort_by_key(|step| step.plan.at);
-    check::check(door.reader, &steps, around);
+    check::check(context.reader, &steps, around);
     steps.into_iter().map(|step| step.plan).collect()
 }
 
-fn read_step(door: &Door<'_>, node: &Node, phases: &PhasesPlan) -> Option<Vec<Step>> {
-    let reader = door.reader;
+fn read_step(context: &ReadContext<'_>, node: &Node, phases: &PhasesPlan) -> Option<Vec<Step>> {
+    let reader = context.reader;
     let map = reader.map(node, &STEP.keys())?;
     let at_node = map.required("at");
     let at = at_node.and_then(|node| reader.parsed::<Nanos>(node));
@@ -139,31 +144,31 @@ fn read_step(door: &Door<'_>, node: &Node, phases: &PhasesPlan) -> Option<Vec<St
         None => End::Measure(phases.measure),
     };
     if let (Some(node), Some(at)) = (at_node, at) {
-        check_time(door, node.span, at, end);
+        check_time(context, node.span, at, end);
     }
     let mut name = None;
     let mut named = |node: &Node, key| name = node.entry(key).map(|name| name.span);
     let once = |action: Option<StepAction>| action.map(|action| vec![(Nanos::ZERO, action)]);
     let (kind, what) = map.one_of(STEP.one_of)?;
     let actions = match kind {
-        "signal" => once(read_signal(door, what).map(StepAction::Signal)),
+        "signal" => once(read_signal(context, what).map(StepAction::Signal)),
         "sink" => {
             named(what, "id");
-            once(sink::read(door, what))
+            once(sink::read(context, what))
         }
-        "target" => target::read(door, what, |after, span| {
+        "target" => target::read(context, what, |after, span| {
             let start = at.map(|at| at + after);
-            start.is_none_or(|start| check_time(door, span, start, end))
+            start.is_none_or(|start| check_time(context, span, start, end))
         }),
         "file" => {
             named(what, "id");
-            once(read_file(door, what))
+            once(read_file(context, what))
         }
         "disk" => {
             named(what, "path");
-            once(disk::read(door, what))
+            once(disk::read(context, what))
         }
-        "network" => once(network::read_change(door, what)),
+        "network" => once(network::read_change(context, what)),
         _ => once(
             reader
                 .text(what)
@@ -192,7 +197,7 @@ enum End {
 }
 
 /// Returns true if a step at this time is in the run.
-fn check_time(door: &Door<'_>, span: Span, at: Nanos, end: End) -> bool {
+fn check_time(context: &ReadContext<'_>, span: Span, at: Nanos, end: End) -> bool {
     let (end, takes) = match end {
         End::Measure(end) => (end, "the measured phase takes"),
         End::Drain(end) => (end, "the measured phase and the drain take"),
@@ -201,19 +206,19 @@ fn check_time(door: &Door<'_>, span: Span, at: Nanos, end: End) -> bool {
         return true;
     }
     let message = format!("this step never comes: {takes} {end}");
-    let error = door.reader.error(code::OUT_OF_RANGE, span, message);
+    let error = context.reader.error(code::OUT_OF_RANGE, span, message);
     let label = format!("must lie before {end}");
-    door.reader.report(error.label(label));
+    context.reader.report(error.label(label));
     false
 }
 
-fn read_file(door: &Door<'_>, node: &Node) -> Option<StepAction> {
-    let map = door.reader.map(node, &FILE.keys())?;
-    let id = map.required("id").and_then(|node| door.filled(node));
+fn read_file(context: &ReadContext<'_>, node: &Node) -> Option<StepAction> {
+    let map = context.reader.map(node, &FILE.keys())?;
+    let id = map.required("id").and_then(|node| context.filled(node));
     let words = WhenFull::ALL.map(|word| (word.name(), word));
     let rotate = map
         .required("rotate")
-        .and_then(|node| door.reader.word(node, "rotation", &words));
+        .and_then(|node| context.reader.word(node, "rotation", &words));
     Some(StepAction::File {
         id: id?.to_owned(),
         rotate: rotate?,
@@ -221,8 +226,8 @@ fn read_file(door: &Door<'_>, node: &Node) -> Option<StepAction> {
 }
 
 /// A share such as `10%`, from 0 to 100, as so many of a million.
-pub(super) fn read_share(door: &Door<'_>, node: &Node) -> Option<u32> {
-    let text = door.reader.text(node)?;
+pub(super) fn read_share(context: &ReadContext<'_>, node: &Node) -> Option<u32> {
+    let text = context.reader.text(node)?;
     let number = text.trim().strip_suffix('%');
     let share = number.and_then(|number| number.trim().parse::<f64>().ok());
     match share {
@@ -231,8 +236,9 @@ pub(super) fn read_share(door: &Door<'_>, node: &Node) -> Option<u32> {
         }
         _ => {
             let message = format!("`{text}` is not a share");
-            let error = door.reader.error(code::BAD_VALUE, node.span, message);
-            door.reader
+            let error = context.reader.error(code::BAD_VALUE, node.span, message);
+            context
+                .reader
                 .report(error.label("write a percentage from 0% to 100%, such as `0.5%`"));
             None
         }

@@ -1,9 +1,10 @@
 //! `variants`.
 
-use stillwell_plan::{BinarySource, GitSource, VariantPlan};
+use stillwell_plan::VariantPlan;
+use stillwell_plan::experiment::{BinarySource, GitSource};
 use stillwell_text::{Key, MapReader, Node, Reader, Span, code};
 
-use super::Door;
+use super::ReadContext;
 use super::target::{COMMAND, MOUNT, read_environment, read_mounts};
 use crate::element::{Element, Shape, TEXT_MAP, TEXTS, optional, required};
 use crate::files::EntryKind;
@@ -50,6 +51,11 @@ pub(super) const VARIANT: Element = Element {
             "A whole command in place of the target's.",
         ),
         optional(
+            "url",
+            Shape::Like("http://127.0.0.1:8081/"),
+            "A URL in place of the target's.",
+        ),
+        optional(
             "git",
             Shape::Element(&GIT),
             "An executable built from a revision.",
@@ -64,15 +70,15 @@ pub(super) const VARIANT: Element = Element {
 };
 
 /// The variants, the baseline first.
-pub(super) fn read_variants(door: &Door<'_>, node: &Node) -> Vec<VariantPlan> {
-    let reader = door.reader;
+pub(super) fn read_variants(context: &ReadContext<'_>, node: &Node) -> Vec<VariantPlan> {
+    let reader = context.reader;
     let Some(entries) = node.entries() else {
         reader.wrong_shape(node, "a map of names and variants");
         return Vec::new();
     };
     let mut variants: Vec<VariantPlan> = entries
         .iter()
-        .filter_map(|entry| read_variant(door, &entry.key, &entry.value))
+        .filter_map(|entry| read_variant(context, &entry.key, &entry.value))
         .collect();
     if let [only] = entries {
         let message = format!("`{}` has nothing to be compared with", only.key.text);
@@ -87,8 +93,8 @@ pub(super) fn read_variants(door: &Door<'_>, node: &Node) -> Vec<VariantPlan> {
     variants
 }
 
-fn read_variant(door: &Door<'_>, key: &Key, node: &Node) -> Option<VariantPlan> {
-    let reader = door.reader;
+fn read_variant(context: &ReadContext<'_>, key: &Key, node: &Node) -> Option<VariantPlan> {
+    let reader = context.reader;
     check_name(reader, key, "variant");
     let mut variant = VariantPlan::unchanged(key.text.clone());
     if matches!(node.value, stillwell_text::Value::Null) {
@@ -98,13 +104,22 @@ fn read_variant(door: &Door<'_>, key: &Key, node: &Node) -> Option<VariantPlan> 
     if let Some(node) = map.take("arguments") {
         variant.arguments = reader.texts(node);
     }
-    variant.environment = read_environment(door, map.take("environment"));
+    variant.environment = read_environment(context, map.take("environment"));
     variant.files = map
         .take("files")
-        .and_then(|node| door.existing(node, EntryKind::Folder));
-    variant.command = map.take("command").and_then(|node| door.program(node));
-    variant.mounts = read_mounts(door, &map);
-    variant.binary = read_binary(door, &map);
+        .and_then(|node| context.existing(node, EntryKind::Folder));
+    variant.command = map.take("command").and_then(|node| context.program(node));
+    variant.url = map.take("url").and_then(|node| context.any_url(node));
+    if let Some(span) = map.key_span("url")
+        && context.target_url.is_none()
+    {
+        let message = "the target is a program, and has no URL that a variant could replace";
+        let error = reader.error(code::ONE_OF_KEYS, span, message);
+        reader
+            .report(error.label("write `url` in `target` instead of `command`, or leave this out"));
+    }
+    variant.mounts = read_mounts(context, &map);
+    variant.binary = read_binary(context, &map);
     Some(variant)
 }
 
@@ -119,11 +134,11 @@ pub(super) fn check_name(reader: &Reader, key: &Key, what: &str) {
     }
 }
 
-fn read_binary(door: &Door<'_>, map: &MapReader<'_, '_>) -> BinarySource {
-    let binary = map.take("binary").and_then(|node| door.path(node));
-    let git = map.take("git").and_then(|node| read_git(door, node));
+fn read_binary(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> BinarySource {
+    let binary = map.take("binary").and_then(|node| context.path(node));
+    let git = map.take("git").and_then(|node| read_git(context, node));
     if let (Some(first), Some(second)) = (map.key_span("binary"), map.key_span("git")) {
-        report_both(door.reader, first, second);
+        report_both(context.reader, first, second);
     }
     match (binary, git) {
         (_, Some(git)) => BinarySource::Git(git),
@@ -142,25 +157,26 @@ fn report_both(reader: &Reader, first: Span, second: Span) {
     );
 }
 
-fn read_git(door: &Door<'_>, node: &Node) -> Option<GitSource> {
-    let map = door.reader.map(node, &GIT.keys())?;
+fn read_git(context: &ReadContext<'_>, node: &Node) -> Option<GitSource> {
+    let map = context.reader.map(node, &GIT.keys())?;
     let repository = match map.take("repository") {
-        Some(node) => door.existing(node, EntryKind::Folder),
-        None => Some(door.folder.to_path_buf()),
+        Some(node) => context.existing(node, EntryKind::Folder),
+        None => Some(context.folder.to_path_buf()),
     };
     let revision = map.required("revision").and_then(|node| {
-        let text = door.filled(node)?;
+        let text = context.filled(node)?;
         if text.starts_with('-') {
             let message = format!("`{text}` is not a revision");
-            let error = door.reader.error(code::BAD_VALUE, node.span, message);
-            door.reader
+            let error = context.reader.error(code::BAD_VALUE, node.span, message);
+            context
+                .reader
                 .report(error.label("a revision does not begin with a dash"));
             return None;
         }
         Some(text)
     });
-    let build = map.required("build").and_then(|node| door.filled(node));
-    let output = map.required("output").and_then(|node| door.filled(node));
+    let build = map.required("build").and_then(|node| context.filled(node));
+    let output = map.required("output").and_then(|node| context.filled(node));
     Some(GitSource {
         repository: repository?,
         revision: revision?.to_owned(),
@@ -198,7 +214,7 @@ pub(crate) fn check_variants(variants: &[VariantPlan]) -> Option<String> {
 }
 
 fn executables_differ(left: &VariantPlan, right: &VariantPlan) -> bool {
-    (&left.binary, &left.command) != (&right.binary, &right.command)
+    (&left.binary, &left.command, &left.url) != (&right.binary, &right.command, &right.url)
 }
 
 fn settings_differ(left: &VariantPlan, right: &VariantPlan) -> bool {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use stillwell_plan::{
-    BenchPlan, FileLayout, PayloadFormat, PrefixFraming, RateShape, ReplayCut, ReplayEnd,
-    ReplayPlan, StampForm, TargetKind, TransportPlan,
-};
+use stillwell_plan::generator::FileLayout;
+use stillwell_plan::payload::{ReplayCut, ReplayEnd, ReplayPlan};
+use stillwell_plan::stamp::{PrefixFraming, StampForm};
+use stillwell_plan::{BenchPlan, PayloadFormat, RateShape, TargetKind, TransportPlan};
 use stillwell_text::Diagnostics;
 use stillwell_units::Nanos;
 
@@ -62,7 +62,7 @@ fn read(text: &str) -> Result<BenchPlan, String> {
 }
 
 fn replay(plan: &BenchPlan) -> &ReplayPlan {
-    match &plan.rig.generators[0].payload.format {
+    match &plan.run_plan.generators[0].payload.format {
         PayloadFormat::Replay(replay) => replay,
         next => panic!("{next:?}"),
     }
@@ -119,11 +119,11 @@ fn the_keys_of_the_seed_are_a_bench() {
         assert_eq!(plan, next);
     }
     assert_eq!(plan.name, "one");
-    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(10));
-    assert_eq!(plan.rig.phases.warmup, Nanos::from_secs(2));
+    assert_eq!(plan.run_plan.phases.measure, Nanos::from_secs(10));
+    assert_eq!(plan.run_plan.phases.warmup, Nanos::from_secs(2));
     assert_eq!((plan.significant_figures, plan.structured), (2, false));
     assert_eq!(plan.unstamped, None);
-    let generator = &plan.rig.generators[0];
+    let generator = &plan.run_plan.generators[0];
     assert!(generator.rate.is_max() && generator.stamps.is_some());
     let replay = replay(plan);
     assert_eq!(
@@ -136,13 +136,13 @@ fn the_keys_of_the_seed_are_a_bench() {
 #[test]
 fn an_interval_is_a_rate_and_rounds_have_a_limit() {
     let plan = read("source: in.json\ninterval: 1000000\niters: 3\n").unwrap();
-    let shape = plan.rig.generators[0].rate.shape;
-    assert_eq!(shape, RateShape::Constant { per_second: 1000.0 });
+    let shape = &plan.run_plan.generators[0].rate.shape;
+    assert_eq!(*shape, RateShape::Constant { per_second: 1000.0 });
     assert_eq!(replay(&plan).rounds, Some(3));
-    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(600));
+    assert_eq!(plan.run_plan.phases.measure, Nanos::from_secs(600));
     let plan = read("source: in.json\niters: 3\nlimit: 5s\ninterval: 0\n").unwrap();
-    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(5));
-    assert!(plan.rig.generators[0].rate.is_max());
+    assert_eq!(plan.run_plan.phases.measure, Nanos::from_secs(5));
+    assert!(plan.run_plan.generators[0].rate.is_max());
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn what_has_no_place_for_stamps_is_only_counted() {
     ] {
         let plan = read(&format!("source: in.json\niters: 1\n{text}")).unwrap();
         assert!(plan.unstamped.as_ref().unwrap().contains(why), "{text}");
-        assert_eq!(plan.rig.generators[0].stamps, None);
+        assert_eq!(plan.run_plan.generators[0].stamps, None);
         assert_eq!(replay(&plan).end, end, "{text}");
     }
 }
@@ -164,8 +164,12 @@ fn what_has_no_place_for_stamps_is_only_counted() {
 fn names_of_tremors_interceptors_select_time_prefixes() {
     let sent = |text: &str| {
         let plan = read(&format!("source: in.json\niters: 1\n{text}"))?;
-        let stamps = plan.rig.generators[0].stamps.map(|stamps| stamps.form);
-        Ok::<_, String>((stamps, plan.rig.sinks[0].prefix, plan.unstamped.is_some()))
+        let stamps = plan.run_plan.generators[0].stamps.map(|stamps| stamps.form);
+        Ok::<_, String>((
+            stamps,
+            plan.run_plan.sinks[0].prefix,
+            plan.unstamped.is_some(),
+        ))
     };
     let lines = Some(PrefixFraming::Lines);
     let lengths = Some(PrefixFraming::LengthPrefixed);
@@ -225,8 +229,8 @@ fn flags_go_before_the_file() {
     let text = format!("{TARGET}source: in.json\niters: 3\n");
     let plan = load(&text, flags).unwrap();
     assert_eq!(replay(&plan).rounds, Some(7));
-    assert_eq!(plan.rig.target.kind, TargetKind::None);
-    let TransportPlan::Acknowledged(transport) = &plan.rig.generators[0].transport else {
+    assert_eq!(plan.run_plan.target.kind, TargetKind::None);
+    let TransportPlan::Acknowledged(transport) = &plan.run_plan.generators[0].transport else {
         panic!("{plan:?}");
     };
     assert_eq!(transport.retries, 10);
@@ -241,11 +245,11 @@ fn acknowledgements_are_waited_for_as_long_as_the_drain_may_take() {
         ..BenchOptions::default()
     };
     let plan = load(&format!("{TARGET}source: in.json\n"), flags).unwrap();
-    let TransportPlan::Acknowledged(transport) = &plan.rig.generators[0].transport else {
+    let TransportPlan::Acknowledged(transport) = &plan.run_plan.generators[0].transport else {
         panic!("{plan:?}");
     };
     assert_eq!(transport.end_timeout, Nanos::from_secs(45));
-    assert_eq!(plan.rig.phases.drain, transport.end_timeout);
+    assert_eq!(plan.run_plan.phases.drain, transport.end_timeout);
 }
 
 #[test]
@@ -306,7 +310,7 @@ fn a_file_is_appended_to_by_one_connection_only() {
         )
     };
     let plan = into("stop_after: 1s\n").unwrap();
-    let TransportPlan::Files { layout, .. } = &plan.rig.generators[0].transport else {
+    let TransportPlan::Files { layout, .. } = &plan.run_plan.generators[0].transport else {
         panic!("{plan:?}");
     };
     let path = "/b/in".into();

@@ -51,7 +51,7 @@ fn every_key_of_every_payload_is_read() {
         let text = LEAST.replace("payload: ascii", &format!("payload: {payload}"));
         let loaded = experiment(&text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
         assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
-        let generator = &loaded.plan.experiments[0].rig.generators[0];
+        let generator = &loaded.plan.experiments[0].run_plan.generators[0];
         let name = payload.trim_start_matches('{');
         assert!(
             name.starts_with(generator.payload.format.name()),

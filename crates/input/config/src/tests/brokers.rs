@@ -1,18 +1,17 @@
 //! Producers for Kafka, NATS and AMQP.
 
-use stillwell_plan::{
-    KafkaAcks, KafkaCompression, MessageOf, NatsAcks, NatsLogin, RigPlan, TransportPlan,
-};
+use stillwell_plan::generator::{KafkaAcks, KafkaCompression, MessageOf, NatsAcks, NatsLogin};
+use stillwell_plan::{RunPlan, TransportPlan};
 
 use super::mistakes::{codes, said};
-use super::rig;
+use super::run_plan;
 
-/// A rig with these generators, which is right.
-fn plan_of(generators: &[&str]) -> RigPlan {
+/// A run with these generators, which is right.
+fn plan_of(generators: &[&str]) -> RunPlan {
     let items = generators.iter().map(|text| format!("    - {text}\n"));
     let items: String = items.collect();
     let text = format!("isolation: {{network: no}}\nworkload:\n  generators:\n{items}");
-    rig(&text)
+    run_plan(&text)
         .unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
         .plan
 }
@@ -138,7 +137,7 @@ fn a_mistake_in_a_producer_is_reported_at_its_place() {
 #[test]
 fn a_broker_outside_of_the_network_of_a_run_is_noted() {
     let text = "workload:\n  generators:\n    - {nats: {address: '127.0.0.1:1', subject: a}, payload: json}\n";
-    let warnings = |text: &str| rig(text).unwrap().warnings.to_string();
+    let warnings = |text: &str| run_plan(text).unwrap().warnings.to_string();
     assert!(
         warnings(text).contains("isolation: {network: no}"),
         "{}",

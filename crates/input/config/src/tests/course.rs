@@ -1,6 +1,7 @@
 //! When an experiment has seen enough, and how its runs go.
 
-use stillwell_plan::{DesignPlan, ExperimentPlan, StoppingPlan, WarmupPlan};
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
+use stillwell_plan::{ExperimentPlan, StoppingPlan};
 use stillwell_units::Nanos;
 
 use super::golden::LEAST;
@@ -81,7 +82,7 @@ fn warm_ups_read_as_typed() {
         assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
         let plan = &loaded.plan.experiments[0];
         assert_eq!(
-            (plan.warmup, plan.rig.phases.warmup),
+            (plan.warmup, plan.run_plan.phases.warmup),
             (warmup, length),
             "{text}"
         );
@@ -167,7 +168,7 @@ fn the_command_line_says_how_runs_go() {
     );
     assert_eq!(plan.design, DesignPlan::Duet);
     assert_eq!(
-        (plan.warmup, plan.rig.phases.warmup),
+        (plan.warmup, plan.run_plan.phases.warmup),
         (WarmupPlan::Stated, Nanos::ZERO)
     );
 }

@@ -1,12 +1,14 @@
 //! Disks, and logs in a file system of their own.
 
-use stillwell_plan::{DiskKind, FileLayout, RigPlan, TransportPlan};
+use stillwell_plan::disk::DiskKind;
+use stillwell_plan::generator::FileLayout;
+use stillwell_plan::{RunPlan, TransportPlan};
 use stillwell_units::{ByteSize, Nanos};
 
-use super::rig;
+use super::run_plan;
 
-fn plan_of(text: &str) -> RigPlan {
-    rig(text)
+fn plan_of(text: &str) -> RunPlan {
+    run_plan(text)
         .unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
         .plan
 }
@@ -35,7 +37,7 @@ fn disks_are_read_and_what_is_left_out_holds_nothing_back() {
     assert_eq!(slow.limit, Some(ByteSize::new(100_000_000)));
     assert_eq!(
         second.kind,
-        DiskKind::Folder(stillwell_plan::FolderDiskPlan::default())
+        DiskKind::Folder(stillwell_plan::disk::FolderDiskPlan::default())
     );
     assert_eq!(third.kind, DiskKind::Memory(ByteSize::mib(1)));
     assert!(third.path.is_absolute());

@@ -1,12 +1,14 @@
-use stillwell_plan::{
-    DiskChange, DiskLimits, LinkUses, SinkChange, StepAction, TargetChange, TargetSignal, Wanted,
+use stillwell_plan::link::LinkUses;
+use stillwell_plan::placement::Wanted;
+use stillwell_plan::step::{
+    DiskChange, DiskLimits, SinkChange, StepAction, TargetChange, TargetSignal,
 };
 use stillwell_units::Nanos;
 
-use super::rig;
+use super::run_plan;
 
-/// A rig on which every step can happen.
-const RIG: &str = "target: {command: ./x}
+/// A run on which every step can happen.
+const TEXT: &str = "target: {command: ./x}
 phases: {measure: 10s}
 disks: [{path: '{state}/buffer', write_rate: 50 MiB/s}, {path: '{state}/small', tmpfs: 1 MiB}]
 workload:
@@ -40,7 +42,7 @@ pub(super) const EVERY_STEP: &str = "  - {at: 1s, sink: {id: lines, do: {slow: 1
   - {at: 9s, target: resume}
 ";
 
-/// A rig with links, and all that can happen to them.
+/// A run with links, and all that can happen to them.
 pub(super) const LINKS: &str = "target: {command: ./x}
 network: {input: {delay: 5ms, rate: 10 Mbit/s}}
 workload:
@@ -52,7 +54,9 @@ timeline:
 ";
 
 fn steps(timeline: &str) -> Vec<(Nanos, StepAction)> {
-    let plan = rig(&format!("{RIG}timeline:\n{timeline}")).unwrap().plan;
+    let plan = run_plan(&format!("{TEXT}timeline:\n{timeline}"))
+        .unwrap()
+        .plan;
     let steps = plan.timeline.into_iter();
     steps.map(|step| (step.at, step.action)).collect()
 }
@@ -116,8 +120,8 @@ fn only_steps_on_the_target_may_be_in_the_drain() {
         "at: 20s, target: restart",
         "at: 12s, sink: {id: web, do: down}",
     ] {
-        let text = format!("{RIG}timeline: [{{{refused}}}]\n");
-        let message = rig(&text).unwrap_err().to_string();
+        let text = format!("{TEXT}timeline: [{{{refused}}}]\n");
+        let message = run_plan(&text).unwrap_err().to_string();
         assert!(message.contains("this step never comes"), "{message}");
     }
 }
@@ -133,7 +137,7 @@ fn every_step_that_can_happen_is_read() {
 
 #[test]
 fn links_are_made_for_all_that_ever_happens_to_them() {
-    let isolation = rig(LINKS).unwrap().plan.isolation;
+    let isolation = run_plan(LINKS).unwrap().plan.isolation;
     assert_eq!(isolation.network, Wanted::Required);
     let links = isolation.links.unwrap();
     let uses = |loss, rate, delay| LinkUses { loss, rate, delay };
@@ -149,7 +153,7 @@ fn links_are_made_for_all_that_ever_happens_to_them() {
 #[test]
 fn steps_that_cannot_happen() {
     snapshot!(&format!(
-        "{RIG}timeline:
+        "{TEXT}timeline:
   - {{at: 1s, sink: {{id: wbe, do: down}}}}
   - {{at: 1s, sink: {{id: web, do: up}}}}
   - {{at: 1s, sink: {{id: tail, do: pause}}}}
@@ -173,7 +177,7 @@ fn steps_that_cannot_happen() {
 #[test]
 fn steps_that_are_misspelt() {
     snapshot!(&format!(
-        "{RIG}timeline:
+        "{TEXT}timeline:
   - {{at: 1s, sink: {{id: web, do: dwon}}}}
   - {{at: 1s, sink: {{id: web}}}}
   - {{at: 1s, sink: {{id: web, do: {{slow: fast}}}}}}
@@ -192,7 +196,7 @@ fn steps_that_are_misspelt() {
 }
 
 #[test]
-fn a_rig_with_links_whose_ends_are_elsewhere() {
+fn a_run_with_links_whose_ends_are_elsewhere() {
     snapshot!(
         "target: {command: ./x}
 isolation: {network: no}

@@ -1,6 +1,7 @@
 //! Goals of files and of the command line.
 
-use stillwell_plan::{Direction, ExperimentPlan, GoalMetric, GoalPlan, PhasesPlan};
+use stillwell_plan::goal::Direction;
+use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, PhasesPlan};
 
 use super::golden::LEAST;
 use super::mistakes::{codes, said};
@@ -189,6 +190,6 @@ fn the_default_goals_are_those_that_can_be_measured() {
     assert_eq!(names(&plan(&idle).goals), ["memory", "cpu"]);
     let names = names(&plan(LEAST).goals);
     assert_eq!(names, ["cpu_per_event", "ingress_throughput", "memory"]);
-    assert_eq!(plan(LEAST).rig.phases, PhasesPlan::default());
+    assert_eq!(plan(LEAST).run_plan.phases, PhasesPlan::default());
     assert_eq!(plan(LEAST).goals[0].metric, GoalMetric::CpuPerEvent);
 }

@@ -1,10 +1,11 @@
 //! Files that use everything.
 
 use serde_json::Value;
-use stillwell_plan::{PrefixFraming, StampForm, StampPlan};
+use stillwell_plan::StampPlan;
+use stillwell_plan::stamp::{PrefixFraming, StampForm};
 use stillwell_text::{Diagnostics, Node, Source, parse};
 
-use super::{experiment, rig};
+use super::{experiment, run_plan};
 use crate::{SchemaOf, schema};
 
 /// Every key of the native format is here.
@@ -60,7 +61,7 @@ fn every_readiness_probe_is_read() {
     for (text, plan) in PROBES {
         let text = LEAST.replace("target: {", &format!("target: {{ready: {text}, "));
         let loaded = experiment(&text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
-        let ready = &loaded.plan.experiments[0].rig.target.ready;
+        let ready = &loaded.plan.experiments[0].run_plan.target.ready;
         assert_eq!(format!("{ready:?}"), plan);
     }
 }
@@ -75,7 +76,7 @@ fn choices_of_cpus_are_read() {
     ] {
         let text = LEAST.replace("target: {", &format!("target: {{cpus: {text}, "));
         let loaded = experiment(&text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
-        let cpus = &loaded.plan.experiments[0].rig.target.cpus;
+        let cpus = &loaded.plan.experiments[0].run_plan.target.cpus;
         assert_eq!(format!("{cpus:?}"), plan);
     }
 }
@@ -95,8 +96,9 @@ fn the_least_has_sensible_defaults() {
 }
 
 #[test]
-fn a_rig_needs_no_target_and_no_variants() {
-    let loaded = rig("workload: {generators: [{udp: '127.0.0.1:1', payload: ascii, rate: 10/s}]}");
+fn a_run_needs_no_target_and_no_variants() {
+    let loaded =
+        run_plan("workload: {generators: [{udp: '127.0.0.1:1', payload: ascii, rate: 10/s}]}");
     let plan = loaded.unwrap().plan;
     assert!(matches!(plan.target.kind, stillwell_plan::TargetKind::None));
 }
@@ -143,13 +145,13 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
 fn stamps_and_files_are_read() {
     let text = LEAST.replace("payload: ascii", &format!("payload: ascii, {STAMPS}"));
     let loaded = experiment(&format!("{text}  sinks: [{{{FILE_SINK}}}]\n")).unwrap();
-    let rig = &loaded.plan.experiments[0].rig;
-    let stamps = rig.generators[0].stamps.unwrap();
-    assert_eq!((stamps.every, stamps.copies), (2, 3));
+    let run_plan = &loaded.plan.experiments[0].run_plan;
+    let stamps = run_plan.generators[0].stamps.unwrap();
+    assert_eq!((stamps.every.get(), stamps.copies), (2, 3));
     assert!(stamps.late_after.is_some());
     let path = "/suite/one/out.log".into();
     assert_eq!(
-        rig.sinks[0].protocol,
+        run_plan.sinks[0].protocol,
         stillwell_plan::SinkProtocol::File { path }
     );
     for refused in [
@@ -165,23 +167,23 @@ fn stamps_and_files_are_read() {
 fn forms_of_stamps_are_read() {
     let text = LEAST.replace("payload: ascii", &format!("payload: ascii, {PREFIX}"));
     let loaded = experiment(&format!("{text}  sinks: [{{{PREFIX_SINK}}}]\n")).unwrap();
-    let rig = &loaded.plan.experiments[0].rig;
+    let run_plan = &loaded.plan.experiments[0].run_plan;
     let framing = PrefixFraming::LengthPrefixed;
     let form = StampForm::Prefix(framing);
     assert_eq!(
-        rig.generators[0].stamps,
+        run_plan.generators[0].stamps,
         Some(StampPlan {
             form,
             ..StampPlan::ALL
         })
     );
-    assert_eq!(rig.sinks[0].prefix, Some(framing));
+    assert_eq!(run_plan.sinks[0].prefix, Some(framing));
     let to = |to: &str, stamps: &str| {
         let text = LEAST.replace("tcp: 127.0.0.1:9100", to);
         let payload = "payload: opentelemetry_traces";
         let text = text.replace("payload: ascii", &format!("{payload}, stamps: {stamps}"));
         let loaded = experiment(&text)?;
-        let stamps = loaded.plan.experiments[0].rig.generators[0].stamps;
+        let stamps = loaded.plan.experiments[0].run_plan.generators[0].stamps;
         Ok::<_, Diagnostics>(stamps.unwrap().form)
     };
     let calls = "grpc: 'http://127.0.0.1:9100/a.B/C'";
@@ -371,6 +373,12 @@ fn every_word_of_the_schema_is_accepted() {
     for wanted in words("/$defs/isolation/properties/network/enum") {
         let text = format!("{LEAST}isolation: {{network: {wanted}}}\n");
         assert!(experiment(&text).is_ok(), "{wanted}");
+    }
+    for validity in words("/$defs/experiment/properties/validity/enum") {
+        let text = format!("{LEAST}validity: {validity}\n");
+        let loaded = experiment(&text).unwrap();
+        let read = loaded.plan.experiments[0].run_plan.observer.validity;
+        assert_eq!(read.name(), validity);
     }
     for point in words("/$defs/experiment/properties/operating_point/anyOf/0/enum") {
         let text = format!(

@@ -1,9 +1,11 @@
 //! Objects of a cluster, and the network that a run with them stays in.
 
-use stillwell_plan::{KubernetesKind, RigPlan, TransportPlan, Wanted};
+use stillwell_plan::generator::KubernetesKind;
+use stillwell_plan::placement::Wanted;
+use stillwell_plan::{RunPlan, TransportPlan};
 use stillwell_units::Nanos;
 
-use super::rig;
+use super::run_plan;
 
 fn workload(generator: &str, more: &str) -> String {
     format!(
@@ -11,8 +13,8 @@ fn workload(generator: &str, more: &str) -> String {
     )
 }
 
-fn plan_of(text: &str) -> RigPlan {
-    rig(text)
+fn plan_of(text: &str) -> RunPlan {
+    run_plan(text)
         .unwrap_or_else(|diagnostics| panic!("{diagnostics}"))
         .plan
 }
@@ -48,21 +50,22 @@ fn a_manifest_is_a_map_or_a_text() {
 #[test]
 fn a_run_with_a_cluster_stays_in_the_network_of_the_host() {
     let node = "manifest: {kind: Node}";
-    let loaded = rig(&workload(node, "")).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let loaded =
+        run_plan(&workload(node, "")).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert_eq!(loaded.plan.isolation.network, Wanted::No);
     let message = loaded.warnings.to_string();
     assert!(
         message.contains("the network of the host, where generator `kubernetes`"),
         "{message}"
     );
-    let quiet = rig(&workload(node, "isolation: {network: no}\n")).unwrap();
+    let quiet = run_plan(&workload(node, "isolation: {network: no}\n")).unwrap();
     assert!(
         !quiet
             .warnings
             .to_string()
             .contains("the network of the host")
     );
-    let refused = rig(&workload(node, "isolation: {network: required}\n")).unwrap_err();
+    let refused = run_plan(&workload(node, "isolation: {network: required}\n")).unwrap_err();
     let message = refused.to_string();
     assert!(
         message.contains("finds no cluster in a network of the run's own"),
@@ -99,7 +102,7 @@ fn mistakes_in_objects_of_a_cluster_are_reported() {
             "`payload` has no meaning here",
         ),
     ] {
-        let diagnostics = rig(&workload(generator, "")).unwrap_err().to_string();
+        let diagnostics = run_plan(&workload(generator, "")).unwrap_err().to_string();
         assert!(diagnostics.contains(message), "{generator}: {diagnostics}");
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use stillwell_plan::{ExperimentPlan, RateShape};
+use stillwell_plan::ExperimentPlan;
 
 use super::golden::LEAST;
 use super::mistakes::codes;
-use super::{Memory, experiment, experiment_with, load_suite_from, rig};
+use super::{Memory, experiment, experiment_with, load_suite_from, run_plan};
 use crate::{Diagnostics, SuiteOverrides};
 
 /// As people wrote by hand: an interner of three sizes under five numbers of
@@ -53,9 +53,9 @@ fn every_value_meets_every_other() {
         parameters.map(|(name, value)| (name.to_owned(), value.to_owned()))
     );
     assert_eq!(plans[6].folder, Path::new("/suite/one"));
-    let generator = &plans[6].rig.generators[0];
+    let generator = &plans[6].run_plan.generators[0];
     assert_eq!(generator.payload.cache.bytes(), 64 << 20);
-    let shown = format!("{:?}", plans[6].rig.target);
+    let shown = format!("{:?}", plans[6].run_plan.target);
     assert!(
         shown.contains("\"64 MiB\"") && shown.contains("\"1k\""),
         "{shown}"
@@ -66,11 +66,10 @@ fn every_value_meets_every_other() {
 fn typed_values_are_read_again() {
     let per_second = |text: &str| -> Vec<f64> {
         let plans = plans(text);
-        let shapes = plans.iter().map(|plan| plan.rig.generators[0].rate.shape);
-        let rates = shapes.map(|shape| match shape {
-            RateShape::Constant { per_second } => per_second,
-            shape => panic!("{shape:?}"),
-        });
+        let shapes = plans
+            .iter()
+            .map(|plan| &plan.run_plan.generators[0].rate.shape);
+        let rates = shapes.map(|shape| shape.constant().unwrap());
         rates.collect()
     };
     for rate in ["\"{matrix.rate}\"", "{matrix.rate}", "'{matrix.rate}'"] {
@@ -251,8 +250,8 @@ fn a_warning_of_a_matrix_is_reported_once() {
 }
 
 #[test]
-fn the_rig_of_a_matrix_is_its_first_cell() {
-    let loaded = rig(INTERNER).unwrap();
+fn the_run_of_a_matrix_is_its_first_cell() {
+    let loaded = run_plan(INTERNER).unwrap();
     assert!(
         loaded
             .warnings

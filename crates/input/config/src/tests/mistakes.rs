@@ -3,7 +3,7 @@
 use stillwell_text::Diagnostics;
 
 use super::golden::{EVERYTHING, LEAST};
-use super::{experiment, rig};
+use super::{experiment, run_plan};
 
 /// Diagnostics of `text`, which must be invalid.
 pub(super) fn said(text: &str) -> String {
@@ -86,7 +86,7 @@ workload:
   generators:
     - {id: a, tcp: '127.0.0.1:9200', payload: ascii, connections: 2, workers: 3}
     - {id: a, udp: '127.0.0.1:1', payload: {lines: gone.log}, block: 1 MiB, rate: 1/s}
-    - {unix_stream: s, payload: json, cache: 1 KiB, rate: {from: 2/s, to: 1/s, over: 1s}}
+    - {unix_stream: s, payload: json, cache: 1 KiB, rate: {from: 0/s, to: 0/s, over: 1s}}
   sinks:
     - tcp: 127.0.0.1:9200
     - http: {address: '127.0.0.1:9200'}
@@ -221,7 +221,7 @@ fn load_that_bypasses_the_target_is_a_warning() {
         "variants: {baseline: {}, comparison: {arguments: [--slow]}}\n",
         "",
     );
-    assert!(rig(&text).unwrap().warnings.is_empty());
+    assert!(run_plan(&text).unwrap().warnings.is_empty());
 }
 
 #[test]
@@ -300,7 +300,7 @@ workload:
   sinks: [{tcp: '127.0.0.1:9200'}]
 ";
     let loaded = experiment(text).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
-    let generators = &loaded.plan.experiments[0].rig.generators;
+    let generators = &loaded.plan.experiments[0].run_plan.generators;
     let transports: Vec<_> = generators
         .iter()
         .map(|generator| &generator.transport)

@@ -1,6 +1,6 @@
 //! Payloads of generators.
 
-use stillwell_plan::{PayloadFormat, RigPlan};
+use stillwell_plan::{PayloadFormat, RunPlan};
 use stillwell_text::Diagnostics;
 
 use super::golden::LEAST;
@@ -47,11 +47,12 @@ fn native(payload: &str) -> Result<PayloadFormat, Diagnostics> {
     let files = native_files(&text);
     let loaded = load_suite_from(&files, &["/suite/one".into()], &SuiteOverrides::default())?;
     let experiment = loaded.plan.experiments.into_iter().next();
-    Ok(format_of(experiment.expect("an experiment").rig))
+    Ok(format_of(experiment.expect("an experiment").run_plan))
 }
 
-fn format_of(rig: RigPlan) -> PayloadFormat {
-    rig.generators
+fn format_of(run_plan: RunPlan) -> PayloadFormat {
+    run_plan
+        .generators
         .into_iter()
         .next()
         .expect("a generator")

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::golden::EVERYTHING;
-use super::{experiment, rig};
+use super::{experiment, run_plan};
 use crate::Diagnostics;
 
 /// No panic happened; every error that has a place has it in the file.
@@ -25,7 +25,7 @@ fn try_both(text: &str) {
             check(&diagnostics, text.len());
         }
     }
-    match rig(text) {
+    match run_plan(text) {
         Ok(loaded) => check(&loaded.warnings, text.len()),
         Err(diagnostics) => check(&diagnostics, text.len()),
     }

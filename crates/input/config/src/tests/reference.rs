@@ -13,7 +13,7 @@ const HEAD: &str = "\
 
 <!-- Made from the JSON Schemas by `cargo xtask reference`. -->
 
-Every key of an experiment file (`experiment.yaml`, `rig.yaml`) and of a bench file (`bench.yaml`). [The experiment
+Every key of an experiment file (`experiment.yaml`, `run.yaml`) and of a bench file (`bench.yaml`). [The experiment
 file](experiments.md) and [Replay a recording](bench.md) explain them with examples. `stillwell schema` prints the same as
 a JSON Schema, for [editors](editors.md). A key in **bold** is required.
 ";

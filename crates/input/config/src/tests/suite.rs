@@ -2,14 +2,13 @@
 
 use std::path::Path;
 
-use stillwell_plan::{
-    BinarySource, GoalMetric, OperatingPoint, RateShape, StoppingPlan, TargetKind, VariantPlan,
-};
+use stillwell_plan::experiment::{BinarySource, OperatingPoint};
+use stillwell_plan::{GoalMetric, RateShape, StoppingPlan, TargetKind, VariantPlan};
 use stillwell_units::{Nanos, Seed};
 
 use super::golden::LEAST;
-use super::{Memory, experiment, experiment_with, load_rig_from, load_suite_from};
-use crate::{RigOverrides, StoppingOverride, SuiteOverrides};
+use super::{Memory, experiment, experiment_with, load_run_from, load_suite_from};
+use crate::{RunOverrides, StoppingOverride, SuiteOverrides};
 
 fn suite() -> Memory {
     Memory::with([
@@ -46,12 +45,12 @@ fn without_other_formats_only_native_experiments_are_found() {
             .ends_with("is a folder with an `experiment.yaml`"),
         "{none}"
     );
-    let rig = load_rig_from(
+    let run_plan = load_run_from(
         &suite(),
         Path::new("/suite/native"),
-        &RigOverrides::default(),
+        &RunOverrides::default(),
     );
-    let TargetKind::Child(child) = rig.unwrap().plan.target.kind else {
+    let TargetKind::Child(child) = run_plan.unwrap().plan.target.kind else {
         panic!("a program");
     };
     assert_eq!(child.arguments, ["--in", "127.0.0.1:9100"]);
@@ -75,19 +74,19 @@ fn the_command_line_wins() {
         ..SuiteOverrides::default()
     });
     assert_eq!(plan.stopping, StoppingPlan::Fixed { pairs: 9 });
-    assert_eq!(plan.rig.phases.warmup, Nanos::from_secs(1));
-    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(2));
-    assert_eq!(plan.rig.seed, Seed::from_number(7));
+    assert_eq!(plan.run_plan.phases.warmup, Nanos::from_secs(1));
+    assert_eq!(plan.run_plan.phases.measure, Nanos::from_secs(2));
+    assert_eq!(plan.run_plan.seed, Seed::from_number(7));
     assert_eq!(
-        plan.rig.generators[0].seed,
+        plan.run_plan.generators[0].seed,
         Seed::from_number(7).derive("payload", 0)
     );
     assert_eq!(plan.goals[0].metric, GoalMetric::Memory);
     assert_eq!(plan.goals[0].tolerance.to_string(), "10%");
     assert_eq!(plan.goals.len(), 3);
     assert_eq!(plan.operating_point, OperatingPoint::Stated);
-    let shape = plan.rig.generators[0].rate.shape;
-    assert_eq!(shape, RateShape::Constant { per_second: 5e6 });
+    let shape = &plan.run_plan.generators[0].rate.shape;
+    assert_eq!(*shape, RateShape::Constant { per_second: 5e6 });
 }
 
 #[test]

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::{Delivery, Durability, ReadyProbe, TargetsPlan};
+use stillwell_plan::TargetsPlan;
+use stillwell_plan::target::ReadyProbe;
+use stillwell_plan::targets::{Delivery, Durability};
 use stillwell_units::Nanos;
 
 use super::Memory;
@@ -45,7 +47,7 @@ fn targets_are_read_with_their_guarantees() {
         panic!("{plans:?}")
     };
     assert_eq!((plan.runs, plan.targets.len()), (3, 2));
-    assert!(plan.rig.generators[0].rate.is_max());
+    assert!(plan.run_plan.generators[0].rate.is_max());
     let [relay, second] = plan.targets.as_slice() else {
         panic!("{plan:?}")
     };
@@ -71,7 +73,7 @@ fn flags_select_targets_and_change_runs() {
     };
     let plan = &load(FINE, &overrides).unwrap().plan[0];
     assert_eq!((plan.runs, plan.targets.len()), (2, 1));
-    assert_eq!(plan.rig.phases.measure, Nanos::from_secs(7));
+    assert_eq!(plan.run_plan.phases.measure, Nanos::from_secs(7));
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! `requests`.
 
-use stillwell_plan::{BodyPlan, EventsDefault, RateUnit, RequestPlan, TransportPlan};
+use stillwell_plan::generator::EventsDefault;
+use stillwell_plan::load::{BodyPlan, RequestPlan};
+use stillwell_plan::placement::Wanted;
+use stillwell_plan::target::ReadyProbe;
+use stillwell_plan::{RateUnit, TransportPlan};
 
-use super::rig;
+use super::{experiment, run_plan};
 
 /// Every key of `requests`, of which some exclude others.
 pub(super) const EVERY_KEY: &str = "\
@@ -15,9 +19,9 @@ fn workload(requests: &str) -> String {
 }
 
 fn requests(text: &str) -> Vec<RequestPlan> {
-    let loaded = rig(&workload(text)).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let loaded = run_plan(&workload(text)).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     match &loaded.plan.generators[0].transport {
-        TransportPlan::Requests(plan) => plan.load.endpoints[0].requests.clone(),
+        TransportPlan::Requests(plan) => plan.endpoint().requests.clone(),
         transport => panic!("{transport:?}"),
     }
 }
@@ -43,7 +47,7 @@ fn requests_of_a_mix_come_in_turn_by_weight_with_common_headers() {
 fn a_url_alone_is_one_get_request_and_a_rate_counts_requests() {
     let sent = requests("'http://127.0.0.1:1/'");
     assert_eq!((sent.len(), sent[0].method.as_str()), (1, "GET"));
-    let loaded = rig(&workload("'http://127.0.0.1:1/'")).unwrap();
+    let loaded = run_plan(&workload("'http://127.0.0.1:1/'")).unwrap();
     let generator = &loaded.plan.generators[0];
     assert_eq!(generator.rate.unit, RateUnit::Events);
     let properties = generator.transport.properties();
@@ -64,8 +68,94 @@ fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
             "use it alone",
         ),
     ] {
-        let error = rig(&workload(text)).unwrap_err().to_string();
+        let error = run_plan(&workload(text)).unwrap_err().to_string();
         assert!(error.contains(message), "{text}: {error}");
         assert!(!error.contains("`payload` is missing"), "{text}: {error}");
+    }
+}
+
+/// A service that runs already; one variant has another URL.
+const AT_URL: &str = "\
+target: {name: shop, url: 'http://127.0.0.1:1/a'}
+variants:
+  baseline: {}
+  comparison: {url: 'https://other:2/b'}
+workload:
+  generators:
+    - requests: {mix: [{}, {path: /c}]}
+      rate: 10/s
+";
+
+#[test]
+fn requests_go_to_the_url_of_each_variant_in_the_network_of_the_host() {
+    let loaded = experiment(AT_URL).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let plan = &loaded.plan.experiments[0];
+    assert_eq!(plan.run_plan.isolation.network, Wanted::No);
+    let names: Vec<_> = plan.goals.iter().map(|goal| goal.metric.name()).collect();
+    let expected = [
+        "latency_p50",
+        "latency_p99",
+        "error_share",
+        "request_throughput",
+    ];
+    assert_eq!(names, expected);
+    for (variant, (address, tls_host, authority, path)) in plan.variants.iter().zip([
+        ("127.0.0.1:1", None, "127.0.0.1:1", "/a"),
+        ("other:2", Some("other"), "other:2", "/b"),
+    ]) {
+        let run_plan = plan.run_plan.around(plan.target_of(variant, None));
+        let TransportPlan::Requests(requests) = &run_plan.generators[0].transport else {
+            panic!("{:?}", run_plan.generators[0].transport);
+        };
+        let endpoint = requests.endpoint();
+        assert_eq!(
+            (endpoint.address.as_str(), endpoint.tls_host.as_deref()),
+            (address, tls_host)
+        );
+        let paths: Vec<_> = endpoint
+            .requests
+            .iter()
+            .map(|request| request.path.as_str())
+            .collect();
+        assert_eq!(paths, [path, "/c"]);
+        assert!(
+            endpoint
+                .requests
+                .iter()
+                .all(|request| request.authority == authority)
+        );
+        let address = address.to_owned();
+        assert_eq!(run_plan.target.ready, ReadyProbe::Tcp { address });
+    }
+}
+
+#[test]
+fn mistakes_around_a_url_are_reported() {
+    let with = |from: &str, to: &str| AT_URL.replace(from, to);
+    for (text, message) in [
+        (with("name: shop", "command: ./a"), "this target is a `url`"),
+        (
+            with("url: 'http://127.0.0.1:1/a'", "url: nothing"),
+            "nothing",
+        ),
+        (
+            with("name: shop, url: 'http://127.0.0.1:1/a'", "command: ./a"),
+            "has no URL",
+        ),
+        (
+            format!("{AT_URL}goals: [cpu_per_event]\n"),
+            "no process is watched",
+        ),
+        (
+            format!("{AT_URL}isolation: {{network: required}}\n"),
+            "does not reach",
+        ),
+        (
+            with("mix:", "protocol: http3, mix:").replace("https://other", "http://other"),
+            "HTTP/3 goes over TLS alone",
+        ),
+    ] {
+        let error = experiment(&text).unwrap_err().to_string();
+        assert!(error.contains(message), "{text}: {error}");
     }
 }

@@ -1,4 +1,5 @@
-//! For people: a table of latencies, which plotters read, and what became of events.
+//! For readers: a table of latencies in the format of HdrHistogram's plotters, and the
+//! delivery of events.
 
 use hdrhistogram::Histogram;
 use stillwell_units::float_from_u64;
@@ -27,9 +28,9 @@ fn document(report: &BenchReport) -> Document {
         .map(|(head, text)| (head.into(), text.into()))
         .collect();
     let failures = report.failures().into_iter();
-    let failures = failures.map(|own| format!("failed: {own}"));
+    let failures = failures.map(|failure| format!("failed: {failure}"));
     let warnings = report.warnings.iter();
-    let warnings = warnings.map(|own| format!("rates and latencies are unreliable: {own}"));
+    let warnings = warnings.map(|failure| format!("rates and latencies are unreliable: {failure}"));
     let problems = failures.chain(warnings);
     let problems = problems.map(|text| Text::answer(Sign::Invalid, text));
     let title = "#[Latency from the intended time, in nanoseconds]";
@@ -100,8 +101,8 @@ fn throughput(report: &BenchReport) -> String {
 fn rows(report: &BenchReport) -> Vec<(String, String)> {
     let mut rows: Vec<(String, String)> = Vec::new();
     let is_timed = !report.latency.is_empty();
-    // Without stamps the sink does not know events from lines, unless times stand before
-    // them.
+    // Without stamps the sink cannot separate events from lines, unless each line begins with
+    // a time.
     let arrived = if report.unstamped.is_some() && !is_timed {
         "lines"
     } else {
@@ -111,7 +112,7 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
         let bytes = words::bytes(float_from_u64(bytes));
         format!("{} {what}, {bytes}", grouped(events))
     };
-    let mut row = |head: &str, told: String| rows.push((head.to_owned(), told));
+    let mut row = |head: &str, output: String| rows.push((head.to_owned(), output));
     row(
         "bench",
         format!("{} through {}", report.name, report.target),
@@ -136,8 +137,8 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
     );
     if let Some(why) = &report.unstamped {
         let no_latency = if is_timed { "" } else { " no latency," };
-        let told = format!("{why}: only counted,{no_latency} no loss by name");
-        row("no stamps", told);
+        let output = format!("{why}: only counted,{no_latency} no loss by name");
+        row("no stamps", output);
     }
     if let Some(answers) = &report.answers {
         row(

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::BenchReport;
 
-/// What the document is.
+/// Schema of the document.
 const SCHEMA: &str = "stillwell/bench/v2";
 
 /// Ticks in each half of the distance that is left.

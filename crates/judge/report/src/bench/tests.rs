@@ -87,7 +87,7 @@ fn ledger(count: u64) -> LedgerRecord {
     }
 }
 
-/// What HdrHistogram's plotter takes of a text: see C.2 of the notes on it.
+/// Reads a text as HdrHistogram's plotter does: see C.2 of the notes on it.
 fn plotted(text: &str) -> Vec<(f64, f64)> {
     let rows = text
         .lines()
@@ -201,19 +201,19 @@ fn nothing_sent_and_rounds_that_were_not_sent_held() {
     let mut report = report();
     report.lossy = true;
     report.rounds_cut = Some(3);
-    let [told] = &report.failures()[..] else {
+    let [failure] = &report.failures()[..] else {
         panic!("{:?}", report.failures());
     };
     assert!(
-        told.contains("before all of 3 rounds were through: 995376 events were sent"),
-        "{told}"
+        failure.contains("before all 3 rounds were sent: 995376 events were sent"),
+        "{failure}"
     );
     report.sent = BenchVolume::default();
     assert_eq!(report.failures(), ["nothing was sent"]);
 }
 
 #[test]
-fn nothing_that_arrived_is_told_as_nothing() {
+fn no_arrivals_are_reported() {
     let mut report = report();
     report.latency = stillwell_metric::empty_histogram();
     report.transit = stillwell_metric::empty_histogram();

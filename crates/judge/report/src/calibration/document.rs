@@ -1,6 +1,6 @@
 //! A calibration as a document.
 
-use stillwell_plan::Scale;
+use stillwell_plan::goal::Scale;
 use stillwell_stats::{Level, binomial_share};
 use stillwell_units::Nanos;
 
@@ -17,8 +17,8 @@ const HALF: f64 = 0.5;
 /// Pairing is worth telling from this ratio of the noise without and with it on.
 const PAIRING_HELPS: f64 = 1.5;
 
-/// Share of others' CPU time from which on they are told as a limit.
-const FOREIGN_TOLD: f64 = 0.05;
+/// Smallest share of others' CPU time that is reported as a limit.
+const FOREIGN_SHOWN: f64 = 0.05;
 
 /// Returns the document: for each experiment how often it is wrong, what it can see, and what limits it.
 pub(super) fn document(report: &CalibrationReport) -> Document {
@@ -74,7 +74,7 @@ fn rate(hits: u32, of: u32) -> String {
     )
 }
 
-/// How often equal versions were called different.
+/// Describes how often equal versions were called different.
 fn alike(experiment: &CalibratedExperiment) -> Vec<String> {
     let alike = experiment.alike;
     let of = alike.comparisons;
@@ -96,7 +96,7 @@ fn alike(experiment: &CalibratedExperiment) -> Vec<String> {
     lines
 }
 
-/// How often a known change was found.
+/// Describes how often a known change was detected.
 fn worse(experiment: &CalibratedExperiment) -> Vec<String> {
     let worse = match &experiment.worse {
         Ok(worse) => worse,
@@ -111,7 +111,7 @@ fn worse(experiment: &CalibratedExperiment) -> Vec<String> {
     let mut lines = vec![
         format!(
             "{truth}, {}: found {}; by the search alone {}",
-            hindered(worse.how),
+            slowdown(worse.how),
             rate(worse.confirmed, of),
             rate(worse.found_by_search, of)
         ),
@@ -120,25 +120,25 @@ fn worse(experiment: &CalibratedExperiment) -> Vec<String> {
     if worse.invalid > 0 {
         lines.push(format!("invalid: {}", rate(worse.invalid, of)));
     }
-    if let Some(told) = told(worse, scale) {
-        lines.push(told);
+    if let Some(output) = output(worse, scale) {
+        lines.push(output);
     }
     lines
 }
 
-fn told(worse: &WorseFound, scale: Scale) -> Option<String> {
-    let told = worse.changes.iter().take(8).map(|change| {
+fn output(worse: &WorseFound, scale: Scale) -> Option<String> {
+    let output = worse.changes.iter().take(8).map(|change| {
         format!(
             "{} {}",
             change_size(scale, change.estimate),
             interval(*change)
         )
     });
-    let told: Vec<String> = told.collect();
-    (!told.is_empty()).then(|| format!("estimates: {}", told.join(", ")))
+    let output: Vec<String> = output.collect();
+    (!output.is_empty()).then(|| format!("estimates: {}", output.join(", ")))
 }
 
-const fn hindered(how: Slowdown) -> &'static str {
+const fn slowdown(how: Slowdown) -> &'static str {
     match how {
         Slowdown::Burn => "burnt beside the target",
         Slowdown::Pause => "by stopping the target for that share of the time",
@@ -164,7 +164,7 @@ fn goal_cells(goal: &CalibratedGoal) -> Vec<Cell> {
     cells
 }
 
-/// Without a sign: how large, not which way. What a sharp rig sees are hundredths
+/// Without a sign: how large, not which way. What a precise measurement shows are hundredths
 /// of a percent.
 fn size(scale: Scale, share: f64) -> String {
     match scale {
@@ -182,7 +182,7 @@ fn time_heads(experiment: &CalibratedExperiment) -> Vec<String> {
         .collect()
 }
 
-/// What a pair takes, and what the experiment's own settings come to.
+/// Describes the length of a pair, and of an experiment with its present settings.
 fn pace(experiment: &CalibratedExperiment) -> String {
     let whole = experiment
         .pair_time
@@ -196,7 +196,7 @@ fn pace(experiment: &CalibratedExperiment) -> String {
     )
 }
 
-/// What limits the rig, a sentence each.
+/// Returns the limits of the setup, a sentence each.
 fn limits(experiment: &CalibratedExperiment) -> Vec<String> {
     let mut lines: Vec<String> = experiment.goals.iter().filter_map(noise).collect();
     lines.extend(experiment.goals.iter().filter_map(length));
@@ -243,7 +243,7 @@ fn machine(machine: &MachineMet) -> Vec<String> {
     let mut lines = Vec::new();
     if machine.pairs_discarded > 0 {
         lines.push(format!(
-            "{} had to be repeated",
+            "{} were repeated",
             counted(machine.pairs_discarded, "pair", "pairs")
         ));
     }
@@ -252,7 +252,7 @@ fn machine(machine: &MachineMet) -> Vec<String> {
         lines.push(format!("{runs} unreliable: {code}"));
     }
     if let Some((mean, most)) = machine.foreign {
-        let limit = if mean >= FOREIGN_TOLD {
+        let limit = if mean >= FOREIGN_SHOWN {
             "; a machine with less beside it would see more"
         } else {
             ""

@@ -1,7 +1,7 @@
 //! A calibration for programs.
 
 use serde_json::{Map, Value, json as object};
-use stillwell_plan::Scale;
+use stillwell_plan::goal::Scale;
 use stillwell_stats::{Level, binomial_share};
 use stillwell_verdict::Change;
 
@@ -28,19 +28,19 @@ pub(super) fn json(report: &CalibrationReport) -> String {
         "host": host,
         "elapsed_ns": report.elapsed.as_u64(),
     });
-    // `#` asks for indented text; printing a value cannot fail.
+    // `#` formats indented text; printing a value cannot fail.
     format!("{value:#}\n")
 }
 
-fn experiment(own: &CalibratedExperiment) -> Value {
-    let alike = own.alike;
+fn experiment(entry: &CalibratedExperiment) -> Value {
+    let alike = entry.alike;
     let of = alike.comparisons;
-    let (worse, reason) = match &own.worse {
-        Ok(found) => (worse(found), Value::Null),
+    let (worse, reason) = match &entry.worse {
+        Ok(result) => (worse(result), Value::Null),
         Err(reason) => (Value::Null, Value::from(reason.as_str())),
     };
     object!({
-        "name": own.name,
+        "name": entry.name,
         "alike": {
             "comparisons": of,
             "invalid": alike.invalid,
@@ -51,27 +51,27 @@ fn experiment(own: &CalibratedExperiment) -> Value {
         },
         "worse": worse,
         "worse_reason": reason,
-        "goals": own.goals.iter().map(goal).collect::<Vec<_>>(),
-        "pair_ns": own.pair_time.as_u64(),
-        "max_pairs": own.max_pairs,
-        "machine": machine(&own.machine),
+        "goals": entry.goals.iter().map(goal).collect::<Vec<_>>(),
+        "pair_ns": entry.pair_time.as_u64(),
+        "max_pairs": entry.max_pairs,
+        "machine": machine(&entry.machine),
     })
 }
 
-fn worse(own: &WorseFound) -> Value {
-    let of = own.comparisons;
+fn worse(entry: &WorseFound) -> Value {
+    let of = entry.comparisons;
     object!({
-        "how": match own.how {
+        "how": match entry.how {
             Slowdown::Burn => "burn",
             Slowdown::Pause => "pause",
         },
-        "truth": own.truth,
+        "truth": entry.truth,
         "comparisons": of,
-        "invalid": own.invalid,
-        "found_by_search": rate(own.found_by_search, of),
-        "found": rate(own.confirmed, of),
-        "covered": rate(own.covered, of),
-        "changes": own.changes.iter().map(change).collect::<Vec<_>>(),
+        "invalid": entry.invalid,
+        "found_by_search": rate(entry.found_by_search, of),
+        "found": rate(entry.confirmed, of),
+        "covered": rate(entry.covered, of),
+        "changes": entry.changes.iter().map(change).collect::<Vec<_>>(),
     })
 }
 
@@ -85,39 +85,39 @@ fn rate(hits: u32, of: u32) -> Value {
     object!({ "count": hits, "lower_share": share.lower, "upper_share": share.upper })
 }
 
-fn goal(own: &CalibratedGoal) -> Value {
-    let visible = own.visible.iter().map(
+fn goal(entry: &CalibratedGoal) -> Value {
+    let visible = entry.visible.iter().map(
         |seen| object!({ "minutes": seen.minutes, "pairs": seen.pairs, "change": seen.change }),
     );
     object!({
-        "metric": own.metric.name(),
-        "scale": match own.scale {
+        "metric": entry.metric.name(),
+        "scale": match entry.scale {
             Scale::Ratio => "ratio",
             Scale::Difference => "difference",
         },
-        "tolerance_share": own.tolerance.share(),
-        "comparisons": own.comparisons,
-        "flagged": own.flagged,
-        "pairs": own.pairs,
-        "pair_deviation": own.pair_deviation,
-        "apart_deviation": own.apart_deviation,
-        "within_share": own.within_share,
-        "better_seconds": own.better_seconds,
+        "tolerance_share": entry.tolerance.share(),
+        "comparisons": entry.comparisons,
+        "flagged": entry.flagged,
+        "pairs": entry.pairs,
+        "pair_deviation": entry.pair_deviation,
+        "apart_deviation": entry.apart_deviation,
+        "within_share": entry.within_share,
+        "better_seconds": entry.better_seconds,
         "visible": visible.collect::<Vec<_>>(),
     })
 }
 
-fn machine(own: &MachineMet) -> Value {
-    let warnings = own.warnings.iter();
+fn machine(met: &MachineMet) -> Value {
+    let warnings = met.warnings.iter();
     let warnings = warnings.map(|(code, runs)| object!({ "code": code, "runs": runs }));
     let share = |share: Option<(f64, f64)>| {
         share.map(|(mean, most)| object!({ "mean_share": mean, "most_share": most }))
     };
     object!({
-        "runs": own.runs,
-        "pairs_discarded": own.pairs_discarded,
+        "runs": met.runs,
+        "pairs_discarded": met.pairs_discarded,
         "warnings": warnings.collect::<Vec<_>>(),
-        "foreign_cpu": share(own.foreign),
-        "steal": share(own.steal),
+        "foreign_cpu": share(met.foreign),
+        "steal": share(met.steal),
     })
 }

@@ -1,4 +1,5 @@
-use stillwell_plan::{GoalMetric, Scale};
+use stillwell_plan::GoalMetric;
+use stillwell_plan::goal::Scale;
 use stillwell_units::Tolerance;
 use stillwell_verdict::Change;
 
@@ -103,12 +104,12 @@ fn programs_get_shares_and_counts() {
     let text = render_calibration(&report(), Format::Json, Style::default());
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["schema"], CALIBRATION_SCHEMA);
-    let own = &value["experiments"][0];
-    assert_eq!(own["alike"]["flagged"]["count"], 0);
-    assert_eq!(own["worse"]["found"]["count"], 3);
-    assert_eq!(own["goals"][0]["visible"][1]["pairs"], 60);
-    assert!(own["goals"][0]["visible"][0]["change"].is_null());
-    assert_eq!(own["machine"]["foreign_cpu"]["most_share"], 0.2);
+    let experiment = &value["experiments"][0];
+    assert_eq!(experiment["alike"]["flagged"]["count"], 0);
+    assert_eq!(experiment["worse"]["found"]["count"], 3);
+    assert_eq!(experiment["goals"][0]["visible"][1]["pairs"], 60);
+    assert!(experiment["goals"][0]["visible"][0]["change"].is_null());
+    assert_eq!(experiment["machine"]["foreign_cpu"]["most_share"], 0.2);
 }
 
 #[test]

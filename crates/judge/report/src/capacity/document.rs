@@ -1,10 +1,10 @@
 //! A search as a document.
 
-use stillwell_plan::CapacityFigure;
+use stillwell_plan::capacity::CapacityFigure;
 use stillwell_stats::Estimate;
 use stillwell_stats::capacity::usl::UslPoint;
 use stillwell_stats::capacity::{CapacityFound, Observed, SearchEnd, Votes};
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, count};
 use stillwell_verdict::capacity::{
     CapacityAnswer, CapacityProbe, CapacityUnit, KneeFound, figure_text,
 };
@@ -16,8 +16,8 @@ use crate::words;
 /// Returns the document: the answer, how sure it is, and every probe by its load.
 pub(super) fn document(report: &CapacityReport) -> Document {
     let mut blocks = vec![match &report.answer {
-        Some(CapacityAnswer::Bounds(found)) => bounds(report, found),
-        Some(CapacityAnswer::Knee(Ok(found))) => knee(report, found),
+        Some(CapacityAnswer::Bounds(result)) => bounds(report, result),
+        Some(CapacityAnswer::Knee(Ok(result))) => knee(report, result),
         Some(CapacityAnswer::Knee(Err(why))) => {
             let title = Text::answer(Sign::Invalid, "no knee");
             let target = &report.target;
@@ -92,10 +92,6 @@ pub fn progress_line(so_far: &CapacityFound, unit: CapacityUnit, left: Nanos) ->
     )
 }
 
-fn count(length: usize) -> u32 {
-    u32::try_from(length).unwrap_or(u32::MAX)
-}
-
 fn rate(value: f64, unit: CapacityUnit) -> String {
     match unit {
         CapacityUnit::Requests if value < 10.0 => format!("{value:.2} requests/s"),
@@ -108,13 +104,13 @@ const fn word(probe: &CapacityProbe) -> &'static str {
     match probe.observed {
         Observed::Held => "held",
         Observed::Failed => "failed",
-        Observed::Unclear => "cannot tell",
+        Observed::Unclear => "inconclusive",
     }
 }
 
 fn load(probe: &CapacityProbe, unit: CapacityUnit) -> String {
     match (probe.rate, probe.connections) {
-        (Some(asked), _) => rate(asked, unit),
+        (Some(requested), _) => rate(requested, unit),
         (None, Some(connections)) => words::counted(connections, "connection", "connections"),
         (None, None) => "at full speed".to_owned(),
     }
@@ -129,9 +125,9 @@ fn interval(estimate: Estimate, report: &CapacityReport) -> String {
     )
 }
 
-fn bounds(report: &CapacityReport, found: &CapacityFound) -> Block {
-    let (mark, rest) = headline(report, found);
-    let head = match found.end {
+fn bounds(report: &CapacityReport, result: &CapacityFound) -> Block {
+    let (mark, rest) = headline(report, result);
+    let head = match result.end {
         SearchEnd::Confirmed | SearchEnd::AboveMaximum => Text::strong(mark),
         _ => Text::answer(Sign::Invalid, mark),
     };
@@ -140,27 +136,30 @@ fn bounds(report: &CapacityReport, found: &CapacityFound) -> Block {
         let rate = rate(votes.rate, report.unit);
         format!("{what} at {rate}: {count} of {probes}")
     };
-    let held = found.held.map(|own| votes(own, "held", own.held));
-    let failed = found.failed.map(|own| votes(own, "failed", own.failed));
+    let held = result.held.map(|entry| votes(entry, "held", entry.held));
+    let failed = result
+        .failed
+        .map(|entry| votes(entry, "failed", entry.failed));
     let bounds: Vec<String> = report.bounds.iter().map(ToString::to_string).collect();
     let bounds = format!("bounds: {}", bounds.join(", "));
     let rows = held.into_iter().chain(failed).chain([bounds]);
     Block::section(1, head.and(format!(": {rest}")), [Block::list(rows)])
 }
 
-/// What stands first, and what follows it.
-fn headline(report: &CapacityReport, found: &CapacityFound) -> (String, String) {
+/// Returns the first line, and the sentences that follow it.
+fn headline(report: &CapacityReport, result: &CapacityFound) -> (String, String) {
     let target = &report.target;
-    let about = found.capacity.map(|capacity| {
-        let told = rate(capacity.value, report.unit);
-        (told, interval(capacity, report))
+    let about = result.capacity.map(|capacity| {
+        let output = rate(capacity.value, report.unit);
+        (output, interval(capacity, report))
     });
-    let highest = found.held.map(|votes| rate(votes.rate, report.unit));
+    let highest = result.held.map(|votes| rate(votes.rate, report.unit));
     let highest = highest.unwrap_or_else(|| "nothing".to_owned());
-    match (found.end, about) {
-        (SearchEnd::Confirmed, Some((told, interval))) => {
-            (told, format!("capacity of {target}, confirmed; {interval}"))
-        }
+    match (result.end, about) {
+        (SearchEnd::Confirmed, Some((output, interval))) => (
+            output,
+            format!("capacity of {target}, confirmed; {interval}"),
+        ),
         (SearchEnd::AboveMaximum, _) => (
             format!("at least {highest}"),
             format!("{target} keeps its bounds at the highest requested rate; raise --to"),
@@ -173,23 +172,23 @@ fn headline(report: &CapacityReport, found: &CapacityFound) -> (String, String) 
             format!("at least {highest}"),
             format!("above that, {target} was not measured reliably: see the reasons below"),
         ),
-        (SearchEnd::BudgetSpent, Some((told, interval))) => (
-            format!("about {told}"),
+        (SearchEnd::BudgetSpent, Some((output, interval))) => (
+            format!("about {output}"),
             format!("capacity of {target}, not confirmed: no probe was left; {interval}"),
         ),
-        (SearchEnd::TimeSpent, Some((told, interval))) => (
-            format!("about {told}"),
+        (SearchEnd::TimeSpent, Some((output, interval))) => (
+            format!("about {output}"),
             format!("capacity of {target}, not confirmed: --max-time ended the search; {interval}"),
         ),
-        (SearchEnd::Stopped, Some((told, interval))) => (
-            format!("about {told}"),
+        (SearchEnd::Stopped, Some((output, interval))) => (
+            format!("about {output}"),
             format!(
                 "capacity of {target}, not confirmed: interrupted before the end of the search; \
                  {interval}"
             ),
         ),
-        (_, Some((told, interval))) => (
-            format!("about {told}"),
+        (_, Some((output, interval))) => (
+            format!("about {output}"),
             format!(
                 "capacity of {target}, NOT confirmed: probes around it disagree with those before; \
                  {interval}"
@@ -206,7 +205,7 @@ fn headline(report: &CapacityReport, found: &CapacityFound) -> (String, String) 
     }
 }
 
-fn knee(report: &CapacityReport, found: &KneeFound) -> Block {
+fn knee(report: &CapacityReport, result: &KneeFound) -> Block {
     let target = &report.target;
     let point = |point: UslPoint| {
         let UslPoint {
@@ -223,31 +222,32 @@ fn knee(report: &CapacityReport, found: &KneeFound) -> Block {
             words::significant(throughput.upper),
         )
     };
-    let title = match found.knee {
+    let title = match result.knee {
         Some(knee) => Text::strong(format!("knee of {target}")).and(format!(": {}", point(knee))),
         None => Text::answer(Sign::Invalid, "no knee").and(format!(
             ": throughput of {target} grows evenly with connections"
         )),
     };
-    let most = f64::from(found.connections_max);
-    let beyond = |point: Option<UslPoint>| point.is_some_and(|own| own.concurrency.value > most);
-    let mut rows = vec![found.peak.map_or_else(
+    let most = f64::from(result.connections_max);
+    let beyond =
+        |point: Option<UslPoint>| point.is_some_and(|entry| entry.concurrency.value > most);
+    let mut rows = vec![result.peak.map_or_else(
         || "peak: none, more connections never make it slower".to_owned(),
         |peak| format!("peak: {}", point(peak)),
     )];
-    if beyond(found.knee) || beyond(found.peak) {
+    if beyond(result.knee) || beyond(result.peak) {
         rows.push(format!(
             "beyond the {most} connections that were tried it is only extrapolated; raise --connections"
         ));
     }
-    if found.left_out > 0 {
+    if result.left_out > 0 {
         rows.push(format!(
             "{} of {} were left out: see why below",
-            found.left_out,
+            result.left_out,
             words::counted(count(report.probes.len()), "probe", "probes")
         ));
     }
-    let law = &found.law;
+    let law = &result.law;
     rows.push(format!(
         "law: one alone {}, contention {:.4}, crosstalk {:.6}; throughputs lie {} around it",
         rate(law.lambda, report.unit),
@@ -258,41 +258,82 @@ fn knee(report: &CapacityReport, found: &KneeFound) -> Block {
     Block::section(1, title, [Block::list(rows)])
 }
 
-/// Returns every probe by its load.
+/// Returns the probes by their load, those of one load in one row with their medians.
 fn probes(report: &CapacityReport) -> Table {
     let curve = report.curve();
-    let measured = |figure: &CapacityFigure| curve.iter().any(|it| it.figure(*figure).is_some());
+    let measured =
+        |figure: &CapacityFigure| curve.iter().any(|item| item.figure(*figure).is_some());
     let figures: Vec<CapacityFigure> = report.columns().into_iter().filter(measured).collect();
-    let heads = ["load", "reached"].map(Column::of_numbers).into_iter();
-    let columns = heads.chain(
-        figures
-            .iter()
-            .map(|own| Column::of_numbers(own.to_string())),
-    );
-    let columns = columns.chain([Column::default()]);
-    let rows = curve.iter().map(|probe| {
-        let load_text = load(probe, report.unit);
-        let reached = rate(probe.reached, report.unit);
-        let mut row = vec![
-            match probe.rate.or_else(|| probe.connections.map(f64::from)) {
-                Some(value) => Cell::number(load_text, value, ""),
-                None => load_text.into(),
-            },
-            Cell::number(reached, probe.reached, "per_second"),
-        ];
-        row.extend(figures.iter().map(|figure| {
-            let unit = if figure.is_time() { "ns" } else { "" };
-            let value = probe.figure(*figure);
-            value.map_or_else(
-                || "-".into(),
-                |value| Cell::number(figure_text(*figure, value), value, unit),
-            )
-        }));
-        let why = probe.why.as_ref().map(|why| format!(": {why}"));
-        row.push(format!("{}{}", word(probe), why.unwrap_or_default()).into());
-        row
+    let heads = ["load", "probes", "reached"].map(Column::of_numbers);
+    let named = figures
+        .iter()
+        .map(|entry| Column::of_numbers(entry.to_string()));
+    let columns = heads.into_iter().chain(named).chain([Column::default()]);
+    let loads = curve.chunk_by(|a, b| load(a, report.unit) == load(b, report.unit));
+    Table::new(
+        columns,
+        loads.map(|probes| load_row(probes, &figures, report.unit)),
+    )
+}
+
+/// Returns the row of the probes of one load.
+fn load_row(
+    probes: &[&CapacityProbe],
+    figures: &[CapacityFigure],
+    unit: CapacityUnit,
+) -> Vec<Cell> {
+    let load_text = load(probes[0], unit);
+    let reached = median(probes.iter().map(|probe| probe.reached));
+    let reached = reached.unwrap_or_default();
+    let connections = probes[0].connections.map(f64::from);
+    let mut row = vec![
+        match probes[0].rate.or(connections) {
+            Some(value) => Cell::number(load_text, value, ""),
+            None => load_text.into(),
+        },
+        probes.len().to_string().into(),
+        Cell::number(rate(reached, unit), reached, "per_second"),
+    ];
+    row.extend(figures.iter().map(|figure| {
+        let unit = if figure.is_time() { "ns" } else { "" };
+        let value = median(probes.iter().filter_map(|probe| probe.figure(*figure)));
+        value.map_or_else(
+            || "-".into(),
+            |value| Cell::number(figure_text(*figure, value), value, unit),
+        )
+    }));
+    row.push(results_text(probes).into());
+    row
+}
+
+/// Returns how many probes of one load had which result, and the reason of the last one that did
+/// not hold.
+fn results_text(probes: &[&CapacityProbe]) -> String {
+    let kinds = [Observed::Held, Observed::Failed, Observed::Unclear].map(|kind| {
+        let of_kind = probes.iter().filter(|probe| probe.observed == kind);
+        (
+            of_kind.clone().count(),
+            of_kind.map(|probe| word(probe)).next(),
+        )
     });
-    Table::new(columns, rows)
+    let is_mixed = kinds.iter().filter(|(number, _)| *number > 0).count() > 1;
+    let named = kinds.iter().filter_map(|(number, word)| match word {
+        Some(word) if is_mixed => Some(format!("{number} {word}")),
+        word => word.map(str::to_owned),
+    });
+    let mut text = named.collect::<Vec<_>>().join(", ");
+    let reasons = probes.iter().rev().filter_map(|probe| probe.why.as_ref());
+    if let Some(why) = reasons.into_iter().next() {
+        text.push_str(&format!(": {why}"));
+    }
+    text
+}
+
+/// Returns the middle value, the lower one of two; `None` without any.
+fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
 /// Returns latencies over what was reached.
@@ -301,7 +342,7 @@ fn chart(report: &CapacityReport) -> Chart {
     let times = report.columns().into_iter();
     let series = times.filter(|figure| figure.is_time()).map(|figure| {
         let points = curve.iter().filter_map(|probe| {
-            let time = probe.figure(figure).filter(|own| own.is_finite())?;
+            let time = probe.figure(figure).filter(|entry| entry.is_finite())?;
             Some((probe.reached, time))
         });
         (figure.to_string(), points.collect())
@@ -311,5 +352,6 @@ fn chart(report: &CapacityReport) -> Chart {
         x: ("reached".to_owned(), "per second"),
         y: ("latency".to_owned(), "ns"),
         series: series.collect(),
+        ..Curve::default()
     })
 }

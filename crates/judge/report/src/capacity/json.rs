@@ -17,9 +17,9 @@ pub const CAPACITY_SCHEMA: &str = "stillwell/capacity/v1";
 /// nanoseconds, shares from 0 to 1; what never came is `null` in a figure.
 #[must_use]
 pub fn capacity_json(report: &CapacityReport) -> String {
-    let (found, knee) = match &report.answer {
-        Some(CapacityAnswer::Bounds(found)) => (bounds(found), Value::Null),
-        Some(CapacityAnswer::Knee(found)) => (Value::Null, knee(found)),
+    let (result, knee) = match &report.answer {
+        Some(CapacityAnswer::Bounds(result)) => (bounds(result), Value::Null),
+        Some(CapacityAnswer::Knee(result)) => (Value::Null, knee(result)),
         None => (Value::Null, Value::Null),
     };
     let bounds = report.bounds.iter().map(ToString::to_string);
@@ -31,14 +31,14 @@ pub fn capacity_json(report: &CapacityReport) -> String {
         "within": report.within,
         "level": report.level.share(),
         "interrupted": report.answer.is_none(),
-        "found": found,
+        "found": result,
         "knee": knee,
-        "probes": report.probes.iter().map(|own| probe(own, report)).collect::<Vec<_>>(),
+        "probes": report.probes.iter().map(|entry| probe(entry, report)).collect::<Vec<_>>(),
         "command": report.command,
         "version": report.version,
         "elapsed_ns": report.elapsed.as_u64(),
     });
-    // `#` asks for indented text; printing a value cannot fail.
+    // `#` formats indented text; printing a value cannot fail.
     format!("{value:#}\n")
 }
 
@@ -51,14 +51,14 @@ const fn unit(unit: CapacityUnit) -> &'static str {
     }
 }
 
-fn bounds(found: &CapacityFound) -> Value {
+fn bounds(result: &CapacityFound) -> Value {
     object!({
-        "end": found.end.code(),
-        "capacity": found.capacity.map(estimate),
-        "held": found.held.map(votes),
-        "failed": found.failed.map(votes),
-        "probes": found.probes,
-        "unclear": found.unclear,
+        "end": result.end.code(),
+        "capacity": result.capacity.map(estimate),
+        "held": result.held.map(votes),
+        "failed": result.failed.map(votes),
+        "probes": result.probes,
+        "unclear": result.unclear,
     })
 }
 
@@ -71,9 +71,9 @@ fn estimate(estimate: Estimate) -> Value {
     object!({ "value": estimate.value, "lower": estimate.lower, "upper": estimate.upper })
 }
 
-fn knee(found: &Result<KneeFound, String>) -> Value {
-    let found = match found {
-        Ok(found) => found,
+fn knee(result: &Result<KneeFound, String>) -> Value {
+    let result = match result {
+        Ok(result) => result,
         Err(why) => return object!({ "reason": why }),
     };
     let point = |point: UslPoint| {
@@ -83,14 +83,14 @@ fn knee(found: &Result<KneeFound, String>) -> Value {
         })
     };
     object!({
-        "lambda": found.law.lambda,
-        "sigma": found.law.sigma,
-        "kappa": found.law.kappa,
-        "residual": found.law.residual,
-        "knee": found.knee.map(point),
-        "peak": found.peak.map(point),
-        "connections_max": found.connections_max,
-        "left_out": found.left_out,
+        "lambda": result.law.lambda,
+        "sigma": result.law.sigma,
+        "kappa": result.law.kappa,
+        "residual": result.law.residual,
+        "knee": result.knee.map(point),
+        "peak": result.peak.map(point),
+        "connections_max": result.connections_max,
+        "left_out": result.left_out,
     })
 }
 

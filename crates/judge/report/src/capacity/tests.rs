@@ -1,4 +1,4 @@
-//! What a search tells in each of its ends.
+//! Reports of a search for each of its ends.
 
 use stillwell_stats::Estimate;
 use stillwell_stats::capacity::usl::Usl;
@@ -111,8 +111,8 @@ fn a_knee_and_its_peak() {
         (probe.rate, probe.purpose, probe.connections) = (None, None, Some(4));
     }
     insta::assert_snapshot!("knee", capacity_terminal(&report, Style::default()));
-    if let Some(CapacityAnswer::Knee(Ok(found))) = &mut report.answer {
-        found.left_out = 2;
+    if let Some(CapacityAnswer::Knee(Ok(knee))) = &mut report.answer {
+        knee.left_out = 2;
     }
     let text = capacity_terminal(&report, Style::default());
     assert!(text.contains("\n  2 of "), "{text}");

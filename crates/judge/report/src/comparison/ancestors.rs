@@ -7,7 +7,7 @@ use stillwell_stats::soak::{SoakComparison, SoakSummary, SoakVariant};
 
 use crate::document::escape;
 
-/// What an ancestor would have said.
+/// Verdict of a predecessor's method.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AncestorTables {
     /// Vector's soak rig of 2022.
@@ -23,7 +23,7 @@ pub struct SoakTable {
     pub experiment: String,
     /// The figures.
     pub soak: SoakComparison,
-    /// Whether it was declared erratic.
+    /// True if it was declared erratic.
     pub declared_erratic: bool,
     /// Below which p value a change was shown.
     pub p_value: f64,
@@ -46,16 +46,16 @@ pub struct SmpTable {
     pub goals: Vec<(String, SmpComparison)>,
 }
 
-/// What is wrong with both, and with either.
-const SECONDS_ARE_NOT_RUNS: &str = "It takes every second of every run for an experiment of its \
-    own. Seconds of one run share all that makes that run unlike the next, so the figures are far \
-    too sure: of comparisons of a program with itself, 70 to 90 of 100 come out significant at 5 %.";
-const THRESHOLD: &str = "Only the threshold of 5 % holds those false alarms back, and so nothing \
-    smaller is ever found: half of all true changes of exactly 5 % pass, and nearly all of 3 %.";
+/// Weaknesses of both methods, and of each.
+const SECONDS_ARE_NOT_RUNS: &str = "It treats every second of every run as an independent \
+    experiment. Seconds of one run are correlated, so the figures are far too certain: of \
+    comparisons of a program with itself, 70 to 90 of 100 come out significant at 5 %.";
+const THRESHOLD: &str = "Only the threshold of 5 % limits those false alarms, so nothing \
+    smaller is ever detected: half of all true changes of exactly 5 % pass, and nearly all of 3 %.";
 const CONFIDENCE: &str = "\"Confidence\" is 1 − p, and not how sure the change is.";
 const WRONG_WITH_SOAK: [&str; 3] = [
     "Central differences make neighbouring seconds overlap, which alone takes 5 % of false alarms \
-     to 16 %; seconds in which nothing came through are dropped, so that a stall costs nothing.",
+     to 16 %; seconds in which nothing came through are dropped, so a stall costs nothing.",
     "Outliers are looked for in the counter, not in its rate, so there are none.",
     "Erratic goes by the spread of seconds, which says little about how well runs repeat.",
 ];
@@ -83,11 +83,11 @@ impl AncestorTables {
 
     pub(super) fn json(&self) -> Value {
         match self {
-            Self::Soak2022(own) => {
-                let soak = &own.soak;
+            Self::Soak2022(entry) => {
+                let soak = &entry.soak;
                 object!({
                     "name": "soak-2022",
-                    "cpus": own.cpus,
+                    "cpus": entry.cpus,
                     "mean_difference": soak.mean_difference,
                     "mean_difference_percent": soak.mean_difference_percent,
                     "t": soak.t,
@@ -96,12 +96,12 @@ impl AncestorTables {
                     "erratic": soak.erratic,
                     "interesting": soak.interesting,
                     "regression": soak.regression,
-                    "baseline": soak_side(&soak.baseline, &own.baseline_runs),
-                    "comparison": soak_side(&soak.comparison, &own.comparison_runs),
+                    "baseline": soak_side(&soak.baseline, &entry.baseline_runs),
+                    "comparison": soak_side(&soak.comparison, &entry.comparison_runs),
                 })
             }
-            Self::Smp2023(own) => {
-                let goals = own.goals.iter().map(|(goal, smp)| {
+            Self::Smp2023(entry) => {
+                let goals = entry.goals.iter().map(|(goal, smp)| {
                     let percent = smp.mean_difference_percent;
                     object!({
                         "goal": goal,
@@ -172,13 +172,13 @@ impl SoakTable {
             "erratic",
             "declared erratic",
         ];
-        let side = |own: &SoakSummary| {
+        let side = |summary: &SoakSummary| {
             [
-                human_bytes(own.mean),
-                human_bytes(own.standard_deviation),
-                human_bytes(own.standard_error),
-                general(own.outlier_percent),
-                general(own.coefficient_of_variation),
+                human_bytes(summary.mean),
+                human_bytes(summary.standard_deviation),
+                human_bytes(summary.standard_error),
+                general(summary.outlier_percent),
+                general(summary.coefficient_of_variation),
             ]
         };
         let mut row = change.to_vec();
@@ -212,7 +212,7 @@ impl SoakTable {
             runs.filter_map(move |(run, name)| Some((variant, name, run.as_ref()?)))
         });
         let mut runs: Vec<(&str, &String, &SoakSummary)> = runs.collect();
-        runs.sort_by(|(_, _, one), (_, _, other)| other.mean.total_cmp(&one.mean));
+        runs.sort_by(|(_, _, left), (_, _, right)| right.mean.total_cmp(&left.mean));
         let rows = runs.into_iter().map(|(variant, name, run)| {
             let (experiment, name) = (escaped(&self.experiment), escaped(name));
             let mut row = vec![
@@ -250,8 +250,8 @@ impl SmpTable {
              goals with confidence ≥ 90.00% and |Δ mean %| ≥ 5.00%.\n\n"
         );
         let mut goals: Vec<&(String, SmpComparison)> = self.goals.iter().collect();
-        let percent = |own: &SmpComparison| own.mean_difference_percent.value;
-        goals.sort_by(|(_, one), (_, other)| percent(other).total_cmp(&percent(one)));
+        let percent = |comparison: &SmpComparison| comparison.mean_difference_percent.value;
+        goals.sort_by(|(_, left), (_, right)| percent(right).total_cmp(&percent(left)));
         let rows = goals.into_iter().map(|(goal, smp)| {
             let percent = smp.mean_difference_percent;
             vec![
@@ -281,21 +281,21 @@ fn soak_side(side: &SoakVariant, names: &[String]) -> Value {
     object!({ "pooled": summary(&side.pooled), "runs": runs.collect::<Vec<_>>() })
 }
 
-fn summary(own: &SoakSummary) -> Value {
+fn summary(entry: &SoakSummary) -> Value {
     object!({
-        "samples": own.samples,
-        "mean": own.mean,
-        "standard_deviation": own.standard_deviation,
-        "standard_error": own.standard_error,
-        "min": own.min,
-        "median": own.median,
-        "p90": own.p90,
-        "p95": own.p95,
-        "p99": own.p99,
-        "max": own.max,
-        "skewness": own.skewness,
-        "coefficient_of_variation": own.coefficient_of_variation,
-        "outlier_percent": own.outlier_percent,
+        "samples": entry.samples,
+        "mean": entry.mean,
+        "standard_deviation": entry.standard_deviation,
+        "standard_error": entry.standard_error,
+        "min": entry.min,
+        "median": entry.median,
+        "p90": entry.p90,
+        "p95": entry.p95,
+        "p99": entry.p99,
+        "max": entry.max,
+        "skewness": entry.skewness,
+        "coefficient_of_variation": entry.coefficient_of_variation,
+        "outlier_percent": entry.outlier_percent,
     })
 }
 
@@ -342,7 +342,7 @@ fn escaped(name: &str) -> String {
     escape::markdown(name, None, false).replace("\\_", "_")
 }
 
-/// A table as both ancestors posted it: padded cells, so that it also reads as
+/// A table as both ancestors posted it: padded cells, so it also reads as
 /// plain text.
 fn github_table(heads: &[&str], rows: &[Vec<String>]) -> String {
     let width = |at: usize| {

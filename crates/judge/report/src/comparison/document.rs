@@ -1,16 +1,17 @@
 //! A comparison as a document.
 
 use std::collections::BTreeMap;
+use stillwell_units::count;
 
 use stillwell_metric::Unit;
-use stillwell_plan::Scale;
+use stillwell_plan::goal::Scale;
 use stillwell_verdict::{Change, Verdict};
 
 use super::{AncestorTables, ComparisonGroup, ComparisonReport, ComparisonRow, Finding};
 use crate::document::{Block, Cell, Column, Document, Language, Severity, Table, Text};
 use crate::words;
 
-/// What stands where there is no verdict.
+/// Cell text for a missing verdict.
 const NO_VERDICT: &str = "no verdict";
 
 /// Heads of the table of changes.
@@ -58,9 +59,9 @@ fn group(group: &ComparisonGroup) -> Block {
     let mut blocks = vec![Block::Table(table), Block::list(sentences)];
     blocks.extend(group.remarks.iter().map(String::as_str).map(remark));
     if let Some(ancestors) = &group.ancestors {
-        let own = Block::section(2, "The same runs, one number each", blocks);
+        let entry = Block::section(2, "The same runs, one number each", blocks);
         let tables = Block::Code(Language::Markdown, AncestorTables::text(ancestors));
-        blocks = vec![tables, own];
+        blocks = vec![tables, entry];
     }
     match &group.name {
         Some(name) => Block::section(2, name.as_str(), blocks),
@@ -154,7 +155,7 @@ fn tolerance(row: &ComparisonRow) -> String {
     format!("{size} {}", unit(row.scale))
 }
 
-/// How many runs: `3 + 3`, or `8 pairs`.
+/// Describes the number of runs: `3 + 3`, or `8 pairs`.
 fn runs(row: &ComparisonRow) -> String {
     match row.finding {
         Finding::Paired { pairs, .. } => words::counted(pairs, "pair", "pairs"),
@@ -185,7 +186,7 @@ fn signed(share: f64) -> String {
     }
 }
 
-/// What the numbers of the row are, and what else was asked of them: sentences.
+/// Describes the numbers of the row and its other results, in sentences.
 fn method(row: &ComparisonRow) -> Vec<String> {
     match row.finding {
         Finding::Nothing | Finding::Plain(_) => Vec::new(),
@@ -203,11 +204,11 @@ fn method(row: &ComparisonRow) -> Vec<String> {
             );
             let ranks = mann_whitney_p.map_or_else(
                 || "so few runs leave Mann-Whitney's test nothing to say".to_owned(),
-                |other| {
+                |second| {
                     format!(
                         "Mann-Whitney p {}{}",
-                        p(other),
-                        disagreement(p_value, other)
+                        p(second),
+                        disagreement(p_value, second)
                     )
                 },
             );
@@ -221,7 +222,7 @@ fn method(row: &ComparisonRow) -> Vec<String> {
         } => {
             let ranks = wilcoxon_p.map_or_else(
                 || "so few pairs leave Wilcoxon's test nothing to say".to_owned(),
-                |other| format!("Wilcoxon p {}{}", p(other), disagreement(p_value, other)),
+                |second| format!("Wilcoxon p {}{}", p(second), disagreement(p_value, second)),
             );
             let middle = hodges_lehmann.map_or_else(String::new, |share| {
                 format!(", Hodges-Lehmann {} {}", signed(share), unit(row.scale))
@@ -231,9 +232,9 @@ fn method(row: &ComparisonRow) -> Vec<String> {
     }
 }
 
-/// What to think where both tests do not say the same.
-fn disagreement(one: f64, other: f64) -> &'static str {
-    if (one < 0.05) == (other < 0.05) {
+/// Advice for two tests that disagree.
+fn disagreement(item: f64, second: f64) -> &'static str {
+    if (item < 0.05) == (second < 0.05) {
         ""
     } else {
         ": the answer is sensitive to outlying runs"
@@ -245,33 +246,33 @@ fn left_out(row: &ComparisonRow) -> Vec<String> {
     const LISTED_MAX: usize = 4;
     let runs = row.baseline.left_out.iter().chain(&row.comparison.left_out);
     let count = row.baseline.left_out.len() + row.comparison.left_out.len();
-    let mut told: Vec<String> = runs
+    let mut output: Vec<String> = runs
         .take(LISTED_MAX)
         .map(|(run, reason)| format!("left out: {run}: {reason}"))
         .collect();
     if let Some(more) = count.checked_sub(LISTED_MAX).filter(|more| *more > 0) {
-        told.push(format!("left out: {more} more"));
+        output.push(format!("left out: {more} more"));
     }
-    told
+    output
 }
 
 /// Everything to say below a row's numbers, in order.
 fn below(row: &ComparisonRow) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut output = Vec::new();
     if let Some(reason) = &row.reason {
         let verdict = row.verdict.map_or_else(
             || NO_VERDICT.to_owned(),
             |verdict| format!("{} {}", words::symbol(verdict), verdict.name()),
         );
-        told.push(format!("{verdict}: {reason}"));
+        output.push(format!("{verdict}: {reason}"));
     }
-    told.extend(method(row));
-    told.extend(row.remarks.iter().cloned());
-    told.extend(left_out(row));
-    told
+    output.extend(method(row));
+    output.extend(row.remarks.iter().cloned());
+    output.extend(left_out(row));
+    output
 }
 
-/// How many experiments have which verdict.
+/// Counts the experiments of each verdict.
 fn tally(report: &ComparisonReport) -> String {
     let mut counts = BTreeMap::<&str, u32>::new();
     for group in &report.groups {
@@ -289,7 +290,7 @@ fn tally(report: &ComparisonReport) -> String {
 fn headline(report: &ComparisonReport) -> String {
     let mut text = format!("{} compared with {}", report.comparison, report.baseline);
     if report.groups.len() > 1 {
-        let number = u32::try_from(report.groups.len()).unwrap_or(u32::MAX);
+        let number = count(report.groups.len());
         let number = words::counted(number, "experiment", "experiments");
         text.push_str(&format!(" in {number}: {}", tally(report)));
     }

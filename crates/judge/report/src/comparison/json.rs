@@ -1,7 +1,7 @@
 //! A comparison for programs.
 
 use serde_json::{Value, json as object};
-use stillwell_plan::{Direction, Scale};
+use stillwell_plan::goal::{Direction, Scale};
 use stillwell_verdict::Verdict;
 
 use super::{ComparedRuns, ComparisonGroup, ComparisonReport, ComparisonRow, Finding};
@@ -22,7 +22,7 @@ pub(super) fn json(report: &ComparisonReport) -> String {
         "command": report.command,
         "version": report.version,
     });
-    // `#` asks for indented text; printing a value cannot fail.
+    // `#` formats indented text; printing a value cannot fail.
     format!("{value:#}\n")
 }
 
@@ -71,6 +71,11 @@ fn side(runs: &ComparedRuns) -> Value {
     })
 }
 
+/// Returns the p value; `None` where it is zero: numbers that do not vary give no estimate of the noise.
+fn probability(p_value: f64) -> Option<f64> {
+    (p_value > 0.0).then_some(p_value)
+}
+
 fn finding(finding: &Finding) -> Value {
     match *finding {
         Finding::Nothing => Value::Null,
@@ -87,7 +92,7 @@ fn finding(finding: &Finding) -> Value {
             "interval": [change.lower, change.upper],
             "t": t,
             "degrees_of_freedom": degrees,
-            "p_value": p_value,
+            "p_value": probability(p_value),
             "mann_whitney_p": mann_whitney_p,
         }),
         Finding::Paired {
@@ -101,9 +106,46 @@ fn finding(finding: &Finding) -> Value {
             "change": change.estimate,
             "interval": [change.lower, change.upper],
             "pairs": pairs,
-            "p_value": p_value,
+            "p_value": probability(p_value),
             "wilcoxon_p": wilcoxon_p,
             "hodges_lehmann": hodges_lehmann,
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_verdict::Change;
+
+    use super::*;
+
+    /// F11: runs that do not vary had a p of 0.
+    #[test]
+    fn f11_runs_that_do_not_vary_have_no_p_value() {
+        let change = Change {
+            estimate: 0.1,
+            lower: 0.1,
+            upper: 0.1,
+        };
+        for p_value in [0.0, 0.04] {
+            let paired = Finding::Paired {
+                change,
+                pairs: 4,
+                p_value,
+                wilcoxon_p: None,
+                hodges_lehmann: None,
+            };
+            let unpaired = Finding::Unpaired {
+                change,
+                t: f64::INFINITY,
+                degrees: 6.0,
+                p_value,
+                mann_whitney_p: None,
+            };
+            for shown in [paired, unpaired] {
+                let expected = (p_value > 0.0).then_some(p_value);
+                assert_eq!(finding(&shown)["p_value"].as_f64(), expected);
+            }
+        }
     }
 }

@@ -1,6 +1,6 @@
 use proptest::prelude::*;
 use stillwell_metric::Unit;
-use stillwell_plan::{Direction, Scale};
+use stillwell_plan::goal::{Direction, Scale};
 use stillwell_stats::Level;
 use stillwell_stats::smp::{SmpOptions, SmpSeries, smp};
 use stillwell_stats::soak::{CounterReading, SoakOptions, soak};
@@ -142,17 +142,17 @@ fn readings(mebibytes: f64) -> Vec<CounterReading> {
 }
 
 fn soak_table() -> AncestorTables {
-    let (one, other) = (
+    let (baseline, comparison) = (
         [readings(8.0), readings(8.1)],
         [readings(7.2), readings(7.3)],
     );
-    let one: Vec<&[CounterReading]> = one.iter().map(Vec::as_slice).collect();
-    let other: Vec<&[CounterReading]> = other.iter().map(Vec::as_slice).collect();
+    let baseline: Vec<&[CounterReading]> = baseline.iter().map(Vec::as_slice).collect();
+    let comparison: Vec<&[CounterReading]> = comparison.iter().map(Vec::as_slice).collect();
     let options = SoakOptions::default();
     let names = |side: &str| ["1", "2"].map(|number| format!("{side}{number}")).to_vec();
     AncestorTables::Soak2022(Box::new(SoakTable {
         experiment: "tcp_to_http".to_owned(),
-        soak: soak(&one, &other, &options).unwrap(),
+        soak: soak(&baseline, &comparison, &options).unwrap(),
         declared_erratic: false,
         p_value: options.p_value,
         drift_percent: options.drift_percent,
@@ -174,13 +174,13 @@ fn soak_layout() {
 
 #[test]
 fn smp_layout() {
-    let (one, other) = (readings(8.0), readings(7.2));
+    let (baseline, comparison) = (readings(8.0), readings(7.2));
     let options = SmpOptions {
         warmup_seconds: 30.0,
         ..SmpOptions::stated(SmpSeries::Counter)
     };
     assert!((options.level.share() - Level::try_new(0.9).unwrap().share()).abs() < 1e-12);
-    let compared = smp(&[&one], &[&other], &options).unwrap();
+    let compared = smp(&[&baseline], &[&comparison], &options).unwrap();
     let table = AncestorTables::Smp2023(SmpTable {
         experiment: "tcp_to_http".to_owned(),
         goals: vec![("ingress throughput".to_owned(), compared)],
@@ -206,9 +206,9 @@ fn what_is_typed_cannot_break_a_table() {
 }
 
 proptest! {
-    /// For all numbers, finite or not: every format tells them, JSON stays JSON.
+    /// For all numbers, finite or not: every format contains them, and JSON stays JSON.
     #[test]
-    fn any_numbers_are_told(estimate: f64, lower: f64, upper: f64, value: f64, p_value: f64) {
+    fn all_numbers_are_reported(estimate: f64, lower: f64, upper: f64, value: f64, p_value: f64) {
         let finding = Finding::Unpaired {
             change: Change { estimate, lower, upper },
             t: value,

@@ -58,7 +58,8 @@ fn list_marker(text: &str) -> Option<usize> {
 
 /// Returns `text` as code of Markdown, quoted with more backticks than it has itself.
 ///
-/// Within a cell of a table, where a backslash and `|` cannot stand together in quotes, a tag does the same.
+/// In the cell of a table, where quotes cannot hold a backslash and `|` together, a tag
+/// does the same.
 #[must_use]
 pub fn markdown_code(text: &str, is_cell: bool) -> String {
     let text = terminal(text);

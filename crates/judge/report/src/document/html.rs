@@ -57,10 +57,10 @@ pub(super) fn page(document: &Document, data: &str) -> String {
             }
             body {
                 main {
-                    @if let Some((first, others)) = top.split_first() {
+                    @if let Some((first, further)) = top.split_first() {
                         (block(first))
                         @if contents.len() >= CONTENTS_MIN { (links(&contents)) }
-                        @for other in others { (block(other)) }
+                        @for next in further { (block(next)) }
                     }
                 }
                 @if !data.is_empty() {

@@ -75,7 +75,7 @@ pub struct Sparkline {
     pub values: Vec<f64>,
     /// Indices of values before which something changed.
     pub changes: Vec<usize>,
-    /// Whether bars begin at zero, and not at the lowest value.
+    /// True if bars begin at zero and not at the lowest value.
     pub is_from_zero: bool,
 }
 
@@ -184,8 +184,8 @@ impl Text {
     /// Returns this text with `role` in place of plain.
     pub(crate) fn with_default(mut self, role: Role) -> Self {
         for part in &mut self.0 {
-            if let Inline::Run(own @ Role::Plain, _) = part {
-                *own = role;
+            if let Inline::Run(entry @ Role::Plain, _) = part {
+                *entry = role;
             }
         }
         self

@@ -13,7 +13,7 @@ pub(super) fn render(document: &Document, _style: Style) -> String {
         page.text = format!("{}\n", comment.marker);
     }
     page.blocks(&document.blocks);
-    page.tell_left_out();
+    page.write_left_out();
     page.text
 }
 
@@ -22,9 +22,9 @@ pub(super) fn render(document: &Document, _style: Style) -> String {
 struct Page {
     comment: Option<Comment>,
     text: String,
-    /// Whether the next block is the first, so that no empty line stands before it.
+    /// True if the next block is the first, which has no empty line before it.
     is_first: bool,
-    /// Whether the last block was a list, so that a list may go on.
+    /// True if the last block was a list, which the next list continues.
     in_list: bool,
     /// Sections that were left out and not counted in the text yet.
     left_out: u32,
@@ -84,7 +84,7 @@ impl Page {
 
     /// Writes a block behind an empty line.
     fn set_apart(&mut self, text: &str) {
-        self.tell_left_out();
+        self.write_left_out();
         if !std::mem::take(&mut self.is_first) {
             self.text.push('\n');
         }
@@ -127,9 +127,9 @@ impl Page {
             Fold::Optional(line) => {
                 let text = self.folded(line, section);
                 let limits = self.comment;
-                if limits
-                    .is_some_and(|own| self.text.len() + text.len() + own.end_max > own.length_max)
-                {
+                if limits.is_some_and(|entry| {
+                    self.text.len() + text.len() + entry.end_max > entry.length_max
+                }) {
                     self.left_out += 1;
                 } else {
                     let left_out = std::mem::take(&mut self.left_out);
@@ -157,11 +157,11 @@ impl Page {
     }
 
     /// Says how many sections were left out since it was last said.
-    fn tell_left_out(&mut self) {
+    fn write_left_out(&mut self) {
         let count = std::mem::take(&mut self.left_out);
         if let Some(comment) = self.comment.filter(|_| count > 0) {
-            let (one, many) = comment.noun;
-            let count = stillwell_units::human::counted(count, one, many);
+            let (singular, many) = comment.noun;
+            let count = stillwell_units::human::counted(count, singular, many);
             self.set_apart(&format!(
                 "Details of {count} are left out, because a comment has to stay short; the results \
                  folder has them.\n"
@@ -175,14 +175,14 @@ impl Page {
         let heads = heads.map(|column| self.inline(&Text::from(column.name.as_str()), Place::Cell));
         let mut text = row(heads);
         text.push_str(&format!("|{}\n", " --- |".repeat(columns)));
-        let max = self.comment.map_or(usize::MAX, |own| own.table_max);
+        let max = self.comment.map_or(usize::MAX, |entry| entry.table_max);
         for (index, cells) in table.rows.iter().enumerate() {
             let line = row(cells
                 .iter()
                 .map(|cell| self.inline(&cell.text, Place::Cell)));
             if text.len() + line.len() > max {
                 let more = table.rows.len() - index;
-                let noun = self.comment.map_or("rows", |own| own.noun.1);
+                let noun = self.comment.map_or("rows", |entry| entry.noun.1);
                 text.push_str(&format!(
                     "\n{more} more {noun} are left out of this table.\n"
                 ));
@@ -201,7 +201,7 @@ impl Page {
     }
 
     fn inline(&self, text: &Text, place: Place) -> String {
-        let max = self.comment.map_or(usize::MAX, |own| own.text_max);
+        let max = self.comment.map_or(usize::MAX, |entry| entry.text_max);
         let mut line = String::new();
         for (at, part) in text.0.iter().enumerate() {
             let next = text.0.get(at + 1).and_then(first_character);
@@ -242,7 +242,7 @@ impl Page {
     }
 }
 
-/// Where a text is written.
+/// Position of a text in the document.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Place {
     /// At the start of a line.

@@ -11,7 +11,7 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// Its cells, row by row.
     pub rows: Vec<Vec<Cell>>,
-    /// What to know when reading it.
+    /// Note for readers of the table.
     pub note: Option<Text>,
 }
 
@@ -49,7 +49,7 @@ impl Table {
         }
     }
 
-    /// Whether a head is shown.
+    /// Returns true if the head is shown.
     pub(crate) fn has_head(&self) -> bool {
         self.columns.iter().any(|column| !column.name.is_empty())
     }
@@ -60,7 +60,7 @@ impl Table {
 pub struct Column {
     /// Its name; may be empty.
     pub name: String,
-    /// How graphical renderers align it; terminals and Markdown align all columns to the left.
+    /// Alignment in graphical renderers; terminals and Markdown align all columns to the left.
     pub alignment: Alignment,
     /// The unit that all its numbers share, where they do.
     pub unit: Option<&'static str>,
@@ -192,7 +192,7 @@ pub struct IntervalRow {
 }
 
 /// Lines over one axis.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Curve {
     /// Scales of the horizontal and the vertical axis.
     pub scales: (AxisScale, AxisScale),
@@ -202,6 +202,19 @@ pub struct Curve {
     pub y: (String, &'static str),
     /// The lines, each with its name and its points.
     pub series: Vec<(String, Vec<(f64, f64)>)>,
+    /// Areas around lines.
+    pub bands: Vec<Band>,
+    /// Shaded ranges of the horizontal axis, each with its name.
+    pub shades: Vec<(String, (f64, f64))>,
+}
+
+/// An area around a line of a [`Curve`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Band {
+    /// Index of the line.
+    pub series: usize,
+    /// Points with both bounds: `(x, low, high)`.
+    pub points: Vec<(f64, f64, f64)>,
 }
 
 /// Scale of an axis.
@@ -234,7 +247,7 @@ pub struct PairSeries {
 pub struct PairStage {
     /// Name of the stage.
     pub name: &'static str,
-    /// Number of pairs that the answer rests on: the first of them.
+    /// Number of pairs that the answer uses: the first of them.
     pub used: usize,
     /// True for pairs that confirm.
     pub is_fresh: bool,

@@ -1,7 +1,7 @@
-//! What a search for a commit came to.
+//! The result of a search for a commit.
 //!
-//! The answer first, then every commit that was asked for in the order of the
-//! repository, then why there was no answer where there was none.
+//! The answer first, then every tested commit in the order of the repository, then the
+//! reason if there is no answer.
 
 use stillwell_plan::GoalMetric;
 use stillwell_verdict::Change;
@@ -11,7 +11,7 @@ use crate::document::{Block, Cell, Column, Document, Table, Text};
 use crate::words::{change_with_interval, counted, goal_title, percent};
 use crate::{Format, Style};
 
-/// All that is told of a search for a commit.
+/// The content of a search's report.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BisectReport {
     /// The experiment.
@@ -20,17 +20,17 @@ pub struct BisectReport {
     pub metric: GoalMetric,
     /// GOOD, and all commits after it up to BAD.
     pub commits: Vec<BisectCommit>,
-    /// What was asked, in order.
+    /// Tested commits, in order of their tests.
     pub steps: Vec<BisectStep>,
-    /// What came out; `None` as long as something is still to be asked.
+    /// The result; `None` while commits remain to be tested.
     pub outcome: Option<BisectOutcome>,
-    /// Where the results of all comparisons lie.
+    /// Folder with the results of all comparisons.
     pub results_folder: String,
     /// The command that gives this again.
     pub command: String,
     /// Version of Stillwell.
     pub version: String,
-    /// What to type next, best first.
+    /// Commands to run next, best first.
     pub next: Vec<String>,
 }
 
@@ -40,8 +40,8 @@ pub struct BisectCommit {
     /// Its name, in full.
     pub revision: String,
     /// The first line of its message.
-    pub subject: String,
-    /// Whether it brought in a branch.
+    pub title: String,
+    /// True for a merge commit.
     pub merge: bool,
 }
 
@@ -52,37 +52,37 @@ pub struct BisectStep {
     pub baseline: usize,
     /// The commit that was compared with it.
     pub comparison: usize,
-    /// What was said of it.
+    /// Answer of the test.
     pub answer: CommitAnswer,
     /// The change, if it was measured.
     pub change: Option<Change>,
-    /// How large a change had to be to matter.
+    /// Smallest change that counts, as a share.
     pub tolerance_share: f64,
-    /// Pairs that this rests on.
+    /// Number of pairs behind the answer.
     pub pairs: u32,
-    /// Why there is no answer.
+    /// Reason for the missing answer.
     pub reason: Option<String>,
     /// The folder of its results, in that of the search.
     pub results: String,
 }
 
-/// What is said of a commit.
+/// Answer for a commit.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CommitAnswer {
     /// It is worse.
     Bad,
     /// It is not.
     Good,
-    /// Nobody can tell.
+    /// The test was inconclusive.
     Unknown,
 }
 
-/// What came out of a search; commits by their places.
+/// Result of a search; commits by their places.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BisectOutcome {
     /// BAD is not worse than GOOD.
     NotWorse,
-    /// Nobody can tell whether BAD is worse than GOOD.
+    /// It is unclear if BAD is worse than GOOD.
     Unclear,
     /// The first bad commit lies behind `good`, up to `bad`.
     Found {
@@ -90,27 +90,15 @@ pub enum BisectOutcome {
         good: usize,
         /// The first known to be bad.
         bad: usize,
-        /// What the comparison of these two said.
+        /// Answer of the comparison of these two.
         confirmed: CommitAnswer,
     },
 }
 
-/// Returns the search for readers at a terminal.
+/// Returns the search in this form; `data` is its record as JSON, `style` is for terminals.
 #[must_use]
-pub fn bisect_terminal(report: &BisectReport, style: Style) -> String {
-    Format::Terminal.render(style, || document(report), String::new)
-}
-
-/// Returns the search for a page or a comment.
-#[must_use]
-pub fn bisect_markdown(report: &BisectReport) -> String {
-    Format::Markdown.render(Style::default(), || document(report), String::new)
-}
-
-/// Returns the search as a page for a browser that embeds `data`, which is JSON.
-#[must_use]
-pub fn bisect_html(report: &BisectReport, data: String) -> String {
-    Format::Html.render(Style::default(), || document(report), || data)
+pub fn render_bisect(report: &BisectReport, format: Format, style: Style, data: &str) -> String {
+    format.render(style, || document(report), || data.to_owned())
 }
 
 /// Returns the document: the answer, every commit that was compared, and why some had no answer.
@@ -162,11 +150,11 @@ fn answer(report: &BisectReport) -> Vec<String> {
             good,
             bad,
             confirmed,
-        }) => found(report, &goal, (good, bad), confirmed),
+        }) => result_lines(report, &goal, (good, bad), confirmed),
     }
 }
 
-fn found(
+fn result_lines(
     report: &BisectReport,
     goal: &str,
     (good, bad): (usize, usize),
@@ -196,36 +184,36 @@ fn found(
             name(report, good)
         ),
     };
-    let mut told = vec![first];
-    told.extend(Some(against).filter(|text| !text.is_empty()));
+    let mut output = vec![first];
+    output.extend(Some(against).filter(|text| !text.is_empty()));
     if confirmed == CommitAnswer::Bad && bad - good == 1 && merge(report, bad) {
-        told.push("it is a merge: the cause may lie in the branch that it brought in".to_owned());
+        output.push("it is a merge: the cause may lie in the branch that it brought in".to_owned());
     }
     if confirmed != CommitAnswer::Bad {
-        told.push(
+        output.push(
             "the change may be spread over several commits, or one comparison was wrong: look \
              again between commits with a certain verdict, or with more pairs"
                 .to_owned(),
         );
     }
-    told
+    output
 }
 
 fn merge(report: &BisectReport, place: usize) -> bool {
     report.commits.get(place).is_some_and(|commit| commit.merge)
 }
 
-/// A commit by its short name and subject.
+/// Returns the short name and title of a commit.
 fn name(report: &BisectReport, place: usize) -> String {
     report
         .commits
         .get(place)
         .map_or_else(String::new, |commit| {
-            format!("{} ({})", short(&commit.revision), commit.subject)
+            format!("{} ({})", short(&commit.revision), commit.title)
         })
 }
 
-/// What a comparison measured.
+/// Describes the measured change of a comparison.
 fn size(report: &BisectReport, step: &BisectStep) -> String {
     let pairs = counted(step.pairs, "pair", "pairs");
     step.change.map_or_else(
@@ -237,7 +225,7 @@ fn size(report: &BisectReport, step: &BisectStep) -> String {
     )
 }
 
-const HEADS: [&str; 5] = ["commit", "is", "change against GOOD", "pairs", "subject"];
+const HEADS: [&str; 5] = ["commit", "is", "change against GOOD", "pairs", "title"];
 
 /// Returns the commits that were compared, GOOD first, and how many lie between.
 fn rows(report: &BisectReport) -> Vec<Vec<Cell>> {
@@ -272,7 +260,7 @@ fn rows(report: &BisectReport) -> Vec<Vec<Cell>> {
             step.map_or("GOOD", |step| word(step.answer)).into(),
             change.unwrap_or_default(),
             pairs.unwrap_or_default(),
-            commit.subject.as_str().into(),
+            commit.title.as_str().into(),
         ]);
     }
     rows
@@ -286,11 +274,11 @@ const fn word(answer: CommitAnswer) -> &'static str {
     }
 }
 
-/// Why there was no answer, and what a commit had to be to be bad.
+/// Describes the missing answer, and the change that made a commit bad.
 fn unanswered(report: &BisectReport) -> Vec<String> {
-    let mut told = Vec::new();
+    let mut output = Vec::new();
     if let Some(step) = report.steps.get(1) {
-        told.push(format!(
+        output.push(format!(
             "a commit is bad where it is worse than GOOD by {} or more, half of what BAD is",
             percent(step.tolerance_share)
         ));
@@ -304,11 +292,11 @@ fn unanswered(report: &BisectReport) -> Vec<String> {
             Some(line) if !line.is_empty() => line,
             _ => "inconclusive",
         };
-        told.push(format!(
+        output.push(format!(
             "? {}: {reason} ({})",
             name(report, step.comparison),
             step.results
         ));
     }
-    told
+    output
 }

@@ -1,8 +1,9 @@
 //! A history as a document.
 
-use stillwell_plan::{GoalMetric, GoalPlan, Scale};
+use stillwell_plan::goal::Scale;
+use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_stats::Sample;
-use stillwell_units::float_from_u64;
+use stillwell_units::{count, float_from_u64};
 use stillwell_verdict::history::{Basis, Latest, Lead, Method, Origin, Suspect, Trend, TrendPoint};
 
 use super::HistoryReport;
@@ -21,8 +22,9 @@ pub(super) fn document(report: &HistoryReport) -> Document {
     let mut sections = Vec::new();
     let mut rest = report.trends.as_slice();
     while let Some(first) = rest.first() {
-        let same =
-            |own: &&Trend| own.experiment == first.experiment && own.comparison == first.comparison;
+        let same = |trend: &&Trend| {
+            trend.experiment == first.experiment && trend.comparison == first.comparison
+        };
         let (trends, left) = rest.split_at(rest.iter().take_while(same).count());
         rest = left;
         let table = Table::new(HEADS.map(Column::named), trends.iter().map(cells));
@@ -69,7 +71,7 @@ fn items(trend: &Trend) -> Vec<Item> {
 
 /// The first line of all.
 fn headline(report: &HistoryReport) -> String {
-    let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
+    let count = |number: usize| count(number);
     let points = || report.trends.iter().flat_map(|trend| &trend.points);
     let mut runs: Vec<&str> = points().map(|point| point.origin.run.as_str()).collect();
     runs.sort_unstable();
@@ -81,7 +83,7 @@ fn headline(report: &HistoryReport) -> String {
     };
     let too_few = |trend: &Trend| trend.latest == Latest::TooFew;
     let alarms = match count(report.alarms()) {
-        0 if report.trends.iter().all(too_few) => "too few to tell anything".to_owned(),
+        0 if report.trends.iter().all(too_few) => "too few for a result".to_owned(),
         0 => "no goal is worse at its latest change".to_owned(),
         1 => "1 goal is worse since its latest change".to_owned(),
         many => format!("{many} goals are worse since their latest change"),
@@ -93,10 +95,10 @@ fn headline(report: &HistoryReport) -> String {
     )
 }
 
-/// What the method promises.
+/// Describes the error rate of the method.
 fn promise(report: &HistoryReport) -> String {
-    let tested = report.trends.iter().filter(|own| own.p_value.is_some());
-    let tested = float_from_u64(u64::try_from(tested.count()).unwrap_or(u64::MAX));
+    let tested = report.trends.iter().filter(|trend| trend.p_value.is_some());
+    let tested = float_from_u64(tested.count() as u64);
     match report.method {
         Method::Own { alarm_rate } => format!(
             "by Stillwell's test, which finds something in {} of histories without any change at \
@@ -106,9 +108,9 @@ fn promise(report: &HistoryReport) -> String {
             words::grouped(tested)
         ),
         Method::Otava(options) => format!(
-            "by Apache Otava's test at p < {}: it takes the best of all splits for one that was \
-             chosen beforehand, so that long histories without any change raise alarms far more \
-             often than that",
+            "by Apache Otava's test at p < {}: it treats the best of all splits as if it was \
+             chosen in advance, and long histories without a change raise far more false alarms \
+             than that",
             options.p_value
         ),
     }
@@ -116,9 +118,9 @@ fn promise(report: &HistoryReport) -> String {
 
 /// The experiment, and the variant where there are several.
 pub(super) fn test_name(trend: &Trend, trends: &[Trend]) -> String {
-    let several = trends
-        .iter()
-        .any(|own| own.experiment == trend.experiment && own.comparison != trend.comparison);
+    let several = trends.iter().any(|candidate| {
+        candidate.experiment == trend.experiment && candidate.comparison != trend.comparison
+    });
     joined(&trend.experiment, &trend.comparison, several)
 }
 
@@ -178,7 +180,7 @@ fn sparkline(trend: &Trend) -> Sparkline {
     }
 }
 
-/// What is to be known of a trend before its changes.
+/// Returns the remarks about a trend that precede its changes.
 fn remarks(trend: &Trend) -> Vec<String> {
     let mut remarks = Vec::new();
     if trend.latest == Latest::TooFew {
@@ -186,11 +188,7 @@ fn remarks(trend: &Trend) -> Vec<String> {
         remarks.push(match trend.stretches.len() {
             0 | 1 => format!(
                 "{} are too few to find a change: at least {needed} are needed",
-                words::counted(
-                    u32::try_from(trend.points.len()).unwrap_or(u32::MAX),
-                    "result",
-                    "results"
-                )
+                words::counted(count(trend.points.len()), "result", "results")
             ),
             _ => format!(
                 "too few comparable results in a row to find a change: at least \
@@ -213,8 +211,7 @@ fn remarks(trend: &Trend) -> Vec<String> {
             "workload"
         };
         remarks.push(format!(
-            "the {what} is another one from {} on: what lies before is not compared with what \
-             lies behind",
+            "the {what} changed at {}: results before it are not compared with results after it",
             moment(here)
         ));
     }
@@ -230,7 +227,7 @@ fn lead(trend: &Trend, lead: &Lead) -> Vec<String> {
     } else {
         ", within the tolerance"
     };
-    let mut told = vec![format!(
+    let mut sentences = vec![format!(
         "{} {} ({way}{size}) from {} on: {} before, {} since then, p = {:.2}",
         words::goal_title(&trend.metric),
         words::change_size(trend.scale, lead.change),
@@ -240,10 +237,10 @@ fn lead(trend: &Trend, lead: &Lead) -> Vec<String> {
         lead.p_value.max(0.01)
     )];
     if lead.p_value < 0.01 {
-        told[0] = told[0].replace("p = 0.01", "p < 0.01");
+        sentences[0] = sentences[0].replace("p = 0.01", "p < 0.01");
     }
     for suspect in &lead.suspects {
-        told.push(match suspect {
+        sentences.push(match suspect {
             Suspect::OtherMachine => {
                 let before = &trend.points[lead.index - 1].origin;
                 let name = |origin: &Origin| {
@@ -251,17 +248,17 @@ fn lead(trend: &Trend, lead: &Lead) -> Vec<String> {
                     origin.machine.clone().unwrap_or_else(unknown)
                 };
                 format!(
-                    "the machine is another one, too: {} before, {} now",
+                    "the machine changed too: {} before, {} now",
                     name(before),
                     name(here)
                 )
             }
             Suspect::SameProgram => {
-                "the program is the same one before and after: look at the machine".to_owned()
+                "the program is the same before and after: look at the machine".to_owned()
             }
         });
     }
-    told
+    sentences
 }
 
 /// The command that confirms a change and finds its commit, if both sides were
@@ -362,7 +359,7 @@ pub(super) fn timestamp(millis: u64) -> String {
 }
 
 /// Year, month, day, hour, minute and second in UTC, Gregorian: years are counted
-/// from March, so that the leap day is the last of its year.
+/// from March, so the leap day is the last of its year.
 const fn civil(millis: u64) -> [u64; 6] {
     let seconds = millis / 1000;
     let (days, rest) = (seconds / 86_400 + 719_468, seconds % 86_400);

@@ -2,11 +2,16 @@
 //! them.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
-use stillwell_plan::{Direction, GoalMetric, Scale};
+use stillwell_plan::GoalMetric;
+use stillwell_plan::goal::{Direction, Scale};
 use stillwell_verdict::history::{HistoryPoint, Measurement, Origin, Trend};
 
 use super::document;
+
+/// Configuration that Otava reads from the folder in `OTAVA_CONFIG`.
+const CONFIGURATION: &str = "otava.yaml";
 
 /// Columns beside the metrics, `time` first.
 const ATTRIBUTES: [&str; 7] = [
@@ -43,12 +48,16 @@ pub fn otava_tables(points: &[HistoryPoint], branch: &str) -> Vec<OtavaTable> {
         }
     }
     let table = |&(experiment, comparison): &(&str, &str)| {
-        let several = tests.iter().filter(|(own, _)| *own == experiment).count() > 1;
-        let own = points.iter();
-        let own = own.filter(|p| p.experiment == experiment && p.comparison == comparison);
+        let several = tests
+            .iter()
+            .filter(|(entry, _)| *entry == experiment)
+            .count()
+            > 1;
+        let entry = points.iter();
+        let entry = entry.filter(|p| p.experiment == experiment && p.comparison == comparison);
         OtavaTable {
             name: document::joined(experiment, comparison, several),
-            ..otava_table(&own.collect::<Vec<_>>(), branch)
+            ..otava_table(&entry.collect::<Vec<_>>(), branch)
         }
     };
     tests.iter().map(table).collect()
@@ -124,7 +133,26 @@ pub fn otava_yaml(tables: &[(&OtavaTable, &str)]) -> String {
     text
 }
 
-/// What Otava calls attributes, without the time, in the order of the table.
+/// Returns the path of the configuration, and all files of an export into `folder`, which is
+/// absolute: a table for each experiment, and last the configuration.
+#[must_use]
+pub fn otava_files(tables: &[OtavaTable], folder: &Path) -> (PathBuf, Vec<(PathBuf, String)>) {
+    let mut paths: Vec<PathBuf> = Vec::new();
+    for table in tables {
+        let path = folder.join(file_name(&table.name, &paths));
+        paths.push(path);
+    }
+    let shown: Vec<String> = paths.iter().map(|p| p.display().to_string()).collect();
+    let both = tables.iter().zip(shown.iter().map(String::as_str));
+    let configuration = folder.join(CONFIGURATION);
+    let text = otava_yaml(&both.collect::<Vec<_>>());
+    let csv = tables.iter().map(|table| table.csv.clone());
+    let mut files: Vec<(PathBuf, String)> = paths.into_iter().zip(csv).collect();
+    files.push((configuration.clone(), text));
+    (configuration, files)
+}
+
+/// Returns Otava's attributes without the time, in the order of the table.
 pub(super) fn attributes(
     origin: &Origin,
     trend: &Trend,
@@ -194,7 +222,7 @@ fn cell(text: &str) -> String {
     }
 }
 
-/// A YAML scalar, quoted so that it stays a text.
+/// A YAML scalar, quoted, so it stays a text.
 fn scalar(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
     let begins_well = text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '/');
@@ -205,8 +233,43 @@ fn scalar(text: &str) -> String {
     }
 }
 
-/// What some readers of YAML take for something else than text.
+/// Returns true for a text that some YAML readers do not read as text.
 fn is_word_of_yaml(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     ["null", "true", "false", "yes", "no", "on", "off", "y", "n"].contains(&lower.as_str())
+}
+
+/// Returns a unique file name for `name`.
+fn file_name(name: &str, taken: &[PathBuf]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let stem: String = name
+        .chars()
+        .map(|c| if plain(c) { c } else { '_' })
+        .collect();
+    let stem = match stem.trim_start_matches('.') {
+        "" => "experiment",
+        stem => stem,
+    };
+    let is_free = |file: &String| !taken.iter().any(|used| used.ends_with(file));
+    let first = Some(format!("{stem}.csv"));
+    let numbered = (2_usize..).map(|number| format!("{stem}-{number}.csv"));
+    // There are more numbers than files.
+    first
+        .into_iter()
+        .chain(numbered)
+        .find(is_free)
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn csv_file_names_are_unique() {
+        let taken = [PathBuf::from("/x/a_b.csv"), PathBuf::from("/x/a_b-2.csv")];
+        assert_eq!(file_name("a/b", &taken), "a_b-3.csv");
+        assert_eq!(file_name("..", &[]), "experiment.csv");
+        assert_eq!(file_name("tcp.v2", &taken), "tcp.v2.csv");
+    }
 }

@@ -31,35 +31,35 @@ pub(super) fn json(report: &HistoryReport) -> String {
         "command": report.command,
         "version": report.version,
     });
-    // `#` asks for indented text; printing a value cannot fail.
+    // `#` formats indented text; printing a value cannot fail.
     format!("{value:#}\n")
 }
 
-fn trend(own: &Trend) -> Value {
-    let leads = own.leads.iter().map(|lead| change(own, lead));
+fn trend(entry: &Trend) -> Value {
+    let leads = entry.leads.iter().map(|lead| change(entry, lead));
     object!({
-        "experiment": own.experiment,
-        "comparison": own.comparison,
-        "metric": own.metric.name(),
-        "better": own.direction.better(),
-        "tolerance_share": own.tolerance.share(),
-        "gates": own.gates,
-        "basis": match own.basis {
+        "experiment": entry.experiment,
+        "comparison": entry.comparison,
+        "metric": entry.metric.name(),
+        "better": entry.direction.better(),
+        "tolerance_share": entry.tolerance.share(),
+        "gates": entry.gates,
+        "basis": match entry.basis {
             Basis::Anchor => "anchor",
             Basis::Level => "level",
         },
-        "latest": own.latest.name(),
-        "alarm": own.alarm().is_some(),
-        "p_value": own.p_value,
-        "stretches": own.stretches,
-        "points_needed": own.points_needed,
-        "points": own.points.iter().map(point).collect::<Vec<_>>(),
+        "latest": entry.latest.name(),
+        "alarm": entry.alarm().is_some(),
+        "p_value": entry.p_value,
+        "stretches": entry.stretches,
+        "points_needed": entry.points_needed,
+        "points": entry.points.iter().map(point).collect::<Vec<_>>(),
         "changes": leads.collect::<Vec<_>>(),
     })
 }
 
-fn point(own: &TrendPoint) -> Value {
-    let (origin, measured) = (&own.origin, &own.measured);
+fn point(entry: &TrendPoint) -> Value {
+    let (origin, measured) = (&entry.origin, &entry.measured);
     object!({
         "time_millis": origin.time_millis,
         "run_id": origin.run,
@@ -72,7 +72,7 @@ fn point(own: &TrendPoint) -> Value {
         "comparison_mean": measured.comparison_mean,
         "delta": measured.delta,
         "standard_error": measured.standard_error(),
-        "value": own.value,
+        "value": entry.value,
     })
 }
 

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::{Direction, GitSource, GoalMetric};
+use stillwell_plan::GoalMetric;
+use stillwell_plan::experiment::GitSource;
+use stillwell_plan::goal::Direction;
 use stillwell_stats::change::OtavaOptions;
 use stillwell_units::Tolerance;
 use stillwell_verdict::Change;
@@ -14,6 +16,10 @@ use super::*;
 
 const CPU: GoalMetric = GoalMetric::CpuPerEvent;
 const OWN: Method = Method::Own { alarm_rate: 0.01 };
+
+fn bisected(report: &BisectReport, format: Format) -> String {
+    render_bisect(report, format, Style::default(), "")
+}
 
 /// Ten results before a step of 5 % and ten after it, a little apart from each other.
 fn points() -> Vec<HistoryPoint> {
@@ -87,12 +93,12 @@ fn shown(format: HistoryFormat) -> String {
 
 #[test]
 fn a_step_in_a_terminal() {
-    insta::assert_snapshot!(shown(HistoryFormat::Terminal));
+    insta::assert_snapshot!(shown(HistoryFormat::Report(Format::Terminal)));
 }
 
 #[test]
 fn a_step_in_markdown() {
-    insta::assert_snapshot!(shown(HistoryFormat::Markdown));
+    insta::assert_snapshot!(shown(HistoryFormat::Report(Format::Markdown)));
 }
 
 #[test]
@@ -116,7 +122,8 @@ fn a_step_in_the_words_of_otava() {
 /// Numbers stay numbers, and what names the change names its commits.
 #[test]
 fn a_step_for_programs() {
-    let value: serde_json::Value = serde_json::from_str(&shown(HistoryFormat::Json)).unwrap();
+    let value: serde_json::Value =
+        serde_json::from_str(&shown(HistoryFormat::Report(Format::Json))).unwrap();
     assert_eq!(value["schema"], HISTORY_SCHEMA);
     assert_eq!(value["alarms"], 1);
     let trend = &value["trends"][0];
@@ -144,10 +151,10 @@ fn a_step_for_programs() {
 fn nine_results_are_too_few_and_say_so() {
     let text = render_history(
         &report(&points()[..9], OWN),
-        HistoryFormat::Terminal,
+        HistoryFormat::Report(Format::Terminal),
         Style::default(),
     );
-    assert!(text.contains(": too few to tell anything\n"), "{text}");
+    assert!(text.contains(": too few for a result\n"), "{text}");
     assert!(
         text.contains("9 results are too few to find a change: at least 10 are needed"),
         "{text}"
@@ -191,7 +198,7 @@ fn an_export_has_a_row_for_each_suite_and_a_number_in_every_cell() {
 fn commits(count: u32) -> Vec<BisectCommit> {
     let commit = |number: u32| BisectCommit {
         revision: format!("{number:x}cafe{number:x}").repeat(7),
-        subject: format!("change {number}"),
+        title: format!("change {number}"),
         merge: number == 6,
     };
     (0..=count).map(commit).collect()
@@ -229,7 +236,7 @@ fn search(steps: Vec<BisectStep>, outcome: Option<BisectOutcome>) -> BisectRepor
     }
 }
 
-fn found(confirmed: CommitAnswer) -> BisectReport {
+fn search_result(confirmed: CommitAnswer) -> BisectReport {
     use CommitAnswer::{Bad, Good, Unknown};
     let steps = vec![
         step(0, 8, Bad, 0.08),
@@ -248,38 +255,38 @@ fn found(confirmed: CommitAnswer) -> BisectReport {
 
 #[test]
 fn a_commit_that_was_found() {
-    let report = found(CommitAnswer::Bad);
-    insta::assert_snapshot!(bisect_terminal(&report, Style::default()));
-    insta::assert_snapshot!(bisect_markdown(&report));
+    let report = search_result(CommitAnswer::Bad);
+    insta::assert_snapshot!(bisected(&report, Format::Terminal));
+    insta::assert_snapshot!(bisected(&report, Format::Markdown));
 }
 
-/// Only what was confirmed is named, and what nobody can tell is never guessed.
+/// Only a confirmed commit is named; an inconclusive search names none.
 #[test]
 fn what_is_not_sure_names_no_commit() {
     let named = "the first bad commit is 6cafe6";
-    let told = |report: &BisectReport| bisect_terminal(report, Style::default());
-    assert!(told(&found(CommitAnswer::Bad)).contains(named));
+    let printed = |report: &BisectReport| bisected(report, Format::Terminal);
+    assert!(printed(&search_result(CommitAnswer::Bad)).contains(named));
     for confirmed in [CommitAnswer::Good, CommitAnswer::Unknown] {
-        let text = told(&found(confirmed));
+        let text = printed(&search_result(confirmed));
         assert!(
             text.starts_with("not confirmed: ") && !text.contains(named),
             "{text}"
         );
     }
-    let mut range = found(CommitAnswer::Bad);
+    let mut range = search_result(CommitAnswer::Bad);
     range.outcome = Some(BisectOutcome::Found {
         good: 3,
         bad: 6,
         confirmed: CommitAnswer::Bad,
     });
-    let text = told(&range);
+    let text = printed(&range);
     assert!(
         text.starts_with("the first bad commit is one of 3: after "),
         "{text}"
     );
-    let ends = |outcome| told(&search(vec![step(0, 8, CommitAnswer::Good, 0.0)], outcome));
+    let ends = |outcome| printed(&search(vec![step(0, 8, CommitAnswer::Good, 0.0)], outcome));
     assert!(ends(Some(BisectOutcome::NotWorse)).starts_with("BAD is not worse than GOOD"));
     assert!(ends(Some(BisectOutcome::Unclear)).starts_with("inconclusive: BAD"));
     assert!(ends(None).contains("interrupted"));
-    assert!(told(&search(Vec::new(), None)).contains("interrupted"));
+    assert!(printed(&search(Vec::new(), None)).contains("interrupted"));
 }

@@ -2,16 +2,17 @@
 
 use stillwell_capture::{LoadCapture, LoadEnd, LoadSecond, LoadWorkerView};
 use stillwell_metric::{LoadCounts, LoadTime, Outcome, Sizes, TimeState, empty_histogram};
-use stillwell_plan::{
-    BodyPlan, EndpointPlan, GrpcMessages, LoadCurve, LoadPace, LoadPlan, LoadProtocol, Overflow,
-    PredicatePlan, Spacing,
+use stillwell_plan::load::{
+    BodyPlan, EndpointPlan, GrpcMessages, LoadPace, LoadProtocol, Overflow, PredicatePlan, Spacing,
 };
+use stillwell_plan::rate::Ramp;
+use stillwell_plan::{LoadPlan, RateShape};
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::{
-    AskedRate, Ending, GLOBAL, GeneratorHealth, HealthWarning, LoadInterval, LoadOptions,
+    Ending, GLOBAL, GeneratorHealth, HealthWarning, LoadInterval, LoadOptions,
     LoadProtocol as ReportedProtocol, LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount,
-    PackedHistogram, WorkerHealth, id,
+    PackedHistogram, RequestedRate, WorkerHealth, id,
 };
 
 mod counters;
@@ -25,7 +26,7 @@ pub struct LoadReportInput<'a> {
     pub capture: &'a LoadCapture,
     /// The options in the form of another tool, where the load was requested in its words.
     pub original: Option<&'a serde_json::Value>,
-    /// Reasons why the result is unreliable, gravest first.
+    /// Reasons why the result is unreliable, worst first.
     pub warnings: &'a [HealthWarning],
 }
 
@@ -38,7 +39,7 @@ impl LoadReportInput<'_> {
         matches!(self.plan().pace, LoadPace::Open { .. })
     }
 
-    /// Whether latency counts from the sent time although there is a schedule.
+    /// Returns true if latency counts from the sent time although there is a schedule.
     fn is_closed_loop(&self) -> bool {
         match &self.plan().pace {
             LoadPace::Closed => false,
@@ -51,15 +52,15 @@ impl LoadReportInput<'_> {
 
 /// The report of a load, from its capture alone.
 #[must_use]
-pub fn load_report(told: &LoadReportInput<'_>) -> LoadReport {
-    let (capture, manifest) = (told.capture, &told.capture.manifest);
+pub fn load_report(input: &LoadReportInput<'_>) -> LoadReport {
+    let (capture, manifest) = (input.capture, &input.capture.manifest);
     let workers: Vec<LoadResult> = capture
         .workers()
         .enumerate()
-        .map(|(index, worker)| result(told, index, worker))
+        .map(|(index, worker)| result(input, index, worker))
         .collect();
     let mut global = LoadResult::merged(GLOBAL, &workers);
-    if told.original.is_none() {
+    if input.original.is_none() {
         // Workers that end one after the other make no shorter load.
         global.execution_duration = manifest.measured;
     }
@@ -69,36 +70,37 @@ pub fn load_report(told: &LoadReportInput<'_>) -> LoadReport {
         command: manifest.command.join(" "),
         seed: manifest.plan.seed.to_string(),
         host: Vec::new(),
-        options: options(told),
+        options: options(input),
         written: manifest.ended,
-        health: health(told, global.execution_duration),
+        health: health(input, global.execution_duration),
         global,
         workers,
         intervals: capture
             .seconds
             .iter()
-            .map(|second| interval(told, second))
+            .map(|second| interval(input, second))
             .collect(),
-        ending: ending(told),
+        ending: ending(input),
     }
 }
 
-fn result(told: &LoadReportInput<'_>, index: usize, worker: LoadWorkerView<'_>) -> LoadResult {
+fn result(input: &LoadReportInput<'_>, index: usize, worker: LoadWorkerView<'_>) -> LoadResult {
     let mut result = LoadResult::named(format!("worker_{index}"));
-    result.execution_start = told.capture.manifest.started;
+    result.execution_start = input.capture.manifest.started;
     result.execution_duration = worker.worker.measured;
-    result.counters = counters::of(told, worker.counts());
+    result.counters = counters::of(input, worker.counts());
     for outcome in Outcome::ALL {
         let count = worker.counts().ended(outcome);
         if count > 0 {
             result.end(outcome, count);
         }
     }
-    statistics(told, worker, &mut result);
+    result.statuses.clone_from(&worker.counts().statuses);
+    statistics(input, worker, &mut result);
     result
 }
 
-fn statistics(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut LoadResult) {
+fn statistics(input: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut LoadResult) {
     let service = worker.times_of_answers(LoadTime::Service);
     let initiated = worker.times_of_answers(LoadTime::Response);
     // Without a schedule, or with one that waits, only the sent time counts.
@@ -107,7 +109,7 @@ fn statistics(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &m
     } else {
         initiated
     };
-    let response = if told.is_closed_loop() {
+    let response = if input.is_closed_loop() {
         &service
     } else {
         &initiated
@@ -130,17 +132,17 @@ fn statistics(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &m
     ];
     for (name, histogram) in times {
         // Formats of other tools show their statistics even if they are empty.
-        let is_due = told.original.is_some() && !name.starts_with(id::OWN_PREFIX);
+        let is_due = input.original.is_some() && !name.starts_with(id::OWN_PREFIX);
         if is_due || !histogram.is_empty() {
             result.add_statistic(LoadStatistic::of_times(name, histogram));
         }
     }
-    if told.original.is_some() {
+    if input.original.is_some() {
         for name in id::LATENCY_BY_STATUS {
             result.add_statistic(LoadStatistic::of_times(name, &empty_histogram()));
         }
     }
-    classes(told, worker, result);
+    classes(input, worker, result);
     for (name, sizes) in [
         (id::RESPONSE_HEADER_SIZE, worker.counts().head_sizes),
         (id::RESPONSE_BODY_SIZE, worker.counts().body_sizes),
@@ -150,7 +152,7 @@ fn statistics(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &m
 }
 
 /// Times by the class of the answer, and by the failure where there was none.
-fn classes(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut LoadResult) {
+fn classes(input: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut LoadResult) {
     let has_response = !worker.times_of_answers(LoadTime::Response).is_empty();
     for end in Outcome::FAILURES {
         let times = worker.times(LoadTime::Failed(end));
@@ -178,7 +180,7 @@ fn classes(told: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut 
             ),
             (
                 id::of_class(id::RESPONSE_TIME, class),
-                if has_response && !told.is_closed_loop() {
+                if has_response && !input.is_closed_loop() {
                     LoadTime::Response(class)
                 } else {
                     LoadTime::Service(class)
@@ -202,9 +204,9 @@ const fn moments(sizes: Sizes) -> Moments {
     }
 }
 
-fn interval(told: &LoadReportInput<'_>, second: &LoadSecond) -> LoadInterval {
+fn interval(input: &LoadReportInput<'_>, second: &LoadSecond) -> LoadInterval {
     let outcomes = Outcome::ALL.into_iter().zip(second.outcomes);
-    let response = if second.response.is_empty() || told.is_closed_loop() {
+    let response = if second.response.is_empty() || input.is_closed_loop() {
         &second.service
     } else {
         &second.response
@@ -212,7 +214,7 @@ fn interval(told: &LoadReportInput<'_>, second: &LoadSecond) -> LoadInterval {
     LoadInterval {
         start: second.begin,
         length: second.length,
-        asked: told.has_schedule().then_some(second.requested),
+        requested: input.has_schedule().then_some(second.requested),
         sent: second.sent,
         outcomes: outcomes
             .filter(|(_, count)| *count > 0)
@@ -226,12 +228,12 @@ fn interval(told: &LoadReportInput<'_>, second: &LoadSecond) -> LoadInterval {
     }
 }
 
-/// What the generator thinks of itself after a load of `length`.
-fn health(told: &LoadReportInput<'_>, length: Nanos) -> GeneratorHealth {
-    let manifest = &told.capture.manifest;
+/// Returns the generator's health after a load of `length`.
+fn health(input: &LoadReportInput<'_>, length: Nanos) -> GeneratorHealth {
+    let manifest = &input.capture.manifest;
     let seconds = length.as_secs_f64();
     let rate = |count: fn(&LoadCounts) -> u64| {
-        let count = float_from_u64(told.capture.sum(count));
+        let count = float_from_u64(input.capture.sum(count));
         if seconds > 0.0 { count / seconds } else { 0.0 }
     };
     let workers = manifest.workers.iter().enumerate().map(|(index, worker)| {
@@ -251,7 +253,7 @@ fn health(told: &LoadReportInput<'_>, length: Nanos) -> GeneratorHealth {
         host.steal.as_secs_f64() / whole.max(1e-9)
     });
     GeneratorHealth {
-        requested_per_second: told
+        requested_per_second: input
             .has_schedule()
             .then(|| rate(|counts| counts.requested.measured)),
         sent_per_second: rate(|counts| counts.sent),
@@ -259,19 +261,19 @@ fn health(told: &LoadReportInput<'_>, length: Nanos) -> GeneratorHealth {
         cpu: manifest.cpu,
         foreign_cpu_share: None,
         steal_share: steal,
-        warnings: told.warnings.to_vec(),
+        warnings: input.warnings.to_vec(),
     }
 }
 
-fn ending(told: &LoadReportInput<'_>) -> Ending {
-    let until = &told.plan().until;
+fn ending(input: &LoadReportInput<'_>) -> Ending {
+    let until = &input.plan().until;
     let named = |predicates: &[PredicatePlan], number: usize| {
         let predicate = predicates.get(number);
         predicate.map_or_else(String::new, |predicate| {
             format!("{}:{}", predicate.counter, predicate.threshold)
         })
     };
-    match &told.capture.manifest.end {
+    match &input.capture.manifest.end {
         LoadEnd::Duration => Ending::Duration,
         LoadEnd::Requests => Ending::Requests,
         LoadEnd::Termination(number) => {
@@ -283,13 +285,20 @@ fn ending(told: &LoadReportInput<'_>) -> Ending {
     }
 }
 
-fn options(told: &LoadReportInput<'_>) -> LoadOptions {
-    let plan = told.plan();
-    let first = plan.endpoints.first().and_then(|it| it.requests.first());
+fn options(input: &LoadReportInput<'_>) -> LoadOptions {
+    let plan = input.plan();
+    let first = plan
+        .endpoints
+        .first()
+        .and_then(|endpoint| endpoint.requests.first());
     let (rate, arrival, jitter) = match &plan.pace {
-        LoadPace::Closed => (AskedRate::Max, "as answers come".to_owned(), Nanos::ZERO),
+        LoadPace::Closed => (
+            RequestedRate::Max,
+            "as answers come".to_owned(),
+            Nanos::ZERO,
+        ),
         LoadPace::Open { curve, spacing, .. } => (
-            AskedRate::PerSecond(mean_rate(curve, plan.until.duration)),
+            RequestedRate::PerSecond(mean_rate(curve, plan.until.duration)),
             arrival(curve, *spacing),
             match spacing {
                 Spacing::JitterUniform { most } => *most,
@@ -298,22 +307,22 @@ fn options(told: &LoadReportInput<'_>) -> LoadOptions {
         ),
     };
     LoadOptions {
-        targets: targets(told),
-        protocol: match plan.connecting.protocol {
+        targets: targets(input),
+        protocol: match plan.client.connecting.protocol {
             LoadProtocol::Http1 => ReportedProtocol::Http1,
             LoadProtocol::Http2 => ReportedProtocol::Http2,
             LoadProtocol::Http3 => ReportedProtocol::Http3,
         },
         rate,
         arrival,
-        open_loop: told.has_schedule() && !told.is_closed_loop(),
+        open_loop: input.has_schedule() && !input.is_closed_loop(),
         duration: plan.until.duration,
         warmup: plan.warmup,
         workers: plan.workers.into(),
-        connections: plan.connecting.connections,
-        streams: plan.connecting.streams,
-        request_timeout: Some(plan.timeout),
-        connect_timeout: Some(plan.connecting.timeout),
+        connections: plan.client.connecting.connections,
+        streams: plan.client.connecting.streams,
+        request_timeout: Some(plan.client.timeout),
+        connect_timeout: Some(plan.client.connecting.timeout),
         method: first.map_or_else(String::new, |request| request.method.clone()),
         headers: first.map_or_else(Vec::new, |request| request.headers.clone()),
         body_bytes: match first.map(|request| &request.body) {
@@ -329,16 +338,16 @@ fn options(told: &LoadReportInput<'_>) -> LoadOptions {
         grpc_method: first
             .filter(|request| matches!(request.body, BodyPlan::Grpc(_)))
             .map(|request| request.path.trim_start_matches('/').to_owned()),
-        labels: told.capture.manifest.labels.clone(),
-        original: told.original.cloned(),
+        labels: input.capture.manifest.labels.clone(),
+        original: input.original.cloned(),
     }
 }
 
 /// As typed; addresses where requests came from a file.
-fn targets(told: &LoadReportInput<'_>) -> Vec<String> {
-    let targets = &told.capture.manifest.targets;
+fn targets(input: &LoadReportInput<'_>) -> Vec<String> {
+    let targets = &input.capture.manifest.targets;
     if targets.is_empty() {
-        let endpoints = told.plan().endpoints.iter();
+        let endpoints = input.plan().endpoints.iter();
         return endpoints.map(url_of).collect();
     }
     targets.clone()
@@ -355,14 +364,15 @@ pub fn url_of(endpoint: &EndpointPlan) -> String {
     format!("{scheme}://{}/", endpoint.address)
 }
 
-fn mean_rate(curve: &LoadCurve, duration: Option<Nanos>) -> f64 {
+fn mean_rate(curve: &RateShape, duration: Option<Nanos>) -> f64 {
     match curve {
-        LoadCurve::Constant { per_second } => *per_second,
-        LoadCurve::Ramp {
+        RateShape::Max => 0.0,
+        RateShape::Constant { per_second } => *per_second,
+        RateShape::Ramp(Ramp {
             from_per_second,
             to_per_second,
             over,
-        } => {
+        }) => {
             let Some(whole) = duration.filter(|whole| *whole > Nanos::ZERO) else {
                 return *to_per_second;
             };
@@ -373,7 +383,7 @@ fn mean_rate(curve: &LoadCurve, duration: Option<Nanos>) -> f64 {
             (f64::midpoint(*from_per_second, top) * ramp + to_per_second * rest)
                 / whole.as_secs_f64()
         }
-        LoadCurve::Steps { steps } => {
+        RateShape::Steps { steps } => {
             let last = steps.last().map_or(0.0, |step| step.per_second);
             let Some(whole) = duration.filter(|whole| *whole > Nanos::ZERO) else {
                 return last;
@@ -389,11 +399,12 @@ fn mean_rate(curve: &LoadCurve, duration: Option<Nanos>) -> f64 {
     }
 }
 
-fn arrival(curve: &LoadCurve, spacing: Spacing) -> String {
+fn arrival(curve: &RateShape, spacing: Spacing) -> String {
     let curve = match curve {
-        LoadCurve::Constant { .. } => "constant".to_owned(),
-        LoadCurve::Ramp { over, .. } => format!("ramp over {over}"),
-        LoadCurve::Steps { steps } => format!("{} steps", steps.len()),
+        RateShape::Max => "max".to_owned(),
+        RateShape::Constant { .. } => "constant".to_owned(),
+        RateShape::Ramp(ramp) => format!("ramp over {}", ramp.over),
+        RateShape::Steps { steps } => format!("{} steps", steps.len()),
     };
     match spacing {
         Spacing::Even => curve,
@@ -406,26 +417,26 @@ fn arrival(curve: &LoadCurve, spacing: Spacing) -> String {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_plan::LoadStep;
+    use stillwell_plan::rate::RateStep;
 
     use super::*;
 
     #[test]
-    fn the_mean_rate_is_that_of_the_time_asked_for() {
-        let ramp = LoadCurve::Ramp {
+    fn the_mean_rate_covers_the_requested_time() {
+        let ramp = RateShape::Ramp(Ramp {
             from_per_second: 0.0,
             to_per_second: 100.0,
             over: Nanos::from_secs(10),
-        };
+        });
         let mean = |seconds| mean_rate(&ramp, Some(Nanos::from_secs(seconds)));
         for (seconds, rate) in [(5, 25.0), (10, 50.0), (20, 75.0)] {
             assert!((mean(seconds) - rate).abs() < 1e-9, "{seconds} s");
         }
-        let step = |per_second| LoadStep {
+        let step = |per_second| RateStep {
             per_second,
             length: Nanos::from_secs(1),
         };
-        let steps = LoadCurve::Steps {
+        let steps = RateShape::Steps {
             steps: vec![step(10.0), step(20.0)],
         };
         let mean = mean_rate(&steps, Some(Nanos::from_secs(4)));

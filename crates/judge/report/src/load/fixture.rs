@@ -4,9 +4,9 @@ use stillwell_metric::{Outcome, empty_histogram};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::{
-    AskedRate, Ending, GLOBAL, GeneratorHealth, HealthWarning, LoadInterval, LoadOptions,
-    LoadProtocol, LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount, PackedHistogram,
-    RequestClass, StatisticUnit, WorkerHealth, id,
+    Ending, GLOBAL, GeneratorHealth, HealthWarning, LoadInterval, LoadOptions, LoadProtocol,
+    LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount, PackedHistogram, RequestClass,
+    RequestedRate, StatisticUnit, WorkerHealth, id,
 };
 
 /// 2020-10-21T21:28:12.690578Z.
@@ -103,7 +103,7 @@ fn interval(second: u64) -> LoadInterval {
     LoadInterval {
         start: Nanos::from_secs(second),
         length: Nanos::SECOND,
-        asked: Some(2 * EACH),
+        requested: Some(2 * EACH),
         sent: 2 * EACH,
         outcomes: vec![ok(2 * EACH - second), timed_out(second)],
         bytes_received: 1_440_000,
@@ -137,7 +137,7 @@ fn options() -> LoadOptions {
     LoadOptions {
         targets: vec!["http://127.0.0.1:10000/".to_owned()],
         protocol: LoadProtocol::Http1,
-        rate: AskedRate::PerSecond(2000.0),
+        rate: RequestedRate::PerSecond(2000.0),
         arrival: "constant".to_owned(),
         open_loop: true,
         duration: Some(Nanos::from_secs(5)),
@@ -190,7 +190,7 @@ pub(super) fn brief() -> LoadReport {
     report
         .global
         .statistics
-        .retain(|own| kept.contains(&&*own.id));
+        .retain(|statistic| kept.contains(&&*statistic.id));
     report.intervals.truncate(2);
     report
 }
@@ -199,7 +199,7 @@ pub(super) fn brief() -> LoadReport {
 pub(super) fn invalid() -> LoadReport {
     let mut report = report();
     report.options.open_loop = false;
-    report.options.rate = AskedRate::Max;
+    report.options.rate = RequestedRate::Max;
     report
         .options
         .targets

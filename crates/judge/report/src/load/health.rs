@@ -1,22 +1,21 @@
-//! What a generator thinks of itself, and why it ended.
+//! The health of a load generator, and the reason for its end.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
-/// Whether a generator was the limit of what it measured.
+/// Figures that show if a generator was the limit of its own measurement.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct GeneratorHealth {
-    /// The rate that was asked for, on average over the measured time, in
-    /// requests a second over all workers; `None` in a closed loop without a
-    /// rate, or at full speed.
+    /// The requested rate, on average over the measured time, in requests a second over all
+    /// workers; `None` in a closed loop without a rate, or at full speed.
     pub requested_per_second: Option<f64>,
     /// The rate that was sent, likewise: of requests that were given to a
     /// connection, so not of those that were dropped or never found one.
     pub sent_per_second: f64,
-    /// Where each worker's time went.
+    /// Time of each worker by state.
     pub workers: Vec<WorkerHealth>,
     /// CPU time of all of our process during the measured time.
     #[serde(rename = "cpu_ns")]
@@ -26,26 +25,28 @@ pub struct GeneratorHealth {
     pub foreign_cpu_share: Option<f64>,
     /// Share of the host's CPU time that the hypervisor gave to others.
     pub steal_share: Option<f64>,
-    /// Warnings, the gravest first.
+    /// Warnings, the worst first.
     pub warnings: Vec<HealthWarning>,
 }
 
 impl GeneratorHealth {
-    /// Whether what was measured is the target's doing: no warning invalidates it.
+    /// Returns true if the result is valid for the target: no warning invalidates it.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         !self.warnings.iter().any(|warning| warning.invalidates)
     }
 
-    /// Requests a second that were sent, as a share of those asked for.
+    /// Returns the sent requests a second, as a share of the requested rate.
     #[must_use]
     pub fn achieved_share(&self) -> Option<f64> {
-        let asked = self.requested_per_second.filter(|asked| *asked > 0.0)?;
-        Some(self.sent_per_second / asked)
+        let requested = self
+            .requested_per_second
+            .filter(|requested| *requested > 0.0)?;
+        Some(self.sent_per_second / requested)
     }
 }
 
-/// Where one worker's time went; the four states make up the measured time.
+/// Time of one worker by state; the four states make up the measured time.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkerHealth {
@@ -84,27 +85,27 @@ pub struct HealthWarning {
     pub invalidates: bool,
 }
 
-/// Why a load ended.
+/// Reason for the end of a load.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// Its time was over.
     #[default]
     Duration,
-    /// All requests that were asked for had been sent.
+    /// All requested requests had been sent.
     Requests,
     /// A termination predicate, `COUNTER:THRESHOLD`, came true.
     TerminationPredicate(String),
     /// A failure predicate, likewise: the load failed.
     FailurePredicate(String),
-    /// Someone asked it to stop.
+    /// A signal stopped it.
     Stopped,
     /// A part of the generator failed: what, as a sentence.
     PartFailed(String),
 }
 
 impl Ending {
-    /// Whether it is a failure of the load, whatever was measured.
+    /// Returns true if the load failed, even if it measured something.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::FailurePredicate(_) | Self::PartFailed(_))
@@ -114,7 +115,7 @@ impl Ending {
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Duration => f.write_str("its time was over"),
+            Self::Duration => f.write_str("its duration was over"),
             Self::Requests => f.write_str("all requests were sent"),
             Self::TerminationPredicate(predicate) => {
                 write!(f, "termination predicate {predicate} came true")

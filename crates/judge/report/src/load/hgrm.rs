@@ -10,22 +10,22 @@ use super::{LoadStatistic, StatisticUnit};
 /// in milliseconds to the nanosecond, which a first line says. `None` where the
 /// statistic has no distribution.
 #[must_use]
-pub fn of_load(own: &LoadStatistic) -> Option<String> {
-    let histogram = own.histogram.as_ref()?.unpack();
-    let scale = scale(own.unit == StatisticUnit::Nanoseconds);
+pub fn of_load(statistic: &LoadStatistic) -> Option<String> {
+    let histogram = statistic.histogram.as_ref()?.unpack();
+    let scale = scale(statistic.unit == StatisticUnit::Nanoseconds);
     let rows = ticks(&histogram).into_iter();
     let rows = rows.map(|entry| PercentileRow {
-        value: float_from_u64(entry.value.min(own.moments.max)) / scale,
+        value: float_from_u64(entry.value.min(statistic.moments.max)) / scale,
         share: entry.share,
         count: entry.count,
     });
-    let mut text = heading(&own.id, own.unit == StatisticUnit::Nanoseconds);
+    let mut text = heading(&statistic.id, statistic.unit == StatisticUnit::Nanoseconds);
     text.push_str(&table(&rows.collect::<Vec<_>>()));
     text.push_str(&footer(&Footer {
-        mean: own.moments.mean() / scale,
-        pstdev: own.moments.pstdev() / scale,
-        max: float_from_u64(own.moments.max) / scale,
-        count: own.moments.count,
+        mean: statistic.moments.mean() / scale,
+        pstdev: statistic.moments.pstdev() / scale,
+        max: float_from_u64(statistic.moments.max) / scale,
+        count: statistic.moments.count,
     }));
     text.push_str(&buckets(&histogram));
     Some(text)
@@ -57,28 +57,28 @@ pub struct PercentileRow {
     pub value: f64,
     /// The share of samples that are not above the value, from 0 to 1.
     pub share: f64,
-    /// How many samples those are.
+    /// Number of samples up to the value.
     pub count: u64,
 }
 
 /// The text of a list of percentiles; `None` where it has no rows.
 #[must_use]
-pub fn of_table(own: &PercentileTable<'_>) -> Option<String> {
-    if own.rows.is_empty() {
+pub fn of_table(percentiles: &PercentileTable<'_>) -> Option<String> {
+    if percentiles.rows.is_empty() {
         return None;
     }
-    let scale = scale(own.is_time);
-    let rows = own.rows.iter().map(|row| PercentileRow {
+    let scale = scale(percentiles.is_time);
+    let rows = percentiles.rows.iter().map(|row| PercentileRow {
         value: row.value / scale,
         ..*row
     });
-    let mut text = heading(own.id, own.is_time);
+    let mut text = heading(percentiles.id, percentiles.is_time);
     text.push_str(&table(&rows.collect::<Vec<_>>()));
     text.push_str(&footer(&Footer {
-        mean: own.mean / scale,
-        pstdev: own.pstdev / scale,
-        max: own.max / scale,
-        count: own.count,
+        mean: percentiles.mean / scale,
+        pstdev: percentiles.pstdev / scale,
+        max: percentiles.max / scale,
+        count: percentiles.count,
     }));
     Some(text)
 }
@@ -119,10 +119,10 @@ fn table(rows: &[PercentileRow]) -> String {
     rows.collect()
 }
 
-fn footer(own: &Footer) -> String {
+fn footer(values: &Footer) -> String {
     format!(
         "#[Mean    = {:>12.6}, StdDeviation   = {:>12.6}]\n#[Max     = {:>12.6}, Total count    = {:>12}]\n",
-        own.mean, own.pstdev, own.max, own.count
+        values.mean, values.pstdev, values.max, values.count
     )
 }
 

@@ -7,8 +7,7 @@ use super::{
     merge_histograms,
 };
 
-/// What the largest value of a line is divided by: nanoseconds are told in
-/// milliseconds.
+/// Divisor of the largest value of a line: nanoseconds are written in milliseconds.
 const MAX_DIVISOR: f64 = 1e6;
 
 /// A log of histograms.
@@ -23,13 +22,13 @@ pub struct HistogramLog {
 /// One line of a log.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HistogramLogEntry {
-    /// What sets it apart from other lines of the same interval.
+    /// Name that separates the line from other lines of the same interval.
     pub tag: Option<String>,
     /// Since the log's base, to the millisecond in a file.
     pub start: Nanos,
-    /// How long the interval is, likewise.
+    /// Length of the interval, likewise.
     pub length: Nanos,
-    /// What was recorded in it.
+    /// Samples of the interval.
     pub histogram: PackedHistogram,
 }
 
@@ -43,10 +42,13 @@ impl HistogramLog {
         let global = &report.global;
         let mut entries = Vec::new();
         let series = [id::RESPONSE_TIME, id::SERVICE_TIME, id::LATENESS];
-        let whole = |own: &LoadStatistic| {
-            let packed = own.histogram.as_ref().filter(|packed| !packed.is_empty())?;
+        let whole = |statistic: &LoadStatistic| {
+            let packed = statistic
+                .histogram
+                .as_ref()
+                .filter(|packed| !packed.is_empty())?;
             Some(HistogramLogEntry {
-                tag: tag_of(&own.id),
+                tag: tag_of(&statistic.id),
                 start: Nanos::ZERO,
                 length: global.execution_duration,
                 histogram: packed.clone(),
@@ -54,8 +56,9 @@ impl HistogramLog {
         };
         let by_interval = !report.intervals.is_empty();
         let statistics = global.statistics.iter();
-        let others = statistics.filter(|own| !by_interval || !series.contains(&&*own.id));
-        entries.extend(others.filter_map(whole));
+        let remaining =
+            statistics.filter(|statistic| !by_interval || !series.contains(&&*statistic.id));
+        entries.extend(remaining.filter_map(whole));
         for class in &global.classes {
             entries.extend(
                 [&class.response_time, &class.service_time]
@@ -88,8 +91,8 @@ impl HistogramLog {
         }
     }
 
-    /// As text. Tools of HdrHistogram show the lines without a tag unless they
-    /// are asked for others.
+    /// Writes the log as text. HdrHistogram's tools show the lines without a tag, unless a tag
+    /// is given.
     #[must_use]
     pub fn write(&self, version: &str) -> String {
         let base = float_from_u64(self.base.as_u64() / 1_000_000) / 1e3;
@@ -159,15 +162,15 @@ impl HistogramLog {
     pub fn to_result(&self) -> LoadResult {
         let mut result = LoadResult::named(GLOBAL);
         result.execution_start = self.base;
-        let ends = self.entries.iter().map(|own| own.start + own.length);
+        let ends = self.entries.iter().map(|line| line.start + line.length);
         result.execution_duration = ends.max().unwrap_or_default();
         for entry in &self.entries {
             let name = entry.tag.as_deref().unwrap_or(id::RESPONSE_TIME);
             if result.statistic(name).is_some() {
                 continue;
             }
-            let same = self.entries.iter().filter(|own| own.tag == entry.tag);
-            let parts: Vec<_> = same.map(|own| own.histogram.unpack()).collect();
+            let same = self.entries.iter().filter(|line| line.tag == entry.tag);
+            let parts: Vec<_> = same.map(|line| line.histogram.unpack()).collect();
             let all = merge_histograms(&parts);
             result.add_statistic(LoadStatistic {
                 id: name.to_owned(),

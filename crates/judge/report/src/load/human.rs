@@ -1,9 +1,11 @@
-//! A load for readers: the answer first, then how long answers took, then what
-//! to think of the generator.
+//! A load for readers: figures, then warnings, then a summary that is last on the
+//! screen.
 
 mod charts;
 mod condition;
 mod course;
+mod spread;
+mod summary;
 
 use hdrhistogram::Histogram;
 use stillwell_metric::{CallEnd, CallMessages, Outcome};
@@ -11,13 +13,13 @@ use stillwell_units::human::count;
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::{
-    AskedRate, LoadOptions, LoadReport, LoadResult, LoadStatistic, OutcomeCount, StatisticUnit, id,
-    write_load_json,
+    LoadOptions, LoadReport, LoadResult, LoadStatistic, OutcomeCount, RequestedRate, StatisticUnit,
+    id, write_load_json,
 };
-use crate::document::{Block, Cell, Column, Document, Medium, Sign, Table, Text};
+use crate::document::{Block, Cell, Column, Document, Medium, Table, Text};
 use crate::{Format, Style, words};
 
-/// Quantiles that are told.
+/// Printed quantiles.
 const QUANTILES: [(&str, f64); 7] = [
     ("p50", 0.5),
     ("p75", 0.75),
@@ -27,6 +29,9 @@ const QUANTILES: [(&str, f64); 7] = [
     ("p99.9", 0.999),
     ("p99.99", 0.9999),
 ];
+
+/// A smaller share of requests that a random schedule did not send is chance.
+const RANDOM_SHARE: f64 = 0.05;
 
 /// Returns the whole result.
 #[must_use]
@@ -40,14 +45,37 @@ pub fn render(report: &LoadReport, format: Format, style: Style) -> String {
     format.render(style, || document(report), || write_load_json(report))
 }
 
-/// Returns the document: the answer, times of answers, and what to think of the generator.
+/// Returns the document. A terminal shows the summary last, where it stays on the screen; a
+/// page begins with it.
 fn document(report: &LoadReport) -> Document {
+    let origin = format!(", Stillwell {}", report.version);
+    let origin = Text::code(&report.command).and(origin);
+    Document {
+        is_wrapped: true,
+        ..Document::new([
+            Block::on_screen([
+                Block::section(1, title(report), figures(report)),
+                Block::section(1, summary::headline(report), summary::blocks(report)),
+            ]),
+            Block::on_page([Block::section(
+                1,
+                summary::page_headline(report, &title(report)),
+                figures(report),
+            )]),
+            Block::Colophon(origin),
+        ])
+    }
+}
+
+/// Returns all figures, and the warnings after them.
+fn figures(report: &LoadReport) -> Vec<Block> {
     let global = &report.global;
     let mut blocks = vec![Block::paragraph(requested(&report.options))];
     let explanation = explanation(report).map(Block::paragraph);
     blocks.extend([
         Block::group([Block::KeyValue(volume(report))]),
         Block::group([latency(report)]),
+        Block::on_screen([Block::group([Block::KeyValue(spread::spread(report))])]),
         Block::On(Medium::Browser, charts::charts(report)),
         Block::group([Block::KeyValue(failures(global))]),
         Block::group(explanation),
@@ -56,83 +84,43 @@ fn document(report: &LoadReport) -> Document {
         Block::group([Block::KeyValue(condition::condition(report))]),
         Block::group(condition::warnings(report)),
     ]);
-    let origin = format!(", Stillwell {}", report.version);
-    let origin = Text::code(&report.command).and(origin);
-    Document {
-        is_wrapped: true,
-        ..Document::new([
-            Block::section(1, headline(report), blocks),
-            Block::Colophon(origin),
-        ])
-    }
+    blocks
 }
 
 /// Returns statistics alone, one line each.
 #[must_use]
 pub fn statistics(all: &[LoadStatistic]) -> String {
-    let rows = all.iter().filter(|own| own.count() > 0);
-    let rows = rows.map(|own| (own.id.as_str().into(), distribution(own).into()));
+    let rows = all.iter().filter(|statistic| statistic.count() > 0);
+    let rows = rows.map(|statistic| (statistic.id.as_str().into(), distribution(statistic).into()));
     let document = || Document::new([Block::KeyValue(rows.collect())]);
     Format::Terminal.render(Style::default(), document, String::new)
 }
 
-fn headline(report: &LoadReport) -> Text {
+/// Returns the target and the protocol.
+fn title(report: &LoadReport) -> String {
     let options = &report.options;
     let target = match options.targets.as_slice() {
         [] => "no target".to_owned(),
         [only] => only.clone(),
-        [first, others @ ..] => format!("{first} and {} more", others.len()),
+        [first, more @ ..] => format!("{first} and {} more", more.len()),
     };
     let over = match &options.grpc_method {
         Some(method) => format!("{method} by gRPC"),
         None => format!("over {}", options.protocol),
     };
-    let answer = format!("{target} {over}: {}", in_short(report));
-    if report.health.is_valid() {
-        return answer.into();
-    }
-    // Without responses there are no numbers.
-    let warning = if has_answers(report) {
-        "; these numbers are unreliable"
-    } else {
-        ""
-    };
-    Text::answer(Sign::Invalid, "invalid").and(format!(": {answer}{warning}"))
-}
-
-/// How fast requests were sent, unless that is not what matters.
-fn in_short(report: &LoadReport) -> String {
-    let count = |counts: fn(Outcome) -> bool| {
-        let own = report.global.outcomes.iter();
-        let own = own.filter(|own| counts(own.outcome));
-        own.fold(0, |sum: u64, own| sum.saturating_add(own.count))
-    };
-    let ended = count(|_| true);
-    let length = words::clock(report.global.execution_duration);
-    if ended > 0 && !has_answers(report) {
-        let ended = words::grouped(float_from_u64(ended));
-        return format!("none of {ended} requests in {length} was answered");
-    }
-    let rate = words::grouped(report.health.sent_per_second);
-    let mut told = format!("{rate} requests/s for {length}");
-    let bad = count(|outcome| outcome != Outcome::Ok);
-    if bad > 0 {
-        let share = float_from_u64(bad) / float_from_u64(ended);
-        told.push_str(&format!(", {} of them not ok", words::percent(share)));
-    }
-    told
+    format!("{target} {over}")
 }
 
 fn has_answers(report: &LoadReport) -> bool {
     let mut all = report.global.outcomes.iter();
-    all.any(|own| own.count > 0 && own.outcome.is_answer())
+    all.any(|count| count.count > 0 && count.outcome.is_answer())
 }
 
 /// Returns what was requested, in one line.
 fn requested(options: &LoadOptions) -> String {
-    let count = |count: u32, one: &str| {
+    let count = |count: u32, noun: &str| {
         let plural = if count == 1 { "" } else { "s" };
-        format!("{count} {one}{plural}")
+        format!("{count} {noun}{plural}")
     };
     let loop_kind = if options.open_loop {
         "open loop"
@@ -140,15 +128,15 @@ fn requested(options: &LoadOptions) -> String {
         "closed loop"
     };
     let rate = match options.rate {
-        AskedRate::Max => "as fast as answers come".to_owned(),
-        AskedRate::PerSecond(rate) if options.open_loop => {
+        RequestedRate::Max => "as fast as answers come".to_owned(),
+        RequestedRate::PerSecond(rate) if options.open_loop => {
             format!("{}/s", words::grouped(rate))
         }
-        AskedRate::PerSecond(rate) => format!("at most {}/s", words::grouped(rate)),
+        RequestedRate::PerSecond(rate) => format!("at most {}/s", words::grouped(rate)),
     };
     let mut parts = vec![format!("{loop_kind}, {rate}")];
     // Without a schedule there is nothing more to say of it.
-    if options.rate != AskedRate::Max && !matches!(&*options.arrival, "" | "constant") {
+    if options.rate != RequestedRate::Max && !matches!(&*options.arrival, "" | "constant") {
         parts.push(options.arrival.to_string());
     }
     parts.push(count(options.workers, "worker"));
@@ -167,25 +155,25 @@ fn volume(report: &LoadReport) -> Vec<(Text, Text)> {
     let global = &report.global;
     let seconds = global.execution_duration.as_secs_f64();
     let ended = |outcomes: &[OutcomeCount]| {
-        let counts = outcomes.iter().map(|own| own.count);
+        let counts = outcomes.iter().map(|entry| entry.count);
         counts.fold(0, u64::saturating_add)
     };
     let mut requests = count(ended(&global.outcomes));
-    if let (Some(asked), Some(share)) = (
+    if let (Some(requested), Some(share)) = (
         report.health.requested_per_second,
         report.health.achieved_share(),
     ) {
         requests.push_str(&format!(
             "; {}/s sent of {}/s requested ({})",
             words::grouped(report.health.sent_per_second),
-            words::grouped(asked),
+            words::grouped(requested),
             words::percent(share)
         ));
     }
-    let mut rows = vec![
-        ("requests".into(), requests.into()),
-        ("ended".into(), outcomes(&global.outcomes).into()),
-    ];
+    let mut rows = vec![("requests".into(), requests.into())];
+    rows.extend(not_sent(report));
+    rows.push(("ended".into(), outcomes(&global.outcomes).into()));
+    rows.extend(statuses(report));
     rows.extend(calls(global));
     rows.extend(connections(report));
     for (head, counter) in [
@@ -195,22 +183,58 @@ fn volume(report: &LoadReport) -> Vec<(Text, Text)> {
         let bytes = float_from_u64(global.counter(counter));
         if bytes > 0.0 && seconds > 0.0 {
             let each = words::bytes(bytes / seconds);
-            let told = format!("{}, {each}/s", words::bytes(bytes));
-            rows.push((head.into(), told.into()));
+            let text = format!("{}, {each}/s", words::bytes(bytes));
+            rows.push((head.into(), text.into()));
         }
     }
     for (head, id) in [
         ("connect", id::CONNECT),
         ("TLS handshake", id::TLS_HANDSHAKE),
     ] {
-        if let Some(own) = global.statistic(id).filter(|own| own.count() > 0) {
-            rows.push((head.into(), distribution(own).into()));
+        if let Some(entry) = global.statistic(id).filter(|entry| entry.count() > 0) {
+            rows.push((head.into(), distribution(entry).into()));
         }
     }
     rows
 }
 
-/// How calls ended and how many messages they had, where there were any.
+/// Returns the requests that were due by the schedule and never sent, if any.
+fn not_sent(report: &LoadReport) -> Option<(Text, Text)> {
+    let due = report
+        .intervals
+        .iter()
+        .filter_map(|interval| interval.requested);
+    let due = due.fold(0, u64::saturating_add);
+    let missing = report.not_sent();
+    // A random schedule sends a few more or fewer than its mean.
+    let is_random = !matches!(&*report.options.arrival, "" | "constant");
+    let share = float_from_u64(missing) / float_from_u64(due.max(1));
+    if missing == 0 || is_random && share < RANDOM_SHARE {
+        return None;
+    }
+    let text = format!(
+        "{} of {} requests that were due ({})",
+        count(missing),
+        count(due),
+        words::percent(share)
+    );
+    Some(("not sent".into(), text.into()))
+}
+
+/// Returns the responses by status code, if they are known.
+fn statuses(report: &LoadReport) -> Option<(Text, Text)> {
+    let global = &report.global;
+    // A gRPC call has a status of its own.
+    if global.statuses.is_empty() || report.options.grpc_method.is_some() {
+        return None;
+    }
+    let codes = global.statuses.iter();
+    let codes = codes.map(|(status, responses)| format!("{status}: {}", count(*responses)));
+    let codes: Vec<String> = codes.collect();
+    Some(("status codes".into(), codes.join(", ").into()))
+}
+
+/// Returns the ends of calls and the number of their messages, if there were any.
 fn calls(global: &LoadResult) -> Vec<(Text, Text)> {
     let counted = |name: &str| count(global.counter(name));
     let ends = CallEnd::ALL.iter().map(|end| end.name());
@@ -226,16 +250,16 @@ fn calls(global: &LoadResult) -> Vec<(Text, Text)> {
         rows.push(("gRPC".into(), ends.join(", ").into()));
     }
     if global.counter(sent) > 0 {
-        let mut told = format!("{} sent, {} received", counted(sent), counted(received));
+        let mut text = format!("{} sent, {} received", counted(sent), counted(received));
         if global.counter(compressed) > 0 {
-            told.push_str(&format!(", {} of them compressed", counted(compressed)));
+            text.push_str(&format!(", {} of them compressed", counted(compressed)));
         }
-        rows.push(("messages".into(), told.into()));
+        rows.push(("messages".into(), text.into()));
     }
     rows
 }
 
-/// How many connections were opened, where that is not as it was asked for.
+/// Returns the number of opened connections, if it differs from the requested one.
 fn connections(report: &LoadReport) -> Option<(Text, Text)> {
     let opened = report.global.counter("upstream_cx_total");
     let failed = report.global.counter("upstream_cx_connect_fail");
@@ -243,29 +267,29 @@ fn connections(report: &LoadReport) -> Option<(Text, Text)> {
         return None;
     }
     let (opened, failed) = (count(opened), count(failed));
-    let told = format!("{opened} opened, {failed} attempts failed");
-    Some(("connections".into(), told.into()))
+    let text = format!("{opened} opened, {failed} attempts failed");
+    Some(("connections".into(), text.into()))
 }
 
 /// `9,992 ok, 2 timed_out`.
 fn outcomes(all: &[OutcomeCount]) -> String {
-    let told = all.iter().filter(|own| own.count > 0).map(|own| {
-        let count = words::grouped(float_from_u64(own.count));
-        format!("{count} {}", own.outcome.name())
+    let parts = all.iter().filter(|entry| entry.count > 0).map(|entry| {
+        let count = words::grouped(float_from_u64(entry.count));
+        format!("{count} {}", entry.outcome.name())
     });
-    let told: Vec<String> = told.collect();
-    if told.is_empty() {
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() {
         "none".to_owned()
     } else {
-        told.join(", ")
+        parts.join(", ")
     }
 }
 
 /// `p50 …, p99 …, p99.9 …, max …`.
-fn distribution(own: &LoadStatistic) -> String {
-    let number = |value: u64| value_text(own, float_from_u64(value));
-    let moments = own.moments;
-    match &own.histogram {
+fn distribution(statistic: &LoadStatistic) -> String {
+    let number = |value: u64| value_text(statistic, float_from_u64(value));
+    let moments = statistic.moments;
+    match &statistic.histogram {
         Some(packed) => {
             let histogram = packed.unpack();
             let at = |share: f64| number(histogram.value_at_quantile(share).min(moments.max));
@@ -279,15 +303,15 @@ fn distribution(own: &LoadStatistic) -> String {
         }
         None => format!(
             "mean {}, min {}, max {}",
-            value_text(own, moments.mean()),
+            value_text(statistic, moments.mean()),
             number(moments.min),
             number(moments.max)
         ),
     }
 }
 
-fn value_text(own: &LoadStatistic, value: f64) -> String {
-    match own.unit {
+fn value_text(statistic: &LoadStatistic, value: f64) -> String {
+    match statistic.unit {
         StatisticUnit::Nanoseconds => words::time(value),
         StatisticUnit::Plain => words::significant(value),
     }
@@ -309,10 +333,14 @@ fn latency(report: &LoadReport) -> Block {
         if id == id::RESPONSE_TIME && !report.options.open_loop {
             continue;
         }
-        let own = global.statistic(id).filter(|own| own.count() > 0);
-        if let Some((own, packed)) = own.and_then(|own| Some((own, own.histogram.as_ref()?))) {
+        let statistic = global
+            .statistic(id)
+            .filter(|statistic| statistic.count() > 0);
+        if let Some((statistic, packed)) =
+            statistic.and_then(|statistic| Some((statistic, statistic.histogram.as_ref()?)))
+        {
             heads.push(head);
-            all.push((own, packed.unpack()));
+            all.push((statistic, packed.unpack()));
         }
     }
     let Some((first, _)) = all.first() else {
@@ -320,7 +348,9 @@ fn latency(report: &LoadReport) -> Block {
     };
     let samples = float_from_u64(first.count());
     let row = |name: &str, of: &dyn Fn(&LoadStatistic, &Histogram<u64>) -> f64| {
-        let times = all.iter().map(|(own, histogram)| of(own, histogram));
+        let times = all
+            .iter()
+            .map(|(statistic, histogram)| of(statistic, histogram));
         let cells = times.map(|time| Cell::number(words::time(time), time, "ns"));
         [Cell::from(name)].into_iter().chain(cells).collect()
     };
@@ -332,23 +362,23 @@ fn latency(report: &LoadReport) -> Block {
             float_from_u64(histogram.value_at_quantile(share))
         })
     });
-    let max = row("max", &|own, _| float_from_u64(own.moments.max));
-    let mean = row("mean", &|own, _| own.moments.mean());
+    let max = row("max", &|statistic, _| float_from_u64(statistic.moments.max));
+    let mean = row("mean", &|statistic, _| statistic.moments.mean());
     let columns = heads.into_iter().map(Column::of_numbers);
     Block::Table(Table::new(columns, rows.chain([max, mean])))
 }
 
-/// How long requests took that got no answer, by how they ended.
+/// Returns the duration of requests without an answer, by their end.
 fn failures(global: &LoadResult) -> Vec<(Text, Text)> {
     let rows = Outcome::FAILURES.into_iter().filter_map(|end| {
-        let own = global.statistic(&id::of_class(id::FAILED_TIME, end))?;
+        let statistic = global.statistic(&id::of_class(id::FAILED_TIME, end))?;
         let head = format!("{} after", end.name());
-        (own.count() > 0).then(|| (head.into(), distribution(own).into()))
+        (statistic.count() > 0).then(|| (head.into(), distribution(statistic).into()))
     });
     rows.collect()
 }
 
-/// Why both latencies differ, where they do, and what a closed loop cannot see.
+/// Explains a difference of both latencies, and the blind spot of a closed loop.
 fn explanation(report: &LoadReport) -> Option<String> {
     let p99 = |id: &str| {
         let packed = report.global.statistic(id)?.histogram.as_ref()?;
@@ -361,14 +391,14 @@ fn explanation(report: &LoadReport) -> Option<String> {
         words::time(intended),
         words::time(sent)
     );
-    let is_own = p99(id::OWN_LATENESS).is_some_and(|own| own >= (intended - sent) / 2.0);
-    let text = if !report.options.open_loop && report.options.rate != AskedRate::Max {
-        "Latency counts from the sent time: while the target stalls, requests are held back, and \
-         how long they would have waited is not seen. Without --closed-loop it is."
+    let is_own = p99(id::OWN_LATENESS).is_some_and(|lateness| lateness >= (intended - sent) / 2.0);
+    let text = if !report.options.open_loop && report.options.rate != RequestedRate::Max {
+        "Latency counts from the sent time: while the target stalls, requests are delayed, and \
+         the delay is not measured. It is measured without --closed-loop."
             .to_owned()
     } else if !report.options.open_loop {
-        "A closed loop sends the next request when an answer has come: while the target \
-         stalls, nothing is sent, and what would have waited is not seen. --rate sees it."
+        "A closed loop sends the next request after an answer: while the target stalls, nothing \
+         is sent, and that wait is not measured. Use --rate to measure it."
             .to_owned()
     } else if intended <= sent * 1.2 {
         return None;
@@ -377,8 +407,8 @@ fn explanation(report: &LoadReport) -> Option<String> {
     } else {
         format!(
             "{both}: requests were due while earlier ones were still unanswered, and had to wait \
-             for a connection. Whoever sent them would have waited as well; a closed loop would \
-             have told {}.",
+             for a connection. A real client would have waited as well; a closed loop would \
+             have reported {}.",
             words::time(sent)
         )
     };
@@ -402,11 +432,12 @@ fn classes(global: &LoadResult) -> Option<Block> {
         let bad = class
             .outcomes
             .iter()
-            .filter(|own| own.outcome != Outcome::Ok);
-        let bad = bad.fold(0, |sum: u64, own| sum.saturating_add(own.count));
-        let at = |own: &LoadStatistic, share: f64| {
-            let packed = own.histogram.as_ref().filter(|packed| !packed.is_empty());
-            let time = packed.map(|own| float_from_u64(own.unpack().value_at_quantile(share)));
+            .filter(|entry| entry.outcome != Outcome::Ok);
+        let bad = bad.fold(0, |sum: u64, entry| sum.saturating_add(entry.count));
+        let at = |entry: &LoadStatistic, share: f64| {
+            let packed = entry.histogram.as_ref().filter(|packed| !packed.is_empty());
+            let time =
+                packed.map(|packed| float_from_u64(packed.unpack().value_at_quantile(share)));
             time.map_or_else(
                 || words::MISSING.into(),
                 |time| Cell::number(words::time(time), time, "ns"),

@@ -12,13 +12,13 @@ pub const QUEUE_TO_CONNECT: &str = "benchmark_http_client.queue_to_connect";
 pub const REQUEST_TO_RESPONSE: &str = "benchmark_http_client.request_to_response";
 /// From the attempt to send to the end of the request, however it ended.
 pub const SEQUENCER_CALLBACK: &str = "sequencer.callback";
-/// How long the closed loop held requests back, one sample an episode.
+/// Time for which the closed loop delayed requests, one sample an episode.
 pub const SEQUENCER_BLOCKING: &str = "sequencer.blocking";
 /// Bytes of each answer's body.
 pub const RESPONSE_BODY_SIZE: &str = "benchmark_http_client.response_body_size";
 /// Bytes of each answer's header names and values, `:status` included.
 pub const RESPONSE_HEADER_SIZE: &str = "benchmark_http_client.response_header_size";
-/// What the origin said of itself in a response header, in nanoseconds.
+/// Latency that the origin reports in a response header, in nanoseconds.
 pub const ORIGIN_LATENCY: &str = "benchmark_http_client.origin_latency_statistic";
 /// As [`REQUEST_TO_RESPONSE`], by the class of the status: `1xx` to `5xx`, and
 /// the last for everything else.
@@ -31,8 +31,8 @@ pub const LATENCY_BY_STATUS: [&str; 6] = [
     "benchmark_http_client.latency_xxx",
 ];
 
-/// What the names of our own statistics begin with. Ancestors' layouts for
-/// readers leave them out; the formats for programs have them.
+/// Prefix of the names of our own statistics. Layouts of predecessors for readers leave
+/// them out; the formats for programs have them.
 pub const OWN_PREFIX: &str = "stillwell.";
 /// From the intended time to the end of the answer: latency.
 pub const RESPONSE_TIME: &str = "stillwell.response_time";

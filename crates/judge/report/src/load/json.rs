@@ -16,7 +16,7 @@ pub fn write_load_json(report: &LoadReport) -> String {
         .unwrap_or_else(|_| unreachable!("every key is a text and every number finite or null"));
     value["schema"] = LOAD_SCHEMA.into();
     value["valid"] = report.health.is_valid().into();
-    // `#` asks for indented text; printing a value cannot fail.
+    // `#` formats indented text; printing a value cannot fail.
     format!("{value:#}\n")
 }
 
@@ -36,8 +36,8 @@ pub fn read_load_json(text: &str) -> Result<LoadReport, LoadJsonError> {
     });
     match schema.as_ref().and_then(Value::as_str) {
         Some(LOAD_SCHEMA) => serde_json::from_value(value).map_err(json),
-        found => Err(LoadJsonError::Schema {
-            found: found.unwrap_or("none").to_owned(),
+        schema => Err(LoadJsonError::Schema {
+            actual: schema.unwrap_or("none").to_owned(),
         }),
     }
 }
@@ -46,15 +46,15 @@ pub fn read_load_json(text: &str) -> Result<LoadReport, LoadJsonError> {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum LoadJsonError {
     /// No JSON, or a value that is not as it should be.
-    #[error("it is no result of a load: {problem}")]
+    #[error("it is not a load result: {problem}")]
     Json {
         /// What, and where it is known the place.
         problem: String,
     },
     /// Some other shape.
-    #[error("its schema is {found}, not {LOAD_SCHEMA}")]
+    #[error("its schema is {actual}, not {LOAD_SCHEMA}")]
     Schema {
-        /// What it names.
-        found: String,
+        /// The schema of the document.
+        actual: String,
     },
 }

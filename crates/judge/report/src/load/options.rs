@@ -1,31 +1,31 @@
-//! What a load was asked to do.
+//! The options of a load.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
-/// What a load was asked to do. Quantities are totals over all workers.
+/// The options of a load. Quantities are totals over all workers.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadOptions {
-    /// The URLs, in order; more than one is asked in turn or by weight.
+    /// The URLs, in order; several are used in turn or by weight.
     pub targets: Vec<String>,
-    /// How the targets are spoken to.
+    /// Protocol of the targets.
     pub protocol: LoadProtocol,
     /// The rate over all workers.
-    pub rate: AskedRate,
+    pub rate: RequestedRate,
     /// The shape of the schedule, for readers: `constant`, `poisson`, `ramp over
     /// 5s`, `bursts of 10`.
     pub arrival: String,
-    /// Whether the schedule goes on whatever the target does, and latency counts
-    /// from it. With a rate and without this no more than the rate is sent, less
-    /// while the target stalls, and latency counts from the sent time.
+    /// True if the schedule continues without regard to the target, and latency counts from it.
+    /// False with a rate: the rate is a maximum that falls while the target stalls, and latency
+    /// counts from the sent time.
     pub open_loop: bool,
-    /// How long to send; `None` for no end.
+    /// Duration of the load; `None` for no end.
     #[serde(rename = "duration_ns")]
     pub duration: Option<Nanos>,
-    /// How long to send before anything is measured.
+    /// Duration of the warm-up, which is not measured.
     #[serde(rename = "warmup_ns")]
     pub warmup: Nanos,
     /// Threads that send.
@@ -34,10 +34,10 @@ pub struct LoadOptions {
     pub connections: u32,
     /// Requests at once on each connection.
     pub streams: u32,
-    /// How long a request may take.
+    /// Timeout of a request.
     #[serde(rename = "request_timeout_ns")]
     pub request_timeout: Option<Nanos>,
-    /// How long a connection may take to come about.
+    /// Timeout of a connection attempt.
     #[serde(rename = "connect_timeout_ns")]
     pub connect_timeout: Option<Nanos>,
     /// The method of requests.
@@ -53,7 +53,7 @@ pub struct LoadOptions {
     /// name, `/`, its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grpc_method: Option<String>,
-    /// What the user called this load.
+    /// Labels that the user gave to this load.
     pub labels: Vec<String>,
     /// The options in the form of another tool, where the load was requested in its
     /// words: printed unchanged in its formats. Where this is `None` they are
@@ -84,10 +84,10 @@ impl fmt::Display for LoadProtocol {
     }
 }
 
-/// How fast to send.
+/// Requested rate.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum AskedRate {
+pub enum RequestedRate {
     /// As fast as answers come.
     #[default]
     Max,

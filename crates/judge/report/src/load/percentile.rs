@@ -21,8 +21,8 @@ pub struct Entry {
     pub value: u64,
 }
 
-/// The ticks, as far as samples tell them apart, and a last entry of 1. Empty
-/// without samples.
+/// Returns the ticks that the samples can resolve, and a last entry of 1; empty without
+/// samples.
 #[must_use]
 pub fn ticks(histogram: &Histogram<u64>) -> Vec<Entry> {
     let total = histogram.len();
@@ -75,19 +75,19 @@ pub fn ticks_and_exact(histogram: &Histogram<u64>) -> Vec<Entry> {
             });
         }
     }
-    exact.retain(|own| !entries.iter().any(|tick| is_same(tick.share, own.share)));
+    exact.retain(|entry| !entries.iter().any(|tick| is_same(tick.share, entry.share)));
     entries.extend(exact);
-    entries.sort_by(|one, other| one.share.total_cmp(&other.share));
+    entries.sort_by(|left, right| left.share.total_cmp(&right.share));
     entries
 }
 
-/// Whether a share is one of the ticks, or 1.
+/// Returns true if a share is one of the ticks, or 1.
 #[must_use]
 pub fn is_tick(share: f64) -> bool {
     let mut percent = 0.0;
     while percent / 100.0 < share - 1e-12 {
         let next = next_tick(percent);
-        // So near to 1 that ticks are no longer told apart.
+        // Distance to 1 below which ticks are no longer resolved.
         if next - percent < 1e-9 {
             return true;
         }
@@ -96,8 +96,8 @@ pub fn is_tick(share: f64) -> bool {
     is_same(percent / 100.0, share) || is_same(share, 1.0)
 }
 
-fn is_same(one: f64, other: f64) -> bool {
-    (one - other).abs() < 1e-12
+fn is_same(left: f64, right: f64) -> bool {
+    (left - right).abs() < 1e-12
 }
 
 fn next_tick(percent: f64) -> f64 {
@@ -159,18 +159,18 @@ mod tests {
             for share in EXACT {
                 let entry = entries
                     .iter()
-                    .find(|own| is_same(own.share, share))
+                    .find(|entry| is_same(entry.share, share))
                     .unwrap();
                 assert_eq!(entry.value, histogram.value_at_quantile(share), "{share}");
             }
-            assert!(entries.is_sorted_by(|one, other| one.share < other.share));
+            assert!(entries.is_sorted_by(|left, right| left.share < right.share));
             assert!(entries.is_sorted_by_key(|entry| entry.count));
         }
         assert!(ticks_and_exact(&stillwell_metric::empty_histogram()).is_empty());
     }
 
     #[test]
-    fn ticks_are_told_from_other_shares() {
+    fn ticks_differ_from_other_shares() {
         for entry in ticks(&one_to_ten()) {
             assert!(is_tick(entry.share), "{}", entry.share);
         }

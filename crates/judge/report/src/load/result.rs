@@ -1,17 +1,17 @@
-//! What one worker found, or all of them together.
+//! The result of one worker, or of all of them together.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use stillwell_metric::Outcome;
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, count};
 
 use super::LoadStatistic;
 
 /// The name of the result of all workers together.
 pub const GLOBAL: &str = "global";
 
-/// What one worker found, or all of them together.
+/// The result of one worker, or of all of them together.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadResult {
@@ -28,8 +28,11 @@ pub struct LoadResult {
     /// Counters of that time by Nighthawk's names without its prefixes, such as
     /// `benchmark.http_2xx`. Zeros are left out of what is printed.
     pub counters: BTreeMap<String, u64>,
-    /// How requests ended: each exactly once.
+    /// Number of requests by their end, each counted once.
     pub outcomes: Vec<OutcomeCount>,
+    /// Responses by status code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<u16, u64>,
     /// Times and sizes, each id once; empty ones may be there.
     pub statistics: Vec<LoadStatistic>,
     /// Latency and outcome by kind of request, the order of the report; empty
@@ -37,14 +40,14 @@ pub struct LoadResult {
     pub classes: Vec<RequestClass>,
 }
 
-/// How many requests ended in one way.
+/// Number of requests with the same end.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutcomeCount {
     /// The way.
     #[serde(with = "outcome_name")]
     pub outcome: Outcome,
-    /// How many.
+    /// The number.
     pub count: u64,
 }
 
@@ -52,11 +55,11 @@ pub struct OutcomeCount {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct RequestClass {
-    /// What sets it apart, for readers, such as `GET /cart`.
+    /// Name of the class for readers, such as `GET /cart`.
     pub name: String,
     /// Requests sent.
     pub sent: u64,
-    /// How they ended.
+    /// Number of requests by their end.
     pub outcomes: Vec<OutcomeCount>,
     /// Latency from the intended time.
     pub response_time: LoadStatistic,
@@ -97,9 +100,9 @@ impl LoadResult {
 
     /// Adds a statistic whose id is not there yet, or replaces the one that is.
     pub fn add_statistic(&mut self, statistic: LoadStatistic) {
-        let same = |own: &&mut LoadStatistic| own.id == statistic.id;
+        let same = |entry: &&mut LoadStatistic| entry.id == statistic.id;
         match self.statistics.iter_mut().find(same) {
-            Some(own) => *own = statistic,
+            Some(entry) => *entry = statistic,
             None => self.statistics.push(statistic),
         }
     }
@@ -107,7 +110,7 @@ impl LoadResult {
     /// The statistic with this id.
     #[must_use]
     pub fn statistic(&self, id: &str) -> Option<&LoadStatistic> {
-        self.statistics.iter().find(|own| own.id == id)
+        self.statistics.iter().find(|statistic| statistic.id == id)
     }
 
     /// All `parts` together: counters and outcomes summed, statistics and classes
@@ -119,11 +122,15 @@ impl LoadResult {
             for (counter, value) in &part.counters {
                 all.count(counter, *value);
             }
-            for own in &part.outcomes {
-                add_outcome(&mut all.outcomes, *own);
+            for entry in &part.outcomes {
+                add_outcome(&mut all.outcomes, *entry);
             }
-            for own in &part.statistics {
-                merge_statistic(&mut all.statistics, own);
+            for (status, count) in &part.statuses {
+                let sum = all.statuses.entry(*status).or_default();
+                *sum = sum.saturating_add(*count);
+            }
+            for entry in &part.statistics {
+                merge_statistic(&mut all.statistics, entry);
             }
             for class in &part.classes {
                 merge_class(&mut all.classes, class);
@@ -134,38 +141,42 @@ impl LoadResult {
         let total = parts.iter().fold(0_u128, |sum, part| {
             sum + u128::from(part.execution_duration.as_u64())
         });
-        let count = u128::try_from(parts.len().max(1)).unwrap_or(1);
-        all.execution_duration = Nanos::new(u64::try_from(total / count).unwrap_or(u64::MAX));
+        let mean = total / u128::from(count(parts.len()).max(1));
+        let mean = u64::try_from(mean).expect("a mean is at most the largest value");
+        all.execution_duration = Nanos::new(mean);
         all
     }
 }
 
-fn add_outcome(outcomes: &mut Vec<OutcomeCount>, one: OutcomeCount) {
-    let same = |own: &&mut OutcomeCount| own.outcome == one.outcome;
+fn add_outcome(outcomes: &mut Vec<OutcomeCount>, added: OutcomeCount) {
+    let same = |entry: &&mut OutcomeCount| entry.outcome == added.outcome;
     match outcomes.iter_mut().find(same) {
-        Some(own) => own.count = own.count.saturating_add(one.count),
-        None => outcomes.push(one),
+        Some(entry) => entry.count = entry.count.saturating_add(added.count),
+        None => outcomes.push(added),
     }
 }
 
-fn merge_statistic(statistics: &mut Vec<LoadStatistic>, one: &LoadStatistic) {
-    match statistics.iter_mut().find(|own| own.id == one.id) {
-        Some(own) => own.merge(one),
-        None => statistics.push(one.clone()),
+fn merge_statistic(statistics: &mut Vec<LoadStatistic>, added: &LoadStatistic) {
+    match statistics
+        .iter_mut()
+        .find(|statistic| statistic.id == added.id)
+    {
+        Some(statistic) => statistic.merge(added),
+        None => statistics.push(added.clone()),
     }
 }
 
-fn merge_class(classes: &mut Vec<RequestClass>, one: &RequestClass) {
-    let Some(own) = classes.iter_mut().find(|own| own.name == one.name) else {
-        classes.push(one.clone());
+fn merge_class(classes: &mut Vec<RequestClass>, added: &RequestClass) {
+    let Some(class) = classes.iter_mut().find(|class| class.name == added.name) else {
+        classes.push(added.clone());
         return;
     };
-    own.sent = own.sent.saturating_add(one.sent);
-    for outcome in &one.outcomes {
-        add_outcome(&mut own.outcomes, *outcome);
+    class.sent = class.sent.saturating_add(added.sent);
+    for outcome in &added.outcomes {
+        add_outcome(&mut class.outcomes, *outcome);
     }
-    own.response_time.merge(&one.response_time);
-    own.service_time.merge(&one.service_time);
+    class.response_time.merge(&added.response_time);
+    class.service_time.merge(&added.service_time);
 }
 
 mod outcome_name {

@@ -15,15 +15,15 @@ pub use packed::{HistogramError, PackedHistogram};
 pub struct LoadStatistic {
     /// Its name, one of [`super::id`] or any other.
     pub id: String,
-    /// What one sample is.
+    /// Unit of a sample.
     pub unit: StatisticUnit,
     /// Count, mean and spread, exact where the recorder kept them itself.
     pub moments: Moments,
-    /// How samples are distributed; `None` where only the moments were kept.
+    /// Distribution of the samples; `None` if only the moments were kept.
     pub histogram: Option<PackedHistogram>,
 }
 
-/// What one sample of a statistic is.
+/// Unit of a statistic's samples.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum StatisticUnit {
@@ -77,8 +77,8 @@ impl LoadStatistic {
         let histogram = match (&self.histogram, &other.histogram) {
             _ if other.count() == 0 => self.histogram.take(),
             (_, theirs) if self.count() == 0 => theirs.clone(),
-            (Some(own), Some(theirs)) => {
-                let both = merge_histograms(&[own.unpack(), theirs.unpack()]);
+            (Some(ours), Some(theirs)) => {
+                let both = merge_histograms(&[ours.unpack(), theirs.unpack()]);
                 Some(PackedHistogram::new(&both))
             }
             _ => None,

@@ -9,7 +9,7 @@ use super::*;
 use crate::{Format, Style};
 
 #[test]
-fn plain_numbers_are_told_as_they_are() {
+fn plain_numbers_are_written_unchanged() {
     let text = hgrm::of_load(&fixture::sizes()).unwrap();
     assert!(text.starts_with("#[foo_size in bytes]\n"), "{text}");
     let max = fixture::sizes().moments.max;
@@ -35,7 +35,7 @@ fn a_generator_that_was_late_itself_is_named_as_the_cause() {
 fn text_breaks_where_the_terminal_ends_and_nothing_is_lost() {
     let mut report = fixture::invalid();
     report.health.warnings[0].text = "word ".repeat(60) + "end";
-    let told = |width| {
+    let printed = |width| {
         let style = Style {
             color: false,
             width,
@@ -48,8 +48,8 @@ fn text_breaks_where_the_terminal_ends_and_nothing_is_lost() {
             .collect::<Vec<_>>()
     };
     for width in [0, 40, 77, 500] {
-        let text = told(width);
-        assert_eq!(words(&text), words(&told(100)));
+        let text = printed(width);
+        assert_eq!(words(&text), words(&printed(100)));
         let is_text = |line: &&str| line.contains("word") || line.contains("closed loop");
         let widest = text
             .lines()
@@ -64,7 +64,7 @@ fn text_breaks_where_the_terminal_ends_and_nothing_is_lost() {
 }
 
 #[test]
-fn a_load_that_nobody_answered() {
+fn a_load_without_answers() {
     let mut report = fixture::invalid();
     report.options.targets.truncate(1);
     let refused = OutcomeCount {
@@ -79,10 +79,9 @@ fn a_load_that_nobody_answered() {
     insta::assert_snapshot!(human::human(&report, Style::default()));
 }
 
-/// It said that only what follows an answer is sent, and asked for a rate that
-/// was given.
+/// The output described a pure closed loop and left out the rate.
 #[test]
-fn a_closed_loop_with_a_rate_was_told_as_one_without() {
+fn a_closed_loop_with_a_rate_was_reported_as_having_none() {
     let mut report = fixture::report();
     report.options.open_loop = false;
     let mut failed = report.global.statistic(id::LATENESS).cloned().unwrap();
@@ -93,22 +92,22 @@ fn a_closed_loop_with_a_rate_was_told_as_one_without() {
 }
 
 #[test]
-fn of_many_workers_all_and_the_busiest_are_told() {
+fn many_workers_are_summed_with_the_busiest() {
     let mut report = fixture::report();
-    let one = report.health.workers[0].clone();
+    let worker = report.health.workers[0].clone();
     report.health.workers = (0..16)
         .map(|index| WorkerHealth {
             name: format!("worker_{index}"),
-            running: one.running + Nanos::from_millis(index % 5 * 100),
-            ..one.clone()
+            running: worker.running + Nanos::from_millis(index % 5 * 100),
+            ..worker.clone()
         })
         .collect();
     let text = human::human(&report, Style::default());
-    let told: Vec<&str> = text
+    let lines: Vec<&str> = text
         .lines()
         .filter(|line| line.contains("worker"))
         .collect();
-    insta::assert_snapshot!(told.join("\n"));
+    insta::assert_snapshot!(lines.join("\n"));
 }
 
 #[test]
@@ -122,9 +121,9 @@ fn what_is_no_result_of_ours_is_named() {
     let error = |text| read_load_json(text).unwrap_err().to_string();
     let wanted = "its schema is none, not stillwell/load/v2";
     assert_eq!(error("{}"), wanted);
-    let other = "its schema is stillwell/load/v3, not stillwell/load/v2";
-    assert_eq!(error(r#"{"schema":"stillwell/load/v3"}"#), other);
-    assert!(error("{").starts_with("it is no result of a load: EOF"));
+    let expected = "its schema is stillwell/load/v3, not stillwell/load/v2";
+    assert_eq!(error(r#"{"schema":"stillwell/load/v3"}"#), expected);
+    assert!(error("{").starts_with("it is not a load result: EOF"));
     let mut value: serde_json::Value =
         serde_json::from_str(&write_load_json(&fixture::report())).unwrap();
     value["global"]["statistics"][0]["histogram"]["v2"] = "HISTFAAA".into();
@@ -153,7 +152,7 @@ fn a_log_reads_in_hdrhistograms_own_reader() {
     let all: Vec<_> = report
         .intervals
         .iter()
-        .map(|own| own.response_time.unpack())
+        .map(|interval| interval.response_time.unpack())
         .collect();
     assert_eq!(main, merge_histograms(&all));
     assert!(tags.contains(id::SERVICE_TIME) && tags.contains(id::SEQUENCER_CALLBACK));
@@ -168,9 +167,9 @@ fn a_log_reads_back() {
     let to_millis = |time: Nanos| Nanos::from_millis(time.as_u64() / 1_000_000);
     assert_eq!(again.base, to_millis(log.base));
     let mut log = log;
-    for own in &mut log.entries {
-        own.length = to_millis(own.length);
-        own.tag = own.tag.as_ref().map(|tag| tag.replace(' ', "_"));
+    for entry in &mut log.entries {
+        entry.length = to_millis(entry.length);
+        entry.tag = entry.tag.as_ref().map(|tag| tag.replace(' ', "_"));
     }
     again.base = log.base;
     assert_eq!(again, log);
@@ -179,9 +178,9 @@ fn a_log_reads_back() {
 #[test]
 fn logs_of_others_are_read() {
     let histogram = PackedHistogram::new(&{
-        let mut own = empty_histogram();
-        own.record(5).unwrap();
-        own
+        let mut histogram = empty_histogram();
+        histogram.record(5).unwrap();
+        histogram
     });
     let line = histogram.to_base64();
     let text = format!(
@@ -235,8 +234,8 @@ proptest! {
     /// For all splits of all samples: the parts merge to the same as the whole.
     #[test]
     fn workers_merge_to_what_one_would_have_found(samples in samples(), at in 0_usize..60) {
-        let (one, other) = samples.split_at(at.min(samples.len()));
-        let parts = [result_of("a", one), result_of("b", other), result_of("c", &[])];
+        let (left, right) = samples.split_at(at.min(samples.len()));
+        let parts = [result_of("a", left), result_of("b", right), result_of("c", &[])];
         let merged = LoadResult::merged("all", &parts);
         let whole = LoadResult::merged("all", &[result_of("all", &samples)]);
         prop_assert_eq!(merged.statistic(id::RESPONSE_TIME), whole.statistic(id::RESPONSE_TIME));
@@ -250,11 +249,11 @@ proptest! {
         let mut moments = Moments::default();
         samples.iter().for_each(|sample| moments.record(*sample));
         let count = u128::from(moments.count);
-        let sum: u128 = samples.iter().map(|own| u128::from(*own)).sum();
+        let sum: u128 = samples.iter().map(|sample| u128::from(*sample)).sum();
         // The sum of squares about the mean, times the count.
         let deviations: u128 = samples
             .iter()
-            .map(|own| (u128::from(*own) * count).abs_diff(sum).pow(2))
+            .map(|sample| (u128::from(*sample) * count).abs_diff(sum).pow(2))
             .sum();
         let variance = deviations as f64 / (count * count * count) as f64;
         prop_assert!((moments.pstdev() - variance.sqrt()).abs() <= 1e-6 * variance.sqrt() + 1e-6);
@@ -291,13 +290,13 @@ proptest! {
         samples in samples(),
         rate in 0.0_f64..1e6,
         name in ".{0,9}",
-        asked in prop::option::of(any::<u64>()),
+        requested in prop::option::of(any::<u64>()),
     ) {
         let mut report = fixture::brief();
         report.workers = vec![result_of(&name, &samples)];
         report.global = LoadResult::merged(GLOBAL, &report.workers);
-        report.options.rate = AskedRate::PerSecond(rate);
-        report.intervals[0].asked = asked;
+        report.options.rate = RequestedRate::PerSecond(rate);
+        report.intervals[0].requested = requested;
         let text = write_load_json(&report);
         let again = read_load_json(&text).unwrap();
         prop_assert_eq!(&again, &report);

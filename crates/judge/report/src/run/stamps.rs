@@ -1,6 +1,6 @@
-//! What became of stamped events.
+//! Delivery of stamped events.
 
-use stillwell_plan::StampForm;
+use stillwell_plan::stamp::StampForm;
 use stillwell_units::human::count as grouped;
 use stillwell_verdict::{CountBounds, LedgerFigures, LedgerRange, LedgerRecord, PrefixCounts};
 
@@ -9,47 +9,56 @@ use crate::words;
 /// Ranges and events of which the numbers are shown.
 const SHOWN: usize = 5;
 
-/// Heads and what stands behind them.
+/// Returns the heads and texts of the rows.
 pub(crate) fn rows(ledger: &LedgerRecord) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let many = ledger.generators.len() > 1;
-    for own in &ledger.generators {
+    for generator in &ledger.generators {
         let of = if many {
-            format!(" of {}", own.id)
+            format!(" of {}", generator.id)
         } else {
             String::new()
         };
-        let mut row = |head: &str, told: String| rows.push((format!("{head}{of}"), told));
-        row("stamped", stamped(own));
-        row("lost", with_places(counted(own.lost), &lost_places(own)));
-        let duplicated = match own.expected.copies {
-            1 => counted(own.duplicated),
-            copies => format!("{}, beyond {copies} copies each", counted(own.duplicated)),
+        let mut row = |head: &str, text: String| rows.push((format!("{head}{of}"), text));
+        row("stamped", stamped(generator));
+        row(
+            "lost",
+            with_places(counted(generator.lost), &lost_places(generator)),
+        );
+        let duplicated = match generator.expected.copies {
+            1 => counted(generator.duplicated),
+            copies => format!(
+                "{}, beyond {copies} copies each",
+                counted(generator.duplicated)
+            ),
         };
         row("duplicated", duplicated);
-        if own.expected.copies > 1 {
-            row("incomplete", counted(own.incomplete));
+        if generator.expected.copies > 1 {
+            row("incomplete", counted(generator.incomplete));
         }
-        row("reordered", reordered(own));
-        if let Some(after) = own.expected.late_after {
-            let late = grouped(own.late);
+        row("reordered", reordered(generator));
+        if let Some(after) = generator.expected.late_after {
+            let late = grouped(generator.late);
             row(
                 "late",
                 format!("{late} after more than {}", words::nanos(after)),
             );
         }
-        row("damaged", with_places(damaged(own), &damaged_places(own)));
-        if own.unsent.most > 0 {
-            row("never sent", counted(own.unsent));
+        row(
+            "damaged",
+            with_places(damaged(generator), &damaged_places(generator)),
+        );
+        if generator.unsent.most > 0 {
+            row("never sent", counted(generator.unsent));
         }
-        if own.bounded_windows > 0 {
-            let windows = grouped(own.bounded_windows);
-            let told = format!("{windows} windows of 65,536 events, for want of memory");
-            row("only bounded", told);
+        if generator.bounded_windows > 0 {
+            let windows = grouped(generator.bounded_windows);
+            let text = format!("{windows} windows of 65,536 events, for lack of memory");
+            row("only bounded", text);
         }
     }
-    if let Some(told) = under_way(ledger) {
-        rows.push(("still on their way".to_owned(), told));
+    if let Some(text) = under_way(ledger) {
+        rows.push(("still on their way".to_owned(), text));
     }
     for (head, count) in [
         ("stamps cut or changed", ledger.broken),
@@ -62,7 +71,7 @@ pub(crate) fn rows(ledger: &LedgerRecord) -> Vec<(String, String)> {
     rows
 }
 
-/// What stood before events.
+/// Describes the prefixes of events.
 pub(crate) fn prefixes(counts: PrefixCounts) -> String {
     let read = grouped(counts.read);
     match counts.implausible {
@@ -71,55 +80,55 @@ pub(crate) fn prefixes(counts: PrefixCounts) -> String {
     }
 }
 
-fn stamped(own: &LedgerFigures) -> String {
-    let of = match own.expected.every {
+fn stamped(figures: &LedgerFigures) -> String {
+    let of = match figures.expected.every.get() {
         1 => String::new(),
         every => format!(", one in {}", grouped(u64::from(every))),
     };
-    let what = match own.expected.form {
+    let what = match figures.expected.form {
         StampForm::Header => "requests",
         StampForm::Text | StampForm::Prefix(_) => "events",
     };
-    let (sent, arrivals) = (grouped(own.sent), grouped(own.arrivals));
+    let (sent, arrivals) = (grouped(figures.sent), grouped(figures.arrivals));
     format!("{sent} {what} over the whole run{of}; {arrivals} arrivals")
 }
 
-fn reordered(own: &LedgerFigures) -> String {
-    match own.reordered {
+fn reordered(figures: &LedgerFigures) -> String {
+    match figures.reordered {
         0 => "0".to_owned(),
-        count if own.displacement_max == 1 => format!("{}, by one place", grouped(count)),
+        count if figures.displacement_max == 1 => format!("{}, by one place", grouped(count)),
         count => format!(
             "{}, by {} places at most",
             grouped(count),
-            grouped(own.displacement_max)
+            grouped(figures.displacement_max)
         ),
     }
 }
 
-fn damaged(own: &LedgerFigures) -> String {
-    let mut told = format!(
+fn damaged(figures: &LedgerFigures) -> String {
+    let mut text = format!(
         "{} arrivals, {} intact",
-        grouped(own.damaged),
-        grouped(own.intact)
+        grouped(figures.damaged),
+        grouped(figures.intact)
     );
     for (count, what) in [
-        (own.unverifiable, "unverifiable"),
-        (own.undeclared, "without text to tell by"),
+        (figures.unverifiable, "unverifiable"),
+        (figures.undeclared, "without text to compare with"),
     ] {
         if count > 0 {
-            told.push_str(&format!(", {} {what}", grouped(count)));
+            text.push_str(&format!(", {} {what}", grouped(count)));
         }
     }
-    told
+    text
 }
 
-fn lost_places(own: &LedgerFigures) -> Vec<String> {
-    let several = own.streams > 1;
-    let shown = own.losses.iter().take(SHOWN);
+fn lost_places(figures: &LedgerFigures) -> Vec<String> {
+    let several = figures.streams > 1;
+    let shown = figures.losses.iter().take(SHOWN);
     let mut places: Vec<String> = shown.map(|range| place(range, several)).collect();
-    let shown = u64::try_from(places.len()).unwrap_or(u64::MAX);
-    if own.loss_ranges > shown {
-        places.push(format!("{} more", grouped(own.loss_ranges - shown)));
+    let shown = places.len() as u64;
+    if figures.loss_ranges > shown {
+        places.push(format!("{} more", grouped(figures.loss_ranges - shown)));
     }
     places
 }
@@ -142,33 +151,37 @@ fn place(range: &LedgerRange, several: bool) -> String {
     }
 }
 
-fn damaged_places(own: &LedgerFigures) -> Vec<String> {
-    let shown = own.damages.iter().take(SHOWN);
+fn damaged_places(figures: &LedgerFigures) -> Vec<String> {
+    let shown = figures.damages.iter().take(SHOWN);
     let mut places: Vec<String> = shown
-        .map(|event| match own.streams {
+        .map(|event| match figures.streams {
             1 => event.sequence.to_string(),
             _ => format!("{} of stream {}", event.sequence, event.stream),
         })
         .collect();
-    let shown = u64::try_from(places.len()).unwrap_or(u64::MAX);
-    if own.damaged > shown {
-        places.push(format!("{} more", grouped(own.damaged - shown)));
+    let shown = places.len() as u64;
+    if figures.damaged > shown {
+        places.push(format!("{} more", grouped(figures.damaged - shown)));
     }
     places
 }
 
-fn with_places(told: String, places: &[String]) -> String {
+fn with_places(text: String, places: &[String]) -> String {
     if places.is_empty() {
-        told
+        text
     } else {
-        format!("{told}; events {}", places.join(", "))
+        format!("{text}; events {}", places.join(", "))
     }
 }
 
-/// What is said of events that had not arrived when the drain ended.
+/// Describes the events that had not arrived at the end of the drain.
 fn under_way(ledger: &LedgerRecord) -> Option<String> {
     let missing = ledger.under_way.filter(|missing| *missing > 0)?;
-    let lost: u64 = ledger.generators.iter().map(|own| own.lost.least).sum();
+    let lost: u64 = ledger
+        .generators
+        .iter()
+        .map(|generator| generator.lost.least)
+        .sum();
     let came = missing.saturating_sub(lost);
     let ended = if ledger.quiet {
         "sinks had been quiet"

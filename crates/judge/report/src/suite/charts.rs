@@ -1,8 +1,8 @@
 //! Charts of a suite: intervals of all goals, and pairs in the order of their runs.
 
-use stillwell_plan::Scale;
+use stillwell_plan::goal::Scale;
 use stillwell_stats::{Level, Sample, StudentT};
-use stillwell_units::float_from_u64;
+use stillwell_units::{as_usize, float_from_u64};
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
 
 use crate::document::{Block, Chart, Fold, Interval, IntervalRow, PairSeries, PairStage, Section};
@@ -51,11 +51,11 @@ pub(super) fn pairs(experiment: &ExperimentVerdict) -> Vec<Block> {
         let charts = goals.map(|goal| pair_chart(goal, words::goal_name(goal, experiment)));
         charts.collect::<Vec<_>>()
     };
-    let (mut blocks, others) = (charts(true), charts(false));
-    if !others.is_empty() {
+    let (mut blocks, remaining) = (charts(true), charts(false));
+    if !remaining.is_empty() {
         blocks.push(Block::Section(Section {
             fold: Fold::Folded("The other goals, pair by pair".into()),
-            blocks: others,
+            blocks: remaining,
             ..Section::default()
         }));
     }
@@ -63,10 +63,10 @@ pub(super) fn pairs(experiment: &ExperimentVerdict) -> Vec<Block> {
 }
 
 fn pair_chart(goal: &GoalVerdict, name: String) -> Block {
-    let used = usize::try_from(goal.pairs).unwrap_or(usize::MAX);
+    let used = as_usize(goal.pairs);
     let mut stages = vec![stage("search", used, goal.scale, &goal.pair_changes)];
     if let Some(confirmation) = &goal.confirmation {
-        let used = usize::try_from(confirmation.pairs_wanted).unwrap_or(usize::MAX);
+        let used = as_usize(confirmation.pairs_wanted);
         let changes = &confirmation.pair_changes;
         stages.push(PairStage {
             is_fresh: true,

@@ -1,6 +1,6 @@
 //! Response curves: the experiments of one matrix, side by side.
 
-use stillwell_plan::FamilyPlan;
+use stillwell_plan::experiment::FamilyPlan;
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
 
 use crate::document::{Block, Cell, Column, Fold, Section, Table, Text};
@@ -24,7 +24,7 @@ pub(super) fn families(experiments: &[ExperimentVerdict]) -> Vec<Family<'_>> {
         let Some(plan) = &experiment.family else {
             continue;
         };
-        match families.iter_mut().find(|own| own.name == plan.name) {
+        match families.iter_mut().find(|entry| entry.name == plan.name) {
             Some(family) => family.cells.push(experiment),
             None => families.push(Family {
                 name: &plan.name,
@@ -65,13 +65,16 @@ impl Family<'_> {
         let value = |name: &&str| parameter(cell.family.as_ref(), name).into();
         let mut row: Vec<Cell> = self.parameters.iter().map(value).collect();
         let goal = words::deciding(cell).or_else(|| cell.goals.first());
-        row.push(words::or_missing(goal.map(|own| words::goal_name(own, cell))).into());
+        row.push(words::or_missing(goal.map(|entry| words::goal_name(entry, cell))).into());
         let means: [fn(&GoalVerdict) -> Option<f64>; 2] =
-            [|own| own.baseline_mean, |own| own.comparison_mean];
+            [|entry| entry.baseline_mean, |entry| entry.comparison_mean];
         row.extend(means.map(|mean| {
-            goal.map_or_else(|| words::MISSING.into(), |own| super::value(own, mean(own)))
+            goal.map_or_else(
+                || words::MISSING.into(),
+                |entry| super::value(entry, mean(entry)),
+            )
         }));
-        let change = goal.and_then(|own| own.change.map(|change| (own.scale, change)));
+        let change = goal.and_then(|entry| entry.change.map(|change| (entry.scale, change)));
         row.push(change.map_or_else(
             || words::MISSING.into(),
             |(scale, change)| Cell::interval(words::change_with_interval(scale, change), change),
@@ -90,14 +93,14 @@ impl Family<'_> {
     fn curve(&self, name: &str) -> Option<String> {
         let mut values: Vec<(String, Vec<f64>)> = Vec::new();
         for cell in &self.cells {
-            let own = parameter(cell.family.as_ref(), name);
+            let entry = parameter(cell.family.as_ref(), name);
             let goal = words::deciding(cell).or_else(|| cell.goals.first());
             let Some(change) = goal.and_then(|goal| goal.change) else {
                 continue;
             };
-            match values.iter_mut().find(|(value, _)| *value == own) {
+            match values.iter_mut().find(|(value, _)| *value == entry) {
                 Some((_, changes)) => changes.push(change.estimate),
-                None => values.push((own, vec![change.estimate])),
+                None => values.push((entry, vec![change.estimate])),
             }
         }
         let points = values
@@ -119,6 +122,6 @@ fn mean(values: &[f64]) -> f64 {
 
 fn parameter(family: Option<&FamilyPlan>, name: &str) -> String {
     let parameters = family.map(|family| family.parameters.iter());
-    let found = parameters.and_then(|mut all| all.find(|(own, _)| own == name));
-    words::or_missing(found.map(|(_, value)| value.clone()))
+    let result = parameters.and_then(|mut all| all.find(|(key, _)| key == name));
+    words::or_missing(result.map(|(_, value)| value.clone()))
 }

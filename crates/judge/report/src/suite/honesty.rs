@@ -1,9 +1,11 @@
-//! What an experiment says about itself: how far it looked, what it left out,
-//! what was confirmed, and what would make the answer better.
+//! The conduct of an experiment: checks of the verdict, discarded runs, confirmation, builds,
+//! uncorrected goals, and advice for a better answer.
 
 use stillwell_plan::StoppingPlan;
+use stillwell_units::count;
 use stillwell_verdict::{
     Change, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Protection, StopReason,
+    Verdict, rarest_visible_fault,
 };
 
 use crate::words;
@@ -12,6 +14,8 @@ use crate::words;
 pub(super) fn of_experiment(experiment: &ExperimentVerdict) -> Vec<String> {
     let mut lines = vec![looked(experiment)];
     lines.extend(discards(experiment));
+    lines.extend(one_build(experiment));
+    lines.extend(not_corrected(experiment));
     let signs = experiment.erratic_signs.iter();
     lines.extend(signs.map(ToString::to_string));
     lines.extend(experiment.advice.iter().cloned());
@@ -25,7 +29,16 @@ pub(super) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec
     if let Some(confirmation) = &goal.confirmation {
         lines.push(format!("{name}: {}", confirmed(goal, confirmation)));
     }
-    if let Some(sensitivity) = goal.sensitivity.filter(|own| own.disagrees) {
+    if goal.primary && goal.verdict == Verdict::Equivalent {
+        let pairs = goal.headline_pairs();
+        lines.push(format!(
+            "{name}: {} would likely have shown a fault of {} of all runs or more, and may have \
+             missed a rarer one",
+            words::counted(pairs, "pair", "pairs"),
+            words::percent(rarest_visible_fault(pairs))
+        ));
+    }
+    if let Some(sensitivity) = goal.sensitivity.filter(|estimate| estimate.disagrees) {
         lines.push(format!(
             "{name} is sensitive to outlying pairs: ranks (median {}, p {}) and mean disagree about \
              whether there is a change",
@@ -36,44 +49,72 @@ pub(super) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec
     lines
 }
 
-/// How far the data were looked at, and why no farther.
-fn looked(experiment: &ExperimentVerdict) -> String {
+/// Returns the limit of a change between two builds: their layout is part of it.
+fn one_build(experiment: &ExperimentVerdict) -> Option<String> {
+    let changed = [Verdict::Regressed, Verdict::Improved, Verdict::Different];
+    changed.contains(&experiment.verdict).then(|| {
+        "each variant was one build: where the builds differ, their memory layout alone can change \
+         the result by some percent"
+            .to_owned()
+    })
+}
+
+/// Returns a line on secondary goals that have an interval of their own.
+fn not_corrected(experiment: &ExperimentVerdict) -> Option<String> {
+    let secondary = experiment.goals.iter().filter(|goal| !goal.primary);
+    let secondary = count(secondary.filter(|goal| goal.change.is_some()).count());
+    (secondary > 0).then(|| {
+        format!(
+            "{}: 95 % intervals, not corrected for multiple comparisons; they do not change the exit code",
+            words::counted(secondary, "secondary goal", "secondary goals")
+        )
+    })
+}
+
+/// Describes how often the verdict was checked, and why the experiment stopped.
+pub(super) fn looked(experiment: &ExperimentVerdict) -> String {
     let used = words::counted(experiment.pairs_used, "pair", "pairs");
     let rule = match experiment.stopping {
         StoppingPlan::Sequential { max_pairs } => {
-            format!("looks up to {max_pairs} pairs, whose intervals hold together")
+            format!(
+                "checked several times up to {max_pairs} pairs; the interval allows for every check"
+            )
         }
         StoppingPlan::Fixed { pairs } => {
-            format!("one look, at {}", words::counted(pairs, "pair", "pairs"))
+            format!(
+                "checked once, after {}",
+                words::counted(pairs, "pair", "pairs")
+            )
         }
         StoppingPlan::Open { .. } => {
-            "a look after every pair, with intervals that always hold".to_owned()
+            "checked after every pair; the interval allows for every check".to_owned()
         }
     };
     let why = match experiment.stopped {
-        Some(StopReason::Certain) => "certain",
-        Some(StopReason::LastLook) => "the last look",
-        Some(StopReason::Confirmed) => "confirmed on fresh pairs",
-        Some(StopReason::NotConfirmed) => "not confirmed on fresh pairs",
+        Some(StopReason::Certain) => "stopped because the verdict is certain",
+        Some(StopReason::LastLook) => "stopped at the largest number of pairs",
+        Some(StopReason::Confirmed) => "confirmed on new pairs",
+        Some(StopReason::NotConfirmed) => "not confirmed on new pairs",
         Some(StopReason::Unfit) => {
-            "too many pairs were discarded: this machine is unfit, or the target"
+            "stopped because too many pairs were discarded: the machine was too busy, or the \
+             target failed"
         }
         None => "not finished",
     };
     let beyond = experiment.pairs_valid.saturating_sub(experiment.pairs_used);
     let beyond = if beyond > 0 && experiment.pairs_used > 0 {
         let beyond = words::counted(beyond, "pair", "pairs");
-        format!("; {beyond} after that look not used")
+        format!("; {beyond} after the last check not used")
     } else {
         String::new()
     };
     format!(
-        "judged by {used}, {why} ({rule}); {}{beyond}",
+        "verdict from {used}, {why} ({rule}); {}{beyond}",
         words::design(experiment.design)
     )
 }
 
-/// What was left out, for each variant.
+/// Describes the discarded runs of each variant.
 fn discards(experiment: &ExperimentVerdict) -> Vec<String> {
     if experiment.pairs_discarded == 0 {
         return Vec::new();
@@ -89,11 +130,14 @@ fn discards(experiment: &ExperimentVerdict) -> Vec<String> {
     });
     let arms: Vec<String> = arms.collect();
     let pairs = words::counted(experiment.pairs_discarded, "pair", "pairs");
-    let mut lines = vec![format!("discarded: {pairs}; to blame: {}", arms.join(", "))];
+    let mut lines = vec![format!(
+        "discarded: {pairs}; runs with warnings: {}",
+        arms.join(", ")
+    )];
     if experiment.discards_unbalanced {
         lines.push(
-            "one variant was to blame for discarded pairs more often than chance explains: that \
-             is a finding, not noise"
+            "one variant caused more discarded pairs than chance explains: this is a difference \
+             between the variants, not noise"
                 .to_owned(),
         );
     }
@@ -107,7 +151,7 @@ fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
         })
     };
     let used = confirmation.pairs.min(confirmation.pairs_wanted);
-    let fresh = words::counted(used, "fresh pair", "fresh pairs");
+    let new_pairs = words::counted(used, "new pair", "new pairs");
     let answer = match confirmation.confirmed {
         Some(true) => "confirmed",
         Some(false) => "not confirmed",
@@ -116,7 +160,7 @@ fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
     let p = confirmation.p_value;
     let p = p.map_or_else(String::new, |p| format!(", p {}", probability(p)));
     format!(
-        "{answer} on {fresh}:{}{p}; all {} pairs together{}; the search, whose estimate is biased, \
+        "{answer} on {new_pairs}:{}{p}; all {} pairs together{}; the search, whose estimate is biased, \
          found {} in {}:{}",
         with_interval(confirmation.change),
         used + goal.pairs,
@@ -130,27 +174,27 @@ fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
 /// Protection of the whole suite against a false alarm.
 pub(super) fn budget(budget: &ErrorBudget) -> String {
     let how = match budget.protection {
-        Protection::Single => "one comparison gates, by its 95 % interval",
-        Protection::Confirmation => "every change must be confirmed on fresh pairs",
-        Protection::Holm => "Holm's correction at 5 % over all that gate",
-        Protection::Mixed => "fresh pairs for some, Holm's correction at 5 % for the others",
+        Protection::Single => "one comparison decides, by its 95 % interval",
+        Protection::Confirmation => "every change must be confirmed on new pairs",
+        Protection::Holm => "Holm's correction at 5 % over all that decide",
+        Protection::Mixed => "new pairs for some, Holm's correction at 5 % for the others",
     };
     let comparisons = words::counted(budget.comparisons, "comparison", "comparisons");
-    let gates = if budget.comparisons == 1 {
-        "gates"
+    let decides = if budget.comparisons == 1 {
+        "decides"
     } else {
-        "gate"
+        "decide"
     };
     let mut text = match budget.false_alarm_bound {
         Some(bound) => format!(
             "if the executables on both sides are equally fast and pairs vary independently and \
-             normally, at most {} of suites with {comparisons} that {gates} report a false \
-             regression of a primary goal ({how})",
+             normally, at most {} of suites with {comparisons} that {decides} the exit code report \
+             a false regression of a primary goal ({how})",
             rounded_up(bound)
         ),
         None => format!(
             "no bound, because not every comparison was judged to its end; {comparisons} that \
-             {gates} ({how})"
+             {decides} the exit code ({how})"
         ),
     };
     if budget.confirmed + budget.not_confirmed > 0 {
@@ -189,5 +233,64 @@ pub(super) fn probability(p: f64) -> String {
         format!("{p:.4}")
     } else {
         format!("{p:.3}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{equivalent, inconclusive, regressed};
+
+    /// F11: 0.0625 % was shown as 0.06 %, which is below the bound.
+    #[test]
+    fn f11_a_bound_is_never_rounded_down() {
+        assert_eq!(rounded_up(0.000_625), "0.063 %");
+        assert_eq!(rounded_up(0.0125), "1.3 %");
+        for thousandths in 1..=1000_u32 {
+            let share = f64::from(thousandths) / 10_007.0;
+            let text = rounded_up(share);
+            let shown: f64 = text.trim_end_matches(" %").parse().unwrap();
+            assert!(shown >= share * 100.0 - 1e-9, "{share}: {text}");
+            assert!(shown <= share * 110.1, "{share}: {text}");
+        }
+    }
+
+    /// F11: secondary goals have the words of verdicts and no correction.
+    #[test]
+    fn f11_secondary_goals_say_that_they_are_not_corrected() {
+        let says = |experiment: &ExperimentVerdict| {
+            let lines = of_experiment(experiment);
+            lines
+                .iter()
+                .any(|line| line.contains("not corrected for multiple comparisons"))
+        };
+        let mut experiment = equivalent();
+        assert!(says(&experiment));
+        experiment.goals.retain(|goal| goal.primary);
+        assert!(!says(&experiment));
+    }
+
+    /// F2: a difference of layout between two builds is confirmed like any other.
+    #[test]
+    fn f2_a_change_says_that_each_variant_was_one_build() {
+        for (experiment, says) in [
+            (regressed(), true),
+            (equivalent(), false),
+            (inconclusive(), false),
+        ] {
+            let lines = of_experiment(&experiment);
+            let is_said = lines
+                .iter()
+                .any(|line| line.starts_with("each variant was one build"));
+            assert_eq!(is_said, says, "{lines:?}");
+        }
+    }
+
+    /// F11: a probability of a real comparison is never shown as zero.
+    #[test]
+    fn f11_no_probability_is_shown_as_zero() {
+        assert_eq!(probability(0.0), "below 0.0001");
+        assert_eq!(probability(1e-9), "below 0.0001");
+        assert_eq!(probability(0.00051), "0.0005");
     }
 }

@@ -27,7 +27,10 @@ pub(super) fn blocks(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block>
     }
     let several = experiment.variants.len() > 2;
     let moved = experiment.moved.iter().take(limit);
-    let table = Table::new(HEADS.map(Column::named), moved.map(|own| row(own, several)));
+    let table = Table::new(
+        HEADS.map(Column::named),
+        moved.map(|entry| row(entry, several)),
+    );
     let note = Some(legend);
     vec![Block::Table(Table { note, ..table })]
 }
@@ -48,7 +51,8 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
         String::new()
     };
     Some(format!(
-        "exploratory: of {series}, those that certainly changed; one in ten of them may be chance{more}"
+        "exploratory: of {series}, those that certainly changed; one in ten of them may be chance; their \
+         lower bounds are not corrected for this selection{more}"
     ))
 }
 
@@ -78,5 +82,19 @@ fn from_none(share: f64, shown: fn(f64) -> String) -> String {
         shown(share)
     } else {
         "from none".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::explained;
+
+    /// F11: "at least" is a plain bound of series that were selected by their p.
+    #[test]
+    fn f11_lower_bounds_of_selected_series_say_that_they_are_not_corrected() {
+        let text = legend(&explained(), 5).unwrap();
+        assert!(text.starts_with("exploratory: "), "{text}");
+        assert!(text.contains("lower bounds are not corrected"), "{text}");
     }
 }

@@ -8,6 +8,8 @@ pub(super) struct Axis {
     start: f64,
     end: f64,
     is_log: bool,
+    /// Ticks are round numbers of this unit.
+    unit: f64,
 }
 
 impl Axis {
@@ -27,6 +29,22 @@ impl Axis {
             start,
             end,
             is_log: false,
+            unit: 1.0,
+        }
+    }
+
+    /// Returns this axis with ticks at round numbers of the largest power of 1,024 that it reaches.
+    pub(super) fn in_bytes(self) -> Self {
+        let reach = self.low.abs().max(self.high.abs());
+        let units = [1.0, 1024.0, 1_048_576.0, 1_073_741_824.0];
+        let unit = units.into_iter().rev().find(|unit| *unit <= reach);
+        Self {
+            unit: if self.is_log {
+                1.0
+            } else {
+                unit.unwrap_or(1.0)
+            },
+            ..self
         }
     }
 
@@ -70,7 +88,7 @@ impl Axis {
         let step = if self.is_log {
             ((self.high - self.low) / f64::from(count)).ceil().max(1.0)
         } else {
-            round_step((self.high - self.low) / f64::from(count))
+            self.unit * round_step((self.high - self.low) / self.unit / f64::from(count))
         };
         let first = (self.low / step).ceil();
         (0..=2 * count)

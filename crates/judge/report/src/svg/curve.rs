@@ -1,10 +1,10 @@
 //! Lines over one axis.
 
 use maud::{Markup, html};
-use stillwell_units::human::{grouped, significant, time};
+use stillwell_units::human::{bytes, grouped, significant, time};
 
-use super::{Axis, WIDTH, figure, grid, line, points, shortened, text};
-use crate::document::{AxisScale, Curve};
+use super::{Axis, WIDTH, change, figure, grid, line, points, rectangle, shortened, text};
+use crate::document::{AxisScale, Band, Curve};
 
 const HEIGHT: f64 = 270.0;
 const TOP: f64 = 30.0;
@@ -23,6 +23,11 @@ pub(crate) fn curve(curve: &Curve) -> Option<Markup> {
         .iter()
         .flat_map(|(_, points)| points.iter().filter(finite))
         .copied()
+        .chain(curve.bands.iter().flat_map(|band| {
+            let points = band.points.iter();
+            points.flat_map(|(x, low, high)| [(*x, *low), (*x, *high)])
+        }))
+        .filter(|(x, y)| x.is_finite() && y.is_finite())
         .collect();
     if all.is_empty() {
         return None;
@@ -39,13 +44,23 @@ pub(crate) fn curve(curve: &Curve) -> Option<Markup> {
     };
     let across = axis(curve.scales.0, &|point| point.0, LEFT, RIGHT);
     let up = axis(curve.scales.1, &|point| point.1, FOOT, TOP);
+    let up = if curve.y.1 == "B" { up.in_bytes() } else { up };
     let label = |scale: AxisScale, unit: &str, value: f64| match (scale, unit) {
         (AxisScale::Percentiles, _) => percentile(value),
         (_, "ns") => time(value),
+        (_, "B") => bytes(value),
+        (_, "share") => change(value),
         _ if value.abs() >= 1000.0 => grouped(value),
         _ => significant(value),
     };
     let content = html! {
+        @for (name, (from, to)) in &curve.shades {
+            @let (from, to) = (across.place(*from), across.place(*to));
+            (rectangle("shade", (from, TOP), (to, FOOT)))
+            @if to - from > 40.0 {
+                (text("tick", (f64::midpoint(from, to), TOP + 14.0), "middle", name))
+            }
+        }
         (grid(&up, LEFT, RIGHT, |tick| label(curve.scales.1, curve.y.1, tick)))
         @for tick in across.ticks(6) {
             @let x = across.place(tick);
@@ -57,6 +72,9 @@ pub(crate) fn curve(curve: &Curve) -> Option<Markup> {
             @let line = series.iter().filter(finite).map(|(x, y)| (across.place(*x), up.place(*y)));
             g class=(class) {
                 title { (shortened(name, 100)) }
+                @for band in curve.bands.iter().filter(|band| band.series == index) {
+                    polygon class="area" points=(outline(band, &across, &up)) {}
+                }
                 polyline class="series" points=(points(line)) {}
                 @let x = LEFT + 170.0 * super::float(index % STYLES);
                 (super::line("series", (x, TOP - 16.0), (x + 22.0, TOP - 16.0)))
@@ -69,6 +87,20 @@ pub(crate) fn curve(curve: &Curve) -> Option<Markup> {
     let names: Vec<&str> = curve.series.iter().map(|(name, _)| name.as_str()).collect();
     let description = format!("Lines: {}.", names.join(", "));
     Some(figure("curve", HEIGHT, &title, &description, &content))
+}
+
+/// Returns the corners of a band: the upper bound from left to right, and the lower one back.
+fn outline(band: &Band, across: &Axis, up: &Axis) -> String {
+    let finite = band.points.iter();
+    let finite =
+        finite.filter(|(x, low, high)| [x, low, high].iter().all(|value| value.is_finite()));
+    let upper = finite
+        .clone()
+        .map(|(x, _, high)| (across.place(*x), up.place(*high)));
+    let lower = finite
+        .rev()
+        .map(|(x, low, _)| (across.place(*x), up.place(*low)));
+    points(upper.chain(lower))
 }
 
 /// Returns the percentile whose inverse tail is `value`: `p99` for 100.

@@ -108,7 +108,7 @@ proptest! {
             scales: (scale, AxisScale::Log),
             x: ("time".to_owned(), "s"),
             y: ("latency".to_owned(), "ns"),
-            series: vec![("a".to_owned(), values), ("b".to_owned(), more)],
+            series: vec![("a".to_owned(), values), ("b".to_owned(), more)],            ..Curve::default()
         });
         check(&drawn.unwrap().into_string());
     }
@@ -136,6 +136,8 @@ fn ticks_are_round_values_within_the_axis() {
     };
     let linear = rounded(ticks(Axis::linear(-0.12, 0.12, 0.0, 1.0)));
     assert_eq!(linear, ["-0.10", "-0.05", "0.00", "0.05", "0.10"]);
+    let bytes = ticks(Axis::linear(0.0, 5e6, 0.0, 1.0).in_bytes());
+    assert_eq!(bytes[..2], [0.0, 1_048_576.0]);
     let log = rounded(ticks(Axis::log(3.0, 2_000.0, 0.0, 1.0)));
     assert_eq!(log, ["1.00", "10.00", "100.00", "1000.00", "10000.00"]);
 }

@@ -1,6 +1,6 @@
 //! Several programs under one load as a document.
 
-use stillwell_plan::{Delivery, Durability};
+use stillwell_plan::targets::{Delivery, Durability};
 use stillwell_verdict::{
     ColumnFound, DeliveryFound, Place, TargetsCell, TargetsMetric, TargetsRow, TargetsVerdict,
 };
@@ -8,10 +8,10 @@ use stillwell_verdict::{
 use super::TargetsReport;
 use crate::document::{Block, Cell, Column, Datum, Document, Interval, Section, Table, Text};
 
-/// What stands where there is no number.
+/// Cell text for a missing number.
 const NOTHING: &str = "-";
 
-/// How many reasons of one kind are listed.
+/// Largest number of listed reasons of a kind.
 const REASONS_MAX: usize = 12;
 
 /// Returns the document: a table for each experiment, what to know when reading it, and the versions.
@@ -72,34 +72,41 @@ fn table(verdict: &TargetsVerdict) -> Table {
         [Cell::from(name)].into_iter().chain(cells).collect()
     };
     let mut rows: Vec<Vec<Cell>> = vec![
-        of_columns("runs", &|one| {
-            format!("{} of {}", one.completed, verdict.blocks)
+        of_columns("runs", &|column| {
+            format!("{} of {}", column.completed, verdict.blocks)
         }),
-        of_columns("claims to keep", &|one| {
-            let claim = one.durability.map_or(NOTHING, Durability::name);
-            match one.unchecked {
+        of_columns("claims to keep", &|column| {
+            let claim = column.durability.map_or(NOTHING, Durability::name);
+            match column.unchecked {
                 Some(_) => format!("{claim}, not checked"),
                 None => claim.to_owned(),
             }
         }),
     ];
     rows.extend(verdict.rows.iter().map(row));
-    let followed = |one: &ColumnFound| one.delivery.runs > 0 || one.delivery.unknown.is_some();
+    let followed =
+        |column: &ColumnFound| column.delivery.runs > 0 || column.delivery.unknown.is_some();
     if verdict.columns.iter().any(followed) {
-        rows.push(of_columns("delivery seen", &|one| seen(&one.delivery)));
-    }
-    if verdict.columns.iter().any(|one| one.expected.is_some()) {
-        rows.push(of_columns("required delivery", &|one| {
-            one.expected.map_or(NOTHING, Delivery::name).to_owned()
+        rows.push(of_columns("delivery seen", &|column| {
+            seen(&column.delivery)
         }));
-        rows.push(of_columns("kept", &|one| kept(one).to_owned()));
+    }
+    if verdict
+        .columns
+        .iter()
+        .any(|column| column.expected.is_some())
+    {
+        rows.push(of_columns("required delivery", &|column| {
+            column.expected.map_or(NOTHING, Delivery::name).to_owned()
+        }));
+        rows.push(of_columns("kept", &|column| kept(column).to_owned()));
     }
     let names = verdict.columns.iter();
     let names = names.map(|column| Column::of_numbers(column.name.as_str()));
     Table::new([Column::default()].into_iter().chain(names), rows)
 }
 
-/// How events arrived, in words.
+/// Describes the delivery of events in words.
 fn seen(delivery: &DeliveryFound) -> String {
     match (delivery.seen(), delivery.lost, delivery.duplicated) {
         (Some(seen), ..) => seen.name().to_owned(),
@@ -109,7 +116,7 @@ fn seen(delivery: &DeliveryFound) -> String {
     }
 }
 
-/// Whether that is what was asked for.
+/// Describes if the delivery meets the requirement.
 const fn kept(column: &ColumnFound) -> &'static str {
     match (column.expected, column.delivery.keeps(column.expected)) {
         (None, _) => NOTHING,
@@ -204,7 +211,7 @@ fn number(value: f64, mean: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// What one is of the numbers of a row.
+/// Unit of the numbers of a row.
 #[derive(Clone, Copy, Debug)]
 struct Scale {
     unit: &'static str,
@@ -212,7 +219,7 @@ struct Scale {
 }
 
 impl Scale {
-    /// So that the largest of them, `most`, is easily read.
+    /// The unit in which the largest of them, `most`, is easy to read.
     fn of(metric: TargetsMetric, most: f64) -> Self {
         use TargetsMetric as M;
         const BYTES: [(&str, f64); 4] = [
@@ -267,7 +274,7 @@ impl Scale {
     }
 }
 
-/// What a row is called.
+/// Returns the title of a row.
 pub(super) const fn title(metric: TargetsMetric) -> &'static str {
     match metric {
         TargetsMetric::Accepted => "IO thrpt, taken (avg)",
@@ -304,7 +311,7 @@ fn below(verdict: &TargetsVerdict) -> Vec<String> {
     };
     if has(Place::Winner) || has(Place::Tied) {
         said.push(
-            "W: certainly better than all others that claim to keep the same; =: nobody is \
+            "W: certainly better than all others that claim to keep the same; =: no target is \
              certainly better. Means over runs with their 95 % intervals; compared by blocks, \
              Holm's correction over the pairs of a row."
                 .to_owned(),
@@ -361,38 +368,38 @@ fn invalid(verdict: &TargetsVerdict) -> Vec<String> {
 }
 
 fn of_delivery(column: &ColumnFound) -> Option<String> {
-    let found = &column.delivery;
+    let result = &column.delivery;
     let mut parts: Vec<String> = Vec::new();
     for (count, what) in [
-        (found.lost, "lost"),
-        (found.duplicated, "duplicated"),
-        (found.reordered, "reordered"),
-        (found.damaged, "damaged"),
+        (result.lost, "lost"),
+        (result.duplicated, "duplicated"),
+        (result.reordered, "reordered"),
+        (result.damaged, "damaged"),
     ] {
         if count > 0 {
             parts.push(format!("{count} {what}"));
         }
     }
-    parts.extend(found.unknown.clone());
-    if parts.is_empty() || (found.runs == 0 && column.invalid.is_some()) {
+    parts.extend(result.unknown.clone());
+    if parts.is_empty() || (result.runs == 0 && column.invalid.is_some()) {
         return None;
     }
     Some(format!(
         "{}: of {} events sent in {} {}: {}",
         column.name,
-        found.sent,
-        found.runs,
-        if found.runs == 1 { "run" } else { "runs" },
+        result.sent,
+        result.runs,
+        if result.runs == 1 { "run" } else { "runs" },
         parts.join(", ")
     ))
 }
 
-/// What every target made of every experiment, where there are several and
-/// events were followed.
+/// Returns the delivery of every target in every experiment, if there are several and
+/// delivery was checked.
 fn matrix(verdicts: &[TargetsVerdict]) -> Option<Table> {
     let followed = verdicts.iter().any(|verdict| {
         let mut columns = verdict.columns.iter();
-        columns.any(|one| one.delivery.runs > 0)
+        columns.any(|item| item.delivery.runs > 0)
     });
     if verdicts.len() < 2 || !followed {
         return None;
@@ -406,7 +413,7 @@ fn matrix(verdicts: &[TargetsVerdict]) -> Option<Table> {
     let rows = verdicts.iter().map(|verdict| {
         let cells = names.iter().map(|name| {
             let mut columns = verdict.columns.iter();
-            let column = columns.find(|one| one.name == **name);
+            let column = columns.find(|item| item.name == **name);
             Cell::from(column.map_or_else(|| NOTHING.to_owned(), outcome))
         });
         let name = Cell::from(verdict.name.as_str());

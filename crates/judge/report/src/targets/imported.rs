@@ -8,7 +8,7 @@ use crate::{Format, Style};
 
 /// Names the shape of the JSON of imported tables; keys are added within a version
 /// and never removed.
-pub const IMPORT_SCHEMA: &str = "stillwell/import/v1";
+pub const IMPORT_SCHEMA: &str = "stillwell/import/v2";
 
 /// Tables that others measured, each with its warnings, in this form.
 #[must_use]

@@ -1,7 +1,7 @@
 //! Several programs under one load, for programs.
 
 use serde_json::{Map, Value, json as object};
-use stillwell_plan::{Delivery, Durability};
+use stillwell_plan::targets::{Delivery, Durability};
 use stillwell_verdict::{
     ColumnFound, PairFound, Place, Ranking, TargetsCell, TargetsRow, TargetsVerdict,
 };
@@ -10,7 +10,7 @@ use super::{TargetsReport, document};
 
 /// Names the shape of the JSON of several targets; keys are added within a
 /// version and never removed.
-pub const TARGETS_REPORT_SCHEMA: &str = "stillwell/targets/v1";
+pub const TARGETS_REPORT_SCHEMA: &str = "stillwell/targets/v2";
 
 /// Base units: bytes, seconds, shares of one; what is not there is `null`.
 pub(super) fn json(report: &TargetsReport) -> String {
@@ -36,12 +36,12 @@ pub(super) fn json(report: &TargetsReport) -> String {
         "command": report.command,
         "version": report.version,
     });
-    // `#` asks for indented text; printing a value cannot fail.
+    // `#` formats indented text; printing a value cannot fail.
     format!("{value:#}\n")
 }
 
 fn experiment(verdict: &TargetsVerdict) -> Value {
-    let rows = verdict.rows.iter().map(|one| row(one, verdict));
+    let rows = verdict.rows.iter().map(|item| row(item, verdict));
     object!({
         "name": verdict.name,
         "blocks": verdict.blocks,
@@ -61,7 +61,7 @@ fn column(column: &ColumnFound) -> Value {
         "unchecked": column.unchecked,
         "durability": column.durability.map(Durability::name),
         "delivery": {
-            "asked_for": column.expected.map(Delivery::name),
+            "requested": column.expected.map(Delivery::name),
             "seen": delivery.seen().map(Delivery::name),
             "kept": delivery.keeps(column.expected),
             "runs": delivery.runs,
@@ -93,9 +93,9 @@ fn row(row: &TargetsRow, verdict: &TargetsVerdict) -> Value {
     };
     let cells = row.cells.iter().enumerate();
     let cells = cells.map(|(at, cell)| {
-        let mut told = self::cell(cell);
-        told["target"] = object!(name(at));
-        told
+        let mut output = self::cell(cell);
+        output["target"] = object!(name(at));
+        output
     });
     object!({
         "metric": row.metric,

@@ -1,4 +1,4 @@
-use stillwell_plan::{Delivery, Durability};
+use stillwell_plan::targets::{Delivery, Durability};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
     ColumnFound, DeliveryFound, PairFound, Place, TargetsCell, TargetsMetric, TargetsRow,
@@ -145,7 +145,7 @@ fn report() -> TargetsReport {
 }
 
 #[test]
-fn a_table_of_targets_is_told_in_every_form() {
+fn a_table_of_targets_has_every_form() {
     for format in Format::ALL {
         let text = render_targets(&report(), format, Style::default());
         if format == Format::Html {
@@ -173,10 +173,10 @@ fn a_claim_that_was_not_checked_is_said_to_be_so() {
 #[test]
 fn several_experiments_end_with_what_arrived() {
     let mut report = report();
-    let mut other = report.verdicts[0].clone();
-    other.name = "sighup".to_owned();
-    other.columns.truncate(2);
-    report.verdicts.push(other);
+    let mut second = report.verdicts[0].clone();
+    second.name = "sighup".to_owned();
+    second.columns.truncate(2);
+    report.verdicts.push(second);
     let text = render_targets(&report, Format::Terminal, Style::default());
     let matrix = text.split_once("\ndelivery\n").unwrap().1;
     let lines: Vec<&str> = matrix.lines().take(3).map(str::trim).collect();

@@ -102,17 +102,17 @@ fn simulated(truth: Truth, tries: u64) -> Simulated {
     for seed in 0..tries {
         let mut target = Target::new(seed + 7_000, truth);
         let threshold = target.threshold;
-        let found = search(plan, |rate| target.probe(rate));
+        let answer = search(plan, |rate| target.probe(rate));
         let is_near = |capacity: Estimate| (capacity.value / threshold).ln().abs() <= 0.03;
-        let is_covered = found
+        let is_covered = answer
             .capacity
             .is_some_and(|interval| interval.contains(threshold));
-        let is_confirmed = found.end == SearchEnd::Confirmed;
-        near += u64::from(found.capacity.is_some_and(is_near));
+        let is_confirmed = answer.end == SearchEnd::Confirmed;
+        near += u64::from(answer.capacity.is_some_and(is_near));
         covered += u64::from(is_covered);
         confirmed += u64::from(is_confirmed);
         wrong += u64::from(is_confirmed && !is_covered);
-        probes += u64::from(found.probes);
+        probes += u64::from(answer.probes);
     }
     Simulated {
         near: near * 100 / tries,
@@ -124,7 +124,7 @@ fn simulated(truth: Truth, tries: u64) -> Simulated {
 }
 
 #[test]
-fn known_thresholds_are_found_and_intervals_contain_them() {
+fn f5_known_thresholds_are_found_and_intervals_contain_them() {
     let truth = Truth::default();
     let noise = |noise| Truth { noise, ..truth };
     let failures = |failures| Truth {
@@ -264,6 +264,25 @@ fn a_machine_that_is_busy_for_a_while_is_waited_for() {
     });
     assert_eq!(result.end, SearchEnd::Confirmed);
     assert_eq!(result.unclear, 8);
+}
+
+#[test]
+fn a_threshold_that_stays_unclear_is_narrowed_from_below() {
+    // A busy generator cannot decide about the rates just above the threshold.
+    let result = search(plan(), |rate| {
+        if rate < 5000.0 {
+            Observed::Held
+        } else if rate < 6000.0 {
+            Observed::Unclear
+        } else {
+            Observed::Failed
+        }
+    });
+    assert_eq!(result.end, SearchEnd::GeneratorLimit);
+    let held = result.held.unwrap().rate;
+    assert!((4600.0..5000.0).contains(&held), "{held}");
+    assert!(result.failed.unwrap().rate >= 6000.0);
+    assert!(result.probes < 40, "{}", result.probes);
 }
 
 #[test]

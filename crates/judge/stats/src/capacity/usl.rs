@@ -271,7 +271,7 @@ fn beginning(points: &[(f64, f64)], held: [bool; PARAMETERS]) -> Option<[f64; PA
     let mut normal = [[0.0; PARAMETERS]; PARAMETERS];
     let mut right = [0.0; PARAMETERS];
     for (n, x) in points {
-        // Weighed so that errors count as those of throughput do.
+        // Weighed, so errors count as those of throughput do.
         let (weight, reported) = (x * x / n, n / x);
         let columns = [1.0, n - 1.0, n * (n - 1.0)];
         add_products(&mut normal, &mut right, columns, reported, weight * weight);

@@ -6,6 +6,7 @@ use std::ops::Range;
 use super::correlation::correlation;
 use super::null::Null;
 use super::split::{Split, clearest_split};
+use super::step::clearest_step;
 use super::{ChangeError, ChangePoint, describe};
 use crate::draw::Draws;
 use crate::number::{float, floor_index};
@@ -21,6 +22,19 @@ const DRAWS: Range<usize> = 999..9999;
 /// Number of times finer than the level the p value is, within [`DRAWS`].
 const RESOLUTION: f64 = 20.0;
 
+/// Assumption about the correlation of neighbouring values beside the steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Correlation {
+    /// None.
+    Absent,
+    /// Estimated from the history, where it is significant. With few values, more histories
+    /// than stated show a change.
+    Estimated,
+    /// Any from 0 to this, below 1. No more histories than stated show a change; the power is
+    /// that of the least favourable correlation.
+    AtMost(f64),
+}
+
 /// Options of [`detect`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ChangeOptions {
@@ -29,10 +43,8 @@ pub struct ChangeOptions {
     pub alarm_rate: f64,
     /// The fewest values on either side of a change point.
     pub side_min: usize,
-    /// True if the values are known to be independent of each other, as log
-    /// ratios against an anchor that ran in the same pair nearly are. If not,
-    /// it is found out, which costs some power.
-    pub independent: bool,
+    /// Correlation of neighbouring values beside the steps.
+    pub correlation: Correlation,
     /// Decides the draws: the same seed, the same result.
     pub seed: u64,
 }
@@ -43,7 +55,7 @@ impl Default for ChangeOptions {
         Self {
             alarm_rate: 0.01,
             side_min: 2,
-            independent: false,
+            correlation: Correlation::Estimated,
             seed: 0,
         }
     }
@@ -59,8 +71,7 @@ pub struct Detection {
     /// of this one; 1 where there is nothing to test. An upper bound where the
     /// drawing ended early because it was clear.
     pub p_value: f64,
-    /// The lag-one correlation that the null histories have; 0 unless that of
-    /// the history is significant.
+    /// The lag-one correlation of the null histories that decided.
     pub correlation: f64,
 }
 
@@ -72,7 +83,7 @@ pub struct Detection {
 /// so on. Its p value comes from histories in which the deviations are in
 /// random order; where neighbours resemble each other significantly (one-sided,
 /// at 5 %) it is the innovations of a first-order autoregression that are
-/// shuffled, so that drift is not taken for a step. A split that is found
+/// shuffled, so drift is not taken for a step. A split that is found
 /// divides the history, and both parts are tested in turn, each at the share of
 /// the alarm rate that it has of the values: so all that is found in histories,
 /// or parts of them, in which nothing changed adds up to the alarm rate at most.
@@ -139,7 +150,7 @@ fn weights(values: &[f64], standard_errors: Option<&[f64]>) -> Result<Vec<f64>, 
             values: values.len(),
         });
     }
-    // Relative to the smallest, so that no square leaves the range of floats.
+    // Relative to the smallest, so no square leaves the range of floats.
     let smallest = errors.iter().copied().fold(f64::INFINITY, f64::min);
     errors
         .iter()
@@ -152,6 +163,16 @@ fn weights(values: &[f64], standard_errors: Option<&[f64]>) -> Result<Vec<f64>, 
             }
         })
         .collect()
+}
+
+impl Correlation {
+    fn to_try(self, values: &[f64], weights: &[f64]) -> Vec<f64> {
+        match self {
+            Self::Absent => vec![0.0],
+            Self::Estimated => vec![correlation(values, weights)],
+            Self::AtMost(most) => vec![most, 0.0],
+        }
+    }
 }
 
 /// The best split of a segment, and how surprising it is.
@@ -178,21 +199,31 @@ impl History<'_> {
         }
         let values = &self.values[segment.clone()];
         let weights = &self.weights[segment.clone()];
-        let split = clearest_split(values, weights, side_min)?;
-        let correlation = if self.options.independent {
-            0.0
-        } else {
-            correlation(values, weights)
+        let options = self.options;
+        let clearest = |values: &[f64]| match options.correlation {
+            Correlation::AtMost(most) => clearest_step(values, weights, side_min, most),
+            Correlation::Absent | Correlation::Estimated => {
+                clearest_split(values, weights, side_min)
+            }
         };
-        let null = Null::of(values, weights, correlation);
+        let split = clearest(values)?;
         let segments = float(self.values.len()) / float(values.len());
-        let level = self.options.alarm_rate / segments;
-        let shared = null.p_value(split, level, draws, |drawn| {
-            clearest_split(drawn, weights, side_min)
-        });
+        let level = options.alarm_rate / segments;
+        let (mut p_value, mut correlation) = (0.0, 0.0);
+        // The least favourable correlation decides; the largest comes first, as it mostly is that.
+        for assumed in options.correlation.to_try(values, weights) {
+            let null = Null::of(values, weights, assumed);
+            let result = null.p_value(split, level, draws, clearest);
+            if result > p_value {
+                (p_value, correlation) = (result, assumed);
+            }
+            if p_value > level {
+                break;
+            }
+        }
         Some(Tested {
             index: segment.start + split.index,
-            p_value: (shared * segments).min(1.0),
+            p_value: (p_value * segments).min(1.0),
             correlation,
         })
     }

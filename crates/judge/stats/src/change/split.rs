@@ -21,7 +21,7 @@ pub(super) struct Split {
 ///
 /// Splits are looked for in the whole segment and in windows of half, a quarter
 /// and so on of its length that overlap by half (after the seeded intervals of
-/// Kovács and others, 2023), so that a step that is taken back later does not
+/// Kovács and others, 2023), so a step that is taken back later does not
 /// hide. `weights` are inverse variances, up to a factor.
 pub(super) fn clearest_split(values: &[f64], weights: &[f64], side_min: usize) -> Option<Split> {
     let count = values.len();
@@ -30,6 +30,23 @@ pub(super) fn clearest_split(values: &[f64], weights: &[f64], side_min: usize) -
         index: 0,
         distance: 0.0,
     };
+    for window in windows(count, side_min) {
+        for index in window.start + side_min..=window.end - side_min {
+            let distance = sums.squared_distance(window.clone(), index);
+            if distance > best.distance {
+                best = Split { index, distance };
+            }
+        }
+    }
+    (best.distance > 0.0).then(|| Split {
+        distance: best.distance.sqrt(),
+        ..best
+    })
+}
+
+/// The whole segment, and windows of half, a quarter and so on of its length that overlap by half.
+pub(super) fn windows(count: usize, side_min: usize) -> Vec<Range<usize>> {
+    let mut result = Vec::new();
     let mut window = count;
     while window >= 2 * side_min && (window == count || window >= WINDOW_MIN) {
         let step = window.div_ceil(2);
@@ -37,19 +54,11 @@ pub(super) fn clearest_split(values: &[f64], weights: &[f64], side_min: usize) -
             // The last window reaches to the end of the segment.
             let left = count - (start + window);
             let end = if left < step { count } else { start + window };
-            for index in start + side_min..=end - side_min {
-                let distance = sums.squared_distance(start..end, index);
-                if distance > best.distance {
-                    best = Split { index, distance };
-                }
-            }
+            result.push(start..end);
         }
         window /= 2;
     }
-    (best.distance > 0.0).then(|| Split {
-        distance: best.distance.sqrt(),
-        ..best
-    })
+    result
 }
 
 /// Weights and weighted deviations from the mean, added up from the start.

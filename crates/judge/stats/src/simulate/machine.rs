@@ -159,7 +159,7 @@ impl Machine {
     }
 
     /// All seconds of `runs` runs of the baseline and then as many of the
-    /// comparison: as a rig measures that does not alternate.
+    /// comparison: as a suite measures that does not alternate.
     #[must_use]
     pub fn blocks(&self, seed: u64, runs: u32) -> [Vec<f64>; 2] {
         let mut draws = Draws::seeded(seed);

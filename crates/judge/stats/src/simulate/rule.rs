@@ -8,6 +8,9 @@ use crate::paired::{LogRatios, PairedEffect, PairedError};
 const FIRST_LOOK: u32 = 4;
 const LOOK_STEP: usize = 2;
 
+/// Fewest pairs that show that nothing changed.
+const EQUIVALENT_FROM: u32 = 6;
+
 /// When a simulated experiment looks at its pairs, and which change matters to
 /// it. It stops at the first look whose verdict is certain.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,12 +37,14 @@ pub enum Ending {
 }
 
 /// Result of following a rule.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Followed {
     /// Verdict.
     pub ending: Ending,
     /// After how many pairs.
     pub pairs: u32,
+    /// Estimated change at the end.
+    pub estimate: f64,
     /// True if the interval at the end holds the truth.
     pub covered: bool,
     /// True if the intervals of all looks would have, those after the end too.
@@ -53,6 +58,15 @@ impl SimulatedRule {
         Self {
             looks: Looks::fixed(pairs, Level::NINETY_FIVE),
             at: vec![pairs],
+            tolerance,
+        }
+    }
+
+    /// These looks, all with an interval.
+    pub(crate) const fn at(looks: Looks, at: Vec<u32>, tolerance: f64) -> Self {
+        Self {
+            looks,
+            at,
             tolerance,
         }
     }
@@ -94,6 +108,7 @@ impl SimulatedRule {
         let mut followed = Followed {
             ending: Ending::Inconclusive,
             pairs: 0,
+            estimate: 0.0,
             covered: true,
             always_covered: true,
         };
@@ -106,7 +121,8 @@ impl SimulatedRule {
                 continue;
             }
             (followed.pairs, followed.covered) = (pairs, covered);
-            let certain = certain(&effect, self.tolerance);
+            followed.estimate = effect.relative().value;
+            let certain = certain(&effect, self.tolerance, pairs);
             ended = certain.is_some();
             followed.ending = certain.unwrap_or_else(|| at_the_end(&effect));
         }
@@ -115,13 +131,13 @@ impl SimulatedRule {
 }
 
 /// Verdict that is allowed at any look.
-fn certain(effect: &PairedEffect, tolerance: f64) -> Option<Ending> {
+fn certain(effect: &PairedEffect, tolerance: f64, pairs: u32) -> Option<Ending> {
     let change = effect.relative();
     if change.lower > 0.0 && change.value >= tolerance {
         Some(Ending::Regressed)
     } else if change.upper < 0.0 && change.value <= -tolerance {
         Some(Ending::Improved)
-    } else if -tolerance < change.lower && change.upper < tolerance {
+    } else if pairs >= EQUIVALENT_FROM && -tolerance < change.lower && change.upper < tolerance {
         Some(Ending::Equivalent)
     } else {
         None

@@ -22,7 +22,7 @@ def law(n, lam, sigma, kappa):
 
 
 def scaled(n, x):
-    """The fit with all parameters near one, so that tolerances mean the same for each."""
+    """The fit with all parameters near one: tolerances mean the same for each."""
     guess = np.array([x[0] / n[0], 0.02, 0.0005])
     best = None
     for fixed in ((), (2,), (1,), (1, 2)):

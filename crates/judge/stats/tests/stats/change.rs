@@ -1,7 +1,9 @@
 //! Change points: as Otava finds them, and as they should be found.
 
 use crate::simulated::{Noise, share};
-use stillwell_stats::change::{ChangeError, ChangeOptions, OtavaOptions, detect, otava};
+use stillwell_stats::change::{
+    ChangeError, ChangeOptions, Correlation, OtavaOptions, detect, otava,
+};
 
 fn numbers(text: &str) -> Vec<f64> {
     text.split(';').map(|cell| cell.parse().unwrap()).collect()
@@ -108,16 +110,36 @@ fn drifting_histories_alarm_little_more_often() {
     }
 }
 
+/// At a stated 5 %, histories of 20 values with correlations up to the stated one.
+#[test]
+fn f6_correlated_histories_change_as_rarely_as_stated() {
+    for (seed, correlation) in [(11, 0.0), (12, 0.5), (13, 0.6)] {
+        let mut noise = Noise::seeded(seed);
+        let rate = share(200, |trial| {
+            let values = history(&mut noise, &[(20, 1.0)], correlation);
+            let options = ChangeOptions {
+                correlation: Correlation::AtMost(0.6),
+                ..options(trial)
+            };
+            !detect(&values, None, &options).unwrap().points.is_empty()
+        });
+        assert!(rate <= 0.05 + CHANCE, "{correlation}: {rate}");
+    }
+}
+
 /// A step of 2 % where the standard deviation is 1 %, at one false alarm in a
 /// hundred: the only point found, and off by at most three values.
 #[test]
 fn a_step_of_two_percent_is_found() {
-    for (independent, before, after, power) in [(false, 60, 20, 0.85), (true, 60, 10, 0.9)] {
+    for (correlation, before, after, power) in [
+        (Correlation::Estimated, 60, 20, 0.85),
+        (Correlation::Absent, 60, 10, 0.9),
+    ] {
         let mut noise = Noise::seeded(5);
         let result = share(40, |trial| {
             let values = history(&mut noise, &[(before, 1.0), (after, 1.02)], 0.0);
             let options = ChangeOptions {
-                independent,
+                correlation,
                 seed: trial.into(),
                 ..ChangeOptions::default()
             };

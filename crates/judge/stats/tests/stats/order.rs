@@ -16,13 +16,13 @@ fn orders_of_known_seeds_never_change() {
             })
             .collect()
     };
-    assert_eq!(letters([7; 32]), "cbbccbcbbccbcbbcbccbbcbc");
+    assert_eq!(letters([7; 32]), "bbcccbbcbccbbcbccbbcbbcc");
     let counted = std::array::from_fn(|index| u8::try_from(index).unwrap());
-    assert_eq!(letters(counted), "cbbcbcbcbccbbcbccbbccbcb");
+    assert_eq!(letters(counted), "bbcccbbcccbbccbbccbbbccb");
 }
 
-/// Over many seeds each of the two block orders comes up half of the time, at
-/// each place: 4000 fair coins stay within 4.4 deviations.
+/// Over many seeds each half comes first half of the time, at each place, and blocks are
+/// independent: 4000 fair coins stay within 4.4 deviations.
 #[test]
 fn coins_are_fair_and_independent_of_place() {
     let mut first_heads = 0;
@@ -33,20 +33,21 @@ fn coins_are_fair_and_independent_of_place() {
         // Seeds that differ in four bytes only need some draws to diverge.
         let orders = balanced_order(seed, 64);
         first_heads += i32::from(orders[60] == PairOrder::BaselineFirst);
-        alike += i32::from(orders[60] == orders[62]);
+        alike += i32::from(orders[59] == orders[60]);
     }
     assert!((first_heads - 2000).abs() < 140, "{first_heads}");
     assert!((alike - 2000).abs() < 140, "{alike}");
 }
 
 proptest! {
-    /// For all seeds and lengths: each block of two pairs has both orders.
+    /// For all seeds and lengths: each block of four pairs has each order twice.
     #[test]
     fn every_block_is_balanced(seed: [u8; 32], pairs in 0_usize..100) {
         let orders = balanced_order(seed, pairs);
         prop_assert_eq!(orders.len(), pairs);
-        for block in orders.chunks_exact(2) {
-            prop_assert_eq!(block[0], block[1].reversed());
+        for block in orders.chunks_exact(4) {
+            let first = block.iter().filter(|order| **order == PairOrder::BaselineFirst);
+            prop_assert_eq!(first.count(), 2);
         }
     }
 

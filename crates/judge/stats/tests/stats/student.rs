@@ -55,7 +55,7 @@ proptest! {
         prop_assert!((value + mirrored).abs() <= 1e-6 * value.abs().max(1.0));
     }
 
-    /// For all levels: fewer degrees ask for more standard errors, and never
+    /// For all levels: fewer degrees need more standard errors, and never
     /// fewer than the normal distribution.
     #[test]
     fn fewer_degrees_cost_more(degrees in 1.0..1000.0, share in 0.01..0.9999) {

@@ -1,11 +1,11 @@
 //! Two columns of numbers, one a run, and what they say.
 
-use stillwell_plan::{Direction, Scale};
+use stillwell_plan::goal::{Direction, Scale};
 use stillwell_stats::{
-    Differences, Estimate, Level, LogRatios, PairedEffect, PairedError, Welch, hodges_lehmann,
-    mann_whitney, mann_whitney_p_min, welch, wilcoxon_p_min, wilcoxon_signed_rank,
+    Differences, Estimate, Level, LogRatios, PairedEffect, PairedError, Sample, StudentT, Welch,
+    hodges_lehmann, mann_whitney, mann_whitney_p_min, welch, wilcoxon_p_min, wilcoxon_signed_rank,
 };
-use stillwell_units::{Tolerance, float_from_u64};
+use stillwell_units::{Tolerance, count, float_from_u64};
 
 use super::Finding;
 use crate::limits::{COMPARED_DEGREES_MIN, COMPARED_RANKS_BELOW};
@@ -57,17 +57,13 @@ pub fn judge_unpaired(
     }
     let plain = Finding::Plain(plain_change(baseline, comparison, question.scale));
     if left < 2 || right < 2 {
-        let reason = "one run on a side says nothing of how much runs differ among themselves, so \
-                      this may be noise or not: give several runs of each side";
+        let reason = "one run on a side gives no estimate of the noise, so this change may be \
+                      noise: give several runs of each side";
         return ColumnsAnswer::without_verdict(plain, reason);
     }
-    let test = match welch(baseline, comparison, Level::NINETY_FIVE) {
-        Ok(test) => test,
-        Err(error) => return ColumnsAnswer::without_verdict(plain, error.to_string()),
-    };
-    let Some(change) = relative(&test, question.scale) else {
-        let reason = "the baseline's mean is zero, so nothing can be said in percent of it";
-        return ColumnsAnswer::without_verdict(plain, reason);
+    let (test, change) = match unpaired_change(baseline, comparison, question.scale) {
+        Ok(result) => result,
+        Err(reason) => return ColumnsAnswer::without_verdict(plain, reason),
     };
     let ranks = mann_whitney(baseline, comparison);
     let ranks = ranks.filter(|_| mann_whitney_p_min(left, right) < COMPARED_RANKS_BELOW);
@@ -85,13 +81,13 @@ pub fn judge_unpaired(
 #[must_use]
 pub fn judge_paired(pairs: &[(f64, f64)], question: ColumnsQuestion) -> ColumnsAnswer {
     if pairs.is_empty() {
-        let reason = "there is no pair both of whose runs have this number";
+        let reason = "no pair has this number in both runs";
         return ColumnsAnswer::without_verdict(Finding::Nothing, reason);
     }
     let (baseline, comparison): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let plain = Finding::Plain(plain_change(&baseline, &comparison, question.scale));
     if pairs.len() < 2 {
-        let reason = "one pair says nothing of how much pairs differ among themselves";
+        let reason = "one pair gives no estimate of the noise: give several pairs";
         return ColumnsAnswer::without_verdict(plain, reason);
     }
     let (values, effect) = match effect(pairs, question.scale) {
@@ -103,12 +99,12 @@ pub fn judge_paired(pairs: &[(f64, f64)], question: ColumnsQuestion) -> ColumnsA
         Scale::Ratio => value.exp_m1(),
         Scale::Difference => value,
     };
-    let degrees = float_from_u64(u64::try_from(values.len()).unwrap_or(u64::MAX)) - 1.0;
+    let degrees = float_from_u64(values.len() as u64) - 1.0;
     let ranks = wilcoxon_signed_rank(&values);
     let ranks = ranks.filter(|_| wilcoxon_p_min(values.len()) < COMPARED_RANKS_BELOW);
     let finding = Finding::Paired {
         change,
-        pairs: u32::try_from(values.len()).unwrap_or(u32::MAX),
+        pairs: count(values.len()),
         p_value: effect.p_value(),
         wilcoxon_p: ranks.map(|ranks| ranks.p_value),
         hodges_lehmann: hodges_lehmann(&values).map(reported),
@@ -139,7 +135,7 @@ fn judged(
 ) -> ColumnsAnswer {
     if degrees < COMPARED_DEGREES_MIN {
         let reason = format!(
-            "so few runs hardly know their own noise ({degrees:.1} degrees of freedom; four pairs \
+            "so few runs estimate the noise poorly ({degrees:.1} degrees of freedom; four pairs \
              have 3)"
         );
         return ColumnsAnswer::without_verdict(finding, reason);
@@ -149,7 +145,7 @@ fn judged(
     let unknown = question.direction.is_none();
     let turned = matches!(verdict, Verdict::Regressed | Verdict::Improved) && unknown;
     let (verdict, reason) = if turned {
-        let reason = "which way is better is not known: --better lower or --better higher says so";
+        let reason = "the better direction is unknown: add --better lower or --better higher";
         (Verdict::Different, Some(reason.to_owned()))
     } else {
         (verdict, None)
@@ -161,21 +157,68 @@ fn judged(
     }
 }
 
-/// Welch's difference in terms of the baseline's mean, or as it is.
-fn relative(test: &Welch, scale: Scale) -> Option<Change> {
-    let Estimate {
-        value,
-        lower,
-        upper,
-    } = test.difference;
-    let unit = match scale {
-        Scale::Ratio => test.baseline_mean.abs(),
-        Scale::Difference => 1.0,
+/// Welch's test and its change: of logarithms where a ratio is wanted and all numbers are above
+/// zero; of the numbers with Fieller's interval for the ratio of means where they are not; of
+/// the numbers as they are where a difference is wanted. The baseline's uncertainty is part of
+/// each, and swapped sides give the inverse change.
+fn unpaired_change(
+    baseline: &[f64],
+    comparison: &[f64],
+    scale: Scale,
+) -> Result<(Welch, Change), String> {
+    let test = |left: &[f64], right: &[f64]| {
+        welch(left, right, Level::NINETY_FIVE).map_err(|error| error.to_string())
     };
-    (unit > 0.0).then(|| Change {
-        estimate: value / unit,
-        lower: lower / unit,
-        upper: upper / unit,
+    let has_logs = baseline.iter().chain(comparison).all(|value| *value > 0.0);
+    if scale == Scale::Ratio && has_logs {
+        let logs = |values: &[f64]| values.iter().map(|value| value.ln()).collect::<Vec<f64>>();
+        let test = test(&logs(baseline), &logs(comparison))?;
+        let Estimate {
+            value,
+            lower,
+            upper,
+        } = test.difference;
+        let change = Change {
+            estimate: value.exp_m1(),
+            lower: lower.exp_m1(),
+            upper: upper.exp_m1(),
+        };
+        return Ok((test, change));
+    }
+    let test = test(baseline, comparison)?;
+    if scale == Scale::Difference {
+        return Ok((test, test.difference.into()));
+    }
+    let change = fieller(baseline, comparison, &test).ok_or_else(|| {
+        "the baseline's mean may be zero, so the change has no percentage".to_owned()
+    })?;
+    Ok((test, change))
+}
+
+/// Change of the ratio of two means with Fieller's interval (1954); `None` where the baseline's
+/// mean is not surely above zero.
+fn fieller(baseline: &[f64], comparison: &[f64], test: &Welch) -> Option<Change> {
+    let critical = StudentT::try_new(test.degrees)
+        .ok()?
+        .critical(Level::NINETY_FIVE);
+    let reach = |values: &[f64]| {
+        let sample = Sample::try_new(values, 2).ok()?;
+        let count = float_from_u64(u64::try_from(values.len()).ok()?);
+        Some(critical * sample.standard_deviation()? / count.sqrt())
+    };
+    let (below, above) = (reach(baseline)?, reach(comparison)?);
+    let (left, right) = (test.baseline_mean, test.comparison_mean);
+    let divisor = left * left - below * below;
+    if left <= 0.0 || divisor <= 0.0 {
+        return None;
+    }
+    let product = left * right;
+    let numerator = right * right - above * above;
+    let half = (product * product - divisor * numerator).max(0.0).sqrt();
+    Some(Change {
+        estimate: right / left - 1.0,
+        lower: (product - half) / divisor - 1.0,
+        upper: (product + half) / divisor - 1.0,
     })
 }
 
@@ -223,10 +266,52 @@ mod tests {
         let shown = [change.estimate, change.lower, change.upper];
         let shown = shown.map(|share| format!("{:.2}", share * 100.0));
         assert_eq!(shown, ["-0.30", "-0.82", "0.23"]);
-        assert_eq!(format!("{p_value:.3}"), "0.188");
+        assert_eq!(format!("{p_value:.3}"), "0.189");
         // Of twenty ways to split six into three and three, none is rarer than 0.1.
         assert_eq!(mann_whitney_p, None);
         assert_eq!(answer.verdict, Some(Verdict::Equivalent));
+    }
+
+    /// The audit's example: 10, 11, 9, 10.5 against 20, 23, 18, 21.
+    #[test]
+    fn f7_the_interval_carries_the_uncertainty_of_the_baseline() {
+        let (low, high) = ([10.0, 11.0, 9.0, 10.5], [20.0, 23.0, 18.0, 21.0]);
+        let change = |left: &[f64], right: &[f64]| {
+            let answer = judge_unpaired(left, right, question(None, 0.05));
+            answer.finding.change().unwrap()
+        };
+        let up = change(&low, &high);
+        let shown = [up.estimate, up.lower, up.upper].map(|share| (share * 1000.0).round());
+        assert!((shown[0] - 1022.0).abs() < 5.0, "{shown:?}");
+        assert!(shown[1] < 720.0 && shown[2] > 1334.0, "{shown:?}");
+        // Zeros have no logarithm: Fieller's interval.
+        let with_zero = change(&[9.0, 10.0, 11.0, 10.0], &[0.0, 1.0, 2.0, 1.0]);
+        assert!(
+            with_zero.lower < -0.9 && with_zero.upper > -0.9,
+            "{with_zero:?}"
+        );
+    }
+
+    proptest::proptest! {
+        /// For all runs: swapped sides give the inverse change and the same p value.
+        #[test]
+        fn f7_swapped_sides_are_a_mirror_image(
+            left in proptest::collection::vec(1.0_f64..100.0, 3..8),
+            right in proptest::collection::vec(1.0_f64..100.0, 3..8),
+        ) {
+            let [there, back] = [(&left, &right), (&right, &left)].map(|(left, right)| {
+                match judge_unpaired(left, right, question(None, 0.05)).finding {
+                    Finding::Unpaired { change, p_value, .. } => (change, p_value),
+                    finding => panic!("{finding:?}"),
+                }
+            });
+            let inverse = |change: f64| 1.0 / (1.0 + change) - 1.0;
+            let close = |left: f64, right: f64| (left - right).abs() < 1e-9 * (1.0 + left.abs());
+            proptest::prop_assert!(close(there.0.estimate, inverse(back.0.estimate)));
+            proptest::prop_assert!(close(there.0.lower, inverse(back.0.upper)));
+            proptest::prop_assert!(close(there.0.upper, inverse(back.0.lower)));
+            proptest::prop_assert!(close(there.1, back.1));
+        }
     }
 
     #[test]
@@ -236,7 +321,7 @@ mod tests {
         assert!(
             matches!(answer.finding, Finding::Plain(Some(change)) if (change + 0.095).abs() < 1e-9)
         );
-        assert!(answer.reason.unwrap().contains("may be noise or not"));
+        assert!(answer.reason.unwrap().contains("may be noise:"));
         let answer = judge_unpaired(&[], &[90.0], question(None, 0.05));
         assert_eq!(answer.finding, Finding::Nothing);
         let answer = judge_paired(&[(1.0, 2.0)], question(None, 0.05));

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use stillwell_metric::Unit;
-use stillwell_plan::{Direction, GoalMetric, GoalPlan};
+use stillwell_plan::goal::Direction;
+use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_units::Tolerance;
 
 use super::columns::{ColumnsQuestion, judge_paired, judge_unpaired};
@@ -63,16 +64,16 @@ pub fn compare_group<R: ComparableRun>(
     let rows: Vec<ComparisonRow> = rows.collect();
     let runs = group.baseline.len().min(group.comparison.len());
     if runs < COMPARED_RUNS_FEW && rows.iter().any(|row| row.finding.change().is_some()) {
-        remarks.push("with so few runs one odd run decides over the answer".to_owned());
+        remarks.push("with so few runs one outlier decides the answer".to_owned());
     }
     let tools: BTreeSet<&str> = both_sides(group).map(R::tool).collect();
     if tools.len() > 1 {
-        remarks.push("the results are of different tools, which do not count alike".to_owned());
+        remarks.push("the results are from different tools, which count differently".to_owned());
     }
     if looked_at(group) && !options.unpaired {
         remarks.push(
-            "the experiment looked at its runs more than once, and stopped when it saw fit: this \
-             interval knows nothing of that, and `stillwell report` gives the one that does"
+            "the experiment looked at its runs more than once before it stopped, and this \
+             interval does not account for that: `stillwell report` prints the one that does"
                 .to_owned(),
         );
     }
@@ -155,8 +156,8 @@ fn design<R: ComparableRun>(
     }
     if !options.paired {
         let single = group.baseline.len() < 2 || group.comparison.len() < 2;
-        let warning = "the runs of both sides are compared as they are, unpaired: any change of the \
-                       machine between them is in the numbers, too";
+        let warning = "the runs of both sides are compared unpaired, so the numbers include any \
+                       change of the machine between them";
         let remarks = if single {
             Vec::new()
         } else {
@@ -174,8 +175,8 @@ fn design<R: ComparableRun>(
         "the runs of both sides carry no pairing in common"
     };
     let warning = format!(
-        "{what}: they are paired by their place in the list, which means something only if the \
-         two runs of each place were made next to each other"
+        "{what}: they are paired by their place in the list, which is meaningful only if the two \
+         runs of a place ran next to each other"
     );
     Ok((Design::Places, vec![warning]))
 }

@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 
 use stillwell_metric::Unit;
-use stillwell_plan::{Direction, GoalMetric, GoalPlan, Scale};
+use stillwell_plan::goal::{Direction, Scale};
+use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_units::Tolerance;
 
 use crate::summary::{Measured, RunSummary};
@@ -169,11 +170,16 @@ fn recorded_series(summary: &RunSummary, name: &str) -> Option<GoalMetric> {
 pub const fn unit_of(goal: &GoalMetric) -> (Unit, bool) {
     match goal {
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => (Unit::Bytes, true),
-        GoalMetric::CpuPerEvent | GoalMetric::EventLatency(_) | GoalMetric::Latency(_) => {
-            (Unit::Nanoseconds, false)
-        }
+        GoalMetric::RequestThroughput => (Unit::Count, true),
+        GoalMetric::CpuPerEvent
+        | GoalMetric::EventLatency(_)
+        | GoalMetric::Latency(_)
+        | GoalMetric::ServiceTime(_) => (Unit::Nanoseconds, false),
         GoalMetric::Memory | GoalMetric::MemoryPeak => (Unit::Bytes, false),
-        GoalMetric::Duplicated | GoalMetric::Loss | GoalMetric::MemorySlope => (Unit::Ratio, false),
+        GoalMetric::Duplicated
+        | GoalMetric::ErrorShare
+        | GoalMetric::Loss
+        | GoalMetric::MemorySlope => (Unit::Ratio, false),
         GoalMetric::Cpu | GoalMetric::Series(_) => (Unit::Unknown, false),
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, Scale, StoppingPlan};
+use stillwell_plan::goal::Scale;
+use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, StoppingPlan};
 use stillwell_stats::components::{RunBounds, VarianceComponents};
 use stillwell_stats::{Level, Looks, normal};
-use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
+use stillwell_units::{Nanos, count, float_from_u64, floor_to_u64};
 
 use super::{
     AlikeFound, CalibratedExperiment, CalibratedGoal, MachineMet, Slowdown, Trial, Visible,
@@ -47,20 +48,20 @@ pub struct Compared {
 
 /// Way to make the target worse, and the change on the goal's scale.
 #[derive(Clone, Copy, Debug)]
-pub struct Hindered {
-    /// How.
+pub struct AppliedSlowdown {
+    /// Kind of slowdown.
     pub how: Slowdown,
     /// The change, where it is known.
     pub truth: Option<f64>,
 }
 
-/// Judges the rig of `experiment` by these comparisons, for experiments of so many
+/// Judges the precision of `experiment` by these comparisons, for experiments of so many
 /// minutes among others.
 #[must_use]
 pub fn calibrated(
     experiment: &ExperimentPlan,
     compared: &[Compared],
-    hindered: Result<Hindered, String>,
+    applied: Result<AppliedSlowdown, String>,
     minutes: u32,
 ) -> CalibratedExperiment {
     let of = |trial| compared.iter().filter(move |item| item.trial == trial);
@@ -70,7 +71,7 @@ pub fn calibrated(
     CalibratedExperiment {
         name: experiment.name.clone(),
         alike: alike_found(&alike),
-        worse: hindered.and_then(|item| worse_found(of(Trial::Worse), item)),
+        worse: applied.and_then(|item| worse_found(of(Trial::Worse), item)),
         goals: goals
             .map(|(at, goal)| calibrated_goal(at, goal, &alike, (pair_time, minutes)))
             .collect(),
@@ -80,29 +81,25 @@ pub fn calibrated(
     }
 }
 
-fn number(count: usize) -> u32 {
-    u32::try_from(count).unwrap_or(u32::MAX)
-}
-
 const fn is_flag(verdict: Verdict) -> bool {
     matches!(verdict, Verdict::Regressed | Verdict::Improved)
 }
 
 fn alike_found(alike: &[&Compared]) -> AlikeFound {
     let primary: Vec<&GoalVerdict> = primary_goals(alike).collect();
-    let count =
-        |is: &dyn Fn(&GoalVerdict) -> bool| number(primary.iter().filter(|goal| is(goal)).count());
+    let number =
+        |is: &dyn Fn(&GoalVerdict) -> bool| count(primary.iter().filter(|goal| is(goal)).count());
     AlikeFound {
-        comparisons: number(primary.len()),
-        invalid: count(&|goal| goal.verdict == Verdict::Invalid),
-        flagged_by_search: count(&|goal| is_flag(goal.search().0)),
-        flagged: count(&|goal| is_flag(goal.verdict)),
-        without_zero: count(&|goal| {
+        comparisons: count(primary.len()),
+        invalid: number(&|goal| goal.verdict == Verdict::Invalid),
+        flagged_by_search: number(&|goal| is_flag(goal.search().0)),
+        flagged: number(&|goal| is_flag(goal.verdict)),
+        without_zero: number(&|goal| {
             goal.search()
                 .1
                 .is_some_and(|item| item.lower > 0.0 || item.upper < 0.0)
         }),
-        equivalent: count(&|goal| goal.verdict == Verdict::Equivalent),
+        equivalent: number(&|goal| goal.verdict == Verdict::Equivalent),
     }
 }
 
@@ -114,26 +111,26 @@ fn primary_goals<'a>(compared: &[&'a Compared]) -> impl Iterator<Item = &'a Goal
 
 fn worse_found<'a>(
     compared: impl Iterator<Item = &'a Compared>,
-    hindered: Hindered,
+    applied: AppliedSlowdown,
 ) -> Result<WorseFound, String> {
     let compared: Vec<&Compared> = compared.collect();
     let primary: Vec<&GoalVerdict> = primary_goals(&compared).collect();
     if primary.is_empty() {
-        return Err("there was no time for it".to_owned());
+        return Err("the time limit ended the calibration first".to_owned());
     }
-    let Some(truth) = hindered.truth else {
-        return Err("how much worse this goal becomes is not known".to_owned());
+    let Some(truth) = applied.truth else {
+        return Err("the expected change of this goal is unknown".to_owned());
     };
-    let count =
-        |is: &dyn Fn(&GoalVerdict) -> bool| number(primary.iter().filter(|goal| is(goal)).count());
+    let number =
+        |is: &dyn Fn(&GoalVerdict) -> bool| count(primary.iter().filter(|goal| is(goal)).count());
     Ok(WorseFound {
-        how: hindered.how,
+        how: applied.how,
         truth,
-        comparisons: number(primary.len()),
-        invalid: count(&|goal| goal.verdict == Verdict::Invalid),
-        found_by_search: count(&|goal| goal.search().0 == Verdict::Regressed),
-        confirmed: count(&|goal| goal.verdict == Verdict::Regressed),
-        covered: count(&|goal| {
+        comparisons: count(primary.len()),
+        invalid: number(&|goal| goal.verdict == Verdict::Invalid),
+        found_by_search: number(&|goal| goal.search().0 == Verdict::Regressed),
+        confirmed: number(&|goal| goal.verdict == Verdict::Regressed),
+        covered: number(&|goal| {
             goal.change
                 .is_some_and(|item| item.lower <= truth && truth <= item.upper)
         }),
@@ -167,14 +164,14 @@ fn calibrated_goal(
         metric: goal.metric.clone(),
         scale,
         tolerance: goal.tolerance,
-        comparisons: number(verdicts.len()),
-        flagged: number(
+        comparisons: count(verdicts.len()),
+        flagged: count(
             verdicts
                 .iter()
                 .filter(|item| is_flag(item.search().0))
                 .count(),
         ),
-        pairs: number(deltas.iter().map(Vec::len).sum()),
+        pairs: count(deltas.iter().map(Vec::len).sum()),
         pair_deviation,
         apart_deviation: apart_deviation(scale, &goal.metric, alike),
         within_share: noise.map(within_share),
@@ -307,7 +304,7 @@ fn visible(scale: Scale, deviation: f64, pair_time: Nanos, minutes: u32) -> Vec<
 /// standard errors more.
 fn smallest(scale: Scale, deviation: f64, pairs: u32) -> Option<f64> {
     let stopping = StoppingPlan::Sequential { max_pairs: pairs };
-    if pairs < stillwell_plan::PAIRS_MIN {
+    if pairs < stillwell_plan::stopping::PAIRS_MIN {
         return None;
     }
     let looks = Looks::group_sequential(&stopping.looks(), Level::NINETY_FIVE).ok()?;
@@ -324,7 +321,7 @@ fn machine_met(compared: &[Compared]) -> MachineMet {
     let warnings = runs.iter().flat_map(|run| &run.warnings);
     let discarded = compared.iter().map(|item| item.verdict.pairs_discarded);
     MachineMet {
-        runs: number(runs.len()),
+        runs: count(runs.len()),
         pairs_discarded: discarded.sum(),
         warnings: warning_counts(warnings),
         foreign: mean_and_most(runs.iter().filter_map(|run| run.figures.foreign_cpu_share)),
@@ -388,11 +385,11 @@ mod tests {
 
     #[test]
     fn warnings_are_counted_by_code() {
-        let foreign = |share| RunWarning::ForeignCpu { share, limit: 0.25 };
-        let warnings = [RunWarning::TargetRestarted, foreign(0.3), foreign(0.5)];
+        let delayed = |share| RunWarning::TargetDelayed { share, limit: 0.05 };
+        let warnings = [RunWarning::TargetRestarted, delayed(0.3), delayed(0.5)];
         assert_eq!(
             warning_counts(warnings.iter()),
-            [("foreign_cpu", 2), ("target_restarted", 1)]
+            [("target_delayed", 2), ("target_restarted", 1)]
         );
     }
 

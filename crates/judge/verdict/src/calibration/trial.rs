@@ -15,7 +15,7 @@ pub enum Trial {
 
 impl Trial {
     /// The trial with this number, from 1: every fourth is made worse, the second
-    /// being the first of them, so that a short calibration has both.
+    /// being the first of them, so a short calibration has both.
     #[must_use]
     pub const fn of(number: u32, can_slow: bool) -> Self {
         if can_slow && number % 4 == 2 {

@@ -1,6 +1,6 @@
 //! Result of a probe: it kept its bounds, broke them, or says nothing.
 
-use stillwell_plan::{CapacityBound, CapacityFigure};
+use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::Observed;
 use stillwell_units::human::{nanos, time};
 use stillwell_units::{Nanos, float_from_u64};

@@ -1,7 +1,7 @@
 //! Probes that were loads.
 
 use stillwell_metric::Histogram;
-use stillwell_plan::{CapacityBound, CapacityFigure};
+use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::Observed;
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 

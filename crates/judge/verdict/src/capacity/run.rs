@@ -1,9 +1,9 @@
-//! Probes that were runs of a rig.
+//! Probes that were runs.
 
 use stillwell_capture::{Capture, RunOutcome};
-use stillwell_plan::{
-    CapacityBound, CapacityFigure, GoalMetric, LatencyQuantile, Phase, RateShape, RateUnit, RigPlan,
-};
+use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
+use stillwell_plan::goal::LatencyQuantile;
+use stillwell_plan::{GoalMetric, Phase, RateShape, RateUnit, RunPlan};
 use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::{Nanos, float_from_u64};
 
@@ -12,7 +12,7 @@ use crate::limits::{PROBE_BLOCKED_SHARE, PROBE_SENT_SHARE, PROBE_UNDER_WAY_OF_BO
 use crate::run_warning::RunWarning;
 use crate::summary::{Component, OutcomeCount, RunSummary, WorkerShares};
 
-/// Load of a probe of a rig.
+/// Load of a probe that is a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ProbeLoad {
     /// Units each second.
@@ -31,7 +31,7 @@ pub enum ProbeLoad {
     },
 }
 
-/// Judges the run of a rig whose generator at `place` sent `load`.
+/// Judges a run whose generator at `place` sent `load`.
 ///
 /// # Errors
 /// The warning of a run that neither holds nor breaks a bound, since it did not go as
@@ -144,7 +144,7 @@ pub fn quantile_of(share: f64) -> Option<LatencyQuantile> {
     quantile.map(|known| known.1)
 }
 
-/// Reason why the rig and not its target was the limit, if its warnings say so. The varied
+/// Reason why another part and not the target was the limit, if its warnings say so. The varied
 /// generator was not where its peer kept its workers waiting, each that was late for
 /// longer than that.
 fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String> {
@@ -158,6 +158,8 @@ fn own_limit(summary: &RunSummary, varied: &str, is_sent: bool) -> Option<String
         }
         RunWarning::SinkSaturated { .. }
         | RunWarning::SamplesMissing { .. }
+        | RunWarning::TargetDelayed { .. }
+        | RunWarning::WorkerDelayed { .. }
         | RunWarning::CpuSteal { .. } => true,
         _ => false,
     });
@@ -256,7 +258,7 @@ impl ProbeCourse {
 /// measured; one send of each connection may be under way. With those and without.
 fn sent_of_requested(
     summary: &RunSummary,
-    plan: &RigPlan,
+    plan: &RunPlan,
     place: usize,
     seconds: f64,
 ) -> Option<[f64; 2]> {
@@ -271,7 +273,7 @@ fn sent_of_requested(
         _ => summary.figures.generators.get(place)?.achieved_per_second,
     };
     let sends: u64 = summary.figures.outcomes.iter().map(|item| item.count).sum();
-    let under_way = f64::from(item.connections) / float_from_u64(sends.max(1));
+    let under_way = f64::from(item.concurrency.connections()) / float_from_u64(sends.max(1));
     let counted = sent? / per_second;
     Some([counted + under_way, counted].map(|share| share.min(1.0)))
 }

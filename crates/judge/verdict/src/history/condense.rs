@@ -1,9 +1,11 @@
 //! One experiment of one result in a number for each metric.
 
 use std::collections::BTreeMap;
+use stillwell_units::count;
 
 use stillwell_capture::RunStage;
-use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan, Scale};
+use stillwell_plan::goal::Scale;
+use stillwell_plan::{ExperimentPlan, GoalMetric, GoalPlan};
 use stillwell_stats::Sample;
 
 use super::{Measurement, Role};
@@ -58,7 +60,7 @@ fn measure(goal: GoalPlan, role: Role, pairs: &[(f64, f64)]) -> Option<Measureme
         direction: goal.direction,
         tolerance: goal.tolerance,
         role,
-        pairs: u32::try_from(pairs.len()).unwrap_or(u32::MAX),
+        pairs: count(pairs.len()),
         baseline_mean: mean_on(scale, pairs.iter().map(|pair| pair.0))?,
         comparison_mean: mean_on(scale, pairs.iter().map(|pair| pair.1))?,
         delta: sample.mean(),

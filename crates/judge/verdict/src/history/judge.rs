@@ -1,6 +1,7 @@
 //! Points in time, and where their level moved.
 
-use stillwell_plan::{Direction, GoalMetric, Scale};
+use stillwell_plan::GoalMetric;
+use stillwell_plan::goal::{Direction, Scale};
 use stillwell_stats::Sample;
 use stillwell_stats::change::ChangePoint;
 use stillwell_units::Tolerance;

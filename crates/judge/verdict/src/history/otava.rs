@@ -1,6 +1,6 @@
 //! Result of Apache Otava's method on a trend.
 
-use stillwell_plan::Scale;
+use stillwell_plan::goal::Scale;
 use stillwell_stats::change::{self, OtavaOptions};
 
 use super::judge::Found;

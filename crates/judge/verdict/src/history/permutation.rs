@@ -1,6 +1,6 @@
 //! Stillwell's own test of a trend.
 
-use stillwell_stats::change::{self, ChangeOptions};
+use stillwell_stats::change::{self, ChangeOptions, Correlation};
 use stillwell_units::float_from_u64;
 
 use super::judge::Found;
@@ -8,6 +8,10 @@ use super::{Basis, Trend, TrendPoint};
 
 /// More points are never said to be needed.
 const POINTS_NEEDED_MAX: usize = 64;
+
+/// Largest correlation of neighbouring ratios to an anchor that the alarm rate holds for. Ratios are
+/// correlated where, for example, a layout or a kernel stays for several results.
+const CORRELATION_MAX: f64 = 0.6;
 
 /// Result of a test of a trend.
 #[derive(Debug)]
@@ -29,10 +33,15 @@ pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
     for (&start, end) in trend.stretches.iter().zip(ends) {
         let points = &trend.points[start..end];
         let parts = float(count) / float(points.len());
+        if points.len() < points_needed(alarm_rate / parts) {
+            continue;
+        }
         let options = ChangeOptions {
             alarm_rate: alarm_rate / parts,
-            // Against an anchor, points have nothing in common but the anchor.
-            independent: trend.basis == Basis::Anchor,
+            correlation: match trend.basis {
+                Basis::Anchor => Correlation::AtMost(CORRELATION_MAX),
+                Basis::Level => Correlation::Estimated,
+            },
             ..ChangeOptions::default()
         };
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();
@@ -49,11 +58,9 @@ pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
                 p_value: shared(point.p_value),
                 plain: None,
             }));
-        if points.len() >= super::POINTS_MIN {
-            let p_value = shared(detection.p_value);
-            let least = tested.p_value.map_or(p_value, |right| p_value.min(right));
-            tested.p_value = Some(least);
-        }
+        let p_value = shared(detection.p_value);
+        let least = tested.p_value.map_or(p_value, |right| p_value.min(right));
+        tested.p_value = Some(least);
     }
     tested
 }
@@ -88,7 +95,7 @@ pub(super) fn can_report(trend: &Trend, alarm_rate: f64) -> bool {
 }
 
 /// The standard deviation that the pairs of all results have in common, where it
-/// says how sure a point is. A result's own comes from few pairs, so that the points
+/// says how sure a point is. A result's own comes from few pairs, so the points
 /// that seem surest would be those that were lucky.
 fn pooled_deviation(trend: &Trend) -> Option<f64> {
     if trend.basis == Basis::Level {
@@ -111,5 +118,5 @@ fn errors_of(points: &[TrendPoint], deviation: f64) -> Vec<f64> {
 }
 
 fn float(count: usize) -> f64 {
-    float_from_u64(u64::try_from(count).unwrap_or(u64::MAX))
+    float_from_u64(count as u64)
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use stillwell_capture::RunStage;
-use stillwell_plan::LatencyQuantile;
+use stillwell_plan::goal::LatencyQuantile;
 use stillwell_units::Seed;
 
 use super::*;
@@ -119,6 +119,28 @@ fn stationary_histories_alarm_at_most_at_the_nominal_rate() {
     assert!(alarms <= 10, "{alarms} of 200");
 }
 
+/// Of 100 histories whose ratios have a lag-one correlation of 0.5, at most the nominal share
+/// raises an alarm.
+#[test]
+fn f6_ratios_to_a_pinned_baseline_may_be_correlated() {
+    let alarms = (0..100).filter(|seed| {
+        let mut noise = Noise::seeded(5000 + seed);
+        let mut effect = 0.01 * noise.normal();
+        let effects: Vec<f64> = (0..20)
+            .map(|_| {
+                effect = 0.5 * effect + 0.01 * 0.75_f64.sqrt() * noise.normal();
+                effect
+            })
+            .collect();
+        let trend = only(trends(&results(&effects, 6000 + seed), &options(0.05)));
+        assert_eq!(trend.basis, Basis::Anchor);
+        !trend.leads.is_empty()
+    });
+    // Nominal are 5; a rate of 5 % gives more than 11 once in two hundred times.
+    let alarms = alarms.count();
+    assert!(alarms <= 11, "{alarms} of 100");
+}
+
 #[test]
 fn a_step_is_found_with_the_commits_around_it() {
     let effects: Vec<f64> = (0..20).map(|n| if n < 13 { 0.0 } else { 0.02 }).collect();
@@ -151,7 +173,7 @@ fn too_few_suites_are_those_that_could_show_no_change() {
             }
             let trend = only(trends(&points, &options(alarm_rate)));
             let needed = trend.points_needed;
-            // The p value is drawn, so that at the border it is either.
+            // The p value is drawn, so at the border it is either.
             if count > needed {
                 assert_eq!(trend.latest, Latest::Worse, "{count} at {alarm_rate}");
             } else if count + 1 < needed {
@@ -313,6 +335,9 @@ fn one_pair_was_no_pair() {
 }
 
 proptest! {
+    // A case tests thousands of simulated histories.
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
     /// For all orders of the results: the same trends.
     #[test]
     fn the_order_of_reading_does_not_matter(shift in 0_usize..20, seed in 0_u64..50) {

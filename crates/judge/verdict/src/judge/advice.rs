@@ -1,17 +1,19 @@
 //! Ways to improve the answer, and evidence that it is impossible.
 
 use stillwell_capture::RunStage;
-use stillwell_plan::{DesignPlan, ExperimentPlan, GoalPlan, PAIRS_MIN, Scale, WarmupPlan};
+use stillwell_plan::goal::Scale;
+use stillwell_plan::stopping::{DesignPlan, PAIRS_MIN, WarmupPlan};
+use stillwell_plan::{ExperimentPlan, GoalPlan};
 use stillwell_stats::components::{RunBounds, VarianceComponents};
 use stillwell_stats::modes::gap_test;
-use stillwell_stats::{Level, Sample};
-use stillwell_units::{Nanos, float_from_u64};
+use stillwell_stats::{Level, Sample, normal};
+use stillwell_units::{Nanos, count, float_from_u64};
 
 use super::compare::{Course, Searched};
 use super::looks::LookPlan;
-use super::pairs::count;
+
 use super::table::RunTable;
-use crate::deltas::Spread;
+use crate::deltas::{Deltas, Spread};
 use crate::erratic::ErraticSign;
 use crate::limits;
 use crate::rule::Verdict;
@@ -31,11 +33,12 @@ pub(super) fn erratic_signs<'s, 'a: 's>(
 ) -> Vec<ErraticSign> {
     let mut signs: Vec<ErraticSign> = Vec::new();
     for searched in primaries {
-        // Noise that did not hinder a verdict needs no words.
+        // Noise that did not prevent a verdict needs no advice.
         let verdict = searched.goal.verdict;
         if matches!(verdict, Verdict::Inconclusive | Verdict::Different) {
             signs.extend(too_noisy(goal, looks, searched));
         }
+        signs.extend(one_sided(goal, searched));
         let runs = &searched.pairs.runs;
         let baseline: Vec<&RunSummary> = runs.iter().map(|(run, _)| *run).collect();
         let comparison: Vec<&RunSummary> = runs.iter().map(|(_, run)| *run).collect();
@@ -69,6 +72,33 @@ fn too_noisy(goal: &GoalPlan, looks: &LookPlan, searched: &Searched<'_>) -> Opti
         tolerance,
         pairs: looks.last(),
     })
+}
+
+/// Pairs whose skewness chance alone explains in fewer than one of a hundred experiments.
+fn one_sided(goal: &GoalPlan, searched: &Searched<'_>) -> Option<ErraticSign> {
+    let deltas = Deltas::of(goal.metric.scale(), &searched.pairs.values).ok()?;
+    let values = deltas.values();
+    let pairs = count(values.len());
+    if pairs < limits::SKEWNESS_PAIRS_MIN {
+        return None;
+    }
+    let number = f64::from(pairs);
+    let mean = values.iter().sum::<f64>() / number;
+    let moment = |power| {
+        values
+            .iter()
+            .map(|value| (value - mean).powi(power))
+            .sum::<f64>()
+            / number
+    };
+    let variance = moment(2);
+    if variance <= 0.0 {
+        return None;
+    }
+    let skewness = moment(3) / variance.powf(1.5);
+    let deviation = (6.0 * (number - 2.0) / ((number + 1.0) * (number + 3.0))).sqrt();
+    let limit = normal::quantile(1.0 - limits::GROUPS_CHANCE / 2.0) * deviation;
+    (skewness.abs() > limit).then_some(ErraticSign::OneSided { pairs, skewness })
 }
 
 /// True if the runs of one variant fall into two groups.

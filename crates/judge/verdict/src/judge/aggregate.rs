@@ -3,8 +3,9 @@
 use stillwell_capture::RunStage;
 use stillwell_plan::ExperimentPlan;
 use stillwell_stats::Sample;
+use stillwell_units::count;
 
-use super::pairs::{alone, count, usable};
+use super::pairs::{alone, usable};
 use super::table::RunTable;
 use crate::check::{CheckPassed, CheckResult};
 use crate::experiment_verdict::{
@@ -12,8 +13,15 @@ use crate::experiment_verdict::{
 };
 use crate::limits;
 use crate::run_warning::RunWarning;
+use crate::summary::RunSummary;
 
-pub(super) fn not_used(table: &RunTable<'_>) -> Vec<RunNotUsed> {
+pub(super) fn not_used(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<RunNotUsed> {
+    let values = |run: &RunSummary| {
+        let goals = plan.goals.iter();
+        goals
+            .filter_map(|goal| Some((goal.metric.clone(), run.value(&goal.metric)?)))
+            .collect()
+    };
     let all = table.iter().map(|(stage, pair, variant, row)| RunNotUsed {
         stage,
         pair,
@@ -26,6 +34,7 @@ pub(super) fn not_used(table: &RunTable<'_>) -> Vec<RunNotUsed> {
             .chain(&row.pair_warnings)
             .cloned()
             .collect(),
+        values: values(row.run),
     });
     all.filter(|run| !run.warnings.is_empty()).collect()
 }
@@ -102,7 +111,7 @@ pub(super) fn pairs_discarded(plan: &ExperimentPlan, table: &RunTable<'_>) -> u3
 /// Only over completed runs: one that was cut off has not had the time to keep
 /// or break a bound.
 pub(super) fn checks(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<CheckVerdict> {
-    let plans = plan.rig.checks.iter();
+    let plans = plan.run_plan.checks.iter();
     let verdict = |name: &str| {
         let completed = table
             .iter()

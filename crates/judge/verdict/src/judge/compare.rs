@@ -1,16 +1,18 @@
 //! One goal of one variant against the baseline.
 
 use stillwell_capture::RunStage;
-use stillwell_plan::{GoalMetric, GoalPlan, Scale};
+use stillwell_plan::goal::Scale;
+use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_stats::{
     Level, PairedError, Sample, hodges_lehmann, pairs_needed, wilcoxon_signed_rank,
 };
+use stillwell_units::count;
 
 use super::looks::{LookPlan, repeats_allowed};
-use super::pairs::{Pairs, count, is_lost};
+use super::pairs::{Pairs, is_lost};
 use super::table::RunTable;
 use crate::deltas::{Deltas, mean_on, on_scale};
-use crate::goal_verdict::{GoalVerdict, Sensitivity};
+use crate::goal_verdict::{GoalVerdict, Sensitivity, UnreliableEstimate, rarest_visible_fault};
 use crate::limits;
 use crate::rule::{Change, Verdict, verdict_of};
 use crate::run_note::RunNote;
@@ -49,6 +51,10 @@ pub(super) struct Question<'q> {
     /// Baseline and comparison.
     pub(super) variants: [&'q str; 2],
     pub(super) looks: &'q LookPlan,
+    /// True if the runs have taken the longest time in which lost pairs are replaced.
+    pub(super) is_time_over: bool,
+    /// True if a change is confirmed on fresh pairs.
+    pub(super) confirm: bool,
 }
 
 /// Decision, its reason where that is not noise, and the next step.
@@ -77,17 +83,35 @@ pub(super) fn search<'a>(question: Question<'_>, table: &RunTable<'a>) -> Search
     }
     let mut decision = decide(question, &pairs, judged.change, deltas.as_ref().err(), look);
     if let (Course::Open { likely, .. }, Ok(deltas)) = (&mut decision.course, &deltas) {
-        *likely = likely_pairs(goal, deltas, looks, valid);
+        *likely = likely_pairs(question, deltas, valid);
     }
+    let is_invalid = decision.verdict == Verdict::Invalid;
     Searched {
         goal: GoalVerdict {
             verdict: decision.verdict,
             reason: decision.reason,
+            unreliable: is_invalid
+                .then(|| unreliable(goal, &pairs.measured))
+                .flatten(),
             ..judged
         },
         pairs,
         course: decision.course,
     }
+}
+
+/// The estimate from all pairs that have numbers.
+fn unreliable(goal: &GoalPlan, measured: &[(f64, f64)]) -> Option<UnreliableEstimate> {
+    let scale = goal.metric.scale();
+    let pairs = count(measured.len());
+    let deltas = Deltas::of(scale, measured).ok();
+    let spread = deltas.and_then(|deltas| deltas.spread(pairs));
+    (pairs > 0).then(|| UnreliableEstimate {
+        change: spread.and_then(|spread| Some(spread.change(spread.plain_critical()?))),
+        baseline_mean: mean_on(scale, measured.iter().map(|pair| pair.0)),
+        comparison_mean: mean_on(scale, measured.iter().map(|pair| pair.1)),
+        pairs,
+    })
 }
 
 fn unjudged(question: Question<'_>, pairs: &Pairs<'_>, used: u32) -> GoalVerdict {
@@ -116,6 +140,7 @@ fn unjudged(question: Question<'_>, pairs: &Pairs<'_>, used: u32) -> GoalVerdict
         pairs_needed: None,
         reason: None,
         note: saturation(&goal.metric, pairs),
+        unreliable: None,
     }
 }
 
@@ -179,6 +204,7 @@ fn decide(
         goal,
         variants,
         looks,
+        ..
     } = question;
     let resolved = |verdict, reason, stop| Decision {
         verdict,
@@ -192,7 +218,7 @@ fn decide(
             StopReason::Unfit,
         );
     }
-    let is_unfit = pairs.discarded > repeats_allowed(looks.last());
+    let is_unfit = is_unfit(question, pairs, looks.last());
     let Some(look) = look else {
         return before_first_look(question, pairs, change, is_unfit);
     };
@@ -203,7 +229,18 @@ fn decide(
     if let Some(reason) = light_load(&goal.metric, pairs, variants) {
         return resolved(Verdict::Inconclusive, Some(reason), StopReason::Certain);
     }
-    let verdict = verdict_of(change, goal.direction, goal.tolerance);
+    let is_last = look >= looks.last();
+    let verdict = match verdict_of(change, goal.direction, goal.tolerance) {
+        Verdict::Equivalent if look < limits::PAIRS_EQUIVALENT_MIN && is_last => {
+            let reason = Some(too_few_for_equivalent(look));
+            return resolved(Verdict::Inconclusive, reason, StopReason::LastLook);
+        }
+        // Too early: the next look may say the same.
+        verdict if look < fewest_pairs(verdict, question.confirm) && !is_last => {
+            Verdict::Inconclusive
+        }
+        verdict => verdict,
+    };
     match verdict {
         Verdict::Regressed | Verdict::Improved => Decision {
             verdict,
@@ -211,7 +248,7 @@ fn decide(
             course: Course::Found,
         },
         Verdict::Equivalent => resolved(verdict, None, StopReason::Certain),
-        _ if look >= looks.last() => resolved(verdict, None, StopReason::LastLook),
+        _ if is_last => resolved(verdict, None, StopReason::LastLook),
         _ if is_unfit => resolved(verdict, unfit(pairs, variants), StopReason::Unfit),
         _ => match looks.next(pairs.valid()) {
             Some(wanted) => Decision {
@@ -227,6 +264,31 @@ fn decide(
     }
 }
 
+/// Fewest pairs after which a search may end with `verdict`.
+const fn fewest_pairs(verdict: Verdict, confirm: bool) -> u32 {
+    match verdict {
+        Verdict::Equivalent => limits::PAIRS_EQUIVALENT_MIN,
+        Verdict::Regressed | Verdict::Improved if !confirm => limits::PAIRS_UNCONFIRMED_MIN,
+        _ => limits::PAIRS_MIN,
+    }
+}
+
+fn too_few_for_equivalent(pairs: u32) -> String {
+    format!(
+        "the change is within the tolerance in {pairs} pairs, and `equivalent` needs {}: so few \
+         may miss a fault of {} of all runs",
+        limits::PAIRS_EQUIVALENT_MIN,
+        percent(rarest_visible_fault(pairs))
+    )
+}
+
+/// True if no more lost pairs are replaced: a quarter of `planned` pairs were, and either
+/// no pair was ever valid, or the time for it is over.
+pub(super) fn is_unfit(question: Question<'_>, pairs: &Pairs<'_>, planned: u32) -> bool {
+    let many = pairs.discarded > repeats_allowed(planned);
+    many && (pairs.valid() == 0 || question.is_time_over)
+}
+
 /// Verdict before the first look: an experiment that ends there for
 /// reasons that lie outside its numbers (the machine is unfit) is judged by what
 /// is valid, once; any other is not judged yet.
@@ -240,6 +302,7 @@ fn before_first_look(
         goal,
         variants,
         looks,
+        ..
     } = question;
     let valid = pairs.valid();
     let course = match looks.next(valid) {
@@ -266,7 +329,12 @@ fn before_first_look(
     }
     match change.filter(|_| is_unfit) {
         Some(change) => Decision {
-            verdict: verdict_of(change, goal.direction, goal.tolerance),
+            verdict: match verdict_of(change, goal.direction, goal.tolerance) {
+                Verdict::Equivalent if valid < limits::PAIRS_EQUIVALENT_MIN => {
+                    Verdict::Inconclusive
+                }
+                verdict => verdict,
+            },
             reason: unfit(pairs, variants),
             course,
         },
@@ -288,22 +356,29 @@ fn unfit(pairs: &Pairs<'_>, variants: [&str; 2]) -> Option<String> {
 
 /// The first look that would be certain if the pairs to come were like those so
 /// far.
-fn likely_pairs(goal: &GoalPlan, deltas: &Deltas, looks: &LookPlan, valid: u32) -> Option<u32> {
+fn likely_pairs(question: Question<'_>, deltas: &Deltas, valid: u32) -> Option<u32> {
     const PAIRS_TO_FORECAST: u32 = 3;
+    let Question {
+        goal,
+        looks,
+        confirm,
+        ..
+    } = question;
     let spread = deltas.spread(valid)?;
     if valid < PAIRS_TO_FORECAST {
         return None;
     }
     let mut later = looks.later(valid);
-    later.find(|look| {
+    later.find(|&look| {
         let change = looks
-            .critical(*look)
-            .map(|critical| spread.with_pairs(*look).change(critical));
+            .critical(look)
+            .map(|critical| spread.with_pairs(look).change(critical));
         let verdict = change.map(|change| verdict_of(change, goal.direction, goal.tolerance));
-        matches!(
+        let is_certain = matches!(
             verdict,
             Some(Verdict::Regressed | Verdict::Improved | Verdict::Equivalent)
-        )
+        );
+        is_certain && verdict.is_some_and(|verdict| look >= fewest_pairs(verdict, confirm))
     })
 }
 

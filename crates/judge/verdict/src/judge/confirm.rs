@@ -1,11 +1,10 @@
 //! Confirmation of the search's verdict on fresh pairs.
 
 use stillwell_capture::RunStage;
-use stillwell_plan::Scale;
+use stillwell_plan::goal::Scale;
 use stillwell_stats::PairedError;
 
-use super::compare::{Course, Question, Searched, pair_changes, refusal};
-use super::looks::repeats_allowed;
+use super::compare::{Course, Question, Searched, is_unfit, pair_changes, refusal};
 use super::pairs::{Pairs, is_lost};
 use super::table::RunTable;
 use crate::deltas::{Deltas, Spread, mean_on};
@@ -53,7 +52,7 @@ pub(super) fn confirm(
             ConfirmCourse::Resolved(StopReason::Confirmed)
         }
         Some(_) => ConfirmCourse::Resolved(StopReason::NotConfirmed),
-        None if pairs.never_measured || pairs.discarded > repeats_allowed(fresh.wanted) => {
+        None if pairs.never_measured || is_unfit(question, &pairs, fresh.wanted) => {
             ConfirmCourse::Resolved(StopReason::Unfit)
         }
         None => ConfirmCourse::Open {
@@ -106,11 +105,11 @@ fn outcome(
         ConfirmCourse::Resolved(StopReason::Confirmed) => return (fresh.searched, None),
         ConfirmCourse::Open { .. } => (
             Verdict::Inconclusive,
-            format!("{word} in the search, to be confirmed: {valid} of {wanted} fresh pairs"),
+            format!("{word} in the search, to be confirmed: {valid} of {wanted} new pairs"),
         ),
         ConfirmCourse::Resolved(StopReason::Unfit) => (
             Verdict::Invalid,
-            format!("{word} in the search, and fresh pairs were not available: {unavailable}"),
+            format!("{word} in the search, and new pairs were not available: {unavailable}"),
         ),
         ConfirmCourse::Resolved(_) => {
             let is_same_way = || points_the_same_way(fresh.change, fresh.search_change);
@@ -127,7 +126,7 @@ fn outcome(
             (
                 verdict,
                 format!(
-                    "not confirmed on fresh pairs: {word} in the search of {} pairs, and {says} in \
+                    "not confirmed on new pairs: {word} in the search of {} pairs, and {says} in \
                      {wanted} others",
                     searched.goal.pairs
                 ),
@@ -146,7 +145,7 @@ pub(super) fn cannot_confirm(searched: &mut Searched<'_>) {
     }
     let why = goal.reason.take();
     goal.reason = Some(format!(
-        "{} in {} pairs, and fresh pairs were not available: {}",
+        "{} in {} pairs, and new pairs were not available: {}",
         goal.verdict.name(),
         goal.pairs,
         why.unwrap_or_else(|| "the machine is unfit".to_owned())

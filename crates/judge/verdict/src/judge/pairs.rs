@@ -2,6 +2,7 @@
 
 use stillwell_capture::RunStage;
 use stillwell_plan::GoalMetric;
+use stillwell_units::count;
 
 use super::table::{Row, RunTable};
 use crate::limits;
@@ -15,6 +16,8 @@ pub(super) struct Pairs<'a> {
     pub(super) values: Vec<(f64, f64)>,
     /// Their runs.
     pub(super) runs: Vec<(&'a RunSummary, &'a RunSummary)>,
+    /// The numbers of each pair that has both, reliable or not.
+    pub(super) measured: Vec<(f64, f64)>,
     /// Pairs of which a run says nothing about the goal.
     pub(super) discarded: u32,
     /// True if runs that went well never had a number of the goal.
@@ -40,6 +43,10 @@ impl<'a> Pairs<'a> {
             {
                 pairs.values.push((*left, *right));
                 pairs.runs.push((first.run, second.run));
+            }
+            let numbers = rows.map(|row| row.and_then(|row| row.run.value(metric)));
+            if let [Some(left), Some(right)] = numbers {
+                pairs.measured.push((left, right));
             }
             let is_silent =
                 |row: &Row<'_>| row.run.outcome.is_completed() && row.run.value(metric).is_none();
@@ -124,8 +131,4 @@ pub(super) fn alone(
 pub(super) fn is_lost(values: &[(f64, f64)]) -> bool {
     let lost = |(baseline, comparison): &(f64, f64)| *baseline > 0.0 && *comparison <= 0.0;
     !values.is_empty() && values.iter().all(lost)
-}
-
-pub(super) fn count(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
 }

@@ -2,14 +2,16 @@
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
+use stillwell_units::count;
 
 use stillwell_capture::RunStage;
 use stillwell_metric::catalogue;
-use stillwell_plan::{ExperimentPlan, GoalMetric, Reduction, Scale};
+use stillwell_plan::goal::{Reduction, Scale};
+use stillwell_plan::{ExperimentPlan, GoalMetric};
 use stillwell_stats::benjamini_hochberg;
 
 use super::compare::Searched;
-use super::pairs::{Pairs, count};
+use super::pairs::Pairs;
 use super::table::RunTable;
 use crate::check::unit_of;
 use crate::deltas::{Spread, mean_on};
@@ -70,6 +72,7 @@ fn ranked(
     }
     let examined = count(tested.len());
     tested.retain(|(moved, _)| moved.p_adjusted <= limits::MOVED_FALSE_SHARE);
+    tested.retain(|(moved, _)| moved.at_least >= limits::MOVED_MIN);
     // A metric as a whole says nothing more where one of its series is named.
     let named: BTreeSet<String> = tested
         .iter()
@@ -190,7 +193,9 @@ fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
         GoalMetric::Memory => &[catalogue::TARGET_RSS],
         GoalMetric::MemoryPeak => &[catalogue::TARGET_RSS_PEAK],
         GoalMetric::Duplicated => &[catalogue::EVENTS_DUPLICATED],
+        GoalMetric::ErrorShare | GoalMetric::RequestThroughput => &[catalogue::OUTCOMES],
         GoalMetric::EventLatency(_)
+        | GoalMetric::ServiceTime(_)
         | GoalMetric::MemorySlope
         | GoalMetric::Latency(_)
         | GoalMetric::Loss => &[],

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use stillwell_capture::RunStage;
-use stillwell_plan::{DesignPlan, ExperimentPlan, WarmupPlan};
+use stillwell_plan::ExperimentPlan;
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
 use stillwell_units::Nanos;
 
 use crate::run_warning::RunWarning;
@@ -106,7 +107,7 @@ impl<'a> RunTable<'a> {
     /// runs; where one took half of the load or more, that. Whether a run is
     /// unreliable has no say in it, since that depends on the warm-up.
     fn common_warmup(&self, plan: &ExperimentPlan) -> Nanos {
-        let phases = &plan.rig.phases;
+        let phases = &plan.run_plan.phases;
         let (stated, half) = (phases.warmup, Nanos::new(phases.measure.as_u64() / 2));
         let longest = Nanos::new(stated.as_u64().saturating_add(half.as_u64()));
         let pairs = self.pairs_of(RunStage::Search).into_iter();

@@ -7,7 +7,8 @@ mod simulated;
 use proptest::prelude::*;
 use stillwell_capture::RunOutcome;
 use stillwell_metric::{Labels, catalogue};
-use stillwell_plan::{Aggregation, CheckPlan, GoalMetric, Phase, SeriesSelector, VariantPlan};
+use stillwell_plan::check::{Aggregation, SeriesSelector};
+use stillwell_plan::{CheckPlan, GoalMetric, Phase, VariantPlan};
 
 use super::*;
 use crate::fixture::{Story, experiment, generator};
@@ -114,7 +115,9 @@ fn pairs_with_an_unreliable_run_are_left_out_whole() {
     let mut all = runs(&around(1.05));
     all[3] = died(Story::healthy().placed("comparison", 2));
     let judged = verdict(&all);
-    assert_eq!(judged.verdict, Verdict::Regressed);
+    // Four pairs do not show a change that no fresh pairs confirm.
+    assert_eq!(judged.verdict, Verdict::Inconclusive);
+    assert!(judged.goals[0].change.unwrap().lower > 0.0);
     assert_eq!((judged.pairs_used, judged.pairs_discarded), (4, 1));
     assert_eq!(judged.not_used.len(), 1);
     assert_eq!(judged.not_used[0].variant, "comparison");
@@ -149,10 +152,11 @@ fn a_goal_that_was_never_measured_is_invalid() {
 }
 
 #[test]
-fn a_warning_about_throughput_leaves_cpu_alone() {
+fn a_delay_of_the_target_spoils_throughput_and_leaves_cpu_alone() {
     let runs = runs_with(&around(1.05), |story, cpu| {
         story
             .with(catalogue::TARGET_CPU, Labels::none(), cpu * 1e9)
+            .with(catalogue::TARGET_RUN_DELAY, Labels::none(), 0.3e9)
             .with(catalogue::HOST_CPU_FOREIGN, Labels::none(), 0.3e9)
     });
     let judged = judge(&experiment(&[CPU, GoalMetric::EgressThroughput]), &runs);
@@ -160,6 +164,13 @@ fn a_warning_about_throughput_leaves_cpu_alone() {
     assert_eq!(verdicts, [Verdict::Regressed, Verdict::Invalid]);
     assert_eq!(judged.gate, Gate::Regressed);
     assert_eq!(judged.pairs_discarded, 0);
+    assert_eq!(judged.goals[0].unreliable, None);
+    let estimate = judged.goals[1].unreliable.unwrap();
+    assert_eq!(estimate.pairs, 6);
+    assert!(estimate.change.unwrap().estimate.abs() < 1e-9);
+    assert!((estimate.baseline_mean.unwrap() - 90_000.0).abs() < 1e-6);
+    let spoiled = &judged.not_used[0];
+    assert_eq!(spoiled.values.len(), 2, "{spoiled:?}");
 }
 
 #[test]
@@ -259,7 +270,7 @@ fn with_check(metric: &str, upper: f64) -> ExperimentVerdict {
         lower: None,
     };
     let mut plan = experiment(&[CPU]);
-    plan.rig.checks = vec![check.clone()];
+    plan.run_plan.checks = vec![check.clone()];
     let runs = runs_with(&around(1.0), |mut story, cpu| {
         story.manifest.plan.checks = vec![check.clone()];
         if story.manifest.identity.as_ref().unwrap().pair == 2 {
@@ -284,7 +295,8 @@ fn one_broken_bound_fails_the_gate() {
     assert_eq!(check.failed_variants, ["baseline", "comparison"]);
     assert_eq!(exit_code(&[failed], GatePolicy::Normal), 1);
     assert_eq!(with_check(rss, 90e6).gate, Gate::Held);
-    assert_eq!(with_check("target/absent", 1.0).gate, Gate::Invalid);
+    // A check that was not measured fails, too.
+    assert_eq!(with_check("target/absent", 1.0).gate, Gate::CheckFailed);
 }
 
 #[test]
@@ -350,7 +362,7 @@ proptest! {
 
     /// For all numbers of equal runs: equivalent, with no change at all.
     #[test]
-    fn equal_runs_are_equivalent(cpu in 0.3_f64..0.9, pairs in 4_usize..9) {
+    fn equal_runs_are_equivalent(cpu in 0.3_f64..0.9, pairs in 6_usize..9) {
         let judged = verdict(&runs(&vec![(cpu, cpu); pairs]));
         prop_assert_eq!(judged.verdict, Verdict::Equivalent);
         prop_assert!(judged.goals[0].change.unwrap().estimate.abs() < 1e-12);

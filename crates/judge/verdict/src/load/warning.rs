@@ -144,13 +144,13 @@ impl fmt::Display for LoadWarning {
             Self::GeneratorSaturated { share } => write!(
                 f,
                 "generator saturated: a worker used {} of its CPU time, so latency may be too high; \
-                 use more workers (--concurrency) or a lower rate",
+                 use more workers or a lower rate",
                 percent(*share)
             ),
             Self::GeneratorLimit { share } => write!(
                 f,
                 "generator limit: a worker used {} of its CPU time, so the target may be faster than \
-                 this; use more workers (--concurrency)",
+                 this; use more workers",
                 percent(*share)
             ),
             Self::GeneratorLate { p99 } => write!(

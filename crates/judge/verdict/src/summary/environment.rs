@@ -7,7 +7,7 @@ use stillwell_capture::Manifest;
 
 /// Facts about the host that stay the same until they are reconfigured. What varies
 /// by itself, such as frequencies, load and free memory, is not among them.
-const FACTS: [&str; 17] = [
+const FACTS: [&str; 18] = [
     "address_randomisation",
     "architecture",
     "boost",
@@ -22,6 +22,7 @@ const FACTS: [&str; 17] = [
     "microcode",
     "open_files_max",
     "own_cpus",
+    "priority",
     "smt",
     "swappiness",
     "transparent_huge_pages",
@@ -56,7 +57,7 @@ pub(super) fn environment(manifest: &Manifest) -> BTreeMap<String, String> {
         facts.insert(name.to_owned(), cpus.unwrap_or_else(|| "any".to_owned()));
     }
     facts.insert("version of Stillwell".to_owned(), manifest.version.clone());
-    // Each by itself, so that what differs can be named.
+    // Each by itself, so what differs can be named.
     for note in &manifest.notes {
         facts.insert(note.what.clone(), "not isolated".to_owned());
     }

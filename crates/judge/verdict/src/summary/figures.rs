@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use stillwell_capture::{Capture, Manifest, SeriesTable};
-use stillwell_metric::{Labels, Metric, catalogue, sink_worker_name};
+use stillwell_metric::{Labels, Metric, catalogue, is_sink_worker, sink_worker_name};
 use stillwell_plan::{Phase, PhasesPlan};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
@@ -61,12 +61,60 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     figures.pss_mean_bytes = window.mean(catalogue::TARGET_PSS);
     figures.workers = workers(&capture.series, window);
     figures.outcomes = outcomes(&capture.series, window);
+    if let Some((waited, delayed)) = delays(window) {
+        figures.target_waited_share = Some(waited);
+        figures.target_delayed_share = delayed;
+    }
+    figures.worker_delayed = worker_delayed(&capture.series, window);
     if let Some(cpus) = host_cpus(manifest) {
         let of_host = |metric| Some(window.share(metric)? / cpus);
         figures.steal_share = of_host(catalogue::HOST_CPU_STEAL);
         figures.foreign_cpu_share = of_host(catalogue::HOST_CPU_FOREIGN);
     }
     figures
+}
+
+/// Of the time in which the target ran or wanted to, the share in which it waited, and
+/// the share that others took. Threads of a target also wait for each other: what others
+/// took is at most what they used of its CPUs.
+fn delays(window: &Window<'_>) -> Option<(f64, Option<f64>)> {
+    let grown = |metric| window.grown(metric, |_| true);
+    let (cpu, waited) = (
+        grown(catalogue::TARGET_CPU)?,
+        grown(catalogue::TARGET_RUN_DELAY)?,
+    );
+    let share = |delay: f64| {
+        let wanted = cpu + delay;
+        if wanted > 0.0 { delay / wanted } else { 0.0 }
+    };
+    let foreign =
+        grown(catalogue::TARGET_CPUS_FOREIGN).or_else(|| grown(catalogue::HOST_CPU_FOREIGN));
+    Some((
+        share(waited),
+        foreign.map(|foreign| share(waited.min(foreign))),
+    ))
+}
+
+/// The worker's thread that waited longest for a CPU, at most as long as others used CPUs
+/// that are not the target's alone.
+fn worker_delayed(series: &SeriesTable, window: &Window<'_>) -> Option<(String, f64)> {
+    let foreign = window.share(catalogue::HOST_CPU_FOREIGN)?
+        - window.share(catalogue::TARGET_CPUS_FOREIGN).unwrap_or(0.0);
+    let delays = series
+        .of(catalogue::WORKER_RUN_DELAY)
+        .filter_map(|(labels, series)| {
+            let name = labels.value("worker").filter(|name| is_of_load(name))?;
+            let growth = window.growth(series)?;
+            let share = growth.value / float_from_u64(growth.length.as_u64());
+            Some((name.to_owned(), share.min(foreign).max(0.0)))
+        });
+    delays.max_by(|left, right| left.1.total_cmp(&right.1))
+}
+
+/// True if a thread of this name sends or receives: the one that makes fresh payload
+/// does neither.
+fn is_of_load(name: &str) -> bool {
+    (name.starts_with("gen-") && !name.ends_with("-fresh")) || is_sink_worker(name)
 }
 
 /// Timestamps that sinks read before events, where the plan has them.
@@ -210,5 +258,5 @@ pub(super) fn host_cpus(manifest: &Manifest) -> Option<f64> {
 }
 
 fn count(number: usize) -> f64 {
-    float_from_u64(u64::try_from(number).unwrap_or(u64::MAX))
+    float_from_u64(number as u64)
 }

@@ -2,12 +2,12 @@
 
 use stillwell_capture::Capture;
 use stillwell_metric::{Outcome, catalogue};
-use stillwell_plan::{RatePlan, RateShape, RateUnit};
+use stillwell_plan::{RatePlan, RateShape, RateUnit, TargetKind};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::figures::{host_cpus, is_of};
 use super::warnings::{falls_short, largest, workers_of};
-use super::{Component, RunFigures};
+use super::{Component, RunFigures, steady};
 use crate::limits;
 use crate::run_note::RunNote;
 use crate::window::Window;
@@ -23,9 +23,15 @@ pub(super) fn notes(
     if let Some(window) = window {
         notes.extend(of_target(window, figures));
         notes.extend(of_warmup(figures, warmup));
+        notes.extend(
+            steady::latency_growth(window).map(|drift| RunNote::LatencyGrew {
+                series: drift.series,
+                growth: drift.share,
+            }),
+        );
         notes.extend(of_generators(capture, window, figures));
         notes.extend(of_blocks(capture, window));
-        notes.extend(of_host(capture, window));
+        notes.extend(of_host(capture, window, figures));
     }
     notes.extend(of_scrapes(capture));
     notes.extend(of_records(capture));
@@ -82,18 +88,34 @@ fn of_target(window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
 
 fn of_generators(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
     let mut notes = Vec::new();
-    for generator in &figures.generators {
+    let plans = &capture.manifest.plan.generators;
+    let has_target = !matches!(capture.manifest.plan.target.kind, TargetKind::None);
+    for (plan, generator) in plans.iter().zip(&figures.generators) {
         let workers = workers_of(figures, Component::Generator, &generator.id);
         let blocked_share = largest(workers.clone().map(|worker| worker.blocked));
         let late = largest(workers.map(|worker| worker.late));
-        let behind = falls_short(generator, window.length());
+        let behind = falls_short(plan, generator, &figures.measured, window.length());
         if behind && blocked_share >= limits::BLOCKED_SHARE {
-            notes.push(RunNote::TargetSaturated {
-                id: generator.id.clone(),
-                unit: generator.unit,
-                requested_per_second: generator.requested_per_second.unwrap_or(0.0),
-                achieved_per_second: generator.achieved_per_second.unwrap_or(0.0),
-                blocked_share,
+            let id = generator.id.clone();
+            let unit = generator.unit;
+            let requested_per_second = generator.requested_per_second.unwrap_or(0.0);
+            let achieved_per_second = generator.achieved_per_second.unwrap_or(0.0);
+            notes.push(if has_target {
+                RunNote::TargetSaturated {
+                    id,
+                    unit,
+                    requested_per_second,
+                    achieved_per_second,
+                    blocked_share,
+                }
+            } else {
+                RunNote::ReceiverSaturated {
+                    id,
+                    unit,
+                    requested_per_second,
+                    achieved_per_second,
+                    blocked_share,
+                }
             });
         }
         let lateness = window.quantiles_where(catalogue::LATENESS, is_of(&generator.id));
@@ -148,8 +170,17 @@ fn of_blocks(capture: &Capture, window: &Window<'_>) -> Vec<RunNote> {
     coarse.collect()
 }
 
-fn of_host(capture: &Capture, window: &Window<'_>) -> Vec<RunNote> {
+fn of_host(capture: &Capture, window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
     let mut notes = Vec::new();
+    if let Some(share) = figures.foreign_cpu_share
+        && share > limits::FOREIGN_CPU_SHARE
+    {
+        notes.push(RunNote::ForeignCpu {
+            share,
+            target_delayed: figures.target_delayed_share,
+            busiest: capture.manifest.busiest.clone(),
+        });
+    }
     for (metric, resource) in [
         (catalogue::HOST_PRESSURE_CPU, "CPU"),
         (catalogue::HOST_PRESSURE_MEMORY, "memory"),

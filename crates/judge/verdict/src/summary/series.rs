@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use stillwell_capture::{Point, Series};
 use stillwell_metric::{Kind, Labels};
-use stillwell_plan::Reduction;
+use stillwell_plan::goal::Reduction;
 
 use super::RunFigures;
 use crate::limits;
 use crate::window::{Growth, Window, time_mean};
 
 /// By name and reduction; and how many were left out. Sums over a metric's
-/// series come first, then those of each `id`, then single series, so that what
-/// is left out of too many is what fewest ask for.
+/// series come first, then those of each `id`, then single series, so what
+/// is left out of too many is what fewest need.
 pub(super) fn numbers(window: &Window<'_>, figures: &RunFigures) -> (BTreeMap<String, f64>, u32) {
     let mut metrics: BTreeMap<&str, Vec<(&Labels, &Series)>> = BTreeMap::new();
     for (name, labels, series) in window.table().iter() {

@@ -3,7 +3,7 @@
 use stillwell_stats::Sample;
 use stillwell_units::Moment;
 
-/// Points that slopes are taken between: more are averaged in groups, so that
+/// Points that slopes are taken between: more are averaged in groups, so
 /// the number of slopes stays bounded.
 const POINTS_MAX: usize = 300;
 

@@ -7,7 +7,7 @@ use stillwell_metric::{Metric, catalogue};
 use stillwell_plan::{GoalMetric, Phase};
 use stillwell_stats::warmup::{SteadyState, slope_test_at, steady_state};
 use stillwell_stats::{Level, Sample};
-use stillwell_units::{Moment, Nanos, float_from_u64};
+use stillwell_units::{Moment, Nanos, count, float_from_u64};
 
 use super::{BeatRates, Drift, WarmupFigures};
 use crate::limits;
@@ -20,6 +20,9 @@ const RATES: [Metric; 3] = [
     catalogue::BYTES_RECEIVED,
     catalogue::TARGET_CPU,
 ];
+
+/// Latencies that grow if a queue fills.
+const LATENCIES: [Metric; 2] = [catalogue::RESPONSE_TIME, catalogue::EVENT_LATENCY];
 
 /// Least share of a beat with load for which its rate is reported.
 const LOADED_SHARE: f64 = 0.1;
@@ -70,7 +73,7 @@ fn figures(
     WarmupFigures {
         series: series.to_owned(),
         cut: (!state.at_bound).then_some(cut),
-        beats: u32::try_from(rates.len()).unwrap_or(u32::MAX),
+        beats: count(rates.len()),
         apart: apart.map_or(0.0, |(early, late)| (early / late - 1.0).abs()),
         drift: None,
     }
@@ -87,6 +90,23 @@ fn drift(window: &Window<'_>, metric: Metric, level: Level) -> Option<Drift> {
     (is_sure && mean > 0.0).then(|| Drift {
         series: metric.name.to_owned(),
         share,
+    })
+}
+
+/// Growth of the median latency over the measured window, as a share of its mean, with the series that
+/// shows it; `None` if it is not certain, or too small to report.
+pub(super) fn latency_growth(window: &Window<'_>) -> Option<Drift> {
+    let level = Level::try_new(limits::STEADY_LEVEL).ok()?;
+    LATENCIES.iter().find_map(|metric| {
+        let medians = window.medians(*metric)?;
+        let slope = slope_test_at(&medians, level)?;
+        let mean = Sample::try_new(&medians, 1).ok()?.mean();
+        let steps = float_from_u64(u64::try_from(medians.len()).ok()?);
+        let share = slope.per_step * steps / mean;
+        (slope.interval.lower > 0.0 && share > limits::LATENCY_GROWTH).then(|| Drift {
+            series: metric.name.to_owned(),
+            share,
+        })
     })
 }
 

@@ -3,13 +3,14 @@ mod steady;
 
 use proptest::prelude::*;
 use stillwell_capture::{
-    CountBounds, EventRecord, LedgerFigures, LedgerRecord, Note, PartNote, RunOutcome, TargetEnd,
+    BusyProgram, CountBounds, EventRecord, LedgerFigures, LedgerRecord, Note, PartNote, RunOutcome,
+    TargetEnd,
 };
 use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
-use stillwell_plan::{
-    Aggregation, BlockShape, CheckPlan, GoalMetric, Phase, RatePlan, ScrapePlan, SeriesSelector,
-    StampPlan, TargetKind,
-};
+use stillwell_plan::check::{Aggregation, SeriesSelector};
+use stillwell_plan::observer::{ScrapePlan, Validity};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{CheckPlan, GoalMetric, Phase, RatePlan, StampPlan, TargetKind};
 use stillwell_units::{ByteRate, ByteSize, Moment, Nanos};
 
 use super::*;
@@ -86,7 +87,7 @@ fn what_was_not_recorded_is_missing_with_a_reason() {
         let Measured::Missing { reason } = reason else {
             panic!("{reason:?}");
         };
-        assert!(reason.starts_with("the rig has no"), "{reason}");
+        assert!(reason.starts_with("the experiment has no"), "{reason}");
     }
 }
 
@@ -245,31 +246,152 @@ fn a_clock_that_steps_there_and_back_is_a_warning() {
 }
 
 #[test]
-fn an_overloaded_rig_is_unreliable_for_every_goal_of_time() {
+fn a_late_generator_spoils_goals_that_wait_and_a_saturated_sink_spoils_all() {
     let generator_late = Story::healthy().with(catalogue::WORKER_LATE, generator(), 0.4e9);
+    let run = generator_late.summary();
+    for goal in GoalMetric::ALL {
+        let is_spoiled = run.warning_about(&goal).is_some();
+        assert_eq!(is_spoiled, goal.is_wall_based(), "{goal}");
+    }
     let sink_busy = Story::healthy().with(catalogue::WORKER_RUNNING, sink(), 0.97e9);
-    for story in [generator_late, sink_busy] {
-        let run = story.summary();
-        for goal in GoalMetric::ALL {
-            assert!(run.warning_about(&goal).is_some(), "{goal} {run:?}");
-        }
+    let run = sink_busy.summary();
+    for goal in GoalMetric::ALL {
+        assert!(run.warning_about(&goal).is_some(), "{goal} {run:?}");
     }
 }
 
 #[test]
-fn steal_and_foreign_cpu_have_limits() {
+fn steal_spoils_goals_that_wait_then_cpu_time_and_never_memory() {
     // Of two CPUs, so 0.2 s each second are 10 %.
-    let stolen = Story::healthy().with(catalogue::HOST_CPU_STEAL, Labels::none(), 0.2e9);
-    assert!(
-        matches!(only_warning(&stolen), RunWarning::CpuSteal { share, .. } if (share - 0.1).abs() < 1e-9)
-    );
+    for (per_second, spoils_cpu_time) in [(0.18e9, false), (0.22e9, true)] {
+        let stolen = Story::healthy().with(catalogue::HOST_CPU_STEAL, Labels::none(), per_second);
+        let warning = only_warning(&stolen);
+        assert!(
+            matches!(warning, RunWarning::CpuSteal { share, .. } if (share - per_second / 2e9).abs() < 1e-9)
+        );
+        assert!(warning.spoils(&GoalMetric::EgressThroughput));
+        assert_eq!(warning.spoils(&GoalMetric::CpuPerEvent), spoils_cpu_time);
+        assert!(!warning.spoils(&GoalMetric::Memory));
+    }
+}
+
+#[test]
+fn other_programs_on_the_host_are_a_note_and_no_harm() {
     let foreign =
         |per_second| Story::healthy().with(catalogue::HOST_CPU_FOREIGN, Labels::none(), per_second);
-    assert_eq!(foreign(0.19e9).summary().warnings, []);
-    let busy = only_warning(&foreign(0.3e9));
-    assert!(busy.spoils(&GoalMetric::EgressThroughput));
-    assert!(!busy.spoils(&GoalMetric::CpuPerEvent));
-    assert!(only_warning(&foreign(0.6e9)).spoils(&GoalMetric::CpuPerEvent));
+    assert_eq!(foreign(0.19e9).summary().notes, []);
+    let mut story = foreign(1.4e9);
+    story.manifest.busiest = vec![BusyProgram {
+        name: "rustc".to_owned(),
+        pid: 7,
+        cpu_share: 0.93,
+    }];
+    let run = story.summary();
+    assert_eq!(run.warnings, []);
+    let notes: Vec<String> = run.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        notes,
+        [
+            "other programs used 70.0 % of the host's CPU time: rustc (process 7) 93.0 % of a CPU; \
+          their effect on the target is unknown"
+        ]
+    );
+}
+
+/// A run whose target used a CPU for half of the time, waited for it for `waited`, and
+/// shared it with others for `foreign` seconds each second.
+fn delayed(waited: f64, foreign: f64) -> RunSummary {
+    let none = Labels::none;
+    let story = Story::healthy()
+        .with(catalogue::TARGET_RUN_DELAY, none(), waited * 1e9)
+        .with(catalogue::TARGET_CPUS_FOREIGN, none(), foreign * 1e9);
+    story.summary()
+}
+
+#[test]
+fn a_target_that_others_delay_spoils_goals_that_wait_and_no_others() {
+    assert_eq!(delayed(0.02, 0.9).warnings, []);
+    let run = delayed(0.1, 0.4);
+    let [RunWarning::TargetDelayed { share, .. }] = run.warnings[..] else {
+        panic!("{:?}", run.warnings);
+    };
+    assert!((share - 1.0 / 6.0).abs() < 1e-9, "{share}");
+    for goal in GoalMetric::ALL {
+        let is_spoiled = run.warning_about(&goal).is_some();
+        assert_eq!(is_spoiled, goal.is_wall_based(), "{goal}");
+    }
+}
+
+#[test]
+fn a_worker_that_others_delay_spoils_goals_that_wait_and_no_others() {
+    let run_with = |thread: &str, waited: f64, foreign: f64| {
+        let labels = Labels::none().with("worker", thread);
+        let story = Story::healthy()
+            .with(catalogue::WORKER_RUN_DELAY, labels, waited * 1e9)
+            .with(catalogue::HOST_CPU_FOREIGN, Labels::none(), foreign * 1e9);
+        story.summary()
+    };
+    let run = run_with("gen-g-0", 0.2, 0.15);
+    let [RunWarning::WorkerDelayed { worker, share, .. }] = &run.warnings[..] else {
+        panic!("{:?}", run.warnings);
+    };
+    assert_eq!(worker, "gen-g-0");
+    assert!((share - 0.15).abs() < 1e-9, "{share}");
+    for goal in GoalMetric::ALL {
+        let is_spoiled = run.warning_about(&goal).is_some();
+        assert_eq!(is_spoiled, goal.is_wall_based(), "{goal}");
+    }
+    // Threads of ours that wait for each other, or make payload, are no harm.
+    for run in [
+        run_with("gen-g-0", 0.2, 0.01),
+        run_with("gen-g-0", 0.04, 0.15),
+        run_with("gen-g-0-fresh", 0.2, 0.15),
+    ] {
+        assert_eq!(run.warnings, []);
+    }
+}
+
+#[test]
+fn validity_halves_the_limits_or_ignores_them_and_says_so() {
+    let run_with = |validity, waited: f64| {
+        let none = Labels::none;
+        let mut story = Story::healthy()
+            .with(catalogue::TARGET_RUN_DELAY, none(), waited * 1e9)
+            .with(catalogue::TARGET_CPUS_FOREIGN, none(), 0.9e9);
+        story.manifest.plan.observer.validity = validity;
+        story.summary()
+    };
+    // 7.4 % and 16.7 % of the time in which it wanted a CPU.
+    assert_eq!(run_with(Validity::Normal, 0.04).warnings, []);
+    let strict = run_with(Validity::Strict, 0.04);
+    assert!(matches!(
+        strict.warnings[..],
+        [RunWarning::TargetDelayed { .. }]
+    ));
+    assert_eq!(strict.notes, [RunNote::Strict]);
+    let off = run_with(Validity::Off, 0.1);
+    assert_eq!(off.warnings, []);
+    assert!(
+        off.notes[0]
+            .to_string()
+            .starts_with("ignored because of `validity: off`: target delayed")
+    );
+    let mut story = Story::healthy();
+    story.manifest.plan.observer.validity = Validity::Off;
+    story.manifest.outcome = RunOutcome::TargetDied {
+        phase: Phase::Measure,
+    };
+    assert!(matches!(
+        story.summary().warnings[..],
+        [RunWarning::TargetDied { .. }]
+    ));
+}
+
+#[test]
+fn a_target_that_waits_for_its_own_threads_is_not_harmed() {
+    let run = delayed(2.0, 0.01);
+    assert_eq!(run.warnings, []);
+    assert_eq!(run.figures.target_waited_share, Some(0.8));
 }
 
 #[test]
@@ -345,6 +467,20 @@ fn a_shortfall_without_a_blocking_target_is_a_warning() {
 }
 
 #[test]
+fn a_block_that_is_not_due_yet_is_no_shortfall() {
+    let mut story = Story::healthy().with(catalogue::SENT_UNITS, generator(), 980.0);
+    story.manifest.plan.generators[0].payload.blocks = BlockShape::UpTo {
+        maximum: ByteSize::kib(64),
+    };
+    assert_eq!(story.summary().warnings, []);
+    story.manifest.plan.generators[0].payload.blocks = BlockShape::UpTo {
+        maximum: ByteSize::new(50),
+    };
+    let warning = only_warning(&story);
+    assert!(matches!(warning, RunWarning::RateNotReached { .. }));
+}
+
+#[test]
 fn a_shortfall_by_the_target_is_a_finding() {
     let run = Story::healthy()
         .with(catalogue::SENT_UNITS, generator(), 900.0)
@@ -352,6 +488,19 @@ fn a_shortfall_by_the_target_is_a_finding() {
         .summary();
     assert_eq!(run.warnings, []);
     assert!(matches!(run.notes[..], [RunNote::TargetSaturated { .. }]));
+}
+
+#[test]
+fn without_a_target_it_is_the_receiver_that_is_saturated() {
+    let mut story = Story::healthy()
+        .with(catalogue::SENT_UNITS, generator(), 900.0)
+        .with(catalogue::WORKER_BLOCKED, generator(), 0.5e9);
+    story.manifest.plan.target.kind = TargetKind::None;
+    let is_receiver = |note: &RunNote| matches!(note, RunNote::ReceiverSaturated { .. });
+    let notes = story.summary().notes;
+    assert!(notes.iter().any(is_receiver), "{notes:?}");
+    let is_target = |note: &RunNote| matches!(note, RunNote::TargetSaturated { .. });
+    assert!(!notes.iter().any(is_target), "{notes:?}");
 }
 
 #[test]
@@ -400,7 +549,7 @@ fn notes_and_silent_scrapes_are_notes() {
         url: url.clone(),
         names: None,
         labels: Vec::new(),
-        format: stillwell_plan::ScrapeFormat::default(),
+        format: stillwell_plan::observer::ScrapeFormat::default(),
     }];
     story.manifest.notes = vec![Note {
         what: "cgroup".to_owned(),

@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use stillwell_capture::{Capture, CountBounds, LedgerFigures, LedgerRecord};
-use stillwell_metric::catalogue;
-use stillwell_plan::{GoalMetric, LatencyQuantile, TargetKind};
+use stillwell_metric::{Outcome, catalogue};
+use stillwell_plan::goal::LatencyQuantile;
+use stillwell_plan::{GoalMetric, TargetKind};
 use stillwell_units::float_from_u64;
 
 use super::{Measured, RunFigures, slope};
@@ -21,7 +22,7 @@ pub(super) fn values(
     };
     let measured = |metric: &GoalMetric| match value(metric) {
         Ok(value) if value.is_finite() => Measured::Value(value),
-        Ok(_) => missing("what was recorded is not a finite number"),
+        Ok(_) => missing("the recorded value is not a finite number"),
         Err(reason) => missing(reason),
     };
     let all = GoalMetric::ALL.into_iter();
@@ -46,14 +47,14 @@ fn measured(
             has_generator(capture)?;
             window
                 .per_second(catalogue::BYTES_WRITTEN, |_| true)
-                .ok_or("what generators sent was not recorded")
+                .ok_or("the bytes that generators sent were not recorded")
         }
         GoalMetric::EgressThroughput => {
             has_sink(capture)?;
             window
                 .per_second(catalogue::BYTES_RECEIVED, |_| true)
                 .or_else(|| window.per_second(catalogue::TOTAL_BYTES_RECEIVED, |_| true))
-                .ok_or("what sinks received was not recorded")
+                .ok_or("the bytes that sinks received were not recorded")
         }
         GoalMetric::Loss => loss(capture, figures),
         GoalMetric::Duplicated => {
@@ -70,6 +71,22 @@ fn measured(
             has_generator(capture)?;
             latency(*quantile, figures.response_time)
                 .ok_or("no answer to a request was timed while measuring")
+        }
+        GoalMetric::ServiceTime(quantile) => {
+            has_generator(capture)?;
+            latency(*quantile, figures.service_time)
+                .ok_or("no answer to a request was timed while measuring")
+        }
+        GoalMetric::ErrorShare => {
+            has_generator(capture)?;
+            let requests = Requests::of(figures).ok_or(NO_REQUEST)?;
+            Ok(requests.failed / (requests.failed + requests.answered))
+        }
+        GoalMetric::RequestThroughput => {
+            has_generator(capture)?;
+            let requests = Requests::of(figures).ok_or(NO_REQUEST)?;
+            let seconds = float_from_u64(window.length().as_u64()) / 1e9;
+            Ok(requests.answered / seconds)
         }
         GoalMetric::Cpu | GoalMetric::CpuPerEvent => {
             has_target(capture)?;
@@ -91,21 +108,22 @@ fn measured(
 
 fn has_target(capture: &Capture) -> Result<(), &'static str> {
     match capture.manifest.plan.target.kind {
-        TargetKind::None => Err("the rig has no target"),
+        TargetKind::None => Err("the experiment has no target"),
+        TargetKind::Url(_) => Err("the target is a URL, so no process is watched"),
         TargetKind::Child(_) | TargetKind::Container(_) | TargetKind::Pid(_) => Ok(()),
     }
 }
 
 fn has_generator(capture: &Capture) -> Result<(), &'static str> {
     match capture.manifest.plan.generators.as_slice() {
-        [] => Err("the rig has no generator"),
+        [] => Err("the experiment has no generator"),
         _ => Ok(()),
     }
 }
 
 fn has_sink(capture: &Capture) -> Result<(), &'static str> {
     match capture.manifest.plan.sinks.as_slice() {
-        [] => Err("the rig has no sink"),
+        [] => Err("the experiment has no sink"),
         _ => Ok(()),
     }
 }
@@ -126,6 +144,37 @@ fn cpu(
     Ok(cpu / events.ok_or("no event was sent while measuring")?)
 }
 
+const NO_REQUEST: &str = "no request ended while measuring";
+
+/// Ends of the requests of the measured phase.
+struct Requests {
+    /// Those with a response below status 400.
+    answered: f64,
+    /// All others that ended.
+    failed: f64,
+}
+
+impl Requests {
+    /// Returns the ends of requests; `None` if none ended, or if the sends wait for no answers.
+    fn of(figures: &RunFigures) -> Option<Self> {
+        let mut requests = Self {
+            answered: 0.0,
+            failed: 0.0,
+        };
+        for entry in &figures.outcomes {
+            let count = float_from_u64(entry.count);
+            let is = |outcome: Outcome| entry.outcome == outcome.name();
+            if is(Outcome::Ok) || is(Outcome::Status3xx) {
+                requests.answered += count;
+            } else if !is(Outcome::Unfinished) {
+                requests.failed += count;
+            }
+        }
+        let are_answered = figures.response_time.is_some() || requests.answered == 0.0;
+        (are_answered && requests.answered + requests.failed > 0.0).then_some(requests)
+    }
+}
+
 /// Of all events that were sent in the whole run the share that no sink had
 /// received by its end: what is under way at either end of the measured phase is
 /// neither lost nor gained. Below zero where more came than was sent.
@@ -136,7 +185,7 @@ fn loss(capture: &Capture, figures: &RunFigures) -> Result<f64, &'static str> {
         let lost = share_of_stamped(ledger, |entry| &entry.lost)?;
         // Units under way are not lost, and the two cannot be distinguished.
         return if lost > 0.0 && !ledger.quiet {
-            Err("events still arrived when the drain ended, so that none can be called lost")
+            Err("events still arrived when the drain ended, so none counts as lost")
         } else {
             Ok(lost)
         };
@@ -144,7 +193,7 @@ fn loss(capture: &Capture, figures: &RunFigures) -> Result<f64, &'static str> {
     let sent = figures.whole.events_sent.filter(|sent| *sent > 0.0);
     let sent = sent.ok_or("no event was sent")?;
     let received = figures.whole.events_received;
-    let received = received.ok_or("how many events sinks received was not recorded")?;
+    let received = received.ok_or("the number of events that sinks received was not recorded")?;
     Ok(1.0 - received / sent)
 }
 
@@ -156,7 +205,7 @@ fn share_of_stamped(
     let (mut counted, mut sent) = (0, 0);
     for entry in &ledger.generators {
         let exactly = count(entry).exactly();
-        counted += exactly.ok_or("the ledger ran out of memory and knows only bounds")?;
+        counted += exactly.ok_or("the ledger ran out of memory and has only bounds")?;
         sent += entry.sent;
     }
     if sent == 0 {

@@ -2,11 +2,11 @@
 
 use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::{Value, catalogue};
-use stillwell_plan::{GeneratorPlan, Phase};
+use stillwell_plan::{GeneratorPlan, Phase, RateUnit};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::figures::is_of;
-use super::{Component, GeneratorFigures, RunFigures, WorkerShares};
+use super::{Component, GeneratorFigures, RunFigures, Totals, WorkerShares};
 use crate::limits;
 use crate::run_warning::{RunWarning, ShortfallCause};
 use crate::window::{self, Window};
@@ -36,13 +36,14 @@ pub(super) fn warnings(
         return warnings;
     };
     warnings.extend(of_recording(capture, window));
-    warnings.extend(of_host(figures));
+    let factor = manifest.plan.observer.validity.limit_factor();
+    warnings.extend(of_host(figures, factor));
     for (plan, generator) in manifest.plan.generators.iter().zip(&figures.generators) {
         let lateness = window.quantiles_where(catalogue::LATENESS, is_of(&plan.id));
         warnings.extend(of_generator(
             plan,
             generator,
-            lateness.map(|lateness| lateness.p99),
+            (lateness.map(|lateness| lateness.p99), factor),
             figures,
             window.length(),
         ));
@@ -146,25 +147,30 @@ fn clock_step(capture: &Capture) -> Nanos {
     steps.max().unwrap_or(Nanos::ZERO)
 }
 
-fn of_host(figures: &RunFigures) -> Vec<RunWarning> {
+/// Harm by the host, by limits times `factor`.
+fn of_host(figures: &RunFigures, factor: f64) -> Vec<RunWarning> {
     let mut warnings = Vec::new();
+    let limit = limits::STEAL_SHARE * factor;
     if let Some(share) = figures.steal_share
-        && share > limits::STEAL_SHARE
+        && share > limit
     {
-        warnings.push(RunWarning::CpuSteal {
-            share,
-            limit: limits::STEAL_SHARE,
-        });
+        warnings.push(RunWarning::CpuSteal { share, limit });
     }
-    if let Some(share) = figures.foreign_cpu_share
-        && share > limits::FOREIGN_CPU_SHARE_WALL
+    let limit = limits::TARGET_DELAYED_SHARE * factor;
+    if let Some(share) = figures.target_delayed_share
+        && share > limit
     {
-        let limit = if share > limits::FOREIGN_CPU_SHARE {
-            limits::FOREIGN_CPU_SHARE
-        } else {
-            limits::FOREIGN_CPU_SHARE_WALL
-        };
-        warnings.push(RunWarning::ForeignCpu { share, limit });
+        warnings.push(RunWarning::TargetDelayed { share, limit });
+    }
+    let limit = limits::WORKER_DELAYED_SHARE * factor;
+    if let Some((worker, share)) = &figures.worker_delayed
+        && *share > limit
+    {
+        warnings.push(RunWarning::WorkerDelayed {
+            worker: worker.clone(),
+            share: *share,
+            limit,
+        });
     }
     warnings
 }
@@ -185,22 +191,43 @@ pub(super) fn largest(shares: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// True if less was sent than requested, beyond the limits.
-pub(super) fn falls_short(generator: &GeneratorFigures, measured: Nanos) -> bool {
+pub(super) fn falls_short(
+    plan: &GeneratorPlan,
+    generator: &GeneratorFigures,
+    sent: &Totals,
+    measured: Nanos,
+) -> bool {
     let (Some(requested), Some(achieved)) = (
         generator.requested_per_second,
         generator.achieved_per_second,
     ) else {
         return false;
     };
+    let seconds = measured.as_secs_f64();
     // Units requested since a worker's last report are not in its figure yet.
-    let unsaid = limits::REQUESTED_UNREPORTED.as_secs_f64() / measured.as_secs_f64();
-    requested > 0.0 && achieved / requested < limits::RATE_ACHIEVED_SHARE - unsaid
+    let unsaid = limits::REQUESTED_UNREPORTED.as_secs_f64() / seconds;
+    // A block is sent when all of it is requested: each worker may have begun one.
+    let begun = f64::from(plan.concurrency.workers().max(1)) * block_units(plan, sent) / seconds;
+    requested > 0.0 && achieved + begun < requested * (limits::RATE_ACHIEVED_SHARE - unsaid)
+}
+
+/// Units of the schedule in the largest block; of events by their mean size.
+fn block_units(plan: &GeneratorPlan, sent: &Totals) -> f64 {
+    let block = float_from_u64(plan.payload.blocks.maximum().bytes());
+    match plan.rate.unit {
+        RateUnit::Bytes => block,
+        RateUnit::Blocks => 1.0,
+        RateUnit::Events => match (sent.events_sent, sent.bytes_sent) {
+            (Some(events), Some(bytes)) if bytes > 0.0 => (block * events / bytes).max(1.0),
+            _ => 1.0,
+        },
+    }
 }
 
 fn of_generator(
     plan: &GeneratorPlan,
     generator: &GeneratorFigures,
-    lateness_p99: Option<Nanos>,
+    (lateness_p99, factor): (Option<Nanos>, f64),
     figures: &RunFigures,
     measured: Nanos,
 ) -> Vec<RunWarning> {
@@ -221,8 +248,9 @@ fn of_generator(
         return is_limit.then_some(warning).into_iter().collect();
     }
     let mut warnings = Vec::new();
-    let limit = limits::GENERATOR_LATE_SHARE;
-    let harms = lateness_p99.is_none_or(|lateness| lateness > limits::GENERATOR_LATENESS_P99);
+    let limit = limits::GENERATOR_LATE_SHARE * factor;
+    let lateness_max = limits::GENERATOR_LATENESS_P99.as_secs_f64() * factor;
+    let harms = lateness_p99.is_none_or(|lateness| lateness.as_secs_f64() > lateness_max);
     if late > limit && harms {
         warnings.push(RunWarning::GeneratorLate {
             id: id.clone(),
@@ -230,7 +258,8 @@ fn of_generator(
             limit,
         });
     }
-    if falls_short(generator, measured) && blocked < limits::BLOCKED_SHARE {
+    if falls_short(plan, generator, &figures.measured, measured) && blocked < limits::BLOCKED_SHARE
+    {
         warnings.push(RunWarning::RateNotReached {
             id,
             unit: generator.unit,

@@ -1,7 +1,7 @@
 //! Delivery of events.
 
 use stillwell_capture::LedgerFigures;
-use stillwell_plan::Delivery;
+use stillwell_plan::targets::Delivery;
 
 use crate::summary::RunSummary;
 
@@ -38,7 +38,7 @@ impl DeliveryFound {
             return;
         };
         if !run.outcome.is_completed() {
-            let reason = "a run did not go to its end".to_owned();
+            let reason = "a run did not complete".to_owned();
             self.unknown.get_or_insert(reason);
             return;
         }

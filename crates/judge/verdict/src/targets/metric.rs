@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 use stillwell_metric::{Metric, catalogue};
-use stillwell_plan::{GoalMetric, LatencyQuantile};
+use stillwell_plan::GoalMetric;
+use stillwell_plan::goal::LatencyQuantile;
 use stillwell_units::Nanos;
 
 use crate::summary::RunSummary;

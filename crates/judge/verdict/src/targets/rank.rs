@@ -1,6 +1,7 @@
 //! Ranking of targets for one row.
 
 use stillwell_stats::{Differences, Level, LogRatios, PairedEffect, holm};
+use stillwell_units::count;
 
 use super::TargetsMetric;
 use crate::limits;
@@ -34,11 +35,7 @@ pub(super) struct Ranked {
 impl Ranked {
     pub(super) fn mean(&self) -> f64 {
         let sum: f64 = self.by_block.iter().map(|(_, value)| value).sum();
-        sum / f64::from(
-            u32::try_from(self.by_block.len())
-                .unwrap_or(u32::MAX)
-                .max(1),
-        )
+        sum / f64::from(count(self.by_block.len()).max(1))
     }
 }
 
@@ -70,7 +67,7 @@ fn pair(metric: TargetsMetric, left: &Ranked, right: &Ranked) -> Option<PairFoun
             Some((*value, *paired))
         })
         .collect();
-    let blocks = u32::try_from(both.len()).unwrap_or(u32::MAX);
+    let blocks = count(both.len());
     if blocks < limits::PAIRS_MIN {
         return None;
     }

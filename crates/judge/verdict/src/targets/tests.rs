@@ -1,16 +1,18 @@
 use proptest::prelude::*;
 use stillwell_capture::Restart;
 use stillwell_metric::{Labels, catalogue};
-use stillwell_plan::{ComparedTargetPlan, GoalMetric, LatencyQuantile, PlacementPlan};
+use stillwell_plan::goal::LatencyQuantile;
+use stillwell_plan::targets::ComparedTargetPlan;
+use stillwell_plan::{GoalMetric, PlacementPlan};
 use stillwell_units::{Moment, Nanos, Seed};
 
 use super::*;
-use crate::fixture::{Story, generator, rig, sink};
+use crate::fixture::{Story, generator, run_plan, sink};
 
-fn contender(name: &str, durability: Option<Durability>) -> ComparedTargetPlan {
+fn target(name: &str, durability: Option<Durability>) -> ComparedTargetPlan {
     ComparedTargetPlan {
         name: name.to_owned(),
-        target: rig().target,
+        target: run_plan().target,
         program: None,
         version: None,
         files: Vec::new(),
@@ -19,17 +21,17 @@ fn contender(name: &str, durability: Option<Durability>) -> ComparedTargetPlan {
     }
 }
 
-fn plan(contenders: Vec<ComparedTargetPlan>, runs: u32) -> TargetsPlan {
-    let rig = stillwell_plan::RigPlan {
+fn plan(targets: Vec<ComparedTargetPlan>, runs: u32) -> TargetsPlan {
+    let run_plan = stillwell_plan::RunPlan {
         placement: PlacementPlan::default(),
-        ..rig()
+        ..run_plan()
     };
     TargetsPlan {
         name: "e".to_owned(),
         summary: None,
         folder: "/e".into(),
-        rig,
-        targets: contenders,
+        run_plan,
+        targets,
         runs,
         seed: Seed::from_number(1),
     }
@@ -66,7 +68,7 @@ fn place_of(verdict: &TargetsVerdict, metric: TargetsMetric, column: usize) -> P
 
 /// Some runs of `a` and `b`, `b` with `factor` times the CPU.
 fn two(blocks: u32, factor: f64, taken: [f64; 2]) -> (TargetsPlan, Vec<RunSummary>) {
-    let plan = plan(vec![contender("a", None), contender("b", None)], blocks);
+    let plan = plan(vec![target("a", None), target("b", None)], blocks);
     let runs = (1..=blocks).flat_map(|block| {
         let drift = 1.0 + 0.1 * f64::from(block) + 0.001 * f64::from(block * block % 7);
         [
@@ -124,9 +126,9 @@ fn equal_work_is_required_of_compared_targets() {
         Some(Durability::Memory),
     ];
     let names = ["a", "b", "c", "d"];
-    let contenders = names.into_iter().zip(claims);
-    let contenders = contenders.map(|(name, claim)| contender(name, claim));
-    let plan = plan(contenders.collect(), 6);
+    let targets = names.into_iter().zip(claims);
+    let targets = targets.map(|(name, claim)| target(name, claim));
+    let plan = plan(targets.collect(), 6);
     let taken = [100_000.0, 100_000.0, 100_000.0, 40_000.0];
     let runs: Vec<RunSummary> = (1..=6)
         .flat_map(|block| {
@@ -198,7 +200,7 @@ fn a_claim_of_a_disk_is_held_against_what_was_written() {
             Some("claims `synced`, and no disk of the host"),
         ),
     ] {
-        let plan = plan(vec![contender("a", Some(claim))], 4);
+        let plan = plan(vec![target("a", Some(claim))], 4);
         let runs: Vec<_> = (1..=4)
             .map(|block| run("a", block, 1e8, 100_000.0, written))
             .collect();
@@ -231,7 +233,7 @@ fn a_claim_without_figures_is_not_checked() {
         (
             catalogue::TARGET_WRITE_BYTES,
             Durability::Disk,
-            "what it wrote was not recorded",
+            "its writes were not recorded",
         ),
         (
             catalogue::HOST_DISK_FLUSHES,
@@ -241,10 +243,10 @@ fn a_claim_without_figures_is_not_checked() {
         (
             catalogue::BYTES_WRITTEN,
             Durability::Disk,
-            "it was not sent anything",
+            "nothing was sent to it",
         ),
     ] {
-        let plan = plan(vec![contender("a", Some(claim))], 4);
+        let plan = plan(vec![target("a", Some(claim))], 4);
         let runs: Vec<_> = (1..=4).map(|block| bare(block, missing)).collect();
         let verdict = judge_targets(&plan, &runs);
         let column = &verdict.columns[0];
@@ -258,7 +260,7 @@ fn a_claim_without_figures_is_not_checked() {
 #[test]
 fn runs_that_did_not_end_count_neither_as_work_nor_as_written() {
     let mut plan = plan(
-        vec![contender("a", Some(Durability::Disk)), contender("b", None)],
+        vec![target("a", Some(Durability::Disk)), target("b", None)],
         4,
     );
     plan.targets[1].durability = Some(Durability::Disk);
@@ -308,9 +310,9 @@ fn times_of_a_table_are_all_of_events_or_all_of_answers() {
 #[test]
 fn targets_that_keep_unlike_things_are_not_compared() {
     let all = vec![
-        contender("a", Some(Durability::Memory)),
-        contender("b", Some(Durability::Disk)),
-        contender("c", Some(Durability::Disk)),
+        target("a", Some(Durability::Memory)),
+        target("b", Some(Durability::Disk)),
+        target("c", Some(Durability::Disk)),
     ];
     let plan = plan(all, 4);
     let runs: Vec<_> = (1..=4)
@@ -352,7 +354,7 @@ fn unreliable_runs_that_are_left_out_are_reported() {
 #[test]
 fn a_target_that_always_dies_is_invalid_and_the_others_stay() {
     let (mut plan, mut runs) = two(4, 1.5, [100_000.0; 2]);
-    plan.targets.push(contender("c", None));
+    plan.targets.push(target("c", None));
     for block in 1..=4 {
         let mut story = Story::healthy().placed("c", block);
         story.manifest.outcome = stillwell_capture::RunOutcome::TargetDied {

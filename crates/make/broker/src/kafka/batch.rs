@@ -1,7 +1,7 @@
 //! Record batches of version 2.
 
 use super::compression::{Compression, CompressionFailed};
-use super::crc::crc32c;
+use crc32c::crc32c;
 
 /// From the beginning of a batch: its length, what the sum is of, and the sum itself.
 const LENGTH_AT: usize = 8;

@@ -59,7 +59,7 @@ fn messages(compression: Compression, batch: &[u8], now_ms: i64) -> Vec<Vec<u8>>
     assert_eq!(cursor.u64().unwrap(), 0);
     assert_eq!(usize::try_from(cursor.i32().unwrap()), Ok(batch.len() - 12));
     assert_eq!((cursor.i32().unwrap(), cursor.u8().unwrap()), (-1, 2));
-    assert_eq!(cursor.u32().unwrap(), crc::crc32c(&batch[21..]));
+    assert_eq!(cursor.u32().unwrap(), crc32c::crc32c(&batch[21..]));
     assert_eq!(cursor.i16().unwrap(), compression.number());
     let last = cursor.i32().unwrap();
     assert_eq!(cursor.u64().unwrap() as i64, now_ms);

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 
 use crate::kubeconfig::{ClusterAccess, ClusterToken, Kubeconfig, KubeconfigError};
 use stillwell_http::{HeadError, TargetError};
-use stillwell_plan::{KubernetesPlan, PemSource};
+use stillwell_plan::generator::KubernetesPlan;
+use stillwell_plan::tls::PemSource;
 use stillwell_wire::tls::TlsError;
 use stillwell_worker::TransportError;
 
@@ -152,7 +153,7 @@ fn of_pod(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stillwell_plan::KubernetesKind;
+    use stillwell_plan::generator::KubernetesKind;
 
     fn plan() -> KubernetesPlan {
         KubernetesPlan {

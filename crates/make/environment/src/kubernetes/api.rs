@@ -5,7 +5,7 @@ use std::io;
 
 use stillwell_http::{RequestTemplate, Scheme, Target};
 use stillwell_metric::Outcome;
-use stillwell_plan::{ClientTlsPlan, Verification};
+use stillwell_plan::tls::{ClientTlsPlan, Verification};
 use stillwell_scope::explain;
 use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::DialError;
@@ -221,7 +221,7 @@ impl ApiResponse {
             400 | 422 => ": mend the manifest",
             401 => ": renew the credentials in the kubeconfig, or choose another context",
             403 => {
-                ": ask for the right to do it (`kubectl auth can-i --list` shows those there are)"
+                ": request the right to do it (`kubectl auth can-i --list` shows those there are)"
             }
             404 => {
                 ": the namespace must be there before the run, and the server be a cluster's API"

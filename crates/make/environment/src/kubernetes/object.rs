@@ -1,7 +1,7 @@
 //! One object: its request body and its path in the API.
 
 use serde_json::{Value, json};
-use stillwell_plan::KubernetesPlan;
+use stillwell_plan::generator::KubernetesPlan;
 
 /// Label with the name of the generator that owns an object.
 pub(super) const LABEL: &str = "stillwell.generator";
@@ -135,7 +135,7 @@ fn label_of(id: &str) -> String {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use stillwell_plan::KubernetesKind;
+    use stillwell_plan::generator::KubernetesKind;
 
     fn plan(kind: KubernetesKind, count: u32) -> KubernetesPlan {
         KubernetesPlan {

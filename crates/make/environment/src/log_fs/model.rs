@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use stillwell_pacer::{Schedule, Share};
 use stillwell_payload::BlockSet;
 use stillwell_plan::{RatePlan, RateUnit};
-use stillwell_units::{Moment, Seed};
+use stillwell_units::{Moment, Seed, as_usize};
 use stillwell_worker::units;
 
 use super::read_ranges::ReadRanges;
@@ -197,7 +197,7 @@ impl Model {
     pub(super) fn begin(&mut self, rate: &RatePlan, start: Moment) {
         let shares = Share::all(self.shape.logs.into());
         for (log, share) in self.logs.iter_mut().zip(shares) {
-            log.schedule = Some(Schedule::new(rate.shape, share, start));
+            log.schedule = Some(Schedule::new(&rate.shape, share, start));
         }
     }
 
@@ -405,7 +405,7 @@ impl Model {
         let mut at = (file.begins + offset) % cycle;
         while remaining > 0 {
             let run = remaining.min(cycle - at);
-            let index = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+            let index = |number: u64| as_usize(number);
             out.extend_from_slice(&bytes[index(at)..index(at + run)]);
             remaining -= run;
             at = 0;

@@ -10,7 +10,7 @@ use stillwell_fuse::protocol::{
 use stillwell_fuse::{Answer, Errno, FileSystem};
 use stillwell_metric::{GeneratorShard, LogFsShard, LogRequests};
 use stillwell_scope::clock;
-use stillwell_units::{Moment, Nanos, floor_to_u64};
+use stillwell_units::{Moment, Nanos, as_usize, floor_to_u64};
 
 use super::LogGrowth;
 use super::model::{LogNode, Model};
@@ -89,14 +89,12 @@ impl LogFiles {
             LogNode::Folder => (NodeKind::Folder, 0, Moment::new(0)),
             LogNode::File { size, modified, .. } => (NodeKind::File, size, modified),
         };
-        let time = (modified + self.wall_ahead).as_u64();
-        let seconds = i64::try_from(time / 1_000_000_000).unwrap_or(i64::MAX);
-        let subsecond_nanos = u32::try_from(time % 1_000_000_000).unwrap_or(0);
+        let time = Nanos::new((modified + self.wall_ahead).as_u64());
         Ok(Attributes::read_only(
             node,
             kind,
             size,
-            (seconds, subsecond_nanos),
+            time.split_seconds(),
             self.owner,
         ))
     }
@@ -159,7 +157,7 @@ impl LogFiles {
             self.shard.listings.add(1);
         }
         let from = out.len();
-        let first = usize::try_from(offset).unwrap_or(usize::MAX);
+        let first = as_usize(offset);
         for (entry, at) in entries.iter().skip(first).zip(offset + 1..) {
             let entry = FolderEntry {
                 inode: entry.node,

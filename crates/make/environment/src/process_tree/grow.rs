@@ -4,8 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{ProcessTreePlan, WordsPlan};
-use stillwell_units::Seed;
+use stillwell_plan::generator::{ProcessTreePlan, WordsPlan};
+use stillwell_units::{Seed, as_usize};
 
 use crate::numbers::Numbers;
 
@@ -29,17 +29,17 @@ pub(super) struct Program {
 }
 
 impl Growth {
-    /// Draws the tree of `seed`. Children are drawn level by level, so that the limit on processes shortens the
+    /// Draws the tree of `seed`. Children are drawn level by level, so the limit on processes shortens the
     /// lowest level.
     pub(super) fn draw(plan: &ProcessTreePlan, seed: &Seed) -> Self {
         let mut numbers = Numbers::new(seed);
         // The parent of each process; levels are in order.
         let mut parents: Vec<Option<usize>> = vec![None];
-        let processes_max = usize::try_from(plan.processes_max).unwrap_or(usize::MAX);
+        let processes_max = as_usize(plan.processes_max.get());
         let mut level = 0..1;
-        for _ in 1..plan.depth_max {
+        for _ in 1..plan.depth_max.get() {
             for parent in level.clone() {
-                let children = numbers.below(usize::try_from(plan.children_max).unwrap_or(0) + 1);
+                let children = numbers.below(as_usize(plan.children_max.get()) + 1);
                 // A root alone would be no tree.
                 let children = children.unwrap_or(0).max(usize::from(parent == 0));
                 let children = children.min(processes_max.saturating_sub(parents.len()));
@@ -98,7 +98,7 @@ fn pair(word: &str) -> (String, String) {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use stillwell_plan::ExecutablePlan;
+    use stillwell_plan::generator::ExecutablePlan;
     use stillwell_units::Nanos;
 
     use super::*;
@@ -123,9 +123,9 @@ mod tests {
             depth_max in 1_u32..50, children_max in 1_u32..6, processes_max in 1_u32..200, number: u64,
         ) {
             let plan = ProcessTreePlan {
-                depth_max,
-                children_max,
-                processes_max,
+                depth_max: depth_max.try_into().unwrap(),
+                children_max: children_max.try_into().unwrap(),
+                processes_max: processes_max.try_into().unwrap(),
                 sleep: Nanos::from_millis(1),
                 executables: vec![ExecutablePlan {
                     program: "/bin/true".into(),
@@ -149,9 +149,9 @@ mod tests {
     fn words_have_the_requested_number_and_length() {
         let drawn = |length, count| WordsPlan::Drawn { length, count };
         let plan = ProcessTreePlan {
-            depth_max: 1,
-            children_max: 1,
-            processes_max: 1,
+            depth_max: 1.try_into().unwrap(),
+            children_max: 1.try_into().unwrap(),
+            processes_max: 1.try_into().unwrap(),
             sleep: Nanos::ZERO,
             executables: vec![ExecutablePlan {
                 program: "x".into(),

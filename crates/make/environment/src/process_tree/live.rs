@@ -6,6 +6,8 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use stillwell_units::Nanos;
+
 use rustix::process::{Signal, getppid, set_parent_process_death_signal};
 use rustix::thread::{NanosleepRelativeResult, nanosleep};
 
@@ -129,9 +131,10 @@ fn start(growth: &Growth) -> io::Result<Child> {
 
 /// Sleeping is allowed here: this process is only a member of a tree.
 fn sleep(nanos: u64) {
+    let (tv_sec, nanos) = Nanos::new(nanos).split_seconds();
     let mut remaining = rustix::time::Timespec {
-        tv_sec: i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX),
-        tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0),
+        tv_sec,
+        tv_nsec: nanos.into(),
     };
     while let NanosleepRelativeResult::Interrupted(unslept) = nanosleep(&remaining) {
         remaining = unslept;

@@ -7,10 +7,11 @@ use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 
 use stillwell_metric::Outcome;
-use stillwell_plan::{ContainerPlan, PayloadPlan, TransportPlan};
+use stillwell_plan::generator::ContainerPlan;
+use stillwell_plan::{PayloadPlan, TransportPlan};
 use stillwell_units::Nanos;
 
-use crate::{Rig, plan, wait_until};
+use crate::{Fixture, plan, wait_until};
 
 const ID: &str = "4fa6e0f0c678";
 
@@ -111,24 +112,24 @@ type Requests = Arc<Mutex<Vec<(String, String)>>>;
 
 /// An engine that fails requests `failing`, and its received requests.
 fn engine(
-    rig: &mut Rig,
+    fixture: &mut Fixture,
     listener: UnixListener,
     failing: &'static str,
 ) -> (Requests, Receiver<()>) {
-    held(rig, listener, failing, |_, _| {})
+    held(fixture, listener, failing, |_, _| {})
 }
 
 /// The same, which calls `hold` with each question and whether the end has come
 /// before it answers.
 fn held(
-    rig: &mut Rig,
+    fixture: &mut Fixture,
     listener: UnixListener,
     failing: &'static str,
     hold: impl Fn(&str, &dyn Fn() -> bool) + Send + 'static,
 ) -> (Requests, Receiver<()>) {
     let requested: Requests = Arc::default();
     let kept = Arc::clone(&requested);
-    let ended = rig.beside("engine", move |stop| {
+    let ended = fixture.beside("engine", move |stop| {
         listener.set_nonblocking(true)?;
         loop {
             match listener.accept() {
@@ -163,10 +164,10 @@ fn containers_are_created_and_removed_through_the_engine() {
     let listener = UnixListener::bind(&socket).unwrap();
     let mut plan = plan(containers(&socket, 1));
     plan.payload = PayloadPlan::PACE;
-    let mut rig = Rig::start(&plan);
-    let (requested, _ended) = engine(&mut rig, listener, "");
-    wait_until(|| rig.total(|shard| &shard.events) >= 3);
-    let shards = rig.finish();
+    let mut fixture = Fixture::start(&plan);
+    let (requested, _ended) = engine(&mut fixture, listener, "");
+    wait_until(|| fixture.total(|shard| &shard.events) >= 3);
+    let shards = fixture.finish();
     let requested = requested.lock().unwrap();
     let questions: Vec<&str> = requested
         .iter()
@@ -198,10 +199,10 @@ fn a_container_that_does_not_start_is_counted_and_removed() {
     let listener = UnixListener::bind(&socket).unwrap();
     let mut plan = plan(containers(&socket, 1));
     plan.payload = PayloadPlan::PACE;
-    let mut rig = Rig::start(&plan);
-    let (requested, _ended) = engine(&mut rig, listener, RECORDED[3].0);
-    wait_until(|| rig.outcomes(Outcome::Status4xx) >= 2);
-    let shards = rig.finish();
+    let mut fixture = Fixture::start(&plan);
+    let (requested, _ended) = engine(&mut fixture, listener, RECORDED[3].0);
+    wait_until(|| fixture.outcomes(Outcome::Status4xx) >= 2);
+    let shards = fixture.finish();
     assert_eq!(shards[0].events.total(), 0);
     let requested = requested.lock().unwrap();
     let count = |question: &str| {
@@ -221,10 +222,10 @@ fn a_container_that_is_being_created_at_the_end_is_removed() {
     let listener = UnixListener::bind(&socket).unwrap();
     let mut plan = plan(containers(&socket, 1));
     plan.payload = PayloadPlan::PACE;
-    let mut rig = Rig::start(&plan);
+    let mut fixture = Fixture::start(&plan);
     let is_requested = Arc::new(AtomicBool::new(false));
     let describe = Arc::clone(&is_requested);
-    let (requested, _ended) = held(&mut rig, listener, "", move |question, is_over| {
+    let (requested, _ended) = held(&mut fixture, listener, "", move |question, is_over| {
         if question == RECORDED[2].0 {
             describe.store(true, Ordering::SeqCst);
             while !is_over() {
@@ -233,7 +234,7 @@ fn a_container_that_is_being_created_at_the_end_is_removed() {
         }
     });
     wait_until(|| is_requested.load(Ordering::SeqCst));
-    rig.finish();
+    fixture.finish();
     let requested = requested.lock().unwrap();
     let questions: Vec<&str> = requested
         .iter()
@@ -247,7 +248,7 @@ fn where_no_engine_listens_that_is_counted() {
     let folder = tempfile::tempdir().unwrap();
     let mut plan = plan(containers(&folder.path().join("none"), 2));
     plan.payload = PayloadPlan::PACE;
-    let rig = Rig::start(&plan);
-    wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 2);
-    rig.finish();
+    let fixture = Fixture::start(&plan);
+    wait_until(|| fixture.outcomes(Outcome::ConnectRefused) >= 2);
+    fixture.finish();
 }

@@ -2,9 +2,10 @@ use std::fs;
 use std::path::Path;
 
 use stillwell_metric::Outcome;
-use stillwell_plan::{FileTreePlan, PayloadPlan, RatePlan, RateShape, RateUnit, TransportPlan};
+use stillwell_plan::generator::FileTreePlan;
+use stillwell_plan::{PayloadPlan, RatePlan, RateShape, RateUnit, TransportPlan};
 
-use crate::{Rig, plan, wait_until};
+use crate::{Fixture, plan, wait_until};
 
 /// Number of files below `folder`.
 fn files_below(folder: &Path) -> usize {
@@ -23,22 +24,22 @@ fn a_tree_is_worked_on_at_its_rate() {
     let root = folder.path().join("tree");
     let mut plan = plan(TransportPlan::FileTree(FileTreePlan {
         root: root.clone(),
-        depth_max: 3,
-        folders_max: 2,
-        files_max: 2,
-        nodes_max: 20,
-        name_length: 6,
-        operations: 10,
-        renames: 1,
+        depth_max: 3.try_into().unwrap(),
+        folders_max: 2.try_into().unwrap(),
+        files_max: 2.try_into().unwrap(),
+        nodes_max: 20.try_into().unwrap(),
+        name_length: 6.try_into().unwrap(),
+        renames: stillwell_plan::generator::RenameShare::try_new(1, 10.try_into().unwrap())
+            .unwrap(),
     }));
     plan.payload = PayloadPlan::PACE;
     plan.rate = RatePlan {
         unit: RateUnit::Blocks,
         shape: RateShape::Constant { per_second: 1000.0 },
     };
-    let rig = Rig::start(&plan);
-    wait_until(|| rig.outcomes(Outcome::Ok) >= 60);
-    let shards = rig.finish();
+    let fixture = Fixture::start(&plan);
+    wait_until(|| fixture.outcomes(Outcome::Ok) >= 60);
+    let shards = fixture.finish();
     assert!(root.is_dir() && files_below(&root) >= 8);
     assert_eq!(shards[0].events.total(), shards[0].requests.total());
     assert_eq!(shards[0].outcomes[Outcome::SendFailed.index()].total(), 0);

@@ -6,10 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use stillwell_metric::Outcome;
-use stillwell_plan::{
-    GeneratorPlan, KubernetesKind, KubernetesPlan, PayloadPlan, ServerIdentity, ServerTlsPlan,
-    TlsSuites, TransportPlan,
-};
+use stillwell_plan::generator::{KubernetesKind, KubernetesPlan};
+use stillwell_plan::tls::{ServerIdentity, ServerTlsPlan, TlsSuites};
+use stillwell_plan::{GeneratorPlan, PayloadPlan, TransportPlan};
 use stillwell_scope::PartError;
 use stillwell_testkit::{Cluster, free_port};
 use stillwell_units::Nanos;
@@ -17,7 +16,7 @@ use stillwell_wire::tls::ServerTls;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-use crate::{LONG, Rig, plan, prepare, wait_until};
+use crate::{Fixture, LONG, plan, prepare, wait_until};
 
 const PODS: &str = "/api/v1/namespaces/lab/pods";
 
@@ -66,9 +65,9 @@ fn pods(kubeconfig: &Path, count: u32, lifetime: Option<Nanos>) -> GeneratorPlan
 }
 
 /// The generator's own end, in words.
-fn failure(rig: Rig) -> Option<String> {
-    rig.stop.cancel();
-    let ends = rig.scope.close(Nanos::from(LONG));
+fn failure(fixture: Fixture) -> Option<String> {
+    fixture.stop.cancel();
+    let ends = fixture.scope.close(Nanos::from(LONG));
     let failed = ends.into_iter().find_map(|end| end.result.err());
     failed.map(|failure| stillwell_scope::explain(&failure))
 }
@@ -77,18 +76,18 @@ fn failure(rig: Rig) -> Option<String> {
 fn failed(plan: &GeneratorPlan) -> String {
     let prepared = prepare(plan, None).unwrap();
     let over = prepared.over().to_vec();
-    let rig = Rig::start_prepared(prepared, false);
+    let fixture = Fixture::start_prepared(prepared, false);
     wait_until(|| over.iter().all(stillwell_scope::Token::is_cancelled));
-    failure(rig).unwrap()
+    failure(fixture).unwrap()
 }
 
 #[test]
 fn objects_are_made_replaced_and_all_deleted() {
     let cluster = Cluster::default();
     let (_folder, path) = kubeconfig(&serve(&cluster), "", "token: secret");
-    let rig = Rig::start(&pods(&path, 3, Some(Nanos::from_millis(5))));
-    wait_until(|| rig.total(|shard| &shard.events) >= 7);
-    let shards = rig.finish();
+    let fixture = Fixture::start(&pods(&path, 3, Some(Nanos::from_millis(5))));
+    wait_until(|| fixture.total(|shard| &shard.events) >= 7);
+    let shards = fixture.finish();
     assert_eq!(cluster.object_paths(), [""; 0]);
     let requests = cluster.requests();
     assert!(
@@ -131,10 +130,10 @@ fn objects_are_made_replaced_and_all_deleted() {
 fn one_object_without_an_end_is_made_once_under_its_own_name() {
     let cluster = Cluster::default();
     let (_folder, path) = kubeconfig(&serve(&cluster), "", "");
-    let rig = Rig::start(&pods(&path, 1, None));
-    wait_until(|| rig.total(|shard| &shard.events) == 1);
+    let fixture = Fixture::start(&pods(&path, 1, None));
+    wait_until(|| fixture.total(|shard| &shard.events) == 1);
     assert_eq!(cluster.object_paths(), [format!("{PODS}/web")]);
-    rig.finish();
+    fixture.finish();
     let requests: Vec<String> = cluster
         .requests()
         .into_iter()
@@ -155,7 +154,7 @@ fn what_only_a_person_can_mend_ends_it_with_the_apis_words() {
             "Unauthorized",
             "renew the credentials in the kubeconfig",
         ),
-        (403, forbidden, "ask for the right"),
+        (403, forbidden, "request the right"),
         (
             404,
             "namespaces \"lab\" not found",
@@ -210,9 +209,9 @@ fn what_passes_is_counted_and_tried_again() {
     cluster.script("POST", 429, "too many requests", 1);
     cluster.script("POST", 503, "the server is currently unable", 1);
     cluster.script("DELETE", 500, "etcdserver: leader changed", 2);
-    let rig = Rig::start(&pods(&path, 1, None));
-    wait_until(|| rig.total(|shard| &shard.events) == 1);
-    let shards = rig.finish();
+    let fixture = Fixture::start(&pods(&path, 1, None));
+    wait_until(|| fixture.total(|shard| &shard.events) == 1);
+    let shards = fixture.finish();
     let count = |outcome: Outcome| shards[0].outcomes[outcome.index()].total();
     assert_eq!(
         (count(Outcome::Status4xx), count(Outcome::Status5xx)),
@@ -230,9 +229,9 @@ fn what_was_made_without_an_answer_is_found_and_deleted() {
     cluster.script("POST", 504, "the request did not complete in time", 1);
     let body = "{\"metadata\":{\"labels\":{\"stillwell.generator\":\"one\"},\"name\":\"web\"}}";
     cluster.put(&format!("{PODS}/web"), body);
-    let rig = Rig::start(&pods(&path, 1, None));
-    wait_until(|| rig.total(|shard| &shard.events) == 1);
-    rig.finish();
+    let fixture = Fixture::start(&pods(&path, 1, None));
+    wait_until(|| fixture.total(|shard| &shard.events) == 1);
+    fixture.finish();
     assert_eq!(cluster.count(&format!("GET {PODS}/web")), 1);
     assert_eq!(cluster.object_paths(), [""; 0]);
 }
@@ -242,9 +241,9 @@ fn what_may_not_be_deleted_is_named_with_how_to_do_it() {
     let cluster = Cluster::default();
     let (_folder, path) = kubeconfig(&serve(&cluster), "", "");
     cluster.script("DELETE", 403, "pods \"web\" is forbidden", u32::MAX);
-    let rig = Rig::start(&pods(&path, 1, None));
-    wait_until(|| rig.total(|shard| &shard.events) == 1);
-    let reported = failure(rig).unwrap();
+    let fixture = Fixture::start(&pods(&path, 1, None));
+    wait_until(|| fixture.total(|shard| &shard.events) == 1);
+    let reported = failure(fixture).unwrap();
     for part in [
         "left behind: pod `web` in namespace `lab`",
         "the cluster answers 403, pods \"web\" is forbidden",
@@ -360,15 +359,15 @@ fn a_cluster_is_reached_over_tls_with_the_authority_of_its_kubeconfig() {
     let (folder, path) = kubeconfig(&server, &data, "tokenFile: token");
     std::fs::write(folder.path().join("token"), "first\n").unwrap();
     let cluster = Cluster::default();
-    let mut rig = Rig::start(&pods(&path, 1, None));
+    let mut fixture = Fixture::start(&pods(&path, 1, None));
     let served = cluster.clone();
-    let _ended = rig.beside("api", move |stop| {
+    let _ended = fixture.beside("api", move |stop| {
         serve_tls(&listener, &tls, &served, &stop)
     });
-    wait_until(|| rig.total(|shard| &shard.events) == 1);
+    wait_until(|| fixture.total(|shard| &shard.events) == 1);
     // Others renew the token while the run goes on.
     std::fs::write(folder.path().join("token"), "second\n").unwrap();
-    rig.finish();
+    fixture.finish();
     assert_eq!(cluster.object_paths(), [""; 0]);
     let tokens: Vec<String> = cluster
         .requests()
@@ -395,15 +394,15 @@ fn a_cluster_whose_certificate_is_not_known_is_refused() {
     let (_folder, path) = kubeconfig(&server, "", "");
     let prepared = prepare(&pods(&path, 1, None), None).unwrap();
     let over = prepared.over().to_vec();
-    let mut rig = Rig::start_prepared(prepared, false);
+    let mut fixture = Fixture::start_prepared(prepared, false);
     let cluster = Cluster::default();
-    let _ended = rig.beside("api", move |stop| {
+    let _ended = fixture.beside("api", move |stop| {
         // Its client turns away.
         assert!(serve_tls(&listener, &tls, &cluster, &stop).is_err());
         Ok(())
     });
     wait_until(|| over.iter().all(stillwell_scope::Token::is_cancelled));
-    let reported = failure(rig).unwrap();
+    let reported = failure(fixture).unwrap();
     assert!(
         reported.contains("does not respond") && reported.contains("shake hands"),
         "{reported}"

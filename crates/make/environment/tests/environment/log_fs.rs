@@ -13,7 +13,8 @@ use std::sync::Arc;
 
 use stillwell_fuse::{Mount, MountError};
 use stillwell_metric::LogFsShard;
-use stillwell_plan::{FileLayout, GeneratorPlan, RatePlan, TransportPlan};
+use stillwell_plan::generator::FileLayout;
+use stillwell_plan::{GeneratorPlan, RatePlan, TransportPlan};
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 use stillwell_worker::{PrepareError, Prepared, ShowError};
@@ -40,7 +41,7 @@ fn plan_at(at: &Path, rotations: u8, rate: u64) -> GeneratorPlan {
         },
         bytes_max: ByteSize::kib(64),
     });
-    plan.connections = 2;
+    plan.concurrency = plan.concurrency.with_connections(2);
     plan.rate = RatePlan::bytes(ByteRate::try_new(rate).unwrap());
     plan
 }

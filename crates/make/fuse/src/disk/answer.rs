@@ -15,7 +15,7 @@ use std::sync::Arc;
 use rustix::fs::{Mode, OFlags, open, statvfs};
 use rustix::io::Errno;
 use stillwell_metric::DiskShard;
-use stillwell_units::Moment;
+use stillwell_units::{Moment, as_usize, count};
 
 use super::controls::DiskControls;
 use super::nodes::Nodes;
@@ -37,12 +37,12 @@ const OPEN_FLAGS: OFlags = OFlags::RDWR.union(OFlags::WRONLY);
 
 type Answered = Result<Answer, Errno>;
 
-/// The folder, and what the kernel knows of it.
+/// The folder, and what the kernel knows about it.
 #[derive(Debug)]
 pub(super) struct Files {
     /// The folder's own path, which no mount over it changes.
     root: PathBuf,
-    /// Holds the folder, so that the path stays good.
+    /// Holds the folder, so the path stays good.
     _folder: File,
     nodes: Nodes,
     handles: HashMap<u64, Handle>,
@@ -217,7 +217,7 @@ impl Files {
         self.resized(size, size.max(offset + bytes));
         *self.unsynced.entry(metadata.ino()).or_default() += bytes;
         self.shard.written.add(bytes);
-        put_written(out, u32::try_from(written).unwrap_or(u32::MAX));
+        put_written(out, count(written));
         let time = self.controls.write_time_of(bytes);
         if time.as_u64() == 0 {
             return Ok(Answer::Done);
@@ -276,7 +276,7 @@ impl Files {
             *entries = listing(&path).map_err(errno)?;
         }
         let from = out.len();
-        let first = usize::try_from(offset).unwrap_or(usize::MAX);
+        let first = as_usize(offset);
         for (entry, at) in entries.iter().skip(first).zip(offset + 1..) {
             let (name, inode, kind) = entry;
             let entry = FolderEntry {

@@ -2,7 +2,8 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stillwell_plan::{DiskChange, DiskLimits, FolderDiskPlan};
+use stillwell_plan::disk::FolderDiskPlan;
+use stillwell_plan::step::{DiskChange, DiskLimits};
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 
 /// No limit.

@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_there_may_be_written_over_on_a_full_disk() {
+    fn existing_files_may_be_written_over_on_a_full_disk() {
         let full = Room::new(100);
         assert_eq!(full.fit(40, 0, 40, Some(100)), Some(40));
         assert_eq!(full.fit(40, 30, 40, Some(100)), Some(10));

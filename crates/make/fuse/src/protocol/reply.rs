@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use stillwell_units::as_usize;
 
 use super::{Init, MAJOR, MINOR, TRANSFER_MAX_BYTES};
 
@@ -215,7 +216,7 @@ pub fn put_statfs(out: &mut Vec<u8>, bytes: u64, free: u64) {
 pub fn put_folder_entry(out: &mut Vec<u8>, from: usize, size: u32, entry: FolderEntry<'_>) -> bool {
     let name = entry.name.as_bytes();
     let length = (ENTRY_HEAD_BYTES + name.len()).next_multiple_of(8);
-    let room = usize::try_from(size).unwrap_or(usize::MAX);
+    let room = as_usize(size);
     if out.len() - from + length > room {
         return false;
     }

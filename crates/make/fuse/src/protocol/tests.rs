@@ -28,18 +28,18 @@ fn a_write_is_read_with_its_data() {
     body.extend([0; 20]);
     body.extend(b"abc and more");
     let bytes = request(16, 9, &body);
-    let found = Request::parse(&bytes).unwrap();
+    let request = Request::parse(&bytes).unwrap();
     assert_eq!(
-        (found.unique, found.node, found.uid, found.gid),
+        (request.unique, request.node, request.uid, request.gid),
         (77, 9, 1000, 1001)
     );
     let Operation::Write {
         handle: 5,
         offset: 4096,
         data,
-    } = found.operation
+    } = request.operation
     else {
-        panic!("{found:?}");
+        panic!("{request:?}");
     };
     assert_eq!(data, b"abc");
 }
@@ -49,15 +49,15 @@ fn names_end_where_they_end() {
     let mut body = 8_u64.to_ne_bytes().to_vec();
     body.extend(b"old\0new\0");
     let bytes = request(12, 1, &body);
-    let found = Request::parse(&bytes).unwrap();
+    let request = Request::parse(&bytes).unwrap();
     let Operation::Rename {
         folder: 8,
         flags: 0,
         from,
         to,
-    } = found.operation
+    } = request.operation
     else {
-        panic!("{found:?}");
+        panic!("{request:?}");
     };
     assert_eq!((from, to), (OsStr::new("old"), OsStr::new("new")));
 }
@@ -72,9 +72,9 @@ fn only_what_is_to_be_changed_is_given() {
     body.extend(123_u64.to_ne_bytes());
     body.extend([0; 64]);
     let bytes = request(4, 2, &body);
-    let found = Request::parse(&bytes).unwrap();
-    let Operation::SetAttributes(change) = found.operation else {
-        panic!("{found:?}");
+    let request = Request::parse(&bytes).unwrap();
+    let Operation::SetAttributes(change) = request.operation else {
+        panic!("{request:?}");
     };
     let expected = SetAttributes {
         size: Some(123),

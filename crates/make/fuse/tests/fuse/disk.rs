@@ -1,4 +1,4 @@
-//! What programs do on a disk, and what it counts.
+//! File operations of programs on a disk, and the counts of the disk.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -7,7 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command};
 
 use stillwell_metric::DiskShard;
-use stillwell_plan::{DiskChange, DiskLimits, FolderDiskPlan};
+use stillwell_plan::disk::FolderDiskPlan;
+use stillwell_plan::step::{DiskChange, DiskLimits};
 use stillwell_scope::clock;
 use stillwell_units::{ByteRate, ByteSize, Nanos};
 
@@ -63,7 +64,7 @@ fn a_disk_over_its_own_folder_shows_what_lay_there() {
     assert_eq!(fs::read(folder.path().join("new")).unwrap(), b"behind");
 }
 
-/// What programs do with files: each line fails by itself.
+/// Operations of programs on files: each line fails by itself.
 const CHORES: &str = r#"
 set -eu
 mkdir -p a/b && cd a
@@ -138,7 +139,7 @@ fn permissions_times_and_links_go_through() {
     file.write_all(b"ab").unwrap();
     assert_eq!(file.metadata().unwrap().len(), 12);
     drop(file);
-    // Closing is told a little later.
+    // Closing is reported a little later.
     wait_for(|| served.disk.shard().used.total() == 0);
     assert_eq!(served.end_unused(), None);
 }
@@ -159,7 +160,7 @@ fn a_full_disk_takes_what_fits_and_room_comes_back() {
     assert_eq!(fs::metadata(at.join("a")).unwrap().len(), 100_000);
     let shard = served.disk.shard();
     assert!(shard.refused.total() > 0);
-    // What stands there already may be written over.
+    // Existing files may be overwritten.
     let mut file = OpenOptions::new().write(true).open(at.join("a")).unwrap();
     file.write_all(&[2; 1000]).unwrap();
     assert!(file.set_len(100_001).is_err());
@@ -242,7 +243,7 @@ fn a_disk_that_a_step_made_full_has_room_again_for_what_is_deleted_and_once_it_i
     assert_eq!(served.end_unused(), None);
 }
 
-/// A program that writes so many bytes to a file in `at` and then asks for them to be
+/// A program that writes this number of bytes to a file in `at` and then makes them
 /// durable.
 fn dd(at: &Path, bytes: u32) -> Child {
     let mut dd = Command::new("dd");
@@ -272,7 +273,7 @@ fn who_waits_for_a_slow_disk_goes_on_once_it_is_restored() {
 }
 
 /// A disk whose fsyncs take an hour, and a program that has written 1000 bytes there and
-/// waits for one; `None` where there is no such disk to be had.
+/// waits for one; `None` where such a disk is unavailable.
 fn stuck_in_fsync(what: &str, at: &Path) -> Option<(Served, Child)> {
     let plan = FolderDiskPlan {
         fsync_delay: Nanos::from_secs(3600),
@@ -292,7 +293,7 @@ fn an_fsync_whose_program_was_killed_is_no_fsync() {
         return;
     };
     let shard = served.disk.shard();
-    // It waits, and holds nobody else up.
+    // It waits, and delays no other program.
     fs::write(at.join("other"), "x").unwrap();
     assert_eq!(fs::read(at.join("other")).unwrap(), b"x");
     fs::remove_file(at.join("other")).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use stillwell_fuse::{Beneath, Disk, DiskError, Mount, MountError};
-use stillwell_plan::FolderDiskPlan;
+use stillwell_plan::disk::FolderDiskPlan;
 use stillwell_units::ByteSize;
 
 use crate::support::{abandoned, is_mounted, served, skip};
@@ -67,15 +67,15 @@ fn what_a_killed_run_left_is_taken_away_by_the_next() {
     let Some(left) = abandoned("stale", &at) else {
         return;
     };
-    // Nobody takes it away, as nobody could who was killed.
+    // No program takes it away: a killed process cannot.
     std::mem::forget(left);
     assert!(fs::metadata(&at).is_err());
     let plan = FolderDiskPlan::default();
     let (disk, server, notes) = Disk::mount(&at, &plan).unwrap();
     assert_eq!(notes.len(), 1);
     assert!(notes[0].what.contains("was taken away"), "{notes:?}");
-    // While it is there, nobody else mounts over it; asked of the table of mounts alone,
-    // since nothing answers for it yet.
+    // While it is mounted, no other disk can be mounted over it. Only the table of mounts is
+    // read, since nothing answers for it yet.
     drop(server);
     assert_eq!(disk.end(), None);
     assert!(at.is_dir());
@@ -94,7 +94,7 @@ fn a_place_that_another_run_has_is_refused() {
 }
 
 #[test]
-fn whoever_still_uses_a_disk_is_named_and_holds_nothing_up() {
+fn a_process_that_still_uses_a_disk_is_named_and_holds_nothing_up() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path().join("disk");
     let Some(served) = served("held", &at, &FolderDiskPlan::default()) else {
@@ -102,13 +102,13 @@ fn whoever_still_uses_a_disk_is_named_and_holds_nothing_up() {
     };
     let held = fs::File::create(at.join("held")).unwrap();
     let note = served.end().unwrap();
-    let own = format!("({})", std::process::id());
+    let process = format!("({})", std::process::id());
     assert!(
         note.what.ends_with("was unmounted while it was in use"),
         "{note:?}"
     );
-    assert!(note.why.contains(&own), "{note:?}");
-    // It is told that the disk has gone.
+    assert!(note.why.contains(&process), "{note:?}");
+    // It is informed that the disk has gone.
     let error = held.sync_all().unwrap_err();
     assert!(matches!(error.raw_os_error(), Some(103 | 107)), "{error}");
 }

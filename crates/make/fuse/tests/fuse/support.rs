@@ -3,17 +3,17 @@
 use std::path::Path;
 
 use stillwell_fuse::{Disk, DiskError, Mount, MountError, MountNote};
-use stillwell_plan::FolderDiskPlan;
+use stillwell_plan::disk::FolderDiskPlan;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 
-/// A disk, and whoever answers for it.
+/// A disk, and the thread that serves it.
 pub(crate) struct Served {
     pub(crate) disk: Disk,
     pub(crate) scope: Scope,
 }
 
-/// Mounts and serves a disk; `None` where this host lets nobody do that.
+/// Mounts and serves a disk; `None` where this host does not permit it.
 pub(crate) fn served(test: &str, at: &Path, plan: &FolderDiskPlan) -> Option<Served> {
     let (disk, server, notes) = match Disk::mount(at, plan) {
         Ok(mounted) => mounted,
@@ -50,8 +50,8 @@ impl Served {
         note
     }
 
-    /// The same where nobody of this test uses it any more: the child of another one has
-    /// all that is open here from its fork to its exec.
+    /// The same where no thread of this test uses it any more: the child of another test holds
+    /// everything open from its fork to its exec.
     pub(crate) fn end_unused(self) -> Option<MountNote> {
         self.end()
             .filter(|note| !note.why.starts_with("in use by fuse-"))
@@ -65,7 +65,7 @@ pub(crate) fn is_mounted(at: &Path) -> bool {
         .any(|line| line.split(' ').nth(4) == at.to_str())
 }
 
-/// A mount that nobody serves any more, as a killed run leaves it.
+/// A mount that is no longer served, as a killed run leaves it.
 pub(crate) fn abandoned(test: &str, at: &Path) -> Option<Mount> {
     match Mount::fuse(at, stillwell_fuse::Beneath::Nothing) {
         Ok((mount, device, _)) => {

@@ -8,14 +8,14 @@ use stillwell_broker::amqp::{
     write_greeting, write_start_ok, write_tune_ok,
 };
 use stillwell_metric::Outcome;
-use stillwell_plan::{AmqpPlan, ProducerPlan};
+use stillwell_plan::generator::{AmqpPlan, ProducerPlan};
 use stillwell_wire::tls::TlsError;
 
 use super::encoded::{Cut, Pieces};
 use super::link::{Link, Security};
 use super::{Broker, BrokerMessage, Loss, Session};
 
-/// What all connections of a generator have in common.
+/// The common part of all connections of a generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Amqp {
     plan: Arc<AmqpPlan>,
@@ -65,8 +65,8 @@ fn opening(input: &[u8]) -> Result<Option<(AmqpOpening, usize)>, Malformed> {
     Ok(Some((frame, used)))
 }
 
-/// What a server's code counts as: ours are a permission, a place that is not there, and
-/// a message that is too large.
+/// Outcome of a server's code. Failures of the client are: no permission, a missing
+/// place, and a message that is too large.
 const fn outcome_of(code: u16) -> Outcome {
     match code {
         // 530: no such virtual host, or not for this user.
@@ -78,7 +78,7 @@ const fn outcome_of(code: u16) -> Outcome {
 /// The next frame that is of interest.
 async fn next(link: &mut Link) -> Result<AmqpOpening, Outcome> {
     loop {
-        match link.hear(opening).await? {
+        match link.receive(opening).await? {
             AmqpOpening::Other => {}
             AmqpOpening::Refused(code) => return Err(outcome_of(code)),
             frame => return Ok(frame),
@@ -161,11 +161,11 @@ impl Session for AmqpSession {
         out: &mut Vec<u8>,
         pieces: &mut Pieces,
     ) -> Result<u64, Outcome> {
-        for one in cuts {
+        for cut in cuts {
             self.number += 1;
             self.publisher
-                .write(&bytes[one.start..one.end], self.number, out);
-            pieces.push(out.len(), std::slice::from_ref(one));
+                .write(&bytes[cut.start..cut.end], self.number, out);
+            pieces.push(out.len(), std::slice::from_ref(cut));
         }
         Ok(cuts.len() as u64)
     }
@@ -183,7 +183,7 @@ impl Session for AmqpSession {
             and_before,
             refusal,
         };
-        let heard = match frame {
+        let message = match frame {
             ServerFrame::Ack { number, and_before } => Some(messages(number, and_before, None)),
             // The broker could not do what it should.
             ServerFrame::Nack { number, and_before } => {
@@ -211,7 +211,7 @@ impl Session for AmqpSession {
             ServerFrame::Goodbye => Some(BrokerMessage::Goodbye),
             _ => None,
         };
-        Ok(Some((heard, used)))
+        Ok(Some((message, used)))
     }
 
     fn write_goodbye(&mut self, out: &mut Vec<u8>) -> bool {

@@ -1,17 +1,17 @@
 //! Blocks as messages, and how far they have left.
 
 use stillwell_payload::Block;
-use stillwell_plan::MessageOf;
+use stillwell_plan::generator::MessageOf;
 
 use super::Cutting;
 
 /// One message among the bytes of a slice.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Cut {
-    /// What of them it is.
+    /// Start of the message in the encoded bytes.
     pub(crate) start: usize,
     pub(crate) end: usize,
-    /// Where the bytes end that it stands for.
+    /// End in the source bytes.
     pub(crate) source_end: usize,
 }
 
@@ -45,11 +45,11 @@ pub(super) fn cut(
     }
 }
 
-/// Where the parts of what is written end that a broker can understand by themselves.
+/// Ends of the parts of the output that a broker can understand by themselves.
 #[derive(Debug, Default)]
 pub(crate) struct Pieces {
     ends: Vec<End>,
-    /// How many of them have left.
+    /// Number of pieces that were sent.
     passed: usize,
     /// Bytes of messages so far.
     sent: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Pieces {
 struct End {
     /// In what is written.
     written: usize,
-    /// In the bytes that it stands for.
+    /// Position in the source bytes.
     source: usize,
     /// Bytes of messages until here.
     sent: usize,
@@ -71,7 +71,7 @@ impl Pieces {
         (self.passed, self.sent) = (0, 0);
     }
 
-    /// What was appended up to `written` ends with these messages.
+    /// The output up to `written` ends with these messages.
     pub(crate) fn push(&mut self, written: usize, messages: &[Cut]) {
         let Some(last) = messages.last() else {
             return;
@@ -106,7 +106,7 @@ impl Pieces {
         )
     }
 
-    /// How many there are.
+    /// Number of pieces.
     pub(super) const fn len(&self) -> usize {
         self.ends.len()
     }

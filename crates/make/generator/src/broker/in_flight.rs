@@ -16,9 +16,9 @@ pub(super) struct Post {
     pub(super) sent: Moment,
 }
 
-/// What came of some messages.
+/// Events that one answer resolves.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Settled {
+pub(super) struct AnswerCounts {
     pub(super) acknowledged: u64,
     pub(super) refused: u64,
 }
@@ -35,7 +35,7 @@ pub(super) struct Answered {
 #[derive(Debug)]
 pub(super) struct InFlight {
     waiting: VecDeque<WaitingPost>,
-    /// What is known of each number that is not older than the oldest post.
+    /// State of each number that is not older than the oldest post.
     messages: VecDeque<Message>,
     /// The number of the first of them.
     first: u64,
@@ -55,7 +55,7 @@ struct WaitingPost {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Message {
     Open,
-    /// Nobody wants it; the answer is still to come.
+    /// It has no subscriber; the answer is still to come.
     Returned,
     Done,
 }
@@ -108,7 +108,7 @@ impl InFlight {
         (number < self.end()).then_some(number)
     }
 
-    /// Message `number` has found nobody.
+    /// Message `number` has no subscriber.
     pub(super) fn returned(&mut self, number: u64) {
         if let Some(message) = self.message(number)
             && *message == Message::Open
@@ -130,7 +130,7 @@ impl InFlight {
         (number, and_before): (u64, bool),
         refusal: Option<Outcome>,
         answered: &mut Vec<Answered>,
-    ) -> Option<Settled> {
+    ) -> Option<AnswerCounts> {
         let known = self.first..self.end();
         if !known.contains(&number) {
             // What is known no more was answered before.
@@ -138,7 +138,7 @@ impl InFlight {
         }
         let from = if and_before { self.first } else { number };
         let mut at = self.waiting.partition_point(|waiting| waiting.end <= from);
-        let mut settled = Settled {
+        let mut counts = AnswerCounts {
             acknowledged: 0,
             refused: 0,
         };
@@ -157,8 +157,8 @@ impl InFlight {
             let waiting = &mut self.waiting[at];
             let events = waiting.post.events / waiting.post.answers;
             match refusal {
-                Some(_) => settled.refused += events,
-                None => settled.acknowledged += events,
+                Some(_) => counts.refused += events,
+                None => counts.acknowledged += events,
             }
             waiting.refusal = waiting.refusal.or(refusal);
             waiting.left -= 1;
@@ -171,7 +171,7 @@ impl InFlight {
             }
         }
         self.forget();
-        Some(settled)
+        Some(counts)
     }
 
     /// Posts at the front that are answered.
@@ -206,7 +206,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn for_all_orders_every_message_is_settled_once(
+        fn for_all_orders_every_message_is_answered_once(
             posts in prop::collection::vec(1_u64..6, 1..20),
             order in prop::collection::vec((any::<u64>(), any::<bool>(), any::<bool>()), 0..100),
         ) {
@@ -222,17 +222,17 @@ mod tests {
             for (number, and_before, is_refused) in order.into_iter().chain([last]) {
                 let number = number % messages;
                 let from = if and_before { 0 } else { number };
-                let [from, to] = [from, number].map(|it| usize::try_from(it).unwrap());
+                let [from, to] = [from, number].map(|known_number| usize::try_from(known_number).unwrap());
                 for message in &mut known[from..=to] {
                     *message = message.or(Some(is_refused));
                 }
                 let refusal = is_refused.then_some(Outcome::Status5xx);
-                let settled = flight.answer((number + 1, and_before), refusal, &mut answered);
-                if let Some(settled) = settled {
-                    acknowledged += settled.acknowledged;
-                    refused += settled.refused;
+                let counts = flight.answer((number + 1, and_before), refusal, &mut answered);
+                if let Some(counts) = counts {
+                    acknowledged += counts.acknowledged;
+                    refused += counts.refused;
                 }
-                let wanted = |is: bool| known.iter().filter(|it| **it == Some(is)).count() as u64;
+                let wanted = |is: bool| known.iter().filter(|known_number| **known_number == Some(is)).count() as u64;
                 prop_assert_eq!((acknowledged, refused), (wanted(false), wanted(true)));
                 prop_assert_eq!(answered.len() + flight.len(), posts.len());
             }
@@ -249,16 +249,16 @@ mod tests {
         flight.returned(2);
         flight.returned(9);
         let mut answered = Vec::new();
-        let settled = flight.answer((2, true), None, &mut answered);
-        let wanted = Settled {
+        let counts = flight.answer((2, true), None, &mut answered);
+        let wanted = AnswerCounts {
             acknowledged: 1,
             refused: 1,
         };
-        assert_eq!(settled, Some(wanted));
+        assert_eq!(counts, Some(wanted));
         assert_eq!(answered[0].outcome, Outcome::Status4xx);
         assert_eq!((flight.len(), flight.oldest_number()), (1, Some(3)));
         assert_eq!(flight.answer((1, false), None, &mut answered), None);
-        let settled = flight.answer((3, false), None, &mut answered).unwrap();
-        assert_eq!(settled.acknowledged, 7);
+        let counts = flight.answer((3, false), None, &mut answered).unwrap();
+        assert_eq!(counts.acknowledged, 7);
     }
 }

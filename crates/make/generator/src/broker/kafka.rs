@@ -13,7 +13,7 @@ use stillwell_broker::kafka::{
     read_sasl, write_metadata, write_sasl_handshake, write_sasl_plain,
 };
 use stillwell_metric::Outcome;
-use stillwell_plan::{KafkaAcks, KafkaCompression, KafkaPlan, ProducerPlan};
+use stillwell_plan::generator::{KafkaAcks, KafkaCompression, KafkaPlan, ProducerPlan};
 use stillwell_scope::clock;
 use stillwell_wire::tls::TlsError;
 use tokio::time::sleep;
@@ -22,13 +22,13 @@ use super::encoded::{Cut, Pieces};
 use super::link::{Link, Security};
 use super::{Broker, BrokerMessage, Loss, Session};
 
-/// The pause before it is asked again about a topic that is being made.
+/// The pause before the next request about a topic that is being made.
 const ASK_AGAIN: Duration = Duration::from_millis(100);
 
 /// Requests while a connection is opened all have this number.
 const OPENING_NUMBER: i32 = 0;
 
-/// What all connections of a generator have in common.
+/// The common part of all connections of a generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Kafka {
     plan: Arc<KafkaPlan>,
@@ -100,7 +100,7 @@ async fn ask<T>(
     read_body: impl Fn(&[u8]) -> Result<T, Malformed>,
 ) -> Result<T, Outcome> {
     link.say(out).await?;
-    let answer = link.hear(|input| {
+    let answer = link.receive(|input| {
         let Some((Response { body, .. }, used)) = read(input)? else {
             return Ok(None);
         };
@@ -129,8 +129,8 @@ impl Broker for Kafka {
         leaders.dedup();
         let turn = self.opened.fetch_add(1, Ordering::Relaxed);
         let leader = leaders[turn % leaders.len()];
-        let own = metadata.partitions.iter().filter(|(_, of)| *of == leader);
-        let partitions = own.map(|(partition, _)| *partition).collect();
+        let led = metadata.partitions.iter().filter(|(_, of)| *of == leader);
+        let partitions = led.map(|(partition, _)| *partition).collect();
         let mut brokers = metadata.brokers.iter();
         let address = brokers.find(|(broker, _)| *broker == leader);
         // Where it is not among the brokers, it is about to be another.
@@ -150,12 +150,12 @@ pub(crate) struct KafkaSession {
     batches: BatchWriter,
     /// At least one.
     partitions: Vec<i32>,
-    /// Whose turn it is.
+    /// Index of the partition whose turn it is.
     turn: usize,
     /// The numbers of the next request and of the next answer.
     number: i32,
     answer: i32,
-    /// Another broker is to be asked from here on.
+    /// True where another broker leads from here on.
     is_moved: bool,
 }
 
@@ -203,7 +203,7 @@ impl Session for KafkaSession {
         let now_ms = (clock::wall().as_u64() / 1_000_000).cast_signed();
         let partition = self.partitions[self.turn % self.partitions.len()];
         self.turn = self.turn.wrapping_add(1);
-        let messages = cuts.iter().map(|one| &bytes[one.start..one.end]);
+        let messages = cuts.iter().map(|cut| &bytes[cut.start..cut.end]);
         let batches = &mut self.batches;
         let written = self.producer.write(partition, self.number, out, |out| {
             batches.write(messages, now_ms, out)
@@ -234,8 +234,8 @@ impl Session for KafkaSession {
         self.answer = self.answer.wrapping_add(1);
         let refusal = read_produced(answer.body)?;
         self.is_moved = refusal.is_some_and(Refusal::wants_metadata);
-        let heard = BrokerMessage::Oldest(refusal.map(outcome_of));
-        Ok(Some((Some(heard), used)))
+        let oldest = BrokerMessage::Oldest(refusal.map(outcome_of));
+        Ok(Some((Some(oldest), used)))
     }
 
     /// A request that is never answered is taken in with those before it.

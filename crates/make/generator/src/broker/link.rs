@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use stillwell_broker::Malformed;
 use stillwell_metric::Outcome;
-use stillwell_plan::ProducerPlan;
+use stillwell_plan::generator::ProducerPlan;
 use stillwell_wire::tls::{ClientTls, TlsError};
 use stillwell_wire::{Connection, Stream, dial};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use stillwell_wire::stream_outcome;
 
-/// How TLS is spoken with a broker.
+/// TLS settings for a broker.
 #[derive(Clone, Debug)]
 pub(super) struct Security(Arc<ClientTls>);
 
@@ -22,12 +22,12 @@ impl Security {
             return Ok(None);
         };
         let client = ClientTls::new(tls)?;
-        // Told before the run, and not with every connection.
+        // Reported before the run, and not with every connection.
         client.server_name(host_of(&plan.address))?;
         Ok(Some(Self(Arc::new(client))))
     }
 
-    /// Shakes hands over `stream` with the host of `address`.
+    /// Completes a handshake over `stream` with the host of `address`.
     pub(super) async fn shake(&self, stream: Stream, address: &str) -> Result<Connection, Outcome> {
         let name = self.0.server_name(host_of(address));
         let name = name.map_err(|_| Outcome::HandshakeFailed)?;
@@ -86,7 +86,7 @@ impl Link {
     }
 
     /// The first word that `read` finds in what is received, as `take` copies it.
-    pub(super) async fn hear<T>(
+    pub(super) async fn receive<T>(
         &mut self,
         mut read: impl FnMut(&[u8]) -> Result<Option<(T, usize)>, Malformed>,
     ) -> Result<T, Outcome> {

@@ -9,7 +9,7 @@ use stillwell_broker::nats::{
     write_ping, write_pong,
 };
 use stillwell_metric::Outcome;
-use stillwell_plan::{NatsAcks, NatsLogin, NatsPlan, ProducerPlan};
+use stillwell_plan::generator::{NatsAcks, NatsLogin, NatsPlan, ProducerPlan};
 use stillwell_scope::clock;
 use stillwell_wire::Connection;
 use stillwell_wire::tls::TlsError;
@@ -18,7 +18,7 @@ use super::encoded::{Cut, Pieces};
 use super::link::{Link, Security};
 use super::{Broker, BrokerMessage, Loss, Session};
 
-/// What all connections of a generator have in common.
+/// The common part of all connections of a generator.
 #[derive(Clone, Debug)]
 pub(crate) struct Nats {
     plan: Arc<NatsPlan>,
@@ -36,7 +36,7 @@ impl Nats {
         })
     }
 
-    /// Where answers come to that nobody else waits for.
+    /// Subject for answers that no other client waits for.
     fn inbox(&self) -> String {
         let number = self.opened.fetch_add(1, Ordering::Relaxed);
         let now = clock::wall().as_u64();
@@ -44,20 +44,20 @@ impl Nats {
     }
 
     fn connect_options(&self, is_secure: bool) -> ConnectOptions<'_> {
-        let nobody = ConnectOptions {
+        let anonymous = ConnectOptions {
             tls_required: is_secure,
             ..ConnectOptions::default()
         };
         match &self.plan.login {
-            NatsLogin::None => nobody,
+            NatsLogin::None => anonymous,
             NatsLogin::User(login) => ConnectOptions {
                 user: Some(&login.user),
                 password: Some(&login.password),
-                ..nobody
+                ..anonymous
             },
             NatsLogin::Token(token) => ConnectOptions {
                 token: Some(token),
-                ..nobody
+                ..anonymous
             },
         }
     }
@@ -84,7 +84,7 @@ fn opening(input: &[u8]) -> Result<Option<(NatsOpening, usize)>, stillwell_broke
     Ok(Some((word, used)))
 }
 
-/// What a refusal counts as: nearly all are about what we do.
+/// Outcome of a refusal: nearly all concern the client's messages.
 fn refusal(text: &str) -> Outcome {
     let text = text.to_ascii_lowercase();
     let is_theirs = ["shutdown", "stale", "maximum connections", "slow consumer"];
@@ -107,7 +107,7 @@ impl Broker for Nats {
         let stream = Link::dial(address).await?;
         let mut link = Link::new(Connection::from(stream));
         // It greets in the clear, also where TLS follows.
-        let greeting = match link.hear(opening).await? {
+        let greeting = match link.receive(opening).await? {
             NatsOpening::Greeting(greeting) => greeting,
             NatsOpening::Refused(outcome) => return Err(outcome),
             _ => return Err(Outcome::Malformed),
@@ -127,7 +127,7 @@ impl Broker for Nats {
         publisher.write_subscription(&mut out);
         link.say(&mut out).await?;
         loop {
-            match link.hear(opening).await? {
+            match link.receive(opening).await? {
                 NatsOpening::Ready => break,
                 NatsOpening::Refused(outcome) => return Err(outcome),
                 NatsOpening::Greeting(_) | NatsOpening::Other => {}
@@ -165,14 +165,14 @@ impl Session for NatsSession {
         out: &mut Vec<u8>,
         pieces: &mut Pieces,
     ) -> Result<u64, Outcome> {
-        for (index, one) in cuts.iter().enumerate() {
+        for (index, cut) in cuts.iter().enumerate() {
             self.number += 1;
             self.publisher
-                .write(&bytes[one.start..one.end], self.number, out);
+                .write(&bytes[cut.start..cut.end], self.number, out);
             if self.acks == NatsAcks::Server && index + 1 == cuts.len() {
                 write_ping(out);
             }
-            pieces.push(out.len(), std::slice::from_ref(one));
+            pieces.push(out.len(), std::slice::from_ref(cut));
         }
         Ok(match self.acks {
             NatsAcks::Jetstream => cuts.len() as u64,
@@ -188,7 +188,7 @@ impl Session for NatsSession {
         let Some((word, used)) = read(input)? else {
             return Ok(None);
         };
-        let heard = match word {
+        let message = match word {
             ServerMessage::Ping => {
                 write_pong(out);
                 None
@@ -217,7 +217,7 @@ impl Session for NatsSession {
             },
             ServerMessage::Info(_) | ServerMessage::Ok => None,
         };
-        Ok(Some((heard, used)))
+        Ok(Some((message, used)))
     }
 
     fn write_goodbye(&mut self, out: &mut Vec<u8>) -> bool {

@@ -1,11 +1,10 @@
-//! What Splunk's HTTP event collector answers.
+//! Answers of Splunk's HTTP event collector.
 
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-/// The number by which the acknowledgement of a request is asked for, where the
-/// answer to it has one.
+/// The number of the acknowledgement of a request, where the answer has one.
 pub(super) fn ack_id(body: &[u8]) -> Option<u64> {
     #[derive(Deserialize)]
     struct Taken {
@@ -16,7 +15,7 @@ pub(super) fn ack_id(body: &[u8]) -> Option<u64> {
     Some(taken.ack_id)
 }
 
-/// The question what became of the requests `ids`.
+/// The query for the requests `ids`.
 pub(super) fn write_question(ids: impl Iterator<Item = u64>, out: &mut Vec<u8>) {
     out.clear();
     out.extend_from_slice(br#"{"acks":["#);

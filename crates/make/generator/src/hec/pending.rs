@@ -1,4 +1,4 @@
-//! What was sent on one channel and is not acknowledged yet. Reads no clock.
+//! Requests that were sent on one channel and are not acknowledged yet. Reads no clock.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use stillwell_units::{Moment, Nanos};
 /// Requests that wait at most; where there are more the oldest counts as lost.
 const WAITING_MAX: usize = 1 << 18;
 
-/// Where so many wait that nobody has asked for yet, it is time to ask.
-const UNASKED_MAX: u64 = 1 << 16;
+/// Number of waiting requests without a query that makes a query due.
+const UNREQUESTED_MAX: u64 = 1 << 16;
 
-/// Requests that one question asks for at most: the answer is kept whole.
+/// Maximum number of requests in one query: the answer is kept whole.
 const QUESTION_MAX: usize = 4096;
 
 /// Requests that wait for their acknowledgement, in the order of their sending.
@@ -20,8 +20,8 @@ pub(super) struct Pending {
     waiting: VecDeque<PendingRequest>,
     /// The number of the next to wait.
     next: u64,
-    /// Those with a lower number were asked for, if only once.
-    asked: u64,
+    /// Requests with a lower number were in a query at least once.
+    requested_to: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -33,7 +33,7 @@ struct PendingRequest {
     since: Moment,
 }
 
-/// What was acknowledged.
+/// Acknowledged requests and events.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct Kept {
     pub(super) requests: u64,
@@ -60,25 +60,29 @@ impl Pending {
 
     /// Gives up those that have waited for `timeout`; gives how many.
     pub(super) fn expire(&mut self, now: Moment, timeout: Nanos) -> u64 {
-        let is_late = |one: &PendingRequest| now.since(one.since) >= timeout;
-        let lost = self.waiting.iter().take_while(|one| is_late(one)).count();
+        let is_late = |request: &PendingRequest| now.since(request.since) >= timeout;
+        let lost = self
+            .waiting
+            .iter()
+            .take_while(|request| is_late(request))
+            .count();
         self.waiting.drain(..lost);
         lost as u64
     }
 
-    /// Whether so many were never asked for that it is time.
+    /// Returns true once so many requests were never in a query that one is due.
     pub(super) const fn is_crowded(&self) -> bool {
-        self.next - self.asked >= UNASKED_MAX
+        self.next - self.requested_to >= UNREQUESTED_MAX
     }
 
     /// Begins a round of questions for all that wait now; gives their numbers.
     pub(super) const fn round(&mut self) -> Range<u64> {
-        self.asked = self.next;
+        self.requested_to = self.next;
         0..self.next
     }
 
-    /// The numbers that the next question of a round asks for, of which `round` is
-    /// left; `None` where nobody of it waits any more.
+    /// The numbers in the next query of a round, of which `round` is left; `None` where none of
+    /// them waits any more.
     pub(super) fn question(&self, round: &Range<u64>) -> Option<Range<u64>> {
         let places = self.places(round);
         let last = places.end.min(places.start + QUESTION_MAX);
@@ -89,14 +93,14 @@ impl Pending {
         Some(first.number..self.waiting[last - 1].number + 1)
     }
 
-    /// The identifiers that a question asks for.
+    /// The identifiers in a query.
     pub(super) fn ids(&self, question: &Range<u64>) -> impl Iterator<Item = u64> {
-        let asked = self.waiting.range(self.places(question));
-        asked.map(|one| one.id)
+        let requests = self.waiting.range(self.places(question));
+        requests.map(|request| request.id)
     }
 
-    /// Of those that were asked for by `question`, the ones in `kept`, which is in
-    /// order, wait no more; gives how many there were.
+    /// Requests of `question` that are in `kept`, which is sorted, wait no more; returns their
+    /// number.
     pub(super) fn acknowledge(&mut self, question: &Range<u64>, kept: &[u64]) -> Kept {
         let places = self.places(question);
         let mut left = places.start;
@@ -107,20 +111,23 @@ impl Pending {
             }
         }
         let ended = self.waiting.drain(left..places.end);
-        ended.fold(Kept::default(), |sum, one| Kept {
+        ended.fold(Kept::default(), |sum, request| Kept {
             requests: sum.requests + 1,
-            events: sum.events + one.events,
+            events: sum.events + request.events,
         })
     }
 
-    /// Whether nobody waits.
+    /// Returns true while no request waits.
     pub(super) fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }
 
-    /// Where those with `numbers` stand that still wait.
+    /// Indexes of the waiting requests with `numbers`.
     fn places(&self, numbers: &Range<u64>) -> Range<usize> {
-        let before = |number: u64| self.waiting.partition_point(|one| one.number < number);
+        let before = |number: u64| {
+            self.waiting
+                .partition_point(|request| request.number < number)
+        };
         before(numbers.start)..before(numbers.end)
     }
 }
@@ -138,10 +145,10 @@ mod tests {
         Moment::default() + Nanos::from_secs(seconds)
     }
 
-    /// Asks for all that wait, and has those acknowledged that `is_kept` says; gives
-    /// what was asked for and how many were acknowledged.
+    /// Queries all that wait, and acknowledges those that `is_kept` accepts; returns the
+    /// queried ones and the number of acknowledged ones.
     fn ask(pending: &mut Pending, is_kept: impl Fn(u64) -> bool) -> (Vec<u64>, u64) {
-        let (mut round, mut asked, mut ended) = (pending.round(), Vec::new(), 0);
+        let (mut round, mut requested, mut ended) = (pending.round(), Vec::new(), 0);
         while let Some(question) = pending.question(&round) {
             let ids: Vec<u64> = pending.ids(&question).collect();
             assert!((1..=QUESTION_MAX).contains(&ids.len()));
@@ -150,10 +157,10 @@ mod tests {
             let ended_now = pending.acknowledge(&question, &kept);
             assert_eq!(ended_now.events, EVENTS * ended_now.requests);
             ended += ended_now.requests;
-            asked.extend(ids);
+            requested.extend(ids);
             round.start = question.end;
         }
-        (asked, ended)
+        (requested, ended)
     }
 
     #[test]
@@ -170,19 +177,19 @@ mod tests {
     }
 
     #[test]
-    fn more_than_one_question_holds_are_all_asked_for_in_one_round() {
+    fn more_than_one_question_holds_are_all_requested_in_one_round() {
         let mut pending = Pending::default();
         let all = 3 * QUESTION_MAX as u64 + 5;
         let lost: u64 = (0..all).map(|id| pending.add(id, EVENTS, at(0))).sum();
-        let (asked, ended) = ask(&mut pending, |_| true);
-        assert_eq!((asked.len() as u64, ended, lost), (all, all, 0));
+        let (requested, ended) = ask(&mut pending, |_| true);
+        assert_eq!((requested.len() as u64, ended, lost), (all, all, 0));
         assert!(pending.is_empty());
     }
 
     #[test]
-    fn what_was_never_asked_for_makes_it_time_to_ask() {
+    fn requests_without_a_question_make_a_round_due() {
         let mut pending = Pending::default();
-        for id in 0..UNASKED_MAX {
+        for id in 0..UNREQUESTED_MAX {
             assert!(!pending.is_crowded());
             pending.add(id, EVENTS, at(0));
         }
@@ -208,8 +215,8 @@ mod tests {
                     _ => ended += pending.expire(at(second), Nanos::from_secs(20)),
                 }
             }
-            let (asked, _) = ask(&mut pending, |_| false);
-            prop_assert_eq!(sent, ended + asked.len() as u64);
+            let (requested, _) = ask(&mut pending, |_| false);
+            prop_assert_eq!(sent, ended + requested.len() as u64);
         }
     }
 }

@@ -1,5 +1,4 @@
-//! Files that somebody reads while they grow: each connection is one, each block
-//! one write.
+//! Files that are read while they grow: each connection is one, each block one write.
 
 use std::cell::RefCell;
 use std::fs::{self, File, OpenOptions};
@@ -10,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stillwell_metric::Outcome;
-use stillwell_plan::{FileLayout, WhenFull};
+use stillwell_plan::generator::{FileLayout, WhenFull};
 use stillwell_scope::{Tasks, clock};
 use stillwell_units::{Moment, Nanos, Seed};
 use stillwell_wire::DialError;
@@ -20,7 +19,7 @@ use tokio::time::sleep;
 use crate::contract::{Failure, Transport};
 use crate::drive::push_all;
 
-/// What stands for the number in a template.
+/// Placeholder of the number in a template.
 const NUMBER: &str = "%NNN%";
 
 #[derive(Clone, Debug)]
@@ -118,7 +117,7 @@ impl Opener for Files {
     }
 }
 
-/// Where a log lies: a name and folders that follow from `seed`.
+/// The path of a log: a name and folders that follow from `seed`.
 fn log_path(root: &Path, depth_max: u8, seed: &Seed) -> PathBuf {
     let bytes = seed.bytes();
     let number = |from: usize| u64::from_le_bytes(std::array::from_fn(|at| bytes[from + at]));
@@ -144,9 +143,9 @@ pub(crate) struct Open {
     file: Option<File>,
     written: u64,
     /// From when on a log that is full may make room.
-    settled: Moment,
-    /// How often it has done what was asked for.
-    asked_count: u64,
+    ready_at: Moment,
+    /// Number of requested rotations that are done.
+    rotation_count: u64,
 }
 
 impl Open {
@@ -154,7 +153,7 @@ impl Open {
         let path = match &shared.naming {
             Naming::Numbered { template, next, .. } => numbered(template, next),
             Naming::Rotated { free, .. } => {
-                // Whoever panicked with it in hand left it whole.
+                // A thread that panicked with it in hand left it whole.
                 let mut free = free.lock().unwrap_or_else(PoisonError::into_inner);
                 free.pop().ok_or(io::ErrorKind::NotFound)?
             }
@@ -165,8 +164,8 @@ impl Open {
             path,
             file: None,
             written: 0,
-            settled: Moment::new(0),
-            asked_count: shared.control.count(),
+            ready_at: Moment::new(0),
+            rotation_count: shared.control.count(),
         };
         open.create()?;
         Ok(open)
@@ -178,7 +177,7 @@ impl Open {
         }
         let mut options = OpenOptions::new();
         match &self.shared.naming {
-            // What somebody else wrote, or we before, stays; and after a truncation the
+            // Bytes of another program, or of an earlier run, stay; and after a truncation the
             // end is the beginning.
             Naming::Appended { .. } | Naming::Log { .. } => options.append(true),
             Naming::Numbered { .. } | Naming::Rotated { .. } => options.write(true).truncate(true),
@@ -190,9 +189,9 @@ impl Open {
 
     /// Writes a whole block, to the next file where this one is full.
     fn write(&mut self, block: &[u8]) -> io::Result<usize> {
-        self.rotate_if_asked()?;
+        self.rotate_if_requested()?;
         if self.written > self.shared.bytes_max {
-            if self.settles_in() > Nanos::ZERO {
+            if self.pause_left() > Nanos::ZERO {
                 return Err(io::ErrorKind::WouldBlock.into());
             }
             self.roll()?;
@@ -206,15 +205,15 @@ impl Open {
         if let Naming::Log { pause, .. } = &self.shared.naming
             && self.written > self.shared.bytes_max
         {
-            self.settled = clock::now() + *pause;
+            self.ready_at = clock::now() + *pause;
         }
         Ok(block.len())
     }
 
-    /// Does what a step of the timeline asked for since the last block.
-    fn rotate_if_asked(&mut self) -> io::Result<()> {
+    /// Rotates if a step of the timeline requested it since the last block.
+    fn rotate_if_requested(&mut self) -> io::Result<()> {
         let count = self.shared.control.count();
-        if std::mem::replace(&mut self.asked_count, count) == count {
+        if std::mem::replace(&mut self.rotation_count, count) == count {
             return Ok(());
         }
         let latest = self.shared.control.latest();
@@ -227,10 +226,10 @@ impl Open {
         Ok(())
     }
 
-    /// So long a log that is full leaves its reader alone.
-    fn settles_in(&self) -> Nanos {
+    /// Time left in which a full log is not changed while its reader catches up.
+    fn pause_left(&self) -> Nanos {
         match &self.shared.naming {
-            Naming::Log { pause, .. } if *pause > Nanos::ZERO => self.settled.since(clock::now()),
+            Naming::Log { pause, .. } if *pause > Nanos::ZERO => self.ready_at.since(clock::now()),
             _ => Nanos::ZERO,
         }
     }
@@ -330,8 +329,8 @@ fn shift(names: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// A part that is not there, since there were too few yet or somebody took it
-/// away, is no failure.
+/// A part that is not there, since there were too few yet or it was removed, is no
+/// failure.
 fn pass_if_absent(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -357,7 +356,7 @@ impl Transport for Files {
     }
 
     async fn writable(connection: &Self::Connection) -> io::Result<()> {
-        let length = connection.borrow().settles_in();
+        let length = connection.borrow().pause_left();
         sleep(length.as_duration()).await;
         Ok(())
     }
@@ -447,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_that_settles_is_left_alone_before_it_is_emptied() {
+    fn a_full_log_is_left_alone_before_it_is_emptied() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a.log");
         let layout = FileLayout::Log {
@@ -462,7 +461,7 @@ mod tests {
         let refused = open.write(b"later\n").unwrap_err();
         assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
         assert_eq!(fs::read(&path).unwrap(), b"whole\n");
-        open.settled = Moment::new(0);
+        open.ready_at = Moment::new(0);
         open.write(b"later\n").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"later\n");
     }

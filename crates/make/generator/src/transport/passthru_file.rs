@@ -27,7 +27,7 @@ impl PassthruFile {
         if fs::metadata(&self.path)?.file_type().is_fifo() {
             let sender = pipe::OpenOptions::new().open_sender(&self.path);
             return sender.map(Writer::Pipe).map_err(|error| {
-                // The kernel's word for a pipe that nobody reads.
+                // The kernel's error for a pipe without a reader.
                 match error.raw_os_error() {
                     Some(NO_SUCH_DEVICE) => io::ErrorKind::ConnectionRefused.into(),
                     _ => error,
@@ -42,7 +42,7 @@ impl PassthruFile {
 /// `ENXIO`
 const NO_SUCH_DEVICE: i32 = 6;
 
-/// What is written to.
+/// The output.
 #[derive(Debug)]
 pub(crate) enum Writer {
     /// A pipe, which may be full.

@@ -7,7 +7,8 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use stillwell_plan::{ClientTlsPlan, StreamTarget};
+use stillwell_plan::generator::StreamTarget;
+use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_scope::Tasks;
 use stillwell_wire::tls::{ClientTls, TlsError, TlsStream};
 use stillwell_wire::{DialError, Stream, dial};
@@ -36,7 +37,7 @@ impl Tls {
             StreamTarget::Unix(_) => "localhost",
         };
         let client = ClientTls::new(plan)?;
-        // Told before the run, and not with every connection.
+        // Reported before the run, and not with every connection.
         client.server_name(host)?;
         Ok(Self {
             to: to.clone(),
@@ -95,7 +96,7 @@ impl Transport for Tls {
         }
     }
 
-    /// Whatever was encrypted leaves first: then there is room again.
+    /// Encrypted bytes leave first: then there is room again.
     async fn writable(connection: &Self::Connection) -> io::Result<()> {
         poll_fn(|context| Pin::new(&mut *connection.borrow_mut()).poll_flush(context)).await
     }

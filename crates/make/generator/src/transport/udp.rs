@@ -40,8 +40,8 @@ impl Transport for Udp {
         connection.writable().await
     }
 
-    /// A refusal is the answer to an earlier datagram, which found nobody; this
-    /// one has not been sent and can be. There is at most one for each sent.
+    /// A refusal is the answer to an earlier datagram, which had no receiver; this one has not
+    /// been sent and can be. There is at most one for each sent.
     fn failure(error: &io::Error) -> Failure {
         match error.kind() {
             ErrorKind::ConnectionRefused => Failure {

@@ -38,7 +38,7 @@ impl Transport for UnixDatagram {
         connection.writable().await
     }
 
-    /// Whoever had bound the path has gone; another may have come.
+    /// The receiver that had bound the path has gone; another may have come.
     fn failure(error: &io::Error) -> Failure {
         let outcome = match error.kind() {
             ErrorKind::ConnectionRefused

@@ -5,14 +5,13 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
 use stillwell_metric::Outcome;
-use stillwell_plan::{
-    BlockShape, GeneratorPlan, MessageOf, NatsAcks, NatsLogin, NatsPlan, PayloadFormat,
-    ProducerPlan, RatePlan, TransportPlan,
-};
+use stillwell_plan::generator::{MessageOf, NatsAcks, NatsLogin, NatsPlan, ProducerPlan};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{GeneratorPlan, PayloadFormat, RatePlan, TransportPlan};
 use stillwell_scope::PartError;
 use stillwell_units::{ByteSize, EventRate, Nanos};
 
-use crate::{LONG, Rig, blocks, plan, wait_until};
+use crate::{Fixture, LONG, blocks, plan, wait_until};
 
 fn nats(acks: NatsAcks, in_flight: u32) -> (TcpListener, GeneratorPlan) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -42,7 +41,7 @@ struct Server {
     messages: Vec<Vec<u8>>,
 }
 
-/// What a producer says next.
+/// A message of a producer.
 #[derive(Debug, Eq, PartialEq)]
 enum Said {
     Message,
@@ -63,7 +62,7 @@ impl Server {
         let mut line = String::new();
         server.reader.read_line(&mut line)?;
         assert!(line.starts_with("CONNECT {"), "{line}");
-        assert_eq!(server.hear()?, Said::Ping);
+        assert_eq!(server.receive()?, Said::Ping);
         server.say("PONG\r\n")?;
         Ok(server)
     }
@@ -72,7 +71,7 @@ impl Server {
         Ok(self.reader.get_mut().write_all(text.as_bytes())?)
     }
 
-    fn hear(&mut self) -> Result<Said, PartError> {
+    fn receive(&mut self) -> Result<Said, PartError> {
         let mut line = String::new();
         self.reader.read_line(&mut line)?;
         match line.trim_end() {
@@ -97,13 +96,13 @@ impl Server {
 fn a_block_is_acknowledged_once_its_server_has_it() {
     let (listener, plan) = nats(NatsAcks::Server, 4);
     let set = blocks(&plan, 0);
-    let mut rig = Rig::start(&plan);
-    let messages = rig.beside("server", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let messages = fixture.beside("server", move |stop| {
         let mut server = Server::accept(&listener)?;
         server.say("PING\r\n")?;
         let mut pongs = 0;
         loop {
-            match server.hear()? {
+            match server.receive()? {
                 Said::Ping => server.say("PONG\r\n")?,
                 Said::Message => {}
                 Said::Pong => pongs += 1,
@@ -119,7 +118,7 @@ fn a_block_is_acknowledged_once_its_server_has_it() {
         }
     });
     let messages = messages.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let shard = &shards[0];
     let lines: Vec<&[u8]> = set.bytes().split(|byte| *byte == b'\n').collect();
     assert!(
@@ -147,13 +146,13 @@ fn a_block_is_acknowledged_once_its_server_has_it() {
 #[test]
 fn no_more_blocks_wait_for_answers_than_may() {
     let (listener, plan) = nats(NatsAcks::Server, 2);
-    let rig = Rig::start(&plan);
+    let fixture = Fixture::start(&plan);
     let mut server = Server::accept(&listener).unwrap();
     for _ in 0..2 {
         for _ in 0..3 {
-            assert_eq!(server.hear().unwrap(), Said::Message);
+            assert_eq!(server.receive().unwrap(), Said::Message);
         }
-        assert_eq!(server.hear().unwrap(), Said::Ping);
+        assert_eq!(server.receive().unwrap(), Said::Ping);
     }
     // Nothing more comes until one is answered.
     let pause = Some(Duration::from_millis(200));
@@ -165,11 +164,11 @@ fn no_more_blocks_wait_for_answers_than_may() {
         .set_read_timeout(Some(LONG))
         .unwrap();
     server.say("PONG\r\n").unwrap();
-    assert_eq!(server.hear().unwrap(), Said::Message);
+    assert_eq!(server.receive().unwrap(), Said::Message);
     drop(server);
-    wait_until(|| rig.outcomes(Outcome::PeerClosed) >= 2);
+    wait_until(|| fixture.outcomes(Outcome::PeerClosed) >= 2);
     drop(listener);
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert_eq!(shards[0].events_acknowledged.total(), 3);
 }
 
@@ -178,18 +177,18 @@ fn what_was_not_written_when_a_connection_was_lost_follows_on_the_next() {
     let (listener, mut plan) = nats(NatsAcks::Server, 1);
     plan.rate = RatePlan::events(EventRate::try_new(300.0).unwrap());
     let set = blocks(&plan, 0);
-    let mut rig = Rig::start(&plan);
-    let messages = rig.beside("server", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let messages = fixture.beside("server", move |stop| {
         let mut messages = Vec::new();
         for connection in 0..3 {
             let mut server = Server::accept(&listener)?;
             for _ in 0..5 {
-                while server.hear()? == Said::Message {}
+                while server.receive()? == Said::Message {}
                 server.say("PONG\r\n")?;
             }
             if connection == 2 {
                 stop.cancel();
-                while server.hear()? != Said::End {
+                while server.receive()? != Said::End {
                     server.say("PONG\r\n")?;
                 }
             }
@@ -198,14 +197,14 @@ fn what_was_not_written_when_a_connection_was_lost_follows_on_the_next() {
         Ok(messages)
     });
     let messages = messages.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let shard = &shards[0];
     // Nothing is sent twice: what was lost with a connection is left out, and counted.
     let lines: Vec<&[u8]> = set.bytes().split(|byte| *byte == b'\n').collect();
     let mut from = 0;
     for message in &messages {
-        let found = lines[from..].iter().position(|line| line == message);
-        from += found.unwrap() + 1;
+        let position = lines[from..].iter().position(|line| line == message);
+        from += position.unwrap() + 1;
     }
     assert!(shard.events.total() >= messages.len() as u64);
     assert_eq!(shard.connections.total(), 3);
@@ -218,24 +217,24 @@ fn a_server_that_never_answers_is_given_up() {
     if let TransportPlan::Nats(nats) = &mut plan.transport {
         nats.producer.timeout = Nanos::from_millis(300);
     }
-    let rig = Rig::start(&plan);
+    let fixture = Fixture::start(&plan);
     let server = Server::accept(&listener).unwrap();
-    wait_until(|| rig.outcomes(Outcome::TimedOut) == 1);
+    wait_until(|| fixture.outcomes(Outcome::TimedOut) == 1);
     let again = Server::accept(&listener).unwrap();
     drop((server, again, listener));
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert_eq!(shards[0].events_acknowledged.total(), 0);
 }
 
 #[test]
 fn what_does_not_speak_nats_is_malformed() {
     let (listener, plan) = nats(NatsAcks::None, 1);
-    let rig = Rig::start(&plan);
+    let fixture = Fixture::start(&plan);
     let (mut stream, _) = listener.accept().unwrap();
     stream
         .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
         .unwrap();
-    wait_until(|| rig.outcomes(Outcome::Malformed) == 1);
+    wait_until(|| fixture.outcomes(Outcome::Malformed) == 1);
     drop((stream, listener));
-    rig.finish();
+    fixture.finish();
 }

@@ -4,7 +4,7 @@ use std::os::unix::net::UnixDatagram;
 use stillwell_metric::Outcome;
 use stillwell_plan::{RatePlan, RateShape, RateUnit, TransportPlan};
 
-use crate::{LONG, Rig, blocks, plan, wait_until};
+use crate::{Fixture, LONG, blocks, plan, wait_until};
 
 const DATAGRAMS: usize = 500;
 
@@ -25,8 +25,8 @@ fn udp_delivers_a_block_a_datagram() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(LONG)).unwrap();
     let plan = udp(socket.local_addr().unwrap().to_string());
-    let mut rig = Rig::start(&plan);
-    let received = rig.beside("peer", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let received = fixture.beside("peer", move |stop| {
         let mut received = Vec::new();
         let mut room = vec![0; 65_536];
         for _ in 0..DATAGRAMS {
@@ -37,7 +37,7 @@ fn udp_delivers_a_block_a_datagram() {
         Ok((received, socket))
     });
     let (received, _socket) = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let set = blocks(&plan, 0);
     for (index, datagram) in received.iter().enumerate() {
         assert!(datagram == set.block(index % set.len()).bytes, "{index}");
@@ -57,8 +57,8 @@ fn unix_datagrams_deliver_a_block_each_and_none_is_lost() {
     let socket = UnixDatagram::bind(&path).unwrap();
     socket.set_read_timeout(Some(LONG)).unwrap();
     let plan = plan(TransportPlan::UnixDatagram { path });
-    let mut rig = Rig::start(&plan);
-    let received = rig.beside("peer", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let received = fixture.beside("peer", move |stop| {
         let mut received = Vec::new();
         let mut room = vec![0; 65_536];
         for _ in 0..DATAGRAMS {
@@ -69,7 +69,7 @@ fn unix_datagrams_deliver_a_block_each_and_none_is_lost() {
         Ok((received, socket))
     });
     let (mut received, socket) = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     socket.set_nonblocking(true).unwrap();
     let mut room = vec![0; 65_536];
     while let Ok(length) = socket.recv(&mut room) {
@@ -85,13 +85,15 @@ fn unix_datagrams_deliver_a_block_each_and_none_is_lost() {
 }
 
 #[test]
-fn udp_that_nobody_takes_is_counted_and_goes_on() {
+fn udp_without_a_receiver_is_counted_and_goes_on() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     let plan = udp(socket.local_addr().unwrap().to_string());
     drop(socket);
-    let rig = Rig::start(&plan);
-    wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 3 && rig.outcomes(Outcome::Ok) >= 10);
-    let shards = rig.finish();
+    let fixture = Fixture::start(&plan);
+    wait_until(|| {
+        fixture.outcomes(Outcome::ConnectRefused) >= 3 && fixture.outcomes(Outcome::Ok) >= 10
+    });
+    let shards = fixture.finish();
     assert_eq!(shards[0].connections.total(), 1);
 }
 
@@ -107,15 +109,15 @@ fn a_datagram_socket_that_is_bound_again_is_found() {
             per_second: 1_000.0,
         },
     };
-    let rig = Rig::start(&plan);
+    let fixture = Fixture::start(&plan);
     first.set_read_timeout(Some(LONG)).unwrap();
     first.recv(&mut [0; 65_536]).unwrap();
     drop(first);
     std::fs::remove_file(&path).unwrap();
-    wait_until(|| rig.outcomes(Outcome::PeerClosed) >= 1);
+    wait_until(|| fixture.outcomes(Outcome::PeerClosed) >= 1);
     let second = UnixDatagram::bind(&path).unwrap();
     second.set_read_timeout(Some(LONG)).unwrap();
     second.recv(&mut [0; 65_536]).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert_eq!(shards[0].connections.total(), 2);
 }

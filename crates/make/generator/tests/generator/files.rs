@@ -5,24 +5,25 @@ use std::path::Path;
 use std::process::Command;
 
 use stillwell_metric::{Outcome, Shard, Value, catalogue, decode_histogram};
-use stillwell_plan::{FileLayout, PayloadPlan, TransportPlan};
+use stillwell_plan::generator::FileLayout;
+use stillwell_plan::{PayloadPlan, TransportPlan};
 use stillwell_units::ByteSize;
 
-use crate::{LONG, Rig, blocks, is_walk, lines, plan, wait_until};
+use crate::{Fixture, LONG, blocks, is_walk, lines, plan, wait_until};
 
 /// All files below `folder`, with their contents.
 fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(contents(&path));
+            files.extend(contents(&path));
         } else {
-            found.push((path.display().to_string(), fs::read(&path).unwrap()));
+            files.push((path.display().to_string(), fs::read(&path).unwrap()));
         }
     }
-    found.sort_unstable();
-    found
+    files.sort_unstable();
+    files
 }
 
 #[test]
@@ -35,9 +36,9 @@ fn numbered_files_hold_every_block_in_order() {
     };
     let bytes_max = ByteSize::kib(64);
     let plan = plan(TransportPlan::Files { layout, bytes_max });
-    let rig = Rig::start(&plan);
-    wait_until(|| rig.total(|shard| &shard.bytes) > 1 << 20);
-    let shards = rig.finish();
+    let fixture = Fixture::start(&plan);
+    wait_until(|| fixture.total(|shard| &shard.bytes) > 1 << 20);
+    let shards = fixture.finish();
     let files = contents(folder.path());
     assert!(files.len() > 10);
     let all: Vec<u8> = files.iter().flat_map(|(_, bytes)| bytes.clone()).collect();
@@ -62,10 +63,10 @@ fn each_log_has_its_own_parts_and_keeps_as_many_as_it_should() {
     };
     let bytes_max = ByteSize::kib(16);
     let mut plan = plan(TransportPlan::Files { layout, bytes_max });
-    plan.connections = 3;
-    let rig = Rig::start(&plan);
-    wait_until(|| rig.total(|shard| &shard.bytes) > 1 << 20);
-    rig.finish();
+    plan.concurrency = plan.concurrency.with_connections(3);
+    let fixture = Fixture::start(&plan);
+    wait_until(|| fixture.total(|shard| &shard.bytes) > 1 << 20);
+    fixture.finish();
     let files = contents(folder.path());
     let logs = files
         .iter()
@@ -81,15 +82,15 @@ fn each_log_has_its_own_parts_and_keeps_as_many_as_it_should() {
 }
 
 #[test]
-fn a_pipe_gets_every_block_once_somebody_reads() {
+fn a_pipe_gets_every_block_once_a_reader_opens_it() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pipe");
     let made = Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
     let plan = plan(TransportPlan::PassthruFile { path: path.clone() });
-    let mut rig = Rig::start(&plan);
-    wait_until(|| rig.outcomes(Outcome::ConnectRefused) > 0);
-    let read = rig.beside("reader", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    wait_until(|| fixture.outcomes(Outcome::ConnectRefused) > 0);
+    let read = fixture.beside("reader", move |stop| {
         let (mut pipe, mut bytes) = (fs::File::open(&path)?, Vec::new());
         let mut room = vec![0; 65_536];
         loop {
@@ -103,7 +104,7 @@ fn a_pipe_gets_every_block_once_somebody_reads() {
         }
     });
     let bytes = read.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert_eq!(shards[0].bytes.total(), bytes.len() as u64);
     assert!(is_walk(&blocks(&plan, 0), 0, &bytes));
 }
@@ -114,9 +115,9 @@ fn the_end_of_a_file_grows() {
     let path = folder.path().join("log");
     fs::write(&path, "before\n").unwrap();
     let plan = plan(TransportPlan::PassthruFile { path: path.clone() });
-    let rig = Rig::start(&plan);
-    wait_until(|| rig.total(|shard| &shard.bytes) > 100_000);
-    let shards = rig.finish();
+    let fixture = Fixture::start(&plan);
+    wait_until(|| fixture.total(|shard| &shard.bytes) > 100_000);
+    let shards = fixture.finish();
     let bytes = fs::read(&path).unwrap();
     let grown = bytes.strip_prefix(b"before\n").unwrap();
     assert_eq!(shards[0].bytes.total(), grown.len() as u64);
@@ -128,12 +129,12 @@ fn round_trips_are_counted_and_timed() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut plan = plan(TransportPlan::TcpRr {
         address: listener.local_addr().unwrap().to_string(),
-        request_bytes: 100,
-        response_bytes: 70_000,
+        request_bytes: 100.try_into().unwrap(),
+        response_bytes: 70_000.try_into().unwrap(),
     });
     plan.payload = PayloadPlan::PACE;
-    let mut rig = Rig::start(&plan);
-    let server = rig.beside("server", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let server = fixture.beside("server", move |stop| {
         use std::io::Write as _;
         let (mut peer, _) = listener.accept()?;
         let mut request = [0; 100];
@@ -149,7 +150,7 @@ fn round_trips_are_counted_and_timed() {
         Ok(requests)
     });
     let requests = server.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert!(requests >= 50);
     assert_eq!(shards[0].bytes.total(), requests * 100);
     assert_eq!(shards[0].events.total(), requests);
@@ -158,8 +159,8 @@ fn round_trips_are_counted_and_timed() {
     shards[0].sample(&mut samples);
     let sample = samples
         .iter()
-        .find(|one| one.name == catalogue::SERVICE_TIME.into());
-    let Some(Value::Histogram(bytes)) = sample.map(|one| &one.value) else {
+        .find(|sample| sample.name == catalogue::SERVICE_TIME.into());
+    let Some(Value::Histogram(bytes)) = sample.map(|sample| &sample.value) else {
         panic!("no service time");
     };
     assert_eq!(decode_histogram(bytes).unwrap().len(), requests);

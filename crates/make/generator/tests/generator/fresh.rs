@@ -8,15 +8,15 @@ use std::sync::{Arc, Mutex};
 use stillwell_generator::prepare;
 use stillwell_http::h2::{BodyLength, H2ResponseBlock, Limits, Server, ServerEvent};
 use stillwell_metric::GeneratorShard;
-use stillwell_plan::{
-    BlockShape, ExchangePlan, GeneratorPlan, LoadProtocol, PayloadFormat, RatePlan, TraceAgentPlan,
-    TransportPlan,
-};
+use stillwell_plan::generator::ExchangePlan;
+use stillwell_plan::load::LoadProtocol;
+use stillwell_plan::payload::{BlockShape, TraceAgentPlan};
+use stillwell_plan::{GeneratorPlan, PayloadFormat, RatePlan, TransportPlan};
 use stillwell_scope::{PartError, Token};
 use stillwell_units::{ByteRate, ByteSize};
 
 use crate::hec::{response, serve_one};
-use crate::{LONG, Rig, grpc, plan};
+use crate::{Fixture, LONG, grpc, plan};
 
 /// `plan` with a first set through which it goes several times, that set's blocks,
 /// and how many requests are to come.
@@ -60,8 +60,8 @@ fn check_http1(transport: impl FnOnce(String) -> TransportPlan, format: PayloadF
     let (plan, first, requests) = several_rounds(plan);
     let bodies = Arc::new(Mutex::new(Vec::new()));
     let taken = Arc::clone(&bodies);
-    let mut rig = Rig::start_fresh(&plan);
-    let server = rig.beside("server", move |stop| {
+    let mut fixture = Fixture::start_fresh(&plan);
+    let server = fixture.beside("server", move |stop| {
         serve_one(&listener, &[], |request| {
             let mut bodies = taken.lock().unwrap();
             bodies.push(request.body);
@@ -72,7 +72,7 @@ fn check_http1(transport: impl FnOnce(String) -> TransportPlan, format: PayloadF
         })
     });
     server.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     check(&first, &bodies.lock().unwrap(), &shards);
 }
 
@@ -107,12 +107,12 @@ fn requests_of_trace_agent_do_not_walk_the_first_set_over_and_over() {
 fn calls_of_grpc_do_not_walk_the_first_set_over_and_over() {
     let (listener, plan) = grpc::grpc();
     let (plan, first, requests) = several_rounds(plan);
-    let mut rig = Rig::start_fresh(&plan);
-    let server = rig.beside("server", move |stop| {
+    let mut fixture = Fixture::start_fresh(&plan);
+    let server = fixture.beside("server", move |stop| {
         grpc::serve(&listener, "0", requests, &stop)
     });
     let messages = server.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     check(&first, &messages, &shards);
 }
 
@@ -172,12 +172,12 @@ fn of_several_requests_at_once_each_has_the_block_that_was_taken_for_it() {
         headers: Vec::new(),
         exchange: Box::new(exchange),
     }));
-    let mut rig = Rig::start_fresh(&plan);
-    let server = rig.beside("server", move |stop| {
+    let mut fixture = Fixture::start_fresh(&plan);
+    let server = fixture.beside("server", move |stop| {
         serve_http2(&listener, requests, &stop)
     });
     let bodies = server.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert_eq!(shards[0].requests.total(), bodies.len() as u64);
     check(&first, &bodies, &shards);
 }

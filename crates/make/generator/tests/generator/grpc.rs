@@ -10,7 +10,7 @@ use stillwell_plan::{GeneratorPlan, TransportPlan};
 use stillwell_scope::{PartError, Token};
 use stillwell_units::ByteSize;
 
-use crate::{LONG, Rig, blocks, plan};
+use crate::{Fixture, LONG, blocks, plan};
 
 const METHOD: &str = "/package.Service/Method";
 
@@ -97,11 +97,11 @@ fn answer(server: &mut Server, stream: Stream, status: &str) -> Result<(), PartE
 
 fn run(mut plan: GeneratorPlan, listener: TcpListener, status: &'static str) -> [u64; 2] {
     plan.payload.cache = ByteSize::mib(4);
-    let mut rig = Rig::start(&plan);
+    let mut fixture = Fixture::start(&plan);
     let calls = 40;
-    let messages = rig.beside("server", move |stop| serve(&listener, status, calls, &stop));
+    let messages = fixture.beside("server", move |stop| serve(&listener, status, calls, &stop));
     let messages = messages.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let set = blocks(&plan, 0);
     for (index, message) in messages.iter().enumerate() {
         assert!(message == set.block(index % set.len()).bytes, "{index}");
@@ -125,7 +125,7 @@ fn every_message_is_a_block_in_order() {
 fn a_block_above_the_window_goes_in_parts() {
     let (listener, mut plan) = grpc();
     let maximum = ByteSize::mib(1);
-    plan.payload.blocks = stillwell_plan::BlockShape::UpTo { maximum };
+    plan.payload.blocks = stillwell_plan::payload::BlockShape::UpTo { maximum };
     assert_eq!(run(plan, listener, "0"), [1, 0]);
 }
 

@@ -5,14 +5,13 @@ use std::sync::{Arc, Mutex};
 
 use stillwell_http::{H1RequestEvent, RequestParser};
 use stillwell_metric::Outcome;
-use stillwell_plan::{
-    GeneratorPlan, HecAcknowledgements, HecEncoding, PayloadFormat, RatePlan, RateShape, RateUnit,
-    TransportPlan,
-};
+use stillwell_plan::generator::HecAcknowledgements;
+use stillwell_plan::payload::HecEncoding;
+use stillwell_plan::{GeneratorPlan, PayloadFormat, RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_scope::PartError;
 use stillwell_units::Nanos;
 
-use crate::{LONG, Rig, blocks, plan, wait_until};
+use crate::{Fixture, LONG, blocks, plan, wait_until};
 
 /// A request as it came: method and target, headers of interest, body.
 #[derive(Clone, Debug, Default)]
@@ -111,11 +110,11 @@ fn every_request_is_acknowledged_or_lost() {
     };
     let channels = Arc::new(Mutex::new(BTreeSet::new()));
     let sent = Arc::new(Mutex::new(0_u64));
-    let mut rig = Rig::start(&plan);
-    let server = |name: &str, rig: &mut Rig| {
+    let mut fixture = Fixture::start(&plan);
+    let server = |name: &str, fixture: &mut Fixture| {
         let (listener, channels) = (listener.try_clone().unwrap(), Arc::clone(&channels));
         let sent = Arc::clone(&sent);
-        rig.beside(name, move |_| {
+        fixture.beside(name, move |_| {
             serve_one(&listener, &NAMES, |request| {
                 assert_eq!(request.headers[0], "Splunk abcd1234");
                 channels.lock().unwrap().insert(request.headers[1].clone());
@@ -135,14 +134,14 @@ fn every_request_is_acknowledged_or_lost() {
             })
         })
     };
-    let first = server("first", &mut rig);
-    let second = server("second", &mut rig);
-    let lost = |rig: &Rig| rig.total(|shard| &shard.acks_lost);
-    wait_until(|| rig.total(|shard| &shard.acks_received) >= 50 && lost(&rig) >= 3);
-    rig.stop.cancel();
+    let first = server("first", &mut fixture);
+    let second = server("second", &mut fixture);
+    let lost = |fixture: &Fixture| fixture.total(|shard| &shard.acks_lost);
+    wait_until(|| fixture.total(|shard| &shard.acks_received) >= 50 && lost(&fixture) >= 3);
+    fixture.stop.cancel();
     first.recv_timeout(LONG).unwrap();
     second.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let sent = *sent.lock().unwrap();
     let kept = (0..sent).filter(|id| id % 10 != 9).count() as u64;
     assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), sent);
@@ -154,7 +153,7 @@ fn every_request_is_acknowledged_or_lost() {
     assert_eq!(channels.lock().unwrap().len(), 1);
 }
 
-/// What a collector saw that answers for any channel.
+/// The requests that a collector received on any channel.
 #[derive(Default)]
 struct Collector {
     events: u64,
@@ -176,23 +175,23 @@ impl Collector {
     }
 }
 
-/// Sends at full speed to a collector until it has so many events; the generator
-/// asks for the first time once all are sent. Gives the collector and the counts
-/// of acknowledged, lost and pending ones.
+/// Sends at full speed to a collector until it has this number of events; the generator
+/// queries for the first time once all are sent. Returns the collector and the counts of
+/// acknowledged, lost and pending ones.
 fn ask_at_the_end(events: u64, acknowledge: fn(&[u8]) -> String) -> (Collector, [u64; 3]) {
     let (listener, mut plan) = hec(Some(HecAcknowledgements {
         every: Nanos::from_secs(60),
         timeout: Nanos::from_secs(60),
     }));
     plan.rate = RatePlan::MAX;
-    plan.payload.blocks = stillwell_plan::BlockShape::UpTo {
+    plan.payload.blocks = stillwell_plan::payload::BlockShape::UpTo {
         maximum: stillwell_units::ByteSize::new(256),
     };
     let collector = Arc::new(Mutex::new(Collector::default()));
-    let mut rig = Rig::start(&plan);
+    let mut fixture = Fixture::start(&plan);
     let answers = ["first", "second"].map(|name| {
         let (listener, collector) = (listener.try_clone().unwrap(), Arc::clone(&collector));
-        rig.beside(name, move |stop| {
+        fixture.beside(name, move |stop| {
             serve_one(&listener, &NAMES, |request| {
                 let mut collector = collector.lock().unwrap();
                 let answer = collector.answer(&request, acknowledge);
@@ -206,7 +205,7 @@ fn ask_at_the_end(events: u64, acknowledge: fn(&[u8]) -> String) -> (Collector, 
     for answer in answers {
         answer.recv_timeout(LONG).unwrap();
     }
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let shard = &shards[0];
     let counts = [&shard.acks_received, &shard.acks_lost, &shard.acks_pending];
     let collector = std::mem::take(&mut *collector.lock().unwrap());
@@ -214,7 +213,7 @@ fn ask_at_the_end(events: u64, acknowledge: fn(&[u8]) -> String) -> (Collector, 
 }
 
 #[test]
-fn above_400_requests_a_second_every_acknowledgement_is_asked_for() {
+fn above_400_requests_a_second_every_acknowledgement_is_requested() {
     let all = |question: &[u8]| acknowledge(question).replace("false", "true");
     let (collector, counts) = ask_at_the_end(9000, all);
     assert!(collector.events > 2 * 4096);
@@ -244,12 +243,12 @@ fn acknowledge(question: &[u8]) -> String {
 }
 
 #[test]
-fn without_acknowledgements_lines_go_to_the_raw_path_and_nothing_is_asked() {
+fn without_acknowledgements_lines_go_to_the_raw_path_without_questions() {
     let (listener, plan) = hec(None);
-    let mut rig = Rig::start(&plan);
+    let mut fixture = Fixture::start(&plan);
     let bodies = Arc::new(Mutex::new(Vec::new()));
     let taken = Arc::clone(&bodies);
-    let server = rig.beside("server", move |stop| {
+    let server = fixture.beside("server", move |stop| {
         serve_one(&listener, &NAMES, |request| {
             assert_eq!(request.line, "POST /services/collector/raw");
             let mut bodies = taken.lock().unwrap();
@@ -261,7 +260,7 @@ fn without_acknowledgements_lines_go_to_the_raw_path_and_nothing_is_asked() {
         })
     });
     server.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let (set, bodies) = (blocks(&plan, 0), bodies.lock().unwrap());
     for (index, body) in bodies.iter().enumerate() {
         assert!(body == set.block(index % set.len()).bytes, "{index}");

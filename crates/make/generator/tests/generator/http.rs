@@ -4,11 +4,12 @@ use std::sync::mpsc::Receiver;
 
 use stillwell_http::{H1RequestEvent, RequestParser};
 use stillwell_metric::{Outcome, Shard, Value, catalogue, decode_histogram};
-use stillwell_plan::{ExchangePlan, GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
+use stillwell_plan::generator::ExchangePlan;
+use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_scope::{PartError, Token};
 use stillwell_units::Nanos;
 
-use crate::{LONG, Rig, blocks, plan, wait_until};
+use crate::{Fixture, LONG, blocks, plan, wait_until};
 
 const REQUESTS: usize = 200;
 
@@ -90,12 +91,12 @@ fn read_request(
 }
 
 fn served(
-    rig: &mut Rig,
+    fixture: &mut Fixture,
     listener: TcpListener,
     answer: &'static [u8],
     close: bool,
 ) -> Vec<Vec<u8>> {
-    let bodies: Receiver<Vec<Vec<u8>>> = rig.beside("server", move |stop| {
+    let bodies: Receiver<Vec<Vec<u8>>> = fixture.beside("server", move |stop| {
         serve(&listener, answer, close, REQUESTS, &stop)
     });
     bodies.recv_timeout(LONG).unwrap()
@@ -104,9 +105,9 @@ fn served(
 #[test]
 fn every_body_is_a_block_in_order_and_every_answer_is_counted() {
     let (listener, plan) = http();
-    let mut rig = Rig::start(&plan);
-    let bodies = served(&mut rig, listener, OK, false);
-    let shards = rig.finish();
+    let mut fixture = Fixture::start(&plan);
+    let bodies = served(&mut fixture, listener, OK, false);
+    let shards = fixture.finish();
     let set = blocks(&plan, 0);
     for (index, body) in bodies.iter().enumerate() {
         assert!(body == set.block(index % set.len()).bytes, "{index}");
@@ -131,7 +132,7 @@ fn every_body_is_a_block_in_order_and_every_answer_is_counted() {
 }
 
 #[test]
-fn answers_are_told_apart() {
+fn answers_are_distinguished() {
     let cases: [(&'static [u8], bool, Outcome); 8] = [
         (
             b"HTTP/1.1 404 No\r\ncontent-length: 0\r\n\r\n",
@@ -173,32 +174,32 @@ fn answers_are_told_apart() {
     for (answer, close, outcome) in cases {
         let (listener, plan) = http();
         let address = listener.local_addr().unwrap();
-        let mut rig = Rig::start(&plan);
-        let many = rig.beside("server", move |stop| {
+        let mut fixture = Fixture::start(&plan);
+        let many = fixture.beside("server", move |stop| {
             serve(&listener, answer, close, usize::MAX, &stop)
         });
-        wait_until(|| rig.outcomes(outcome) >= 3);
+        wait_until(|| fixture.outcomes(outcome) >= 3);
         let all: u64 = Outcome::ALL
             .into_iter()
-            .map(|other| rig.outcomes(other))
+            .map(|answer| fixture.outcomes(answer))
             .sum();
         // One more of the same may have come between the two looks.
-        assert!(all <= rig.outcomes(outcome), "{outcome:?}");
-        rig.stop.cancel();
+        assert!(all <= fixture.outcomes(outcome), "{outcome:?}");
+        fixture.stop.cancel();
         // The server may wait for one more to come.
         drop(TcpStream::connect(address));
         many.recv_timeout(LONG).unwrap();
-        rig.finish();
+        fixture.finish();
     }
 }
 
 #[test]
 fn a_server_that_closes_after_each_answer_gets_a_new_connection_each_time() {
     let (listener, plan) = http();
-    let mut rig = Rig::start(&plan);
+    let mut fixture = Fixture::start(&plan);
     let answer = b"HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
-    let bodies = served(&mut rig, listener, answer, true);
-    let shards = rig.finish();
+    let bodies = served(&mut fixture, listener, answer, true);
+    let shards = fixture.finish();
     let set = blocks(&plan, 0);
     for (index, body) in bodies.iter().enumerate() {
         assert!(body == set.block(index % set.len()).bytes, "{index}");
@@ -215,8 +216,8 @@ fn a_connection_that_was_closed_while_idle_costs_no_request() {
         unit: RateUnit::Blocks,
         shape: RateShape::Constant { per_second: 100.0 },
     };
-    let mut rig = Rig::start(&plan);
-    let served = rig.beside("server", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let served = fixture.beside("server", move |stop| {
         for _ in 0..10 {
             let (mut peer, _) = listener.accept()?;
             peer.set_read_timeout(Some(LONG))?;
@@ -229,7 +230,7 @@ fn a_connection_that_was_closed_while_idle_costs_no_request() {
         Ok(())
     });
     served.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let count = |outcome: Outcome| shards[0].outcomes[outcome.index()].total();
     assert!(count(Outcome::Ok) >= 9);
     // On a busy machine the close may come after the next request now and then.
@@ -239,15 +240,15 @@ fn a_connection_that_was_closed_while_idle_costs_no_request() {
 #[test]
 fn a_server_that_never_answers_does_not_hold_up_the_end() {
     let (listener, plan) = http();
-    let mut rig = Rig::start(&plan);
-    let got = rig.beside("server", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let got = fixture.beside("server", move |stop| {
         let (mut peer, _) = listener.accept()?;
         let body = read_request(&mut peer, &mut RequestParser::new())?;
         stop.cancel();
         Ok((body, peer))
     });
     let (body, _peer) = got.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert_eq!(shards[0].bytes.total(), body.unwrap().len() as u64);
     assert_eq!(shards[0].requests.total(), 1);
     assert!(
@@ -270,8 +271,8 @@ fn exchanged(change: impl FnOnce(&mut ExchangePlan)) -> (TcpListener, GeneratorP
 #[test]
 fn an_answer_that_takes_too_long_is_given_up() {
     let (listener, plan) = exchanged(|exchange| exchange.timeout = Nanos::from_millis(20));
-    let mut rig = Rig::start(&plan);
-    let held = rig.beside("server", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let held = fixture.beside("server", move |stop| {
         let mut peers = Vec::new();
         while !stop.is_cancelled() {
             peers.push(listener.accept()?);
@@ -282,21 +283,21 @@ fn an_answer_that_takes_too_long_is_given_up() {
         TransportPlan::Http { url, .. } => url["http://".len()..].split('/').next().unwrap(),
         other => panic!("{other:?}"),
     };
-    wait_until(|| rig.outcomes(Outcome::TimedOut) >= 3);
-    assert_eq!(rig.outcomes(Outcome::PeerClosed), 0);
-    rig.stop.cancel();
+    wait_until(|| fixture.outcomes(Outcome::TimedOut) >= 3);
+    assert_eq!(fixture.outcomes(Outcome::PeerClosed), 0);
+    fixture.stop.cancel();
     // The server waits for one more to come.
     drop(TcpStream::connect(address));
     assert!(held.recv_timeout(LONG).unwrap() >= 3);
-    rig.finish();
+    fixture.finish();
 }
 
 #[test]
 fn a_connection_carries_no_more_than_it_may() {
     let (listener, plan) = exchanged(|exchange| exchange.requests_max = Some(50));
-    let mut rig = Rig::start(&plan);
-    let bodies = served(&mut rig, listener, OK, false);
-    let shards = rig.finish();
+    let mut fixture = Fixture::start(&plan);
+    let bodies = served(&mut fixture, listener, OK, false);
+    let shards = fixture.finish();
     let connections = shards[0].connections.total();
     assert!((4..=6).contains(&connections), "{connections}");
     let set = blocks(&plan, 0);
@@ -310,11 +311,11 @@ fn blocks_wait_for_a_server_that_is_down() {
     let (listener, plan) = http();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let mut rig = Rig::start(&plan);
-    wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 3);
+    let mut fixture = Fixture::start(&plan);
+    wait_until(|| fixture.outcomes(Outcome::ConnectRefused) >= 3);
     let listener = TcpListener::bind(address).unwrap();
-    let bodies = served(&mut rig, listener, OK, false);
-    let shards = rig.finish();
+    let bodies = served(&mut fixture, listener, OK, false);
+    let shards = fixture.finish();
     let set = blocks(&plan, 0);
     for (index, body) in bodies.iter().enumerate() {
         assert!(body == set.block(index % set.len()).bytes, "{index}");

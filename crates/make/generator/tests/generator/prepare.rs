@@ -1,5 +1,7 @@
 use stillwell_generator::{PrepareError, prepare};
-use stillwell_plan::{BlockShape, PayloadFormat, TransportPlan};
+use stillwell_plan::generator::Concurrency;
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{PayloadFormat, TransportPlan};
 use stillwell_units::ByteSize;
 
 use crate::plan;
@@ -68,7 +70,7 @@ fn what_cannot_be_built_names_the_generator() {
 #[test]
 fn every_worker_has_its_own_labels() {
     let mut plan = plan(unix_datagram());
-    (plan.connections, plan.workers) = (3, 2);
+    plan.concurrency = Concurrency::try_new(3, 2).unwrap();
     let prepared = prepare(&plan, None).unwrap();
     let mut samples = Vec::new();
     for shard in prepared.shards() {

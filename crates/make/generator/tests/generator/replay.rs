@@ -7,15 +7,14 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use stillwell_generator::{GRACE, Prepared, prepare};
-use stillwell_plan::{
-    AcknowledgedBy, AcknowledgedPlan, BlockShape, GeneratorPlan, HecAcknowledgements,
-    PayloadFormat, ReplayCut, ReplayEnd, ReplayPlan, StampPlan, TransportPlan,
-};
+use stillwell_plan::generator::{AcknowledgedBy, AcknowledgedPlan, HecAcknowledgements};
+use stillwell_plan::payload::{BlockShape, ReplayCut, ReplayEnd, ReplayPlan};
+use stillwell_plan::{GeneratorPlan, PayloadFormat, StampPlan, TransportPlan};
 use stillwell_scope::{Token, clock};
 use stillwell_units::{ByteSize, Nanos};
 
 use crate::hec::{response, serve_one};
-use crate::{LONG, Rig, plan, wait_until};
+use crate::{Fixture, LONG, plan, wait_until};
 
 const SOURCE: &[u8] = b"one\ntwo\nthree\n";
 
@@ -42,11 +41,11 @@ fn prepared(plan: &GeneratorPlan) -> Prepared {
     prepare(plan, Some(SOURCE)).unwrap()
 }
 
-fn start(plan: &GeneratorPlan) -> (Rig, Vec<Token>) {
+fn start(plan: &GeneratorPlan) -> (Fixture, Vec<Token>) {
     let prepared = prepared(plan);
     let ends = prepared.ends().to_vec();
-    assert_eq!(ends.len(), usize::from(plan.workers));
-    (Rig::start_prepared(prepared, false), ends)
+    assert_eq!(ends.len(), usize::from(plan.concurrency.workers()));
+    (Fixture::start_prepared(prepared, false), ends)
 }
 
 fn all_sent(ends: &[Token]) -> bool {
@@ -59,14 +58,14 @@ fn so_many_rounds_are_sent_and_no_more() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
         let plan = replay(TransportPlan::Tcp { address }, rounds);
-        let (mut rig, ends) = start(&plan);
-        let received = rig.beside("peer", move |_| {
+        let (mut fixture, ends) = start(&plan);
+        let received = fixture.beside("peer", move |_| {
             let mut all = Vec::new();
             listener.accept()?.0.read_to_end(&mut all)?;
             Ok(all)
         });
         wait_until(|| all_sent(&ends));
-        let shards = rig.finish();
+        let shards = fixture.finish();
         let all = received.recv_timeout(LONG).unwrap();
         let times = usize::try_from(rounds).unwrap();
         assert_eq!(all, SOURCE.repeat(times));
@@ -112,10 +111,10 @@ fn answered_late(end_timeout: Nanos, late: impl FnOnce(&[Token]) + Send + 'stati
     let plan = replay(TransportPlan::Acknowledged(Box::new(plan)), 10);
     let prepared = prepared(&plan);
     let over = prepared.over().to_vec();
-    let mut rig = Rig::start_prepared(prepared, false);
-    let stop = rig.stop.clone();
+    let mut fixture = Fixture::start_prepared(prepared, false);
+    let stop = fixture.stop.clone();
     let mut late = Some(late);
-    let served = rig.beside("peer", move |_| {
+    let served = fixture.beside("peer", move |_| {
         serve_one(&listener, &[], |_| {
             stop.cancel();
             if let Some(late) = late.take() {
@@ -125,13 +124,13 @@ fn answered_late(end_timeout: Nanos, late: impl FnOnce(&[Token]) + Send + 'stati
         })
     });
     served.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     shards[0].events_acknowledged.total()
 }
 
 #[test]
 fn an_answer_that_comes_seconds_after_the_end_of_the_load_is_waited_for() {
-    // Longer than anybody waits who was not asked to.
+    // Longer than a generator waits without instructions.
     let late = |_: &[Token]| {
         let answer_at = clock::now() + GRACE + GRACE;
         wait_until(|| clock::now() >= answer_at);
@@ -140,7 +139,7 @@ fn an_answer_that_comes_seconds_after_the_end_of_the_load_is_waited_for() {
 }
 
 #[test]
-fn an_answer_that_does_not_come_in_time_holds_up_nobody() {
+fn a_late_answer_does_not_hold_up_the_others() {
     let late = |over: &[Token]| wait_until(|| over.iter().all(Token::is_cancelled));
     assert_eq!(answered_late(Nanos::ZERO, late), 0);
 }
@@ -162,8 +161,8 @@ fn posted(retries: u32, status: impl Fn(u32, u32) -> u16 + Send + 'static) -> ([
     plan.stamps = Some(StampPlan::ALL);
     let bodies = Bodies::default();
     let seen = Arc::clone(&bodies);
-    let (mut rig, ends) = start(&plan);
-    let served = rig.beside("peer", move |_| {
+    let (mut fixture, ends) = start(&plan);
+    let served = fixture.beside("peer", move |_| {
         let mut number = 0;
         serve_one(&listener, &["x-kind"], |request| {
             assert_eq!(
@@ -180,12 +179,12 @@ fn posted(retries: u32, status: impl Fn(u32, u32) -> u16 + Send + 'static) -> ([
     });
     wait_until(|| all_sent(&ends));
     let counted = [
-        rig.total(|shard| &shard.events),
-        rig.total(|shard| &shard.events_acknowledged),
-        rig.total(|shard| &shard.events_refused),
-        rig.total(|shard| &shard.requests_again),
+        fixture.total(|shard| &shard.events),
+        fixture.total(|shard| &shard.events_acknowledged),
+        fixture.total(|shard| &shard.events_refused),
+        fixture.total(|shard| &shard.requests_again),
     ];
-    rig.finish();
+    fixture.finish();
     served.recv_timeout(LONG).unwrap();
     (counted, bodies)
 }
@@ -218,9 +217,9 @@ fn what_waited_to_be_sent_again_when_the_load_ended_was_dropped() {
     let url = format!("http://{}/in", listener.local_addr().unwrap());
     let headers = Vec::new();
     let plan = replay(acknowledged(url, AcknowledgedBy::Status { headers }, 3), 10);
-    let (mut rig, _) = start(&plan);
-    let stop = rig.stop.clone();
-    let served = rig.beside("peer", move |_| {
+    let (mut fixture, _) = start(&plan);
+    let stop = fixture.stop.clone();
+    let served = fixture.beside("peer", move |_| {
         let mut number = 0;
         serve_one(&listener, &[], |_| {
             number += 1;
@@ -228,9 +227,9 @@ fn what_waited_to_be_sent_again_when_the_load_ended_was_dropped() {
             response(if number == 1 { 503 } else { 204 }, "")
         })
     });
-    wait_until(|| rig.total(|shard| &shard.events_acknowledged) > 0);
-    assert_eq!(rig.total(|shard| &shard.requests_again), 1);
-    rig.finish();
+    wait_until(|| fixture.total(|shard| &shard.events_acknowledged) > 0);
+    assert_eq!(fixture.total(|shard| &shard.requests_again), 1);
+    fixture.finish();
     served.recv_timeout(LONG).unwrap();
 }
 
@@ -247,9 +246,9 @@ fn splunk_says_later_what_it_has() {
     };
     let mut plan = replay(acknowledged(url, by, 3), 10);
     plan.stamps = Some(StampPlan::ALL);
-    let (mut rig, ends) = start(&plan);
-    let stop = rig.stop.clone();
-    let served = rig.beside("peer", move |_| {
+    let (mut fixture, ends) = start(&plan);
+    let stop = fixture.stop.clone();
+    let served = fixture.beside("peer", move |_| {
         // Events come over the one connection, questions over the other.
         let number = Arc::new(Mutex::new(0));
         std::thread::scope(|scope| {
@@ -268,18 +267,18 @@ fn splunk_says_later_what_it_has() {
                     response(200, &format!(r#"{{"code":0,"ackId":{}}}"#, *number - 1))
                 })
             };
-            let one = scope.spawn(serve);
+            let first = scope.spawn(serve);
             let two = scope.spawn(serve);
-            let ended = [one, two].map(|thread| thread.join().unwrap());
+            let ended = [first, two].map(|thread| thread.join().unwrap());
             ended.into_iter().collect::<Result<Vec<()>, _>>()
         })?;
         drop(stop);
         Ok(())
     });
     wait_until(|| all_sent(&ends));
-    assert_eq!(rig.total(|shard| &shard.events_acknowledged), 30);
-    assert_eq!(rig.total(|shard| &shard.events_refused), 0);
-    assert_eq!(rig.total(|shard| &shard.requests_again), 3);
-    rig.finish();
+    assert_eq!(fixture.total(|shard| &shard.events_acknowledged), 30);
+    assert_eq!(fixture.total(|shard| &shard.events_refused), 0);
+    assert_eq!(fixture.total(|shard| &shard.requests_again), 3);
+    fixture.finish();
     served.recv_timeout(LONG).unwrap();
 }

@@ -7,11 +7,13 @@ use std::sync::{Arc, Barrier};
 
 use stillwell_generator::prepare;
 use stillwell_metric::Outcome;
-use stillwell_plan::{BlockShape, RatePlan, RateShape, RateUnit, StampPlan, TransportPlan};
+use stillwell_plan::generator::Concurrency;
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{RatePlan, RateShape, RateUnit, StampPlan, TransportPlan};
 use stillwell_scope::{PartError, Token};
 use stillwell_units::{ByteRate, ByteSize};
 
-use crate::{LONG, Rig, blocks, is_walk, is_whole_walk, lines, plan, wait_until};
+use crate::{Fixture, LONG, blocks, is_walk, is_whole_walk, lines, plan, wait_until};
 
 fn tcp() -> (TcpListener, TransportPlan) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -19,7 +21,7 @@ fn tcp() -> (TcpListener, TransportPlan) {
     (listener, TransportPlan::Tcp { address })
 }
 
-/// Reads `length` bytes, asks the generator to stop, and reads to the end.
+/// Reads `length` bytes, stops the generator, and reads to the end.
 fn take_all(peer: impl Read, length: usize, stop: &Token) -> Result<Vec<u8>, PartError> {
     take_all_together(peer, length, &Barrier::new(1), stop)
 }
@@ -55,12 +57,12 @@ fn accept_unix(listener: &UnixListener) -> io::Result<UnixStream> {
 fn tcp_delivers_its_blocks_in_order_and_ends_after_a_whole_one() {
     let (listener, transport) = tcp();
     let plan = plan(transport);
-    let mut rig = Rig::start(&plan);
-    let received = rig.beside("peer", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let received = fixture.beside("peer", move |stop| {
         take_all(accept(&listener)?, 3_000_000, &stop)
     });
     let received = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let set = blocks(&plan, 0);
     assert!(is_whole_walk(&set, 0, &received));
     assert_eq!(shards[0].bytes.total(), received.len() as u64);
@@ -77,12 +79,12 @@ fn unix_streams_deliver_their_blocks_in_order_and_end_after_a_whole_one() {
     let path = folder.path().join("stream");
     let listener = UnixListener::bind(&path).unwrap();
     let plan = plan(TransportPlan::UnixStream { path });
-    let mut rig = Rig::start(&plan);
-    let received = rig.beside("peer", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let received = fixture.beside("peer", move |stop| {
         take_all(accept_unix(&listener)?, 3_000_000, &stop)
     });
     let received = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let set = blocks(&plan, 0);
     assert!(is_whole_walk(&set, 0, &received));
     assert_eq!(shards[0].bytes.total(), received.len() as u64);
@@ -93,14 +95,14 @@ fn unix_streams_deliver_their_blocks_in_order_and_end_after_a_whole_one() {
 fn every_connection_walks_all_of_its_workers_blocks() {
     let (listener, transport) = tcp();
     let mut plan = plan(transport);
-    (plan.connections, plan.workers) = (5, 2);
-    let mut rig = Rig::start(&plan);
+    plan.concurrency = Concurrency::try_new(5, 2).unwrap();
+    let mut fixture = Fixture::start(&plan);
     let mut peers: Vec<Receiver<Vec<u8>>> = Vec::new();
     let all = Arc::new(Barrier::new(5));
     for index in 0..5 {
         let all = Arc::clone(&all);
         let listener = listener.try_clone().unwrap();
-        peers.push(rig.beside(&format!("peer-{index}"), move |stop| {
+        peers.push(fixture.beside(&format!("peer-{index}"), move |stop| {
             take_all_together(accept(&listener)?, 200_000, &all, &stop)
         }));
     }
@@ -108,7 +110,7 @@ fn every_connection_walks_all_of_its_workers_blocks() {
         .iter()
         .map(|peer| peer.recv_timeout(LONG).unwrap())
         .collect();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let mut connections = [0; 2];
     let mut bytes = [0; 2];
     for received in &received {
@@ -133,23 +135,23 @@ fn a_rate_is_kept_to_within_a_block_in_every_unit() {
     ] {
         let (listener, transport) = tcp();
         let mut plan = plan(transport);
-        (plan.connections, plan.workers) = (2, 1);
+        plan.concurrency = Concurrency::try_new(2, 1).unwrap();
         let shape = RateShape::Constant { per_second };
         plan.rate = RatePlan { unit, shape };
-        let mut rig = Rig::start_with(&plan, reserved);
+        let mut fixture = Fixture::start_with(&plan, reserved);
         let second = listener.try_clone().unwrap();
         let all = Arc::new(Barrier::new(2));
         let peers = [listener, second].map(|listener| {
             let name = format!("peer-{listener:?}");
             let all = Arc::clone(&all);
-            rig.beside(&name, move |stop| {
+            fixture.beside(&name, move |stop| {
                 take_all_together(accept(&listener)?, 300_000, &all, &stop)
             })
         });
         let received = peers.map(|peer| peer.recv_timeout(LONG).unwrap());
-        let shards = rig.finish();
+        let shards = fixture.finish();
         let set = blocks(&plan, 0);
-        let (sent, asked) = (
+        let (sent, requested) = (
             shards[0].sent_units.total(),
             shards[0].requested_units.total(),
         );
@@ -161,8 +163,11 @@ fn a_rate_is_kept_to_within_a_block_in_every_unit() {
                 .unwrap(),
             RateUnit::Blocks => 1,
         };
-        // The last of what was asked for may have come after the last look.
-        assert!(sent < asked + block_max, "{unit:?}: {sent} of {asked}");
+        // The last requested events may have come after the last look.
+        assert!(
+            sent < requested + block_max,
+            "{unit:?}: {sent} of {requested}"
+        );
         let bytes: usize = received.iter().map(Vec::len).sum();
         let events: u64 = received.iter().map(|received| lines(received)).sum();
         let expected = match unit {
@@ -178,12 +183,12 @@ fn a_rate_is_kept_to_within_a_block_in_every_unit() {
 fn a_stop_while_the_peer_takes_nothing_ends_after_the_block_under_way() {
     let (listener, transport) = tcp();
     let plan = plan(transport);
-    let mut rig = Rig::start(&plan);
+    let mut fixture = Fixture::start(&plan);
     let peer = accept(&listener).unwrap();
-    wait_until(|| rig.total(|shard| &shard.account.blocked) > 0);
-    let received = rig.beside("peer", move |stop| take_all(peer, 1, &stop));
+    wait_until(|| fixture.total(|shard| &shard.account.blocked) > 0);
+    let received = fixture.beside("peer", move |stop| take_all(peer, 1, &stop));
     let received = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let set = blocks(&plan, 0);
     assert!(is_whole_walk(&set, 0, &received));
     assert_eq!(shards[0].bytes.total(), received.len() as u64);
@@ -193,10 +198,10 @@ fn a_stop_while_the_peer_takes_nothing_ends_after_the_block_under_way() {
 fn what_a_deaf_peer_cuts_is_counted_to_the_last_whole_event() {
     let (listener, transport) = tcp();
     let plan = plan(transport);
-    let rig = Rig::start(&plan);
+    let fixture = Fixture::start(&plan);
     let mut peer = accept(&listener).unwrap();
-    wait_until(|| rig.total(|shard| &shard.account.blocked) > 0);
-    let shards = rig.finish();
+    wait_until(|| fixture.total(|shard| &shard.account.blocked) > 0);
+    let shards = fixture.finish();
     let mut received = Vec::new();
     peer.read_to_end(&mut received).unwrap();
     let set = blocks(&plan, 0);
@@ -212,10 +217,10 @@ fn an_event_that_is_half_sent_when_the_load_ends_behind_a_deaf_peer_was_not_sent
     plan.stamps = Some(StampPlan::ALL);
     let prepared = prepare(&plan, None).unwrap();
     let counts = prepared.streams().unwrap();
-    let rig = Rig::start_prepared(prepared, false);
+    let fixture = Fixture::start_prepared(prepared, false);
     let mut peer = accept(&listener).unwrap();
-    wait_until(|| rig.total(|shard| &shard.account.blocked) > 0);
-    let shards = rig.finish();
+    wait_until(|| fixture.total(|shard| &shard.account.blocked) > 0);
+    let shards = fixture.finish();
     let mut received = Vec::new();
     peer.read_to_end(&mut received).unwrap();
     assert_eq!(counts[0].total(), lines(&received));
@@ -223,7 +228,7 @@ fn an_event_that_is_half_sent_when_the_load_ends_behind_a_deaf_peer_was_not_sent
 }
 
 #[test]
-fn where_nobody_listens_refusals_are_counted_and_a_stop_still_ends_it() {
+fn without_a_listener_refusals_are_counted_and_a_stop_still_ends_it() {
     let (listener, transport) = tcp();
     drop(listener);
     let folder = tempfile::tempdir().unwrap();
@@ -233,9 +238,9 @@ fn where_nobody_listens_refusals_are_counted_and_a_stop_still_ends_it() {
         TransportPlan::UnixStream { path: path.clone() },
         TransportPlan::UnixDatagram { path },
     ] {
-        let rig = Rig::start(&plan(transport));
-        wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 3);
-        let shards = rig.finish();
+        let fixture = Fixture::start(&plan(transport));
+        wait_until(|| fixture.outcomes(Outcome::ConnectRefused) >= 3);
+        let shards = fixture.finish();
         assert_eq!(shards[0].bytes.total(), 0);
         assert_eq!(shards[0].connections.total(), 0);
     }
@@ -246,30 +251,30 @@ fn a_target_that_comes_late_is_found() {
     let (listener, transport) = tcp();
     let address = listener.local_addr().unwrap();
     drop(listener);
-    let mut rig = Rig::start(&plan(transport));
-    wait_until(|| rig.outcomes(Outcome::ConnectRefused) >= 1);
+    let mut fixture = Fixture::start(&plan(transport));
+    wait_until(|| fixture.outcomes(Outcome::ConnectRefused) >= 1);
     let listener = TcpListener::bind(address).unwrap();
-    let received = rig.beside("peer", move |stop| {
+    let received = fixture.beside("peer", move |stop| {
         take_all(accept(&listener)?, 100_000, &stop)
     });
     assert!(received.recv_timeout(LONG).unwrap().len() >= 100_000);
-    rig.finish();
+    fixture.finish();
 }
 
 #[test]
 fn after_a_peer_has_closed_the_walk_goes_on_with_a_whole_block() {
     let (listener, transport) = tcp();
     let plan = plan(transport);
-    let mut rig = Rig::start(&plan);
-    let received = rig.beside("peer", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let received = fixture.beside("peer", move |stop| {
         for _ in 0..3 {
             accept(&listener)?.read_exact(&mut [0; 100_000])?;
         }
         take_all(accept(&listener)?, 100_000, &stop)
     });
     let received = received.recv_timeout(LONG).unwrap();
-    assert_eq!(rig.outcomes(Outcome::PeerClosed), 3);
-    let shards = rig.finish();
+    assert_eq!(fixture.outcomes(Outcome::PeerClosed), 3);
+    let shards = fixture.finish();
     assert_eq!(shards[0].connections.total(), 4);
     let set = blocks(&plan, 0);
     let resumed = (0..set.len()).find(|first| is_whole_walk(&set, *first, &received));
@@ -288,8 +293,8 @@ fn a_block_larger_than_a_second_of_the_rate_is_sent() {
     let largest = blocks(&plan, 0).largest_block();
     // The first block is due at once, and each later one some seconds after.
     plan.rate = RatePlan::bytes(ByteRate::try_new(largest as u64 / 3).unwrap());
-    let mut rig = Rig::start(&plan);
-    let received = rig.beside("reader", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let received = fixture.beside("reader", move |stop| {
         let (mut peer, _) = listener.accept()?;
         let mut block = vec![0; 1];
         peer.read_exact(&mut block)?;
@@ -298,7 +303,7 @@ fn a_block_larger_than_a_second_of_the_rate_is_sent() {
         Ok(block)
     });
     let received = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert!(received == blocks(&plan, 0).block(0).bytes);
     assert_eq!(shards[0].blocks.total(), 1);
 }
@@ -311,12 +316,12 @@ fn a_long_run_says_nothing_twice_but_what_it_counts_as_said_again() {
     plan.rate = RatePlan::bytes(ByteRate::try_new(4 << 20).unwrap());
     let first = blocks(&plan, 0);
     let length = 8 * first.bytes().len();
-    let mut rig = Rig::start_fresh(&plan);
-    let received = rig.beside("reader", move |stop| {
+    let mut fixture = Fixture::start_fresh(&plan);
+    let received = fixture.beside("reader", move |stop| {
         take_all(accept(&listener)?, length, &stop)
     });
     let received = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert!(received.starts_with(first.bytes()));
     let all: Vec<&[u8]> = received.split_inclusive(|byte| *byte == b'\n').collect();
     let distinct: BTreeSet<&[u8]> = all.iter().copied().collect();

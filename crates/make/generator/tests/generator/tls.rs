@@ -6,17 +6,16 @@ use std::os::unix::net::UnixListener;
 use std::process::{Command, Stdio};
 
 use stillwell_metric::Outcome;
-use stillwell_plan::{
-    ClientTlsPlan, ServerIdentity, ServerTlsPlan, StreamTarget, TlsSuites, TransportPlan,
-    Verification,
-};
+use stillwell_plan::TransportPlan;
+use stillwell_plan::generator::StreamTarget;
+use stillwell_plan::tls::{ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification};
 use stillwell_scope::PartError;
 use stillwell_testkit::{free_port, program_or_skip};
 use stillwell_wire::Stream;
 use stillwell_wire::tls::ServerTls;
 use tokio::io::AsyncReadExt;
 
-use crate::{LONG, Rig, blocks, is_whole_walk, lines, plan, wait_until};
+use crate::{Fixture, LONG, blocks, is_whole_walk, lines, plan, wait_until};
 
 fn unverified(to: StreamTarget) -> TransportPlan {
     let tls = Box::new(ClientTlsPlan {
@@ -59,8 +58,8 @@ fn what_leaves_over_tls_arrives_to_the_last_byte() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let plan = plan(unverified(StreamTarget::Tcp(address)));
-    let mut rig = Rig::start(&plan);
-    let received = rig.beside("peer", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let received = fixture.beside("peer", move |stop| {
         take_all(3_000_000, &stop, || {
             let (peer, _) = listener.accept()?;
             peer.set_nonblocking(true)?;
@@ -68,7 +67,7 @@ fn what_leaves_over_tls_arrives_to_the_last_byte() {
         })
     });
     let received = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert_eq!(received.len() as u64, shards[0].bytes.total());
     assert_eq!(lines(&received), shards[0].events.total());
     assert!(is_whole_walk(&blocks(&plan, 0), 0, &received));
@@ -81,8 +80,8 @@ fn a_unix_stream_may_speak_tls_too() {
     let path = folder.path().join("socket");
     let listener = UnixListener::bind(&path).unwrap();
     let plan = plan(unverified(StreamTarget::Unix(path)));
-    let mut rig = Rig::start(&plan);
-    let received = rig.beside("peer", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let received = fixture.beside("peer", move |stop| {
         take_all(1_000_000, &stop, || {
             let (peer, _) = listener.accept()?;
             peer.set_nonblocking(true)?;
@@ -90,21 +89,21 @@ fn a_unix_stream_may_speak_tls_too() {
         })
     });
     let received = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     assert_eq!(received.len() as u64, shards[0].bytes.total());
     assert!(is_whole_walk(&blocks(&plan, 0), 0, &received));
 }
 
 #[test]
-fn a_certificate_that_nobody_signed_is_refused_and_counted() {
+fn an_unsigned_certificate_is_refused_and_counted() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let plan = plan(TransportPlan::Tls {
         to: StreamTarget::Tcp(address),
         tls: Box::default(),
     });
-    let mut rig = Rig::start(&plan);
-    let refused = rig.beside("peer", move |stop| {
+    let mut fixture = Fixture::start(&plan);
+    let refused = fixture.beside("peer", move |stop| {
         Ok(take_all(1, &stop, || {
             let (peer, _) = listener.accept()?;
             peer.set_nonblocking(true)?;
@@ -113,12 +112,12 @@ fn a_certificate_that_nobody_signed_is_refused_and_counted() {
         .is_err())
     });
     assert!(refused.recv_timeout(LONG).unwrap());
-    wait_until(|| rig.outcomes(Outcome::ConnectFailed) > 0);
-    let shards = rig.finish();
+    wait_until(|| fixture.outcomes(Outcome::ConnectFailed) > 0);
+    let shards = fixture.finish();
     assert_eq!(shards[0].bytes.total(), 0);
 }
 
-/// OpenSSL's own server, which says in plain text what it was told.
+/// OpenSSL's server, which prints in plain text what it received.
 #[test]
 fn openssl_reads_what_we_send() {
     let test = "openssl_reads_what_we_send";
@@ -159,9 +158,9 @@ fn openssl_reads_what_we_send() {
     });
     let to = StreamTarget::Tcp(format!("127.0.0.1:{port}"));
     let plan = plan(TransportPlan::Tls { to, tls });
-    let mut rig = Rig::start(&plan);
+    let mut fixture = Fixture::start(&plan);
     let mut output = server.stdout.take().unwrap();
-    let received = rig.beside("peer", move |stop| {
+    let received = fixture.beside("peer", move |stop| {
         let mut bytes = vec![0; 500_000];
         output.read_exact(&mut bytes)?;
         stop.cancel();
@@ -169,7 +168,7 @@ fn openssl_reads_what_we_send() {
         Ok(bytes)
     });
     let received = received.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     server.wait().unwrap();
     assert_eq!(received.len() as u64, shards[0].bytes.total());
     assert!(is_whole_walk(&blocks(&plan, 0), 0, &received));

@@ -2,14 +2,14 @@ use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
 use stillwell_metric::Outcome;
-use stillwell_plan::{
-    BlockShape, GeneratorPlan, PayloadFormat, StampForm, StampPlan, TraceAgentPlan, TransportPlan,
-};
+use stillwell_plan::payload::{BlockShape, TraceAgentPlan};
+use stillwell_plan::stamp::StampForm;
+use stillwell_plan::{GeneratorPlan, PayloadFormat, StampPlan, TransportPlan};
 use stillwell_stamp::{HEADER, SpanCheck, StampMatch, match_header};
 use stillwell_units::ByteSize;
 
 use crate::hec::{response, serve_one};
-use crate::{LONG, Rig, plan};
+use crate::{Fixture, LONG, plan};
 
 const NAMES: [&str; 2] = ["content-type", "datadog-send-real-http-status"];
 
@@ -28,10 +28,10 @@ fn agent(retries: u32) -> (TcpListener, GeneratorPlan) {
 /// ones; gives the bodies of the first `requests`.
 fn run(retries: u32, requests: usize) -> (Vec<Vec<u8>>, [u64; 3], u64) {
     let (listener, plan) = agent(retries);
-    let mut rig = Rig::start(&plan);
+    let mut fixture = Fixture::start(&plan);
     let bodies = Arc::new(Mutex::new(Vec::new()));
     let taken = Arc::clone(&bodies);
-    let server = rig.beside("server", move |stop| {
+    let server = fixture.beside("server", move |stop| {
         serve_one(&listener, &NAMES, |request| {
             assert_eq!(request.line, "POST /v0.4/traces");
             assert_eq!(request.headers, ["application/msgpack", "true"]);
@@ -45,7 +45,7 @@ fn run(retries: u32, requests: usize) -> (Vec<Vec<u8>>, [u64; 3], u64) {
         })
     });
     server.recv_timeout(LONG).unwrap();
-    let shards = rig.finish();
+    let shards = fixture.finish();
     let count = |outcome: Outcome| shards[0].outcomes[outcome.index()].total();
     let outcomes = [Outcome::Ok, Outcome::Status4xx, Outcome::Status5xx].map(count);
     let bytes = shards[0].bytes.total();
@@ -86,11 +86,11 @@ fn what_is_sent_again_has_the_stamp_in_its_header_that_it_had() {
         form: StampForm::Header,
         ..StampPlan::ALL
     });
-    let mut rig = Rig::start(&plan);
+    let mut fixture = Fixture::start(&plan);
     let statuses = [429, 503, 200, 503, 200];
     let requests = Arc::new(Mutex::new(Vec::new()));
     let taken = Arc::clone(&requests);
-    let server = rig.beside("server", move |stop| {
+    let server = fixture.beside("server", move |stop| {
         serve_one(&listener, &[HEADER], |request| {
             let mut requests = taken.lock().unwrap();
             requests.push((request.headers[0].clone(), request.body));
@@ -101,7 +101,7 @@ fn what_is_sent_again_has_the_stamp_in_its_header_that_it_had() {
         })
     });
     server.recv_timeout(LONG).unwrap();
-    rig.finish();
+    fixture.finish();
     let mut sequences = Vec::new();
     for (header, body) in requests.lock().unwrap().iter().take(statuses.len()) {
         let matched = match_header(header.as_bytes(), body);

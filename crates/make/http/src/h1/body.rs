@@ -2,6 +2,7 @@
 
 use super::ParseError;
 use super::head::HEAD_BYTES_MAX;
+use stillwell_units::as_usize;
 
 /// The rest of a body.
 #[derive(Clone, Copy, Debug)]
@@ -43,9 +44,7 @@ fn part(bytes: &[u8]) -> (usize, Option<BodyEvent<'_>>) {
 /// As much of `input` as belongs to the `left` bytes, which become fewer.
 fn take<'i>(left: &mut u64, input: &'i [u8]) -> &'i [u8] {
     // What is longer than memory is longer than any input.
-    let length = input
-        .len()
-        .min(usize::try_from(*left).unwrap_or(usize::MAX));
+    let length = input.len().min(as_usize(*left));
     *left -= length as u64;
     &input[..length]
 }

@@ -69,7 +69,7 @@ struct Scanner {
 
 impl Scanner {
     /// `bytes` begins where it began in the last call. Never looks beyond the
-    /// limit, so that the answer does not depend on how the input was cut.
+    /// limit, so the answer does not depend on how the input was cut.
     fn find_end(&mut self, bytes: &[u8]) -> Result<Option<usize>, ParseError> {
         let window = &bytes[..bytes.len().min(HEAD_BYTES_MAX)];
         while let Some(offset) = memchr(b'\n', &window[self.searched..]) {

@@ -14,6 +14,8 @@ use super::head::{FramingHeaders, HEADERS_MAX, HeadBuffer, whole};
 pub struct RequestParser {
     head: HeadBuffer,
     state: RequestParserState,
+    /// Heads that were read whole.
+    heads: u64,
 }
 
 #[derive(Debug, Default)]
@@ -80,6 +82,7 @@ impl RequestParser {
             RequestParserState::Head => {
                 advance_head(&mut self.head, input).map(|(consumed, parsed)| {
                     let event = parsed.map(|(head, body)| {
+                        self.heads += 1;
                         self.state = RequestParserState::Body(body);
                         H1RequestEvent::Head(head)
                     });
@@ -118,6 +121,14 @@ impl RequestParser {
                 Err(ParseError::Truncated)
             }
         }
+    }
+
+    /// Returns the number of heads before one that has begun and is not whole; `None` where no
+    /// head is in progress.
+    #[must_use]
+    pub fn open_head(&self) -> Option<u64> {
+        let is_open = matches!(self.state, RequestParserState::Head) && !self.head.is_idle();
+        is_open.then_some(self.heads)
     }
 
     /// Returns true between requests.

@@ -21,6 +21,8 @@ pub struct ResponseParser {
     state: ResponseParserState,
     /// True if the next final response answers `HEAD`.
     answers_head: bool,
+    /// True after the first byte of the connection.
+    has_begun: bool,
 }
 
 #[derive(Debug, Default)]
@@ -143,6 +145,12 @@ impl ResponseParser {
         input: &'i [u8],
         mut header: impl FnMut(&str, &[u8]),
     ) -> Result<(usize, Option<H1ResponseEvent<'i>>), ParseError> {
+        if let Some(first) = input.first().filter(|_| !self.has_begun) {
+            self.has_begun = true;
+            if let Some(protocol) = other_protocol(*first) {
+                return Err(ParseError::OtherProtocol { protocol });
+            }
+        }
         let mut consumed = 0;
         loop {
             let (taken, bytes) = self.head.take(&input[consumed..])?;
@@ -156,6 +164,17 @@ impl ResponseParser {
                 return Ok((consumed, Some(H1ResponseEvent::Head(head))));
             }
         }
+    }
+}
+
+/// Returns the protocol in which a message begins with this byte, if it is not HTTP/1.1.
+const fn other_protocol(first: u8) -> Option<&'static str> {
+    match first {
+        // An alert record of TLS.
+        0x15 => Some("TLS"),
+        // The length of a short frame.
+        0 => Some("HTTP/2"),
+        _ => None,
     }
 }
 

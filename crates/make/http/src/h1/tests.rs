@@ -7,7 +7,7 @@ mod written;
 
 use super::{H1RequestEvent, H1ResponseEvent, ParseError, RequestParser, ResponseParser};
 
-/// What a parser reported. Parts of a body are joined: only their sum is fixed.
+/// An event of a parser. Parts of a body are joined: only their sum is fixed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Seen {
     Head(String),
@@ -16,7 +16,7 @@ enum Seen {
     Failed(ParseError),
 }
 
-/// What both parsers have in common.
+/// The common part of both parsers.
 trait Side: Default {
     fn step(&mut self, input: &[u8]) -> Result<(usize, Option<Seen>), ParseError>;
     fn finish_side(&mut self) -> Result<Option<Seen>, ParseError>;

@@ -15,7 +15,7 @@ const UDP_PATH: &str = "/.well-known/masque/udp";
 const CAPSULE_PROTOCOL: (&str, &str) = ("capsule-protocol", "?1");
 
 /// The head of requests that differ in their bodies alone. It refers to nothing
-/// that was sent before, so that it means the same on every connection.
+/// that was sent before, so it means the same on every connection.
 #[derive(Clone, Debug)]
 pub struct H2RequestBlock {
     block: Block,

@@ -9,6 +9,7 @@ use super::head::ResponseHead;
 use super::side::{Side, Step};
 use super::streams::Stream;
 use super::{Limits, PREFACE};
+use stillwell_units::as_usize;
 
 /// The highest number that a stream can have.
 const STREAM_MAX: u32 = (1 << 31) - 1;
@@ -256,7 +257,7 @@ impl Client {
     fn concurrent_max(&self) -> usize {
         let theirs = self.side.connection.peer.concurrent_streams_max;
         let both = theirs.min(self.side.connection.limits.concurrent_streams_max);
-        usize::try_from(both).unwrap_or(usize::MAX)
+        as_usize(both)
     }
 
     fn check_request(&self) -> Result<(), RequestRefused> {

@@ -47,7 +47,7 @@ pub mod kind {
 
 /// The flags of frames.
 pub mod flag {
-    /// The sender is done with the stream.
+    /// The sender has finished the stream.
     pub const END_STREAM: u8 = 0x1;
     /// SETTINGS or PING answer the peer's.
     pub const ACK: u8 = 0x1;
@@ -137,11 +137,21 @@ pub enum Frame<'i> {
     },
 }
 
+/// The bytes `HTT` as the length of a frame: the beginning of a response in HTTP/1.1.
+const HTTP1_LENGTH: u32 = 0x48_5454;
+
+fn too_large(bytes: u32, bytes_max: u32) -> String {
+    match bytes {
+        HTTP1_LENGTH => "the peer answered in HTTP/1.1, not in HTTP/2".to_owned(),
+        _ => format!("a frame of {bytes} bytes exceeds the {bytes_max} allowed"),
+    }
+}
+
 /// Reasons for which bytes are no frames. A reader that has failed stays failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum FrameError {
     /// Longer than was allowed.
-    #[error("a frame of {bytes} bytes exceeds the {bytes_max} allowed")]
+    #[error("{}", too_large(*bytes, *bytes_max))]
     TooLarge {
         /// The payload.
         bytes: u32,

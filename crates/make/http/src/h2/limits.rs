@@ -1,6 +1,7 @@
 //! Limits of a connection.
 
 use super::frame::{FRAME_BYTES_DEFAULT, SettingsFrame};
+use stillwell_units::as_usize;
 
 /// The window that every connection and stream begins with, in bytes.
 pub(super) const WINDOW_BYTES_DEFAULT: u32 = 65_535;
@@ -85,6 +86,6 @@ impl Limits {
 
     /// Maximum size of a header block before it is decoded.
     pub(super) fn block_bytes_max(&self) -> usize {
-        usize::try_from(self.header_list_bytes_max).unwrap_or(usize::MAX)
+        as_usize(self.header_list_bytes_max)
     }
 }

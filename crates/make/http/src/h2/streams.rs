@@ -133,7 +133,7 @@ pub(super) struct Streams {
     slots: Vec<StreamState>,
     free: Vec<u32>,
     /// By number: the slot plus one, or 0. Open addressing; numbers grow by two,
-    /// so that hardly any two meet. Its length is a power of two.
+    /// so hardly any two meet. Its length is a power of two.
     index: Vec<u32>,
 }
 
@@ -264,7 +264,7 @@ impl Streams {
 
 /// The last of `count` slots, of which there are at least one and below 2³².
 fn last_slot(count: usize) -> u32 {
-    u32::try_from(count - 1).unwrap_or(u32::MAX)
+    stillwell_units::count(count - 1)
 }
 
 #[cfg(test)]
@@ -288,7 +288,7 @@ mod tests {
                     next += 2 + 128 * gap;
                     let state = StreamState::new(i64::from(next), ReceiveWindow::new(0));
                     let stream = streams.insert(next, state);
-                    prop_assert!(open.values().all(|other: &Stream| other.slot != stream.slot));
+                    prop_assert!(open.values().all(|open_stream: &Stream| open_stream.slot != stream.slot));
                     open.insert(next, stream);
                     order.push(next);
                 } else {

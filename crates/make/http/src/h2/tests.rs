@@ -23,12 +23,12 @@ struct Wire {
 }
 
 impl Wire {
-    /// What a server says first.
+    /// The first bytes of a server.
     fn server() -> Self {
         Self::default().settings(&SettingsFrame::default())
     }
 
-    /// What a client says first.
+    /// The first bytes of a client.
     fn client() -> Self {
         let bytes = PREFACE.to_vec();
         Self { bytes }.settings(&SettingsFrame::default())
@@ -82,7 +82,7 @@ fn get() -> H2RequestBlock {
     H2RequestBlock::new("GET", Scheme::Http, "h", "/", &[("x-test", "1")]).unwrap()
 }
 
-/// What both sides have in common.
+/// The common part of both sides.
 trait Side {
     fn step(&mut self, input: &[u8]) -> Result<(usize, Option<String>), H2ConnectionError>;
     fn end(&mut self) -> Result<Option<String>, H2ConnectionError>;
@@ -156,17 +156,17 @@ fn body_says(stream: Stream, bytes: &[u8]) -> String {
 
 /// Everything that `side` says about `bytes`, read in pieces that end at `cuts`;
 /// parts of a body that follow each other are joined.
-fn hear(side: &mut impl Side, bytes: &[u8], cuts: &[usize]) -> Vec<String> {
+fn events_of(side: &mut impl Side, bytes: &[u8], cuts: &[usize]) -> Vec<String> {
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
     cuts.push(bytes.len());
     cuts.sort_unstable();
-    let (mut heard, mut start) = (Vec::<String>::new(), 0);
+    let (mut events, mut start) = (Vec::<String>::new(), 0);
     for end in cuts {
         loop {
             match side.step(&bytes[start..end]) {
                 Ok((taken, Some(said))) => {
                     start += taken;
-                    record(&mut heard, said);
+                    record(&mut events, said);
                 }
                 Ok((taken, None)) => {
                     assert_eq!(taken, end - start, "input was left without an event");
@@ -175,37 +175,37 @@ fn hear(side: &mut impl Side, bytes: &[u8], cuts: &[usize]) -> Vec<String> {
                 }
                 Err(error) => {
                     assert_eq!(side.step(b"x"), Err(error), "a failure was forgotten");
-                    heard.push(format!("failed: {error}"));
-                    return heard;
+                    events.push(format!("failed: {error}"));
+                    return events;
                 }
             }
         }
     }
-    heard
+    events
 }
 
-fn record(heard: &mut Vec<String>, said: String) {
-    if let (Some(last), Some((stream, part))) = (heard.last_mut(), said.split_once(" body "))
+fn record(events: &mut Vec<String>, said: String) {
+    if let (Some(last), Some((stream, part))) = (events.last_mut(), said.split_once(" body "))
         && last
             .split_once(" body ")
-            .is_some_and(|(other, _)| other == stream)
+            .is_some_and(|(last_stream, _)| last_stream == stream)
     {
         last.push_str(part);
         return;
     }
-    heard.push(said);
+    events.push(said);
 }
 
-/// What `side` says once the connection has ended.
-fn hear_end(side: &mut impl Side) -> Vec<String> {
-    let mut heard = Vec::new();
+/// Events of `side` once the connection has ended.
+fn events_of_end(side: &mut impl Side) -> Vec<String> {
+    let mut events = Vec::new();
     loop {
         match side.end() {
-            Ok(Some(said)) => heard.push(said),
-            Ok(None) => return heard,
+            Ok(Some(said)) => events.push(said),
+            Ok(None) => return events,
             Err(error) => {
-                heard.push(format!("failed: {error}"));
-                return heard;
+                events.push(format!("failed: {error}"));
+                return events;
             }
         }
     }

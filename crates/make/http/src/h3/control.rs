@@ -4,6 +4,7 @@ use super::error::{H3ConnectionError, H3ErrorCode};
 use super::frame::{H3FrameHead, Partial, kind, write_head};
 use super::varint;
 use crate::h2::hpack::{HpackError, integer};
+use stillwell_units::as_usize;
 
 /// Maximum size of settings, in bytes: there are few of them.
 const SETTINGS_BYTES_MAX: u64 = 4096;
@@ -58,7 +59,7 @@ impl Control {
                 }
                 continue;
             };
-            let length = usize::try_from(frame.length).unwrap_or(usize::MAX);
+            let length = as_usize(frame.length);
             let (part, rest) = input.split_at(length.min(input.len()));
             input = rest;
             frame.length -= part.len() as u64;
@@ -180,7 +181,7 @@ pub(super) enum Compression {
 }
 
 /// Reads one of the peer's streams of header compression. No table was offered and
-/// none is kept, so that hardly anything can be said there.
+/// none is kept, so hardly anything can be said there.
 #[derive(Debug)]
 pub(super) struct Instructions {
     which: Compression,

@@ -5,6 +5,7 @@ use super::frame::{H3FrameHead, Partial, kind};
 use super::sections::FieldSections;
 use crate::h2::head::check_trailers;
 use crate::h2::{Fields, RequestHead, ResponseHead};
+use stillwell_units::as_usize;
 
 /// Reads one message. [`H3Connection::read_request`] or [`H3Connection::read_response`] feeds it;
 /// [`Self::finish`] ends its stream.
@@ -162,7 +163,7 @@ impl H3MessageReader {
             if rest.is_empty() && left > 0 {
                 return Ok((taken, None));
             }
-            let length = usize::try_from(left).unwrap_or(usize::MAX).min(rest.len());
+            let length = as_usize(left).min(rest.len());
             let (part, left) = (&rest[..length], left - length as u64);
             taken += length;
             self.payload = match payload {

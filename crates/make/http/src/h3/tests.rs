@@ -1,4 +1,4 @@
-//! Both sides, and whoever breaks the rules.
+//! Both sides, and peers that break the rules.
 
 use proptest::prelude::*;
 
@@ -31,7 +31,7 @@ fn head(fields: &[(&str, &str)]) -> Vec<u8> {
 
 const OK: [(&str, &str); 1] = [(":status", "200")];
 
-/// What a stream says, in parts of so many bytes.
+/// Events of a stream, in parts of this number of bytes.
 fn answer(bytes: &[u8], is_head: bool, cut: usize) -> (Vec<String>, Result<(), H3MessageError>) {
     let mut http = H3Connection::client(SECTION_BYTES_MAX);
     let mut reader = H3MessageReader::response(is_head);
@@ -86,8 +86,8 @@ fn a_request_and_its_answer_arrive_as_they_were_laid_out() {
     assert_eq!(reader.finish(), Ok(()));
 }
 
-/// The head of a request that asks a proxy to connect, and what comes of it.
-fn asked_to_connect(fields: &[(&str, &str)]) -> Result<String, H3MessageError> {
+/// Parses the head of a CONNECT request.|
+fn connect_target(fields: &[(&str, &str)]) -> Result<String, H3MessageError> {
     let (mut server, bytes) = (H3Connection::server(SECTION_BYTES_MAX), head(fields));
     let mut reader = H3MessageReader::request();
     let (_, event) = server.read_request(&mut reader, &bytes)?;
@@ -102,13 +102,13 @@ fn asked_to_connect(fields: &[(&str, &str)]) -> Result<String, H3MessageError> {
 }
 
 #[test]
-fn a_proxy_is_asked_to_connect_and_both_say_what_they_like() {
+fn a_proxy_connects_and_both_sides_say_what_they_like() {
     let request = H3RequestBlock::connect("host:1", &[("X-One", "a")]).unwrap();
     let mut bytes = Vec::new();
     request.write(&[], BodyLength::Unknown, &mut bytes);
     let fields = [(":method", "CONNECT"), (":authority", "host:1")];
     assert_eq!(bytes, head(&[&fields[..], &[("x-one", "a")]].concat()));
-    assert_eq!(asked_to_connect(&fields).unwrap(), "CONNECT None host:1");
+    assert_eq!(connect_target(&fields).unwrap(), "CONNECT None host:1");
     assert!(!request.is_head());
     bytes.extend([data(b"ab"), data(b"c")].concat());
     let mut server = H3Connection::server(SECTION_BYTES_MAX);
@@ -145,7 +145,7 @@ fn a_head_says_nothing_of_what_a_proxy_leads_on() {
         bytes.extend([data(b"abcd"), data(b"e")].concat());
         let mut client = H3Connection::client(SECTION_BYTES_MAX);
         let (mut reader, mut read, mut count) = (H3MessageReader::led(), 0, 0);
-        let found = loop {
+        let event = loop {
             match client.read_response(&mut reader, &bytes[read..]) {
                 Ok((taken, event)) => {
                     read += taken;
@@ -158,12 +158,12 @@ fn a_head_says_nothing_of_what_a_proxy_leads_on() {
                 Err(_) => break Err(()),
             }
         };
-        assert_eq!(found, expected, "{status} {length}");
+        assert_eq!(event, expected, "{status} {length}");
     }
 }
 
 #[test]
-fn proxies_are_not_asked_for_less_or_more_than_an_authority() {
+fn proxies_take_an_authority_and_nothing_else() {
     for authority in ["", "h:1\r\na: b", "user@h:1", "h:1/x"] {
         assert!(
             H3RequestBlock::connect(authority, &[]).is_err(),
@@ -178,7 +178,7 @@ fn proxies_are_not_asked_for_less_or_more_than_an_authority() {
         &[(":path", "/")][..],
         &[(":scheme", "https")],
         &[(":scheme", "https"), (":path", "/")],
-        // Nobody was told that it is taken.
+        // No peer was informed that it is taken.
         &[(":protocol", "connect-udp")],
         &[
             (":protocol", "connect-udp"),
@@ -186,12 +186,12 @@ fn proxies_are_not_asked_for_less_or_more_than_an_authority() {
             (":path", "/"),
         ],
     ] {
-        let asked = asked_to_connect(&fields(more));
+        let target = connect_target(&fields(more));
         let malformed = matches!(
-            asked,
+            target,
             Err(H3MessageError::Stream(H3StreamFailure::Malformed { .. }))
         );
-        assert!(malformed, "{more:?}: {asked:?}");
+        assert!(malformed, "{more:?}: {target:?}");
     }
 }
 
@@ -237,12 +237,12 @@ fn answers_are_whole_that_say_what_they_may() {
     let long = head(&[(":status", "200"), ("content-length", "3")]);
     let empty = head(&[(":status", "304"), ("content-length", "9")]);
     let trailers = head(&[("x-sum", "1")]);
-    let (unknown, other) = (frame(0x21, b"xx"), frame(0x40, b""));
+    let (unknown, unframed) = (frame(0x21, b"xx"), frame(0x40, b""));
     assert_eq!(refused(&[&ok], false), None);
     assert_eq!(refused(&[&long, &data(b"ab"), &data(b"c")], false), None);
     assert_eq!(refused(&[&early, &ok], false), None);
     assert_eq!(refused(&[&ok, &data(b"a"), &trailers], false), None);
-    assert_eq!(refused(&[&unknown, &ok, &other], false), None);
+    assert_eq!(refused(&[&unknown, &ok, &unframed], false), None);
     assert_eq!(refused(&[&long], true), None, "to HEAD");
     assert_eq!(refused(&[&empty], false), None);
 }
@@ -316,9 +316,9 @@ proptest! {
         qpack::encode(pairs.map(|(name, value)| (name.as_bytes(), value.as_slice())), &mut section);
         let mut list = FieldList::new();
         qpack::decode(&section, 1 << 20, &mut list).unwrap();
-        let found: Vec<_> = list.fields().iter().collect();
-        let own: Vec<_> = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_slice())).collect();
-        prop_assert_eq!(found, own);
+        let decoded: Vec<_> = list.fields().iter().collect();
+        let expected: Vec<_> = fields.iter().map(|(name, value)| (name.as_bytes(), value.as_slice())).collect();
+        prop_assert_eq!(decoded, expected);
         for cut in 0..section.len() {
             // A part is an error, or fewer fields: it never panics.
             let part = qpack::decode(&section[..cut], 1 << 20, &mut list);
@@ -343,8 +343,8 @@ fn sections_are_as_the_rfc_lays_them_out() {
     ];
     let mut list = FieldList::new();
     qpack::decode(&example, 1000, &mut list).unwrap();
-    let found: Vec<_> = list.fields().iter().collect();
-    assert_eq!(found, [(b":path".as_slice(), b"/index.html".as_slice())]);
+    let decoded: Vec<_> = list.fields().iter().collect();
+    assert_eq!(decoded, [(b":path".as_slice(), b"/index.html".as_slice())]);
     // Entries by their numbers: the first, one of the middle and the last.
     assert_eq!(section(&[(":authority", "")]), [0, 0, 0xc0]);
     assert_eq!(section(&[(":method", "GET")]), [0, 0, 0xd1]);
@@ -373,7 +373,7 @@ fn sections_are_as_the_rfc_lays_them_out() {
     }
 }
 
-/// What comes of streams of one direction, in parts of `cut` bytes.
+/// Results of unidirectional streams, in parts of `cut` bytes.
 fn streams(mut http: H3Connection, all: &[&[u8]], cut: usize) -> Result<H3Connection, H3ErrorCode> {
     for bytes in all {
         let mut stream = UniStream::default();
@@ -420,8 +420,8 @@ fn control_streams_say_what_they_may() {
         (kind::MAX_PUSH_ID, 1),
         (kind::SETTINGS, 0),
     ] {
-        let found = of(kind, &vec![1; payload]);
-        assert_eq!(found, Some(H3ErrorCode::FRAME_UNEXPECTED), "{kind}");
+        let error = of(kind, &vec![1; payload]);
+        assert_eq!(error, Some(H3ErrorCode::FRAME_UNEXPECTED), "{kind}");
     }
     assert_eq!(
         refused_uni(&[&[0], &away]),

@@ -7,7 +7,7 @@ use stillwell_worker::Slice;
 
 /// Blocks that were taken and whose requests have not ended. Each has a place, by
 /// which its ticket names it; a set is kept for as long as any block of it is here.
-/// Places are used again, so that nothing is allocated once all are warm.
+/// Places are used again, so nothing is allocated once all are warm.
 #[derive(Debug, Default)]
 pub(super) struct TakenBlocks {
     places: Vec<Option<(Rc<BlockSet>, Slice)>>,
@@ -51,7 +51,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     use proptest::prelude::*;
-    use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
+    use stillwell_plan::payload::BlockShape;
+    use stillwell_plan::{PayloadFormat, PayloadPlan};
     use stillwell_units::{ByteSize, Moment, Seed};
 
     use super::*;

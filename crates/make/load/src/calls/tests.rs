@@ -75,11 +75,11 @@ fn framed(message: &[u8], is_compressed: bool) -> Vec<u8> {
 
 #[test]
 fn every_way_in_which_an_answer_is_none_has_a_name() {
-    let one = framed(b"a", false);
+    let once = framed(b"a", false);
     let grpc = |body: &[u8], status| CallResponse {
         is_grpc: true,
         status,
-        ..heard(body)
+        ..response(body)
     };
     let coded = |has_coding| CallResponse {
         has_coding,
@@ -87,8 +87,8 @@ fn every_way_in_which_an_answer_is_none_has_a_name() {
     };
     let well = Ok((CallEnd::Ok, 200));
     let none = |end| Err(CallTrouble(end));
-    for (heard, served, server_streams, expected) in [
-        (grpc(&one, Some(0)), 200, false, well),
+    for (response, served, server_streams, expected) in [
+        (grpc(&once, Some(0)), 200, false, well),
         (grpc(&[], Some(0)), 200, true, well),
         (
             grpc(&[], Some(14)),
@@ -97,7 +97,7 @@ fn every_way_in_which_an_answer_is_none_has_a_name() {
             Ok((CallEnd::Unavailable, 503)),
         ),
         (
-            grpc(&one[..3], Some(1)),
+            grpc(&once[..3], Some(1)),
             200,
             false,
             Ok((CallEnd::Cancelled, 499)),
@@ -108,19 +108,24 @@ fn every_way_in_which_an_answer_is_none_has_a_name() {
             false,
             Ok((CallEnd::StatusOther, 500)),
         ),
-        (heard(b"<html>"), 502, false, Ok((CallEnd::NotGrpc, 502))),
-        (heard(b"<html>"), 200, false, none(CallEnd::NotGrpc)),
-        (grpc(&one, None), 200, false, none(CallEnd::NoStatus)),
+        (response(b"<html>"), 502, false, Ok((CallEnd::NotGrpc, 502))),
+        (response(b"<html>"), 200, false, none(CallEnd::NotGrpc)),
+        (grpc(&once, None), 200, false, none(CallEnd::NoStatus)),
         (
             grpc(b"\x07abcd", Some(0)),
             200,
             false,
             none(CallEnd::BadFrame),
         ),
-        (grpc(&one[..3], Some(0)), 200, true, none(CallEnd::CutShort)),
+        (
+            grpc(&once[..3], Some(0)),
+            200,
+            true,
+            none(CallEnd::CutShort),
+        ),
         (grpc(&[], Some(0)), 200, false, none(CallEnd::WrongCount)),
         (
-            grpc(&[one.clone(), one.clone()].concat(), Some(0)),
+            grpc(&[once.clone(), once.clone()].concat(), Some(0)),
             200,
             false,
             none(CallEnd::WrongCount),
@@ -128,20 +133,24 @@ fn every_way_in_which_an_answer_is_none_has_a_name() {
         (coded(true), 200, false, well),
         (coded(false), 200, false, none(CallEnd::BadFrame)),
     ] {
-        let told = format!("{heard:?}");
-        assert_eq!(heard.conclude(served, server_streams), expected, "{told}");
+        let shown = format!("{response:?}");
+        assert_eq!(
+            response.conclude(served, server_streams),
+            expected,
+            "{shown}"
+        );
     }
 }
 
-/// What is heard of an answer with this body.
-fn heard(body: &[u8]) -> CallResponse {
-    let mut heard = CallResponse {
+/// A response with this body.
+fn response(body: &[u8]) -> CallResponse {
+    let mut response = CallResponse {
         is_grpc: true,
         ..CallResponse::default()
     };
-    heard.body(body, Moment::new(1));
+    response.body(body, Moment::new(1));
     CallResponse {
         is_grpc: false,
-        ..heard
+        ..response
     }
 }

@@ -37,7 +37,7 @@ impl Calls {
     }
 
     /// Received part of the call on `stream`, if it is one.
-    fn heard(&mut self, stream: Stream) -> Option<&mut CallResponse> {
+    fn response(&mut self, stream: Stream) -> Option<&mut CallResponse> {
         let call = self.all.get_mut(stream.slot())?.as_mut()?;
         Some(&mut call.1)
     }
@@ -49,14 +49,14 @@ impl Calls {
     }
 
     pub(super) fn head(&mut self, stream: Stream, fields: Fields<'_>) {
-        if let Some(heard) = self.heard(stream) {
-            heard.head(fields);
+        if let Some(response) = self.response(stream) {
+            response.head(fields);
         }
     }
 
     pub(super) fn trailers(&mut self, stream: Stream, fields: Option<Fields<'_>>) {
-        if let (Some(heard), Some(fields)) = (self.heard(stream), fields) {
-            heard.trailers(fields);
+        if let (Some(response), Some(fields)) = (self.response(stream), fields) {
+            response.trailers(fields);
         }
     }
 
@@ -68,10 +68,10 @@ impl Calls {
         now: Moment,
         worker: &Worker,
     ) {
-        let Some(heard) = self.heard(flight.stream) else {
+        let Some(response) = self.response(flight.stream) else {
             return;
         };
-        let (came, compressed) = heard.body(bytes, now);
+        let (came, compressed) = response.body(bytes, now);
         count(worker, flight.ticket, CallMessages::Received, came);
         count(worker, flight.ticket, CallMessages::Compressed, compressed);
     }
@@ -119,7 +119,7 @@ impl Http2Session {
         let request = worker.request(self.pool.endpoint, ticket);
         let trace = worker.next_trace();
         let (client, length) = (&mut self.client, BodyLength::Unknown);
-        let block = request.block.as_ref();
+        let block = request.http2_head();
         let sent = block.map(|block| request_traced(client, block, trace.as_ref(), length));
         let Some(Ok(stream)) = sent else {
             return worker.end_request(ticket, Outcome::SendFailed);
@@ -138,14 +138,14 @@ impl Http2Session {
         };
         let request = worker.request(self.pool.endpoint, flight.ticket);
         let (Some(shape), Some(Some((outflow, _)))) =
-            (&request.call, self.calls.all.get_mut(stream.slot()))
+            (request.call(), self.calls.all.get_mut(stream.slot()))
         else {
             return;
         };
         let (client, before) = (&mut self.client, outflow.sent);
         outflow.send(
             shape,
-            &request.bytes,
+            request.bytes(),
             (flight.sent, now),
             |bytes, is_last| client.send_body(stream, bytes, is_last).ok(),
         );
@@ -164,7 +164,7 @@ impl Http2Session {
             let Some((outflow, _)) = &self.calls.all[slot] else {
                 continue;
             };
-            // Whoever has none due waits for room, and is told of it.
+            // A connection without a due request waits for room, and is woken by it.
             if let (Some(_), Some(Some(flight))) = (outflow.due, self.requests.get(slot)) {
                 self.send_messages(flight.stream, now);
             }
@@ -173,17 +173,17 @@ impl Http2Session {
 
     /// The call of `flight` is answered wholly. Gives the status of HTTP that says
     /// as much; none where the answer breaks gRPC, and the request has failed.
-    pub(super) fn conclude(&self, flight: &Http2InFlight, heard: &CallResponse) -> Option<u16> {
+    pub(super) fn conclude(&self, flight: &Http2InFlight, response: &CallResponse) -> Option<u16> {
         let worker = Rc::clone(&self.worker);
         let request = worker.request(self.pool.endpoint, flight.ticket);
-        let call = request.call.as_ref();
+        let call = request.call();
         let server_streams = call.is_none_or(|call| call.server_streams);
-        let concluded = heard.conclude(flight.status, server_streams);
+        let concluded = response.conclude(flight.status, server_streams);
         let mut recorder = worker.recorder.borrow_mut();
         let trouble = match concluded {
             Ok((end, status)) => {
                 recorder.call_ended(flight.ticket, end);
-                let first = heard.first_message.filter(|_| server_streams);
+                let first = response.first_message.filter(|_| server_streams);
                 if let Some(first) = first {
                     let sent = flight.ticket.sent.unwrap_or(flight.sent);
                     recorder.time(flight.ticket, LoadTime::FirstMessage, first.since(sent));
@@ -202,7 +202,7 @@ impl Http2Session {
 
     /// Time left for the request of `flight`.
     pub(super) fn limit(&self, flight: &Http2InFlight) -> Nanos {
-        let timeout = self.worker.plan.timeout;
+        let timeout = self.worker.client.timeout;
         self.deadline(flight)
             .map_or(timeout, |deadline| deadline.min(timeout))
     }
@@ -220,6 +220,6 @@ impl Http2Session {
 
     fn deadline(&self, flight: &Http2InFlight) -> Option<Nanos> {
         let request = self.worker.request(self.pool.endpoint, flight.ticket);
-        request.call.as_ref()?.deadline
+        request.call()?.deadline
     }
 }

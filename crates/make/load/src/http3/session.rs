@@ -88,7 +88,7 @@ impl Http3Session {
         marks: Vec<Marks>,
         line: &mut Line,
     ) -> Self {
-        let connecting = &worker.plan.connecting;
+        let connecting = &worker.client.connecting;
         let streams = connecting.streams as usize;
         let http = H3Connection::client(SECTION_BYTES_MAX);
         // A peer that allows no control stream has no settings from us.
@@ -143,8 +143,8 @@ impl Http3Session {
         self.next.is_some()
     }
 
-    /// Takes what is due as far as there is room, and tells the pool about the
-    /// rest of it.
+    /// Takes what is due as far as there is room, and reports the remaining requests to the
+    /// pool.
     pub(super) fn take(&mut self, line: &mut Line, now: Moment) {
         self.is_done |= self.worker.is_ending();
         while !self.is_done
@@ -167,7 +167,7 @@ impl Http3Session {
     }
 
     /// Reason to close the connection now, if any.
-    pub(super) fn parting(&self) -> Option<ConnectionEnd> {
+    pub(super) fn end(&self) -> Option<ConnectionEnd> {
         if self.in_flight() > 0 {
             return None;
         }
@@ -197,7 +197,7 @@ impl Http3Session {
         let worker = Rc::clone(&self.worker);
         let request = worker.request(self.pool.endpoint, ticket);
         let trace = worker.next_trace().map(Box::new);
-        let (Some(stream), Some(own)) = (self.next.take(), request.http3.as_ref()) else {
+        let (Some(stream), Some(http3)) = (self.next.take(), request.http3()) else {
             // Looked at beforehand: there was room.
             return worker.end_request(ticket, Outcome::SendFailed);
         };
@@ -207,28 +207,28 @@ impl Http3Session {
             let mut sending = blocks.sending(&block, marks.as_deref_mut());
             let body = sending.rest();
             body_whole = body.len();
-            let head_bytes = own.block.bytes_max() + HEADER.len() + 2 * STAMP_WIDTH;
+            let head_bytes = http3.block.bytes_max() + HEADER.len() + 2 * STAMP_WIDTH;
             let mut whole = Vec::with_capacity(head_bytes + body.len());
             let length = BodyLength::Bytes(body.len() as u64);
             let stamp = sending.header().map(|stamp| (HEADER, stamp.as_slice()));
-            own.block.write(stamp.as_slice(), length, &mut whole);
+            http3.block.write(stamp.as_slice(), length, &mut whole);
             write_data_head(body.len(), &mut whole);
             whole.extend_from_slice(body);
             sending.wrote(body.len());
             Bytes::from(whole)
         } else if let Some(trace) = &trace {
-            let mut whole = Vec::with_capacity(own.whole.len() + own.block.bytes_max());
-            write_traced(&own.block, trace, own.length, &mut whole);
-            whole.extend_from_slice(&own.whole[own.head_bytes..]);
+            let mut whole = Vec::with_capacity(http3.whole.len() + http3.block.bytes_max());
+            write_traced(&http3.block, trace, http3.length, &mut whole);
+            whole.extend_from_slice(&http3.whole[http3.head_bytes..]);
             Bytes::from(whole)
         } else {
-            own.whole.clone()
+            http3.whole.clone()
         };
         if !worker.sends_blocks() {
-            let bytes = worker.blocks.as_ref().map_or(0, |_| own.whole.len());
+            let bytes = worker.blocks().map_or(0, |_| http3.whole.len());
             worker.sent(&mut ticket, now, bytes);
         }
-        let reader = H3MessageReader::response(own.block.is_head());
+        let reader = H3MessageReader::response(http3.block.is_head());
         self.left -= 1;
         self.has_begun = true;
         let flight = Http3InFlight {
@@ -292,15 +292,15 @@ impl Http3Session {
     }
 
     fn read_uni(&mut self, line: &mut Line, stream: QuicStream) -> Result<(), H3ConnectionError> {
-        let Some(place) = self.unis.iter().position(|(other, _)| *other == stream) else {
+        let Some(place) = self.unis.iter().position(|(open, _)| *open == stream) else {
             return Ok(());
         };
         let (http, uni) = (&mut self.http, &mut self.unis[place].1);
-        let (mut found, mut bytes) = (Ok(true), 0);
+        let (mut read_result, mut bytes) = (Ok(true), 0);
         let read = line.read(stream, |input| {
             bytes += input.len() as u64;
-            found = http.read_uni(uni, input);
-            matches!(found, Ok(true))
+            read_result = http.read_uni(uni, input);
+            matches!(read_result, Ok(true))
         });
         self.worker
             .recorder
@@ -308,7 +308,7 @@ impl Http3Session {
             .shard
             .bytes_received
             .add(bytes);
-        if !found? {
+        if !read_result? {
             line.stop(stream, H3ErrorCode::STREAM_CREATION_ERROR.0);
             self.unis.swap_remove(place);
         } else if read != StreamRead::Open {
@@ -433,7 +433,7 @@ impl Http3Session {
     /// A block will not be answered: of its body, only so many bytes were ever sent.
     fn take_back(&mut self, flight: &mut Http3InFlight, bytes: usize) {
         let marks = flight.marks.take();
-        if let (Some(blocks), Some(marks)) = (self.worker.blocks.as_ref(), &marks) {
+        if let (Some(blocks), Some(marks)) = (self.worker.blocks(), &marks) {
             blocks.take_back(flight.ticket, marks, bytes);
         }
         self.marks.extend(marks.map(|marks| *marks));
@@ -469,7 +469,11 @@ impl Http3Session {
     pub(super) fn expire(&mut self, line: &mut Line, now: Moment) -> Moment {
         let timeout = self.request_timeout;
         let is_over = |flight: &Http3InFlight| flight.sent + timeout <= now;
-        while let Some(stream) = self.requests.iter().find(|(_, it)| is_over(it)) {
+        while let Some(stream) = self
+            .requests
+            .iter()
+            .find(|(_, requests_entry)| is_over(requests_entry))
+        {
             let stream = *stream.0;
             self.give_up(line, stream, H3ErrorCode::REQUEST_CANCELLED);
             if let Some(flight) = self.requests.remove(&stream) {
@@ -507,9 +511,9 @@ fn digest(
                 flight.status = head.status;
                 flight.head_bytes = head.fields.bytes_len() as u64;
                 flight.first_byte = Some(now);
-                let watched = worker.plan.latency_header.as_deref();
+                let watched = worker.latency_header.as_deref();
                 flight.origin = watched.and_then(|name| number_in(head.fields, name));
-                worker.hear(head.status, head.fields.iter());
+                worker.receive(head.status, head.fields.iter());
             }
             Some(H3ResponseEvent::Body(bytes)) => flight.body_bytes += bytes.len() as u64,
             Some(H3ResponseEvent::Trailers(_)) => {}

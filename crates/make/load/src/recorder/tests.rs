@@ -1,5 +1,6 @@
 use stillwell_pacer::{Arrivals, Part, Share};
-use stillwell_plan::{LoadCurve, Spacing};
+use stillwell_plan::RateShape;
+use stillwell_plan::load::Spacing;
 use stillwell_units::Seed;
 
 use super::*;
@@ -26,8 +27,8 @@ fn recorder(has_schedule: bool) -> RequestRecorder {
     }
 }
 
-/// When a server that stands still from 5 s to 6 s and has one connection is done
-/// with what is sent at `sent`.
+/// The time at which a server that stops from 5 s to 6 s and has one connection has
+/// answered a request sent at `sent`.
 fn done(sent: u64) -> Moment {
     let done = sent + SERVICE;
     let stall = 5 * SECOND..6 * SECOND;
@@ -72,12 +73,12 @@ fn p99(recorder: &mut RequestRecorder, time: LoadTime) -> f64 {
 
 /// Ten seconds of a thousand requests a second, one second of standing still in
 /// the middle. Requests that were due in that second wait between 1 s and
-/// nothing: a tenth of all, evenly, so that one in a hundred waits longer than
+/// nothing: a tenth of all, evenly, so one in a hundred waits longer than
 /// 0.9 s.
 #[test]
-fn a_stall_stands_in_the_latency_from_the_intended_time() {
+fn a_stall_counts_in_the_latency_from_the_intended_time() {
     let mut open = recorder(true);
-    let curve = LoadCurve::Constant { per_second: 1000.0 };
+    let curve = RateShape::Constant { per_second: 1000.0 };
     let part = Part::whole(Share::WHOLE);
     let seed = Seed::from_number(1);
     let mut arrivals = Arrivals::new(&curve, Spacing::Even, part, Moment::default(), &seed);
@@ -108,7 +109,7 @@ fn a_stall_stands_in_the_latency_from_the_intended_time() {
 #[test]
 fn with_connections_to_spare_the_analytic_figure_comes_out() {
     let mut open = recorder(true);
-    let curve = LoadCurve::Constant { per_second: 1000.0 };
+    let curve = RateShape::Constant { per_second: 1000.0 };
     let part = Part::whole(Share::WHOLE);
     let seed = Seed::from_number(1);
     let mut arrivals = Arrivals::new(&curve, Spacing::Even, part, Moment::default(), &seed);

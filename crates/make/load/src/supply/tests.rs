@@ -1,9 +1,10 @@
 use proptest::prelude::*;
 use stillwell_metric::LoadShard;
-use stillwell_plan::{
-    BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
+use stillwell_plan::load::{
+    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
     LoadProtocol, Reuse, TelemetryPlan, UntilPlan,
 };
+use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_units::{Nanos, Seed};
 
 use super::*;
@@ -27,27 +28,29 @@ fn plan() -> Arc<LoadPlan> {
             requests: vec![request(0)],
         }],
         pace: LoadPace::Closed,
-        connecting: ConnectingPlan {
-            connections: 1,
-            protocol: LoadProtocol::Http1,
-            streams: 1,
-            prefetch: false,
-            over: Nanos::ZERO,
-            reuse: Reuse::Mru,
-            requests_max: None,
+        client: ClientPlan {
+            connecting: ConnectingPlan {
+                connections: 1,
+                protocol: LoadProtocol::Http1,
+                streams: 1,
+                prefetch: false,
+                over: Nanos::ZERO,
+                reuse: Reuse::Mru,
+                requests_max: None,
+                timeout: Nanos::SECOND,
+                source: None,
+            },
+            tunnel: None,
+            tls: ClientTlsPlan::default(),
             timeout: Nanos::SECOND,
-            source: None,
+            idle: IdleStrategy::Sleep,
         },
-        tunnel: None,
-        tls: ClientTlsPlan::default(),
         workers: 1,
         until: UntilPlan::default(),
         warmup: Nanos::ZERO,
         first_request: false,
         latency_header: None,
-        timeout: Nanos::SECOND,
         grace: Nanos::SECOND,
-        idle: IdleStrategy::Sleep,
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(1),
     };
@@ -67,7 +70,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
     runtime.unwrap().block_on(future)
 }
 
-/// Whether `future` waits, as far as it gets by itself.
+/// Returns true where `future` waits, as far as it gets by itself.
 fn waits<T>(future: impl Future<Output = T>) -> bool {
     let mut future = std::pin::pin!(future);
     let mut context = std::task::Context::from_waker(Waker::noop());
@@ -75,8 +78,7 @@ fn waits<T>(future: impl Future<Output = T>) -> bool {
 }
 
 proptest! {
-    /// Whatever is taken, ends and is taken again: a number stands for what was taken
-    /// under it last.
+    /// For any order of taking and ending: a number identifies the last request under it.
     #[test]
     fn for_all_orders_a_number_is_of_one_request_until_that_ends(
         steps in prop::collection::vec((any::<bool>(), 0_usize..8), 1..80),
@@ -89,7 +91,7 @@ proptest! {
                 handed += 1;
                 block_on(feed.hand_over(&request(handed))).unwrap();
                 let number = supply.take().unwrap();
-                prop_assert!(in_flight.iter().all(|(other, _)| *other != number));
+                prop_assert!(in_flight.iter().all(|(in_use, _)| *in_use != number));
                 in_flight.push((number, handed));
             } else {
                 let (number, _) = in_flight.swap_remove(which % in_flight.len());
@@ -98,7 +100,7 @@ proptest! {
             for (number, body_bytes) in &in_flight {
                 let end = "a".repeat(*body_bytes);
                 let request = supply.request(*number);
-                let text = String::from_utf8_lossy(&request.bytes).into_owned();
+                let text = String::from_utf8_lossy(request.bytes()).into_owned();
                 let (head, body) = text.split_once("\r\n\r\n").unwrap();
                 let path = format!("PUT /{body_bytes} ");
                 prop_assert!(head.starts_with(&path) && body == end, "{text}");
@@ -140,7 +142,7 @@ fn all_that_came_is_sent_before_the_end() {
 }
 
 #[test]
-fn a_worker_that_has_ended_keeps_nobody_waiting() {
+fn a_worker_that_has_ended_delays_no_other_worker() {
     let (feed, supply) = pair(1);
     block_on(feed.hand_over(&request(1))).unwrap();
     drop(supply);

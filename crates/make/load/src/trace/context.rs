@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_that_is_sampled_is_the_one_asked_for() {
+    fn the_share_that_is_sampled_is_the_requested_share() {
         let sampled = |share| {
             let mut ids = ids(1, share);
             (0..20_000)

@@ -1,6 +1,6 @@
 //! The headers that say which trace a request belongs to.
 
-use stillwell_plan::TraceHeaders;
+use stillwell_plan::load::TraceHeaders;
 
 use super::context::TraceContext;
 
@@ -8,7 +8,7 @@ use super::context::TraceContext;
 const VALUE_MAX: usize = 55;
 
 /// The values of one request's headers. Each is as long as that of any other
-/// request, so that it can be written over another's.
+/// request, so it can be written over another's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TraceValues {
     headers: TraceHeaders,
@@ -16,7 +16,7 @@ pub(super) struct TraceValues {
 }
 
 impl TraceValues {
-    /// What `headers` say of `context`. Allocates nothing.
+    /// The values of `headers` for `context`. Allocates nothing.
     pub(super) fn new(headers: TraceHeaders, context: &TraceContext) -> Self {
         let mut bytes = [0; VALUE_MAX];
         match headers {
@@ -47,8 +47,8 @@ impl TraceValues {
         let mut rest = self.bytes.as_slice();
         let headers = self.headers.names().iter().zip(lengths(self.headers));
         headers.filter_map(move |(name, length)| {
-            let (value, others) = rest.split_at_checked(*length)?;
-            rest = others;
+            let (value, remaining) = rest.split_at_checked(*length)?;
+            rest = remaining;
             Some((*name, value))
         })
     }
@@ -62,7 +62,7 @@ impl TraceValues {
     }
 }
 
-/// How long the value of each header is; they stand one behind the other.
+/// Length of the value of each header; they follow each other.
 const fn lengths(headers: TraceHeaders) -> &'static [usize] {
     match headers {
         TraceHeaders::W3c => &[55],
@@ -134,12 +134,12 @@ mod tests {
             let context = TraceContext { trace, span, is_sampled };
             for headers in [TraceHeaders::W3c, TraceHeaders::B3, TraceHeaders::B3Multi] {
                 let lengths: Vec<usize> = values(headers, true).iter().map(String::len).collect();
-                let own = TraceValues::new(headers, &context);
-                let found: Vec<usize> = own.iter().map(|(_, value)| value.len()).collect();
-                prop_assert_eq!(found, lengths);
-                prop_assert_eq!(own.iter().count(), headers.names().len());
+                let values = TraceValues::new(headers, &context);
+                let lengths_written: Vec<usize> = values.iter().map(|(_, value)| value.len()).collect();
+                prop_assert_eq!(lengths_written, lengths);
+                prop_assert_eq!(values.iter().count(), headers.names().len());
                 let plain = |byte: &u8| byte.is_ascii_hexdigit() || *byte == b'-';
-                prop_assert!(own.iter().all(|(_, value)| value.iter().all(plain)));
+                prop_assert!(values.iter().all(|(_, value)| value.iter().all(plain)));
             }
         }
     }

@@ -18,7 +18,7 @@ pub(crate) struct Datagrams {
     reader: CapsuleReader,
     /// Bytes that arrived and were not read.
     early: Vec<u8>,
-    /// What is still to be sent: a capsule, and what of another one had no room.
+    /// Bytes to send: a capsule, and the part of another one that had no room.
     out: Vec<u8>,
     /// Reason if nothing more can be sent.
     failure: Option<io::Error>,
@@ -114,7 +114,7 @@ impl quic::Datagrams for Datagrams {
                 Poll::Pending => {
                     return failure
                         .take()
-                        .map_or(Poll::Pending, |it| Poll::Ready(Err(it)));
+                        .map_or(Poll::Pending, |error| Poll::Ready(Err(error)));
                 }
             }
             if early.is_empty() {

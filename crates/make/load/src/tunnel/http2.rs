@@ -11,7 +11,7 @@ use stillwell_http::h2::{
 use stillwell_wire::Connection;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-use super::{EARLY_BYTES_MAX, ProxyResponse, TunnelEnd, TunnelFailure, TunnelStream, told};
+use super::{EARLY_BYTES_MAX, ProxyResponse, TunnelEnd, TunnelFailure, TunnelStream, read_end};
 
 /// Bytes that are read at once: a frame.
 const INPUT_BYTES: usize = 16 << 10;
@@ -29,8 +29,8 @@ pub(super) struct Http2Tunnel {
     end: Option<TunnelEnd>,
 }
 
-/// Asks for an endpoint and reads the answer; for datagrams to it once the proxy has
-/// said that it may be asked for them.
+/// Requests an endpoint and reads the answer; datagrams only once the proxy has announced
+/// that it forwards them.
 pub(super) async fn answer(
     mut connection: Connection,
     ask: &H2RequestBlock,
@@ -96,8 +96,8 @@ impl Http2Tunnel {
         loop {
             // Windows and answers to pings are ours to send.
             self.poll_flushed(connection, context)?;
-            if let Some(told) = told(early, self.end) {
-                return Poll::Ready(told);
+            if let Some(end) = read_end(early, self.end) {
+                return Poll::Ready(end);
             }
             let count = ready!(self.poll_in(connection, context)?);
             self.take(count, early)?;
@@ -115,7 +115,7 @@ impl Http2Tunnel {
             self.poll_flushed(connection, context)?;
             let sent = self
                 .stream
-                .map(|it| self.client.send_body(it, bytes, false));
+                .map(|stream| self.client.send_body(stream, bytes, false));
             let Some(Ok(sent)) = sent else {
                 return Poll::Ready(Err(io::ErrorKind::BrokenPipe.into()));
             };
@@ -124,7 +124,7 @@ impl Http2Tunnel {
                 return Poll::Ready(Ok(sent));
             }
             if early.len() > EARLY_BYTES_MAX {
-                // Whoever writes has to read first, as over a plain connection.
+                // A writer has to read first, as over a plain connection.
                 return Poll::Pending;
             }
             let count = ready!(self.poll_in(connection, context)?);

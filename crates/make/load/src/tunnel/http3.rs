@@ -11,7 +11,7 @@ use stillwell_http::h3::{
 };
 use stillwell_wire::quic::{QuicConnection, QuicEvent, QuicStream, StreamRead};
 
-use super::{EARLY_BYTES_MAX, ProxyResponse, TunnelEnd, TunnelFailure, TunnelStream, told};
+use super::{EARLY_BYTES_MAX, ProxyResponse, TunnelEnd, TunnelFailure, TunnelStream, read_end};
 
 /// The longest head of an answer that is taken.
 const SECTION_BYTES_MAX: usize = 64 << 10;
@@ -48,8 +48,8 @@ pub(super) async fn answer(
     let http = H3Connection::client(SECTION_BYTES_MAX);
     let opening = Bytes::from(http.opening());
     let control = quic.line().open_uni().map(|stream| (stream, opening));
-    let mut asked = Vec::with_capacity(ask.bytes_max());
-    ask.write(&[], BodyLength::Unknown, &mut asked);
+    let mut head = Vec::with_capacity(ask.bytes_max());
+    ask.write(&[], BodyLength::Unknown, &mut head);
     let mut streamed = Box::new(Http3Tunnel {
         quic,
         http,
@@ -57,7 +57,7 @@ pub(super) async fn answer(
         stream: None,
         unis: Vec::new(),
         control,
-        rest: asked.into(),
+        rest: head.into(),
         is_readable: false,
         status: None,
         end: None,
@@ -96,12 +96,12 @@ impl Http3Tunnel {
         context: &mut Context<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
-            // What is not told yet leaves the rest to the windows.
+            // Bytes that are not copied yet are limited by the windows.
             if early.is_empty() && self.is_readable {
                 self.read(early).map_err(io::Error::other)?;
             }
-            if let Some(told) = told(early, self.end) {
-                return Poll::Ready(told);
+            if let Some(end) = read_end(early, self.end) {
+                return Poll::Ready(end);
             }
             let event = ready!(self.quic.poll_event(context));
             self.heed(&event).map_err(io::Error::other)?;
@@ -154,7 +154,7 @@ impl Http3Tunnel {
             }
             if self.is_readable && early.len() <= EARLY_BYTES_MAX {
                 self.read(early).map_err(io::Error::other)?;
-                // Whoever reads was not told by the event that told us.
+                // The reader was not woken by the event that woke this task.
                 context.waker().wake_by_ref();
             }
             if self.end.is_some() {
@@ -229,16 +229,16 @@ impl Http3Tunnel {
     }
 
     fn read_uni(&mut self, stream: QuicStream) -> Result<(), H3MessageError> {
-        let Some(place) = self.unis.iter().position(|(other, _)| *other == stream) else {
+        let Some(place) = self.unis.iter().position(|(open, _)| *open == stream) else {
             return Ok(());
         };
         let (http, uni) = (&mut self.http, &mut self.unis[place].1);
-        let mut found = Ok(true);
+        let mut read_result = Ok(true);
         let read = self.quic.line().read(stream, |input| {
-            found = http.read_uni(uni, input);
-            matches!(found, Ok(true))
+            read_result = http.read_uni(uni, input);
+            matches!(read_result, Ok(true))
         });
-        let heeded = match found {
+        let heeded = match read_result {
             Ok(true) if read == StreamRead::Open => Ok(()),
             Ok(true) => self.http.end_uni(&self.unis.swap_remove(place).1),
             Ok(false) => {

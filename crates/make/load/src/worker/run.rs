@@ -2,10 +2,12 @@
 
 use std::num::NonZeroU64;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustix::thread::set_current_timer_slack;
 use stillwell_pacer::{Arrivals, Part, Share};
-use stillwell_plan::LoadPace;
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::LoadPace;
 use stillwell_scope::{PartError, Tasks, Token, clock};
 use stillwell_units::{Moment, Nanos, floor_to_u64};
 use stillwell_wire::Timer;
@@ -15,7 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::super::connection;
 use super::super::pool::{Limits, Pool, Timing, pace};
 use super::super::slots::Slots;
-use super::{ConnectionTimes, Worker, WorkerSetup, connections_of};
+use super::{ConnectionTimes, LoadSetup, Worker, WorkerSetup, connections_of};
 
 /// Interval at which a worker publishes its counts and checks for its end.
 const BEAT: Nanos = Nanos::from_millis(10);
@@ -25,24 +27,29 @@ const CONNECTED_MAX: Nanos = Nanos::from_millis(100);
 
 /// Runs a worker until its time is up, its requests are done, or `scope` or the
 /// stop token is cancelled.
-pub(crate) async fn run(setup: WorkerSetup, scope: Token) -> Result<(), PartError> {
+pub(crate) async fn run(
+    setup: WorkerSetup,
+    load: LoadSetup,
+    scope: Token,
+) -> Result<(), PartError> {
     // The runtime looks at this future whenever any task is woken, so it waits for
     // one thing alone.
     let (sender, ended) = oneshot::channel();
     let mut tasks = Tasks::new(1);
     tasks.spawn(async move {
         // There is no receiver only if the worker itself is gone.
-        drop(sender.send(run_worker(setup, scope).await));
+        drop(sender.send(run_worker(setup, load, scope).await));
     });
     let ended = ended.await;
     tasks.all_ended().await;
     ended.unwrap_or(Ok(()))
 }
 
-async fn run_worker(setup: WorkerSetup, scope: Token) -> Result<(), PartError> {
-    let (share, stop) = (setup.share, setup.stop.clone());
-    let mut start = setup.start.clone();
-    let worker = Rc::new(Worker::new(setup));
+async fn run_worker(setup: WorkerSetup, load: LoadSetup, scope: Token) -> Result<(), PartError> {
+    let (share, stop) = (load.share, load.stop.clone());
+    let mut start = load.start.clone();
+    let plan = Arc::clone(&load.plan);
+    let worker = Rc::new(Worker::of_load(setup, load));
     let pools = worker.pools(share);
     let mut tasks = Tasks::new(pools.iter().map(|(_, slots)| slots + 1).sum());
     for (pool, slots) in &pools {
@@ -60,7 +67,7 @@ async fn run_worker(setup: WorkerSetup, scope: Token) -> Result<(), PartError> {
     let Some(start) = start else {
         return Ok(());
     };
-    worker.begin(share, &pools, start).await?;
+    worker.begin(&plan, share, &pools, start).await?;
     if worker.has_schedule {
         for (pool, _) in &pools {
             tasks.spawn(pace(Rc::clone(&worker), Rc::clone(pool)));
@@ -73,12 +80,19 @@ async fn run_worker(setup: WorkerSetup, scope: Token) -> Result<(), PartError> {
         cpu: clock::thread_cpu(),
         run_delay: run_delay(),
     };
-    let ending = run_until_end(&worker, &pools, &mut tasks, &baseline, [&scope, &stop]).await?;
+    let ending = run_until_end(
+        &worker,
+        &plan,
+        &pools,
+        &mut tasks,
+        &baseline,
+        [&scope, &stop],
+    )
+    .await?;
     worker.finish_all(&pools);
-    // What the schedule asks for and what the worker does from here on is no part
-    // of the measured time.
-    worker.stop(&baseline, &pools, ending);
-    let grace = worker.plan.grace.as_duration();
+    // Requests of the schedule and work from here on are no part of the measured time.
+    worker.stop(plan.until.duration, &baseline, &pools, ending);
+    let grace = plan.grace.as_duration();
     // What has not ended by then is cut, and counted so.
     drop(timeout(grace, tasks.all_ended()).await);
     drop(tasks);
@@ -91,17 +105,23 @@ async fn run_worker(setup: WorkerSetup, scope: Token) -> Result<(), PartError> {
 /// Waits for the end of the load: cancellation, its duration, or the last response.
 async fn run_until_end(
     worker: &Worker,
+    plan: &LoadPlan,
     pools: &[(Rc<Pool>, usize)],
     tasks: &mut Tasks,
     baseline: &TimeBaseline,
     [scope, stop]: [&Token; 2],
 ) -> Result<WorkerEnd, PartError> {
-    let measure_from = baseline.start + worker.plan.warmup;
+    let end = plan
+        .until
+        .duration
+        .map(|duration| baseline.start + duration);
+    let is_time_up = || end.is_some_and(|end| clock::now() >= end);
+    let measure_from = baseline.start + plan.warmup;
     let mut timer = Timer::new()?;
     loop {
         let is_warming = worker.recorder.borrow().is_warming;
         // All arms are cancel-safe: they wait and do nothing else.
-        let is_asked = tokio::select! {
+        let is_requested = tokio::select! {
             biased;
             () = scope.cancelled() => true,
             () = stop.cancelled() => true,
@@ -113,8 +133,8 @@ async fn run_until_end(
         if is_warming && clock::now() >= measure_from {
             worker.measure(baseline, pools, measure_from);
         }
-        if is_asked || worker.is_time_up(baseline.start) {
-            return Ok(WorkerEnd::Asked);
+        if is_requested || is_time_up() {
+            return Ok(WorkerEnd::Requested);
         }
         let is_spent = pools.iter().all(|(pool, _)| pool.is_spent());
         worker.look_at_supply();
@@ -125,21 +145,21 @@ async fn run_until_end(
     // Every request was taken. The load lasts until they are answered: else a few
     // slow ones would look like many fast ones.
     worker.finish_all(pools);
-    let until = clock::now() + worker.plan.timeout;
+    let until = clock::now() + worker.client.timeout;
     loop {
         let ending = tokio::select! {
             biased;
-            () = scope.cancelled() => Some(WorkerEnd::Asked),
-            () = stop.cancelled() => Some(WorkerEnd::Asked),
+            () = scope.cancelled() => Some(WorkerEnd::Requested),
+            () = stop.cancelled() => Some(WorkerEnd::Requested),
             () = tasks.all_ended() => Some(WorkerEnd::AllEnded),
-            () = sleep(BEAT.as_duration()) => (clock::now() >= until).then_some(WorkerEnd::Asked),
+            () = sleep(BEAT.as_duration()) => (clock::now() >= until).then_some(WorkerEnd::Requested),
         };
         worker.publish(baseline, pools);
         if let Some(ending) = ending {
             return Ok(ending);
         }
-        if worker.is_time_up(baseline.start) {
-            return Ok(WorkerEnd::Asked);
+        if is_time_up() {
+            return Ok(WorkerEnd::Requested);
         }
     }
 }
@@ -148,7 +168,7 @@ async fn run_until_end(
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum WorkerEnd {
     /// Its time was up, or it was cancelled.
-    Asked,
+    Requested,
     /// All requests have ended.
     AllEnded,
 }
@@ -200,9 +220,8 @@ fn run_delay() -> Nanos {
 impl Worker {
     /// Returns a pool for each endpoint with its number of connections.
     fn pools(&self, share: Share) -> Vec<(Rc<Pool>, usize)> {
-        let connecting = &self.plan.connecting;
-        let weights: Vec<u32> = self.plan.endpoints.iter().map(|it| it.weight).collect();
-        let counts = connections_of(connecting.connections, share, &weights);
+        let connecting = &self.client.connecting;
+        let counts = connections_of(connecting.connections, share, &self.weights());
         let pools = self.endpoints.iter().zip(counts).enumerate();
         let pools = pools.map(|(index, (endpoint, count))| {
             let requests = endpoint.requests.len();
@@ -210,8 +229,8 @@ impl Worker {
             let first = requests * usize::try_from(share.index()).unwrap_or(0)
                 / usize::try_from(share.of()).unwrap_or(1).max(1);
             let slots = Slots::new(count, connecting.streams, connecting.reuse);
-            let pool = Pool::new(index, requests, first, slots);
-            (Rc::new(pool.supplied(self.supply.as_ref())), count)
+            let pool = Pool::new(index, (requests, first), slots, &self.source);
+            (Rc::new(pool), count)
         });
         pools.collect()
     }
@@ -219,11 +238,11 @@ impl Worker {
     /// Waits until `start`, then releases pools and connections.
     async fn begin(
         &self,
+        plan: &LoadPlan,
         share: Share,
         pools: &[(Rc<Pool>, usize)],
         start: Moment,
     ) -> Result<(), PartError> {
-        let plan = &self.plan;
         {
             let mut recorder = self.recorder.borrow_mut();
             recorder.measure_from = start;
@@ -235,12 +254,11 @@ impl Worker {
             }
         }
         self.blocked_until.set(start);
-        let weights: Vec<u32> = plan.endpoints.iter().map(|it| it.weight).collect();
         let limits = Limits {
             requests: plan.until.requests,
             until: plan.until.duration.map(|duration| start + duration),
         };
-        for ((pool, _), part) in pools.iter().zip(Part::split(share, &weights)) {
+        for ((pool, _), part) in pools.iter().zip(Part::split(share, &self.weights())) {
             let timing = match &plan.pace {
                 LoadPace::Closed => Timing::Closed { part, taken: 0 },
                 LoadPace::Open {
@@ -278,14 +296,15 @@ impl Worker {
         let mut recorder = self.recorder.borrow_mut();
         recorder.is_warming = false;
         let open = std::mem::take(&mut *self.warming.borrow_mut());
-        let is_resumed = |it: &&ConnectionTimes| it.handshake.is_some_and(|it| it.resumed);
+        let is_resumed =
+            |times: &&ConnectionTimes| times.handshake.is_some_and(|times| times.resumed);
         let resumed = open.values().filter(is_resumed).count();
         for opened in open.values() {
             opened.record(&mut recorder);
         }
         let shard = &recorder.shard;
         shard.run_delay.set(baseline.delayed().as_u64());
-        shard.measure(asked(pools, from), open.len() as u64, resumed as u64);
+        shard.measure(requested(pools, from), open.len() as u64, resumed as u64);
         shard.warmup_cpu.set(clock::thread_cpu().as_u64());
     }
 
@@ -299,21 +318,21 @@ impl Worker {
         self.coalescer.wake();
     }
 
-    /// Returns true if the duration of the load is over.
-    fn is_time_up(&self, start: Moment) -> bool {
-        let duration = self.plan.until.duration;
-        duration.is_some_and(|duration| clock::now() >= start + duration)
-    }
-
-    /// Records the end of the load.
+    /// Records the end of the load, which may last for `duration`.
     ///
     /// The end is the planned one, or that of the last request, even if the worker notices
     /// it later.
-    fn stop(&self, baseline: &TimeBaseline, pools: &[(Rc<Pool>, usize)], ending: WorkerEnd) {
+    fn stop(
+        &self,
+        duration: Option<Nanos>,
+        baseline: &TimeBaseline,
+        pools: &[(Rc<Pool>, usize)],
+        ending: WorkerEnd,
+    ) {
         self.publish(baseline, pools);
         let recorder = self.recorder.borrow();
         let mut at = clock::now();
-        if let Some(duration) = self.plan.until.duration {
+        if let Some(duration) = duration {
             at = at.min(baseline.start + duration);
         }
         if ending == WorkerEnd::AllEnded {
@@ -321,7 +340,7 @@ impl Worker {
             at = at.min(recorder.last_end.max(baseline.start));
         }
         let shard = &recorder.shard;
-        shard.requested.set(asked(pools, at));
+        shard.requested.set(requested(pools, at));
         shard.run_delay.set(baseline.delayed().as_u64());
         shard.stopped.set(at.as_u64());
     }
@@ -339,7 +358,7 @@ impl Worker {
     fn publish(&self, baseline: &TimeBaseline, pools: &[(Rc<Pool>, usize)]) {
         let mut recorder = self.recorder.borrow_mut();
         let now = clock::now();
-        recorder.shard.requested.set(asked(pools, now));
+        recorder.shard.requested.set(requested(pools, now));
         let elapsed = now.since(baseline.start);
         let cpu = clock::thread_cpu()
             .saturating_sub(baseline.cpu)
@@ -364,7 +383,7 @@ impl Worker {
 }
 
 /// Number of requests that the schedules of `pools` requested until `now`.
-fn asked(pools: &[(Rc<Pool>, usize)], now: Moment) -> u64 {
-    let asked: f64 = pools.iter().map(|(pool, _)| pool.asked(now)).sum();
-    floor_to_u64(asked)
+fn requested(pools: &[(Rc<Pool>, usize)], now: Moment) -> u64 {
+    let sum: f64 = pools.iter().map(|(pool, _)| pool.requested(now)).sum();
+    floor_to_u64(sum)
 }

@@ -1,13 +1,13 @@
 use proptest::prelude::*;
-use stillwell_plan::LoadStep;
+use stillwell_plan::rate::{Ramp, RateStep};
 
 use super::*;
 use crate::Share;
 
 const START: Moment = Moment::new(1_000_000);
 
-fn constant(per_second: f64) -> LoadCurve {
-    LoadCurve::Constant { per_second }
+fn constant(per_second: f64) -> RateShape {
+    RateShape::Constant { per_second }
 }
 
 fn spacings() -> impl Strategy<Value = Spacing> {
@@ -22,22 +22,22 @@ fn spacings() -> impl Strategy<Value = Spacing> {
     ]
 }
 
-fn curves() -> impl Strategy<Value = LoadCurve> {
+fn curves() -> impl Strategy<Value = RateShape> {
     prop_oneof![
         (10.0_f64..1e6).prop_map(constant),
         (0.0_f64..1e5, 10.0_f64..1e5, 0_u64..5_000_000_000).prop_map(|(from, to, over)| {
-            LoadCurve::Ramp {
+            RateShape::Ramp(Ramp {
                 from_per_second: from,
                 to_per_second: to,
                 over: Nanos::new(over),
-            }
+            })
         }),
         prop::collection::vec((10.0_f64..1e5, 1_u64..1_000_000_000), 1..5).prop_map(|steps| {
-            let steps = steps.into_iter().map(|(per_second, length)| LoadStep {
+            let steps = steps.into_iter().map(|(per_second, length)| RateStep {
                 per_second,
                 length: Nanos::new(length),
             });
-            LoadCurve::Steps {
+            RateShape::Steps {
                 steps: steps.collect(),
             }
         }),
@@ -73,7 +73,7 @@ fn moments(mut arrivals: Arrivals, length: Nanos) -> Vec<Moment> {
     moments
 }
 
-fn whole(curve: &LoadCurve, spacing: Spacing, seed: u64) -> Arrivals {
+fn whole(curve: &RateShape, spacing: Spacing, seed: u64) -> Arrivals {
     let part = Part::whole(Share::WHOLE);
     Arrivals::new(curve, spacing, part, START, &Seed::from_number(seed))
 }
@@ -186,7 +186,7 @@ proptest! {
 /// requested number together.
 #[test]
 fn parts_together_have_the_requested_number_of_the_whole() {
-    let curve = LoadCurve::Constant { per_second: 1.0 };
+    let curve = RateShape::Constant { per_second: 1.0 };
     let requested = |seconds, most| -> f64 {
         let parts = Share::all(3).flat_map(|share| Part::split(share, &[1, 2]));
         let seed = Seed::from_number(1);

@@ -8,7 +8,7 @@ const SECOND_NS: u128 = 1_000_000_000;
 /// and no rounding gathers however long the schedule runs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fraction {
-    /// At most 2⁶³, so that its product with any time fits.
+    /// At most 2⁶³, so its product with any time fits.
     numerator: u128,
     /// At most 10⁹ × 2⁹².
     denominator: u128,

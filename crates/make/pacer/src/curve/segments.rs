@@ -5,7 +5,6 @@ use std::sync::Arc;
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::bounded;
-use super::ramp::earliest;
 
 const SECOND_NS: f64 = 1e9;
 
@@ -13,7 +12,7 @@ const SECOND_NS: f64 = 1e9;
 /// and at one rate.
 ///
 /// Both directions are taken from the start of the stretch, whose figures are
-/// kept, so that rounding does not gather over time.
+/// kept, so rounding does not gather over time.
 #[derive(Clone, Debug)]
 pub(crate) struct Segments(Arc<[Segment]>);
 
@@ -106,6 +105,41 @@ impl Segments {
     }
 }
 
+/// The first number for which `reached` holds, which is near `guess`; it holds
+/// for all after that. `u64::MAX` where it never does.
+fn earliest(guess: u64, reached: impl Fn(u64) -> bool) -> u64 {
+    // Widen to a window (low, high] that holds the answer, then halve it.
+    let (mut low, mut high, mut step) = (guess, guess, 1_u64);
+    if reached(guess) {
+        while low > 0 && reached(low) {
+            high = low;
+            low = low.saturating_sub(step);
+            step = step.saturating_mul(2);
+        }
+        if reached(low) {
+            return low;
+        }
+    } else {
+        while !reached(high) {
+            if high == u64::MAX {
+                return u64::MAX;
+            }
+            low = high;
+            high = high.saturating_add(step);
+            step = step.saturating_mul(2);
+        }
+    }
+    while high - low > 1 {
+        let middle = low + (high - low) / 2;
+        if reached(middle) {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    high
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -114,6 +148,10 @@ mod tests {
 
     fn seconds(count: u64) -> u64 {
         Nanos::from_secs(count).as_u64()
+    }
+
+    fn total_at(ramp: &Segments, elapsed_ns: u64) -> u64 {
+        floor_to_u64(ramp.requested_at(elapsed_ns))
     }
 
     #[test]
@@ -146,7 +184,54 @@ mod tests {
         assert_eq!(steps.reaches(15.0), seconds(3));
     }
 
+    #[test]
+    fn a_ramp_requests_the_area_under_its_rate() {
+        let ramp = Segments::ramp(10.0, 30.0, Nanos::from_secs(2));
+        for (at, total) in [(0, 0), (1, 15), (2, 40), (3, 70), (100, 2980)] {
+            assert_eq!(total_at(&ramp, seconds(at)), total, "{at} s");
+        }
+        assert_eq!(ramp.reaches(40.0), 2_000_000_000);
+        assert_eq!(ramp.reaches(70.0), 3_000_000_000);
+    }
+
     proptest! {
+        #[test]
+        fn for_all_thresholds_and_guesses_the_earliest_is_found(
+            threshold in any::<u64>(),
+            guess in any::<u64>(),
+        ) {
+            prop_assert_eq!(earliest(guess, |n| n >= threshold), threshold);
+        }
+
+        #[test]
+        fn for_all_growing_ramps_a_unit_is_due_when_reached_and_not_before(
+            initial in 0.0_f64..1e6,
+            above in 0.001_f64..1e9,
+            over in 1_u64..1 << 63,
+            total in 1_u64..1_000_000_000_000,
+        ) {
+            let ramp = Segments::ramp(initial, initial + above, Nanos::new(over));
+            let elapsed_ns = ramp.reaches(float_from_u64(total));
+            prop_assert!(elapsed_ns > 0 && elapsed_ns < u64::MAX);
+            prop_assert!(total_at(&ramp, elapsed_ns) >= total);
+            prop_assert!(total_at(&ramp, elapsed_ns - 1) < total);
+        }
+
+        #[test]
+        fn for_all_growing_ramps_requests_never_fall(
+            initial in 0.0_f64..1e6,
+            above in 0.001_f64..1e6,
+            over in 1_u64..1 << 55,
+            times in prop::collection::vec(0_u64..1 << 55, 2..40),
+        ) {
+            let ramp = Segments::ramp(initial, initial + above, Nanos::new(over));
+            // Around the bend it is most likely to.
+            let mut times = times;
+            times.extend(over.saturating_sub(3)..over.saturating_add(3));
+            times.sort_unstable();
+            prop_assert!(times.is_sorted_by_key(|&time| total_at(&ramp, time)));
+        }
+
         #[test]
         fn for_all_steps_a_unit_is_due_when_reached_and_not_before(
             steps in prop::collection::vec((0.0_f64..1e6, 0_u64..10_000_000_000), 0..6),

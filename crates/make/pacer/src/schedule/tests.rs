@@ -1,5 +1,8 @@
 use proptest::prelude::*;
 
+use stillwell_plan::rate::Ramp;
+use stillwell_units::Nanos;
+
 use super::*;
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -18,18 +21,14 @@ fn any_shape() -> impl Strategy<Value = RateShape> {
         (0.01_f64..1e10).prop_map(constant),
         (1_u32..1_000_000).prop_map(|rate| constant(f64::from(rate))),
         (0.0_f64..1e6, 0.0_f64..1e9, 0.0_f64..1e9).prop_map(|(initial, maximum, change)| {
-            RateShape::Ramp {
-                initial_per_second: initial,
-                maximum_per_second: maximum,
-                change_per_second: change,
-            }
+            RateShape::Ramp(Ramp::growing(initial, maximum, change))
         }),
     ]
 }
 
 #[test]
 fn an_hour_at_a_third_of_a_unit_has_no_drift() {
-    let mut schedule = Schedule::new(constant(1.0 / 3.0), Share::WHOLE, START);
+    let mut schedule = Schedule::new(&constant(1.0 / 3.0), Share::WHOLE, START);
     for _ in 0..1199 {
         schedule.advance(1);
     }
@@ -41,7 +40,7 @@ fn an_hour_at_a_third_of_a_unit_has_no_drift() {
 fn a_trillion_units_later_it_is_right_to_the_nanosecond() {
     for rate in [1_000_u32, 70_000, 333_333] {
         let units = 1_000_000_000_000_u64;
-        let mut schedule = Schedule::new(constant(f64::from(rate)), Share::WHOLE, START);
+        let mut schedule = Schedule::new(&constant(f64::from(rate)), Share::WHOLE, START);
         schedule.advance(units - 1);
         let exact_ns = (u128::from(units) * u128::from(SECOND_NS)).div_ceil(u128::from(rate));
         let due = schedule.next_due(START).since(START).as_u64();
@@ -52,12 +51,8 @@ fn a_trillion_units_later_it_is_right_to_the_nanosecond() {
 #[test]
 fn a_trillion_units_up_a_ramp_it_is_right_to_the_nanosecond() {
     // 0/s growing by 2/s each second requests t² units: 10¹² after 10⁶ s.
-    let shape = RateShape::Ramp {
-        initial_per_second: 0.0,
-        maximum_per_second: 1e9,
-        change_per_second: 2.0,
-    };
-    let mut schedule = Schedule::new(shape, Share::WHOLE, START);
+    let shape = RateShape::Ramp(Ramp::growing(0.0, 1e9, 2.0));
+    let mut schedule = Schedule::new(&shape, Share::WHOLE, START);
     schedule.advance(1_000_000_000_000 - 1);
     let due = schedule.next_due(START).since(START).as_u64();
     assert!(due.abs_diff(1_000_000 * SECOND_NS) <= 1, "{due}");
@@ -65,7 +60,7 @@ fn a_trillion_units_up_a_ramp_it_is_right_to_the_nanosecond() {
 
 #[test]
 fn no_burst_at_the_top_of_a_second() {
-    let schedule = Schedule::new(constant(20_000.0), Share::WHOLE, START);
+    let schedule = Schedule::new(&constant(20_000.0), Share::WHOLE, START);
     for step in 0..200_000 {
         assert_eq!(schedule.due(after(step * 50_000)), step);
     }
@@ -75,52 +70,31 @@ fn no_burst_at_the_top_of_a_second() {
 fn workers_take_turns() {
     let shape = constant(1_000.0);
     let moments: Vec<_> = Share::all(4)
-        .map(|share| Schedule::new(shape, share, START).next_due(START))
+        .map(|share| Schedule::new(&shape, share, START).next_due(START))
         .collect();
     assert_eq!(moments, [1, 2, 3, 4].map(|ms| after(ms * 1_000_000)));
 }
 
 #[test]
 fn as_fast_as_possible_is_always_due_now() {
-    let mut schedule = Schedule::new(RateShape::Max, Share::WHOLE, START)
-        .with_catch_up(CatchUp::Bounded(Nanos::ZERO));
+    let mut schedule = Schedule::new(&RateShape::Max, Share::WHOLE, START);
     schedule.advance(5);
     assert_eq!(schedule.next_due(after(9)), after(9));
     assert_eq!(schedule.due_as_a_whole(4096, after(9)), after(9));
     assert_eq!(schedule.due(START), u64::MAX);
-    assert_eq!((schedule.give_up(after(9)), schedule.sent()), (0, 5));
     assert!(schedule.requested_until(after(9)).is_infinite());
 }
 
 #[test]
 fn a_rate_of_nothing_is_never_due() {
     for rate in [0.0, -1.0, f64::NAN] {
-        let ramp = RateShape::Ramp {
-            initial_per_second: rate,
-            maximum_per_second: rate,
-            change_per_second: rate,
-        };
+        let ramp = RateShape::Ramp(Ramp::growing(rate, rate, rate));
         for shape in [constant(rate), ramp] {
-            let schedule = Schedule::new(shape, Share::WHOLE, START);
+            let schedule = Schedule::new(&shape, Share::WHOLE, START);
             assert_eq!(schedule.next_due(START).as_u64(), u64::MAX);
             assert_eq!(schedule.due(Moment::new(u64::MAX)), 0);
         }
     }
-}
-
-#[test]
-fn what_is_overdue_beyond_the_bound_is_dropped_and_counted() {
-    let bound = CatchUp::Bounded(Nanos::from_millis(10));
-    let shape = constant(1_000.0);
-    let mut schedule = Schedule::new(shape, Share::WHOLE, START).with_catch_up(bound);
-    assert_eq!(schedule.give_up(after(11_000_000)), 0);
-    // Units were due at 1, 2, … 30 ms; that of 20 ms is overdue by the bound.
-    assert_eq!(schedule.give_up(after(30_000_000)), 19);
-    assert_eq!(schedule.next_due(START), after(20_000_000));
-    assert_eq!(schedule.due(after(30_000_000)), 11);
-    schedule.advance(11);
-    assert_eq!((schedule.sent(), schedule.given_up()), (11, 19));
-    assert_eq!(schedule.give_up(after(30_000_000)), 0);
 }
 
 proptest! {
@@ -131,7 +105,7 @@ proptest! {
         elapsed_ns in 0_u64..100 * SECOND_NS,
     ) {
         let sum: u64 = Share::all(of)
-            .map(|share| Schedule::new(constant(f64::from(rate)), share, START))
+            .map(|share| Schedule::new(&constant(f64::from(rate)), share, START))
             .map(|schedule| schedule.due(after(elapsed_ns)))
             .sum();
         let exact = u128::from(rate) * u128::from(elapsed_ns) / u128::from(SECOND_NS);
@@ -144,7 +118,7 @@ proptest! {
         of in 1_u32..20,
         elapsed_ns in 0_u64..1_000 * SECOND_NS,
     ) {
-        let due = |share| Schedule::new(shape, share, START).due(after(elapsed_ns));
+        let due = |share| Schedule::new(&shape, share, START).due(after(elapsed_ns));
         prop_assert_eq!(Share::all(of).map(due).sum::<u64>(), due(Share::WHOLE));
     }
 
@@ -155,7 +129,7 @@ proptest! {
         steps in prop::collection::vec(0_u64..1_000_000, 1..60),
     ) {
         for share in Share::all(of) {
-            let mut schedule = Schedule::new(shape, share, START);
+            let mut schedule = Schedule::new(&shape, share, START);
             let mut last = schedule.next_due(START);
             for &step in &steps {
                 schedule.advance(step);
@@ -172,7 +146,7 @@ proptest! {
         units in 0_u64..200,
         elapsed_ns in 0_u64..1_000 * SECOND_NS,
     ) {
-        let mut leap = Schedule::new(shape, Share::WHOLE, START);
+        let mut leap = Schedule::new(&shape, Share::WHOLE, START);
         leap.advance(before);
         let mut steps = leap.clone();
         let whole = leap.due_as_a_whole(units + 1, START);
@@ -191,7 +165,7 @@ proptest! {
         shape in any_shape(),
         sent in 0_u64..1_000_000_000,
     ) {
-        let mut schedule = Schedule::new(shape, Share::WHOLE, START);
+        let mut schedule = Schedule::new(&shape, Share::WHOLE, START);
         schedule.advance(sent);
         let due = schedule.next_due(START);
         prop_assert!(due > START);
@@ -202,30 +176,13 @@ proptest! {
     }
 
     #[test]
-    fn for_all_bounds_what_remains_is_overdue_by_at_most_the_bound(
-        shape in any_shape(),
-        bound_ns in 0_u64..10 * SECOND_NS,
-        elapsed_ns in 0_u64..1_000 * SECOND_NS,
-    ) {
-        let bound = Nanos::new(bound_ns);
-        let mut schedule = Schedule::new(shape, Share::WHOLE, START)
-            .with_catch_up(CatchUp::Bounded(bound));
-        let now = after(elapsed_ns);
-        let due = schedule.due(now);
-        let dropped = schedule.give_up(now);
-        prop_assert!(now.since(schedule.next_due(now)) <= bound);
-        prop_assert_eq!(schedule.due(now), due - dropped);
-        prop_assert_eq!((schedule.sent(), schedule.given_up()), (0, dropped));
-    }
-
-    #[test]
     fn for_all_shapes_requested_units_are_due(
         shape in any_shape(),
         of in 1_u32..5,
         elapsed_ns in 0_u64..1_000 * SECOND_NS,
     ) {
         for share in Share::all(of) {
-            let schedule = Schedule::new(shape, share, START);
+            let schedule = Schedule::new(&shape, share, START);
             let requested = schedule.requested_until(after(elapsed_ns));
             let due = stillwell_units::float_from_u64(schedule.due(after(elapsed_ns)));
             prop_assert!((requested - due).abs() <= 1.0 + requested * 1e-12, "{requested} {due}");
@@ -238,17 +195,11 @@ proptest! {
         times in prop::array::uniform2(any::<u64>()),
         units in any::<u64>(),
     ) {
-        let ramp = RateShape::Ramp {
-            initial_per_second: rates[0],
-            maximum_per_second: rates[1],
-            change_per_second: rates[2],
-        };
+        let ramp = RateShape::Ramp(Ramp::growing(rates[0], rates[1], rates[2]));
         for shape in [constant(rates[0]), ramp] {
-            let mut schedule = Schedule::new(shape, Share::WHOLE, Moment::new(times[0]))
-                .with_catch_up(CatchUp::Bounded(Nanos::new(units)));
+            let mut schedule = Schedule::new(&shape, Share::WHOLE, Moment::new(times[0]));
             let now = Moment::new(times[1]);
             schedule.advance(units);
-            schedule.give_up(now);
             prop_assert!(schedule.due(now) == 0 || schedule.next_due(now) <= now);
             prop_assert!(!schedule.requested_until(now).is_nan());
         }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_becomes_its_printable_character_in_every_lane() {
+    fn every_byte_becomes_its_printable_character_in_every_vector_lane() {
         for byte in 0..=255_u8 {
             let expected = 32 + u8::try_from(u32::from(byte) * 95 / 256).unwrap();
             assert!((b' '..=b'~').contains(&expected));

@@ -1,6 +1,7 @@
 //! One record in ArcSight's common event format a line.
 
-use stillwell_plan::{CefHeader, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::CefHeader;
 
 use super::syslog3164::header;
 use crate::SlotUse;

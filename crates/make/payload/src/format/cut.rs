@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use stillwell_plan::{BlockShape, ReplayCut, ReplayEnd, ReplayPlan};
-use stillwell_units::ByteSize;
+use stillwell_plan::payload::{BlockShape, ReplayCut, ReplayEnd, ReplayPlan};
+use stillwell_units::{ByteSize, as_usize};
 
 use crate::block::SLOT_PLACEHOLDER;
 use crate::contract::{Event, Joint, Writer};
@@ -14,7 +14,7 @@ use crate::{BuildError, SlotUse};
 /// The field that carries a stamp in an event that is a JSON object.
 const FIELD: &[u8] = br#""stillwell":""#;
 
-/// Whole passes over the pieces of a recording. Each pass begins a block, so that
+/// Whole passes over the pieces of a recording. Each pass begins a block, so
 /// a number of passes is a number of blocks.
 #[derive(Debug)]
 pub(crate) struct Cuts<'s> {
@@ -124,7 +124,7 @@ fn pieces<'s>(plan: &ReplayPlan, source: &'s [u8]) -> Result<Vec<Cow<'s, [u8]>>,
             lines.map(super::replay::without_end).collect()
         }
         ReplayCut::Chunks { bytes } => {
-            let bytes = usize::try_from(bytes.max(1)).unwrap_or(usize::MAX);
+            let bytes = as_usize(bytes.max(1));
             source.chunks(bytes).collect()
         }
     };

@@ -4,7 +4,8 @@
 //! `_e{TITLE LENGTH,TEXT LENGTH}:TITLE|TEXT|d:TIME|h:HOST|p:PRIORITY|t:TYPE|#TAGS`,
 //! `_sc|NAME|STATUS|d:TIME|h:HOST|#TAGS|m:MESSAGE`
 
-use stillwell_plan::{Between, DogstatsdPlan, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{Between, DogstatsdPlan};
 
 use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::mix::{Chance, Draw, Order, Weights, index, key, share};

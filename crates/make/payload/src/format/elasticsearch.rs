@@ -1,7 +1,8 @@
 //! Log records as bulk requests of Elasticsearch: a line that says what to do,
 //! then the record.
 
-use stillwell_plan::{BulkAction, ElasticsearchPlan, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{BulkAction, ElasticsearchPlan};
 
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};

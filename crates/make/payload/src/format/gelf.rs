@@ -1,6 +1,7 @@
 //! Graylog's extended log format, version 1.1.
 
-use stillwell_plan::{GelfEnd, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::GelfEnd;
 
 use crate::SlotUse;
 use crate::contract::{Event, Joint, Recipe, Writer};

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use stillwell_plan::{InfluxPlan, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::InfluxPlan;
 use stillwell_units::Seed;
 
 use crate::SlotUse;

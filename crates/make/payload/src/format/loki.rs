@@ -5,7 +5,8 @@
 
 use std::fmt;
 
-use stillwell_plan::{LokiPlan, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::LokiPlan;
 use stillwell_units::{Nanos, Seed};
 
 use crate::contract::{Event, Joint, LOKI_OPENING_MAX, Recipe, Writer};

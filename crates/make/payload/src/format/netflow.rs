@@ -2,7 +2,8 @@
 //! 9 (RFC 3954) and IPFIX (RFC 7011). An event is one packet, and a block has
 //! one.
 
-use stillwell_plan::{NetflowPlan, NetflowVersion, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{NetflowPlan, NetflowVersion};
 
 use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
@@ -164,7 +165,7 @@ impl Writer for Netflow {
             NetflowVersion::V9 => version_9(&mut ink, &mut random, &moment, &position, count),
             NetflowVersion::Ipfix => ipfix(&mut ink, &mut random, &moment, &position, count),
         }
-        let units = u32::try_from(count).unwrap_or(u32::MAX);
+        let units = stillwell_units::count(count);
         self.flows = self.flows.wrapping_add(units);
         self.packets = self.packets.wrapping_add(1);
         self.random = random;

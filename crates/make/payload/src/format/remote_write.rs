@@ -5,7 +5,8 @@
 //! series is one worker's, which sends samples of as many of its series as the set has
 //! room for at one time before it goes on to the next, and so from set to set.
 
-use stillwell_plan::{Between, PayloadFormat, RemoteWritePlan};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{Between, RemoteWritePlan};
 use stillwell_units::{Nanos, Seed, float_from_u64};
 
 use crate::Part;

@@ -1,6 +1,7 @@
 //! Contents of files, in order, over and over.
 
-use stillwell_plan::{BlockShape, PayloadFormat, TimestampedPlan};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{BlockShape, TimestampedPlan};
 use stillwell_units::{ByteSize, Seed};
 
 use crate::BuildError;

@@ -1,7 +1,8 @@
 //! Events for Splunk's HTTP event collector: pipelines
 //! route by them and build keys from them.
 
-use stillwell_plan::{HecEncoding, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::HecEncoding;
 
 use crate::SlotUse;
 use crate::contract::{Event, Recipe, Writer};

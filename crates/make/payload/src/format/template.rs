@@ -1,8 +1,9 @@
 //! Events as a template says.
 
-use stillwell_plan::{PayloadFormat, TemplatePlan};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::TemplatePlan;
+use stillwell_units::as_usize;
 
-use crate::block::as_usize_64;
 use crate::contract::{Event, Joint, Recipe, Writer};
 
 mod clock;
@@ -22,14 +23,14 @@ const ATTEMPTS_MAX: u32 = 1000;
 pub(crate) fn floor(format: &PayloadFormat) -> usize {
     let lengths = plan_of(format).and_then(|plan| plan.lengths().ok());
     // The length of a stamp is added apart.
-    lengths.map_or(1, |lengths| as_usize_64(lengths.low).max(1))
+    lengths.map_or(1, |lengths| as_usize(lengths.low).max(1))
 }
 
 pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
     let Some(plan) = plan_of(recipe.format) else {
         return Box::new(Ended);
     };
-    let longest = plan.room().map_or(0, as_usize_64);
+    let longest = plan.room().map_or(0, as_usize);
     Box::new(Template {
         program: compile(plan),
         machine: Machine::new(recipe, plan, longest),

@@ -1,7 +1,9 @@
 //! Traces as Datadog's agent takes them at `/v0.4/traces`: a list of traces,
 //! each a list of spans, in `MessagePack` or JSON. An event is one trace.
 
-use stillwell_plan::{Between, PayloadFormat, TraceAgentPlan, TraceEncoding};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{Between, TraceAgentPlan, TraceEncoding};
+use stillwell_units::count;
 
 use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
@@ -222,7 +224,7 @@ impl<N: Notation> Writer for Encoded<N> {
         Some(Event {
             bytes: ink.finish(),
             slot: None,
-            units: u32::try_from(spans).unwrap_or(u32::MAX),
+            units: count(spans),
             joint: Joint::Frame,
         })
     }

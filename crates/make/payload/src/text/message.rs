@@ -66,7 +66,7 @@ impl Messages {
         slot
     }
 
-    /// The same without fields, so that no `=` is in it.
+    /// The same without fields, so no `=` is in it.
     #[inline(always)]
     pub(crate) fn sentence(
         &self,

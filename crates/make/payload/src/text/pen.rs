@@ -19,7 +19,7 @@ pub(crate) struct Paper(Box<[u8; CAPACITY]>);
 /// One event being written. Pieces are copied whole, in a width that the
 /// compiler knows, and the place then moves on by their length only: several
 /// times faster than copying just the length. Everything that takes a pen is
-/// put into the writer that holds it, so that the place stays in a register.
+/// put into the writer that holds it, so the place stays in a register.
 /// Writing more than the capacity panics; every writer bounds what it writes far
 /// below.
 pub(crate) struct Pen<'p> {
@@ -251,7 +251,7 @@ fn small(value: u64) -> u16 {
     u16::try_from(value).unwrap_or(0)
 }
 
-/// A short text, kept so that it is copied in one go.
+/// A short text, kept, so it is copied in one go.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragment {
     bytes: [u8; FRAGMENT_MAX],

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, BuildError, Counts, SlotUse};
-use stillwell_plan::{BlockShape, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::BlockShape;
 use stillwell_units::{ByteSize, Seed};
 
 use crate::{SEEDED, any_plan, any_slots, build, plan, up_to};
@@ -68,10 +69,10 @@ proptest! {
             let seed = root.derive("worker", index);
             BlockSet::build_with(&plan, plan.cache, seed, None, slots).unwrap()
         };
-        let (one, two) = (worker(0), worker(1));
+        let (first, two) = (worker(0), worker(1));
         // A line of one or two characters can be the same by chance.
-        if one.bytes().len() > 16 {
-            prop_assert_ne!(one.bytes(), two.bytes());
+        if first.bytes().len() > 16 {
+            prop_assert_ne!(first.bytes(), two.bytes());
         }
 
         let mut larger = plan;
@@ -96,7 +97,7 @@ proptest! {
     }
 }
 
-/// Sizes are spread over the whole of what was asked for.
+/// Sizes are spread over the whole requested range.
 #[test]
 fn block_sizes_are_drawn_evenly() {
     let set = build(

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use stillwell_payload::{Cursor, Limit, SlotUse};
-use stillwell_plan::{BlockShape, PayloadFormat, RateUnit};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{PayloadFormat, RateUnit};
 use stillwell_units::ByteSize;
 
 use crate::{any_plan, build, plan};

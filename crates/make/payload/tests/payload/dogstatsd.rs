@@ -2,9 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, BuildError, Seeds, SlotUse};
-use stillwell_plan::{
-    Between, BlockShape, DogstatsdKinds, DogstatsdPlan, PayloadFormat, PayloadPlan,
-};
+use stillwell_plan::payload::{Between, BlockShape, DogstatsdKinds, DogstatsdPlan};
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
 
 use crate::{build, events, golden, plan, up_to};
@@ -29,7 +28,7 @@ pub(crate) struct Metric<'t> {
 }
 
 impl Metric<'_> {
-    /// What makes it another context for a reader that sorts tags.
+    /// The parts that make it another context for a reader that sorts tags.
     fn context(&self) -> String {
         let tags: BTreeSet<&str> = self.tags.iter().copied().collect();
         format!("{} {} {tags:?} {:?}", self.name, self.kind, self.origins)
@@ -49,18 +48,18 @@ pub(crate) fn read(line: &str) -> Result<Message<'_>, String> {
         }
         let rest = &rest[title + 1 + text..];
         let fields = fields(rest).ok_or_else(|| wrong("fields"))?;
-        let mut found = Vec::new();
+        let mut tag_list = Vec::new();
         for field in fields {
             match field.split_at(1) {
                 ("d", time) if time[1..].parse::<u64>().is_ok() => {}
                 ("h", _) => {}
                 ("p", priority) if [":normal", ":low"].contains(&priority) => {}
                 ("t", kind) if [":error", ":warning", ":info", ":success"].contains(&kind) => {}
-                ("#", list) => found = tags(list)?,
+                ("#", list) => tag_list = tags(list)?,
                 _ => return Err(wrong(field)),
             }
         }
-        return Ok(Message::Event { tags: found });
+        return Ok(Message::Event { tags: tag_list });
     }
     if let Some(rest) = line.strip_prefix("_sc|") {
         let (name, rest) = rest.split_once('|').ok_or_else(|| wrong("no status"))?;
@@ -246,11 +245,10 @@ fn any_options() -> impl Strategy<Value = DogstatsdPlan> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// For all options that can be satisfied: every message is valid, and as
-    /// many distinct contexts as asked for are sent, each before any is sent
-    /// again.
+    /// For all options that can be satisfied: every message is valid, and as many distinct
+    /// contexts as requested are sent, each before any is sent again.
     #[test]
-    fn contexts_are_as_many_as_asked_for(
+    fn contexts_are_as_many_as_requested(
         options in any_options(),
         seed: u64,
         maximum in 2000_u64..70_000,
@@ -277,17 +275,17 @@ proptest! {
             let seeds = Seeds { worker: common.derive("worker", index), ..common.into() };
             BlockSet::build(&plan, plan.cache, seeds, None).unwrap()
         });
-        let [one, two] = sets.each_ref().map(|set| {
+        let [first, two] = sets.each_ref().map(|set| {
             metrics(set).iter().map(Metric::context).collect::<BTreeSet<_>>()
         });
-        prop_assert_eq!(one.len(), 200);
-        prop_assert_eq!(one, two);
+        prop_assert_eq!(first.len(), 200);
+        prop_assert_eq!(first, two);
         prop_assert_ne!(sets[0].block(0).bytes, sets[1].block(0).bytes);
     }
 }
 
 #[test]
-fn what_is_asked_for_is_what_is_sent() {
+fn the_requested_shares_are_sent() {
     let mut options = small();
     options.value.range = Between::new(-5, 5);
     options.value.float_probability = 0.25;
@@ -330,7 +328,7 @@ fn what_is_asked_for_is_what_is_sent() {
         assert!(metric.values.len() == 1 || (2..=32).contains(&metric.values.len()));
     }
     let share = |part: u32, whole: u32| f64::from(part) / f64::from(whole);
-    let near = |found: f64, wanted: f64| (found - wanted).abs() < 0.02;
+    let near = |share: f64, wanted: f64| (share - wanted).abs() < 0.02;
     let all = u32::try_from(messages.len()).unwrap();
     assert!(near(share(counts[0], all), 0.8) && near(share(counts[1], all), 0.1));
     assert!(near(share(many, counts[0]), 0.08));
@@ -352,14 +350,16 @@ fn one_empty_container_is_none() {
             ..small()
         };
         let set = build(&of(options, 4096, 256 * 1024), 5, SlotUse::None);
-        metrics(&set).iter().any(|one| !one.origins.is_empty())
+        metrics(&set)
+            .iter()
+            .any(|metric| !metric.origins.is_empty())
     };
     assert!(has_origin(Vec::new()));
     assert!(!has_origin(vec![String::new()]));
 }
 
 #[test]
-fn tags_are_used_again_as_often_as_asked_for() {
+fn tags_are_used_again_as_often_as_requested() {
     for (ratio, low, high) in [(0.1, 0.09, 0.11), (0.5, 0.42, 0.51), (1.0, 0.99, 1.01)] {
         let options = DogstatsdPlan {
             contexts: Between::only(2000),
@@ -377,9 +377,9 @@ fn tags_are_used_again_as_often_as_asked_for() {
         let metrics = metrics(&set);
         let all = metrics[..2000].iter().flat_map(|metric| &metric.tags);
         let distinct: BTreeSet<&&str> = all.clone().collect();
-        let found = f64::from(u32::try_from(distinct.len()).unwrap())
+        let ratio_sent = f64::from(u32::try_from(distinct.len()).unwrap())
             / f64::from(u32::try_from(all.count()).unwrap());
-        assert!((low..high).contains(&found), "{ratio} {found}");
+        assert!((low..high).contains(&ratio_sent), "{ratio} {ratio_sent}");
     }
 }
 
@@ -407,7 +407,7 @@ fn events_and_service_checks_have_tags_and_names() {
 }
 
 #[test]
-fn a_length_stands_before_each_block() {
+fn a_length_is_before_each_block() {
     let options = DogstatsdPlan {
         length_prefix_framed: true,
         ..small()

@@ -2,9 +2,8 @@ use std::collections::BTreeSet;
 
 use prost::Message;
 use stillwell_payload::{BlockSet, BuildError, SlotUse};
-use stillwell_plan::{
-    Between, NetflowPlan, NetflowVersion, PayloadFormat, PayloadPlan, RemoteWritePlan,
-};
+use stillwell_plan::payload::{Between, NetflowPlan, NetflowVersion, RemoteWritePlan};
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
 
 use crate::{build, golden, plan, up_to};
@@ -60,7 +59,9 @@ fn requests(set: &BlockSet) -> Vec<WriteRequest> {
 
 /// The series of a set's samples, with their times in milliseconds.
 pub(crate) fn samples(set: &BlockSet) -> Vec<(String, u64)> {
-    let series = requests(set).into_iter().flat_map(|it| it.timeseries);
+    let series = requests(set)
+        .into_iter()
+        .flat_map(|request| request.timeseries);
     let timed = series.map(|series| {
         let time = u64::try_from(series.samples[0].timestamp).unwrap();
         (format!("{:?}", series.labels), time)
@@ -79,8 +80,11 @@ fn remote_write_sends_each_series_before_any_again() {
     for maximum in [16_384, 1 << 20] {
         let set = build(&remote_write(options, maximum), 3, SlotUse::None);
         assert!(set.largest_block() <= usize::try_from(maximum).unwrap());
-        let mut found = Vec::new();
-        for series in requests(&set).into_iter().flat_map(|it| it.timeseries) {
+        let mut times = Vec::new();
+        for series in requests(&set)
+            .into_iter()
+            .flat_map(|request| request.timeseries)
+        {
             let names = series.labels.iter().map(|label| label.name.as_str());
             let names: Vec<&str> = names.collect();
             assert!(names.is_sorted_by(|a, b| a < b) && names[0] == "__name__");
@@ -88,10 +92,10 @@ fn remote_write_sends_each_series_before_any_again() {
             let mut name = series.labels[0].value.chars();
             assert!(name.all(|c| c.is_ascii_alphanumeric() || c == '_'));
             assert_eq!(series.samples.len(), 1);
-            found.push((format!("{:?}", series.labels), series.samples[0].timestamp));
+            times.push((format!("{:?}", series.labels), series.samples[0].timestamp));
         }
         let mut last = 0;
-        for pass in found.chunks(3000) {
+        for pass in times.chunks(3000) {
             let series: BTreeSet<&String> = pass.iter().map(|(series, _)| series).collect();
             assert_eq!(series.len(), pass.len());
             // What is scraped together has one time.

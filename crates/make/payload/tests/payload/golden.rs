@@ -33,7 +33,7 @@ pub(crate) fn compare(name: &str, set: &BlockSet) {
     let total = set.total();
     let fingerprint = set.fingerprint().to_string();
     let (sha256, entropy) = fingerprint.split_once(" entropy=").unwrap();
-    let found = format!(
+    let actual = format!(
         "sha256 {sha256}\nentropy {entropy}\nbytes {}\nevents {}\nblocks {}\n",
         total.bytes,
         total.events,
@@ -43,11 +43,11 @@ pub(crate) fn compare(name: &str, set: &BlockSet) {
         .join("fingerprints")
         .join(format!("{name}.txt"));
     if std::env::var_os("STILLWELL_BLESS").is_some() {
-        std::fs::write(&path, &found).unwrap();
+        std::fs::write(&path, &actual).unwrap();
     }
     let expected = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(
-        found, expected,
+        actual, expected,
         "the bytes of {name} have changed. If that is meant, and the entropy has not fallen, run \
          STILLWELL_BLESS=1 cargo test -p stillwell-payload and say why in the change log"
     );

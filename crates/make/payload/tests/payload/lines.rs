@@ -2,7 +2,8 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, BuildError, SlotUse};
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::Seed;
 
 use crate::{events, plan, up_to};

@@ -3,7 +3,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use proptest::prelude::*;
 use rmpv::Value;
 use stillwell_payload::{BlockSet, SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
-use stillwell_plan::{Between, PayloadFormat, PayloadPlan, TraceAgentPlan, TraceEncoding};
+use stillwell_plan::payload::{Between, TraceAgentPlan, TraceEncoding};
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 
 use crate::{build, golden, plan, up_to};
 
@@ -18,7 +19,7 @@ fn decode(mut bytes: &[u8]) -> Value {
     value
 }
 
-/// The same value as JSON, so that both encodings are read alike.
+/// The same value as JSON, so both encodings are read alike.
 fn to_json(value: &Value) -> serde_json::Value {
     match value {
         Value::Integer(number) => number.as_u64().unwrap().into(),
@@ -93,10 +94,10 @@ fn check_trace(spans: &[serde_json::Value], plan: &TraceAgentPlan) -> String {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// For both encodings: every block is a list of traces, and as many
-    /// contexts as asked for come before any comes again.
+    /// For both encodings: every block is a list of traces, and as many contexts as requested
+    /// come before any comes again.
     #[test]
-    fn traces_have_as_many_contexts_as_asked_for(
+    fn traces_have_as_many_contexts_as_requested(
         seed: u64,
         count in 1_u32..60,
         is_json: bool,
@@ -116,20 +117,20 @@ proptest! {
             ..TraceAgentPlan::default()
         };
         let set = build(&traces(options, maximum), seed, SlotUse::None);
-        let found = contexts(&set, &options);
+        let seen = contexts(&set, &options);
         let count = usize::try_from(count).unwrap();
-        prop_assert!(found.len() > count);
-        let first: BTreeSet<&String> = found[..count].iter().collect();
-        let all: BTreeSet<&String> = found.iter().collect();
+        prop_assert!(seen.len() > count);
+        let first: BTreeSet<&String> = seen[..count].iter().collect();
+        let all: BTreeSet<&String> = seen.iter().collect();
         prop_assert_eq!((first.len(), all.len()), (count, count));
         prop_assert!(set.largest_block() <= usize::try_from(maximum).unwrap());
     }
 }
 
-/// As many spans were sent as surely fit if all of them were the longest that there are,
-/// which is a few of those that were asked for.
+/// As many spans were sent as surely fit if all had the maximum length, which is a few of
+/// the requested spans.
 #[test]
-fn traces_have_the_spans_that_were_asked_for() {
+fn traces_have_the_requested_spans() {
     for encoding in [TraceEncoding::Msgpack, TraceEncoding::Json] {
         let options = TraceAgentPlan {
             encoding,
@@ -173,8 +174,8 @@ fn check_message(bytes: &[u8], units: u64) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// For all sizes: every event is a message of the forward protocol, with a
-    /// slot in its text where asked for.
+    /// For all sizes: every event is a message of the forward protocol, with a slot in its text
+    /// where requested.
     #[test]
     fn fluent_messages_follow_the_protocol(seed: u64, maximum in 600_u64..100_000, stamped: bool) {
         let slots = if stamped { SlotUse::Every } else { SlotUse::None };

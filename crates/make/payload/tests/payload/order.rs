@@ -5,9 +5,8 @@ use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use proptest::prelude::*;
 use prost::Message;
 use stillwell_payload::{BlockSet, Part, Seeds};
-use stillwell_plan::{
-    Between, LokiPlan, OtlpContexts, OtlpMetricsPlan, PayloadFormat, RemoteWritePlan,
-};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{Between, LokiPlan, OtlpContexts, OtlpMetricsPlan, RemoteWritePlan};
 use stillwell_units::Seed;
 
 use crate::flows::samples;
@@ -15,17 +14,17 @@ use crate::{plan, up_to};
 
 /// The streams of Loki's lines, with their times in milliseconds.
 fn lines(set: &BlockSet) -> Vec<(String, u64)> {
-    let mut found = Vec::new();
+    let mut times = Vec::new();
     for index in 0..set.len() {
         let body: serde_json::Value = serde_json::from_slice(set.block(index).bytes).unwrap();
         for stream in body["streams"].as_array().unwrap() {
             for line in stream["values"].as_array().unwrap() {
                 let nanos: u64 = line[0].as_str().unwrap().parse().unwrap();
-                found.push((stream["stream"].to_string(), nanos / 1_000_000));
+                times.push((stream["stream"].to_string(), nanos / 1_000_000));
             }
         }
     }
-    found
+    times
 }
 
 /// The metrics of OpenTelemetry's points, with their times in milliseconds.
@@ -34,15 +33,15 @@ fn points(set: &BlockSet) -> Vec<(String, u64)> {
         let request = ExportMetricsServiceRequest::decode(set.block(index).bytes);
         request.unwrap().resource_metrics
     });
-    let scopes = requests.flatten().flat_map(|it| it.scope_metrics);
+    let scopes = requests.flatten().flat_map(|part| part.scope_metrics);
     let metrics = scopes.flat_map(|scope| scope.metrics);
     let timed = metrics.map(|metric| {
         let nanos = match metric.data.unwrap() {
-            Data::Gauge(it) => it.data_points[0].time_unix_nano,
-            Data::Sum(it) => it.data_points[0].time_unix_nano,
-            Data::Histogram(it) => it.data_points[0].time_unix_nano,
-            Data::ExponentialHistogram(it) => it.data_points[0].time_unix_nano,
-            Data::Summary(it) => it.data_points[0].time_unix_nano,
+            Data::Gauge(data) => data.data_points[0].time_unix_nano,
+            Data::Sum(data) => data.data_points[0].time_unix_nano,
+            Data::Histogram(data) => data.data_points[0].time_unix_nano,
+            Data::ExponentialHistogram(data) => data.data_points[0].time_unix_nano,
+            Data::Summary(data) => data.data_points[0].time_unix_nano,
         };
         (metric.name, nanos / 1_000_000)
     });
@@ -95,11 +94,11 @@ proptest! {
     fn a_store_finds_each_series_in_order(
         kind in 0..KINDS.len(),
         workers in 1_u32..5,
-        series_asked in 1_u32..120,
+        series_count in 1_u32..120,
         seed: u64,
     ) {
         let (format, read, may_be_equal) = KINDS[kind];
-        let plan = plan(format(series_asked), up_to(16_384), 60_000);
+        let plan = plan(format(series_count), up_to(16_384), 60_000);
         let common = Seed::from_number(seed);
         let (mut owners, mut hours) = (BTreeMap::new(), BTreeSet::new());
         for index in 0..workers {
@@ -113,7 +112,7 @@ proptest! {
                 let set = BlockSet::build(&plan, plan.cache, seeds, None).unwrap();
                 for (series, time) in read(&set) {
                     let owner = *owners.entry(series.clone()).or_insert(index);
-                    prop_assert!(owner == index || workers > series_asked);
+                    prop_assert!(owner == index || workers > series_count);
                     if let Some(before) = last.insert(series, time) {
                         prop_assert!(before < time || may_be_equal && before == time);
                     }
@@ -123,9 +122,9 @@ proptest! {
                 seeds.after = set.ended();
             }
         }
-        let most = usize::try_from(series_asked).unwrap();
+        let most = usize::try_from(series_count).unwrap();
         prop_assert!(owners.len() == most || may_be_equal && owners.len() <= most);
-        // All of them within an hour, so that nobody's is too old beside another's.
+        // All of them within an hour, so nobody's is too old beside another's.
         prop_assert!(hours.len() <= 2 && hours.last().unwrap() - hours.first().unwrap() <= 1);
     }
 }

@@ -9,11 +9,11 @@ use opentelemetry_proto::tonic::trace::v1::Span;
 use proptest::prelude::*;
 use prost::Message as _;
 use stillwell_payload::{BlockSet, SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
-use stillwell_plan::{
+use stillwell_plan::payload::{
     Between, OtlpContexts, OtlpHistogramLimits, OtlpLogsPlan, OtlpMetricsPlan, OtlpTracesPlan,
-    PayloadFormat, PayloadPlan, TraceAttribute, TraceCall, TraceOperation, TraceService,
-    TraceValue, TraceWork,
+    TraceAttribute, TraceCall, TraceOperation, TraceService, TraceValue, TraceWork,
 };
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 
 use crate::{build, golden, plan, up_to};
 
@@ -56,12 +56,17 @@ fn any_contexts() -> impl Strategy<Value = OtlpContexts> {
 
 /// Attributes as a text; fails where a key occurs twice.
 fn attributes(list: &[KeyValue]) -> String {
-    let keys: BTreeSet<&str> = list.iter().map(|one| one.key.as_str()).collect();
+    let keys: BTreeSet<&str> = list
+        .iter()
+        .map(|attribute| attribute.key.as_str())
+        .collect();
     assert_eq!(keys.len(), list.len(), "{list:?}");
-    assert!(
-        list.iter()
-            .all(|one| one.value.as_ref().is_some_and(|any| any.value.is_some()))
-    );
+    assert!(list.iter().all(|attribute| {
+        attribute
+            .value
+            .as_ref()
+            .is_some_and(|any| any.value.is_some())
+    }));
     format!("{list:?}")
 }
 
@@ -82,8 +87,8 @@ fn log_contexts(set: &BlockSet) -> Vec<String> {
                     assert!(record.observed_time_unix_nano >= record.time_unix_nano);
                     assert!((1..=24).contains(&record.severity_number));
                     assert!(record.body.is_some());
-                    let own = attributes(&record.attributes);
-                    contexts.push(format!("{of_resource} {} {own}", named.name));
+                    let record_attributes = attributes(&record.attributes);
+                    contexts.push(format!("{of_resource} {} {record_attributes}", named.name));
                 }
             }
         }
@@ -98,7 +103,7 @@ proptest! {
     /// For all shapes: every block is a request, counts agree with what is in
     /// it, and each context comes once before any comes again.
     #[test]
-    fn logs_are_requests_of_as_many_contexts_as_asked_for(
+    fn logs_are_requests_of_as_many_contexts_as_requested(
         contexts in any_contexts(),
         seed: u64,
         maximum in 4096_u64..200_000,
@@ -107,19 +112,19 @@ proptest! {
         let options = OtlpLogsPlan { contexts, ..OtlpLogsPlan::default() };
         let set = build(&logs(options, maximum, 1 << 20), seed, SlotUse::None);
         prop_assert!(set.largest_block() <= usize::try_from(maximum).unwrap());
-        let found = log_contexts(&set);
-        prop_assert!(found.len() > wanted);
+        let seen = log_contexts(&set);
+        prop_assert!(seen.len() > wanted);
         if contexts.attributes_per_item.high > 0 {
-            let first: BTreeSet<&String> = found[..wanted].iter().collect();
+            let first: BTreeSet<&String> = seen[..wanted].iter().collect();
             prop_assert_eq!(first.len(), wanted);
-            let all: BTreeSet<&String> = found.iter().collect();
+            let all: BTreeSet<&String> = seen.iter().collect();
             prop_assert_eq!(all.len(), wanted);
         }
     }
 
     /// For all shapes, the same of metrics.
     #[test]
-    fn metrics_are_requests_of_as_many_contexts_as_asked_for(
+    fn metrics_are_requests_of_as_many_contexts_as_requested(
         contexts in any_contexts(),
         seed: u64,
         maximum in 4096_u64..200_000,
@@ -133,27 +138,27 @@ proptest! {
             ..OtlpMetricsPlan::default()
         };
         let set = build(&metrics(options, maximum, 1 << 20), seed, SlotUse::None);
-        let mut found = Vec::new();
+        let mut seen = Vec::new();
         for index in 0..set.len() {
             let block = set.block(index);
             let request = ExportMetricsServiceRequest::decode(block.bytes).unwrap();
             prop_assert_eq!(request.resource_metrics.len() as u64, block.counts().events);
-            let before = found.len();
+            let before = seen.len();
             for resource in &request.resource_metrics {
                 let of_resource = attributes(&resource.resource.as_ref().unwrap().attributes);
                 for scope in &resource.scope_metrics {
                     for metric in &scope.metrics {
-                        let own = point(metric.data.as_ref().unwrap(), &limits);
+                        let point_attributes = point(metric.data.as_ref().unwrap(), &limits);
                         let scope = &scope.scope.as_ref().unwrap().name;
-                        found.push(format!("{of_resource} {scope} {} {own}", metric.name));
+                        seen.push(format!("{of_resource} {scope} {} {point_attributes}", metric.name));
                     }
                 }
             }
-            prop_assert_eq!((found.len() - before) as u64, block.counts().units);
+            prop_assert_eq!((seen.len() - before) as u64, block.counts().units);
         }
-        prop_assert!(found.len() > wanted);
-        let first: BTreeSet<&String> = found[..wanted].iter().collect();
-        let all: BTreeSet<&String> = found.iter().collect();
+        prop_assert!(seen.len() > wanted);
+        let first: BTreeSet<&String> = seen[..wanted].iter().collect();
+        let all: BTreeSet<&String> = seen.iter().collect();
         prop_assert_eq!((first.len(), all.len()), (wanted, wanted));
     }
 }
@@ -233,8 +238,8 @@ fn what_grows_never_shrinks() {
         let scopes = request
             .resource_metrics
             .into_iter()
-            .flat_map(|one| one.scope_metrics);
-        for metric in scopes.flat_map(|one| one.metrics) {
+            .flat_map(|part| part.scope_metrics);
+        for metric in scopes.flat_map(|part| part.metrics) {
             let (start, value) = match metric.data.unwrap() {
                 Data::Sum(sum) if sum.aggregation_temporality == 2 => {
                     let point = &sum.data_points[0];
@@ -295,7 +300,7 @@ fn every_log_event_has_a_slot_in_a_body() {
 }
 
 #[test]
-fn log_records_belong_to_as_many_traces_as_asked_for() {
+fn log_records_belong_to_as_many_traces_as_requested() {
     let options = OtlpLogsPlan {
         trace_cardinality: Between::only(50),
         body_size: Between::new(100, 200),
@@ -308,8 +313,8 @@ fn log_records_belong_to_as_many_traces_as_asked_for() {
         let scopes = request
             .resource_logs
             .into_iter()
-            .flat_map(|one| one.scope_logs);
-        for record in scopes.flat_map(|one| one.log_records) {
+            .flat_map(|part| part.scope_logs);
+        for record in scopes.flat_map(|part| part.log_records) {
             assert_eq!((record.trace_id.len(), record.span_id.len()), (16, 8));
             let Some(Value::StringValue(text)) = record.body.unwrap().value else {
                 unreachable!("a text");
@@ -379,14 +384,12 @@ fn topology() -> OtlpTracesPlan {
             value: TraceValue::RandomText { length: 300 },
         },
     ];
-    OtlpTracesPlan {
-        services: vec![
-            service("gateway", vec![root]),
-            service("store", vec![operation("read", read, Vec::new())]),
-            service("database", vec![operation("select", select, Vec::new())]),
-        ],
-        error_rate: 0.1,
-    }
+    let services = vec![
+        service("gateway", vec![root]),
+        service("store", vec![operation("read", read, Vec::new())]),
+        service("database", vec![operation("select", select, Vec::new())]),
+    ];
+    OtlpTracesPlan::try_new(services, 0.1).unwrap()
 }
 
 fn traces(options: OtlpTracesPlan, maximum: u64) -> PayloadPlan {
@@ -465,7 +468,11 @@ fn traces_walk_through_their_services() {
                 3 => assert_eq!((service.as_str(), parent.kind), ("gateway", 2)),
                 kind => unreachable!("{kind}"),
             }
-            assert!(span.attributes.iter().any(|one| one.key == "call.kind"));
+            assert!(
+                span.attributes
+                    .iter()
+                    .any(|attribute| attribute.key == "call.kind")
+            );
         }
         let calls = |name: &str| spans.iter().filter(|(service, _)| service == name).count();
         assert!((1..=3).contains(&calls("store")));
@@ -485,7 +492,7 @@ fn traces_walk_through_their_services() {
 
 #[test]
 fn a_system_that_calls_itself_comes_to_an_end() {
-    let mut options = topology();
+    let mut services = topology().services().to_vec();
     let forever = TraceCall {
         service: 1,
         operation: 0,
@@ -493,7 +500,8 @@ fn a_system_that_calls_itself_comes_to_an_end() {
         repeat_max: 3,
         attributes: Vec::new(),
     };
-    options.services[1].operations[0].calls = vec![forever];
+    services[1].operations[0].calls = vec![forever];
+    let options = OtlpTracesPlan::try_new(services, 0.1).unwrap();
     for maximum in [5000, 300_000] {
         let set = build(&traces(options.clone(), maximum), 3, SlotUse::None);
         assert!(set.largest_block() <= usize::try_from(maximum).unwrap());

@@ -215,10 +215,10 @@ pub(crate) fn json_string(text: &str, field: &str) -> String {
     value[field].as_str().unwrap().to_owned()
 }
 
-/// What stands before the next space, and what after it.
+/// The text before the next space, and the text after it.
 fn token(text: &str) -> Result<(&str, &str), String> {
-    let found = text.split_once(' ').ok_or("text ends early")?;
-    Ok(found)
+    let parts = text.split_once(' ').ok_or("text ends early")?;
+    Ok(parts)
 }
 
 /// A token of 1 to `most` visible characters.

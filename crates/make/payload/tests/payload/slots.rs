@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, BuildError, Fingerprint, SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
-use stillwell_plan::{PayloadFormat, PrefixFraming};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::stamp::PrefixFraming;
 use stillwell_units::Seed;
 
 use crate::readers::{apache_common, json_string, syslog5424};
@@ -34,8 +35,8 @@ proptest! {
         }
     }
 
-    /// For all plans of lines: before each event stands room for a time, and where that
-    /// is the framing its length, and what follows is what a line of the format is.
+    /// For all plans of lines: each event begins with room for a time, and with its length
+    /// where that is the framing, followed by a line of the format.
     #[test]
     fn before_every_line_there_is_room_for_a_time(
         plan in any_plan(),
@@ -78,7 +79,7 @@ proptest! {
 
     /// For all plans: without slots there are none.
     #[test]
-    fn no_slots_unless_asked_for(plan in any_plan(), seed: u64) {
+    fn no_slots_unless_requested(plan in any_plan(), seed: u64) {
         let set = build(&plan, seed, SlotUse::None);
         prop_assert_eq!(set.run(0, set.len()).slots().len(), 0);
     }

@@ -14,10 +14,11 @@ use std::hash::{BuildHasher as _, RandomState};
 
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, BuildError, SLOT_WIDTH, SlotUse};
-use stillwell_plan::{
+use stillwell_plan::payload::{
     BlockShape, BulkAction, CefHeader, ElasticsearchPlan, GelfEnd, HecEncoding, InfluxPlan,
-    LokiPlan, PayloadFormat, PayloadPlan,
+    LokiPlan,
 };
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
 
 use crate::golden::compare;
@@ -133,8 +134,8 @@ proptest! {
         let set = build_or_skip(&plan, seed, slots)?;
         let again = build_or_skip(&plan, seed, slots)?;
         prop_assert_eq!(set.bytes(), again.bytes());
-        let other = build_or_skip(&plan, seed.wrapping_add(1), slots)?;
-        prop_assert_ne!(set.bytes(), other.bytes());
+        let changed = build_or_skip(&plan, seed.wrapping_add(1), slots)?;
+        prop_assert_ne!(set.bytes(), changed.bytes());
         let mut larger = plan;
         larger.cache = ByteSize::new(larger.cache.bytes() * 2 + 100_000);
         let larger = build_or_skip(&larger, seed, slots)?;
@@ -180,9 +181,9 @@ fn no_two_points_of_a_series_have_the_same_time() {
     assert_eq!(different.len(), times.len());
 }
 
-/// As many sets of labels and series as were asked for, the same for all workers.
+/// As many sets of labels and series as requested, the same for all workers.
 #[test]
-fn streams_and_series_are_those_asked_for() {
+fn streams_and_series_are_those_requested() {
     for streams in [1, 7, 300] {
         let format = PayloadFormat::Loki(LokiPlan { streams });
         let set = build(&plan(format, up_to(64 << 10), 16 << 20), 1, SlotUse::None);
@@ -203,9 +204,9 @@ fn streams_and_series_are_those_asked_for() {
                 .map(|line| line.split(' ').next().unwrap().to_owned())
                 .collect()
         };
-        let workers = [1, 2].map(|own| {
+        let workers = [1, 2].map(|number| {
             let seeds = stillwell_payload::Seeds {
-                worker: Seed::from_number(own),
+                worker: Seed::from_number(number),
                 ..Seed::from_number(9).into()
             };
             of(&BlockSet::build(&plan, plan.cache, seeds, None).unwrap())
@@ -219,8 +220,8 @@ fn streams_and_series_are_those_asked_for() {
 #[test]
 #[ignore = "builds 2 GiB of each format, which takes minutes: run it in release"]
 fn events_hardly_ever_repeat() {
-    let others = SEEDED.map(|format| (format.name(), format));
-    for (name, format) in kinds().into_iter().chain(others) {
+    let further = SEEDED.map(|format| (format.name(), format));
+    for (name, format) in kinds().into_iter().chain(further) {
         let plan = plan(format, up_to(64 << 10), 2 << 30);
         let set = build(&plan, 7, SlotUse::None);
         let hasher = RandomState::new();

@@ -13,7 +13,7 @@ const LONG: Drain = Drain {
     items: 0,
     quiet: Nanos::ZERO,
 };
-/// What waits for what is still on its way.
+/// Waits for data that are still on their way.
 const PATIENT: Drain = Drain {
     quiet: Nanos::from_secs(10),
     ..LONG
@@ -36,7 +36,7 @@ fn on_worker<F: Future<Output = ()>>(body: impl FnOnce() -> F + Send + 'static) 
     }
 }
 
-/// A socket that holds these and tells of them only when asked once more.
+/// A socket that holds these and reports them only at a later read.
 struct Socket {
     held: VecDeque<u32>,
     is_known: bool,
@@ -86,7 +86,7 @@ fn a_socket_that_never_empties_ends_all_the_same() {
 }
 
 #[test]
-fn a_loop_that_waits_hears_of_the_end() {
+fn a_loop_that_waits_is_woken_by_the_end() {
     on_worker(|| async {
         let token = Token::new();
         let mut stopping = Stopping::new(&token, LONG);
@@ -114,16 +114,16 @@ fn nothing_ends_before_it_is_to() {
     });
 }
 
-/// How many of `items` are taken that come only to a reader who waits.
+/// Number of `items` taken that arrive only while a reader waits.
 async fn take_late(drain: Drain, items: u32) -> u32 {
     let token = Token::new();
     token.cancel();
     let mut stopping = Stopping::new(&token, drain);
-    let (mut taken, mut asked) = (0, 0);
+    let (mut taken, mut calls) = (0, 0);
     let mut poll = |context: &mut Context<'_>| {
-        asked += 1;
-        // Twice it is asked without a wait, and then waited for.
-        if asked % 4 != 0 {
+        calls += 1;
+        // It is read twice without a wait, and then awaited.
+        if calls % 4 != 0 {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }

@@ -18,13 +18,13 @@ fn every_part_is_accounted_for() {
         .unwrap();
     let ends = scope.close(Nanos::from_secs(10));
     assert_eq!(names(&ends), ["fails", "fine", "panics"]);
-    let told = |name: &str| {
+    let reason = |name: &str| {
         let end = ends.iter().find(|end| end.name == name).unwrap();
         end.result.as_ref().err().map(ToString::to_string)
     };
-    assert_eq!(told("fine"), None);
-    assert_eq!(told("fails").as_deref(), Some("port taken"));
-    assert_eq!(told("panics").as_deref(), Some("panicked: at line one"));
+    assert_eq!(reason("fine"), None);
+    assert_eq!(reason("fails").as_deref(), Some("port taken"));
+    assert_eq!(reason("panics").as_deref(), Some("panicked: at line one"));
 }
 
 #[test]
@@ -43,9 +43,9 @@ fn workers_end_by_their_token() {
     assert!(ends.iter().all(|end| end.result.is_ok()));
 }
 
-/// Whoever asked what had ended waited for the second as well.
+/// A caller that waited for the first thread waited for the second as well.
 #[test]
-fn a_name_that_is_used_again_before_its_end_was_heard_of_is_that_of_two_threads() {
+fn a_name_that_is_used_again_before_its_end_is_known_is_that_of_two_threads() {
     let mut scope = Scope::new(&Token::new());
     scope.thread(Place::default(), "one", |_| Ok(())).unwrap();
     while !scope.running[&0].1.is_finished() {

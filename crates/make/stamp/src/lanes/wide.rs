@@ -37,7 +37,7 @@ impl Wide {
         is_there.then_some(Self(()))
     }
 
-    /// Does `work` with these registers from its beginning to its end, so that the
+    /// Does `work` with these registers from its beginning to its end, so the
     /// compiler need not leave them in between.
     #[inline]
     #[expect(unsafe_code, reason = "calls a function that needs features")]

@@ -6,7 +6,7 @@ use super::figures::Bounds;
 use super::store::{Store, Words};
 use super::window::{Entry, WINDOW, Window};
 
-/// Windows at the end that stay open, so that events displaced by a few hundred
+/// Windows at the end that stay open, so events displaced by a few hundred
 /// thousand places are entered at full speed.
 const OPEN: usize = 4;
 

@@ -149,7 +149,7 @@ impl StreamLedger {
         }
     }
 
-    /// Gives up what the largest set knows of its oldest windows. False if there
+    /// Gives up what the largest set contains about its oldest windows. False if there
     /// is nothing to give up.
     pub(super) fn shrink(&mut self, store: &mut Store) -> bool {
         self.all_mut()
@@ -231,7 +231,7 @@ impl StreamLedger {
             let first = if prefix.is_complete() { 0 } else { prefix.end };
             let windows = received.windows().iter();
             let bounded = windows.filter(|entry| !entry.window.is_exact()).count();
-            first + u64::try_from(bounded).unwrap_or(u64::MAX)
+            first + bounded as u64
         };
         self.all().map(of).max().unwrap_or_default()
     }

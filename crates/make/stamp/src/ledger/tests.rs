@@ -90,7 +90,7 @@ impl Plain {
 
     fn lost(&self, sent: u64) -> Vec<u64> {
         (0..sent)
-            .filter(|one| !self.counts.contains_key(one))
+            .filter(|sequence| !self.counts.contains_key(sequence))
             .collect()
     }
 
@@ -115,10 +115,10 @@ impl Plain {
 
     fn ranges(&self, sent: u64) -> Vec<(u64, u64)> {
         let mut ranges: Vec<(u64, u64)> = Vec::new();
-        for one in self.lost(sent) {
+        for sequence in self.lost(sent) {
             match ranges.last_mut() {
-                Some(range) if range.1 + 1 == one => range.1 = one,
-                _ => ranges.push((one, one)),
+                Some(range) if range.1 + 1 == sequence => range.1 = sequence,
+                _ => ranges.push((sequence, sequence)),
             }
         }
         ranges
@@ -134,8 +134,8 @@ fn bounds(figures: &StreamFigures) -> [Bounds; 4] {
     ]
 }
 
-/// What a pipeline does to a stream: pieces of it in order, each `(from, length,
-/// step)`, so that losses, copies and moves of all sizes occur.
+/// Changes by a pipeline to a stream: pieces of it in order, each `(from, length, step)`,
+/// with losses, copies and moves of all sizes.
 fn arrivals() -> impl Strategy<Value = Vec<u64>> {
     let piece = (
         0_u64..200_000,
@@ -197,9 +197,9 @@ proptest! {
                 whole.absorb(&mut ledgers[place % 3]).unwrap();
             }
         }
-        for one in &mut ledgers {
-            whole.absorb(one).unwrap();
-            prop_assert_eq!(figures(one, Some(0)).arrivals, 0);
+        for ledger in &mut ledgers {
+            whole.absorb(ledger).unwrap();
+            prop_assert_eq!(figures(ledger, Some(0)).arrivals, 0);
         }
         let figures = figures(&whole, Some(400_000));
         let truth = plain.truth(400_000, u64::from(copies));
@@ -214,32 +214,32 @@ proptest! {
         copies in 1_u8..4,
         cut in any::<bool>(),
     ) {
-        let (mut one, mut other) = (tight(copies), tight(copies));
+        let (mut first, mut second) = (tight(copies), tight(copies));
         let mut plain = Plain::default();
         let spread: Vec<u64> = (0..8_000_u64).map(|place| place * 61).collect();
         for (place, sequence) in spread.iter().chain(&scattered).chain(&arrivals).enumerate() {
-            let ledger = if cut && place % 3 == 0 { &mut other } else { &mut one };
+            let ledger = if cut && place % 3 == 0 { &mut second } else { &mut first };
             enter(ledger, *sequence);
             plain.enter(*sequence, u64::from(copies));
             prop_assert!(ledger.memory() <= ledger.expected().memory);
         }
-        one.absorb(&mut other).unwrap();
-        prop_assert!(one.memory() <= one.expected().memory);
-        let figures = figures(&one, Some(sent));
+        first.absorb(&mut second).unwrap();
+        prop_assert!(first.memory() <= first.expected().memory);
+        let figures = figures(&first, Some(sent));
         let truth = plain.truth(sent, u64::from(copies));
         for (bounds, truth) in bounds(&figures).iter().zip(truth) {
             prop_assert!(bounds.contains(truth), "{truth} in {bounds:?} of {figures:?}");
         }
-        let losses = one.losses(stream(), Some(sent), usize::MAX).unwrap();
+        let losses = first.losses(stream(), Some(sent), usize::MAX).unwrap();
         let lost = plain.lost(sent);
         for loss in &losses.ranges {
-            let before = |end: u64| lost.partition_point(|one| *one < end);
+            let before = |end: u64| lost.partition_point(|first| *first < end);
             let inside = before(loss.last + 1) - before(loss.first);
             prop_assert!(loss.lost.contains(u64::try_from(inside).unwrap()), "{loss:?}");
         }
-        let covered = |one: &u64| {
-            let at = losses.ranges.partition_point(|loss| loss.last < *one);
-            losses.ranges.get(at).is_some_and(|loss| loss.first <= *one)
+        let covered = |first: &u64| {
+            let at = losses.ranges.partition_point(|loss| loss.last < *first);
+            losses.ranges.get(at).is_some_and(|loss| loss.first <= *first)
         };
         prop_assert!(lost.iter().all(covered));
     }
@@ -298,7 +298,7 @@ fn a_hundredth_missing_or_displaced_fits() {
     for sequence in 0..EVENTS {
         match sequence % 200 {
             100 => continue,
-            // Displaced by up to a million, so that it enters a closed window.
+            // Displaced by up to a million, so it enters a closed window.
             7 if sequence > 1_000_000 => {
                 enter(&mut ledger, sequence - 1_000_000 + sequence % 3 * 200);
             }
@@ -342,7 +342,7 @@ fn more_than_fits_is_bounded_and_says_where() {
     let before = figures(&ledger, Some(EVENTS));
     assert_eq!(before.lost.exactly(), Some(lost));
     assert!(before.bounded_windows > 20, "{before:?}");
-    // A hundred of the first window come again, or late: nobody can tell.
+    // A hundred of the first window come again, or late: these cases cannot be distinguished.
     for sequence in 0..100 {
         assert_eq!(enter(&mut ledger, sequence), ArrivalKind::Unclear);
     }
@@ -385,8 +385,8 @@ fn a_few_gaps_in_each_window_cost_no_more_than_none() {
         assert_eq!(figures(&ledger, None).bounded_windows, 0);
         ledger.memory().bytes()
     };
-    // The first event is missing, so that even full windows are kept. Beside them stand
-    // the bits of those that are open.
+    // The first event is missing: even full windows are kept. The bits of the open windows
+    // come on top.
     let none = memory(|_| false) + 4 * 8192;
     assert_eq!(memory(|sequence| sequence % 16_384 == 5), none);
     let more = memory(|sequence| sequence % 1_000 == 5) - none;
@@ -406,14 +406,14 @@ fn windows_with_a_few_gaps_keep_them_by_number() {
     }
     let missing = |ledger: &Ledger| {
         let ranges = ledger.losses(stream(), Some(EVENTS), 100).unwrap().ranges;
-        let numbers = ranges.iter().flat_map(|one| one.first..=one.last);
+        let numbers = ranges.iter().flat_map(|range| range.first..=range.last);
         numbers.collect::<Vec<u64>>()
     };
     let mut all = ledger(1);
     enter(&mut all, 5);
     lost.retain(|sequence| *sequence != 5);
-    for other in [70_002, 262_145, 327_681] {
-        assert_eq!(enter(&mut seen, other), ArrivalKind::Duplicated);
+    for sequence in [70_002, 262_145, 327_681] {
+        assert_eq!(enter(&mut seen, sequence), ArrivalKind::Duplicated);
     }
     all.absorb(&mut seen).unwrap();
     assert_eq!(missing(&all), lost);
@@ -519,6 +519,9 @@ fn what_cannot_be_expected_is_refused() {
         "an event is expected 1 to 8 times, not 9"
     );
     assert!(refused(vec![expected_stream(8); 60_000]).contains("needs"));
-    let mut one = ledger(1);
-    assert_eq!(one.absorb(&mut ledger(2)), Err(LedgerError::Unlike));
+    let mut ledger_of_one = ledger(1);
+    assert_eq!(
+        ledger_of_one.absorb(&mut ledger(2)),
+        Err(LedgerError::Unlike)
+    );
 }

@@ -8,6 +8,7 @@
 
 use super::few::Few;
 use super::store::{Store, Words};
+use stillwell_units::count;
 
 /// Sequence numbers in a window.
 pub(super) const WINDOW: u64 = 1 << 16;
@@ -248,7 +249,7 @@ impl List {
 }
 
 fn of(numbers: &[u16]) -> u32 {
-    u32::try_from(numbers.len()).unwrap_or(u32::MAX)
+    count(numbers.len())
 }
 
 /// The word that holds a number's bit, and the bit.

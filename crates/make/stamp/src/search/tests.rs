@@ -16,8 +16,8 @@ fn event(sequence: u64, text: &str) -> Vec<u8> {
     [&slot, text.as_bytes()].concat()
 }
 
-/// Reads of the given lengths, over and over; what was seen is the sequence and
-/// what finally became of the span.
+/// Reads of the given lengths, over and over; returns sequences and the final check of
+/// each span.
 fn seen(bytes: &[u8], lengths: &[usize]) -> (Vec<(u64, SpanCheck)>, u32) {
     let mut search = StampSearch::new();
     let mut all: Vec<(u64, SpanCheck)> = Vec::new();
@@ -26,7 +26,7 @@ fn seen(bytes: &[u8], lengths: &[usize]) -> (Vec<(u64, SpanCheck)>, u32) {
         StampMatch::Stamp { stamp, span } => all.push((stamp.sequence, span)),
         StampMatch::SpanChecked { stamp, span } => {
             let open = all.iter_mut();
-            let mut open = open.filter(|one| **one == (stamp.sequence, SpanCheck::Pending));
+            let mut open = open.filter(|span| **span == (stamp.sequence, SpanCheck::Pending));
             open.next().expect("told of before").1 = span;
         }
         StampMatch::Broken => broken += 1,
@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn long_spans_are_settled_however_they_arrive(
+    fn long_spans_are_checked_however_they_arrive(
         length in 1_usize..6_000,
         place in any::<prop::sample::Index>(),
         change in any::<bool>(),
@@ -159,7 +159,7 @@ proptest! {
     }
 
     #[test]
-    fn magic_everywhere_is_told_of_as_broken(count in 1_u32..50, lengths in lengths()) {
+    fn magic_everywhere_is_reported_as_broken(count in 1_u32..50, lengths in lengths()) {
         let bytes = MAGIC.repeat(usize::try_from(count).unwrap());
         let (all, broken) = seen(&bytes, &lengths);
         prop_assert!(all.is_empty());
@@ -169,27 +169,27 @@ proptest! {
 }
 
 #[test]
-fn a_stamp_is_told_of_before_its_span_is_whole() {
+fn a_stamp_is_reported_before_its_span_is_whole() {
     let bytes = event(1, "a text of which the end comes later");
     let mut search = StampSearch::new();
-    let mut told = Vec::new();
-    search.feed(&bytes[..STAMP_WIDTH - 1], |matched| told.push(matched));
-    assert_eq!(told, []);
+    let mut matches = Vec::new();
+    search.feed(&bytes[..STAMP_WIDTH - 1], |matched| matches.push(matched));
+    assert_eq!(matches, []);
     search.feed(&bytes[STAMP_WIDTH - 1..STAMP_WIDTH + 3], |matched| {
-        told.push(matched)
+        matches.push(matched)
     });
     let [
         StampMatch::Stamp {
             stamp,
             span: SpanCheck::Pending,
         },
-    ] = told[..]
+    ] = matches[..]
     else {
-        panic!("{told:?}");
+        panic!("{matches:?}");
     };
-    search.feed(&bytes[STAMP_WIDTH + 3..], |matched| told.push(matched));
+    search.feed(&bytes[STAMP_WIDTH + 3..], |matched| matches.push(matched));
     let span = SpanCheck::Intact;
-    assert_eq!(told[1..], [StampMatch::SpanChecked { stamp, span }]);
+    assert_eq!(matches[1..], [StampMatch::SpanChecked { stamp, span }]);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn a_cut_span_is_not_called_damaged() {
 }
 
 #[test]
-fn a_stamp_apart_from_what_it_vouches_for_is_held_against_that() {
+fn a_stamp_apart_from_its_span_is_checked_against_that_span() {
     let whole = event(7, "a body of which the stamp stands in a header");
     let (token, body) = whole.split_at(STAMP_WIDTH);
     let span_of = |token: &[u8], body: &[u8]| match match_header(token, body) {
@@ -212,10 +212,10 @@ fn a_stamp_apart_from_what_it_vouches_for_is_held_against_that() {
         StampMatch::SpanChecked { .. } | StampMatch::Broken => None,
     };
     assert_eq!(span_of(token, body), Some((7, SpanCheck::Intact)));
-    let mut other = body.to_vec();
-    other[3] ^= 1;
-    assert_eq!(span_of(token, &other), Some((7, SpanCheck::Damaged)));
-    let shorter = &other[..other.len() - 1];
+    let mut changed = body.to_vec();
+    changed[3] ^= 1;
+    assert_eq!(span_of(token, &changed), Some((7, SpanCheck::Damaged)));
+    let shorter = &changed[..changed.len() - 1];
     assert_eq!(span_of(token, shorter), Some((7, SpanCheck::Unverifiable)));
     for none in [&b""[..], &token[1..], &whole, &[b'a'; STAMP_WIDTH]] {
         assert_eq!(span_of(none, body), None);
@@ -232,12 +232,12 @@ fn a_read_that_ends_right_behind_a_stamp_keeps_no_more_than_it_needs() {
     ]
     .concat();
     let mut search = StampSearch::new();
-    let mut told = Vec::new();
-    search.feed(&bytes[..STAMP_WIDTH], |matched| told.push(matched));
-    search.feed(&bytes[STAMP_WIDTH..], |matched| told.push(matched));
-    assert_eq!(told.len(), 2, "{told:?}");
+    let mut matches = Vec::new();
+    search.feed(&bytes[..STAMP_WIDTH], |matched| matches.push(matched));
+    search.feed(&bytes[STAMP_WIDTH..], |matched| matches.push(matched));
+    assert_eq!(matches.len(), 2, "{matches:?}");
     assert!(matches!(
-        told[1],
+        matches[1],
         StampMatch::SpanChecked {
             span: SpanCheck::Intact,
             ..

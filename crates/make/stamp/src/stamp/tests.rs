@@ -98,7 +98,7 @@ fn the_bytes_stay_the_same() {
 }
 
 #[test]
-fn the_magic_stands_only_at_the_beginning() {
+fn the_magic_is_only_at_the_beginning() {
     let alphabet = "abcdefghijklmnop";
     assert!(!alphabet.contains(char::from(MAGIC[0])));
     assert!(!MAGIC[1..].contains(&MAGIC[0]));
@@ -154,8 +154,8 @@ proptest! {
         let times = Times::new(Moment::new(7), Moment::new(7 + late));
         let mut slot = [0; STAMP_WIDTH];
         Stamper::new(RunMark(1), StreamId(1)).write(&mut slot, 0, times, Span::NONE);
-        let found = Stamp::read(&slot).unwrap().lateness().as_u64();
-        prop_assert!(found <= late && late - found <= late / 1024, "{late} became {found}");
+        let lateness = Stamp::read(&slot).unwrap().lateness().as_u64();
+        prop_assert!(lateness <= late && late - lateness <= late / 1024, "{late} became {lateness}");
     }
 }
 

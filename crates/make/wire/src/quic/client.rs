@@ -17,7 +17,7 @@ use quinn_proto::{
     RandomConnectionIdGenerator, Transmit,
 };
 use rustls::pki_types::ServerName;
-use stillwell_plan::Alpn;
+use stillwell_plan::tls::Alpn;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 use tokio::net::lookup_host;

@@ -81,7 +81,7 @@ impl Socket {
         let drained = self.socket.try_io(Interest::READABLE, || {
             let socket = UdpSockRef::from(&self.socket);
             filled = self.state.recv(socket, slices, metas)?;
-            // The kernel had no more: the runtime need not hear it from another call.
+            // The kernel had no more: the runtime need not get it from another call.
             match filled < slices.len() {
                 true => Err(io::ErrorKind::WouldBlock.into()),
                 false => Ok(()),

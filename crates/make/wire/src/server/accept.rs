@@ -6,12 +6,13 @@ use std::pin::pin;
 use std::rc::Rc;
 use std::time::Duration;
 
-use stillwell_scope::{PartError, Tasks};
+use stillwell_scope::{PartError, Tasks, clock};
 use tokio::select;
 use tokio::time::{sleep, timeout};
 
-use super::account::accounted;
+use super::account::active;
 use super::listener::StreamListener;
+use super::open::OpenConnections;
 use super::worker::{ServerWorker, account_ticks};
 use crate::Stream;
 
@@ -40,7 +41,8 @@ pub enum AcceptEnd {
 }
 
 /// Runs `serve` for each connection, at most `connections_max` at a time, until
-/// the worker is to end; then takes what waits already, and ends.
+/// the worker is to end; then takes what waits already, and ends. Where no more may be open,
+/// a new connection takes the place of the one that has been idle longest, if that is five seconds or more.
 ///
 /// # Errors
 /// The listener fails for good.
@@ -80,7 +82,9 @@ pub async fn accept_until<F: Future<Output = ()> + 'static>(
     let mut stopping = worker.stopping();
     let mut ticks = account_ticks();
     let mut cut = pin!(cut);
+    let mut open = OpenConnections::default();
     loop {
+        let has_room = open.has_room(tasks, clock::now());
         // All arms are cancel-safe.
         let accepted = select! {
             biased;
@@ -90,14 +94,17 @@ pub async fn accept_until<F: Future<Output = ()> + 'static>(
                 drop((listener, file));
                 return Ok(AcceptEnd::Cut);
             }
-            () = worker.token.cancelled(), if !tasks.has_room() => break,
+            () = worker.token.cancelled(), if !has_room => break,
             accepted = stopping.next(|context| listener.poll_accept(context)),
-                if tasks.has_room() => accepted,
+                if has_room => accepted,
         };
         match accepted {
             Some(Ok(stream)) => {
                 worker.shard.connections.add(1);
-                tasks.spawn(accounted(Rc::clone(worker), serve(stream)));
+                let is_one_closed = open.spawn(tasks, |active_at| {
+                    active(Rc::clone(worker), active_at, serve(stream))
+                });
+                worker.shard.errors.add(u64::from(is_one_closed));
             }
             Some(Err(error)) if is_passing(&error) => {
                 worker.shard.errors.add(1);

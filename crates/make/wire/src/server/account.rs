@@ -39,6 +39,15 @@ impl TimeAccount {
 /// `future`, with the time in which it is polled accounted as running. To be
 /// put around each of a worker's tasks, never around a part of one.
 pub async fn accounted<T>(worker: Rc<ServerWorker>, future: impl Future<Output = T>) -> T {
+    active(worker, Rc::default(), future).await
+}
+
+/// The same, and keeps the time of the last poll in `activity`.
+pub(super) async fn active<T>(
+    worker: Rc<ServerWorker>,
+    activity: Rc<Cell<Moment>>,
+    future: impl Future<Output = T>,
+) -> T {
     let mut future = pin!(future);
     poll_fn(|context| {
         let cells = &worker.shard.account;
@@ -46,6 +55,7 @@ pub async fn accounted<T>(worker: Rc<ServerWorker>, future: impl Future<Output =
         let before = worker.shard.bytes.total();
         let polled = future.as_mut().poll(context);
         let now = worker.account.pass(TimeState::Running, cells);
+        activity.set(now);
         if worker.shard.bytes.total() != before {
             worker.shard.received_at.set(now.as_u64());
         }

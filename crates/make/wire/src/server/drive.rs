@@ -9,15 +9,18 @@ use stillwell_scope::{Stopping, clock};
 use stillwell_units::Moment;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::select;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::protocol::{Output, Protocol};
 use super::worker::ServerWorker;
 use crate::Timer;
 
 /// A client may go on sending for this long on a connection that is closed early, so
-/// that it reads the end rather than a reset.
+/// it reads the end rather than a reset.
 const LINGER_MAX: Duration = Duration::from_millis(100);
+
+/// A client has this long to send the head of a request.
+const HEAD_MAX: Duration = Duration::from_secs(10);
 
 /// One read of a [`PlainReader`].
 const PLAIN_BYTES: usize = 8 << 10;
@@ -45,6 +48,12 @@ pub trait Reader {
     /// Returns true if the server's behaviour may change while it runs.
     fn is_steered(&self) -> bool {
         false
+    }
+
+    /// Returns true if it reads what has arrived at once, so a slow request is its client's
+    /// doing.
+    fn reads_at_once(&self) -> bool {
+        true
     }
 
     /// The present behaviour.
@@ -128,6 +137,7 @@ pub async fn drive<P: Protocol, R: Reader>(
     stream: &mut (impl AsyncRead + AsyncWrite + Unpin),
 ) -> Option<P::End> {
     let mut timer = DueTimer::default();
+    let mut head = HeadDeadline::default();
     loop {
         let behaviour = reader.behaviour();
         let is_held = behaviour.holds_responses;
@@ -137,12 +147,18 @@ pub async fn drive<P: Protocol, R: Reader>(
         }
         let due = protocol.due().filter(|_| !is_held);
         let is_full = protocol.is_full();
+        let head_due = head.of(protocol.open_head().filter(|_| reader.reads_at_once()));
         let receive = async {
             if is_full {
                 return pending().await;
             }
             let take = |bytes: &[u8]| protocol.take(bytes, clock::now());
-            reader.read(state, stream, take).await
+            let reading = reader.read(state, stream, take);
+            match head_due {
+                None => reading.await,
+                // A client that is too slow ends as one that has closed.
+                Some(due) => timeout_at(due, reading).await.unwrap_or(Some(Ok(0))),
+            }
         };
         let read = if due.is_none() && !is_full && !reader.is_steered() {
             receive.await
@@ -206,6 +222,27 @@ pub async fn send_due(
     }
 }
 
+/// The time by which the head of a request must be whole.
+#[derive(Debug, Default)]
+pub struct HeadDeadline {
+    open: Option<(u64, Instant)>,
+}
+
+impl HeadDeadline {
+    /// Returns the deadline of the head in progress, which is that of request `number`; it
+    /// begins when this number is seen first.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the deadline is for tokio's timer"
+    )]
+    pub fn of(&mut self, number: Option<u64>) -> Option<Instant> {
+        let is_same = |open: &(u64, Instant)| Some(open.0) == number;
+        let begun = || number.map(|number| (number, Instant::now() + HEAD_MAX));
+        self.open = self.open.filter(is_same).or_else(begun);
+        self.open.map(|(_, due)| due)
+    }
+}
+
 /// A timer that is made once it is needed.
 #[derive(Debug, Default)]
 pub struct DueTimer {
@@ -227,7 +264,7 @@ impl DueTimer {
     }
 }
 
-/// Closes this side and reads until the peer has closed its own, so that bytes which it
+/// Closes this side and reads until the peer has closed its own, so bytes which it
 /// still sends do not destroy the response. `discard` reads once and returns whether more
 /// may come.
 pub async fn linger<S: AsyncWrite + Unpin>(

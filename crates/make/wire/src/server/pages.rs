@@ -165,6 +165,10 @@ impl<P: Pages> Protocol for PageServer<P> {
         None
     }
 
+    fn open_head(&self) -> Option<u64> {
+        self.parser.open_head()
+    }
+
     fn end(&self) -> Option<()> {
         (self.is_over && self.unsent().is_empty()).then_some(())
     }

@@ -31,6 +31,11 @@ pub trait Protocol: Output {
     /// The moment of the next response.
     fn due(&self) -> Option<Moment>;
 
+    /// The number of the request whose head has begun and is not whole, if there is one.
+    fn open_head(&self) -> Option<u64> {
+        None
+    }
+
     /// Returns true if so many responses wait that nothing more is to be read.
     fn is_full(&self) -> bool {
         false
@@ -149,6 +154,14 @@ impl<V: Versions> Protocol for Http<V> {
             Self::Unknown(..) => None,
             Self::Http1(http) => http.due(),
             Self::Http2(http) => http.due(),
+        }
+    }
+
+    fn open_head(&self) -> Option<u64> {
+        match self {
+            Self::Unknown(_, seen) => (!seen.is_empty()).then_some(0),
+            Self::Http1(http) => http.open_head(),
+            Self::Http2(http) => http.open_head(),
         }
     }
 

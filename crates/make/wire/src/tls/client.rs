@@ -6,7 +6,7 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{Resumption, WebPkiServerVerifier};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
-use stillwell_plan::{Alpn, ClientTlsPlan, PemSource, Verification};
+use stillwell_plan::tls::{Alpn, ClientTlsPlan, PemSource, Verification};
 
 use super::pem::{Identity, add_roots, unusable};
 use super::suites::{provider, quic_provider};
@@ -98,7 +98,7 @@ impl ClientTls {
         })
     }
 
-    /// The same for one worker: its sessions are its own, so that no worker ever
+    /// The same for one worker: its sessions are its own, so no worker ever
     /// waits for another.
     #[must_use]
     pub fn for_worker(&self) -> Self {
@@ -128,7 +128,7 @@ impl ClientTls {
         Arc::clone(&self.config)
     }
 
-    /// The name that connections to `host` ask for: a host name, or an address
+    /// The name that connections to `host` request: a host name, or an address
     /// with or without brackets.
     ///
     /// # Errors

@@ -1,11 +1,14 @@
 //! Certificates and keys from PEM.
 
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use rustls::RootCertStore;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
-use stillwell_plan::{PemSource, TlsIdentity};
+use stillwell_plan::tls::{PemSource, TlsIdentity};
 
 use super::TlsError;
 
@@ -112,10 +115,31 @@ fn text(from: &PemSource) -> Result<Vec<u8>, TlsError> {
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, TlsError> {
-    std::fs::read(path).map_err(|source| TlsError::Read {
+    read_bounded(path).map_err(|source| TlsError::Read {
         path: path.to_path_buf(),
         source,
     })
+}
+
+/// Largest file of certificates or keys.
+const FILE_BYTES_MAX: u64 = 16 << 20;
+
+/// Reads a regular file, or a pipe that this process has open already, such as `/dev/fd/63` of a shell's `<(…)`.
+/// Another pipe may never have a writer, and a device may have no end.
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let kind = std::fs::metadata(path)?.file_type();
+    let open_already = ["/dev/fd", "/dev/stdin", "/proc/self/fd"];
+    let is_open_pipe = kind.is_fifo() && open_already.iter().any(|open| path.starts_with(open));
+    if !kind.is_file() && !is_open_pipe {
+        return Err(io::Error::other("this is not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    let mut file = File::open(path)?.take(FILE_BYTES_MAX);
+    file.read_to_end(&mut bytes)?;
+    if u64::try_from(bytes.len()).is_ok_and(|length| length == FILE_BYTES_MAX) {
+        return Err(io::Error::other("larger than 16 MiB"));
+    }
+    Ok(bytes)
 }
 
 fn place(of: &PemSource) -> String {

@@ -7,7 +7,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
-use stillwell_plan::{Alpn, PemSource, ServerIdentity, ServerTlsPlan};
+use stillwell_plan::tls::{Alpn, PemSource, ServerIdentity, ServerTlsPlan};
 
 use super::client::names;
 use super::pem::{Identity, add_roots, unusable};
@@ -93,7 +93,7 @@ impl ServerTls {
         Arc::clone(&self.config)
     }
 
-    /// The certificate that was made for it, as PEM, so that clients can have it
+    /// The certificate that was made for it, as PEM, so clients can have it
     /// for a root; none where it was given one.
     #[must_use]
     pub fn made_certificate(&self) -> Option<&str> {

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use rustls::{Connection, HandshakeKind, ProtocolVersion};
-use stillwell_plan::Alpn;
+use stillwell_plan::tls::Alpn;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::{CipherSuite, ProtocolVersion, SupportedProtocolVersion, version};
-use stillwell_plan::{TlsSuites, TlsVersion};
+use stillwell_plan::tls::{TlsSuites, TlsVersion};
 
 use super::TlsError;
 use crate::quic::noted::noting;

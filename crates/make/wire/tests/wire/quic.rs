@@ -4,7 +4,9 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use bytes::Bytes;
-use stillwell_plan::{Alpn, ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification};
+use stillwell_plan::tls::{
+    Alpn, ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification,
+};
 use stillwell_scope::{PartError, clock};
 use stillwell_wire::quic::{Came, Line, QuicClient, QuicEvent, QuicServer, bind_quic};
 use stillwell_wire::tls::{ClientTls, ServerTls};

@@ -4,7 +4,7 @@ use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
 use stillwell_metric::TlsWish;
-use stillwell_plan::{
+use stillwell_plan::tls::{
     Alpn, ClientTlsPlan, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites,
     TlsVersion, Verification,
 };

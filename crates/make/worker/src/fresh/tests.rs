@@ -2,7 +2,8 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use stillwell_metric::{Labels, Recorder};
-use stillwell_plan::{BlockShape, EventTimes, PayloadFormat, RemoteWritePlan};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{BlockShape, EventTimes, RemoteWritePlan};
 use stillwell_units::{Nanos, Seed};
 
 use super::*;

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 use stillwell_metric::{Labels, Recorder};
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
 
 use super::*;

@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 use stillwell_metric::{GeneratorShard, Labels, Recorder};
 use stillwell_payload::SlotUse;
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan, PrefixFraming};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::stamp::PrefixFraming;
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_stamp::prefix::{Framing, PrefixReader, Prefixed};
 use stillwell_stamp::{SpanCheck, StampMatch, StampSearch, match_header};
 use stillwell_units::{ByteSize, RunId, Seed};
@@ -32,7 +34,7 @@ fn shard() -> GeneratorShard {
 
 fn stamping(set: &BlockSet, every: u32, counts: &Arc<[Cell]>) -> Stamping {
     let plan = StampPlan {
-        every,
+        every: every.try_into().unwrap(),
         ..StampPlan::ALL
     };
     stamping_as(&plan, set, counts)
@@ -131,7 +133,7 @@ proptest! {
     ) {
         let set = set_with(PayloadFormat::Json, SlotUse::None);
         let counts: Arc<[Cell]> = [Cell::default(), Cell::default()].into();
-        let plan = StampPlan { every, form: StampForm::Header, ..StampPlan::ALL };
+        let plan = StampPlan { every: every.try_into().unwrap(), form: StampForm::Header, ..StampPlan::ALL };
         let stamping = stamping_as(&plan, &set, &counts);
         let mut marks = stamping.marks().unwrap();
         let shard = shard();

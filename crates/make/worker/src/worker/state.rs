@@ -13,7 +13,7 @@ use stillwell_metric::{GeneratorShard, Recorder, TimeState};
 use stillwell_pacer::{Schedule, TimeAccount, Turns, lateness};
 use stillwell_payload::BlockSet;
 use stillwell_plan::RateUnit;
-use stillwell_units::{Moment, Nanos, floor_to_u64};
+use stillwell_units::{Moment, Nanos, as_usize, floor_to_u64};
 
 use crate::slice::{Most, Reach, Slice, last_within, pass, units};
 
@@ -136,7 +136,7 @@ impl State {
     /// `last`, or where nothing more is to be taken after it.
     fn within_end(&self, first: usize, last: usize) -> usize {
         let left = self.blocks_left.unwrap_or(u64::MAX);
-        let left = usize::try_from(left).unwrap_or(usize::MAX);
+        let left = as_usize(left);
         last.min(first.saturating_add(left))
     }
 

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use serde_json::json;
-use stillwell_plan::ServeAdminPlan;
+use stillwell_plan::serve::ServeAdminPlan;
 use stillwell_units::Nanos;
 
 use crate::counts::{ServeCounter, ServeCounts};

@@ -8,7 +8,7 @@ fn failing(expression: &str) -> Server {
     Server::of(listener)
 }
 
-/// What comes back for one request, and how it ends.
+/// Response to one request, and the error at its end.
 fn ask(server: &Server) -> (Vec<u8>, Option<ErrorKind>) {
     let mut stream = server.connect();
     stream.write_all(GET.as_bytes()).unwrap();

@@ -3,11 +3,11 @@ use std::io::{Read, Write};
 
 use stillwell_http::Scheme;
 use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits};
-use stillwell_plan::{FilterSet, ResponseOptions, ServeProtocols};
+use stillwell_plan::serve::{FilterSet, ResponseOptions, ServeProtocols};
 
 use super::{Server, listener};
 
-/// What came of a request: its status, its body, and whether it ended well.
+/// Result of a request: its status, its body, and true for an orderly end.
 #[derive(Debug, Default, Eq, PartialEq)]
 struct Answer {
     status: u16,

@@ -2,7 +2,9 @@ use std::sync::mpsc::sync_channel;
 
 use stillwell_http::Scheme;
 use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits};
-use stillwell_plan::{Alpn, ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification};
+use stillwell_plan::tls::{
+    Alpn, ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification,
+};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 use stillwell_wire::tls::{ClientTls, Handshake};
@@ -25,7 +27,8 @@ fn server() -> Server {
     Server::of(listener)
 }
 
-/// Asks once a connection, over `alpn`, and gives what came of the handshakes.
+/// Connects once for each connection, over `alpn`, and returns the results of the
+/// handshakes.
 fn ask(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root.pem");
@@ -43,7 +46,7 @@ fn ask(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
     })
     .unwrap();
     let address = server.addresses[0].to_string();
-    let (told, heard) = sync_channel(connections);
+    let (sender, handshakes) = sync_channel(connections);
     let mut scope = Scope::new(&Token::new());
     scope
         .worker(Place::default(), "client", move |_| async move {
@@ -62,7 +65,7 @@ fn ask(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
                     Alpn::Http2 => get_http2(&mut stream).await?,
                     Alpn::Http3 => return Err("that goes over no stream".into()),
                 }
-                told.send(stream.handshake().await?)?;
+                sender.send(stream.handshake().await?)?;
             }
             Ok(())
         })
@@ -70,7 +73,7 @@ fn ask(server: &Server, alpn: Alpn, connections: usize) -> Vec<Handshake> {
     for end in scope.close(Nanos::from_secs(20)) {
         end.result.unwrap();
     }
-    heard.iter().collect()
+    handshakes.iter().collect()
 }
 
 async fn get_http2(

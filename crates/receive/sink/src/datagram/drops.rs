@@ -1,6 +1,6 @@
-//! Datagrams that the kernel dropped because nobody had taken those before them:
-//! as its table of UDP sockets counts them, which is what `SO_RXQ_OVFL` tells with
-//! each datagram, and tells no more once no datagram comes.
+//! Datagrams that the kernel dropped because earlier ones were not taken yet: the count
+//! in its table of UDP sockets. `SO_RXQ_OVFL` has the same count with each datagram, but
+//! none once no datagram comes.
 
 use std::fs;
 use std::os::fd::{AsFd, AsRawFd};
@@ -52,9 +52,9 @@ fn read(table: &str, inode: u64) -> Option<u64> {
 fn drops_in(table: &str, inode: u64) -> Option<u64> {
     table.lines().skip(1).find_map(|line| {
         let mut words = line.split_ascii_whitespace().skip(9);
-        let own: u64 = words.next()?.parse().ok()?;
+        let socket_inode: u64 = words.next()?.parse().ok()?;
         let drops = words.nth(2)?.parse().ok()?;
-        (own == inode).then_some(drops)
+        (socket_inode == inode).then_some(drops)
     })
 }
 

@@ -1,10 +1,10 @@
-//! How long a sink goes on asking for datagrams before it waits for them.
+//! Time for which a sink polls for datagrams before it waits for them.
 //!
-//! To wait and to be woken costs a sink, and whoever sends, some microseconds of CPU
-//! time, several on a virtual machine. Where the next datagram is there sooner than
-//! that, it is cheaper to ask until it is. The sink never asks for longer than
-//! [`LONGEST`] for one datagram, and not at all where they come more slowly than twice in that time
-//! or where asking was mostly in vain.
+//! Waiting and waking cost a sink, and the sender, some microseconds of CPU time, several
+//! on a virtual machine. Where the next datagram is there sooner than that, it is cheaper
+//! to poll until it is. The sink never polls for longer than [`LONGEST`] for one
+//! datagram, and not at all where they come more slowly than twice in that time or where
+//! polling was mostly without a result.
 
 use stillwell_units::{Moment, Nanos};
 
@@ -14,15 +14,15 @@ const LONGEST: Nanos = Nanos::new(8_000);
 /// Multiple of the mean time from one datagram to the next.
 const MEANS: u64 = 2;
 
-/// What is remembered of the times between datagrams of late.
+/// Number of recent datagrams whose intervals count.
 const REMEMBERED: u64 = 32;
 
-/// Asking in vain for so many times in turn,
+/// Polling without a result for so many times in turn,
 const VAIN_MAX: u32 = 8;
 /// it is left alone for so many waits.
 const LEFT_ALONE: u32 = 1_000;
 
-/// Datagrams of one socket, as they came of late.
+/// Recent datagrams of one socket.
 #[derive(Debug)]
 pub(super) struct Eager {
     last: Moment,
@@ -53,8 +53,7 @@ impl Eager {
         self.last = now;
     }
 
-    /// How long to go on asking now that nothing waits; nothing where that is not
-    /// worth it.
+    /// Returns the time to poll now that nothing waits; nothing where polling costs more.
     pub(super) fn length(&mut self) -> Nanos {
         if self.left_alone > 0 {
             self.left_alone -= 1;
@@ -67,7 +66,7 @@ impl Eager {
         length
     }
 
-    /// It was asked, and so many datagrams came of it.
+    /// Records a poll that received this number of datagrams.
     pub(super) fn brought(&mut self, count: u64) {
         self.in_vain = if count > 0 { 0 } else { self.in_vain + 1 };
         if self.in_vain == VAIN_MAX {
@@ -83,7 +82,7 @@ mod tests {
     use super::*;
 
     /// After many datagrams that came so far apart.
-    fn settled(between: u64) -> (Eager, Moment) {
+    fn after_arrivals(between: u64) -> (Eager, Moment) {
         let (mut eager, mut now) = (Eager::new(), Moment::new(1_000_000));
         for _ in 0..400 {
             now = now + Nanos::new(between);
@@ -94,10 +93,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn for_all_rates_it_asks_for_no_longer_than_waiting_costs(
+        fn for_all_rates_it_polls_no_longer_than_waiting_costs(
             between in 0_u64..100_000_000,
         ) {
-            let (mut eager, _) = settled(between);
+            let (mut eager, _) = after_arrivals(between);
             let length = eager.length();
             prop_assert!(length <= LONGEST);
             if between > LONGEST.as_u64() / MEANS + REMEMBERED {
@@ -107,19 +106,19 @@ mod tests {
     }
 
     #[test]
-    fn asks_where_datagrams_come_at_once_and_not_where_they_are_slow() {
-        let (mut eager, now) = settled(2_000);
+    fn it_polls_where_datagrams_come_at_once_and_not_where_they_are_slow() {
+        let (mut eager, now) = after_arrivals(2_000);
         assert!((3_000..=4_200).contains(&eager.length().as_u64()));
         // A pause of a second is no slow stream yet.
         eager.came(1, now + Nanos::SECOND);
         assert!(eager.length() > Nanos::ZERO);
-        assert_eq!(settled(20_000).0.length(), Nanos::ZERO);
+        assert_eq!(after_arrivals(20_000).0.length(), Nanos::ZERO);
         assert_eq!(Eager::new().length(), Nanos::ZERO);
     }
 
     #[test]
-    fn what_is_asked_in_vain_is_left_alone_for_a_while() {
-        let (mut eager, _) = settled(2_000);
+    fn polling_in_vain_stops_for_a_while() {
+        let (mut eager, _) = after_arrivals(2_000);
         (0..VAIN_MAX).for_each(|_| eager.brought(0));
         for _ in 0..LEFT_ALONE {
             assert_eq!(eager.length(), Nanos::ZERO);

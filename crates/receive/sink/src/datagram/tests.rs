@@ -4,10 +4,15 @@ use stillwell_scope::{Token, clock};
 use super::*;
 
 /// A worker, both ends of a Unix socket, and what is known of datagrams that came fast.
-fn lab() -> (Worker, std::os::unix::net::UnixDatagram, Socket, Eager) {
+fn sockets_and_worker() -> (
+    Worker,
+    std::os::unix::net::UnixDatagram,
+    WatchedSocket,
+    Eager,
+) {
     let (sender, receiver) = std::os::unix::net::UnixDatagram::pair().unwrap();
     receiver.set_nonblocking(true).unwrap();
-    let socket = Socket::Unix(UnixDatagram::from_std(receiver).unwrap());
+    let socket = WatchedSocket::Unix(UnixDatagram::from_std(receiver).unwrap());
     let worker = Worker::new(Arc::new(SinkShard::new(Labels::none())), Token::new());
     let mut eager = Eager::new();
     let mut now = Moment::new(1_000_000);
@@ -22,8 +27,8 @@ fn send(sender: &std::os::unix::net::UnixDatagram, count: usize) {
     (0..count).for_each(|_| assert_eq!(sender.send(b"one\n").unwrap(), 4));
 }
 
-/// Asks from now on for so many; what it got.
-fn asked(worker: &Worker, socket: &Socket, eager: &mut Eager, most: u64) -> usize {
+/// Polls for at most `most` datagrams; returns the number received.
+fn polled(worker: &Worker, socket: &WatchedSocket, eager: &mut Eager, most: u64) -> usize {
     let mut taken = 0;
     let now = clock::now();
     let polled = ask_on(worker, socket, (eager, now, most), |bytes: &[u8]| {
@@ -35,31 +40,31 @@ fn asked(worker: &Worker, socket: &Socket, eager: &mut Eager, most: u64) -> usiz
 }
 
 #[tokio::test]
-async fn whoever_asks_on_takes_what_is_there_and_no_more_than_it_may() {
-    let (worker, sender, socket, mut eager) = lab();
+async fn polling_takes_the_waiting_datagrams_and_no_more_than_permitted() {
+    let (worker, sender, socket, mut eager) = sockets_and_worker();
     send(&sender, 5);
-    assert_eq!(asked(&worker, &socket, &mut eager, 3), 3);
-    assert_eq!(asked(&worker, &socket, &mut eager, 32), 2);
+    assert_eq!(polled(&worker, &socket, &mut eager, 3), 3);
+    assert_eq!(polled(&worker, &socket, &mut eager, 32), 2);
 }
 
 /// A sink that spun would have looked full.
 #[tokio::test]
-async fn time_asked_in_vain_is_no_work() {
-    let (worker, _sender, socket, mut eager) = lab();
+async fn time_of_polling_in_vain_is_no_work() {
+    let (worker, _sender, socket, mut eager) = sockets_and_worker();
     let cells = &worker.base.shard.account;
     worker.base.account.pass(TimeState::Running, cells);
     let (ahead, running) = (
         cells.of(TimeState::Ahead).total(),
         cells.of(TimeState::Running).total(),
     );
-    assert_eq!(asked(&worker, &socket, &mut eager, 32), 0);
+    assert_eq!(polled(&worker, &socket, &mut eager, 32), 0);
     assert!(cells.of(TimeState::Ahead).total() > ahead);
     assert_eq!(cells.of(TimeState::Running).total(), running);
 }
 
 #[tokio::test]
-async fn where_datagrams_come_slowly_nobody_asks() {
-    let (worker, sender, socket, _) = lab();
+async fn where_datagrams_come_slowly_no_socket_is_polled() {
+    let (worker, sender, socket, _) = sockets_and_worker();
     send(&sender, 1);
-    assert_eq!(asked(&worker, &socket, &mut Eager::new(), 32), 0);
+    assert_eq!(polled(&worker, &socket, &mut Eager::new(), 32), 0);
 }

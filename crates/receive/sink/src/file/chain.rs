@@ -1,10 +1,9 @@
 //! The files that one after the other are at a path, oldest first.
 //!
-//! A file that is moved away is known by its inode, which stays its own for as long
-//! as it is held open. Whoever rotates gives it the name `NAME.1`, and each time it
-//! rotates again a number that is one higher: so where the newest file that is held
-//! has become `NAME.3`, there are two more between it and the one that is at the path
-//! now.
+//! A file that is moved away is known by its inode, which stays its own for as long as it
+//! is held open. A rotation gives it the name `NAME.1`, and each further rotation a
+//! number that is one higher: so where the newest file that is held has become `NAME.3`,
+//! there are two more between it and the one that is at the path now.
 
 #[cfg(test)]
 mod tests;
@@ -23,10 +22,10 @@ const OPEN_MAX: usize = 16;
 /// The highest number that a file is looked for under.
 const NUMBER_MAX: u32 = 1000;
 
-/// How often names are looked at again where they change meanwhile.
+/// Maximum number of repeated looks at names that change meanwhile.
 const TRIES_MAX: usize = 8;
 
-/// What is at a path, and was, and is not read yet.
+/// Files that are or were at a path, and are not read to the end yet.
 #[derive(Debug)]
 pub(super) struct Chain {
     path: PathBuf,
@@ -36,7 +35,7 @@ pub(super) struct Chain {
     known: Option<u64>,
 }
 
-/// What there was to read.
+/// Result of a read.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Took {
     /// So many bytes.
@@ -56,14 +55,14 @@ struct Open {
 }
 
 impl Chain {
-    /// What comes to be at `path` from now on.
+    /// Files that appear at `path` from now on.
     pub(super) fn of(path: &Path) -> Self {
         let mut chain = Self {
             path: path.to_path_buf(),
             open: VecDeque::new(),
             known: None,
         };
-        // What cannot be opened or is no file is told when it is to be read.
+        // A file that cannot be opened, or is none, is reported when it is to be read.
         let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
         if is_file && let Ok(Some(before)) = Open::at_end(path) {
             chain.open.push_back(before);
@@ -103,7 +102,7 @@ impl Chain {
     /// `None` where names have changed meanwhile.
     fn newer_than(&self, newest: Option<u64>) -> io::Result<Option<Vec<Open>>> {
         let Some(place) = self.place_of(newest)? else {
-            // It was moved elsewhere or removed: only what is here now can be told.
+            // It was moved elsewhere or removed: only the present file can be reported.
             let now = Open::at_start(&self.path)?;
             return Ok(Some(now.into_iter().collect()));
         };
@@ -141,8 +140,8 @@ impl Chain {
         PathBuf::from(name)
     }
 
-    /// Reads on. A file has ended where it holds no more and one that came after it
-    /// holds something, or a second one did come: whoever writes has moved on.
+    /// Reads on. A file has ended where it holds no more and one that came after it holds
+    /// something, or a second one appeared: the writer has moved on.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> io::Result<Took> {
         let later = self.open.iter().skip(1);
         let is_left = self.open.len() > 2 || later.into_iter().any(Open::has_begun);

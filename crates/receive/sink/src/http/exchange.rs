@@ -4,7 +4,7 @@ use std::sync::Arc;
 use stillwell_http::{H1RequestEvent, H1RequestHead, ParseError, RequestParser};
 
 use stillwell_metric::SinkShard;
-use stillwell_plan::Refusal;
+use stillwell_plan::step::Refusal;
 use stillwell_stamp::HEADER;
 
 use crate::events::BodyEvents;
@@ -12,7 +12,7 @@ use crate::intake::decode::{Coding, Decoder};
 use crate::ledger::Stamps;
 use crate::steering::Steering;
 
-/// What is to be sent next.
+/// The next reply.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum HttpReply {
     /// The client waits before it sends its body.
@@ -87,7 +87,7 @@ impl Exchange {
         }
     }
 
-    /// Takes in what was read; what follows the last request is passed over.
+    /// Takes in the bytes that were read; bytes after the last request are ignored.
     pub(super) fn take(&mut self, input: &[u8], shard: &SinkShard) {
         let mut read = 0;
         while !self.ended {
@@ -125,6 +125,11 @@ impl Exchange {
     /// Returns true if a request could not be framed.
     pub(super) const fn is_refused(&self) -> bool {
         self.refused
+    }
+
+    /// The number of the request whose head has begun and is not whole, if there is one.
+    pub(super) fn open_head(&self) -> Option<u64> {
+        self.parser.open_head()
     }
 
     /// One event of the parser: the bytes it took, `None` where it needs more.

@@ -46,7 +46,7 @@ impl Datadog {
             "/api/v1/series" | "/api/v2/series" => {
                 let body: Json = serde_json::from_slice(request.body).ok()?;
                 let series = body["series"].as_array()?.iter();
-                Some(series.map(|one| self.take_json(one)).sum())
+                Some(series.map(|entry| self.take_json(entry)).sum())
             }
             _ => {
                 let mut events = BodyEvents::new(Some(request.content_type), None);
@@ -116,8 +116,7 @@ impl Datadog {
     }
 }
 
-/// How the points of a series of type number `kind` behave; `None` where nothing
-/// says so.
+/// The kind of points in a series of type number `kind`; `None` where it is unknown.
 const fn kind_of(kind: u64, interval_seconds: u64) -> Option<PointKind> {
     match kind {
         1 => Some(PointKind::Count),
@@ -156,7 +155,7 @@ fn read_point(point: &[u8]) -> Option<Point> {
 #[cfg(test)]
 mod tests {
     use stillwell_metric::{Kind, Shard, Value as Number};
-    use stillwell_plan::SeriesRecord;
+    use stillwell_plan::sink::SeriesRecord;
 
     use stillwell_http::protobuf::write_varint;
 
@@ -173,8 +172,8 @@ mod tests {
 
     fn series(name: &str, kind: u8, points: &[Vec<u8>]) -> Vec<u8> {
         let mut bytes = message(&[(2, name.as_bytes()), (3, b"env:prod"), (3, b"bare")]);
-        for one in points {
-            bytes.extend(message(&[(4, one)]));
+        for encoded in points {
+            bytes.extend(message(&[(4, encoded)]));
         }
         bytes.extend_from_slice(&[0x28, kind, 0x40, 10]);
         bytes
@@ -211,9 +210,9 @@ mod tests {
         }
         let mut samples = Vec::new();
         recorded.sample(&mut samples);
-        let found: Vec<_> = samples
+        let recorded: Vec<_> = samples
             .iter()
-            .map(|one| (one.name.as_str(), one.kind, one.value.clone()))
+            .map(|sample| (sample.name.as_str(), sample.kind, sample.value.clone()))
             .collect();
         let expected = [
             ("target/load", Kind::Gauge, Number::Float(2.5)),
@@ -222,7 +221,7 @@ mod tests {
             // Two points of a series without a type.
             ("points_skipped", Kind::Counter, Number::Int(2)),
         ];
-        assert_eq!(found, expected);
+        assert_eq!(recorded, expected);
         let labels = &samples[0].labels;
         assert_eq!(labels.value("env"), Some("prod"));
         assert_eq!(labels.value("bare"), Some(""));
@@ -251,9 +250,9 @@ mod tests {
         }
         let mut samples = Vec::new();
         recorded.sample(&mut samples);
-        let found: Vec<_> = samples
+        let recorded: Vec<_> = samples
             .iter()
-            .map(|one| (one.name.as_str(), one.kind, one.value.clone()))
+            .map(|sample| (sample.name.as_str(), sample.kind, sample.value.clone()))
             .collect();
         let passed_over = ("points_skipped", Kind::Counter, Number::Int(1));
         let expected = [
@@ -264,7 +263,7 @@ mod tests {
             passed_over.clone(),
             passed_over,
         ];
-        assert_eq!(found, expected);
+        assert_eq!(recorded, expected);
         assert_eq!(samples[3].labels.value("env"), Some("prod"));
         assert_eq!(samples[4].labels.value("reason"), Some("untyped"));
     }

@@ -1,14 +1,24 @@
-//! Undoing content codings.
+//! Undoing content codings. Output, codings and steps are bounded, since a short body may need
+//! hours of work.
 
 use std::io::{self, Write};
 
-use flate2::write::{MultiGzDecoder, ZlibDecoder};
+use flate2::write::{GzDecoder, ZlibDecoder};
+use zstd::stream::raw::{self, InBuffer, Operation as _, OutBuffer};
 
-/// What is decoded in one go: little, because it can become a thousand times as
-/// much.
+/// Bytes decoded in one go: few, because they can become a thousand times as many.
 const PIECE_BYTES: usize = 4 << 10;
 
-/// How a body is encoded.
+/// The most codings of one body: each may multiply the work for the next by a thousand.
+const CODINGS_MAX: usize = 2;
+
+/// The most members (gzip) or frames (zstd) of one body. Each costs microseconds, however short.
+const MEMBERS_MAX: usize = 10_000;
+
+/// Room for what zstd writes in one step.
+const ZSTD_OUT_BYTES: usize = 128 << 10;
+
+/// Encoding of a body.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Coding {
     Gzip,
@@ -19,7 +29,7 @@ pub(crate) enum Coding {
 
 impl Coding {
     /// The codings that `header` lists, in the order in which they were done;
-    /// `None` where one is not known.
+    /// `None` where one is not known, or more than two are listed.
     pub(crate) fn all(header: &str) -> Option<Vec<Self>> {
         let mut codings = Vec::new();
         for name in header.split(',') {
@@ -31,17 +41,33 @@ impl Coding {
                 _ => return None,
             }
         }
-        Some(codings)
+        (codings.len() <= CODINGS_MAX).then_some(codings)
     }
 }
 
 /// Undoes one coding, piece by piece.
-pub(crate) struct Decoder(State);
+pub(crate) struct Decoder(DecoderState);
 
-enum State {
-    Gzip(MultiGzDecoder<Vec<u8>>),
+enum DecoderState {
+    Gzip(Members),
     Zlib(ZlibDecoder<Vec<u8>>),
-    Zstd(Box<zstd::stream::write::Decoder<'static, Vec<u8>>>),
+    Zstd(Frames),
+}
+
+/// The members of a gzip stream.
+struct Members {
+    decoder: GzDecoder<Vec<u8>>,
+    /// Members before the present one.
+    ended: usize,
+}
+
+/// The frames of a zstd stream.
+struct Frames {
+    decoder: Box<raw::Decoder<'static>>,
+    out: Vec<u8>,
+    ended: usize,
+    /// True between frames.
+    is_whole: bool,
 }
 
 impl std::fmt::Debug for Decoder {
@@ -57,9 +83,17 @@ impl Decoder {
     /// The library's answer where it has no memory.
     pub(crate) fn new(coding: Coding) -> io::Result<Self> {
         Ok(Self(match coding {
-            Coding::Gzip => State::Gzip(MultiGzDecoder::new(Vec::new())),
-            Coding::Zlib => State::Zlib(ZlibDecoder::new(Vec::new())),
-            Coding::Zstd => State::Zstd(Box::new(zstd::stream::write::Decoder::new(Vec::new())?)),
+            Coding::Gzip => DecoderState::Gzip(Members {
+                decoder: GzDecoder::new(Vec::new()),
+                ended: 0,
+            }),
+            Coding::Zlib => DecoderState::Zlib(ZlibDecoder::new(Vec::new())),
+            Coding::Zstd => DecoderState::Zstd(Frames {
+                decoder: Box::new(raw::Decoder::new()?),
+                out: Vec::new(),
+                ended: 0,
+                is_whole: true,
+            }),
         }))
     }
 
@@ -85,9 +119,10 @@ impl Decoder {
     /// Where there is no end to what was pushed.
     pub(crate) fn finish(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
         match &mut self.0 {
-            State::Gzip(decoder) => decoder.try_finish()?,
-            State::Zlib(decoder) => decoder.try_finish()?,
-            State::Zstd(decoder) => decoder.flush()?,
+            DecoderState::Gzip(members) => members.decoder.try_finish()?,
+            DecoderState::Zlib(decoder) => decoder.try_finish()?,
+            DecoderState::Zstd(frames) if frames.is_whole => {}
+            DecoderState::Zstd(_) => return Err(io::ErrorKind::UnexpectedEof.into()),
         }
         let out = self.out();
         if !out.is_empty() {
@@ -99,18 +134,66 @@ impl Decoder {
 
     fn write(&mut self, piece: &[u8]) -> io::Result<()> {
         match &mut self.0 {
-            State::Gzip(decoder) => decoder.write_all(piece),
-            State::Zlib(decoder) => decoder.write_all(piece),
-            State::Zstd(decoder) => decoder.write_all(piece),
+            DecoderState::Gzip(members) => members.write(piece),
+            DecoderState::Zlib(decoder) => decoder.write_all(piece),
+            DecoderState::Zstd(frames) => frames.write(piece),
         }
     }
 
     fn out(&mut self) -> &mut Vec<u8> {
         match &mut self.0 {
-            State::Gzip(decoder) => decoder.get_mut(),
-            State::Zlib(decoder) => decoder.get_mut(),
-            State::Zstd(decoder) => decoder.get_mut(),
+            DecoderState::Gzip(members) => members.decoder.get_mut(),
+            DecoderState::Zlib(decoder) => decoder.get_mut(),
+            DecoderState::Zstd(frames) => &mut frames.out,
         }
+    }
+}
+
+impl Members {
+    fn write(&mut self, mut piece: &[u8]) -> io::Result<()> {
+        while !piece.is_empty() {
+            match self.decoder.write(piece)? {
+                // The member is over: another begins.
+                0 => {
+                    self.decoder.try_finish()?;
+                    count_ended(&mut self.ended)?;
+                    let out = std::mem::take(self.decoder.get_mut());
+                    self.decoder = GzDecoder::new(out);
+                }
+                taken => piece = &piece[taken..],
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Frames {
+    fn write(&mut self, piece: &[u8]) -> io::Result<()> {
+        let mut input = InBuffer::around(piece);
+        loop {
+            self.out.reserve(ZSTD_OUT_BYTES);
+            let start = self.out.len();
+            let mut output = OutBuffer::around_pos(&mut self.out, start);
+            let hint = self.decoder.run(&mut input, &mut output)?;
+            let is_out_full = output.pos() == output.capacity();
+            self.is_whole = hint == 0;
+            if self.is_whole {
+                count_ended(&mut self.ended)?;
+            }
+            if input.pos() == piece.len() && (self.is_whole || !is_out_full) {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Counts a member or frame that has ended.
+fn count_ended(ended: &mut usize) -> io::Result<()> {
+    *ended += 1;
+    if *ended < MEMBERS_MAX {
+        Ok(())
+    } else {
+        Err(io::Error::other("too many members"))
     }
 }
 
@@ -186,7 +269,7 @@ mod tests {
             codings in codings(),
         ) {
             let bytes = bytes.repeat(repeats);
-            let body = codings.iter().fold(bytes.clone(), |body, one| encoded(&body, *one));
+            let body = codings.iter().fold(bytes.clone(), |body, coding| encoded(&body, *coding));
             prop_assert_eq!(decode(&body, &codings, bytes.len().max(body.len() * 2 + 5000)), Some(bytes));
         }
 
@@ -234,11 +317,35 @@ mod tests {
     }
 
     #[test]
+    fn a_body_of_many_empty_members_is_refused() {
+        for coding in [Coding::Gzip, Coding::Zstd] {
+            let few = encoded(b"", coding).repeat(100);
+            assert_eq!(
+                decode(&few, &[coding], 1 << 20),
+                Some(Vec::new()),
+                "{coding:?}"
+            );
+            let many = encoded(b"", coding).repeat(MEMBERS_MAX + 1);
+            assert_eq!(decode(&many, &[coding], 1 << 20), None, "{coding:?}");
+        }
+    }
+
+    #[test]
+    fn a_body_that_is_cut_is_refused() {
+        for coding in [Coding::Gzip, Coding::Zstd] {
+            let body = encoded(b"a body that is long enough", coding);
+            let cut = &body[..body.len() - 1];
+            assert_eq!(decode(cut, &[coding], 1 << 20), None, "{coding:?}");
+        }
+    }
+
+    #[test]
     fn codings_are_read_as_they_are_listed() {
         let both = Some(vec![Coding::Gzip, Coding::Zstd]);
         assert_eq!(Coding::all("GZIP, identity,zstd"), both);
         assert_eq!(Coding::all("identity"), Some(Vec::new()));
         assert_eq!(Coding::all("deflate"), Some(vec![Coding::Zlib]));
         assert_eq!(Coding::all("br"), None);
+        assert_eq!(Coding::all("gzip, gzip, gzip"), None);
     }
 }

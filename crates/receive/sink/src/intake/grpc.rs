@@ -4,8 +4,9 @@ use stillwell_http::grpc::{GrpcMessage, GrpcMessageReader};
 use stillwell_metric::SinkShard;
 
 use super::decode::{Coding, decode};
+use super::memory::Reservation;
 use super::request::DECODED_BYTES_MAX;
-use super::service::{INVALID_ARGUMENT, Reply, UNIMPLEMENTED};
+use super::service::{INVALID_ARGUMENT, RESOURCE_EXHAUSTED, Reply, UNIMPLEMENTED};
 use super::site::Site;
 
 /// The longest message that is taken, in bytes.
@@ -18,23 +19,25 @@ pub(super) struct CallIncoming {
     reader: GrpcMessageReader,
     /// `None` where messages are in a coding that is not known.
     coding: Option<Vec<Coding>>,
-    /// What stands in its metadata for stamps, until its first message has come; empty
-    /// where there is none.
+    /// The metadata entry for stamps, until its first message has come; empty where there is
+    /// none.
     stamp: Vec<u8>,
-    /// How the call ends: 0 while all goes well.
+    memory: Reservation,
+    /// Status at the end of the call: 0 while all goes well.
     pub(super) status: u32,
 }
 
 impl CallIncoming {
     /// A call of `method`, whose compressed messages are in the coding `encoding`, with
     /// this in its metadata for stamps.
-    pub(super) fn new(method: &str, encoding: Option<&[u8]>, stamp: &[u8]) -> Self {
+    pub(super) fn new(method: &str, encoding: Option<&[u8]>, stamp: &[u8], site: &Site) -> Self {
         let encoding = str::from_utf8(encoding.unwrap_or_default());
         Self {
             method: method.to_owned(),
             reader: GrpcMessageReader::new(MESSAGE_BYTES_MAX),
             coding: encoding.ok().and_then(Coding::all),
             stamp: stamp.to_vec(),
+            memory: site.intake.memory.reservation(),
             status: 0,
         }
     }
@@ -47,16 +50,22 @@ impl CallIncoming {
         let mut read = 0;
         while self.status == 0 {
             match self.reader.advance(&part[read..]) {
-                Ok((_, None)) => return,
+                Ok((_, None)) => {
+                    if !self.memory.resize(self.reader.held_bytes()) {
+                        self.reader = GrpcMessageReader::new(MESSAGE_BYTES_MAX);
+                        self.fail(RESOURCE_EXHAUSTED, shard);
+                    }
+                    return;
+                }
                 Ok((taken, Some(message))) => {
                     read += taken;
                     shard.messages.add(1);
                     let coding = self.coding.as_deref();
                     let stamp = std::mem::take(&mut self.stamp);
-                    match one(&self.method, message, coding, (site, &stamp)) {
-                        Ok(found) => {
-                            shard.events.add(found.events);
-                            reply(found);
+                    match answer_message(&self.method, message, coding, (site, &stamp)) {
+                        Ok(reply_of_message) => {
+                            shard.events.add(reply_of_message.events);
+                            reply(reply_of_message);
                         }
                         Err(status) => self.fail(status, shard),
                     }
@@ -79,7 +88,7 @@ impl CallIncoming {
     }
 }
 
-fn one(
+fn answer_message(
     method: &str,
     message: GrpcMessage<'_>,
     coding: Option<&[Coding]>,

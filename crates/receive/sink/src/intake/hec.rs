@@ -54,10 +54,10 @@ impl Hec {
 
     fn acknowledge(&self, body: &[u8]) -> Answer {
         #[derive(Deserialize)]
-        struct Question {
+        struct AckQuery {
             acks: Vec<u64>,
         }
-        let Ok(question) = serde_json::from_slice::<Question>(body) else {
+        let Ok(question) = serde_json::from_slice::<AckQuery>(body) else {
             return Answer::json(400, &br#"{"text":"Invalid data format","code":6}"#[..])
                 .malformed();
         };

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use stillwell_http::{
     CONTINUE, H1RequestEvent, ParseError, PreparedResponse, RequestParser, write_response,
 };
-use stillwell_plan::Refusal;
+use stillwell_plan::step::Refusal;
 use stillwell_stamp::HEADER;
 use stillwell_units::Moment;
 use stillwell_wire::server::{Output, Protocol};
@@ -68,7 +68,7 @@ impl Http1 {
                 if head.expect_continue {
                     self.out.extend_from_slice(CONTINUE);
                 }
-                let mut partial = Partial::new(head.method, head.target);
+                let mut partial = Partial::new(head.method, head.target, &self.site);
                 let is_stamped = self.site.stamps.borrow().looks_in_headers();
                 let stamp = is_stamped.then(|| head.header(HEADER)).flatten();
                 for (name, value) in [
@@ -87,10 +87,9 @@ impl Http1 {
             }
             Some(H1RequestEvent::Body(part)) => {
                 if let Some(request) = &mut self.request {
-                    let shard = &self.site.shard;
                     match request.refusal {
-                        Some(_) => shard.bytes.add(part.len() as u64),
-                        None => request.partial.push(part, shard),
+                        Some(_) => self.site.shard.bytes.add(part.len() as u64),
+                        None => request.partial.push(part, &self.site),
                     }
                 }
             }
@@ -169,6 +168,10 @@ impl Protocol for Http1 {
         self.waiting.front().map(|outgoing| outgoing.due.moment)
     }
 
+    fn open_head(&self) -> Option<u64> {
+        self.parser.open_head()
+    }
+
     fn is_full(&self) -> bool {
         self.is_closing || self.waiting.len() >= WAITING_MAX
     }
@@ -192,8 +195,8 @@ impl Protocol for Http1 {
 impl Http1Outgoing {
     fn write(&self, out: &mut Vec<u8>) {
         let answer = &self.answer;
-        let own = answer.headers.iter();
-        let mut headers: Vec<(&str, &str)> = own
+        let fields = answer.headers.iter();
+        let mut headers: Vec<(&str, &str)> = fields
             .map(|(name, value)| (name.as_ref(), value.as_ref()))
             .collect();
         if self.is_last {

@@ -8,7 +8,7 @@ use stillwell_http::h2::{
     BodyLength, H2ResponseBlock, Limits, RequestHead, Server, ServerEvent, Stream, StreamTable,
     TrailerBlock,
 };
-use stillwell_plan::Refusal;
+use stillwell_plan::step::Refusal;
 use stillwell_units::Moment;
 use stillwell_wire::server::{Output, Protocol};
 
@@ -42,7 +42,7 @@ struct Waiting {
     what: What,
 }
 
-/// What a request gets next.
+/// The next step of a request.
 #[derive(Debug)]
 enum What {
     Answer(Answer),
@@ -56,7 +56,7 @@ struct Http2Request {
     incoming: Http2Incoming,
     is_head: bool,
     has_responded: bool,
-    /// What is left of the body that answers it.
+    /// Remaining bytes of the response body.
     out: Vec<u8>,
     sent: usize,
     /// True if its client may send no more for now.
@@ -73,7 +73,7 @@ enum Http2Incoming {
     Whole,
 }
 
-/// What follows the body.
+/// The part after the body.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Nothing,
@@ -104,8 +104,8 @@ impl Http2 {
                     true => BodyLength::Withheld(length),
                     false => BodyLength::Bytes(length),
                 };
-                let own = answer.headers.iter();
-                let headers: Vec<(&str, &str)> = own
+                let fields = answer.headers.iter();
+                let headers: Vec<(&str, &str)> = fields
                     .map(|(name, value)| (name.as_ref(), value.as_ref()))
                     .collect();
                 let block = H2ResponseBlock::new(answer.status, &headers);
@@ -263,16 +263,19 @@ fn respond_to_call(server: &mut Server, stream: Stream, request: &mut Http2Reque
 
 /// Puts a reply among those that wait, in the order in which they are due. A delay may
 /// differ from one to the next; what is said on one stream keeps its order all the same.
-fn put_in_order(waiting: &mut VecDeque<Waiting>, mut own: Waiting) {
-    let is_last = |last: &Waiting| last.due.moment <= own.due.moment;
+fn put_in_order(waiting: &mut VecDeque<Waiting>, mut answered: Waiting) {
+    let is_last = |last: &Waiting| last.due.moment <= answered.due.moment;
     if waiting.back().is_none_or(is_last) {
-        return waiting.push_back(own);
+        return waiting.push_back(answered);
     }
-    if let Some(before) = waiting.iter().rfind(|it| it.stream == own.stream) {
-        own.due.moment = own.due.moment.max(before.due.moment);
+    if let Some(before) = waiting
+        .iter()
+        .rfind(|queued| queued.stream == answered.stream)
+    {
+        answered.due.moment = answered.due.moment.max(before.due.moment);
     }
-    let place = waiting.partition_point(|other| other.due.moment <= own.due.moment);
-    waiting.insert(place, own);
+    let place = waiting.partition_point(|queued| queued.due.moment <= answered.due.moment);
+    waiting.insert(place, answered);
 }
 
 /// Takes in what happened; gives the stream whose answer has got room.
@@ -289,12 +292,12 @@ fn take_event(
     };
     match event {
         ServerEvent::Head { stream, head } => {
-            requests.insert(stream, Http2Request::of(&head, site.refusal()));
+            requests.insert(stream, Http2Request::of(&head, site));
         }
         ServerEvent::Body { stream, bytes } => {
             let request = requests.get_mut(stream)?;
             match &mut request.incoming {
-                Http2Incoming::Plain(partial) => partial.push(bytes, &site.shard),
+                Http2Incoming::Plain(partial) => partial.push(bytes, site),
                 Http2Incoming::Call(call) => {
                     let reply = |reply| wait(stream, What::Message(reply));
                     call.push(bytes, site, reply);
@@ -320,7 +323,8 @@ fn take_event(
         }
         ServerEvent::Failed { stream, .. } => {
             let request = requests.remove(stream);
-            let was_cut = request.is_some_and(|one| !matches!(one.incoming, Http2Incoming::Whole));
+            let was_cut =
+                request.is_some_and(|request| !matches!(request.incoming, Http2Incoming::Whole));
             site.shard.errors.add(u64::from(was_cut));
         }
         ServerEvent::Room { stream } => return Some(stream),
@@ -329,20 +333,21 @@ fn take_event(
 }
 
 impl Http2Request {
-    fn of(head: &RequestHead<'_>, refusal: Option<Refusal>) -> Self {
-        let mut partial = Partial::new(head.method, head.path);
+    fn of(head: &RequestHead<'_>, site: &Site) -> Self {
+        let mut partial = Partial::new(head.method, head.path, site);
         for (name, value) in head.fields.iter() {
             if let Ok(name) = str::from_utf8(name) {
                 partial.header(name, value);
             }
         }
         let is_head = partial.is_head();
-        let incoming = if let Some(with) = refusal {
+        let incoming = if let Some(with) = site.refusal() {
             Http2Incoming::Refused(with)
         } else if partial.content_type().starts_with("application/grpc") {
             let encoding = head.fields.value("grpc-encoding");
             let stamp = partial.stamp();
-            Http2Incoming::Call(grpc::CallIncoming::new(partial.target(), encoding, stamp))
+            let call = grpc::CallIncoming::new(partial.target(), encoding, stamp, site);
+            Http2Incoming::Call(call)
         } else {
             Http2Incoming::Plain(partial)
         };
@@ -367,7 +372,7 @@ mod tests {
     use stillwell_http::Scheme;
     use stillwell_http::h2::{Client, ClientEvent, H2RequestBlock};
     use stillwell_metric::{Labels, SinkShard};
-    use stillwell_plan::IntakeService;
+    use stillwell_plan::sink::IntakeService;
     use stillwell_units::Nanos;
 
     use super::*;
@@ -404,7 +409,7 @@ mod tests {
             }
         }
 
-        /// What one has to say is shown to the other, save replies.
+        /// Passes the output of each side to the other, except replies.
         fn exchange(&mut self) {
             let said = self.client.output().to_vec();
             self.client.sent(said.len());
@@ -449,7 +454,7 @@ mod tests {
             assert!(offered < 16 << 20, "nothing holds the client back");
             let messages = message.repeat(1000);
             let taken = pair.client.send_body(stream, &messages, false).unwrap();
-            // Whatever the window cuts is sent whole later.
+            // Bytes cut by the window are sent whole later.
             let cut = taken % 5;
             offered += taken;
             if cut > 0 {

@@ -1,4 +1,4 @@
-//! Counting what stands in JSON, without a tree of it.
+//! Counts of elements of JSON, without a tree of it.
 
 use memchr::memchr2;
 
@@ -28,15 +28,15 @@ pub(super) fn count_objects(bytes: &[u8]) -> Option<u64> {
     (depth == 0).then_some(objects)
 }
 
-/// The place behind the string whose first character stands `at`.
+/// The place behind the string whose first character is `at`.
 fn end_of_string(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
-        let found = at + memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes[found] == b'"' {
-            return Some(found + 1);
+        let end = at + memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[end] == b'"' {
+            return Some(end + 1);
         }
-        // Whatever is escaped is no end.
-        at = found + 2;
+        // An escaped character is no end.
+        at = end + 2;
     }
 }
 

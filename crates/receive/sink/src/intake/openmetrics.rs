@@ -1,10 +1,10 @@
-//! A page of metrics in OpenMetrics' text, for subjects that scrape: the same
-//! series each time, and counters that grow from one scrape to the next.
+//! A page of metrics in OpenMetrics' text, for targets that scrape: the same series each
+//! time, and counters that grow from one scrape to the next.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stillwell_plan::OpenmetricsPlan;
+use stillwell_plan::sink::OpenmetricsPlan;
 
 use super::service::{Answer, Request, Service};
 
@@ -37,7 +37,7 @@ impl Service for Openmetrics {
     }
 }
 
-/// What is written of a page so far.
+/// The written part of a page.
 #[derive(Debug)]
 struct Page<'p> {
     plan: &'p OpenmetricsPlan,
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn every_family_stands_once_and_counters_grow() {
+    fn every_family_occurs_once_and_counters_grow() {
         let plan = OpenmetricsPlan::default();
         let page = Openmetrics::new(plan.clone());
         let (first, second) = (scrape(&page), scrape(&page));

@@ -10,7 +10,7 @@ use super::service::{Answer, INVALID_ARGUMENT, Reply, Request, Service, UNIMPLEM
 #[derive(Debug)]
 pub(super) struct Otlp;
 
-/// What is exported.
+/// Exported data.
 #[derive(Clone, Copy, Debug)]
 enum Signal {
     Logs,
@@ -60,7 +60,7 @@ impl Service for Otlp {
 }
 
 impl Signal {
-    /// Resources, scopes and records stand in the same fields in all signals.
+    /// Resources, scopes and records are in the same fields in all signals.
     fn count(self, request: &[u8]) -> Option<u64> {
         match self {
             Self::Logs | Self::Traces => count(request, &[1, 2, 2]),
@@ -83,7 +83,7 @@ impl Signal {
             Self::Traces => ["resourceSpans", "scopeSpans", "spans"],
         };
         let mut events = 0;
-        for scope in items(&request, resources).flat_map(|one| items(one, scopes)) {
+        for scope in items(&request, resources).flat_map(|resource| items(resource, scopes)) {
             for record in items(scope, records) {
                 events += match self {
                     Self::Logs | Self::Traces => 1,
@@ -132,11 +132,11 @@ mod tests {
     /// Two resources, the first with two scopes: three scopes with `records` each.
     fn export(records: &[(u32, &[u8])]) -> Vec<u8> {
         let scope = message(records);
-        let (one, two) = (
+        let (first, two) = (
             message(&[(2, &scope)]),
             message(&[(2, &scope), (2, &scope)]),
         );
-        message(&[(1, &two), (1, &one)])
+        message(&[(1, &two), (1, &first)])
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::service::{Answer, Reply, Request, Service};
 use crate::events::BodyEvents;
 
-/// Answers every request as told, and every message of a call with an empty one.
+/// Answers every request as configured, and every message of a call with an empty one.
 #[derive(Debug)]
 pub(super) struct Plain {
     answer: Answer,
@@ -34,7 +34,7 @@ impl Service for Plain {
         true
     }
 
-    /// A message is an event, whatever is in it.
+    /// A message is an event, with any content.
     fn message(&self, _method: &str, _message: &[u8]) -> Result<Reply, u32> {
         Ok(Reply {
             events: 1,

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use stillwell_metric::{Kind, Labels, Sample, SeriesName, Shard, Value, catalogue};
-use stillwell_plan::SeriesRecord;
+use stillwell_plan::sink::SeriesRecord;
 use stillwell_units::{float_from_u64, floor_to_u64};
 
-/// Series at most; more are passed over and counted, so that a subject that makes
-/// up tags does not fill the memory.
+/// Series at most; more are skipped and counted: a target that makes up tags does not
+/// fill the memory.
 const SERIES_MAX: usize = 100_000;
 
-/// Reason why points are passed over, as their count is labelled.
+/// Reason why points are skipped, as their count is labelled.
 const REASONS: [&str; 3] = ["too_many", "untyped", "no_number"];
 /// There are too many series already.
 const TOO_MANY: usize = 0;
@@ -20,7 +20,7 @@ const UNTYPED: usize = 1;
 /// Their values are infinite or no numbers.
 const NO_NUMBER: usize = 2;
 
-/// The series of one sink, whatever worker received them.
+/// The series of one sink, received by any worker.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     sink: String,
@@ -32,7 +32,7 @@ pub(crate) struct Recorded {
 #[derive(Debug, Default)]
 struct Received {
     series: BTreeMap<(String, Labels), Series>,
-    /// Points that were passed over, by [`REASONS`].
+    /// Points that were skipped, by [`REASONS`].
     passed_over: [u64; REASONS.len()],
 }
 
@@ -53,7 +53,7 @@ pub(super) struct Point {
     pub(super) seconds: u64,
 }
 
-/// How the points of a series behave.
+/// Kind of the points of a series.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum PointKind {
     /// Each is a number of things since the point before.
@@ -79,8 +79,8 @@ impl Recorded {
         })
     }
 
-    /// Takes in points of the series `name` with `tags`, each `key:value` or a bare
-    /// key. Without a `kind`, or beyond the most series, they are passed over.
+    /// Takes in points of the series `name` with `tags`, each `key:value` or a bare key.
+    /// Without a `kind`, or beyond the most series, they are skipped.
     pub(super) fn take(
         &self,
         name: &str,
@@ -127,7 +127,7 @@ impl Recorded {
     }
 
     fn received(&self) -> MutexGuard<'_, Received> {
-        // Whoever panicked with the lock in hand left whole values.
+        // A thread that panicked with the lock in hand left whole values.
         let received = self.received.lock();
         received.unwrap_or_else(PoisonError::into_inner)
     }
@@ -194,9 +194,9 @@ mod tests {
         let mut samples = Vec::new();
         recorded.sample(&mut samples);
         let name = catalogue::POINTS_SKIPPED.into();
-        let found = samples.iter().filter(|sample| sample.name == name);
+        let sample_of_name = samples.iter().filter(|sample| sample.name == name);
         let reason = |sample: &Sample| sample.labels.value("reason").unwrap().to_owned();
-        found
+        sample_of_name
             .map(|sample| (reason(sample), sample.value.clone()))
             .collect()
     }
@@ -224,7 +224,7 @@ mod tests {
         recorded.take("a", &[], Some(PointKind::Gauge), &[none]);
         let mut samples = Vec::new();
         recorded.sample(&mut samples);
-        let names: Vec<&str> = samples.iter().map(|one| one.name.as_str()).collect();
+        let names: Vec<&str> = samples.iter().map(|sample| sample.name.as_str()).collect();
         assert_eq!(names, ["points_skipped"]);
     }
 
@@ -242,7 +242,7 @@ mod tests {
         recorded.sample(&mut samples);
         let name = SeriesName::scraped("a");
         assert!(samples.iter().any(|sample| sample.name == name));
-        // Nobody asked for this one.
+        // No test needs this one.
         recorded.take("b", &[], None, &[Point::default()]);
         let expected = [("untyped", 4), ("no_number", 1)];
         let expected = expected.map(|(reason, points)| (reason.to_owned(), Value::Int(points)));

@@ -2,10 +2,10 @@
 
 use std::borrow::Cow;
 
-use stillwell_metric::SinkShard;
 use stillwell_stamp::HEADER;
 
 use super::decode::{Coding, decode, unpack_snappy};
+use super::memory::Reservation;
 use super::service::{Answer, Request};
 use super::site::Site;
 
@@ -14,31 +14,42 @@ const BODY_BYTES_MAX: usize = 64 << 20;
 /// The longest that it may become without its compression.
 pub(super) const DECODED_BYTES_MAX: usize = 256 << 20;
 
+const CONTENT_TOO_LARGE: u16 = 413;
+const SERVICE_UNAVAILABLE: u16 = 503;
+
 /// A request that is not whole yet.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Partial {
     method: String,
     target: String,
     content_type: String,
     operation: String,
-    /// What stands in its header for stamps; empty where there is none.
+    /// The header for stamps; empty where there is none.
     stamp: Vec<u8>,
     /// `None` where it is in a coding that is not known.
     codings: Option<Vec<Coding>>,
     /// True if it is a block of Snappy.
     is_snappy: bool,
     body: Vec<u8>,
-    is_too_long: bool,
+    memory: Reservation,
+    /// The status that refuses the body, which is not kept then.
+    refusal: Option<u16>,
 }
 
 impl Partial {
     /// A request that begins; headers are set by [`Self::header`].
-    pub(super) fn new(method: &str, target: &str) -> Self {
+    pub(super) fn new(method: &str, target: &str, site: &Site) -> Self {
         Self {
             method: method.to_owned(),
             target: target.to_owned(),
+            content_type: String::new(),
+            operation: String::new(),
+            stamp: Vec::new(),
             codings: Some(Vec::new()),
-            ..Self::default()
+            is_snappy: false,
+            body: Vec::new(),
+            memory: site.intake.memory.reservation(),
+            refusal: None,
         }
     }
 
@@ -64,21 +75,42 @@ impl Partial {
         }
     }
 
-    /// What stands in its header for stamps; empty where there is none.
+    /// Returns the header for stamps; empty where there is none.
     pub(super) fn stamp(&self) -> &[u8] {
         &self.stamp
     }
 
     /// The next part of its body.
-    pub(super) fn push(&mut self, part: &[u8], shard: &SinkShard) {
-        shard.bytes.add(part.len() as u64);
-        if self.body.len() + part.len() > BODY_BYTES_MAX {
-            self.is_too_long = true;
-            self.body = Vec::new();
+    pub(super) fn push(&mut self, part: &[u8], site: &Site) {
+        site.shard.bytes.add(part.len() as u64);
+        if self.refusal.is_some() {
+            return;
         }
-        if !self.is_too_long {
+        let length = self.body.len() + part.len();
+        self.refusal = if length > BODY_BYTES_MAX {
+            Some(CONTENT_TOO_LARGE)
+        } else if length > self.body.capacity() && !self.grow(length) {
+            Some(SERVICE_UNAVAILABLE)
+        } else {
+            None
+        };
+        if self.refusal.is_some() {
+            self.body = Vec::new();
+            let _is_smaller = self.memory.resize(0);
+        } else {
             self.body.extend_from_slice(part);
         }
+    }
+
+    /// Makes room for `length` bytes, and for as many as are there already. Returns false where
+    /// the bodies of all connections need the memory.
+    fn grow(&mut self, length: usize) -> bool {
+        let capacity = length.max(self.body.capacity() * 2).min(BODY_BYTES_MAX);
+        let has_room = self.memory.resize(capacity);
+        if has_room {
+            self.body.reserve_exact(capacity - self.body.len());
+        }
+        has_room
     }
 
     pub(super) fn content_type(&self) -> &str {
@@ -117,8 +149,12 @@ impl Partial {
     }
 
     fn answer(&self, site: &Site) -> Answer {
-        if self.is_too_long {
-            return Answer::status(413).malformed();
+        if let Some(status) = self.refusal {
+            let answer = Answer::status(status).malformed();
+            return match status {
+                SERVICE_UNAVAILABLE => answer.header("retry-after", "1"),
+                _ => answer,
+            };
         }
         let Some(codings) = &self.codings else {
             let answer = if site.service().takes_any_coding() {

@@ -1,4 +1,4 @@
-//! What a service makes of requests.
+//! Answers of a service to requests.
 
 use std::borrow::Cow;
 use std::fmt::Debug;
@@ -34,6 +34,8 @@ pub(super) trait Service: Debug + Send + Sync {
 pub(super) const UNIMPLEMENTED: u32 = 12;
 /// The status of a gRPC call with a message that makes no sense.
 pub(super) const INVALID_ARGUMENT: u32 = 3;
+/// Status of a call for which there is no memory.
+pub(super) const RESOURCE_EXHAUSTED: u32 = 8;
 
 /// A whole request, its body without compression.
 #[derive(Clone, Copy, Debug)]
@@ -48,7 +50,7 @@ pub(super) struct Request<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// What a request is answered, and what was in it.
+/// The answer to a request, and the counts of its contents.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Answer {
     pub(super) status: u16,
@@ -122,7 +124,7 @@ impl Answer {
     }
 }
 
-/// What one gRPC message is answered, and what was in it.
+/// The answer to one gRPC message, and the counts of its contents.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Reply {
     /// The message that answers it.

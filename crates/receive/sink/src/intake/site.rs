@@ -5,9 +5,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_metric::SinkShard;
-use stillwell_plan::Refusal;
+use stillwell_plan::step::Refusal;
 use stillwell_units::{Moment, Nanos};
 
+use super::memory::BodyMemory;
 use super::recorded::Recorded;
 use super::service::{Answer, Service};
 use crate::ledger::Stamps;
@@ -21,6 +22,8 @@ pub(crate) struct Intake {
     pub(super) delay: Nanos,
     /// Series that it records, if it does.
     pub(super) recorded: Option<Arc<Recorded>>,
+    /// Memory for bodies that are not whole yet.
+    pub(super) memory: BodyMemory,
 }
 
 impl Intake {
@@ -37,7 +40,7 @@ pub(super) struct Site {
     pub(super) shard: Arc<SinkShard>,
     /// Looks through bodies.
     pub(super) stamps: Rc<RefCell<Stamps>>,
-    /// What changes how it answers, if anything does.
+    /// Changes of the answers, if there are any.
     pub(super) steering: Option<Arc<Steering>>,
     /// Set where the connection is to be closed without another word.
     pub(super) is_cut: Rc<Cell<bool>>,
@@ -63,8 +66,8 @@ impl Site {
         stamps.end();
     }
 
-    /// Enters what stands in the header of a whole request or call for stamps; `body` is
-    /// its body or its first message.
+    /// Enters the header for stamps of a whole request or call; `body` is its body or its first
+    /// message.
     pub(super) fn headed(&self, token: &[u8], body: &[u8]) {
         self.stamps.borrow().header(token, body);
     }
@@ -72,9 +75,9 @@ impl Site {
     /// When the answer to what came `now` is due.
     pub(super) fn due(&self, now: Moment) -> Due {
         let active = self.steering.as_ref().map(|steering| steering.begin(1));
-        let told = self.steering.as_ref().and_then(|steering| steering.delay());
+        let delay = self.steering.as_ref().and_then(|steering| steering.delay());
         Due {
-            moment: now + told.unwrap_or(self.intake.delay),
+            moment: now + delay.unwrap_or(self.intake.delay),
             _active: active,
         }
     }

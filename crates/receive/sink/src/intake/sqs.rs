@@ -1,11 +1,12 @@
-//! Amazon's SQS, from the side of whoever fetches messages: each request gets as
-//! many new messages as it asks for, in JSON or in the older form with XML.
+//! Amazon's SQS, as a program that fetches messages sees it: each request gets as many
+//! new messages as it requests, in JSON or in the older form with XML.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use data_encoding::HEXLOWER;
+use md5::{Digest as _, Md5};
 use serde_json::{Value, json};
 
-use super::md5::md5_hex;
 use super::service::{Answer, Request, Service};
 
 /// More than so many are never handed out at once.
@@ -13,6 +14,11 @@ const MESSAGES_MAX: u64 = 10;
 
 const JSON: &str = "application/x-amz-json-1.0";
 const XML: &str = "text/xml";
+
+/// The digest by which clients check the text that they receive.
+fn md5_hex(text: &str) -> String {
+    HEXLOWER.encode(&Md5::digest(text))
+}
 
 /// A queue that never ends.
 #[derive(Debug, Default)]
@@ -27,9 +33,9 @@ struct Message {
     body: String,
 }
 
-/// What is asked, in either form.
+/// A request, in either form.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-struct Question {
+struct SqsRequest {
     action: String,
     messages: u64,
     /// Those of messages to be deleted, by their places in the request.
@@ -42,11 +48,11 @@ impl Service for Sqs {
             return Answer::status(405);
         }
         match request.operation.strip_prefix("AmazonSQS.") {
-            Some(action) => match Question::of_json(action, request.body) {
+            Some(action) => match SqsRequest::of_json(action, request.body) {
                 Some(question) => self.answer_json(&question),
                 None => refuse_json("SerializationException").malformed(),
             },
-            None => match Question::of_form(request.body) {
+            None => match SqsRequest::of_form(request.body) {
                 Some(question) => self.answer_xml(&question),
                 None => Answer::with_body(400, XML, &b"<ErrorResponse/>"[..]).malformed(),
             },
@@ -54,7 +60,7 @@ impl Service for Sqs {
     }
 }
 
-impl Question {
+impl SqsRequest {
     fn of_json(action: &str, body: &[u8]) -> Option<Self> {
         let body: Value = serde_json::from_slice(body).ok()?;
         let entries = body["Entries"].as_array().into_iter().flatten();
@@ -87,20 +93,20 @@ impl Question {
 }
 
 impl Sqs {
-    fn answer_json(&self, question: &Question) -> Answer {
+    fn answer_json(&self, question: &SqsRequest) -> Answer {
         let body = match question.action.as_str() {
             "ReceiveMessage" => {
                 let messages = self.hand_out(question.messages);
                 let served = messages.len() as u64;
-                let one = |message: &Message| {
+                let text_of = |message: &Message| {
                     json!({
                         "MessageId": message.id,
                         "ReceiptHandle": message.id,
-                        "MD5OfBody": md5_hex(message.body.as_bytes()),
+                        "MD5OfBody": md5_hex(&message.body),
                         "Body": message.body,
                     })
                 };
-                let messages: Vec<Value> = messages.iter().map(one).collect();
+                let messages: Vec<Value> = messages.iter().map(text_of).collect();
                 let body = json!({ "Messages": messages }).to_string();
                 return Answer::with_body(200, JSON, body.into_bytes()).serving(served);
             }
@@ -115,7 +121,7 @@ impl Sqs {
         Answer::with_body(200, JSON, body.to_string().into_bytes())
     }
 
-    fn answer_xml(&self, question: &Question) -> Answer {
+    fn answer_xml(&self, question: &SqsRequest) -> Answer {
         let action = question.action.as_str();
         let (mut served, mut result) = (0, String::new());
         match action {
@@ -126,7 +132,7 @@ impl Sqs {
                         "<Message><MessageId>{id}</MessageId><ReceiptHandle>{id}</ReceiptHandle>\
                          <MD5OfBody>{md5}</MD5OfBody><Body>{body}</Body></Message>",
                         id = message.id,
-                        md5 = md5_hex(message.body.as_bytes()),
+                        md5 = md5_hex(&message.body),
                         body = escaped(&message.body),
                     ));
                 }
@@ -149,10 +155,10 @@ impl Sqs {
         Answer::with_body(200, XML, body.into_bytes()).serving(served)
     }
 
-    fn hand_out(&self, asked: u64) -> Vec<Message> {
-        let asked = asked.clamp(1, MESSAGES_MAX);
-        let first = self.next_message.fetch_add(asked, Ordering::Relaxed);
-        (first..first + asked).map(message).collect()
+    fn hand_out(&self, count: u64) -> Vec<Message> {
+        let count = count.clamp(1, MESSAGES_MAX);
+        let first = self.next_message.fetch_add(count, Ordering::Relaxed);
+        (first..first + count).map(message).collect()
     }
 }
 
@@ -238,7 +244,7 @@ mod tests {
             let read: Value = serde_json::from_slice(&answer.body).unwrap();
             for message in read["Messages"].as_array().unwrap() {
                 let body = message["Body"].as_str().unwrap();
-                assert_eq!(message["MD5OfBody"], md5_hex(body.as_bytes()));
+                assert_eq!(message["MD5OfBody"], md5_hex(body));
                 assert_eq!(message["MessageId"].as_str().unwrap().len(), 36);
                 bodies.push(body.to_owned());
             }

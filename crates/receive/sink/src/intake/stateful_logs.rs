@@ -9,7 +9,7 @@ use super::service::{Answer, INVALID_ARGUMENT, Reply, Request, Service, UNIMPLEM
 
 const METHOD: &str = "/datadog.intake.stateful.StatefulLogsService/LogsStream";
 
-/// What compressed data begins with.
+/// The first bytes of compressed data.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xb5, 0x2f, 0xfd];
 
 /// The field of a datum that is a log; the others change what logs refer to.

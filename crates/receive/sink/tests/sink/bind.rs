@@ -3,7 +3,8 @@ use std::net::{TcpListener, TcpStream};
 use std::os::unix::net::UnixListener;
 
 use stillwell_metric::{Shard, catalogue};
-use stillwell_plan::{SinkBody, SinkProtocol};
+use stillwell_plan::SinkProtocol;
+use stillwell_plan::sink::SinkBody;
 use stillwell_sink::bind;
 use stillwell_units::Nanos;
 
@@ -20,9 +21,9 @@ fn chain(error: &dyn Error) -> String {
 }
 
 #[test]
-fn a_taken_port_is_told_at_once_and_with_what_to_do() {
-    let other = TcpListener::bind(anywhere()).unwrap();
-    let address = other.local_addr().unwrap();
+fn a_taken_port_is_reported_at_once_and_with_what_to_do() {
+    let listener = TcpListener::bind(anywhere()).unwrap();
+    let address = listener.local_addr().unwrap();
     let error = bind(&plan(SinkProtocol::Tcp { address })).unwrap_err();
     let text = chain(&error);
     let start = format!("bind sink `under-test`: listen on {address}: it is taken; ");
@@ -30,7 +31,7 @@ fn a_taken_port_is_told_at_once_and_with_what_to_do() {
 }
 
 #[test]
-fn an_answer_that_cannot_be_sent_is_told_at_once() {
+fn an_answer_that_cannot_be_sent_is_reported_at_once() {
     let protocol = SinkProtocol::Http {
         address: anywhere(),
         status: 204,
@@ -61,10 +62,10 @@ fn a_file_that_another_put_in_its_place_stays() {
     let path = folder.path().join("sink.sock");
     let bound = bind(&plan(SinkProtocol::UnixStream { path: path.clone() })).unwrap();
     std::fs::rename(&path, folder.path().join("elsewhere")).unwrap();
-    let other = UnixListener::bind(&path).unwrap();
+    let listener = UnixListener::bind(&path).unwrap();
     drop(bound);
     assert!(exists(&path));
-    drop(other);
+    drop(listener);
 }
 
 #[test]

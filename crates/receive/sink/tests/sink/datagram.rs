@@ -65,9 +65,9 @@ fn the_largest_datagrams_count_whole() {
     );
 }
 
-/// Nobody told what the kernel had dropped: the subject would have lost it.
+/// Datagrams dropped by the kernel were not reported: they counted as lost by the target.
 #[test]
-fn what_the_kernel_drops_is_told() {
+fn datagrams_that_the_kernel_drops_are_reported() {
     let bound = stillwell_sink::bind(&plan(SinkProtocol::Udp {
         address: anywhere(),
     }));
@@ -75,7 +75,7 @@ fn what_the_kernel_drops_is_told() {
     let (shards, address) = (bound.shards(), bound.address().unwrap());
     let socket = UdpSocket::bind(anywhere()).unwrap();
     let datagram = vec![b'x'; 60_000];
-    // Far more than any buffer holds while nobody takes anything.
+    // Far more than any buffer holds while none are taken.
     let sent = 4_000;
     for _ in 0..sent {
         socket.send_to(&datagram, address).unwrap();

@@ -105,7 +105,7 @@ proptest! {
 }
 
 #[test]
-fn a_client_that_asks_may_send_its_body() {
+fn a_client_that_expects_continue_may_send_its_body() {
     let sink = sink();
     let mut client = Client::of(&sink);
     client.send("POST / HTTP/1.1\r\nhost: a\r\nexpect: 100-continue\r\ncontent-length: 3\r\n\r\n");
@@ -240,11 +240,11 @@ fn connections_beyond_the_bound_wait_their_turn() {
 #[test]
 fn curl_is_content() {
     let url = |sink: &RunningSink| format!("http://{}/in", sink.address());
-    let found = Command::new("curl")
+    let curl = Command::new("curl")
         .arg("--version")
         .stdout(Stdio::null())
         .status();
-    if found.is_err() {
+    if curl.is_err() {
         println!("SKIPPED: curl_is_content: curl is not installed");
         return;
     }
@@ -302,4 +302,30 @@ fn the_events_of_packed_bodies_are_seen() {
         (2 * lines.len() + array.len()) as u64
     );
     assert_eq!(shards[0].malformed.total(), 0);
+}
+
+#[test]
+fn a_head_that_does_not_end_is_cut_off() {
+    let sink = sink();
+    let mut client = Client::of(&sink);
+    client.send("POST /in HTTP/1.1\r\nhost: sink\r\ncontent-length: 0\r\n\r\nPOST");
+    assert_eq!(client.answer(), ANSWER);
+    assert!(client.is_closed());
+    let counts = sink.end();
+    assert_eq!((counts.messages, counts.errors), (1, 1));
+}
+
+#[test]
+fn clients_that_send_nothing_do_not_lock_out_others() {
+    let sink = run(&plan(http(Nanos::ZERO, 2)));
+    let mut idle = Client::of(&sink);
+    idle.send("POST /in HT");
+    let mut slow = Client::of(&sink);
+    slow.send("POST /in HTTP/1.1\r\nhost:");
+    let mut third = Client::of(&sink);
+    third.send("POST /in HTTP/1.1\r\nhost: sink\r\ncontent-length: 0\r\n\r\n");
+    assert_eq!(third.answer(), ANSWER);
+    assert!(idle.is_closed());
+    let counts = sink.end();
+    assert_eq!((counts.messages, counts.connections), (1, 3));
 }

@@ -7,7 +7,8 @@ use stillwell_http::Scheme;
 use stillwell_http::grpc::{status, write_message};
 use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits, Stream};
 use stillwell_metric::Value;
-use stillwell_plan::{IntakeService, SeriesRecord, SinkProtocol};
+use stillwell_plan::SinkProtocol;
+use stillwell_plan::sink::{IntakeService, SeriesRecord};
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 
@@ -147,7 +148,7 @@ impl Caller {
 
     /// Reads until `enough` bytes of answers have come or the call has ended; gives
     /// the bytes and the call's status.
-    fn hear(&mut self, enough: usize) -> (Vec<u8>, Option<u32>) {
+    fn receive(&mut self, enough: usize) -> (Vec<u8>, Option<u32>) {
         let (mut body, mut room) = (Vec::new(), vec![0; 16 << 10]);
         loop {
             self.stream.write_all(self.client.output()).unwrap();
@@ -165,7 +166,7 @@ impl Caller {
                     Some(ClientEvent::End { trailers, .. }) => {
                         return (body, trailers.and_then(status));
                     }
-                    Some(other) => unreachable!("{other:?}"),
+                    Some(unexpected) => unreachable!("{unexpected:?}"),
                 }
             }
             if body.len() >= enough {
@@ -203,14 +204,14 @@ fn opentelemetry_is_taken_over_grpc_and_http_at_one_address() {
     ] {
         let stream = caller.begin(LOGS, encoding);
         caller.send(stream, &bytes, is_compressed, true);
-        assert_eq!(caller.hear(usize::MAX), (vec![0; 5], Some(0)));
+        assert_eq!(caller.receive(usize::MAX), (vec![0; 5], Some(0)));
     }
     let stream = caller.begin("/none/Export", "identity");
     caller.send(stream, b"", false, true);
-    assert_eq!(caller.hear(usize::MAX), (Vec::new(), Some(12)));
+    assert_eq!(caller.receive(usize::MAX), (Vec::new(), Some(12)));
     let stream = caller.begin(LOGS, "identity");
     caller.send(stream, b"\xff", false, true);
-    assert_eq!(caller.hear(usize::MAX).1, Some(3));
+    assert_eq!(caller.receive(usize::MAX).1, Some(3));
     let head = "POST /v1/logs HTTP/1.1\r\ncontent-type: application/x-protobuf";
     assert_eq!(ask(&sink, head, &export()).0, 200);
     let packed = format!("{head}\r\ncontent-encoding: gzip");
@@ -234,7 +235,7 @@ fn each_batch_of_a_stream_has_its_status_before_the_stream_ends() {
         bytes.extend(message(&[(2, &message(&[(1, &datum), (1, &datum)]))]));
         caller.send(stream, &bytes, false, batch == 3);
         let expected = [0, 0, 0, 0, 4, 0x08, batch, 0x10, 1];
-        let (body, status) = caller.hear(if batch < 3 {
+        let (body, status) = caller.receive(if batch < 3 {
             expected.len()
         } else {
             usize::MAX
@@ -257,7 +258,7 @@ fn http2_is_answered_like_http1() {
     let length = BodyLength::Bytes(body.len() as u64);
     let stream = caller.client.request(&head, length).unwrap();
     caller.client.send_body(stream, body, true).unwrap();
-    let (answer, _) = caller.hear(usize::MAX);
+    let (answer, _) = caller.receive(usize::MAX);
     let text = r#"{"took":0,"errors":false,"items":[{"index":{"status":201}}]}"#;
     assert_eq!(answer, text.as_bytes());
     drop(caller);
@@ -274,8 +275,8 @@ fn a_push_to_loki_in_snappy_is_read() {
     let head = "POST /loki/api/v1/push HTTP/1.1\r\ncontent-type: application/x-protobuf";
     assert_eq!(ask(&sink, head, &packed).0, 204);
     // Some clients say how it is packed, too.
-    let told = format!("{head}\r\ncontent-encoding: snappy");
-    assert_eq!(ask(&sink, &told, &packed).0, 204);
+    let head_with_coding = format!("{head}\r\ncontent-encoding: snappy");
+    assert_eq!(ask(&sink, &head_with_coding, &packed).0, 204);
     // Neither is packed or is a push.
     assert_eq!(ask(&sink, head, &push).0, 400);
     let no_push = snap::raw::Encoder::new().compress_vec(b"\xff").unwrap();
@@ -309,8 +310,8 @@ fn answers_come_after_their_delay() {
 fn requests_of_fixed_length_are_answered() {
     let sink = run(&plan(SinkProtocol::TcpRr {
         address: anywhere(),
-        request_bytes: 3,
-        response_bytes: 5,
+        request_bytes: 3.try_into().unwrap(),
+        response_bytes: 5.try_into().unwrap(),
     }));
     let mut stream = TcpStream::connect(sink.address()).unwrap();
     stream.write_all(b"onetwo").unwrap();
@@ -337,16 +338,19 @@ fn series_that_come_in_are_recorded() {
     let sink = run_bound(bound);
     let point = [&[0x09][..], &2.0_f64.to_le_bytes(), &[0x10, 9]].concat();
     let series = |name: &[u8]| {
-        let mut one = message(&[(2, name), (3, b"env:x"), (4, &point)]);
-        one.extend_from_slice(&[0x28, 3]);
-        one
+        let mut point_message = message(&[(2, name), (3, b"env:x"), (4, &point)]);
+        point_message.extend_from_slice(&[0x28, 3]);
+        point_message
     };
     let body = message(&[(1, &series(b"kept")), (1, &series(b"other"))]);
     let head = "POST /api/v2/series HTTP/1.1\r\ncontent-type: application/x-protobuf";
     assert_eq!(ask(&sink, head, &body).0, 202);
     let mut samples = Vec::new();
     recorded.sample(&mut samples);
-    let names: Vec<&str> = samples.iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = samples
+        .iter()
+        .map(|point_message| point_message.name.as_str())
+        .collect();
     assert_eq!(names, ["target/kept"]);
     assert_eq!(samples[0].value, Value::Float(2.0));
     assert_eq!(sink.end().events, 2);

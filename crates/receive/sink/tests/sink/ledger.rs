@@ -1,4 +1,4 @@
-//! Stamped events, by whatever way they come.
+//! Stamped events, by any transport.
 
 use std::fs;
 use std::io::Write;
@@ -6,7 +6,8 @@ use std::net::{TcpStream, UdpSocket};
 use std::sync::Arc;
 
 use stillwell_metric::{Cell, Shard, catalogue};
-use stillwell_plan::{SinkProtocol, StampForm, StampPlan};
+use stillwell_plan::stamp::StampForm;
+use stillwell_plan::{SinkProtocol, StampPlan};
 use stillwell_sink::{BoundSink, SharedLedger, StampedGenerator, StreamAccount, bind};
 use stillwell_stamp::{RunMark, STAMP_WIDTH, Span, Stamper, StreamId, Times};
 use stillwell_units::{ByteSize, Moment, Nanos, RunId};
@@ -65,7 +66,7 @@ fn bound(protocol: SinkProtocol, ledger: &Arc<SharedLedger>) -> BoundSink {
 }
 
 /// Lost, duplicated, reordered, damaged and intact.
-fn found(ledger: &SharedLedger) -> [u64; 5] {
+fn totals(ledger: &SharedLedger) -> [u64; 5] {
     let accounts = ledger.accounts();
     let StreamAccount { figures, .. } = &accounts[0][0];
     [
@@ -97,7 +98,7 @@ fn streams_are_searched_across_reads_and_connections() {
     }
     assert_eq!(sink.end().events, 6);
     // The order of arrival of two connections that are closed one after the other.
-    assert_eq!(found(&ledger), [2, 1, 1, 0, 6]);
+    assert_eq!(totals(&ledger), [2, 1, 1, 0, 6]);
     assert_eq!(ledger.missing(), 2);
     let losses = &ledger.accounts()[0][0].losses;
     assert_eq!((losses.ranges[0].first, losses.ranges[0].last), (5, 6));
@@ -125,7 +126,7 @@ fn datagrams_and_bodies_are_searched_whole() {
         std::thread::yield_now();
     }
     sink.end();
-    assert_eq!(found(&ledger_udp), [1, 0, 0, 1, 1]);
+    assert_eq!(totals(&ledger_udp), [1, 0, 0, 1, 1]);
 
     let ledger_http = ledger(4);
     let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger_http));
@@ -141,7 +142,7 @@ fn datagrams_and_bodies_are_searched_whole() {
     }
     read_all(&mut stream);
     sink.end();
-    assert_eq!(found(&ledger_http), [1, 1, 0, 0, 4]);
+    assert_eq!(totals(&ledger_http), [1, 1, 0, 0, 4]);
 }
 
 /// A request with `stamp` in its header, the last one of its connection or not.
@@ -154,8 +155,8 @@ fn request(stamp: &str, connection: &str, body: &[u8]) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// Whole requests count, each with what became of its body; those that break off do
-/// not, nor does a header that is no stamp.
+/// Whole requests count, each with the result of its body; those that break off do not,
+/// nor does a header that is no stamp.
 #[test]
 fn the_stamps_of_whole_requests_are_entered() {
     let body = "a body of some length\n".repeat(400).into_bytes();
@@ -183,13 +184,13 @@ fn the_stamps_of_whole_requests_are_entered() {
     read_all(&mut cut);
     let counts = sink.end();
     assert_eq!((counts.messages, counts.errors), (5, 1));
-    assert_eq!(found(&ledger), [3, 1, 1, 1, 3]);
+    assert_eq!(totals(&ledger), [3, 1, 1, 1, 3]);
     assert_eq!(ledger.besides().0, 1);
 }
 
-/// Where stamps stand in the text, a header is none of the ledger's.
+/// With stamps in the text, a header is none of the ledger's.
 #[test]
-fn headers_are_not_looked_at_where_no_stamp_stands_there() {
+fn headers_are_not_searched_where_stamps_are_in_the_text() {
     let ledger = ledger(2);
     let sink = run_bound(bound(http(Nanos::ZERO, 8), &ledger));
     let mut stream = TcpStream::connect(sink.address()).unwrap();
@@ -198,7 +199,7 @@ fn headers_are_not_looked_at_where_no_stamp_stands_there() {
     stream.write_all(&request(&stamp, "close", &body)).unwrap();
     read_all(&mut stream);
     sink.end();
-    assert_eq!(found(&ledger), [1, 0, 0, 0, 1]);
+    assert_eq!(totals(&ledger), [1, 0, 0, 0, 1]);
 }
 
 #[test]
@@ -233,7 +234,7 @@ fn a_file_is_followed_through_rotation_and_truncation() {
         .unwrap();
     assert_eq!(sink.end().events, 6);
     // Number 0 was there before, and number 6 never came.
-    assert_eq!(found(&ledger), [2, 0, 0, 0, 5]);
+    assert_eq!(totals(&ledger), [2, 0, 0, 0, 5]);
 }
 
 #[test]
@@ -253,8 +254,8 @@ fn each_beat_shows_what_arrived_until_then() {
     let mut samples = Vec::new();
     ledger.sample(&mut samples);
     let whole = |metric: stillwell_metric::Metric| {
-        let mut found = samples.iter().filter(|sample| sample.name == metric.into());
-        found.next().and_then(|sample| sample.value.number())
+        let mut matching = samples.iter().filter(|sample| sample.name == metric.into());
+        matching.next().and_then(|sample| sample.value.number())
     };
     assert_eq!(whole(catalogue::STAMPED_SENT), Some(3.0));
     assert_eq!(whole(catalogue::STAMPED_RECEIVED), Some(2.0));

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use stillwell_http::Scheme;
 use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits, Stream};
-use stillwell_plan::{Refusal, RefusePlan, SinkChange, SinkPlan, SinkProtocol};
+use stillwell_plan::step::{Refusal, RefusePlan, SinkChange};
+use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_sink::{SinkControl, bind};
 use stillwell_units::{ByteRate, Nanos, Seed};
 
@@ -24,13 +25,13 @@ fn wait_until(what: &str, is_so: impl FnMut() -> bool) {
     assert!(is_so, "{what}: not within 10 s");
 }
 
-/// Asks on a thread of its own.
+/// Sends a request on another thread.
 #[expect(clippy::disallowed_methods, reason = "a test's own client")]
 fn asking(address: SocketAddr) -> std::thread::JoinHandle<Option<String>> {
     std::thread::spawn(move || request(address))
 }
 
-/// Whether the peer has closed or reset `stream`.
+/// Returns true once the peer has closed or reset `stream`.
 fn is_closed(stream: &mut impl Read) -> bool {
     matches!(stream.read(&mut [0]), Ok(0) | Err(_))
 }
@@ -39,7 +40,7 @@ fn is_closed(stream: &mut impl Read) -> bool {
 fn a_sink_that_is_down_refuses_and_cuts_and_comes_back_on_its_address() {
     for workers in [1, 3] {
         let plan = SinkPlan {
-            workers,
+            workers: std::num::NonZeroU16::new(workers).unwrap(),
             ..plan(SinkProtocol::Tcp {
                 address: anywhere(),
             })
@@ -70,7 +71,7 @@ fn a_sink_that_is_down_refuses_and_cuts_and_comes_back_on_its_address() {
 #[test]
 fn cuts_that_follow_each_other_faster_than_workers_leave_no_old_socket() {
     let plan = SinkPlan {
-        workers: 4,
+        workers: 4.try_into().unwrap(),
         ..plan(SinkProtocol::Tcp {
             address: anywhere(),
         })
@@ -248,7 +249,7 @@ fn a_formula_delays_answers() {
 
 fn intake() -> SinkProtocol {
     SinkProtocol::Intake {
-        service: stillwell_plan::IntakeService::S3,
+        service: stillwell_plan::sink::IntakeService::S3,
         address: anywhere(),
         delay: Nanos::ZERO,
         connections_max: 8,
@@ -337,7 +338,7 @@ fn fill(stream: &mut TcpStream) -> u64 {
 }
 
 #[test]
-fn what_a_subject_wrote_in_its_last_moment_counts_though_it_has_ended() {
+fn bytes_of_the_last_moment_of_a_target_count_though_it_has_ended() {
     let (sink, control) = steered(&plan(SinkProtocol::Tcp {
         address: anywhere(),
     }));
@@ -345,7 +346,7 @@ fn what_a_subject_wrote_in_its_last_moment_counts_though_it_has_ended() {
     let streams = (0..8).map(|_| TcpStream::connect(sink.address()).unwrap());
     let mut streams: Vec<TcpStream> = streams.collect();
     let written: u64 = streams.iter_mut().map(fill).sum();
-    // What was written is now at both ends, and nobody is there who would write more.
+    // The written bytes are now at both ends, and no writer is left.
     drop(streams);
     control.change(&SinkChange::Resume);
     let shards = sink.shards().to_vec();

@@ -60,7 +60,7 @@ fn what_waits_in_the_sockets_when_a_sink_ends_still_counts() {
             stream
         })
         .collect();
-    // Nobody has closed anything, and the worker may have seen none of it.
+    // Nothing was closed, and the worker may have seen none of it.
     let counts = sink.end();
     assert_eq!(
         (counts.bytes, counts.events, counts.connections),
@@ -74,7 +74,7 @@ fn several_workers_share_one_address() {
     let mut plan = plan(SinkProtocol::Tcp {
         address: anywhere(),
     });
-    plan.workers = 3;
+    plan.workers = 3.try_into().unwrap();
     let sink = run(&plan);
     assert_eq!(sink.shards().len(), 3);
     for _ in 0..30 {

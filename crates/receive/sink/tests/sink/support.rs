@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use stillwell_metric::SinkShard;
-use stillwell_plan::{SinkBody, SinkPlan, SinkProtocol};
+use stillwell_plan::sink::SinkBody;
+use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_sink::{BoundSink, bind};
 use stillwell_units::Nanos;
@@ -31,7 +32,7 @@ pub(crate) fn plan(protocol: SinkProtocol) -> SinkPlan {
     SinkPlan {
         id: "under-test".to_owned(),
         protocol,
-        workers: 1,
+        workers: std::num::NonZeroU16::MIN,
         limit: None,
         lines: None,
         prefix: None,
@@ -77,7 +78,7 @@ impl RunningSink {
         &self.shards
     }
 
-    /// Asks it to end; fails the test where a worker failed or did not end.
+    /// Ends it; fails the test where a worker failed or did not end.
     pub(crate) fn end(self) -> Counts {
         for end in self.scope.close(Nanos::from_secs(10)) {
             end.result.unwrap();
@@ -93,7 +94,7 @@ impl RunningSink {
     }
 }
 
-/// What one client sends: bytes, and how many of them in each write.
+/// Output of one client: bytes, and the number of them in each write.
 #[derive(Clone, Debug)]
 pub(crate) struct Script {
     pub(crate) bytes: Vec<u8>,
@@ -131,7 +132,7 @@ pub(crate) fn read_all(stream: &mut impl Read) -> Vec<u8> {
     bytes
 }
 
-/// Whether the file of a socket is there.
+/// Returns true if the file of a socket exists.
 pub(crate) fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

@@ -29,7 +29,7 @@ impl LoadCapture {
     /// # Errors
     /// [`CaptureError`] with the file and the kernel's answer.
     pub fn write(&self, folder: &Path) -> Result<(), CaptureError> {
-        fs::create_dir_all(folder).map_err(write::at(folder))?;
+        write::make_private(folder).map_err(write::at(folder))?;
         let path = folder.join(SERIES);
         let run = self.manifest.plan.telemetry.run.to_string();
         self.write_series(&path, &run).map_err(write::at(&path))?;

@@ -5,7 +5,26 @@ use crate::text;
 
 /// Busy and stolen CPU time in nanoseconds, over all CPUs; the third is not used.
 pub(crate) fn parse(text: &[u8]) -> Option<[u64; 3]> {
-    let line = text::lines(text).find_map(|line| line.strip_prefix(b"cpu "))?;
+    parse_line(text::lines(text).find_map(|line| line.strip_prefix(b"cpu "))?)
+}
+
+/// The same, of the CPUs `cpus` together.
+pub(crate) fn busy_of(text: &[u8], cpus: &[u16]) -> Option<[u64; 3]> {
+    let mut total = [0; 3];
+    for line in text::lines(text).filter_map(|line| line.strip_prefix(b"cpu")) {
+        let is_one = line.first().is_some_and(u8::is_ascii_digit);
+        let number = text::number(line).and_then(|number| u16::try_from(number).ok());
+        if is_one && number.is_some_and(|number| cpus.contains(&number)) {
+            let digits = line.iter().take_while(|byte| byte.is_ascii_digit()).count();
+            for (total, part) in total.iter_mut().zip(parse_line(&line[digits..])?) {
+                *total += part;
+            }
+        }
+    }
+    Some(total)
+}
+
+fn parse_line(line: &[u8]) -> Option<[u64; 3]> {
     let mut fields = [0; 8];
     for (field, word) in fields.iter_mut().zip(text::words(line)) {
         *field = text::number(word)?;

@@ -51,7 +51,7 @@ fn a_folder_with_little_gives_little() {
     let folder = tempfile::tempdir().unwrap();
     let mut reader = HostReader::new(folder.path());
     let (mut samples, mut buffer) = (Vec::new(), Vec::new());
-    reader.sample(0, 0, &mut buffer, &mut samples);
+    reader.sample(0, (0, &[]), &mut buffer, &mut samples);
     assert_eq!(samples, []);
     std::fs::create_dir_all(folder.path().join("thread-self/net")).unwrap();
     for (name, text) in [
@@ -61,7 +61,7 @@ fn a_folder_with_little_gives_little() {
     ] {
         std::fs::write(folder.path().join(name), text).unwrap();
     }
-    reader.sample(0, 0, &mut buffer, &mut samples);
+    reader.sample(0, (0, &[]), &mut buffer, &mut samples);
     let names: Vec<&str> = samples.iter().map(|sample| sample.name.as_str()).collect();
     let expected = [
         "host_cpu_busy",
@@ -109,4 +109,13 @@ proptest! {
             last = total;
         }
     }
+}
+
+#[test]
+fn busy_time_is_read_of_the_target_s_cpus() {
+    let text = b"cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 900 0 4 5 7 0 0\ncpu1 10 0 0 0 0 0 0 1 0 0\ncpu10 1 0 0 0 0 0 0 0 0 0\n";
+    let tick = 1_000_000_000 / rustix::param::clock_ticks_per_second();
+    assert_eq!(cpu::busy_of(text, &[0]), Some([15 * tick, 7 * tick, 0]));
+    assert_eq!(cpu::busy_of(text, &[0, 1]), Some([25 * tick, 8 * tick, 0]));
+    assert_eq!(cpu::busy_of(text, &[10]), Some([tick, 0, 0]));
 }

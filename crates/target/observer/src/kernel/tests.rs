@@ -250,7 +250,10 @@ fn shares_of_cpu_are_of_what_the_group_or_the_machine_grants() {
             value(&samples, "cpu_percentage", &[("focus", "target")]),
             Some(0.0)
         );
-        assert_eq!(value(&samples, "total_cpu_usage_millicores", &[]), None);
+        assert_eq!(
+            value(&samples, "total_cpu_usage_millicores", &[]),
+            Some(0.0)
+        );
         let limit = value(&samples, "cpu_limit_millicores", &[]);
         assert_eq!(
             value(&samples, "stat.cpu_limit_millicores", &[("pid", "7")]),

@@ -23,6 +23,13 @@ pub(crate) struct ProcessStat {
     pub(crate) rss_pages: u64,
 }
 
+/// Parses the name in `stat`, which is in brackets.
+pub(crate) fn parse_name(line: &[u8]) -> Option<String> {
+    let first = line.iter().position(|byte| *byte == b'(')? + 1;
+    let last = line.iter().rposition(|byte| *byte == b')')?;
+    Some(String::from_utf8_lossy(line.get(first..last)?).into_owned())
+}
+
 pub(crate) fn parse_stat(line: &[u8]) -> Option<ProcessStat> {
     // The name may contain brackets: the last one ends it.
     let after = line.iter().rposition(|byte| *byte == b')')? + 1;

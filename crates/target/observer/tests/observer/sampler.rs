@@ -12,7 +12,8 @@ use stillwell_metric::{
     Kind, Labels, Sample, SinkShard, Value, catalogue as metric, sink_worker_name,
 };
 use stillwell_observer::{SampleBatch, SamplerHandle, TargetProbe, Watched, start};
-use stillwell_plan::{ObserverPlan, ProfilePlan, ScrapeFormat, ScrapePlan};
+use stillwell_plan::ObserverPlan;
+use stillwell_plan::observer::{ProfilePlan, ScrapeFormat, ScrapePlan};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_testkit::wait_until;
 use stillwell_units::Nanos;

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
 use stillwell_metric::{Metric, Sample, catalogue as metric};
-use stillwell_observer::{CgroupFiles, TargetProbe, TargetReader};
+use stillwell_observer::{TargetProbe, TargetReader};
 
 /// Uses a CPU for more than half a second, then says how much it used.
 const SPIN: &str = "spin() { i=0; while [ $i -lt 700000 ]; do i=$((i+1)); done; times; }; ";
@@ -57,9 +57,7 @@ impl Shell {
     fn reader(&self) -> TargetReader {
         let probe = TargetProbe {
             pid: self.child.id(),
-            ran_before: false,
-            is_again: false,
-            cgroup: CgroupFiles::default(),
+            ..TargetProbe::default()
         };
         TargetReader::new(Path::new("/proc"), probe)
     }

@@ -63,6 +63,17 @@ pub(super) fn make(run: RunId, limits: &Limits) -> (Option<Cgroup>, Vec<Note>) {
     (Some(cgroup), notes)
 }
 
+/// Ends and removes the groups of Stillwells that have ended, wherever this process would make its own.
+pub(super) fn end_leftovers() {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    for group in own_groups(&read("/proc/self/mountinfo"), &read("/proc/self/cgroup")) {
+        let places = group.folder.ancestors();
+        for place in places.take_while(|place| place.starts_with(&group.mount)) {
+            sweep(&place.join(PARENT), Owner::ourselves());
+        }
+    }
+}
+
 /// Limits memory to this host's, from `meminfo`.
 fn capped(requested: ByteSize, meminfo: &str, notes: &mut Vec<Note>) -> ByteSize {
     let line = meminfo

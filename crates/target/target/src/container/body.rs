@@ -1,7 +1,7 @@
 //! JSON bodies of a container engine's requests and responses.
 
 use serde_json::{Map, Value, json};
-use stillwell_plan::ImagePlan;
+use stillwell_plan::target::ImagePlan;
 
 use crate::cgroup::Limits;
 
@@ -85,7 +85,7 @@ fn limits_of(limits: &Limits) -> Map<String, Value> {
 
 #[cfg(test)]
 mod tests {
-    use stillwell_plan::MountPlan;
+    use stillwell_plan::target::MountPlan;
     use stillwell_units::ByteSize;
 
     use super::*;

@@ -4,7 +4,7 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::sync::mpsc::sync_channel;
 
-use stillwell_plan::LinkPlan;
+use stillwell_plan::link::LinkPlan;
 use stillwell_scope::{NetworkNamespace, Place, Scope, Token};
 use stillwell_units::Nanos;
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use stillwell_plan::LinkUses;
+use stillwell_plan::link::LinkUses;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 

@@ -5,7 +5,8 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use stillwell_plan::{ContainerOrigin, ContainerTarget, ImagePlan, StopPlan, TargetSignal};
+use stillwell_plan::step::TargetSignal;
+use stillwell_plan::target::{ContainerOrigin, ContainerTarget, ImagePlan, StopPlan};
 use stillwell_scope::{Token, clock};
 use stillwell_target::{Container, ContainerError, Limits, TargetProcess};
 use stillwell_units::{ByteSize, Nanos, RunId};

@@ -13,7 +13,7 @@ use stillwell_target::{Cgroup, Limits, prepare_privileges};
 use stillwell_units::{Nanos, RunId};
 
 use crate::life::LEAVES_A_DAEMON;
-use crate::support::{Rig, is_alive};
+use crate::support::{Fixture, is_alive};
 
 /// Membership of the owner's target in a group: `yes` or `no`.
 const IN_GROUP: &str = "STILLWELL_TEST_IN_GROUP";
@@ -22,7 +22,7 @@ const IN_GROUP: &str = "STILLWELL_TEST_IN_GROUP";
 #[ignore = "started by the tests below, which kill it"]
 fn an_owner_that_will_be_killed() {
     let in_group = std::env::var(IN_GROUP).unwrap();
-    let mut rig = Rig::new(LEAVES_A_DAEMON);
+    let mut fixture = Fixture::new(LEAVES_A_DAEMON);
     if in_group == "yes" {
         let run = RunId::from_bytes([0x0f; 16]);
         let (cgroup, notes) = Cgroup::create(run, &Limits::default());
@@ -30,10 +30,10 @@ fn an_owner_that_will_be_killed() {
             println!("\nOWNER no group: {notes:?}");
             return;
         };
-        rig = rig.in_cgroup(Arc::new(cgroup));
+        fixture = fixture.in_cgroup(Arc::new(cgroup));
     }
-    let _target = rig.start_ready();
-    let daemon = std::fs::read_to_string(rig.path("daemon")).unwrap();
+    let _target = fixture.start_ready();
+    let daemon = std::fs::read_to_string(fixture.path("daemon")).unwrap();
     println!("\nOWNER {}", daemon.trim());
     // Until it is killed.
     std::io::stdin().lines().for_each(drop);
@@ -111,7 +111,7 @@ fn a_group_whose_owner_was_killed_is_ended_by_the_next() {
 #[test]
 fn processes_whose_owner_was_killed_are_ended_without_a_group() {
     let daemon = daemon_of_a_killed_owner("no").unwrap();
-    let living = Rig::new(LEAVES_A_DAEMON);
+    let living = Fixture::new(LEAVES_A_DAEMON);
     let target = living.start_ready();
     // What privileges it gets a process with several threads does not matter here.
     drop(prepare_privileges());

@@ -3,29 +3,30 @@
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use stillwell_plan::{TargetKind, TargetSignal};
+use stillwell_plan::TargetKind;
+use stillwell_plan::step::TargetSignal;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_target::{Cgroup, Limits, ProgramError, StartError, Stopped, TargetProcess};
 use stillwell_units::{Nanos, RunId};
 
-use crate::support::{Rig, ended, is_alive};
+use crate::support::{Fixture, ended, is_alive};
 
 #[test]
 fn exit_codes_and_signals_are_recorded() {
-    let rig = Rig::new("exit 7");
-    let exit = ended(&rig.try_start().unwrap());
+    let fixture = Fixture::new("exit 7");
+    let exit = ended(&fixture.try_start().unwrap());
     assert_eq!((exit.code, exit.signal), (Some(7), None));
     assert!(exit.rss_peak_bytes > 0);
-    let rig = Rig::new("kill -USR1 $$");
-    let exit = ended(&rig.try_start().unwrap());
+    let fixture = Fixture::new("kill -USR1 $$");
+    let exit = ended(&fixture.try_start().unwrap());
     assert_eq!((exit.code, exit.signal, exit.core), (None, Some(10), false));
     assert_eq!(exit.to_string(), "ended by signal 10");
 }
 
 #[test]
 fn a_watcher_receives_the_end() {
-    let rig = Rig::new("echo ready; exec sleep 60");
-    let target = rig.try_start().unwrap();
+    let fixture = Fixture::new("echo ready; exec sleep 60");
+    let target = fixture.try_start().unwrap();
     assert_eq!(target.exited(), None);
     let mut scope = Scope::new(&Token::new());
     let (sender, receiver) = sync_channel(1);
@@ -46,13 +47,14 @@ fn a_watcher_receives_the_end() {
 
 #[test]
 fn the_environment_holds_only_the_requested_variables() {
-    let mut rig = Rig::new("env; pwd");
-    rig.child()
+    let mut fixture = Fixture::new("env; pwd");
+    fixture
+        .child()
         .environment
         .variables
         .insert("ONE".to_owned(), "1".to_owned());
-    ended(&rig.try_start().unwrap());
-    let stdout = rig.stdout();
+    ended(&fixture.try_start().unwrap());
+    let stdout = fixture.stdout();
     let names: Vec<&str> = stdout
         .lines()
         .filter_map(|line| Some(line.split_once('=')?.0))
@@ -71,14 +73,15 @@ fn the_environment_holds_only_the_requested_variables() {
         assert!(known.contains(&name), "{name}");
     }
     assert!(stdout.contains("ONE=1"));
-    assert!(stdout.contains(rig.folder.path().to_str().unwrap()));
+    assert!(stdout.contains(fixture.folder.path().to_str().unwrap()));
 }
 
 #[test]
 fn a_polite_target_ends_within_its_grace() {
-    let rig = Rig::new("trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done");
-    let target = rig.start_ready();
-    let stopped = target.stop(rig.plan.stop);
+    let fixture =
+        Fixture::new("trap 'echo bye; exit 3' TERM; echo ready; while :; do sleep 0.05; done");
+    let target = fixture.start_ready();
+    let stopped = target.stop(fixture.plan.stop);
     assert!(!stopped.killed);
     assert_eq!(stopped.exit.unwrap().code, Some(3));
     assert_eq!(target.last_lines(1), ["bye"]);
@@ -86,9 +89,9 @@ fn a_polite_target_ends_within_its_grace() {
 
 #[test]
 fn a_stubborn_target_is_killed_after_its_grace() {
-    let mut rig = Rig::new("trap '' TERM; echo ready; while :; do sleep 0.05; done");
-    rig.plan.stop.grace = Nanos::from_millis(100);
-    let stopped = rig.start_ready().stop(rig.plan.stop);
+    let mut fixture = Fixture::new("trap '' TERM; echo ready; while :; do sleep 0.05; done");
+    fixture.plan.stop.grace = Nanos::from_millis(100);
+    let stopped = fixture.start_ready().stop(fixture.plan.stop);
     assert!(stopped.killed);
     assert_eq!(stopped.exit.unwrap().signal, Some(9));
 }
@@ -96,11 +99,11 @@ fn a_stubborn_target_is_killed_after_its_grace() {
 pub(crate) const LEAVES_A_DAEMON: &str = "(setsid sh -c 'trap \"\" TERM HUP; echo $$ > daemon; echo ready; \
                                while :; do sleep 0.05; done' &) ; while :; do sleep 0.05; done";
 
-fn assert_daemon_is_killed(rig: &Rig) {
-    let target = rig.start_ready();
-    let daemon = std::fs::read_to_string(rig.path("daemon")).unwrap();
+fn assert_daemon_is_killed(fixture: &Fixture) {
+    let target = fixture.start_ready();
+    let daemon = std::fs::read_to_string(fixture.path("daemon")).unwrap();
     assert!(is_alive(&daemon));
-    let stopped = target.stop(rig.plan.stop);
+    let stopped = target.stop(fixture.plan.stop);
     assert!(stopped.left_behind >= 1, "{stopped:?}");
     assert!(!is_alive(&daemon));
     assert!(!is_alive(&target.pid().unwrap().to_string()));
@@ -108,18 +111,18 @@ fn assert_daemon_is_killed(rig: &Rig) {
 
 #[test]
 fn a_grandchild_that_left_the_session_is_killed_too() {
-    assert_daemon_is_killed(&Rig::new(LEAVES_A_DAEMON));
+    assert_daemon_is_killed(&Fixture::new(LEAVES_A_DAEMON));
 }
 
 #[test]
 fn a_daemon_of_a_target_that_has_ended_is_killed_too() {
-    let rig = Rig::new(
+    let fixture = Fixture::new(
         "setsid sh -c 'trap \"\" TERM; echo $$ > daemon; echo ready; while :; do sleep 0.05; done' &
          while [ ! -s daemon ]; do sleep 0.01; done; exit 0",
     );
-    let target = rig.try_start().unwrap();
+    let target = fixture.try_start().unwrap();
     assert_eq!(ended(&target).code, Some(0));
-    let daemon = std::fs::read_to_string(rig.path("daemon")).unwrap();
+    let daemon = std::fs::read_to_string(fixture.path("daemon")).unwrap();
     assert!(is_alive(&daemon));
     drop(target);
     assert!(!is_alive(&daemon));
@@ -138,15 +141,15 @@ fn a_cgroup_counts_and_kills() {
         return;
     };
     let cgroup = std::sync::Arc::new(cgroup);
-    let rig = Rig::new(LEAVES_A_DAEMON).in_cgroup(cgroup.clone());
-    assert_daemon_is_killed(&rig);
+    let fixture = Fixture::new(LEAVES_A_DAEMON).in_cgroup(cgroup.clone());
+    assert_daemon_is_killed(&fixture);
     let folders = cgroup.folders().clone();
     assert!(cgroup.cpu_nanos().unwrap() > 0 && cgroup.pids().is_empty());
     if folders.memory.is_some() {
         assert!(cgroup.memory_peak_bytes().unwrap() > 0, "{notes:?}");
         assert_eq!(cgroup.oom_kills(), Some(0));
     }
-    drop((cgroup, rig));
+    drop((cgroup, fixture));
     for folder in [folders.unified, folders.cpuacct, folders.memory]
         .into_iter()
         .flatten()
@@ -168,45 +171,46 @@ fn a_target_above_its_memory_limit_is_killed_and_counted() {
     };
     let cgroup = std::sync::Arc::new(cgroup);
     // Keeps its last line, which never ends, in memory.
-    let rig = Rig::new("head -c 200000000 /dev/zero | tail -n 1 > /dev/null").in_cgroup(cgroup);
-    let target = rig.try_start().unwrap();
+    let fixture =
+        Fixture::new("head -c 200000000 /dev/zero | tail -n 1 > /dev/null").in_cgroup(cgroup);
+    let target = fixture.try_start().unwrap();
     assert_eq!(ended(&target).code, Some(128 + 9));
-    let cgroup = rig.options.cgroup.as_ref().unwrap();
+    let cgroup = fixture.options.cgroup.as_ref().unwrap();
     assert_eq!(cgroup.oom_kills(), Some(1));
 }
 
 #[test]
 fn what_cannot_be_started_says_why() {
-    let mut rig = Rig::new("");
-    rig.child().program = "/no/such/program".into();
-    let error = rig.try_start().unwrap_err();
+    let mut fixture = Fixture::new("");
+    fixture.child().program = "/no/such/program".into();
+    let error = fixture.try_start().unwrap_err();
     assert!(
         matches!(error, StartError::Program(ProgramError::Missing { .. })),
         "{error}"
     );
-    let script = rig.path("script");
+    let script = fixture.path("script");
     std::fs::write(&script, "#!/no/such/interpreter\n").unwrap();
     rustix::fs::chmod(&script, rustix::fs::Mode::RWXU).unwrap();
-    rig.child().program = script;
-    let error = rig.try_start().unwrap_err();
+    fixture.child().program = script;
+    let error = fixture.try_start().unwrap_err();
     assert!(matches!(error, StartError::Execute { .. }), "{error}");
-    let mut rig = Rig::new("");
-    rig.child().directory = Some("/no/such/folder".into());
-    let error = rig.try_start().unwrap_err();
+    let mut fixture = Fixture::new("");
+    fixture.child().directory = Some("/no/such/folder".into());
+    let error = fixture.try_start().unwrap_err();
     assert!(matches!(error, StartError::Directory { .. }), "{error}");
-    rig.options.stdout = "/no/such/folder/log".into();
-    let error = rig.try_start().unwrap_err();
+    fixture.options.stdout = "/no/such/folder/log".into();
+    let error = fixture.try_start().unwrap_err();
     assert!(matches!(error, StartError::Output { .. }), "{error}");
 }
 
 #[test]
 fn a_target_does_not_outlive_the_thread_that_started_it() {
-    let rig = Rig::new("trap '' TERM HUP; while :; do sleep 0.05; done");
-    let Rig {
+    let fixture = Fixture::new("trap '' TERM HUP; while :; do sleep 0.05; done");
+    let Fixture {
         folder: _folder,
         options,
         plan,
-    } = rig;
+    } = fixture;
     let mut scope = Scope::new(&Token::new());
     let (sender, receiver) = sync_channel(1);
     let body = move |_: &Token| Ok(sender.send(stillwell_target::start(&plan, &options))?);
@@ -217,11 +221,11 @@ fn a_target_does_not_outlive_the_thread_that_started_it() {
 
 #[test]
 fn an_attached_process_is_never_signalled() {
-    let rig = Rig::new("echo ready; while :; do sleep 0.05; done");
-    let unexpected = rig.start_ready();
-    let mut attached_rig = Rig::new("");
-    attached_rig.plan.kind = TargetKind::Pid(unexpected.pid().unwrap());
-    let attached = attached_rig.try_start().unwrap();
+    let fixture = Fixture::new("echo ready; while :; do sleep 0.05; done");
+    let unexpected = fixture.start_ready();
+    let mut attached_run = Fixture::new("");
+    attached_run.plan.kind = TargetKind::Pid(unexpected.pid().unwrap());
+    let attached = attached_run.try_start().unwrap();
     assert_eq!(attached.pid(), unexpected.pid());
     assert!(attached.signal(TargetSignal::Term).is_err());
     let untouched = Stopped {
@@ -229,7 +233,7 @@ fn an_attached_process_is_never_signalled() {
         killed: false,
         left_behind: 0,
     };
-    assert_eq!(attached.stop(rig.plan.stop), untouched);
+    assert_eq!(attached.stop(fixture.plan.stop), untouched);
     assert_eq!(unexpected.exited(), None);
     drop(unexpected);
     assert_eq!(ended(&attached).code, None);

@@ -3,12 +3,13 @@
 use std::net::TcpListener;
 use std::sync::mpsc::sync_channel;
 
-use stillwell_plan::{CpuChoice, MountPlan};
+use stillwell_plan::placement::CpuChoice;
+use stillwell_plan::target::MountPlan;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_target::{MountError, StartError, divide, new_network, online};
 use stillwell_units::Nanos;
 
-use crate::support::{Rig, ended};
+use crate::support::{Fixture, ended};
 
 #[test]
 fn two_networks_have_the_same_port_twice() {
@@ -41,11 +42,11 @@ fn two_networks_have_the_same_port_twice() {
 }
 
 /// Runs it, unless mounts are not permitted here.
-fn run(rig: &Rig) -> Option<String> {
-    match rig.try_start() {
+fn run(fixture: &Fixture) -> Option<String> {
+    match fixture.try_start() {
         Ok(target) => {
             ended(&target);
-            Some(rig.stdout())
+            Some(fixture.stdout())
         }
         Err(StartError::Mount(error @ MountError::Refused { .. })) => {
             println!("SKIPPED: {error}");
@@ -57,18 +58,18 @@ fn run(rig: &Rig) -> Option<String> {
 
 #[test]
 fn folders_are_mounted_at_fixed_places_for_the_target_alone() {
-    let mut rig = Rig::new(
+    let mut fixture = Fixture::new(
         "cat /etc/stillwell-new/one/file /etc/stillwell-new/two /opt/file
          test -s /etc/passwd && echo others stay
          touch /opt/x 2>/dev/null || echo read-only",
     );
-    let source = rig.path("source");
+    let source = fixture.path("source");
     std::fs::create_dir(&source).unwrap();
     std::fs::write(source.join("file"), "shown\n").unwrap();
-    rig.mount(&source, "/etc/stillwell-new/one");
-    rig.mount(&source.join("file"), "/etc/stillwell-new/two");
-    rig.mount(&source, "/opt");
-    let Some(stdout) = run(&rig) else { return };
+    fixture.mount(&source, "/etc/stillwell-new/one");
+    fixture.mount(&source.join("file"), "/etc/stillwell-new/two");
+    fixture.mount(&source, "/opt");
+    let Some(stdout) = run(&fixture) else { return };
     assert_eq!(stdout, "shown\nshown\nshown\nothers stay\nread-only\n");
     assert!(!std::path::Path::new("/etc/stillwell-new").exists());
     assert!(!std::path::Path::new("/opt/file").exists());
@@ -77,20 +78,20 @@ fn folders_are_mounted_at_fixed_places_for_the_target_alone() {
 /// Nothing could be shown at `/data` on a host that has no such folder.
 #[test]
 fn a_folder_is_shown_right_below_the_root_and_all_else_stays() {
-    let mut rig = Rig::new(
+    let mut fixture = Fixture::new(
         "cat /stillwell-data/file /stillwell-deep/er/file
          touch /stillwell-data/x 2>/dev/null || echo read-only
          echo kept >/stillwell-state/written
          test -s /etc/passwd && test -d /proc/self && echo others stay
          test $PWD = $WHERE && echo where it was",
     );
-    let (source, state) = (rig.path("source"), rig.path("made/state"));
+    let (source, state) = (fixture.path("source"), fixture.path("made/state"));
     std::fs::create_dir(&source).unwrap();
     std::fs::write(source.join("file"), "shown\n").unwrap();
-    rig.mount(&source, "/stillwell-data");
-    rig.mount(&source, "/stillwell-deep/er");
-    let where_it_is = rig.options.state.to_string_lossy().into_owned();
-    let child = rig.child();
+    fixture.mount(&source, "/stillwell-data");
+    fixture.mount(&source, "/stillwell-deep/er");
+    let where_it_is = fixture.options.state.to_string_lossy().into_owned();
+    let child = fixture.child();
     child.mounts.push(MountPlan {
         source: state.clone(),
         at: "/stillwell-state".into(),
@@ -98,7 +99,7 @@ fn a_folder_is_shown_right_below_the_root_and_all_else_stays() {
     });
     let variables = &mut child.environment.variables;
     variables.insert("WHERE".to_owned(), where_it_is);
-    let Some(stdout) = run(&rig) else { return };
+    let Some(stdout) = run(&fixture) else { return };
     assert_eq!(
         stdout,
         "shown\nshown\nread-only\nothers stay\nwhere it was\n"
@@ -113,10 +114,10 @@ fn a_folder_is_shown_right_below_the_root_and_all_else_stays() {
 #[test]
 fn a_target_runs_on_its_cpus() {
     let division = divide(&online(), &CpuChoice::Auto, &CpuChoice::Auto);
-    let mut rig = Rig::new("grep Cpus_allowed_list /proc/self/status");
-    rig.options.cpus = division.target.clone();
-    ended(&rig.try_start().unwrap());
+    let mut fixture = Fixture::new("grep Cpus_allowed_list /proc/self/status");
+    fixture.options.cpus = division.target.clone();
+    ended(&fixture.try_start().unwrap());
     let last = division.target.unwrap().pop().unwrap();
-    let stdout = rig.stdout();
+    let stdout = fixture.stdout();
     assert!(stdout.trim().ends_with(&last.to_string()), "{stdout}");
 }

@@ -3,12 +3,12 @@
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
-use stillwell_plan::ReadyProbe;
+use stillwell_plan::target::ReadyProbe;
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_target::{NotReady, TargetProcess, wait_ready_blocking};
 use stillwell_units::Nanos;
 
-use crate::support::Rig;
+use crate::support::Fixture;
 
 fn wait(probe: &ReadyProbe, target: &TargetProcess, longest: Nanos) -> Result<Nanos, NotReady> {
     wait_ready_blocking(probe, target, clock::now() + longest, &Token::new())
@@ -62,9 +62,9 @@ fn a_probe_of_an_https_page_speaks_tls() {
 
 #[test]
 fn files_lines_and_time_make_ready() {
-    let rig = Rig::new("echo it is ready >&2; touch file; while :; do sleep 0.05; done");
-    let target = rig.try_start().unwrap();
-    let path = rig.path("file").to_str().unwrap().to_owned();
+    let fixture = Fixture::new("echo it is ready >&2; touch file; while :; do sleep 0.05; done");
+    let target = fixture.try_start().unwrap();
+    let path = fixture.path("file").to_str().unwrap().to_owned();
     assert!(wait(&ReadyProbe::File { path }, &target, LONG).is_ok());
     let contains = "is ready".to_owned();
     assert!(wait(&ReadyProbe::LogLine { contains }, &target, LONG).is_ok());
@@ -75,8 +75,8 @@ fn files_lines_and_time_make_ready() {
 
 #[test]
 fn a_target_that_is_not_ready_has_a_reason() {
-    let rig = Rig::new("while :; do sleep 0.05; done");
-    let target = rig.try_start().unwrap();
+    let fixture = Fixture::new("while :; do sleep 0.05; done");
+    let target = fixture.try_start().unwrap();
     let no_target = ReadyProbe::Tcp {
         address: "127.0.0.1:1".to_owned(),
     };
@@ -91,8 +91,8 @@ fn a_target_that_is_not_ready_has_a_reason() {
     token.cancel();
     let error = wait_ready_blocking(&no_target, &target, clock::now() + LONG, &token).unwrap_err();
     assert!(matches!(error, NotReady::Cancelled { .. }), "{error}");
-    let rig = Rig::new("exit 4");
-    let error = wait(&no_target, &rig.try_start().unwrap(), LONG).unwrap_err();
+    let fixture = Fixture::new("exit 4");
+    let error = wait(&no_target, &fixture.try_start().unwrap(), LONG).unwrap_err();
     assert!(
         matches!(error, NotReady::Died { exit, .. } if exit.code == Some(4)),
         "{error}"

@@ -3,23 +3,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stillwell_plan::{
-    ChildPlan, CpuChoice, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan, TargetKind, TargetPlan,
-    TargetSignal,
-};
+use stillwell_plan::placement::CpuChoice;
+use stillwell_plan::step::TargetSignal;
+use stillwell_plan::target::{ChildPlan, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan};
+use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_scope::{Token, clock};
 use stillwell_target::{
     Cgroup, StartError, StartOptions, TargetProcess, start, wait_ready_blocking,
 };
 use stillwell_units::Nanos;
 
-pub(crate) struct Rig {
+pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) options: StartOptions,
     pub(crate) plan: TargetPlan,
 }
 
-impl Rig {
+impl Fixture {
     /// A target that is `sh -c script`, not started yet.
     pub(crate) fn new(script: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();

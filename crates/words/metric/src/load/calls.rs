@@ -1,6 +1,7 @@
 //! Outcomes of gRPC calls and the number of their messages.
 
 use crate::cell::Cell;
+use stillwell_units::as_usize;
 
 /// End of one call: its status, or the fault of an answer without a status. A closed
 /// list; each call that was answered or that missed its deadline counts once.
@@ -88,7 +89,7 @@ impl CallEnd {
     /// The end of a call with this status.
     #[must_use]
     pub fn of_status(number: u32) -> Self {
-        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        let index = as_usize(number);
         let known = Self::ALL.get(index).filter(|_| number < Self::STATUSES);
         known.copied().unwrap_or(Self::StatusOther)
     }

@@ -18,6 +18,7 @@ enum What {
     Begun,
     Sent,
     Ended(Outcome),
+    Status(u16),
     Call(CallEnd),
     Messages(CallMessages),
     Source(SourceCount),
@@ -101,7 +102,7 @@ const CUT_OFF: [Outcome; 4] = [
 
 /// A name that no counter has.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("there is no counter `{given}`; there are {}", names().join(", "))]
+#[error("there is no counter `{given}`; there are {} and status_100 to status_599", names().join(", "))]
 pub struct CounterError {
     /// Text that was given.
     pub given: String,
@@ -116,6 +117,7 @@ impl LoadCounter {
             What::Begun => shard.begun.total(),
             What::Sent => shard.sent.total(),
             What::Ended(outcome) => ended(outcome),
+            What::Status(status) => shard.statuses.of(status),
             What::Call(end) => shard.calls.ended(end).total(),
             What::Messages(which) => shard.calls.messages(which).total(),
             What::Source(count) => shard.source.value(count),
@@ -153,6 +155,7 @@ impl FromStr for LoadCounter {
             .or_else(|| call().map(What::Call))
             .or_else(|| messages().map(What::Messages))
             .or_else(|| source().map(What::Source))
+            .or_else(|| status(text).map(What::Status))
             .map(Self)
             .ok_or_else(|| CounterError {
                 given: text.to_owned(),
@@ -178,6 +181,9 @@ impl fmt::Display for LoadCounter {
     /// Our name of it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = NAMES.iter().find(|(_, what)| *what == self.0);
+        if let What::Status(status) = self.0 {
+            return write!(f, "status_{status}");
+        }
         f.write_str(match self.0 {
             What::Ended(outcome) => outcome.name(),
             What::Call(end) => end.name(),
@@ -186,6 +192,13 @@ impl fmt::Display for LoadCounter {
             _ => named.map_or("", |(name, _)| name),
         })
     }
+}
+
+/// Reads `status_503`: one status code.
+fn status(text: &str) -> Option<u16> {
+    let digits = text.strip_prefix("status_")?;
+    let status = digits.parse().ok()?;
+    (100..=599).contains(&status).then_some(status)
 }
 
 fn names() -> Vec<&'static str> {
@@ -208,6 +221,9 @@ mod tests {
             let counter: LoadCounter = name.parse().unwrap();
             assert_eq!(counter.to_string().parse(), Ok(counter), "{name}");
         }
+        let counter: LoadCounter = "status_503".parse().unwrap();
+        assert_eq!(counter.to_string(), "status_503");
+        assert!("status_99".parse::<LoadCounter>().is_err());
         let error = "benchmark.http_2x".parse::<LoadCounter>().unwrap_err();
         assert!(error.to_string().contains("status_4xx, "), "{error}");
     }
@@ -221,6 +237,8 @@ mod tests {
         assert_eq!(value("benchmark.pool_connection_failure"), 3);
         assert_eq!(value("connect_refused"), 2);
         assert_eq!(value("benchmark.stream_resets"), 0);
+        shard.statuses.count(503);
+        assert_eq!((value("status_503"), value("status_500")), (1, 0));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Counts of one load worker as plain numbers: what a capture keeps of a shard.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::{
@@ -28,6 +30,9 @@ pub struct LoadCounts {
     pub outcomes: [u64; Outcome::ALL.len()],
     /// Ends of requests of the warm-up, likewise.
     pub warmup_outcomes: [u64; Outcome::ALL.len()],
+    /// Responses of the measured time by status code.
+    #[serde(default)]
+    pub statuses: BTreeMap<u16, u64>,
     /// Connections opened.
     pub connections: PhasedCount,
     /// Attempts to connect that failed.
@@ -160,6 +165,7 @@ impl From<&LoadShard> for LoadCounts {
             overdue: shard.overdue.total(),
             outcomes: std::array::from_fn(|at| shard.outcomes[at].total()),
             warmup_outcomes: std::array::from_fn(|at| shard.warmup_outcomes[at].total()),
+            statuses: shard.statuses.read(),
             connections: (&shard.connections).into(),
             connect_failures: (&shard.connect_failures).into(),
             connect_timeouts: (&shard.connect_timeouts).into(),

@@ -28,7 +28,7 @@ pub enum TlsWish {
     Trust,
     /// To take any certificate.
     Unchecked,
-    /// To ask for another name.
+    /// To request another name.
     Name,
     /// To show a certificate.
     Identity,

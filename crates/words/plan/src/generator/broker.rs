@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
-use crate::ClientTlsPlan;
+use crate::tls::ClientTlsPlan;
 
 /// The common part of producers for all brokers.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -1,12 +1,10 @@
 //! Exchange of requests and answers.
 
 use serde::{Deserialize, Serialize};
-use stillwell_units::{Nanos, Seed};
+use stillwell_units::Nanos;
 
-use crate::{
-    ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlan, LoadPlanError,
-    LoadPlanParts, LoadProtocol, Reuse, TelemetryPlan, UntilPlan,
-};
+use crate::load::{ClientPlan, ConnectingPlan, IdleStrategy, LoadProtocol, Reuse};
+use crate::tls::ClientTlsPlan;
 
 /// Exchange of requests with blocks and their answers.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -44,15 +42,11 @@ impl Default for ExchangePlan {
 }
 
 impl ExchangePlan {
-    /// Returns the plan of a load that sends the requests of `endpoint` in this way. The
-    /// schedule, workers, connections and end of a generator replace those of the plan.
-    ///
-    /// # Errors
-    /// The first rule of loads that is broken.
-    pub fn load(&self, endpoint: EndpointPlan) -> Result<LoadPlan, LoadPlanError> {
-        LoadPlan::try_new(LoadPlanParts {
-            endpoints: vec![endpoint],
-            pace: LoadPace::Closed,
+    /// Returns the client that exchanges requests and answers in this way. The generator says
+    /// how many connections there are and how a worker waits.
+    #[must_use]
+    pub fn client(&self) -> ClientPlan {
+        ClientPlan {
             connecting: ConnectingPlan {
                 connections: 1,
                 protocol: self.protocol,
@@ -66,17 +60,8 @@ impl ExchangePlan {
             },
             tunnel: None,
             tls: self.tls.clone(),
-            workers: 1,
-            until: UntilPlan::default(),
-            warmup: Nanos::ZERO,
             timeout: self.timeout,
-            grace: Nanos::SECOND,
             idle: IdleStrategy::Sleep,
-            first_request: false,
-            latency_header: None,
-            telemetry: TelemetryPlan::default(),
-            // Only bodies are random.
-            seed: Seed::from_number(0),
-        })
+        }
     }
 }

@@ -5,7 +5,8 @@ use std::path::Path;
 use stillwell_units::ByteSize;
 
 use super::{AcknowledgedBy, StreamTarget, TransportPlan};
-use crate::{LoadProtocol, StampForm};
+use crate::load::LoadProtocol;
+use crate::stamp::StampForm;
 
 /// Properties of a transport, besides how it is carried out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -262,7 +263,7 @@ impl TransportPlan {
                 };
                 (http, Some(Url(url)))
             }
-            Self::Requests(plan) => (Of::REQUESTS, Some(Url(&plan.url))),
+            Self::Requests(plan) => (Of::REQUESTS, Some(Url(plan.url()))),
             Self::SplunkHec { url, .. } => (Of::SPLUNK_HEC, Some(Url(url))),
             Self::Acknowledged(plan) => {
                 let properties = match plan.by {
@@ -326,7 +327,7 @@ impl TransportPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PrefixFraming;
+    use crate::stamp::PrefixFraming;
 
     #[test]
     fn a_transport_carries_the_stamps_that_its_properties_name() {
@@ -361,8 +362,8 @@ mod tests {
             (
                 TransportPlan::TcpRr {
                     address: address(),
-                    request_bytes: 1,
-                    response_bytes: 1,
+                    request_bytes: std::num::NonZeroU32::MIN,
+                    response_bytes: std::num::NonZeroU32::MIN,
                 },
                 [false, false, false],
                 Some(TransportTarget::Tcp("127.0.0.1:1")),

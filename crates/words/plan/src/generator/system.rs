@@ -1,5 +1,6 @@
 //! Generators that work on the system itself: processes and containers.
 
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -8,12 +9,12 @@ use stillwell_units::Nanos;
 /// Trees of processes, and how large they are.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ProcessTreePlan {
-    /// Processes from the root of a tree to a leaf, both included; at least one.
-    pub depth_max: u32,
+    /// Processes from the root of a tree to a leaf, both included.
+    pub depth_max: NonZeroU32,
     /// Children of each process.
-    pub children_max: u32,
-    /// Processes of one tree in all; at least one.
-    pub processes_max: u32,
+    pub children_max: NonZeroU32,
+    /// Processes of one tree in all.
+    pub processes_max: NonZeroU32,
     /// Lifetime of a process with children after it has started them.
     pub sleep: Nanos,
     /// Executables of processes without children, one for each process; at least one.

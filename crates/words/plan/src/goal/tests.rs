@@ -105,7 +105,7 @@ fn numbers_that_may_be_zero_are_compared_by_their_difference() {
         .into_iter()
         .filter(|metric| metric.scale() == Scale::Difference);
     let names: Vec<String> = differences.map(String::from).collect();
-    assert_eq!(names, ["memory_slope", "loss", "duplicated"]);
+    assert_eq!(names, ["memory_slope", "error_share", "loss", "duplicated"]);
 }
 
 #[test]
@@ -113,5 +113,5 @@ fn goals_that_wait_are_known() {
     let wait = GoalMetric::ALL
         .into_iter()
         .filter(GoalMetric::is_wall_based);
-    assert_eq!(wait.count(), 12);
+    assert_eq!(wait.count(), 18);
 }

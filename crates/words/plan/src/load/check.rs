@@ -3,9 +3,10 @@
 use stillwell_units::Nanos;
 
 use super::{
-    BodyPlan, GrpcMessages, GrpcPlan, LoadCurve, LoadPace, LoadPlanParts, LoadProtocol, Spacing,
-    TunnelProtocol,
+    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, GrpcMessages, GrpcPlan, LoadPace,
+    LoadPlanParts, LoadProtocol, Spacing, TunnelProtocol,
 };
+use crate::RateShape;
 
 /// Reason why a load makes no sense.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -117,10 +118,9 @@ pub enum LoadPlanError {
 impl LoadPlanParts {
     /// Checks what the types do not say.
     pub(super) fn check(&self) -> Result<(), LoadPlanError> {
-        self.check_endpoints()?;
-        self.check_connections()?;
+        check_requests(&self.endpoints, &self.client, self.workers)?;
+        self.check_opening()?;
         self.check_trace()?;
-        self.check_calls()?;
         if self.until.duration.is_some_and(|all| self.warmup >= all) {
             return Err(LoadPlanError::AllWarmup);
         }
@@ -133,20 +133,14 @@ impl LoadPlanParts {
         }
     }
 
-    fn check_endpoints(&self) -> Result<(), LoadPlanError> {
-        if self.endpoints.is_empty() {
-            return Err(LoadPlanError::NoEndpoint);
-        }
-        for endpoint in &self.endpoints {
-            let address = || endpoint.address.clone();
-            if endpoint.requests.is_empty() {
-                return Err(LoadPlanError::NoRequest { address: address() });
+    fn check_opening(&self) -> Result<(), LoadPlanError> {
+        let over = self.client.connecting.over;
+        match self.until.duration {
+            Some(duration) if over >= duration && over > Nanos::ZERO => {
+                Err(LoadPlanError::OpensTooLong { over, duration })
             }
-            if endpoint.weight == 0 {
-                return Err(LoadPlanError::NoWeight { address: address() });
-            }
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn check_trace(&self) -> Result<(), LoadPlanError> {
@@ -174,80 +168,86 @@ impl LoadPlanParts {
             None => Ok(()),
         }
     }
+}
 
-    fn check_calls(&self) -> Result<(), LoadPlanError> {
-        let requests = self
-            .endpoints
-            .iter()
-            .flat_map(|endpoint| &endpoint.requests);
-        for request in requests {
-            if let BodyPlan::Grpc(call) = &request.body {
-                if self.connecting.protocol != LoadProtocol::Http2 {
-                    let what = "gRPC goes over HTTP/2";
-                    return Err(LoadPlanError::Call { what });
-                }
-                check_call(call)?;
-            }
-        }
-        Ok(())
+/// Checks the requests of `endpoints` and the connections that `client` opens to them on
+/// `workers`.
+pub(crate) fn check_requests(
+    endpoints: &[EndpointPlan],
+    client: &ClientPlan,
+    workers: u16,
+) -> Result<(), LoadPlanError> {
+    if endpoints.is_empty() {
+        return Err(LoadPlanError::NoEndpoint);
     }
+    for endpoint in endpoints {
+        let address = || endpoint.address.clone();
+        if endpoint.requests.is_empty() {
+            return Err(LoadPlanError::NoRequest { address: address() });
+        }
+        if endpoint.weight == 0 {
+            return Err(LoadPlanError::NoWeight { address: address() });
+        }
+    }
+    check_connections(endpoints, client, workers)?;
+    for request in endpoints.iter().flat_map(|endpoint| &endpoint.requests) {
+        if let BodyPlan::Grpc(call) = &request.body {
+            if client.connecting.protocol != LoadProtocol::Http2 {
+                let what = "gRPC goes over HTTP/2";
+                return Err(LoadPlanError::Call { what });
+            }
+            check_call(call)?;
+        }
+    }
+    Ok(())
+}
 
-    fn check_http3(&self) -> Result<(), LoadPlanError> {
-        let tunnel = self.tunnel.as_ref();
+fn check_connections(
+    endpoints: &[EndpointPlan],
+    client: &ClientPlan,
+    workers: u16,
+) -> Result<(), LoadPlanError> {
+    let ConnectingPlan {
+        connections,
+        protocol,
+        streams,
+        ..
+    } = client.connecting;
+    for (what, count) in [("workers", u32::from(workers)), ("streams", streams)] {
+        if count == 0 {
+            return Err(LoadPlanError::Zero { what });
+        }
+    }
+    if protocol == LoadProtocol::Http1 && streams > 1 {
+        return Err(LoadPlanError::Streams { streams });
+    }
+    let tunnel = client.tunnel.as_ref();
+    if protocol == LoadProtocol::Http3 {
         if tunnel.is_some_and(|proxy| proxy.protocol != TunnelProtocol::Http2) {
             return Err(LoadPlanError::Http3Tunnel);
         }
-        let plain = self
-            .endpoints
+        if let Some(plain) = endpoints
             .iter()
-            .find(|endpoint| endpoint.tls_host.is_none());
-        match plain.map(|endpoint| endpoint.address.clone()) {
-            Some(address) => Err(LoadPlanError::Http3Plain { address }),
-            None => Ok(()),
+            .find(|endpoint| endpoint.tls_host.is_none())
+        {
+            let address = plain.address.clone();
+            return Err(LoadPlanError::Http3Plain { address });
         }
     }
-
-    fn check_connections(&self) -> Result<(), LoadPlanError> {
-        let connecting = self.connecting;
-        for (what, count) in [
-            ("workers", u32::from(self.workers)),
-            ("streams", connecting.streams),
-        ] {
-            if count == 0 {
-                return Err(LoadPlanError::Zero { what });
-            }
-        }
-        if connecting.protocol == LoadProtocol::Http1 && connecting.streams > 1 {
-            let streams = connecting.streams;
-            return Err(LoadPlanError::Streams { streams });
-        }
-        if let Some(duration) = self.until.duration
-            && connecting.over >= duration
-            && connecting.over > Nanos::ZERO
-        {
-            let over = connecting.over;
-            return Err(LoadPlanError::OpensTooLong { over, duration });
-        }
-        if connecting.protocol == LoadProtocol::Http3 {
-            self.check_http3()?;
-        }
-        let tunnel = self.tunnel.as_ref();
-        if let Some(tunnel) = tunnel.filter(|proxy| proxy.protocol == TunnelProtocol::Http3)
-            && tunnel.tls_host.is_none()
-        {
-            let address = tunnel.address.clone();
-            return Err(LoadPlanError::TunnelPlain { address });
-        }
-        let parts = self.endpoints.len() as u64 * u64::from(self.workers);
-        if u64::from(connecting.connections) < parts {
-            return Err(LoadPlanError::TooFewConnections {
-                connections: connecting.connections,
-                endpoints: self.endpoints.len(),
-                workers: self.workers,
-            });
-        }
-        Ok(())
+    if let Some(tunnel) = tunnel.filter(|proxy| proxy.protocol == TunnelProtocol::Http3)
+        && tunnel.tls_host.is_none()
+    {
+        let address = tunnel.address.clone();
+        return Err(LoadPlanError::TunnelPlain { address });
     }
+    if u64::from(connections) < endpoints.len() as u64 * u64::from(workers) {
+        return Err(LoadPlanError::TooFewConnections {
+            connections,
+            endpoints: endpoints.len(),
+            workers,
+        });
+    }
+    Ok(())
 }
 
 fn check_call(call: &GrpcPlan) -> Result<(), LoadPlanError> {
@@ -273,16 +273,12 @@ fn check_call(call: &GrpcPlan) -> Result<(), LoadPlanError> {
     }
 }
 
-fn check_curve(curve: &LoadCurve) -> Result<(), LoadPlanError> {
-    let rates: Vec<f64> = match curve {
-        LoadCurve::Constant { per_second } => vec![*per_second],
-        LoadCurve::Ramp {
-            from_per_second,
-            to_per_second,
-            ..
-        } => vec![*from_per_second, *to_per_second],
-        LoadCurve::Steps { steps } => steps.iter().map(|step| step.per_second).collect(),
-    };
+fn check_curve(curve: &RateShape) -> Result<(), LoadPlanError> {
+    if curve.is_max() {
+        let rate = f64::INFINITY;
+        return Err(LoadPlanError::Rate { rate });
+    }
+    let rates = curve.levels();
     if let Some(rate) = rates.iter().find(|rate| !rate.is_finite() || **rate < 0.0) {
         return Err(LoadPlanError::Rate { rate: *rate });
     }

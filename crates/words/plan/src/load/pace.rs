@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
 use super::LoadPlan;
+use crate::RateShape;
 
 /// When requests are sent.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -14,8 +15,8 @@ pub enum LoadPace {
     Closed,
     /// By a schedule, which no answer holds back but where it says so.
     Open {
-        /// Requested rate over time, of all workers together.
-        curve: LoadCurve,
+        /// Requested rate over time, of all workers together; never [`RateShape::Max`].
+        curve: RateShape,
         /// Spacing of single requests on the curve.
         spacing: Spacing,
         /// Handling of requests that are due while no connection is free.
@@ -46,41 +47,6 @@ impl LoadPacing {
             },
         }
     }
-}
-
-/// Requested rate over time. Rates are requests per second,
-/// finite, and above zero somewhere.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LoadCurve {
-    /// The same rate all the time.
-    Constant {
-        /// Requests each second.
-        per_second: f64,
-    },
-    /// From one rate evenly to the other, and on at that.
-    Ramp {
-        /// Requests each second at the start.
-        from_per_second: f64,
-        /// Requests each second at the end.
-        to_per_second: f64,
-        /// Its length.
-        over: Nanos,
-    },
-    /// One rate after the other; the last one goes on. At least one.
-    Steps {
-        /// The steps in order.
-        steps: Vec<LoadStep>,
-    },
-}
-
-/// One step of [`LoadCurve::Steps`].
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
-pub struct LoadStep {
-    /// Requests each second.
-    pub per_second: f64,
-    /// For how long.
-    pub length: Nanos,
 }
 
 /// Spacing of single requests on a curve.
@@ -116,7 +82,7 @@ pub enum Overflow {
     /// They wait, and their latency counts on.
     Wait,
     /// The schedule waits with them: it goes on from when a connection is free, so
-    /// that nothing queues up and no more than the rate is sent. A closed loop with
+    /// nothing queues up and no more than the rate is sent. A closed loop with
     /// a rate; latency counts from the sent time alone.
     Defer,
     /// They wait as well. Where more than so many do on a worker, its schedule

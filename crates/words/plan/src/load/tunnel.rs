@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ClientTlsPlan;
+use crate::tls::ClientTlsPlan;
 
 /// A proxy that connects with the endpoints on `CONNECT`.
 ///

@@ -40,11 +40,11 @@ enum PatternPart<'p> {
 ///
 /// # Errors
 /// When the text between double braces is not a range, or a text is empty or
-/// holds a control character, `|`, `,`, `#` or `@`.
+/// holds a control character, `|`, `#` or `@`.
 pub fn expand_all(patterns: &[String]) -> Result<Vec<String>, PatternError> {
     let mut lists = Vec::new();
     for pattern in patterns {
-        let is_bad = |c: char| c.is_control() || matches!(c, '|' | ',' | '#' | '@');
+        let is_bad = |c: char| c.is_control() || matches!(c, '|' | '#' | '@');
         if pattern.is_empty() || pattern.contains(is_bad) {
             return Err(PatternError::Unusable {
                 text: pattern.clone(),

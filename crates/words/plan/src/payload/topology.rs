@@ -12,11 +12,24 @@ pub const TRACE_DEPTH_MAX: usize = 16;
 /// A simulated system of services: each trace walks through it from one
 /// operation that nothing calls.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(try_from = "OtlpTracesParts")]
 pub struct OtlpTracesPlan {
-    /// The services.
-    pub services: Vec<TraceService>,
-    /// Probability that a span fails, from 0 to 1.
-    pub error_rate: f64,
+    services: Vec<TraceService>,
+    error_rate: f64,
+}
+
+#[derive(Deserialize)]
+struct OtlpTracesParts {
+    services: Vec<TraceService>,
+    error_rate: f64,
+}
+
+impl TryFrom<OtlpTracesParts> for OtlpTracesPlan {
+    type Error = TopologyError;
+
+    fn try_from(parts: OtlpTracesParts) -> Result<Self, TopologyError> {
+        Self::try_new(parts.services, parts.error_rate)
+    }
 }
 
 /// One service.
@@ -130,7 +143,7 @@ pub enum TraceValue {
 }
 
 /// An error in a topology.
-#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TopologyError {
     /// There is nothing.
     #[error("a topology needs a service with an operation")]
@@ -149,17 +162,49 @@ pub enum TopologyError {
         /// The identity.
         id: String,
     },
+    /// The error rate is no probability.
+    #[error("an error rate of {rate} is not between 0 and 1")]
+    ErrorRate {
+        /// The rate.
+        rate: f64,
+    },
     /// Every operation is called by another.
     #[error("no trace can begin: every operation is called by another")]
     NoRoot,
 }
 
 impl OtlpTracesPlan {
-    /// Returns true if names are unique and a trace can begin.
+    /// Returns a system of `services` whose spans fail with probability `error_rate`.
     ///
     /// # Errors
-    /// What is wrong, if something is.
-    pub fn check(&self) -> Result<(), TopologyError> {
+    /// [`TopologyError`] if a name is not unique, no trace can begin, or the rate is no probability.
+    pub fn try_new(services: Vec<TraceService>, error_rate: f64) -> Result<Self, TopologyError> {
+        let plan = Self {
+            services,
+            error_rate,
+        };
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// The services.
+    #[must_use]
+    pub fn services(&self) -> &[TraceService] {
+        &self.services
+    }
+
+    /// Probability that a span fails, from 0 to 1.
+    #[must_use]
+    pub const fn error_rate(&self) -> f64 {
+        self.error_rate
+    }
+
+    fn check(&self) -> Result<(), TopologyError> {
+        if !(0.0..=1.0).contains(&self.error_rate) {
+            return Err(TopologyError::ErrorRate {
+                rate: self.error_rate,
+            });
+        }
         let mut services = HashSet::new();
         for service in &self.services {
             if !services.insert(service.name.as_str()) {

@@ -1,11 +1,11 @@
 //! Small formulas over the state of a test server.
 //!
 //! ```
-//! use stillwell_plan::{Expression, ExpressionInputs, ExpressionValue};
+//! use stillwell_plan::serve::{Expression, ExpressionInputs, ExpressionValue};
 //! let slope: Expression = "active_requests > 10 ? 2 * active_requests : 5".parse()?;
 //! let inputs = ExpressionInputs { active_requests: 20.0, seconds: 0.0 };
 //! assert_eq!(slope.evaluate(&inputs, &mut || 0.5), ExpressionValue::Number(40.0));
-//! # Ok::<(), stillwell_plan::ExpressionError>(())
+//! # Ok::<(), stillwell_plan::serve::ExpressionError>(())
 //! ```
 //!
 //! Numbers, `true` and `false`, texts in quotes, and the names
@@ -188,7 +188,7 @@ fn caret(text: &str, at: usize, length: usize) -> String {
     format!("  {line}\n  {indent}{}", "^".repeat(marked.max(1)))
 }
 
-/// A part of a formula. Checked when it was read, so that every part gives what
+/// A part of a formula. Checked when it was read, so every part gives what
 /// its place needs.
 #[derive(Clone, Debug, PartialEq)]
 enum Node {

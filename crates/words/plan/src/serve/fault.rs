@@ -10,7 +10,7 @@ use super::expression::{
     Expression, ExpressionError, ExpressionInputs, ExpressionKind, ExpressionValue,
 };
 
-/// The longest delay that an expression can ask for.
+/// The longest delay that an expression can request.
 const DELAY_MAX: Nanos = Nanos::from_secs(3600);
 
 /// Fault of one request.

@@ -3,7 +3,7 @@
 use stillwell_units::{Moment, Nanos};
 
 /// A bucket of tokens that come back at a fixed rate. Its state is the moment at
-/// which it would be full again, so that workers can share it as one atomic
+/// which it would be full again, so workers can share it as one atomic
 /// number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct TokenBucket {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{MountPlan, Places};
+use crate::target::{MountPlan, Places};
 
 /// A container of an engine that speaks Docker's API.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

@@ -1,8 +1,8 @@
 use super::*;
 
 fn tree(text: &str) -> Node {
-    let (node, found) = parse(&Source::new("a.yaml", text)).unwrap();
-    assert!(found.is_empty(), "{found:?}");
+    let (node, errors) = parse(&Source::new("a.yaml", text)).unwrap();
+    assert!(errors.is_empty(), "{errors:?}");
     node
 }
 
@@ -38,10 +38,10 @@ fn nothing_is_null() {
 }
 
 #[test]
-fn a_key_that_stands_twice_is_found() {
-    let (_, found) = parse(&Source::new("a.yaml", "a: 1\nb: 2\na: 3\n")).unwrap();
-    assert_eq!(found.len(), 1);
-    assert_eq!(found[0].place.as_ref().unwrap().start().line, 3);
+fn a_key_that_occurs_twice_is_an_error() {
+    let (_, errors) = parse(&Source::new("a.yaml", "a: 1\nb: 2\na: 3\n")).unwrap();
+    assert_eq!(errors.len(), 1);
+    assert_eq!(errors[0].place.as_ref().unwrap().start().line, 3);
 }
 
 #[test]

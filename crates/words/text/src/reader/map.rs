@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_that_nobody_reads_is_a_defect() {
+    fn a_key_that_is_not_read_is_a_defect() {
         let codes = |take_both: bool| {
             let reader = Reader::new(Source::new("a.yaml", "a: 1\nb: 2\n"));
             let root = reader.parse().unwrap();

@@ -1,7 +1,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use stillwell_plan::{Alpn, PemSource, ResponseDelay, ServerIdentity, TlsVersion};
+use stillwell_plan::serve::ResponseDelay;
+use stillwell_plan::tls::{Alpn, PemSource, ServerIdentity, TlsVersion};
 use stillwell_units::Nanos;
 
 use super::*;
@@ -34,7 +35,7 @@ impl Files for One {
 
 fn load(text: &str) -> Result<TestServer, String> {
     let files = One("server.yaml", text.to_owned());
-    load_test_server_from(&files, Path::new("server.yaml"), 2)
+    load_test_server_from(&files, Path::new("server.yaml"), 2.try_into().unwrap())
         .map_err(|diagnostics| diagnostics.to_string())
 }
 
@@ -84,7 +85,7 @@ fn the_filters_of_a_listener_are_read() {
         "",
     ))
     .unwrap();
-    assert_eq!(loaded.plan.workers, 2);
+    assert_eq!(loaded.plan.workers.get(), 2);
     let listener = &loaded.plan.listeners[0];
     assert_eq!(listener.address.to_string(), "127.0.0.1:8080");
     assert_eq!(listener.answer.filters, FilterSet::ALL);
@@ -151,14 +152,14 @@ const MISTAKES: &[(&str, &str, &str, u32)] = &[
     ("admin:", "admin:\n  bad: 1", "unknown admin key `bad`", 2),
     (
         "  listeners:",
-        "  clusters: []\n  listeners:",
-        "unknown static resources key `clusters`",
+        "  listener: []\n  listeners:",
+        "unknown static resources key `listener`",
         6,
     ),
     (
         "          stat_prefix",
-        "          tracing: {}\n          stat_prefix",
-        "unknown connection manager key `tracing`",
+        "          retracing: {}\n          stat_prefix",
+        "unknown connection manager key `retracing`",
         16,
     ),
     (
@@ -174,7 +175,8 @@ const MISTAKES: &[(&str, &str, &str, u32)] = &[
         "`localhost` is not an address",
         8,
     ),
-    ("AUTO", "HTTP3", "unknown codec type `HTTP3`", 15),
+    ("AUTO", "HTTP4", "unknown codec type `HTTP4`", 15),
+    ("AUTO", "HTTP3", "HTTP/3 needs `udp_listener_config`", 11),
     (
         "envoy.filters.http.router",
         "lua",
@@ -227,4 +229,87 @@ fn filters_behind_the_test_server_have_no_effect() {
         .iter()
         .any(|warning| warning.message.contains("`dynamic-delay` is behind"));
     assert!(warned);
+}
+
+#[test]
+fn a_quic_listener_speaks_http3() {
+    let good = file(
+        ROUTER,
+        "      transport_socket:
+        name: any.name
+        typed_config:
+          \"@type\": type.googleapis.com/envoy.extensions.transport_sockets.quic.v3.QuicDownstreamTransport
+          downstream_tls_context:
+            common_tls_context:
+              tls_certificates:
+              - certificate_chain: { filename: a.pem }
+                private_key: { filename: b.pem }
+layered_runtime: { layers: [] }",
+    );
+    let quic = good
+        .replacen("AUTO", "HTTP3", 1)
+        .replacen(
+            "{ address: 127.0.0.1, port_value: 8080 }",
+            "{ protocol: UDP, address: 127.0.0.1, port_value: 8080 }",
+            1,
+        )
+        .replacen(
+            "    filter_chains:",
+            "    udp_listener_config: { quic_options: {} }\n    filter_chains:",
+            1,
+        );
+    let loaded = load(&quic).unwrap();
+    let listener = &loaded.plan.listeners[0];
+    assert_eq!(listener.protocols, ServeProtocols::Http3);
+    assert!(listener.tls.is_some());
+    assert_eq!(loaded.warnings.iter().count(), 1, "layered_runtime");
+}
+
+#[test]
+fn keys_of_envoy_without_effect_are_one_warning_each() {
+    let good = file(ROUTER, "");
+    let unused =
+        "          internal_address_config: { unix_sockets: true }\n          tracing: {}\n";
+    let with_unused = format!("{unused}          stat_prefix");
+    let text = good
+        .replacen("          stat_prefix", &with_unused, 1)
+        .replacen("  listeners:", "  clusters: []\n  listeners:", 1)
+        .replacen(
+            "    filter_chains:",
+            "    listener_filters: []\n    filter_chains:",
+            1,
+        );
+    let loaded = load(&text).unwrap();
+    let messages: Vec<_> = loaded
+        .warnings
+        .iter()
+        .map(|warning| warning.message.clone())
+        .collect();
+    assert_eq!(messages.len(), 4, "{messages:?}");
+    assert!(
+        messages
+            .iter()
+            .all(|message| message.ends_with("has no effect on the test server"))
+    );
+}
+
+#[test]
+fn the_type_of_a_transport_socket_decides_and_its_name_does_not() {
+    let beside = "      transport_socket:
+        name: transport_socket
+        typed_config:
+          \"@type\": type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.DownstreamTlsContext
+          common_tls_context:
+            validation_context: { trust_chain_verification: ACCEPT_UNTRUSTED }
+            tls_certificates:
+            - certificate_chain: { filename: a.pem }
+              private_key: { filename: b.pem }";
+    let loaded = load(&file(ROUTER, beside)).unwrap();
+    assert!(loaded.plan.listeners[0].tls.is_some());
+    let wrong = beside.replace("DownstreamTlsContext", "RawBuffer");
+    assert!(
+        load(&file(ROUTER, &wrong))
+            .unwrap_err()
+            .contains("does not belong here")
+    );
 }

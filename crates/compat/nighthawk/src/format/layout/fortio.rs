@@ -6,7 +6,7 @@ use crate::{
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::{per_second, pick};
-use stillwell_report::load::{AskedRate, id};
+use stillwell_report::load::{RequestedRate, id};
 
 /// Counters by the code that fortio reports: classes of responses, and failures of requests
 /// without a response.
@@ -40,7 +40,7 @@ pub(in crate::format) enum Fortio {
 pub(in crate::format) fn fortio(
     output: &Output,
     global: &WorkerResult,
-    rate: Option<AskedRate>,
+    rate: Option<RequestedRate>,
     types: Fortio,
 ) -> String {
     let options = &output.options;
@@ -57,8 +57,8 @@ pub(in crate::format) fn fortio(
         .jitter_uniform
         .is_some_and(|jitter| jitter > Nanos::ZERO);
     let rate = match rate {
-        Some(AskedRate::Max) => None,
-        Some(AskedRate::PerSecond(rate)) => Some(rate),
+        Some(RequestedRate::Max) => None,
+        Some(RequestedRate::PerSecond(rate)) => Some(rate),
         None => options
             .requests_per_second
             .map(|number| float_from_u64(u64::from(number) * workers)),

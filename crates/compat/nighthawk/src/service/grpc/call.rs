@@ -7,6 +7,8 @@ use stillwell_http::h2::Stream;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender};
 
+use crate::service::access::Caller;
+
 use super::status::{CallFailed, StatusCode};
 
 /// A call's whole answer: its end, once all messages were sent.
@@ -28,6 +30,10 @@ pub(crate) struct Call {
     pub(super) wake: Rc<Notify>,
     /// True if the client merges results itself.
     pub(crate) wants_samples: bool,
+    /// The source of the call.
+    pub(crate) caller: Caller,
+    /// Value of the header `authorization`, if any.
+    pub(crate) authorization: Option<Vec<u8>>,
 }
 
 /// Output of a call.

@@ -3,7 +3,7 @@
 use std::io::{self, Read as _};
 
 use flate2::read::GzDecoder;
-use stillwell_plan::{Alpn, ClientTlsPlan};
+use stillwell_plan::tls::{Alpn, ClientTlsPlan};
 use stillwell_wire::DialError;
 use stillwell_wire::client::{
     ConnectError, Endpoint, GrpcCall, GrpcEnd, GrpcError, GrpcMessage, GrpcRequest,

@@ -5,7 +5,7 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 
-use stillwell_plan::Alpn;
+use stillwell_plan::tls::Alpn;
 use stillwell_scope::Token;
 use stillwell_wire::server::{PlainReader, Reader, drive};
 use stillwell_wire::tls::ServerTls;
@@ -16,6 +16,7 @@ use tokio::time::timeout;
 
 use self::calls::{Calls, Signals};
 use super::call::Methods;
+use crate::service::access::Caller;
 
 mod calls;
 
@@ -31,6 +32,7 @@ pub(crate) async fn serve(
     methods: Rc<dyn Methods>,
     tls: Option<ServerTls>,
     stream: Stream,
+    caller: Caller,
     token: Token,
 ) {
     let secured = select! {
@@ -41,7 +43,7 @@ pub(crate) async fn serve(
         return;
     };
     let signals = Rc::new(Signals::default());
-    let mut calls = Calls::new(methods, Rc::clone(&signals));
+    let mut calls = Calls::new(methods, caller, Rc::clone(&signals));
     let reader = CallReader { signals, token };
     let mut buffer = reader.begin();
     drive(&mut calls, &reader, &mut buffer, &mut connection).await;
@@ -104,12 +106,14 @@ impl Reader for CallReader {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::Arc;
     use std::sync::mpsc::sync_channel;
 
     use stillwell_http::Scheme;
     use stillwell_http::grpc::write_message;
     use stillwell_http::h2::{BodyLength, Client, H2RequestBlock, Limits};
-    use stillwell_plan::{ServerIdentity, ServerTlsPlan, TlsSuites};
+    use stillwell_plan::tls::{ServerIdentity, ServerTlsPlan, TlsSuites};
     use stillwell_wire::server::Protocol as _;
     use tokio::net::{TcpListener, TcpStream};
 
@@ -120,18 +124,26 @@ mod tests {
     use crate::service::state::ServiceState;
     use crate::service::store::Store;
 
+    const CALLER: Caller = Caller {
+        address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+    };
+
     fn methods() -> Rc<dyn Methods> {
         Rc::new(ServiceMethods(Rc::new(ServiceState {
-            role: Role::Distributor { tls: None },
+            role: Role::Distributor {
+                tls: None,
+                token: None,
+            },
             token: Token::new(),
             place: LoadSlot::new(sync_channel(1).0),
             store: Store::default(),
+            access: Arc::default(),
         })))
     }
 
     #[tokio::test]
     async fn a_watch_that_is_sent_more_than_it_takes_holds_nothing_up() {
-        let mut calls = Calls::new(methods(), Rc::default());
+        let mut calls = Calls::new(methods(), CALLER, Rc::default());
         let mut client = Client::new(Limits::default());
         let headers = [("content-type", "application/grpc"), ("te", "trailers")];
         let path = "/grpc.health.v1.Health/Watch";
@@ -171,7 +183,7 @@ mod tests {
         let silent = TcpStream::connect(listener.local_addr().unwrap());
         let (silent, accepted) = tokio::join!(silent, listener.accept());
         let stream = Stream::from(accepted.unwrap().0);
-        let served = serve(methods(), Some(tls), stream, Token::new());
+        let served = serve(methods(), Some(tls), stream, CALLER, Token::new());
         timeout(2 * HANDSHAKE_MAX, served).await.unwrap();
         drop(silent);
     }

@@ -15,6 +15,10 @@ pub enum StatusCode {
     ResourceExhausted,
     /// There is no such method.
     Unimplemented,
+    /// The caller may not do that.
+    PermissionDenied,
+    /// The caller has no valid token.
+    Unauthenticated,
     /// An internal error.
     Internal,
     /// The server is not available.
@@ -31,10 +35,12 @@ impl StatusCode {
             Self::Cancelled => 1,
             Self::InvalidArgument => 3,
             Self::NotFound => 5,
+            Self::PermissionDenied => 7,
             Self::ResourceExhausted => 8,
             Self::Unimplemented => 12,
             Self::Internal => 13,
             Self::Unavailable => 14,
+            Self::Unauthenticated => 16,
             Self::Other(number) => number,
         }
     }
@@ -46,10 +52,12 @@ impl StatusCode {
             1 => Self::Cancelled,
             3 => Self::InvalidArgument,
             5 => Self::NotFound,
+            7 => Self::PermissionDenied,
             8 => Self::ResourceExhausted,
             12 => Self::Unimplemented,
             13 => Self::Internal,
             14 => Self::Unavailable,
+            16 => Self::Unauthenticated,
             other => Self::Other(other),
         }
     }

@@ -31,7 +31,7 @@ pub enum ReflectionError {
         services: Vec<String>,
     },
     /// The call failed.
-    #[error("ask the server's reflection")]
+    #[error("request the server's reflection")]
     Channel(#[from] ChannelError),
     /// It answers something else.
     #[error("the server's reflection sent an invalid answer: {problem}")]

@@ -17,7 +17,7 @@ const PROCESSES: u32 = 2;
 /// unreliable.
 pub(super) const LOAD_PERCENT: u32 = 15;
 
-/// Bounds of one cycle of work and sleep: about the turns of a sliced run, so that both
+/// Bounds of one cycle of work and sleep: about the turns of a sliced run, so both
 /// variants meet some of it.
 const PERIOD_MIN_NS: u64 = 20_000_000;
 const PERIOD_MAX_NS: u64 = 60_000_000;
@@ -32,7 +32,13 @@ impl BackgroundLoad {
         let percent = LOAD_PERCENT.to_string();
         let children = (0..PROCESSES).map(|seed| {
             Command::new(stillwell)
-                .args(["hinder", "--use-cpu", &percent, "--seed", &seed.to_string()])
+                .args([
+                    "disturb",
+                    "--use-cpu",
+                    &percent,
+                    "--seed",
+                    &seed.to_string(),
+                ])
                 .stdin(Stdio::piped())
                 .stdout(Stdio::null())
                 .spawn()

@@ -11,7 +11,7 @@ const ROUNDS: u32 = 2001;
 
 /// Rounds more in the trials of cost and in their reference alike: about 1 %. How
 /// rounds, reads and turns of the relay's tasks fall together moves the cost of an
-/// event by some tenths of a percent from one number of rounds to another, so that
+/// event by some tenths of a percent from one number of rounds to another, so
 /// the truth of a small change has to be measured at that very change.
 const CPU_ROUNDS_MORE: u32 = 22;
 
@@ -30,7 +30,7 @@ const SLICED: &str = "{sliced: {turn_min: 20ms, turn_max: 60ms}}";
 const PAIRED: &str = "paired";
 
 /// About three fifths of what the relay with its rounds can take where this was
-/// set up. Stated, so that no experiment spends time on a probe.
+/// set up. Stated, so no experiment spends time on a probe.
 const RATE: &str = "rate: 190k/s";
 const RATE_MAX: &str = "rate: max";
 

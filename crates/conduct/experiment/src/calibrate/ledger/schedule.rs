@@ -1,6 +1,7 @@
 //! The order of experiments.
 
 use super::entry::{Entry, Kind};
+use stillwell_units::count;
 
 /// One experiment that is wanted.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -27,7 +28,7 @@ const STEPS: [&[(Kind, u32)]; 3] = [
 pub(super) fn next(entries: &[Entry]) -> Option<Wanted> {
     let done = |kind| {
         let same = entries.iter().filter(|entry| entry.kind == kind);
-        u32::try_from(same.count()).unwrap_or(u32::MAX)
+        count(same.count())
     };
     let unfinished = STEPS.iter().find_map(|step| {
         let open = step.iter().filter(|(kind, wanted)| done(*kind) < *wanted);

@@ -14,10 +14,10 @@ const ALIKE: [(&str, &[Kind]); 3] = [
     ("all", &[Kind::AaQuiet, Kind::AaLoaded]),
 ];
 
-/// The rows of the second.
+/// The rows of the second: the metric, after its measured change, and the kinds.
 const CHANGED: [(&str, &[Kind]); 3] = [
-    ("+1 % CPU per event", &[Kind::CpuPlus1]),
-    ("−5 % throughput", &[Kind::ThroughputMinus5]),
+    ("CPU per event", &[Kind::CpuPlus1]),
+    ("throughput", &[Kind::ThroughputMinus5]),
     ("all", &[Kind::CpuPlus1, Kind::ThroughputMinus5]),
 ];
 
@@ -72,9 +72,15 @@ fn write_changed(text: &mut String, entries: &[Entry]) -> fmt::Result {
     )?;
     for (name, kinds) in CHANGED {
         let selected = of_kinds(entries, kinds);
+        // The measured change, not the one that the kind was planned with.
+        let truth = match kinds {
+            [kind] => truth_of(*kind, entries).map(|truth| format!("{} ", signed(truth))),
+            _ => None,
+        };
+        let truth = truth.unwrap_or_default();
         writeln!(
             text,
-            "| {name} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            "| {truth}{name} | {} | {} | {} | {} | {} | {} | {} | {} |",
             selected.len(),
             share(&selected, |entry| entry.searched == "regressed"),
             share(&selected, |entry| entry.verdict == "regressed"),
@@ -112,7 +118,7 @@ fn write_references(text: &mut String, entries: &[Entry]) -> fmt::Result {
             let (name, rounds) = (kind.name(), last.rounds_more);
             writeln!(
                 text,
-                "* {name}: {rounds} rounds more are {}, by the references and the fresh pairs of \
+                "* {name}: {rounds} rounds more are {}, by the references and the new pairs of \
                  all confirmations.",
                 signed(truth)
             )?;
@@ -169,7 +175,7 @@ fn of_kinds<'a>(entries: &'a [Entry], kinds: &[Kind]) -> Vec<&'a Entry> {
 
 fn count(entries: &[&Entry], is: impl Fn(&Entry) -> bool) -> u32 {
     let hits = entries.iter().filter(|entry| is(entry)).count();
-    u32::try_from(hits).unwrap_or(u32::MAX)
+    stillwell_units::count(hits)
 }
 
 /// The count, and the exact 95 % interval of the true share.
@@ -267,7 +273,7 @@ mod tests {
         let row = text.lines().nth(2).unwrap();
         assert!(
             row.starts_with(
-                "| +1 % CPU per event | 2 | 2 (15.8 to 100.0 %) | 1 (1.3 to 98.7 %) | 1 ("
+                "| +0.69 % CPU per event | 2 | 2 (15.8 to 100.0 %) | 1 (1.3 to 98.7 %) | 1 ("
             ),
             "{row}"
         );
@@ -275,7 +281,36 @@ mod tests {
         write_references(&mut text, &entries).unwrap();
         assert_eq!(
             text,
-            "* cpu_plus_1: 0 rounds more are +0.69 %, by the references and the fresh pairs of all confirmations.\n"
+            "* cpu_plus_1: 0 rounds more are +0.69 %, by the references and the new pairs of all confirmations.\n"
+        );
+    }
+
+    /// F8: twenty of twenty were read as certain power, and a row had the size that was planned
+    /// where the measured one was larger.
+    #[test]
+    fn f8_rows_have_the_measured_change_and_the_interval_of_their_share() {
+        let mut entries: Vec<Entry> = (1..=20)
+            .map(|number| example(Kind::ThroughputMinus5, number))
+            .collect();
+        for entry in &mut entries {
+            entry.searched = "regressed".to_owned();
+            entry.verdict = "regressed".to_owned();
+            entry.truth_share = Some(-0.0619);
+        }
+        let mut text = String::new();
+        write_changed(&mut text, &entries).unwrap();
+        let row = text.lines().nth(3).unwrap();
+        let begins = "| −6.19 % throughput | 20 | 20 (83.2 to 100.0 %) | 20 (83.2 to 100.0 %) |";
+        assert!(row.starts_with(begins), "{row}");
+        let equal: Vec<Entry> = (1..=100)
+            .map(|number| example(Kind::AaQuiet, number))
+            .collect();
+        let mut text = String::new();
+        write_alike(&mut text, &equal).unwrap();
+        let row = text.lines().nth(2).unwrap();
+        assert!(
+            row.starts_with("| quiet | 100 | 0 (0.0 to 3.6 %) |"),
+            "{row}"
         );
     }
 

@@ -48,7 +48,7 @@ pub(crate) enum CaptoolCommand {
 #[derive(Debug, Parser)]
 #[command(name = "payloadtool", version)]
 pub(crate) struct PayloadtoolArguments {
-    /// A lading configuration, or a rig or experiment file
+    /// A lading configuration, or a single-run or experiment file
     #[arg(value_name = "CONFIG")]
     pub(crate) config: PathBuf,
     /// Build only the generator with this id

@@ -2,7 +2,7 @@
 
 use clap::{Args, ValueEnum};
 use stillwell_config::requests::{SpanSink, share};
-use stillwell_plan::TraceHeaders;
+use stillwell_plan::load::TraceHeaders;
 
 /// Tracing options.
 #[derive(Args, Debug, Default)]

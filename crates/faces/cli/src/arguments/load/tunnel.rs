@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use stillwell_plan::TunnelProtocol;
+use stillwell_plan::load::TunnelProtocol;
 
 use super::Header;
 

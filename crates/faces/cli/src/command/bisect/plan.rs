@@ -2,7 +2,8 @@
 //! revisions.
 
 use stillwell_config::{SuiteOverrides, VariantArgument};
-use stillwell_plan::{BinarySource, ExperimentPlan, SuitePlan, VariantPlan};
+use stillwell_experiment::bisect::set_ends;
+use stillwell_plan::SuitePlan;
 
 use crate::arguments::BisectArguments;
 use crate::command::select;
@@ -19,7 +20,10 @@ pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<SuitePl
     select::warn(&loaded.warnings, paint);
     let mut plan = loaded.plan;
     let [experiment] = plan.experiments.as_mut_slice() else {
-        let names = plan.experiments.iter().map(|own| own.name.as_str());
+        let names = plan
+            .experiments
+            .iter()
+            .map(|experiment| experiment.name.as_str());
         let names: Vec<&str> = names.collect();
         let error = anyhow::anyhow!(
             "a bisection needs one experiment, and there are {}",
@@ -27,7 +31,9 @@ pub(super) fn load(arguments: &BisectArguments, paint: &Paint) -> Result<SuitePl
         );
         return Err(usage(error).hint(format!("--only NAME takes one of: {}", names.join(", "))));
     };
-    set_ends(experiment, arguments).map_err(usage)?;
+    let [good, bad] = [&arguments.good, &arguments.bad];
+    set_ends(experiment, good, bad, arguments.variant.as_deref())
+        .map_err(|error| usage(error.into()))?;
     Ok(plan)
 }
 
@@ -35,43 +41,4 @@ fn overrides(arguments: &BisectArguments) -> SuiteOverrides {
     let revision = |typed: &str| Some(VariantArgument::Git(typed.to_owned()));
     let ends = [revision(&arguments.good), revision(&arguments.bad)];
     select::overrides_between(ends, &arguments.changes)
-}
-
-/// Leaves two variants that are started as the one that is meant, one from GOOD
-/// and the other from BAD.
-fn set_ends(experiment: &mut ExperimentPlan, arguments: &BisectArguments) -> anyhow::Result<()> {
-    let variants = &experiment.variants;
-    let built = |revision: &str| {
-        let sources = variants.iter().map(|variant| &variant.binary);
-        let mut sources = sources.filter_map(|binary| match binary {
-            BinarySource::Git(source) => Some(source.clone()),
-            BinarySource::AsPlanned | BinarySource::Path(_) => None,
-        });
-        sources.find(|source| source.revision == revision)
-    };
-    let (Some(good), Some(bad)) = (built(&arguments.good), built(&arguments.bad)) else {
-        anyhow::bail!("neither GOOD nor BAD is a variant of `{}`", experiment.name);
-    };
-    let names = || -> Vec<&str> { variants.iter().map(|own| own.name.as_str()).collect() };
-    let wanted = arguments.variant.as_deref();
-    let meant = variants
-        .iter()
-        .find(|variant| variant.name == wanted.unwrap_or("comparison"))
-        .or_else(|| variants.get(1).filter(|_| wanted.is_none()));
-    let Some(meant) = meant else {
-        anyhow::bail!(
-            "`{}` has no variant `{}`, but {}",
-            experiment.name,
-            wanted.unwrap_or("comparison"),
-            names().join(", ")
-        );
-    };
-    let end = |name: &str, source| VariantPlan {
-        name: name.to_owned(),
-        binary: BinarySource::Git(source),
-        command: None,
-        ..meant.clone()
-    };
-    experiment.variants = vec![end("baseline", good), end("comparison", bad)];
-    Ok(())
 }

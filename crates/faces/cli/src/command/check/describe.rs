@@ -2,16 +2,20 @@
 
 use std::fmt::Write as _;
 
+use stillwell_plan::experiment::OperatingPoint;
+use stillwell_plan::goal::Scale;
+use stillwell_plan::stopping::{DesignPlan, PAIRS_MIN, WarmupPlan};
+use stillwell_plan::targets::Durability;
 use stillwell_plan::{
-    DesignPlan, Durability, ExperimentPlan, GoalPlan, OperatingPoint, PAIRS_MIN, RateShape,
-    RateUnit, RigPlan, Scale, StoppingPlan, SuitePlan, TargetsPlan, TimeEstimate, WarmupPlan,
+    ExperimentPlan, GoalPlan, RateShape, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetsPlan,
+    TimeEstimate, TransportPlan,
 };
 use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64};
 
 /// Looks that are listed one by one.
 const LOOKS_SHOWN_MAX: usize = 9;
 
-pub(super) fn lab(plan: &SuitePlan) -> String {
+pub(super) fn suite(plan: &SuitePlan) -> String {
     let mut text = String::new();
     let mut total = TimeEstimate::default();
     for plan in &plan.experiments {
@@ -30,22 +34,25 @@ pub(super) fn lab(plan: &SuitePlan) -> String {
     text
 }
 
-pub(super) fn subjects(plans: &[TargetsPlan]) -> String {
+pub(super) fn targets(plans: &[TargetsPlan]) -> String {
     let mut text = String::new();
     for plan in plans {
         let summary = plan.summary.as_deref().unwrap_or("no description");
         line(&mut text, format_args!("{}: {summary}", plan.name));
-        for (index, one) in plan.targets.iter().enumerate() {
+        for (index, target) in plan.targets.iter().enumerate() {
             let what = if index == 0 { "targets" } else { "" };
-            let claim = one.durability.map_or("", Durability::name);
-            line(&mut text, format_args!("  {what:<9}  {} {claim}", one.name));
+            let claim = target.durability.map_or("", Durability::name);
+            line(
+                &mut text,
+                format_args!("  {what:<9}  {} {claim}", target.name),
+            );
         }
         let runs = plan.runs;
         line(
             &mut text,
             format_args!("  runs       {runs} of each, in blocks"),
         );
-        rig(&plan.rig, &mut text);
+        run_plan(&plan.run_plan, &mut text);
     }
     let count = plans.len();
     let plural = if count == 1 { "" } else { "s" };
@@ -90,17 +97,24 @@ fn experiment(plan: &ExperimentPlan, text: &mut String) {
     }
     line(text, format_args!("  runs       {}", runs(plan)));
     line(text, format_args!("  time       {}", between(plan.time())));
-    rig(&plan.rig, text);
+    line(
+        text,
+        format_args!(
+            "             lost pairs are replaced for up to {}",
+            plan.max_time
+        ),
+    );
+    run_plan(&plan.run_plan, text);
 }
 
 /// `a against b`, or `a against each of b, c and d`.
 fn against(variants: &[&str]) -> String {
     match variants {
-        [baseline, other] => format!("{baseline} against {other}"),
-        [baseline, others @ .., last] => {
+        [baseline, comparison] => format!("{baseline} against {comparison}"),
+        [baseline, comparisons @ .., last] => {
             format!(
                 "{baseline} against each of {} and {last}",
-                others.join(", ")
+                comparisons.join(", ")
             )
         }
         variants => variants.join(""),
@@ -119,7 +133,7 @@ fn goal(goal: &GoalPlan) -> String {
 
 fn operating_point(plan: &ExperimentPlan) -> String {
     match plan.operating_point {
-        OperatingPoint::Stated => "as stated".to_owned(),
+        OperatingPoint::Stated => "as in the file".to_owned(),
         OperatingPoint::Max => "as fast as the target accepts".to_owned(),
         OperatingPoint::Probe { share, length } => {
             let percent = share * 100.0;
@@ -168,7 +182,7 @@ fn looks(looks: &[u32]) -> String {
 }
 
 fn runs(plan: &ExperimentPlan) -> String {
-    let phases = plan.rig.phases;
+    let phases = plan.run_plan.phases;
     let measured = format!("{} measured", phases.measure);
     match plan.warmup {
         WarmupPlan::Stated if phases.warmup == Nanos::ZERO => format!("{measured}, from the start"),
@@ -202,7 +216,7 @@ fn coarse(length: Nanos) -> Nanos {
     Nanos::from_secs(seconds.div_ceil(MINUTE).saturating_mul(MINUTE))
 }
 
-pub(super) fn rig(plan: &RigPlan, text: &mut String) {
+pub(super) fn run_plan(plan: &RunPlan, text: &mut String) {
     for generator in &plan.generators {
         let transport = &generator.transport;
         let what = if transport.sends_payload() {
@@ -219,9 +233,13 @@ pub(super) fn rig(plan: &RigPlan, text: &mut String) {
             format_args!(
                 "  generator  {}: {what}, {}, {} connection(s), {} worker(s)",
                 generator.id,
-                rate(generator.rate.unit, generator.rate.shape),
-                generator.connections,
-                generator.workers,
+                rate(
+                    generator.rate.unit,
+                    &generator.rate.shape,
+                    counted(transport)
+                ),
+                generator.concurrency.connections(),
+                generator.concurrency.workers(),
             ),
         );
     }
@@ -234,26 +252,34 @@ pub(super) fn rig(plan: &RigPlan, text: &mut String) {
     line(text, format_args!("  target     {}", plan.target.name));
 }
 
+/// The things that a rate without a unit of bytes counts.
+const fn counted(transport: &TransportPlan) -> &'static str {
+    match transport {
+        TransportPlan::Requests(_) => "requests",
+        _ => "events",
+    }
+}
+
 /// A rate in words.
-fn rate(unit: RateUnit, shape: RateShape) -> String {
-    let one = |per_second: f64| match unit {
+fn rate(unit: RateUnit, shape: &RateShape, counted: &str) -> String {
+    let written = |per_second: f64| match unit {
         RateUnit::Bytes => format!("{}/s", ByteSize::new(floor_to_u64(per_second))),
         RateUnit::Events => EventRate::try_new(per_second)
-            .map_or_else(|_| "0/s".to_owned(), |rate| format!("{rate} events")),
+            .map_or_else(|_| "0/s".to_owned(), |rate| format!("{rate} {counted}")),
         RateUnit::Blocks => format!("{per_second} blocks/s"),
     };
     match shape {
         RateShape::Max => "at full speed".to_owned(),
-        RateShape::Constant { per_second } => one(per_second),
-        RateShape::Ramp {
-            initial_per_second,
-            maximum_per_second,
-            ..
-        } => format!(
+        RateShape::Constant { per_second } => written(*per_second),
+        RateShape::Ramp(ramp) => format!(
             "from {} to {}",
-            one(initial_per_second),
-            one(maximum_per_second)
+            written(ramp.from_per_second),
+            written(ramp.to_per_second)
         ),
+        RateShape::Steps { .. } => {
+            let steps: Vec<_> = shape.levels().into_iter().map(written).collect();
+            format!("in steps of {}", steps.join(", "))
+        }
     }
 }
 
@@ -287,8 +313,8 @@ mod tests {
     }
 
     #[test]
-    fn goals_tell_their_direction_and_tolerance() {
-        for (metric, told) in [
+    fn goals_state_direction_and_tolerance() {
+        for (metric, expected) in [
             (GoalMetric::Cpu, "cpu: lower is better, ±2%"),
             (GoalMetric::Loss, "loss: lower is better, ±0.1 points"),
             (
@@ -296,12 +322,12 @@ mod tests {
                 "ingress_throughput: higher is better, ±2%",
             ),
         ] {
-            assert_eq!(goal(&GoalPlan::new(metric)), told);
+            assert_eq!(goal(&GoalPlan::new(metric)), expected);
         }
     }
 
     #[test]
-    fn long_times_are_told_in_minutes() {
+    fn long_times_are_shown_in_minutes() {
         let of = |least, most| {
             between(TimeEstimate {
                 least: Nanos::from_secs(least),

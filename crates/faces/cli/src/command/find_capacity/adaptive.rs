@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::Context;
-use clap::Parser;
+use stillwell_config::files::read_text;
 use stillwell_nighthawk::adaptive::{
     SessionEvent, SessionLoads, SessionOutput, read_session, session_json, session_text,
 };
@@ -17,12 +17,16 @@ use stillwell_units::Nanos;
 use super::Watch;
 use crate::arguments::NighthawkAdaptiveArguments;
 use crate::command::load::nighthawk::load_of;
+use crate::command::nighthawk_line;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
 /// Exits as Nighthawk does: 0, or 1 for any failure; a signal has its own code.
 pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
-    let arguments = NighthawkAdaptiveArguments::parse();
+    let arguments = match nighthawk_line::parse::<NighthawkAdaptiveArguments>() {
+        Ok(arguments) => arguments,
+        Err(exit) => return exit,
+    };
     match session(&arguments) {
         Ok(()) => Exit::Held,
         Err(error) => {
@@ -43,7 +47,7 @@ fn session(arguments: &NighthawkAdaptiveArguments) -> Result<(), CommandError> {
         return Err(failed(error).hint("leave --nighthawk-service-address out"));
     }
     let path = &arguments.spec_file;
-    let text = fs::read_to_string(path)
+    let text = read_text(path)
         .with_context(|| format!("read {}", path.display()))
         .map_err(failed)?;
     let spec = read_session(&text)

@@ -1,14 +1,16 @@
 //! Probes of a URL: each is a load of `stillwell load`.
 
 use stillwell_experiment::capacity::{LoadProbeError, load_at_rate, probe_length, probe_load};
-use stillwell_plan::{CapacityBound, CapacityFigure, LoadPlan, LoadPlanParts, RateUnit};
+use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
+use stillwell_plan::load::LoadPlanParts;
+use stillwell_plan::{LoadPlan, RateUnit};
 use stillwell_scope::Place;
 use stillwell_verdict::capacity::{CapacityProbe, CapacityUnit};
 
 use super::{Found, Search, Watch, usage};
 use crate::arguments::{CapacityRate, FindCapacityArguments, load_arguments};
 use crate::command::load;
-use crate::command::load::remedy::Words;
+use crate::command::load::remedy::OptionNames;
 use crate::exit::{CommandError, Exit};
 
 /// Requests a second.
@@ -24,7 +26,10 @@ pub(super) fn plan(arguments: &FindCapacityArguments) -> Result<LoadPlanParts, C
 }
 
 pub(super) fn target(arguments: &FindCapacityArguments, plan: &LoadPlanParts) -> String {
-    let address = plan.endpoints.first().map(|it| it.address.clone());
+    let address = plan
+        .endpoints
+        .first()
+        .map(|endpoint| endpoint.address.clone());
     let first = arguments.urls.first().cloned().or(address);
     first.unwrap_or_default()
 }
@@ -49,7 +54,7 @@ pub(super) fn bounds(arguments: &FindCapacityArguments) -> Vec<CapacityBound> {
 pub(super) fn search(search: &Search<'_>) -> Result<Found, CommandError> {
     let arguments = search.arguments;
     if let Some(name) = &arguments.generator {
-        let what = format!("--generator {name} needs a rig file, not a URL");
+        let what = format!("--generator {name} needs a file of a run, not a URL");
         return Err(usage(&what));
     }
     let plan = plan(arguments)?;
@@ -81,24 +86,24 @@ pub(super) fn search(search: &Search<'_>) -> Result<Found, CommandError> {
     })
 }
 
-/// Whether the first probe is still to come: if nobody answers that, nobody is there. At a
-/// later one a target broke down that answered before.
+/// State of the first probe: if it has no answers, the search ends. Later, a target without
+/// answers broke down under load.
 #[derive(Debug, Default)]
 pub(super) struct First {
     is_past: bool,
 }
 
 impl First {
-    /// A probe ended, with `nobody` to say why it had no answers.
+    /// Adds the end of a probe; `failure` is the reason why it had no answers.
     pub(super) fn look(
         &mut self,
-        nobody: Option<String>,
+        failure: Option<String>,
         watch: &Watch,
     ) -> Result<(), CommandError> {
         let is_past = std::mem::replace(&mut self.is_past, true);
         // One that was cut short says nothing of its target.
         let is_cut = watch.interrupt.signal().is_some();
-        match nobody {
+        match failure {
             Some(why) if !is_past && !is_cut => Err(CommandError::new(
                 Exit::CouldNotRun,
                 anyhow::anyhow!("{why}"),
@@ -122,8 +127,9 @@ pub(super) fn probe(
         LoadProbeError::Load(error) => load::refused(error),
         LoadProbeError::PartFailed { .. } => CommandError::new(Exit::Invalid, error),
     })?;
-    let nobody = probed.no_answer;
-    let nobody = nobody.map(|warning| Words::Own.told(&warning.to_string(), warning.remedy()));
-    first.look(nobody, &search.watch)?;
+    let failure = probed.no_answer;
+    let failure = failure
+        .map(|warning| OptionNames::Load.with_advice(&warning.to_string(), warning.remedy()));
+    first.look(failure, &search.watch)?;
     Ok(probed.probe)
 }

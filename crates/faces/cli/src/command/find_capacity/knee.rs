@@ -5,10 +5,12 @@ use std::path::Path;
 use stillwell_experiment::capacity::{
     CapacitySearched, KNEE_LOADS_MIN, knee, knee_loads, load_at_connections,
 };
-use stillwell_plan::{CapacityBound, LoadPace};
+use stillwell_plan::capacity::CapacityBound;
+use stillwell_plan::load::LoadPace;
+use stillwell_units::count;
 use stillwell_verdict::capacity::{CapacityProbe, CapacityUnit, ProbeLoad};
 
-use super::rig::Rig;
+use super::run::VariedRun;
 use super::{Found, Search, http, usage};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -18,7 +20,7 @@ pub(super) fn of_url(search: &Search<'_>) -> Result<Found, CommandError> {
     let arguments = search.arguments;
     let mut plan = http::plan(arguments)?;
     plan.pace = LoadPace::Closed;
-    let least = u32::try_from(plan.endpoints.len()).unwrap_or(u32::MAX);
+    let least = count(plan.endpoints.len());
     let bounds = http::bounds(arguments);
     let mut first = http::First::default();
     let searched = along(
@@ -40,29 +42,29 @@ pub(super) fn of_url(search: &Search<'_>) -> Result<Found, CommandError> {
     })
 }
 
-/// The knee over the connections of one generator of a rig, which sends as much as it
+/// The knee over the connections of one generator of a run, which sends as much as it
 /// is taken.
-pub(super) fn of_rig(
+pub(super) fn of_run(
     search: &Search<'_>,
     file: &Path,
     folder: &Path,
     paint: &Paint,
 ) -> Result<Found, CommandError> {
-    let rig = Rig::load(search, file, paint)?;
-    rig.has_connections()?;
+    let run_plan = VariedRun::load(search, file, paint)?;
+    run_plan.has_connections()?;
     let most = search.arguments.over.connections;
     if most > u32::from(u16::MAX) {
         let what = format!("--connections {most}: a generator has at most {}", u16::MAX);
         return Err(usage(&what));
     }
-    let unit = rig.unit();
+    let unit = run_plan.unit();
     let mut number = 0;
-    let searched = along(search, (1, unit), rig.bounds(), |connections| {
+    let searched = along(search, (1, unit), run_plan.bounds(), |connections| {
         number += 1;
         let folder = folder.join(format!("probe-{number:03}"));
-        rig.probe(ProbeLoad::AtFullSpeed { connections }, &folder)
+        run_plan.probe(ProbeLoad::AtFullSpeed { connections }, &folder)
     })?;
-    Ok(rig.found(unit, searched))
+    Ok(run_plan.capacity_search(unit, searched))
 }
 
 /// The knee of what `probe` gives at each load, from `least` connections on.

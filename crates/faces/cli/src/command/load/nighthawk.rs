@@ -6,55 +6,33 @@ mod remote_service;
 #[cfg(test)]
 mod tests;
 
-use std::error::Error as _;
-
-use clap::Parser;
-use clap::error::{ContextKind, ErrorKind};
 use stillwell_metric::{Outcome, SourceCount, Trouble};
 use stillwell_nighthawk::format::{LoadFormat, render_load};
-use stillwell_nighthawk::request::{
-    LogLevel, NighthawkRequest, RequestError, current_zipkin_uri, value_refusal,
-};
+use stillwell_nighthawk::request::{LogLevel, NighthawkRequest, RequestError, current_zipkin_uri};
 use stillwell_nighthawk::service::conduct_load_from;
-use stillwell_plan::{LoadPacing, LoadPlan, Verification};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::LoadPacing;
+use stillwell_plan::tls::Verification;
 use stillwell_report::Style;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
 use stillwell_run::{AnswerHeader, Interrupt, LoadCapture, LoadEnd};
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::load_warnings;
 
-use super::remedy::Words;
+use super::remedy::OptionNames;
 use super::spec::{cpus, random_run};
 use super::{Job, add_typed, original, telemetry};
 use crate::arguments::{Concurrency, NighthawkClientArguments};
+use crate::command::nighthawk_line;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use log::Log;
 
 /// Exits as Nighthawk does: 0, or 1 for any failure.
 pub(crate) fn run_as_nighthawk(paint: &Paint) -> Exit {
-    // Nighthawk has two names for the end of flags.
-    let words = std::env::args_os().map(|word| {
-        let is_end = word == "--ignore_rest";
-        if is_end { "--".into() } else { word }
-    });
-    let request = match NighthawkClientArguments::try_parse_from(words) {
+    let request = match nighthawk_line::parse::<NighthawkClientArguments>() {
         Ok(arguments) => NighthawkRequest::from(arguments),
-        Err(error) if error.use_stderr() => {
-            Paint::say(&refusal(&error));
-            return Exit::Failed;
-        }
-        // Help and version are no errors.
-        Err(shown) => {
-            let text = match shown.kind() {
-                ErrorKind::DisplayHelp => format!("USAGE:\n\n{shown}"),
-                _ => shown.to_string(),
-            };
-            return match Paint::data(&text) {
-                Ok(()) => Exit::Held,
-                Err(_) => Exit::Failed,
-            };
-        }
+        Err(exit) => return exit,
     };
     match carry_out(&request, paint) {
         Ok(exit) => exit,
@@ -92,34 +70,21 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
     }
     let warnings = load_warnings(LoadPacing::of(&plan), &capture.evidence());
     for warning in warnings.iter().filter(|warning| warning.invalidates()) {
-        let text = Words::Nighthawk.told(&warning.to_string(), warning.remedy());
+        let text = OptionNames::Nighthawk.with_advice(&warning.to_string(), warning.remedy());
         Paint::say(&format!("warning: {text}"));
     }
     add_typed(&mut capture, &[], &request.output.label);
     let report = load_report(&LoadReportInput {
         capture: &capture,
         original: Some(&original(&options)),
-        warnings: &Words::Nighthawk.health_warnings(&warnings),
+        warnings: &OptionNames::Nighthawk.health_warnings(&warnings),
     });
     Ok(render_load(
         &report,
-        LoadFormat::Json,
+        LoadFormat::NighthawkJson,
         None,
         Style::default(),
     )?)
-}
-
-/// Returns the error of a command line, in Nighthawk's words.
-fn refusal(error: &clap::Error) -> String {
-    let argument = error.get(ContextKind::InvalidArg);
-    let argument = argument.map_or_else(String::new, ToString::to_string);
-    if error.kind() == ErrorKind::ValueValidation
-        && let Some(why) = error.source()
-    {
-        let flag = argument.split_whitespace().next().unwrap_or_default();
-        return format!("Bad argument: {}", value_refusal(flag, &why.to_string()));
-    }
-    format!("PARSE ERROR: Argument: {argument}\n{error}")
 }
 
 /// Returns the plan of `request` on this host.
@@ -150,11 +115,14 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
         targets: &targets,
         labels: &request.output.label,
         nighthawk: Some(options),
+        keep_going: true,
         source: request.source_client().map_err(bad)?,
         on_header: &|header| log_header(header, log),
         quiet: request.output.verbosity > LogLevel::Debug,
         format: format_of(request),
         capture: None,
+        thresholds: &[],
+        outputs: &[],
     };
     let (capture, health) = job.conduct(paint)?;
     log_problems(&capture, &health, log);
@@ -191,6 +159,7 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
         .iter()
         .any(|endpoint| endpoint.tls_host.is_some());
     let tunnel = plan
+        .client
         .tunnel
         .as_ref()
         .filter(|tunnel| tunnel.tls_host.is_some());
@@ -201,7 +170,7 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
              have it checked.",
         );
     }
-    if speaks_tls && plan.tls.verification == Verification::None {
+    if speaks_tls && plan.client.tls.verification == Verification::None {
         log.warn(
             "Certificates are not checked. Name an authority in --transport-socket, under \
              common_tls_context.validation_context.trusted_ca, to have them checked.",
@@ -247,7 +216,7 @@ fn announce(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     log.info(&format!(
         "Starting {workers} threads / event loops. {limit}"
     ));
-    let connections = plan.connecting.connections;
+    let connections = plan.client.connecting.connections;
     let rate = u64::from(request.load.rps) * u64::from(workers);
     log.info(&format!(
         "Global targets: {connections} connections and {rate} calls per second."
@@ -281,10 +250,10 @@ fn log_problems(capture: &LoadCapture, health: &GeneratorHealth, log: Log) {
             warnings.any(|warning| warning.text.contains(&trouble.why))
         };
         if let Some(trouble) = trouble.filter(|trouble| !is_shown(trouble)) {
-            log.warn(&Words::Nighthawk.told(&trouble.why, trouble.remedy));
+            log.warn(&OptionNames::Nighthawk.with_advice(&trouble.why, trouble.remedy));
         }
     }
-    for line in telemetry::told(&capture.manifest.telemetry) {
+    for line in telemetry::summary_lines(&capture.manifest.telemetry) {
         log.info(&line);
     }
     let of_source = |count| capture.sum(|counts| counts.source.value(count));

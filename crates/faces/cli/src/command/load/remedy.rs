@@ -4,18 +4,18 @@ use stillwell_metric::{Remedy, TlsWish};
 use stillwell_report::load::HealthWarning;
 use stillwell_verdict::LoadWarning;
 
-/// Whose words those are.
+/// The command whose options an advice names.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Words {
-    /// Of `stillwell load`.
-    Own,
-    /// Of `nighthawk_client`.
+pub(crate) enum OptionNames {
+    /// `stillwell load`.
+    Load,
+    /// `nighthawk_client`.
     Nighthawk,
 }
 
-impl Words {
+impl OptionNames {
     /// `text`, and what to do about it, if anything.
-    pub(crate) fn told(self, text: &str, remedy: Option<Remedy>) -> String {
+    pub(crate) fn with_advice(self, text: &str, remedy: Option<Remedy>) -> String {
         match remedy.and_then(|remedy| self.advice(remedy)) {
             Some(advice) => format!("{text}; {advice}"),
             None => text.to_owned(),
@@ -26,7 +26,7 @@ impl Words {
     pub(crate) fn health_warnings(self, warnings: &[LoadWarning]) -> Vec<HealthWarning> {
         let health_warnings = warnings.iter().map(|warning| HealthWarning {
             code: warning.code().to_owned(),
-            text: self.told(&warning.to_string(), warning.remedy()),
+            text: self.with_advice(&warning.to_string(), warning.remedy()),
             invalidates: warning.invalidates(),
         });
         health_warnings.collect()
@@ -34,13 +34,13 @@ impl Words {
 
     fn advice(self, remedy: Remedy) -> Option<String> {
         match self {
-            Self::Own => own(remedy),
+            Self::Load => load_flags(remedy),
             Self::Nighthawk => nighthawk(remedy),
         }
     }
 }
 
-fn own(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
+fn load_flags(Remedy { wish, of_proxy }: Remedy) -> Option<String> {
     let (authority, unchecked) = match of_proxy {
         true => ("--tunnel-ca", "--tunnel-insecure"),
         false => ("--ca", "--insecure"),
@@ -92,11 +92,11 @@ mod tests {
         #[derive(clap::Parser)]
         struct Load {
             #[command(flatten)]
-            _own: LoadArguments,
+            _arguments: LoadArguments,
         }
         for (words, command) in [
-            (Words::Own, Load::command()),
-            (Words::Nighthawk, NighthawkClientArguments::command()),
+            (OptionNames::Load, Load::command()),
+            (OptionNames::Nighthawk, NighthawkClientArguments::command()),
         ] {
             let mut named = 0;
             for wish in [
@@ -106,20 +106,23 @@ mod tests {
                 TlsWish::Identity,
             ] {
                 for of_proxy in [false, true] {
-                    let told = words.told("text", Some(Remedy { wish, of_proxy }));
-                    let flags = told
+                    let advice = words.with_advice("text", Some(Remedy { wish, of_proxy }));
+                    let flags = advice
                         .split([' ', ','])
-                        .filter_map(|it| it.strip_prefix("--"));
+                        .filter_map(|flag| flag.strip_prefix("--"));
                     for flag in flags {
                         named += 1;
                         let mut all = command.get_arguments();
-                        assert!(all.any(|it| it.get_long() == Some(flag)), "{told}");
-                        assert_eq!(flag.starts_with("tunnel-"), of_proxy, "{told}");
+                        assert!(
+                            all.any(|argument| argument.get_long() == Some(flag)),
+                            "{advice}"
+                        );
+                        assert_eq!(flag.starts_with("tunnel-"), of_proxy, "{advice}");
                     }
                 }
             }
             assert!(named >= 6, "{words:?}: {named}");
         }
-        assert_eq!(Words::Own.told("text", None), "text");
+        assert_eq!(OptionNames::Load.with_advice("text", None), "text");
     }
 }

@@ -8,7 +8,8 @@ use stillwell_config::requests::{
     RequestSpec, ShapeSpec, StatsSpec, TlsSpec, TraceSpec, TunnelSpec, read_text,
 };
 use stillwell_nighthawk::envoy::EnvoyMessage;
-use stillwell_plan::{LoadPlan, LoadPlanParts, PredicatePlan, StatsPagePlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::{LoadPlanParts, PredicatePlan, StatsPagePlan};
 use stillwell_scope::permitted_cpus;
 use stillwell_units::{RunId, Seed};
 
@@ -20,7 +21,7 @@ use crate::arguments::{
 use crate::command::random::random;
 use crate::paint::Paint;
 
-/// The plan that `arguments` ask for.
+/// The plan of `arguments`.
 pub(super) fn plan(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlan> {
     let spec = spec(arguments, seed)?;
     Ok(on_this_host(arguments.quiet, |host| spec.plan(host))?)
@@ -53,8 +54,8 @@ pub(super) fn cpus() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// A name for one load, drawn each time whatever the seed: two loads with the same seed
-/// are two loads for those that receive their series and traces.
+/// A name for one load, drawn each time for any seed: two loads with the same seed are
+/// two loads for those that receive their series and traces.
 pub(super) fn random_run() -> anyhow::Result<RunId> {
     let bytes = random().context("name this load")?;
     Ok(RunId::from_bytes(bytes))
@@ -148,7 +149,7 @@ fn connecting(arguments: &LoadArguments) -> ConnectingSpec {
     }
 }
 
-fn tls(arguments: &LoadTlsArguments) -> TlsSpec {
+pub(crate) fn tls(arguments: &LoadTlsArguments) -> TlsSpec {
     TlsSpec {
         insecure: arguments.insecure,
         ca: arguments.ca.clone(),
@@ -173,13 +174,19 @@ fn tunnel(arguments: &LoadTunnelArguments) -> TunnelSpec {
 fn stats(arguments: &LoadStatsArguments) -> StatsSpec {
     let labels = arguments.stats_label.iter();
     StatsSpec {
-        sinks: arguments.stats_sink.iter().map(|it| it.0.clone()).collect(),
+        sinks: arguments
+            .stats_sink
+            .iter()
+            .map(|sink| sink.0.clone())
+            .collect(),
         flush_every: arguments.stats_flush_interval,
         page: arguments.stats_listen.map(|address| StatsPagePlan {
             address: address.0,
             linger: arguments.stats_linger,
         }),
-        labels: labels.map(|it| (it.0.clone(), it.1.clone())).collect(),
+        labels: labels
+            .map(|label| (label.0.clone(), label.1.clone()))
+            .collect(),
     }
 }
 

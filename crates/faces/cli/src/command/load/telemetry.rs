@@ -3,9 +3,9 @@
 use stillwell_capture::TelemetryResult;
 
 /// Returns a line for each receiver.
-pub(super) fn told(found: &TelemetryResult) -> Vec<String> {
+pub(super) fn summary_lines(result: &TelemetryResult) -> Vec<String> {
     let mut lines = Vec::new();
-    for sink in &found.sinks {
+    for sink in &result.sinks {
         if sink.failures == 0 && sink.is_complete {
             lines.push(format!(
                 "{}: {} exports, the final totals included",
@@ -13,13 +13,13 @@ pub(super) fn told(found: &TelemetryResult) -> Vec<String> {
             ));
         }
     }
-    if let Some(page) = found.page {
+    if let Some(page) = result.page {
         lines.push(format!(
             "http://{}/metrics: scraped {} times",
             page.address, page.scrapes
         ));
     }
-    if let Some(spans) = &found.spans {
+    if let Some(spans) = &result.spans {
         lines.push(format!(
             "{}: {} spans of {} in {} batches",
             spans.name,
@@ -38,8 +38,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_went_well_is_said_in_a_line() {
-        let found = TelemetryResult {
+    fn each_receiver_that_worked_has_a_line() {
+        let result = TelemetryResult {
             page: Some(stillwell_capture::PageFound {
                 address: "127.0.0.1:1".parse().unwrap(),
                 scrapes: 2,
@@ -56,13 +56,13 @@ mod tests {
             ..TelemetryResult::default()
         };
         assert_eq!(
-            told(&found),
+            summary_lines(&result),
             [
                 "http://127.0.0.1:1/metrics: scraped 2 times",
                 "zipkin://a: 4 spans of 5 in 2 batches"
             ]
         );
-        let counters = span_counters(&found);
+        let counters = span_counters(&result);
         assert!(counters.contains(&("tracing.zipkin.spans_sent".to_owned(), 4)));
         assert_eq!(counters.len(), 3, "zeros are left out");
     }

@@ -1,11 +1,11 @@
 //! Report of a tree of benches.
 
-use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 
 use serde_json::{Map, Value, json};
 use stillwell_config::BenchFolder;
+use stillwell_config::files::open_input;
 use stillwell_experiment::bench_tests::TestedBench;
 use stillwell_units::Nanos;
 
@@ -34,16 +34,19 @@ impl Outcome {
     }
 
     pub(super) fn failed(&self) -> usize {
-        self.tested.iter().filter(|one| !one.has_passed()).count()
+        self.tested
+            .iter()
+            .filter(|bench| !bench.has_passed())
+            .count()
     }
 
     fn asserts(&self) -> usize {
-        self.tested.iter().map(|one| one.assertions.len()).sum()
+        self.tested.iter().map(|bench| bench.assertions.len()).sum()
     }
 
     fn stats(&self) -> Value {
-        let failed = self.tested.iter().filter(|one| !one.has_passed());
-        let names: Vec<&str> = failed.map(|one| one.name.as_str()).collect();
+        let failed = self.tested.iter().filter(|bench| !bench.has_passed());
+        let names: Vec<&str> = failed.map(|bench| bench.name.as_str()).collect();
         json!({
             "pass": self.tested.len() - self.failed(),
             "fail": self.failed(),
@@ -78,10 +81,10 @@ pub(super) fn ending(tested: &TestedBench, is_verbose: bool) -> String {
     if let Some(figures) = &tested.figures {
         text.push_str(&format!("    {}\n", figures_line(figures)));
     }
-    for one in &tested.assertions {
-        match &one.failure {
-            None => text.push_str(&format!("    ok    {}\n", one.what)),
-            Some(failure) => text.push_str(&format!("    FAIL  {}: {failure}\n", one.what)),
+    for assertion in &tested.assertions {
+        match &assertion.failure {
+            None => text.push_str(&format!("    ok    {}\n", assertion.what)),
+            Some(failure) => text.push_str(&format!("    FAIL  {}: {failure}\n", assertion.what)),
         }
     }
     text.push_str(&format!("    Elapsed: {}\n", tested.elapsed));
@@ -115,7 +118,7 @@ pub(super) fn summary(outcome: &Outcome, evidence: &str) -> String {
 /// In the shape of Tremor's report, with figures besides.
 pub(super) fn json(outcome: &Outcome) -> Value {
     let nothing = json!({"pass": 0, "fail": 0, "skip": 0, "assert": 0, "failed_test_names": []});
-    let reports: Vec<Value> = outcome.tested.iter().map(one).collect();
+    let reports: Vec<Value> = outcome.tested.iter().map(bench_json).collect();
     json!({
         "metadata": {
             "name": env!("CARGO_PKG_NAME"),
@@ -141,18 +144,18 @@ pub(super) fn json(outcome: &Outcome) -> Value {
     })
 }
 
-fn one(tested: &TestedBench) -> Value {
+fn bench_json(tested: &TestedBench) -> Value {
     let evidence = tested.evidence.iter();
     let evidence: Map<String, Value> = evidence
         .map(|(what, path)| (what.clone(), read(path).into()))
         .collect();
     let asserts = tested.assertions.iter();
     let asserts: Vec<Value> = asserts
-        .map(|one| {
+        .map(|assertion| {
             json!({
-                "description": one.what,
-                "status": if one.failure.is_none() { "passed" } else { "failed" },
-                "info": one.failure,
+                "description": assertion.what,
+                "status": if assertion.failure.is_none() { "passed" } else { "failed" },
+                "info": assertion.failure,
             })
         })
         .collect();
@@ -188,7 +191,7 @@ fn read(path: &Path) -> String {
 
 /// No more is read: an output may be longer than there is memory.
 fn end_of(path: &Path) -> io::Result<Vec<u8>> {
-    let mut file = File::open(path)?;
+    let mut file = open_input(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(EVIDENCE_BYTES_MAX)))?;
     let mut bytes = Vec::new();
@@ -204,7 +207,7 @@ mod tests {
     fn of_a_long_output_all_was_read() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out");
-        let file = File::create(&path).unwrap();
+        let file = std::fs::File::create(&path).unwrap();
         // It takes no room on the disk.
         file.set_len(1 << 40).unwrap();
         assert_eq!(read(&path).len() as u64, EVIDENCE_BYTES_MAX);

@@ -1,5 +1,4 @@
-//! How a load that goes on looks on a terminal. Pure: a view, a width and a look
-//! become lines.
+//! Layout of a running load on a terminal. Pure: a view, a width and a look become lines.
 
 mod line;
 mod strip;
@@ -26,14 +25,14 @@ const STRIP_MIN: usize = 8;
 const STRIP_MAX: usize = 60;
 const HEAD_COLUMNS: usize = 13;
 
-/// What the terminal can show.
+/// Abilities of the terminal.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Look {
     pub(super) columns: usize,
     pub(super) rows: usize,
-    /// Whether it shows colours and is wanted to.
+    /// True where it shows colours, and they are wanted.
     pub(super) color: bool,
-    /// Whether it shows more than ASCII.
+    /// True where it shows more than ASCII.
     pub(super) unicode: bool,
 }
 
@@ -72,7 +71,7 @@ fn head(view: &View, width: usize) -> Line {
     line
 }
 
-/// Where in its course the load is.
+/// The position in the phases of the load.
 fn course(view: &View) -> String {
     let elapsed = figure::clock(view.elapsed);
     let limits = &view.limits;
@@ -106,7 +105,7 @@ fn course(view: &View) -> String {
 fn figures(view: &View, width: usize, look: Look) -> Vec<Line> {
     let rate = view.strip.back().map_or(0.0, |second| second.rate);
     let rate = match view.requested_rate {
-        Some(asked) => format!("{} of {}", figure::rate(rate), figure::rate(asked)),
+        Some(requested) => format!("{} of {}", figure::rate(rate), figure::rate(requested)),
         None => figure::rate(rate),
     };
     let latency = view.strip.back().and_then(|second| second.latency);
@@ -147,32 +146,34 @@ fn figures(view: &View, width: usize, look: Look) -> Vec<Line> {
     rows.into_iter().enumerate().map(row).collect()
 }
 
-/// How requests ended so far, and how many of them badly just now; as much of it as
-/// there is room for.
+/// Outcomes of requests so far, and the number of recent failures; as much as fits.
 fn ended(view: &View, width: usize) -> Line {
     let mut line = labelled("ended");
     let good = view.ended[Outcome::Ok.index()];
     line.push(Tone::Plain, &format!("{} ok", figure::count(good)));
-    for outcome in Outcome::ALL.into_iter().filter(|it| *it != Outcome::Ok) {
+    for outcome in Outcome::ALL
+        .into_iter()
+        .filter(|outcome| *outcome != Outcome::Ok)
+    {
         let index = outcome.index();
         let (all, last) = (view.ended[index], view.ended_last[index]);
         if all > 0 {
-            let told = format!("{} {}", figure::count(all), outcome.name());
+            let part = format!("{} {}", figure::count(all), outcome.name());
             let just_now = match last {
                 0 => String::new(),
                 _ => format!(" (+{})", figure::count(last)),
             };
             let parts = [
                 (Tone::Plain, ", "),
-                (Tone::Bad, &*told),
+                (Tone::Bad, &*part),
                 (Tone::Plain, &*just_now),
             ];
             line.push_within(width, &parts);
         }
     }
-    if view.under_way > 0 {
-        let told = format!("; {} under way", figure::count(view.under_way));
-        line.push_within(width, &[(Tone::Plain, &*told)]);
+    if view.in_flight > 0 {
+        let part = format!("; {} under way", figure::count(view.in_flight));
+        line.push_within(width, &[(Tone::Plain, &*part)]);
     }
     let (received, sent) = (figure::bytes(view.received), figure::bytes(view.sent));
     let traffic = format!("; {received} in, {sent} out");
@@ -180,31 +181,31 @@ fn ended(view: &View, width: usize) -> Line {
     line
 }
 
-/// What the workers did with their time; as much of it as there is room for.
+/// The use of the workers' time; as much as fits.
 fn generator(view: &View, width: usize, look: Look) -> Line {
     let mut line = labelled("generator");
     let share = |state: TimeState| figure::percent(view.shares[state.index()]);
     let running = format!("running {}", share(TimeState::Running));
     line.push(Tone::Plain, &running);
     if view.warning == Some(Strain::Busy) {
-        let told = [(Tone::Warning, ", it may be the limit itself")];
-        line.push_within(width, &told);
+        let part = [(Tone::Warning, ", it may be the limit itself")];
+        line.push_within(width, &part);
     }
-    let mut rest = vec![("blocked", TimeState::Blocked)];
+    let mut shown = vec![("blocked", TimeState::Blocked)];
     if view.limits.has_schedule {
-        rest.extend([("ahead", TimeState::Ahead), ("late", TimeState::Late)]);
+        shown.extend([("ahead", TimeState::Ahead), ("late", TimeState::Late)]);
     }
-    for (name, state) in rest {
-        let told = format!(", {name} {}", share(state));
-        line.push_within(width, &[(Tone::Plain, &*told)]);
+    for (name, state) in shown {
+        let part = format!(", {name} {}", share(state));
+        line.push_within(width, &[(Tone::Plain, &*part)]);
     }
     if let Some(late) = view.own_lateness {
         let tone = match view.warning {
             Some(Strain::Late) => Tone::Warning,
             _ => Tone::Plain,
         };
-        let told = format!("; own lateness p99 {}", figure::time(late, look.unicode));
-        line.push_within(width, &[(tone, &*told)]);
+        let part = format!("; own lateness p99 {}", figure::time(late, look.unicode));
+        line.push_within(width, &[(tone, &*part)]);
     }
     line
 }
@@ -223,8 +224,8 @@ fn compact(view: &View, look: Look) -> Line {
     }
     line.push(Tone::Plain, &format!("  {}", figure::rate(last.rate)));
     if let Some([_, p99, _]) = last.latency {
-        let told = format!("  p99 {}", figure::time(p99, look.unicode));
-        line.push(Tone::Plain, &told);
+        let part = format!("  p99 {}", figure::time(p99, look.unicode));
+        line.push(Tone::Plain, &part);
     }
     line
 }

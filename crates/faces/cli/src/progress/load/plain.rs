@@ -1,17 +1,17 @@
-//! How a load goes on, line by line, where nothing can be drawn over.
+//! Progress of a load, line by line, for output that cannot be drawn over.
 
 use stillwell_metric::{Histogram, Outcome, add_histogram, empty_histogram};
 use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_units::{Nanos, float_from_u64};
 
 use super::figure;
-use super::view::{failed, told};
+use super::view::{failed, quantiles};
 
-/// What stands in the line that comes next.
+/// The data of the next line.
 #[derive(Debug)]
 pub(super) struct Lines {
     phase: Option<LoadPhase>,
-    /// Where in its phase the last line was told.
+    /// Time in its phase at which the last line was printed.
     printed_at: Nanos,
     /// Since then.
     length: Nanos,
@@ -66,7 +66,7 @@ impl Lines {
         let clock = figure::clock(elapsed);
         let bad = failed(&self.outcomes);
         let mut line = format!("{head}{clock:>5}  {rate:>12}  {bad:>6} failed");
-        if let Some([median, p99, largest]) = told(&self.latencies) {
+        if let Some([median, p99, largest]) = quantiles(&self.latencies) {
             let [median, p99, largest] =
                 [median, p99, largest].map(|time| figure::time(time, false));
             line.push_str(&format!(
@@ -85,8 +85,8 @@ impl Lines {
     }
 }
 
-/// Each second at first, then less and less often: whoever reads it later wants
-/// no thousands of lines.
+/// Each second at first, then less and less often: a later reader wants no thousands of
+/// lines.
 fn is_due(printed_at: Nanos, elapsed: Nanos) -> bool {
     let step = match printed_at.as_u64() / Nanos::SECOND.as_u64() {
         ..10 => 1,
@@ -126,9 +126,9 @@ mod tests {
         lines.outcomes[Outcome::TimedOut.index()] = 3;
         lines.latencies.record_n(1_200_000, 10).unwrap();
         let line = lines.line(Nanos::from_secs(20));
-        let told = " 20 s       2,000/s      10 failed  p50 1.20 ms  p99 1.20 ms  max 1.20 ms  \
+        let expected = " 20 s       2,000/s      10 failed  p50 1.20 ms  p99 1.20 ms  max 1.20 ms  \
                     (7 status_5xx, 3 timed_out)";
-        assert_eq!(line, told);
+        assert_eq!(line, expected);
         let nothing = Lines::new().line(Nanos::from_secs(65));
         assert_eq!(nothing, "1 min 5 s           0/s       0 failed");
     }

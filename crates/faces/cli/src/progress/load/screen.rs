@@ -4,16 +4,16 @@ use std::io::{self, Write};
 
 use super::layout::{Line, Look};
 
-/// Where the terminal does not say.
+/// Width of a terminal that reports none.
 const COLUMNS: usize = 80;
 const ROWS: usize = 24;
 
-/// What was drawn last. Taken away when dropped.
+/// The last drawn lines. Removed when dropped.
 #[derive(Debug)]
 pub(super) struct Screen {
     color: bool,
     unicode: bool,
-    /// How wide each line is that stands there.
+    /// Width of each line on the screen.
     widths: Vec<usize>,
 }
 
@@ -26,19 +26,19 @@ impl Screen {
         }
     }
 
-    /// What the terminal can show now.
+    /// Returns the present abilities of the terminal.
     pub(super) fn look(&self) -> Look {
         let size = rustix::termios::tcgetwinsize(io::stderr()).ok();
         let known = |size: u16| (size > 0).then_some(usize::from(size));
         Look {
-            columns: size.and_then(|it| known(it.ws_col)).unwrap_or(COLUMNS),
-            rows: size.and_then(|it| known(it.ws_row)).unwrap_or(ROWS),
+            columns: size.and_then(|size| known(size.ws_col)).unwrap_or(COLUMNS),
+            rows: size.and_then(|size| known(size.ws_row)).unwrap_or(ROWS),
             color: self.color,
             unicode: self.unicode,
         }
     }
 
-    /// Draws `lines` over what stands there, in one write.
+    /// Draws `lines` over the lines on the screen, in one write.
     pub(super) fn draw(&mut self, lines: &[Line], look: Look) {
         let mut text = up(&self.widths, look.columns);
         for line in lines {
@@ -50,7 +50,7 @@ impl Screen {
         write(&text);
     }
 
-    /// Takes everything away; the cursor stands where the first line began.
+    /// Removes everything; the cursor is where the first line began.
     pub(super) fn clear(&mut self) {
         if self.widths.is_empty() {
             return;

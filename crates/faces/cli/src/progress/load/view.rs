@@ -1,9 +1,10 @@
-//! What is shown of a load that goes on.
+//! The displayed data of a running load.
 
 use std::collections::VecDeque;
 
 use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, TimeState};
-use stillwell_plan::{LoadPace, LoadPacing, LoadPlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::{LoadPace, LoadPacing};
 use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::{LoadWarning, strain_warnings};
@@ -14,24 +15,24 @@ const STRIP_MAX: usize = 120;
 /// All that a view shows; plain data.
 #[derive(Clone, Debug)]
 pub(super) struct View {
-    /// Where requests go.
+    /// Target of the requests.
     pub(super) target: String,
-    /// What of a load it is.
+    /// Limits of the load.
     pub(super) limits: Limits,
-    /// What is under way; `None` before the first second has passed.
+    /// The running phase; `None` before the first second has passed.
     pub(super) phase: Option<LoadPhase>,
     /// Since the phase began; the time to drain is part of the measured time.
     pub(super) elapsed: Nanos,
     /// Requests that were begun, in all.
     pub(super) begun: u64,
-    /// How requests ended so far, in the order of [`Outcome::ALL`]: those of the
-    /// warm-up while that lasts, then those that are measured.
+    /// Outcomes of requests so far, in the order of [`Outcome::ALL`]: those of the warm-up
+    /// while that lasts, then those that are measured.
     pub(super) ended: [u64; Outcome::ALL.len()],
     /// The same in the last second.
     pub(super) ended_last: [u64; Outcome::ALL.len()],
     /// Requests under way.
-    pub(super) under_way: u64,
-    /// A second: asked for, where there is a schedule.
+    pub(super) in_flight: u64,
+    /// Requested a second, where there is a schedule.
     pub(super) requested_rate: Option<f64>,
     /// Bytes a second.
     pub(super) received: f64,
@@ -39,10 +40,9 @@ pub(super) struct View {
     pub(super) sent: f64,
     /// The last seconds, the newest at the end.
     pub(super) strip: VecDeque<Second>,
-    /// Where the workers' time went in the last second, in the order of
-    /// [`TimeState::ALL`].
+    /// Use of the workers' time in the last second, in the order of [`TimeState::ALL`].
     pub(super) shares: [f64; TimeState::ALL.len()],
-    /// How late one of a hundred requests left although nothing was in the way.
+    /// Lateness of one of a hundred requests although nothing delayed them.
     pub(super) own_lateness: Option<Nanos>,
     /// Current strain of the generator.
     pub(super) warning: Option<Strain>,
@@ -66,13 +66,13 @@ pub(super) struct Limits {
 pub(super) struct Second {
     /// Requests that ended, a second.
     pub(super) rate: f64,
-    /// Whether some of them were not as they should be.
+    /// True where some of them failed.
     pub(super) has_failures: bool,
     /// Median, 99th percentile and largest latency, where anything was answered.
     pub(super) latency: Option<[Nanos; 3]>,
 }
 
-/// Why the generator may be what is measured.
+/// Reason why the generator may limit the result.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Strain {
     /// It runs nearly all of its time.
@@ -111,7 +111,7 @@ impl View {
             begun: 0,
             ended: [0; Outcome::ALL.len()],
             ended_last: [0; Outcome::ALL.len()],
-            under_way: 0,
+            in_flight: 0,
             requested_rate: None,
             received: 0.0,
             sent: 0.0,
@@ -134,7 +134,7 @@ impl View {
         self.elapsed = snapshot.elapsed;
         self.begun = snapshot.sum(LoadShard::begun_in_all);
         let all_ended = snapshot.sum(LoadShard::ended_in_all);
-        self.under_way = self.begun.saturating_sub(all_ended);
+        self.in_flight = self.begun.saturating_sub(all_ended);
         let is_warmup = snapshot.phase == LoadPhase::Warmup;
         for outcome in Outcome::ALL {
             self.ended[outcome.index()] = snapshot.sum(|shard| {
@@ -155,22 +155,22 @@ impl View {
         self.strip.push_back(Second {
             rate: per_second(second.outcomes.iter().sum()),
             has_failures: failed(&second.outcomes) > 0,
-            latency: told(snapshot.latencies()),
+            latency: quantiles(snapshot.latencies()),
         });
         self.generator(snapshot);
     }
 
     fn generator(&mut self, snapshot: &LoadSnapshot<'_>) {
         self.shares = shares(snapshot.accounts);
-        let own = snapshot.times(LoadTime::OwnLateness);
-        let own = own.filter(|times| !times.is_empty());
-        self.own_lateness = own.map(|times| Nanos::new(times.value_at_quantile(0.99)));
+        let lateness = snapshot.times(LoadTime::OwnLateness);
+        let lateness = lateness.filter(|times| !times.is_empty());
+        self.own_lateness = lateness.map(|times| Nanos::new(times.value_at_quantile(0.99)));
         let warnings = strain_warnings(self.limits.pacing, &snapshot.strain()).into_iter();
         // The last is the more exact one.
         self.warning = warnings.rev().find_map(|warning| Strain::of(&warning));
     }
 
-    /// How much longer it goes on, as far as that is known.
+    /// Remaining time, as far as it is known.
     pub(super) fn left(&self) -> Option<Nanos> {
         let by_time = self
             .limits
@@ -188,7 +188,7 @@ impl View {
     }
 }
 
-/// How many of these did not end as they should.
+/// Number of these that did not end as they should.
 pub(super) fn failed(outcomes: &[u64; Outcome::ALL.len()]) -> u64 {
     let bad = Outcome::ALL.into_iter().zip(outcomes);
     bad.filter(|(outcome, _)| *outcome != Outcome::Ok)
@@ -197,7 +197,7 @@ pub(super) fn failed(outcomes: &[u64; Outcome::ALL.len()]) -> u64 {
 }
 
 /// Median, 99th percentile and the largest.
-pub(super) fn told(times: &Histogram<u64>) -> Option<[Nanos; 3]> {
+pub(super) fn quantiles(times: &Histogram<u64>) -> Option<[Nanos; 3]> {
     let at = |share: f64| Nanos::new(times.value_at_quantile(share));
     (!times.is_empty()).then(|| [at(0.5), at(0.99), Nanos::new(times.max())])
 }

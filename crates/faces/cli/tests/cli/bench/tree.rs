@@ -1,4 +1,4 @@
-//! A tree of benches: tags, what stands before and after, conditions, asserts.
+//! A tree of benches: tags, contents before and after, conditions, asserts.
 
 use std::fs;
 
@@ -7,8 +7,8 @@ use stillwell_testkit::{Finished, Process};
 
 use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds};
 
-/// A tree with one bench that passes, one whose assert fails and one that nobody
-/// wants.
+/// A tree with one bench that passes, one whose assert fails and one that is not
+/// selected.
 fn tree(suite: &Suite) {
     suite.file("tree/tags.yaml", "[bench]\n");
     for (name, more) in [("passes", ""), ("fails", "")] {

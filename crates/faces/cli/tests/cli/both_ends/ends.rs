@@ -1,5 +1,5 @@
-//! What tests of two ends share: a load and what it says, `stillwell serve` and
-//! what that says, and a certificate.
+//! Common parts of tests of two ends: a load and its output, `stillwell serve` and its
+//! output, and a certificate.
 
 use std::collections::BTreeMap;
 use std::net::TcpStream;
@@ -14,10 +14,10 @@ use tempfile::TempDir;
 
 pub(crate) const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
 
-/// Longer than anything here takes: whoever has not ended by then hangs.
+/// Longer than anything here takes: a process that has not ended by then hangs.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-/// What a load found, as it wrote it.
+/// The result of a load, as it wrote it.
 pub(crate) struct Report {
     pub(crate) value: Value,
     pub(crate) ended: Finished,
@@ -26,7 +26,13 @@ pub(crate) struct Report {
 /// Starts a load that reports in full.
 pub(crate) fn start_load(arguments: &[&str]) -> Process {
     let mut command = Command::new(STILLWELL);
-    command.args(["load", "--quiet", "--output-format=stillwell"]);
+    // Every failure counts here; without the flag a load that reaches nothing ends early.
+    command.args([
+        "load",
+        "--quiet",
+        "--output-format=stillwell",
+        "--keep-going",
+    ]);
     Process::start(command.args(arguments))
 }
 
@@ -47,12 +53,12 @@ impl Report {
         &self.value["global"]
     }
 
-    /// How many requests ended how.
+    /// Number of requests by outcome.
     pub(crate) fn outcomes(&self) -> BTreeMap<String, u64> {
         let outcomes = self.global()["outcomes"].as_array().unwrap().iter();
-        let pair = |own: &Value| {
-            let name = own["outcome"].as_str().unwrap().to_owned();
-            (name, own["count"].as_u64().unwrap())
+        let pair = |entry: &Value| {
+            let name = entry["outcome"].as_str().unwrap().to_owned();
+            (name, entry["count"].as_u64().unwrap())
         };
         outcomes.map(pair).collect()
     }
@@ -61,13 +67,13 @@ impl Report {
         self.outcomes().get(name).copied().unwrap_or(0)
     }
 
-    /// How many have ended.
+    /// Number of ended requests.
     pub(crate) fn ended(&self) -> u64 {
         self.outcomes().values().sum()
     }
 
-    /// How many were begun, as far as it is told: those that were sent, and those
-    /// for which there was no connection.
+    /// Number of begun requests, as far as it is reported: those that were sent, and those
+    /// without a connection.
     pub(crate) fn begun(&self) -> u64 {
         let sent = self.global()["counters"]["upstream_rq_total"].as_u64();
         let unsent = [
@@ -80,10 +86,12 @@ impl Report {
         sent.unwrap_or(0) + unsent.map(|name| self.outcome(name)).iter().sum::<u64>()
     }
 
-    /// What it says about itself.
+    /// Its findings about itself.
     pub(crate) fn findings(&self) -> String {
         let findings = self.value["health"]["warnings"].as_array().unwrap();
-        let texts = findings.iter().map(|own| own["text"].as_str().unwrap());
+        let texts = findings
+            .iter()
+            .map(|finding| finding["text"].as_str().unwrap());
         texts.collect::<Vec<_>>().join("\n")
     }
 
@@ -111,8 +119,8 @@ impl Serving {
         let process = Process::start(command.args(arguments));
         let mut url = None;
         wait_until(LONG, || {
-            let told = process.stdout();
-            let mut words = told.split('"');
+            let output = process.stdout();
+            let mut words = output.split('"');
             url = words
                 .find(|word| word.starts_with("http"))
                 .map(str::to_owned);
@@ -137,8 +145,8 @@ impl Serving {
     }
 }
 
-/// Starts a server that listens on ports that were free a moment ago; once more
-/// where somebody else was faster.
+/// Starts a server that listens on ports that were free a moment ago; once more where
+/// another program was faster.
 pub(crate) fn start_on_free_ports<const N: usize>(
     start: impl Fn([u16; N]) -> Process,
 ) -> (Process, [u16; N]) {
@@ -147,8 +155,8 @@ pub(crate) fn start_on_free_ports<const N: usize>(
         let ports = [(); N].map(|()| free_port());
         let process = start(ports);
         let refused = || {
-            let told = process.stderr();
-            told.contains("Address already in use") || told.contains("cannot bind")
+            let output = process.stderr();
+            output.contains("Address already in use") || output.contains("cannot bind")
         };
         let listens = |port| TcpStream::connect(("127.0.0.1", port)).is_ok();
         let is_there = wait_until(LONG, || refused() || ports.into_iter().all(listens));

@@ -1,5 +1,5 @@
-//! `HAProxy` between `stillwell load` and `stillwell serve`: all three count the
-//! same, whichever versions are spoken before and behind it.
+//! `HAProxy` between `stillwell load` and `stillwell serve`: all three count the same,
+//! for all versions before and behind it.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
@@ -24,8 +24,8 @@ const DOORS: [(&str, &str); 4] = [
     ),
 ];
 
-/// Whoever looks whether a door is open opens a connection and closes it; with
-/// `http-ignore-probes` that is no request, even if it is noticed late.
+/// A probe opens a connection and closes it; with `http-ignore-probes` that is no
+/// request, even if it is noticed late.
 fn configuration(folder: &Path, plain: &str, tls: &str, ports: &[u16]) -> String {
     let fill = |text: &str| {
         text.replace("{folder}", &folder.display().to_string())
@@ -45,7 +45,7 @@ fn configuration(folder: &Path, plain: &str, tls: &str, ports: &[u16]) -> String
     text
 }
 
-/// How many requests the part `name` of `kind` has had, as it says itself.
+/// Number of requests of the part `name` of `kind`, in its statistics.
 fn requests(folder: &Path, name: &str, kind: &str) -> u64 {
     let mut opened = None;
     // It listens on its ports a moment before it does here.
@@ -87,7 +87,7 @@ fn haproxy_sees_what_is_sent_and_hands_it_on() {
     });
     let trusted = certificate.trusted();
     let mut sums = [0; 2];
-    for (door, words, requests_asked) in [
+    for (port, words, request_count) in [
         (0, "http -c 4 --rate 5k/s", 1000),
         (0, "http -c 4 --body payload:json:2KiB", 500),
         (1, "http -p http2 -c 2 --streams 10", 1000),
@@ -100,19 +100,19 @@ fn haproxy_sees_what_is_sent_and_hands_it_on() {
         (2, "https -c 4", 500),
         (3, "https -p http2 -c 2 --streams 5", 500),
     ] {
-        let before = requests(folder, &format!("front{door}"), "FRONTEND");
+        let before = requests(folder, &format!("front{port}"), "FRONTEND");
         let mut words = words.split_whitespace();
-        let url = format!("{}://127.0.0.1:{}/", words.next().unwrap(), ports[door]);
-        let count = requests_asked.to_string();
+        let url = format!("{}://127.0.0.1:{}/", words.next().unwrap(), ports[port]);
+        let count = request_count.to_string();
         let mut arguments = vec![url.as_str(), "-n", &count];
         if url.starts_with("https") {
             arguments.push(&trusted);
         }
         arguments.extend(words);
-        load(&arguments).assert_all_well(requests_asked);
-        let after = requests(folder, &format!("front{door}"), "FRONTEND");
-        assert_eq!(after - before, requests_asked, "{arguments:?}");
-        sums[usize::from(door >= 2)] += requests_asked;
+        load(&arguments).assert_all_well(request_count);
+        let after = requests(folder, &format!("front{port}"), "FRONTEND");
+        assert_eq!(after - before, request_count, "{arguments:?}");
+        sums[usize::from(port >= 2)] += request_count;
     }
     for (server, sum) in [(plain, sums[0]), (tls, sums[1])] {
         let counts = server.stop();

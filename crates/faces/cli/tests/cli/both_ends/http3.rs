@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use stillwell_http::h3::{BodyLength, H3Connection, H3ResponseBlock, write_go_away};
-use stillwell_plan::Alpn;
+use stillwell_plan::tls::Alpn;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 use stillwell_wire::quic::{Came, QuicEvent, QuicServer, QuicStream, bind_quic};
@@ -33,7 +33,7 @@ fn counts_over_http3_are_equal_at_both_ends() {
     let folder = tempfile::tempdir().unwrap();
     for (server_words, words, requests) in [
         ("", "-n500 -c1 --streams=1", 500),
-        ("", "-n1000 -c3 --streams=10 --concurrency=2", 1000),
+        ("", "-n1000 -c3 --streams=10 --threads=2", 1000),
         (
             "--workers=2",
             "-n300 -c4 --rate=1000/s --max-requests-per-connection=20",
@@ -104,7 +104,7 @@ fn what_goes_wrong_over_http3_has_its_outcome() {
 }
 
 #[test]
-fn nobody_and_strangers_are_told_over_http3() {
+fn missing_and_unknown_servers_are_reported_over_http3() {
     let folder = tempfile::tempdir().unwrap();
     let (server, ca) = serving(folder.path(), &[]);
     let url = server.url.clone();
@@ -120,7 +120,7 @@ fn nobody_and_strangers_are_told_over_http3() {
         "{}",
         strange.findings()
     );
-    let other = load(&[
+    let second = load(&[
         "--protocol=http3",
         "-n3",
         "-c1",
@@ -128,20 +128,25 @@ fn nobody_and_strangers_are_told_over_http3() {
         &ca,
         &url,
     ]);
-    assert_eq!(other.outcome("handshake_failed"), 3, "{}", other.findings());
-    assert!(other.findings().contains("--sni"), "{}", other.findings());
-    server.stop();
-    let nobody = load(&["--protocol=http3", "-n3", "-c1", &ca, &url]);
     assert_eq!(
-        nobody.outcome("connect_refused"),
+        second.outcome("handshake_failed"),
         3,
         "{}",
-        nobody.findings()
+        second.findings()
+    );
+    assert!(second.findings().contains("--sni"), "{}", second.findings());
+    server.stop();
+    let without_server = load(&["--protocol=http3", "-n3", "-c1", &ca, &url]);
+    assert_eq!(
+        without_server.outcome("connect_refused"),
+        3,
+        "{}",
+        without_server.findings()
     );
     assert!(
-        nobody.findings().contains("no program listens"),
+        without_server.findings().contains("no program listens"),
         "{}",
-        nobody.findings()
+        without_server.findings()
     );
 }
 
@@ -204,7 +209,7 @@ async fn flush(server: &mut QuicServer, key: usize) {
     poll_fn(|context| Poll::Ready(server.flush(context, key))).await;
 }
 
-/// What has happened on a connection; gives the requests that have begun at once.
+/// Handles an event of a connection; returns the requests that have begun at once.
 fn heed(
     server: &mut QuicServer,
     key: usize,
@@ -259,7 +264,7 @@ fn requests_that_a_server_had_refused_as_it_left_waited_for_their_answers() {
     server.stop();
 }
 
-/// What a path does to datagrams.
+/// Treatment of datagrams by a path.
 #[derive(Clone, Copy, Debug)]
 enum Course {
     /// Loses one in so many.
@@ -290,13 +295,13 @@ impl Proxy {
         }
         let address = near.local_addr().unwrap();
         let ends = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&ends);
+        let requested = Arc::clone(&ends);
         #[expect(clippy::disallowed_methods, reason = "a test's own path")]
         let thread = std::thread::spawn(move || {
             let mut client = None;
             let mut buffer = vec![0; 65_536];
             let (mut toward, mut back) = (Way::new(path), Way::new(path));
-            while !asked.load(Ordering::Relaxed) {
+            while !requested.load(Ordering::Relaxed) {
                 if let Ok((length, from)) = near.recv_from(&mut buffer) {
                     client = Some(from);
                     for datagram in toward.pass(&buffer[..length]) {
@@ -343,20 +348,20 @@ impl Way {
         }
     }
 
-    /// What goes on of what has come.
+    /// Returns the datagrams that are passed on.
     fn pass(&mut self, datagram: &[u8]) -> Vec<Vec<u8>> {
         self.count += 1;
-        let own = datagram.to_vec();
+        let entry = datagram.to_vec();
         let (count, held) = (self.count, self.held.take());
         let mut passed = match self.path {
             Course::Loses(every) if count.is_multiple_of(every) => vec![],
-            Course::Doubles(every) if count.is_multiple_of(every) => vec![own.clone(), own],
+            Course::Doubles(every) if count.is_multiple_of(every) => vec![entry.clone(), entry],
             Course::Swaps(every) if count.is_multiple_of(every) && held.is_none() => {
-                self.held = Some(own);
+                self.held = Some(entry);
                 vec![]
             }
             Course::Dies(after) if count > after => vec![],
-            _ => vec![own],
+            _ => vec![entry],
         };
         passed.extend(held);
         passed

@@ -16,7 +16,7 @@ struct Nginx {
     ports: [u16; PORTS.len()],
 }
 
-/// What is behind `listen` after the port, and what else is said there.
+/// Options of `listen` after the port, and further settings.
 const PORTS: [(&str, &str); 6] = [
     ("", ""),
     ("http2", ""),
@@ -111,10 +111,10 @@ impl Nginx {
     }
 }
 
-/// Which port, which path, what load, and how its lines in the log begin.
+/// Port, path, load, and the beginning of its lines in the log.
 const LOADS: [(usize, &str, &str, &str); 13] = [
     (0, "/open", "-n 1000 --rate 10k/s -c 4", "HTTP/1.1 GET"),
-    (0, "/closed", "-n 1000 -c 4 --concurrency 2", "HTTP/1.1 GET"),
+    (0, "/closed", "-n 1000 -c 4 --threads 2", "HTTP/1.1 GET"),
     (
         0,
         "/late",
@@ -154,7 +154,7 @@ const LOADS: [(usize, &str, &str, &str); 13] = [
     (
         3,
         "/tls-h2",
-        "-n 1000 -c 2 --streams 10 --concurrency 2",
+        "-n 1000 -c 2 --streams 10 --threads 2",
         "HTTP/2.0 GET",
     ),
     (
@@ -163,7 +163,7 @@ const LOADS: [(usize, &str, &str, &str); 13] = [
         "-n 200 --rate 2k/s -c 2 --streams 2 -X HEAD",
         "HTTP/2.0 HEAD",
     ),
-    // Those that a server asks to go elsewhere go there.
+    // Connections that a server redirects go there.
     (4, "/kept-50", "-n 1000 -c 4", "HTTP/1.1 GET"),
     (5, "/h2-kept-50", "-n 1000 -c 4 --streams 8", "HTTP/2.0 GET"),
     (
@@ -193,7 +193,7 @@ fn nginx_sees_what_is_sent_over_every_protocol() {
     assert_eq!(nginx.requests(), sum + 1);
     let log = nginx.stop();
     for (line, requests) in expected {
-        let seen = log.iter().filter(|own| **own == line).count();
+        let seen = log.iter().filter(|entry| **entry == line).count();
         assert_eq!(seen as u64, requests, "{line}");
     }
     assert_eq!(log.len() as u64, sum);

@@ -1,5 +1,4 @@
-//! What a browser recorded arrives again as it was: the same requests, in the
-//! same order.
+//! A browser's recording is replayed as it was: the same requests, in the same order.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -183,6 +182,6 @@ fn what_a_recording_holds_besides_http_is_named() {
     let ended = stillwell_testkit::Process::start(&mut command).finish(LONG);
     let says = "1 entries are not HTTP requests and are skipped";
     assert!(ended.stderr.contains(says), "{}", ended.stderr);
-    // Nobody listens there.
+    // No process listens there.
     assert_eq!(ended.code, 3, "{}", ended.stdout);
 }

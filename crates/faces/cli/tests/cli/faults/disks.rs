@@ -34,11 +34,11 @@ fn a_disk_that_is_full_for_a_while_holds_a_relay_up_and_loses_nothing() {
     assert!(run.series("disk_writes_refused") > 0.0, "{}", run.shown);
     // What came while nothing could be kept waited for that.
     assert!(run.latency_max() > 700_000_000, "{}", run.shown);
-    let told = [
+    let output = [
         "disk {state}/disk: full",
         "disk {state}/disk: as in its plan",
     ];
-    assert_holds(&run.shown, &told);
+    assert_holds(&run.shown, &output);
     assert_nothing_mounted(&suite);
 }
 
@@ -66,7 +66,7 @@ fn a_disk_that_is_slow_for_a_while_holds_a_relay_up_until_it_is_well_again() {
 }
 
 #[test]
-fn a_step_on_a_disk_that_is_not_there_is_told_by_its_place() {
+fn a_step_on_a_disk_that_is_not_there_is_reported_by_its_place() {
     let suite = Suite::new();
     let text = format!(
         "target: {{command: [\"{{self}}\", relay, --in, \"tcp://{}\"]}}\n\
@@ -74,8 +74,8 @@ fn a_step_on_a_disk_that_is_not_there_is_told_by_its_place() {
          timeline: [{{at: 1s, disk: {{path: \"{{state}}/dsk\", do: full}}}}]\n",
         suite.listen, suite.listen
     );
-    suite.file("rig.yaml", &text);
-    let ended = suite.call(&["rig", "rig.yaml", "--results", "results"]);
+    suite.file("run.yaml", &text);
+    let ended = suite.call(&["observe", "run.yaml", "--results", "results"]);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,

@@ -27,7 +27,7 @@ fn way(scheme: &str) -> Way {
     }
 }
 
-/// Whether links can be made here at all.
+/// Returns true where links can be made.
 fn can_link(test: &str) -> bool {
     let needed = ["ip", "tc", "nft"];
     needed
@@ -35,7 +35,7 @@ fn can_link(test: &str) -> bool {
         .all(|name| program_or_skip(test, name).is_some())
 }
 
-/// Whatever of a run's networks would be seen from outside.
+/// Traces of a run's networks outside of it.
 fn devices() -> String {
     let mut names: Vec<String> = fs::read_dir("/sys/class/net")
         .unwrap()
@@ -48,7 +48,10 @@ fn devices() -> String {
 /// The packets that a link is said to have lost with the load.
 fn lost_on(run: &Run, link: &str) -> u64 {
     let begin = format!("link {link} lost ");
-    let line = run.told.lines().find_map(|line| line.strip_prefix(&begin));
+    let line = run
+        .events_text
+        .lines()
+        .find_map(|line| line.strip_prefix(&begin));
     let count = line.and_then(|line| line.split(' ').next());
     count.unwrap().parse().unwrap()
 }
@@ -65,9 +68,9 @@ fn datagrams_that_links_lose_are_the_events_that_are_lost() {
     let run = run(&suite, &way("udp"), steps, "network: {}\n");
     run.assert_accounted();
     let (input, output) = (lost_on(&run, "input"), lost_on(&run, "output"));
-    assert!(input > 0 && output > 0, "{}", run.told);
+    assert!(input > 0 && output > 0, "{}", run.events_text);
     // Each datagram holds one event.
-    assert_eq!(run.count("lost"), input + output, "{}", run.told);
+    assert_eq!(run.count("lost"), input + output, "{}", run.events_text);
     assert_holds(&run.shown, &["link output: 5% of packets lost"]);
     assert_eq!(devices(), before);
 }
@@ -145,11 +148,12 @@ fn nothing_of_the_links_is_left_after_sigterm() {
                 workload:\n  generators:\n    - {tcp: \"10.64.1.2:9100\", payload: ascii, \
                 rate: 100/s}\n  sinks:\n    - tcp: \"10.64.2.2:9200\"\n\
                 timeline: [{at: 100ms, network: {output: {loss: 1%}, input: {cut: true}}}]\n";
-    suite.file("rig.yaml", text);
-    let words = ["rig", "rig.yaml", "--results", "results"];
+    suite.file("run.yaml", text);
+    let words = ["observe", "run.yaml", "--results", "results"];
     let process = Process::start(&mut suite.stillwell(&words));
     let journal = suite.results().join("events.jsonl");
-    let is_cut = || fs::read_to_string(&journal).is_ok_and(|told| told.contains("input: cut"));
+    let is_cut =
+        || fs::read_to_string(&journal).is_ok_and(|printed| printed.contains("input: cut"));
     assert!(wait_until(LONG, is_cut), "{}", process.stderr());
     process.signal("TERM");
     let ended = process.finish(LONG);

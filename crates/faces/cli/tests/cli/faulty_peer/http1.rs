@@ -4,9 +4,9 @@ use std::io;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::server::Talk;
+use super::server::PeerSession;
 
-/// What is wrong with a server.
+/// A fault of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fault {
     ResetAtAccept,
@@ -32,40 +32,41 @@ pub(super) enum Fault {
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello";
 
-pub(super) async fn talk(fault: Fault, mut talk: Talk) -> io::Result<()> {
+pub(super) async fn serve_session(fault: Fault, mut session: PeerSession) -> io::Result<()> {
     match fault {
-        Fault::ResetAtAccept => return talk.reset(),
+        Fault::ResetAtAccept => return session.reset(),
         Fault::CloseAtAccept => return Ok(()),
         _ => {}
     }
     let mut answered = 0;
-    while take_request(&mut talk).await? {
+    while take_request(&mut session).await? {
         match fault {
-            Fault::ResetUnanswered => return talk.reset(),
+            Fault::ResetUnanswered => return session.reset(),
             Fault::ResetMidAnswer => {
-                talk.stream.write_all(&ANSWER[..30]).await?;
-                return talk.reset();
+                session.stream.write_all(&ANSWER[..30]).await?;
+                return session.reset();
             }
-            Fault::Silent => return talk.fall_silent().await,
+            Fault::Silent => return session.fall_silent().await,
             Fault::StallMidAnswer | Fault::ContinueOnly => {
-                talk.stream.write_all(said(fault)).await?;
-                return talk.fall_silent().await;
+                session.stream.write_all(said(fault)).await?;
+                return session.fall_silent().await;
             }
             Fault::EndlessHead | Fault::EndlessBody | Fault::EndlessContinue => {
-                return say_for_ever(fault, &mut talk).await;
+                return say_for_ever(fault, &mut session).await;
             }
             Fault::HeadOf64KiB => {
                 let line = [b"x-huge: ".as_slice(), &vec![b'a'; 64 << 10]].concat();
-                talk.stream.write_all(b"HTTP/1.1 200 OK\r\n").await?;
-                talk.stream.write_all(&line).await?;
-                talk.stream
+                session.stream.write_all(b"HTTP/1.1 200 OK\r\n").await?;
+                session.stream.write_all(&line).await?;
+                session
+                    .stream
                     .write_all(b"\r\ncontent-length: 0\r\n\r\n")
                     .await?;
             }
             Fault::CloseUnanswered | Fault::HalfBody | Fault::Garbage | Fault::BadChunk => {
-                return talk.stream.write_all(said(fault)).await;
+                return session.stream.write_all(said(fault)).await;
             }
-            _ => talk.stream.write_all(said(fault)).await?,
+            _ => session.stream.write_all(said(fault)).await?,
         }
         answered += 1;
         if fault == Fault::CloseAfterThree && answered == 3 {
@@ -97,7 +98,7 @@ const fn said(fault: Fault) -> &'static [u8] {
     }
 }
 
-async fn say_for_ever(fault: Fault, talk: &mut Talk) -> io::Result<()> {
+async fn say_for_ever(fault: Fault, session: &mut PeerSession) -> io::Result<()> {
     let (begin, again): (&[u8], &[u8]) = match fault {
         Fault::EndlessHead => (b"HTTP/1.1 200 OK\r\n", b"x-more: and more and more\r\n"),
         Fault::EndlessBody => (
@@ -106,22 +107,22 @@ async fn say_for_ever(fault: Fault, talk: &mut Talk) -> io::Result<()> {
         ),
         _ => (b"", said(fault)),
     };
-    talk.stream.write_all(begin).await?;
-    talk.say_for_ever(again).await
+    session.stream.write_all(begin).await?;
+    session.say_for_ever(again).await
 }
 
 /// Reads one request, which has no body; false at the end.
-async fn take_request(talk: &mut Talk) -> io::Result<bool> {
-    talk.flush().await?;
+async fn take_request(session: &mut PeerSession) -> io::Result<bool> {
+    session.flush().await?;
     let mut head = Vec::new();
     let mut buffer = [0; 4096];
     while !head.ends_with(b"\r\n\r\n") {
-        let length = talk.stream.read(&mut buffer).await?;
+        let length = session.stream.read(&mut buffer).await?;
         if length == 0 {
             return Ok(false);
         }
         head.extend_from_slice(&buffer[..length]);
     }
-    talk.saw_request();
+    session.saw_request();
     Ok(true)
 }

@@ -4,9 +4,9 @@ use std::io;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::server::Talk;
+use super::server::PeerSession;
 
-/// What is wrong with a server.
+/// A fault of a server.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Fault {
     ResetAtAccept,
@@ -56,7 +56,7 @@ const END_HEADERS: u8 = 4;
 /// `:status: 200`, from the static table.
 const OK: &[u8] = &[0x88];
 
-/// What HTTP/2 begins with.
+/// Length of the HTTP/2 preface.
 const PREFACE_BYTES: usize = 24;
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
@@ -88,57 +88,60 @@ fn field(name: &str, value: &str) -> Vec<u8> {
     parts.concat()
 }
 
-pub(super) async fn talk(fault: Fault, mut talk: Talk) -> io::Result<()> {
+pub(super) async fn serve_session(fault: Fault, mut session: PeerSession) -> io::Result<()> {
     match fault {
-        Fault::ResetAtAccept => return talk.reset(),
+        Fault::ResetAtAccept => return session.reset(),
         Fault::CloseAtAccept => return Ok(()),
         _ => {}
     }
     let mut preface = [0; PREFACE_BYTES];
-    talk.stream.read_exact(&mut preface).await?;
+    session.stream.read_exact(&mut preface).await?;
     let settings = match fault {
-        Fault::Garbage => return talk.stream.write_all(&[0xa5; 64]).await,
+        Fault::Garbage => return session.stream.write_all(&[0xa5; 64]).await,
         Fault::Http1 => {
             let answer = b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n";
-            return talk.stream.write_all(answer).await;
+            return session.stream.write_all(answer).await;
         }
         Fault::NoStreams => setting(3, 0),
         Fault::NoWindow => setting(4, 0),
         _ => Vec::new(),
     };
-    talk.stream
+    session
+        .stream
         .write_all(&frame(kind::SETTINGS, 0, 0, &settings))
         .await?;
     if let Fault::SettingsFlood | Fault::PingFlood = fault {
-        return flood(fault, &mut talk).await;
+        return flood(fault, &mut session).await;
     }
     let mut answered = 0;
-    while let Some((kind, flags, stream)) = take_frame(&mut talk).await? {
+    while let Some((kind, flags, stream)) = take_frame(&mut session).await? {
         match kind {
             kind::SETTINGS if flags & ACK == 0 => {
-                talk.stream
+                session
+                    .stream
                     .write_all(&frame(kind::SETTINGS, ACK, 0, &[]))
                     .await?;
             }
             kind::HEADERS if answered < 3 || fault != Fault::GoAwayAfterThree => {
-                talk.saw_request();
+                session.saw_request();
                 answered += 1;
                 match fault {
-                    Fault::ResetUnanswered => return talk.reset(),
+                    Fault::ResetUnanswered => return session.reset(),
                     Fault::CloseUnanswered => return Ok(()),
-                    Fault::Silent => return talk.fall_silent().await,
+                    Fault::Silent => return session.fall_silent().await,
                     Fault::NoWindow => {}
                     _ => {
-                        talk.stream
+                        session
+                            .stream
                             .write_all(&said(fault, stream, answered))
                             .await?
                     }
                 }
                 match fault {
-                    Fault::EndlessHead => return endless_head(stream, &mut talk).await,
-                    Fault::ResetMidAnswer => return talk.reset(),
+                    Fault::EndlessHead => return endless_head(stream, &mut session).await,
+                    Fault::ResetMidAnswer => return session.reset(),
                     Fault::HalfBody | Fault::GoAwayAtOnce => return Ok(()),
-                    Fault::StallMidAnswer => return talk.fall_silent().await,
+                    Fault::StallMidAnswer => return session.fall_silent().await,
                     Fault::CloseAfterThree if answered == 3 => return Ok(()),
                     _ => {}
                 }
@@ -149,7 +152,7 @@ pub(super) async fn talk(fault: Fault, mut talk: Talk) -> io::Result<()> {
     Ok(())
 }
 
-/// What a request on `stream` is told, number `answered` here.
+/// The answer to request number `answered` on `stream`.
 fn said(fault: Fault, stream: u32, answered: u32) -> Vec<u8> {
     let head = |flags: u8, block: &[u8]| frame(kind::HEADERS, END_HEADERS | flags, stream, block);
     let well = || [head(0, OK), frame(kind::DATA, END_STREAM, stream, b"hello")].concat();
@@ -204,24 +207,24 @@ fn said(fault: Fault, stream: u32, answered: u32) -> Vec<u8> {
     }
 }
 
-async fn endless_head(stream: u32, talk: &mut Talk) -> io::Result<()> {
+async fn endless_head(stream: u32, session: &mut PeerSession) -> io::Result<()> {
     let more = frame(kind::CONTINUATION, 0, stream, &field("x-more", "and more"));
-    talk.say_for_ever(&more).await
+    session.say_for_ever(&more).await
 }
 
-async fn flood(fault: Fault, talk: &mut Talk) -> io::Result<()> {
+async fn flood(fault: Fault, session: &mut PeerSession) -> io::Result<()> {
     let again = match fault {
         Fault::PingFlood => frame(kind::PING, 0, 0, &[1; 8]),
         _ => frame(kind::SETTINGS, 0, 0, &setting(3, 100)),
     };
-    talk.say_for_ever(&again).await
+    session.say_for_ever(&again).await
 }
 
 /// The kind, the flags and the stream of the next frame; none at the end.
-async fn take_frame(talk: &mut Talk) -> io::Result<Option<(u8, u8, u32)>> {
-    talk.flush().await?;
+async fn take_frame(session: &mut PeerSession) -> io::Result<Option<(u8, u8, u32)>> {
+    session.flush().await?;
     let mut head = [0; 9];
-    if let Err(error) = talk.stream.read_exact(&mut head).await {
+    if let Err(error) = session.stream.read_exact(&mut head).await {
         return match error.kind() {
             io::ErrorKind::UnexpectedEof => Ok(None),
             _ => Err(error),
@@ -230,6 +233,6 @@ async fn take_frame(talk: &mut Talk) -> io::Result<Option<(u8, u8, u32)>> {
     let [a, b, c, kind, flags, d, e, f, g] = head;
     let length = u32::from_be_bytes([0, a, b, c]);
     let mut payload = vec![0; usize::try_from(length).unwrap()];
-    talk.stream.read_exact(&mut payload).await?;
+    session.stream.read_exact(&mut payload).await?;
     Ok(Some((kind, flags, u32::from_be_bytes([d, e, f, g]))))
 }

@@ -1,5 +1,5 @@
-//! A server on a thread of its own that does with each connection as it is told,
-//! over TCP or behind an acceptor of TLS.
+//! A server on another thread that handles each connection with a given function, over
+//! TCP or behind an acceptor of TLS.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -26,9 +26,9 @@ pub(crate) struct Server {
     seen: Arc<AtomicU64>,
 }
 
-/// A stream of bytes, whatever lies below it.
+/// A stream of bytesover any transport.
 pub(crate) trait Wire: AsyncRead + AsyncWrite + Unpin {
-    /// What lies below.
+    /// Returns the transport.
     fn into_stream(self: Box<Self>) -> Stream;
 }
 
@@ -45,7 +45,7 @@ impl Wire for TlsStream {
 }
 
 /// One connection of it.
-pub(crate) struct Talk {
+pub(crate) struct PeerSession {
     pub(crate) stream: Box<dyn Wire>,
     /// Requests that the server has seen, on all connections.
     seen: Arc<AtomicU64>,
@@ -53,7 +53,7 @@ pub(crate) struct Talk {
 
 impl Server {
     /// Has `handle` talk on each connection.
-    pub(crate) fn start<F>(handle: impl Fn(Talk) -> F + Send + 'static) -> Self
+    pub(crate) fn start<F>(handle: impl Fn(PeerSession) -> F + Send + 'static) -> Self
     where
         F: Future<Output = std::io::Result<()>> + 'static,
     {
@@ -64,7 +64,7 @@ impl Server {
     /// speaks `tls`.
     pub(crate) fn start_over<F>(
         tls: Option<ServerTls>,
-        handle: impl Fn(Talk) -> F + Send + 'static,
+        handle: impl Fn(PeerSession) -> F + Send + 'static,
     ) -> Self
     where
         F: Future<Output = std::io::Result<()>> + 'static,
@@ -99,7 +99,7 @@ impl Server {
                         },
                     };
                     // However a connection ends, that is its peer's doing or ours.
-                    drop(handle(Talk { stream, seen }).await);
+                    drop(handle(PeerSession { stream, seen }).await);
                 });
             }
         };
@@ -111,7 +111,7 @@ impl Server {
         }
     }
 
-    /// How many requests it has seen so far.
+    /// Number of requests received so far.
     pub(crate) fn seen(&self) -> u64 {
         self.seen.load(Ordering::Relaxed)
     }
@@ -124,7 +124,7 @@ impl Server {
     }
 }
 
-impl Talk {
+impl PeerSession {
     /// One more request has come whole.
     pub(crate) fn saw_request(&self) {
         self.seen.fetch_add(1, Ordering::Relaxed);

@@ -1,18 +1,18 @@
-//! What a server can get wrong in TLS itself: before hands are shaken, in what it
-//! shows of itself, and behind.
+//! Faults of a server in TLS itself: before the handshake, in its certificate, and after
+//! the handshake.
 
 use std::io;
 
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd,
 };
-use stillwell_plan::{Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites};
+use stillwell_plan::tls::{Alpn, PemSource, ServerIdentity, ServerTlsPlan, TlsIdentity, TlsSuites};
 use stillwell_testkit::Process;
 use stillwell_wire::tls::ServerTls;
 use tempfile::TempDir;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::server::{Server, Talk};
+use super::server::{PeerSession, Server};
 use super::{CLOSED, Case, LONG, OPEN, REQUESTS, Report, begin_at, case};
 
 /// A server with a certificate of its own making that speaks `alpn`.
@@ -35,7 +35,7 @@ fn plan(identity: ServerIdentity, alpn: &[Alpn]) -> ServerTlsPlan {
     }
 }
 
-/// What is wrong with a handshake.
+/// A fault of a handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Fault {
     Garbage,
@@ -62,9 +62,9 @@ const fn alert(level: u8, number: u8) -> [u8; 7] {
     [21, 3, 3, 0, 2, level, number]
 }
 
-async fn shake(fault: Fault, mut talk: Talk) -> io::Result<()> {
+async fn shake(fault: Fault, mut session: PeerSession) -> io::Result<()> {
     let mut hello = [0; 4096];
-    if talk.stream.read(&mut hello).await? == 0 {
+    if session.stream.read(&mut hello).await? == 0 {
         return Ok(());
     }
     let said: &[u8] = match fault {
@@ -76,13 +76,13 @@ async fn shake(fault: Fault, mut talk: Talk) -> io::Result<()> {
         Fault::InternalError => &alert(2, 80),
         Fault::Goodbye => &alert(1, 0),
         Fault::LongRecord => &[22, 3, 3, 0xff, 0xff],
-        Fault::EndlessAlerts => return talk.say_for_ever(&alert(1, 100)).await,
+        Fault::EndlessAlerts => return session.say_for_ever(&alert(1, 100)).await,
         Fault::CloseAtHello | Fault::ResetAtHello | Fault::NoAnswer => b"",
     };
-    talk.stream.write_all(said).await?;
+    session.stream.write_all(said).await?;
     match fault {
-        Fault::ResetAtHello | Fault::ResetInHello => talk.reset(),
-        Fault::NoAnswer | Fault::StallInHello => talk.fall_silent().await,
+        Fault::ResetAtHello | Fault::ResetInHello => session.reset(),
+        Fault::NoAnswer | Fault::StallInHello => session.fall_silent().await,
         _ => Ok(()),
     }
 }
@@ -108,8 +108,8 @@ fn cases() -> Vec<Case<Fault>> {
     ]
 }
 
-/// Every request has failed, since nobody was ever connected, and the load says
-/// why in the words of its case.
+/// Every request has failed, since no connection was opened, and the load says why in the
+/// words of its case.
 fn check<F: std::fmt::Debug>(loop_words: &str, under_way: Vec<(Case<F>, Server, Process)>) {
     for (case, server, process) in under_way {
         let report = Report::of(process.finish(LONG));
@@ -141,13 +141,13 @@ fn every_fault_of_a_handshake_is_counted_once() {
             let words = format!("{loop_words} -c 3 --protocol={protocol} --insecure");
             let begun = cases().into_iter().map(|case| {
                 let fault = case.fault;
-                // Who waits in vain does so for little; nobody else has to hurry.
-                let patience = match fault {
+                // A short timeout for cases that time out; the others need not hurry.
+                let connect_timeout = match fault {
                     Fault::NoAnswer | Fault::StallInHello => "200ms",
                     _ => "20s",
                 };
-                let words = format!("{words} --connect-timeout={patience}");
-                let server = Server::start(move |talk| shake(fault, talk));
+                let words = format!("{words} --connect-timeout={connect_timeout}");
+                let server = Server::start(move |session| shake(fault, session));
                 let process = begin_at("https", &server, &words);
                 (case, server, process)
             });
@@ -200,7 +200,7 @@ fn a_certificate_or_protocol_that_is_wrong_is_counted_and_said() {
     let wrong_years = |from, until| known.identity(here, from, until);
     let http1: &[Alpn] = &[Alpn::Http1];
     let http2: &[Alpn] = &[Alpn::Http2];
-    let asked = "it does not speak the requested version of HTTP";
+    let wrong_version = "it does not speak the requested version of HTTP";
     for (identity, alpn, words, says) in [
         (wrong_years(2000, 2001), http1, "", "has expired"),
         (wrong_years(3000, 3001), http1, "", "is not valid yet"),
@@ -217,8 +217,8 @@ fn a_certificate_or_protocol_that_is_wrong_is_counted_and_said() {
             "is for other names",
         ),
         (well(), http1, "--sni=other.example", "is for other names"),
-        (well(), http2, "", asked),
-        (well(), http1, "--protocol=http2", asked),
+        (well(), http2, "", wrong_version),
+        (well(), http1, "--protocol=http2", wrong_version),
         (
             well(),
             &[],
@@ -228,8 +228,8 @@ fn a_certificate_or_protocol_that_is_wrong_is_counted_and_said() {
     ] {
         for loop_words in [CLOSED, OPEN] {
             let tls = showing(identity.clone(), alpn);
-            let nobody = async |talk: Talk| talk.fall_silent().await;
-            let server = Server::start_over(Some(tls), nobody);
+            let silent = async |session: PeerSession| session.fall_silent().await;
+            let server = Server::start_over(Some(tls), silent);
             let trusted = known.trusted();
             let process = begin_at(
                 "https",
@@ -242,11 +242,11 @@ fn a_certificate_or_protocol_that_is_wrong_is_counted_and_said() {
     }
 }
 
-/// What is wrong once hands are shaken.
+/// A fault after the handshake.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Late {
-    /// A body that ends with the connection, whose end TLS has not said: it may
-    /// have been cut off by anybody.
+    /// A body that ends with the connection, whose end TLS has not said: it may have been cut
+    /// off on the way.
     NoGoodbye,
     /// One whose end TLS has said.
     Goodbye,
@@ -260,26 +260,26 @@ enum Late {
     GoodbyeUnanswered,
 }
 
-async fn answer(fault: Late, mut talk: Talk) -> io::Result<()> {
+async fn answer(fault: Late, mut session: PeerSession) -> io::Result<()> {
     let mut request = [0; 4096];
-    if talk.stream.read(&mut request).await? == 0 {
+    if session.stream.read(&mut request).await? == 0 {
         return Ok(());
     }
-    talk.saw_request();
+    session.saw_request();
     let said: &[u8] = match fault {
         Late::NoGoodbye | Late::Goodbye => b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\nhello",
         Late::GoodbyeUnanswered => b"",
         _ => b"HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nhello",
     };
-    talk.stream.write_all(said).await?;
-    talk.flush().await?;
+    session.stream.write_all(said).await?;
+    session.flush().await?;
     match fault {
         Late::Goodbye | Late::GoodbyeMidBody | Late::GoodbyeUnanswered => {
-            talk.stream.shutdown().await
+            session.stream.shutdown().await
         }
         Late::NoGoodbye | Late::CloseMidBody => Ok(()),
         Late::Unencrypted => {
-            let mut below = talk.stream.into_stream();
+            let mut below = session.stream.into_stream();
             below
                 .write_all(b"\x17\x03\x03\x00\x20 this is no record of TLS at all")
                 .await
@@ -305,7 +305,7 @@ fn an_end_that_tls_has_not_said_is_no_end_of_a_body() {
         let begun = cases().into_iter().map(|case| {
             let fault = case.fault;
             let tls = server(&[Alpn::Http1]);
-            let server = Server::start_over(Some(tls), move |talk| answer(fault, talk));
+            let server = Server::start_over(Some(tls), move |session| answer(fault, session));
             let process = begin_at(
                 "https",
                 &server,
@@ -317,22 +317,22 @@ fn an_end_that_tls_has_not_said_is_no_end_of_a_body() {
     }
 }
 
-/// Version 1.3 tells a client only behind its handshake that it should have shown
-/// a certificate.
+/// Version 1.3 reports to a client only after its handshake that it should have shown a
+/// certificate.
 #[test]
-fn requests_without_the_certificate_that_is_asked_for_are_counted_once() {
+fn requests_without_the_requested_certificate_are_counted_once() {
     let authority = Authority::called("both");
     let mut plan = plan(authority.identity("127.0.0.1", 2000, 4000), &[Alpn::Http1]);
     plan.client_roots = vec![authority.folder.path().join("ca.pem")];
     let tls = ServerTls::new(&plan).unwrap();
-    let nobody = async |talk: Talk| talk.fall_silent().await;
-    let server = Server::start_over(Some(tls), nobody);
+    let silent = async |session: PeerSession| session.fall_silent().await;
+    let server = Server::start_over(Some(tls), silent);
     let words = format!("{CLOSED} -c3 {}", authority.trusted());
     let report = Report::of(begin_at("https", &server, &words).finish(LONG));
     assert_eq!(server.stop(), 0);
     assert!(report.begun() <= report.ended());
     assert_eq!(report.ended(), REQUESTS, "{:?}", report.outcomes());
     assert_eq!(report.outcome("ok"), 0);
-    let told = report.findings();
-    assert!(told.contains("it wants a certificate"), "{told}");
+    let output = report.findings();
+    assert!(output.contains("it wants a certificate"), "{output}");
 }

@@ -17,7 +17,7 @@ fn the_report_is_made_from_the_capture_alone() {
         "--duration=1500ms",
         "--warmup=200ms",
         "--connections=4",
-        "--concurrency=2",
+        "--threads=2",
         "--label=a-word",
         "--output-format=stillwell",
         &capture,

@@ -70,9 +70,9 @@ impl Made {
         ];
         let names = ["-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1"];
         let whose = format!("basicConstraints=critical,{whose}");
-        let own = ["-addext", &whose];
+        let entry = ["-addext", &whose];
         let files = ["-out", &certificate, "-keyout", &key];
-        self.run(&[common.as_slice(), &names, &own, &files, kind].concat());
+        self.run(&[common.as_slice(), &names, &entry, &files, kind].concat());
         Shown { certificate, key }
     }
 }
@@ -116,10 +116,10 @@ fn certificates_of_every_kind_of_today_are_shown_and_checked() {
     }
 }
 
-/// openssl makes certificates of authorities unless told otherwise: whoever shows
-/// one as a server's own is told so.
+/// openssl makes certificates of authorities by default: a server that shows one gets a
+/// message about it.
 #[test]
-fn a_certificate_for_authorities_is_told_from_a_servers_own() {
+fn a_certificate_for_authorities_is_distinguished_from_a_servers_own() {
     let test = "a_certificate_for_authorities_is_told_from_a_servers_own";
     let Some(made) = Made::new(test) else {
         return;
@@ -145,14 +145,14 @@ fn both_sides_may_show_a_certificate() {
     let Some(made) = Made::new("both_sides_may_show_a_certificate") else {
         return;
     };
-    let own = made.make("server", KINDS[3].1);
-    let [certificate, key] = own.flags();
+    let entry = made.make("server", KINDS[3].1);
+    let [certificate, key] = entry.flags();
     for (name, kind) in KINDS {
         let client = made.make(name, kind);
         let known = format!("--client-ca={}", client.certificate);
         let server = Serving::start(&[&certificate, &key, &known]);
         let [shown, with_key] = client.flags();
-        let trusted = own.trusted();
+        let trusted = entry.trusted();
         load(&[&server.url, &trusted, &shown, &with_key, "-n6", "-c2"]).assert_all_well(6);
         let bare = load(&[&server.url, &trusted, "-n6", "-c2"]);
         assert_eq!(bare.outcome("ok"), 0, "{name}");
@@ -162,8 +162,8 @@ fn both_sides_may_show_a_certificate() {
 }
 
 fn refused(command: &str, arguments: &[&str]) -> String {
-    let mut own = Command::new(STILLWELL);
-    let ended = Process::start(own.arg(command).args(arguments)).finish(LONG);
+    let mut entry = Command::new(STILLWELL);
+    let ended = Process::start(entry.arg(command).args(arguments)).finish(LONG);
     assert_eq!(ended.code, 2, "{arguments:?}: {}", ended.stderr);
     ended.stderr
 }
@@ -193,28 +193,28 @@ fn keys_that_tls_is_not_spoken_with_are_refused_by_name() {
         ("load", vec![url, "-k", &certificate, &key], "dsa.pem"),
         ("load", vec![url, &dsa.trusted()], "dsa.pem"),
     ] {
-        let told = refused(command, &arguments);
+        let output = refused(command, &arguments);
         assert!(
-            told.contains(says) && told.contains(file),
-            "{arguments:?}: {told}"
+            output.contains(says) && output.contains(file),
+            "{arguments:?}: {output}"
         );
     }
     // Of a size or on a curve that is not taken: the files are named, too.
     let small = made.make("small", &["-newkey", "rsa:1024"]);
     let [certificate, key] = small.flags();
-    let told = refused("serve", &[&certificate, &key]);
+    let output = refused("serve", &[&certificate, &key]);
     assert!(
-        told.contains("small.pem") && told.contains("small.key"),
-        "{told}"
+        output.contains("small.pem") && output.contains("small.key"),
+        "{output}"
     );
     // The certificate of another key.
-    let told = refused(
+    let output = refused(
         "serve",
         &[&rsa_certificate, &format!("--key={}", small.key)],
     );
     assert!(
-        told.contains("rsa.pem") && told.contains("small.key"),
-        "{told}"
+        output.contains("rsa.pem") && output.contains("small.key"),
+        "{output}"
     );
 }
 
@@ -260,9 +260,9 @@ fn against_openssl(made: &Made, shows: &[&str], words: &str) -> Report {
     load(&arguments.collect::<Vec<_>>())
 }
 
-/// It knows one name, and ends every handshake that asks for another.
+/// It knows one name, and ends every handshake that requests another.
 #[test]
-fn a_server_that_insists_on_its_name_is_asked_for_it() {
+fn a_server_that_insists_on_its_name_gets_it() {
     let test = "a_server_that_insists_on_its_name_is_asked_for_it";
     let Some(made) = Made::new(test) else {
         return;
@@ -299,9 +299,9 @@ fn a_server_that_insists_on_its_name_is_asked_for_it() {
     assert!(findings.contains("set the name with --sni"), "{findings}");
 }
 
-/// The keys are of a kind that nobody has to guess.
+/// The keys are of a kind that needs no guess.
 #[test]
-fn a_certificate_in_place_of_a_key_is_told_apart() {
+fn a_certificate_in_place_of_a_key_is_distinguished() {
     let test = "a_certificate_in_place_of_a_key_is_told_apart";
     let Some(made) = Made::new(test) else {
         return;
@@ -312,14 +312,14 @@ fn a_certificate_in_place_of_a_key_is_told_apart() {
         key: shown.certificate.clone(),
     };
     let [certificate, key] = swapped.flags();
-    let told = refused("serve", &[&certificate, &key]);
+    let output = refused("serve", &[&certificate, &key]);
     let name = Path::new(&shown.key)
         .file_name()
         .unwrap()
         .to_string_lossy()
         .into_owned();
     assert!(
-        told.contains("holds no certificate") && told.contains(&name),
-        "{told}"
+        output.contains("holds no certificate") && output.contains(&name),
+        "{output}"
     );
 }

@@ -1,22 +1,22 @@
-//! No flag of `stillwell load` without effect: each changes what is sent, found or
-//! told, or is refused with what to do instead.
+//! No flag of `stillwell load` without effect: each changes what is sent, measured or
+//! printed, or is refused with what to do instead.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
-use stillwell_plan::Alpn;
+use stillwell_plan::tls::Alpn;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::{LONG, Process, STILLWELL, load};
-use crate::faulty_peer::server::{Server, Talk};
+use crate::faulty_peer::server::{PeerSession, Server};
 use crate::faulty_peer::tls;
 
 /// Requests as a server saw them, each with the number of its connection.
 type Kept = Arc<Mutex<(Vec<(usize, String)>, usize)>>;
 
-/// What one load did.
+/// The effects of one load.
 struct Seen {
     requests: Vec<(usize, String)>,
     connections: usize,
@@ -26,7 +26,7 @@ struct Seen {
 }
 
 impl Seen {
-    /// How many requests hold `text`.
+    /// Number of requests with `text`.
     fn with(&self, text: &str) -> usize {
         let requests = self.requests.iter();
         requests
@@ -34,7 +34,7 @@ impl Seen {
             .count()
     }
 
-    /// How many connections carried one.
+    /// Number of connections that carried one.
     fn used(&self) -> usize {
         let numbers = self.requests.iter().map(|(number, _)| number);
         numbers.collect::<BTreeSet<_>>().len()
@@ -52,11 +52,11 @@ impl Seen {
 
     fn statistic(&self, name: &str) -> Option<u64> {
         let all = self.report["global"]["statistics"].as_array()?;
-        all.iter().find(|own| own["id"] == name)?["moments"]["count"].as_u64()
+        all.iter().find(|entry| entry["id"] == name)?["moments"]["count"].as_u64()
     }
 }
 
-async fn answer(kept: Kept, mut talk: Talk) -> std::io::Result<()> {
+async fn answer(kept: Kept, mut session: PeerSession) -> std::io::Result<()> {
     let number = {
         let mut kept = kept.lock().unwrap();
         kept.1 += 1;
@@ -64,14 +64,14 @@ async fn answer(kept: Kept, mut talk: Talk) -> std::io::Result<()> {
     };
     let mut buffer = vec![0; 64 << 10];
     loop {
-        let length = talk.stream.read(&mut buffer).await?;
+        let length = session.stream.read(&mut buffer).await?;
         if length == 0 {
             return Ok(());
         }
         let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
         kept.lock().unwrap().0.push((number, text));
         let said = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-        talk.stream.write_all(said).await?;
+        session.stream.write_all(said).await?;
     }
 }
 
@@ -83,7 +83,7 @@ fn run(words: &str) -> Seen {
     let tls = words
         .contains("https://")
         .then(|| tls::server(&[Alpn::Http1]));
-    let server = Server::start_over(tls, move |talk| answer(Arc::clone(&keeper), talk));
+    let server = Server::start_over(tls, move |session| answer(Arc::clone(&keeper), session));
     let port = server.address.port().to_string();
     let words = words.replace("PORT", &port);
     let mut command = Command::new(STILLWELL);
@@ -137,7 +137,7 @@ const fn effect(
 /// Flags about requests and connections.
 fn sent() -> Vec<Effect> {
     let slow = "-n6 -c3 --rate=5/s http://127.0.0.1:PORT/";
-    let one = "-n1 -c1 --timeout=1s http://127.0.0.1:PORT/";
+    let item = "-n1 -c1 --timeout=1s http://127.0.0.1:PORT/";
     let named = "-n6 -c2 http://localhost:PORT/";
     let list = "--request-source={options:[{request_method:PUT}]}";
     vec![
@@ -160,7 +160,7 @@ fn sent() -> Vec<Effect> {
             "--trace-headers=w3c --trace-sample=0",
             |seen| seen.with("-00\r\n") == 6,
         ),
-        effect("--protocol", one, "--protocol=http2", |seen| {
+        effect("--protocol", item, "--protocol=http2", |seen| {
             seen.with("PRI * HTTP/2") > 0
         }),
         effect(
@@ -223,7 +223,7 @@ fn secured() -> Vec<Effect> {
     ]
 }
 
-/// Flags about when, how long and by whom, and about what is told.
+/// Flags about time, rate and workers, and about the output.
 fn paced() -> Vec<Effect> {
     let endless = "-c2 --rate=100/s -d1s http://127.0.0.1:PORT/";
     let long = "-c2 --rate=20/s -d1500ms http://127.0.0.1:PORT/";
@@ -247,7 +247,7 @@ fn paced() -> Vec<Effect> {
             let timed = seen.statistic("stillwell.service_time").unwrap();
             timed < seen.requests.len() as u64 - 10
         }),
-        effect("--concurrency", FEW, "--concurrency=2", |seen| {
+        effect("--threads", FEW, "--threads=2", |seen| {
             seen.report["workers"].as_array().unwrap().len() == 2
         }),
         effect("--closed-loop", PACED, "--closed-loop", |seen| {
@@ -288,7 +288,7 @@ fn all() -> Vec<Effect> {
     [sent(), secured(), paced()].into_iter().flatten().collect()
 }
 
-/// What the seed 3 is among seeds.
+/// The seed 3 in full.
 const SEED_3: &str = "ed8f01dbe4140b1d89a9817b8a6f46b301dd50d0a6e8eb9ccfc9ab66fb64a712";
 
 /// Flags whose effect is shown where its surroundings are.
@@ -339,6 +339,10 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "load/requests: what_a_line_does_not_say_is_as_typed",
     ),
     (
+        "--scenario",
+        "load/scenario: users_log_in_and_read_with_values_of_responses",
+    ),
+    (
         "--har",
         "load/requests: a_typed_header_stands_in_for_a_recorded_one",
     ),
@@ -382,31 +386,45 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("--stats-linger", "telemetry"),
     ("--stats-label", "telemetry"),
     ("--trace", "telemetry"),
+    (
+        "--threshold",
+        "load: a_threshold_decides_the_exit_code_and_is_named",
+    ),
+    (
+        "--strict",
+        "command/load/outcome: warnings_decide_the_exit_code_only_where_asked",
+    ),
+    (
+        "--keep-going",
+        "load: a_load_that_keeps_going_ends_at_its_own_end",
+    ),
+    ("--output", "load: results_go_to_files_by_their_extensions"),
     ("--color", "of all commands"),
     ("--help", "of all commands"),
+    ("--help-all", "help: all_options_are_printed_on_request"),
 ];
 
 #[test]
-fn every_flag_changes_what_is_sent_or_found_or_told() {
+fn every_flag_changes_what_is_sent_or_found_or_reported() {
     for effect in all() {
         let (flag, load) = (effect.flag, effect.load);
         let (without, with) = (run(load), run(&format!("{} {load}", effect.words)));
-        let told = |seen: &Seen| format!("{:?}\n{}{}", seen.requests, seen.stdout, seen.stderr);
+        let output = |seen: &Seen| format!("{:?}\n{}{}", seen.requests, seen.stdout, seen.stderr);
         assert!(
             !(effect.shows)(&without),
             "{flag}, without it: {}",
-            told(&without)
+            output(&without)
         );
-        assert!((effect.shows)(&with), "{flag}, with it: {}", told(&with));
+        assert!((effect.shows)(&with), "{flag}, with it: {}", output(&with));
     }
 }
 
-/// The long names of all flags that the help of `command` tells.
+/// The long names of all flags in the help of `command`.
 pub(crate) fn flags_of(command: &str) -> BTreeSet<String> {
-    let ended = Process::start(Command::new(STILLWELL).args([command, "--help"])).finish(LONG);
+    let ended = Process::start(Command::new(STILLWELL).args([command, "--help-all"])).finish(LONG);
     let flags = ended.stdout.lines().filter_map(|line| {
         let line = line.trim_start();
-        // Two columns: what has a short name stands one further to the left.
+        // Two columns: flags with a short name are one further to the left.
         let long = match line.strip_prefix('-')?.split_once(", --") {
             Some((_, long)) => long,
             None => line.strip_prefix("--")?,
@@ -458,9 +476,9 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "http://a/ --cpus=0,1",
-        "--cpus names 2 CPUs for 1 thread: give --concurrency 2",
+        "--cpus names 2 CPUs for 1 thread: give --threads 2",
     ),
-    ("http://a/ --concurrency=51", "too few"),
+    ("http://a/ --threads=51", "too few"),
     ("http://a/ --duration=0s", "a time above zero"),
     ("http://a/ --duration=5", "write `5s`"),
     ("http://a/ --timeout=0s", "a time above zero"),
@@ -476,7 +494,7 @@ const REFUSED: &[(&str, &str)] = &[
         "http://a/ --rate=1/s:10s,2/s -d10s",
         "the last step of --rate begins after 10s",
     ),
-    ("http://a/ --rate=1/s:0s,2/s", "a time above zero"),
+    ("http://a/ --rate=1/s:0s,2/s", "above zero"),
     (
         "http://a/ --insecure",
         "--insecure has no effect where no target is https",
@@ -547,6 +565,7 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("http://a/ --requests-file=x", "cannot be used with"),
     ("http://a/ --har=x", "cannot be used with"),
+    ("http://a/ --scenario=x --rate=5/s", "cannot be used with"),
     ("--har=x --requests-file=y", "cannot be used with"),
     ("--har=x --method=GET", "cannot be used with"),
     ("--har=x --body=b", "cannot be used with"),

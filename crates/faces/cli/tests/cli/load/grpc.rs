@@ -19,28 +19,28 @@ fn service() -> (Process, String) {
     let mut url = None;
     wait_until(LONG, || {
         let said = process.stderr();
-        let found = said.split_once("listening on grpc://");
-        let found = found.and_then(|(_, rest)| rest.split_once('\n'));
-        url = found.map(|(address, _)| format!("http://{address}"));
+        let result = said.split_once("listening on grpc://");
+        let result = result.and_then(|(_, rest)| rest.split_once('\n'));
+        url = result.map(|(address, _)| format!("http://{address}"));
         url.is_some()
     });
     (process, url.unwrap())
 }
 
 fn call(url: &str, method: &str, words: &[&str]) -> Finished {
-    let own = ["--grpc-method", method, url, "--output-format=stillwell"];
-    load(&[&own, words].concat())
+    let entry = ["--grpc-method", method, url, "--output-format=stillwell"];
+    load(&[&entry, words].concat())
 }
 
-/// What is counted under `grpc_`, without that.
+/// Counters that begin with `grpc_`, without that.
 fn counted(ended: &Finished) -> BTreeMap<String, u64> {
-    let found: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
-    let counters = found["global"]["counters"].as_object().unwrap();
-    let own = counters.iter().filter_map(|(name, value)| {
+    let result: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
+    let counters = result["global"]["counters"].as_object().unwrap();
+    let entry = counters.iter().filter_map(|(name, value)| {
         let name = name.strip_prefix("grpc_")?;
         Some((name.to_owned(), value.as_u64()?))
     });
-    own.collect()
+    entry.collect()
 }
 
 fn counts<const N: usize>(all: [(&str, u64); N]) -> BTreeMap<String, u64> {
@@ -74,11 +74,11 @@ fn unary_calls_and_streams_are_described_by_reflection_or_a_file() {
         let ended = call(&url, CHECK, &[words.as_slice(), &few].concat());
         assert_eq!(counted(&ended), unary, "{words:?}: {}", ended.stderr);
     }
-    let talk = "grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo";
+    let session = "grpc.reflection.v1alpha.ServerReflection.ServerReflectionInfo";
     let list = r#"--grpc-json={"listServices": ""} {"fileByFilename": "none"}"#;
     let ended = call(
         &url,
-        talk,
+        session,
         &[&[list, "--grpc-messages=3"], &few[..]].concat(),
     );
     let both = counts([
@@ -185,8 +185,8 @@ fn calls_of_a_warm_up_are_not_counted() {
         let ended = call(&url, CHECK, &words);
         // A busy machine may make it invalid; counts are counts all the same.
         assert!(matches!(ended.code, 0 | 4), "{}", ended.stderr);
-        let found: Value = serde_json::from_str(&ended.stdout).unwrap();
-        let outcomes = found["global"]["outcomes"].as_array().unwrap();
+        let result: Value = serde_json::from_str(&ended.stdout).unwrap();
+        let outcomes = result["global"]["outcomes"].as_array().unwrap();
         assert_eq!(outcomes.len(), 1, "{outcomes:?}");
         let answers = outcomes[0]["count"].as_u64().unwrap();
         assert_eq!(outcomes[0]["outcome"], "ok");

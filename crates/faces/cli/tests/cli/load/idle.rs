@@ -1,4 +1,4 @@
-//! What threads do while they wait, where they run, and how much is under way.
+//! Idle strategies, CPUs, and requests in flight.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -8,8 +8,8 @@ use stillwell_testkit::wait_until;
 use super::{LONG, Process, STILLWELL};
 use crate::both_ends::ends::{Serving, load};
 
-/// What a load costs that mostly waits, in nanoseconds as it accounts for its
-/// thread itself: its CPU, and the time in which it wanted one and had none.
+/// Cost of a load that mostly waits, in nanoseconds as it accounts for its thread itself:
+/// its CPU, and the time in which it wanted one and had none.
 fn cost_of(strategy: &str) -> (u64, u64) {
     let server = Serving::start(&[]);
     let strategy = format!("--idle-strategy={strategy}");
@@ -21,8 +21,8 @@ fn cost_of(strategy: &str) -> (u64, u64) {
 }
 
 /// Spinning takes up to 50 us of CPU before each request, which sleeping leaves to
-/// others; what requests cost by themselves is the same. Whoever wakes up late has
-/// nothing left to spin for, so that only undisturbed loads are compared.
+/// others; what requests cost by themselves is the same. A thread that wakes up late has
+/// nothing left to spin for: only undisturbed loads are compared.
 #[test]
 fn spinning_costs_cpu_and_sleeping_does_not() {
     for _ in 0..5 {
@@ -35,7 +35,7 @@ fn spinning_costs_cpu_and_sleeping_does_not() {
     println!("DISTURBED: spinning_costs_cpu_and_sleeping_does_not: others use this host");
 }
 
-/// A server that fails whatever comes while another request is under way.
+/// A server that fails every request that comes while another request is under way.
 #[test]
 fn as_many_requests_are_under_way_on_a_connection_as_may_be() {
     let crowded = "--error=active_requests > 1 ? 503 : false";
@@ -54,7 +54,8 @@ fn as_many_requests_are_under_way_on_a_connection_as_may_be() {
 fn cpus_of(process: &Process) -> BTreeSet<String> {
     let folder = format!("/proc/{}/task", process.id());
     let threads = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let statuses = threads.filter_map(|it| std::fs::read_to_string(it.path().join("status")).ok());
+    let statuses =
+        threads.filter_map(|value| std::fs::read_to_string(value.path().join("status")).ok());
     let lists = statuses.filter_map(|status| {
         let line = status
             .lines()

@@ -1,5 +1,5 @@
-//! What users get wrong, and what the world does to them: each has a message that
-//! says what to do, and the exit code of the help.
+//! Mistakes of users, and failures of the host: each has a message that says what to do,
+//! and the exit code of the help.
 
 use std::net::TcpListener;
 use std::process::Command;
@@ -102,17 +102,19 @@ const ODD: &[(&str, i32, &str)] = &[
 
 #[test]
 fn what_users_get_wrong_is_said_with_its_exit() {
-    let nobody = free_port().to_string();
+    let refused_url = free_port().to_string();
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = holder.local_addr().unwrap().port().to_string();
     for (words, code, says) in ODD {
-        let words = words.replace("NOBODY", &nobody).replace("TAKEN", &taken);
+        let words = words
+            .replace("NOBODY", &refused_url)
+            .replace("TAKEN", &taken);
         let words = words.split(' ').map(|word| word.replace('\u{a0}', " "));
         let words: Vec<String> = words.collect();
         let ended = load(&words.iter().map(String::as_str).collect::<Vec<_>>());
-        let told = ended.stdout.clone() + &ended.stderr;
-        assert_eq!(ended.code, *code, "{words:?}: {told}");
-        assert!(told.contains(says), "{words:?}: {told}");
+        let output = ended.stdout.clone() + &ended.stderr;
+        assert_eq!(ended.code, *code, "{words:?}: {output}");
+        assert!(output.contains(says), "{words:?}: {output}");
     }
 }
 
@@ -143,9 +145,9 @@ fn in_shell(line: &str, arguments: &[&str]) -> Finished {
     Process::start(command.args(arguments)).finish(LONG)
 }
 
-/// A full disk behind standard output is told, and is no success.
+/// A full disk behind standard output is reported, and is no success.
 #[test]
-fn a_full_disk_is_told() {
+fn a_full_disk_is_reported() {
     let server = Serving::start(&[]);
     for format in ["human", "stillwell", "csv"] {
         let format = format!("--output-format={format}");
@@ -161,7 +163,7 @@ fn a_full_disk_is_told() {
     server.stop();
 }
 
-/// Whoever reads has gone: nothing panics, and nobody is told.
+/// The reader has gone: nothing panics, and no message is printed.
 #[test]
 fn a_reader_that_has_gone_is_no_panic() {
     let server = Serving::start(&[]);

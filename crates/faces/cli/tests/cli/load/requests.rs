@@ -6,7 +6,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use crate::both_ends::ends::load;
-use crate::faulty_peer::server::{Server, Talk};
+use crate::faulty_peer::server::{PeerSession, Server};
 
 /// A server that answers everything, and the requests that it has seen.
 struct Keeper {
@@ -18,19 +18,19 @@ impl Keeper {
     fn start() -> Self {
         let seen: Arc<Mutex<Vec<String>>> = Arc::default();
         let keeper = Arc::clone(&seen);
-        let server = Server::start(move |mut talk: Talk| {
+        let server = Server::start(move |mut session: PeerSession| {
             let seen = Arc::clone(&keeper);
             async move {
                 let mut buffer = vec![0; 64 << 10];
                 loop {
-                    let length = talk.stream.read(&mut buffer).await?;
+                    let length = session.stream.read(&mut buffer).await?;
                     if length == 0 {
                         return Ok(());
                     }
                     let text = String::from_utf8_lossy(&buffer[..length]).into_owned();
                     seen.lock().unwrap().push(text);
                     let answer = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok";
-                    talk.stream.write_all(answer).await?;
+                    session.stream.write_all(answer).await?;
                 }
             }
         });
@@ -101,7 +101,7 @@ fn what_a_line_does_not_say_is_as_typed() {
 }
 
 #[test]
-fn a_typed_header_stands_in_for_a_recorded_one() {
+fn a_typed_header_is_in_for_a_recorded_one() {
     let keeper = Keeper::start();
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("recording.har");
@@ -177,9 +177,9 @@ fn a_list_may_have_an_end_and_mistakes_with_their_places() {
     }
 }
 
-/// Targets of a recording are told by what is spoken with them.
+/// Targets of a recording are shown with their protocol.
 #[test]
-fn targets_of_a_recording_are_told_with_their_scheme() {
+fn targets_of_a_recording_are_reported_with_their_scheme() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("recording.har");
     let entry = |url: &str| json!({"request": {"method": "GET", "url": url, "headers": []}});

@@ -1,4 +1,4 @@
-//! How connections are opened and used.
+//! Opening and use of connections.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
@@ -6,13 +6,13 @@ use std::net::TcpListener;
 use super::*;
 
 #[test]
-fn connections_are_opened_before_they_are_needed_where_that_is_asked() {
+fn connections_are_opened_before_they_are_needed_if_requested() {
     let origin = Origin::start();
     let line = "--duration 1.2s --rps 1 --connections 50";
-    let found = measure(&format!("{line} --prefetch-connections {}", origin.url()));
-    assert_eq!(found.counter("upstream_cx_http1_total"), 50);
-    let found = measure(&format!("{line} {}", origin.url()));
-    assert_eq!(found.counter("upstream_cx_http1_total"), 1);
+    let result = measure(&format!("{line} --prefetch-connections {}", origin.url()));
+    assert_eq!(result.counter("upstream_cx_http1_total"), 50);
+    let result = measure(&format!("{line} {}", origin.url()));
+    assert_eq!(result.counter("upstream_cx_http1_total"), 1);
 }
 
 #[test]
@@ -23,9 +23,9 @@ fn as_many_connections_are_opened_as_there_may_be() {
             "--rps 200 --connections {connections} --max-pending-requests 10 --duration 1 \
              --request-header x-envoy-fault-delay-request:100"
         );
-        let found = measure(&format!("{line} {}", origin.url()));
-        assert_eq!(found.counter("upstream_cx_total"), connections);
-        let answered = found.counter("benchmark.http_2xx");
+        let result = measure(&format!("{line} {}", origin.url()));
+        assert_eq!(result.counter("upstream_cx_total"), connections);
+        let answered = result.counter("benchmark.http_2xx");
         assert!(answered <= connections * 21, "{answered} took no delay");
     }
 }
@@ -38,15 +38,15 @@ fn a_connection_carries_no_more_than_it_may() {
             "--protocol {protocol} --max-requests-per-connection 5 --rps 500 --duration 100 \
              --termination-predicate benchmark.http_2xx:24"
         );
-        let found = measure(&format!("{line} {}", origin.url()));
-        let requests = found.counter("upstream_rq_total");
-        let connections = found.counter("upstream_cx_total");
+        let result = measure(&format!("{line} {}", origin.url()));
+        let requests = result.counter("upstream_rq_total");
+        let connections = result.counter("upstream_cx_total");
         let fewest = requests / 5;
         assert!(
             (fewest..=fewest + 1).contains(&connections),
             "{protocol}: {connections}"
         );
-        assert!(found.counter("upstream_cx_max_requests") >= fewest - 1);
+        assert!(result.counter("upstream_cx_max_requests") >= fewest - 1);
     }
 }
 
@@ -59,16 +59,16 @@ fn several_connections_of_http2_carry_one_stream_each() {
         "--max-concurrent-streams 1",
         "--experimental-h2-use-multiple-connections",
     ] {
-        let found = measure(&format!("--h2 {flag} {many} {}", origin.url()));
-        assert!(found.counter("benchmark.http_2xx") >= 100);
-        assert_eq!(found.counter("upstream_cx_http2_total"), 10, "{flag}");
-        let is_warned = found
+        let result = measure(&format!("--h2 {flag} {many} {}", origin.url()));
+        assert!(result.counter("benchmark.http_2xx") >= 100);
+        assert_eq!(result.counter("upstream_cx_http2_total"), 10, "{flag}");
+        let is_warned = result
             .log
             .contains("[W] --experimental-h2-use-multiple-connections");
-        assert_eq!(is_warned, flag.starts_with("--exp"), "{}", found.log);
+        assert_eq!(is_warned, flag.starts_with("--exp"), "{}", result.log);
     }
-    let found = measure(&format!("--h2 {many} {}", origin.url()));
-    assert_eq!(found.counter("upstream_cx_http2_total"), 1);
+    let result = measure(&format!("--h2 {many} {}", origin.url()));
+    assert_eq!(result.counter("upstream_cx_http2_total"), 1);
 }
 
 /// A server that says how many requests each connection has carried.
@@ -124,7 +124,7 @@ fn the_connection_used_last_is_used_first_or_all_take_turns() {
         assert!(wait_until(LONG, || server.turn() >= 20));
         let ended = process.finish(LONG);
         assert_eq!(ended.code, 0, "{}", ended.stderr);
-        let mut carried: Vec<u64> = server.connections.iter().map(|(_, own)| *own).collect();
+        let mut carried: Vec<u64> = server.connections.iter().map(|(_, entry)| *entry).collect();
         carried.sort_unstable();
         assert_eq!(carried.len(), 2);
         assert!(
@@ -150,7 +150,7 @@ fn connections_come_from_the_address_that_is_named() {
     assert_eq!(peer.ip().to_string(), "127.0.0.2");
 }
 
-/// The kernel takes the connection, and nobody ever answers the handshake.
+/// The kernel takes the connection, and the handshake is never answered.
 #[test]
 fn connecting_takes_no_longer_than_it_may() {
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -159,15 +159,15 @@ fn connecting_takes_no_longer_than_it_may() {
         "--rps 10 --connections 1 --duration 0.5s --timeout 0.1s \
          --no-default-failure-predicates https://{address}/"
     );
-    let found = measure(&line);
-    assert!(found.counter("upstream_cx_connect_timeout") >= 1);
-    assert!(found.counter("benchmark.pool_connection_failure") >= 1);
-    assert_eq!(found.counter("upstream_cx_total"), 0);
+    let result = measure(&line);
+    assert!(result.counter("upstream_cx_connect_timeout") >= 1);
+    assert!(result.counter("benchmark.pool_connection_failure") >= 1);
+    assert_eq!(result.counter("upstream_cx_total"), 0);
 }
 
 /// Loopback has an address of either family nearly everywhere.
 #[test]
-fn addresses_are_of_the_family_that_is_asked_for() {
+fn addresses_are_of_the_requested_family() {
     let Ok(listener) = TcpListener::bind("[::1]:0") else {
         println!("SKIPPED: addresses_are_of_the_family: there is no IPv6");
         return;
@@ -177,15 +177,15 @@ fn addresses_are_of_the_family_that_is_asked_for() {
     command.args(["serve", "--address=[::1]:0", "--format=json"]);
     let server = Process::start(&mut command);
     assert!(wait_until(LONG, || server.stdout().contains("http://")));
-    let told = server.stdout();
-    let url = told
+    let output = server.stdout();
+    let url = output
         .split('"')
         .find(|word| word.starts_with("http"))
         .unwrap()
         .to_owned();
     let line = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:4";
-    let found = measure(&format!("{line} --address-family v6 {url}"));
-    assert_eq!(found.counter("benchmark.http_2xx"), 5);
+    let result = measure(&format!("{line} --address-family v6 {url}"));
+    assert_eq!(result.counter("benchmark.http_2xx"), 5);
     let ended = client(&format!("{line} --address-family v4 {url}"));
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("[::1]"), "{}", ended.stderr);

@@ -1,4 +1,4 @@
-//! What is counted, to the number.
+//! Exact counts.
 
 use super::*;
 
@@ -8,40 +8,40 @@ const BLOCKING: &str = "sequencer.blocking";
 
 /// The command of Nighthawk's documentation, with a shorter duration.
 #[test]
-fn the_documented_command_loses_no_request_and_tells_every_worker() {
+fn the_documented_command_loses_no_request_and_reports_every_worker() {
     let origin = Origin::start();
     let line = "--rps 1000 --connections 4 --concurrency auto --prefetch-connections -v info \
                 --duration 2";
-    let found = measure(&format!("{line} {}", origin.url()));
-    let workers = found.results().len() as u64;
+    let actual = measure(&format!("{line} {}", origin.url()));
+    let workers = actual.results().len() as u64;
     let workers = if workers == 1 { 1 } else { workers - 1 };
-    let answered = found.counter("benchmark.http_2xx");
-    let asked = 2000 * workers;
+    let answered = actual.counter("benchmark.http_2xx");
+    let requested = 2000 * workers;
     // A machine that has no CPU for the load says so in a warning.
-    let lost = if found.log.contains("[W]") { 10 } else { 1 };
+    let lost = if actual.log.contains("[W]") { 10 } else { 1 };
     assert!(
-        answered * 1000 >= asked * (1000 - lost),
-        "{answered} of {asked}: {}",
-        found.log
+        answered * 1000 >= requested * (1000 - lost),
+        "{answered} of {requested}: {}",
+        actual.log
     );
-    assert!(answered <= asked, "{answered} of {asked}");
-    assert_eq!(found.counter("upstream_cx_http1_total"), 4 * workers);
+    assert!(answered <= requested, "{answered} of {requested}");
+    assert_eq!(actual.counter("upstream_cx_http1_total"), 4 * workers);
     for id in [
         "benchmark_http_client.queue_to_connect",
         "benchmark_http_client.request_to_response",
         "sequencer.callback",
     ] {
-        assert_eq!(found.samples(id), answered, "{id}");
+        assert_eq!(actual.samples(id), answered, "{id}");
     }
-    let own = (0..workers).filter(|_| workers > 1).map(|number| {
-        let result = found.result(&format!("worker_{number}"));
-        let own = counter_of(result, "benchmark.http_2xx");
-        assert!(own * 100 >= 99 * 2000, "worker {number}: {own}");
-        own
+    let entry = (0..workers).filter(|_| workers > 1).map(|number| {
+        let result = actual.result(&format!("worker_{number}"));
+        let entry = counter_of(result, "benchmark.http_2xx");
+        assert!(entry * 100 >= 99 * 2000, "worker {number}: {entry}");
+        entry
     });
-    let own: Vec<u64> = own.collect();
-    assert!(own.is_empty() || own.iter().sum::<u64>() == answered);
-    assert!(found.log.contains("[I] Starting "), "{}", found.log);
+    let entry: Vec<u64> = entry.collect();
+    assert!(entry.is_empty() || entry.iter().sum::<u64>() == answered);
+    assert!(actual.log.contains("[I] Starting "), "{}", actual.log);
     assert_eq!(origin.stop(), answered);
 }
 
@@ -71,7 +71,7 @@ fn twenty_five_requests_over_http1_are_counted_to_the_byte() {
     let origin = Origin::start();
     let line = "--rps 500 --connections 1 --duration 100 \
                 --termination-predicate benchmark.http_2xx:24";
-    let found = measure(&format!("{line} {}", origin.url()));
+    let result = measure(&format!("{line} {}", origin.url()));
     for (name, value) in [
         ("benchmark.http_2xx", 25),
         ("default.total_match_count", 1),
@@ -82,11 +82,11 @@ fn twenty_five_requests_over_http1_are_counted_to_the_byte() {
         ("upstream_rq_pending_total", 1),
         ("upstream_rq_total", 25),
     ] {
-        assert_eq!(found.counter(name), value, "{name}");
+        assert_eq!(result.counter(name), value, "{name}");
     }
-    assert!(found.counter("upstream_cx_tx_bytes_total") >= 500);
+    assert!(result.counter("upstream_cx_tx_bytes_total") >= 500);
     for (id, bytes) in [(BODY, 10.0), (HEAD, 97.0)] {
-        let statistic = found.statistic(id);
+        let statistic = result.statistic(id);
         assert_eq!(whole(&statistic["count"]), 25, "{id}");
         assert_eq!(statistic["raw_mean"].as_f64(), Some(bytes), "{id}");
         assert_eq!(statistic["raw_pstdev"].as_f64(), Some(0.0), "{id}");
@@ -103,7 +103,7 @@ fn twenty_five_requests_over_http2_need_one_connection() {
     for flag in ["--h2", "--protocol http2"] {
         let line = "--rps 500 --max-active-requests 1 --duration 100 \
                     --termination-predicate benchmark.http_2xx:24";
-        let found = measure(&format!("{flag} {line} {}", origin.url()));
+        let result = measure(&format!("{flag} {line} {}", origin.url()));
         for (name, value) in [
             ("benchmark.http_2xx", 25),
             ("upstream_cx_http2_total", 1),
@@ -111,35 +111,35 @@ fn twenty_five_requests_over_http2_need_one_connection() {
             ("upstream_rq_pending_total", 1),
             ("upstream_rq_total", 25),
         ] {
-            assert_eq!(found.counter(name), value, "{flag} {name}");
+            assert_eq!(result.counter(name), value, "{flag} {name}");
         }
-        assert!(found.counter("upstream_cx_rx_bytes_total") >= 900);
-        assert!(found.counter("upstream_cx_tx_bytes_total") >= 403);
-        assert_eq!(found.statistic(HEAD)["raw_max"], "97");
+        assert!(result.counter("upstream_cx_rx_bytes_total") >= 900);
+        assert!(result.counter("upstream_cx_tx_bytes_total") >= 403);
+        assert_eq!(result.statistic(HEAD)["raw_max"], "97");
     }
 }
 
-/// More is asked for than one connection carries: what may wait does, and the
-/// schedule stands still for the rest.
+/// More is requested than one connection carries: as many as permitted wait, and the
+/// schedule pauses for the others.
 #[test]
 fn a_stress_over_http1_queues_as_much_as_it_may() {
     let origin = Origin::start();
     let line = "--rps 999999 --connections 1 --duration 100 --simple-warmup \
                 --termination-predicate benchmark.http_2xx:99";
-    let found = measure(&format!(
+    let result = measure(&format!(
         "--max-pending-requests 10 {line} {}",
         origin.url()
     ));
     // The request of the warm-up is one of them.
-    assert_eq!(found.counter("benchmark.http_2xx"), 100);
-    assert!(found.counter("upstream_rq_pending_total") >= 11);
-    assert!(found.counter("upstream_cx_overflow") >= 10);
-    assert!(found.samples(BLOCKING) >= 1);
-    let found = measure(&format!("{line} {}", origin.url()));
-    assert_eq!(found.counter("benchmark.http_2xx"), 100);
-    assert_eq!(found.counter("upstream_rq_pending_total"), 1);
-    assert_eq!(found.counter("upstream_cx_overflow"), 0);
-    assert!(found.samples(BLOCKING) >= 1);
+    assert_eq!(result.counter("benchmark.http_2xx"), 100);
+    assert!(result.counter("upstream_rq_pending_total") >= 11);
+    assert!(result.counter("upstream_cx_overflow") >= 10);
+    assert!(result.samples(BLOCKING) >= 1);
+    let result = measure(&format!("{line} {}", origin.url()));
+    assert_eq!(result.counter("benchmark.http_2xx"), 100);
+    assert_eq!(result.counter("upstream_rq_pending_total"), 1);
+    assert_eq!(result.counter("upstream_cx_overflow"), 0);
+    assert!(result.samples(BLOCKING) >= 1);
 }
 
 #[test]
@@ -147,26 +147,26 @@ fn a_stress_over_http2_overflows_streams_and_not_connections() {
     let origin = Origin::start();
     let line = "--h2 --rps 999999 --max-active-requests 1 --duration 100 \
                 --termination-predicate benchmark.http_2xx:99";
-    let found = measure(&format!(
+    let result = measure(&format!(
         "--max-pending-requests 10 {line} {}",
         origin.url()
     ));
-    assert!(found.counter("benchmark.http_2xx") >= 100);
-    assert_eq!(found.counter("upstream_rq_pending_total"), 1);
-    assert!(found.counter("upstream_rq_active_overflow") >= 10);
-    let found = measure(&format!("{line} {}", origin.url()));
-    assert!(found.counter("benchmark.http_2xx") >= 100);
-    assert_eq!(found.counter("upstream_rq_pending_total"), 1);
+    assert!(result.counter("benchmark.http_2xx") >= 100);
+    assert_eq!(result.counter("upstream_rq_pending_total"), 1);
+    assert!(result.counter("upstream_rq_active_overflow") >= 10);
+    let result = measure(&format!("{line} {}", origin.url()));
+    assert!(result.counter("benchmark.http_2xx") >= 100);
+    assert_eq!(result.counter("upstream_rq_pending_total"), 1);
     for name in [
         "upstream_rq_pending_overflow",
         "upstream_rq_active_overflow",
     ] {
-        assert_eq!(found.counter(name), 0, "{name}");
+        assert_eq!(result.counter(name), 0, "{name}");
     }
 }
 
 #[test]
-fn an_open_loop_drops_what_finds_no_connection_and_never_stands_still() {
+fn an_open_loop_drops_requests_without_a_connection_and_never_waits() {
     let origin = Origin::start();
     let delay = asking("{static_delay: \"0.005s\"}");
     for (protocol, overflow) in [
@@ -178,11 +178,11 @@ fn an_open_loop_drops_what_finds_no_connection_and_never_stands_still() {
     ] {
         let line = "--open-loop --rps 7000 --max-pending-requests 1 --duration 100 \
                     --termination-predicate benchmark.http_2xx:24";
-        let found = measure(&format!("{protocol} {delay} {line} {}", origin.url()));
-        let dropped = found.counter("benchmark.pool_overflow");
+        let result = measure(&format!("{protocol} {delay} {line} {}", origin.url()));
+        let dropped = result.counter("benchmark.pool_overflow");
         assert!(dropped > 10, "{protocol}: {dropped}");
-        assert_eq!(found.counter(overflow), dropped);
-        assert_eq!(found.samples(BLOCKING), 0);
+        assert_eq!(result.counter(overflow), dropped);
+        assert_eq!(result.samples(BLOCKING), 0);
     }
 }
 
@@ -191,12 +191,12 @@ fn every_worker_counts_for_itself() {
     let origin = Origin::start();
     let line = "--concurrency 4 --rps 100 --connections 1 --duration 100 \
                 --termination-predicate benchmark.http_2xx:24";
-    let found = measure(&format!("{line} {}", origin.url()));
-    assert_eq!(found.counter("benchmark.http_2xx"), 4 * 25);
-    assert_eq!(found.counter("upstream_cx_http1_total"), 4);
-    assert_eq!(found.results().len(), 4 + 1);
+    let actual = measure(&format!("{line} {}", origin.url()));
+    assert_eq!(actual.counter("benchmark.http_2xx"), 4 * 25);
+    assert_eq!(actual.counter("upstream_cx_http1_total"), 4);
+    assert_eq!(actual.results().len(), 4 + 1);
     for number in 0..4 {
-        let result = found.result(&format!("worker_{number}"));
+        let result = actual.result(&format!("worker_{number}"));
         assert_eq!(counter_of(result, "benchmark.http_2xx"), 25, "{number}");
     }
 }
@@ -206,17 +206,17 @@ fn predicates_end_a_load_well_or_badly() {
     let origin = Origin::start();
     let line = "--rps 500 --connections 1 --duration 100";
     let well = format!("{line} --termination-predicate benchmark.http_2xx:9");
-    let found = measure(&format!("{well} {}", origin.url()));
-    assert_eq!(found.counter("benchmark.http_2xx"), 10);
-    assert_eq!(found.counter("sequencer.failed_terminations"), 0);
+    let result = measure(&format!("{well} {}", origin.url()));
+    assert_eq!(result.counter("benchmark.http_2xx"), 10);
+    assert_eq!(result.counter("sequencer.failed_terminations"), 0);
     let badly = format!("--output-format json {line} --failure-predicate benchmark.http_2xx:0");
     let ended = client(&format!("{badly} {}", origin.url()));
     assert_eq!(ended.code, 1);
-    let found = Found::read(&ended);
-    assert_eq!(found.counter("benchmark.http_2xx"), 1);
-    assert_eq!(found.counter("sequencer.failed_terminations"), 1);
+    let result = Found::read(&ended);
+    assert_eq!(result.counter("benchmark.http_2xx"), 1);
+    assert_eq!(result.counter("sequencer.failed_terminations"), 1);
     assert!(
-        found
+        result
             .log
             .contains("Exiting due to failing termination predicate")
     );
@@ -225,8 +225,8 @@ fn predicates_end_a_load_well_or_badly() {
     assert_eq!(ended.code, 1, "by default a bad status fails a load");
     let none = format!("{line} {failing} --no-default-failure-predicates");
     let line = "--termination-predicate benchmark.http_4xx:4";
-    let found = measure(&format!("{none} {line} {}", origin.url()));
-    assert_eq!(found.counter("benchmark.http_4xx"), 5);
+    let result = measure(&format!("{none} {line} {}", origin.url()));
+    assert_eq!(result.counter("benchmark.http_4xx"), 5);
     let unknown = client(&format!(
         "--failure-predicate benchmark.http_2x:0 {}",
         origin.url()
@@ -245,12 +245,12 @@ fn predicates_end_a_load_well_or_badly() {
 fn every_request_to_a_dead_port_is_counted_and_no_slot_leaks() {
     let port = stillwell_testkit::free_port();
     let line = "--rps 500 --connections 1 --duration 1 --no-default-failure-predicates";
-    let found = measure(&format!("{line} http://127.0.0.1:{port}/"));
-    let failed = found.counter("benchmark.pool_connection_failure");
+    let result = measure(&format!("{line} http://127.0.0.1:{port}/"));
+    let failed = result.counter("benchmark.pool_connection_failure");
     assert!((495..=500).contains(&failed), "{failed}");
-    assert_eq!(found.counter("upstream_rq_pending_failure_eject"), failed);
-    assert_eq!(found.counter("upstream_rq_total"), 0);
-    assert!(found.counter("upstream_cx_connect_fail") >= 1);
+    assert_eq!(result.counter("upstream_rq_pending_failure_eject"), failed);
+    assert_eq!(result.counter("upstream_rq_total"), 0);
+    assert!(result.counter("upstream_cx_connect_fail") >= 1);
     let ended = client(&format!("--duration 1 http://127.0.0.1:{port}/"));
     assert_eq!(ended.code, 1, "by default that fails a load");
 }
@@ -260,13 +260,13 @@ fn a_schedule_is_kept_whatever_rate_length_and_workers() {
     let origin = Origin::start();
     for (rps, seconds, workers) in [(2, 1, 2), (25, 1, 1), (25, 2, 2)] {
         let line = format!("--rps {rps} --duration {seconds} --concurrency {workers}");
-        let found = measure(&format!("{line} {}", origin.url()));
+        let result = measure(&format!("{line} {}", origin.url()));
         // What is due in the end may come too late where there is no CPU for it.
         let least = (rps * seconds - 1) * workers;
-        assert!(found.counter("benchmark.http_2xx") >= least, "{line}");
+        assert!(result.counter("benchmark.http_2xx") >= least, "{line}");
         for id in ["request_to_response", "queue_to_connect", "latency_2xx"] {
             let id = format!("benchmark_http_client.{id}");
-            assert!(found.samples(&id) >= least, "{line} {id}");
+            assert!(result.samples(&id) >= least, "{line} {id}");
         }
     }
 }
@@ -288,11 +288,11 @@ fn several_targets_take_turns() {
             .collect();
         let line = "--multi-target-path / --rps 500 --connections 5 --duration 100 \
                     --termination-predicate benchmark.http_2xx:24";
-        let found = measure(&format!("{line} {}", targets.join(" ")));
-        let answered = found.counter("benchmark.http_2xx");
+        let result = measure(&format!("{line} {}", targets.join(" ")));
+        let answered = result.counter("benchmark.http_2xx");
         // Others may be under way when the last one comes.
         assert!((25..30).contains(&answered), "{answered}");
-        let count = found.counter("default.total_match_count");
+        let count = result.counter("default.total_match_count");
         assert_eq!(count, targets.len() as u64);
         let seen: Vec<u64> = origins.into_iter().map(Origin::stop).collect();
         assert_eq!(seen.iter().sum::<u64>(), answered);
@@ -303,7 +303,7 @@ fn several_targets_take_turns() {
 /// Nighthawk's test of tunnels: what is counted is what is counted without.
 #[test]
 fn a_tunnel_changes_no_count() {
-    use stillwell_plan::TunnelProtocol::{Http1, Http2, Http3};
+    use stillwell_plan::load::TunnelProtocol::{Http1, Http2, Http3};
 
     use crate::both_ends::ends::Certificate;
     use crate::tunnel::proxy::{Manner, Proxy};
@@ -342,7 +342,7 @@ fn a_tunnel_changes_no_count() {
             ),
             Http1 | Http2 => "--tunnel-tls-context {common_tls_context:{}}".to_owned(),
         };
-        let found = measure(&format!(
+        let result = measure(&format!(
             "--rps 500 --connections 1 --duration 100 --protocol {inner} --max-active-requests 1 \
              --termination-predicate benchmark.http_2xx:24 --tunnel-protocol {outer} \
              --tunnel-uri http://{} {} {}",
@@ -351,23 +351,23 @@ fn a_tunnel_changes_no_count() {
             origin.url()
         ));
         assert_eq!(
-            found.counter("benchmark.http_2xx"),
+            result.counter("benchmark.http_2xx"),
             25,
             "{inner} in {outer}"
         );
-        assert_eq!(found.counter("upstream_cx_total"), 1, "{inner} in {outer}");
+        assert_eq!(result.counter("upstream_cx_total"), 1, "{inner} in {outer}");
         if inner == "http1" {
             assert_eq!(
-                found.counter("upstream_cx_rx_bytes_total"),
+                result.counter("upstream_cx_rx_bytes_total"),
                 25 * 136,
                 "{outer}"
             );
         }
-        let said = found
+        let said = result
             .log
             .contains("The certificate of the proxy is not checked");
-        assert_eq!(said, is_secure && protocol != Http3, "{}", found.log);
-        let tunnel = &found.output["options"]["tunnel_options"];
+        assert_eq!(said, is_secure && protocol != Http3, "{}", result.log);
+        let tunnel = &result.output["options"]["tunnel_options"];
         assert_eq!(
             tunnel["tunnel_protocol"]["value"],
             outer.to_uppercase(),
@@ -380,7 +380,7 @@ fn a_tunnel_changes_no_count() {
 
 #[test]
 fn a_proxy_that_refuses_is_a_connection_that_fails() {
-    use stillwell_plan::TunnelProtocol::Http1;
+    use stillwell_plan::load::TunnelProtocol::Http1;
 
     use crate::tunnel::proxy::{Manner, Proxy};
 
@@ -389,8 +389,8 @@ fn a_proxy_that_refuses_is_a_connection_that_fails() {
     let line = format!("--duration 1 --tunnel-protocol http1 --tunnel-uri {uri} 127.0.0.1:9");
     let ended = client(&format!("--output-format json {line}"));
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    let found = Found::read(&ended);
-    assert!(found.counter("benchmark.pool_connection_failure") > 0);
-    assert!(found.log.contains("with status 502"), "{}", found.log);
+    let result = Found::read(&ended);
+    assert!(result.counter("benchmark.pool_connection_failure") > 0);
+    assert!(result.log.contains("with status 502"), "{}", result.log);
     proxy.stop();
 }

@@ -1,4 +1,4 @@
-//! What is told and how, and flags that are refused.
+//! Output formats, verbosity, and flags that are refused.
 
 use super::*;
 
@@ -54,16 +54,16 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
     ] {
         let ended = client(line);
         assert_eq!(ended.code, code, "{line}: {}", ended.stderr);
-        let told = if code == 0 {
+        let output = if code == 0 {
             &ended.stdout
         } else {
             &ended.stderr
         };
-        assert!(told.contains(part), "{line}: {told}");
+        assert!(output.contains(part), "{line}: {output}");
     }
 }
 
-/// The rule for sinks over TCP, whose cluster nobody else names.
+/// The rule for sinks over TCP, whose cluster is named nowhere else.
 #[test]
 fn a_sink_by_the_name_of_a_cluster_needs_its_address() {
     let sink = "{name:\"envoy.stat_sinks.statsd\",typed_config:{\"@type\":\
@@ -81,7 +81,7 @@ fn a_sink_by_the_name_of_a_cluster_needs_its_address() {
 }
 
 #[test]
-fn every_output_format_is_told_on_standard_output_alone() {
+fn every_output_format_is_reported_on_standard_output_alone() {
     let origin = Origin::start();
     let few = "--rps 200 --connections 1 --termination-predicate benchmark.http_2xx:4 --label a \
                --label b";
@@ -112,7 +112,7 @@ fn every_output_format_is_told_on_standard_output_alone() {
 }
 
 #[test]
-fn each_level_of_verbosity_tells_what_those_above_it_do() {
+fn each_level_of_verbosity_prints_the_lines_of_those_above_it() {
     let origin = Origin::start();
     let few = "--h2 --experimental-h2-use-multiple-connections --max-active-requests 1 --rps 200 \
                --termination-predicate benchmark.http_2xx:4";
@@ -142,12 +142,12 @@ fn each_level_of_verbosity_tells_what_those_above_it_do() {
 }
 
 #[test]
-fn results_carry_what_was_asked_for() {
+fn results_carry_the_requested_options() {
     let origin = Origin::start();
     let line = "--rps 200 --connections 2 --label one --timeout 7 \
                 --termination-predicate benchmark.http_2xx:4 --request-header a:b";
-    let found = measure(&format!("{line} {}", origin.url()));
-    let options = &found.output["options"];
+    let result = measure(&format!("{line} {}", origin.url()));
+    let options = &result.output["options"];
     let expected = serde_json::json!({
         "requests_per_second": 200,
         "connections": 2,
@@ -187,10 +187,10 @@ fn what_follows_the_end_of_flags_is_the_target() {
     let origin = Origin::start();
     let few = "--rps 200 --connections 1 --termination-predicate benchmark.http_2xx:4";
     for end in ["--", "--ignore_rest"] {
-        let found = measure(&format!("{few} {end} {}", origin.url()));
-        assert_eq!(found.counter("benchmark.http_2xx"), 5, "{end}");
+        let result = measure(&format!("{few} {end} {}", origin.url()));
+        assert_eq!(result.counter("benchmark.http_2xx"), 5, "{end}");
     }
     // Without a scheme it is http.
-    let found = measure(&format!("{few} {}", address(origin.url())));
-    assert_eq!(found.counter("benchmark.http_2xx"), 5);
+    let result = measure(&format!("{few} {}", address(origin.url())));
+    assert_eq!(result.counter("benchmark.http_2xx"), 5);
 }

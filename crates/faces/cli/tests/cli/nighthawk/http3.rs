@@ -49,7 +49,7 @@ fn a_load_over_http3_counts_as_over_any_other() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         let (server, url, socket) = serving(&folder);
-        let found = measure(&format!("{FEW} {words} {socket} {url}"));
+        let result = measure(&format!("{FEW} {words} {socket} {url}"));
         for (name, value) in [
             ("benchmark.http_2xx", 25 * workers),
             ("upstream_cx_http3_total", workers),
@@ -57,11 +57,11 @@ fn a_load_over_http3_counts_as_over_any_other() {
             ("ssl.handshake", workers),
             ("ssl.versions.TLSv1.3", workers),
         ] {
-            assert_eq!(found.counter(name), value, "{words}: {name}");
+            assert_eq!(result.counter(name), value, "{words}: {name}");
         }
         let id = "benchmark_http_client.request_to_response";
-        assert_eq!(found.samples(id), 25 * workers, "{words}");
-        assert_eq!(found.output["options"]["protocol"]["value"], "HTTP3");
+        assert_eq!(result.samples(id), 25 * workers, "{words}");
+        assert_eq!(result.output["options"]["protocol"]["value"], "HTTP3");
         server.signal("TERM");
         let ended = server.finish(LONG);
         assert_eq!(ended.code, 0, "{}", ended.stderr);
@@ -75,16 +75,16 @@ fn over_http3_a_certificate_is_always_checked() {
     let (server, url, _) = serving(&folder);
     let ended = client(&format!("{FEW} --output-format json {url}"));
     assert_eq!(ended.code, 1, "{}", ended.stderr);
-    let found = Found::read(&ended);
-    assert_eq!(found.counter("benchmark.http_2xx"), 0);
-    assert!(found.counter("benchmark.pool_connection_failure") > 0);
+    let result = Found::read(&ended);
+    assert_eq!(result.counter("benchmark.http_2xx"), 0);
+    assert!(result.counter("benchmark.pool_connection_failure") > 0);
     drop(server);
 }
 
 /// Nighthawk's test of `CONNECT-UDP`.
 #[test]
 fn http3_in_a_tunnel_changes_no_count() {
-    use stillwell_plan::TunnelProtocol::Http2;
+    use stillwell_plan::load::TunnelProtocol::Http2;
 
     use crate::tunnel::over_tls;
     use crate::tunnel::proxy::{Manner, Proxy};
@@ -94,7 +94,7 @@ fn http3_in_a_tunnel_changes_no_count() {
         let (server, url, socket) = serving(&folder);
         let proxy = Proxy::start(Manner::Well, Http2, is_secure.then(|| over_tls(Http2)));
         let context = "--tunnel-tls-context {common_tls_context:{}}";
-        let found = measure(&format!(
+        let result = measure(&format!(
             "{FEW} --connections 1 --tunnel-protocol http2 --tunnel-uri http://{} {} {socket} {url}",
             proxy.address(),
             if is_secure { context } else { "" },
@@ -104,7 +104,7 @@ fn http3_in_a_tunnel_changes_no_count() {
             ("upstream_cx_http3_total", 1),
             ("upstream_cx_total", 1),
         ] {
-            assert_eq!(found.counter(name), value, "{is_secure}: {name}");
+            assert_eq!(result.counter(name), value, "{is_secure}: {name}");
         }
         assert_eq!(proxy.stop().len(), 1);
         server.signal("TERM");

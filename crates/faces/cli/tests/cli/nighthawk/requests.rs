@@ -1,10 +1,10 @@
-//! What requests are.
+//! Methods, bodies and headers of requests.
 
 use super::*;
 
 const BODY: &str = "benchmark_http_client.response_body_size";
 
-/// A server's counts, once it was asked to end.
+/// A server's counts, once it has ended.
 fn counts(origin: Origin) -> String {
     origin.process.signal("TERM");
     origin.process.finish(LONG).stdout
@@ -19,9 +19,9 @@ fn bodies_are_sent_whole() {
             "--protocol {protocol} --request-method POST --request-body-size {mebibytes} \
              --rps 100 --duration 100 --termination-predicate benchmark.http_2xx:9"
         );
-        let found = measure(&format!("{line} {}", origin.url()));
-        assert_eq!(found.counter("benchmark.http_2xx"), 10, "{protocol}");
-        let sent = found.counter("upstream_cx_tx_bytes_total");
+        let result = measure(&format!("{line} {}", origin.url()));
+        assert_eq!(result.counter("benchmark.http_2xx"), 10, "{protocol}");
+        let sent = result.counter("upstream_cx_tx_bytes_total");
         assert!(sent >= 10 * mebibytes, "{protocol}: {sent}");
         assert_eq!(count(&counts(origin), "body bytes"), 10 * mebibytes);
     }
@@ -47,13 +47,13 @@ fn headers_arrive_and_say_how_requests_are_answered() {
     let origin = Origin::start();
     let few = "--rps 100 --connections 1 --termination-predicate benchmark.http_2xx:1";
     let wish = asking("{response_body_size: 13}");
-    let found = measure(&format!("{few} {wish} {}", origin.url()));
-    assert_eq!(found.statistic(BODY)["raw_max"], "13");
+    let result = measure(&format!("{few} {wish} {}", origin.url()));
+    assert_eq!(result.statistic(BODY)["raw_max"], "13");
     // The echo of two headers is longer than that of one by the other's line.
     let echo = |headers: &str| {
         let wish = asking("{echo_request_headers: true, response_body_size: 0}");
-        let found = measure(&format!("{few} {wish} {headers} {}", origin.url()));
-        whole(&found.statistic(BODY)["raw_max"])
+        let result = measure(&format!("{few} {wish} {headers} {}", origin.url()));
+        whole(&result.statistic(BODY)["raw_max"])
     };
     let more = "--request-header 'x-a:  b:c ' --request-header x-d:e";
     let lines = ["'x-a', 'b:c'\n", "'x-d', 'e'\n"];
@@ -68,8 +68,8 @@ fn every_method_but_connect_is_sent() {
     for method in ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE"] {
         let wish = asking("{echo_request_headers: true, response_body_size: 0}");
         let line = format!("{few} --request-method {method} {wish}");
-        let found = measure(&format!("{line} {}", origin.url()));
-        let bytes = whole(&found.statistic(BODY)["raw_max"]);
+        let result = measure(&format!("{line} {}", origin.url()));
+        let bytes = whole(&result.statistic(BODY)["raw_max"]);
         assert_eq!(bytes == 0, method == "HEAD", "{method}: {bytes}");
     }
     let ended = client(&format!("--request-method CONNECT {}", origin.url()));
@@ -83,15 +83,15 @@ fn every_method_but_connect_is_sent() {
     );
 }
 
-/// Requests that ask for bodies of 13 and 17 bytes in turn.
+/// Requests for bodies of 13 and 17 bytes in turn.
 fn options(extra: &str) -> String {
-    let one = |size: u32| {
+    let item = |size: u32| {
         format!(
             "{{request_headers:[{{header:{{key:\"x-nighthawk-test-server-config\",\
              value:\"{{response_body_size:{size}}}\"}}}}{extra}]}}"
         )
     };
-    format!("{{options:[{},{}]}}", one(13), one(17))
+    format!("{{options:[{},{}]}}", item(13), item(17))
 }
 
 fn plugin(name: &str, of: &str, config: &str) -> String {
@@ -129,8 +129,8 @@ fn requests_come_from_lists_in_line_and_in_files() {
     ] {
         let origin = Origin::start();
         let few = "--rps 200 --connections 1 --termination-predicate benchmark.http_2xx:9";
-        let found = measure(&format!("{few} {source} {}", origin.url()));
-        let sizes = found.statistic(BODY);
+        let result = measure(&format!("{few} {source} {}", origin.url()));
+        let sizes = result.statistic(BODY);
         assert_eq!(
             (&sizes["raw_min"], &sizes["raw_max"]),
             (&"13".into(), &"17".into())
@@ -150,9 +150,9 @@ fn a_list_may_have_an_end_and_bodies_of_json() {
         list,
     );
     let line = "--rps 200 --concurrency 2 --duration 100";
-    let found = measure(&format!("{line} {source} {}", origin.url()));
+    let result = measure(&format!("{line} {source} {}", origin.url()));
     assert_eq!(
-        found.counter("benchmark.http_2xx"),
+        result.counter("benchmark.http_2xx"),
         2 * 3,
         "three of each worker"
     );

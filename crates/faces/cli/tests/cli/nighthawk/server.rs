@@ -21,7 +21,7 @@ fn page(admin: &str, path: &str) -> String {
 }
 
 #[test]
-fn admin_tells_what_was_counted_and_where_it_listens() {
+fn admin_reports_what_was_counted_and_where_it_listens() {
     let (origin, admin) = start();
     for url in &origin.urls {
         ask(address(url), "GET", "/");
@@ -51,12 +51,12 @@ fn admin_tells_what_was_counted_and_where_it_listens() {
     let listeners: Value = serde_json::from_str(&page(&admin, "/listeners?format=json")).unwrap();
     let second = &listeners["listener_statuses"][1]["local_address"]["socket_address"];
     let expected = address(&origin.urls[1]);
-    let found = format!(
+    let result = format!(
         "{}:{}",
         second["address"].as_str().unwrap(),
         second["port_value"]
     );
-    assert_eq!(found, expected);
+    assert_eq!(result, expected);
     assert!(page(&admin, "/listeners").contains(&format!("::{expected}\n")));
     assert!(page(&admin, "/").contains("/quitquitquit"));
     assert!(ask(&admin, "GET", "/nothing").starts_with("HTTP/1.1 404 "));
@@ -64,7 +64,7 @@ fn admin_tells_what_was_counted_and_where_it_listens() {
 }
 
 #[test]
-fn admin_ends_the_server_where_it_is_asked_to_in_the_right_way() {
+fn admin_ends_the_server_where_it_is_requested_to_in_the_right_way() {
     let (origin, admin) = start();
     assert!(ask(&admin, "GET", "/quitquitquit").starts_with("HTTP/1.1 405 "));
     assert_eq!(page(&admin, "/ready"), "LIVE\n");
@@ -75,7 +75,7 @@ fn admin_ends_the_server_where_it_is_asked_to_in_the_right_way() {
 }
 
 #[test]
-fn the_address_of_admin_is_written_where_that_is_asked() {
+fn the_address_of_admin_is_written_where_that_is_requested() {
     let named = Named::new("nighthawk_test_server");
     let folder = tempfile::tempdir().unwrap();
     let (file, out) = (folder.path().join("a.yaml"), folder.path().join("admin"));
@@ -91,10 +91,10 @@ fn the_address_of_admin_is_written_where_that_is_asked() {
         .arg("--admin-address-path")
         .arg(&out);
     let process = Process::start(command.args(["--base-id", "7", "--concurrency", "2"]));
-    let is_there = || std::fs::read_to_string(&out).is_ok_and(|text| text.ends_with('\n'));
+    let is_there = || std::fs::read_to_string(&out).is_ok_and(|text| !text.is_empty());
     assert!(wait_until(LONG, is_there), "{}", process.stderr());
     let admin = std::fs::read_to_string(&out).unwrap();
-    let info: Value = serde_json::from_str(&page(admin.trim(), "/server_info")).unwrap();
+    let info: Value = serde_json::from_str(&page(&admin, "/server_info")).unwrap();
     assert_eq!(info["command_line_options"]["concurrency"], 2);
 }
 
@@ -103,7 +103,7 @@ fn the_address_of_admin_is_written_where_that_is_asked() {
 fn requests_say_how_they_are_answered_as_the_documentation_has_it() {
     use std::io::{Read, Write};
     let origin = Origin::start();
-    let asked = |options: &str| {
+    let requested = |options: &str| {
         let mut stream = TcpStream::connect(address(origin.url())).unwrap();
         let request = format!(
             "GET / HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\
@@ -114,12 +114,12 @@ fn requests_say_how_they_are_answered_as_the_documentation_has_it() {
         stream.read_to_string(&mut text).unwrap();
         text
     };
-    let answer = asked("{response_body_size:20, static_delay: \"0s\"}");
+    let answer = requested("{response_body_size:20, static_delay: \"0s\"}");
     assert!(
         answer.ends_with(&format!("\r\n\r\n{}", "a".repeat(20))),
         "{answer}"
     );
-    let answer = asked("bad_json");
+    let answer = requested("bad_json");
     assert!(answer.starts_with("HTTP/1.1 500 "), "{answer}");
     assert!(
         answer.contains("didn't understand the request: "),

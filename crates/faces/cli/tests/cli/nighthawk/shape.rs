@@ -24,16 +24,16 @@ fn a_number_in_a_header_of_answers_is_recorded() {
     for protocol in ["", "--h2"] {
         // The first request has none before it.
         for (origin, samples) in [(tracking(), 99), (Origin::start(), 0)] {
-            let found = measure(&format!("{protocol} {line} {}", origin.url()));
-            let answered = found.samples("benchmark_http_client.latency_2xx");
+            let result = measure(&format!("{protocol} {line} {}", origin.url()));
+            let answered = result.samples("benchmark_http_client.latency_2xx");
             if protocol.is_empty() {
                 assert_eq!(answered, 100);
-                assert_eq!(found.samples(GAP), samples);
+                assert_eq!(result.samples(GAP), samples);
             } else {
                 // Other streams may end with the last one.
                 assert!(answered >= 100);
                 assert_eq!(
-                    found.samples(GAP),
+                    result.samples(GAP),
                     if samples == 0 { 0 } else { answered - 1 }
                 );
             }
@@ -46,16 +46,16 @@ fn gaps(flags: &str) -> (f64, f64) {
     let origin = tracking();
     let line = "--rps 200 --connections 20 --prefetch-connections --duration 1 \
                 --latency-response-header-name x-origin-request-receipt-delta";
-    let found = measure(&format!("{flags} {line} {}", origin.url()));
+    let result = measure(&format!("{flags} {line} {}", origin.url()));
     let seconds = |value: &Value| {
         let text = value.as_str().unwrap().trim_end_matches('s');
         text.parse::<f64>().unwrap()
     };
-    let statistic = found.statistic(GAP);
+    let statistic = result.statistic(GAP);
     let percentiles = statistic["percentiles"].as_array().unwrap();
     let median = percentiles
         .iter()
-        .find(|it| it["percentile"] == 0.5)
+        .find(|item| item["percentile"] == 0.5)
         .unwrap();
     (seconds(&median["duration"]), seconds(&statistic["mean"]))
 }
@@ -73,24 +73,24 @@ fn bursts_come_together_at_the_same_mean_rate() {
 fn jitter_moves_requests_and_loses_none() {
     let origin = Origin::start();
     let line = "--rps 200 --jitter-uniform 0.01s --duration 1 --connections 20";
-    let found = measure(&format!("{line} {}", origin.url()));
-    let answered = found.counter("benchmark.http_2xx");
+    let result = measure(&format!("{line} {}", origin.url()));
+    let answered = result.counter("benchmark.http_2xx");
     // What was due in the last hundredth may be beyond the end.
     assert!((196..=200).contains(&answered), "{answered}");
-    assert_eq!(found.output["options"]["jitter_uniform"], "0.010s");
+    assert_eq!(result.output["options"]["jitter_uniform"], "0.010s");
 }
 
 #[test]
-fn a_linear_ramp_asks_for_half_as_much_while_it_lasts() {
+fn a_linear_ramp_sends_half_as_much_while_it_lasts() {
     let origin = Origin::start();
     let limiter = "{name:\"nighthawk.linear-ramping-rate-limiter-plugin\",typed_config:{\"@type\":\
                    \"type.googleapis.com/nighthawk.rate_limiter.LinearRampingRateLimiterConfig\",\
                    ramp_time:\"0.54s\"}}";
     let line = format!("--rps 100 --duration 1 --rate-limiter-plugin-config '{limiter}'");
-    let found = measure(&format!("{line} {}", origin.url()));
-    let answered = found.counter("benchmark.http_2xx");
+    let result = measure(&format!("{line} {}", origin.url()));
+    let answered = result.counter("benchmark.http_2xx");
     assert!((60..=76).contains(&answered), "{answered}");
-    let name = &found.output["options"]["rate_limiter_plugin_config"]["name"];
+    let name = &result.output["options"]["rate_limiter_plugin_config"]["name"];
     assert_eq!(name, "nighthawk.linear-ramping-rate-limiter-plugin");
 }
 
@@ -100,16 +100,16 @@ fn a_signal_ends_a_load_without_end_in_good_order() {
     let line = "--no-duration --concurrency 2 --rps 100 --output-format json -v debug";
     for signal in ["TERM", "INT"] {
         let (_named, process) = start_client(&format!("{line} {}", origin.url()));
-        // With `debug` it tells what it does every second.
+        // With `debug` it reports its work every second.
         let is_under_way = wait_until(LONG, || process.stderr().lines().count() > 4);
         assert!(is_under_way, "{}", process.stderr());
         process.signal(signal);
         let ended = process.finish(LONG);
         assert_eq!(ended.code, 0, "{}", ended.stderr);
-        let found = Found::read(&ended);
-        assert_eq!(found.counter("graceful_stop_requested"), 2);
-        assert!(found.counter("benchmark.http_2xx") >= 1);
-        assert_eq!(found.output["options"]["no_duration"], true);
+        let result = Found::read(&ended);
+        assert_eq!(result.counter("graceful_stop_requested"), 2);
+        assert!(result.counter("benchmark.http_2xx") >= 1);
+        assert_eq!(result.output["options"]["no_duration"], true);
     }
 }
 
@@ -118,12 +118,12 @@ fn what_does_not_end_in_time_is_cut_off_and_said_so() {
     let origin = Origin::start();
     let delay = asking("{static_delay: \"100s\"}");
     let line = "--rps 100 --duration 0.2s --timeout 0.3s";
-    let found = measure(&format!("{line} {delay} {}", origin.url()));
-    assert_eq!(found.counter("benchmark.http_2xx"), 0);
+    let result = measure(&format!("{line} {delay} {}", origin.url()));
+    assert_eq!(result.counter("benchmark.http_2xx"), 0);
     let text = "Wait for the connection pool drain timed out, proceeding to hard shutdown";
-    assert!(found.log.contains(text), "{}", found.log);
+    assert!(result.log.contains(text), "{}", result.log);
     assert_eq!(
-        found.samples("benchmark_http_client.request_to_response"),
+        result.samples("benchmark_http_client.request_to_response"),
         0
     );
 }
@@ -132,12 +132,12 @@ fn what_does_not_end_in_time_is_cut_off_and_said_so() {
 fn a_warm_up_is_counted_and_not_timed() {
     let origin = Origin::start();
     let line = "--simple-warmup --rps 100 --concurrency 2 --duration 0.5s";
-    let found = measure(&format!("{line} {}", origin.url()));
-    let answered = found.counter("benchmark.http_2xx");
-    let timed = found.samples("benchmark_http_client.request_to_response");
+    let result = measure(&format!("{line} {}", origin.url()));
+    let answered = result.counter("benchmark.http_2xx");
+    let timed = result.samples("benchmark_http_client.request_to_response");
     assert_eq!(answered, timed + 2, "one request of each worker");
     assert_eq!(
-        found.samples("benchmark_http_client.response_body_size"),
+        result.samples("benchmark_http_client.response_body_size"),
         answered
     );
     assert_eq!(origin.stop(), answered);
@@ -148,10 +148,10 @@ fn every_way_to_wait_sends_all_that_is_due() {
     let origin = Origin::start();
     for strategy in ["spin", "poll", "sleep"] {
         let line = format!("--sequencer-idle-strategy {strategy} --rps 100 --duration 0.5s");
-        let found = measure(&format!("{line} {}", origin.url()));
-        let answered = found.counter("benchmark.http_2xx");
+        let result = measure(&format!("{line} {}", origin.url()));
+        let answered = result.counter("benchmark.http_2xx");
         assert!((49..=50).contains(&answered), "{strategy}: {answered}");
-        let told = &found.output["options"]["sequencer_idle_strategy"]["value"];
-        assert_eq!(told, &strategy.to_uppercase());
+        let printed = &result.output["options"]["sequencer_idle_strategy"]["value"];
+        assert_eq!(printed, &strategy.to_uppercase());
     }
 }

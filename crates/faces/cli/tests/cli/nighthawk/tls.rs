@@ -70,7 +70,7 @@ fn handshakes_are_counted_as_envoy_counts_them() {
     };
     for protocol in ["http1 --connections 1", "http2 --max-active-requests 1"] {
         let origin = shown.start();
-        let found = measure(&format!("--protocol {protocol} {FEW} {}", origin.url()));
+        let result = measure(&format!("--protocol {protocol} {FEW} {}", origin.url()));
         for (name, value) in [
             ("benchmark.http_2xx", 25),
             ("ssl.handshake", 1),
@@ -79,18 +79,18 @@ fn handshakes_are_counted_as_envoy_counts_them() {
             ("ssl.versions.TLSv1.2", 1),
             ("upstream_cx_total", 1),
         ] {
-            assert_eq!(found.counter(name), value, "{protocol} {name}");
+            assert_eq!(result.counter(name), value, "{protocol} {name}");
         }
         assert_eq!(
-            found.counters("ssl.").len(),
+            result.counters("ssl.").len(),
             4,
             "{:?}",
-            found.counters("ssl.")
+            result.counters("ssl.")
         );
         assert!(
-            found.log.contains("[W] Certificates are not checked"),
+            result.log.contains("[W] Certificates are not checked"),
             "{}",
-            found.log
+            result.log
         );
         let stats = ask(
             origin.admin.as_ref().unwrap(),
@@ -139,9 +139,9 @@ fn suites_and_versions_are_those_of_the_context() {
         for (flag, value) in [("--transport-socket", &socket), ("--tls-context", &bare)] {
             for protocol in ["http1 --connections 1", "http2"] {
                 let line = format!("--protocol {protocol} {flag} '{value}' {FEW}");
-                let found = measure(&format!("{line} {}", origin.url()));
-                assert!(found.counter(counter) >= 1, "{line}");
-                let is_old = found.log.contains("--tls-context is deprecated");
+                let result = measure(&format!("{line} {}", origin.url()));
+                assert!(result.counter(counter) >= 1, "{line}");
+                let is_old = result.log.contains("--tls-context is deprecated");
                 assert_eq!(is_old, flag == "--tls-context");
             }
         }
@@ -154,8 +154,8 @@ fn suites_and_versions_are_those_of_the_context() {
     // An empty context for validation checks nothing, and nothing breaks.
     let empty = "{common_tls_context:{validation_context:{}}}";
     let line = format!("--connections 1 --tls-context '{empty}' {FEW}");
-    let found = measure(&format!("{line} {}", origin.url()));
-    assert_eq!(found.counter("benchmark.http_2xx"), 25);
+    let result = measure(&format!("{line} {}", origin.url()));
+    assert_eq!(result.counter("benchmark.http_2xx"), 25);
 }
 
 /// A server with a certificate of its own making, its URL, and that certificate.
@@ -170,8 +170,8 @@ fn self_signed(folder: &Path) -> (Process, String, PathBuf) {
     ]);
     let server = Process::start(command.arg("--tls-certificate-out").arg(&file));
     assert!(wait_until(LONG, || server.stdout().contains("https://")));
-    let told = server.stdout();
-    let mut words = told.split('"');
+    let output = server.stdout();
+    let mut words = output.split('"');
     let url = words.find(|word| word.starts_with("https")).unwrap();
     (server, url.to_owned(), file)
 }
@@ -179,8 +179,8 @@ fn self_signed(folder: &Path) -> (Process, String, PathBuf) {
 #[test]
 fn certificates_are_checked_where_an_authority_is_named() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let (_server, url, own) = self_signed(folders[0].path());
-    let (_other, _, other) = self_signed(folders[1].path());
+    let (_server, url, entry) = self_signed(folders[0].path());
+    let (_other, _, second) = self_signed(folders[1].path());
     let line = |authority: &Path| {
         let path = authority.display();
         format!(
@@ -189,14 +189,14 @@ fn certificates_are_checked_where_an_authority_is_named() {
              --connections 1 {FEW} {url}"
         )
     };
-    let found = measure(&line(&own));
-    assert_eq!(found.counter("benchmark.http_2xx"), 25);
+    let result = measure(&line(&entry));
+    assert_eq!(result.counter("benchmark.http_2xx"), 25);
     assert!(
-        !found.log.contains("Certificates are not checked"),
+        !result.log.contains("Certificates are not checked"),
         "{}",
-        found.log
+        result.log
     );
-    let ended = client(&line(&other));
+    let ended = client(&line(&second));
     assert_eq!(ended.code, 1);
     assert!(ended.stderr.contains("its certificate"), "{}", ended.stderr);
     assert!(!ended.stderr.contains("--insecure"), "{}", ended.stderr);
@@ -210,20 +210,20 @@ fn several_secure_targets_take_turns() {
     let origins = [shown.start(), shown.start(), shown.start()];
     let targets = origins
         .iter()
-        .map(|it| format!("--multi-target-endpoint {}", address(it.url())));
+        .map(|value| format!("--multi-target-endpoint {}", address(value.url())));
     let line = "--multi-target-path / --multi-target-use-https --connections 3";
     let line = format!("{line} {FEW} {}", targets.collect::<Vec<_>>().join(" "));
-    let found = measure(&line);
-    assert_eq!(found.counter("default.total_match_count"), 3);
-    assert_eq!(found.counter("ssl.handshake"), 3);
+    let result = measure(&line);
+    assert_eq!(result.counter("default.total_match_count"), 3);
+    assert_eq!(result.counter("ssl.handshake"), 3);
     // What the other two connections had under way is answered as well.
-    assert!((25..=27).contains(&found.counter("benchmark.http_2xx")));
+    assert!((25..=27).contains(&result.counter("benchmark.http_2xx")));
     for origin in origins {
         assert!(origin.stop() >= 8);
     }
 }
 
-/// What a client says first to a server that never answers.
+/// The first bytes of a client to a server that never answers.
 fn hello(scheme: &str, flags: &str) -> Vec<u8> {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -239,7 +239,7 @@ fn hello(scheme: &str, flags: &str) -> Vec<u8> {
 }
 
 #[test]
-fn the_name_that_is_asked_for_is_that_of_the_one_host_header() {
+fn the_requested_name_is_that_of_the_one_host_header() {
     let is_named = |bytes: &[u8]| bytes.windows(7).any(|part| part == b"sni.com");
     let is_tls = |bytes: &[u8]| bytes.first() == Some(&22);
     for flags in [

@@ -9,7 +9,7 @@ use super::{CONFIGURATION, LONG, Process, address, assert_refused, serve};
 use crate::both_ends::ends::load;
 use crate::load::flags::flags_of;
 
-/// What a server answered, and what it counted.
+/// The answers of a server, and its counts.
 struct Seen {
     answers: Vec<String>,
     counts: String,
@@ -129,6 +129,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("--cipher-suite", "the same"),
     ("--color", "of all commands"),
     ("--help", "of all commands"),
+    ("--help-all", "of all commands"),
 ];
 
 #[test]
@@ -141,8 +142,8 @@ fn every_flag_changes_what_is_answered() {
             "{flag}, without it: {:?}",
             without.answers
         );
-        let told = format!("{:?} {}", with.answers, with.counts);
-        assert!(shows(&with), "{flag}, with it: {told}");
+        let output = format!("{:?} {}", with.answers, with.counts);
+        assert!(shows(&with), "{flag}, with it: {output}");
     }
 }
 
@@ -231,7 +232,7 @@ fn beside_a_configuration_only_what_it_does_not_say_can_be_given() {
         "--log-requests",
         "--format",
     ];
-    let common = ["--color", "--help"];
+    let common = ["--color", "--help", "--help-all"];
     for flag in flags_of("serve") {
         if known.contains(&flag.as_str()) || common.contains(&flag.as_str()) {
             continue;
@@ -294,7 +295,7 @@ fn as_many_are_taken_at_once_as_may_be() {
     }
 }
 
-/// Which of forty requests fail.
+/// True for each of forty requests that fails.
 fn failed(seed: &str) -> Vec<bool> {
     let random = ["--address=127.0.0.1:0", "--error-rate=0.5", "--seed", seed];
     let process = serve(&random);
@@ -309,18 +310,18 @@ fn what_is_random_is_so_by_its_seed() {
     assert_ne!(failed("7"), failed("8"));
 }
 
-/// Where `process` says that it listens over TLS.
+/// The TLS address that `process` prints.
 fn secure_url(process: &Process) -> String {
-    let mut found = None;
+    let mut result = None;
     stillwell_testkit::wait_until(LONG, || {
-        let told = process.stdout() + &process.stderr();
-        found = told
+        let output = process.stdout() + &process.stderr();
+        result = output
             .split_once("https://")
             .and_then(|(_, rest)| rest.split_once('/'))
             .map(|(address, _)| format!("https://{address}/"));
-        found.is_some()
+        result.is_some()
     });
-    found.unwrap()
+    result.unwrap()
 }
 
 #[test]
@@ -337,17 +338,17 @@ fn a_certificate_carries_the_names_that_are_given() {
     let url = secure_url(&process);
     let trusted = format!("--ca={file}");
     load(&[&url, &trusted, "--sni=the.name", "-n4", "-c2"]).assert_all_well(4);
-    let other = load(&[&url, &trusted, "-n4", "-c2"]);
+    let second = load(&[&url, &trusted, "-n4", "-c2"]);
     assert_eq!(
-        other.outcome("handshake_failed"),
+        second.outcome("handshake_failed"),
         4,
         "{:?}",
-        other.outcomes()
+        second.outcomes()
     );
     assert!(
-        other.findings().contains("is for other names"),
+        second.findings().contains("is for other names"),
         "{}",
-        other.findings()
+        second.findings()
     );
 }
 
@@ -383,8 +384,8 @@ fn the_admin_interface_answers_head_without_a_body() {
     let process = serve(&words);
     let mut admin = None;
     stillwell_testkit::wait_until(LONG, || {
-        let told = process.stdout();
-        let line: Option<serde_json::Value> = told
+        let output = process.stdout();
+        let line: Option<serde_json::Value> = output
             .lines()
             .next()
             .and_then(|line| serde_json::from_str(line).ok());
@@ -408,10 +409,9 @@ fn the_admin_interface_answers_head_without_a_body() {
     assert_eq!(process.finish(LONG).code, 0);
 }
 
-/// What the world does to a server: files that cannot be written, and addresses
-/// that cannot be had.
+/// Failures of the host: files that cannot be written, and unavailable addresses.
 #[test]
-fn what_cannot_be_had_is_told_before_anything_is_served() {
+fn what_cannot_be_had_is_reported_before_anything_is_served() {
     let holder = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = format!("--admin={}", holder.local_addr().unwrap());
     let here = "--address=127.0.0.1:0";

@@ -24,7 +24,7 @@ fn apart(work: impl FnOnce() + Send + 'static) {
     thread::spawn(work);
 }
 
-/// What a source does once it has handed out all that it has.
+/// Behaviour of a source once it has handed out all its requests.
 #[derive(Clone, Copy, Debug)]
 enum Then {
     /// Ends the call well.
@@ -37,26 +37,26 @@ enum Then {
     Hold,
 }
 
-/// A source that has some requests, and how many it was asked for each time.
+/// A source that has some requests, and the number requested each time.
 struct Scripted {
     address: String,
-    asked: Arc<Mutex<Vec<u64>>>,
+    amounts: Arc<Mutex<Vec<u64>>>,
 }
 
 impl Scripted {
     fn start(has: u64, then: Then) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let asked = Arc::new(Mutex::new(Vec::new()));
-        let asks = Arc::clone(&asked);
+        let amounts = Arc::new(Mutex::new(Vec::new()));
+        let requested = Arc::clone(&amounts);
         // It ends with the process.
         apart(move || {
             for socket in listener.incoming() {
-                let asks = Arc::clone(&asks);
-                apart(move || Conversation::new(has, then, asks).hold(socket.unwrap()));
+                let requested = Arc::clone(&requested);
+                apart(move || Conversation::new(has, then, requested).hold(socket.unwrap()));
             }
         });
-        Self { address, asked }
+        Self { address, amounts }
     }
 }
 
@@ -67,24 +67,24 @@ struct Conversation {
     call: Option<Stream>,
     has: u64,
     then: Then,
-    asks: Arc<Mutex<Vec<u64>>>,
-    /// Requests that are asked for, and those that were laid out.
+    requested: Arc<Mutex<Vec<u64>>>,
+    /// Requested ones, and those that were laid out.
     due: u64,
     handed: u64,
-    /// What has not been sent of them.
+    /// The part of them that has not been sent.
     rest: Vec<u8>,
     is_over: bool,
 }
 
 impl Conversation {
-    fn new(has: u64, then: Then, asks: Arc<Mutex<Vec<u64>>>) -> Self {
+    fn new(has: u64, then: Then, requested: Arc<Mutex<Vec<u64>>>) -> Self {
         Self {
             server: Server::new(Limits::default()),
             reader: GrpcMessageReader::new(1 << 20),
             call: None,
             has,
             then,
-            asks,
+            requested,
             due: 0,
             handed: 0,
             rest: Vec::new(),
@@ -122,21 +122,21 @@ impl Conversation {
                     let Some(message) = message else { continue };
                     let name = "nighthawk.request_source.RequestStreamRequest";
                     let refuse = UnknownFields::Refuse;
-                    let asked = Schema::shared().decode(name, message.bytes, refuse);
-                    let asked: u64 = asked.unwrap()["quantity"]
+                    let requested = Schema::shared().decode(name, message.bytes, refuse);
+                    let requested: u64 = requested.unwrap()["quantity"]
                         .as_str()
                         .unwrap()
                         .parse()
                         .unwrap();
-                    self.asks.lock().unwrap().push(asked);
-                    self.due += asked;
+                    self.requested.lock().unwrap().push(requested);
+                    self.due += requested;
                 }
                 _ => {}
             }
         }
     }
 
-    /// Whether the connection goes on.
+    /// Returns true while the connection goes on.
     fn hand_out(&mut self) -> bool {
         let Some(call) = self.call else {
             return true;
@@ -250,12 +250,15 @@ fn requests_are_fetched_while_the_load_goes_on() {
         assert!(sent > 100 * workers, "{words}: {sent}");
         // As many at a time as a worker sends in a second: one second's more than are
         // sent wait, and half of as many are on their way.
-        let asked = source.asked.lock().unwrap().clone();
-        assert!(asked.iter().all(|quantity| *quantity == 100), "{asked:?}");
-        let sum: u64 = asked.iter().sum();
+        let requested = source.amounts.lock().unwrap().clone();
+        assert!(
+            requested.iter().all(|quantity| *quantity == 100),
+            "{requested:?}"
+        );
+        let sum: u64 = requested.iter().sum();
         assert!(
             (sent..=sent + 300 * workers).contains(&sum),
-            "{sent}: {asked:?}"
+            "{sent}: {requested:?}"
         );
         let calls = counter(&output, "requestsource.internal.upstream_rq_200");
         assert_eq!(calls, workers, "{words}");
@@ -319,13 +322,13 @@ fn a_source_that_breaks_off_fails_the_load() {
         assert_eq!(ended.code, 0, "{then:?}: {}", ended.stderr);
         assert_eq!(counter(&output, "benchmark.http_2xx"), 30, "{then:?}");
         assert!(ended.stderr.contains(says), "{then:?}: {}", ended.stderr);
-        // It is not asked again.
+        // No second request comes.
         assert_eq!(counter(&output, "requestsource.upstream_rq_total"), 1);
     }
 }
 
 #[test]
-fn a_source_that_is_slow_is_told_and_not_taken_for_the_target() {
+fn a_slow_source_is_reported_and_not_taken_for_the_target() {
     let target = Listening::target(&[]);
     for (has, words) in [(10, ""), (10, "--open-loop"), (0, "")] {
         let source = Scripted::start(has, Then::Hold);
@@ -359,19 +362,19 @@ fn a_source_that_is_none_fails_the_load() {
             ended.stderr
         );
     }
-    // Whoever is there speaks something else.
+    // The server there uses another protocol.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let other = listener.local_addr().unwrap().to_string();
+    let second = listener.local_addr().unwrap().to_string();
     apart(move || {
         let (mut socket, _) = listener.accept().unwrap();
-        let mut asked = [0; 16];
-        socket.read_exact(&mut asked).unwrap();
+        let mut requested = [0; 16];
+        socket.read_exact(&mut requested).unwrap();
         socket
             .write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n")
             .unwrap();
         socket.read_to_end(&mut Vec::new()).unwrap_or_default();
     });
-    let (ended, output) = load_from(&other, &target, "");
+    let (ended, output) = load_from(&second, &target, "");
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     assert_eq!(counter(&output, "requestsource.upstream_rq_5xx"), 1);
     assert!(

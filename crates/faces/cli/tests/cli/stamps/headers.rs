@@ -7,7 +7,7 @@ use stillwell_testkit::{Process, program_or_skip};
 use super::{Load, MANY, Pace, Run, TEXTS, faults_are_found_with};
 use crate::suite::{LONG, Suite};
 
-/// A few events in each request, none longer than what a stamp can vouch for.
+/// A few events in each request, none longer than the span of a stamp.
 const HEADERS: Load<'static> = Load {
     generator: "stamps: {form: header}\n      block: {events: 3, maximum: 4 KiB}",
     ..TEXTS
@@ -78,8 +78,8 @@ fn events_of_the_collector_and_of_calls_are_stamped_in_their_text() {
     }
 }
 
-/// Sinks that stand in for services read headers over both versions, and the metadata
-/// of calls.
+/// Sinks that simulate services read headers over both versions, and the metadata of
+/// calls.
 #[test]
 fn sinks_of_services_find_the_stamps_of_requests_and_calls() {
     let logs = "opentelemetry.proto.collector.logs.v1.LogsService/Export";
@@ -157,8 +157,8 @@ fn a_proxy_carries_headers_on_from_http2() {
         nginx.display(),
         conf.display(),
     );
-    suite.file("rig.yaml", &text);
-    let words = ["rig", "rig.yaml", "--results", "results"];
+    suite.file("run.yaml", &text);
+    let words = ["observe", "run.yaml", "--results", "results"];
     let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
     let summary = std::fs::read_to_string(suite.results().join("summary.json"));
     assert!(summary.is_ok(), "{}{}", ended.stdout, ended.stderr);

@@ -46,8 +46,8 @@ fn a_proxy_that_sends_its_clients_away_loses_nothing() {
         nginx.display(),
         conf.display(),
     );
-    suite.file("rig.yaml", &text);
-    let words = ["rig", "rig.yaml", "--results", "results"];
+    suite.file("run.yaml", &text);
+    let words = ["observe", "run.yaml", "--results", "results"];
     let ended = Process::start(&mut suite.stillwell(&words)).finish(LONG);
     let summary = std::fs::read_to_string(suite.results().join("summary.json"));
     assert!(summary.is_ok(), "{}{}", ended.stdout, ended.stderr);

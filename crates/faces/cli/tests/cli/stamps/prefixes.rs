@@ -29,7 +29,7 @@ fn read(run: &Run) -> [u64; 3] {
     ]
 }
 
-/// Whatever a line of the relay is, it passes every byte on: times may hold line ends.
+/// A relay of lines passes every byte on: times may hold line ends.
 #[test]
 fn every_event_over_a_stream_has_its_time() {
     let run = Run::with("tcp", "tcp", LINES, SLOW, &["--stall", "200ms@500ms"]);
@@ -37,7 +37,7 @@ fn every_event_over_a_stream_has_its_time() {
     assert!(sent > 1000, "{}", run.shown);
     assert_eq!(read(&run), [sent, 0, sent], "{}", run.shown);
     assert!(run.ledger().is_null(), "there is no account: {}", run.shown);
-    // A stall holds up whatever is sent meanwhile, on any machine.
+    // A stall delays everything sent meanwhile, on any machine.
     let latency = &run.summary["figures"]["event_latency"];
     assert!(
         latency["p90_ns"].as_u64().unwrap() > 50_000_000,
@@ -66,9 +66,9 @@ fn alone(input: &str, load: Load<'_>) -> Run {
     Run::direct(target, input, load, pace)
 }
 
-/// A subject that puts nothing before its events, or takes away what stood there.
+/// A target that puts nothing before its events, or removes the time.
 #[test]
-fn what_is_no_time_is_told_as_such() {
+fn text_that_is_no_time_is_reported() {
     let load = Load {
         generator: "block: {events: 1, maximum: 4 KiB}",
         ..LINES

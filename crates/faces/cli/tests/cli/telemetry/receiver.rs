@@ -1,4 +1,4 @@
-//! Receivers that keep what they are told.
+//! Receivers that keep exported metrics and spans.
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener as StdTcpListener, UdpSocket};
@@ -12,12 +12,12 @@ use stillwell_units::Nanos;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// More than any load here tells.
-const TOLD_MAX: usize = 100_000;
+/// More than any load here exports.
+const REQUESTS_MAX: usize = 100_000;
 
 /// One request as it came.
 #[derive(Clone, Debug)]
-pub(super) struct Told {
+pub(super) struct ReceivedRequest {
     pub(super) target: String,
     /// Names in lower case.
     pub(super) headers: BTreeMap<String, String>,
@@ -28,7 +28,7 @@ pub(super) struct Told {
 pub(super) struct HttpReceiver {
     scope: Scope,
     pub(super) address: SocketAddr,
-    told: Queue<Told>,
+    received: Queue<ReceivedRequest>,
 }
 
 impl HttpReceiver {
@@ -43,7 +43,7 @@ impl HttpReceiver {
     }
 
     fn serving(
-        serve_one: impl AsyncFn(TcpStream, SyncSender<Told>) -> std::io::Result<()>
+        serve_one: impl AsyncFn(TcpStream, SyncSender<ReceivedRequest>) -> std::io::Result<()>
         + Clone
         + Send
         + 'static,
@@ -51,7 +51,7 @@ impl HttpReceiver {
         let listener = StdTcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let address = listener.local_addr().unwrap();
-        let (sender, told) = sync_channel(TOLD_MAX);
+        let (sender, output) = sync_channel(REQUESTS_MAX);
         let mut scope = Scope::new(&Token::new());
         let serve = async move |token: Token| {
             let listener = TcpListener::from_std(listener)?;
@@ -75,26 +75,26 @@ impl HttpReceiver {
         Self {
             scope,
             address,
-            told,
+            received: output,
         }
     }
 
-    /// Ends it; gives all that it was told, in order.
-    pub(super) fn stop(self) -> Vec<Told> {
+    /// Ends it and returns all requests, in order.
+    pub(super) fn stop(self) -> Vec<ReceivedRequest> {
         let ends = self.scope.close(Nanos::from_secs(20));
         assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
-        self.told.try_iter().collect()
+        self.received.try_iter().collect()
     }
 }
 
 async fn serve_one(
     mut stream: TcpStream,
     status: u16,
-    keep: &SyncSender<Told>,
+    keep: &SyncSender<ReceivedRequest>,
 ) -> std::io::Result<()> {
     let mut parser = RequestParser::new();
     let mut buffer = vec![0; 64 << 10];
-    let mut told = None;
+    let mut output = None;
     loop {
         let length = stream.read(&mut buffer).await?;
         if length == 0 {
@@ -110,17 +110,17 @@ async fn serve_one(
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                     let headers = head.headers();
                     let headers = headers.map(|(k, v)| (text(k).to_ascii_lowercase(), text(v)));
-                    told = Some(Told {
+                    output = Some(ReceivedRequest {
                         target: head.target.to_owned(),
                         headers: headers.collect(),
                         body: Vec::new(),
                     });
                 }
                 Some(H1RequestEvent::Body(part)) => {
-                    told.as_mut().unwrap().body.extend_from_slice(part);
+                    output.as_mut().unwrap().body.extend_from_slice(part);
                 }
                 Some(H1RequestEvent::End) => {
-                    keep.send(told.take().unwrap()).unwrap();
+                    keep.send(output.take().unwrap()).unwrap();
                     let mut answer = Vec::new();
                     write_response(status, &[], b"", &mut answer).unwrap();
                     stream.write_all(&answer).await?;
@@ -130,7 +130,10 @@ async fn serve_one(
     }
 }
 
-async fn serve_http2(mut stream: TcpStream, keep: &SyncSender<Told>) -> std::io::Result<()> {
+async fn serve_http2(
+    mut stream: TcpStream,
+    keep: &SyncSender<ReceivedRequest>,
+) -> std::io::Result<()> {
     let mut server = Server::new(Limits::default());
     let answer = H2ResponseBlock::new(200, &[]).unwrap();
     let mut buffer = vec![0; 64 << 10];
@@ -152,12 +155,12 @@ async fn serve_http2(mut stream: TcpStream, keep: &SyncSender<Told>) -> std::io:
                 Some(ServerEvent::Head { head, .. }) => {
                     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
                     let headers = head.fields.iter().map(|(k, v)| (text(k), text(v)));
-                    let told = Told {
+                    let printed = ReceivedRequest {
                         target: head.path.to_owned(),
                         headers: headers.collect(),
                         body: Vec::new(),
                     };
-                    keep.send(told).unwrap();
+                    keep.send(printed).unwrap();
                 }
                 Some(ServerEvent::End { stream, .. }) => {
                     server.respond(stream, &answer, BodyLength::None).unwrap();

@@ -1,5 +1,4 @@
-//! A proxy that connects when it is asked by CONNECT, over any version of HTTP, or
-//! does what it must not.
+//! A CONNECT proxy over any version of HTTP, correct or with a fault.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,7 +8,7 @@ use stillwell_http::capsule::{CapsuleReader, write_datagram};
 use stillwell_http::h2::{
     BodyLength, H2ResponseBlock, Limits, RequestHead, Server as Frames, ServerEvent, Stream,
 };
-use stillwell_plan::TunnelProtocol;
+use stillwell_plan::load::TunnelProtocol;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Nanos;
 use stillwell_wire::quic::bind_quic;
@@ -18,9 +17,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional};
 use tokio::net::{TcpStream, UdpSocket};
 
 use super::streamed;
-use crate::faulty_peer::server::{Server, Talk};
+use crate::faulty_peer::server::{PeerSession, Server};
 
-/// What it does when it is asked.
+/// The behaviour after a CONNECT request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Manner {
     /// It connects.
@@ -38,7 +37,7 @@ pub(crate) enum Manner {
     Silent,
     /// It connects, and closes when something is sent.
     CloseOpened,
-    /// It connects, and whatever is sent gets lost.
+    /// Connects, and discards all bytes.
     SwallowOpened,
     /// It connects, and ends its side before it makes room for anything.
     EndOpened,
@@ -46,10 +45,10 @@ pub(crate) enum Manner {
     NoDatagrams,
 }
 
-/// The proxy, which keeps what it was asked.
+/// A proxy that keeps its requests.
 pub(crate) struct Proxy {
     serving: Serving,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 enum Serving {
@@ -60,15 +59,18 @@ enum Serving {
 impl Proxy {
     /// Over HTTP/3 there is `tls`.
     pub(crate) fn start(manner: Manner, protocol: TunnelProtocol, tls: Option<ServerTls>) -> Self {
-        let asked = Arc::default();
+        let requested = Arc::default();
         let serving = match protocol {
             TunnelProtocol::Http1 | TunnelProtocol::Http2 => {
                 let is_http2 = protocol == TunnelProtocol::Http2;
-                Serving::Tcp(over_tcp(manner, is_http2, tls, &asked))
+                Serving::Tcp(over_tcp(manner, is_http2, tls, &requested))
             }
-            TunnelProtocol::Http3 => over_quic(manner, &tls.unwrap(), &asked),
+            TunnelProtocol::Http3 => over_quic(manner, &tls.unwrap(), &requested),
         };
-        Self { serving, asked }
+        Self {
+            serving,
+            requests: requested,
+        }
     }
 
     pub(crate) fn address(&self) -> SocketAddr {
@@ -78,7 +80,7 @@ impl Proxy {
         }
     }
 
-    /// Ends it, and gives the heads of all that it was asked.
+    /// Ends it and returns the heads of its requests.
     pub(crate) fn stop(self) -> Vec<String> {
         match self.serving {
             Serving::Tcp(server) => drop(server.stop()),
@@ -87,8 +89,8 @@ impl Proxy {
                 assert!(ends.iter().all(|end| end.result.is_ok()), "{ends:?}");
             }
         }
-        let mut asked = self.asked.lock().unwrap();
-        std::mem::take(&mut *asked)
+        let mut requested = self.requests.lock().unwrap();
+        std::mem::take(&mut *requested)
     }
 }
 
@@ -96,34 +98,34 @@ fn over_tcp(
     manner: Manner,
     is_http2: bool,
     tls: Option<ServerTls>,
-    asked: &Arc<Mutex<Vec<String>>>,
+    requested: &Arc<Mutex<Vec<String>>>,
 ) -> Server {
-    let keeper = Arc::clone(asked);
-    Server::start_over(tls, move |talk| {
-        let asked = Arc::clone(&keeper);
+    let keeper = Arc::clone(requested);
+    Server::start_over(tls, move |session| {
+        let requested = Arc::clone(&keeper);
         async move {
             match manner {
                 Manner::CloseAtAccept => Ok(()),
-                Manner::ResetAtAccept => talk.reset(),
-                _ if is_http2 => http2(manner, talk, &asked).await,
-                _ => http1(manner, talk, &asked).await,
+                Manner::ResetAtAccept => session.reset(),
+                _ if is_http2 => http2(manner, session, &requested).await,
+                _ => http1(manner, session, &requested).await,
             }
         }
     })
 }
 
-fn over_quic(manner: Manner, tls: &ServerTls, asked: &Arc<Mutex<Vec<String>>>) -> Serving {
+fn over_quic(manner: Manner, tls: &ServerTls, requested: &Arc<Mutex<Vec<String>>>) -> Serving {
     let bound = bind_quic("127.0.0.1:0".parse().unwrap(), 1, tls, 1);
     let bound = bound.unwrap().remove(0);
     let address = bound.address().unwrap();
     let mut scope = Scope::new(&Token::new());
-    let asked = Arc::clone(asked);
-    let serve = move |token: Token| streamed::serve(manner, bound, asked, token);
+    let requested = Arc::clone(requested);
+    let serve = move |token: Token| streamed::serve(manner, bound, requested, token);
     scope.worker(Place::default(), "proxy", serve).unwrap();
     Serving::Quic(scope, address)
 }
 
-/// What it was asked, with the headers.
+/// The text of a request head, with the headers.
 pub(super) fn text_of(head: &RequestHead<'_>) -> String {
     let fields = head.fields.iter();
     let fields: Vec<String> = fields
@@ -139,44 +141,48 @@ pub(super) fn text_of(head: &RequestHead<'_>) -> String {
     format!("CONNECT {to} {}", fields.join("\n"))
 }
 
-async fn http1(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io::Result<()> {
+async fn http1(
+    manner: Manner,
+    mut session: PeerSession,
+    requested: &Mutex<Vec<String>>,
+) -> io::Result<()> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
-        head.push(talk.stream.read_u8().await?);
+        head.push(session.stream.read_u8().await?);
     }
     let head = String::from_utf8(head).unwrap();
     let to = head.split(' ').nth(1).unwrap().to_owned();
     assert!(head.starts_with("CONNECT "), "{head}");
-    asked.lock().unwrap().push(head);
+    requested.lock().unwrap().push(head);
     let said: &[u8] = match manner {
         Manner::CloseUnanswered => return Ok(()),
-        Manner::ResetUnanswered => return talk.reset(),
-        Manner::Silent => return talk.fall_silent().await,
+        Manner::ResetUnanswered => return session.reset(),
+        Manner::Silent => return session.fall_silent().await,
         Manner::Garbage => b"220 smtp.example ESMTP\r\n\r\n",
         Manner::HalfAnswer => b"HTTP/1.1 200 Conn",
         Manner::Status(status) => {
             let said = format!("HTTP/1.1 {status} No\r\ncontent-length: 2\r\n\r\nno");
-            talk.stream.write_all(said.as_bytes()).await?;
-            return talk.fall_silent().await;
+            session.stream.write_all(said.as_bytes()).await?;
+            return session.fall_silent().await;
         }
         // A length says nothing about what follows here.
         _ => b"HTTP/1.1 100 Wait\r\n\r\nHTTP/1.0 200 Connection established\r\ncontent-length: 7\r\n\r\n",
     };
-    talk.stream.write_all(said).await?;
-    talk.flush().await?;
+    session.stream.write_all(said).await?;
+    session.flush().await?;
     match manner {
         Manner::Well => {
             let mut peer = TcpStream::connect(to).await?;
-            copy_bidirectional(&mut talk.stream, &mut peer).await?;
+            copy_bidirectional(&mut session.stream, &mut peer).await?;
         }
-        Manner::CloseOpened => drop(talk.stream.read_u8().await?),
-        Manner::SwallowOpened => return talk.fall_silent().await,
+        Manner::CloseOpened => drop(session.stream.read_u8().await?),
+        Manner::SwallowOpened => return session.fall_silent().await,
         _ => {}
     }
     Ok(())
 }
 
-/// Who was asked for.
+/// The requested destination.
 enum Peer {
     Tcp(TcpStream),
     Udp(UdpSocket, CapsuleReader),
@@ -232,16 +238,20 @@ struct Framed<'a> {
     manner: Manner,
     frames: Frames,
     peer: Option<(Stream, Peer)>,
-    /// What waits for room on the way back.
+    /// Bytes that wait for space on the way back.
     back: Vec<u8>,
     is_over: bool,
-    asked: &'a Mutex<Vec<String>>,
+    requests: &'a Mutex<Vec<String>>,
 }
 
-async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io::Result<()> {
+async fn http2(
+    manner: Manner,
+    mut session: PeerSession,
+    requested: &Mutex<Vec<String>>,
+) -> io::Result<()> {
     let mut framed = Framed {
         manner,
-        // Small windows, so that both sides have to wait for room.
+        // Small windows, so both sides have to wait for room.
         frames: Frames::new(Limits {
             stream_window_bytes: 16 << 10,
             connect_protocol: manner != Manner::NoDatagrams,
@@ -250,19 +260,19 @@ async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
         peer: None,
         back: Vec::new(),
         is_over: false,
-        asked,
+        requests: requested,
     };
     let mut input = vec![0; 16 << 10];
     let mut room = vec![0; 64 << 10];
     loop {
         framed.send_back();
-        talk.stream.write_all(framed.frames.output()).await?;
+        session.stream.write_all(framed.frames.output()).await?;
         framed.frames.sent(framed.frames.output().len());
-        talk.flush().await?;
+        session.flush().await?;
         match manner {
             Manner::EndOpened if framed.is_over => {
-                talk.stream.shutdown().await?;
-                return talk.fall_silent().await;
+                session.stream.shutdown().await?;
+                return session.fall_silent().await;
             }
             _ if framed.is_over => return Ok(()),
             _ => {}
@@ -271,11 +281,11 @@ async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
         let peer = peer.as_mut().filter(|_| back.is_empty());
         // All arms are cancel-safe.
         tokio::select! {
-            read = talk.stream.read(&mut input) => match read? {
+            read = session.stream.read(&mut input) => match read? {
                 0 => return Ok(()),
                 count => match framed.take(&input[..count]).await? {
                     true => {}
-                    false => return leave(manner, talk).await,
+                    false => return leave(manner, session).await,
                 }
             },
             read = async { match peer {
@@ -288,17 +298,17 @@ async fn http2(manner: Manner, mut talk: Talk, asked: &Mutex<Vec<String>>) -> io
     }
 }
 
-async fn leave(manner: Manner, mut talk: Talk) -> io::Result<()> {
+async fn leave(manner: Manner, mut session: PeerSession) -> io::Result<()> {
     let said: &[u8] = match manner {
-        Manner::ResetUnanswered => return talk.reset(),
-        Manner::Silent => return talk.fall_silent().await,
+        Manner::ResetUnanswered => return session.reset(),
+        Manner::Silent => return session.fall_silent().await,
         Manner::Garbage => b"220 smtp.example ESMTP\r\n\r\n",
         // A head of 40 bytes of which 3 come.
         Manner::HalfAnswer => &[0, 0, 40, 1, 4, 0, 0, 0, 1, 0x88, 0, 0],
         _ => b"",
     };
-    talk.stream.write_all(said).await?;
-    talk.close().await
+    session.stream.write_all(said).await?;
+    session.close().await
 }
 
 impl Framed<'_> {
@@ -314,7 +324,7 @@ impl Framed<'_> {
                 Some(ServerEvent::Head { stream, head, .. }) => {
                     assert_eq!(head.method, "CONNECT", "{head:?}");
                     assert_eq!(head.path.is_empty(), head.protocol.is_none(), "{head:?}");
-                    self.asked.lock().unwrap().push(text_of(&head));
+                    self.requests.lock().unwrap().push(text_of(&head));
                     begun = Some((stream, head.authority.to_owned(), head.path.to_owned()));
                 }
                 Some(ServerEvent::Body { bytes, .. }) => sent.extend_from_slice(bytes),

@@ -34,24 +34,24 @@ struct Session {
     unis: Vec<(QuicStream, UniStream)>,
     control: Option<(QuicStream, Bytes)>,
     peer: Option<TcpStream>,
-    /// What waits for room, there and back.
+    /// Bytes that wait for space, in each direction.
     there: Vec<u8>,
     back: Bytes,
-    asked: Arc<Mutex<Vec<String>>>,
+    requests: Arc<Mutex<Vec<String>>>,
 }
 
 /// Serves until `token` is cancelled.
 pub(super) async fn serve(
     manner: Manner,
     bound: BoundQuic,
-    asked: Arc<Mutex<Vec<String>>>,
+    requested: Arc<Mutex<Vec<String>>>,
     token: Token,
 ) -> Result<(), PartError> {
     let mut server = QuicServer::new(bound, CONNECTIONS_MAX)?;
     let mut sessions: HashMap<usize, Session> = HashMap::new();
     loop {
         let came = poll_fn(|context| {
-            // Whoever comes later may get the number of one that is gone.
+            // A later connection may get the number of a closed one.
             sessions.retain(|key, session| {
                 if let Some(line) = server.line(*key) {
                     session.carry(line, context);
@@ -79,7 +79,7 @@ pub(super) async fn serve(
         };
         let session = sessions
             .entry(key)
-            .or_insert_with(|| Session::new(manner, &asked));
+            .or_insert_with(|| Session::new(manner, &requested));
         if let Some(line) = server.line(key) {
             session.heed_all(line).await?;
         }
@@ -90,7 +90,7 @@ pub(super) async fn serve(
 }
 
 impl Session {
-    fn new(manner: Manner, asked: &Arc<Mutex<Vec<String>>>) -> Self {
+    fn new(manner: Manner, requested: &Arc<Mutex<Vec<String>>>) -> Self {
         Self {
             manner,
             http: H3Connection::server(SECTION_BYTES_MAX),
@@ -101,7 +101,7 @@ impl Session {
             peer: None,
             there: Vec::new(),
             back: Bytes::new(),
-            asked: Arc::clone(asked),
+            requests: Arc::clone(requested),
         }
     }
 
@@ -141,7 +141,7 @@ impl Session {
     }
 
     fn read_uni(&mut self, line: &mut Line, stream: QuicStream) {
-        let place = self.unis.iter().position(|(other, _)| *other == stream);
+        let place = self.unis.iter().position(|(second, _)| *second == stream);
         let uni = &mut self.unis[place.unwrap()].1;
         line.read(stream, |input| self.http.read_uni(uni, input).unwrap());
     }
@@ -158,7 +158,7 @@ impl Session {
                     None => return true,
                     Some(H3RequestEvent::Head(head)) => {
                         assert_eq!((head.method, head.path), ("CONNECT", ""), "{head:?}");
-                        self.asked.lock().unwrap().push(text_of(&head));
+                        self.requests.lock().unwrap().push(text_of(&head));
                         begun = Some(head.authority.to_owned());
                     }
                     Some(H3RequestEvent::Body(bytes)) => self.there.extend_from_slice(bytes),

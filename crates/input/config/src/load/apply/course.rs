@@ -1,8 +1,7 @@
 //! When an experiment has seen enough, and where measuring begins.
 
-use stillwell_plan::{
-    DesignPlan, ExperimentPlan, PAIRS_MIN, PAIRS_OPEN_DEFAULT, StoppingPlan, WarmupPlan,
-};
+use stillwell_plan::stopping::{DesignPlan, PAIRS_MIN, PAIRS_OPEN_DEFAULT, WarmupPlan};
+use stillwell_plan::{ExperimentPlan, StoppingPlan};
 use stillwell_text::{Diagnostic, Diagnostics, code};
 use stillwell_units::Nanos;
 
@@ -15,7 +14,10 @@ pub(super) fn to_experiment(
     overrides: &SuiteOverrides,
     diagnostics: &mut Diagnostics,
 ) {
-    let phases = &mut plan.rig.phases;
+    if overrides.quick {
+        shorten(plan);
+    }
+    let phases = &mut plan.run_plan.phases;
     times(phases, overrides.warmup, overrides.measure, diagnostics);
     if overrides.warmup.is_some() {
         plan.warmup = WarmupPlan::Stated;
@@ -31,6 +33,9 @@ pub(super) fn to_experiment(
     if let Some(stopping) = overrides.stopping {
         set_stopping(plan, stopping, diagnostics);
     }
+    if let Some(max_time) = overrides.max_time {
+        plan.max_time = max_time;
+    }
     if let Some(confirm) = overrides.confirm {
         plan.confirm = confirm;
     }
@@ -44,12 +49,33 @@ pub(super) fn to_experiment(
         };
     }
     // What the file alone says was judged when it was read.
-    let is_new = before != (plan.design, None);
-    if let (true, Some(problem)) = (is_new, design_problem(plan.design, &plan.rig.phases)) {
+    let is_new = before != (plan.design, None) || overrides.quick;
+    if let (true, Some(problem)) = (is_new, design_problem(plan.design, &plan.run_plan.phases)) {
         let message = format!("{}: {problem}", shown(plan));
         let error = Diagnostic::error(code::COURSE, message);
         diagnostics.push(error.help("measure for longer, e.g. `--measure 20s`"));
     }
+}
+
+/// Limits of `--quick`: with start and stop of each run, search and confirmation take
+/// less than two minutes.
+const QUICK_WARMUP: Nanos = Nanos::from_millis(500);
+const QUICK_MEASURE: Nanos = Nanos::from_secs(2);
+const QUICK_PAIRS: u32 = 6;
+const QUICK_MAX_TIME: Nanos = Nanos::from_secs(120);
+
+/// Fewer and shorter runs; what is shorter already stays.
+fn shorten(plan: &mut ExperimentPlan) {
+    let phases = &mut plan.run_plan.phases;
+    phases.warmup = phases.warmup.min(QUICK_WARMUP);
+    phases.measure = phases.measure.min(QUICK_MEASURE);
+    plan.warmup = WarmupPlan::Stated;
+    if plan.stopping.max_pairs() > QUICK_PAIRS {
+        plan.stopping = StoppingPlan::Sequential {
+            max_pairs: QUICK_PAIRS,
+        };
+    }
+    plan.max_time = plan.max_time.min(QUICK_MAX_TIME);
 }
 
 fn set_stopping(

@@ -1,13 +1,15 @@
 //! Producers for message brokers.
 
-use stillwell_plan::{
-    AmqpPlan, IsolationPlan, KafkaAcks, KafkaCompression, KafkaPlan, Login, MessageOf, NatsAcks,
-    NatsLogin, NatsPlan, ProducerPlan, TransportPlan, Wanted,
+use stillwell_plan::TransportPlan;
+use stillwell_plan::generator::{
+    AmqpPlan, KafkaAcks, KafkaCompression, KafkaPlan, Login, MessageOf, NatsAcks, NatsLogin,
+    NatsPlan, ProducerPlan,
 };
+use stillwell_plan::placement::{IsolationPlan, Wanted};
 use stillwell_text::{MapReader, Node, Reader, check_address, code};
 use stillwell_units::Nanos;
 
-use super::{Door, GeneratorSpec, tls};
+use super::{GeneratorSpec, ReadContext, tls};
 use crate::element::{DURATION, Element, Field, Shape, optional, required};
 
 const TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(30);
@@ -99,7 +101,11 @@ pub(super) const NATS: Element = Element {
     about: "Messages for NATS.",
     fields: &[
         address("127.0.0.1:4222"),
-        required("subject", Shape::Like("logs"), "The subject."),
+        required(
+            "subject",
+            Shape::Like("logs"),
+            "Name that messages are published under.",
+        ),
         optional(
             "acks",
             Shape::Words(&["none", "server", "jetstream"]),
@@ -158,19 +164,19 @@ pub(super) const AMQP: Element = Element {
 };
 
 /// The transport of `kind` that `node` describes.
-pub(super) fn read_kafka(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let reader = door.reader;
+pub(super) fn read_kafka(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = context.reader;
     let map = reader.map(node, &KAFKA.keys())?;
     let topic = map
         .required("topic")
-        .and_then(|node| read_topic(door, node));
-    let acks = word(door, &map, "acks", &KAFKA_ACKS, KafkaAcks::All);
+        .and_then(|node| read_topic(context, node));
+    let acks = word(context, &map, "acks", &KAFKA_ACKS, KafkaAcks::All);
     let none = KafkaCompression::None;
-    let compression = word(door, &map, "compression", &COMPRESSIONS, none);
-    let create_topic = boolean(door, &map, "create_topic", false);
-    let login = read_login(door, &map);
+    let compression = word(context, &map, "compression", &COMPRESSIONS, none);
+    let create_topic = boolean(context, &map, "create_topic", false);
+    let login = read_login(context, &map);
     let is_answered = acks != Some(KafkaAcks::None);
-    let producer = read_producer(door, &map, KAFKA_IN_FLIGHT, is_answered);
+    let producer = read_producer(context, &map, KAFKA_IN_FLIGHT, is_answered);
     Some(TransportPlan::Kafka(Box::new(KafkaPlan {
         producer: producer?,
         topic: topic?,
@@ -181,15 +187,15 @@ pub(super) fn read_kafka(door: &Door<'_>, node: &Node) -> Option<TransportPlan> 
     })))
 }
 
-pub(super) fn read_nats(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let reader = door.reader;
+pub(super) fn read_nats(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = context.reader;
     let map = reader.map(node, &NATS.keys())?;
     let subject = map.required("subject");
-    let subject = subject.and_then(|node| read_subject(door, node));
-    let acks = word(door, &map, "acks", &NATS_ACKS, NatsAcks::None);
+    let subject = subject.and_then(|node| read_subject(context, node));
+    let acks = word(context, &map, "acks", &NATS_ACKS, NatsAcks::None);
     let token = map.take("token");
-    let login = match (read_login(door, &map), token) {
-        (Some(None), Some(node)) => door
+    let login = match (read_login(context, &map), token) {
+        (Some(None), Some(node)) => context
             .filled(node)
             .map(|token| NatsLogin::Token(token.to_owned())),
         (Some(Some(_)), Some(node)) => {
@@ -202,7 +208,7 @@ pub(super) fn read_nats(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
         (None, Some(_)) => None,
     };
     let is_answered = acks != Some(NatsAcks::None);
-    let producer = read_producer(door, &map, MESSAGES_IN_FLIGHT, is_answered);
+    let producer = read_producer(context, &map, MESSAGES_IN_FLIGHT, is_answered);
     Some(TransportPlan::Nats(Box::new(NatsPlan {
         producer: producer?,
         subject: subject?,
@@ -211,21 +217,21 @@ pub(super) fn read_nats(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
     })))
 }
 
-pub(super) fn read_amqp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let map = door.reader.map(node, &AMQP.keys())?;
+pub(super) fn read_amqp(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let map = context.reader.map(node, &AMQP.keys())?;
     let short = |key, default: &str| match map.take(key) {
-        Some(node) => read_short(door, node),
+        Some(node) => read_short(context, node),
         None => Some(default.to_owned()),
     };
     let routing_key = map.required("routing_key");
-    let routing_key = routing_key.and_then(|node| read_short(door, node));
+    let routing_key = routing_key.and_then(|node| read_short(context, node));
     let (exchange, virtual_host) = (short("exchange", ""), short("vhost", "/"));
-    let confirms = word(door, &map, "acks", &AMQP_ACKS, true);
-    let mandatory = boolean(door, &map, "mandatory", confirms == Some(true));
-    let persistent = boolean(door, &map, "persistent", false);
-    let login = read_login(door, &map);
+    let confirms = word(context, &map, "acks", &AMQP_ACKS, true);
+    let mandatory = boolean(context, &map, "mandatory", confirms == Some(true));
+    let persistent = boolean(context, &map, "persistent", false);
+    let login = read_login(context, &map);
     let is_answered = confirms != Some(false);
-    let producer = read_producer(door, &map, MESSAGES_IN_FLIGHT, is_answered);
+    let producer = read_producer(context, &map, MESSAGES_IN_FLIGHT, is_answered);
     let guest = || Login {
         user: "guest".to_owned(),
         password: "guest".to_owned(),
@@ -244,33 +250,35 @@ pub(super) fn read_amqp(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
 
 /// Keys of all producers.
 fn read_producer(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     in_flight_default: u32,
     is_answered: bool,
 ) -> Option<ProducerPlan> {
-    let reader = door.reader;
-    let address = map.required("address").and_then(|node| door.address(node));
+    let reader = context.reader;
+    let address = map
+        .required("address")
+        .and_then(|node| context.address(node));
     let tls = match map.take("tls") {
-        Some(node) => tls::read(door, node).map(Some),
+        Some(node) => tls::read(context, node).map(Some),
         // `tls:` with nothing behind it would be a stream in the clear.
         None if map.key_span("tls").is_some() => map.required("tls").and(None),
         None => Some(None),
     };
-    let message = word(door, map, "message", &MESSAGES, MessageOf::Event);
+    let message = word(context, map, "message", &MESSAGES, MessageOf::Event);
     let in_flight = match map.take("in_flight") {
         Some(node) => {
             if !is_answered {
                 let message = "`in_flight` has no effect where nothing is answered";
                 let error = reader.error(code::BAD_VALUE, node.span, message);
-                reader.report(error.label("leave it out, or ask for other `acks`"));
+                reader.report(error.label("leave it out, or set other `acks`"));
             }
             reader.whole(node, 1, IN_FLIGHT_MAX)
         }
         None => Some(in_flight_default),
     };
     let timeout = match map.take("timeout") {
-        Some(node) => super::http::read_length(door, node),
+        Some(node) => super::http::read_length(context, node),
         None => Some(TIMEOUT_DEFAULT),
     };
     Some(ProducerPlan {
@@ -283,8 +291,8 @@ fn read_producer(
 }
 
 /// `user` and `password`, if they are there.
-fn read_login(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<Option<Login>> {
-    let reader = door.reader;
+fn read_login(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<Option<Login>> {
+    let reader = context.reader;
     let (user, password) = (map.take("user"), map.take("password"));
     let text = |node: &Node| {
         let text = reader.text(node)?;
@@ -298,7 +306,7 @@ fn read_login(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<Option<Login>>
     match (user, password) {
         (None, None) => Some(None),
         (Some(user), password) => {
-            let filled = door.filled(user).and_then(|_| text(user));
+            let filled = context.filled(user).and_then(|_| text(user));
             let password = password.map_or_else(|| Some(String::new()), text);
             Some(Some(Login {
                 user: filled?,
@@ -315,52 +323,52 @@ fn read_login(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<Option<Login>>
 }
 
 fn word<T: Copy>(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     key: &'static str,
     words: &[(&'static str, T)],
     default: T,
 ) -> Option<T> {
     match map.take(key) {
-        Some(node) => door.reader.word(node, key, words),
+        Some(node) => context.reader.word(node, key, words),
         None => Some(default),
     }
 }
 
 fn boolean(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     key: &'static str,
     default: bool,
 ) -> Option<bool> {
     match map.take(key) {
-        Some(node) => door.reader.boolean(node),
+        Some(node) => context.reader.boolean(node),
         None => Some(default),
     }
 }
 
 /// A name that Kafka takes for a topic.
-fn read_topic(door: &Door<'_>, node: &Node) -> Option<String> {
-    let topic = door.filled(node)?;
+fn read_topic(context: &ReadContext<'_>, node: &Node) -> Option<String> {
+    let topic = context.filled(node)?;
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     if topic.bytes().all(is_legal) && topic.len() <= TOPIC_BYTES_MAX && !matches!(topic, "." | "..")
     {
         return Some(topic.to_owned());
     }
     let message = format!("`{topic}` cannot be a topic's name");
-    let error = door.reader.error(code::BAD_VALUE, node.span, message);
+    let error = context.reader.error(code::BAD_VALUE, node.span, message);
     let limit = format!("letters, digits, `.`, `_` and `-`, at most {TOPIC_BYTES_MAX}");
-    door.reader.report(error.label(limit));
+    context.reader.report(error.label(limit));
     None
 }
 
 /// A subject of NATS that can be sent to: words with points between them.
-fn read_subject(door: &Door<'_>, node: &Node) -> Option<String> {
-    let subject = door.filled(node)?;
+fn read_subject(context: &ReadContext<'_>, node: &Node) -> Option<String> {
+    let subject = context.filled(node)?;
     let refuse = |label: &str| {
         let message = format!("`{subject}` is no subject to send to");
-        let error = door.reader.error(code::BAD_VALUE, node.span, message);
-        door.reader.report(error.label(label.to_owned()));
+        let error = context.reader.error(code::BAD_VALUE, node.span, message);
+        context.reader.report(error.label(label.to_owned()));
         None
     };
     if subject.contains(|c: char| c.is_whitespace() || c.is_control()) {
@@ -375,15 +383,15 @@ fn read_subject(door: &Door<'_>, node: &Node) -> Option<String> {
     Some(subject.to_owned())
 }
 
-fn read_short(door: &Door<'_>, node: &Node) -> Option<String> {
-    let text = door.reader.text(node)?;
+fn read_short(context: &ReadContext<'_>, node: &Node) -> Option<String> {
+    let text = context.reader.text(node)?;
     if text.len() <= SHORT_BYTES_MAX {
         return Some(text.to_owned());
     }
     let message = format!("a text of {} bytes is too long for AMQP", text.len());
-    let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
+    let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
     let limit = format!("at most {SHORT_BYTES_MAX} bytes");
-    door.reader.report(error.label(limit));
+    context.reader.report(error.label(limit));
     None
 }
 

@@ -1,32 +1,35 @@
 //! Generators that write to files, and `tcp_rr`.
 
-use stillwell_plan::{FileLayout, FileTreePlan, RatePlan, TransportPlan, WhenFull};
+use std::num::NonZeroU32;
+
+use stillwell_plan::generator::{FileLayout, FileTreePlan, RenameShare, WhenFull};
+use stillwell_plan::{RatePlan, TransportPlan};
 use stillwell_text::{MapReader, Node, Reader, Value, code};
 use stillwell_units::{ByteSize, Nanos};
 
-use super::{Door, FILE_GEN, FILE_TREE, ROUND_TRIP};
+use super::{FILE_GEN, FILE_TREE, ROUND_TRIP, ReadContext};
 use crate::spec::sink::read_length;
 
 /// The transport of `kind` that `node` describes.
-pub(super) fn read_passthru_file(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let path = door.placed(node)?;
+pub(super) fn read_passthru_file(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let path = context.placed(node)?;
     Some(TransportPlan::PassthruFile { path })
 }
 
-pub(super) fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let reader = door.reader;
+pub(super) fn read_file_gen(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = context.reader;
     let map = reader.map(node, &FILE_GEN.keys())?;
     let file_max = map.required("file_max");
     let bytes_max: Option<ByteSize> = file_max.and_then(|node| reader.parsed(node));
     let (key, place) = map.one_of(FILE_GEN.one_of)?;
     let layout = if key == "log" {
-        read_log(door, &map, place)?
+        read_log(context, &map, place)?
     } else if key == "path" {
         let delete = match map.take("delete") {
             Some(node) => reader.boolean(node)?,
             None => false,
         };
-        let path = door.placed(place)?.to_string_lossy().into_owned();
+        let path = context.placed(place)?.to_string_lossy().into_owned();
         if !path.contains("%NNN%") {
             let message = "files without a number in their path would overwrite each other";
             let error = reader.error(code::BAD_VALUE, place.span, message);
@@ -43,7 +46,7 @@ pub(super) fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPla
             None => Some(default),
         };
         let (depth_max, rotations) = (number("depth", 0), number("rotations", 5));
-        let (place, depth_max, rotations) = (door.placed(place)?, depth_max?, rotations?);
+        let (place, depth_max, rotations) = (context.placed(place)?, depth_max?, rotations?);
         if key == "mount" {
             FileLayout::Mounted {
                 at: place,
@@ -64,8 +67,12 @@ pub(super) fn read_file_gen(door: &Door<'_>, node: &Node) -> Option<TransportPla
     })
 }
 
-fn read_log(door: &Door<'_>, map: &MapReader<'_, '_>, place: &Node) -> Option<FileLayout> {
-    let reader = door.reader;
+fn read_log(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+    place: &Node,
+) -> Option<FileLayout> {
+    let reader = context.reader;
     let full = match map.take("full") {
         Some(node) => {
             let words = WhenFull::ALL.map(|word| (word.name(), word));
@@ -82,7 +89,7 @@ fn read_log(door: &Door<'_>, map: &MapReader<'_, '_>, place: &Node) -> Option<Fi
         None => Some(Nanos::ZERO),
     };
     Some(FileLayout::Log {
-        path: door.placed(place)?,
+        path: context.placed(place)?,
         full: full?,
         rotations: rotations?,
         pause: pause?,
@@ -112,25 +119,28 @@ pub(super) fn check_mounted(
     }
 }
 
-/// Of so many operations each the share of renames is taken.
-const OPERATIONS: u32 = 1000;
+/// A share of renames is counted in 1000 operations.
+const OPERATIONS: NonZeroU32 = NonZeroU32::MIN.saturating_add(999);
 
-pub(super) fn read_tree(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let reader = door.reader;
+pub(super) fn read_tree(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = context.reader;
     let map = reader.map(node, &FILE_TREE.keys())?;
-    let number = |key, default: u32, maximum| match map.take(key) {
-        Some(node) => reader.whole(node, 1, maximum),
-        None => Some(default),
+    let number = |key, default: u32, maximum| {
+        let number = match map.take(key) {
+            Some(node) => reader.whole(node, 1, maximum),
+            None => Some(default),
+        };
+        number.and_then(NonZeroU32::new)
     };
-    let root = map.required("root").and_then(|node| door.placed(node));
+    let root = map.required("root").and_then(|node| context.placed(node));
     let depth_max = number("depth", 10, 1000);
     let folders_max = number("folders", 5, 1_000_000);
     let files_max = number("files", 5, 1_000_000);
     let nodes_max = number("nodes", 100, 10_000_000);
     let name_length = number("name_length", 8, 200);
     let renames = match map.take("renames") {
-        Some(node) => read_renames(door, node),
-        None => Some(OPERATIONS / 10),
+        Some(node) => read_renames(context, node),
+        None => Some(OPERATIONS.get() / 10),
     };
     Some(TransportPlan::FileTree(FileTreePlan {
         root: root?,
@@ -139,42 +149,45 @@ pub(super) fn read_tree(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
         files_max: files_max?,
         nodes_max: nodes_max?,
         name_length: name_length?,
-        operations: OPERATIONS,
-        renames: renames?,
+        renames: RenameShare::try_new(renames?, OPERATIONS).ok()?,
     }))
 }
 
-fn read_renames(door: &Door<'_>, node: &Node) -> Option<u32> {
-    let text = door.reader.text(node)?;
+fn read_renames(context: &ReadContext<'_>, node: &Node) -> Option<u32> {
+    let text = context.reader.text(node)?;
     let share = text
         .strip_suffix('%')
         .and_then(|text| text.trim().parse::<u32>().ok());
     match share {
-        Some(percent) if percent <= 100 => Some(percent * OPERATIONS / 100),
+        Some(percent) if percent <= 100 => Some(percent * OPERATIONS.get() / 100),
         _ => {
             let message = format!("`{text}` is not a share");
-            let error = door.reader.error(code::BAD_VALUE, node.span, message);
-            door.reader
+            let error = context.reader.error(code::BAD_VALUE, node.span, message);
+            context
+                .reader
                 .report(error.label("write a share from `0%` to `100%`"));
             None
         }
     }
 }
 
-pub(super) fn read_round_trip(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read_round_trip(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
     let round_trip = |address, request_bytes, response_bytes| TransportPlan::TcpRr {
         address,
         request_bytes,
         response_bytes,
     };
     if matches!(node.value, Value::Scalar { .. }) {
-        return Some(round_trip(door.address(node)?, 1, 1));
+        let least = NonZeroU32::MIN;
+        return Some(round_trip(context.address(node)?, least, least));
     }
-    let map = door.reader.map(node, &ROUND_TRIP.keys())?;
-    let address = map.required("address").and_then(|node| door.address(node));
+    let map = context.reader.map(node, &ROUND_TRIP.keys())?;
+    let address = map
+        .required("address")
+        .and_then(|node| context.address(node));
     let length = |key| match map.take(key) {
-        Some(node) => read_length(door, node),
-        None => Some(1),
+        Some(node) => read_length(context, node),
+        None => Some(NonZeroU32::MIN),
     };
     let (request_bytes, response_bytes) = (length("request"), length("response"));
     Some(round_trip(address?, request_bytes?, response_bytes?))

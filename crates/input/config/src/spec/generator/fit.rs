@@ -1,8 +1,9 @@
 //! Checks that payload, blocks and rate fit together.
 
-use stillwell_plan::{BlockShape, GelfEnd, PayloadFormat, RatePlan, TransportPlan};
+use stillwell_plan::payload::{BlockShape, GelfEnd};
+use stillwell_plan::{PayloadFormat, RatePlan, TransportPlan};
 use stillwell_text::{Node, Reader, code};
-use stillwell_units::float_from_u64;
+use stillwell_units::{ByteSize, float_from_u64};
 
 use crate::spec::rate;
 
@@ -43,7 +44,7 @@ pub(super) fn check_ends(
     let message = "messages that end with nothing run into each other";
     let warning = reader.warning(code::MEANING, node.span, message);
     reader.report(warning.help(if transport.properties().is_framed {
-        "write `block: {events: 1}`, so that each is a datagram or a request of its own"
+        "write `block: {events: 1}`, so each is a datagram or a request of its own"
     } else {
         "write `end: zero` or `end: newline`: a stream keeps no messages apart"
     }));
@@ -75,5 +76,27 @@ pub(super) fn check_contexts(
         reader.report(
             note.help("a warm-up of that length has all of them known before it is measured"),
         );
+    }
+}
+
+/// Largest cache of a generator: it is built in memory before a run.
+const CACHE_MAX: ByteSize = ByteSize::mib(64 << 10);
+
+/// Reports a cache that no memory holds.
+pub fn check_cache_size(reader: &Reader, node: &Node, cache: ByteSize) {
+    if cache > CACHE_MAX {
+        let message = format!("a cache of {cache} is too large: it is built in memory");
+        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+        reader.report(error.label(format!("at most {CACHE_MAX}")));
+    }
+}
+
+/// Reports a cache that is too large, or smaller than the `largest` block.
+pub(super) fn check_cache(reader: &Reader, node: &Node, cache: ByteSize, largest: ByteSize) {
+    check_cache_size(reader, node, cache);
+    if cache < largest {
+        let message = format!("a cache of {cache} does not hold one block");
+        let error = reader.error(code::OUT_OF_RANGE, node.span, message);
+        reader.report(error.label(format!("at least {largest}, the largest block")));
     }
 }

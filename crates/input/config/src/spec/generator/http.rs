@@ -1,10 +1,13 @@
 //! HTTP POST of blocks.
 
-use stillwell_plan::{ExchangePlan, LoadProtocol, Reuse, TransportPlan, Verification};
+use stillwell_plan::TransportPlan;
+use stillwell_plan::generator::ExchangePlan;
+use stillwell_plan::load::{LoadProtocol, Reuse};
+use stillwell_plan::tls::Verification;
 use stillwell_text::{MapReader, Node, code};
 use stillwell_units::Nanos;
 
-use super::{Door, concat, is_short};
+use super::{ReadContext, concat, is_short};
 use crate::element::{DURATION, Element, Field, Shape, TEXT_MAP, optional, required};
 use crate::files::EntryKind;
 
@@ -73,18 +76,18 @@ pub(super) const HTTP: Element = Element {
     one_of: &[],
 };
 
-pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
     if is_short(node) {
         return Some(TransportPlan::Http {
-            url: door.any_url(node)?,
+            url: context.any_url(node)?,
             headers: Vec::new(),
             exchange: Box::default(),
         });
     }
-    let map = door.reader.map(node, &HTTP.keys())?;
-    let headers = map.take("headers").map(|node| door.reader.headers(node));
-    let url = map.required("url").and_then(|node| door.any_url(node));
-    let exchange = read_exchange(door, &map, &PROTOCOLS);
+    let map = context.reader.map(node, &HTTP.keys())?;
+    let headers = map.take("headers").map(|node| context.reader.headers(node));
+    let url = map.required("url").and_then(|node| context.any_url(node));
+    let exchange = read_exchange(context, &map, &PROTOCOLS);
     Some(TransportPlan::Http {
         url: url?,
         headers: headers.unwrap_or_default(),
@@ -94,11 +97,11 @@ pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
 
 /// Reads how requests and answers are exchanged.
 pub(super) fn read_exchange(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     protocols: &[(&str, LoadProtocol)],
 ) -> Option<ExchangePlan> {
-    let reader = door.reader;
+    let reader = context.reader;
     let mut plan = ExchangePlan::default();
     let mut is_whole = true;
     let mut set = |is_read: Option<()>| is_whole &= is_read.is_some();
@@ -122,7 +125,7 @@ pub(super) fn read_exchange(
         ("connect_timeout", &mut plan.connect_timeout),
     ] {
         if let Some(node) = map.take(key) {
-            set(read_length(door, node).map(|length| *room = length));
+            set(read_length(context, node).map(|length| *room = length));
         }
     }
     if let Some(node) = map.take("reuse") {
@@ -145,7 +148,7 @@ pub(super) fn read_exchange(
             set(None);
         }
     } else if let Some(node) = ca {
-        let file = door.existing(node, EntryKind::File);
+        let file = context.existing(node, EntryKind::File);
         set(file.map(|file| {
             plan.tls.verification = Verification::Roots {
                 extra: vec![file],
@@ -157,13 +160,15 @@ pub(super) fn read_exchange(
 }
 
 /// A length of time above zero.
-pub(super) fn read_length(door: &Door<'_>, node: &Node) -> Option<Nanos> {
-    let length: Nanos = door.reader.parsed(node)?;
+pub(super) fn read_length(context: &ReadContext<'_>, node: &Node) -> Option<Nanos> {
+    let length: Nanos = context.reader.parsed(node)?;
     if length > Nanos::ZERO {
         return Some(length);
     }
     let message = "no time at all";
-    let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
-    door.reader.report(error.label("write a length above zero"));
+    let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
+    context
+        .reader
+        .report(error.label("write a length above zero"));
     None
 }

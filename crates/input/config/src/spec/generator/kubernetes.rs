@@ -1,10 +1,12 @@
 //! Generators of objects in a cluster.
 
-use stillwell_plan::{IsolationPlan, KubernetesPlan, TransportPlan, Wanted};
+use stillwell_plan::TransportPlan;
+use stillwell_plan::generator::KubernetesPlan;
+use stillwell_plan::placement::{IsolationPlan, Wanted};
 use stillwell_text::{MapReader, Node, Reader, code};
 use stillwell_units::Nanos;
 
-use super::{Door, GeneratorSpec};
+use super::{GeneratorSpec, ReadContext};
 use crate::element::{DURATION, Element, Shape, optional, required};
 use crate::manifest::read_manifest;
 
@@ -39,8 +41,8 @@ pub(super) const KUBERNETES: Element = Element {
     one_of: &[],
 };
 
-pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let reader = door.reader;
+pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = context.reader;
     let map = reader.map(node, &KUBERNETES.keys())?;
     let manifest = map
         .required("manifest")
@@ -54,11 +56,11 @@ pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
         None => Some(1),
     };
     let kubeconfig = match map.take("kubeconfig") {
-        Some(node) => door.path(node).map(Some),
+        Some(node) => context.path(node).map(Some),
         None => Some(None),
     };
     let context = match map.take("context") {
-        Some(node) => door.filled(node).map(|text| Some(text.to_owned())),
+        Some(node) => context.filled(node).map(|text| Some(text.to_owned())),
         None => Some(None),
     };
     let manifest = manifest?;

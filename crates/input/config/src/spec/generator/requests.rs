@@ -1,32 +1,33 @@
 //! Generators that send requests of their own kinds.
 
-use stillwell_plan::{HecAcknowledgements, TransportPlan};
+use stillwell_plan::TransportPlan;
+use stillwell_plan::generator::HecAcknowledgements;
 use stillwell_text::{Node, code};
 use stillwell_units::Nanos;
 
-use super::{ACKNOWLEDGEMENTS, Door, GRPC, SPLUNK_HEC, TRACE_AGENT, inner, is_short};
+use super::{ACKNOWLEDGEMENTS, GRPC, ReadContext, SPLUNK_HEC, TRACE_AGENT, inner, is_short};
 
 const RETRIES_DEFAULT: u32 = 3;
 const EVERY_DEFAULT: Nanos = Nanos::from_secs(10);
 const TIMEOUT_DEFAULT: Nanos = Nanos::from_secs(300);
 
 /// The transport of `kind` that `node` describes.
-pub(super) fn read_grpc(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let url = door.url(inner(door, node, &GRPC, "url")?)?;
+pub(super) fn read_grpc(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let url = context.url(inner(context, node, &GRPC, "url")?)?;
     Some(TransportPlan::Grpc { url })
 }
 
-pub(super) fn read_trace_agent(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
+pub(super) fn read_trace_agent(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
     if is_short(node) {
         return Some(TransportPlan::TraceAgent {
-            url: door.url(node)?,
+            url: context.url(node)?,
             retries: RETRIES_DEFAULT,
         });
     }
-    let map = door.reader.map(node, &TRACE_AGENT.keys())?;
-    let url = map.required("url").and_then(|node| door.url(node));
+    let map = context.reader.map(node, &TRACE_AGENT.keys())?;
+    let url = map.required("url").and_then(|node| context.url(node));
     let retries = match map.take("retries") {
-        Some(node) => door.reader.whole(node, 0, 1000),
+        Some(node) => context.reader.whole(node, 0, 1000),
         None => Some(RETRIES_DEFAULT),
     };
     Some(TransportPlan::TraceAgent {
@@ -35,21 +36,21 @@ pub(super) fn read_trace_agent(door: &Door<'_>, node: &Node) -> Option<Transport
     })
 }
 
-pub(super) fn read_splunk_hec(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let map = door.reader.map(node, &SPLUNK_HEC.keys())?;
-    let url = map.required("url").and_then(|node| door.url(node));
+pub(super) fn read_splunk_hec(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let map = context.reader.map(node, &SPLUNK_HEC.keys())?;
+    let url = map.required("url").and_then(|node| context.url(node));
     let token = map.required("token").and_then(|node| {
-        let text = door.filled(node)?;
+        let text = context.filled(node)?;
         if text.bytes().all(|byte| byte.is_ascii_graphic()) {
             return Some(text.to_owned());
         }
         let message = "a token is printable ASCII without blanks";
-        let error = door.reader.error(code::BAD_VALUE, node.span, message);
-        door.reader.report(error);
+        let error = context.reader.error(code::BAD_VALUE, node.span, message);
+        context.reader.report(error);
         None
     });
     let acknowledgements = match map.take("acknowledgements") {
-        Some(node) => Some(read_acknowledgements(door, node)?),
+        Some(node) => Some(read_acknowledgements(context, node)?),
         None => None,
     };
     Some(TransportPlan::SplunkHec {
@@ -59,15 +60,17 @@ pub(super) fn read_splunk_hec(door: &Door<'_>, node: &Node) -> Option<TransportP
     })
 }
 
-fn read_acknowledgements(door: &Door<'_>, node: &Node) -> Option<HecAcknowledgements> {
-    let map = door.reader.map(node, &ACKNOWLEDGEMENTS.keys())?;
+fn read_acknowledgements(context: &ReadContext<'_>, node: &Node) -> Option<HecAcknowledgements> {
+    let map = context.reader.map(node, &ACKNOWLEDGEMENTS.keys())?;
     let length = |key, default| match map.take(key) {
         Some(node) => {
-            let length: Nanos = door.reader.parsed(node)?;
+            let length: Nanos = context.reader.parsed(node)?;
             if length == Nanos::ZERO {
                 let message = "no time at all";
-                let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
-                door.reader.report(error.label("write a length above zero"));
+                let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
+                context
+                    .reader
+                    .report(error.label("write a length above zero"));
                 return None;
             }
             Some(length)

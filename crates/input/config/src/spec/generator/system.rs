@@ -1,10 +1,14 @@
 //! Generators that work on the system itself.
 
-use stillwell_plan::{ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan};
+use std::num::NonZeroU32;
+
+use stillwell_plan::generator::{
+    ContainerPlan, ExecutablePlan, ProcFsPlan, ProcessTreePlan, WordsPlan,
+};
 use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::Nanos;
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
 
 /// Maximum depth of a tree that fits in the arguments of a process.
@@ -108,38 +112,47 @@ pub(super) const CONTAINER: Element = Element {
 
 /// The transport of `kind` that `node` describes.
 fn whole(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
     key: &'static str,
     (default, maximum): (u32, u32),
 ) -> Option<u32> {
     match map.take(key) {
-        Some(node) => door.reader.whole(node, 1, maximum),
+        Some(node) => context.reader.whole(node, 1, maximum),
         None => Some(default),
     }
 }
 
-pub(super) fn read_tree(door: &Door<'_>, node: &Node) -> Option<ProcessTreePlan> {
-    let map = door.reader.map(node, &PROCESS_TREE.keys())?;
+fn count(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+    key: &'static str,
+    bounds: (u32, u32),
+) -> Option<NonZeroU32> {
+    whole(context, map, key, bounds).and_then(NonZeroU32::new)
+}
+
+pub(super) fn read_tree(context: &ReadContext<'_>, node: &Node) -> Option<ProcessTreePlan> {
+    let map = context.reader.map(node, &PROCESS_TREE.keys())?;
     let executables = map.required("executables").and_then(|node| {
-        let items = door.reader.list(node)?;
+        let items = context.reader.list(node)?;
         if items.is_empty() {
-            let error = door
+            let error = context
                 .reader
                 .error(code::BAD_VALUE, node.span, "there is nothing to run");
-            door.reader.report(error);
+            context.reader.report(error);
             return None;
         }
-        let all = items.iter().map(|item| read_executable(door, item));
+        let all = items.iter().map(|item| read_executable(context, item));
         all.collect::<Option<Vec<_>>>()
     });
     let sleep = match map.take("sleep") {
-        Some(node) => door.reader.parsed::<Nanos>(node),
+        Some(node) => context.reader.parsed::<Nanos>(node),
         None => Some(Nanos::from_millis(100)),
     };
-    let depth_max = whole(door, &map, "depth", (10, TREE_DEPTH_MAX));
-    let children_max = whole(door, &map, "children", (10, 10_000));
-    let processes_max = whole(door, &map, "processes", (100, 10_000));
+    let depth_max = count(context, &map, "depth", (10, TREE_DEPTH_MAX));
+    let children_max = count(context, &map, "children", (10, 10_000));
+    let processes_max = count(context, &map, "processes", (100, 10_000));
     Some(ProcessTreePlan {
         depth_max: depth_max?,
         children_max: children_max?,
@@ -149,11 +162,13 @@ pub(super) fn read_tree(door: &Door<'_>, node: &Node) -> Option<ProcessTreePlan>
     })
 }
 
-fn read_executable(door: &Door<'_>, node: &Node) -> Option<ExecutablePlan> {
-    let map = door.reader.map(node, &EXECUTABLE.keys())?;
-    let program = map.required("program").and_then(|node| door.filled(node));
+fn read_executable(context: &ReadContext<'_>, node: &Node) -> Option<ExecutablePlan> {
+    let map = context.reader.map(node, &EXECUTABLE.keys())?;
+    let program = map
+        .required("program")
+        .and_then(|node| context.filled(node));
     let words = |key| match map.take(key) {
-        Some(node) => read_words(door, node),
+        Some(node) => read_words(context, node),
         None => Some(WordsPlan::Fixed(Vec::new())),
     };
     let (arguments, environment) = (words("arguments"), words("environment"));
@@ -164,14 +179,14 @@ fn read_executable(door: &Door<'_>, node: &Node) -> Option<ExecutablePlan> {
     })
 }
 
-fn read_words(door: &Door<'_>, node: &Node) -> Option<WordsPlan> {
+fn read_words(context: &ReadContext<'_>, node: &Node) -> Option<WordsPlan> {
     if !matches!(node.value, Value::Map(_)) {
-        return Some(WordsPlan::Fixed(door.reader.texts(node)));
+        return Some(WordsPlan::Fixed(context.reader.texts(node)));
     }
-    let map = door.reader.map(node, &DRAWN.keys())?;
+    let map = context.reader.map(node, &DRAWN.keys())?;
     let number = |key, maximum| {
         let node = map.required(key)?;
-        door.reader.whole(node, 1, maximum)
+        context.reader.whole(node, 1, maximum)
     };
     let (length, count) = (number("length", 4096), number("count", 1000));
     Some(WordsPlan::Drawn {
@@ -180,13 +195,13 @@ fn read_words(door: &Door<'_>, node: &Node) -> Option<WordsPlan> {
     })
 }
 
-pub(super) fn read_proc_fs(door: &Door<'_>, node: &Node) -> Option<ProcFsPlan> {
-    let map = door.reader.map(node, &PROC_FS.keys())?;
-    let root = map.required("root").and_then(|node| door.path(node));
+pub(super) fn read_proc_fs(context: &ReadContext<'_>, node: &Node) -> Option<ProcFsPlan> {
+    let map = context.reader.map(node, &PROC_FS.keys())?;
+    let root = map.required("root").and_then(|node| context.path(node));
     let processes = map
         .required("processes")
-        .and_then(|node| door.reader.whole(node, 1, 1_000_000));
-    let copies = map.take("copies").map(|node| door.reader.texts(node));
+        .and_then(|node| context.reader.whole(node, 1, 1_000_000));
+    let copies = map.take("copies").map(|node| context.reader.texts(node));
     Some(ProcFsPlan {
         root: root?,
         processes: processes?,
@@ -198,11 +213,11 @@ pub(super) fn read_proc_fs(door: &Door<'_>, node: &Node) -> Option<ProcFsPlan> {
     })
 }
 
-pub(super) fn read_container(door: &Door<'_>, node: &Node) -> Option<ContainerPlan> {
-    let reader = door.reader;
+pub(super) fn read_container(context: &ReadContext<'_>, node: &Node) -> Option<ContainerPlan> {
+    let reader = context.reader;
     let map = reader.map(node, &CONTAINER.keys())?;
     let part = |node: &Node| {
-        let text = door.filled(node)?;
+        let text = context.filled(node)?;
         if is_image_part(text) {
             return Some(text.to_owned());
         }
@@ -215,7 +230,7 @@ pub(super) fn read_container(door: &Door<'_>, node: &Node) -> Option<ContainerPl
         .take("tag")
         .map_or_else(|| Some("latest".to_owned()), part);
     let socket = match map.take("socket") {
-        Some(node) => door.path(node),
+        Some(node) => context.path(node),
         None => Some(ENGINE_SOCKET.into()),
     };
     let texts = |key| map.take(key).map(|node| reader.texts(node));
@@ -228,7 +243,7 @@ pub(super) fn read_container(door: &Door<'_>, node: &Node) -> Option<ContainerPl
         Some(node) => Some(reader.parsed::<Nanos>(node)?),
         None => None,
     };
-    let count = whole(door, &map, "count", (1, 10_000));
+    let count = whole(context, &map, "count", (1, 10_000));
     Some(ContainerPlan {
         socket: socket?,
         repository: repository?,

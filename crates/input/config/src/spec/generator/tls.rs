@@ -1,9 +1,9 @@
 //! TLS of streams.
 
-use stillwell_plan::{ClientTlsPlan, Verification};
+use stillwell_plan::tls::{ClientTlsPlan, Verification};
 use stillwell_text::{Node, code};
 
-use super::Door;
+use super::ReadContext;
 use crate::element::{Element, Shape, optional};
 use crate::files::EntryKind;
 
@@ -26,8 +26,8 @@ pub(super) const TLS: Element = Element {
     one_of: &[],
 };
 
-pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<Box<ClientTlsPlan>> {
-    let reader = door.reader;
+pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<Box<ClientTlsPlan>> {
+    let reader = context.reader;
     let map = reader.map(node, &TLS.keys())?;
     let mut plan = ClientTlsPlan::default();
     let insecure = match map.take("insecure") {
@@ -36,7 +36,7 @@ pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<Box<ClientTlsPlan>> {
     };
     let ca = map.take("ca");
     if let Some(node) = map.take("name") {
-        plan.server_name = Some(door.filled(node)?.to_owned());
+        plan.server_name = Some(context.filled(node)?.to_owned());
     }
     match (insecure, ca) {
         (true, Some(node)) => {
@@ -48,7 +48,7 @@ pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<Box<ClientTlsPlan>> {
         (true, None) => plan.verification = Verification::None,
         (false, Some(node)) => {
             plan.verification = Verification::Roots {
-                extra: vec![door.existing(node, EntryKind::File)?],
+                extra: vec![context.existing(node, EntryKind::File)?],
                 public: true,
             };
         }

@@ -3,12 +3,14 @@
 use std::error::Error;
 use std::path::Path;
 
-use stillwell_plan::{LoadProtocol, RequestsPlan, TransportPlan};
-use stillwell_text::{MapReader, Node, code};
+use stillwell_plan::TransportPlan;
+use stillwell_plan::generator::RequestsPlan;
+use stillwell_plan::load::LoadProtocol;
+use stillwell_text::{MapReader, Node, check_any_url, code};
 
 use super::http::{self, EXCHANGE};
-use super::{Door, concat, is_short};
-use crate::element::{Element, Field, Shape, TEXT_MAP, optional, required};
+use super::{ReadContext, concat, is_short};
+use crate::element::{Element, Field, Shape, TEXT_MAP, optional};
 use crate::files::{EntryKind, resolve};
 use crate::requests::{
     Header, MixedRequest, RequestOrigin, RequestSpec, endpoint_of, read_requests_file,
@@ -55,10 +57,10 @@ const MIXED: Element = Element {
 };
 
 const OWN_FIELDS: [Field; 8] = [
-    required(
+    optional(
         "url",
         Shape::Like("http://127.0.0.1:8080/"),
-        "URL of the requests.",
+        "URL of the requests; that of the target if left out.",
     ),
     METHOD,
     HEADERS,
@@ -95,64 +97,64 @@ pub(super) const REQUESTS: Element = Element {
     one_of: &[],
 };
 
-pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TransportPlan> {
-    let reader = door.reader;
+pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPlan> {
+    let reader = context.reader;
     let map = match is_short(node) {
         true => None,
         false => Some(reader.map(node, &REQUESTS.keys())?),
     };
-    let (url_node, common, origin, exchange) = match &map {
+    let (url, common, origin, exchange) = match &map {
         None => (
-            Some(node),
+            context.any_url(node),
             Some(RequestSpec::default()),
-            Some(RequestOrigin::Mix(vec![single()])),
+            Some(RequestOrigin::Mix(vec![MixedRequest::usual()])),
             Some(Default::default()),
         ),
         Some(map) => (
-            map.required("url"),
-            read_common(door, map),
-            read_origin(door, map),
-            http::read_exchange(door, map, &PROTOCOLS),
+            read_url(context, map),
+            read_common(context, map),
+            read_origin(context, map),
+            http::read_exchange(context, map, &PROTOCOLS),
         ),
     };
-    let url = url_node.and_then(|node| door.any_url(node));
     let (url, common, origin, exchange) = (url?, common?, origin?, exchange?);
-    let endpoint = endpoint_of(&url, &common, origin, door.files);
-    let plan = endpoint.and_then(|endpoint| Ok(exchange.load(endpoint)?));
+    let endpoint = endpoint_of(&url, &common, origin, context.files);
+    let plan =
+        endpoint.and_then(|endpoint| Ok(RequestsPlan::try_new(url, endpoint, exchange.client())?));
     match plan {
-        Ok(load) => Some(TransportPlan::Requests(Box::new(RequestsPlan {
-            url,
-            load,
+        Ok(plan) => Some(TransportPlan::Requests(Box::new(match &map {
+            Some(map) if map.key_span("url").is_none() => plan.to_target(),
+            _ => plan,
         }))),
-        Err(error) => report(door, node, &error),
+        Err(error) => report(context, node, &error),
     }
 }
 
-fn report<T>(door: &Door<'_>, node: &Node, error: &dyn Error) -> Option<T> {
+/// The URL of the requests: that of the target, or the generator's.
+fn read_url(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<String> {
+    match context.target_url {
+        // A mistake in it is reported where the target is read.
+        Some(url) if map.key_span("url").is_none() => {
+            check_any_url(url).is_ok().then(|| url.to_owned())
+        }
+        _ => map.required("url").and_then(|node| context.any_url(node)),
+    }
+}
+
+fn report<T>(context: &ReadContext<'_>, node: &Node, error: &dyn Error) -> Option<T> {
     let mut message = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
         message = format!("{message}: {cause}");
         source = cause.source();
     }
-    let error = door.reader.error(code::BAD_VALUE, node.span, message);
-    door.reader.report(error);
+    let error = context.reader.error(code::BAD_VALUE, node.span, message);
+    context.reader.report(error);
     None
 }
 
-/// The only request of a generator without a mix.
-const fn single() -> MixedRequest {
-    MixedRequest {
-        weight: 1,
-        path: None,
-        method: None,
-        headers: Vec::new(),
-        body: None,
-    }
-}
-
-fn read_common(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<RequestSpec> {
-    let (method, headers, body) = read_parts(door, map)?;
+fn read_common(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<RequestSpec> {
+    let (method, headers, body) = read_parts(context, map)?;
     Some(RequestSpec {
         method,
         headers,
@@ -163,11 +165,11 @@ fn read_common(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<RequestSpec> 
 
 type RequestParts = (Option<String>, Vec<Header>, Option<String>);
 
-fn read_parts(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<RequestParts> {
-    let method = map.take("method").map(|node| door.filled(node));
-    let headers = map.take("headers").map(|node| door.reader.headers(node));
+fn read_parts(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<RequestParts> {
+    let method = map.take("method").map(|node| context.filled(node));
+    let headers = map.take("headers").map(|node| context.reader.headers(node));
     let headers = headers.unwrap_or_default().into_iter();
-    let body = map.take("body").map(|node| read_body(door, node));
+    let body = map.take("body").map(|node| read_body(context, node));
     Some((
         match method {
             Some(method) => Some(method?.to_ascii_uppercase()),
@@ -182,16 +184,16 @@ fn read_parts(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<RequestParts> 
 }
 
 /// A body as on a command line, with the path of a file made absolute.
-fn read_body(door: &Door<'_>, node: &Node) -> Option<String> {
-    let text = door.filled(node)?;
+fn read_body(context: &ReadContext<'_>, node: &Node) -> Option<String> {
+    let text = context.filled(node)?;
     Some(match text.strip_prefix('@') {
-        Some(path) => format!("@{}", resolve(door.folder, path).display()),
+        Some(path) => format!("@{}", resolve(context.folder, path).display()),
         None => text.to_owned(),
     })
 }
 
-fn read_origin(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<RequestOrigin> {
-    let reader = door.reader;
+fn read_origin(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<RequestOrigin> {
+    let reader = context.reader;
     let mut origins = Vec::new();
     if let Some(node) = map.take("mix") {
         let items = reader.list(node)?;
@@ -199,7 +201,7 @@ fn read_origin(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<RequestOrigin
             let error = reader.error(code::BAD_VALUE, node.span, "a mix without requests");
             reader.report(error.label("write at least one, such as `{path: /}`"));
         }
-        let mix: Option<Vec<_>> = items.iter().map(|item| read_mixed(door, item)).collect();
+        let mix: Option<Vec<_>> = items.iter().map(|item| read_mixed(context, item)).collect();
         origins.push((node, RequestOrigin::Mix(mix?)));
     }
     for (key, origin) in [
@@ -207,10 +209,10 @@ fn read_origin(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<RequestOrigin
         ("har", RequestOrigin::Har),
     ] {
         let Some(node) = map.take(key) else { continue };
-        let path = door.existing(node, EntryKind::File)?;
-        let text = read_requests_file(door.files, Path::new(&path));
+        let path = context.existing(node, EntryKind::File)?;
+        let text = read_requests_file(context.files, Path::new(&path));
         let text = text
-            .map_err(|error| report::<()>(door, node, &error))
+            .map_err(|error| report::<()>(context, node, &error))
             .ok()?;
         origins.push((node, origin(text)));
     }
@@ -221,14 +223,14 @@ fn read_origin(door: &Door<'_>, map: &MapReader<'_, '_>) -> Option<RequestOrigin
         return None;
     }
     let origin = origins.pop().map(|(_, origin)| origin);
-    Some(origin.unwrap_or_else(|| RequestOrigin::Mix(vec![single()])))
+    Some(origin.unwrap_or_else(|| RequestOrigin::Mix(vec![MixedRequest::usual()])))
 }
 
-fn read_mixed(door: &Door<'_>, node: &Node) -> Option<MixedRequest> {
-    let reader = door.reader;
+fn read_mixed(context: &ReadContext<'_>, node: &Node) -> Option<MixedRequest> {
+    let reader = context.reader;
     let map = reader.map(node, &MIXED.keys())?;
     let path = map.take("path").map(|node| {
-        let path = door.filled(node)?;
+        let path = context.filled(node)?;
         if path.starts_with('/') {
             return Some(path.to_owned());
         }
@@ -241,7 +243,7 @@ fn read_mixed(door: &Door<'_>, node: &Node) -> Option<MixedRequest> {
         Some(node) => reader.whole(node, 1, WEIGHT_MAX),
         None => Some(1),
     };
-    let (method, headers, body) = read_parts(door, &map)?;
+    let (method, headers, body) = read_parts(context, &map)?;
     Some(MixedRequest {
         weight: weight?,
         path: match path {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stillwell_plan::{TEMPLATE_DEPTH_MAX, TemplateError, TemplatePart, TemplatePlan};
+use stillwell_plan::payload::{TEMPLATE_DEPTH_MAX, TemplateError, TemplatePart, TemplatePlan};
 
 use stillwell_text::{
     Diagnostics, Entry, Keys, Node, Reader, Source, Span, Value, code, parse_tagged,

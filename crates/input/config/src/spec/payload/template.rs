@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use stillwell_plan::{TemplateError, TemplatePart, TemplatePlan};
+use stillwell_plan::payload::{TemplateError, TemplatePart, TemplatePlan};
 use stillwell_text::{Entry, Node, Reader, Span, Value, code};
 
 use crate::element::{Element, Shape, optional, required};
 use crate::files::{EntryKind, read_source};
-use crate::spec::Door;
+use crate::spec::ReadContext;
 
 mod field;
 mod grammar;
@@ -55,23 +55,24 @@ const TEMPLATE: Element = Element {
 
 pub(super) const SHAPE: Shape = Shape::Any(&[Shape::Text, Shape::Element(&TEMPLATE)]);
 
-pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TemplatePlan> {
+pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TemplatePlan> {
     let file = node.entry("file");
     let Some(path) = file else {
-        return read_here(door.reader, node);
+        return read_here(context.reader, node);
     };
-    let map = door.reader.map(node, &TEMPLATE.keys())?;
+    let map = context.reader.map(node, &TEMPLATE.keys())?;
     let (kind, _) = map.one_of(TEMPLATE.one_of)?;
     for word in ["define", "end"] {
         if let Some(span) = map.key_span(word) {
             map.ignore(word);
             let message = format!("`{word}` belongs into the file that `{kind}` names");
-            door.reader
-                .report(door.reader.error(code::ONE_OF_KEYS, span, message));
+            context
+                .reader
+                .report(context.reader.error(code::ONE_OF_KEYS, span, message));
         }
     }
-    let path = door.existing(path, EntryKind::File)?;
-    match read_source(door.files, &path) {
+    let path = context.existing(path, EntryKind::File)?;
+    match read_source(context.files, &path) {
         Ok(source) => {
             let reader = Reader::new(Arc::clone(&source));
             let plan = reader.parse().and_then(|root| read_here(&reader, &root));
@@ -79,11 +80,13 @@ pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<TemplatePlan> {
             let plan = plan.filter(|_| !diagnostics.has_errors());
             diagnostics
                 .into_iter()
-                .for_each(|diagnostic| door.reader.report(diagnostic));
+                .for_each(|diagnostic| context.reader.report(diagnostic));
             plan
         }
         Err(error) => {
-            door.reader.report(error.at(door.reader.place(node.span)));
+            context
+                .reader
+                .report(error.at(context.reader.place(node.span)));
             None
         }
     }

@@ -2,16 +2,17 @@
 
 use std::path::PathBuf;
 
-use stillwell_plan::{
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{
     BulkAction, CefHeader, ElasticsearchPlan, GelfEnd, HecEncoding, InfluxPlan, LokiPlan,
-    PayloadFormat, SERIES_MAX, TimePattern, TimePatternError, TimestampedPlan, is_index_name,
+    SERIES_MAX, TimePattern, TimePatternError, TimestampedPlan, is_index_name,
 };
 use stillwell_text::{MapReader, Node, Reader, Value, code};
 
 use super::json_template::read_template;
 use crate::element::{Element, Shape, optional, required};
 use crate::files::{EntryKind, files_in, read_source};
-use crate::spec::Door;
+use crate::spec::ReadContext;
 
 const FILE: Element = Element {
     name: "lines payload",
@@ -139,43 +140,43 @@ const CEF: Element = Element {
 pub(super) const CEF_SHAPE: Shape = Shape::Element(&CEF);
 
 /// The format called `kind`, with its options.
-pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<PayloadFormat> {
+pub(super) fn read(context: &ReadContext<'_>, kind: &str, node: &Node) -> Option<PayloadFormat> {
     match kind {
         "lines" => {
-            let path = door.existing(file(door, node, &FILE)?, EntryKind::File)?;
+            let path = context.existing(file(context, node, &FILE)?, EntryKind::File)?;
             Some(PayloadFormat::Lines { path })
         }
         "static" => Some(PayloadFormat::Static {
-            paths: files(door, file(door, node, &FILES)?)?,
+            paths: files(context, file(context, node, &FILES)?)?,
         }),
         "static_chunks" => Some(PayloadFormat::StaticChunks {
-            paths: files(door, file(door, node, &FILES)?)?,
+            paths: files(context, file(context, node, &FILES)?)?,
         }),
-        "static_timestamped" => read_timestamped(door, node),
-        "templated_json" => read_templated_json(door, file(door, node, &FILE)?),
+        "static_timestamped" => read_timestamped(context, node),
+        "templated_json" => read_templated_json(context, file(context, node, &FILE)?),
         "splunk_hec" => {
             let words = [("json", HecEncoding::Json), ("text", HecEncoding::Text)];
-            let encoding = word(door, node, &SPLUNK_HEC, "encoding", &words)?;
+            let encoding = word(context, node, &SPLUNK_HEC, "encoding", &words)?;
             Some(PayloadFormat::SplunkHec { encoding })
         }
         "loki" => {
             let default = LokiPlan::default().streams;
-            let streams = series(door, node, &LOKI, "streams", default)?;
+            let streams = series(context, node, &LOKI, "streams", default)?;
             Some(PayloadFormat::Loki(LokiPlan { streams }))
         }
         "influx" => {
             let default = InfluxPlan::default().series;
-            let series = series(door, node, &INFLUX, "series", default)?;
+            let series = series(context, node, &INFLUX, "series", default)?;
             Some(PayloadFormat::Influx(InfluxPlan { series }))
         }
-        "elasticsearch" => read_elasticsearch(door, node),
+        "elasticsearch" => read_elasticsearch(context, node),
         "gelf" => {
             let words = [
                 ("zero", GelfEnd::Null),
                 ("newline", GelfEnd::Newline),
                 ("nothing", GelfEnd::Nothing),
             ];
-            let end = word(door, node, &GELF, "end", &words)?;
+            let end = word(context, node, &GELF, "end", &words)?;
             Some(PayloadFormat::Gelf { end })
         }
         _ => {
@@ -183,31 +184,33 @@ pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<PayloadFo
                 ("syslog", CefHeader::Syslog),
                 ("nothing", CefHeader::Nothing),
             ];
-            let header = word(door, node, &CEF, "header", &words)?;
+            let header = word(context, node, &CEF, "header", &words)?;
             Some(PayloadFormat::Cef { header })
         }
     }
 }
 
 /// The node of a path, written short or not.
-fn file<'n>(door: &Door<'_>, node: &'n Node, element: &Element) -> Option<&'n Node> {
+fn file<'n>(context: &ReadContext<'_>, node: &'n Node, element: &Element) -> Option<&'n Node> {
     if matches!(node.value, Value::Scalar { .. }) {
         return Some(node);
     }
-    door.reader.map(node, &element.keys())?.required("path")
+    context.reader.map(node, &element.keys())?.required("path")
 }
 
 /// The file at a path, or those of a folder there.
-fn files(door: &Door<'_>, node: &Node) -> Option<Vec<PathBuf>> {
-    let path = door.path(node)?;
-    if door.files.kind(&path) != Some(EntryKind::Folder) {
-        return Some(vec![door.existing(node, EntryKind::File)?]);
+fn files(context: &ReadContext<'_>, node: &Node) -> Option<Vec<PathBuf>> {
+    let path = context.path(node)?;
+    if context.files.kind(&path) != Some(EntryKind::Folder) {
+        return Some(vec![context.existing(node, EntryKind::File)?]);
     }
-    match files_in(door.files, &path) {
+    match files_in(context.files, &path) {
         Ok(diagnostics) => Some(diagnostics),
         Err(reason) => {
-            let error = door.reader.error(code::UNREADABLE, node.span, reason);
-            door.reader.report(error.label("files are looked for here"));
+            let error = context.reader.error(code::UNREADABLE, node.span, reason);
+            context
+                .reader
+                .report(error.label("files are looked for here"));
             None
         }
     }
@@ -215,60 +218,61 @@ fn files(door: &Door<'_>, node: &Node) -> Option<Vec<PathBuf>> {
 
 /// The options of an element; all keep their defaults where there is nothing.
 fn options<'d, 'n>(
-    door: &'d Door<'_>,
+    context: &'d ReadContext<'_>,
     node: &'n Node,
     element: &Element,
 ) -> Option<Option<MapReader<'d, 'n>>> {
     match node.value {
         Value::Null => Some(None),
-        _ => Some(Some(door.reader.map(node, &element.keys())?)),
+        _ => Some(Some(context.reader.map(node, &element.keys())?)),
     }
 }
 
 fn word<T: Clone + Default>(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     node: &Node,
     element: &Element,
     key: &'static str,
     words: &[(&str, T)],
 ) -> Option<T> {
-    let map = options(door, node, element)?;
+    let map = options(context, node, element)?;
     match map.as_ref().and_then(|map| map.take(key)) {
-        Some(node) => door.reader.word(node, key, words),
+        Some(node) => context.reader.word(node, key, words),
         None => Some(T::default()),
     }
 }
 
 fn series(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     node: &Node,
     element: &Element,
     key: &'static str,
     default: u32,
 ) -> Option<u32> {
-    let map = options(door, node, element)?;
+    let map = options(context, node, element)?;
     match map.as_ref().and_then(|map| map.take(key)) {
-        Some(node) => door.reader.whole(node, 1, SERIES_MAX),
+        Some(node) => context.reader.whole(node, 1, SERIES_MAX),
         None => Some(default),
     }
 }
 
-fn read_elasticsearch(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
+fn read_elasticsearch(context: &ReadContext<'_>, node: &Node) -> Option<PayloadFormat> {
     let mut plan = ElasticsearchPlan::default();
-    let Some(map) = options(door, node, &ELASTICSEARCH)? else {
+    let Some(map) = options(context, node, &ELASTICSEARCH)? else {
         return Some(PayloadFormat::Elasticsearch(plan));
     };
     let index = map.take("index");
     if let Some(node) = map.take("action") {
         let words = [("create", BulkAction::Create), ("index", BulkAction::Index)];
-        plan.action = door.reader.word(node, "action", &words)?;
+        plan.action = context.reader.word(node, "action", &words)?;
     }
     if let Some(node) = index {
-        plan.index = door.filled(node)?.to_owned();
+        plan.index = context.filled(node)?.to_owned();
         if !is_index_name(&plan.index) {
             let message = format!("`{}` cannot be the name of an index", plan.index);
-            let error = door.reader.error(code::BAD_VALUE, node.span, message);
-            door.reader
+            let error = context.reader.error(code::BAD_VALUE, node.span, message);
+            context
+                .reader
                 .report(error.label("up to 64 of a to z, 0 to 9, `.`, `_` and `-`"));
             return None;
         }
@@ -276,18 +280,18 @@ fn read_elasticsearch(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
     Some(PayloadFormat::Elasticsearch(plan))
 }
 
-fn read_timestamped(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
-    let map = door.reader.map(node, &TIMESTAMPED.keys())?;
+fn read_timestamped(context: &ReadContext<'_>, node: &Node) -> Option<PayloadFormat> {
+    let map = context.reader.map(node, &TIMESTAMPED.keys())?;
     let path = map.required("path");
-    let path = path.and_then(|node| door.existing(node, EntryKind::File));
+    let path = path.and_then(|node| context.existing(node, EntryKind::File));
     let time = map.required("time");
-    let time = time.and_then(|node| read_pattern(door.reader, node));
+    let time = time.and_then(|node| read_pattern(context.reader, node));
     let placeholder = match map.take("placeholder") {
-        Some(node) => door.reader.boolean(node),
+        Some(node) => context.reader.boolean(node),
         None => Some(false),
     };
     let start_line = match map.take("start_line") {
-        Some(node) => Some(door.reader.whole(node, 0, u64::MAX)?),
+        Some(node) => Some(context.reader.whole(node, 0, u64::MAX)?),
         None => None,
     };
     Some(PayloadFormat::StaticTimestamped(TimestampedPlan {
@@ -298,20 +302,22 @@ fn read_timestamped(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
     }))
 }
 
-fn read_templated_json(door: &Door<'_>, node: &Node) -> Option<PayloadFormat> {
-    let path = door.existing(node, EntryKind::File)?;
-    match read_source(door.files, &path) {
+fn read_templated_json(context: &ReadContext<'_>, node: &Node) -> Option<PayloadFormat> {
+    let path = context.existing(node, EntryKind::File)?;
+    match read_source(context.files, &path) {
         Ok(source) => {
             let (template, diagnostics) = read_template(&source);
             let has_errors = diagnostics.has_errors();
             diagnostics
                 .into_iter()
-                .for_each(|diagnostic| door.reader.report(diagnostic));
+                .for_each(|diagnostic| context.reader.report(diagnostic));
             let template = template.filter(|_| !has_errors)?;
             Some(PayloadFormat::TemplatedJson(template))
         }
         Err(error) => {
-            door.reader.report(error.at(door.reader.place(node.span)));
+            context
+                .reader
+                .report(error.at(context.reader.place(node.span)));
             None
         }
     }

@@ -1,20 +1,27 @@
 //! Sinks that imitate services.
 
-use stillwell_plan::{IntakeService, OpenmetricsPlan, SeriesRecord, SinkProtocol};
+use std::num::NonZeroU32;
+
+use stillwell_plan::SinkProtocol;
+use stillwell_plan::sink::{IntakeService, OpenmetricsPlan, SeriesRecord};
 use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::{ByteSize, Nanos};
 
-use super::{CONNECTIONS_MAX, DATADOG, Door, INTAKE, OPENMETRICS, ROUND_TRIP, read_address};
+use super::{CONNECTIONS_MAX, DATADOG, INTAKE, OPENMETRICS, ROUND_TRIP, ReadContext, read_address};
 use crate::rules::Placed;
 
 /// More families of one type take longer to write than a scrape may.
 const FAMILIES_MAX: u32 = 100_000;
 
 /// The sink of `kind` that `node` describes.
-pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<SinkProtocol>> {
+pub(super) fn read(
+    context: &ReadContext<'_>,
+    kind: &str,
+    node: &Node,
+) -> Option<Placed<SinkProtocol>> {
     let is_short = matches!(node.value, Value::Scalar { .. });
     if kind == "tcp_rr" {
-        return read_round_trip(door, node, is_short);
+        return read_round_trip(context, node, is_short);
     }
     let element = match kind {
         "datadog" => &DATADOG,
@@ -23,8 +30,8 @@ pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<Si
     };
     if is_short {
         let value = SinkProtocol::Intake {
-            service: service_of(door, kind, None)?,
-            address: read_address(door, node)?,
+            service: service_of(context, kind, None)?,
+            address: read_address(context, node)?,
             delay: Nanos::ZERO,
             connections_max: CONNECTIONS_MAX,
         };
@@ -33,18 +40,18 @@ pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<Si
             span: node.span,
         });
     }
-    let map = door.reader.map(node, &element.keys())?;
+    let map = context.reader.map(node, &element.keys())?;
     let place = map.required("address");
-    let address = place.and_then(|node| read_address(door, node));
+    let address = place.and_then(|node| read_address(context, node));
     let delay = match map.take("delay") {
-        Some(node) => door.reader.parsed(node),
+        Some(node) => context.reader.parsed(node),
         None => Some(Nanos::ZERO),
     };
     let connections_max = match map.take("connections_max") {
-        Some(node) => door.reader.whole(node, 1, 1_000_000),
+        Some(node) => context.reader.whole(node, 1, 1_000_000),
         None => Some(CONNECTIONS_MAX),
     };
-    let service = service_of(door, kind, Some(&map));
+    let service = service_of(context, kind, Some(&map));
     Some(Placed {
         value: SinkProtocol::Intake {
             service: service?,
@@ -57,7 +64,7 @@ pub(super) fn read(door: &Door<'_>, kind: &str, node: &Node) -> Option<Placed<Si
 }
 
 fn service_of(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     kind: &str,
     map: Option<&MapReader<'_, '_>>,
 ) -> Option<IntakeService> {
@@ -65,7 +72,7 @@ fn service_of(
         "splunk_hec" => IntakeService::SplunkHec,
         "datadog" => IntakeService::Datadog {
             record: match map.and_then(|map| map.take("record")) {
-                Some(node) => read_record(door, node)?,
+                Some(node) => read_record(context, node)?,
                 None => SeriesRecord::None,
             },
         },
@@ -75,21 +82,24 @@ fn service_of(
         "elasticsearch" => IntakeService::Elasticsearch,
         "loki" => IntakeService::Loki,
         "s3" => IntakeService::S3,
-        _ => IntakeService::Openmetrics(Box::new(read_page(door, map)?)),
+        _ => IntakeService::Openmetrics(Box::new(read_page(context, map)?)),
     })
 }
 
-fn read_record(door: &Door<'_>, node: &Node) -> Option<SeriesRecord> {
+fn read_record(context: &ReadContext<'_>, node: &Node) -> Option<SeriesRecord> {
     match &node.value {
-        Value::List(_) => Some(SeriesRecord::Named(door.reader.texts(node))),
+        Value::List(_) => Some(SeriesRecord::Named(context.reader.texts(node))),
         _ => {
             let words = [("all", SeriesRecord::All), ("none", SeriesRecord::None)];
-            door.reader.word(node, "record", &words)
+            context.reader.word(node, "record", &words)
         }
     }
 }
 
-fn read_page(door: &Door<'_>, map: Option<&MapReader<'_, '_>>) -> Option<OpenmetricsPlan> {
+fn read_page(
+    context: &ReadContext<'_>,
+    map: Option<&MapReader<'_, '_>>,
+) -> Option<OpenmetricsPlan> {
     let mut plan = OpenmetricsPlan {
         prefix: "stillwell".to_owned(),
         ..OpenmetricsPlan::default()
@@ -104,30 +114,35 @@ fn read_page(door: &Door<'_>, map: Option<&MapReader<'_, '_>>) -> Option<Openmet
         ("summaries", &mut plan.summaries),
     ] {
         if let Some(node) = map.take(key) {
-            *count = door.reader.whole(node, 0, FAMILIES_MAX)?;
+            *count = context.reader.whole(node, 0, FAMILIES_MAX)?;
         }
     }
     Some(plan)
 }
 
-fn read_round_trip(door: &Door<'_>, node: &Node, is_short: bool) -> Option<Placed<SinkProtocol>> {
+fn read_round_trip(
+    context: &ReadContext<'_>,
+    node: &Node,
+    is_short: bool,
+) -> Option<Placed<SinkProtocol>> {
     let round_trip = |address, request_bytes, response_bytes| SinkProtocol::TcpRr {
         address,
         request_bytes,
         response_bytes,
     };
     if is_short {
+        let least = NonZeroU32::MIN;
         return Some(Placed {
-            value: round_trip(read_address(door, node)?, 1, 1),
+            value: round_trip(read_address(context, node)?, least, least),
             span: node.span,
         });
     }
-    let map = door.reader.map(node, &ROUND_TRIP.keys())?;
+    let map = context.reader.map(node, &ROUND_TRIP.keys())?;
     let place = map.required("address");
-    let address = place.and_then(|node| read_address(door, node));
+    let address = place.and_then(|node| read_address(context, node));
     let length = |key| match map.take(key) {
-        Some(node) => read_length(door, node),
-        None => Some(1),
+        Some(node) => read_length(context, node),
+        None => Some(NonZeroU32::MIN),
     };
     let (request_bytes, response_bytes) = (length("request"), length("response"));
     Some(Placed {
@@ -137,14 +152,15 @@ fn read_round_trip(door: &Door<'_>, node: &Node, is_short: bool) -> Option<Place
 }
 
 /// The length of a message: from one byte to a gibibyte.
-pub(in crate::spec) fn read_length(door: &Door<'_>, node: &Node) -> Option<u32> {
-    let size: ByteSize = door.reader.parsed(node)?;
+pub(in crate::spec) fn read_length(context: &ReadContext<'_>, node: &Node) -> Option<NonZeroU32> {
+    let size: ByteSize = context.reader.parsed(node)?;
     if (1..=1 << 30).contains(&size.bytes()) {
-        return u32::try_from(size.bytes()).ok();
+        return u32::try_from(size.bytes()).ok().and_then(NonZeroU32::new);
     }
     let message = format!("a message of {size} is not sent");
-    let error = door.reader.error(code::OUT_OF_RANGE, node.span, message);
-    door.reader
+    let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
+    context
+        .reader
         .report(error.label("write a size from `1 B` to `1 GiB`"));
     None
 }

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use stillwell_plan::{
-    DiskChange, DiskKind, DiskLimits, FileLayout, LinkChange, SinkChange, SinkProtocol, StepAction,
-    TargetChange, TransportPlan,
-};
+use stillwell_plan::disk::DiskKind;
+use stillwell_plan::generator::FileLayout;
+use stillwell_plan::link::LinkChange;
+use stillwell_plan::step::{DiskChange, DiskLimits, SinkChange, StepAction, TargetChange};
+use stillwell_plan::{SinkProtocol, TransportPlan};
 use stillwell_text::{Reader, Span, code};
 
 use super::{Around, Step};
@@ -194,7 +195,7 @@ fn check_disk(
 
 fn check_network(reader: &Reader, step: &Step, around: &Around<'_>, changes: [&LinkChange; 2]) {
     if !around.has_network {
-        let message = "this rig has no links of its own that could change";
+        let message = "this run has no links of its own that could change";
         let error = reader.error(code::TIMELINE, step.span, message);
         reader.report(
             error
@@ -217,7 +218,7 @@ fn unknown(reader: &Reader, step: &Step, what: &str, id: &str, known: Vec<&str>)
     let span = step.name.unwrap_or(step.span);
     let error = reader.error(code::TIMELINE, span, message);
     reader.report(if known.is_empty() {
-        error.label(format!("this rig has no {what}"))
+        error.label(format!("this run has no {what}"))
     } else {
         error.label(format!("one of: {}", known.join(", ")))
     });

@@ -1,29 +1,16 @@
 //! Steps that change how a disk behaves.
 
-use stillwell_plan::{DiskChange, DiskLimits, StepAction};
+use stillwell_plan::step::{DiskChange, DiskLimits, StepAction};
 use stillwell_text::{Node, Value};
 
-use crate::element::{DURATION, Element, SIZE, Shape, optional, required};
-use crate::spec::Door;
-use crate::spec::disk::read_size;
+use crate::element::{Element, Shape, required};
+use crate::spec::ReadContext;
+use crate::spec::disk::{LIMITS, read_size};
 
 const CHANGE: Element = Element {
     name: "disk change",
     about: "New speed and size of the disk; settings that are left out stay.",
-    fields: &[
-        optional("fsync_delay", DURATION, "Additional time of each `fsync`."),
-        optional(
-            "fsync_delay_per_mib",
-            DURATION,
-            "And so much more for each MiB that it makes durable.",
-        ),
-        optional(
-            "write_rate",
-            Shape::Like("20 MiB/s"),
-            "Bytes that it takes each second.",
-        ),
-        optional("limit", SIZE, "Bytes that it holds; then it is full."),
-    ],
+    fields: &LIMITS,
     one_of: &[],
 };
 
@@ -45,18 +32,20 @@ pub(super) const STEP: Element = Element {
     one_of: &[],
 };
 
-pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<StepAction> {
-    let map = door.reader.map(node, &STEP.keys())?;
-    let path = map.required("path").and_then(|node| door.path(node));
-    let change = map.required("do").and_then(|node| read_change(door, node));
+pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<StepAction> {
+    let map = context.reader.map(node, &STEP.keys())?;
+    let path = map.required("path").and_then(|node| context.path(node));
+    let change = map
+        .required("do")
+        .and_then(|node| read_change(context, node));
     Some(StepAction::Disk {
         path: path?,
         change: change?,
     })
 }
 
-fn read_change(door: &Door<'_>, node: &Node) -> Option<DiskChange> {
-    let reader = door.reader;
+fn read_change(context: &ReadContext<'_>, node: &Node) -> Option<DiskChange> {
+    let reader = context.reader;
     if matches!(node.value, Value::Scalar { .. }) {
         return reader.word(node, "change of a disk", &WORDS);
     }
@@ -72,7 +61,7 @@ fn read_change(door: &Door<'_>, node: &Node) -> Option<DiskChange> {
         limits.write_rate = Some(reader.parsed(node)?);
     }
     if let Some(node) = map.take("limit") {
-        limits.limit = Some(read_size(door, node)?);
+        limits.limit = Some(read_size(context, node)?);
     }
     Some(DiskChange::Limits(limits))
 }

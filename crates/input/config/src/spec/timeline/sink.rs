@@ -1,12 +1,13 @@
 //! Steps that change how a sink behaves.
 
-use stillwell_plan::{DelayExpression, Refusal, RefusePlan, SinkChange, StepAction};
+use stillwell_plan::serve::DelayExpression;
+use stillwell_plan::step::{Refusal, RefusePlan, SinkChange, StepAction};
 use stillwell_text::{Node, Value, code};
 use stillwell_units::ByteRate;
 
 use super::read_share;
 use crate::element::{Element, Shape, optional, required};
-use crate::spec::Door;
+use crate::spec::ReadContext;
 
 const RESPOND: Element = Element {
     name: "refusal",
@@ -87,33 +88,38 @@ pub(super) const STEP: Element = Element {
     one_of: &[],
 };
 
-pub(super) fn read(door: &Door<'_>, node: &Node) -> Option<StepAction> {
-    let map = door.reader.map(node, &STEP.keys())?;
-    let id = map.required("id").and_then(|node| door.filled(node));
-    let change = map.required("do").and_then(|node| read_change(door, node));
+pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<StepAction> {
+    let map = context.reader.map(node, &STEP.keys())?;
+    let id = map.required("id").and_then(|node| context.filled(node));
+    let change = map
+        .required("do")
+        .and_then(|node| read_change(context, node));
     Some(StepAction::Sink {
         id: id?.to_owned(),
         change: change?,
     })
 }
 
-fn read_change(door: &Door<'_>, node: &Node) -> Option<SinkChange> {
+fn read_change(context: &ReadContext<'_>, node: &Node) -> Option<SinkChange> {
     if matches!(node.value, Value::Scalar { .. }) {
-        return door.reader.word(node, "change of a sink", &WORDS);
+        return context.reader.word(node, "change of a sink", &WORDS);
     }
-    let map = door.reader.map(node, &CHANGE.keys())?;
+    let map = context.reader.map(node, &CHANGE.keys())?;
     match map.one_of(CHANGE.one_of)? {
-        ("slow", node) => door.reader.parsed::<ByteRate>(node).map(SinkChange::Slow),
-        ("respond", node) => read_refusal(door, node).map(SinkChange::Refuse),
-        (_, node) => read_delay(door, node).map(SinkChange::Delay),
+        ("slow", node) => context
+            .reader
+            .parsed::<ByteRate>(node)
+            .map(SinkChange::Slow),
+        ("respond", node) => read_refusal(context, node).map(SinkChange::Refuse),
+        (_, node) => read_delay(context, node).map(SinkChange::Delay),
     }
 }
 
-fn read_refusal(door: &Door<'_>, node: &Node) -> Option<RefusePlan> {
-    let reader = door.reader;
+fn read_refusal(context: &ReadContext<'_>, node: &Node) -> Option<RefusePlan> {
+    let reader = context.reader;
     let map = reader.map(node, &RESPOND.keys())?;
     let share = match map.take("share") {
-        Some(node) => read_share(door, node),
+        Some(node) => read_share(context, node),
         None => Some(1_000_000),
     };
     let retry_node = map.take("retry_after");
@@ -146,14 +152,14 @@ fn read_refusal(door: &Door<'_>, node: &Node) -> Option<RefusePlan> {
     })
 }
 
-fn read_delay(door: &Door<'_>, node: &Node) -> Option<DelayExpression> {
-    let text = door.reader.text(node)?;
+fn read_delay(context: &ReadContext<'_>, node: &Node) -> Option<DelayExpression> {
+    let text = context.reader.text(node)?;
     match text.parse::<DelayExpression>() {
         Ok(delay) => Some(delay),
         Err(error) => {
             let message = format!("`{text}` is no delay: {}", error.message);
-            let error = door.reader.error(code::BAD_VALUE, node.span, message);
-            door.reader.report(error.label(
+            let error = context.reader.error(code::BAD_VALUE, node.span, message);
+            context.reader.report(error.label(
                 "a length of time such as `5ms`, or milliseconds such as `5 + 2 * active_requests`",
             ));
             None

@@ -1,11 +1,11 @@
 //! Steps that pause, end and start the target.
 
-use stillwell_plan::{StepAction, TargetChange, TargetSignal};
+use stillwell_plan::step::{StepAction, TargetChange, TargetSignal};
 use stillwell_text::{Node, Span, Value};
 use stillwell_units::Nanos;
 
 use crate::element::{DURATION, Element, Shape, optional, required};
-use crate::spec::Door;
+use crate::spec::ReadContext;
 
 const RESTART: Element = Element {
     name: "restart",
@@ -51,7 +51,7 @@ const SIGNALS: [(&str, TargetSignal); 4] = [
 /// is
 /// in the run, and reports it otherwise.
 pub(super) fn read(
-    door: &Door<'_>,
+    context: &ReadContext<'_>,
     node: &Node,
     comes: impl Fn(Nanos, Span) -> bool,
 ) -> Option<Vec<(Nanos, StepAction)>> {
@@ -71,17 +71,19 @@ pub(super) fn read(
             (WORDS[4], now(TargetChange::Start)),
             (WORDS[5], restart(TargetSignal::Term, Nanos::ZERO)),
         ];
-        return door.reader.word(node, "change of the target", &words);
+        return context.reader.word(node, "change of the target", &words);
     }
-    let map = door.reader.map(node, &CHANGE.keys())?;
-    let map = door.reader.map(map.required("restart")?, &RESTART.keys())?;
+    let map = context.reader.map(node, &CHANGE.keys())?;
+    let map = context
+        .reader
+        .map(map.required("restart")?, &RESTART.keys())?;
     let signal = match map.take("signal") {
-        Some(node) => door.reader.word(node, "signal that ends it", &SIGNALS),
+        Some(node) => context.reader.word(node, "signal that ends it", &SIGNALS),
         None => Some(TargetSignal::Term),
     };
     let after_node = map.take("after");
     let after = match after_node {
-        Some(node) => door.reader.parsed(node)?,
+        Some(node) => context.reader.parsed(node)?,
         None => Nanos::ZERO,
     };
     if let Some(node) = after_node

@@ -1,11 +1,10 @@
 //! Intervals as lines on one axis, in plain characters.
 //!
-//! `-` is the band of the tolerance on both sides of zero, `|` is zero, and
-//! `[==o==]` is the interval with its estimate; `<` and `>` stand where it
-//! leaves the axis.
+//! `-` is the band of the tolerance on both sides of zero, `|` is zero, and `[==o==]` is
+//! the interval with its estimate; `<` and `>` mark an interval that leaves the axis.
 
 use stillwell_units::human::percent;
-use stillwell_units::{float_from_u64, floor_to_u64};
+use stillwell_units::{as_usize, count, float_from_u64, floor_to_u64};
 
 use crate::document::{Interval, IntervalRow, Text};
 
@@ -17,7 +16,7 @@ const NAME_AND_MARGIN: usize = 36;
 
 /// Returns the scale and a line for each row that has an interval, for a screen of `width` columns.
 pub(super) fn rows(rows: &[IntervalRow], width: usize) -> Vec<Vec<Text>> {
-    let axis = Axis::of(rows, width.saturating_sub(NAME_AND_MARGIN));
+    let axis = ForestAxis::of(rows, width.saturating_sub(NAME_AND_MARGIN));
     let reach = percent(axis.reach);
     let inner = axis.cells().saturating_sub(2 * (reach.chars().count() + 1));
     let scale = format!("-{reach}{:^inner$}+{reach}", "0");
@@ -31,13 +30,13 @@ pub(super) fn rows(rows: &[IntervalRow], width: usize) -> Vec<Vec<Text>> {
 
 /// An axis of relative changes from −`reach` to `reach`.
 #[derive(Clone, Copy, Debug)]
-struct Axis {
+struct ForestAxis {
     reach: f64,
     /// Cells on each side of zero.
     half: u64,
 }
 
-impl Axis {
+impl ForestAxis {
     /// Returns an axis on which the rows fit, at most as many tolerances wide as still leave these visible.
     fn of(rows: &[IntervalRow], width: usize) -> Self {
         const TOLERANCES_MAX: f64 = 8.0;
@@ -49,7 +48,7 @@ impl Axis {
             }
         }
         let reach = (reach * 1.1).clamp(tolerance * 2.0, tolerance * TOLERANCES_MAX);
-        let width = u64::try_from(width.clamp(21, 61)).unwrap_or(61);
+        let width = u64::from(count(width.clamp(21, 61)));
         Self {
             reach,
             half: (width - 1) / 2,
@@ -58,7 +57,7 @@ impl Axis {
 
     /// Cells of a line.
     fn cells(&self) -> usize {
-        usize::try_from(2 * self.half + 1).unwrap_or(usize::MAX)
+        as_usize(2 * self.half + 1)
     }
 
     /// The line of one goal.
@@ -113,7 +112,7 @@ mod tests {
             above in 0.0_f64..1.0,
             infinite: bool,
         ) {
-            let axis = Axis { reach: 0.1, half: 20 };
+            let axis = ForestAxis { reach: 0.1, half: 20 };
             let upper = if infinite { f64::INFINITY } else { lower + below + above };
             let change = Interval { estimate: lower + below, low: lower, high: upper };
             let line = axis.line(change, 0.03);
@@ -124,7 +123,7 @@ mod tests {
 
     #[test]
     fn a_line_shows_band_zero_interval_and_estimate() {
-        let axis = Axis {
+        let axis = ForestAxis {
             reach: 0.1,
             half: 20,
         };

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use stillwell_capture::{LoadEnd, TelemetryResult};
 use stillwell_metric::{CallEnd, CallMessages, HandshakePart, LoadCounts, Outcome, SourceCount};
-use stillwell_plan::LoadProtocol;
+use stillwell_plan::load::LoadProtocol;
 
 use super::LoadReportInput;
 
@@ -19,12 +19,12 @@ const UNCONNECTED: [Outcome; 4] = [
 /// Ends of requests that we cut off, connection and all.
 const CUT_BY_US: [Outcome; 3] = [Outcome::TimedOut, Outcome::Malformed, Outcome::SendFailed];
 
-/// What one worker counted in the measured time; zeros are left out.
-pub(super) fn of(told: &LoadReportInput<'_>, counts: &LoadCounts) -> BTreeMap<String, u64> {
+/// Returns the counts of a worker in the measured time, without zeros.
+pub(super) fn of(input: &LoadReportInput<'_>, counts: &LoadCounts) -> BTreeMap<String, u64> {
     let all = [
-        benchmark(told, counts),
-        connections(told, counts),
-        requests(told, counts),
+        benchmark(input, counts),
+        connections(input, counts),
+        requests(input, counts),
         calls(counts),
         source(counts),
     ];
@@ -37,9 +37,9 @@ fn ended(counts: &LoadCounts, outcomes: &[Outcome]) -> u64 {
     outcomes.iter().map(|end| counts.ended(*end)).sum()
 }
 
-fn benchmark(told: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static str, u64)> {
-    let plan = told.plan();
-    let was_stopped = matches!(told.capture.manifest.end, LoadEnd::Interrupted(_));
+fn benchmark(input: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static str, u64)> {
+    let plan = input.plan();
+    let was_stopped = matches!(input.capture.manifest.end, LoadEnd::Interrupted(_));
     let is_failure = counts.predicate > plan.until.termination.len() as u64;
     let resets = ended(counts, &CUT_BY_US) + counts.ended(Outcome::PeerClosed);
     vec![
@@ -59,13 +59,13 @@ fn benchmark(told: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static s
     ]
 }
 
-fn connections(told: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static str, u64)> {
-    let targets = told.plan().endpoints.len() as u64;
+fn connections(input: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static str, u64)> {
+    let targets = input.plan().endpoints.len() as u64;
     let opened = counts.connections.measured;
     let waited = counts.waited_for_free.measured;
-    // Over HTTP/2 and 3 a request that ends so does not tell what became of its
-    // connection, and it is a stream that it waits for.
-    let (protocol, by_peer, by_us, waited) = match told.plan().connecting.protocol {
+    // Over HTTP/2 and 3 such a request does not show the end of its connection, and it waits
+    // for a stream.
+    let (protocol, by_peer, by_us, waited) = match input.plan().client.connecting.protocol {
         LoadProtocol::Http1 => (
             "upstream_cx_http1_total",
             counts.ended(Outcome::PeerClosed),
@@ -103,14 +103,14 @@ fn connections(told: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static
     ]
 }
 
-fn requests(told: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static str, u64)> {
+fn requests(input: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static str, u64)> {
     let dropped = counts.ended(Outcome::Dropped);
     let unconnected = ended(counts, &UNCONNECTED);
     let (opened_for, waited) = (
         counts.waited_for_connect.measured,
         counts.waited_for_free.measured,
     );
-    let (overflow, overflowed, pending) = match told.plan().connecting.protocol {
+    let (overflow, overflowed, pending) = match input.plan().client.connecting.protocol {
         LoadProtocol::Http1 => ("upstream_rq_pending_overflow", dropped, opened_for + waited),
         LoadProtocol::Http2 | LoadProtocol::Http3 => {
             ("upstream_rq_active_overflow", dropped + waited, opened_for)
@@ -124,7 +124,7 @@ fn requests(told: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static st
     ]
 }
 
-/// How calls ended, and their messages, by our own names.
+/// Returns the ends of calls and their messages, by our own names.
 fn calls(counts: &LoadCounts) -> Vec<(&'static str, u64)> {
     let ends = CallEnd::ALL.into_iter();
     let ends = ends.map(|end| (end.name(), counts.calls_ended(end)));
@@ -133,15 +133,15 @@ fn calls(counts: &LoadCounts) -> Vec<(&'static str, u64)> {
     ends.chain(messages).collect()
 }
 
-/// What became of requests that others handed out, by Nighthawk's names and, where it
-/// has none, by ours.
+/// Returns the results of a request source, by Nighthawk's names and, where it has none,
+/// by ours.
 fn source(counts: &LoadCounts) -> Vec<(&'static str, u64)> {
-    let own = [
+    let counters = [
         SourceCount::Requests,
         SourceCount::Ended,
         SourceCount::Waits,
     ];
-    let own = own
+    let counters = counters
         .into_iter()
         .map(|count| (count.name(), counts.source.value(count)));
     let named = [
@@ -162,10 +162,10 @@ fn source(counts: &LoadCounts) -> Vec<(&'static str, u64)> {
         ("requestsource.upstream_rq_5xx", SourceCount::Failures),
     ];
     let named = named.map(|(name, count)| (name, counts.source.value(count)));
-    own.chain(named).collect()
+    counters.chain(named).collect()
 }
 
-/// What was agreed on, by the names that BoringSSL has for it.
+/// Returns the agreed parameters, by BoringSSL's names.
 fn handshakes(counts: &LoadCounts) -> BTreeMap<String, u64> {
     let agreed = counts.handshakes.iter().map(|agreed| {
         let kind = match agreed.part {
@@ -180,20 +180,20 @@ fn handshakes(counts: &LoadCounts) -> BTreeMap<String, u64> {
         };
         (format!("ssl.{kind}.{name}"), agreed.count)
     });
-    let others = [
+    let extra = [
         ("ssl.handshake", counts.handshakes_total),
         ("ssl.session_reused", counts.handshakes_resumed.measured),
     ];
-    let others = others.into_iter().filter(|(_, count)| *count > 0);
-    let others = others.map(|(name, count)| (name.to_owned(), count));
-    agreed.chain(others).collect()
+    let extra = extra.into_iter().filter(|(_, count)| *count > 0);
+    let extra = extra.map(|(name, count)| (name.to_owned(), count));
+    agreed.chain(extra).collect()
 }
 
 /// Returns counters of exported spans, by Nighthawk's names where it has any; zeros are
 /// left out.
 #[must_use]
-pub fn span_counters(found: &TelemetryResult) -> Vec<(String, u64)> {
-    let Some(spans) = &found.spans else {
+pub fn span_counters(telemetry: &TelemetryResult) -> Vec<(String, u64)> {
+    let Some(spans) = &telemetry.spans else {
         return Vec::new();
     };
     let kind = if spans.name.starts_with("zipkin") {

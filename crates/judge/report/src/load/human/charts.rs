@@ -79,6 +79,7 @@ fn chart(name: &str, unit: &'static str, up: AxisScale, series: Vec<(String, Poi
         x: ("time".to_owned(), "s"),
         y: (name.to_owned(), unit),
         series,
+        ..Curve::default()
     }))
 }
 
@@ -102,6 +103,7 @@ fn distribution(report: &LoadReport) -> Option<Block> {
             x: ("percentile".to_owned(), ""),
             y: ("latency".to_owned(), "ns"),
             series,
+            ..Curve::default()
         }))
     })
 }

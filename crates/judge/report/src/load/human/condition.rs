@@ -1,4 +1,4 @@
-//! What to think of the generator.
+//! The condition of the generator.
 
 use stillwell_units::Nanos;
 
@@ -7,18 +7,22 @@ use crate::document::{Block, Severity, Text};
 use crate::load::{LoadReport, WorkerHealth, id};
 use crate::words;
 
-/// Of more workers than these not each is told of.
+/// Largest number of workers that are listed one by one.
 const WORKERS_EACH_MAX: usize = 4;
 
-/// How late requests were sent, and where the workers' time went.
+/// Returns the lateness of requests and the time of workers by state.
 pub(super) fn condition(report: &LoadReport) -> Vec<(Text, Text)> {
     let mut rows: Vec<(Text, Text)> = Vec::new();
     for (head, id) in [
         ("lateness", id::LATENESS),
         ("own lateness", id::OWN_LATENESS),
     ] {
-        if let Some(own) = report.global.statistic(id).filter(|own| own.count() > 0) {
-            rows.push((head.into(), distribution(own).into()));
+        if let Some(statistic) = report
+            .global
+            .statistic(id)
+            .filter(|statistic| statistic.count() > 0)
+        {
+            rows.push((head.into(), distribution(statistic).into()));
         }
     }
     rows.extend(workers(&report.health.workers));
@@ -36,8 +40,8 @@ pub(super) fn condition(report: &LoadReport) -> Vec<(Text, Text)> {
     rows
 }
 
-/// Where the time of each worker went; of many, that of all and of the one that ran
-/// most.
+/// Returns the time of each worker by state; with many workers, the total and the
+/// busiest.
 fn workers(all: &[WorkerHealth]) -> Vec<(Text, Text)> {
     if all.len() <= WORKERS_EACH_MAX {
         return all.iter().map(worker).collect();
@@ -46,29 +50,29 @@ fn workers(all: &[WorkerHealth]) -> Vec<(Text, Text)> {
         name: format!("{} workers", all.len()),
         ..WorkerHealth::default()
     };
-    for own in all {
-        sum.ahead += own.ahead;
-        sum.blocked += own.blocked;
-        sum.running += own.running;
-        sum.late += own.late;
+    for worker in all {
+        sum.ahead += worker.ahead;
+        sum.blocked += worker.blocked;
+        sum.running += worker.running;
+        sum.late += worker.late;
     }
-    let busiest = all.iter().max_by_key(|own| own.running);
+    let busiest = all.iter().max_by_key(|worker| worker.running);
     [&sum].into_iter().chain(busiest).map(worker).collect()
 }
 
-fn worker(own: &WorkerHealth) -> (Text, Text) {
-    let states = [own.running, own.blocked, own.ahead, own.late];
-    let total: f64 = states.iter().map(|own| own.as_secs_f64()).sum();
-    let share = |own: Nanos| {
+fn worker(worker: &WorkerHealth) -> (Text, Text) {
+    let states = [worker.running, worker.blocked, worker.ahead, worker.late];
+    let total: f64 = states.iter().map(|state| state.as_secs_f64()).sum();
+    let share = |state: Nanos| {
         words::percent(if total > 0.0 {
-            own.as_secs_f64() / total
+            state.as_secs_f64() / total
         } else {
             0.0
         })
     };
     let [running, blocked, ahead, late] = states.map(share);
-    let told = format!("running {running}, blocked {blocked}, ahead {ahead}, late {late}");
-    (own.name.as_str().into(), told.into())
+    let text = format!("running {running}, blocked {blocked}, ahead {ahead}, late {late}");
+    (worker.name.as_str().into(), text.into())
 }
 
 /// Returns the warnings, and why the load ended.

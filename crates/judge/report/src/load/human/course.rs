@@ -1,4 +1,4 @@
-//! How a load went over time, in two lines of bars.
+//! A load over time, in two lines of bars.
 
 use stillwell_metric::Outcome;
 use stillwell_units::float_from_u64;
@@ -7,11 +7,11 @@ use crate::document::{Inline, Sparkline, Text};
 use crate::load::{LoadInterval, merge_histograms};
 use crate::words;
 
-/// Bars in one line; longer series are told in steps of several intervals.
+/// Bars in one line; longer series are shown in steps of several intervals.
 const BARS_MAX: usize = 60;
 
-/// How many ended a second and the p99 of their latency, or nothing where there are
-/// less than two intervals or nothing ended.
+/// Returns the rate of ended requests and the p99 of their latency; empty with fewer than
+/// two intervals or no ended request.
 pub(super) fn course(intervals: &[LoadInterval]) -> Vec<(Text, Text)> {
     let whole = whole(intervals);
     if whole.len() < 2 {
@@ -20,11 +20,11 @@ pub(super) fn course(intervals: &[LoadInterval]) -> Vec<(Text, Text)> {
     let step = whole.len().div_ceil(BARS_MAX);
     let steps = whole.chunks(step);
     let (rates, times): (Vec<f64>, Vec<f64>) = steps.map(rate_and_p99).unzip();
-    let line = |head: &str, values: &[f64], told: fn(f64) -> String| {
+    let line = |head: &str, values: &[f64], show: fn(f64) -> String| {
         let least = values.iter().copied().fold(f64::INFINITY, f64::min);
         let most = values.iter().copied().fold(0.0, f64::max);
         let bars = Text(vec![Inline::Sparkline(Sparkline::from_zero(values))]);
-        let range = format!("  {} to {}", told(least), told(most));
+        let range = format!("  {} to {}", show(least), show(most));
         (most > 0.0).then(|| (head.into(), bars.and(range)))
     };
     let lines = [
@@ -43,7 +43,7 @@ pub(super) fn whole(intervals: &[LoadInterval]) -> &[LoadInterval] {
 }
 
 fn is_cut(all: &[LoadInterval], last: &LoadInterval) -> bool {
-    let usual = all.first().map_or(0, |own| own.length.as_u64());
+    let usual = all.first().map_or(0, |interval| interval.length.as_u64());
     last.length.as_u64() < usual / 2
 }
 
@@ -65,7 +65,7 @@ fn rate_and_p99(intervals: &[LoadInterval]) -> (f64, f64) {
     let rate = rate(intervals, |_| true);
     let times: Vec<_> = intervals
         .iter()
-        .map(|own| own.response_time.unpack())
+        .map(|interval| interval.response_time.unpack())
         .collect();
     let p99 = merge_histograms(&times).value_at_quantile(0.99);
     (rate, float_from_u64(p99))

@@ -5,13 +5,12 @@ use serde::{Deserialize, Serialize};
 use stillwell_metric::Sizes;
 use stillwell_units::float_from_u64;
 
-/// Count, sum, sum of squares and extremes in integers, so that any split of the
+/// Count, sum, sum of squares and extremes in integers, so any split of the
 /// samples merges to the same.
 ///
-/// In JSON they stand beside the mean and the standard deviation, which are not
-/// read back.
+/// JSON has them beside the mean and the standard deviation, which are not read back.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(from = "Form", into = "Form")]
+#[serde(from = "MomentsForm", into = "MomentsForm")]
 pub struct Moments {
     /// Samples.
     pub count: u64,
@@ -92,7 +91,7 @@ impl Moments {
         if self.count == 0 {
             return 0.0;
         }
-        // About the whole part of the mean, so that nothing large cancels in
+        // About the whole part of the mean, so nothing large cancels in
         // floating point.
         let count = u128::from(self.count);
         let center = self.sum / count;
@@ -126,10 +125,10 @@ impl From<Sizes> for Moments {
     }
 }
 
-/// As they stand in JSON.
+/// JSON form of the moments.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Form {
+struct MomentsForm {
     count: u64,
     #[serde(with = "long")]
     sum: u128,
@@ -141,7 +140,7 @@ struct Form {
     pstdev: f64,
 }
 
-impl From<Moments> for Form {
+impl From<Moments> for MomentsForm {
     fn from(moments: Moments) -> Self {
         Self {
             count: moments.count,
@@ -155,8 +154,8 @@ impl From<Moments> for Form {
     }
 }
 
-impl From<Form> for Moments {
-    fn from(form: Form) -> Self {
+impl From<MomentsForm> for Moments {
+    fn from(form: MomentsForm) -> Self {
         Self {
             count: form.count,
             sum: form.sum,

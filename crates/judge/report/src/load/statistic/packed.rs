@@ -13,7 +13,7 @@ use stillwell_metric::PackedHistogram as Packed;
 /// In JSON it is what histogram logs hold, the compressed V2 encoding as base64,
 /// beside the number of samples and quantiles, which are not read back.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(try_from = "Form", into = "Form")]
+#[serde(try_from = "HistogramForm", into = "HistogramForm")]
 pub struct PackedHistogram(Packed);
 
 impl PackedHistogram {
@@ -23,7 +23,7 @@ impl PackedHistogram {
         Self(Packed::new(histogram))
     }
 
-    /// Whether there are no samples.
+    /// Returns true if there are no samples.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -72,10 +72,10 @@ impl From<Packed> for PackedHistogram {
 #[error("no HdrHistogram in V2 encoding as base64")]
 pub struct HistogramError;
 
-/// As it stands in JSON.
+/// JSON form of the histogram.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-struct Form {
+struct HistogramForm {
     count: u64,
     p50: u64,
     p90: u64,
@@ -85,7 +85,7 @@ struct Form {
     v2: String,
 }
 
-impl From<PackedHistogram> for Form {
+impl From<PackedHistogram> for HistogramForm {
     fn from(packed: PackedHistogram) -> Self {
         let histogram = packed.unpack();
         Self {
@@ -100,10 +100,10 @@ impl From<PackedHistogram> for Form {
     }
 }
 
-impl TryFrom<Form> for PackedHistogram {
+impl TryFrom<HistogramForm> for PackedHistogram {
     type Error = HistogramError;
 
-    fn try_from(form: Form) -> Result<Self, HistogramError> {
+    fn try_from(form: HistogramForm) -> Result<Self, HistogramError> {
         Self::from_base64(&form.v2)
     }
 }

@@ -1,6 +1,7 @@
 //! Causes of an unfit pair, experiment or machine.
 
-use stillwell_plan::{DesignPlan, StoppingPlan, WarmupPlan};
+use stillwell_plan::StoppingPlan;
+use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
 
 use super::sequential::{search_pairs, stopping};
 use super::*;
@@ -24,10 +25,15 @@ fn of<'r>(runs: &'r mut [RunSummary], pair: u32, variant: &str) -> &'r mut RunSu
         .unwrap()
 }
 
+/// Seven pairs of 30 s, four of them valid.
 #[test]
-fn discarded_pairs_are_repeated_up_to_a_quarter() {
+fn lost_pairs_are_replaced_until_the_time_is_over() {
     let ratios = [1.02, 0.98, 1.02, 0.98, 1.021, 0.979, 1.02];
     let mut runs = search_pairs(&ratios);
+    let plan = || ExperimentPlan {
+        max_time: Nanos::from_secs(200),
+        ..plan()
+    };
     for (pair, unfit) in [(1, false), (2, false), (3, true)] {
         of(&mut runs, pair, "baseline").warnings = vec![RunWarning::CpuSteal {
             share: 0.2,
@@ -47,6 +53,14 @@ fn discarded_pairs_are_repeated_up_to_a_quarter() {
         (state.verdict, state.pairs_used),
         (Verdict::Inconclusive, 4)
     );
+    let longer = ExperimentPlan {
+        max_time: Nanos::from_secs(211),
+        ..plan()
+    };
+    assert!(matches!(
+        standing(&longer, &runs).next,
+        NextStep::Run { .. }
+    ));
     let reason = state.goals[0].reason.as_deref().unwrap();
     assert!(
         reason.starts_with("the machine is unfit: 3 pairs"),
@@ -66,7 +80,10 @@ fn an_unfit_machine_with_too_few_pairs_is_invalid() {
     let state = standing(&plan(), &runs);
     assert_eq!(state.next, NextStep::Stop(StopReason::Unfit));
     assert_eq!(state.verdict.verdict, Verdict::Invalid);
-    let fixed = stopping(StoppingPlan::Fixed { pairs: 8 });
+    let fixed = ExperimentPlan {
+        max_time: Nanos::from_secs(200),
+        ..stopping(StoppingPlan::Fixed { pairs: 8 })
+    };
     let mut runs = search_pairs(&[1.1, 1.101, 1.099, 1.1, 1.1, 1.1, 1.1]);
     for pair in 5..=7 {
         of(&mut runs, pair, "comparison").warnings = vec![RunWarning::TargetRestarted];
@@ -340,7 +357,7 @@ fn losses_of_next_to_nothing_fell_into_two_groups() {
         let signs = state.erratic_signs.into_iter();
         let result = signs.filter_map(|sign| match sign {
             ErraticSign::TwoGroups { apart, .. } => Some(apart),
-            ErraticSign::TooNoisy { .. } => None,
+            ErraticSign::TooNoisy { .. } | ErraticSign::OneSided { .. } => None,
         });
         result.collect::<Vec<_>>()
     };

@@ -140,6 +140,24 @@ fn a_suite_of_a_hundred_experiments_is_judged() {
     }
 }
 
+/// A report listed open files that moved by 0.00 %.
+#[test]
+fn certain_changes_that_are_shown_as_zero_are_left_out() {
+    let ratios: Vec<f64> = (0..8)
+        .map(|pair| 1.05 + f64::from(pair % 3) * 1e-3)
+        .collect();
+    let mut runs = search_pairs(&ratios);
+    insert(&mut runs, "target/files:mean", 10.0, 10.0001);
+    insert(&mut runs, "target/bytes:mean", 10.0, 10.1);
+    let state = state(&runs);
+    let listed: Vec<&str> = state
+        .moved
+        .iter()
+        .map(|item| item.series.as_str())
+        .collect();
+    assert_eq!(listed, ["target/bytes:mean"]);
+}
+
 #[test]
 fn what_was_halved_had_surely_fallen_by_more_than_all_of_it() {
     let ratios: Vec<f64> = (0..8)

@@ -87,11 +87,83 @@ fn it_stops_at_the_first_look_that_is_certain() {
         (1.0, Verdict::Equivalent),
     ] {
         let ratios: Vec<f64> = NOISE.iter().map(|noise| ratio + noise / 10.0).collect();
-        let state = standing(&plan, &search_pairs(&ratios[..4]));
+        let early = standing(&plan, &search_pairs(&ratios[..4]));
+        assert_eq!(wanted(&early), Some(6), "{ratio}");
+        assert_eq!(early.verdict.verdict, Verdict::Inconclusive);
+        let state = standing(&plan, &search_pairs(&ratios[..6]));
         assert_eq!(state.next, NextStep::Stop(StopReason::Certain), "{ratio}");
         assert_eq!(state.verdict.verdict, verdict);
         assert_eq!(state.verdict.stopped, Some(StopReason::Certain));
     }
+}
+
+/// With confirmation a change ends the search at four pairs.
+#[test]
+fn f10_four_pairs_show_no_equivalence_and_gate_only_if_confirmed() {
+    let same = [1.0, 1.001, 0.999, 1.0];
+    let worse = [1.06, 1.061, 1.059, 1.06];
+    let four = stopping(StoppingPlan::Fixed { pairs: 4 });
+    let state = standing(&four, &search_pairs(&same));
+    assert_eq!(state.next, NextStep::Stop(StopReason::LastLook));
+    let goal = &state.verdict.goals[0];
+    assert_eq!(goal.verdict, Verdict::Inconclusive);
+    let reason = goal.reason.as_deref().unwrap();
+    assert!(
+        reason.ends_with("may miss a fault of 52.7 % of all runs"),
+        "{reason}"
+    );
+    let state = standing(&four, &search_pairs(&worse)).verdict;
+    assert_eq!(
+        (state.verdict, state.gate),
+        (Verdict::Regressed, Gate::Inconclusive)
+    );
+    let six = stopping(StoppingPlan::Fixed { pairs: 6 });
+    let ratios = [1.06, 1.061, 1.059, 1.06, 1.062, 1.058];
+    assert_eq!(judge(&six, &search_pairs(&ratios)).gate, Gate::Regressed);
+    let confirming = ExperimentPlan {
+        confirm: true,
+        ..stopping(StoppingPlan::Sequential { max_pairs: 20 })
+    };
+    assert!(matches!(
+        standing(&confirming, &search_pairs(&worse)).next,
+        NextStep::Run {
+            stage: RunStage::Confirm,
+            ..
+        }
+    ));
+}
+
+#[test]
+fn f9_the_rarest_visible_fault_follows_from_the_pairs() {
+    let shown = [4, 6, 8, 12, 20].map(|pairs| {
+        let share = crate::goal_verdict::rarest_visible_fault(pairs);
+        format!("{:.0}", 100.0 * share)
+    });
+    assert_eq!(shown, ["53", "39", "31", "22", "14"]);
+}
+
+#[test]
+fn f9_one_sided_noise_is_reported() {
+    let plan = stopping(StoppingPlan::Sequential { max_pairs: 12 });
+    let signs = |ratios: &[f64]| -> Vec<String> {
+        let state = judge(&plan, &search_pairs(ratios));
+        state
+            .erratic_signs
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    let mut ratios = [
+        1.0, 1.002, 0.998, 1.001, 0.999, 1.003, 0.997, 1.0, 1.002, 0.998, 1.001, 1.0,
+    ];
+    assert!(signs(&ratios).is_empty(), "{:?}", signs(&ratios));
+    ratios[6] = 1.03;
+    let said = signs(&ratios);
+    assert!(
+        said.iter()
+            .any(|sign| sign.starts_with("one-sided: some of 12 pairs")),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -165,8 +237,8 @@ fn every_comparison_has_to_be_certain() {
     let mut plan = stopping(StoppingPlan::Sequential { max_pairs: 8 });
     plan.variants
         .push(VariantPlan::unchanged("third".to_owned()));
-    let mut runs = search_pairs(&[1.0, 1.001, 0.999, 1.0]);
-    for (pair, noise) in (1..).zip(&NOISE[..4]) {
+    let mut runs = search_pairs(&[1.0, 1.001, 0.999, 1.0, 1.001, 0.999]);
+    for (pair, noise) in (1..).zip(&NOISE[..6]) {
         let place = (RunStage::Search, pair, "third");
         runs.push(synthetic::run(
             "e",
@@ -176,7 +248,7 @@ fn every_comparison_has_to_be_certain() {
     }
     let state = standing(&plan, &runs);
     assert_eq!(state.verdict.goals[0].verdict, Verdict::Equivalent);
-    assert_eq!(wanted(&state), Some(6));
+    assert_eq!(wanted(&state), Some(8));
 }
 
 #[test]
@@ -201,11 +273,11 @@ fn ranks_are_reported_beside_the_verdict() {
 #[test]
 fn shares_are_compared_by_their_difference() {
     let plan = ExperimentPlan {
-        stopping: StoppingPlan::Fixed { pairs: 4 },
+        stopping: StoppingPlan::Fixed { pairs: 6 },
         goals: vec![GoalPlan::new(GoalMetric::Loss)],
         ..experiment(&[])
     };
-    let state = |comparison: [f64; 4]| {
+    let state = |comparison: [f64; 6]| {
         let pairs = (1..).zip(comparison).flat_map(|(pair, lost)| {
             let run = |variant: &str, value| {
                 let place = (RunStage::Search, pair, variant);
@@ -215,9 +287,9 @@ fn shares_are_compared_by_their_difference() {
         });
         judge(&plan, &pairs.collect::<Vec<_>>())
     };
-    let none = state([0.0; 4]);
+    let none = state([0.0; 6]);
     assert_eq!(none.verdict, Verdict::Equivalent);
-    let some = state([0.01, 0.011, 0.009, 0.01]);
+    let some = state([0.01, 0.011, 0.009, 0.01, 0.011, 0.009]);
     assert_eq!(some.verdict, Verdict::Regressed);
     let change = some.goals[0].change.unwrap();
     assert!((change.estimate - 0.01).abs() < 1e-12, "{change:?}");

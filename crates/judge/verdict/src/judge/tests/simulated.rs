@@ -1,5 +1,5 @@
 //! The whole rule over many made-up experiments: how often it is wrong, and how
-//! often it sees what is there. Seeded, so that it never fails by chance.
+//! often it sees what is there. Seeded, so it never fails by chance.
 
 use stillwell_plan::StoppingPlan;
 use stillwell_units::Tolerance;

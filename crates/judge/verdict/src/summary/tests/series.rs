@@ -1,6 +1,6 @@
 //! Goals beyond counters, and the numbers of all series.
 
-use stillwell_plan::LatencyQuantile;
+use stillwell_plan::goal::LatencyQuantile;
 
 use super::*;
 

@@ -4,6 +4,10 @@ use super::*;
 
 /// A run of 40 s of load, whose target uses this CPU time in each of them.
 fn run(cpu_of: impl Fn(u64) -> f64) -> Capture {
+    story(cpu_of).capture()
+}
+
+fn story(cpu_of: impl Fn(u64) -> f64) -> Story {
     let mut story = Story::healthy().without(catalogue::TARGET_CPU);
     story.seconds = 45;
     for (mark, second) in story.manifest.phases.iter_mut().zip([0, 1, 3, 41, 42, 45]) {
@@ -12,14 +16,14 @@ fn run(cpu_of: impl Fn(u64) -> f64) -> Capture {
     }
     let mut total = 0.0;
     for second in 0..=45_u64 {
-        // Waves of a percent, so that nothing is perfectly even.
+        // Waves of a percent, so nothing is perfectly even.
         let wave = if second % 3 == 0 { 1.01 } else { 0.995 };
         total += cpu_of(second) * wave * 1e9;
         let value = Value::Int(stillwell_units::floor_to_u64(total));
         let point = (catalogue::TARGET_CPU, Labels::none(), second, value);
         story.points.push(point);
     }
-    story.capture()
+    story
 }
 
 #[test]
@@ -72,6 +76,33 @@ fn a_drift_is_no_steady_state() {
     assert!((drift.share - 0.26).abs() < 0.03, "{drift:?}");
     let mut notes = run.notes.iter();
     assert!(notes.any(|item| matches!(item, RunNote::NotSteady { .. })));
+}
+
+#[test]
+fn latency_that_grows_is_a_note() {
+    let growing = |grows: bool| {
+        let mut story = story(|_| 0.5);
+        let times = (0..=45_u64).map(|second| {
+            let mut histogram = empty_histogram();
+            let queue = if grows { 100 * second } else { 0 };
+            histogram
+                .record_n(5000 + queue + 90 * (second % 3), 100)
+                .unwrap();
+            Value::Histogram(encode_histogram(&histogram))
+        });
+        for (second, value) in (0..).zip(times) {
+            let point = (catalogue::RESPONSE_TIME, generator(), second, value);
+            story.points.push(point);
+        }
+        story.summary()
+    };
+    assert_eq!(growing(false).notes, []);
+    let [RunNote::LatencyGrew { series, growth }] = &growing(true).notes[..] else {
+        panic!("{:?}", growing(true).notes);
+    };
+    // 3.9 ms more, of a mean of 7.2 ms.
+    assert_eq!(series, "response_time");
+    assert!((growth - 0.54).abs() < 0.05, "{growth}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan, RateShape};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{PayloadFormat, PayloadPlan, RateShape};
 use stillwell_units::{ByteSize, Nanos};
 
 use super::*;

@@ -71,7 +71,7 @@ impl Files {
                 fs::hard_link(self.path(from)?, path).map_err(errno)?;
                 self.answer_entry(node, name, out)
             }
-            // The kernel knows what to do without, and does not ask again.
+            // The kernel knows what to do without, and does not repeat the request.
             _ => Err(Errno::NOSYS),
         }
     }

@@ -110,8 +110,8 @@ proptest! {
             return Err(TestCaseError::fail("no head"));
         };
         let mine = headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes()));
-        let other: Vec<_> = read.headers().skip(1).take(headers.len()).collect();
-        prop_assert_eq!(other, mine.collect::<Vec<_>>());
+        let listed: Vec<_> = read.headers().skip(1).take(headers.len()).collect();
+        prop_assert_eq!(listed, mine.collect::<Vec<_>>());
     }
 
     #[test]

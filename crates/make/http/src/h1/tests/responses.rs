@@ -134,12 +134,20 @@ fn old_connections_stay_open_only_if_they_say_so() {
 #[test]
 fn what_cannot_be_framed_is_refused() {
     use ParseError::{
-        BareLineFeed, BothLengths, ContentLength, ContentLengthsDiffer, Malformed,
+        BareLineFeed, BothLengths, ContentLength, ContentLengthsDiffer, Malformed, OtherProtocol,
         TransferEncoding, Truncated, Upgrade,
     };
     let header = |line: &str| format!("HTTP/1.1 200 OK\r\n{line}\r\n\r\n");
     for (text, error) in [
         ("HTTP/1.1 200 OK\n\n".to_owned(), BareLineFeed),
+        (
+            "\u{15}\u{3}\u{3}\0\u{2}\u{2}F".to_owned(),
+            OtherProtocol { protocol: "TLS" },
+        ),
+        (
+            "\0\0\u{12}\u{4}\0".to_owned(),
+            OtherProtocol { protocol: "HTTP/2" },
+        ),
         ("garbage\r\n\r\n".to_owned(), Malformed { part: "version" }),
         (
             "HTTP/1.1 2x0\r\n\r\n".to_owned(),

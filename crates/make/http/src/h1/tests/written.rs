@@ -1,4 +1,4 @@
-//! What we write is what we read, and nothing else can be made of it.
+//! Written messages are read back, and cannot be read as anything else.
 
 use stillwell_units::ByteSize;
 
@@ -27,7 +27,7 @@ fn a_request_head_is_appended_as_laid_out() {
 }
 
 #[test]
-fn a_proxy_is_asked_for_a_host_and_its_port_and_nothing_else() {
+fn a_proxy_gets_the_host_and_its_port_and_nothing_else() {
     let head = connect_head("[::1]:443", &[("a-b", "c d")]).unwrap();
     let expected = "CONNECT [::1]:443 HTTP/1.1\r\nhost: [::1]:443\r\na-b: c d\r\n\r\n";
     assert_eq!(String::from_utf8(head).unwrap(), expected);

@@ -6,6 +6,7 @@ use crate::h2::error::StreamEnded;
 use crate::h2::frame::{write_data, write_headers};
 use crate::h2::hpack::{EMPTY_TABLE, write_literal};
 use crate::h2::streams::{Stream, StreamState};
+use stillwell_units::as_usize;
 
 /// A head that is to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +76,7 @@ impl H2Connection {
             .output_bytes_max
             .saturating_sub(self.output.pending_bytes());
         let window = state.send_window.min(self.send_window).max(0);
-        let window = usize::try_from(window).unwrap_or(usize::MAX);
+        let window = as_usize(window.unsigned_abs());
         let taken = bytes.len().min(window).min(room);
         let now = &bytes[..taken];
         let is_whole = taken == bytes.len();

@@ -2,6 +2,7 @@
 
 use super::parse::{H2FrameHead, check_dependency, parse_control};
 use super::{FRAME_HEAD_BYTES, Frame, FrameError, flag, kind};
+use stillwell_units::as_usize;
 
 /// CONTINUATION frames that one header block may take.
 const CONTINUATIONS_MAX: u32 = 64;
@@ -342,7 +343,7 @@ fn begin_block<'p>(
 
 /// At most `bytes_max` bytes from the front.
 fn take<'i>(rest: &mut &'i [u8], bytes_max: u32) -> &'i [u8] {
-    let bytes = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    let bytes = as_usize(bytes_max);
     let (taken, after) = rest.split_at(bytes.min(rest.len()));
     *rest = after;
     taken

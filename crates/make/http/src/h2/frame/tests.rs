@@ -4,7 +4,7 @@ use super::*;
 
 const BLOCK_BYTES_MAX: usize = 40_000;
 
-/// What a reader gave. Parts of a DATA frame are joined.
+/// A frame from a reader. Parts of a DATA frame are joined.
 #[derive(Clone, Debug, PartialEq)]
 enum Seen {
     Data(u32, Vec<u8>, u32, bool),
@@ -78,7 +78,7 @@ fn record(
     }
 }
 
-fn other(frame: Frame<'_>) -> Seen {
+fn frame_events(frame: Frame<'_>) -> Seen {
     Seen::Other(format!("{frame:?}"))
 }
 
@@ -106,24 +106,24 @@ fn any_frame() -> impl Strategy<Value = (Vec<u8>, Seen)> {
         (stream.clone(), any::<u32>()).prop_map(|(stream, code)| {
             let (mut out, code) = (Vec::new(), H2ErrorCode(code));
             write_reset(stream, code, &mut out);
-            (out, other(Frame::Reset { stream, code }))
+            (out, frame_events(Frame::Reset { stream, code }))
         }),
         (any::<[u8; 8]>(), any::<bool>()).prop_map(|(payload, ack)| {
             let mut out = Vec::new();
             write_ping(payload, ack, &mut out);
-            (out, other(Frame::Ping { payload, ack }))
+            (out, frame_events(Frame::Ping { payload, ack }))
         }),
         (stream.clone(), any::<u32>()).prop_map(|(last_stream, code)| {
             let (mut out, code) = (Vec::new(), H2ErrorCode(code));
             write_go_away(last_stream, code, &mut out);
-            (out, other(Frame::GoAway { last_stream, code }))
+            (out, frame_events(Frame::GoAway { last_stream, code }))
         }),
         (0_u32..1 << 31, 0_u32..1 << 31).prop_map(|(stream, increment_bytes)| {
             let mut out = Vec::new();
             write_window_update(stream, increment_bytes, &mut out);
             (
                 out,
-                other(Frame::WindowUpdate {
+                frame_events(Frame::WindowUpdate {
                     stream,
                     increment_bytes,
                 }),
@@ -134,12 +134,12 @@ fn any_frame() -> impl Strategy<Value = (Vec<u8>, Seen)> {
         (stream, 10_u8.., payload, any::<u8>()).prop_map(|(stream, kind, payload, flags)| {
             let mut out = Vec::new();
             write_frame(kind, flags, stream, &payload, &mut out);
-            (out, other(Frame::Ignored { kind }))
+            (out, frame_events(Frame::Ignored { kind }))
         }),
         any::<[u8; 5]>().prop_map(|payload| {
             let mut out = Vec::new();
             write_frame(kind::PRIORITY, 0, 7, &payload, &mut out);
-            (out, other(Frame::Priority { stream: 7 }))
+            (out, frame_events(Frame::Priority { stream: 7 }))
         }),
     ]
 }
@@ -223,7 +223,7 @@ fn any_settings(numbers: [Option<u16>; 7], ack: bool) -> (Vec<u8>, Seen) {
     let mut out = Vec::new();
     if ack {
         write_settings_ack(&mut out);
-        return (out, other(Frame::SettingsAck));
+        return (out, frame_events(Frame::SettingsAck));
     }
     let numbers = numbers.map(|number| number.map(u32::from));
     let [table, push, streams, window, frame, list, connect] = numbers;
@@ -237,7 +237,7 @@ fn any_settings(numbers: [Option<u16>; 7], ack: bool) -> (Vec<u8>, Seen) {
         connect_protocol: connect.map(|connect| connect % 2 == 0),
     };
     write_settings(&settings, &mut out);
-    (out, other(Frame::Settings(settings)))
+    (out, frame_events(Frame::Settings(settings)))
 }
 
 proptest! {

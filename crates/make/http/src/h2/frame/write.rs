@@ -1,6 +1,7 @@
 //! Frames to bytes. All of them append.
 
 use super::{FRAME_HEAD_BYTES, H2ErrorCode, SettingsFrame, flag, kind};
+use stillwell_units::{as_usize, count};
 
 /// Any frame; `payload` is shorter than 2²⁴ bytes, of which the rest is cut.
 pub fn write_frame(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
@@ -22,9 +23,7 @@ pub fn write_headers(
     frame_bytes_max: u32,
     out: &mut Vec<u8>,
 ) {
-    let frame_bytes = usize::try_from(frame_bytes_max)
-        .unwrap_or(usize::MAX)
-        .max(1);
+    let frame_bytes = as_usize(frame_bytes_max).max(1);
     let (mut fragment, mut rest) = block.split_at(frame_bytes.min(block.len()));
     let (mut kind, mut flags) = (kind::HEADERS, end_flag(end_stream));
     while !rest.is_empty() {
@@ -82,7 +81,7 @@ const fn end_flag(end_stream: bool) -> u8 {
 
 /// The bytes before a payload of less than 2²⁴ bytes.
 fn head(kind: u8, flags: u8, stream: u32, payload_bytes: usize) -> [u8; FRAME_HEAD_BYTES] {
-    let length = u32::try_from(payload_bytes).unwrap_or(u32::MAX);
+    let length = count(payload_bytes);
     let [_, a, b, c] = length.to_be_bytes();
     let [d, e, f, g] = stream.to_be_bytes();
     [a, b, c, kind, flags, d, e, f, g]

@@ -61,8 +61,8 @@ proptest! {
         for (block, times) in runs {
             for _ in 0..times {
                 let expected = decoder.decode(&blocks[block], &mut list);
-                let found = sections.decode(&blocks[block]);
-                prop_assert_eq!(found, expected);
+                let decoded = sections.decode(&blocks[block]);
+                prop_assert_eq!(decoded, expected);
                 if expected.is_err() {
                     return Ok(());
                 }

@@ -7,12 +7,12 @@ use crate::h2::{H2ErrorCode, RequestRefused};
 fn check(requests: usize, wire: &Wire, expected: &[&str]) {
     let cuts: Vec<usize> = (0..wire.bytes.len()).collect();
     assert_eq!(
-        hear(&mut client_with(requests), &wire.bytes, &[]),
+        events_of(&mut client_with(requests), &wire.bytes, &[]),
         expected,
         "whole"
     );
     assert_eq!(
-        hear(&mut client_with(requests), &wire.bytes, &cuts),
+        events_of(&mut client_with(requests), &wire.bytes, &cuts),
         expected,
         "cut"
     );
@@ -36,7 +36,7 @@ fn written(output: &[u8]) -> Vec<String> {
 }
 
 #[test]
-fn responses_are_told_in_order() {
+fn responses_are_reported_in_order() {
     let wire = Wire::server()
         .headers(3, &[(":status", "103"), ("link", "x")], false)
         .headers(3, &[(":status", "204"), ("content-length", "9")], true)
@@ -131,10 +131,10 @@ fn heads_that_are_none_end_their_requests() {
         ("content-length", "+1"),
     ] {
         let wire = Wire::server().headers(1, &[(":status", "200"), (name, value)], true);
-        let heard = hear(&mut client_with(1), &wire.bytes, &[]);
+        let events = events_of(&mut client_with(1), &wire.bytes, &[]);
         assert!(
-            heard.len() == 1 && heard[0].starts_with("1 Malformed"),
-            "{name}: {heard:?}"
+            events.len() == 1 && events[0].starts_with("1 Malformed"),
+            "{name}: {events:?}"
         );
     }
     for wire in [
@@ -146,10 +146,10 @@ fn heads_that_are_none_end_their_requests() {
             .ok(1, false)
             .headers(1, &[(":status", "200")], true),
     ] {
-        let heard = hear(&mut client_with(1), &wire.bytes, &[]);
+        let events = events_of(&mut client_with(1), &wire.bytes, &[]);
         assert!(
-            heard.len() == 2 && heard[1].starts_with("1 Malformed"),
-            "{heard:?}"
+            events.len() == 2 && events[1].starts_with("1 Malformed"),
+            "{events:?}"
         );
     }
 }
@@ -162,7 +162,7 @@ fn answers_to_head_have_no_body_whatever_they_say() {
     let fields = [(":status", "200"), ("content-length", "7")];
     let wire = Wire::server().headers(1, &fields, true);
     assert_eq!(
-        hear(&mut client, &wire.bytes, &[]),
+        events_of(&mut client, &wire.bytes, &[]),
         ["1 head 200 7B", "1 end"]
     );
 }
@@ -174,14 +174,14 @@ fn going_away_fails_what_will_not_be_answered() {
     let wire = Wire::server()
         .frame(kind::GOAWAY, 0, 0, &go_away(1, 0))
         .ok(1, true);
-    let mut heard = hear(&mut client, &wire.bytes, &[]);
-    heard[..2].sort();
-    assert_eq!(heard, ["3 Refused", "5 Refused", "1 head 200", "1 end"]);
+    let mut events = events_of(&mut client, &wire.bytes, &[]);
+    events[..2].sort();
+    assert_eq!(events, ["3 Refused", "5 Refused", "1 head 200", "1 end"]);
     assert_eq!(client.going_away(), Some(H2ErrorCode::NO_ERROR));
     let code = H2ErrorCode::NO_ERROR;
     let refused = client.request(&get(), BodyLength::None);
     assert_eq!(refused, Err(RequestRefused::GoingAway { code }));
-    assert_eq!(hear_end(&mut client), [""; 0]);
+    assert_eq!(events_of_end(&mut client), [""; 0]);
 }
 
 #[test]
@@ -189,16 +189,16 @@ fn the_end_of_the_connection_ends_what_is_under_way() {
     let mut client = client_with(2);
     let wire = Wire::server().ok(3, false).ok(1, true);
     assert_eq!(
-        hear(&mut client, &wire.bytes, &[]),
+        events_of(&mut client, &wire.bytes, &[]),
         ["3 head 200", "1 head 200", "1 end"]
     );
     let truncated = "failed: the connection ended in the middle";
-    assert_eq!(hear_end(&mut client), ["3 ConnectionLost", truncated]);
+    assert_eq!(events_of_end(&mut client), ["3 ConnectionLost", truncated]);
     assert_eq!(
         client.request(&get(), BodyLength::None),
         Err(RequestRefused::Failed)
     );
-    assert_eq!(hear_end(&mut client_with(0)), [""; 0]);
+    assert_eq!(events_of_end(&mut client_with(0)), [""; 0]);
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn the_server_says_how_many_may_be_under_way() {
         ..SettingsFrame::default()
     };
     let wire = Wire::default().settings(&settings);
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), [""; 0]);
+    assert_eq!(events_of(&mut client, &wire.bytes, &[]), [""; 0]);
     assert!(client.is_ready());
     let first = client.request(&get(), BodyLength::None).unwrap();
     let second = client.request(&get(), BodyLength::None).unwrap();
@@ -223,7 +223,10 @@ fn the_server_says_how_many_may_be_under_way() {
         Err(RequestRefused::Busy)
     );
     let wire = Wire::default().ok(1, true);
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), ["1 head 200", "1 end"]);
+    assert_eq!(
+        events_of(&mut client, &wire.bytes, &[]),
+        ["1 head 200", "1 end"]
+    );
     let third = client.request(&get(), BodyLength::None).unwrap();
     assert_eq!((third.number(), third.slot()), (5, 0));
 }
@@ -239,7 +242,10 @@ fn what_was_given_up_is_passed_over() {
         .data(3, b"x", true)
         .reset(3, 0)
         .ok(1, true);
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), ["1 head 200", "1 end"]);
+    assert_eq!(
+        events_of(&mut client, &wire.bytes, &[]),
+        ["1 head 200", "1 end"]
+    );
     let resets = written(client.output())
         .into_iter()
         .filter(|frame| frame.contains("Reset"));
@@ -254,7 +260,7 @@ fn bodies_wait_for_windows_and_settings_move_them() {
         ..SettingsFrame::default()
     };
     let wire = Wire::default().settings(&settings(5));
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), [""; 0]);
+    assert_eq!(events_of(&mut client, &wire.bytes, &[]), [""; 0]);
     let post = H2RequestBlock::new("POST", Scheme::Http, "h", "/", &[]).unwrap();
     let stream = client.request(&post, BodyLength::Bytes(10)).unwrap();
     client.sent(usize::MAX / 2);
@@ -262,12 +268,12 @@ fn bodies_wait_for_windows_and_settings_move_them() {
     assert_eq!(client.send_body(stream, b"56789", true), Ok(0));
     // Five bytes are on their way: a window of 3 leaves less than none.
     let wire = Wire::default().settings(&settings(3));
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), [""; 0]);
+    assert_eq!(events_of(&mut client, &wire.bytes, &[]), [""; 0]);
     let wire = Wire::default().frame(kind::WINDOW_UPDATE, 0, 1, &[0, 0, 0, 3]);
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), ["1 room"]);
+    assert_eq!(events_of(&mut client, &wire.bytes, &[]), ["1 room"]);
     assert_eq!(client.send_body(stream, b"56789", true), Ok(1));
     let wire = Wire::default().settings(&settings(7));
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), ["1 room"]);
+    assert_eq!(events_of(&mut client, &wire.bytes, &[]), ["1 room"]);
     assert_eq!(client.send_body(stream, b"6789", true), Ok(4));
     assert!(client.send_body(stream, b"", true).is_err());
     let data: Vec<_> = written(client.output())
@@ -284,7 +290,10 @@ fn an_answer_before_the_body_was_sent_ends_the_request() {
     let stream = client.request(&post, BodyLength::Unknown).unwrap();
     client.sent(usize::MAX / 2);
     let wire = Wire::server().ok(1, true).reset(1, 0);
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), ["1 head 200", "1 end"]);
+    assert_eq!(
+        events_of(&mut client, &wire.bytes, &[]),
+        ["1 head 200", "1 end"]
+    );
     assert!(client.send_body(stream, b"x", true).is_err());
     let reset = "Reset { stream: 1, code: H2ErrorCode(8) }";
     assert!(written(client.output()).contains(&reset.to_owned()));
@@ -299,7 +308,7 @@ fn a_small_table_is_answered_with_none() {
         ..SettingsFrame::default()
     };
     let wire = Wire::default().settings(&settings);
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), [""; 0]);
+    assert_eq!(events_of(&mut client, &wire.bytes, &[]), [""; 0]);
     client.sent(usize::MAX / 2);
     for first in [0x20, 0x82] {
         client.request(&get(), BodyLength::None).unwrap();

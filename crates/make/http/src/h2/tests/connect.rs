@@ -26,7 +26,7 @@ fn udp(host: &str, port: u16) -> Result<H2RequestBlock, HeadError> {
 }
 
 #[test]
-fn proxies_are_asked_for_endpoints_as_the_rfc_lays_it_out() {
+fn proxies_get_endpoints_as_the_rfc_requires() {
     for (host, in_path) in [
         ("192.0.2.6", "192.0.2.6"),
         ("a-b.example", "a-b.example"),
@@ -59,7 +59,7 @@ fn proxies_are_asked_for_endpoints_as_the_rfc_lays_it_out() {
 }
 
 #[test]
-fn proxies_are_not_asked_for_what_is_no_endpoint() {
+fn proxies_do_not_get_what_is_no_endpoint() {
     for (host, port) in [
         ("", 53),
         ("h", 0),
@@ -93,7 +93,11 @@ fn a_protocol_is_taken_with_connect_alone_and_by_those_who_have_said_so() {
     let check = |mut server: Server, fields: &[(&str, &str)], expected: &[&str]| {
         let wire = Wire::client().headers(1, fields, false).get(3);
         let expected = [expected, &["3 GET h/", "3 end"]].concat();
-        assert_eq!(hear(&mut server, &wire.bytes, &[]), expected, "{fields:?}");
+        assert_eq!(
+            events_of(&mut server, &wire.bytes, &[]),
+            expected,
+            "{fields:?}"
+        );
         let refused = u64::from(expected.len() == 2);
         assert_eq!(server.refused_requests(), refused, "{fields:?}");
     };
@@ -135,7 +139,7 @@ fn a_client_knows_whether_protocols_are_taken() {
         });
         // Settings that do not speak of it leave it as it is.
         for settings in [server.output(), &Wire::server().bytes] {
-            assert_eq!(hear(&mut client, settings, &[]), [""; 0]);
+            assert_eq!(events_of(&mut client, settings, &[]), [""; 0]);
             assert_eq!(client.peer_connect_protocol(), Some(connect_protocol));
         }
     }
@@ -157,13 +161,13 @@ fn settings_that_cannot_be_or_are_taken_back_end_a_connection() {
             wire = wire.frame(kind::SETTINGS, 0, 0, &payload);
         }
         let mut client = client_with(0);
-        let heard = hear(&mut client, &wire.bytes, &[]);
+        let events = events_of(&mut client, &wire.bytes, &[]);
         let Some(error) = error else {
-            assert_eq!(heard, [""; 0]);
+            assert_eq!(events, [""; 0]);
             assert_eq!(client.peer_connect_protocol(), Some(true));
             continue;
         };
-        assert_eq!(heard, [format!("failed: {error}")]);
+        assert_eq!(events, [format!("failed: {error}")]);
         let code = client.output().last_chunk::<4>().copied().unwrap();
         assert_eq!(
             H2ErrorCode(u32::from_be_bytes(code)),
@@ -201,7 +205,7 @@ fn datagrams_go_both_ways() {
     server.respond(stream, &ok, BodyLength::Unknown).unwrap();
     let sent = server.send_body(stream, b"\0\x04\0xyz", true);
     assert_eq!(sent, Ok(6));
-    let heard = hear(&mut client, server.output(), &[]);
-    assert_eq!(heard, ["1 head 200", "1 body \\x00\\x04\\x00xyz", "1 end"]);
+    let events = events_of(&mut client, server.output(), &[]);
+    assert_eq!(events, ["1 head 200", "1 body \\x00\\x04\\x00xyz", "1 end"]);
     assert!(client.peer_connect_protocol().unwrap());
 }

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What each has to say is shown to the other, until both are silent; gives how many
-/// bytes of bodies the server took.
+/// Passes the output of each side to the other, until both are silent; returns the number
+/// of body bytes that the server took.
 fn exchange(
     client: &mut Client,
     server: &mut Server,
@@ -39,7 +39,7 @@ fn exchange(
 }
 
 proptest! {
-    /// Whoever is held sends no more than a window, and all of it after that.
+    /// A sender that is held sends no more than a window, and all of it after that.
     #[test]
     fn for_all_windows_who_is_held_sends_no_more_than_one(
         window in 1_u32..3000,
@@ -50,7 +50,7 @@ proptest! {
         let (mut client, mut server) = (Client::new(Limits::default()), Server::new(limits));
         let headers = [("x-a", "b")];
         let head = H2RequestBlock::new("POST", Scheme::Http, "h", "/", &headers).unwrap();
-        // So that the client knows the window.
+        // The client then knows the window.
         exchange(&mut client, &mut server, None);
         let stream = client.request(&head, BodyLength::Bytes(body as u64)).unwrap();
         let mut rest = vec![7; body];

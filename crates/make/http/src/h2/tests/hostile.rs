@@ -50,12 +50,12 @@ fn clients_refuse_what_servers_may_not_do() {
         ),
     ] {
         let mut client = client_with(1);
-        let heard = hear(&mut client, &wire.bytes, &[]);
+        let events = events_of(&mut client, &wire.bytes, &[]);
         assert_eq!(
-            heard,
+            events,
             ["1 ConnectionLost".to_owned(), format!("failed: {error}")]
         );
-        // The peer is told.
+        // The peer receives an error.
         let code = client.output().last_chunk::<4>().copied().unwrap();
         assert_ne!(u32::from_be_bytes(code), 0, "{error}");
     }
@@ -64,12 +64,15 @@ fn clients_refuse_what_servers_may_not_do() {
         Wire::server().ok(3, true),
         Wire::server().ok(2, true),
     ] {
-        assert_eq!(hear(&mut client_with(1), &wire.bytes, &[])[1], DATA_ON_IDLE);
+        assert_eq!(
+            events_of(&mut client_with(1), &wire.bytes, &[])[1],
+            DATA_ON_IDLE
+        );
     }
     let wire = Wire::server().ok(1, true).data(1, b"x", true);
     let ended = "failed: the peer broke the protocol: a frame on a stream that has ended";
     assert_eq!(
-        hear(&mut client_with(1), &wire.bytes, &[]),
+        events_of(&mut client_with(1), &wire.bytes, &[]),
         ["1 head 200", "1 end", ended]
     );
 }
@@ -89,9 +92,9 @@ fn more_data_than_the_windows_allow_is_refused() {
     for _ in 0..8 {
         wire = wire.data(1, &[0; 16_000], false);
     }
-    // Updates go out at half a window, so that those who read them go on.
-    let heard = hear(&mut client, &wire.bytes, &[]);
-    assert_eq!(heard.len(), 2, "{:?}", &heard[2..]);
+    // Updates go out at half a window, so those who read them go on.
+    let events = events_of(&mut client, &wire.bytes, &[]);
+    assert_eq!(events.len(), 2, "{:?}", &events[2..]);
     let limits = Limits {
         stream_window_bytes: 10,
         ..limits
@@ -99,7 +102,7 @@ fn more_data_than_the_windows_allow_is_refused() {
     let mut client = Client::new(limits);
     client.request(&get(), BodyLength::None).unwrap();
     let wire = Wire::server().frame(kind::SETTINGS, flag::ACK, 0, &[]);
-    let first = hear(&mut client, &wire.bytes, &[]);
+    let first = events_of(&mut client, &wire.bytes, &[]);
     assert_eq!(first, [""; 0]);
     client.request(&get(), BodyLength::None).unwrap();
     let wire = Wire::default()
@@ -112,7 +115,7 @@ fn more_data_than_the_windows_allow_is_refused() {
         "1 head 200",
         "1 end",
     ];
-    assert_eq!(hear(&mut client, &wire.bytes, &[]), expected);
+    assert_eq!(events_of(&mut client, &wire.bytes, &[]), expected);
 }
 
 #[test]
@@ -165,20 +168,20 @@ fn floods_are_cut_off() {
         ),
     ] {
         let mut server = Server::new(Limits::default());
-        let heard = hear(&mut server, &wire.bytes, &[]);
+        let events = events_of(&mut server, &wire.bytes, &[]);
         let expected = format!("failed: the peer sends too many {what}");
-        assert_eq!(heard.last(), Some(&expected));
+        assert_eq!(events.last(), Some(&expected));
         assert!(server.output().len() < 100_000);
     }
 }
 
 #[test]
-fn whoever_reads_the_answers_may_ask_on() {
+fn a_client_that_reads_its_answers_may_send_more() {
     let mut server = Server::new(Limits::default());
-    hear(&mut server, &Wire::client().bytes, &[]);
+    events_of(&mut server, &Wire::client().bytes, &[]);
     let ping = Wire::default().frame(kind::PING, 0, 0, &[0; 8]).bytes;
     for _ in 0..5_000 {
-        assert_eq!(hear(&mut server, &ping, &[]), [""; 0]);
+        assert_eq!(events_of(&mut server, &ping, &[]), [""; 0]);
         server.sent(server.output().len());
     }
 }
@@ -225,10 +228,10 @@ proptest! {
     ) {
         let server = [Wire::server().bytes, wire.clone()].concat();
         let (mut whole, mut cut) = (client_with(requests), client_with(requests));
-        let heard = hear(&mut whole, &server, &[]);
-        prop_assert_eq!(&hear(&mut cut, &server, &cuts), &heard);
+        let events = events_of(&mut whole, &server, &[]);
+        prop_assert_eq!(&events_of(&mut cut, &server, &cuts), &events);
         prop_assert_eq!(cut.output(), whole.output());
-        let ended = [heard, hear_end(&mut whole)].concat();
+        let ended = [events, events_of_end(&mut whole)].concat();
         for number in (1..).step_by(2).take(requests) {
             // Every request ends exactly once.
             let ends = |said: &&String| {
@@ -241,7 +244,7 @@ proptest! {
 
         let client = [Wire::client().bytes, wire].concat();
         let (mut whole, mut cut) = (Server::new(Limits::default()), Server::new(Limits::default()));
-        prop_assert_eq!(hear(&mut cut, &client, &cuts), hear(&mut whole, &client, &[]));
+        prop_assert_eq!(events_of(&mut cut, &client, &cuts), events_of(&mut whole, &client, &[]));
         prop_assert_eq!(cut.output(), whole.output());
     }
 }

@@ -25,7 +25,7 @@ struct Sending {
     total: usize,
 }
 
-/// What a byte of a body is.
+/// The byte of a body at an offset.
 fn byte(exchange: usize, offset: usize) -> u8 {
     u8::try_from((31 * exchange + offset) % 251).unwrap()
 }
@@ -291,9 +291,9 @@ impl Driver {
 }
 
 fn take(received: &mut Received, bytes: &[u8]) {
-    for (offset, found) in bytes.iter().enumerate() {
+    for (offset, received_byte) in bytes.iter().enumerate() {
         assert_eq!(
-            *found,
+            *received_byte,
             byte(received.exchange, received.bytes + offset),
             "other bytes"
         );
@@ -351,7 +351,7 @@ proptest! {
             }
         }
         prop_assert_eq!(driver.client.open_streams(), 0);
-        // What was given up is told to the server with what is left.
+        // The server learns of abandoned requests with the output that is left.
         driver.give_server(usize::MAX);
         driver.give_client(usize::MAX);
         driver.give_server(usize::MAX);

@@ -12,20 +12,28 @@ fn ok() -> H2ResponseBlock {
 /// In whole and in single bytes.
 fn check(wire: &Wire, expected: &[&str]) {
     let cuts: Vec<usize> = (0..wire.bytes.len()).collect();
-    assert_eq!(hear(&mut server(), &wire.bytes, &[]), expected, "whole");
-    assert_eq!(hear(&mut server(), &wire.bytes, &cuts), expected, "cut");
+    assert_eq!(
+        events_of(&mut server(), &wire.bytes, &[]),
+        expected,
+        "whole"
+    );
+    assert_eq!(
+        events_of(&mut server(), &wire.bytes, &cuts),
+        expected,
+        "cut"
+    );
 }
 
-/// What a client with as many requests under way as `server` had says to what
-/// the server has written.
+/// Events of a client with as many requests under way as `server` had, from the output of
+/// the server.
 fn answers(server: &mut Server, requests: usize) -> Vec<String> {
     let output = server.output().to_vec();
     server.sent(output.len());
-    hear(&mut client_with(requests), &output, &[])
+    events_of(&mut client_with(requests), &output, &[])
 }
 
 #[test]
-fn requests_are_told_in_order() {
+fn requests_are_reported_in_order() {
     let post = [
         (":method", "POST"),
         (":scheme", "https"),
@@ -76,7 +84,7 @@ fn what_is_no_request_is_refused_and_counted() {
         let mut server = server();
         let wire = Wire::client().headers(1, &fields, true).get(3);
         assert_eq!(
-            hear(&mut server, &wire.bytes, &[]),
+            events_of(&mut server, &wire.bytes, &[]),
             ["3 GET h/", "3 end"],
             "{fields:?}"
         );
@@ -125,7 +133,7 @@ fn answers_are_read_as_sent() {
         "3 end",
         "5 body d",
         "5 end {\"grpc-status\": \"0\"}",
-        // The client did not ask with `HEAD`.
+        // The client did not send `HEAD`.
         "7 Malformed { what: \"less data than its length says\" }",
     ];
     assert_eq!(answers(&mut server, 4), expected);
@@ -137,13 +145,16 @@ fn requests_can_be_answered_before_they_end() {
     let post = [(":method", "POST"), (":scheme", "http"), (":path", "/")];
     let wire = Wire::client().headers(1, &post, false).data(1, b"a", false);
     assert_eq!(
-        hear(&mut server, &wire.bytes, &[]),
+        events_of(&mut server, &wire.bytes, &[]),
         ["1 POST /", "1 body a"]
     );
     let stream = server.connection_stream(1);
     server.respond(stream, &ok(), BodyLength::None).unwrap();
     let wire = Wire::default().data(1, b"b", true);
-    assert_eq!(hear(&mut server, &wire.bytes, &[]), ["1 body b", "1 end"]);
+    assert_eq!(
+        events_of(&mut server, &wire.bytes, &[]),
+        ["1 body b", "1 end"]
+    );
     assert_eq!(server.open_streams(), 0);
 }
 
@@ -155,13 +166,13 @@ fn too_many_at_once_are_refused_and_so_are_all_after_the_farewell() {
     };
     let mut server = Server::new(limits);
     let wire = Wire::client().get(1).get(3).get(5);
-    let heard = hear(&mut server, &wire.bytes, &[]);
-    assert_eq!(heard, ["1 GET h/", "1 end", "3 GET h/", "3 end"]);
+    let events = events_of(&mut server, &wire.bytes, &[]);
+    assert_eq!(events, ["1 GET h/", "1 end", "3 GET h/", "3 end"]);
     server.close();
     let (first, second) = (server.connection_stream(1), server.connection_stream(3));
     server.respond(first, &ok(), BodyLength::None).unwrap();
     assert_eq!(
-        hear(&mut server, &Wire::default().get(7).bytes, &[]),
+        events_of(&mut server, &Wire::default().get(7).bytes, &[]),
         [""; 0]
     );
     server.respond(second, &ok(), BodyLength::None).unwrap();
@@ -174,16 +185,16 @@ fn too_many_at_once_are_refused_and_so_are_all_after_the_farewell() {
         "3 head 200",
         "3 end",
     ];
-    let mut heard = answers(&mut server, 4);
-    heard[..2].sort();
-    assert_eq!(heard, expected);
+    let mut events = answers(&mut server, 4);
+    events[..2].sort();
+    assert_eq!(events, expected);
 }
 
 #[test]
 fn a_client_that_leaves_ends_its_requests() {
     let mut server = server();
     let wire = Wire::client().get(1).get(3).reset(1, 8);
-    let heard = hear(&mut server, &wire.bytes, &[]);
+    let events = events_of(&mut server, &wire.bytes, &[]);
     let expected = [
         "1 GET h/",
         "1 end",
@@ -191,15 +202,15 @@ fn a_client_that_leaves_ends_its_requests() {
         "3 end",
         "1 Reset(H2ErrorCode(8))",
     ];
-    assert_eq!(heard, expected);
+    assert_eq!(events, expected);
     let third = server.connection_stream(3);
     let truncated = "failed: the connection ended in the middle";
-    assert_eq!(hear_end(&mut server), ["3 ConnectionLost", truncated]);
+    assert_eq!(events_of_end(&mut server), ["3 ConnectionLost", truncated]);
     assert!(server.respond(third, &ok(), BodyLength::None).is_err());
 }
 
 #[test]
-fn the_preface_tells_the_protocols_apart() {
+fn the_preface_distinguishes_the_protocols() {
     use crate::h2::is_http2;
     assert_eq!(is_http2(b""), None);
     assert_eq!(is_http2(b"PR"), None);
@@ -207,13 +218,16 @@ fn the_preface_tells_the_protocols_apart() {
     assert_eq!(is_http2(PREFACE), Some(true));
     assert_eq!(is_http2(&Wire::client().bytes), Some(true));
     let preface = ["failed: the connection does not begin with HTTP/2's preface"];
-    assert_eq!(hear(&mut server(), b"GET / HTTP/1.1\r\n", &[]), preface);
-    let mut early = server();
-    assert_eq!(hear(&mut early, b"PRI *", &[]), [""; 0]);
     assert_eq!(
-        hear_end(&mut early),
+        events_of(&mut server(), b"GET / HTTP/1.1\r\n", &[]),
+        preface
+    );
+    let mut early = server();
+    assert_eq!(events_of(&mut early, b"PRI *", &[]), [""; 0]);
+    assert_eq!(
+        events_of_end(&mut early),
         ["failed: the connection ended in the middle"]
     );
-    assert_eq!(hear_end(&mut server()), [""; 0]);
+    assert_eq!(events_of_end(&mut server()), [""; 0]);
     assert_eq!(H2ErrorCode::PROTOCOL_ERROR.to_string(), "PROTOCOL_ERROR");
 }

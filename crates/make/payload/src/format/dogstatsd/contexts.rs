@@ -1,6 +1,6 @@
 //! Contexts: which type, name, tags and origin belong together.
 
-use stillwell_plan::{Between, DogstatsdPlan, expand_all};
+use stillwell_plan::payload::{Between, DogstatsdPlan, expand_all};
 use stillwell_units::{Seed, floor_to_u64};
 
 use super::tags::{Identity, Tags};

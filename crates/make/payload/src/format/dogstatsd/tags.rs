@@ -1,6 +1,6 @@
 //! Tags: a number of distinct ones, reused as often as requested.
 
-use stillwell_plan::Between;
+use stillwell_plan::payload::Between;
 use stillwell_units::{Seed, floor_to_u64};
 
 use crate::mix::{Draw, index, key, share};

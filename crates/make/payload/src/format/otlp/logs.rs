@@ -1,6 +1,7 @@
 //! OpenTelemetry logs: `ExportLogsServiceRequest` in protobuf.
 
-use stillwell_plan::{OtlpLogsPlan, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::OtlpLogsPlan;
 
 use super::tree::{Heads, Item, Tree, floor as tree_floor};
 use super::{Leaf, Walk};

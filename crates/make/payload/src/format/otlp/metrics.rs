@@ -2,7 +2,8 @@
 //! point a metric. Each metric is one worker's, and its times go on from set to set,
 //! since stores take the points of a series in the order of their times only.
 
-use stillwell_plan::{OtlpMetricsPlan, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::OtlpMetricsPlan;
 use stillwell_units::{Nanos, Seed, float_from_u64};
 
 use super::tree::{Heads, Item, Texts, Tree, floor as tree_floor};

@@ -2,7 +2,9 @@
 //! one trace through a system of services, with the spans of each service in a
 //! resource of their own.
 
-use stillwell_plan::{OtlpTracesPlan, PayloadFormat, TRACE_DEPTH_MAX};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::TRACE_DEPTH_MAX;
+use stillwell_units::count;
 
 use crate::contract::{Event, Joint, Recipe, Writer};
 use crate::event_time::EventTime;
@@ -35,7 +37,7 @@ const ALPHABET: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 pub(crate) fn floor(format: &PayloadFormat) -> usize {
     match format {
         PayloadFormat::OpentelemetryTraces(plan) => {
-            let system = System::new(plan);
+            let system = System::new(plan.services(), &plan.roots());
             let span = system
                 .operations
                 .iter()
@@ -55,20 +57,18 @@ fn heads_max(system: &System) -> usize {
 }
 
 pub(crate) fn writer(recipe: &Recipe<'_>) -> Box<dyn Writer> {
-    let none = OtlpTracesPlan {
-        services: Vec::new(),
-        error_rate: 0.0,
+    let (services, roots, error_rate) = match recipe.format {
+        PayloadFormat::OpentelemetryTraces(plan) => {
+            (plan.services(), plan.roots(), plan.error_rate())
+        }
+        _ => (&[][..], Vec::new(), 0.0),
     };
-    let plan = match recipe.format {
-        PayloadFormat::OpentelemetryTraces(plan) => plan,
-        _ => &none,
-    };
-    let system = System::new(plan);
+    let system = System::new(services, &roots);
     let mut random = Random::new(recipe.seed.derive("values", 0));
     Box::new(OtlpTraces {
         time: EventTime::new(&mut random),
         random,
-        fails: Chance::new(plan.error_rate),
+        fails: Chance::new(error_rate),
         texts: Pool::new(
             recipe.common.derive("texts", 0),
             ALPHABET,
@@ -162,7 +162,7 @@ impl Writer for OtlpTraces {
         Some(Event {
             bytes: out.finish(),
             slot: None,
-            units: u32::try_from(self.spans.len()).unwrap_or(u32::MAX),
+            units: count(self.spans.len()),
             joint: Joint::Frame,
         })
     }

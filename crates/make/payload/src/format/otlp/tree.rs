@@ -1,6 +1,6 @@
 //! Resources, scopes and items, as far as they stay the same.
 
-use stillwell_plan::OtlpContexts;
+use stillwell_plan::payload::OtlpContexts;
 use stillwell_units::Seed;
 
 use crate::Part;
@@ -215,7 +215,7 @@ pub(super) struct Texts {
 
 impl Texts {
     pub(super) fn new(seed: &Seed, names: u64) -> Self {
-        let length = stillwell_plan::Between::new(8, NAME_MAX);
+        let length = stillwell_plan::payload::Between::new(8, NAME_MAX);
         Self {
             names: Names::drawn(&seed.derive("names", 0), length, names),
             pool: Pool::new(seed.derive("texts", 0), ALPHABET, 16, index(VALUE_MAX)),

@@ -1,10 +1,11 @@
 //! Log lines by the second of their time.
 
-use stillwell_plan::{TimeField, TimePattern, TimestampedPlan};
+use jiff::civil::Date;
+use jiff::tz::Offset;
+use stillwell_plan::payload::{TimeField, TimePattern, TimestampedPlan};
 
 use super::{ReplayPiece, without_end};
 use crate::BuildError;
-use crate::text::days_from_civil;
 
 /// Most empty seconds of a file that become placeholders: eleven days. Gaps beyond are a
 /// mistake, or would fill any cache.
@@ -84,9 +85,11 @@ impl TimeParts {
         if let Some(epoch) = self.epoch {
             return Some(epoch);
         }
-        let is_date = (1..=12).contains(&self.month) && (1..=31).contains(&self.day);
-        let days = is_date.then(|| days_from_civil(self.year, self.month, self.day))?;
-        Some(days * 86_400 + self.seconds - self.offset)
+        let year = i16::try_from(self.year).ok()?;
+        let (month, day) = (i8::try_from(self.month).ok()?, i8::try_from(self.day).ok()?);
+        let midnight = Date::new(year, month, day).ok()?.at(0, 0, 0, 0);
+        let midnight = Offset::UTC.to_timestamp(midnight).ok()?.as_second();
+        Some(midnight + self.seconds - self.offset)
     }
 }
 

@@ -75,8 +75,8 @@ mod tests {
         for _ in 0..20_000 {
             clock.milliseconds += 200_000;
             let text = *clock.tick(&mut random);
-            let other = Clock::at(clock.milliseconds / 1000);
-            assert_eq!(text[..19], other.parts()[..19]);
+            let second_clock = Clock::at(clock.milliseconds / 1000);
+            assert_eq!(text[..19], second_clock.parts()[..19]);
             assert_eq!(text[19], b'Z');
         }
     }

@@ -1,7 +1,7 @@
 //! Compiles plans into programs: adjacent texts become one, and everything that is known before is
 //! computed once instead of with each event.
 
-use stillwell_plan::{TemplatePart, TemplatePlan};
+use stillwell_plan::payload::{TemplatePart, TemplatePlan};
 
 use super::join;
 use super::program::{Pick, Program, Step, TABLE_MAX};

@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn values_of_one_kind_become_one() {
-        for (one, other, both) in [
+        for (first, second, both) in [
             (r#""a""#, r#""b""#, r#""ab""#),
             (r#""""#, r#""b""#, r#""b""#),
             (r#""a""#, r#""""#, r#""a""#),
@@ -99,15 +99,15 @@ mod tests {
             ("17", "18", "18"),
             (r#""a""#, "[1]", "[1]"),
         ] {
-            let mut buffer = format!("xx{one}{other}").into_bytes();
-            let (middle, end) = (2 + one.len(), buffer.len());
+            let mut buffer = format!("xx{first}{second}").into_bytes();
+            let (middle, end) = (2 + first.len(), buffer.len());
             let end = join(&mut buffer, 2, middle, end);
             assert_eq!(&buffer[2..end], both.as_bytes());
         }
     }
 
     #[test]
-    fn what_stands_inside_a_text_is_read_back() {
+    fn text_inside_a_text_is_read_back() {
         for value in [r#"{"a":"b\n"}"#, r#"[1,"\u0001"]"#, "17", "null"] {
             let mut inside = value.as_bytes().to_vec();
             unwrap(&mut inside);

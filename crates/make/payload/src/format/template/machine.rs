@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use stillwell_plan::{Alphabet, TemplatePlan, TemplateValue, TimeField, TimeText};
+use stillwell_plan::payload::{Alphabet, TemplatePlan, TemplateValue, TimeField, TimeText};
 
 use super::clock::OwnClock;
 use super::join::{escaped, is_plain, is_text, join};

@@ -1,6 +1,6 @@
 //! A template as it is carried out.
 
-use stillwell_plan::{Alphabet, TemplateValue, TimeText};
+use stillwell_plan::payload::{Alphabet, TemplateValue, TimeText};
 
 use crate::text::Fragment;
 

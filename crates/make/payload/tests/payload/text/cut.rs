@@ -4,7 +4,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, BuildError, SLOT_PLACEHOLDER, SLOT_WIDTH, SlotUse};
-use stillwell_plan::{BlockShape, PayloadFormat, PrefixFraming, ReplayCut, ReplayEnd, ReplayPlan};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{BlockShape, ReplayCut, ReplayEnd, ReplayPlan};
+use stillwell_plan::stamp::PrefixFraming;
 use stillwell_units::{ByteSize, Seed};
 
 use crate::golden::compare;
@@ -32,7 +34,7 @@ fn build(
     BlockSet::build_with(&plan, plan.cache, seed, Some(source), slots)
 }
 
-/// A few events a block, so that passes have several blocks.
+/// A few events a block, so passes have several blocks.
 fn few(count: u32) -> BlockShape {
     BlockShape::Events {
         count,
@@ -40,7 +42,7 @@ fn few(count: u32) -> BlockShape {
     }
 }
 
-/// How often the set was filled with the whole recording.
+/// Number of times that the set was filled with the whole recording.
 fn passes(cache: u64, pass: usize, rounds: Option<u64>) -> u64 {
     let fitting = (cache / pass as u64).max(1);
     fitting.min(rounds.unwrap_or(fitting).max(1))

@@ -2,7 +2,8 @@
 //! Each gives the text of every event in which its stamp would travel.
 
 use serde_json::Value;
-use stillwell_plan::{BulkAction, CefHeader, GelfEnd, HecEncoding, PayloadFormat};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{BulkAction, CefHeader, GelfEnd, HecEncoding};
 
 type Texts = Vec<String>;
 

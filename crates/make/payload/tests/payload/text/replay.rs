@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 use stillwell_payload::{BlockSet, BuildError, SlotUse};
-use stillwell_plan::{PayloadFormat, TimePattern, TimestampedPlan};
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{TimePattern, TimestampedPlan};
 use stillwell_units::Seed;
 
 use crate::golden::compare;

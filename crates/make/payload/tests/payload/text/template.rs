@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use stillwell_payload::{BlockSet, BuildError, SlotUse};
-use stillwell_plan::{
-    Alphabet, PayloadFormat, TemplatePart as P, TemplatePlan, TemplateValue, TimePattern, TimeText,
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{
+    Alphabet, TemplatePart as P, TemplatePlan, TemplateValue, TimePattern, TimeText,
 };
 use stillwell_units::Seed;
 
@@ -226,36 +227,36 @@ fn numbers_lie_in_their_ranges_and_reach_their_ends() {
             high,
             digits: 1,
         };
-        let found = made(template(vec![number, text("\n")]));
-        let mut found: Vec<i64> = found
+        let numbers = made(template(vec![number, text("\n")]));
+        let mut numbers: Vec<i64> = numbers
             .iter()
             .map(|event| event.trim().parse().unwrap())
             .collect();
-        found.sort_unstable();
-        found.dedup();
-        assert_eq!(found, (low..=high).collect::<Vec<_>>());
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers, (low..=high).collect::<Vec<_>>());
     }
     let padded = P::Integer {
         low: -7,
         high: 12,
         digits: 4,
     };
-    let found = made(template(vec![padded, text("\n")]));
-    assert!(found.contains(&"-0007\n".to_owned()) && found.contains(&"0012\n".to_owned()));
+    let numbers = made(template(vec![padded, text("\n")]));
+    assert!(numbers.contains(&"-0007\n".to_owned()) && numbers.contains(&"0012\n".to_owned()));
     let decimal = P::Decimal {
         low: -105,
         high: 105,
         decimals: 2,
     };
-    let found = made(template(vec![decimal, text("\n")]));
+    let numbers = made(template(vec![decimal, text("\n")]));
     for value in ["-1.05\n", "-0.07\n", "0.00\n", "1.05\n"] {
-        assert!(found.contains(&value.to_owned()), "{value}");
+        assert!(numbers.contains(&value.to_owned()), "{value}");
     }
 }
 
 #[test]
 fn counters_count_and_times_go_on() {
-    let found = made(template(vec![
+    let events = made(template(vec![
         P::Counter { first: 998 },
         text(" "),
         P::Time(TimeText::Rfc3339),
@@ -264,7 +265,7 @@ fn counters_count_and_times_go_on() {
         text("\n"),
     ]));
     let mut before = (997, String::new(), 0);
-    for event in &found {
+    for event in &events {
         let parts: Vec<&str> = event.split_whitespace().collect();
         let number = parts[0].parse::<u64>().unwrap();
         let epoch = parts[2].parse::<u64>().unwrap();
@@ -277,7 +278,7 @@ fn counters_count_and_times_go_on() {
 #[test]
 fn variables_keep_their_value_in_an_event() {
     let user = P::Value(TemplateValue::Uuid);
-    let found = made(TemplatePlan {
+    let events = made(TemplatePlan {
         root: P::With {
             variables: vec![(0, user)],
             part: Box::new(P::Sequence(vec![
@@ -290,11 +291,11 @@ fn variables_keep_their_value_in_an_event() {
         definitions: Vec::new(),
         variables: 1,
     });
-    for event in &found {
-        let (one, other) = event.trim().split_once(' ').unwrap();
-        assert_eq!(one, other);
+    for event in &events {
+        let (first, second) = event.trim().split_once(' ').unwrap();
+        assert_eq!(first, second);
     }
-    assert!(found.windows(2).all(|pair| pair[0] != pair[1]));
+    assert!(events.windows(2).all(|pair| pair[0] != pair[1]));
 }
 
 /// A variable is made where the event goes on, and there was no room for one that is much
@@ -305,12 +306,12 @@ fn a_long_variable_that_no_event_has_was_made_without_room() {
         variables: vec![(0, text(&"0123456789".repeat(5_000)))],
         part: Box::new(text("short\n")),
     };
-    let found = made(TemplatePlan {
+    let events = made(TemplatePlan {
         root: P::Sequence(vec![long.clone(), long]),
         definitions: Vec::new(),
         variables: 1,
     });
-    assert!(found.iter().all(|event| event == "short\nshort\n"));
+    assert!(events.iter().all(|event| event == "short\nshort\n"));
 }
 
 #[test]

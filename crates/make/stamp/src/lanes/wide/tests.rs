@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::lanes::Plain;
 
-/// What the tests are about; nothing where the processor has no such registers.
+/// The search under test; nothing where the processor has no such registers.
 fn wide() -> Option<Wide> {
     let wide = Wide::new();
     if wide.is_none() {
@@ -43,7 +43,7 @@ proptest! {
         prop_assert_eq!(wide.decode(&bytes).1, 0);
         bytes[place] = byte;
         let ((wide, wrong), (plain, plainly)) = (wide.decode(&bytes), Plain.decode(&bytes));
-        // Of a magic with other characters the first word tells.
+        // A magic with other characters is recognized by its first word.
         prop_assert_eq!(wrong | wide[0] == 0, plainly | plain[0] == 0);
         if wrong | wide[0] == 0 {
             prop_assert_eq!(wide, plain);
@@ -52,7 +52,7 @@ proptest! {
 }
 
 #[test]
-fn every_byte_at_every_place_is_told_apart() {
+fn every_byte_at_every_place_is_distinguished() {
     let Some(wide) = wide() else { return };
     for place in 8..64 {
         for byte in 0..=u8::MAX {

@@ -1,7 +1,8 @@
 use stillwell_metric::{Labels, TimeState};
 use stillwell_pacer::{Share, TurnPlan};
 use stillwell_plan::RateShape;
-use stillwell_plan::{BlockShape, PayloadFormat, PayloadPlan};
+use stillwell_plan::payload::BlockShape;
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_units::{ByteSize, Seed};
 
 use super::*;
@@ -24,7 +25,7 @@ fn state(shape: RateShape, unit: RateUnit) -> State {
         service_intervals,
     );
     State {
-        schedule: Schedule::new(shape, Share::WHOLE, at(0)),
+        schedule: Schedule::new(&shape, Share::WHOLE, at(0)),
         turns: None,
         unit,
         is_max: shape == RateShape::Max,

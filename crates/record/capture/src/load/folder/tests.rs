@@ -1,10 +1,12 @@
 use stillwell_metric::{
     HandshakeCount, HandshakePart, LoadCounts, Sizes, Trouble, empty_histogram,
 };
-use stillwell_plan::{
-    BodyPlan, ClientTlsPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlan,
-    LoadPlanParts, LoadProtocol, RequestPlan, Reuse, TelemetryPlan, UntilPlan,
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::{
+    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
+    LoadProtocol, RequestPlan, Reuse, TelemetryPlan, UntilPlan,
 };
+use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_units::Seed;
 
 use super::*;
@@ -25,27 +27,29 @@ fn plan() -> LoadPlan {
             }],
         }],
         pace: LoadPace::Closed,
-        connecting: ConnectingPlan {
-            connections: 2,
-            protocol: LoadProtocol::Http1,
-            streams: 1,
-            prefetch: true,
-            over: Nanos::ZERO,
-            reuse: Reuse::Mru,
-            requests_max: None,
+        client: ClientPlan {
+            connecting: ConnectingPlan {
+                connections: 2,
+                protocol: LoadProtocol::Http1,
+                streams: 1,
+                prefetch: true,
+                over: Nanos::ZERO,
+                reuse: Reuse::Mru,
+                requests_max: None,
+                timeout: Nanos::SECOND,
+                source: None,
+            },
+            tunnel: None,
+            tls: ClientTlsPlan::default(),
             timeout: Nanos::SECOND,
-            source: None,
+            idle: IdleStrategy::Sleep,
         },
-        tunnel: None,
-        tls: ClientTlsPlan::default(),
         workers: 2,
         until: UntilPlan::default(),
         warmup: Nanos::ZERO,
         first_request: false,
         latency_header: None,
-        timeout: Nanos::SECOND,
         grace: Nanos::SECOND,
-        idle: IdleStrategy::Sleep,
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(7),
     };
@@ -155,6 +159,16 @@ fn what_is_written_is_read_back_to_the_bit() {
     let first = read.workers().next().unwrap();
     assert_eq!(first.times(LoadTime::Origin).len(), 0);
     assert_eq!(first.times_of_answers(LoadTime::Service).len(), 10);
+}
+
+#[test]
+fn the_connections_of_a_plan_are_keys_of_the_plan_itself() {
+    let json = serde_json::to_value(plan()).unwrap();
+    for key in ["connecting", "tunnel", "tls", "timeout", "idle"] {
+        assert!(json.get(key).is_some(), "{key} is missing in {json}");
+    }
+    assert_eq!(json["connecting"]["connections"], 2);
+    assert_eq!(serde_json::from_value::<LoadPlan>(json).unwrap(), plan());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::token::{Token, Word, tokens};
 use super::{ExpressionError, ExpressionKind, FUNCTIONS, Node, Operator};
 
-/// Maximum depth of nested parentheses and operators, so that no
+/// Maximum depth of nested parentheses and operators, so no
 /// text can exhaust the stack.
 const DEPTH_MAX: usize = 64;
 

@@ -27,7 +27,7 @@ pub(super) enum Word {
     End,
 }
 
-/// Longer ones first, so that `<=` is not taken for `<`.
+/// Longer ones first, so `<=` is not taken for `<`.
 const SIGNS: &[(&str, Word)] = &[
     ("**", Word::Operator(Operator::Power)),
     ("&&", Word::Operator(Operator::And)),

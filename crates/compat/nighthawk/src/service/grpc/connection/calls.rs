@@ -17,6 +17,7 @@ use tokio::select;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 
+use crate::service::access::Caller;
 use crate::service::grpc::call::{Call, CallOutput, Handler, Methods};
 use crate::service::grpc::status::{CallFailed, StatusCode};
 
@@ -44,6 +45,7 @@ type AnswerTask = Pin<Box<dyn Future<Output = ()>>>;
 /// The calls of one connection.
 pub(super) struct Calls {
     methods: Rc<dyn Methods>,
+    caller: Caller,
     server: Server,
     signals: Rc<Signals>,
     outgoing: Sender<CallOutput>,
@@ -95,13 +97,15 @@ struct CallHead {
     path: String,
     is_grpc: bool,
     wants_samples: bool,
+    authorization: Option<Vec<u8>>,
 }
 
 impl Calls {
-    pub(super) fn new(methods: Rc<dyn Methods>, signals: Rc<Signals>) -> Self {
+    pub(super) fn new(methods: Rc<dyn Methods>, caller: Caller, signals: Rc<Signals>) -> Self {
         let (outgoing, outs) = channel(OUTS_MAX);
         Self {
             methods,
+            caller,
             server: Server::new(Limits::default()),
             signals,
             outgoing,
@@ -238,6 +242,8 @@ impl Calls {
             outgoing: self.outgoing.clone(),
             wake: Rc::clone(&self.signals.wake),
             wants_samples: beginning.wants_samples,
+            caller: self.caller,
+            authorization: beginning.authorization,
         };
         let handler = self.methods.open(&beginning.path, call);
         let mut open = OpenCall {
@@ -411,6 +417,7 @@ fn beginning(head: &RequestHead<'_>) -> CallHead {
         path: head.path.to_owned(),
         is_grpc: head.method == "POST" && content.starts_with(b"application/grpc"),
         wants_samples: value(SAMPLES_HEADER).is_some_and(|value| value != b"0"),
+        authorization: value("authorization").map(<[u8]>::to_vec),
     }
 }
 

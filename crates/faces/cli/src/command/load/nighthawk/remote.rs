@@ -9,19 +9,21 @@ use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::nighthawk_output;
 use stillwell_nighthawk::request::{NighthawkRequest, RequestError};
 use stillwell_nighthawk::service::{
-    LoadTask, OfferedRequest, RequestSourceClient, StatusCode, attach_samples, conduct_load_from,
+    AccessPlan, Caller, LoadTask, OfferedRequest, RequestSourceClient, StatusCode, attach_samples,
+    conduct_load_from,
 };
 use stillwell_nighthawk::wire::{ExecutionResponse, Status};
-use stillwell_plan::{BodyPlan, LoadPacing, LoadPlan};
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::{BodyPlan, LoadPacing};
 use stillwell_report::load::{LoadReportInput, load_report};
 use stillwell_run::{LoadCapture, LoadEnd};
 use stillwell_scope::clock;
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::load_warnings;
 
 use super::log::Log;
-use super::{announce, log_header, log_problems, plan, warn};
-use crate::command::load::remedy::Words;
+use super::{announce, cpus, log_header, log_problems, random_run, warn};
+use crate::command::load::remedy::OptionNames;
 use crate::command::load::{add_typed, original};
 use progress::Progress;
 
@@ -29,8 +31,12 @@ use progress::Progress;
 const LOOK_EVERY: Nanos = Nanos::from_millis(5);
 
 /// Makes the load of `requested`. A failure is part of the response.
-pub(crate) fn execute(requested: &CommandLineOptions, task: &LoadTask) -> ExecutionResponse {
-    let response = match prepare(requested) {
+pub(crate) fn execute(
+    requested: &CommandLineOptions,
+    task: &LoadTask,
+    access: &AccessPlan,
+) -> ExecutionResponse {
+    let response = match prepare(requested, task.caller(), access) {
         Ok(prepared) => prepared.conduct(task),
         Err(why) => refused(why),
     };
@@ -65,14 +71,20 @@ struct Prepared {
     start: Option<Nanos>,
 }
 
-fn prepare(requested: &CommandLineOptions) -> Result<Prepared, String> {
+fn prepare(
+    requested: &CommandLineOptions,
+    caller: Caller,
+    access: &AccessPlan,
+) -> Result<Prepared, String> {
     let explained = |error: RequestError| format!("{:#}", anyhow::Error::from(error));
     let request = NighthawkRequest::try_from(requested).map_err(explained)?;
     request.check().map_err(explained)?;
     let mut options = request.options().map_err(explained)?;
     options.scheduled_start = requested.scheduled_start;
     options.execution_id.clone_from(&requested.execution_id);
-    let plan = plan(&request).map_err(|error| format!("{error:#}"))?;
+    let run = random_run().map_err(|error| format!("{error:#}"))?;
+    let plan = access.plan(caller, &request, cpus(), run, Seed::from_number(1));
+    let plan = plan.map_err(|error| format!("{:#}", anyhow::Error::from(error)))?;
     let source = request.source_client().map_err(explained)?;
     let start = requested.scheduled_start;
     if start.is_some_and(|start| start <= clock::wall()) {
@@ -127,7 +139,7 @@ impl Prepared {
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: Some(&original(&self.options)),
-            warnings: &Words::Nighthawk.health_warnings(&warnings),
+            warnings: &OptionNames::Nighthawk.health_warnings(&warnings),
         });
         log_problems(&capture, &report.health, log);
         let mut output = nighthawk_output(&report);
@@ -211,10 +223,16 @@ fn wait_until(start: Nanos, task: &LoadTask) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
     use super::*;
 
     fn refusal_of(requested: CommandLineOptions) -> String {
-        prepare(&requested).err().expect("it was not refused")
+        let caller = Caller {
+            address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+        };
+        let prepared = prepare(&requested, caller, &AccessPlan::default());
+        prepared.err().expect("it was not refused")
     }
 
     #[test]

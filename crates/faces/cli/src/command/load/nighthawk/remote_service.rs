@@ -8,6 +8,7 @@ use stillwell_scope::Token;
 use stillwell_units::Nanos;
 
 use super::log::Log;
+use crate::command::service::access::token_of_environment;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::signals;
@@ -22,6 +23,8 @@ pub(super) fn execute(
 ) -> Result<Exit, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let load = RemoteLoad::new(options).map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let token = token_of_environment()?;
+    let load = load.with_token(token.as_ref());
     let channel = Channel::of_uri(uri).map_err(|error| could_not(error.into()))?;
     let cancelled = Token::new();
     let cancel = cancelled.clone();
@@ -30,7 +33,7 @@ pub(super) fn execute(
     let response = load.execute(channel, cancelled);
     signals.close(Nanos::SECOND);
     let response = response
-        .with_context(|| format!("ask the service at {uri}"))
+        .with_context(|| format!("request the load from the service at {uri}"))
         .map_err(could_not)?;
     if let Some(output) = &response.output {
         let text = render_nighthawk(output, format, None);

@@ -1,5 +1,7 @@
+use clap::Parser as _;
 use stillwell_nighthawk::{CommandLineOptions, Protocol};
-use stillwell_plan::{BodyPlan, LoadCurve, LoadPace, Overflow};
+use stillwell_plan::RateShape;
+use stillwell_plan::load::{BodyPlan, LoadPace, Overflow};
 
 use super::*;
 
@@ -15,7 +17,7 @@ fn request(words: &str) -> Result<NighthawkRequest, String> {
     }
     let arguments = NighthawkClientArguments::try_parse_from(line);
     let request = arguments.map(NighthawkRequest::from);
-    request.map_err(|error| refusal(&error))
+    request.map_err(|error| nighthawk_line::refusal(&error))
 }
 
 fn plan(words: &str) -> Result<LoadPlan, String> {
@@ -34,14 +36,14 @@ fn the_command_of_its_documentation_is_understood() {
     let words = "--rps 1000 --connections 4 --concurrency 2 --prefetch-connections -v info \
                  http://127.0.0.1:10000/";
     let plan = plan(words).unwrap();
-    assert_eq!((plan.workers, plan.connecting.connections), (2, 8));
+    assert_eq!((plan.workers, plan.client.connecting.connections), (2, 8));
     let LoadPace::Open {
         curve, overflow, ..
     } = &plan.pace
     else {
         panic!("no schedule");
     };
-    assert_eq!(*curve, LoadCurve::Constant { per_second: 2000.0 });
+    assert_eq!(*curve, RateShape::Constant { per_second: 2000.0 });
     assert_eq!(*overflow, Overflow::Hold { waiting_max: 0 });
     assert_eq!(plan.until.failure.len(), 4 + 1);
     assert_eq!(plan.until.duration, Some(Nanos::from_secs(5)));
@@ -64,7 +66,7 @@ fn streams_and_connections_of_http2_follow_from_what_may_be_active() {
             1,
         ),
     ] {
-        let connecting = plan(&format!("{words} a:80")).unwrap().connecting;
+        let connecting = plan(&format!("{words} a:80")).unwrap().client.connecting;
         assert_eq!(
             (connecting.connections, connecting.streams),
             (connections, streams)
@@ -242,8 +244,9 @@ fn values_are_refused_with_their_flag() {
 
 #[test]
 fn the_name_to_ask_for_comes_from_the_one_header_that_names_the_host() {
-    let name =
-        |words: &str| plan(&format!("{words} https://a/")).map(|plan| plan.tls.server_name.clone());
+    let name = |words: &str| {
+        plan(&format!("{words} https://a/")).map(|plan| plan.client.tls.server_name.clone())
+    };
     let named = Ok(Some("sni.com".to_owned()));
     assert_eq!(name("--request-header Host:sni.com:1"), named);
     assert_eq!(name("--h2 --request-header ':authority: sni.com'"), named);

@@ -4,18 +4,18 @@ use std::fmt::Write;
 
 use anstyle::{AnsiColor, Style};
 
-/// What a piece of text is.
+/// Meaning of a piece of text.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Tone {
     /// Nothing special.
     Plain,
     /// A heading.
     Strong,
-    /// What matters less.
+    /// Less important text.
     Faint,
-    /// What went wrong.
+    /// A failure.
     Bad,
-    /// What should make a reader think.
+    /// A warning.
     Warning,
     /// A strip.
     Strip,

@@ -19,7 +19,7 @@ pub(super) fn levels_of_rates(seconds: &[Second]) -> Vec<Option<f64>> {
 }
 
 /// Heights from 0 to 1 of the three latencies, on one logarithmic scale from the
-/// smallest median to the largest of all, so that strips below each other
+/// smallest median to the largest of all, so strips below each other
 /// compare.
 pub(super) fn levels_of_times(seconds: &[Second]) -> [Vec<Option<f64>>; 3] {
     let all = || seconds.iter().filter_map(|second| second.latency);
@@ -34,11 +34,11 @@ pub(super) fn levels_of_times(seconds: &[Second]) -> [Vec<Option<f64>>; 3] {
     })
 }
 
-/// Adds a strip; seconds with failures stand out.
+/// Adds a strip; seconds with failures are highlighted.
 pub(super) fn bars(line: &mut Line, levels: &[Option<f64>], seconds: &[Second], look: Look) {
     let alphabet = if look.unicode { BARS } else { BARS_OF_ASCII };
     for (index, level) in levels.iter().enumerate() {
-        let has_failures = seconds.get(index).is_some_and(|it| it.has_failures);
+        let has_failures = seconds.get(index).is_some_and(|second| second.has_failures);
         let tone = if has_failures { Tone::Bad } else { Tone::Strip };
         let bar = level.map_or(' ', |level| bar(alphabet, level));
         line.push(tone, &bar.to_string());

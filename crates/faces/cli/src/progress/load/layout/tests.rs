@@ -1,7 +1,7 @@
 //! Views as they look.
 
 use stillwell_metric::{Outcome, TimeState};
-use stillwell_plan::LoadPacing;
+use stillwell_plan::load::LoadPacing;
 use stillwell_run::LoadPhase;
 use stillwell_units::{Nanos, float_from_u64};
 
@@ -54,7 +54,7 @@ fn view() -> View {
         begun: 240_020,
         ended,
         ended_last,
-        under_way: 44,
+        in_flight: 44,
         requested_rate: Some(20_000.0),
         received: 13.0e6,
         sent: 2.1e6,

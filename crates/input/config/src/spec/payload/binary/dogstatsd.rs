@@ -1,6 +1,6 @@
 //! Options of `dogstatsd`.
 
-use stillwell_plan::{
+use stillwell_plan::payload::{
     DOGSTATSD_CONTEXTS_MAX, DogstatsdPlan, DogstatsdTimestamp, DogstatsdValue, expand_all,
 };
 
@@ -164,6 +164,10 @@ fn read_lists(reader: &Reader, map: &MapReader<'_, '_>, plan: &mut DogstatsdPlan
             place.push(String::new());
         }
         for item in reader.list(node).unwrap_or_default() {
+            if key.starts_with("tag_") && reader.text(item).is_some_and(|text| text.contains(',')) {
+                let message = "a comma ends a tag, so this text is several tags";
+                reader.report(reader.warning(code::MEANING, item.span, message));
+            }
             if let Some(text) = reader.text(item)
                 && let Err(problem) = expand_all(&[text.to_owned()])
             {

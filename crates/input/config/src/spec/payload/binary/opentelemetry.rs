@@ -1,6 +1,6 @@
 //! Options of `opentelemetry_logs` and `opentelemetry_metrics`.
 
-use stillwell_plan::{OTLP_CONTEXTS_MAX, OtlpContexts, OtlpLogsPlan, OtlpMetricsPlan};
+use stillwell_plan::payload::{OTLP_CONTEXTS_MAX, OtlpContexts, OtlpLogsPlan, OtlpMetricsPlan};
 
 use super::PayloadDialect;
 use super::options::{range, set, weights};

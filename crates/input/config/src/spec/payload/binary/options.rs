@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use stillwell_plan::Between;
+use stillwell_plan::payload::Between;
 
 use stillwell_text::{Keys, MapReader, Node, Reader, Value, code};
 

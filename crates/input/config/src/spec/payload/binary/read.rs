@@ -1,7 +1,8 @@
 //! Binary payloads and those of metrics, with options.
 
-use stillwell_plan::{
-    DogstatsdPlan, EventTimes, NetflowPlan, NetflowVersion, PayloadFormat, REMOTE_WRITE_SERIES_MAX,
+use stillwell_plan::PayloadFormat;
+use stillwell_plan::payload::{
+    DogstatsdPlan, EventTimes, NetflowPlan, NetflowVersion, REMOTE_WRITE_SERIES_MAX,
     RemoteWritePlan, TRACE_AGENT_CONTEXTS_MAX, TraceAgentPlan, TraceEncoding,
 };
 use stillwell_text::{Keys, MapReader, Node, Reader, Span, Value, code};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use stillwell_plan::{
+use stillwell_plan::payload::{
     Between, OtlpTracesPlan, TraceAttribute, TraceCall, TraceOperation, TraceService, TraceValue,
     TraceWork,
 };
@@ -80,27 +80,22 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<OtlpTracesPlan> {
         share(reader, node)
     });
     let Some(node) = map.take("services") else {
-        let topology = OtlpTracesPlan {
-            services: default_services(),
-            error_rate,
-        };
-        return is_fine.then_some(topology);
+        let topology = OtlpTracesPlan::try_new(default_services(), error_rate);
+        return topology.ok().filter(|_| is_fine);
     };
     let items = reader.list(node)?;
     let places = find_operations(items);
     let read = items.iter().map(|item| read_service(reader, item, &places));
     let services: Vec<Option<TraceService>> = read.collect();
     let services: Option<Vec<TraceService>> = services.into_iter().collect();
-    let plan = OtlpTracesPlan {
-        services: services?,
-        error_rate,
-    };
-    if let Err(problem) = plan.check() {
-        let error = reader.error(code::BAD_VALUE, node.span, problem.to_string());
-        reader.report(error);
-        return None;
+    match OtlpTracesPlan::try_new(services?, error_rate) {
+        Ok(plan) => is_fine.then_some(plan),
+        Err(problem) => {
+            let error = reader.error(code::BAD_VALUE, node.span, problem.to_string());
+            reader.report(error);
+            None
+        }
     }
-    is_fine.then_some(plan)
 }
 
 /// Index of each operation, made before any is read: calls point forward too.

@@ -1,4 +1,4 @@
-use stillwell_plan::Between;
+use stillwell_plan::payload::Between;
 
 use super::*;
 

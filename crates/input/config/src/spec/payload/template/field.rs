@@ -1,6 +1,6 @@
 //! The fields of templates.
 
-use stillwell_plan::{Alphabet, TemplatePart, TemplateValue, TimePattern, TimeText};
+use stillwell_plan::payload::{Alphabet, TemplatePart, TemplateValue, TimePattern, TimeText};
 use stillwell_text::nearest;
 
 use super::grammar::{Grammar, Mistake, Names, Word};

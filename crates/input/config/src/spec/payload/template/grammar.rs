@@ -1,6 +1,6 @@
 //! The language of templates: texts in which `{name argument …}` is a field.
 
-use stillwell_plan::TemplatePart;
+use stillwell_plan::payload::TemplatePart;
 
 use super::field;
 

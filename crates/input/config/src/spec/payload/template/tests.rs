@@ -39,7 +39,7 @@ fn the_example_of_the_documentation_is_read() {
     let page = include_str!("../../../../../../../docs/formats/template.md");
     let (_, block) = page.split_once("```yaml\n").unwrap();
     let (block, _) = block.split_once("```").unwrap();
-    let plan = crate::tests::rig(block).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
+    let plan = crate::tests::run_plan(block).unwrap_or_else(|diagnostics| panic!("{diagnostics}"));
     assert!(plan.plan.generators[0].payload.format.template().is_some());
     for (name, _) in field::FIELDS {
         assert!(page.contains(&format!("`{{{name}")), "{name} is not told");

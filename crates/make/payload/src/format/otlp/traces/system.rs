@@ -1,7 +1,7 @@
 //! Services as they are needed to write their spans.
 
-use stillwell_plan::{
-    OtlpTracesPlan, TraceAttribute, TraceOperation, TraceService, TraceValue, TraceWork,
+use stillwell_plan::payload::{
+    TraceAttribute, TraceOperation, TraceService, TraceValue, TraceWork,
 };
 
 use stillwell_units::Seed;
@@ -82,10 +82,9 @@ pub(super) enum Choice {
 }
 
 impl System {
-    pub(super) fn new(plan: &OtlpTracesPlan) -> Self {
+    pub(super) fn new(services: &[TraceService], roots: &[(usize, usize)]) -> Self {
         let mut first = 0;
-        let firsts: Vec<usize> = plan
-            .services
+        let firsts: Vec<usize> = services
             .iter()
             .map(|service| {
                 let before = first;
@@ -94,20 +93,19 @@ impl System {
             })
             .collect();
         let mut operations = Vec::new();
-        for (number, service) in plan.services.iter().enumerate() {
+        for (number, service) in services.iter().enumerate() {
             for operation in &service.operations {
                 operations.push(compile(number, operation, &firsts));
             }
         }
         let mut system = Self {
-            services: plan.services.iter().map(head).collect(),
+            services: services.iter().map(head).collect(),
             text_max: operations
                 .iter()
                 .map(Operation::text_max)
                 .max()
                 .unwrap_or(0),
-            roots: plan
-                .roots()
+            roots: roots
                 .iter()
                 .map(|(service, operation)| firsts[*service] + operation)
                 .collect(),

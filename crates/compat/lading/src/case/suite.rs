@@ -1,0 +1,97 @@
+//! `config.yaml` of a suite of SMP: settings that all of its cases share.
+
+use std::path::Path;
+
+use stillwell_config::files::{EntryKind, Files, read_source};
+use stillwell_plan::experiment::ReportLink;
+use stillwell_text::{Diagnostics, Keys, Node, Reader, Value};
+
+use crate::experiment::{SmpExperiment, SmpTarget, fill, read_target};
+
+/// Settings that all cases of a suite share.
+#[derive(Debug, Default)]
+pub(super) struct SuiteSettings {
+    target: SmpTarget,
+    report_links: Vec<ReportLink>,
+}
+
+/// Names in reports of the links that a suite sets.
+const LINKS: [(&str, &str); 3] = [
+    ("metrics_dashboard", "Metrics dashboard"),
+    ("profiles", "Profiles"),
+    ("per_experiment_logs", "Logs"),
+];
+
+/// Reads the settings of the suite that the case in `folder` belongs to: the `config.yaml` beside
+/// the folder `cases`, if there is one.
+pub(super) fn read(
+    files: &dyn Files,
+    folder: &Path,
+    name: &str,
+    diagnostics: &mut Diagnostics,
+) -> Option<SuiteSettings> {
+    let cases = folder.parent().filter(|cases| cases.ends_with("cases"))?;
+    let path = cases.parent()?.join("config.yaml");
+    if files.kind(&path) != Some(EntryKind::File) {
+        return None;
+    }
+    let source = match read_source(files, &path) {
+        Ok(source) => source,
+        Err(error) => {
+            diagnostics.push(*error);
+            return None;
+        }
+    };
+    let reader = Reader::new(source);
+    let settings = reader
+        .parse()
+        .and_then(|root| read_root(&reader, &root, name));
+    diagnostics.append(reader.finish());
+    settings
+}
+
+fn read_root(reader: &Reader, root: &Node, name: &str) -> Option<SuiteSettings> {
+    let mut settings = SuiteSettings::default();
+    if matches!(root.value, Value::Null) {
+        return Some(settings);
+    }
+    let map = reader.map(root, &Keys::new("suite", &["lading", "target", "report"]))?;
+    map.ignore("lading");
+    if let Some(node) = map.take("target").filter(|node| !is_empty(node)) {
+        settings.target = read_target(reader, node, false)?;
+    }
+    if let Some(node) = map.take("report").filter(|node| !is_empty(node)) {
+        let map = reader.map(node, &Keys::new("report", &LINKS.map(|(key, _)| key)))?;
+        for (key, text) in LINKS {
+            let link = map.take(key).filter(|node| !is_empty(node));
+            if let Some(link) = link.and_then(|node| reader.text(node)) {
+                settings.report_links.push(ReportLink {
+                    text: text.to_owned(),
+                    link: fill(link, name),
+                });
+            }
+        }
+    }
+    Some(settings)
+}
+
+const fn is_empty(node: &Node) -> bool {
+    matches!(node.value, Value::Null)
+}
+
+impl SuiteSettings {
+    /// Adds what `experiment` does not set itself.
+    pub(super) fn complete(self, experiment: &mut SmpExperiment) {
+        let target = experiment.target.get_or_insert_with(SmpTarget::default);
+        if target.name.is_empty() {
+            target.name = self.target.name;
+        }
+        target.command = target.command.take().or(self.target.command);
+        target.cpus = target.cpus.or(self.target.cpus);
+        target.memory = target.memory.or(self.target.memory);
+        for (name, value) in self.target.environment {
+            target.environment.entry(name).or_insert(value);
+        }
+        experiment.report_links.extend(self.report_links);
+    }
+}

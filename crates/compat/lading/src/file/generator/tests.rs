@@ -1,0 +1,279 @@
+use stillwell_plan::generator::{Concurrency, FileLayout};
+use stillwell_plan::payload::HecEncoding;
+use stillwell_plan::{GeneratorPlan, PayloadFormat, TransportPlan};
+
+use crate::file::{LadingFile, read};
+use stillwell_text::{Diagnostics, NamedFiles, Source};
+
+const SEED: &str = "[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, \
+                    22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 32]";
+
+const CACHE: &str = "maximum_prebuild_cache_size_bytes: 8 MiB";
+
+fn run_plan(text: &str) -> (LadingFile, Diagnostics) {
+    let source = Source::new("lading.yaml", text);
+    let (run_plan, result) = read(&source, true, NamedFiles::default());
+    (run_plan.expect("a root that is a map"), result)
+}
+
+/// One generator of `kind` with `body`, which must be right.
+fn generator(kind: &str, body: &str) -> GeneratorPlan {
+    let (mut run_plan, result) = run_plan(&format!("generator: [{{{kind}: {{{body}}}}}]\n"));
+    assert!(!result.has_errors(), "{kind}: {result}");
+    run_plan.generators.remove(0)
+}
+
+fn mistakes(kind: &str, body: &str) -> String {
+    let (_, result) = run_plan(&format!("generator: [{{{kind}: {{{body}}}}}]\n"));
+    assert!(result.has_errors(), "{kind}: {body}");
+    result.to_string()
+}
+
+#[test]
+fn splunk_hec_sends_what_its_format_says() {
+    for (format, encoding) in [("json", HecEncoding::Json), ("text", HecEncoding::Text)] {
+        let plan = generator(
+            "splunk_hec",
+            &format!(
+                "seed: {SEED}, target_uri: 'http://localhost:8282/', format: {format}, token: abcd1234, \
+                 acknowledgements: {{ack_query_interval_seconds: 10, ack_timeout_seconds: 300}}, \
+                 parallel_connections: 10, {CACHE}"
+            ),
+        );
+        assert_eq!(plan.payload.format, PayloadFormat::SplunkHec { encoding });
+        assert_eq!(plan.concurrency.connections(), 10);
+        let TransportPlan::SplunkHec {
+            acknowledgements, ..
+        } = plan.transport
+        else {
+            panic!("{:?}", plan.transport);
+        };
+        assert_eq!(
+            acknowledgements.map(|how| how.every.as_u64()),
+            Some(10_000_000_000)
+        );
+    }
+}
+
+#[test]
+fn grpc_and_trace_agent_are_read() {
+    let grpc = generator(
+        "grpc",
+        &format!(
+            "seed: {SEED}, target_uri: 'http://127.0.0.1:4317/a.Logs/Export', variant: \
+             opentelemetry_logs, parallel_connections: 5, {CACHE}"
+        ),
+    );
+    let url = "http://127.0.0.1:4317/a.Logs/Export".to_owned();
+    assert_eq!(grpc.transport, TransportPlan::Grpc { url });
+    for (backoff, retries) in [
+        ("", 3),
+        ("backoff_behavior: ignore, ", 0),
+        ("backoff_behavior: {obey: {max_retries: 7}}, ", 7),
+    ] {
+        let traces = generator(
+            "trace_agent",
+            &format!(
+                "seed: {SEED}, {backoff}target_uri: 'http://127.0.0.1:8126', variant: {{v0.4: {{}}}}, \
+                 parallel_connections: 1, {CACHE}"
+            ),
+        );
+        let url = "http://127.0.0.1:8126".to_owned();
+        assert_eq!(traces.transport, TransportPlan::TraceAgent { url, retries });
+        assert!(matches!(
+            traces.payload.format,
+            PayloadFormat::TraceAgent(_)
+        ));
+    }
+}
+
+#[test]
+fn files_are_written_at_the_rate_of_each() {
+    let traditional = format!(
+        "seed: {SEED}, path_template: /tmp/%NNN%.log, duplicates: 4, variant: ascii, \
+         maximum_bytes_per_file: 100 MiB, {CACHE}, bytes_per_second: 1 MB, flush_every: 1s"
+    );
+    let old = generator("file_gen", &traditional);
+    let new = generator("file_gen", &format!("traditional: {{{traditional}}}"));
+    assert_eq!(old, new);
+    let TransportPlan::Files { layout, bytes_max } = &old.transport else {
+        panic!("{:?}", old.transport);
+    };
+    assert_eq!(bytes_max.bytes(), 100 << 20);
+    assert!(matches!(layout, FileLayout::Numbered { delete: true, .. }));
+    assert_eq!(
+        (
+            old.concurrency.connections(),
+            format!("{:?}", old.rate.shape)
+        ),
+        (4, "Constant { per_second: 4000000.0 }".to_owned())
+    );
+    let body = format!(
+        "seed: {SEED}, concurrent_logs: 2, maximum_bytes_per_log: 1 MiB, total_rotations: 5, \
+         max_depth: 0, variant: ascii, {CACHE}"
+    );
+    let rotated = generator(
+        "file_gen",
+        &format!("logrotate: {{{body}, root: /tmp/logs}}"),
+    );
+    assert!(rotated.rate.is_max());
+    for (profile, shape) in [
+        ("{constant: 100MiB}", "Constant { per_second: 209715200.0 }"),
+        (
+            "{constant: {blocks_per_second: 3}}",
+            "Constant { per_second: 6.0 }",
+        ),
+    ] {
+        let shown = generator(
+            "file_gen",
+            &format!("logrotate_fs: {{{body}, mount_point: /smp-shared, load_profile: {profile}}}"),
+        );
+        assert_eq!(format!("{:?}", shown.rate.shape), shape);
+        assert!(matches!(
+            shown.transport,
+            TransportPlan::Files {
+                layout: FileLayout::Mounted { rotations: 5, .. },
+                ..
+            }
+        ));
+    }
+}
+
+#[test]
+fn what_sends_no_payload_is_paced() {
+    let tree = generator(
+        "file_tree",
+        &format!("seed: {SEED}, root: /tmp/tree, open_per_second: 3, rename_per_second: 2"),
+    );
+    assert_eq!(
+        format!("{:?}", tree.rate.shape),
+        "Constant { per_second: 5.0 }"
+    );
+    for (address, expected) in [
+        ("addr: 127.0.0.1", "127.0.0.1:12867"),
+        ("addr: 127.0.0.1, data_port: 9", "127.0.0.1:9"),
+        ("addr: 'localhost:7'", "localhost:7"),
+        ("addr: '::1'", "[::1]:12867"),
+    ] {
+        let plan = generator(
+            "tcp_rr",
+            &format!("{address}, flows: 4, threads: 9, request_size: 8"),
+        );
+        let TransportPlan::TcpRr {
+            address,
+            request_bytes,
+            response_bytes,
+        } = &plan.transport
+        else {
+            panic!("{:?}", plan.transport);
+        };
+        assert_eq!(
+            (address.as_str(), request_bytes.get(), response_bytes.get()),
+            (expected, 8, 1)
+        );
+        assert_eq!(plan.concurrency, Concurrency::try_new(4, 4).unwrap());
+    }
+}
+
+#[test]
+fn passthru_files_are_read() {
+    let plan = generator(
+        "passthru_file",
+        &format!("seed: {SEED}, path: /tmp/pipe, variant: ascii, {CACHE}"),
+    );
+    let path = "/tmp/pipe".into();
+    assert_eq!(plan.transport, TransportPlan::PassthruFile { path });
+}
+
+#[test]
+fn mistakes_are_named() {
+    let hec = format!("seed: {SEED}, target_uri: 'http://a', parallel_connections: 1, {CACHE}");
+    for (kind, body, said) in [
+        (
+            "splunk_hec",
+            format!("{hec}, format: xml, token: a"),
+            "unknown encoding `xml`",
+        ),
+        (
+            "splunk_hec",
+            format!("{hec}, format: json, token: 'a b'"),
+            "a token is printable",
+        ),
+        (
+            "splunk_hec",
+            format!("{hec}, format: json"),
+            "needs `token`",
+        ),
+        (
+            "splunk_hec",
+            format!("{hec}, format: json, token: a, variant: json"),
+            "unknown splunk_hec generator key `variant`",
+        ),
+        (
+            "trace_agent",
+            format!("{hec}, variant: {{v0.4: {{}}}}, backoff_behavior: wait"),
+            "unknown backoff behavior `wait`",
+        ),
+        (
+            "file_gen",
+            "traditional: {path_template: /tmp/x}".to_owned(),
+            "without a number",
+        ),
+        (
+            "tcp_rr",
+            "addr: '127.0.0.1:1', data_port: 2".to_owned(),
+            "the port appears twice",
+        ),
+    ] {
+        let result = mistakes(kind, &body);
+        assert!(result.contains(said), "{result}");
+    }
+}
+
+#[test]
+fn a_rate_above_4_gib_a_second_is_not_cut() {
+    let tcp = |rate: &str| {
+        let body = format!("seed: {SEED}, addr: 'a:1', variant: ascii, {CACHE}, {rate}");
+        format!("{:?}", generator("tcp", &body).rate.shape)
+    };
+    let whole = "Constant { per_second: 5368709120.0 }";
+    assert_eq!(tcp("bytes_per_second: 5 GiB"), whole);
+    assert_eq!(tcp("throttle: {stable: {bytes_per_second: 5 GiB}}"), whole);
+}
+
+#[test]
+fn a_cache_above_4_gib_is_not_cut() {
+    let body = format!(
+        "seed: {SEED}, addr: 'a:1', variant: ascii, maximum_prebuild_cache_size_bytes: 5 GiB"
+    );
+    assert_eq!(
+        generator("tcp", &body).payload.cache,
+        stillwell_units::ByteSize::new(5 << 30)
+    );
+}
+
+#[test]
+fn a_rate_of_each_connection_or_file_is_a_total_and_is_said() {
+    for (kind, body, connections) in [
+        ("unix_stream", "path: /a, parallel_connections: 3", 3.0),
+        ("unix_datagram", "path: /a, parallel_connections: 4", 4.0),
+        ("tcp", "addr: 'a:1', parallel_connections: 5", 1.0),
+        (
+            "file_gen",
+            "path_template: '/a%NNN%', duplicates: 2, maximum_bytes_per_file: 1 MB",
+            2.0,
+        ),
+    ] {
+        let body = format!("seed: {SEED}, {body}, variant: ascii, {CACHE}, bytes_per_second: 1000");
+        let (run_plan, result) = run_plan(&format!("generator: [{{{kind}: {{{body}}}}}]\n"));
+        let per_second = 1000.0 * connections;
+        let expected = format!("{:?}", stillwell_plan::RateShape::Constant { per_second });
+        assert_eq!(
+            format!("{:?}", run_plan.generators[0].rate.shape),
+            expected,
+            "{kind}"
+        );
+        let is_said = result.to_string().contains("as lading has it");
+        assert_eq!(is_said, connections > 1.0, "{kind}: {result}");
+    }
+}

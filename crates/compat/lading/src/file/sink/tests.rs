@@ -1,0 +1,154 @@
+use stillwell_plan::sink::{IntakeService, SeriesRecord, SinkBody};
+use stillwell_plan::{SinkPlan, SinkProtocol};
+
+use crate::file::{LadingFile, read};
+use stillwell_text::{Diagnostics, NamedFiles, Source};
+
+fn run_plan(kind: &str, body: &str) -> (LadingFile, Diagnostics) {
+    let text = format!("blackhole: [{{{kind}: {{{body}}}}}]\n");
+    let source = Source::new("lading.yaml", &text);
+    let (run_plan, result) = read(&source, true, NamedFiles::default());
+    (run_plan.expect("a root that is a map"), result)
+}
+
+/// The plan of a blackhole of `kind` with `body`, which must be right.
+fn sinks(kind: &str, body: &str) -> Vec<SinkPlan> {
+    let (run_plan, result) = run_plan(kind, body);
+    assert!(!result.has_errors(), "{kind}: {result}");
+    run_plan.sinks
+}
+
+fn service(sink: &SinkPlan) -> &IntakeService {
+    match &sink.protocol {
+        SinkProtocol::Intake { service, .. } => service,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn services_are_stood_in_for() {
+    let hec = sinks("splunk_hec", "binding_addr: '0.0.0.0:8088'");
+    assert_eq!(*service(&hec[0]), IntakeService::SplunkHec);
+    assert_eq!(
+        *service(&sinks("sqs", "binding_addr: '127.0.0.1:1'")[0]),
+        IntakeService::Sqs
+    );
+    let logs = sinks(
+        "datadog_stateful_logs",
+        "grpc_addr: '127.0.0.1:1', response_delay_millis: 7",
+    );
+    assert_eq!(*service(&logs[0]), IntakeService::DatadogStatefulLogs);
+    for (record, expected) in [
+        ("", SeriesRecord::None),
+        (", record: disabled", SeriesRecord::None),
+        (", record: all", SeriesRecord::All),
+        (
+            ", record: {series_to_keep: [a, b]}",
+            SeriesRecord::Named(vec!["a".into(), "b".into()]),
+        ),
+    ] {
+        let body = format!("v2: {{binding_addr: '127.0.0.1:1'}}{record}");
+        let record = expected;
+        assert_eq!(
+            *service(&sinks("datadog", &body)[0]),
+            IntakeService::Datadog { record }
+        );
+    }
+}
+
+#[test]
+fn otlp_becomes_a_sink_for_each_address() {
+    let both = sinks(
+        "otlp",
+        "grpc_addr: '127.0.0.1:4317', http_addr: '127.0.0.1:4318'",
+    );
+    let ids: Vec<&str> = both.iter().map(|sink| sink.id.as_str()).collect();
+    assert_eq!(ids, ["otlp", "otlp-2"]);
+    assert_eq!(sinks("otlp", "http_addr: '127.0.0.1:4318'").len(), 1);
+    let (_, result) = run_plan("otlp", "response_delay_millis: 1");
+    assert!(
+        result
+            .to_string()
+            .contains("`grpc_addr` or `http_addr` is missing")
+    );
+}
+
+#[test]
+fn every_body_of_http_is_read() {
+    let http =
+        |body: &str| sinks("http", &format!("binding_addr: '127.0.0.1:1', {body}")).remove(0);
+    let bytes = |body: &str| match http(body).protocol {
+        SinkProtocol::Http { body, .. } => body,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(bytes("body_variant: nothing"), SinkBody::Empty);
+    assert_eq!(
+        bytes("body_variant: {static: ok}"),
+        SinkBody::Static(b"ok".to_vec())
+    );
+    let raw = bytes("body_variant: raw_bytes, raw_bytes: [0x01, 0o2, 0b10000]");
+    assert_eq!(raw, SinkBody::Static(vec![1, 2, 16]));
+    let SinkBody::Static(kinesis) = bytes("body_variant: aws_kinesis") else {
+        panic!("an empty body");
+    };
+    assert!(kinesis.starts_with(b"{\"encrypted\":null"));
+    let page = http(
+        "body_variant: {openmetrics: {metric_name_prefix: x, include_help: false, counters: {count: 3}, \
+         histograms: {count: 1, buckets: [1, 2.5]}, labels: {services: [a], route_count: 2}}}",
+    );
+    let IntakeService::Openmetrics(page) = service(&page) else {
+        panic!("no page");
+    };
+    assert_eq!(
+        (page.prefix.as_str(), page.counters, page.gauges),
+        ("x", 3, 180)
+    );
+    assert_eq!(
+        (page.buckets.as_slice(), page.routes),
+        (["1".to_owned(), "2.5".to_owned()].as_slice(), 2)
+    );
+    assert_eq!(page.labels[0], ("service".to_owned(), vec!["a".to_owned()]));
+}
+
+#[test]
+fn tcp_rr_listens_at_its_data_port() {
+    let sink = sinks("tcp_rr", "addr: 0.0.0.0, request_size: 4, response_size: 9").remove(0);
+    let expected = SinkProtocol::TcpRr {
+        address: "127.0.0.1:12867".parse().unwrap(),
+        request_bytes: 4.try_into().unwrap(),
+        response_bytes: 9.try_into().unwrap(),
+    };
+    assert_eq!(sink.protocol, expected);
+}
+
+#[test]
+fn mistakes_are_named() {
+    for (kind, body, said) in [
+        (
+            "datadog",
+            "v2: {binding_addr: '127.0.0.1:1'}, record: some",
+            "unknown record `some`",
+        ),
+        ("datadog", "record: all", "needs `v2`"),
+        ("tcp_rr", "addr: '127.0.0.1:1'", "is not an IP address"),
+        (
+            "http",
+            "binding_addr: '127.0.0.1:1', body_variant: static",
+            "a static body needs its text",
+        ),
+        (
+            "http",
+            "binding_addr: '127.0.0.1:1', body_variant: other",
+            "unknown body `other`",
+        ),
+        (
+            "sqs",
+            "binding_addr: here",
+            "is not an address to listen at",
+        ),
+    ] {
+        let (_, result) = run_plan(kind, body);
+        assert!(result.has_errors());
+        assert!(result.to_string().contains(said), "{result}");
+    }
+}

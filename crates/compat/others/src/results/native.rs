@@ -1,0 +1,94 @@
+//! JSON of `stillwell load`: the summary, and the full result.
+
+use serde_json::Value;
+use stillwell_metric::Unit;
+use stillwell_plan::goal::Direction;
+
+use super::{Figure, FigureUnit, number};
+
+/// Beginning of the schema name of summaries.
+const SUMMARY: &str = "stillwell/load-summary/";
+/// Beginning of the schema name of full results.
+const FULL: &str = "stillwell/load/";
+/// Outcomes that are no errors; those under way at the end are neither.
+const NO_ERRORS: [&str; 3] = ["ok", "status_3xx", "unfinished"];
+/// Quantiles: their names, and their keys in both forms.
+const QUANTILES: [(&str, &str, &str); 7] = [
+    ("latency_p50", "p50", "p50"),
+    ("latency_p75", "p75", ""),
+    ("latency_p90", "p90", "p90"),
+    ("latency_p95", "p95", ""),
+    ("latency_p99", "p99", "p99"),
+    ("latency_p999", "p99.9", "p999"),
+    ("latency_mean", "mean", ""),
+];
+
+/// Returns true if `value` is a result of `stillwell load`.
+pub(super) fn is_load(value: &Value) -> bool {
+    let schema = value.get("schema").and_then(Value::as_str);
+    schema.is_some_and(|schema| schema.starts_with(SUMMARY) || schema.starts_with(FULL))
+}
+
+/// The numbers of the run, or what is missing.
+pub(super) fn figures(value: &Value) -> Result<Vec<Figure>, &'static str> {
+    let schema = value.get("schema").and_then(Value::as_str);
+    let is_summary = schema.is_some_and(|schema| schema.starts_with(SUMMARY));
+    let rate = match is_summary {
+        true => value.get("requests_per_second"),
+        false => value.pointer("/health/sent_per_second"),
+    };
+    let rate = rate.and_then(number).ok_or("rate of sent requests")?;
+    let figure = |name: &str, unit, better, value| Figure {
+        name: name.to_owned(),
+        unit,
+        better: Some(better),
+        shown: true,
+        value,
+    };
+    let mut figures = vec![figure(
+        "requests_per_second",
+        FigureUnit::COUNT_PER_SECOND,
+        Direction::HigherIsBetter,
+        rate,
+    )];
+    let times = FigureUnit::of(Unit::Nanoseconds);
+    let lower = Direction::LowerIsBetter;
+    for (name, in_summary, in_full) in QUANTILES {
+        let nanoseconds = match is_summary {
+            true => number(&value["latency"][in_summary]).map(|seconds| seconds * 1e9),
+            false => latency(value).and_then(|latency| number(&latency[in_full])),
+        };
+        figures.extend(nanoseconds.map(|value| figure(name, times, lower, value)));
+    }
+    let errors = match is_summary {
+        true => value.get("error_share").and_then(number),
+        false => error_share(value),
+    };
+    let ratio = FigureUnit::of(Unit::Ratio);
+    figures.extend(errors.map(|errors| figure("errors", ratio, lower, errors)));
+    Ok(figures)
+}
+
+/// Returns the histogram of latencies of a full result.
+fn latency(value: &Value) -> Option<&Value> {
+    let statistics = value.pointer("/global/statistics")?.as_array()?;
+    let mut statistics = statistics.iter();
+    let statistic = statistics.find(|statistic| statistic["id"] == "stillwell.response_time")?;
+    statistic.get("histogram")
+}
+
+/// Returns the share of requests that ended badly, of a full result.
+fn error_share(value: &Value) -> Option<f64> {
+    let (mut errors, mut all) = (0.0, 0.0);
+    for outcome in value.pointer("/global/outcomes")?.as_array()? {
+        let name = outcome.get("outcome")?.as_str()?;
+        let count = number(outcome.get("count")?)?;
+        if !NO_ERRORS.contains(&name) {
+            errors += count;
+        }
+        if name != "unfinished" {
+            all += count;
+        }
+    }
+    (all > 0.0).then(|| errors / all)
+}

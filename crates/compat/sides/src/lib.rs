@@ -1,0 +1,95 @@
+//! Compares runs of any tool. Each side is text that names files, folders or numbers:
+//! runs of Stillwell, captures of lading, results of load generators, columns.
+//!
+//! [`compare_sides`] reads both sides and compares them. The comparison itself is
+//! [`stillwell_verdict::across`], which knows numbers by name and no format.
+
+mod ancestors;
+mod goals;
+mod lookup;
+mod read;
+
+use stillwell_report::{ComparisonGroup, ComparisonReport};
+use stillwell_units::Nanos;
+use stillwell_verdict::across::{CompareOptions, RunGroup, compare_group, match_runs};
+
+use crate::read::{Run, SideReader};
+
+/// Options for reading and comparing two sides.
+#[derive(Clone, Debug)]
+pub struct SideOptions {
+    /// Metrics, pairs, direction and tolerance.
+    pub compare: CompareOptions,
+    /// Names of the experiments to compare; `*` matches any text. Empty: all.
+    pub only: Vec<String>,
+    /// Also compute the tables of an older tool.
+    pub method: Option<Method>,
+    /// Time to skip at the start of each lading capture, if it is not the default.
+    pub warmup: Option<Nanos>,
+    /// CPUs of the target, for [`Method::Soak2022`].
+    pub cpus: u16,
+    /// Each row of a file of numbers is a run, even if rows look like seconds.
+    pub rows_are_runs: bool,
+}
+
+/// Methods of older tools.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Method {
+    /// Vector's soak rig of 2022: Welch's test on the seconds of all runs.
+    Soak2022,
+    /// The Regression Detector of 2023, as far as its reports describe it.
+    Smp2023,
+}
+
+/// Compares two sides. Without `comparison`, the first two variants of `baseline`.
+///
+/// The report's `command` and `version` are empty: the caller sets them.
+///
+/// # Errors
+///
+/// A side cannot be read, or its runs cannot be compared; the text is for the user.
+pub fn compare_sides(
+    baseline: &str,
+    comparison: Option<&str>,
+    options: &SideOptions,
+) -> anyhow::Result<ComparisonReport> {
+    let mut reader = SideReader::new(options);
+    let place = comparison.unwrap_or(baseline);
+    let same_place = baseline == place;
+    let baseline_runs = reader.read(baseline)?;
+    let comparison_runs = reader.read(place)?;
+    if !same_place {
+        reader.warn_of_variants(baseline, &baseline_runs);
+        reader.warn_of_variants(place, &comparison_runs);
+    }
+    let mut remarks = reader.into_remarks();
+    let matched = match_runs(baseline_runs, comparison_runs, same_place, &options.only)?;
+    remarks.extend(matched.remarks);
+    let groups = matched.groups.iter();
+    let groups = groups.map(|group| compared(group, options));
+    let groups = groups.collect::<anyhow::Result<Vec<_>>>()?;
+    Ok(ComparisonReport {
+        baseline: baseline.to_owned(),
+        comparison: place.to_owned(),
+        groups,
+        remarks,
+        command: String::new(),
+        version: String::new(),
+    })
+}
+
+fn compared(group: &RunGroup<Run>, options: &SideOptions) -> anyhow::Result<ComparisonGroup> {
+    let compared = compare_group(group, &options.compare)?;
+    let names = compared.rows.iter().map(|row| row.metric.clone());
+    let names: Vec<String> = names.collect();
+    let ancestors = match options.method {
+        Some(method) => Some(ancestors::tables(group, method, &names, options)?),
+        None => None,
+    };
+    Ok(ComparisonGroup {
+        name: group.name.clone(),
+        rows: compared.rows,
+        ancestors,
+        remarks: compared.remarks,
+    })
+}

@@ -1,0 +1,377 @@
+//! Reading of each side: from text to runs.
+
+mod files;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use anyhow::{Context, bail, ensure};
+use stillwell_experiment::SavedReader;
+use stillwell_lading::capture::{CaptureRun, LadingFormat, SeriesWanted, read_lading};
+use stillwell_others::results::{
+    Column, Figure, ResultTool, parse_columns, parse_inline, read_result,
+};
+use stillwell_verdict::RunSummary;
+use stillwell_verdict::across::{SavedRun, listed};
+
+use self::files::{capture_folder, items, start_of, text_of, walk};
+use crate::SideOptions;
+use crate::goals;
+
+/// The name of a column that has none.
+pub(crate) const UNNAMED: &str = "value";
+
+/// A run of one side.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// Its origin, for messages.
+    pub(crate) label: String,
+    pub(crate) experiment: Option<String>,
+    pub(crate) variant: Option<String>,
+    pub(crate) source: Source,
+}
+
+/// Data of a run.
+#[derive(Debug)]
+pub(crate) enum Source {
+    /// A run of ours.
+    Saved(Box<SavedRun>),
+    /// A run in a capture of lading.
+    Lading {
+        run: CaptureRun,
+        /// Start of the measured phase: milliseconds since 1970.
+        from_millis: u64,
+        /// All metrics of its file, for messages.
+        metrics: BTreeSet<String>,
+    },
+    /// Named numbers: a result of a load generator.
+    Result(ResultTool, Vec<Figure>),
+    /// Named numbers: a row of a file.
+    Row(Vec<Figure>),
+}
+
+/// Reads both sides, and remembers what readers should know.
+pub(crate) struct SideReader<'a> {
+    options: &'a SideOptions,
+    wanted: SeriesWanted,
+    warmup_millis: u64,
+    saved: SavedReader,
+    remarks: Vec<String>,
+}
+
+impl<'a> SideReader<'a> {
+    pub(crate) fn new(options: &'a SideOptions) -> Self {
+        let warmup = options.warmup.unwrap_or(goals::LADING_WARMUP);
+        Self {
+            options,
+            wanted: goals::lading_series(&options.compare.metrics),
+            warmup_millis: warmup.as_u64() / 1_000_000,
+            saved: SavedReader::default(),
+            remarks: Vec::new(),
+        }
+    }
+
+    pub(crate) fn into_remarks(self) -> Vec<String> {
+        let mut remarks = self.remarks;
+        remarks.extend(self.saved.into_remarks());
+        remarks.dedup();
+        remarks
+    }
+
+    /// Remarks that the captures of several variants are one side.
+    pub(crate) fn warn_of_variants(&mut self, typed: &str, runs: &[Run]) {
+        let captures = runs
+            .iter()
+            .filter(|run| matches!(run.source, Source::Lading { .. }));
+        let names: BTreeSet<String> = captures.filter_map(|run| run.variant.clone()).collect();
+        if names.len() > 1 {
+            let names: Vec<String> = names.into_iter().collect();
+            self.remarks.push(format!(
+                "{typed} holds captures of {}, which are one side here; `stillwell compare {typed}` \
+                 compares them with each other",
+                listed(&names)
+            ));
+        }
+    }
+
+    /// The runs of the side that is typed like this; at least one.
+    pub(crate) fn read(&mut self, typed: &str) -> anyhow::Result<Vec<Run>> {
+        let column = if Path::new(typed).exists() {
+            None
+        } else {
+            parse_inline(typed)
+        };
+        if let Some(column) = column {
+            let column = column.with_context(|| format!("read `{typed}`"))?;
+            return Ok(rows_of(typed, vec![column]));
+        }
+        let mut runs = Vec::new();
+        for (path, choice) in items(typed)? {
+            runs.extend(self.read_path(&path, choice.as_deref())?);
+        }
+        drop_repeated(&mut runs, &mut self.remarks);
+        ensure!(!runs.is_empty(), "there is no run in {typed}");
+        Ok(runs)
+    }
+
+    fn read_saved(&mut self, folder: &Path) -> anyhow::Result<Option<Run>> {
+        let saved = self.saved.read(folder)?;
+        Ok(saved.map(|saved| run_of(saved, folder)))
+    }
+
+    fn read_path(&mut self, path: &Path, choice: Option<&str>) -> anyhow::Result<Vec<Run>> {
+        let mut runs = Vec::new();
+        if let Some(folder) = capture_folder(path) {
+            runs.extend(self.read_saved(&folder)?);
+        } else if path.is_dir() {
+            let mut files = Vec::new();
+            walk(path, 0, &mut files)?;
+            for path in files {
+                if path.is_dir() {
+                    runs.extend(self.read_saved(&path)?);
+                } else {
+                    let mut read = self.read_file(&path, None, true)?;
+                    for run in &mut read {
+                        name_by_folders(run, &path);
+                    }
+                    runs.extend(read);
+                }
+            }
+            ensure!(
+                !runs.is_empty(),
+                "there is neither a capture nor a result in {}",
+                path.display()
+            );
+        } else {
+            // A table takes the choice for itself.
+            let runs = self.read_file(path, choice, false)?;
+            let rows = runs.iter().all(|run| matches!(run.source, Source::Row(_)));
+            if rows {
+                return Ok(runs);
+            }
+            return chosen(runs, path, choice);
+        }
+        chosen(runs, path, choice)
+    }
+
+    /// The runs in a file; of one that was found in a folder nothing, if it is of
+    /// some other kind.
+    fn read_file(
+        &mut self,
+        path: &Path,
+        choice: Option<&str>,
+        in_folder: bool,
+    ) -> anyhow::Result<Vec<Run>> {
+        let start = start_of(path)?;
+        if LadingFormat::sniff(&start).is_some() {
+            return self.read_lading(path);
+        }
+        let first = start.trim_ascii_start().first().copied();
+        if matches!(first, Some(b'{' | b'[')) {
+            return match read_json(path) {
+                Err(_) if in_folder => Ok(Vec::new()),
+                other => other,
+            };
+        }
+        if in_folder {
+            return Ok(Vec::new());
+        }
+        self.read_columns(path, choice)
+    }
+
+    fn read_lading(&mut self, path: &Path) -> anyhow::Result<Vec<Run>> {
+        let capture = read_lading(path, &self.wanted)?;
+        if let Some(cut) = &capture.cut {
+            let path = path.display();
+            self.remarks.push(format!(
+                "{path}: {cut}; its writer was killed, and the complete part is used"
+            ));
+        }
+        let several = capture.runs.len() > 1;
+        let warmup_millis = self.warmup_millis;
+        // Ours mark their phases; a warm-up that is named goes before.
+        let marked = |run: &CaptureRun| {
+            let measured = run.measured.filter(|_| self.options.warmup.is_none());
+            measured.map(|(from, _)| from)
+        };
+        let are_marked = capture.runs.iter().all(|run| marked(run).is_some());
+        let runs = capture.runs.into_iter().map(|run| {
+            let length = run.ended_wall_millis.saturating_sub(run.started_wall_millis);
+            let start = marked(&run);
+            ensure!(
+                start.is_some() || length > warmup_millis,
+                "{} lasts {} s, and the first {} s of each capture are skipped as warm-up: give --warmup",
+                path.display(),
+                length / 1000,
+                warmup_millis / 1000,
+            );
+            let label = if several {
+                format!("{} ({})", path.display(), run.run_id)
+            } else {
+                path.display().to_string()
+            };
+            Ok(Run {
+                label,
+                experiment: run.experiment.clone(),
+                variant: run.variant.clone(),
+                source: Source::Lading {
+                    from_millis: start
+                        .unwrap_or_else(|| run.started_wall_millis.saturating_add(warmup_millis)),
+                    run: match start {
+                        Some(_) => run.only_measured(),
+                        None => run,
+                    },
+                    metrics: capture.metrics.clone(),
+                },
+            })
+        });
+        let runs = runs.collect::<anyhow::Result<Vec<_>>>()?;
+        if are_marked {
+            return Ok(runs);
+        }
+        self.remarks.push(format!(
+            "a lading capture does not mark the end of warm-up: its first {} s are skipped{}",
+            warmup_millis / 1000,
+            if self.options.warmup.is_none() {
+                ", the default of lading; --warmup changes it"
+            } else {
+                ""
+            }
+        ));
+        Ok(runs)
+    }
+
+    fn read_columns(&self, path: &Path, choice: Option<&str>) -> anyhow::Result<Vec<Run>> {
+        let text = text_of(path)?;
+        let read = || format!("read {}", path.display());
+        let table = parse_columns(&text).with_context(read)?;
+        if let (Some(reason), false) = (&table.not_runs, self.options.rows_are_runs) {
+            bail!(
+                "{}: {reason}, and a test on seconds reports most comparisons of a program \
+                 with itself as significant. Give one number for each run, or --rows-are-runs \
+                 if each row is a run",
+                path.display()
+            );
+        }
+        let mut columns = table.columns;
+        if let Some(choice) = choice {
+            let names: Vec<String> = columns
+                .iter()
+                .filter_map(|column| column.name.clone())
+                .collect();
+            columns.retain(|column| column.name.as_deref() == Some(choice));
+            let text = table.texts.iter().find(|text| text.name == choice);
+            if let Some(text) = text {
+                bail!("{}: column `{choice}`: {}", path.display(), text.reason);
+            }
+            ensure!(
+                !columns.is_empty(),
+                "{} has no column `{choice}`; it has {}",
+                path.display(),
+                listed(&names)
+            );
+            // Both columns are compared, even with different names.
+            for column in &mut columns {
+                column.name = None;
+            }
+        }
+        Ok(rows_of(&path.display().to_string(), columns))
+    }
+}
+
+/// Sets what a capture without labels lacks from folders as soaks have them:
+/// `EXPERIMENT/VARIANT/NUMBER/FILE` or `EXPERIMENT/VARIANT/FILE`.
+fn name_by_folders(run: &mut Run, path: &Path) {
+    let is_variant = |folder: &&Path| {
+        let name = folder.file_name().and_then(|name| name.to_str());
+        matches!(name, Some("baseline" | "comparison"))
+    };
+    let Some(folder) = path.ancestors().skip(1).take(2).find(is_variant) else {
+        return;
+    };
+    let name_of = |folder: &Path| Some(folder.file_name()?.to_string_lossy().into_owned());
+    run.variant = run.variant.take().or_else(|| name_of(folder));
+    let experiment = folder.parent().and_then(name_of);
+    run.experiment = run.experiment.take().or(experiment);
+}
+
+fn run_of(saved: SavedRun, path: &Path) -> Run {
+    let identity = saved.summary.identity.as_ref();
+    Run {
+        label: path.display().to_string(),
+        experiment: identity.map(|identity| identity.experiment.clone()),
+        variant: identity.map(|identity| identity.variant.clone()),
+        source: Source::Saved(Box::new(saved)),
+    }
+}
+
+/// One run: a summary of ours, or a result of a load generator.
+fn read_json(path: &Path) -> anyhow::Result<Vec<Run>> {
+    let text = text_of(path)?;
+    if let Ok(summary) = serde_json::from_str::<RunSummary>(&text) {
+        return Ok(vec![run_of(SavedRun::new(summary), path)]);
+    }
+    let result = read_result(&text).with_context(|| format!("read {}", path.display()))?;
+    Ok(vec![Run {
+        label: path.display().to_string(),
+        experiment: None,
+        variant: None,
+        source: Source::Result(result.tool, result.figures),
+    }])
+}
+
+/// One run a row.
+fn rows_of(label: &str, columns: Vec<Column>) -> Vec<Run> {
+    let rows = columns.iter().map(|column| column.values.len()).max();
+    let row = |at: usize| {
+        let figures = columns.iter().filter_map(|column| {
+            Some(Figure {
+                name: column.name.clone().unwrap_or_else(|| UNNAMED.to_owned()),
+                unit: column.unit,
+                better: None,
+                shown: true,
+                value: *column.values.get(at)?,
+            })
+        });
+        Run {
+            label: format!("{label}, number {}", at + 1),
+            experiment: None,
+            variant: None,
+            source: Source::Row(figures.collect()),
+        }
+    };
+    (0..rows.unwrap_or(0)).map(row).collect()
+}
+
+/// The runs of the variant that was chosen, if one was.
+fn chosen(mut runs: Vec<Run>, path: &Path, choice: Option<&str>) -> anyhow::Result<Vec<Run>> {
+    let Some(choice) = choice else {
+        return Ok(runs);
+    };
+    let names: BTreeSet<String> = runs.iter().filter_map(|run| run.variant.clone()).collect();
+    runs.retain(|run| run.variant.as_deref() == Some(choice));
+    let names: Vec<String> = names.into_iter().collect();
+    ensure!(
+        !runs.is_empty(),
+        "{} has no run of a variant `{choice}`; it has {}",
+        path.display(),
+        listed(&names)
+    );
+    Ok(runs)
+}
+
+/// lading's `multi` format writes every run twice.
+fn drop_repeated(runs: &mut Vec<Run>, remarks: &mut Vec<String>) {
+    let mut seen = BTreeSet::new();
+    let before = runs.len();
+    runs.retain(|run| match &run.source {
+        Source::Lading { run, .. } if !run.run_id.is_empty() => seen.insert(run.run_id.clone()),
+        _ => true,
+    });
+    let dropped = before - runs.len();
+    if dropped > 0 {
+        remarks.push(format!(
+            "{dropped} captures were skipped: their runs are also in another file"
+        ));
+    }
+}

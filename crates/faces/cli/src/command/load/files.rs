@@ -1,0 +1,59 @@
+//! Files to which the result of a load is written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use stillwell_nighthawk::format::{LoadFormat, render_load};
+use stillwell_report::Format;
+use stillwell_report::load::{LoadReport, human};
+
+use crate::command::output;
+use crate::exit::{CommandError, Exit};
+
+/// Format of a file.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum FileFormat {
+    /// A form of reports.
+    Report(Format),
+    /// A format of loads.
+    Load(LoadFormat),
+}
+
+/// Returns the format that the extension of `file` names.
+pub(super) fn format_of(file: &Path) -> Result<FileFormat, CommandError> {
+    Ok(
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => FileFormat::Load(LoadFormat::Json),
+            Some("csv") => FileFormat::Load(LoadFormat::Csv),
+            Some("hgrm") => FileFormat::Load(LoadFormat::Hgrm),
+            Some("hlog") => FileFormat::Load(LoadFormat::Hlog),
+            Some("txt") => FileFormat::Report(Format::Terminal),
+            Some("md") => FileFormat::Report(Format::Markdown),
+            Some("html") => FileFormat::Report(Format::Html),
+            _ => {
+                let error = anyhow::anyhow!(
+                    "the extension of {} is not a format of results",
+                    file.display()
+                );
+                let error = CommandError::new(Exit::Usage, error);
+                return Err(error.hint("name it .json, .csv, .html, .md, .txt, .hgrm or .hlog"));
+            }
+        },
+    )
+}
+
+/// Writes the result to all `files`.
+pub(super) fn write(report: &LoadReport, files: &[PathBuf]) -> Result<(), CommandError> {
+    for file in files {
+        let text = match format_of(file)? {
+            FileFormat::Report(format) => human::render(report, format, output::plain()),
+            FileFormat::Load(format) => render_load(report, format, None, output::plain())
+                .map_err(|error| CommandError::new(Exit::Invalid, error))?,
+        };
+        fs::write(file, text)
+            .with_context(|| format!("write the result to {}", file.display()))
+            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! `stillwell load --scenario`.
+
+use std::path::Path;
+
+use anyhow::Context;
+use stillwell_config::files::Disk;
+use stillwell_config::scenario::{ScenarioFlags, load_scenario};
+use stillwell_nighthawk::format::LoadFormat;
+use stillwell_plan::scenario::{ScenarioPlan, UsersPlan};
+use stillwell_report::{
+    Format, SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioTimes, ScenarioUsers,
+    render_scenario,
+};
+use stillwell_run::{Interrupt, ScenarioResult, conduct_scenario};
+use stillwell_units::{Nanos, float_from_u64};
+
+use crate::arguments::LoadArguments;
+use crate::command::load::spec::{cpus, tls};
+use crate::command::{output, select};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::signals;
+
+pub(super) fn run(
+    arguments: &LoadArguments,
+    file: &Path,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    output::check_writable_as(&arguments.output, |file| format_of_file(file).map(drop))?;
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let format = match arguments.output_format {
+        LoadFormat::Human => Format::Terminal,
+        LoadFormat::Json => Format::Json,
+        _ => {
+            let error = anyhow::anyhow!("a scenario has no result in this format");
+            let error = CommandError::new(Exit::Usage, error);
+            return Err(error.hint("use --format human or json"));
+        }
+    };
+    if arguments.urls.len() > 1 {
+        let error = anyhow::anyhow!("a scenario has one base URL");
+        return Err(CommandError::new(Exit::Usage, error));
+    }
+    let seed = match arguments.seed {
+        Some(seed) => seed,
+        None => super::random_seed().map_err(could_not)?,
+    };
+    let flags = ScenarioFlags {
+        url: arguments.urls.first().cloned(),
+        duration: arguments.duration,
+        threads: arguments.over.concurrency.workers(cpus(), u32::MAX, 1),
+        timeout: arguments.connecting.timeout,
+        connect_timeout: arguments.connecting.connect_timeout,
+        tls: tls(&arguments.tls),
+        seed,
+    };
+    let loaded = load_scenario(&Disk, file, flags)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    let plan = loaded.plan;
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal))
+        .map_err(|error| could_not(error.into()))?;
+    let result = conduct_scenario(plan.clone(), &interrupt);
+    signals.close(Nanos::SECOND);
+    let result = result.map_err(|error| could_not(error.into()))?;
+    let report = report(&plan, &result);
+    let text = render_scenario(&report, format, output::styled(paint));
+    Paint::data(&text).map_err(|error| could_not(error.into()))?;
+    for file in &arguments.output {
+        let text = render_scenario(&report, format_of_file(file)?, output::plain());
+        std::fs::write(file, text)
+            .with_context(|| format!("write the result to {}", file.display()))
+            .map_err(could_not)?;
+    }
+    Ok(exit_of(&report, &interrupt))
+}
+
+/// Returns the format that the extension of `file` names.
+fn format_of_file(file: &Path) -> Result<Format, CommandError> {
+    let extension = file.extension().and_then(|extension| extension.to_str());
+    Ok(match extension {
+        Some("json") => Format::Json,
+        Some("txt") => Format::Terminal,
+        Some("md") => Format::Markdown,
+        Some("html") => Format::Html,
+        _ => {
+            let what = file.display();
+            let error = anyhow::anyhow!("a scenario has no result in the format of {what}");
+            let error = CommandError::new(Exit::Usage, error);
+            return Err(error.hint("name it .json, .html, .md or .txt"));
+        }
+    })
+}
+
+fn report(plan: &ScenarioPlan, result: &ScenarioResult) -> ScenarioReport {
+    let flows = plan.flows.iter();
+    let names = flows.flat_map(|flow| flow.steps.iter().map(move |step| (flow, step)));
+    let steps: Vec<ScenarioStep> = names
+        .zip(&result.steps)
+        .map(|((flow, step), result)| ScenarioStep {
+            flow: flow.name.clone(),
+            name: step.name.clone(),
+            requests: result.requests,
+            errors: result.failures.values().sum(),
+            failures: result
+                .failures
+                .iter()
+                .map(|(reason, count)| (reason.name().to_owned(), *count))
+                .collect(),
+            first_failure: result.first_failure.clone(),
+            status_codes: result.statuses.clone(),
+            latency: ScenarioTimes::of(&result.latency),
+        })
+        .collect();
+    let requests: u64 = steps.iter().map(|step| step.requests).sum();
+    let errors: u64 = steps.iter().map(|step| step.errors).sum();
+    let duration = result.measured.as_secs_f64();
+    let users = &result.users;
+    let command: Vec<String> = std::env::args().collect();
+    ScenarioReport {
+        schema: SCENARIO_SCHEMA.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: command.join(" "),
+        seed: plan.seed.to_string(),
+        target: plan.authority.clone(),
+        load: match plan.users {
+            UsersPlan::Closed(1) => "1 user at a time".to_owned(),
+            UsersPlan::Closed(users) => format!("{users} users at a time"),
+            UsersPlan::Arriving { per_second, .. } => format!("{per_second} users/s arrive"),
+        },
+        duration,
+        users: ScenarioUsers {
+            started: users.started,
+            completed: users.completed,
+            failed: users.failed,
+            unfinished: users.unfinished,
+            not_started: users.not_started,
+        },
+        requests,
+        requests_per_second: float_from_u64(requests) / duration.max(1e-9),
+        error_share: float_from_u64(errors) / float_from_u64(requests.max(1)),
+        steps,
+    }
+}
+
+/// Returns 3 if nothing was answered, 1 if no user completed the steps, and 130 or 143 after
+/// a signal.
+fn exit_of(report: &ScenarioReport, interrupt: &Interrupt) -> Exit {
+    if let Some(signal) = interrupt.signal() {
+        return Exit::Interrupted(signal);
+    }
+    let is_answered = report
+        .steps
+        .iter()
+        .any(|step| !step.status_codes.is_empty());
+    match (is_answered, report.users.completed) {
+        (false, _) => Exit::CouldNotRun,
+        (true, 0) => Exit::Failed,
+        (true, _) => Exit::Held,
+    }
+}

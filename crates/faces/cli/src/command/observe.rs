@@ -1,0 +1,240 @@
+//! `stillwell observe`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use stillwell_capture::{Capture, RunOutcome};
+use stillwell_config::{ProgramOverride, RunOverrides, TargetOverride};
+use stillwell_plan::RunPlan;
+use stillwell_plan::target::Places;
+use stillwell_report::run_terminal;
+use stillwell_run::{Exports, Interrupt, RunRequest, conduct};
+use stillwell_target::Privileges;
+use stillwell_units::{Nanos, RunId};
+use stillwell_verdict::{CheckPassed, RunSummary, summarise};
+
+use crate::arguments::ObserveArguments;
+use crate::command::random::random;
+use crate::command::{output, places, select, target};
+use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
+use crate::paint::Paint;
+use crate::progress::ProgressDisplay;
+use crate::signals;
+
+pub(crate) fn run(
+    arguments: &ObserveArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    let overrides = overrides(arguments)?;
+    let loaded = loader()
+        .run_plan(&arguments.file, &overrides)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    output::report_privileges(privileges, arguments.quiet);
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let folder = arguments
+        .results
+        .clone()
+        .unwrap_or_else(|| places::fresh("runs", &places::name_of(&arguments.file)));
+    let mut plan = loaded.plan;
+    if let Some(validity) = arguments.validity {
+        plan.observer.validity = validity.into();
+    }
+    let request = request(plan, folder.clone(), &arguments.file).map_err(could_not)?;
+    let (summary, capture) = carry_out(request, arguments.quiet, paint)?;
+    let kept = keep(&summary, &folder);
+    print_end(&summary, &capture, arguments.json, &folder, paint).map_err(could_not)?;
+    let exit = exit_of(&summary);
+    if let Err(error) = kept {
+        let error = CommandError::new(Exit::Invalid, error);
+        if exit == Exit::Held {
+            return Err(error);
+        }
+        paint.error(&error);
+    }
+    Ok(exit)
+}
+
+/// Makes the run of `request`, which SIGINT and SIGTERM end, and reads its result.
+///
+/// # Errors
+/// Exit code 3 where not even a capture could be made, 4 where it cannot be read.
+pub(crate) fn carry_out(
+    request: RunRequest,
+    quiet: bool,
+    paint: &Paint,
+) -> Result<(RunSummary, Capture), CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let (state, folder) = (request.places.state.clone(), request.folder.clone());
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal))
+        .map_err(|error| could_not(error.into()))?;
+    let mut display = ProgressDisplay::new(paint, quiet);
+    let conducted = conduct(request, &interrupt, &mut |progress| display.run(&progress));
+    display.clear();
+    signals.close(Nanos::SECOND);
+    // The remains are not needed.
+    std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
+    let manifest = conducted.map_err(|error| could_not(error.into()))?;
+    let mut capture =
+        Capture::open(&folder).map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    // A full disk does not take the news that it is full.
+    capture.manifest.outcome = manifest.outcome;
+    let summary = summarise(&capture);
+    Ok((summary, capture))
+}
+
+fn overrides(arguments: &ObserveArguments) -> Result<RunOverrides, CommandError> {
+    let target = if let Some(name) = &arguments.target_container {
+        target::named(name)?
+    } else if let Some(image) = &arguments.target_image {
+        let environment = environment(arguments)?;
+        target::of_image(image, arguments.target.clone(), environment)?
+    } else if let Some(program) = &arguments.target_path {
+        program_override(arguments, program.clone(), &arguments.target)?
+    } else if let [program, rest @ ..] = arguments.target.as_slice() {
+        program_override(arguments, program.into(), rest)?
+    } else if let Some(pid) = arguments.target_pid {
+        TargetOverride::Pid(pid)
+    } else if arguments.no_target {
+        TargetOverride::None
+    } else {
+        TargetOverride::FromFile
+    };
+    Ok(RunOverrides {
+        target,
+        warmup: arguments.warmup,
+        measure: arguments.measure,
+        seed: arguments.seed,
+        rate: None,
+    })
+}
+
+fn program_override(
+    arguments: &ObserveArguments,
+    program: PathBuf,
+    rest: &[String],
+) -> Result<TargetOverride, CommandError> {
+    Ok(TargetOverride::Path(ProgramOverride {
+        program,
+        arguments: rest.to_vec(),
+        environment: environment(arguments)?,
+        inherit: arguments.inherit_environment,
+    }))
+}
+
+fn environment(arguments: &ObserveArguments) -> Result<BTreeMap<String, String>, CommandError> {
+    let pairs = arguments.environment.iter().map(|pair| {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            let error = anyhow::anyhow!("`{pair}` is not an environment variable");
+            CommandError::new(Exit::Usage, error).hint("write K=V")
+        })?;
+        Ok((key.to_owned(), value.to_owned()))
+    });
+    pairs.collect()
+}
+
+pub(crate) fn request(plan: RunPlan, folder: PathBuf, file: &Path) -> anyhow::Result<RunRequest> {
+    let places = Places {
+        stillwell: std::env::current_exe()?,
+        state: places::guarded_state_root()?.join("run"),
+        files: None,
+        experiment: experiment_folder(std::path::absolute(file)?),
+    };
+    let name = random()?;
+    Ok(RunRequest {
+        plan,
+        places,
+        folder: std::path::absolute(folder)?,
+        identity: None,
+        command: std::env::args().collect(),
+        run: RunId::from_bytes(name),
+        exports: Exports::default(),
+    })
+}
+
+/// Returns the folder of the experiment at `path`: the folder itself, or the folder of the file.
+fn experiment_folder(path: PathBuf) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !path.is_dir() => parent.to_path_buf(),
+        _ => path,
+    }
+}
+
+fn keep(summary: &RunSummary, folder: &Path) -> anyhow::Result<()> {
+    let path = folder.join("summary.json");
+    let text = serde_json::to_string_pretty(summary)?;
+    std::fs::write(&path, text).with_context(|| format!("write the summary in {}", path.display()))
+}
+
+fn print_end(
+    summary: &RunSummary,
+    capture: &Capture,
+    json: bool,
+    folder: &Path,
+    paint: &Paint,
+) -> anyhow::Result<()> {
+    if json {
+        let text = serde_json::to_string_pretty(summary)?;
+        Paint::data(&format!("{text}\n"))?;
+    } else {
+        Paint::data(&run_terminal(summary, output::styled(paint)))?;
+    }
+    print_last_lines(summary, capture);
+    Paint::say(&format!("capture: {}", output::show_path(folder)));
+    Ok(())
+}
+
+/// The last lines of the target of a run that did not end as it should.
+pub(crate) fn print_last_lines(summary: &RunSummary, capture: &Capture) {
+    if matches!(
+        summary.outcome,
+        RunOutcome::Completed | RunOutcome::Interrupted { .. }
+    ) {
+        return;
+    }
+    let end = capture.manifest.target.as_ref();
+    let lines = end.map(|end| end.last_lines.as_slice());
+    for line in lines.unwrap_or_default() {
+        Paint::say(&format!("  target: {line}"));
+    }
+}
+
+pub(crate) fn exit_of(summary: &RunSummary) -> Exit {
+    match summary.outcome {
+        RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. } => Exit::CouldNotRun,
+        RunOutcome::Interrupted { signal } => Exit::Interrupted(signal),
+        RunOutcome::Completed => {
+            if summary
+                .checks
+                .iter()
+                .any(|check| check.passed != CheckPassed::Pass)
+            {
+                Exit::Failed
+            } else if summary.warnings.is_empty() {
+                Exit::Held
+            } else {
+                Exit::Invalid
+            }
+        }
+        _ => Exit::Invalid,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_experiment_folder_is_the_named_folder_or_that_of_the_named_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("run.yaml");
+        std::fs::write(&file, "").unwrap();
+        assert_eq!(experiment_folder(file), folder.path());
+        assert_eq!(experiment_folder(folder.path().to_owned()), folder.path());
+    }
+}

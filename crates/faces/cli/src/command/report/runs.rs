@@ -1,0 +1,129 @@
+//! The runs of a suite, read from its captures for the charts of a page.
+
+use std::collections::BTreeMap;
+
+use stillwell_capture::{Capture, RunStage};
+use stillwell_experiment::Results;
+use stillwell_plan::ExperimentPlan;
+use stillwell_report::{ExperimentRuns, RunCollector};
+use stillwell_units::Nanos;
+use stillwell_verdict::RunSummary;
+
+/// Maximum number of points of one quantity over all experiments; it bounds the size of the page.
+const POINTS_OF_SUITE: usize = 2_400;
+
+/// Maximum number of pairs of all experiments whose captures are read; it bounds the time of the report.
+const PAIRS_OF_SUITE: usize = 400;
+
+/// Reads the runs of experiments; an experiment without readable runs is missing.
+pub(crate) fn read(results: &Results, experiments: &[ExperimentPlan]) -> Vec<ExperimentRuns> {
+    let count = experiments.len().max(1);
+    let points_max = (POINTS_OF_SUITE / count).clamp(24, 120);
+    let pairs_max = (PAIRS_OF_SUITE / count).clamp(4, 20);
+    let experiments = experiments.iter();
+    experiments
+        .filter_map(|experiment| of_experiment(results, experiment, points_max, pairs_max))
+        .collect()
+}
+
+fn of_experiment(
+    results: &Results,
+    experiment: &ExperimentPlan,
+    points_max: usize,
+    pairs_max: usize,
+) -> Option<ExperimentRuns> {
+    let summaries = results.summaries(experiment).ok()?;
+    let names = experiment
+        .variants
+        .iter()
+        .map(|variant| variant.name.clone());
+    let mut collector = RunCollector::new(&experiment.name, names, points_max);
+    let pairs = shown_pairs(&summaries, experiment.variants.len());
+    collector.add_summaries(pairs.values().flatten().copied());
+    for (stage, pair) in evenly(&pairs, pairs_max) {
+        for variant in &experiment.variants {
+            let folder = results.run_of(&experiment.name, stage, pair, &variant.name);
+            if let Ok(capture) = Capture::open(&folder) {
+                collector.add_capture(&capture);
+            }
+        }
+    }
+    Some(collector.finish())
+}
+
+type ShownPairs<'a> = BTreeMap<(RunStage, u32), Vec<&'a RunSummary>>;
+
+/// Returns the pairs whose runs have no warning. On a busy machine that may be none: then it
+/// returns every pair with a run of each variant, since the report shows unreliable figures too.
+fn shown_pairs(summaries: &[RunSummary], variants: usize) -> ShownPairs<'_> {
+    let reliable = pairs_of(
+        summaries.iter().filter(|run| run.warnings.is_empty()),
+        variants,
+    );
+    if reliable.is_empty() {
+        let measured = |run: &&RunSummary| run.measured > Nanos::ZERO;
+        pairs_of(summaries.iter().filter(measured), variants)
+    } else {
+        reliable
+    }
+}
+
+/// Returns the pairs that have a run of each variant.
+fn pairs_of<'a>(runs: impl Iterator<Item = &'a RunSummary>, variants: usize) -> ShownPairs<'a> {
+    let mut pairs = ShownPairs::new();
+    for run in runs {
+        if let Some(identity) = &run.identity {
+            let pair = pairs.entry((identity.stage, identity.pair));
+            pair.or_default().push(run);
+        }
+    }
+    pairs.retain(|_, runs| runs.len() == variants);
+    pairs
+}
+
+/// Returns at most `max` pairs, evenly over all of them.
+fn evenly(pairs: &ShownPairs<'_>, max: usize) -> Vec<(RunStage, u32)> {
+    let all: Vec<_> = pairs.keys().copied().collect();
+    let shown = all.len().min(max);
+    (0..shown)
+        .map(|index| all[index * all.len() / shown])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_capture::RunOutcome;
+    use stillwell_verdict::RunWarning;
+    use stillwell_verdict::synthetic::run;
+
+    use super::*;
+
+    fn pair(number: u32, warnings: &[RunWarning]) -> [RunSummary; 2] {
+        ["a", "b"].map(|variant| RunSummary {
+            warnings: warnings.to_vec(),
+            ..run("e", (RunStage::Search, number, variant), &[])
+        })
+    }
+
+    #[test]
+    fn unreliable_runs_are_drawn_if_there_are_no_others() {
+        let harmed = pair(
+            1,
+            &[RunWarning::NotCompleted {
+                outcome: RunOutcome::Completed,
+            }],
+        );
+        let shown = shown_pairs(&harmed, 2);
+        assert_eq!(
+            shown.keys().copied().collect::<Vec<_>>(),
+            [(RunStage::Search, 1)]
+        );
+        let mixed = [pair(0, &[]), harmed].concat();
+        let shown = shown_pairs(&mixed, 2);
+        assert_eq!(
+            shown.keys().copied().collect::<Vec<_>>(),
+            [(RunStage::Search, 0)]
+        );
+        assert!(shown_pairs(&mixed[1..2], 2).is_empty());
+    }
+}

@@ -1,0 +1,293 @@
+//! `stillwell run` with several targets.
+
+use std::path::Path;
+
+use stillwell_capture::Manifest;
+use stillwell_config::TargetsOverrides;
+use stillwell_config::files::read_input;
+use stillwell_experiment::{
+    Local, NotInstalled, ObjectStore, Results, TargetsOutcome, TargetsRecord, host_facts,
+    not_installed, run_targets,
+};
+use stillwell_plan::TargetsPlan;
+use stillwell_report::{TargetsReport, render_targets};
+use stillwell_target::Privileges;
+use stillwell_verdict::{TargetsVerdict, judge_targets, targets_exit_code};
+
+use crate::arguments::RunArguments;
+use crate::command::conduct::Conductor;
+use crate::command::{output, select};
+use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
+use crate::paint::Paint;
+
+pub(super) fn run(
+    arguments: &RunArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    let overrides = overrides(arguments)?;
+    let loaded = loader()
+        .targets(&arguments.paths, &overrides)
+        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(&loaded.warnings, paint);
+    let mut plans = loaded.plan;
+    if let Some(validity) = arguments.validity {
+        for plan in &mut plans {
+            plan.run_plan.observer.validity = validity.into();
+        }
+    }
+    output::check_writable(&arguments.output.output)?;
+    let quiet = arguments.output.quiet;
+    let left_out = leave_out(&mut plans, !overrides.targets.is_empty())?;
+    for target in left_out.iter().filter(|_| !quiet) {
+        Paint::say(&format!("skipped: {}: {}", target.name, target.reason));
+    }
+    let store = arguments.results.as_deref().map(ObjectStore::from_env);
+    let store = store.transpose().map(Option::flatten);
+    let store = store.map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let results = match &store {
+        Some(_) if arguments.resume => {
+            let error = anyhow::anyhow!("results in an object store cannot be resumed");
+            return Err(CommandError::new(Exit::Usage, error)
+                .hint("the captures are in .stillwell/results on the host that made them"));
+        }
+        Some(_) => super::new_folder(&super::name_of(arguments))?,
+        None => super::results_folder(arguments)?,
+    };
+    let conductor = Conductor::begin(arguments.cache.as_ref(), paint, quiet)?;
+    let options = conductor.options(&results, arguments.resume);
+    let mut display = conductor.display();
+    output::report_privileges(privileges, quiet);
+    let interrupt = conductor.interrupt();
+    let ran = run_targets(&plans, &options, &mut Local, interrupt, &mut |progress| {
+        display.suite(progress);
+    });
+    display.clear();
+    conductor.end();
+    let outcome = ran.map_err(|error| super::suite_error(error, &results))?;
+    let verdicts = plans.iter().zip(&outcome.runs);
+    let verdicts: Vec<TargetsVerdict> = verdicts
+        .filter(|(_, runs)| !runs.is_empty())
+        .map(|(plan, runs)| judge_targets(plan, runs))
+        .collect();
+    let exit = match exit_of(&outcome, &verdicts) {
+        Exit::Failed | Exit::Invalid if arguments.exit_zero => Exit::Held,
+        exit => exit,
+    };
+    let report = report(arguments, &plans, &outcome, verdicts, &left_out, &results);
+    deliver(&report, arguments, paint, &results)?;
+    match keep_table(&results, store.as_ref(), quiet) {
+        Ok(()) => Ok(exit),
+        Err(error) if exit == Exit::Held => Err(CommandError::new(Exit::Invalid, error)),
+        // What went wrong before goes first.
+        Err(error) => {
+            paint.error(&CommandError::new(exit, error));
+            Ok(exit)
+        }
+    }
+}
+
+/// Writes the table of all numbers beside the captures, and to the store if there is
+/// one.
+fn keep_table(results: &Path, store: Option<&ObjectStore>, quiet: bool) -> anyhow::Result<()> {
+    let name = results.file_name().unwrap_or_default().to_string_lossy();
+    let bytes = Results::new(results.to_path_buf()).write_table(&name)?;
+    if let Some(store) = store {
+        let place = store.put(results, bytes)?;
+        if !quiet {
+            Paint::say(&format!("results: {place}"));
+        }
+    }
+    Ok(())
+}
+
+/// Overrides from flags; flags about variants are errors.
+fn overrides(arguments: &RunArguments) -> Result<TargetsOverrides, CommandError> {
+    let changes = &arguments.select.changes;
+    let course = &changes.course;
+    let refused = [
+        ("--baseline", arguments.select.baseline.is_some()),
+        ("--comparison", arguments.select.comparison.is_some()),
+        ("--goal", changes.goal.is_some()),
+        ("--pairs", course.fixed_pairs.is_some()),
+        ("--max-pairs", course.max_pairs.is_some()),
+        ("--no-max", course.no_max),
+        ("--design", course.design.is_some()),
+        ("--max-time", course.max_time.is_some()),
+        ("--quick", course.quick),
+        ("--no-confirm", course.no_confirm),
+        ("--include-startup", course.include_startup),
+    ];
+    if let Some((flag, _)) = refused.iter().find(|(_, given)| *given) {
+        let error =
+            anyhow::anyhow!("`{flag}` is for variants, and this experiment has several targets");
+        return Err(CommandError::new(Exit::Usage, error).hint(
+            "`--runs N` sets the number of runs of each target, `--targets A,B` selects targets",
+        ));
+    }
+    let named = arguments.targets.iter().map(|name| name.trim().to_owned());
+    let named: Vec<String> = named.filter(|name| !name.is_empty()).collect();
+    let is_all = named.iter().any(|name| name == "all");
+    Ok(TargetsOverrides {
+        only: changes.only.clone(),
+        targets: if is_all { Vec::new() } else { named },
+        runs: arguments.runs,
+        warmup: course.warmup,
+        measure: course.measure,
+        seed: changes.seed,
+        rate: changes.rate.clone(),
+    })
+}
+
+/// Removes targets whose programs are not installed; a named one is an error.
+fn leave_out(
+    plans: &mut Vec<TargetsPlan>,
+    are_named: bool,
+) -> Result<Vec<NotInstalled>, CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let stillwell = std::env::current_exe().map_err(|error| could_not(error.into()))?;
+    let mut left_out: Vec<NotInstalled> = Vec::new();
+    for plan in plans.iter_mut() {
+        for missing in not_installed(plan, &stillwell) {
+            plan.targets.retain(|kept| kept.name != missing.name);
+            if !left_out.iter().any(|left| left.name == missing.name) {
+                left_out.push(missing);
+            }
+        }
+    }
+    plans.retain(|plan| !plan.targets.is_empty());
+    match left_out.first() {
+        Some(first) if are_named => Err(could_not(anyhow::anyhow!(
+            "target `{}` is not installed: {}",
+            first.name,
+            first.reason
+        ))
+        .hint("install it, put its folder into PATH, or leave it out of --targets")),
+        Some(_) if plans.is_empty() => Err(could_not(anyhow::anyhow!("no target is installed"))
+            .hint("install one of them, or put its folder into PATH")),
+        _ => Ok(left_out),
+    }
+}
+
+fn exit_of(outcome: &TargetsOutcome, verdicts: &[TargetsVerdict]) -> Exit {
+    if let Some(signal) = outcome.interrupted {
+        return Exit::Interrupted(signal);
+    }
+    let judged = Exit::from_code(targets_exit_code(verdicts));
+    let most_severe = outcome.problems.iter().max_by_key(|problem| problem.kind);
+    match (judged, most_severe) {
+        (Exit::Failed, _) => Exit::Failed,
+        (_, Some(problem)) if problem.kind.is_about_starting() => Exit::CouldNotRun,
+        (_, Some(_)) => Exit::Invalid,
+        (judged, None) => judged,
+    }
+}
+
+fn report(
+    arguments: &RunArguments,
+    plans: &[TargetsPlan],
+    outcome: &TargetsOutcome,
+    verdicts: Vec<TargetsVerdict>,
+    left_out: &[NotInstalled],
+    results: &Path,
+) -> TargetsReport {
+    let shown = output::show_path(results);
+    let mut next = Vec::new();
+    if outcome.interrupted.is_some() {
+        next.push(output::resume_line(&shown));
+    }
+    next.push(format!("stillwell report {shown} --format markdown"));
+    let versions = outcome.identities.iter();
+    let left_out = left_out.iter();
+    let problems = outcome.problems.iter();
+    TargetsReport {
+        title: super::plan_title(arguments),
+        verdicts,
+        versions: versions
+            .map(|(name, tool)| (name.clone(), tool.version.clone()))
+            .collect(),
+        left_out: left_out
+            .map(|target| (target.name.clone(), target.reason.clone()))
+            .collect(),
+        problems: problems
+            .filter_map(|target| target.reason.lines().next().map(str::to_owned))
+            .collect(),
+        host: host_of(&Results::new(results.to_path_buf()), plans),
+        results_folder: shown,
+        command: output::command_line(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        elapsed: Some(outcome.elapsed),
+        next,
+    }
+}
+
+/// Largest manifest.
+const MANIFEST_MAX: u64 = 64 << 20;
+
+/// Facts about the host, from the first manifest that there is.
+fn host_of(results: &Results, plans: &[TargetsPlan]) -> Vec<(String, String)> {
+    let folders = plans.iter().flat_map(|plan| {
+        let targets = plan.targets.iter();
+        targets.map(|target| results.run(&plan.name, 1, &target.name))
+    });
+    let mut manifests = folders.filter_map(|folder| {
+        let bytes = read_input(&folder.join("manifest.json"), MANIFEST_MAX).ok()?;
+        serde_json::from_slice::<Manifest>(&bytes).ok()
+    });
+    manifests
+        .next()
+        .map_or_else(Vec::new, |manifest| host_facts(&manifest))
+}
+
+/// Prints the report, writes it to the files of --output, and saves it with the results.
+fn deliver(
+    report: &TargetsReport,
+    arguments: &RunArguments,
+    paint: &Paint,
+    results: &Path,
+) -> Result<(), CommandError> {
+    let delivered = output::deliver_text(&arguments.output, paint, |format, style| {
+        render_targets(report, format, style)
+    });
+    let kept = output::keep_text(results, |format, style| {
+        render_targets(report, format, style)
+    });
+    delivered.and(kept)
+}
+
+/// The report of what lies in `results`, judged again, and its exit code.
+///
+/// # Errors
+/// A record or summary that cannot be read; no finished run.
+pub(crate) fn read(results: &Results) -> anyhow::Result<(TargetsReport, u8)> {
+    let record: TargetsRecord = results.targets_record()?;
+    let mut verdicts = Vec::new();
+    for plan in &record.plans {
+        let runs = results.targets_summaries(plan)?;
+        if !runs.is_empty() {
+            verdicts.push(judge_targets(plan, &runs));
+        }
+    }
+    let shown = output::show_path(results.root());
+    anyhow::ensure!(!verdicts.is_empty(), "no run in {shown} is finished yet");
+    let names: Vec<&str> = record.plans.iter().map(|plan| plan.name.as_str()).collect();
+    let versions = record.identities.iter();
+    let code = targets_exit_code(&verdicts);
+    let report = TargetsReport {
+        title: names.join(", "),
+        verdicts,
+        versions: versions
+            .map(|(name, tool)| (name.clone(), tool.version.clone()))
+            .collect(),
+        left_out: Vec::new(),
+        problems: Vec::new(),
+        host: host_of(results, &record.plans),
+        results_folder: shown,
+        command: output::typed(&record.command),
+        version: record.version.clone(),
+        elapsed: None,
+        next: Vec::new(),
+    };
+    Ok((report, code))
+}

@@ -1,0 +1,87 @@
+//! Services that run already: `target.url`, and `stillwell ab`.
+
+use serde_json::Value;
+use stillwell_testkit::{Finished, Process, free_port, wait_until};
+
+use crate::suite::{LONG, STILLWELL, Suite};
+
+/// A server with `options`, and its URL. It ends when it is dropped.
+fn server(suite: &Suite, options: &[&str]) -> (Process, String) {
+    let address = format!("127.0.0.1:{}", free_port());
+    let mut words = vec!["serve", "--address", &address];
+    words.extend(options);
+    let process = Process::start(&mut suite.stillwell(&words));
+    let is_up = || std::net::TcpStream::connect(&address).is_ok();
+    assert!(wait_until(LONG, is_up), "{}", process.stderr());
+    (process, format!("http://{address}/"))
+}
+
+fn finish(suite: &Suite, words: &[&str]) -> Finished {
+    Process::start(&mut suite.stillwell(words)).finish(LONG)
+}
+
+/// Verdict of a goal in a report as JSON.
+fn verdict<'v>(report: &'v Value, goal: &str) -> &'v str {
+    let goals = report["experiments"][0]["goals"].as_array().unwrap();
+    let mut named = goals.iter().filter(|entry| entry["metric"] == goal);
+    named.next().unwrap()["verdict"].as_str().unwrap()
+}
+
+#[test]
+fn a_slower_url_is_a_confirmed_regression() {
+    let suite = Suite::alone();
+    let (_fast, fast) = server(&suite, &[]);
+    let (_slow, slow) = server(&suite, &["--delay=5ms"]);
+    let mut words = vec!["ab", &fast, &slow, "-r", "200/s", "-c", "4", "-d", "400ms"];
+    words.extend(["--validity", "off", "--format", "json", "--quiet"]);
+    words.extend(["-o", "report.html"]);
+    let ended = finish(&suite, &words);
+    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(verdict(&report, "latency_p50"), "regressed", "{report}");
+    // Equivalent needs six pairs; the search may end after four.
+    let errors = verdict(&report, "error_share");
+    assert!(["equivalent", "inconclusive"].contains(&errors), "{report}");
+    assert!(suite.path("report.html").is_file());
+}
+
+#[test]
+fn an_experiment_of_urls_starts_no_process_and_says_what_it_cannot_measure() {
+    let suite = Suite::alone();
+    let (_old, old) = server(&suite, &[]);
+    let (_new, new) = server(&suite, &["--error-rate=0.5"]);
+    let text = format!(
+        "target: {{url: \"{old}\"}}\nvariants: {{old: {{}}, new: {{url: \"{new}\"}}}}\n\
+         workload: {{generators: [{{requests: {{}}, rate: 200/s, connections: 4}}]}}\n\
+         goals: [error_share, service_time_p50]\nconfirm: false\nvalidity: off\npairs: 6\n\
+         phases: {{warmup: 100ms, measure: 500ms, quiet: 50ms}}\n"
+    );
+    suite.file("urls.yaml", &text);
+    let ended = finish(&suite, &["run", "urls.yaml", "--format", "json", "--quiet"]);
+    assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(verdict(&report, "error_share"), "regressed", "{report}");
+    suite.file("cpu.yaml", &text.replace("error_share", "cpu"));
+    let ended = finish(&suite, &["check", "cpu.yaml"]);
+    assert_eq!(ended.code, 2);
+    assert!(
+        ended.stderr.contains("no process is watched"),
+        "{}",
+        ended.stderr
+    );
+}
+
+#[test]
+fn a_url_that_nothing_listens_at_is_named() {
+    let suite = Suite::new();
+    let nowhere = format!("http://127.0.0.1:{}/", free_port());
+    let ended = finish(&suite, &["ab", &nowhere, &nowhere, "--quiet"]);
+    assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
+    for words in [
+        ["ab", "http://a/", "http://b/", "--max-pairs", "3"],
+        ["ab", "ftp://a/", "b", "-r", "1/s"],
+    ] {
+        let ended = finish(&suite, &words);
+        assert_eq!(ended.code, 2, "{STILLWELL} {words:?}: {}", ended.stderr);
+    }
+}

@@ -1,0 +1,129 @@
+//! `stillwell load --scenario`, against the web application of the example.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+use stillwell_testkit::{Finished, Process, program_or_skip, wait_until};
+use tempfile::TempDir;
+
+use super::{LONG, STILLWELL};
+
+fn example() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../examples/scenario")
+}
+
+/// Starts the shop of the example. Returns its URL.
+fn shop(test: &str) -> Option<(Process, String)> {
+    let python = program_or_skip(test, "python3")?;
+    let mut command = Command::new(python);
+    let process = Process::start(command.arg(example().join("shop.py")).arg("0"));
+    assert!(wait_until(LONG, || process.stdout().ends_with('\n')));
+    let url = process.stdout().trim().to_owned();
+    Some((process, url))
+}
+
+fn run(file: &Path, words: &[&str]) -> (Finished, Value) {
+    let mut command = Command::new(STILLWELL);
+    command
+        .args(["load", "--format=json", "--scenario"])
+        .arg(file);
+    let ended = Process::start(command.args(words)).finish(LONG);
+    let value = serde_json::from_str(&ended.stdout).unwrap_or_default();
+    (ended, value)
+}
+
+/// A folder with the example, in which `from` is `to`.
+fn changed(from: &str, to: &str) -> (TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(example().join("scenario.yaml")).unwrap();
+    assert!(text.contains(from));
+    let file = folder.path().join("scenario.yaml");
+    fs::write(&file, text.replace(from, to)).unwrap();
+    fs::copy(example().join("users.csv"), folder.path().join("users.csv")).unwrap();
+    (folder, file)
+}
+
+fn names(value: &Value) -> Vec<&str> {
+    let steps = value["steps"].as_array().unwrap();
+    steps
+        .iter()
+        .map(|step| step["name"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn users_log_in_and_read_with_values_of_responses() {
+    let Some((_shop, url)) = shop("scenario") else {
+        return;
+    };
+    let (ended, value) = run(&example().join("scenario.yaml"), &[&url, "-d1s", "-t2"]);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    assert_eq!(names(&value), ["log in", "list items", "read item"]);
+    assert_eq!(value["users"]["failed"], 0, "{}", ended.stdout);
+    assert_eq!(value["error_share"], 0.0);
+    for step in value["steps"].as_array().unwrap() {
+        assert!(step["requests"].as_u64().unwrap() >= 4, "{step}");
+        assert_eq!(step["status_codes"]["200"], step["requests"], "{step}");
+        assert!(step["latency"]["p99"].as_f64().unwrap() > 0.0, "{step}");
+    }
+}
+
+#[test]
+fn users_arrive_at_a_rate() {
+    let Some((_shop, url)) = shop("scenario_arrivals") else {
+        return;
+    };
+    let (_folder, file) = changed("users: 4", "arrivals: 40/s");
+    let (ended, value) = run(&file, &[&url, "-d1s"]);
+    assert_eq!(ended.code, 0, "{}{}", ended.stdout, ended.stderr);
+    let users = &value["users"];
+    let begun = users["started"].as_u64().unwrap() + users["not_started"].as_u64().unwrap();
+    assert_eq!(begun, 40, "{users}");
+}
+
+#[test]
+fn a_step_that_fails_ends_its_user_and_says_why() {
+    let Some((_shop, url)) = shop("scenario_failed") else {
+        return;
+    };
+    for (from, to, reason, first) in [
+        (
+            "status: 200 }",
+            "status: 201 }",
+            "status",
+            "status 200 instead of 201",
+        ),
+        (
+            "/token",
+            "/tokens",
+            "take",
+            "the body has no value at /tokens",
+        ),
+    ] {
+        let (_folder, file) = changed(from, to);
+        let (ended, value) = run(&file, &[&url, "-d500ms"]);
+        assert_eq!(ended.code, 1, "{}{}", ended.stdout, ended.stderr);
+        let step = &value["steps"][0];
+        assert_eq!(step["errors"], step["requests"], "{step}");
+        assert_eq!(step["failures"][reason], step["errors"], "{step}");
+        assert_eq!(step["first_failure"], first);
+        assert_eq!(value["steps"][1]["requests"], 0);
+        assert_eq!(value["users"]["completed"], 0);
+    }
+    let (_folder, file) = changed("/login", "/other");
+    let (ended, value) = run(&file, &[&url, "-d500ms"]);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let statuses = &value["steps"][0]["status_codes"];
+    assert!(statuses["401"].as_u64().unwrap() > 0, "{statuses}");
+}
+
+#[test]
+fn nothing_that_listens_is_exit_code_3() {
+    let url = format!("http://127.0.0.1:{}", stillwell_testkit::free_port());
+    let (ended, value) = run(&example().join("scenario.yaml"), &[&url, "-d300ms"]);
+    assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
+    let failures = &value["steps"][0]["failures"]["connect_failed"];
+    assert!(failures.as_u64().unwrap() > 0, "{}", ended.stdout);
+}

@@ -1,0 +1,225 @@
+//! One observed run: of a process that is there already, of none, and by a user
+//! without rights.
+
+use std::fs;
+use std::net::TcpStream;
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::process::Command;
+
+use stillwell_capture::RunOutcome;
+use stillwell_testkit::{Process, program_or_skip, wait_until};
+
+use crate::suite::{BESIDES, LONG, STILLWELL, Suite, assert_code, assert_holds, open};
+
+const SHORT: &str = "{ready: 5s, warmup: 200ms, measure: 1s, drain: 2s, quiet: 50ms}";
+const UNPRIVILEGED: u32 = 65_534;
+
+#[test]
+fn a_process_that_runs_already_is_watched_and_left_running() {
+    let suite = Suite::new();
+    let text = format!(
+        "isolation: {{network: no}}\nphases: {SHORT}\nworkload:\n  generators:\n    - tcp: \"{}\"\n      \
+         payload: ascii\n      rate: 500/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{}\"\n",
+        suite.listen, suite.sink
+    );
+    suite.file("run.yaml", &text);
+    let (input, output) = (
+        format!("tcp://{}", suite.listen),
+        format!("tcp://{}", suite.sink),
+    );
+    let relay = Process::start(&mut suite.stillwell(&["relay", "--in", &input, "--out", &output]));
+    let listens = || TcpStream::connect(&suite.listen).is_ok();
+    assert!(wait_until(LONG, listens), "{}", relay.stderr());
+    let pid = relay.id().to_string();
+    let words = [
+        "observe",
+        "run.yaml",
+        "--results",
+        "results",
+        "--target-pid",
+        &pid,
+    ];
+    let ended = suite.call(&words);
+    assert_holds(&ended.stdout, &["target CPU", "target memory", "sent of"]);
+    let capture = stillwell_capture::Capture::open(&suite.results()).unwrap();
+    assert_eq!(
+        capture.manifest.outcome,
+        RunOutcome::Completed,
+        "{}",
+        ended.stderr
+    );
+    // It still answers, and ends as it should on a signal.
+    assert!(listens());
+    relay.signal("TERM");
+    let relay = relay.finish(BESIDES);
+    assert_code(&relay, 0);
+    assert_holds(&relay.stderr, &["events in"]);
+}
+
+#[test]
+fn without_a_target_it_sends_to_whatever_listens() {
+    let suite = Suite::new();
+    let text = format!(
+        "isolation: {{network: no}}\nphases: {SHORT}\nworkload:\n  generators:\n    - tcp: \"{0}\"\n      \
+         payload: ascii\n      rate: 500/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{0}\"\n",
+        suite.sink
+    );
+    suite.file("run.yaml", &text);
+    let ended = suite.call(&[
+        "observe",
+        "run.yaml",
+        "--results",
+        "results",
+        "--no-target",
+        "--json",
+    ]);
+    let summary: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(summary["outcome"], "completed", "{}", ended.stderr);
+    suite.assert_nothing_left();
+}
+
+#[test]
+fn a_user_without_rights_gets_a_run_and_a_list_of_what_is_missing() {
+    let test = "a_user_without_rights_gets_a_run_and_hears_what_is_missing";
+    let suite = Suite::new().with("phases", SHORT);
+    suite.write();
+    let binary = suite.path("stillwell");
+    fs::copy(STILLWELL, &binary).unwrap();
+    let words = [
+        "observe",
+        "experiment/experiment.yaml",
+        "--results",
+        "state/results",
+    ];
+    let is_root =
+        fs::metadata("/proc/self").is_ok_and(|me| std::os::unix::fs::MetadataExt::uid(&me) == 0);
+    let mut command = if is_root {
+        let Some(setpriv) = program_or_skip(test, "setpriv") else {
+            return;
+        };
+        give_away(&suite);
+        let mut command = suite.program(setpriv);
+        let who = format!("{UNPRIVILEGED}");
+        command
+            .args(["--reuid", &who, "--regid", &who, "--clear-groups"])
+            .arg(&binary);
+        command
+    } else {
+        suite.program(&binary)
+    };
+    let ended = Process::start(command.args(words)).finish(LONG);
+    let folder = suite.path("state/results");
+    let manifest = open(&suite, &folder);
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    let missing: Vec<&str> = manifest
+        .notes
+        .iter()
+        .map(|note| note.what.as_str())
+        .collect();
+    if !may_have_namespaces(&suite, is_root) {
+        assert_holds(&missing.join("\n"), &["network namespace"]);
+        assert_holds(&ended.stdout, &["network namespace"]);
+        assert_holds(&ended.stderr, &["not root"]);
+    }
+    // No user may make a group, for any namespaces.
+    assert_holds(&missing.join("\n"), &["group"]);
+    suite.assert_no_process(std::time::Duration::ZERO);
+}
+
+fn give_away(suite: &Suite) {
+    let folder = suite.path("");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    chown(suite.path("state"), Some(UNPRIVILEGED), Some(UNPRIVILEGED)).unwrap();
+}
+
+/// Returns true where the kernel gives that user a user namespace.
+fn may_have_namespaces(suite: &Suite, is_root: bool) -> bool {
+    let mut command = if is_root {
+        let who = UNPRIVILEGED.to_string();
+        let mut command = suite.program("setpriv");
+        command.args([
+            "--reuid",
+            &who,
+            "--regid",
+            &who,
+            "--clear-groups",
+            "unshare",
+        ]);
+        command
+    } else {
+        Command::new("unshare")
+    };
+    command.args(["--user", "--net", "true"]);
+    command.output().is_ok_and(|output| output.status.success())
+}
+
+#[test]
+fn environment_of_the_target_is_the_requested_one() {
+    let suite = Suite::new();
+    let text = format!(
+        "phases: {SHORT}\nworkload:\n  generators:\n    - tcp: \"{}\"\n      payload: ascii\n      \
+         rate: 500/s\n      cache: 1 MiB\n  sinks:\n    - tcp: \"{}\"\n",
+        suite.listen, suite.sink
+    );
+    suite.file("run.yaml", &text);
+    let script = format!(
+        "env; exec {STILLWELL} relay --in tcp://{} --out tcp://{}",
+        suite.listen, suite.sink
+    );
+    let words = [
+        "observe",
+        "run.yaml",
+        "--results",
+        "results",
+        "--environment",
+        "SHAPE=round",
+    ];
+    let mut command = suite.stillwell(&words);
+    command
+        .env("OURS", "alone")
+        .args(["--", "sh", "-c", &script]);
+    let _ended = Process::start(&mut command).finish(LONG);
+    let said = fs::read_to_string(suite.results().join("target.stdout.log")).unwrap();
+    assert_holds(&said, &["SHAPE=round", "PATH="]);
+    assert!(!said.contains("OURS="), "{said}");
+    suite.assert_nothing_left();
+}
+
+/// Observes a target that reports its nice value. Returns that, and the host's facts of the run.
+fn nice_of_target(isolation: &str) -> (String, serde_json::Value) {
+    let suite = Suite::new()
+        .with("phases", SHORT)
+        .with("isolation", isolation)
+        .script("nice; exec \"$@\"");
+    suite.write();
+    let words = [
+        "observe",
+        "experiment/experiment.yaml",
+        "--results",
+        "results",
+    ];
+    let ended = suite.call(&words);
+    let capture = stillwell_capture::Capture::open(&suite.results()).unwrap();
+    let outcome = &capture.manifest.outcome;
+    assert_eq!(*outcome, RunOutcome::Completed, "{}", ended.stderr);
+    let log = fs::read_to_string(suite.results().join("target.stdout.log")).unwrap();
+    let first = log.lines().next().unwrap().to_owned();
+    (first, capture.manifest.host["priority"].clone())
+}
+
+#[test]
+fn a_target_has_a_higher_priority_unless_the_file_forbids_it() {
+    let test = "a_target_has_a_higher_priority_unless_the_file_forbids_it";
+    if !rustix::process::getuid().is_root() {
+        println!("skipped: {test}: it takes root");
+        return;
+    }
+    let (nice, fact) = nice_of_target("{}");
+    assert_eq!(nice, "-20");
+    let fact = fact.as_str().unwrap();
+    assert!(fact.starts_with("nice -20"), "{fact}");
+    let before = rustix::process::getpriority_process(None).unwrap();
+    let (nice, fact) = nice_of_target("{priority: no}");
+    assert_eq!(nice, before.to_string());
+    assert!(fact.is_null(), "{fact}");
+}

@@ -1,0 +1,143 @@
+//! Targets that die, that ignore SIGTERM, that leave processes behind, and that are
+//! stopped for a while.
+
+use std::time::Duration;
+
+use stillwell_capture::RunOutcome;
+use stillwell_plan::Phase;
+use stillwell_testkit::{signal_process, wait_until};
+
+use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, events, open};
+
+/// Time enough to interfere.
+const ENDLESS: &str = "{warmup: 200ms, measure: 60s, drain: 2s, quiet: 50ms}";
+const SHORT: &str = "{warmup: 200ms, measure: 700ms, drain: 2s, quiet: 50ms}";
+const GRACE: Duration = Duration::from_secs(2);
+
+#[test]
+fn a_run_shows_the_last_lines_of_a_target_that_was_killed() {
+    let suite = Suite::new()
+        .script("echo my last words >&2; exec \"$@\"")
+        .with("phases", ENDLESS);
+    let process = suite.observe(&[]);
+    suite.wait_measuring(&suite.results());
+    suite
+        .target_processes("relay")
+        .iter()
+        .for_each(|pid| signal_process(*pid, "KILL"));
+    let ended = process.finish(BESIDES + GRACE);
+    assert_code(&ended, 4);
+    assert_holds(&ended.stdout, &["signal 9", "measure"]);
+    assert_holds(&ended.stderr, &["my last words"]);
+    let manifest = open(&suite, &suite.results());
+    let phase = Phase::Measure;
+    assert_eq!(manifest.outcome, RunOutcome::TargetDied { phase });
+    assert_eq!(manifest.target.unwrap().signal, Some(9));
+    suite.assert_nothing_left();
+}
+
+#[test]
+fn a_run_whose_target_was_killed_loses_that_pair_and_repeats_it() {
+    // Of five, two may be repeated.
+    let suite = Suite::new()
+        .script("echo my last words >&2; exec \"$@\"")
+        .with("phases", SHORT)
+        .with("pairs", "5");
+    let run = suite.run(&[]);
+    let second = || {
+        ["one", "two"].into_iter().find_map(|variant| {
+            let folder = suite.capture_of(2, variant);
+            (folder.exists() && !suite.target_processes("relay").is_empty()).then_some(folder)
+        })
+    };
+    assert!(wait_until(LONG, || second().is_some()), "{}", run.stderr());
+    let folder = second().unwrap();
+    suite.wait_measuring(&folder);
+    suite
+        .target_processes("relay")
+        .iter()
+        .for_each(|pid| signal_process(*pid, "KILL"));
+    let ended = run.finish(LONG);
+    // Short runs beside other tests need not come to anything.
+    assert!([0, 1, 4].contains(&ended.code), "{}", ended.stderr);
+    assert_holds(
+        &ended.stderr,
+        &[
+            "pair 1 done",
+            "pair 2 is lost: the target died",
+            "pair 3 done",
+        ],
+    );
+    assert_holds(&ended.stdout, &["my last words"]);
+    open(&suite, &folder);
+    for pair in [1, 3] {
+        for variant in ["one", "two"] {
+            let manifest = open(&suite, &suite.capture_of(pair, variant));
+            assert_eq!(manifest.outcome, RunOutcome::Completed);
+        }
+    }
+    suite.assert_nothing_left();
+}
+
+#[test]
+fn a_target_that_ignores_sigterm_is_killed_and_its_run_counts() {
+    // The shell ignores SIGTERM, and the relay, its child, does not receive it.
+    let suite = Suite::new()
+        .script("trap '' TERM; \"$@\" & wait; wait")
+        .with("stop", "{grace: 500ms}")
+        .with("phases", SHORT);
+    let ended = suite.observe(&[]).finish(LONG);
+    let manifest = open(&suite, &suite.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    assert_holds(
+        &manifest.warnings.join("\n"),
+        &["outlived its grace and was killed"],
+    );
+    assert!(manifest.target.unwrap().killed);
+    assert_holds(&ended.stdout, &["outlived its grace and was killed"]);
+    suite.assert_nothing_left();
+}
+
+#[test]
+fn a_grandchild_in_a_session_of_its_own_does_not_outlive_the_run() {
+    let suite = Suite::new()
+        .script("setsid sleep 300 & exec \"$@\"")
+        .with("phases", SHORT);
+    let ended = suite.observe(&[]).finish(LONG);
+    let manifest = open(&suite, &suite.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    assert_holds(&manifest.warnings.join("\n"), &["left 1 process behind"]);
+    suite.assert_nothing_left();
+}
+
+#[test]
+fn steps_of_the_timeline_happen_and_are_recorded() {
+    let steps = "[{at: 100ms, note: here}, {at: 200ms, signal: STOP}, {at: 400ms, signal: CONT}]";
+    let suite = Suite::new()
+        .relay(&["--stall", "50ms@200ms"])
+        .with("timeline", steps)
+        .with("phases", SHORT);
+    let ended = suite.observe(&[]).finish(LONG);
+    let manifest = open(&suite, &suite.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    let output = events(&suite.results());
+    let wanted = ["here", "sent Stop to the target", "sent Cont to the target"];
+    let result: Vec<&String> = output
+        .iter()
+        .filter(|what| wanted.contains(&what.as_str()))
+        .collect();
+    assert_eq!(result, wanted, "{output:?}");
+    suite.assert_nothing_left();
+}
+
+#[test]
+fn a_target_that_is_stopped_at_the_end_of_its_run_still_ends() {
+    let suite = Suite::new()
+        .with("timeline", "[{at: 500ms, signal: STOP}]")
+        .with("phases", SHORT);
+    let ended = suite.observe(&[]).finish(LONG);
+    let manifest = open(&suite, &suite.results());
+    assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
+    assert!(!manifest.target.unwrap().killed);
+    suite.assert_nothing_left();
+}

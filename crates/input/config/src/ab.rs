@@ -1,0 +1,211 @@
+//! Comparisons of two URLs, from flags to a plan.
+
+use std::path::PathBuf;
+
+use stillwell_plan::experiment::OperatingPoint;
+use stillwell_plan::generator::{self, ExchangePlan, RequestsPlan};
+use stillwell_plan::goal::LatencyQuantile;
+use stillwell_plan::load::Reuse;
+use stillwell_plan::placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
+use stillwell_plan::stopping::{DesignPlan, PAIRS_MIN, WarmupPlan};
+use stillwell_plan::target::ReadyProbe;
+use stillwell_plan::{
+    ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PayloadPlan, PhasesPlan,
+    RatePlan, RateShape, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetKind, TargetPlan,
+    TransportPlan, VariantPlan,
+};
+use stillwell_units::{Nanos, Seed};
+
+use crate::files::{Disk, Files};
+use crate::requests::{
+    Concurrency, ConnectingSpec, LoadSpecError, MixedRequest, RequestOrigin, RequestSpec, TlsSpec,
+    endpoint_of, read_requests_file, target, tls_plan,
+};
+use crate::spec::{no_target, parse_goal};
+
+/// Time of runs up to which lost pairs are replaced: an answer within about a minute.
+const MAX_TIME: Nanos = Nanos::from_secs(60);
+/// Deadline for a connection before a run.
+const READY: Nanos = Nanos::from_secs(2);
+/// Time without responses after which the end of a run is over.
+const QUIET: Nanos = Nanos::from_millis(10);
+
+/// A comparison of two URLs as it was typed.
+#[derive(Clone, Debug)]
+pub struct AbSpec {
+    /// The baseline, and what is compared with it.
+    pub urls: [String; 2],
+    /// Rate of requests, the same for both.
+    pub rate: RateShape,
+    /// Threads that send.
+    pub concurrency: Concurrency,
+    /// Content of requests. Only the paths of URLs in files count.
+    pub request: RequestSpec,
+    /// Opening and use of connections.
+    pub connecting: ConnectingSpec,
+    /// TLS settings.
+    pub tls: TlsSpec,
+    /// Length of the warm-up of each run.
+    pub warmup: Nanos,
+    /// Length of the measurement of each run.
+    pub measure: Nanos,
+    /// Maximum number of pairs of runs.
+    pub max_pairs: u32,
+    /// True if a regression is confirmed on new runs.
+    pub confirm: bool,
+    /// The goal that gates, as `METRIC` or `METRIC:TOLERANCE`.
+    pub goal: Option<String>,
+    /// Seed of everything random.
+    pub seed: Seed,
+}
+
+impl AbSpec {
+    /// Reads the files that it names and makes its plan; `cpus` is the number of CPUs.
+    ///
+    /// # Errors
+    /// The first mistake: a file that cannot be read, a URL or a goal that makes no sense.
+    pub fn plan(&self, cpus: usize) -> Result<SuitePlan, LoadSpecError> {
+        let [baseline, comparison] = &self.urls;
+        let mut variants = vec![
+            VariantPlan::unchanged("A".to_owned()),
+            VariantPlan::unchanged("B".to_owned()),
+        ];
+        for (variant, url) in variants.iter_mut().zip([baseline, comparison]) {
+            variant.url = Some(absolute(url)?);
+        }
+        if self.max_pairs < PAIRS_MIN {
+            return Err(LoadSpecError::text(format!(
+                "{} pairs are too few for a verdict: it needs {PAIRS_MIN}",
+                self.max_pairs
+            )));
+        }
+        let experiment = ExperimentPlan {
+            name: "ab".to_owned(),
+            summary: Some(format!("{baseline} against {comparison}")),
+            folder: PathBuf::new(),
+            run_plan: self.run_plan(&absolute(baseline)?, cpus)?,
+            variants,
+            goals: self.goals()?,
+            stopping: StoppingPlan::Sequential {
+                max_pairs: self.max_pairs,
+            },
+            design: DesignPlan::Paired,
+            warmup: WarmupPlan::Stated,
+            max_time: MAX_TIME,
+            confirm: self.confirm,
+            family: None,
+            operating_point: OperatingPoint::Stated,
+            report_links: Vec::new(),
+            erratic: false,
+        };
+        Ok(SuitePlan {
+            experiments: vec![experiment],
+            seed: self.seed,
+        })
+    }
+
+    fn run_plan(&self, url: &str, cpus: usize) -> Result<RunPlan, LoadSpecError> {
+        let connecting = &self.connecting;
+        let connections = u16::try_from(connecting.connections).map_err(|_| {
+            LoadSpecError::text(format!("at most {} connections are possible", u16::MAX))
+        })?;
+        let workers = self.concurrency.workers(cpus, connecting.connections, 1);
+        let address = target(url)?.dial_address();
+        let generator = GeneratorPlan {
+            id: "requests".to_owned(),
+            transport: TransportPlan::Requests(Box::new(self.requests(url)?)),
+            payload: PayloadPlan::PACE,
+            rate: RatePlan {
+                unit: RateUnit::Events,
+                shape: self.rate.clone(),
+            },
+            concurrency: generator::Concurrency::try_new(connections, workers)
+                .map_err(|error| LoadSpecError::text(error.to_string()))?,
+            seed: self.seed.derive("payload", 0),
+            stamps: None,
+        };
+        Ok(RunPlan {
+            seed: self.seed,
+            generators: vec![generator],
+            sinks: Vec::new(),
+            target: TargetPlan {
+                name: address.clone(),
+                kind: TargetKind::Url(url.to_owned()),
+                ready: ReadyProbe::Tcp { address },
+                cpus: CpuChoice::Any,
+                ..no_target()
+            },
+            disks: Vec::new(),
+            observer: ObserverPlan::default(),
+            phases: PhasesPlan {
+                ready: READY,
+                warmup: self.warmup,
+                measure: self.measure,
+                quiet: QUIET,
+                ..PhasesPlan::default()
+            },
+            timeline: Vec::new(),
+            isolation: IsolationPlan {
+                network: Wanted::No,
+                ..IsolationPlan::default()
+            },
+            placement: PlacementPlan::default(),
+            checks: Vec::new(),
+        })
+    }
+
+    fn requests(&self, url: &str) -> Result<RequestsPlan, LoadSpecError> {
+        let (request, connecting) = (&self.request, &self.connecting);
+        let files: &dyn Files = &Disk;
+        let origin = match (&request.requests_file, &request.har) {
+            (Some(path), _) => RequestOrigin::Lines(read_requests_file(files, path)?),
+            (None, Some(path)) => RequestOrigin::Har(read_requests_file(files, path)?),
+            (None, None) => RequestOrigin::Mix(vec![MixedRequest::usual()]),
+        };
+        let exchange = ExchangePlan {
+            protocol: connecting.protocol,
+            streams: connecting.streams,
+            tls: tls_plan(&self.tls),
+            timeout: connecting.timeout,
+            connect_timeout: connecting.connect_timeout,
+            reuse: connecting.reuse.unwrap_or(Reuse::Mru),
+            requests_max: connecting.requests_max,
+        };
+        let endpoint = endpoint_of(url, request, origin, files)?;
+        let plan = RequestsPlan::try_new(url.to_owned(), endpoint, exchange.client())?;
+        Ok(plan.to_target())
+    }
+
+    /// The gating goal first, then all others.
+    fn goals(&self) -> Result<Vec<GoalPlan>, LoadSpecError> {
+        let mut goals: Vec<GoalPlan> = [
+            GoalMetric::Latency(LatencyQuantile::P50),
+            GoalMetric::Latency(LatencyQuantile::P99),
+            GoalMetric::ErrorShare,
+            GoalMetric::RequestThroughput,
+        ]
+        .map(GoalPlan::new)
+        .into();
+        let Some(typed) = &self.goal else {
+            return Ok(goals);
+        };
+        let typed = parse_goal(typed).map_err(LoadSpecError::text)?;
+        let mut primary = GoalPlan::new(typed.metric);
+        primary.direction = typed.direction.unwrap_or(primary.direction);
+        primary.tolerance = typed.tolerance.unwrap_or(primary.tolerance);
+        goals.retain(|goal| goal.metric != primary.metric);
+        goals.insert(0, primary);
+        Ok(goals)
+    }
+}
+
+/// Returns `url` with its scheme.
+fn absolute(url: &str) -> Result<String, LoadSpecError> {
+    let target = target(url)?;
+    let scheme = target.scheme().as_str();
+    Ok(format!(
+        "{scheme}://{}{}",
+        target.authority(),
+        target.path_and_query()
+    ))
+}

@@ -1,0 +1,547 @@
+//! Scenario files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use stillwell_plan::RateShape;
+use stillwell_plan::scenario::{
+    FlowPlan, ScenarioPlan, ScenarioStepPlan, TakeFrom, TakePlan, TextPart, TextTemplate,
+    UsersPlan, VariablePlan,
+};
+use stillwell_text::{Diagnostic, Diagnostics, MapReader, Node, Reader, Value, code, nearest};
+use stillwell_units::{Nanos, Seed, Target};
+
+use crate::files::{Files, absolute, read_source, resolve};
+use crate::load::Loaded;
+use crate::rate::parse_request_rate;
+use crate::requests::{TlsSpec, tls_host};
+
+mod keys;
+mod rows;
+
+pub(crate) use keys::SCENARIO_FILE;
+use keys::{CHECK, FLOW, SCENARIO, STEP, TAKE};
+
+const USERS_DEFAULT: u32 = 10;
+const USERS_MAX: u32 = 1_000_000;
+const USERS_AT_A_TIME_DEFAULT: u32 = 10_000;
+const DURATION_DEFAULT: Nanos = Nanos::from_secs(10);
+const NO_URL: &str = "a scenario needs `url`, or a URL on the command line";
+
+/// Settings of a scenario that are not in its file.
+#[derive(Clone, Debug)]
+pub struct ScenarioFlags {
+    /// Base URL; overrides the file.
+    pub url: Option<String>,
+    /// Length of the load; overrides the file.
+    pub duration: Option<Nanos>,
+    /// Threads of the generator.
+    pub threads: u16,
+    /// Timeout of a request.
+    pub timeout: Nanos,
+    /// Timeout of connecting.
+    pub connect_timeout: Nanos,
+    /// Settings of TLS.
+    pub tls: TlsSpec,
+    /// Seed of all random choices.
+    pub seed: Seed,
+}
+
+/// Reads the scenario of the file at `path`.
+///
+/// # Errors
+/// Every mistake in the file, with its place.
+pub fn load_scenario(
+    files: &dyn Files,
+    path: &Path,
+    flags: ScenarioFlags,
+) -> Result<Loaded<ScenarioPlan>, Diagnostics> {
+    let mut diagnostics = Diagnostics::new();
+    let path = absolute(path);
+    let source = match read_source(files, &path) {
+        Ok(source) => source,
+        Err(error) => {
+            diagnostics.push(*error);
+            return Err(diagnostics);
+        }
+    };
+    let reader = Reader::new(Arc::clone(&source));
+    let plan = reader.parse().and_then(|root| {
+        let map = reader.map(&root, &SCENARIO_FILE.keys())?;
+        let node = map.required("scenario")?;
+        let context = ScenarioContext {
+            reader: &reader,
+            files,
+            folder: path.parent().unwrap_or(&path).to_path_buf(),
+        };
+        context.read(node, flags)
+    });
+    diagnostics.append(reader.finish());
+    Loaded::checked(plan, crate::load::NATIVE, diagnostics)
+}
+
+struct ScenarioContext<'a> {
+    reader: &'a Reader,
+    files: &'a dyn Files,
+    folder: PathBuf,
+}
+
+/// VariableNames of variables, and the path before each step's.
+struct VariableNames {
+    variables: Vec<VariablePlan>,
+    base: String,
+}
+
+/// Columns and rows of data.
+type Data = (Vec<String>, Vec<Vec<String>>);
+
+impl ScenarioContext<'_> {
+    fn read(&self, node: &Node, flags: ScenarioFlags) -> Option<ScenarioPlan> {
+        let reader = self.reader;
+        let map = reader.map(node, &SCENARIO.keys())?;
+        let target = self.target(&map, flags.url.as_deref());
+        let users = self.users(&map);
+        let duration = match map.take("duration") {
+            Some(node) => self.above_zero(node),
+            None => Some(DURATION_DEFAULT),
+        };
+        let variables = map.take("variables");
+        let variables = variables.map_or_else(Vec::new, |node| reader.text_map(node));
+        let (columns, rows) = match map.take("data") {
+            Some(node) => self.data(node)?,
+            None => Data::default(),
+        };
+        let headers = map.take("headers");
+        let headers = headers.map_or_else(Vec::new, |node| reader.headers(node));
+        let (kind, steps) = map.one_of(&["steps", "flows"])?;
+        let mut names = VariableNames {
+            variables: Vec::new(),
+            base: target.as_ref().map_or_else(String::new, base_path),
+        };
+        for (name, value) in variables {
+            names.add(&name, value);
+        }
+        let columns: Vec<usize> = columns
+            .iter()
+            .map(|name| names.add(name, String::new()))
+            .collect();
+        let flows = match kind {
+            "steps" => {
+                self.add_taken(steps, &mut names);
+                let steps = self.steps(steps, &names, &headers)?;
+                let name = String::new();
+                vec![FlowPlan {
+                    name,
+                    weight: 1,
+                    steps,
+                }]
+            }
+            _ => self.flows(steps, &mut names, &headers)?,
+        };
+        let target = target?;
+        Some(ScenarioPlan {
+            address: target.dial_address(),
+            authority: target.authority(),
+            tls_host: tls_host(&target),
+            tls: crate::requests::tls_plan(&flags.tls),
+            users: users?,
+            duration: flags.duration.or(duration)?,
+            threads: flags.threads,
+            timeout: flags.timeout,
+            connect_timeout: flags.connect_timeout,
+            variables: names.variables,
+            rows,
+            columns,
+            flows,
+            seed: flags.seed,
+        })
+    }
+
+    fn bad(&self, node: &Node, message: impl Into<String>) -> Diagnostic {
+        self.reader.error(code::BAD_VALUE, node.span, message)
+    }
+
+    fn target(&self, map: &MapReader<'_, '_>, typed: Option<&str>) -> Option<Target> {
+        let node = map.take("url");
+        let url = match (typed, node) {
+            (Some(url), _) => url,
+            (None, Some(node)) => self.reader.text(node)?,
+            (None, None) => {
+                let error = self.reader.error(code::MISSING_KEY, map.span(), NO_URL);
+                self.reader.report(error.label("`url` is missing"));
+                return None;
+            }
+        };
+        match Target::from_url(url) {
+            Ok(target) => Some(target),
+            Err(error) => {
+                let span = node.map_or_else(|| map.span(), |node| node.span);
+                let message = format!("`{url}`: {error}");
+                self.reader
+                    .report(self.reader.error(code::BAD_VALUE, span, message));
+                None
+            }
+        }
+    }
+
+    fn users(&self, map: &MapReader<'_, '_>) -> Option<UsersPlan> {
+        let reader = self.reader;
+        let count = |key, default| match map.take(key) {
+            Some(node) => reader.whole(node, 1, USERS_MAX),
+            None => Some(default),
+        };
+        let users = count("users", USERS_DEFAULT);
+        let at_a_time_max = count("users_max", USERS_AT_A_TIME_DEFAULT);
+        let Some(node) = map.take("arrivals") else {
+            return Some(UsersPlan::Closed(users?));
+        };
+        if let Some(span) = map.key_span("users") {
+            let message = "`users` (closed loop) and `arrivals` (open loop) exclude each other";
+            let error = reader.error(code::ONE_OF_KEYS, span, message);
+            reader.report(error.label("leave out `users` or `arrivals`"));
+        }
+        match parse_request_rate(reader.text(node)?) {
+            Ok(RateShape::Constant { per_second }) => Some(UsersPlan::Arriving {
+                per_second,
+                at_a_time_max: at_a_time_max?,
+            }),
+            Ok(_) => {
+                let error = self.bad(node, "arrivals have one constant rate");
+                reader.report(error.label("write a rate such as 50/s"));
+                None
+            }
+            Err(message) => {
+                reader.report(self.bad(node, message));
+                None
+            }
+        }
+    }
+
+    fn above_zero(&self, node: &Node) -> Option<Nanos> {
+        let length: Nanos = self.reader.parsed(node)?;
+        if length == Nanos::ZERO {
+            let error = self.bad(node, "no time at all");
+            self.reader.report(error.label("write a length above zero"));
+            return None;
+        }
+        Some(length)
+    }
+
+    fn data(&self, node: &Node) -> Option<Data> {
+        let path = resolve(&self.folder, self.reader.text(node)?);
+        let read = self.files.read(&path).map_err(|error| error.to_string());
+        let rows = read
+            .and_then(|text| rows::rows(&text))
+            .and_then(|mut rows| {
+                if rows.len() < 2 {
+                    return Err("there is no row below the names".to_owned());
+                }
+                let names = rows.remove(0);
+                Ok((names, rows))
+            });
+        match rows {
+            Ok(data) => Some(data),
+            Err(message) => {
+                let message = format!("cannot read {}: {message}", path.display());
+                let error = self.reader.error(code::UNREADABLE, node.span, message);
+                self.reader.report(error);
+                None
+            }
+        }
+    }
+
+    fn flows(
+        &self,
+        node: &Node,
+        names: &mut VariableNames,
+        headers: &[(String, String)],
+    ) -> Option<Vec<FlowPlan>> {
+        let reader = self.reader;
+        let nodes = self.items(node)?;
+        for node in nodes {
+            if let Some(steps) = node.entry("steps") {
+                self.add_taken(steps, names);
+            }
+        }
+        let mut flows = Vec::new();
+        for node in nodes {
+            let map = reader.map(node, &FLOW.keys())?;
+            let name = map.required("name").and_then(|node| reader.text(node));
+            let weight = match map.take("weight") {
+                Some(node) => reader.whole(node, 1, 1_000_000),
+                None => Some(1),
+            };
+            let steps = map.required("steps");
+            let steps = steps.and_then(|node| self.steps(node, names, headers));
+            flows.push(FlowPlan {
+                name: name?.to_owned(),
+                weight: weight?,
+                steps: steps?,
+            });
+        }
+        Some(flows)
+    }
+
+    fn items<'n>(&self, node: &'n Node) -> Option<&'n [Node]> {
+        let items = self.reader.list(node)?;
+        if items.is_empty() {
+            let error = self.bad(node, "an empty list");
+            self.reader.report(error.label("write at least one"));
+            return None;
+        }
+        Some(items)
+    }
+
+    /// Adds the variables that `steps` take. Their shape is checked later.
+    fn add_taken(&self, steps: &Node, names: &mut VariableNames) {
+        let Value::List(steps) = &steps.value else {
+            return;
+        };
+        let takes = steps.iter().filter_map(|step| step.entry("take"));
+        for entry in takes.filter_map(Node::entries).flatten() {
+            names.add_if_new(&entry.key.text);
+        }
+    }
+
+    fn steps(
+        &self,
+        node: &Node,
+        names: &VariableNames,
+        headers: &[(String, String)],
+    ) -> Option<Vec<ScenarioStepPlan>> {
+        let mut steps: Vec<ScenarioStepPlan> = Vec::new();
+        for node in self.items(node)? {
+            let step = self.step(node, names, headers)?;
+            if steps.iter().any(|known| known.name == step.name) {
+                let message = format!("two steps are named `{}`", step.name);
+                let error = self.reader.error(code::SAME_NAME, node.span, message);
+                self.reader.report(error);
+            }
+            steps.push(step);
+        }
+        Some(steps)
+    }
+
+    fn step(
+        &self,
+        node: &Node,
+        names: &VariableNames,
+        common: &[(String, String)],
+    ) -> Option<ScenarioStepPlan> {
+        let reader = self.reader;
+        let map = reader.map(node, &STEP.keys())?;
+        let name = map.required("name").and_then(|node| reader.text(node));
+        let path = map.required("path").and_then(|node| self.path(node, names));
+        let body_node = map.take("body");
+        let body = match body_node {
+            Some(node) => self.template(node, reader.text(node)?, names),
+            None => Some(TextTemplate::default()),
+        };
+        let method = match map.take("method") {
+            Some(node) => self.method(node),
+            None if body_node.is_some() => Some("POST".to_owned()),
+            None => Some("GET".to_owned()),
+        };
+        let headers_node = map.take("headers");
+        let own_headers = headers_node.map_or_else(Vec::new, |node| reader.headers(node));
+        let is_own = |name: &str| {
+            let mut names = own_headers.iter();
+            names.any(|(header, _)| header.eq_ignore_ascii_case(name))
+        };
+        let inherited = common.iter().filter(|(name, _)| !is_own(name));
+        let mut headers = Vec::new();
+        for (name, value) in inherited.chain(&own_headers) {
+            let value = self.template(headers_node.unwrap_or(node), value, names)?;
+            headers.push((name.clone(), value));
+        }
+        let takes = map.take("take");
+        let takes = takes.map_or(Some(Vec::new()), |node| self.takes(node, names));
+        let (status, contains) = match map.take("check") {
+            Some(node) => self.check(node, names)?,
+            None => (None, Vec::new()),
+        };
+        let think = map.take("think");
+        let think = think.map_or(Some((Nanos::ZERO, Nanos::ZERO)), |node| self.think(node));
+        Some(ScenarioStepPlan {
+            name: name?.to_owned(),
+            method: method?,
+            path: path?,
+            headers,
+            body: body?,
+            takes: takes?,
+            status,
+            contains,
+            think: think?,
+        })
+    }
+
+    fn method(&self, node: &Node) -> Option<String> {
+        let text = self.reader.text(node)?;
+        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_uppercase()) {
+            return Some(text.to_owned());
+        }
+        let error = self.bad(node, format!("`{text}` is not a method"));
+        self.reader
+            .report(error.label("write a method such as GET"));
+        None
+    }
+
+    fn path(&self, node: &Node, names: &VariableNames) -> Option<TextTemplate> {
+        let text = self.reader.text(node)?;
+        if !text.starts_with('/') && !text.starts_with("{{") {
+            let error = self.bad(node, format!("`{text}` is not a path"));
+            self.reader.report(error.label(format!("write `/{text}`")));
+            return None;
+        }
+        let mut path = self.template(node, text, names)?;
+        if !names.base.is_empty() {
+            path.0.insert(0, TextPart::Text(names.base.clone()));
+        }
+        Some(path)
+    }
+
+    /// Reads a text with `{{name}}` for variables.
+    fn template(&self, node: &Node, text: &str, names: &VariableNames) -> Option<TextTemplate> {
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((before, after)) = rest.split_once("{{") {
+            let Some((name, behind)) = after.split_once("}}") else {
+                break;
+            };
+            if !before.is_empty() {
+                parts.push(TextPart::Text(before.to_owned()));
+            }
+            parts.push(TextPart::Variable(self.variable(
+                node,
+                name.trim(),
+                names,
+            )?));
+            rest = behind;
+        }
+        if !rest.is_empty() {
+            parts.push(TextPart::Text(rest.to_owned()));
+        }
+        Some(TextTemplate(parts))
+    }
+
+    fn variable(&self, node: &Node, name: &str, names: &VariableNames) -> Option<usize> {
+        let index = names.index(name);
+        if index.is_none() {
+            let mut error = self.bad(node, format!("there is no variable `{name}`"));
+            let known = names
+                .variables
+                .iter()
+                .map(|variable| variable.name.as_str());
+            if let Some(near) = nearest(name, known) {
+                error = error.label(format!("did you mean `{near}`?"));
+            }
+            let help = "variables come from `variables`, from columns of `data` and from `take`";
+            self.reader.report(error.help(help));
+        }
+        index
+    }
+
+    fn takes(&self, node: &Node, names: &VariableNames) -> Option<Vec<TakePlan>> {
+        let Some(entries) = node.entries() else {
+            self.reader.wrong_shape(node, "a map of variables");
+            return None;
+        };
+        let mut takes = Vec::new();
+        for entry in entries {
+            let map = self.reader.map(&entry.value, &TAKE.keys())?;
+            let (kind, node) = map.one_of(&["json", "header", "regex"])?;
+            let text = self.reader.text(node)?.to_owned();
+            let from = match kind {
+                "json" if text.is_empty() || text.starts_with('/') => TakeFrom::Json(text),
+                "json" => {
+                    let error = self.bad(node, format!("`{text}` is not a JSON pointer"));
+                    self.reader.report(error.label(format!("write `/{text}`")));
+                    return None;
+                }
+                "header" => TakeFrom::Header(text),
+                _ => {
+                    if let Err(error) = regex::bytes::Regex::new(&text) {
+                        self.reader.report(self.bad(node, error.to_string()));
+                        return None;
+                    }
+                    TakeFrom::Regex(text)
+                }
+            };
+            let variable = names.index(&entry.key.text)?;
+            takes.push(TakePlan { variable, from });
+        }
+        Some(takes)
+    }
+
+    fn check(
+        &self,
+        node: &Node,
+        names: &VariableNames,
+    ) -> Option<(Option<u16>, Vec<TextTemplate>)> {
+        let map = self.reader.map(node, &CHECK.keys())?;
+        let status = match map.take("status") {
+            Some(node) => Some(self.reader.whole(node, 200, 599)?),
+            None => None,
+        };
+        let texts = match map.take("contains") {
+            Some(node) if matches!(node.value, Value::List(_)) => self.reader.texts(node),
+            Some(node) => vec![self.reader.text(node)?.to_owned()],
+            None => Vec::new(),
+        };
+        let contains = texts.iter().map(|text| self.template(node, text, names));
+        Some((status, contains.collect::<Option<_>>()?))
+    }
+
+    fn think(&self, node: &Node) -> Option<(Nanos, Nanos)> {
+        let text = self.reader.text(node)?;
+        let (shortest, longest) = text.split_once("..").unwrap_or((text, text));
+        let time = |text: &str| match text.trim().parse::<Nanos>() {
+            Ok(time) => Some(time),
+            Err(error) => {
+                self.reader
+                    .report(self.reader.parse_error(node.span, &error));
+                None
+            }
+        };
+        let (shortest, longest) = (time(shortest)?, time(longest)?);
+        if longest < shortest {
+            let error = self.bad(node, "the longest time is shorter than the shortest");
+            self.reader.report(error);
+            return None;
+        }
+        Some((shortest, longest))
+    }
+}
+
+impl VariableNames {
+    fn index(&self, name: &str) -> Option<usize> {
+        let mut variables = self.variables.iter();
+        variables.position(|variable| variable.name == name)
+    }
+
+    /// Adds a variable, or replaces its first value. Returns its index.
+    fn add(&mut self, name: &str, value: String) -> usize {
+        let index = self.add_if_new(name);
+        self.variables[index].value = value;
+        index
+    }
+
+    fn add_if_new(&mut self, name: &str) -> usize {
+        if let Some(index) = self.index(name) {
+            return index;
+        }
+        self.variables.push(VariablePlan {
+            name: name.to_owned(),
+            value: String::new(),
+        });
+        self.variables.len() - 1
+    }
+}
+
+/// Returns the path of the base URL; empty for `/`.
+fn base_path(target: &Target) -> String {
+    target.path_and_query().trim_end_matches('/').to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,151 @@
+//! Keys of a scenario file.
+
+use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
+
+/// A time, or the shortest and longest of random times.
+const THINK: Shape = Shape::Like("100ms..2s");
+
+const STEPS: Shape = Shape::List(&Shape::Element(&STEP));
+
+/// A whole file.
+pub(crate) const SCENARIO_FILE: Element = Element {
+    name: "scenario file",
+    about: "A file with a scenario.",
+    fields: &[required(
+        "scenario",
+        Shape::Element(&SCENARIO),
+        "The scenario.",
+    )],
+    one_of: &[],
+};
+
+/// A scenario.
+pub(super) const SCENARIO: Element = Element {
+    name: "scenario",
+    about: "Users that follow steps.",
+    fields: &[
+        optional(
+            "url",
+            Shape::Text,
+            "Base URL; the command line overrides it.",
+        ),
+        optional(
+            "users",
+            Shape::Whole,
+            "Closed loop: number of users at a time [default: 10].",
+        ),
+        optional(
+            "arrivals",
+            Shape::Like("50/s"),
+            "Open loop: users that arrive per second.",
+        ),
+        optional(
+            "users_max",
+            Shape::Whole,
+            "Maximum number of users at a time, with `arrivals` [default: 10000].",
+        ),
+        optional("duration", DURATION, "Length of the load [default: 10s]."),
+        optional("variables", TEXT_MAP, "Variables and their values."),
+        optional(
+            "data",
+            Shape::Text,
+            "CSV file; its first row names variables. Each user takes the next row.",
+        ),
+        optional("headers", TEXT_MAP, "Headers of all steps."),
+        optional("steps", STEPS, "Steps, in order."),
+        optional(
+            "flows",
+            Shape::List(&Shape::Element(&FLOW)),
+            "Several flows; each user follows one.",
+        ),
+    ],
+    one_of: &["steps", "flows"],
+};
+
+/// A flow.
+pub(super) const FLOW: Element = Element {
+    name: "flow",
+    about: "Steps that a share of the users follows.",
+    fields: &[
+        required("name", Shape::Text, "Name in the report."),
+        optional(
+            "weight",
+            Shape::Whole,
+            "Share of users, relative to other flows [default: 1].",
+        ),
+        required("steps", STEPS, "Steps, in order."),
+    ],
+    one_of: &[],
+};
+
+/// A step.
+pub(super) const STEP: Element = Element {
+    name: "step",
+    about: "A request, checks of its response and values to take from it.",
+    fields: &[
+        required("name", Shape::Text, "Name in the report."),
+        optional(
+            "method",
+            Shape::Text,
+            "Method [default: GET, or POST with a body].",
+        ),
+        required(
+            "path",
+            Shape::Like("/items/{{id}}"),
+            "Path and query, below the base URL.",
+        ),
+        optional("headers", TEXT_MAP, "Headers."),
+        optional("body", Shape::Text, "Body."),
+        optional(
+            "take",
+            Shape::Map(&Shape::Element(&TAKE)),
+            "Variables and where their values are in the response.",
+        ),
+        optional(
+            "check",
+            Shape::Element(&CHECK),
+            "Checks of the response; a user ends at a step that fails.",
+        ),
+        optional("think", THINK, "Think time after the step."),
+    ],
+    one_of: &[],
+};
+
+/// A value of a response.
+pub(super) const TAKE: Element = Element {
+    name: "take",
+    about: "Place of a value in the response.",
+    fields: &[
+        optional(
+            "json",
+            Shape::Like("/items/0/id"),
+            "JSON pointer into the body.",
+        ),
+        optional("header", Shape::Text, "Name of a header."),
+        optional(
+            "regex",
+            Shape::Text,
+            "Regular expression on the body: its first group, or the whole match.",
+        ),
+    ],
+    one_of: &["json", "header", "regex"],
+};
+
+/// Checks of a response.
+pub(super) const CHECK: Element = Element {
+    name: "check",
+    about: "Checks of a response.",
+    fields: &[
+        optional(
+            "status",
+            Shape::Whole,
+            "Accepted status [default: 200 to 399].",
+        ),
+        optional(
+            "contains",
+            Shape::Any(&[Shape::Text, TEXTS]),
+            "Texts that the body must contain.",
+        ),
+    ],
+    one_of: &[],
+};

@@ -1,0 +1,100 @@
+use std::fs;
+
+use super::*;
+use crate::files::Disk;
+
+fn flags() -> ScenarioFlags {
+    ScenarioFlags {
+        url: Some("http://127.0.0.1:80/shop/".to_owned()),
+        duration: None,
+        threads: 1,
+        timeout: Nanos::SECOND,
+        connect_timeout: Nanos::SECOND,
+        tls: TlsSpec::default(),
+        seed: Seed::from_number(1),
+    }
+}
+
+fn read(text: &str) -> Result<ScenarioPlan, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("scenario.yaml");
+    fs::write(&path, text).unwrap();
+    fs::write(folder.path().join("users.csv"), "user,word\nann,1\nbob,2\n").unwrap();
+    let loaded = load_scenario(&Disk, &path, flags());
+    loaded
+        .map(|loaded| loaded.plan)
+        .map_err(|errors| errors.render(false))
+}
+
+#[test]
+fn a_scenario_has_steps_data_and_values_of_responses() {
+    let plan = read(
+        "scenario:
+  arrivals: 5/s
+  data: users.csv
+  steps:
+  - name: log in
+    path: /login
+    body: 'user={{user}}'
+    take: { token: { json: /token } }
+    think: 10ms..20ms
+  - name: items
+    path: '/items?u={{ user }}'
+    headers: { authorization: 'Bearer {{token}}' }
+    check: { status: 200, contains: [a, b] }
+",
+    )
+    .unwrap();
+    assert!(matches!(plan.users, UsersPlan::Arriving { per_second, .. } if per_second > 4.9));
+    assert_eq!(plan.rows.len(), 2);
+    let [login, items] = plan.flows[0].steps.as_slice() else {
+        panic!("{plan:?}")
+    };
+    assert_eq!(login.method, "POST");
+    assert_eq!(
+        login.think,
+        (Nanos::from_millis(10), Nanos::from_millis(20))
+    );
+    let name = |index: &usize| plan.variables[*index].name.as_str();
+    assert_eq!(name(&login.takes[0].variable), "token");
+    assert_eq!(items.path.0[0], TextPart::Text("/shop".to_owned()));
+    assert!(matches!(&items.headers[0].1.0[1], TextPart::Variable(at) if name(at) == "token"));
+    assert_eq!((items.status, items.contains.len()), (Some(200), 2));
+}
+
+#[test]
+fn mistakes_are_named_with_what_is_right() {
+    let step = |rest: &str| format!("scenario:\n  steps:\n  - name: a\n{rest}");
+    for (text, part) in [
+        (
+            step("    path: /{{usr}}\n    take: { user: { json: /a } }\n"),
+            "did you mean `user`?",
+        ),
+        (step("    path: a\n"), "write `/a`"),
+        (
+            step("    path: /\n    take: { a: { json: b } }\n"),
+            "write `/b`",
+        ),
+        (
+            step("    path: /\n    take: { a: { regex: '(' } }\n"),
+            "unclosed group",
+        ),
+        (
+            step("    path: /\n    think: 2s..1s\n"),
+            "the longest time is shorter",
+        ),
+        (
+            step("    path: /\n  - name: a\n    path: /\n"),
+            "two steps are named `a`",
+        ),
+        (
+            "scenario: { arrivals: max, steps: [] }".to_owned(),
+            "arrivals have one constant rate",
+        ),
+        ("scenario: { data: no.csv, steps: [] }".to_owned(), "no.csv"),
+        (step("    pat: /\n"), "did you mean `path`?"),
+    ] {
+        let error = read(&text).unwrap_err();
+        assert!(error.contains(part), "{text}\n{error}");
+    }
+}

@@ -1,0 +1,218 @@
+//! The result of a scenario: a row for each step, for readers and for programs.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use stillwell_units::human::{count, nanos};
+use stillwell_units::{Nanos, float_from_u64};
+
+use crate::document::{Block, Cell, Column, Document, Table, Text};
+use crate::{Format, Style, words};
+
+/// Names the shape of the JSON; keys are added within a version and never removed.
+pub const SCENARIO_SCHEMA: &str = "stillwell/scenario-summary/v1";
+
+/// The content of a scenario's report. Times in JSON are in seconds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScenarioReport {
+    /// [`SCENARIO_SCHEMA`].
+    pub schema: String,
+    /// Version of Stillwell.
+    pub version: String,
+    /// The command that was typed.
+    pub command: String,
+    /// Seed of all random choices.
+    pub seed: String,
+    /// Host and port of the target.
+    pub target: String,
+    /// Users, for readers.
+    pub load: String,
+    /// Length of the measured time, in seconds.
+    pub duration: f64,
+    /// Number of users by their end.
+    pub users: ScenarioUsers,
+    /// Requests that ended.
+    pub requests: u64,
+    /// Requests that ended per second.
+    pub requests_per_second: f64,
+    /// Share of requests that failed.
+    pub error_share: f64,
+    /// Steps, in the order of flows and steps.
+    pub steps: Vec<ScenarioStep>,
+}
+
+/// Number of users by their end.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct ScenarioUsers {
+    /// Started.
+    pub started: u64,
+    /// Followed all steps.
+    pub completed: u64,
+    /// Ended by a step that failed.
+    pub failed: u64,
+    /// On their way at the end.
+    pub unfinished: u64,
+    /// Arrived while the maximum number of users was on its way.
+    pub not_started: u64,
+}
+
+/// Results of one step.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScenarioStep {
+    /// Flow; empty if there is only one.
+    pub flow: String,
+    /// Step.
+    pub name: String,
+    /// Requests that ended.
+    pub requests: u64,
+    /// Requests that failed.
+    pub errors: u64,
+    /// Failed requests by reason.
+    pub failures: BTreeMap<String, u64>,
+    /// Description of the first failure.
+    pub first_failure: Option<String>,
+    /// Responses by status code.
+    pub status_codes: BTreeMap<u16, u64>,
+    /// Time from the moment at which the step was due to the end of its response.
+    pub latency: Option<ScenarioTimes>,
+}
+
+/// A distribution of times, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ScenarioTimes {
+    /// Mean.
+    pub mean: f64,
+    /// Median.
+    pub p50: f64,
+    /// 90th percentile.
+    pub p90: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// Maximum.
+    pub max: f64,
+}
+
+impl ScenarioTimes {
+    /// Returns the figures of `histogram` in nanoseconds, unless it is empty.
+    #[must_use]
+    pub fn of(histogram: &Histogram<u64>) -> Option<Self> {
+        if histogram.is_empty() {
+            return None;
+        }
+        let at = |share| seconds(histogram.value_at_quantile(share));
+        Some(Self {
+            mean: histogram.mean() / 1e9,
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            max: seconds(histogram.max()),
+        })
+    }
+}
+
+fn seconds(nanoseconds: u64) -> f64 {
+    Nanos::new(nanoseconds).as_secs_f64()
+}
+
+/// Returns the report in a form of reports.
+#[must_use]
+pub fn render_scenario(report: &ScenarioReport, format: Format, style: Style) -> String {
+    format.render(style, || document(report), || scenario_json(report))
+}
+
+fn scenario_json(report: &ScenarioReport) -> String {
+    let text = serde_json::to_string_pretty(report);
+    text.expect("every key is a text and every number finite") + "\n"
+}
+
+fn document(report: &ScenarioReport) -> Document {
+    let title = format!("{}: {}", report.target, report.load);
+    let mut blocks = vec![
+        Block::KeyValue(totals(report)),
+        Block::group([Block::Table(table(report))]),
+    ];
+    let failures = report.steps.iter().filter_map(|step| {
+        let first = step.first_failure.as_ref()?;
+        let share = words::percent(share(step.errors, step.requests));
+        let errors = count(step.errors);
+        Some(format!(
+            "{}: {errors} failed ({share}); first: {first}",
+            label(step)
+        ))
+    });
+    let failures: Vec<String> = failures.collect();
+    if !failures.is_empty() {
+        blocks.push(Block::group([Block::list(failures)]));
+    }
+    let origin = format!(", seed {}, Stillwell {}", report.seed, report.version);
+    Document::new([
+        Block::section(1, title, blocks),
+        Block::Colophon(Text::code(&report.command).and(origin)),
+    ])
+}
+
+fn totals(report: &ScenarioReport) -> Vec<(Text, Text)> {
+    let users = &report.users;
+    let mut parts = vec![format!("{} completed", count(users.completed))];
+    for (number, noun) in [
+        (users.failed, "failed"),
+        (users.unfinished, "unfinished at the end"),
+        (users.not_started, "not started: too many at a time"),
+    ] {
+        if number > 0 {
+            parts.push(format!("{} {noun}", count(number)));
+        }
+    }
+    let per_second = words::grouped(report.requests_per_second);
+    let requests = format!(
+        "{} in {}, {per_second}/s, {} failed",
+        count(report.requests),
+        words::clock(Nanos::from_secs_f64(report.duration)),
+        words::percent(report.error_share)
+    );
+    vec![
+        ("users".into(), parts.join(", ").into()),
+        ("requests".into(), requests.into()),
+    ]
+}
+
+fn table(report: &ScenarioReport) -> Table {
+    let mut columns = vec![Column::named("step")];
+    let numbers = ["requests", "errors", "p50", "p90", "p99", "max"];
+    columns.extend(numbers.map(Column::of_numbers));
+    let rows = report.steps.iter().map(|step| {
+        let time = |value: fn(&ScenarioTimes) -> f64| match &step.latency {
+            None => Cell::default(),
+            Some(times) => {
+                let value = value(times);
+                Cell::number(nanos(Nanos::from_secs_f64(value)), value, "s")
+            }
+        };
+        let number = |number: u64| Cell::number(count(number), float_from_u64(number), "");
+        vec![
+            Cell {
+                text: label(step).into(),
+                datum: None,
+            },
+            number(step.requests),
+            number(step.errors),
+            time(|times| times.p50),
+            time(|times| times.p90),
+            time(|times| times.p99),
+            time(|times| times.max),
+        ]
+    });
+    Table::new(columns, rows)
+}
+
+fn label(step: &ScenarioStep) -> String {
+    match step.flow.as_str() {
+        "" => step.name.clone(),
+        flow => format!("{flow}: {}", step.name),
+    }
+}
+
+fn share(part: u64, whole: u64) -> f64 {
+    float_from_u64(part) / float_from_u64(whole.max(1))
+}

@@ -1,0 +1,157 @@
+//! Runs with warnings: one line for each cause, not for each run.
+
+use std::mem::{Discriminant, discriminant};
+
+use stillwell_capture::RunStage;
+use stillwell_units::count;
+use stillwell_verdict::{ExperimentVerdict, RunNotUsed, RunWarning};
+
+use crate::document::{Block, Severity};
+use crate::words;
+
+/// Runs of one variant and stage with warnings of the same kinds.
+struct Cause<'a> {
+    stage: RunStage,
+    variant: &'a str,
+    kinds: Vec<Discriminant<RunWarning>>,
+    runs: Vec<&'a RunNotUsed>,
+}
+
+/// Returns a warning for each of the first `limit` causes, which names the first `limit` of its runs with their
+/// numbers.
+pub(super) fn warnings(experiment: &ExperimentVerdict, limit: usize) -> Vec<Block> {
+    let causes = causes(&experiment.not_used);
+    let hidden = causes.iter().skip(limit).map(|cause| cause.runs.len());
+    let hidden: usize = hidden.sum();
+    let shown = causes.iter().take(limit).map(|cause| cause.text(limit));
+    let more = (hidden > 0).then(|| {
+        let more = words::counted(count(hidden), "more run", "more runs");
+        format!("{more}, see the report's JSON form")
+    });
+    shown
+        .chain(more)
+        .map(|text| Block::Note(Severity::Warning, text.into()))
+        .collect()
+}
+
+/// Returns the causes in the order of their first runs.
+fn causes(runs: &[RunNotUsed]) -> Vec<Cause<'_>> {
+    let mut causes: Vec<Cause<'_>> = Vec::new();
+    for run in runs {
+        let kinds: Vec<_> = run.warnings.iter().map(discriminant).collect();
+        let known = causes.iter_mut().find(|cause| {
+            cause.stage == run.stage && cause.variant == run.variant && cause.kinds == kinds
+        });
+        match known {
+            Some(cause) => cause.runs.push(run),
+            None => causes.push(Cause {
+                stage: run.stage,
+                variant: &run.variant,
+                kinds,
+                runs: vec![run],
+            }),
+        }
+    }
+    causes
+}
+
+impl Cause<'_> {
+    fn text(&self, limit: usize) -> String {
+        let stage = words::stage(self.stage);
+        let warnings: Vec<String> = self.runs[0]
+            .warnings
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        let warnings = warnings.join("; ");
+        let variant = self.variant;
+        if let [run] = self.runs.as_slice() {
+            return format!(
+                "{stage}pair {}, {variant}{}: {warnings}",
+                run.pair,
+                numbers(run)
+            );
+        }
+        let differs = self
+            .runs
+            .iter()
+            .any(|run| run.warnings != self.runs[0].warnings);
+        let figures = if differs {
+            format!(" (figures of pair {})", self.runs[0].pair)
+        } else {
+            String::new()
+        };
+        let pairs = self.runs.iter().take(limit);
+        let pairs: Vec<String> = pairs
+            .map(|run| format!("pair {}{}", run.pair, numbers(run)))
+            .collect();
+        let hidden = count(self.runs.len().saturating_sub(limit));
+        let hidden = if hidden > 0 {
+            format!(" and {hidden} more, see the report's JSON form")
+        } else {
+            String::new()
+        };
+        let runs = words::counted(count(self.runs.len()), "run", "runs");
+        format!(
+            "{stage}{runs} of {variant}: {warnings}{figures}. Runs: {}{hidden}",
+            pairs.join(", ")
+        )
+    }
+}
+
+/// Returns the numbers of a run in brackets.
+fn numbers(run: &RunNotUsed) -> String {
+    let values = run.values.iter().map(|(metric, value)| {
+        let name = words::goal_title(metric);
+        format!("{name} {}", words::goal_value(metric, *value))
+    });
+    let values: Vec<String> = values.collect();
+    if values.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", values.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::invalid;
+
+    #[test]
+    fn a_cause_of_several_runs_is_one_line_that_names_them() {
+        let all = invalid();
+        assert_eq!(causes(&all.not_used).len(), 1);
+        let text = causes(&all.not_used)[0].text(6);
+        assert!(
+            text.starts_with("8 runs of comparison: generator late"),
+            "{text}"
+        );
+        assert!(
+            text.contains("Runs: pair 1 (CPU per event 4.31 µs), pair 2"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(" and 2 more, see the report's JSON form"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn runs_of_other_variants_and_other_causes_have_their_own_lines() {
+        let mut some = invalid();
+        some.not_used.truncate(4);
+        some.not_used[1].variant = "baseline".to_owned();
+        some.not_used[2].warnings.truncate(1);
+        some.not_used[3].warnings[1] = RunWarning::TargetDelayed {
+            share: 0.5,
+            limit: 0.1,
+        };
+        let causes = causes(&some.not_used);
+        let sizes: Vec<usize> = causes.iter().map(|cause| cause.runs.len()).collect();
+        assert_eq!(sizes, [2, 1, 1]);
+        let text = causes[0].text(6);
+        assert!(text.contains("(figures of pair 1). Runs: pair 1"), "{text}");
+        assert!(causes[1].text(6).starts_with("pair 2, baseline ("));
+    }
+}

@@ -1,0 +1,531 @@
+//! One connection: a half that writes and a half that reads, polled together.
+//!
+//! Both live on one task, so what one half does, the other sees when it is polled
+//! next, and that is at once: neither needs to be woken by the other.
+
+use std::cell::{Cell, RefCell};
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use stillwell_metric::Outcome;
+use stillwell_payload::BlockSet;
+use stillwell_plan::generator::ProducerPlan;
+use stillwell_scope::clock;
+use stillwell_wire::Connection;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+use super::encoded::{Cut, Pieces, cut};
+use super::in_flight::{Answered, InFlight, Post};
+use super::{BrokerMessage, Cutting, Link, Loss, Session};
+use stillwell_wire::stream_outcome;
+use stillwell_worker::{
+    Backoff, Marks, Most, Sending, Slice, Wait, Walk, Worker, between, units, watched,
+};
+
+/// Maximum number of bytes taken and written at once, save that one block always may be.
+const SLICE_BYTES_MAX: usize = 128 << 10;
+
+const READ_BYTES: usize = 16 << 10;
+
+/// Interval of the checks for late answers.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// The way a connection ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum SessionEnd {
+    /// The worker is to end.
+    Ended,
+    Lost,
+}
+
+/// The next bytes of one connection, independent of the socket under it.
+#[derive(Debug)]
+pub(super) struct BrokerFeed {
+    walk: Walk,
+    /// Taken and not begun when the connection was lost, and what it is of.
+    left: Option<(Rc<BlockSet>, Slice)>,
+    /// The stamps of its events, if they have any.
+    marks: Option<Marks>,
+    /// Used again.
+    slice: Encoded,
+}
+
+impl BrokerFeed {
+    pub(super) fn new(walk: Walk, marks: Option<Marks>) -> Self {
+        Self {
+            walk,
+            left: None,
+            marks,
+            slice: Encoded::default(),
+        }
+    }
+}
+
+/// A slice as messages.
+#[derive(Debug, Default)]
+struct Encoded {
+    cuts: Vec<Cut>,
+    pieces: Pieces,
+    /// Its posts, and how many pieces have left once they are begun.
+    posts: Vec<(usize, Post)>,
+    /// Number of blocks that were begun.
+    begun: usize,
+}
+
+/// Bytes on their way out.
+#[derive(Debug, Default)]
+struct Out {
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+/// State that both halves share.
+struct BrokerExchange<'w, S> {
+    worker: &'w Worker,
+    how: (Cutting, &'w ProducerPlan),
+    is_answered: bool,
+    connection: RefCell<Connection>,
+    session: RefCell<S>,
+    out: RefCell<Out>,
+    in_flight: RefCell<InFlight>,
+    /// True while the writing half is in the middle of a slice.
+    is_writing: Cell<bool>,
+    /// The writing half is through, in good order or not.
+    has_written: Cell<bool>,
+    has_goodbye: Cell<bool>,
+    /// True once anything was answered or, where nothing is, written.
+    is_proven: Cell<bool>,
+    lost: Cell<Option<Loss>>,
+}
+
+/// Sends post after post on one connection, until the worker ends and all is answered,
+/// or the connection is lost.
+pub(super) async fn run_session<S: Session>(
+    worker: &Worker,
+    how: (Cutting, &ProducerPlan),
+    (link, session): (Link, S),
+    feed: &mut BrokerFeed,
+    backoff: &mut Backoff,
+) -> SessionEnd {
+    let exchange = BrokerExchange {
+        worker,
+        how,
+        is_answered: session.is_answered(),
+        connection: RefCell::new(link.connection),
+        session: RefCell::new(session),
+        out: RefCell::default(),
+        in_flight: RefCell::new(InFlight::new()),
+        is_writing: Cell::new(false),
+        has_written: Cell::new(false),
+        has_goodbye: Cell::new(false),
+        is_proven: Cell::new(false),
+        lost: Cell::new(None),
+    };
+    exchange.both(feed, link.input).await;
+    if exchange.is_proven.get() {
+        backoff.reset();
+    }
+    match exchange.lost.get() {
+        None => SessionEnd::Ended,
+        Some(loss) => {
+            exchange.lose(loss);
+            SessionEnd::Lost
+        }
+    }
+}
+
+impl<S: Session> BrokerExchange<'_, S> {
+    /// Polls both halves until both are through: the reading one first, and again after each
+    /// step of the writing one.
+    async fn both(&self, feed: &mut BrokerFeed, input: Vec<u8>) {
+        let mut read = pin!(self.read(input));
+        let mut write = pin!(async {
+            self.write(feed).await;
+            self.has_written.set(true);
+        });
+        let (mut has_read, mut has_written) = (false, false);
+        poll_fn(|context| {
+            has_read = has_read || read.as_mut().poll(context).is_ready();
+            has_written = has_written || write.as_mut().poll(context).is_ready();
+            if has_written {
+                has_read = has_read || read.as_mut().poll(context).is_ready();
+            }
+            match has_read && has_written {
+                true => Poll::Ready(()),
+                false => Poll::Pending,
+            }
+        })
+        .await;
+    }
+
+    /// Gives up; the first reason is the one that counts.
+    fn give_up(&self, loss: Loss) {
+        if self.lost.get().is_none() {
+            self.lost.set(Some(loss));
+        }
+    }
+
+    /// Everything that waits has no answer any more.
+    fn lose(&self, loss: Loss) {
+        let waiting = self.in_flight.borrow().len() as u64;
+        let shard = &self.worker.shard;
+        let failures = waiting.max(u64::from(loss.is_failure));
+        shard.outcomes[loss.outcome.index()].add(failures);
+        self.worker.finish_slices(waiting);
+    }
+
+    /// Waits for `what`; `None` once the connection is lost.
+    async fn unless_lost<T>(&self, what: impl Future<Output = T>) -> Option<T> {
+        let mut what = pin!(what);
+        poll_fn(|context| match self.lost.get() {
+            Some(_) => Poll::Ready(None),
+            None => what.as_mut().poll(context).map(Some),
+        })
+        .await
+    }
+
+    /// Waits until `is_so`, or the connection is lost: then `None`.
+    async fn until(&self, is_so: impl Fn() -> bool) -> Option<()> {
+        let is_so = |_: &mut Context<'_>| match is_so() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        };
+        self.unless_lost(watched(self.worker, Wait::Other, is_so))
+            .await
+    }
+
+    /// Takes what is due and writes it, until the worker ends and all is answered, or
+    /// the connection is lost.
+    async fn write(&self, feed: &mut BrokerFeed) {
+        while !self.worker.is_ending() {
+            let Some(most) = self.room().await else {
+                return;
+            };
+            let (set, slice) = match feed.left.take() {
+                Some(left) => left,
+                None => {
+                    let ask = self.worker.ask_walking(&mut feed.walk, most);
+                    match self.unless_lost(ask).await {
+                        None => return,
+                        Some(None) => break,
+                        Some(Some(taken)) => taken,
+                    }
+                }
+            };
+            let mut sending = match &mut feed.marks {
+                Some(marks) => self.worker.sending_marked(&set, slice, Some(marks)),
+                None => self.worker.sending_of(&set, slice),
+            };
+            let written = self.write_slice(&set, slice, &mut sending, &mut feed.slice);
+            if written.await.is_none() {
+                let left = sending.untouched();
+                let posts = slice.last - slice.first - feed.slice.begun;
+                // What is left counts as one that was taken.
+                self.worker.finish_slices((posts as u64).saturating_sub(1));
+                feed.left = left.map(|left| (set, left));
+                return;
+            }
+            if self.is_answered {
+                // However busy this half is, answers are taken when they come.
+                let yielding = tokio::task::yield_now();
+                self.worker.wait(Wait::Other, yielding).await;
+            }
+        }
+        self.say_goodbye().await;
+    }
+
+    /// Waits until another post may be under way; how much then may be.
+    async fn room(&self) -> Option<Most> {
+        let in_flight_max = self.how.1.in_flight as usize;
+        let is_free = || !self.is_answered || self.in_flight.borrow().len() < in_flight_max;
+        if !is_free() {
+            self.until(|| is_free() || self.worker.is_ending()).await?;
+        }
+        let blocks = match self.is_answered {
+            true => in_flight_max.saturating_sub(self.in_flight.borrow().len()),
+            false => usize::MAX,
+        };
+        Some(Most {
+            bytes: SLICE_BYTES_MAX,
+            blocks: blocks.max(1),
+        })
+    }
+
+    /// Writes `slice` of `set`, of which `sending` has the bytes; `None` where the
+    /// connection is lost by that.
+    async fn write_slice(
+        &self,
+        set: &BlockSet,
+        slice: Slice,
+        sending: &mut Sending<'_>,
+        encoded: &mut Encoded,
+    ) -> Option<()> {
+        let encoding = self.encode(set, slice, sending.rest(), encoded);
+        let more = (slice.last - slice.first - 1) as u64;
+        self.worker.expect_answers(more);
+        if let Err(outcome) = encoding {
+            self.give_up(Loss::failure(outcome));
+            return None;
+        }
+        self.is_writing.set(true);
+        let drained = self.drain(true, |written| self.passed(written, sending, encoded));
+        let drained = self.unless_lost(drained).await.flatten();
+        self.is_writing.set(false);
+        drained
+    }
+
+    /// Makes messages of `bytes`, which are those of `slice`, or a marked copy.
+    fn encode(
+        &self,
+        set: &BlockSet,
+        slice: Slice,
+        bytes: &[u8],
+        encoded: &mut Encoded,
+    ) -> Result<(), Outcome> {
+        encoded.cuts.clear();
+        encoded.pieces.clear();
+        encoded.posts.clear();
+        encoded.begun = 0;
+        let mut session = self.session.borrow_mut();
+        let mut out = self.out.borrow_mut();
+        let sent = clock::now();
+        let unit = self.worker.unit();
+        let passed = |block| units(set, slice.first, block, unit);
+        let whole = passed(slice.last - 1);
+        let mut start = 0;
+        for index in slice.first..slice.last {
+            let block = set.block(index);
+            encoded.cuts.clear();
+            cut(self.how.0, &block, bytes, start, &mut encoded.cuts);
+            start += block.bytes.len();
+            let pieces = encoded.pieces.len();
+            let answers =
+                session.write(bytes, &encoded.cuts, &mut out.bytes, &mut encoded.pieces)?;
+            let post = Post {
+                answers,
+                events: block.counts().events,
+                intended: between(slice.intended, slice.intended_last, passed(index), whole),
+                sent,
+            };
+            encoded.posts.push((pieces + 1, post));
+        }
+        Ok(())
+    }
+
+    /// All that was encoded up to `written` has left.
+    fn passed(&self, written: usize, sending: &mut Sending<'_>, encoded: &mut Encoded) {
+        let (source, sent, pieces) = encoded.pieces.pass(written);
+        if source == 0 {
+            return;
+        }
+        sending.wrote_of(source, sent);
+        while let Some((first, post)) = encoded.posts.get(encoded.begun)
+            && *first <= pieces
+        {
+            encoded.begun += 1;
+            // The first of a slice was counted when it was taken; what is not begun on
+            // this connection will be on another.
+            let is_more = encoded.begun > 1;
+            self.worker.shard.requests.add(u64::from(is_more));
+            if self.is_answered {
+                self.in_flight.borrow_mut().push(*post);
+            } else {
+                self.is_proven.set(true);
+                self.worker.shard.count(Outcome::Ok);
+                self.worker.finish_slices(1);
+            }
+        }
+    }
+
+    /// Writes all pending bytes, and reports the progress to `passed`; `None` where the
+    /// connection is lost. The writing half also sends the bytes of the reading half, where it
+    /// is in the middle of a slice.
+    async fn drain(&self, is_slice: bool, mut passed: impl FnMut(usize)) -> Option<()> {
+        let written = watched(self.worker, Wait::Room, |context| {
+            if !is_slice && self.is_writing.get() {
+                return Poll::Ready(Ok(()));
+            }
+            let mut connection = self.connection.borrow_mut();
+            let mut out = self.out.borrow_mut();
+            while out.written < out.bytes.len() {
+                let rest = &out.bytes[out.written..];
+                match ready!(Pin::new(&mut *connection).poll_write(context, rest)) {
+                    Ok(0) => return Poll::Ready(Err(Outcome::PeerClosed)),
+                    Ok(bytes) => {
+                        out.written += bytes;
+                        passed(out.written);
+                    }
+                    Err(error) => return Poll::Ready(Err(stream_outcome(&error))),
+                }
+            }
+            out.bytes.clear();
+            out.written = 0;
+            let flushed = Pin::new(&mut *connection).poll_flush(context);
+            flushed.map_err(|error| stream_outcome(&error))
+        });
+        match written.await {
+            Ok(()) => Some(()),
+            Err(outcome) => {
+                self.give_up(Loss::failure(outcome));
+                None
+            }
+        }
+    }
+
+    /// Once nothing more is begun: waits for what is under way, and until all that is
+    /// never answered is taken in.
+    async fn say_goodbye(&self) {
+        if self
+            .until(|| self.in_flight.borrow().len() == 0)
+            .await
+            .is_none()
+        {
+            return;
+        }
+        let awaits = {
+            let mut out = self.out.borrow_mut();
+            self.session.borrow_mut().write_goodbye(&mut out.bytes)
+        };
+        if self.drain(true, |_| ()).await.is_none() {
+            return;
+        }
+        if awaits && self.until(|| self.has_goodbye.get()).await.is_none() {
+            return;
+        }
+        let connection = &self.connection;
+        let end = poll_fn(|context| Pin::new(&mut *connection.borrow_mut()).poll_shutdown(context));
+        // Nothing is lost any more after any message.
+        self.worker.wait(Wait::Other, end).await.unwrap_or_default();
+    }
+
+    /// Reads what is said and settles what it answers, until the writing half is through
+    /// or the connection is lost.
+    async fn read(&self, mut input: Vec<u8>) {
+        let mut buffer = vec![0; READ_BYTES].into_boxed_slice();
+        let mut look = pin!(sleep(LOOK_EVERY));
+        let mut answered = Vec::new();
+        loop {
+            if let Err(loss) = self.digest(&mut input, &mut answered) {
+                self.give_up(loss);
+            }
+            let has_words = !self.out.borrow().bytes.is_empty() && !self.is_writing.get();
+            if has_words && self.drain(false, |_| ()).await.is_none() {
+                return;
+            }
+            let received = watched(self.worker, Wait::Other, |context| {
+                if self.lost.get().is_some() || self.has_written.get() {
+                    return Poll::Ready(0);
+                }
+                self.poll_receive(context, &mut buffer, look.as_mut())
+            });
+            match received.await {
+                0 => return,
+                bytes => input.extend_from_slice(&buffer[..bytes]),
+            }
+        }
+    }
+
+    /// Number of bytes received; 0 where the connection is lost.
+    fn poll_receive(
+        &self,
+        context: &mut Context<'_>,
+        buffer: &mut [u8],
+        mut look: Pin<&mut Sleep>,
+    ) -> Poll<usize> {
+        let mut buffer = ReadBuf::new(buffer);
+        let mut connection = self.connection.borrow_mut();
+        match Pin::new(&mut *connection).poll_read(context, &mut buffer) {
+            Poll::Ready(Ok(())) if buffer.filled().is_empty() => {
+                self.give_up(Loss::failure(Outcome::PeerClosed));
+                return Poll::Ready(0);
+            }
+            Poll::Ready(Ok(())) => return Poll::Ready(buffer.filled().len()),
+            Poll::Ready(Err(error)) => {
+                self.give_up(Loss::failure(stream_outcome(&error)));
+                return Poll::Ready(0);
+            }
+            Poll::Pending => {}
+        }
+        while look.as_mut().poll(context).is_ready() {
+            let oldest = self.in_flight.borrow().oldest();
+            if oldest.is_some_and(|sent| clock::now().since(sent) > self.how.1.timeout) {
+                self.give_up(Loss::failure(Outcome::TimedOut));
+                return Poll::Ready(0);
+            }
+            look.set(sleep(LOOK_EVERY));
+        }
+        Poll::Pending
+    }
+
+    /// Takes in all whole words of `input`.
+    fn digest(&self, input: &mut Vec<u8>, answered: &mut Vec<Answered>) -> Result<(), Loss> {
+        let mut read = 0;
+        let result = loop {
+            let word = {
+                let mut out = self.out.borrow_mut();
+                let mut session = self.session.borrow_mut();
+                session.read(&input[read..], &mut out.bytes)
+            };
+            match word {
+                Ok(None) => break Ok(()),
+                Ok(Some((message, used))) => {
+                    read += used;
+                    if let Some(message) = message
+                        && let Err(loss) = self.take_in(message, answered)
+                    {
+                        break Err(loss);
+                    }
+                }
+                Err(loss) => break Err(loss),
+            }
+        };
+        input.drain(..read);
+        result
+    }
+
+    fn take_in(&self, message: BrokerMessage, answered: &mut Vec<Answered>) -> Result<(), Loss> {
+        let mut in_flight = self.in_flight.borrow_mut();
+        let (which, refusal) = match message {
+            BrokerMessage::Oldest(refusal) => match in_flight.oldest_number() {
+                Some(number) => ((number, false), refusal),
+                // An answer without a request.
+                None => return Err(Loss::failure(Outcome::Malformed)),
+            },
+            BrokerMessage::Messages {
+                number,
+                and_before,
+                refusal,
+            } => ((number, and_before), refusal),
+            BrokerMessage::Returned(number) => {
+                in_flight.returned(number);
+                return Ok(());
+            }
+            BrokerMessage::Refused(outcome) => {
+                self.worker.shard.count(outcome);
+                return Ok(());
+            }
+            BrokerMessage::Goodbye => {
+                self.has_goodbye.set(true);
+                return Ok(());
+            }
+        };
+        let Some(finished) = in_flight.answer(which, refusal, answered) else {
+            return Ok(());
+        };
+        let shard = &self.worker.shard;
+        shard.events_acknowledged.add(finished.acknowledged);
+        shard.events_refused.add(finished.refused);
+        for Answered { post, outcome } in answered.drain(..) {
+            self.is_proven.set(true);
+            shard.count(outcome);
+            self.worker.finish_slices(1);
+            let mut state = self.worker.state.borrow_mut();
+            state.record_answer(post.intended, post.sent, clock::now());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,360 @@
+//! One request and its response over the connection of a user.
+
+use std::io::{self, Write as _};
+use std::pin::Pin;
+
+use stillwell_http::{H1ResponseEvent, ResponseParser};
+use stillwell_metric::Outcome;
+use stillwell_plan::scenario::{TextPart, TextTemplate};
+use stillwell_scope::{clock, explain};
+use tokio::io::AsyncWrite as _;
+use tokio::time::timeout;
+
+use super::super::http1::poll_read;
+use super::ScenarioWorker;
+use super::extract::PreparedStep;
+use super::result::StepFailure;
+use super::user::User;
+
+/// Largest response body that is kept.
+const BODY_BYTES_MAX: usize = 16 << 20;
+
+/// A step that failed.
+#[derive(Clone, Debug)]
+pub(super) struct StepError {
+    pub(super) reason: StepFailure,
+    pub(super) text: String,
+}
+
+impl StepError {
+    pub(super) const fn new(reason: StepFailure, text: String) -> Self {
+        Self { reason, text }
+    }
+
+    fn lost(error: &io::Error) -> Self {
+        Self::new(StepFailure::ConnectionLost, error.to_string())
+    }
+
+    fn timed_out(_: Outcome) -> Self {
+        Self::new(
+            StepFailure::TimedOut,
+            "no response within the timeout".to_owned(),
+        )
+    }
+}
+
+/// An exchange that failed.
+struct Broken {
+    error: StepError,
+    /// Nothing came back.
+    is_unanswered: bool,
+}
+
+impl User {
+    /// Sends the request of `step` and reads its response. Returns the status.
+    pub(super) async fn request(
+        &mut self,
+        worker: &ScenarioWorker,
+        step: &PreparedStep,
+    ) -> Result<u16, StepError> {
+        self.write_request(worker, step)?;
+        let is_reused = self.connection.is_some();
+        self.connect(worker).await?;
+        let answered = self.exchange(worker, step).await;
+        let broken = match answered {
+            Ok(status) => return Ok(status),
+            Err(broken) => broken,
+        };
+        self.connection = None;
+        let is_lost = broken.error.reason == StepFailure::ConnectionLost;
+        if !(is_reused && is_lost && broken.is_unanswered) {
+            return Err(broken.error);
+        }
+        // The server had closed an idle connection.
+        self.connect(worker).await?;
+        let answered = self.exchange(worker, step).await;
+        answered.map_err(|broken| {
+            self.connection = None;
+            broken.error
+        })
+    }
+
+    async fn connect(&mut self, worker: &ScenarioWorker) -> Result<(), StepError> {
+        if self.connection.is_some() {
+            return Ok(());
+        }
+        let limit = worker.plan.connect_timeout;
+        let connected = timeout(limit.as_duration(), worker.endpoint.connect()).await;
+        let failed = |text: String| StepError::new(StepFailure::Connect, text);
+        let connected = connected.map_err(|_| failed(format!("no connection within {limit}")))?;
+        self.connection = Some(connected.map_err(|error| failed(explain(&error)))?);
+        self.parser = ResponseParser::new();
+        Ok(())
+    }
+
+    async fn exchange(
+        &mut self,
+        worker: &ScenarioWorker,
+        step: &PreparedStep,
+    ) -> Result<u16, Broken> {
+        self.alarm.deadline = clock::now() + worker.plan.timeout;
+        if step.plan.method == "HEAD" {
+            self.parser.answers_head();
+        }
+        let sent = self.send().await;
+        sent.map_err(|error| Broken {
+            error,
+            is_unanswered: true,
+        })?;
+        self.body.clear();
+        self.headers.clear();
+        let mut is_unanswered = true;
+        let received = self.receive(step, &mut is_unanswered).await;
+        received.map_err(|error| Broken {
+            error,
+            is_unanswered,
+        })
+    }
+
+    async fn send(&mut self) -> Result<(), StepError> {
+        let Some(connection) = &mut self.connection else {
+            return Ok(());
+        };
+        let mut bytes = self.output.as_slice();
+        while !bytes.is_empty() {
+            let written = self
+                .alarm
+                .wait(|context| Pin::new(&mut *connection).poll_write(context, bytes))
+                .await;
+            let written = written.map_err(StepError::timed_out)?;
+            let count = written.map_err(|error| StepError::lost(&error))?;
+            if count == 0 {
+                return Err(StepError::lost(&io::ErrorKind::WriteZero.into()));
+            }
+            bytes = &bytes[count..];
+        }
+        let flushed = self
+            .alarm
+            .wait(|context| Pin::new(&mut *connection).poll_flush(context))
+            .await;
+        let flushed = flushed.map_err(StepError::timed_out)?;
+        flushed.map_err(|error| StepError::lost(&error))
+    }
+
+    async fn receive(
+        &mut self,
+        step: &PreparedStep,
+        is_unanswered: &mut bool,
+    ) -> Result<u16, StepError> {
+        let mut status = 0;
+        let mut keep_alive = false;
+        loop {
+            let Some(connection) = &mut self.connection else {
+                return Err(StepError::lost(&io::ErrorKind::NotConnected.into()));
+            };
+            let input = &mut self.input;
+            let read = self
+                .alarm
+                .wait(|context| poll_read(connection, input, context))
+                .await;
+            let read = read.map_err(StepError::timed_out)?;
+            let count = read.map_err(|error| StepError::lost(&error))?;
+            if count == 0 {
+                // The end of the connection may be the end of the response.
+                return match self.parser.finish() {
+                    Ok(Some(_)) => {
+                        self.connection = None;
+                        Ok(status)
+                    }
+                    Ok(None) | Err(_) => Err(StepError::lost(&io::ErrorKind::UnexpectedEof.into())),
+                };
+            }
+            *is_unanswered = false;
+            if self.advance(step, count, &mut status, &mut keep_alive)? {
+                if !keep_alive {
+                    self.connection = None;
+                }
+                return Ok(status);
+            }
+        }
+    }
+
+    /// Reads `count` bytes that arrived. Returns true at the end of the response.
+    fn advance(
+        &mut self,
+        step: &PreparedStep,
+        count: usize,
+        status: &mut u16,
+        keep_alive: &mut bool,
+    ) -> Result<bool, StepError> {
+        let malformed = |text: String| StepError::new(StepFailure::Malformed, text);
+        let mut read = 0;
+        loop {
+            let (cookies, headers) = (&mut self.cookies, &mut self.headers);
+            let header = |name: &str, value: &[u8]| {
+                if name.eq_ignore_ascii_case("set-cookie") {
+                    keep_cookie(cookies, value);
+                }
+                if step.takes_header(name) {
+                    let value = String::from_utf8_lossy(value).into_owned();
+                    headers.push((name.to_ascii_lowercase(), value));
+                }
+            };
+            let advanced = self
+                .parser
+                .advance_reading(&self.input[read..count], header);
+            let (taken, event) = advanced.map_err(|error| malformed(error.to_string()))?;
+            read += taken;
+            match event {
+                None => return Ok(false),
+                Some(H1ResponseEvent::Head(head)) => {
+                    *status = head.status;
+                    *keep_alive = head.keep_alive;
+                }
+                Some(H1ResponseEvent::Body(part)) if step.needs_body => {
+                    if self.body.len() + part.len() > BODY_BYTES_MAX {
+                        let text = format!("a body of more than {BODY_BYTES_MAX} bytes");
+                        return Err(malformed(text));
+                    }
+                    self.body.extend_from_slice(part);
+                }
+                Some(H1ResponseEvent::Body(_)) => {}
+                Some(H1ResponseEvent::End) => {
+                    // Bytes without a request belong to no response.
+                    *keep_alive &= read == count;
+                    return Ok(true);
+                }
+            }
+        }
+    }
+
+    /// Writes the request with the current values of variables.
+    fn write_request(
+        &mut self,
+        worker: &ScenarioWorker,
+        step: &PreparedStep,
+    ) -> Result<(), StepError> {
+        let Self {
+            output,
+            values,
+            cookies,
+            ..
+        } = self;
+        let plan = &step.plan;
+        output.clear();
+        output.extend_from_slice(plan.method.as_bytes());
+        output.push(b' ');
+        let from = output.len();
+        fill(&plan.path, values, output);
+        encode_path(output, from);
+        output.extend_from_slice(b" HTTP/1.1\r\nhost: ");
+        output.extend_from_slice(worker.plan.authority.as_bytes());
+        for (name, value) in &plan.headers {
+            output.extend_from_slice(b"\r\n");
+            output.extend_from_slice(name.as_bytes());
+            output.extend_from_slice(b": ");
+            let from = output.len();
+            fill(value, values, output);
+            if output[from..]
+                .iter()
+                .any(|byte| *byte < b' ' && *byte != b'\t')
+            {
+                let text = format!("a value in header {name} has control characters");
+                return Err(StepError::new(StepFailure::Value, text));
+            }
+        }
+        for (index, (name, value)) in cookies.iter().enumerate() {
+            let before: &[u8] = if index == 0 { b"\r\ncookie: " } else { b"; " };
+            output.extend_from_slice(before);
+            output.extend_from_slice(name.as_bytes());
+            output.push(b'=');
+            output.extend_from_slice(value.as_bytes());
+        }
+        let length: usize = parts(&plan.body, values).map(str::len).sum();
+        if length > 0 || matches!(plan.method.as_str(), "POST" | "PUT" | "PATCH") {
+            // A vector takes every byte.
+            drop(write!(output, "\r\ncontent-length: {length}"));
+        }
+        output.extend_from_slice(b"\r\n\r\n");
+        fill(&plan.body, values, output);
+        Ok(())
+    }
+}
+
+/// Returns the parts of a text with the current values of variables.
+pub(super) fn parts<'t>(
+    template: &'t TextTemplate,
+    values: &'t [String],
+) -> impl Iterator<Item = &'t str> + use<'t> {
+    template.0.iter().map(|part| match part {
+        TextPart::Text(text) => text.as_str(),
+        TextPart::Variable(index) => values.get(*index).map_or("", String::as_str),
+    })
+}
+
+fn fill(template: &TextTemplate, values: &[String], output: &mut Vec<u8>) {
+    parts(template, values).for_each(|part| output.extend_from_slice(part.as_bytes()));
+}
+
+/// Percent-encodes bytes that no request line may have.
+fn encode_path(output: &mut Vec<u8>, from: usize) {
+    let is_plain = |byte: &u8| matches!(byte, b'!'..=b'~');
+    if output[from..].iter().all(is_plain) {
+        return;
+    }
+    let path = output.split_off(from);
+    for byte in path {
+        match is_plain(&byte) {
+            true => output.push(byte),
+            // A vector takes every byte.
+            false => drop(write!(output, "%{byte:02X}")),
+        }
+    }
+}
+
+/// Keeps the name and value of a `set-cookie` header; an empty value or `max-age=0` removes it.
+fn keep_cookie(cookies: &mut Vec<(String, String)>, header: &[u8]) {
+    let Ok(text) = str::from_utf8(header) else {
+        return;
+    };
+    let mut fields = text.split(';').map(str::trim);
+    let Some((name, value)) = fields.next().and_then(|pair| pair.split_once('=')) else {
+        return;
+    };
+    let is_removed =
+        value.is_empty() || fields.any(|field| field.eq_ignore_ascii_case("max-age=0"));
+    cookies.retain(|(known, _)| known != name);
+    if !is_removed {
+        cookies.push((name.to_owned(), value.to_owned()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cookies_are_kept_replaced_and_removed() {
+        let mut cookies = Vec::new();
+        keep_cookie(&mut cookies, b"a=1; Path=/; HttpOnly");
+        keep_cookie(&mut cookies, b"b=2");
+        keep_cookie(&mut cookies, b"a=3");
+        assert_eq!(
+            cookies,
+            [
+                ("b".to_owned(), "2".to_owned()),
+                ("a".to_owned(), "3".to_owned())
+            ]
+        );
+        keep_cookie(&mut cookies, b"b=2; Max-Age=0");
+        keep_cookie(&mut cookies, b"none");
+        assert_eq!(cookies, [("a".to_owned(), "3".to_owned())]);
+    }
+
+    #[test]
+    fn a_path_with_values_stays_one_word() {
+        let mut output = b"GET /a b\r\n\xc3\xa4?c=%20".to_vec();
+        encode_path(&mut output, 4);
+        assert_eq!(output, b"GET /a%20b%0D%0A%C3%A4?c=%20");
+    }
+}

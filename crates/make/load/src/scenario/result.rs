@@ -1,0 +1,147 @@
+//! Results of a scenario.
+
+use std::collections::BTreeMap;
+
+use stillwell_metric::{Histogram, add_histogram, empty_histogram};
+use stillwell_units::Nanos;
+
+/// Results of a scenario.
+#[derive(Clone, Debug, Default)]
+pub struct ScenarioResult {
+    /// Results of steps, in the order of flows and steps.
+    pub steps: Vec<StepResult>,
+    /// Number of users.
+    pub users: UserCounts,
+    /// Length of the measured time.
+    pub measured: Nanos,
+}
+
+/// Number of users by their end.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct UserCounts {
+    /// Started.
+    pub started: u64,
+    /// Followed all steps.
+    pub completed: u64,
+    /// Ended by a step that failed.
+    pub failed: u64,
+    /// On their way at the end.
+    pub unfinished: u64,
+    /// Arrived while the maximum number of users was on its way.
+    pub not_started: u64,
+}
+
+/// Results of one step.
+#[derive(Clone, Debug)]
+pub struct StepResult {
+    /// Requests that ended.
+    pub requests: u64,
+    /// Failed requests by reason.
+    pub failures: BTreeMap<StepFailure, u64>,
+    /// Description of the first failure.
+    pub first_failure: Option<String>,
+    /// Responses by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// Times of all requests that were answered.
+    pub latency: Histogram<u64>,
+}
+
+/// Reasons why a step failed.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum StepFailure {
+    /// No connection.
+    Connect,
+    /// No response in time.
+    TimedOut,
+    /// The connection broke.
+    ConnectionLost,
+    /// The response is no HTTP/1.1, or too large.
+    Malformed,
+    /// Another status than accepted.
+    Status,
+    /// The body does not contain an expected text.
+    Contains,
+    /// A value is not in the response.
+    Take,
+    /// A value cannot be part of a request.
+    Value,
+}
+
+impl StepFailure {
+    /// Returns the name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Connect => "connect_failed",
+            Self::TimedOut => "timed_out",
+            Self::ConnectionLost => "connection_lost",
+            Self::Malformed => "malformed",
+            Self::Status => "status",
+            Self::Contains => "contains",
+            Self::Take => "take",
+            Self::Value => "value",
+        }
+    }
+}
+
+impl ScenarioResult {
+    pub(super) fn of(steps: usize) -> Self {
+        Self {
+            steps: (0..steps).map(|_| StepResult::new()).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds the result of another worker.
+    pub fn add(&mut self, other: &Self) {
+        for (step, more) in self.steps.iter_mut().zip(&other.steps) {
+            step.add(more);
+        }
+        if self.steps.is_empty() {
+            self.steps.clone_from(&other.steps);
+        }
+        let users = &mut self.users;
+        users.started += other.users.started;
+        users.completed += other.users.completed;
+        users.failed += other.users.failed;
+        users.unfinished += other.users.unfinished;
+        users.not_started += other.users.not_started;
+        self.measured = self.measured.max(other.measured);
+    }
+}
+
+impl StepResult {
+    fn new() -> Self {
+        Self {
+            requests: 0,
+            failures: BTreeMap::new(),
+            first_failure: None,
+            statuses: BTreeMap::new(),
+            latency: empty_histogram(),
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.requests += other.requests;
+        for (reason, count) in &other.failures {
+            *self.failures.entry(*reason).or_default() += count;
+        }
+        for (status, count) in &other.statuses {
+            *self.statuses.entry(*status).or_default() += count;
+        }
+        if self.first_failure.is_none() {
+            self.first_failure.clone_from(&other.first_failure);
+        }
+        add_histogram(&mut self.latency, &other.latency);
+    }
+
+    pub(super) fn record_failure(&mut self, reason: StepFailure, text: impl FnOnce() -> String) {
+        *self.failures.entry(reason).or_default() += 1;
+        self.first_failure.get_or_insert_with(text);
+    }
+
+    pub(super) fn record_answer(&mut self, status: u16, latency: Nanos) {
+        *self.statuses.entry(status).or_default() += 1;
+        self.latency.saturating_record(latency.as_u64().max(1));
+    }
+}

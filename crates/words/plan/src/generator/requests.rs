@@ -1,0 +1,119 @@
+//! HTTP requests that a generator sends.
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::{Scheme, Target};
+
+use crate::load::{ClientPlan, EndpointPlan, LoadPlanError, check_requests};
+
+/// HTTP requests to one address.
+///
+/// Every plan keeps those rules of [`LoadPlanError`] that are about requests and connections:
+/// [`RequestsPlan::try_new`] checks them.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(try_from = "RequestsPlanParts")]
+pub struct RequestsPlan {
+    url: String,
+    endpoint: EndpointPlan,
+    client: ClientPlan,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_to_target: bool,
+}
+
+#[derive(Deserialize)]
+struct RequestsPlanParts {
+    url: String,
+    endpoint: EndpointPlan,
+    client: ClientPlan,
+    #[serde(default)]
+    is_to_target: bool,
+}
+
+impl RequestsPlan {
+    /// Makes the plan of the requests of `endpoint`, which `url` names, over connections of
+    /// `client`. The generator's connections replace those of the client.
+    ///
+    /// # Errors
+    /// The first rule that is broken.
+    pub fn try_new(
+        url: String,
+        endpoint: EndpointPlan,
+        client: ClientPlan,
+    ) -> Result<Self, LoadPlanError> {
+        check_requests(std::slice::from_ref(&endpoint), &client, 1)?;
+        Ok(Self {
+            url,
+            endpoint,
+            client,
+            is_to_target: false,
+        })
+    }
+
+    /// The same requests, which go to the URL of the target: it may change with the variant.
+    #[must_use]
+    pub fn to_target(self) -> Self {
+        Self {
+            is_to_target: true,
+            ..self
+        }
+    }
+
+    /// Returns true if the URL is that of the target.
+    #[must_use]
+    pub const fn is_to_target(&self) -> bool {
+        self.is_to_target
+    }
+
+    /// Sends requests to the host of `url`, if they go to the target. Requests with the path of
+    /// the present URL get that of `url`, and those with its authority get the new one. HTTP/3 needs
+    /// an https URL.
+    pub(crate) fn redirect(&mut self, url: &str) {
+        let (Ok(from), Ok(to)) = (Target::from_url(&self.url), Target::from_url(url)) else {
+            return;
+        };
+        if !self.is_to_target {
+            return;
+        }
+        let is_secure = to.scheme() == Scheme::Https;
+        self.endpoint.address = to.dial_address();
+        self.endpoint.tls_host = is_secure.then(|| to.host().to_owned());
+        for request in &mut self.endpoint.requests {
+            if request.authority == from.authority() {
+                request.authority = to.authority();
+            }
+            if request.path == from.path_and_query() {
+                to.path_and_query().clone_into(&mut request.path);
+            }
+        }
+        url.clone_into(&mut self.url);
+    }
+
+    /// `http://host:port/`, or `https://…`.
+    #[must_use]
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The address and its requests, at least one.
+    #[must_use]
+    pub const fn endpoint(&self) -> &EndpointPlan {
+        &self.endpoint
+    }
+
+    /// Protocol and limits of the connections.
+    #[must_use]
+    pub const fn client(&self) -> &ClientPlan {
+        &self.client
+    }
+}
+
+impl TryFrom<RequestsPlanParts> for RequestsPlan {
+    type Error = LoadPlanError;
+
+    fn try_from(parts: RequestsPlanParts) -> Result<Self, LoadPlanError> {
+        let plan = Self::try_new(parts.url, parts.endpoint, parts.client)?;
+        Ok(match parts.is_to_target {
+            true => plan.to_target(),
+            false => plan,
+        })
+    }
+}

@@ -1,0 +1,110 @@
+//! One observed run.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use stillwell_units::{Seed, Target};
+
+use crate::disk::DiskPlan;
+use crate::generator::{FileLayout, FileTreePlan};
+use crate::placement::IsolationPlan;
+use crate::target::{Places, ReadyProbe};
+use crate::{
+    CheckPlan, GeneratorPlan, ObserverPlan, PhasesPlan, PlacementPlan, SinkPlan, SinkProtocol,
+    StepPlan, TargetKind, TargetPlan, TransportPlan,
+};
+
+/// Generators, sinks and observers around one target.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RunPlan {
+    /// From which all that is random in the run follows.
+    pub seed: Seed,
+    /// Sources of load; none for an idle target.
+    pub generators: Vec<GeneratorPlan>,
+    /// Receivers of the target's output.
+    pub sinks: Vec<SinkPlan>,
+    /// The program being measured.
+    pub target: TargetPlan,
+    /// Disks that are brought along for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disks: Vec<DiskPlan>,
+    /// The observed figures.
+    pub observer: ObserverPlan,
+    /// Lengths and deadlines of phases.
+    pub phases: PhasesPlan,
+    /// Steps during the run, in the order of time.
+    pub timeline: Vec<StepPlan>,
+    /// Isolation of the run.
+    pub isolation: IsolationPlan,
+    /// Assignment of CPUs.
+    pub placement: PlacementPlan,
+    /// Bounds that the run must keep.
+    pub checks: Vec<CheckPlan>,
+}
+
+impl RunPlan {
+    /// The same plan around `target`. Generators that send to the URL of the target send to the
+    /// new one, and the readiness probe connects to it.
+    #[must_use]
+    pub fn around(&self, target: TargetPlan) -> Self {
+        let mut run_plan = self.clone();
+        run_plan.target = target;
+        let TargetKind::Url(url) = &run_plan.target.kind else {
+            return run_plan;
+        };
+        let Ok(to) = Target::from_url(url) else {
+            return run_plan;
+        };
+        for generator in &mut run_plan.generators {
+            if let TransportPlan::Requests(requests) = &mut generator.transport {
+                requests.redirect(url);
+            }
+        }
+        run_plan.target.ready = ReadyProbe::Tcp {
+            address: to.dial_address(),
+        };
+        run_plan
+    }
+
+    /// The same plan, which records the kernel's series that its checks bound.
+    #[must_use]
+    pub fn recording_checks(mut self) -> Self {
+        for check in &self.checks {
+            self.observer.kernel.request(&check.series.metric);
+        }
+        self
+    }
+
+    /// The same plan with every place filled in that a file or socket of its
+    /// generators and sinks lies in.
+    #[must_use]
+    pub fn placed(&self, places: &Places) -> Self {
+        let mut run_plan = self.clone();
+        let fill = |path: &mut PathBuf| *path = places.fill(&path.to_string_lossy()).into();
+        for generator in &mut run_plan.generators {
+            match &mut generator.transport {
+                TransportPlan::Files { layout, .. } => match layout {
+                    FileLayout::Numbered { template, .. } => *template = places.fill(template),
+                    FileLayout::Rotated { root: path, .. }
+                    | FileLayout::Log { path, .. }
+                    | FileLayout::Mounted { at: path, .. }
+                    | FileLayout::Appended { path } => fill(path),
+                },
+                TransportPlan::PassthruFile { path }
+                | TransportPlan::UnixStream { path }
+                | TransportPlan::UnixDatagram { path }
+                | TransportPlan::FileTree(FileTreePlan { root: path, .. }) => fill(path),
+                _ => {}
+            }
+        }
+        for sink in &mut run_plan.sinks {
+            match &mut sink.protocol {
+                SinkProtocol::File { path }
+                | SinkProtocol::UnixStream { path }
+                | SinkProtocol::UnixDatagram { path } => fill(path),
+                _ => {}
+            }
+        }
+        run_plan
+    }
+}
