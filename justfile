@@ -15,9 +15,13 @@ lint:
     cargo xtask tidy
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
 
-# Run all checks of CI.
-ci:
-    bash .ci/run
+# Run the quick checks of CI: tests, format, lints, house rules, documentation, dependencies.
+ci *arguments:
+    bash .ci/run quick {{arguments}}
+
+# Run the checks of CI with programs of others, the examples and the fuzz targets.
+interop *arguments:
+    bash .ci/run interop {{arguments}}
 
 # Run the comparison of the README.
 quickstart:
