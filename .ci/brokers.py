@@ -107,7 +107,7 @@ class Run:
             sys.exit(f"{self.name}: {what}; outcomes {self.outcomes}\n{self.told}")
 
     def agree(self, messages, size, acknowledged=True):
-        """As many messages and bytes arrived as were written, and every one was
+        """As many messages and bytes arrived as were written, and each was
         acknowledged where that was asked for."""
         events, written = self.total("events_written"), self.total("bytes_written")
         known = self.total("events_acknowledged")

@@ -298,7 +298,7 @@ def check_mistakes(caller, url, silent):
         ("Unary", ["--body", "payload"], url, "it does not fit stillwell.ci.Ask"),
         ("Unary", ["--grpc-messages", "2"], url, "takes one message"),
         ("Unary", [], silent, "give --grpc-descriptors FILE"),
-        ("Unary", ["--grpc-descriptors", __file__], url, "it is no descriptor set"),
+        ("Unary", ["--grpc-descriptors", __file__], url, "it is not a descriptor set"),
         ("Unary", ["--grpc-descriptors", "/nowhere"], url, "read /nowhere"),
     ]:
         said = load(target, method, *words, *one, code=2)

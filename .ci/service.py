@@ -71,7 +71,7 @@ def start(url, **options):
 
 
 class Talk:
-    """A stream on which requests are made as answers come."""
+    """A stream on which requests are made as responses arrive."""
 
     def __init__(self, method, **kwargs):
         import queue

@@ -3,7 +3,7 @@
 //! of the client's CPU time. All latencies of ours are recorded meanwhile.
 //!
 //! Then requests at a rate, from a worker that has its core to itself: how many
-//! leave within 50 µs of the schedule, and what comes of rates that are too high.
+//! leave within 50 µs of the schedule, and the results of rates that are too high.
 //!
 //! `speed` or `rates` as an argument does one of the two, names of questions, such
 //! as `HTTP/2`, leave the others out. Debian has `nginx-light`,
@@ -102,7 +102,7 @@ fn rates() -> anyhow::Result<()> {
         taken_away()?;
         on_time(&loads::conduct(question, server.port(), Some(RATE))?);
         let most = achieved(&loads::conduct(question, server.port(), None)?);
-        println!("  as fast as answers come: {most:.0} a second");
+        println!("  as fast as responses arrive: {most:.0} a second");
         for factor in [0.8, 1.2, 2.0, 4.0] {
             let capture = loads::conduct(question, server.port(), Some(factor * most))?;
             let rate = achieved(&capture);

@@ -12,7 +12,7 @@ use stillwell_units::{Nanos, Seed};
 
 use crate::{Figure, Question, SENDER_CPU, on};
 
-/// Loads `port` with the requests of `question`, as fast as answers come.
+/// Loads `port` with the requests of `question`, as fast as responses arrive.
 ///
 /// # Errors
 /// When the load cannot run.

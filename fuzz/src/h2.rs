@@ -32,7 +32,7 @@ impl H2Events {
             .extend_from_slice(bytes);
     }
 
-    /// Nothing more comes of `stream`.
+    /// Nothing more arrives on `stream`.
     fn end(&mut self, stream: u32, what: &impl Debug) {
         let body = self.bodies.remove(&stream);
         self.say(&(stream, what, body));
@@ -57,7 +57,7 @@ pub fn hpack(bytes: &[u8]) {
         encoder.encode(list.fields().iter(), &mut encoded);
         again
             .decode(&encoded, &mut same)
-            .expect("what we encode can be decoded");
+            .expect("encoded text can be decoded");
         assert_eq!(same.fields(), list.fields());
     }
 }

@@ -55,7 +55,7 @@ fn post(service: &dyn Service, path: &str, content_type: &str, body: &[u8]) -> A
 }
 
 fn assert_json(body: &[u8]) -> Value {
-    serde_json::from_slice(body).expect("what we answer is JSON")
+    serde_json::from_slice(body).expect("the response is JSON")
 }
 
 /// Events, lines and questions: every answer is JSON, and objects that JSON has one

@@ -7,7 +7,7 @@
 //! prints the tables of docs/internals/calibration.md. `cargo xtask harness TABLE RESULTS
 //! PAGE` puts the result of a run of several targets into a page, between its marks.
 //! `cargo xtask mutate CORPUS PROGRAM COUNT` makes mistakes in other people's
-//! configurations, each of which the program must report at its line. `cargo xtask words`
+//! configurations; the program must report each at its line. `cargo xtask words`
 //! counts banned words and ambiguous type names by crate, and `cargo xtask words CRATE`
 //! lists them. `cargo xtask messages [CRATE…]` lists the texts of the program. `cargo
 //! xtask reference` writes docs/reference.md. `cargo xtask evidence LEDGER PROGRAM TIMES MINUTES`

@@ -75,6 +75,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
     problems.extend(circles::check(&sources));
     problems.extend(rust::check_unsafe_table(&sources));
     problems.extend(words::check(&sources));
+    problems.extend(messages::check(&sources));
     problems.extend(documents::check_index(&sources, &paths));
     problems.sort();
     problems.dedup();

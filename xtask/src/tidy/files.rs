@@ -6,7 +6,7 @@ use anyhow::Context as _;
 
 use super::Problem;
 
-/// Hidden folders that belong to the project; all others are somebody's own.
+/// Hidden folders that belong to the project; all others are local.
 const HIDDEN_FOLDERS: [&str; 3] = [".cargo", ".ci", ".github"];
 
 /// Folders of one person's machine, without their last slash, so this file does not find itself.

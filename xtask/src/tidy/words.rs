@@ -109,7 +109,7 @@ pub(super) fn find<'a>(sources: impl IntoIterator<Item = &'a SourceFile>) -> Vec
             file.collect_types(&scanned, &mut types);
         } else if is_document(&source.path) {
             let prose = Prose::of_markdown(source.text.lines());
-            file.check_prose(&prose, &[PHRASES], Kind::Document);
+            file.check_prose(&prose, lists_of(&source.path), Kind::Document);
         } else if has_hash_comments(&source.path) {
             let prose = Prose::of_hash_comments(source.text.lines());
             file.check_prose(&prose, &[PHRASES], Kind::Comment);
@@ -119,6 +119,19 @@ pub(super) fn find<'a>(sources: impl IntoIterator<Item = &'a SourceFile>) -> Vec
     findings.extend(ambiguous(types));
     findings.sort();
     findings
+}
+
+/// The lists for a document. Guides have those of texts, too; records of decisions and of work do not.
+fn lists_of(path: &str) -> &'static [&'static [Ban]] {
+    let is_record = |start: &&str| path.starts_with(*start);
+    if ["CHANGELOG.md", "docs/adr/", "docs/progress/"]
+        .iter()
+        .any(is_record)
+    {
+        &[PHRASES]
+    } else {
+        &[PHRASES, TEXT_PHRASES]
+    }
 }
 
 /// Returns true for scripts, recipes, manifests and YAML, whose comments begin with `#`.

@@ -100,7 +100,7 @@ pub enum LadingError {
         source: io::Error,
     },
     /// The file is not a capture in a known format.
-    #[error("{} is no capture of lading: neither JSON lines with a `metric_name` nor Parquet", path.display())]
+    #[error("{} is not a lading capture: it has neither JSON lines with a `metric_name` nor Parquet", path.display())]
     Unknown {
         /// The file.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum LadingError {
         path: PathBuf,
     },
     /// The Parquet file has another schema, or is damaged.
-    #[error("{} is no Parquet capture: {problem}", path.display())]
+    #[error("{} is not a Parquet capture: {problem}", path.display())]
     Table {
         /// The file.
         path: PathBuf,

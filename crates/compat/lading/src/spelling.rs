@@ -247,7 +247,7 @@ impl Linter<'_> {
             );
         } else if text != "Fixed" {
             let edit = Edit::new(entry.value.span, "Fixed");
-            let message = format!("`{text}` is no `block_cache_method` of today");
+            let message = format!("`{text}` is not a current `block_cache_method`");
             self.report(
                 entry.value.span,
                 message,

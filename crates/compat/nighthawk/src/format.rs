@@ -115,7 +115,7 @@ impl FromStr for LoadFormat {
 
 /// A form that is not known.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{typed}` is no format of a load: there are {}", names())]
+#[error("`{typed}` is not a format of a load result: there are {}", names())]
 pub struct LoadFormatError {
     /// The text as typed.
     pub typed: String,

@@ -80,7 +80,7 @@ pub struct DstatRun {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DstatError {
     /// It does not begin as dstat's files do.
-    #[error("this is no CSV of dstat: its first line is not \"Dstat … CSV output\"")]
+    #[error("this is not a CSV file of dstat: its first line is not \"Dstat … CSV output\"")]
     Head,
     /// Its two lines of names are missing.
     #[error("the names of dstat's columns are missing")]

@@ -139,7 +139,7 @@ impl<'a> SideReader<'a> {
             }
             ensure!(
                 !runs.is_empty(),
-                "there is neither a capture nor a result in {}",
+                "no capture or result was found in {}",
                 path.display()
             );
         } else {

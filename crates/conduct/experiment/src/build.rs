@@ -248,7 +248,10 @@ impl<'a> Job<'a> {
     fn keep(&self, temporary: &Path, tree: &Path, log: &Path) -> Result<Built, SuiteError> {
         let output = tree.join(&self.source.output);
         if !output.is_file() {
-            let reason = format!("it did not make the file {}", self.source.output.display());
+            let reason = format!(
+                "the build did not create the file {}",
+                self.source.output.display()
+            );
             return Err(self.failure(reason, log));
         }
         let binary = self.binary_in(temporary);

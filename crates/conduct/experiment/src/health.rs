@@ -1,10 +1,10 @@
-//! The rules by which runs are believed, as they are when an experiment begins.
+//! The limits that make runs unreliable, as set when an experiment begins.
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 use stillwell_verdict::limits;
 
-/// One rule by which runs are believed or not, the same for all variants.
+/// One limit that makes runs unreliable, the same for all variants.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct HealthRule {
     /// The value that is compared with the limit.

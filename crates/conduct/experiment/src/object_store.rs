@@ -150,7 +150,7 @@ impl ObjectStore {
         let (sender, receiver) = sync_channel(1);
         scope.worker(Place::default(), "store", move |_| async move {
             let response = timeout(PUT_MAX, store.send(&path, &table)).await;
-            let late = |_| Err(format!("no answer within {PUT_MAX:?}").into());
+            let late = |_| Err(format!("no response within {PUT_MAX:?}").into());
             sender.send(response.unwrap_or_else(late))?;
             Ok(())
         })?;

@@ -12,7 +12,7 @@ use crate::{Built, HostUse, OperatingPointFound, Problem, TimeLeft, WarmupRecord
 /// Progress of a suite.
 #[derive(Debug)]
 pub enum SuiteProgress<'a> {
-    /// An executable is built, or found built.
+    /// An executable is built, or cached build of.
     Building {
         /// Source of the build.
         source: &'a GitSource,

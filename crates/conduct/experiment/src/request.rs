@@ -14,7 +14,7 @@ use stillwell_units::{RunId, Seed};
 use crate::SuiteOptions;
 use crate::order::of_stage;
 
-/// The variable that moves the subject's stack. Programs ignore it.
+/// The variable that moves the target's stack. Programs ignore it.
 pub(crate) const PADDING: &str = "STILLWELL_PADDING";
 /// Longest padding in bytes: one page.
 pub(crate) const PADDING_MAX: u64 = 4096;

@@ -56,7 +56,7 @@ pub enum SlowdownError {
     #[error("start the command")]
     Start(#[source] io::Error),
     /// The kernel's number of the command is none.
-    #[error("the command has no number")]
+    #[error("the command has no process ID")]
     NoNumber,
     /// The command cannot be watched.
     #[error("watch the command")]

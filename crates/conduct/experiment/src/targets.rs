@@ -1,4 +1,4 @@
-//! One workload, several programs: every one has its turn in each block of runs.
+//! One workload, several programs: each of them runs once in each block of runs.
 //!
 //! Blocks are to several targets what pairs are to two variants: what drifts on the machine falls
 //! out of comparisons within a block. Unlike in a pair, a run that fails costs nothing but itself:

@@ -63,14 +63,14 @@ pub(crate) struct VerdictRecord<'a> {
     goals: Vec<GoalRecord<'a>>,
     /// The state at each look.
     looks: &'a [LookRecord],
-    /// Runs that were not believed, and why.
+    /// Unreliable runs, and the reasons.
     not_used: Vec<NotUsedRecord<'a>>,
     design: &'static str,
     /// From which all orders, bytes and paddings follow.
     seed: &'a Seed,
     pairs: &'a [PairRecord],
     environment_padding: PaddingRecord,
-    /// By what runs were believed.
+    /// The limits that made runs unreliable.
     health: Vec<HealthRule>,
 }
 
@@ -90,7 +90,7 @@ struct NotUsedRecord<'a> {
     warnings: Vec<String>,
 }
 
-/// The variable whose length moves the subject's stack: the same rule for all
+/// The variable whose length moves the target's stack: the same rule for all
 /// variants, another length for each run; each manifest has it.
 #[derive(Debug, Serialize)]
 struct PaddingRecord {

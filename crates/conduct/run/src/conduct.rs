@@ -216,7 +216,7 @@ fn run_shell(
 
 /// Environment of a run.
 struct Stand {
-    /// A network namespace of its own.
+    /// A separate network namespace.
     network: Option<NetworkNamespace>,
     /// The links to a target that has a network of its own too.
     links: Option<Links>,

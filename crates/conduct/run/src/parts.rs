@@ -45,9 +45,9 @@ pub(crate) enum PartsError {
     },
     #[error(transparent)]
     Generator(PrepareError),
-    #[error("bind sinks in a network of their own")]
+    #[error("bind sinks in a separate network")]
     Network { source: io::Error },
-    #[error("keep account of stamped events")]
+    #[error("create the ledger of stamped events")]
     Ledger { source: LedgerError },
 }
 

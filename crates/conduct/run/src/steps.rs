@@ -205,7 +205,7 @@ pub(crate) fn describe(action: &StepAction) -> String {
         StepAction::Signal(signal) => format!("sent {signal:?} to the target"),
         StepAction::Sink { id, change } => format!("sink {id}: {}", describe_sink(change)),
         StepAction::Target(TargetChange::Pause) => "the target is paused".to_owned(),
-        StepAction::Target(TargetChange::Resume) => "the target goes on".to_owned(),
+        StepAction::Target(TargetChange::Resume) => "the target is resumed".to_owned(),
         StepAction::Target(TargetChange::End(signal)) => {
             format!("the target is ended by {signal:?}")
         }
@@ -240,8 +240,8 @@ fn describe_sink(change: &SinkChange) -> String {
                 Refusal::Close => format!("{share} of requests get their connection closed"),
             }
         }
-        SinkChange::Queue => "answers are queued".to_owned(),
-        SinkChange::Delay(formula) => format!("answers after {formula} ms"),
+        SinkChange::Queue => "responses are queued".to_owned(),
+        SinkChange::Delay(formula) => format!("responses are delayed by {formula} ms"),
         SinkChange::Restore => "as in its plan".to_owned(),
     }
 }

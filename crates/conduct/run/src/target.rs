@@ -192,7 +192,7 @@ pub(crate) fn ending(target: &TargetProcess, exit: Exit, killed: bool) -> Target
 /// A stop in words, if it was not as it should be.
 pub(crate) fn describe_stop(stopped: &Stopped) -> Option<String> {
     if stopped.killed {
-        return Some("the target outlived its grace and was killed".to_owned());
+        return Some("the target did not end within its grace period and was killed".to_owned());
     }
     match stopped.left_behind {
         0 => None,

@@ -141,7 +141,7 @@ mod tests {
     }
 
     proptest! {
-        /// For all hosts of four CPUs and more: three disjoint sets, of which the
+        /// For all hosts of four CPUs and more: three disjoint sets; the
         /// targets' are equally large.
         #[test]
         fn a_duet_has_cpus_apart(online in 4_u16..64, seed: u64) {

@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
 
-    /// Renames the messages of a sink, and adds a label to the subject's totals.
+    /// Renames the messages of a sink, and adds a label to the target's totals.
     fn renamed(sample: &Sample) -> (SeriesName, Labels) {
         if sample.name.as_str() == metric::MESSAGES_RECEIVED.name {
             let name = SeriesName::recorded("requests_received".to_owned());

@@ -48,7 +48,7 @@
 //! [`Rate::Max`] the next event follows as soon as the pipeline has taken the one
 //! before, and latency counts from that.
 //!
-//! Nothing allocates for each event once it is warm, but for one bit of memory for
+//! Nothing allocates for each event once it is warm, except one bit of memory for
 //! every event at every sink. What the two ends cost for each event is measured by
 //! `cargo bench -p stillwell-bench`.
 //!

@@ -1,6 +1,7 @@
 //! Help: a short page with examples for each command, and all options with `--help-all`.
 
 use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgAction, CommandFactory as _};
 
 use crate::arguments::Arguments;
@@ -234,6 +235,27 @@ pub(crate) fn full() -> clap::Command {
     Arguments::command()
 }
 
+/// Adds the command that has the same letters to an error about an unknown command: `rnu` for `run`.
+pub(crate) fn with_hint(mut error: clap::Error) -> clap::Error {
+    let sorted = |word: &str| {
+        let mut letters: Vec<char> = word.chars().collect();
+        letters.sort_unstable();
+        letters
+    };
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let typed = sorted(typed);
+    let commands = full();
+    let mut names = commands.get_subcommands().map(clap::Command::get_name);
+    let has_hint = error.get(ContextKind::SuggestedSubcommand).is_some();
+    if let Some(name) = names.find(|name| !has_hint && sorted(name) == typed) {
+        let hint = ContextValue::Strings(vec![name.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, hint);
+    }
+    error
+}
+
 /// Returns the page that `--help-all` requests, if these words have it.
 pub(crate) fn all_options(words: &[String]) -> Option<StyledStr> {
     let named = words.iter().skip(1).take_while(|word| *word != "--");
@@ -336,6 +358,23 @@ mod tests {
         assert_eq!(grouped, expected);
         for line in overview().lines() {
             assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_command_with_its_letters_in_another_order_is_suggested() {
+        for (typed, hint) in [
+            ("rnu", Some("run")),
+            ("laod", Some("load")),
+            ("zebra", None),
+        ] {
+            let error = command().try_get_matches_from(["stillwell", typed]);
+            let shown = with_hint(error.unwrap_err()).to_string();
+            let tip = hint.map(|hint| format!("similar subcommand exists: '{hint}'"));
+            match tip {
+                Some(tip) => assert!(shown.contains(&tip), "{shown}"),
+                None => assert!(!shown.contains("similar"), "{shown}"),
+            }
         }
     }
 

@@ -56,7 +56,8 @@ fn main() -> ExitCode {
             &Paint::new(ColorWhen::Auto),
         );
     }
-    let matches = help::command().get_matches();
+    let matches = help::command().try_get_matches();
+    let matches = matches.unwrap_or_else(|error| help::with_hint(error).exit());
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let paint = Paint::new(arguments.color);
     let result = match arguments.command {

@@ -55,7 +55,11 @@ impl<'a> ProgressDisplay<'a> {
                 revision,
                 cached,
             } => {
-                let verb = if cached { "found built" } else { "building" };
+                let verb = if cached {
+                    "cached build of"
+                } else {
+                    "building"
+                };
                 self.line(&format!("{verb} {} ({revision})", source.revision));
             }
             SuiteProgress::Built { .. } | SuiteProgress::RunEnded { .. } => {}

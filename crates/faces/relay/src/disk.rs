@@ -45,7 +45,7 @@ const SYNC_WAIT_MAX: Duration = Duration::from_millis(100);
 pub(crate) struct Disk {
     state: RefCell<State>,
     sync: SyncWhen,
-    /// Room came to be.
+    /// Room became free.
     freed: Notify,
     /// Something was written that can be read back, or nothing more will be.
     written: Notify,

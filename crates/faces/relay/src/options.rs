@@ -34,7 +34,7 @@ pub struct RelayOptions {
     pub disk: Option<DiskOptions>,
     /// The address of `/metrics`, if there is one.
     pub metrics: Option<SocketAddr>,
-    /// The CPU burnt for each event.
+    /// The CPU time used for each event.
     pub work_per_event: WorkAmount,
     /// The memory taken for each event.
     pub hoard_per_event: ByteSize,

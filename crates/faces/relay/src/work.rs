@@ -1,4 +1,4 @@
-//! CPU that is burnt on purpose.
+//! CPU time that is used on purpose.
 
 use std::hint::black_box;
 use std::str::FromStr;
@@ -13,7 +13,7 @@ const TRIAL_ROUNDS: u64 = 200_000;
 /// frequency.
 const TRIALS: usize = 15;
 
-/// Amount of CPU burnt for each event.
+/// CPU time used for each event.
 ///
 /// A round is a fixed piece of arithmetic, so rounds cost the same instructions
 /// in every process of one build: where the truth must be known, use

@@ -58,7 +58,7 @@ pub struct BenchOptions {
     pub is_transactional: Option<bool>,
     /// `true`: the report is JSON.
     pub structured: Option<bool>,
-    /// Length of load behind the warm-up.
+    /// Length of load after the warm-up.
     pub stop_after: Option<Nanos>,
     /// Length of load that does not count.
     pub warmup: Option<Nanos>,

@@ -51,7 +51,7 @@ pub struct GrpcMethod {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DescriptorsError {
     /// They are something else.
-    #[error("it is no descriptor set, which `protoc -o FILE` writes: {problem}")]
+    #[error("it is not a descriptor set as `protoc -o FILE` writes it: {problem}")]
     Bytes {
         /// Description of the problem.
         problem: String,
@@ -131,7 +131,7 @@ fn at(field: Option<&String>) -> String {
 
 /// Text that is not the name of a method.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{given}` is no method: write package.Service/Method")]
+#[error("`{given}` is not a method: write package.Service/Method")]
 pub struct MethodNameError {
     /// Given text.
     pub given: String,
@@ -236,7 +236,7 @@ impl Descriptors {
             .map(|method| method.name())
             .find(is_no_name)
         {
-            let problem = format!("a method is called `{name}`, which is no name");
+            let problem = format!("a method is called `{name}`, which is not a valid name");
             return Err(DescriptorsError::Set { problem });
         }
         Ok(descriptors)
@@ -315,7 +315,7 @@ fn empty_enumeration<'f>(
 }
 
 /// Leaves out what is for compilers and readers: options may hold anything, and a
-/// library that looks into them may stumble.
+/// library that reads them may fail.
 fn simplify(file: &mut FileDescriptorProto) {
     file.options = None;
     file.source_code_info = None;

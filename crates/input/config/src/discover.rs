@@ -139,7 +139,7 @@ impl<'l> Lookup<'l> {
     ) -> Result<(), Box<Diagnostic>> {
         *looked += 1;
         if *looked > FOLDERS_MAX {
-            let message = format!("more than {FOLDERS_MAX} folders: this is hardly a suite");
+            let message = format!("more than {FOLDERS_MAX} folders: this is probably not a suite");
             let error = Diagnostic::error(code::NOTHING_FOUND, message);
             return Err(Box::new(
                 error.help("name the folder that holds the experiments"),
@@ -281,8 +281,8 @@ mod tests {
 
     #[test]
     fn prose_is_neither_heading_nor_badge() {
-        let text = "# Title\n\n[![badge](x)](y)\n```\ncode\n```\n\nWhat it does.\nMore.\n";
-        assert_eq!(first_prose(text).as_deref(), Some("What it does."));
+        let text = "# Title\n\n[![badge](x)](y)\n```\ncode\n```\n\nIts operations.\nMore.\n";
+        assert_eq!(first_prose(text).as_deref(), Some("Its operations."));
         assert_eq!(first_prose("Title\n=====\n").as_deref(), Some("Title"));
         assert_eq!(first_prose("# Only\n"), None);
     }

@@ -69,7 +69,7 @@ impl<T> Loaded<T> {
 pub struct Loader<'l>(Lookup<'l>);
 
 impl<'l> Loader<'l> {
-    /// Reads `files`; beside native ones those of `formats`, of which the first that
+    /// Reads `files`; beside native ones those of `formats`; the first one that
     /// recognises a file or folder reads it.
     #[must_use]
     pub const fn new(files: &'l dyn Files, formats: &'l [&'l dyn ForeignFormat]) -> Self {

@@ -126,7 +126,7 @@ pub struct TargetsOverrides {
 /// When an experiment has seen enough, as typed on a command line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum StoppingOverride {
-    /// One look, after so many pairs.
+    /// One check, after this number of pairs.
     FixedPairs(u32),
     /// Planned looks, the last after so many pairs.
     MaxPairs(u32),
@@ -205,7 +205,7 @@ impl FromStr for CommandArgument {
         let mut words = split_command(text)?.into_iter();
         let program = words
             .next()
-            .ok_or("write a program, and its arguments behind it")?;
+            .ok_or("write a program, and its arguments after it")?;
         Ok(Self {
             program: program.into(),
             arguments: words.collect(),

@@ -61,7 +61,7 @@ impl LoadSpec {
     /// The same, for a command that changes some parts before they become a plan.
     ///
     /// # Errors
-    /// As [`LoadSpec::plan`], but for a plan that makes no sense.
+    /// As [`LoadSpec::plan`], except a plan that makes no sense.
     pub fn parts(&self, host: LoadHost<'_>) -> Result<LoadPlanParts, LoadSpecError> {
         let context = ReadLoad { files: &Disk, host };
         parts::parts(self, &context)

@@ -220,7 +220,7 @@ impl ScenarioContext<'_> {
     fn above_zero(&self, node: &Node) -> Option<Nanos> {
         let length: Nanos = self.reader.parsed(node)?;
         if length == Nanos::ZERO {
-            let error = self.bad(node, "no time at all");
+            let error = self.bad(node, "a length of zero");
             self.reader.report(error.label("write a length above zero"));
             return None;
         }

@@ -88,7 +88,7 @@ impl BenchReport {
             }
         };
         let answers = self.answers.unwrap_or_default();
-        fail(answers.refused, "events were refused for good");
+        fail(answers.refused, "events were refused permanently");
         fail(answers.unacknowledged, "events were not acknowledged");
         let Some(ledger) = &self.ledger else {
             // Without stamps only the numbers can be held against each other, and

@@ -138,7 +138,7 @@ fn finding(report: &SuiteReport) -> Text {
     } else {
         let visible = gating().filter_map(|entry| words::deciding(entry)?.smallest_visible);
         let visible = visible.max_by(f64::total_cmp).map(words::percent);
-        let visible = visible.map(|entry| format!(" (could have seen {entry})"));
+        let visible = visible.map(|entry| format!(" (detectable change {entry})"));
         let visible = visible.unwrap_or_default();
         let finding = format!("stillwell: {all} without a regression{visible}");
         (Sign::Same, finding)
@@ -344,7 +344,7 @@ const PAGE_COLUMNS: [&str; 9] = [
     "absolute",
     "relative (95 % interval)",
     "tolerance",
-    "could have seen",
+    "detectable change",
     "pairs",
 ];
 
@@ -360,7 +360,7 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
         "95 % interval",
         "relative (95 % interval)",
         "tolerance",
-        "could have seen",
+        "detectable change",
         "pairs",
     ];
     let rows = experiment.goals.iter().map(|goal| {

@@ -423,7 +423,7 @@ fn a_page_has_the_runs_of_an_experiment_and_the_limits_of_its_answer() {
         "received per second over time",
         "class=\"shade\"",
         "warm-up",
-        "How sure this answer is",
+        "How certain this result is",
         "rarest visible fault",
         "at most 0.4 % of the host",
         "Delivery of stamped events",

@@ -205,12 +205,12 @@ pub(crate) fn goal_name(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> S
 pub(crate) const DIFFERENT: &str = "there is a change, but it is neither certainly within the \
                                     tolerance nor probably beyond it";
 
-/// Describes the smallest change that an inconclusive goal could have seen, and the
+/// Describes the smallest change that an inconclusive goal detectable change, and the
 /// effort for a better answer.
 pub(crate) fn could_see(goal: &GoalVerdict) -> String {
     let seen = goal.smallest_visible.map_or_else(
         || "the noise is not known".to_owned(),
-        |visible| format!("could have seen {}", percent(visible)),
+        |visible| format!("detectable change {}", percent(visible)),
     );
     let needed = goal.pairs_needed.map_or_else(
         || format!("{} is beyond reach at this noise", goal.tolerance_text()),

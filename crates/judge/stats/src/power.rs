@@ -19,7 +19,7 @@ const GAUSS_LEGENDRE: [(f64, f64); 5] = [
     (0.906_179_845_938_664, 0.236_926_885_056_189_1),
 ];
 
-/// The fewest pairs, at least two, of which the t interval of this level
+/// The fewest pairs, at least two, for which the t interval of this level
 /// excludes zero in `power` of all experiments, where the true relative change
 /// is `change` and the log ratios of the pairs have standard deviation
 /// `log_standard_deviation`.

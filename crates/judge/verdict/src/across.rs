@@ -49,7 +49,7 @@ pub enum CompareError {
         names: String,
     },
     /// Nothing of this name was recorded.
-    #[error("no run has `{name}`; there are {known}")]
+    #[error("no run has `{name}`; known names: {known}")]
     UnknownMetric {
         /// The name.
         name: String,

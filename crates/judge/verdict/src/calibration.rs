@@ -74,7 +74,7 @@ pub struct WorseFound {
 /// Way to make a target worse.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Slowdown {
-    /// CPU time is burnt in proportion to what it uses.
+    /// CPU time is used in proportion to that of the target.
     Burn,
     /// It is stopped for a share of the time.
     Pause,

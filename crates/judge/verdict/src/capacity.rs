@@ -59,7 +59,7 @@ pub enum CapacityUnit {
 pub struct CapacityProbe {
     /// Purpose; `None` in a search for the knee.
     pub purpose: Option<Purpose>,
-    /// Requested units per second; `None` for as fast as answers come.
+    /// Requested units per second; `None` for as fast as responses arrive.
     pub rate: Option<f64>,
     /// Connections over which they went, where that is varied.
     pub connections: Option<u32>,

@@ -92,7 +92,7 @@ pub(crate) fn check(
     }
 }
 
-/// The goal of which the run's number is meant.
+/// The goal whose number of the run is bounded.
 fn goal_of(selector: &SeriesSelector) -> Option<GoalMetric> {
     let mut goals = GoalMetric::ALL.into_iter();
     let goal = goals.find(|goal| goal.name() == selector.metric)?;

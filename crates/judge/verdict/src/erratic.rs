@@ -48,9 +48,8 @@ impl fmt::Display for ErraticSign {
                 pairs,
             } => write!(
                 f,
-                "noisy: after {pairs} pairs the interval will likely still reach {} to each side, \
-                 and the tolerance is {}; take longer runs, more pairs, or a goal that the kernel \
-                 counts, such as cpu_per_event",
+                "noisy: after {pairs} pairs the interval will likely still be ±{} wide, and the \
+                 tolerance is {}; use longer runs, more pairs or a quieter machine",
                 percent(*half_width),
                 percent(*tolerance)
             ),

@@ -45,7 +45,7 @@ pub struct ExperimentVerdict {
     /// Pairs of both stages that were run and say nothing about the primary
     /// goal; each was to be repeated.
     pub pairs_discarded: u32,
-    /// For each variant, how many of its runs were to blame for that.
+    /// For each variant, how many of its runs caused that.
     pub discards: Vec<ArmDiscards>,
     /// True if one variant's runs were left out more often than chance explains:
     /// a finding of its own, since a crash is not an outlier.
@@ -90,7 +90,7 @@ pub struct ExperimentVerdict {
     pub gate: Gate,
 }
 
-/// Number of times that one variant was to blame for a discarded pair.
+/// Number of times that one variant caused a discarded pair.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct ArmDiscards {
     /// The variant.

@@ -1,4 +1,4 @@
-//! Every limit by which a run, a load or a probe of capacity is believed or not, in
+//! Every limit that makes a run, a load or a probe of capacity unreliable, in
 //! one place.
 //!
 //! They are the same for all variants and are fixed before any number is seen.
@@ -75,13 +75,13 @@ pub const GROUPS_RUNS_MIN: usize = 8;
 /// Largest chance with which runs of one group may look as if they fell into two.
 pub const GROUPS_CHANCE: f64 = 0.01;
 
-/// Share of the list of what else moved that may be chance.
+/// Share of the list of other changed series that may be chance.
 pub const MOVED_FALSE_SHARE: f64 = 0.10;
 
-/// Smallest certain change, as a share, in the list of what else moved: a report shows less as 0 %.
+/// Smallest certain change, as a share, in the list of other changed series: a report shows less as 0 %.
 pub const MOVED_MIN: f64 = 0.001;
 
-/// Most lines in the list of what else moved.
+/// Most lines in the list of other changed series.
 pub const MOVED_MAX: usize = 20;
 
 /// Most numbers of series that a summary keeps.

@@ -30,7 +30,7 @@ impl Change {
     /// and what falls where more is better.
     ///
     /// This only turns signs, so tolerances hold for the very percentages
-    /// that are printed. It is thereby not the same on both sides: twice the
+    /// that are printed. So it is not the same on both sides: twice the
     /// throughput is +100 %, half of it −50 %. At the size of tolerances the two
     /// differ by the tolerance's square.
     #[must_use]

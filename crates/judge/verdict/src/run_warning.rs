@@ -337,8 +337,8 @@ impl RunWarning {
                 write!(
                     f,
                     "target delayed: other programs had its CPU for {share} of the time in which it \
-                     wanted one (limit {limit}), so it was slower; stop them, or choose a goal such as \
-                     cpu_per_event"
+                     needed one (limit {limit}), so it was slower; stop them (CPU and memory goals are \
+                     not affected)"
                 )
             }
             Self::WorkerDelayed {
@@ -350,8 +350,8 @@ impl RunWarning {
                 write!(
                     f,
                     "worker delayed: other programs had the CPU of {worker} for {share} of the time \
-                     (limit {limit}), so load and latency are not as requested; stop them, or choose a \
-                     goal such as cpu_per_event"
+                     (limit {limit}), so load and latency are not as requested; stop them (CPU and \
+                     memory goals are not affected)"
                 )
             }
             Self::GeneratorLate { id, share, limit } => {

@@ -119,7 +119,7 @@ pub struct StepMark {
 /// Timestamps before events.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PrefixCounts {
-    /// Those that were believed.
+    /// Those that were reliable.
     pub read: u64,
     /// Other bytes in place of a timestamp; and events that were cut.
     pub implausible: u64,

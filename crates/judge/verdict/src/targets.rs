@@ -1,6 +1,6 @@
 //! Several programs under one load, side by side.
 //!
-//! A number is believed as everywhere: a run that something other than its target
+//! A number is reliable by the usual rules: a run that something other than its target
 //! may have made is left out of the rows that this spoils, and a target that does
 //! not keep what it claims to keep is out altogether. Who is better is decided by
 //! blocks, in pairs of targets, with Holm's correction over all pairs of a row;
@@ -210,7 +210,7 @@ fn column(plan: &ComparedTargetPlan, runs: &[&RunSummary]) -> ColumnFound {
 /// Result of a durability claim.
 enum Claim {
     Kept,
-    /// It is not believed, and why.
+    /// It is unreliable, with the reason.
     Unkept(String),
     /// Nothing can be said of it, and why.
     Unchecked(String),
@@ -230,7 +230,7 @@ fn claim_of(claim: Durability, runs: &[&RunSummary]) -> Claim {
     let unchecked = |what: &str| {
         let claim = claim.name();
         Claim::Unchecked(format!(
-            "its claim to keep things (`{claim}`) was not checked: {what} in every run"
+            "its claim of durability (`{claim}`) was not checked: {what} in every run"
         ))
     };
     let Some(taken) = sum(&taken_bytes).filter(|taken| *taken > 0.0) else {
@@ -242,7 +242,7 @@ fn claim_of(claim: Durability, runs: &[&RunSummary]) -> Claim {
     let share = written / taken;
     if share < limits::PERSISTED_SHARE_MIN {
         return Claim::Unkept(format!(
-            "it claims `{}`, and sent {share:.2} bytes to storage for each byte that it took",
+            "it claims `{}` but sent {share:.2} bytes to storage for each byte that it received",
             claim.name()
         ));
     }
@@ -370,7 +370,7 @@ fn left_out(
             .first()
             .filter(|_| is_some && column.invalid.is_none())?;
         Some(format!(
-            "`{}`: {} of {} runs left out where that counts: {first}",
+            "`{}`: {} of {} runsleft out of the comparison: {first}",
             column.name,
             warnings.len(),
             runs.len()

@@ -66,7 +66,7 @@ impl fmt::Debug for ClusterToken {
 #[derive(Debug, Eq, PartialEq, thiserror::Error)]
 pub enum KubeconfigError {
     /// It is no YAML, or not of the shape.
-    #[error("{path} is no kubeconfig: {message}", path = path.display())]
+    #[error("{path} is not a kubeconfig: {message}", path = path.display())]
     Shape {
         /// The file.
         path: PathBuf,

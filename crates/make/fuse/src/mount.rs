@@ -59,7 +59,7 @@ pub enum MountError {
         source: io::Error,
     },
     /// There is something that is no folder.
-    #[error("mount at {}: it is no folder", at.display())]
+    #[error("mount at {}: it is not a folder", at.display())]
     NoFolder {
         /// The place.
         at: PathBuf,
@@ -182,7 +182,7 @@ impl Mount {
     #[must_use]
     pub fn clear_all() -> Vec<MountNote> {
         let places = table::places_of(KIND).into_iter();
-        // One that cannot be taken away stays; it is in nobody's way.
+        // One that cannot be taken away stays; it has no effect.
         let cleared = places.filter_map(|at| Self::clear(&at).ok().flatten());
         cleared.collect()
     }
@@ -275,7 +275,7 @@ impl Place {
         Ok(Self { at, is_made, notes })
     }
 
-    /// Nothing comes of it: the folder goes again if it was made.
+    /// It has no effect: the folder is removed again if it was made.
     fn give_up(&self) {
         if self.is_made {
             drop(fs::remove_dir(&self.at));
@@ -326,7 +326,7 @@ fn clear_stale(at: &Path) -> Result<MountNote, MountError> {
         source: error.into(),
     })?;
     Ok(MountNote {
-        what: format!("a file system was taken away from {}", at.display()),
+        what: format!("a file system was removed from {}", at.display()),
         why: "the run that served it was killed".to_owned(),
     })
 }

@@ -1,5 +1,5 @@
 //! A block a request, again where the answer says so: until it is acknowledged or
-//! refused for good, or as long as the receiver is busy.
+//! refused permanently, or as long as the receiver is busy.
 
 use std::rc::Rc;
 use std::sync::Arc;

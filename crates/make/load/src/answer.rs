@@ -3,7 +3,7 @@
 use stillwell_http::{H1ResponseEvent, ParseError, ResponseParser};
 
 /// The head of an answer that was parsed before. Servers answer like requests
-/// alike, but for the date once a second: comparing is ten times faster than
+/// alike, except the date once a second: comparing is ten times faster than
 /// parsing, and what is the same byte for byte means the same.
 #[derive(Debug, Default)]
 pub(super) struct HeadMemo {

@@ -222,12 +222,12 @@ impl fmt::Display for CallTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             CallEnd::NoStatus => "a call was answered without `grpc-status`",
-            CallEnd::NotGrpc => "the answer is no gRPC: its content-type is another one",
+            CallEnd::NotGrpc => "the response is not gRPC: its content-type differs",
             CallEnd::CutShort => "a call ended well and within a message",
             CallEnd::WrongCount => {
                 "a call of a method that gives one message ended well without one, or with several"
             }
-            _ => "what came in a call is no message, or is compressed and nothing says how",
+            _ => "the content of a call is not a message, or is compressed in an unstated way",
         })
     }
 }

@@ -318,7 +318,7 @@ impl ConnectionSlot {
         let endpoint = &worker.endpoints[self.pool.endpoint];
         let refused = |why: String| (Outcome::HandshakeFailed, Trouble::plain(why));
         let (Some(host), Some(tls)) = (&endpoint.tls_host, &worker.tls) else {
-            return Err(refused("HTTP/3 goes over TLS alone".to_owned()));
+            return Err(refused("HTTP/3 requires TLS".to_owned()));
         };
         let name = tls.server_name(host);
         let name = name.map_err(|error| refused(explain(&error)))?;

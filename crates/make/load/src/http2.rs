@@ -482,7 +482,7 @@ impl Http2Session {
                     self.calls.trailers(stream, trailers);
                     self.answered(stream, now);
                 }
-                // The connection goes on, but for what the server says.
+                // The connection stays open, except for what the server says.
                 Some(ClientEvent::Failed { stream, cause }) => {
                     self.failed(stream, cause, Outcome::Malformed);
                 }

@@ -132,21 +132,21 @@ pub(super) enum TunnelError {
     #[error("the proxy at {proxy} closes the connection before it answers CONNECT {to}")]
     Closed { proxy: String, to: String },
     /// Its answer is not HTTP.
-    #[error("the proxy at {proxy} answers CONNECT {to} with what is no HTTP/1.1")]
+    #[error("the proxy at {proxy} answers CONNECT {to} with something other than HTTP/1.1")]
     Garbage {
         proxy: String,
         to: String,
         source: ParseError,
     },
     /// Its answer is not HTTP/2.
-    #[error("the proxy at {proxy} answers CONNECT {to} with what is no HTTP/2")]
+    #[error("the proxy at {proxy} answers CONNECT {to} with something other than HTTP/2")]
     Garbled {
         proxy: String,
         to: String,
         source: h2::H2ConnectionError,
     },
     /// Its answer is not HTTP/3.
-    #[error("the proxy at {proxy} answers CONNECT {to} with what is no HTTP/3")]
+    #[error("the proxy at {proxy} answers CONNECT {to} with something other than HTTP/3")]
     Unreadable {
         proxy: String,
         to: String,
@@ -163,10 +163,10 @@ pub(super) enum TunnelError {
 
 const fn advice(status: u16) -> &'static str {
     match status {
-        401 | 407 => ": it wants credentials, in a header proxy-authorization",
-        403 => ": it does not let us there",
-        405 | 501 => ": it is no proxy that connects",
-        502..=504 => ": it does not get there",
+        401 | 407 => ": it requires credentials in the header proxy-authorization",
+        403 => ": it refuses that address",
+        405 | 501 => ": it does not support CONNECT",
+        502..=504 => ": it cannot reach that address",
         _ => "",
     }
 }

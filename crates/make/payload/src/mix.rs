@@ -55,7 +55,7 @@ impl Chance {
         }
     }
 
-    /// Decides for `word`, of which the high half is used.
+    /// Decides for `word`, using its high half.
     #[inline(always)]
     pub(crate) const fn holds(self, word: u64) -> bool {
         word >> 32 < self.threshold

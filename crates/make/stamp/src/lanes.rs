@@ -32,7 +32,7 @@ pub(crate) trait Lanes: Copy {
     /// Finds the first magic with `finder`.
     fn find(self, finder: &Finder<'static>, bytes: &[u8]) -> Option<usize>;
 
-    /// The characters of a stamp as words of which the first is zero, and zero; or
+    /// The characters of a stamp as words, the first of them zero, and zero; or
     /// anything, and something else than zero, if one of them is not of a stamp.
     fn decode(self, characters: &[u8; 64]) -> ([u32; 8], u32);
 }

@@ -247,7 +247,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// The figures of one stream of which the first `sent` sequence numbers were
+    /// The figures of one stream whose first `sent` sequence numbers were
     /// sent; if that is not known, all up to the latest that arrived. `None` if
     /// the ledger has no such stream.
     #[must_use]
@@ -268,7 +268,7 @@ impl Ledger {
         self.foreign
     }
 
-    /// Beginnings of stamps that were none: cut off or changed.
+    /// Stamps that were cut off or changed.
     #[must_use]
     pub const fn broken(&self) -> u64 {
         self.broken

@@ -1,5 +1,4 @@
-//! Marks in events: writing them, finding them again, and an account of every
-//! one.
+//! Marks in events: writing them, finding them again, and a record of each.
 //!
 //! A [`Stamp`] is 64 characters of `[a-z0-9]` that name a run, a stream, a sequence number, the
 //! intended time and the bytes that follow it. A [`Stamper`] writes it into a slot. A

@@ -106,7 +106,7 @@ pub enum RequestError {
     #[error(transparent)]
     Response(OneShotError),
     /// The deadline came first.
-    #[error("no answer within {after}")]
+    #[error("no response within {after}")]
     TimedOut {
         /// The deadline.
         after: Nanos,

@@ -30,7 +30,7 @@ impl Timer {
     /// Outside of a worker: there is no runtime.
     #[expect(
         unsafe_code,
-        reason = "the runtime has no safe way to watch a descriptor of ours"
+        reason = "the runtime has no safe way to watch a descriptor of the program"
     )]
     pub fn new() -> io::Result<Self> {
         let flags = TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC;

@@ -33,7 +33,7 @@ pub enum TlsError {
         source: std::io::Error,
     },
     /// A text that should be PEM is not.
-    #[error("{place} is no PEM: {message}")]
+    #[error("{place} is not PEM: {message}")]
     Pem {
         /// The file, or what it is for.
         place: String,
@@ -70,7 +70,7 @@ pub enum TlsError {
     },
     /// A certificate or a key of a kind that TLS has given up.
     #[error(
-        "{place} is for a DSA key, with which TLS is not spoken any more: make one with RSA of \
+        "{place} is for a DSA key, which TLS no longer supports: make one with RSA of \
          2048 bits or more, ECDSA over P-256 or P-384, or Ed25519"
     )]
     Dsa {

@@ -53,7 +53,7 @@ pub enum ShowError {
         source: MountError,
     },
     /// The kernel starts no more threads.
-    #[error("start the thread that answers for the logs of generator `{id}`")]
+    #[error("start the thread that serves the logs of generator `{id}`")]
     Thread {
         /// The generator.
         id: String,

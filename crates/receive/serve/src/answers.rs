@@ -17,7 +17,7 @@ const _: () = assert!(DATE_HERE.len() == DATE_BYTES);
 pub(crate) const HUGE_HEADER_BYTES: usize = 64 << 10;
 
 /// No program that speaks HTTP begins like this.
-const GARBAGE: &[u8] = b"\0\xff\x16this is no HTTP\r\n\r\n\x7f\0\0\0garbage";
+const GARBAGE: &[u8] = b"\0\xff\x16this is not HTTP\r\n\r\n\x7f\0\0\0garbage";
 
 /// The body that is broken off where the usual one is too short for that.
 const BROKEN_BODY_BYTES_MIN: usize = 100;

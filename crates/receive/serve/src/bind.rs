@@ -38,7 +38,7 @@ pub enum ServeError {
         source: ListenError,
     },
     /// Its answer is no HTTP response.
-    #[error("lay out the answers at {address}")]
+    #[error("build the responses at {address}")]
     Answer {
         /// Where.
         address: SocketAddr,

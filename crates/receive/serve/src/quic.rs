@@ -90,7 +90,7 @@ enum QuicSession {
     Open(Box<Http3>),
     /// It is closed once what was answered is sent.
     Ending(Box<Http3>),
-    /// It has ended, but for what is still said about that.
+    /// It has ended, except that the peer is not informed yet.
     Over,
 }
 

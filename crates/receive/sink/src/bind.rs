@@ -43,7 +43,7 @@ pub enum BindError {
         source: ListenError,
     },
     /// Its answer is no HTTP response.
-    #[error("lay out the answer of sink `{id}`")]
+    #[error("build the response of sink `{id}`")]
     Answer {
         /// The sink.
         id: String,

@@ -36,13 +36,13 @@ struct FileError {
 pub(crate) struct Tail(Chain);
 
 impl Tail {
-    /// Of what comes to be at `path` from now on.
+    /// Of what is created at `path` from now on.
     pub(crate) fn of(path: &Path) -> Self {
         Self(Chain::of(path))
     }
 }
 
-/// Counts what comes to be in the file until the worker is to end and all that was
+/// Counts what is written to the file until the worker is to end and all that was
 /// in it by then was read.
 pub(crate) async fn read(worker: Rc<Worker>, tail: Tail) -> Result<(), PartError> {
     let Tail(mut chain) = tail;

@@ -10,7 +10,7 @@
 //! | protocol | bytes | messages | events |
 //! | --- | --- | --- | --- |
 //! | TCP, Unix stream | all | none | lines; an unfinished last one too once the peer has closed |
-//! | file | all that comes to be in it | none | as of a stream, of each file that has the name |
+//! | file | all that is written to it | none | as of a stream, of each file that has the name |
 //! | UDP, Unix datagram | all | datagrams | lines in each datagram, at least one |
 //! | HTTP | bodies, as encoded | requests | lines of each body, or elements where the body is a JSON array |
 //! | an intake, such as `splunk_hec` | bodies, as encoded | requests, and messages of gRPC | what the service calls so |

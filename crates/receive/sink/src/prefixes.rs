@@ -38,7 +38,7 @@ struct PrefixState {
 
 impl SharedPrefixes {
     /// For the sink called `id`, of type `name`. Times from before now are not
-    /// believed: nothing was sent yet.
+    /// accepted: nothing was sent yet.
     pub(crate) fn new(id: &str, name: &str, framing: PrefixFraming) -> Self {
         let (latency, intervals) = Recorder::pair();
         let wall = FixedWall::now();

@@ -76,7 +76,7 @@ struct SharedListener {
     /// Workers whose socket is open.
     open: usize,
     /// From which others are shared, and after how many cuts it was opened: one that
-    /// was cut since is nobody's.
+    /// was cut since belongs to no connection.
     socket: Option<(u64, SinkSocket)>,
 }
 

@@ -9,7 +9,7 @@ use stillwell_plan::StampPlan;
 pub struct LedgerRecord {
     /// One for each generator whose events are stamped, in the plan's order.
     pub generators: Vec<LedgerFigures>,
-    /// Beginnings of stamps that were none: cut off or changed. Their events are
+    /// Stamps that were cut off or changed. Their events are
     /// missing.
     pub broken: u64,
     /// Stamps of other runs, or of no generator of this one.

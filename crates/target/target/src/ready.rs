@@ -227,7 +227,7 @@ impl<'a> Looker<'a> {
                 let is_over = clock::now() >= *moment;
                 is_over
                     .then_some(())
-                    .ok_or_else(|| "the time is not reached yet".to_owned())
+                    .ok_or_else(|| "the delay is not over yet".to_owned())
             }
         }
     }

@@ -109,44 +109,44 @@ catalogue! {
     REQUESTS_SENT = "requests_sent", Count, Counter, "Requests, datagrams or writes begun.";
     OUTCOMES = "outcomes", Count, Counter, "How requests, datagrams and connections ended, labelled outcome.";
     CONNECTIONS_OPENED = "connections_opened", Count, Counter, "Connections that a generator opened.";
-    LATENESS = "lateness", Nanoseconds, Histogram, "Sent time less intended time of each send.";
-    RESPONSE_TIME = "response_time", Nanoseconds, Histogram, "End of the answer less the intended time of its request.";
-    SERVICE_TIME = "service_time", Nanoseconds, Histogram, "End of the answer less the sent time of its request.";
+    LATENESS = "lateness", Nanoseconds, Histogram, "Sent time minus intended time of each send.";
+    RESPONSE_TIME = "response_time", Nanoseconds, Histogram, "End of the response minus the intended time of its request.";
+    SERVICE_TIME = "service_time", Nanoseconds, Histogram, "End of the response minus the sent time of its request.";
     BLOCKS_AGAIN = "blocks_again", Count, Counter, "Blocks that a generator had sent before, since no new ones were ready.";
-    EVENTS_ACKNOWLEDGED = "events_acknowledged", Count, Counter, "Events of which the receiver says that it has them.";
-    EVENTS_REFUSED = "events_refused", Count, Counter, "Events that the receiver refused for good.";
+    EVENTS_ACKNOWLEDGED = "events_acknowledged", Count, Counter, "Events that the receiver acknowledged.";
+    EVENTS_REFUSED = "events_refused", Count, Counter, "Events that the receiver refused permanently.";
     REQUESTS_AGAIN = "requests_again", Count, Counter, "Requests that were sent once more.";
-    ACKS_RECEIVED = "ack_ids_acked", Count, Counter, "Requests that the receiver says it has kept.";
+    ACKS_RECEIVED = "ack_ids_acked", Count, Counter, "Requests that the receiver acknowledged.";
     ACKS_LOST = "ack_ids_dropped", Count, Counter, "Requests that were taken and not acknowledged in time.";
     ACKS_PENDING = "ack_ids_pending", Count, Gauge, "Requests that were taken and are neither acknowledged nor lost yet.";
-    ACK_QUESTIONS_OK = "ack_status_request_ok", Count, Counter, "Questions for acknowledgements that were answered.";
-    ACK_QUESTIONS_FAILED = "ack_status_request_failure", Count, Counter, "Questions for acknowledgements without an answer.";
-    ACTIVE_TIME = "active_time", Nanoseconds, Counter, "Time in which a run had its turn; absent where variants take none.";
+    ACK_QUESTIONS_OK = "ack_status_request_ok", Count, Counter, "Polls for acknowledgements that were answered.";
+    ACK_QUESTIONS_FAILED = "ack_status_request_failure", Count, Counter, "Polls for acknowledgements without a response.";
+    ACTIVE_TIME = "active_time", Nanoseconds, Counter, "Time in which the load was sent to this run; absent unless variants take turns.";
     // Load, besides those above, as exported to stats sinks during the load.
     REQUESTS_SCHEDULED = "requests_scheduled", Count, Counter, "Requests that were due by the schedule; absent without a schedule.";
     WARMUP_OUTCOMES = "warmup_outcomes", Count, Counter, "How requests of the warm-up ended, labelled outcome.";
     CONNECT_FAILURES = "connect_failures", Count, Counter, "Attempts to connect that failed.";
     CONNECTIONS_ENDED = "connections_ended", Count, Counter, "Connections that the peer ended between two requests.";
-    CONNECTIONS_USED_UP = "connections_used_up", Count, Counter, "Connections that had carried all that they may.";
+    CONNECTIONS_USED_UP = "connections_used_up", Count, Counter, "Connections that reached their maximum number of requests.";
     HANDSHAKES_RESUMED = "handshakes_resumed", Count, Counter, "Handshakes that resumed an earlier session.";
     WIRE_SENT = "wire_sent_bytes", Bytes, Counter, "Bytes written to connections, heads included.";
     WIRE_RECEIVED = "wire_received_bytes", Bytes, Counter, "Bytes read from connections, heads included.";
-    FIRST_BYTE_TIME = "first_byte_time", Nanoseconds, Histogram, "First byte of the answer less the sent time of its request.";
-    OWN_LATENESS = "own_lateness", Nanoseconds, Histogram, "Sent time less intended time where a connection was free.";
-    FAILED_TIME = "failed_time", Nanoseconds, Histogram, "End of a request without an answer less its intended time, labelled outcome.";
+    FIRST_BYTE_TIME = "first_byte_time", Nanoseconds, Histogram, "First byte of the response minus the sent time of its request.";
+    OWN_LATENESS = "own_lateness", Nanoseconds, Histogram, "Sent time minus intended time where a connection was free.";
+    FAILED_TIME = "failed_time", Nanoseconds, Histogram, "End of a request without a response minus its intended time, labelled outcome.";
     CONNECT_TIME = "connect_time", Nanoseconds, Histogram, "Time that connecting took.";
     HANDSHAKE_TIME = "handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
-    SPANS_SAMPLED = "spans_sampled", Count, Counter, "Requests of which a span was to be exported.";
+    SPANS_SAMPLED = "spans_sampled", Count, Counter, "Requests that were sampled for a span.";
     SPANS_DROPPED = "spans_dropped", Count, Counter, "Spans that found the exporter's queue full.";
     // Workers of both kinds.
     WORKER_AHEAD = "worker_ahead", Nanoseconds, Counter, "Time in which a worker waited for its schedule.";
     WORKER_BLOCKED = "worker_blocked", Nanoseconds, Counter, "Time in which a worker waited for its peer.";
     WORKER_RUNNING = "worker_running", Nanoseconds, Counter, "Time in which a worker ran.";
-    WORKER_LATE = "worker_late", Nanoseconds, Counter, "Time in which a worker was due, free to run, and did not.";
-    WORKER_CPU = "worker_cpu", Nanoseconds, Counter, "CPU time of one of our own threads.";
-    WORKER_RUN_DELAY = "worker_run_delay", Nanoseconds, Counter, "Time in which one of our own threads was runnable and had no CPU.";
+    WORKER_LATE = "worker_late", Nanoseconds, Counter, "Time in which a worker had something to send and did not run.";
+    WORKER_CPU = "worker_cpu", Nanoseconds, Counter, "CPU time of a thread of Stillwell.";
+    WORKER_RUN_DELAY = "worker_run_delay", Nanoseconds, Counter, "Time in which a thread of Stillwell was runnable and had no CPU.";
     // The target, where steps of the timeline restart it.
-    TARGET_RESTARTS = "target_restarts", Count, Counter, "How often the target was ended by a step of the timeline and was ready again.";
+    TARGET_RESTARTS = "target_restarts", Count, Counter, "Restarts by a step of the timeline after which the target was ready again.";
     TARGET_RECOVERY = "target_recovery", Nanoseconds, Gauge, "Longest time from the step that ended the target to its readiness.";
     TARGET_REDELIVERY = "target_redelivery", Nanoseconds, Gauge, "Longest time from that step to an arrival at a sink after readiness.";
     // Sinks, labelled component=sink, component_name, id, worker.
@@ -157,10 +157,10 @@ catalogue! {
     MESSAGES_RECEIVED = "messages_received", Count, Counter, "Datagrams or requests that sinks received.";
     CONNECTIONS_ACCEPTED = "connections_accepted", Count, Counter, "Connections that sinks accepted.";
     CONNECTIONS_OPEN = "connections_open", Count, Gauge, "Connections of sinks that are open.";
-    SINK_ERRORS = "sink_errors", Count, Counter, "Connections that a sink gave up because of what it received.";
-    EVENTS_SERVED = "events_served", Count, Counter, "Events in the answers of sinks: messages handed out, samples scraped.";
+    SINK_ERRORS = "sink_errors", Count, Counter, "Connections that a sink closed because of invalid input.";
+    EVENTS_SERVED = "events_served", Count, Counter, "Events in the responses of sinks: messages handed out, samples scraped.";
     DATAGRAMS_DROPPED = "datagrams_dropped", Count, Counter, "Datagrams that the kernel dropped because a sink had not taken those before.";
-    BODIES_MALFORMED = "bodies_malformed", Count, Counter, "Requests to sinks whose bodies were not what their protocol says.";
+    BODIES_MALFORMED = "bodies_malformed", Count, Counter, "Requests to sinks with a malformed body.";
     REQUESTS_REFUSED = "requests_refused", Count, Counter, "Requests that sinks refused on purpose, by a step of the timeline.";
     POINTS_SKIPPED = "points_skipped", Count, Counter, "Points of series that a sink skipped, labelled reason.";
     // Stamped events, labelled component=ledger, id of their generator.
@@ -173,12 +173,12 @@ catalogue! {
     EVENTS_LATE = "events_late", Count, Counter, "Stamped events that arrived later than declared.";
     EVENTS_DAMAGED = "events_damaged", Count, Counter, "Arrivals of stamped events with other bytes than were sent.";
     EVENTS_UNVERIFIABLE = "events_unverifiable", Count, Counter, "Arrivals of stamped events whose text came in pieces or in another form.";
-    STAMPS_BROKEN = "stamps_broken", Count, Counter, "Beginnings of stamps that were none: cut off or changed.";
+    STAMPS_BROKEN = "stamps_broken", Count, Counter, "Stamps that were cut off or changed.";
     STAMPS_FOREIGN = "stamps_foreign", Count, Counter, "Stamps of other runs, or of no generator of this one.";
-    EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event less its intended or prefixed time.";
+    EVENT_LATENCY = "event_latency", Nanoseconds, Histogram, "First arrival of a stamped event minus its intended or prefixed time.";
     PREFIXES_READ = "prefixes_read", Count, Counter, "Valid time prefixes of events, labelled as the sink.";
     PREFIXES_IMPLAUSIBLE = "prefixes_implausible", Count, Counter, "Prefixes of events that are no plausible time or were cut off.";
-    EVENT_TRANSIT = "event_transit", Nanoseconds, Histogram, "First arrival of a stamped event less its sent time.";
+    EVENT_TRANSIT = "event_transit", Nanoseconds, Histogram, "First arrival of a stamped event minus its sent time.";
     // File systems of ours: growing logs, labelled as their generator and, from fs_read to fs_release, group_id; disks,
     // labelled component=disk, id.
     BYTES_READ = "bytes_read", Bytes, Counter, "Bytes that programs read from growing logs, each time that they did.";
@@ -190,13 +190,13 @@ catalogue! {
     LOG_READS = "fs_read", Count, Counter, "Reads of the files of a growing log.";
     LOG_OPENS = "fs_open", Count, Counter, "Opens of the files of a growing log.";
     LOG_LOOKUPS = "fs_lookup", Count, Counter, "Names of the files of a growing log that were looked up and found.";
-    LOG_ATTRIBUTES = "fs_getattr", Count, Counter, "Questions for the attributes of the files of a growing log.";
+    LOG_ATTRIBUTES = "fs_getattr", Count, Counter, "Reads of the attributes of the files of a growing log.";
     LOG_RELEASES = "fs_release", Count, Counter, "Files of a growing log that were closed.";
-    DISK_BYTES_WRITTEN = "disk_bytes_written", Bytes, Counter, "Bytes that programs wrote to a disk of ours.";
-    DISK_BYTES_SYNCED = "disk_bytes_synced", Bytes, Counter, "Those of them that an fsync came after and was answered.";
-    DISK_FSYNCS = "disk_fsyncs", Count, Counter, "Answered fsyncs on a disk of ours.";
-    DISK_WRITES_REFUSED = "disk_writes_refused", Count, Counter, "Writes that found no room on a disk of ours, or not enough.";
-    DISK_BYTES_USED = "disk_bytes_used", Bytes, Gauge, "Bytes of all files on a disk of ours.";
+    DISK_BYTES_WRITTEN = "disk_bytes_written", Bytes, Counter, "Bytes that programs wrote to a simulated disk.";
+    DISK_BYTES_SYNCED = "disk_bytes_synced", Bytes, Counter, "Bytes written before a completed fsync.";
+    DISK_FSYNCS = "disk_fsyncs", Count, Counter, "Answered fsyncs on a simulated disk.";
+    DISK_WRITES_REFUSED = "disk_writes_refused", Count, Counter, "Writes refused because a simulated disk was full.";
+    DISK_BYTES_USED = "disk_bytes_used", Bytes, Gauge, "Bytes of all files on a simulated disk.";
     // The target: totals over its process tree.
     TARGET_CPU = "target_cpu", Nanoseconds, Counter, "CPU time of the target's process tree.";
     TARGET_CPU_USER = "target_cpu_user", Nanoseconds, Counter, "CPU time of the target's process tree in user mode.";
@@ -215,7 +215,7 @@ catalogue! {
     TARGET_WRITE_BYTES = "target_disk_write_bytes", Bytes, Counter, "Bytes that the target sent to storage.";
     TARGET_OOM_KILLS = "target_oom_kills", Count, Counter, "Processes of the target's cgroup that the kernel killed for memory.";
     TARGET_RUN_DELAY = "target_run_delay", Nanoseconds, Counter, "Time in which threads of the target were runnable and had no CPU.";
-    TARGET_CPUS_FOREIGN = "target_cpus_foreign", Nanoseconds, Counter, "CPU time of others on the CPUs of the target alone.";
+    TARGET_CPUS_FOREIGN = "target_cpus_foreign", Nanoseconds, Counter, "CPU time of other programs on the CPUs that only the target uses.";
     CGROUP_PRESSURE_CPU = "cgroup_pressure_cpu", Nanoseconds, Counter, "Time in which a task of the target's cgroup waited for a CPU.";
     CGROUP_MEMORY = "cgroup_memory_bytes", Bytes, Gauge, "Memory charged to the target's cgroup.";
     CGROUP_MEMORY_PEAK = "cgroup_memory_peak_bytes", Bytes, Gauge, "Largest memory charged to the target's cgroup.";
@@ -225,11 +225,11 @@ catalogue! {
     // The host.
     HOST_CPU_BUSY = "host_cpu_busy", Nanoseconds, Counter, "CPU time that the host spent on anything, over all CPUs.";
     HOST_CPU_STEAL = "host_cpu_steal", Nanoseconds, Counter, "CPU time that the hypervisor gave to others, over all CPUs.";
-    HOST_CPU_FOREIGN = "host_cpu_foreign", Nanoseconds, Counter, "Host busy less ours less that of all targets measured.";
+    HOST_CPU_FOREIGN = "host_cpu_foreign", Nanoseconds, Counter, "Host CPU time minus that of Stillwell and of all measured targets.";
     OWN_CPU = "own_cpu", Nanoseconds, Counter, "CPU time of this process.";
     OWN_RSS = "own_rss_bytes", Bytes, Gauge, "Memory that this process holds.";
     HOST_LOAD = "host_load1", Count, Gauge, "Load average over one minute.";
-    HOST_MEMORY_AVAILABLE = "host_memory_available_bytes", Bytes, Gauge, "Memory that the host could still give.";
+    HOST_MEMORY_AVAILABLE = "host_memory_available_bytes", Bytes, Gauge, "Memory that is available on the host.";
     HOST_PRESSURE_CPU = "host_pressure_cpu", Nanoseconds, Counter, "Time in which some task of the host waited for a CPU.";
     HOST_PRESSURE_MEMORY = "host_pressure_memory", Nanoseconds, Counter, "Time in which some task of the host waited for memory.";
     HOST_PRESSURE_IO = "host_pressure_io", Nanoseconds, Counter, "Time in which some task of the host waited for storage.";
@@ -243,7 +243,7 @@ catalogue! {
     HOST_DISK_WRITE_BYTES = "host_disk_write_bytes", Bytes, Counter, "Bytes that the host's disks wrote.";
     HOST_DISK_FLUSHES = "host_disk_flushes", Count, Counter, "Flushes of the host's disks: one or more for each sync of a file.";
     // The sampler itself.
-    SAMPLER_DELAY = "sampler_delay", Nanoseconds, Gauge, "How late this beat was.";
+    SAMPLER_DELAY = "sampler_delay", Nanoseconds, Gauge, "How late this sample was.";
     SCRAPE_OK = "scrape_ok", Count, Counter, "Scrapes of the target's metrics that succeeded, labelled url.";
     SCRAPE_FAILED = "scrape_failed", Count, Counter, "Scrapes of the target's metrics that failed, labelled url.";
     SCRAPE_MALFORMED = "scrape_malformed", Count, Counter, "Lines of the target's metrics that were not understood, labelled url.";

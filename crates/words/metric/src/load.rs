@@ -33,12 +33,12 @@ pub enum LoadTime {
     Service(Outcome),
     /// End of the answer less the intended time, of answers of this class.
     Response(Outcome),
-    /// First byte of the answer less the sent time.
+    /// First byte of the response minus the sent time.
     FirstByte,
     /// Sent time minus intended time, of any cause.
     Lateness,
     /// Sent time less intended time where a connection was free: the generator
-    /// alone was to blame.
+    /// alone caused it.
     OwnLateness,
     /// Connecting, without what follows on the connection.
     Connect,
@@ -191,7 +191,7 @@ pub struct LoadShard {
     pub body_sizes: SizeCells,
     /// Ends and messages of gRPC calls.
     pub calls: CallCells,
-    /// Requests of which a span was to be exported.
+    /// Requests that were sampled for a span.
     pub spans_sampled: PhasedCell,
     /// Spans that found the exporter's queue full.
     pub spans_dropped: PhasedCell,

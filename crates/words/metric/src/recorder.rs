@@ -88,8 +88,8 @@ impl Recorder {
         (recorder, Intervals { shared })
     }
 
-    /// Records one time. Constant time; no allocation where the sampler keeps up, but
-    /// for the first one of what is rare.
+    /// Records one time. Constant time; no allocation where the sampler keeps up, except
+    /// for the first one of a rare kind.
     pub fn record(&mut self, time: Nanos) {
         self.record_many(time, 1);
     }
@@ -184,7 +184,7 @@ impl Shared {
     }
 
     /// An empty histogram for the worker. Apart, since it is rare and what is not
-    /// shall stay short.
+    /// must stay short.
     #[cold]
     #[inline(never)]
     fn histogram(&self) -> Histogram<u64> {

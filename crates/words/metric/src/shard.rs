@@ -35,21 +35,21 @@ pub struct GeneratorShard {
     pub connections: Cell,
     /// Blocks that were sent before, since no new ones were ready.
     pub blocks_again: Cell,
-    /// Events of which the receiver says that it has them.
+    /// Events that the receiver acknowledged.
     pub events_acknowledged: Cell,
-    /// Events that it refused for good.
+    /// Events that it refused permanently.
     pub events_refused: Cell,
     /// Requests that were sent once more.
     pub requests_again: Cell,
-    /// Requests that the receiver says it has kept.
+    /// Requests that the receiver acknowledged.
     pub acks_received: Cell,
     /// Requests that were taken and not acknowledged in time.
     pub acks_lost: Cell,
     /// Requests that were taken and are neither yet.
     pub acks_pending: Cell,
-    /// Questions for acknowledgements that were answered.
+    /// Polls for acknowledgements that were answered.
     pub ack_questions_ok: Cell,
-    /// Questions for acknowledgements without an answer.
+    /// Polls for acknowledgements without a response.
     pub ack_questions_failed: Cell,
     /// Sends by outcome.
     pub outcomes: [Cell; Outcome::ALL.len()],

@@ -40,7 +40,7 @@ pub enum CapacityFigure {
 /// A text that is not a bound.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
-    "`{text}` is no bound{problem}: write p99<20ms, mean<5ms, max<1s, errors<0.1%, loss<0.01% or throughput>99%"
+    "`{text}` is not a bound{problem}: write p99<20ms, mean<5ms, max<1s, errors<0.1%, loss<0.01% or throughput>99%"
 )]
 pub struct CapacityBoundError {
     text: String,

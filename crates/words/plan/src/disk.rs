@@ -34,7 +34,7 @@ pub struct FolderDiskPlan {
     pub backing: Option<PathBuf>,
     /// Additional time of each `fsync`.
     pub fsync_delay: Nanos,
-    /// And so much more for each MiB that it makes durable.
+    /// Additional time for each MiB that `fsync` makes durable.
     pub fsync_delay_per_mib: Nanos,
     /// Bytes that it takes each second; `None` for as many as the folder does.
     pub write_rate: Option<ByteRate>,

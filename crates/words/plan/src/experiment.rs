@@ -100,14 +100,14 @@ pub struct VariantPlan {
     pub name: String,
     /// Source of its executable.
     pub binary: BinarySource,
-    /// A whole command in place of the subject's.
+    /// A whole command in place of the target's.
     pub command: Option<Vec<String>>,
     /// The URL in place of the target's, where the target is a URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
-    /// Arguments added behind the command's.
+    /// Arguments added after those of the command.
     pub arguments: Vec<String>,
-    /// Environment variables added to the subject's.
+    /// Environment variables added to the target's.
     pub environment: BTreeMap<String, String>,
     /// The folder that replaces `{files}`.
     pub files: Option<PathBuf>,
@@ -136,7 +136,7 @@ impl VariantPlan {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BinarySource {
-    /// The subject's own program.
+    /// The target's own program.
     AsPlanned,
     /// This file.
     Path(PathBuf),

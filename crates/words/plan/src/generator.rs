@@ -139,10 +139,10 @@ pub enum TransportPlan {
         address: String,
         /// Length of a request.
         request_bytes: NonZeroU32,
-        /// Length of an answer.
+        /// Length of a response.
         response_bytes: NonZeroU32,
     },
-    /// Files and folders that come to be, are opened and are renamed. The payload
+    /// Creates, opens and renames files and folders. The payload
     /// only paces: a block an operation.
     FileTree(FileTreePlan),
     /// A stream of blocks over TLS, nothing between them.

@@ -41,9 +41,9 @@ impl GoalPlan {
 #[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum GoalMetric {
-    /// CPU seconds of the subject's process tree for each second of time.
+    /// CPU seconds of the target's process tree for each second of time.
     Cpu,
-    /// CPU nanoseconds of the subject's process tree for each event sent to it.
+    /// CPU nanoseconds of the target's process tree for each event sent to it.
     CpuPerEvent,
     /// Arrivals of stamped events beyond the declared copies, for each one sent.
     Duplicated,
@@ -61,9 +61,9 @@ pub enum GoalMetric {
     /// Share of the events sent that no sink received: by their stamps, where they
     /// have any, else by their number.
     Loss,
-    /// Mean proportional or resident memory of the subject's process tree.
+    /// Mean proportional or resident memory of the target's process tree.
     Memory,
-    /// Largest resident memory of the subject's process tree.
+    /// Largest resident memory of the target's process tree.
     MemoryPeak,
     /// Growth of resident memory, as a share of its mean for each minute.
     MemorySlope,
@@ -371,7 +371,7 @@ impl FromStr for SeriesGoal {
 
 /// A text names no goal.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("`{text}` is no goal: write one of the goals' names, or series:METRIC:REDUCTION")]
+#[error("`{text}` is not a goal: write one of the goals' names, or series:METRIC:REDUCTION")]
 pub struct GoalMetricError {
     /// The given text.
     pub text: String,

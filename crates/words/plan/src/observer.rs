@@ -15,7 +15,7 @@ pub struct ObserverPlan {
     pub period: Nanos,
     /// Time between samples of expensive figures, such as PSS.
     pub detail_period: Nanos,
-    /// Pages of the subject's own metrics.
+    /// Pages of the target's own metrics.
     pub scrapes: Vec<ScrapePlan>,
     /// Series of the kernel's figures.
     #[serde(default, skip_serializing_if = "KernelSeries::is_none")]
@@ -86,7 +86,7 @@ pub struct InspectorPlan {
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: Vec<String>,
-    /// Its environment besides `PATH` and `TARGET_PID`, the number of the subject's
+    /// Its environment besides `PATH` and `TARGET_PID`, the number of the target's
     /// first process (`NO_TARGET=1` where there is none).
     pub environment: BTreeMap<String, String>,
     /// Destination of its output; a file in the run's folder if none.
@@ -191,7 +191,7 @@ impl Default for ObserverPlan {
     }
 }
 
-/// One page of the subject's own metrics.
+/// One page of the target's own metrics.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ScrapePlan {
     /// `http://host:port/path`.

@@ -31,7 +31,7 @@ pub enum CpuChoice {
 /// Isolation of a run.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct IsolationPlan {
-    /// A network namespace of its own.
+    /// A separate network namespace.
     pub network: Wanted,
     /// A separate cgroup for the target.
     pub cgroup: Wanted,

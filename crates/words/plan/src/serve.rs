@@ -168,6 +168,6 @@ pub enum LimitAnswer {
     Status(u16),
     /// They wait for their token.
     Queue,
-    /// Their connection is closed without an answer.
+    /// Their connection is closed without a response.
     Close,
 }

@@ -74,23 +74,23 @@ pub enum SinkProtocol {
     },
     /// Reads and counts; events are lines.
     UnixStream {
-        /// Its socket; a stale one is replaced.
+        /// Path of the socket; a stale socket is replaced.
         path: PathBuf,
     },
     /// Reads and counts; events are lines, a datagram holds at least one.
     UnixDatagram {
-        /// Its socket; a stale one is replaced.
+        /// Path of the socket; a stale socket is replaced.
         path: PathBuf,
     },
     /// Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.
     Http {
         /// The address of the listener.
         address: SocketAddr,
-        /// Status of every answer.
+        /// Status of every response.
         status: u16,
         /// Headers of every answer, besides Content-Length.
         headers: Vec<(String, String)>,
-        /// Body of every answer.
+        /// Body of every response.
         body: SinkBody,
         /// Time between the end of a request and its answer.
         delay: Nanos,

@@ -9,7 +9,7 @@ use stillwell_units::Nanos;
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct StampPlan {
     /// One event in so many is stamped, the first one of each connection included;
-    /// 1 for every one.
+    /// 1 for all events.
     pub every: NonZeroU32,
     /// Deliveries of each stamped event by a correct pipeline,
     /// from 1 to 8: 2 where it keeps the original beside what it parsed.

@@ -114,9 +114,9 @@ pub enum DiskChange {
 pub struct DiskLimits {
     /// Additional time of each `fsync`.
     pub fsync_delay: Option<Nanos>,
-    /// And so much more for each MiB that it makes durable.
+    /// Additional time for each MiB that `fsync` makes durable.
     pub fsync_delay_per_mib: Option<Nanos>,
-    /// Bytes that it takes each second.
+    /// Maximum write rate.
     pub write_rate: Option<ByteRate>,
     /// Bytes that it holds.
     pub limit: Option<ByteSize>,

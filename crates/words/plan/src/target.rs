@@ -138,7 +138,7 @@ pub struct StopPlan {
 }
 
 /// Folders and files that are known only when a run starts. They replace
-/// `{self}`, `{state}`, `{files}` and `{experiment}` in a subject's command,
+/// `{self}`, `{state}`, `{files}` and `{experiment}` in a target's command,
 /// environment and probe, and in the paths of generators and sinks.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Places {

@@ -25,7 +25,7 @@ pub struct TargetsPlan {
     pub run_plan: RunPlan,
     /// The programs. At least one.
     pub targets: Vec<ComparedTargetPlan>,
-    /// Runs of each target; in each block of runs every one has its turn.
+    /// Runs of each target; each target has one run in each block of runs.
     pub runs: u32,
     /// From which the order within blocks follows.
     pub seed: Seed,

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use stillwell_units::ParseError;
+use stillwell_units::human::with_article;
 
 use crate::code;
 use crate::diagnostic::{Diagnostic, Diagnostics, Severity};
@@ -161,14 +162,22 @@ impl Reader {
                 kind,
                 accepted,
             } => self
-                .error(code::BAD_VALUE, span, format!("`{input}` is not a {kind}"))
+                .error(
+                    code::BAD_VALUE,
+                    span,
+                    format!("`{input}` is not {}", with_article(kind)),
+                )
                 .label(format!("write {accepted}")),
             ParseError::UnitMissing {
                 input,
                 kind,
                 example,
             } => self
-                .error(code::UNIT_MISSING, span, format!("a {kind} needs a unit"))
+                .error(
+                    code::UNIT_MISSING,
+                    span,
+                    format!("{} needs a unit", with_article(kind)),
+                )
                 .label(format!("write `{input}{example}`")),
             ParseError::Range {
                 input,

@@ -130,6 +130,19 @@ pub fn counted(number: u32, singular: &str, plural: &str) -> String {
     format!("{number} {}", if number == 1 { singular } else { plural })
 }
 
+/// Returns a noun with its article: `a rate`, `an event rate`.
+#[must_use]
+pub fn with_article(noun: &str) -> String {
+    let has_consonant = ["udp ", "uni", "one "]
+        .iter()
+        .any(|start| noun.starts_with(start));
+    let article = match noun.chars().next() {
+        Some('a' | 'e' | 'i' | 'o' | 'u') if !has_consonant => "an",
+        _ => "a",
+    };
+    format!("{article} {noun}")
+}
+
 /// Returns a count with commas between thousands: `239,950`.
 #[must_use]
 pub fn count(number: u64) -> String {

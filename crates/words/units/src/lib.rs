@@ -40,7 +40,7 @@ pub use time::{Moment, Nanos};
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ParseError {
     /// The text does not have the shape of this kind of value.
-    #[error("`{input}` is not a {kind}: write {accepted}")]
+    #[error("`{input}` is not {}: write {accepted}", human::with_article(kind))]
     Shape {
         /// The typed text.
         input: String,
@@ -50,7 +50,7 @@ pub enum ParseError {
         accepted: &'static str,
     },
     /// A number without its unit, which would have to be guessed.
-    #[error("a {kind} needs a unit: write `{input}{example}`")]
+    #[error("{} needs a unit: write `{input}{example}`", human::with_article(kind))]
     UnitMissing {
         /// The typed text.
         input: String,

@@ -69,7 +69,8 @@ impl Prose {
             }
             if !word.is_empty() {
                 let word = std::mem::take(&mut word);
-                self.tokens.push((line, Token::Word(word)));
+                let whole = word.trim_end_matches("'s").trim_end_matches("’s");
+                self.tokens.push((line, Token::Word(whole.to_owned())));
             }
             if !char.is_whitespace() && !",-*_".contains(char) {
                 self.tokens.push((line, Token::Break));

@@ -41,7 +41,7 @@ pub(super) fn read<T>(
     }
     // The decoder panics on contradictory pages. Rows that were read until then are discarded.
     catch_unwind(AssertUnwindSafe(|| read_rows(file, parse, take))).unwrap_or_else(|_| {
-        let problem = "it is damaged, and the decoder gave up on it";
+        let problem = "it is damaged: the decoder cannot read it";
         Err(Problem::Table(problem.to_owned()))
     })?;
     Ok(None)

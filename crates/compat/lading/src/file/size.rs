@@ -69,7 +69,7 @@ pub(super) fn read_size(reader: &Reader, node: &Node) -> Option<ByteSize> {
         return None;
     };
     if size.bytes.bytes() == 0 {
-        let error = reader.error(code::OUT_OF_RANGE, node.span, "a size of nothing");
+        let error = reader.error(code::OUT_OF_RANGE, node.span, "a size of zero");
         reader.report(error.label("must be above zero"));
         return None;
     }

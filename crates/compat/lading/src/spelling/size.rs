@@ -52,7 +52,7 @@ pub(super) fn lint(
     let is_bare = !quoted && text.chars().all(|c| c.is_ascii_digit()) && !text.is_empty();
     let is_size = has_bytes || key == "maximum_block_size";
     (is_bare && is_size).then(|| {
-        let message = format!("`{text}` has no unit, and lading reads no bare number");
+        let message = format!("`{text}` has no unit, and lading requires one");
         let diagnostic = Diagnostic::warning(code::OLD_SPELLING, message)
             .at(place)
             .label("bytes");

@@ -69,7 +69,7 @@ pub fn metric(name: &str, output: &Output) -> Result<f64, MetricError> {
         let latency = global
             .statistic(LATENCY)
             .filter(|statistic| statistic.count > 0);
-        latency.ok_or_else(|| missing("latency: nothing was answered"))
+        latency.ok_or_else(|| missing("latency: no request was answered"))
     };
     let time = |of: fn(&Statistic) -> Option<Quantity>| {
         of(latency()?)

@@ -88,7 +88,9 @@ pub enum TemplateError {
         field: &'static str,
     },
     /// A service that would make the loads.
-    #[error("nighthawk_traffic_template.nighthawk_service is of another: this process makes loads")]
+    #[error(
+        "nighthawk_traffic_template.nighthawk_service names another service, but this process runs the load"
+    )]
     Service,
     /// No target.
     #[error("nighthawk_traffic_template has neither uri nor multi_target")]

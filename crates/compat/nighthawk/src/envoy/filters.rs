@@ -57,7 +57,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
             continue;
         };
         if has_router {
-            let message = format!("`{name}` is behind the router");
+            let message = format!("`{name}` comes after the router");
             let error = reader.error(code::WRONG_SHAPE, item.span, message);
             reader.report(error.label("the router comes last"));
         }
@@ -72,7 +72,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<(FilterSet, ResponseO
             continue;
         }
         if filters.test_server {
-            let message = format!("`{name}` is behind `test-server` and has no effect");
+            let message = format!("`{name}` comes after `test-server` and has no effect");
             reader.report(reader.warning(code::NO_EFFECT, item.span, message));
             continue;
         }

@@ -130,7 +130,7 @@ impl EnvoyMessage {
             let text = reader.text(node)?;
             let length = parse_duration(text).filter(|length| *length > Nanos::ZERO);
             if length.is_none() {
-                let message = format!("`{text}` is no time above zero");
+                let message = format!("`{text}` is not a time above zero");
                 let error = reader.error(code::BAD_VALUE, node.span, message);
                 reader.report(error.label("write a time such as 5.5s"));
             }

@@ -105,7 +105,7 @@ pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ClientTlsPlan
 
 fn check_versions(reader: &Reader, node: &Node, suites: &TlsSuites) {
     if suites.version_min > suites.version_max {
-        let message = "the least version of TLS is above the greatest, which is 1.2 for clients";
+        let message = "the minimum version of TLS is above the maximum, which is 1.2 for clients";
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.help("name `tls_maximum_protocol_version: TLSv1_3` as well"));
     }

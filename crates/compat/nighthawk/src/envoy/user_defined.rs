@@ -16,7 +16,7 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<AnswerHeadersPlan> {
     if let Some(name) = node.entry("name")
         && reader.text(name)? == FAKE
     {
-        let help = "Nighthawk has it for its own tests alone: its client refuses it as well";
+        let help = "Nighthawk has it only for its tests, and its client refuses it too";
         reader.not_built(name.span, what, FAKE, Some(help));
         return None;
     }

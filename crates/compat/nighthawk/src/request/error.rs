@@ -27,7 +27,7 @@ pub enum RequestError {
         name: String,
     },
     /// A header whose name is empty or has a colon inside.
-    #[error("request_headers: `{name}` is no name of a header")]
+    #[error("request_headers: `{name}` is not a header name")]
     HeaderName {
         /// The name.
         name: String,
@@ -106,7 +106,7 @@ pub enum RequestError {
     )]
     TwoHosts,
     /// A header that names no host.
-    #[error("`{host}` is no host")]
+    #[error("`{host}` is not a host")]
     Host {
         /// The header's value.
         host: String,

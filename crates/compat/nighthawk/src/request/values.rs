@@ -44,7 +44,7 @@ impl CountRange {
     /// Reads a number as typed.
     ///
     /// # Errors
-    /// Why `text` is no number of this range.
+    /// Why `text` is not a number of this range.
     pub fn read(self, text: &str) -> Result<u32, String> {
         let number = match text.parse::<i64>() {
             Ok(number) => u32::try_from(number).ok(),

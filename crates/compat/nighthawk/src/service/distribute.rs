@@ -328,7 +328,7 @@ fn answered(bytes: Option<Vec<u8>>) -> Result<ExecutionResponse, ChannelError> {
     let silent = || {
         CallFailed::new(
             StatusCode::Internal,
-            "the service ended the call without an answer",
+            "the service ended the call without a response",
         )
     };
     let response = decode_response(&bytes.ok_or_else(silent)?);

@@ -72,7 +72,7 @@ pub enum RemoteLoadError {
     #[error(transparent)]
     Channel(#[from] ChannelError),
     /// The service ended the call first.
-    #[error("it ended the call without an answer")]
+    #[error("it ended the call without a response")]
     NoAnswer,
     /// The answer cannot be read.
     #[error(transparent)]

@@ -71,7 +71,7 @@ pub enum RequestSourceError {
     #[error(transparent)]
     Channel(#[from] ChannelError),
     /// The message cannot be read.
-    #[error("its answer is not a request")]
+    #[error("its response is not a request")]
     Message(#[source] WireError),
     /// The request opens a tunnel.
     #[error("its request uses CONNECT, which opens a tunnel")]

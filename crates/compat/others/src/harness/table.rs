@@ -47,7 +47,7 @@ enum Reduced {
     Sum,
 }
 
-/// The rows of dstat's files: what harnesses made of them, but for what they called
+/// The rows of dstat's files: the names that harnesses give them, except what they called
 /// a mean and added up.
 const ROWS: [(&str, &str, Reduced, bool); 14] = [
     ("IO Thrpt (avg)", "net/total/recv", Reduced::Mean, true),

@@ -1,4 +1,4 @@
-//! The plan of a search: both variants alike but for their revisions.
+//! The plan of a search: both variants differ only in their revisions.
 
 use stillwell_plan::experiment::BinarySource;
 use stillwell_plan::{ExperimentPlan, VariantPlan};
@@ -16,7 +16,7 @@ pub enum EndsError {
         experiment: String,
     },
     /// There is no such variant.
-    #[error("`{experiment}` has no variant `{variant}`, but {}", known.join(", "))]
+    #[error("`{experiment}` has no variant `{variant}`; it has {}", known.join(", "))]
     NoVariant {
         /// The experiment.
         experiment: String,

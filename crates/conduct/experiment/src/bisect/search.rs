@@ -158,7 +158,7 @@ impl Search {
         (self.good, self.bad)
     }
 
-    /// Maximum number of comparisons that are still needed if every one has an answer.
+    /// Maximum number of comparisons that are still needed if each has an answer.
     #[must_use]
     pub fn left_at_most(&self) -> usize {
         let between = self.bad - self.good - 1;

@@ -134,7 +134,7 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         let mut known = self.meeting.known();
-        let gone = || "it came to an end".to_owned();
+        let gone = || "it ended".to_owned();
         known.sides[self.side].failure.get_or_insert_with(gone);
     }
 }
@@ -158,7 +158,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The end of a run, for the one beside it.
 fn describe(outcome: &RunOutcome) -> String {
     match outcome {
-        RunOutcome::Unfinished | RunOutcome::Completed => "it came to an end".to_owned(),
+        RunOutcome::Unfinished | RunOutcome::Completed => "it ended".to_owned(),
         RunOutcome::CouldNotStart { reason } => format!("it could not start: {reason}"),
         RunOutcome::NeverReady { reason } => format!("its target was never ready: {reason}"),
         RunOutcome::TargetDied { phase } => format!("its target died in {}", phase.name()),

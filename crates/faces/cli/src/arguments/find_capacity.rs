@@ -23,7 +23,7 @@ Bounds:
                               infinitely late
   mean<5ms max<1s             latency of answered requests
   errors<0.1%                 requests that failed or were not answered
-  loss<0.01%                  requests without an answer; for a run, lost events
+  loss<0.01%                  requests without a response; for a run, lost events
   throughput>99%              sent / requested rate; for a run, received / sent if
                               that is lower
 Without --bound, the bound is errors<1% for a URL and throughput>99% for a run.

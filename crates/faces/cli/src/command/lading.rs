@@ -29,7 +29,7 @@ use crate::paint::Paint;
 
 /// Holds a configuration, and goes before any file.
 const CONFIG_VARIABLE: &str = "LADING_CONFIG";
-/// As good as for ever: ten years.
+/// Practically unlimited: ten years.
 const INFINITE: Nanos = Nanos::from_secs(315_360_000);
 
 /// Does what `command` says.
@@ -141,7 +141,7 @@ fn target(arguments: &LadingTargetArguments) -> Result<TargetOverride, CommandEr
     }))
 }
 
-/// `plan` as lading has it: in the network of the host, and ended in the time
+/// `plan` as in lading: in the network of the host, and ended in the time
 /// that was given.
 fn adjusted(mut plan: RunPlan, arguments: &LadingRunArguments) -> RunPlan {
     let shutdown = Nanos::from_secs(u64::from(arguments.max_shutdown_delay).max(1));

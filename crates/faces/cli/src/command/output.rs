@@ -139,7 +139,7 @@ pub(crate) fn command_line() -> String {
     typed(std::env::args())
 }
 
-/// The same of any words of which the first is the program.
+/// The same of any words; the first is the program.
 pub(crate) fn typed(words: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     let arguments = words.into_iter().skip(1);
     let arguments = arguments.map(|word| quoted(word.as_ref()));

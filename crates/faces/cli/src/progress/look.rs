@@ -31,7 +31,7 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
             span(left)
         ),
         NextStep::Stop(StopReason::Certain) => {
-            format!("{pairs}{}; {word}, and certain", known(verdict))
+            format!("{pairs}{}; {word}, final", known(verdict))
         }
         NextStep::Stop(StopReason::LastLook) => {
             format!("{pairs}, the last check{}; {word}", known(verdict))

@@ -140,7 +140,7 @@ fn recording() -> String {
     text
 }
 
-/// Rows that HdrHistogram's plotter accepts: four words, of which the first and the last
+/// Rows that HdrHistogram's plotter accepts: four words; the first and the last
 /// are numbers.
 fn plotted(text: &str) -> usize {
     let rows = text
@@ -318,7 +318,7 @@ fn requests_that_are_refused_once_in_a_hundred_are_counted_exactly() {
         assert_eq!(ended.count("/answers/unacknowledged"), 0);
         assert_eq!(ended.ledger("lost"), refused);
         assert_eq!(ended.count("/count"), 2 * LINES - refused);
-        let why = format!("{refused} events were refused for good");
+        let why = format!("{refused} events were refused permanently");
         assert_eq!(ended.report["failures"], serde_json::json!([why]));
     }
 }

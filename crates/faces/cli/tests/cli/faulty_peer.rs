@@ -27,7 +27,7 @@ const OPEN: &str = "--rate=10/s --duration=1200ms";
 /// Expected result of a fault.
 struct Case<F> {
     fault: F,
-    /// The ways in which requests end, of which the first is there.
+    /// The ways in which requests end; the first occurs.
     ends: &'static [&'static str],
     /// Expected text, if any.
     says: &'static str,

@@ -110,7 +110,7 @@ fn two_revisions_are_compared_and_each_is_built_once() {
     );
 
     let again = run(&suite, &revisions, BUILD, "again");
-    assert_holds(&again.stderr, &["found built", "pair 1 done"]);
+    assert_holds(&again.stderr, &["cached build of", "pair 1 done"]);
     assert_eq!(
         fs::read_to_string(suite.path("builds")).unwrap(),
         "built\nbuilt\n"

@@ -138,7 +138,10 @@ fn a_step_is_an_alarm_with_the_command_that_confirms_it() {
     assert_code(&ended, 0);
     assert_holds(
         &ended.stdout,
-        &["? too few", "5 results are too few to find a change"],
+        &[
+            "? too few",
+            "too few results to find a change: 5 of at least",
+        ],
     );
 }
 

@@ -77,7 +77,7 @@ fn a_lading_file_makes_replaces_and_deletes_objects_of_a_cluster() {
             .iter()
             .all(|request| request.authorization == "Bearer secret-token")
     );
-    // What lets one in is nobody's business who reads the results.
+    // Readers of the results do not need the credentials.
     for file in ["manifest.json", "summary.json", "events.jsonl"] {
         let text = std::fs::read_to_string(suite.results().join(file)).unwrap();
         assert!(!text.contains("secret-token"), "{file}");

@@ -20,7 +20,7 @@ const SHORT: [&str; 4] = [
     "2",
 ];
 
-/// Our binary under another name, in the lab's folder.
+/// Our binary under another name, in the suite's folder.
 pub(crate) fn called(suite: &Suite, name: &str) -> Command {
     let path = suite.path(name);
     if !path.exists() {

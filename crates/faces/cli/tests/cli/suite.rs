@@ -166,7 +166,7 @@ impl Suite {
         )
     }
 
-    /// A path in the lab's folder.
+    /// A path in the suite's folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -202,7 +202,7 @@ impl Suite {
         file
     }
 
-    /// `program` with caches, state and working directory in the lab's folder.
+    /// `program` with caches, state and working directory in the suite's folder.
     pub(crate) fn program(&self, program: impl AsRef<std::ffi::OsStr>) -> Command {
         let mut command = Command::new(program);
         command
@@ -240,7 +240,7 @@ impl Suite {
         Process::start(&mut self.stillwell(words)).finish(LONG)
     }
 
-    /// The subject's processes whose command line holds `word`.
+    /// The target's processes whose command line holds `word`.
     pub(crate) fn target_processes(&self, word: &str) -> Vec<u32> {
         let mark = format!("{MARK}={}", self.mark);
         processes(|pid| holds(pid, "environ", &mark) && holds(pid, "cmdline", word))
@@ -314,7 +314,7 @@ pub(crate) fn is_disturbed(test: &str, ended: &Finished) -> bool {
     is_disturbed
 }
 
-/// Fails, showing all of `text`, unless it holds every one of `parts`.
+/// Fails, showing all of `text`, unless it has all of `parts`.
 pub(crate) fn assert_holds(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "no `{part}` in:\n{text}");

@@ -59,7 +59,7 @@ fn what_a_source_lacks_is_refused() {
         ),
         (
             vec!["result.json", "--output-format", "xml"],
-            "`xml` is no format of a load",
+            "`xml` is not a format of a load result",
         ),
         (
             vec![

@@ -214,7 +214,7 @@ fn http3_that_is_not_led_on_fails_once_for_each_request() {
         (
             Manner::Status(502),
             "connect_failed",
-            "with status 502: it does not get there",
+            "with status 502: it cannot reach that address",
         ),
         (
             Manner::CloseOpened,
@@ -264,12 +264,12 @@ fn cases(outer: TunnelProtocol) -> Vec<(Manner, &'static [&'static str], &'stati
         (
             Manner::Status(403),
             failed,
-            "with status 403: it does not let us there",
+            "with status 403: it refuses that address",
         ),
         (
             Manner::Status(502),
             failed,
-            "with status 502: it does not get there",
+            "with status 502: it cannot reach that address",
         ),
         (Manner::Status(302), failed, "with status 302"),
         (Manner::CloseAtAccept, failed, none),

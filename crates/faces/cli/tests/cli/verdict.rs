@@ -38,7 +38,7 @@ fn far_more_cpu_per_event_is_a_regression() {
             "regressed",
             "<svg class=\"curve\"",
             "CPU cores used by the target over time",
-            "How sure this answer is",
+            "How certain this result is",
         ],
     );
     let report: serde_json::Value = serde_json::from_str(&read(&suite, "report.json")).unwrap();

@@ -57,7 +57,7 @@ fn what_was_not_handed_over_is_there_again() {
     drop(disk);
     let disk = open(folder.path());
     assert_eq!((disk.counts().recovered, take(&disk, 1).len()), (0, 0));
-    // All that was handed over has gone but for the segment that is written.
+    // Everything that was delivered is deleted, except the segment that is being written.
     assert_eq!(segment::numbers(folder.path()).unwrap().len(), 1);
 }
 

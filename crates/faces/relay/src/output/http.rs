@@ -56,7 +56,7 @@ struct Connection {
     parser: ResponseParser,
 }
 
-/// Sends batches on, one at a time, each until it was taken or refused for good.
+/// Sends batches on, one at a time, each until it was taken or refused permanently.
 pub(super) async fn send_on(core: &Core, destination: &Destination) {
     let mut backoff = Backoff::new();
     let mut connection = None;

@@ -46,7 +46,7 @@ pub(super) async fn send_on(core: &Core, endpoint: &Endpoint) {
     }
 }
 
-/// The beginning of the event of which the byte at `written` is a part: a new connection must
+/// The beginning of the event that has the byte at `written`: a new connection must
 /// begin with a whole event.
 fn begun_event(bytes: &[u8], written: usize) -> usize {
     memrchr(b'\n', &bytes[..written]).map_or(0, |end| end + 1)

@@ -29,7 +29,7 @@ macro_rules! with_connector {
                 Shape::Any(&[Shape::Whole, DURATION]),
                 "Time between two events, in nanoseconds or with a unit.",
             ),
-            optional("chunk_size", Shape::Whole, "Cut into pieces of so many bytes, not into lines."),
+            optional("chunk_size", Shape::Whole, "Size of the pieces in bytes; lines if left out."),
             optional("iters", Shape::Whole, "Rounds through the recording."),
             optional("base64", Shape::Boolean, "`true`: each piece is base64."),
             optional(
@@ -38,7 +38,7 @@ macro_rules! with_connector {
                 "`true`: events are sent again until they are acknowledged.",
             ),
             optional("structured", Shape::Boolean, "`true`: the report is JSON."),
-            optional("stop_after_secs", Shape::Whole, "Seconds of load behind the warm-up."),
+            optional("stop_after_secs", Shape::Whole, "Seconds of load after the warm-up."),
             optional("significant_figures", Shape::Whole, "Digits of latencies, from 1 to 5."),
             optional("warmup_secs", Shape::Whole, "Seconds of load that do not count."),
         ]
@@ -70,7 +70,7 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "target",
         Shape::Any(&[Shape::Element(&TARGET), Shape::Words(&["none"])]),
-        "The program in the middle, or `none` for a program that listens already.",
+        "The tested program, or `none` for a program that already runs.",
     ),
     optional(
         "in",
@@ -91,14 +91,14 @@ const FIELDS: &[Field] = with_connector![
     optional(
         "rate",
         Shape::Like("5k/s"),
-        "Events or bytes a second, or `max`."
+        "Events or bytes per second, or `max`."
     ),
-    optional("stop_after", DURATION, "Length of load behind the warm-up."),
+    optional("stop_after", DURATION, "Length of load after the warm-up."),
     optional("warmup", DURATION, "Length of load that does not count."),
     optional(
         "limit",
         DURATION,
-        "The longest that it goes on with `iters` alone."
+        "Maximum length of the load with `iters` alone."
     ),
     optional(
         "drain",

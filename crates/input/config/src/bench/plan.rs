@@ -82,7 +82,7 @@ pub(super) fn plan_of(options: &BenchOptions, diagnostics: &mut Diagnostics) -> 
     check_complete(options, diagnostics);
     let (input, output) = (options.input.as_ref()?, options.output.as_ref()?);
     if input == output && !matches!(options.target, None | Some(BenchTarget::Absent)) {
-        let message = "the target cannot take events in where it sends them on";
+        let message = "the target cannot receive and send events at the same address";
         let error = Diagnostic::error(code::SAME_ADDRESS, message);
         diagnostics.push(error.help("`in` is where it listens, `out` where the bench does"));
     }
@@ -153,7 +153,7 @@ fn isolation(options: &BenchOptions) -> IsolationPlan {
 fn unstamped(options: &BenchOptions) -> Option<String> {
     let codec = options.codec.as_deref().unwrap_or("json");
     if options.stamps == Some(false) {
-        return Some("none were wanted".to_owned());
+        return Some("none were requested".to_owned());
     }
     if options.sent_prefix.is_some() {
         return Some("each has a time prefix instead of one".to_owned());

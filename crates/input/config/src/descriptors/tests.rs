@@ -179,7 +179,7 @@ fn methods_without_a_proper_name_were_there_and_were_not_found() {
 #[test]
 fn what_describes_nothing_says_what_to_do() {
     for (bytes, says) in [
-        (&b"syntax = \"proto3\";"[..], "it is no descriptor set"),
+        (&b"syntax = \"proto3\";"[..], "it is not a descriptor set"),
         (b"", "it describes no file"),
     ] {
         let message = Descriptors::of_set(bytes).unwrap_err().to_string();

@@ -98,7 +98,9 @@ fn read_pipe(mut pipe: File, limit: u64) -> io::Result<Vec<u8>> {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 has_writer = true;
                 if pauses >= BYTES_PAUSES {
-                    return Err(io::Error::other("this pipe brought nothing for a minute"));
+                    return Err(io::Error::other(
+                        "no data came through this pipe for a minute",
+                    ));
                 }
             }
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,

@@ -270,7 +270,7 @@ fn set_goal(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut Diagnostics
     };
     let direction: Option<Direction> = typed.direction.or_else(|| typed.metric.direction());
     if direction.is_none() && there.is_none() {
-        let message = format!("`--goal {text}`: which way is it better?");
+        let message = format!("`--goal {text}`: its better direction is unknown");
         let error = Diagnostic::error(code::COURSE, message);
         diagnostics.push(error.help(format!("write `{}:lower` or `:higher`", typed.metric)));
     }

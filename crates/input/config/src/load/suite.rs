@@ -248,7 +248,7 @@ fn no_match(pattern: &str, opened: &[Opened<'_>]) -> Diagnostic {
     let cells: Vec<&str> = cells.map(|(name, _)| name.as_str()).collect();
     let cases = opened.iter().map(|opened| opened.case.name.as_str());
     let cases: Vec<&str> = cases.collect();
-    let message = format!("`--only {pattern}` means none of the experiments");
+    let message = format!("`--only {pattern}` matches no experiment");
     let mut error = Diagnostic::error(code::NOTHING_FOUND, message);
     if let Some(near) = nearest(pattern, cases.iter().chain(&cells).copied()) {
         error = error.help(format!("did you mean `{near}`?"));

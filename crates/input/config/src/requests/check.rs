@@ -54,7 +54,7 @@ fn pace(spec: &LoadSpec) -> [Rule; 8] {
         ),
         rule(
             spec.closed_loop,
-            "--closed-loop has a rate wait for answers; without --rate N/s the loop is closed anyhow: \
+            "--closed-loop delays a rate until responses arrive; without --rate N/s the loop is closed already: \
              leave it out",
         ),
         rule(

@@ -173,7 +173,7 @@ pub(super) fn weighted(typed: &str) -> Result<(u32, &str), LoadSpecError> {
         // An asterisk is allowed in a path.
         Err(_) if weight.contains(['/', ':']) => Ok((1, typed)),
         Err(_) => Err(LoadSpecError::text(format!(
-            "`{weight}` is no weight: write 3*{url}"
+            "`{weight}` is not a weight: write 3*{url}"
         ))),
     }
 }
@@ -187,7 +187,7 @@ pub fn target(url: &str) -> Result<Target, LoadSpecError> {
         url.to_owned()
     } else if let Some(rest) = half_scheme(url) {
         return Err(LoadSpecError::text(format!(
-            "`{url}` lacks `//` behind its scheme: write http://{rest}, or https://{rest}"
+            "`{url}` lacks `//` after its scheme: write http://{rest}, or https://{rest}"
         )));
     } else {
         format!("http://{url}")
@@ -236,7 +236,7 @@ fn body(text: &str, files: &dyn Files) -> Result<BodyPlan, LoadSpecError> {
     let format = known.into_iter().find(|format| format.name() == name);
     let Some(format) = format else {
         return Err(LoadSpecError::text(format!(
-            "`{name}` is no format of a body: there are {names}"
+            "`{name}` is not a format of a body: there are {names}"
         )));
     };
     Ok(BodyPlan::Payload(PayloadPlan {

@@ -51,7 +51,7 @@ fn read_line(line: &str) -> Result<RecordedRequest, LoadSpecError> {
     };
     if url.is_empty() {
         return Err(LoadSpecError::text(format!(
-            "there is no URL behind `{first}`"
+            "there is no URL after `{first}`"
         )));
     }
     Ok(RecordedRequest {

@@ -36,7 +36,7 @@ impl ReadContext<'_> {
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         });
         if text.starts_with('{') && !is_known {
-            let message = format!("`{text}` begins with a place that is not known here");
+            let message = format!("`{text}` begins with an unknown place");
             let error = self.reader.error(code::BAD_VALUE, node.span, message);
             let label = "`{state}/NAME` lies in the folder of each run, `{experiment}/NAME` beside this file";
             self.reader.report(error.label(label));

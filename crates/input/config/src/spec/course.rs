@@ -37,7 +37,7 @@ pub(super) fn read(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Course
         reader.report(
             reader
                 .error(code::COURSE, node.span, message)
-                .label("one of them must go")
+                .label("remove one of them")
                 .context(reader.place(warmup), "the warm-up"),
         );
     }

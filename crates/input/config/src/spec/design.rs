@@ -50,7 +50,7 @@ pub(crate) fn problem(design: DesignPlan, phases: &PhasesPlan) -> Option<String>
     let room = Nanos::new(turn_max.as_u64().saturating_mul(TURNS_MIN));
     // A phase without length is another mistake.
     (measure < room && measure > Nanos::ZERO).then(|| {
-        format!("turns of up to {turn_max} leave no room for chance in {measure} of measuring")
+        format!("turns of up to {turn_max} are too long for random turns in {measure} of measuring")
     })
 }
 

@@ -15,19 +15,15 @@ pub(super) const LIMITS: [Field; 4] = [
     optional(
         "fsync_delay_per_mib",
         DURATION,
-        "And so much more for each MiB that it makes durable.",
+        "Additional time for each MiB that `fsync` makes durable.",
     ),
-    optional(
-        "write_rate",
-        Shape::Like("20 MiB/s"),
-        "Bytes that it takes each second.",
-    ),
-    optional("limit", SIZE, "Bytes that it holds; then it is full."),
+    optional("write_rate", Shape::Like("20 MiB/s"), "Maximum write rate."),
+    optional("limit", SIZE, "Capacity; further writes fail."),
 ];
 
 pub(super) const DISK: Element = Element {
     name: "disk",
-    about: "A disk that a run brings along: mounted before the target starts, taken away after it.",
+    about: "A simulated disk: mounted before the target starts, unmounted after it ends.",
     fields: &[
         required(
             "path",
@@ -37,7 +33,7 @@ pub(super) const DISK: Element = Element {
         optional(
             "tmpfs",
             SIZE,
-            "Memory of this size, gone with the run. Without it the disk shows a folder through \
+            "Memory of this size, discarded after the run. Without it the disk shows a folder through \
              `/dev/fuse`, and counts what is written and made durable.",
         ),
         optional(
@@ -89,7 +85,7 @@ fn read_disk(context: &ReadContext<'_>, node: &Node) -> Option<DiskPlan> {
         Some(size) => {
             for key in FOLDER_KEYS {
                 if let Some(node) = map.take(key) {
-                    let message = format!("`{key}` has no meaning for memory");
+                    let message = format!("`{key}` has no effect on memory");
                     let error = reader.error(code::BAD_VALUE, node.span, message);
                     reader.report(error.label("leave it out, or leave out `tmpfs`"));
                 }
@@ -155,7 +151,7 @@ pub(super) fn read_size(context: &ReadContext<'_>, node: &Node) -> Option<ByteSi
     if size.bytes() == 0 {
         let error = context
             .reader
-            .error(code::OUT_OF_RANGE, node.span, "a disk of nothing");
+            .error(code::OUT_OF_RANGE, node.span, "a disk of zero bytes");
         context.reader.report(error);
         return None;
     }

@@ -26,7 +26,7 @@ use crate::rules::{Placed, check_bypasses_target, check_sink_addresses, ready_pr
 
 const WORKLOAD: Element = Element {
     name: "workload",
-    about: "Generators, and the sinks that receive their events in the end.",
+    about: "Generators, and the sinks that receive the events after the target.",
     fields: &[
         optional(
             "generators",
@@ -60,7 +60,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "description",
             Shape::Text,
-            "One line; else the first prose of README.md.",
+            "One line; the first sentence of README.md if left out.",
         ),
         optional(
             "seed",
@@ -75,7 +75,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "variants",
             Shape::Map(&Shape::Element(&variant::VARIANT)),
-            "Two or more; the first, or the one called baseline, is the baseline, and all others \
+            "Two or more. The first, or the one called baseline, is the baseline; all others \
              are compared with it.",
         ),
         optional(
@@ -119,7 +119,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "disks",
             Shape::List(&Shape::Element(&disk::DISK)),
-            "Disks that a run brings along, slow or small if need be.",
+            "Simulated disks, which can be slow or small.",
         ),
         optional(
             "timeline",
@@ -129,7 +129,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "network",
             Shape::Element(&network::NETWORK),
-            "Links of the target's own, on which faults can happen.",
+            "Links of the target, on which faults can be injected.",
         ),
         optional(
             "isolation",

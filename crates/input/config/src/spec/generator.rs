@@ -35,9 +35,9 @@ use stream::{
 
 const ACKNOWLEDGEMENTS: Element = Element {
     name: "acknowledgements",
-    about: "Requests for the state of events that were sent.",
+    about: "Polls for the acknowledgement of sent events.",
     fields: &[
-        optional("every", DURATION, "Time between two questions."),
+        optional("every", DURATION, "Time between two polls."),
         optional(
             "timeout",
             DURATION,
@@ -60,7 +60,7 @@ const SPLUNK_HEC: Element = Element {
         optional(
             "acknowledgements",
             Shape::Element(&ACKNOWLEDGEMENTS),
-            "Requests for the state of events that were sent.",
+            "Polls for the acknowledgement of sent events.",
         ),
     ],
     one_of: &[],
@@ -126,7 +126,7 @@ const FILE_GEN: Element = Element {
         optional(
             "depth",
             Shape::Whole,
-            "Logs lie so many folders deep at most.",
+            "Maximum depth of the folders of logs.",
         ),
         optional("rotations", Shape::Whole, "Older parts that are kept."),
         required("file_max", SIZE, "A longer file is followed by a new one."),
@@ -136,7 +136,7 @@ const FILE_GEN: Element = Element {
 
 const FILE_TREE: Element = Element {
     name: "file_tree generator",
-    about: "Files and folders that come to be, are opened and are renamed.",
+    about: "Creates, opens and renames files and folders.",
     fields: &[
         required("root", Shape::Text, "The folder that all lie in."),
         optional("depth", Shape::Whole, "Folders within folders."),
@@ -155,11 +155,11 @@ const FILE_TREE: Element = Element {
 
 const ROUND_TRIP: Element = Element {
     name: "tcp_rr generator",
-    about: "Requests and answers of fixed length, one in flight a connection.",
+    about: "Requests and responses of fixed length, one in flight a connection.",
     fields: &[
         required("address", ADDRESS, "The target's `host:port`."),
         optional("request", SIZE, "Length of a request."),
-        optional("response", SIZE, "Length of an answer."),
+        optional("response", SIZE, "Length of a response."),
     ],
     one_of: &[],
 };
@@ -247,7 +247,7 @@ const KINDS: &[KindEntry] = &[
     kind(
         "passthru_file",
         Shape::Text,
-        "A pipe, a device or the end of a file that is there already.",
+        "An existing pipe or device, or the end of an existing file.",
         files::read_passthru_file,
     ),
     kind(
@@ -259,7 +259,7 @@ const KINDS: &[KindEntry] = &[
     kind(
         "tcp_rr",
         Shape::Any(&[ADDRESS, Shape::Element(&ROUND_TRIP)]),
-        "Requests and answers of fixed length; has no payload.",
+        "Requests and responses of fixed length; has no payload.",
         files::read_round_trip,
     ),
     kind(
@@ -271,13 +271,13 @@ const KINDS: &[KindEntry] = &[
     kind(
         "proc_fs",
         Shape::Element(&system::PROC_FS),
-        "A folder that looks like `/proc`; has no payload.",
+        "A folder with the layout of `/proc`; has no payload.",
         |context, node| system::read_proc_fs(context, node).map(TransportPlan::ProcFs),
     ),
     kind(
         "container",
         Shape::Element(&system::CONTAINER),
-        "Containers that come and go; has no payload.",
+        "Containers that start and end; has no payload.",
         |context, node| {
             let plan = system::read_container(context, node)?;
             Some(TransportPlan::Container(Box::new(plan)))
@@ -286,7 +286,7 @@ const KINDS: &[KindEntry] = &[
     kind(
         "kubernetes",
         Shape::Element(&kubernetes::KUBERNETES),
-        "Objects of a Kubernetes cluster that come and go; has no payload.",
+        "Objects of a Kubernetes cluster that are created and deleted; has no payload.",
         kubernetes::read,
     ),
     kind(
@@ -315,15 +315,19 @@ const COMMON: &[Field] = &[
     optional(
         "rate",
         rate::SHAPE,
-        "Of all connections together; else from a probe.",
+        "Rate of all connections together; from a probe if left out.",
     ),
-    optional("connections", Shape::Whole, "Connections in all."),
+    optional("connections", Shape::Whole, "Total number of connections."),
     optional(
         "workers",
         Shape::Whole,
         "Threads over which connections are spread.",
     ),
-    optional("id", Shape::Text, "Its name; else that of its transport."),
+    optional(
+        "id",
+        Shape::Text,
+        "Name; that of its transport if left out.",
+    ),
     optional(
         "block",
         Shape::Any(&[SIZE, Shape::Element(&BLOCK)]),
@@ -566,7 +570,7 @@ fn read_stamps(
 fn check_paced(reader: &Reader, map: &MapReader<'_, '_>) {
     for key in ["payload", "block", "cache", "stamps"] {
         if let Some(node) = map.take(key) {
-            let message = format!("`{key}` has no meaning here: nothing of a payload is sent");
+            let message = format!("`{key}` has no effect here: no payload is sent");
             let error = reader.error(code::BAD_VALUE, node.span, message);
             reader.report(error.label("leave it out"));
         }
@@ -667,7 +671,7 @@ fn read_maximum(
     let reader = context.reader;
     let size: ByteSize = reader.parsed(node)?;
     if size.bytes() == 0 {
-        reader.report(reader.error(code::OUT_OF_RANGE, node.span, "a block of nothing"));
+        reader.report(reader.error(code::OUT_OF_RANGE, node.span, "a block of zero bytes"));
         return None;
     }
     if let Some(limit) = limit

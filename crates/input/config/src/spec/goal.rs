@@ -257,7 +257,7 @@ pub(super) struct Workload {
     pub(super) stamps: bool,
     /// Generators whose stamps have numbers: a time before an event has none.
     pub(super) numbers: bool,
-    /// Pages of the subject's own metrics.
+    /// Pages of the target's own metrics.
     pub(super) scrapes: bool,
     /// False if the target is a URL.
     pub(super) is_process: bool,
@@ -324,7 +324,7 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         | GoalMetric::RequestThroughput
             if !workload.answers =>
         {
-            Some("no generator waits for answers: `requests` and `http` do")
+            Some("no generator waits for responses: `requests` and `http` do")
         }
         GoalMetric::Series(series)
             if series.reduction == Reduction::PerEvent && !workload.generators =>
@@ -369,7 +369,9 @@ pub(crate) fn parse_goal(text: &str) -> Result<TypedGoal, String> {
         )
     })?;
     if metric.direction().is_some() && direction.is_some() {
-        return Err(format!("everybody knows which way `{rest}` is better"));
+        return Err(format!(
+            "`{rest}` has a fixed direction: remove `:lower` or `:higher`"
+        ));
     }
     Ok(TypedGoal {
         metric,

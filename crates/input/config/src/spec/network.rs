@@ -20,7 +20,7 @@ use crate::rules::{Placed, ready_probe_of};
 
 const LINK: Element = Element {
     name: "link",
-    about: "A link between the target and ours, in both directions.",
+    about: "A link between the target and Stillwell, in both directions.",
     fields: &[
         optional(
             "loss",
@@ -40,7 +40,7 @@ const LINK: Element = Element {
 
 pub(super) const NETWORK: Element = Element {
     name: "network",
-    about: "Links of the target's own: generators send to 10.64.1.2, sinks listen on 10.64.2.2.",
+    about: "Links of the target: generators send to 10.64.1.2, sinks listen on 10.64.2.2.",
     fields: &[
         optional(
             "input",
@@ -89,7 +89,7 @@ pub(super) fn finish(
     {
         let message = "`isolation` forbids a network namespace, without which there are no links";
         let error = context.reader.error(code::TIMELINE, span, message);
-        context.reader.report(error.label("one of them must go"));
+        context.reader.report(error.label("remove one of them"));
     }
     isolation.network = Wanted::Required;
     isolation.links = Some(links);

@@ -13,7 +13,7 @@ use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, requir
 
 const SCRAPE: Element = Element {
     name: "prometheus page",
-    about: "A page of the target's own metrics.",
+    about: "A page of the target's metrics.",
     fields: &[
         required(
             "url",
@@ -28,7 +28,7 @@ const SCRAPE: Element = Element {
 
 const EXPVAR: Element = Element {
     name: "expvar page",
-    about: "A page of the target's own variables, as Go's package `expvar` serves it.",
+    about: "A page of the target's variables, as Go's package `expvar` serves it.",
     fields: &[
         required(
             "url",
@@ -38,7 +38,7 @@ const EXPVAR: Element = Element {
         optional(
             "names",
             TEXTS,
-            "Only these, by their pointers such as `/memstats/Alloc`; all if left out.",
+            "Only these variables, as JSON pointers such as `/memstats/Alloc`; all if left out.",
         ),
         optional("labels", TEXT_MAP, "Labels added to every series."),
     ],
@@ -47,7 +47,7 @@ const EXPVAR: Element = Element {
 
 const PPROF: Element = Element {
     name: "profile",
-    about: "A profile of the target's own, as Go's package `pprof` serves it.",
+    about: "A profile of the target, as Go's package `pprof` serves it.",
     fields: &[
         required(
             "url",
@@ -57,7 +57,7 @@ const PPROF: Element = Element {
         optional(
             "every",
             DURATION,
-            "Time between the end of one and the next; 30s.",
+            "Time from the end of one profile to the next; 30s.",
         ),
     ],
     one_of: &[],
@@ -65,12 +65,12 @@ const PPROF: Element = Element {
 
 const INSPECTOR: Element = Element {
     name: "inspector",
-    about: "A program that looks at the target, from its readiness until just before its end.",
+    about: "A program that inspects the target, from its readiness until just before its end.",
     fields: &[
         required(
             "command",
             COMMAND,
-            "Program and arguments; `TARGET_PID` in its environment says whom to look at.",
+            "Program and arguments; `TARGET_PID` in its environment is the process ID of the target.",
         ),
         optional(
             "environment",
@@ -80,9 +80,9 @@ const INSPECTOR: Element = Element {
         optional(
             "stdout",
             Shape::Text,
-            "The file that takes its output; else one in the run's folder.",
+            "File for its standard output; a file in the run's folder if left out.",
         ),
-        optional("stderr", Shape::Text, "The same of its errors."),
+        optional("stderr", Shape::Text, "The same for its standard error."),
     ],
     one_of: &[],
 };
@@ -100,12 +100,12 @@ pub(super) const OBSERVE: Element = Element {
         optional(
             "prometheus",
             Shape::List(&Shape::Element(&SCRAPE)),
-            "Pages of the target's own metrics.",
+            "Pages of the target's metrics.",
         ),
         optional(
             "expvar",
             Shape::List(&Shape::Element(&EXPVAR)),
-            "Pages of the target's own variables.",
+            "Pages of the target's variables.",
         ),
         optional(
             "pprof",
@@ -120,7 +120,7 @@ pub(super) const OBSERVE: Element = Element {
         optional(
             "inspector",
             Shape::Element(&INSPECTOR),
-            "A program that looks at the target.",
+            "A program that inspects the target.",
         ),
     ],
     one_of: &[],

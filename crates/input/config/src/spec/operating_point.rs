@@ -9,9 +9,9 @@ use crate::element::{DURATION, Element, Shape, optional};
 
 const PROBE: Element = Element {
     name: "probe",
-    about: "A run of the baseline at full speed, from which the rate follows.",
+    about: "A run of the baseline at full speed that determines the rate.",
     fields: &[
-        optional("share", Shape::Like("60%"), "Target utilization."),
+        optional("share", Shape::Like("60%"), "Share of the capacity."),
         optional("length", DURATION, "Length of the probe."),
     ],
     one_of: &[],
@@ -23,7 +23,7 @@ const PROBED: Element = Element {
     fields: &[optional(
         "probe",
         Shape::Element(&PROBE),
-        "At a share of what a probe finds.",
+        "A share of the capacity that a probe finds.",
     )],
     one_of: &["probe"],
 };

@@ -10,7 +10,7 @@ use crate::element::{DURATION, Element, Shape, optional, required};
 
 const MEASURED: Element = Element {
     name: "measured warm-up",
-    about: "A warm-up that ends where runs were found to be steady.",
+    about: "A warm-up that ends when runs are steady.",
     fields: &[required("at_least", DURATION, "It is never shorter.")],
     one_of: &[],
 };
@@ -35,9 +35,13 @@ pub(super) const PHASES: Element = Element {
         optional(
             "drain",
             DURATION,
-            "Deadline for the target to send on what it holds.",
+            "Deadline for the target to forward the events that it still holds.",
         ),
-        optional("quiet", DURATION, "Silence of sinks that ends the drain."),
+        optional(
+            "quiet",
+            DURATION,
+            "The drain ends when sinks received nothing for this time.",
+        ),
         optional(
             "close",
             DURATION,
@@ -90,7 +94,8 @@ pub(super) fn read_phases(context: &ReadContext<'_>, node: &Node) -> Option<Phas
                 reader.report(error.label("must be above zero").help("20s is usual"));
             }
             "prepare" | "ready" | "close" => {
-                let message = format!("`{key}` is a deadline, which no run would keep");
+                let message =
+                    format!("`{key}` is a deadline of zero, which every run would exceed");
                 let error = reader.error(code::OUT_OF_RANGE, node.span, message);
                 reader.report(error.label("must be above zero"));
             }

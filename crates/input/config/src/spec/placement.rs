@@ -13,8 +13,8 @@ pub(super) const ISOLATION: Element = Element {
     name: "isolation",
     about: "Isolation of a run.",
     fields: &[
-        optional("network", WANTED, "A network namespace of its own."),
-        optional("cgroup", WANTED, "A cgroup of its own for the target."),
+        optional("network", WANTED, "A separate network namespace."),
+        optional("cgroup", WANTED, "A separate cgroup for the target."),
         optional(
             "priority",
             WANTED,

@@ -31,7 +31,7 @@ const UNIX: Element = Element {
     fields: &[required(
         "path",
         Shape::Text,
-        "Its socket; a stale one is replaced.",
+        "Path of the socket; a stale socket is replaced.",
     )],
     one_of: &[],
 };
@@ -41,10 +41,10 @@ const HTTP: Element = Element {
     about: "Answers every request, over HTTP/1.1 and HTTP/2, and every call of gRPC.",
     fields: &[
         required("address", ADDRESS, "Address to listen at."),
-        optional("status", Shape::Whole, "Status of every answer."),
-        optional("headers", TEXT_MAP, "Headers of every answer."),
-        optional("body", Shape::Text, "Body of every answer."),
-        optional("delay", DURATION, "Time between request and answer."),
+        optional("status", Shape::Whole, "Status of every response."),
+        optional("headers", TEXT_MAP, "Headers of every response."),
+        optional("body", Shape::Text, "Body of every response."),
+        optional("delay", DURATION, "Time between request and response."),
         optional(
             "connections_max",
             Shape::Whole,
@@ -59,7 +59,7 @@ const INTAKE: Element = Element {
     about: "Responses of the service that this sink imitates.",
     fields: &[
         required("address", ADDRESS, "Address to listen at."),
-        optional("delay", DURATION, "Time between request and answer."),
+        optional("delay", DURATION, "Time between request and response."),
         optional(
             "connections_max",
             Shape::Whole,
@@ -74,7 +74,7 @@ const DATADOG: Element = Element {
     about: "Datadog's intake of metrics and logs.",
     fields: &[
         required("address", ADDRESS, "Address to listen at."),
-        optional("delay", DURATION, "Time between request and answer."),
+        optional("delay", DURATION, "Time between request and response."),
         optional(
             "connections_max",
             Shape::Whole,
@@ -94,7 +94,7 @@ const OPENMETRICS: Element = Element {
     about: "A page of metrics, for targets that scrape.",
     fields: &[
         required("address", ADDRESS, "Address to listen at."),
-        optional("delay", DURATION, "Time between request and answer."),
+        optional("delay", DURATION, "Time between request and response."),
         optional(
             "connections_max",
             Shape::Whole,
@@ -114,7 +114,7 @@ const ROUND_TRIP: Element = Element {
     fields: &[
         required("address", ADDRESS, "Address to listen at."),
         optional("request", SIZE, "Length of a request."),
-        optional("response", SIZE, "Length of an answer."),
+        optional("response", SIZE, "Length of a response."),
     ],
     one_of: &[],
 };
@@ -192,7 +192,7 @@ pub(super) const SINK: Element = Element {
             "Datadog's stateful logs over gRPC.",
         ),
         optional("otlp", INTAKE_SHAPE, "OpenTelemetry over gRPC and HTTP."),
-        optional("sqs", INTAKE_SHAPE, "A queue of messages that never ends."),
+        optional("sqs", INTAKE_SHAPE, "An endless queue of messages."),
         optional("elasticsearch", INTAKE_SHAPE, "Elasticsearch's bulk API."),
         optional("loki", INTAKE_SHAPE, "Loki's push API."),
         optional("s3", INTAKE_SHAPE, "Objects that are put."),
@@ -211,12 +211,12 @@ pub(super) const SINK: Element = Element {
             Shape::Text,
             "A file that the target writes, followed.",
         ),
-        optional("id", Shape::Text, "Its name; else that of its protocol."),
-        optional("workers", Shape::Whole, "Its threads."),
+        optional("id", Shape::Text, "Name; that of its protocol if left out."),
+        optional("workers", Shape::Whole, "Number of threads."),
         optional(
             "limit",
             Shape::Like("5 MiB/s"),
-            "The most that it reads, over all connections: a receiver that is slow on purpose.",
+            "Maximum rate at which it reads, over all connections, to simulate a slow receiver.",
         ),
         optional(
             "lines",

@@ -34,7 +34,7 @@ const STAMPS: Element = Element {
         optional(
             "every",
             Shape::Whole,
-            "One event in so many is stamped; 1 if left out, which is all of them.",
+            "Every Nth event is stamped; 1 if left out, which means all events.",
         ),
         optional(
             "copies",
@@ -130,7 +130,7 @@ fn read_form(
         None => StampForm::Text,
     };
     if let (Some(node), None) = (framing, form.prefix()) {
-        let message = "`framing` has no meaning here: events have no time prefix";
+        let message = "`framing` has no effect here: events have no time prefix";
         refuse(node, message, "leave it out, or add `form: prefix`");
     }
     if form.prefix().is_some() {
@@ -140,7 +140,7 @@ fn read_form(
             refuse(
                 node,
                 message,
-                "leave it out: every event has one, and there is no account",
+                "leave it out: every event has one, and there is no ledger",
             );
         }
     }
@@ -182,15 +182,18 @@ pub(super) fn check_stamps(
         StampForm::Text => {
             if !takes_stamps(format) {
                 let message = format!("events of `{}` cannot carry stamps", format.name());
-                refuse(message, "a stamp needs text of our own in each event");
+                refuse(
+                    message,
+                    "a stamp needs text that Stillwell makes in each event",
+                );
             }
             if !transport.properties().stamps.text {
-                let message = format!("what leaves over `{name}` cannot be stamped");
+                let message = format!("requests over `{name}` cannot be stamped");
                 refuse(message, &format!("{} can", carriers(form)));
             }
         }
         StampForm::Header if !transport.properties().stamps.header => {
-            let message = format!("what leaves over `{name}` has no headers of ours");
+            let message = format!("requests over `{name}` have no headers that Stillwell sets");
             let carriers = carriers(form);
             refuse(
                 message,

@@ -7,7 +7,7 @@ use stillwell_text::{Node, Value};
 use super::ReadContext;
 use crate::element::{Element, Shape, optional};
 
-/// Beyond this a plan of looks is as good as none: an open end is meant.
+/// A plan of looks beyond this has no practical limit and counts as open.
 pub(crate) const LOOKS_PAIRS_MAX: u32 = 1_000;
 /// Beyond this a number of pairs is a slip.
 pub(crate) const PAIRS_MAX: u32 = 10_000;
@@ -19,13 +19,17 @@ const PAIRS: Element = Element {
         optional(
             "max",
             Shape::Whole,
-            "Looks after 4, 6, 8 … pairs, and after so many at the latest; 20 if nothing is said.",
+            "Checks after 4, 6, 8 … pairs, up to this number; 20 if left out.",
         ),
-        optional("fixed", Shape::Whole, "One look, after so many pairs."),
+        optional(
+            "fixed",
+            Shape::Whole,
+            "One check, after this number of pairs.",
+        ),
         optional(
             "open",
             Shape::Whole,
-            "Looks after every pair, on and on, and ends after so many all the same.",
+            "Checks after every pair, up to this number.",
         ),
     ],
     one_of: &["max", "fixed", "open"],

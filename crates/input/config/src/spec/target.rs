@@ -48,7 +48,7 @@ pub(super) const STOP: Element = Element {
     about: "Stop of the target.",
     fields: &[
         optional("signal", timeline::SIGNAL, "The first signal."),
-        optional("grace", DURATION, "Time to end by itself before SIGKILL."),
+        optional("grace", DURATION, "Time to end before SIGKILL is sent."),
     ],
     one_of: &[],
 };
@@ -71,7 +71,7 @@ pub(super) mod field {
     pub(in super::super) const COMMAND: Field = required(
         "command",
         WORDS,
-        "Program and arguments; `{self}` is Stillwell.",
+        "Program and arguments; `{self}` is the program `stillwell`.",
     );
     pub(in super::super) const ENVIRONMENT: Field =
         optional("environment", TEXT_MAP, "Variables set besides PATH.");
@@ -292,7 +292,7 @@ fn read_mount(context: &ReadContext<'_>, node: &Node) -> Option<MountPlan> {
         if path.is_absolute() && path.parent().is_some() {
             return Some(path.to_path_buf());
         }
-        let message = format!("`{text}` is no place for a folder");
+        let message = format!("`{text}` cannot be the path of a folder");
         let error = context
             .reader
             .error(code::RELATIVE_PATH, node.span, message);
@@ -307,7 +307,7 @@ fn read_mount(context: &ReadContext<'_>, node: &Node) -> Option<MountPlan> {
 fn read_memory(context: &ReadContext<'_>, node: &Node) -> Option<ByteSize> {
     let memory: ByteSize = context.reader.parsed(node)?;
     if memory < ByteSize::mib(1) {
-        let message = format!("no program runs in {memory}");
+        let message = format!("{memory} is too little for a program");
         let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
         context.reader.report(error.label("at least 1 MiB"));
     }
@@ -378,7 +378,7 @@ pub(super) fn check_url(
         && let Some(plain) = urls.find(|url| !url.starts_with("https:"))
         && let Some(span) = map.key_span("variants")
     {
-        let message = format!("HTTP/3 goes over TLS alone: {plain} needs to begin with https://");
+        let message = format!("HTTP/3 requires TLS: {plain} needs to begin with https://");
         context
             .reader
             .report(context.reader.error(code::BAD_VALUE, span, message));

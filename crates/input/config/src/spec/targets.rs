@@ -95,7 +95,7 @@ pub(super) fn read_targets(
 fn report_both(context: &ReadContext<'_>, span: Span, targets: Span, key: &str) {
     let message = format!("`{key}` and `targets` exclude each other");
     let error = context.reader.error(code::ONE_OF_KEYS, span, message);
-    let error = error.label("one of them must go");
+    let error = error.label("remove one of them");
     context
         .reader
         .report(error.context(context.reader.place(targets), "the other"));

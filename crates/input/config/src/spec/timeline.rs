@@ -45,7 +45,7 @@ const FILE: Element = Element {
         required(
             "rotate",
             Shape::Words(&["rename", "copy_truncate", "truncate"]),
-            "It gets another name and a new file its own, it is copied and emptied, or emptied.",
+            "The log is renamed and a new file begins, or it is copied and emptied, or only emptied.",
         ),
     ],
     one_of: &[],

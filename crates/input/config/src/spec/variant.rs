@@ -16,12 +16,12 @@ const GIT: Element = Element {
         optional(
             "repository",
             Shape::Text,
-            "A folder; that of the file if left out.",
+            "Folder of the repository; that of this file if left out.",
         ),
         required(
             "revision",
             Shape::Like("main"),
-            "Anything that git rev-parse understands.",
+            "A revision, as for git rev-parse.",
         ),
         required(
             "build",
@@ -31,7 +31,7 @@ const GIT: Element = Element {
         required(
             "output",
             Shape::Like("target/release/x"),
-            "The executable that it leaves.",
+            "Path of the executable that the build creates.",
         ),
     ],
     one_of: &[],
@@ -41,7 +41,11 @@ pub(super) const VARIANT: Element = Element {
     name: "variant",
     about: "One build or configuration of the target; `{}` changes nothing.",
     fields: &[
-        optional("arguments", TEXTS, "Arguments added behind the command's."),
+        optional(
+            "arguments",
+            TEXTS,
+            "Arguments added after those of the command.",
+        ),
         optional("environment", TEXT_MAP, "Variables added to the target's."),
         optional("files", Shape::Text, "The folder that replaces `{files}`."),
         optional("binary", Shape::Text, "This executable."),
@@ -63,7 +67,7 @@ pub(super) const VARIANT: Element = Element {
         optional(
             "mounts",
             Shape::List(&Shape::Element(&MOUNT)),
-            "Folders shown to it alone.",
+            "Folders that are visible to this variant only.",
         ),
     ],
     one_of: &[],
@@ -152,7 +156,7 @@ fn report_both(reader: &Reader, first: Span, second: Span) {
     reader.report(
         reader
             .error(code::ONE_OF_KEYS, second, message)
-            .label("one of them must go")
+            .label("remove one of them")
             .context(reader.place(first), "the other"),
     );
 }

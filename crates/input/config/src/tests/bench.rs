@@ -151,7 +151,11 @@ fn what_has_no_place_for_stamps_is_only_counted() {
         ("codec: influx\n", "`influx`", ReplayEnd::LineFeed),
         ("codec: binary\n", "`binary`", ReplayEnd::Nothing),
         ("chunk_size: 64\n", "chunks", ReplayEnd::Nothing),
-        ("stamps: false\n", "none were wanted", ReplayEnd::LineFeed),
+        (
+            "stamps: false\n",
+            "none were requested",
+            ReplayEnd::LineFeed,
+        ),
     ] {
         let plan = read(&format!("source: in.json\niters: 1\n{text}")).unwrap();
         assert!(plan.unstamped.as_ref().unwrap().contains(why), "{text}");

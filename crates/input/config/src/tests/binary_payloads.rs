@@ -3,7 +3,7 @@
 use super::experiment;
 use super::golden::LEAST;
 
-/// Every one with all its keys, those of ranges among them.
+/// Each with all its keys, those of ranges among them.
 pub(super) const NATIVE: [&str; 12] = [
     "dogstatsd",
     "{dogstatsd: {contexts: {min: 5, max: 6}, service_check_names: {constant: 3}, \

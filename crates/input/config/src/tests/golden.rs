@@ -251,7 +251,7 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
             tcp,
             "ascii",
             "{framing: lines}",
-            "`framing` has no meaning here: events have no time prefix",
+            "`framing` has no effect here: events have no time prefix",
         ),
     ] {
         assert_eq!(refused(to, payload, stamps), message, "{stamps}");

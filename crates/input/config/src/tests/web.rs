@@ -152,7 +152,7 @@ fn mistakes_around_a_url_are_reported() {
         ),
         (
             with("mix:", "protocol: http3, mix:").replace("https://other", "http://other"),
-            "HTTP/3 goes over TLS alone",
+            "HTTP/3 requires TLS",
         ),
     ] {
         let error = experiment(&text).unwrap_err().to_string();

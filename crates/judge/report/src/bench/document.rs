@@ -147,7 +147,7 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
         );
         row(
             "refused",
-            format!("{} events for good", grouped(answers.refused)),
+            format!("{} events permanently", grouped(answers.refused)),
         );
         row(
             "unacknowledged",

@@ -191,7 +191,7 @@ fn a_bench_fails_for_what_did_not_come_through() {
         at_least_once: true,
         ..BenchAnswers::default()
     });
-    assert_eq!(refused.failures(), ["3 events were refused for good"]);
+    assert_eq!(refused.failures(), ["3 events were refused permanently"]);
     refused.lossy = true;
     assert!(refused.failures().is_empty());
 }

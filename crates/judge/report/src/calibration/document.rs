@@ -44,7 +44,7 @@ fn section(experiment: &CalibratedExperiment) -> Block {
     let heads = HEADS.map(str::to_owned).into_iter();
     let columns = heads.chain(time_heads(experiment)).map(Column::named);
     let table = Table::new(columns, experiment.goals.iter().map(goal_cells));
-    let seen = "the smallest change that is seen in four of five experiments";
+    let seen = "the smallest change that four of five experiments detect";
     let subsections = [
         (
             "the baseline with itself",
@@ -80,7 +80,7 @@ fn alike(experiment: &CalibratedExperiment) -> Vec<String> {
     let of = alike.comparisons;
     let mut lines = vec![
         format!(
-            "flagged though nothing differs: {}; by the search alone {}",
+            "flagged without a difference: {}; by the search alone {}",
             rate(alike.flagged, of),
             rate(alike.flagged_by_search, of)
         ),
@@ -140,7 +140,7 @@ fn output(worse: &WorseFound, scale: Scale) -> Option<String> {
 
 const fn slowdown(how: Slowdown) -> &'static str {
     match how {
-        Slowdown::Burn => "burnt beside the target",
+        Slowdown::Burn => "used beside the target",
         Slowdown::Pause => "by stopping the target for that share of the time",
     }
 }
@@ -189,7 +189,7 @@ fn pace(experiment: &CalibratedExperiment) -> String {
         .as_u64()
         .saturating_mul(experiment.max_pairs.into());
     format!(
-        "A pair takes {}; a search of {}, as the experiment is set, {} at most.",
+        "A pair takes {}; a search of {}, with the settings of the experiment, at most {}.",
         nanos(experiment.pair_time),
         counted(experiment.max_pairs, "pair", "pairs"),
         clock(Nanos::new(whole))
@@ -208,9 +208,9 @@ fn noise(goal: &CalibratedGoal) -> Option<String> {
     let (pair, apart) = (goal.pair_deviation?, goal.apart_deviation?);
     let title = goal_title(&goal.metric);
     let helps = if apart > PAIRING_HELPS * pair {
-        "what they share, such as drift of the machine, falls out"
+        "pairing removes what they share, such as drift of the machine"
     } else {
-        "they share little: a quieter machine or longer runs would help more than pairs do"
+        "they share little, so a quieter machine or longer runs help more than more pairs"
     };
     Some(format!(
         "{title}: the two runs of a pair differ by {} (sd), runs at any two times by {}; {helps}",
@@ -224,7 +224,7 @@ fn length(goal: &CalibratedGoal) -> Option<String> {
     let share = goal.within_share?;
     let advice = match goal.better_seconds {
         Some(seconds) if share >= HALF => {
-            format!("; runs of {seconds:.0} s would see more in the same time")
+            format!("; runs of {seconds:.0} s would detect smaller changes in the same time")
         }
         _ => String::new(),
     };
@@ -253,7 +253,7 @@ fn machine(machine: &MachineMet) -> Vec<String> {
     }
     if let Some((mean, most)) = machine.foreign {
         let limit = if mean >= FOREIGN_SHOWN {
-            "; a machine with less beside it would see more"
+            "; a quieter machine would detect smaller changes"
         } else {
             ""
         };

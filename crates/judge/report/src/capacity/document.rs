@@ -25,7 +25,7 @@ pub(super) fn document(report: &CapacityReport) -> Document {
         }
         None => {
             let title = Text::answer(Sign::Invalid, "no answer").and(format!(
-                ": cut short or interrupted before there was an answer for {}",
+                ": ended or interrupted before there was a result for {}",
                 report.target
             ));
             Block::section(1, title, [])
@@ -41,7 +41,7 @@ pub(super) fn document(report: &CapacityReport) -> Document {
     let unclear = unclear.filter(|probe| probe.observed == Observed::Unclear);
     let unclear = unclear.count();
     if unclear > 0 {
-        took.push_str(&format!(", {unclear} of them unclear"));
+        took.push_str(&format!(", {unclear} of them inconclusive"));
     }
     blocks.push(Block::group([Block::paragraph(took)]));
     let origin = format!(", Stillwell {}", report.version);
@@ -174,7 +174,9 @@ fn headline(report: &CapacityReport, result: &CapacityFound) -> (String, String)
         ),
         (SearchEnd::BudgetSpent, Some((output, interval))) => (
             format!("about {output}"),
-            format!("capacity of {target}, not confirmed: no probe was left; {interval}"),
+            format!(
+                "capacity of {target}, not confirmed: --max-probes ended the search; {interval}"
+            ),
         ),
         (SearchEnd::TimeSpent, Some((output, interval))) => (
             format!("about {output}"),
@@ -190,17 +192,19 @@ fn headline(report: &CapacityReport, result: &CapacityFound) -> (String, String)
         (_, Some((output, interval))) => (
             format!("about {output}"),
             format!(
-                "capacity of {target}, NOT confirmed: probes around it disagree with those before; \
+                "capacity of {target}, NOT confirmed: the repeated probes contradict earlier ones; \
                  {interval}"
             ),
         ),
         (SearchEnd::TimeSpent | SearchEnd::Stopped, None) => (
             "no answer".to_owned(),
-            format!("cut short or interrupted before bounds of {target} both held and failed"),
+            format!("ended or interrupted before the bounds of {target} both held and failed"),
         ),
         (_, None) => (
             "no answer".to_owned(),
-            format!("no probe was left before bounds of {target} both held and failed"),
+            format!(
+                "--max-probes ended the search before the bounds of {target} both held and failed"
+            ),
         ),
     }
 }
@@ -232,24 +236,24 @@ fn knee(report: &CapacityReport, result: &KneeFound) -> Block {
     let beyond =
         |point: Option<UslPoint>| point.is_some_and(|entry| entry.concurrency.value > most);
     let mut rows = vec![result.peak.map_or_else(
-        || "peak: none, more connections never make it slower".to_owned(),
+        || "peak: none; more connections do not reduce the throughput".to_owned(),
         |peak| format!("peak: {}", point(peak)),
     )];
     if beyond(result.knee) || beyond(result.peak) {
         rows.push(format!(
-            "beyond the {most} connections that were tried it is only extrapolated; raise --connections"
+            "beyond the {most} connections that were tested, the result is extrapolated; raise --connections"
         ));
     }
     if result.left_out > 0 {
         rows.push(format!(
-            "{} of {} were left out: see why below",
+            "{} of {} were left out for the reasons below",
             result.left_out,
             words::counted(count(report.probes.len()), "probe", "probes")
         ));
     }
     let law = &result.law;
     rows.push(format!(
-        "law: one alone {}, contention {:.4}, crosstalk {:.6}; throughputs lie {} around it",
+        "Universal Scalability Law: one connection alone {}, contention {:.4}, crosstalk {:.6}; residual {}",
         rate(law.lambda, report.unit),
         law.sigma,
         law.kappa,

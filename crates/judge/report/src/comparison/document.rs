@@ -203,7 +203,7 @@ fn method(row: &ComparisonRow) -> Vec<String> {
                 p(p_value)
             );
             let ranks = mann_whitney_p.map_or_else(
-                || "so few runs leave Mann-Whitney's test nothing to say".to_owned(),
+                || "too few runs for Mann-Whitney's test".to_owned(),
                 |second| {
                     format!(
                         "Mann-Whitney p {}{}",
@@ -221,7 +221,7 @@ fn method(row: &ComparisonRow) -> Vec<String> {
             ..
         } => {
             let ranks = wilcoxon_p.map_or_else(
-                || "so few pairs leave Wilcoxon's test nothing to say".to_owned(),
+                || "too few pairs for Wilcoxon's test".to_owned(),
                 |second| format!("Wilcoxon p {}{}", p(second), disagreement(p_value, second)),
             );
             let middle = hodges_lehmann.map_or_else(String::new, |share| {
@@ -237,7 +237,7 @@ fn disagreement(item: f64, second: f64) -> &'static str {
     if (item < 0.05) == (second < 0.05) {
         ""
     } else {
-        ": the answer is sensitive to outlying runs"
+        ": the result is sensitive to outlying runs"
     }
 }
 

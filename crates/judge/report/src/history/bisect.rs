@@ -130,14 +130,14 @@ fn answer(report: &BisectReport) -> Vec<String> {
     let ends = || ends().unwrap_or_default();
     match report.outcome {
         None => vec![
-            "the search was interrupted: there is no answer yet".to_owned(),
+            "the search was interrupted before it had a result".to_owned(),
             goal,
         ],
         Some(BisectOutcome::NotWorse) => vec![
-            "BAD is not worse than GOOD: there is nothing to look for".to_owned(),
+            "BAD is not worse than GOOD, so there is no commit to find".to_owned(),
             format!("{goal}: {}", ends()),
-            "if a history led here: its change may be one or two results before or after the place shown, so \
-             take an older GOOD and a newer BAD; or it was the machine that changed"
+            "if `history` showed the change: it may be one or two results before or after the place shown, so \
+             use an older GOOD and a newer BAD; or the machine changed"
                 .to_owned(),
         ],
         Some(BisectOutcome::Unclear) => vec![
@@ -187,7 +187,7 @@ fn result_lines(
     let mut output = vec![first];
     output.extend(Some(against).filter(|text| !text.is_empty()));
     if confirmed == CommitAnswer::Bad && bad - good == 1 && merge(report, bad) {
-        output.push("it is a merge: the cause may lie in the branch that it brought in".to_owned());
+        output.push("it is a merge: the cause may be in the merged branch".to_owned());
     }
     if confirmed != CommitAnswer::Bad {
         output.push(

@@ -63,7 +63,10 @@ fn items(trend: &Trend) -> Vec<Item> {
         items.extend(lead(trend, change).into_iter().map(Item::new));
         let command = bisect_command(trend, change).filter(|_| change.worse);
         if let Some((last, command)) = items.last_mut().zip(command) {
-            last.action = Some(("this is a lead; to confirm it and find its commit", command));
+            last.action = Some((
+                "this is an indication; to confirm it and find its commit",
+                command,
+            ));
         }
     }
     items
@@ -101,8 +104,8 @@ fn promise(report: &HistoryReport) -> String {
     let tested = float_from_u64(tested.count() as u64);
     match report.method {
         Method::Own { alarm_rate } => format!(
-            "by Stillwell's test, which finds something in {} of histories without any change at \
-             most: in {:.2} of the {} tested here",
+            "Stillwell's test reports a change in at most {} of histories without one: {:.2} \
+             expected of the {} tested here",
             words::percent(alarm_rate),
             alarm_rate * tested,
             words::grouped(tested)
@@ -187,8 +190,8 @@ fn remarks(trend: &Trend) -> Vec<String> {
         let needed = trend.points_needed;
         remarks.push(match trend.stretches.len() {
             0 | 1 => format!(
-                "{} are too few to find a change: at least {needed} are needed",
-                words::counted(count(trend.points.len()), "result", "results")
+                "too few results to find a change: {} of at least {needed}",
+                trend.points.len()
             ),
             _ => format!(
                 "too few comparable results in a row to find a change: at least \

@@ -156,7 +156,7 @@ fn nine_results_are_too_few_and_say_so() {
     );
     assert!(text.contains(": too few for a result\n"), "{text}");
     assert!(
-        text.contains("9 results are too few to find a change: at least 10 are needed"),
+        text.contains("too few results to find a change: 9 of at least 10"),
         "{text}"
     );
     assert!(text.contains("too few"), "{text}");

@@ -294,7 +294,7 @@ fn options(input: &LoadReportInput<'_>) -> LoadOptions {
     let (rate, arrival, jitter) = match &plan.pace {
         LoadPace::Closed => (
             RequestedRate::Max,
-            "as answers come".to_owned(),
+            "as responses arrive".to_owned(),
             Nanos::ZERO,
         ),
         LoadPace::Open { curve, spacing, .. } => (

@@ -58,7 +58,7 @@ pub struct WorkerHealth {
     /// Waited for its peer.
     #[serde(rename = "blocked_ns")]
     pub blocked: Nanos,
-    /// Ran: CPU time, but for what went into waiting for the schedule.
+    /// Ran: CPU time, without the time spent waiting for the schedule.
     #[serde(rename = "running_ns")]
     pub running: Nanos,
     /// Was due, free to run, and did not.

@@ -188,7 +188,7 @@ impl HistogramLog {
 pub enum HistogramLogError {
     /// A line that is neither a comment nor an interval with a histogram in V2
     /// encoding.
-    #[error("line {line} is no interval with a histogram in V2 encoding")]
+    #[error("line {line} is not an interval with a histogram in V2 encoding")]
     Line {
         /// Counted from 1.
         line: usize,

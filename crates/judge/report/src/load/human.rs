@@ -128,7 +128,7 @@ fn requested(options: &LoadOptions) -> String {
         "closed loop"
     };
     let rate = match options.rate {
-        RequestedRate::Max => "as fast as answers come".to_owned(),
+        RequestedRate::Max => "as fast as responses arrive".to_owned(),
         RequestedRate::PerSecond(rate) if options.open_loop => {
             format!("{}/s", words::grouped(rate))
         }
@@ -344,7 +344,7 @@ fn latency(report: &LoadReport) -> Block {
         }
     }
     let Some((first, _)) = all.first() else {
-        return Block::paragraph("no answer, so no latency");
+        return Block::paragraph("no response, so no latency");
     };
     let samples = float_from_u64(first.count());
     let row = |name: &str, of: &dyn Fn(&LoadStatistic, &Histogram<u64>) -> f64| {
@@ -397,7 +397,7 @@ fn explanation(report: &LoadReport) -> Option<String> {
          the delay is not measured. It is measured without --closed-loop."
             .to_owned()
     } else if !report.options.open_loop {
-        "A closed loop sends the next request after an answer: while the target stalls, nothing \
+        "A closed loop sends the next request after a response: while the target stalls, nothing \
          is sent, and that wait is not measured. Use --rate to measure it."
             .to_owned()
     } else if intended <= sent * 1.2 {

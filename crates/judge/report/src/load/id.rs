@@ -41,8 +41,8 @@ pub const SERVICE_TIME: &str = "stillwell.service_time";
 /// Sent time less intended time: how late the generator, or the connection that
 /// it waited for, was.
 pub const LATENESS: &str = "stillwell.lateness";
-/// The same of requests for which a connection was free: the generator alone was
-/// to blame.
+/// The same of requests for which a connection was free: only the generator caused
+/// it.
 pub const OWN_LATENESS: &str = "stillwell.own_lateness";
 /// A connection's handshake of the transport, of those that came about.
 pub const CONNECT: &str = "stillwell.connect";

@@ -88,7 +88,7 @@ impl fmt::Display for LoadProtocol {
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RequestedRate {
-    /// As fast as answers come.
+    /// As fast as responses arrive.
     #[default]
     Max,
     /// So many requests a second over all workers, the average where the

@@ -192,6 +192,6 @@ mod outcome_name {
         let name = String::deserialize(from)?;
         let mut all = Outcome::ALL.into_iter();
         all.find(|outcome| outcome.name() == name)
-            .ok_or_else(|| D::Error::custom(format!("`{name}` is no outcome")))
+            .ok_or_else(|| D::Error::custom(format!("`{name}` is not an outcome")))
     }
 }

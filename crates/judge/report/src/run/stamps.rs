@@ -6,7 +6,7 @@ use stillwell_verdict::{CountBounds, LedgerFigures, LedgerRange, LedgerRecord, P
 
 use crate::words;
 
-/// Ranges and events of which the numbers are shown.
+/// Ranges and events whose numbers are shown.
 const SHOWN: usize = 5;
 
 /// Returns the heads and texts of the rows.

@@ -55,7 +55,7 @@ fn limits(
     if let Some((goal, visible)) = visible {
         let size = words::percent(visible);
         rows.push((
-            "smallest visible change",
+            "detectable change",
             format!("{size} of {}", words::goal_name(goal, experiment)),
         ));
     }
@@ -84,7 +84,7 @@ fn limits(
         .map(|(name, text)| (name.into(), text.into()));
     Block::section(
         3,
-        "How sure this answer is",
+        "How certain this result is",
         [Block::KeyValue(rows.collect())],
     )
 }

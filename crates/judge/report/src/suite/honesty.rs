@@ -53,7 +53,7 @@ pub(super) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec
 fn one_build(experiment: &ExperimentVerdict) -> Option<String> {
     let changed = [Verdict::Regressed, Verdict::Improved, Verdict::Different];
     changed.contains(&experiment.verdict).then(|| {
-        "each variant was one build: where the builds differ, their memory layout alone can change \
+        "each variant was one build: a different memory layout alone can change \
          the result by some percent"
             .to_owned()
     })
@@ -91,7 +91,10 @@ pub(super) fn looked(experiment: &ExperimentVerdict) -> String {
         }
     };
     let why = match experiment.stopped {
-        Some(StopReason::Certain) => "stopped because the verdict is certain",
+        Some(StopReason::Certain) => match experiment.stopping {
+            StoppingPlan::Fixed { .. } => "after all planned pairs",
+            _ => "stopped because the verdict is certain",
+        },
         Some(StopReason::LastLook) => "stopped at the largest number of pairs",
         Some(StopReason::Confirmed) => "confirmed on new pairs",
         Some(StopReason::NotConfirmed) => "not confirmed on new pairs",
@@ -187,9 +190,8 @@ pub(super) fn budget(budget: &ErrorBudget) -> String {
     };
     let mut text = match budget.false_alarm_bound {
         Some(bound) => format!(
-            "if the executables on both sides are equally fast and pairs vary independently and \
-             normally, at most {} of suites with {comparisons} that {decides} the exit code report \
-             a false regression of a primary goal ({how})",
+            "at most {} of such suites would report a regression if both sides were equally fast \
+             (for independent, normal pairs); {comparisons} {decides} the exit code ({how})",
             rounded_up(bound)
         ),
         None => format!(

@@ -7,7 +7,7 @@ use crate::document::{Block, Cell, Column, Table, Text};
 use crate::words;
 
 const HEADS: [&str; 6] = [
-    "what else moved",
+    "other changed series",
     "baseline",
     "comparison",
     "change",
@@ -42,7 +42,7 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
     }
     let series = words::counted(experiment.moved_of, "series", "series");
     if experiment.moved.is_empty() {
-        return Some(format!("none of {series} certainly changed with it"));
+        return Some(format!("none of {series} certainly changed"));
     }
     let more = experiment.moved.len().saturating_sub(limit);
     let more = if more > 0 {
@@ -51,7 +51,7 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
         String::new()
     };
     Some(format!(
-        "exploratory: of {series}, those that certainly changed; one in ten of them may be chance; their \
+        "exploratory: of {series}, those that certainly changed; one in ten may be chance; their \
          lower bounds are not corrected for this selection{more}"
     ))
 }

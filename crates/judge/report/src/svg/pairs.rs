@@ -46,7 +46,7 @@ pub(crate) fn pairs(series: &PairSeries) -> Option<Markup> {
         format!("{}: {}", stage.name, changes.collect::<Vec<_>>().join(", "))
     });
     let description = format!(
-        "{}; tolerance {}. Filled dots are the pairs that the answer uses.",
+        "{}; tolerance {}. Filled dots are the pairs that the verdict uses.",
         changes.collect::<Vec<_>>().join("; "),
         percent(series.tolerance)
     );

@@ -26,7 +26,7 @@ pub(super) fn document(report: &TargetsReport) -> Document {
         matrix(&report.verdicts).map(|table| Block::section(2, "delivery", [Block::Table(table)])),
     );
     let versions = report.versions.iter().map(|(name, version)| {
-        let version = version.as_deref().unwrap_or("does not say its version");
+        let version = version.as_deref().unwrap_or("version unknown");
         Text::from(format!("{name} = {version}"))
     });
     let left_out = report.left_out.iter();

@@ -37,7 +37,7 @@ fn section(table: &ImportedTable, warnings: &[ImportWarning]) -> Block {
         .chain(table.columns.iter().map(String::as_str));
     let mut items: Vec<Item> = Vec::new();
     if warnings.is_empty() {
-        items.push(Item::new("nothing in it contradicts itself"));
+        items.push(Item::new("no contradictions found"));
     }
     for warning in warnings {
         let whose = match warning.columns.len() {

@@ -33,7 +33,7 @@ impl Default for OtavaOptions {
 /// Windows that overlap by half are split by energy distance as long as a t test
 /// of the two sides rejects at ten times the p value; then what does not hold in
 /// the whole history is taken out again, the weakest first. Its quirks are kept:
-/// standard deviations have divisor n, and the t test believes them.
+/// standard deviations have divisor n, and the t test uses them unchanged.
 ///
 /// # Errors
 /// [`ChangeError`] for no values, values that are not finite, and a window below

@@ -67,7 +67,7 @@ pub struct Detection {
     /// The change points in order. Their p values are multiples of those of
     /// their segments, to be held against the alarm rate of the history.
     pub points: Vec<ChangePoint>,
-    /// Probability that a history without any change has a split as good as the best
+    /// Probability that a history without any change has a split no worse than the best
     /// of this one; 1 where there is nothing to test. An upper bound where the
     /// drawing ended early because it was clear.
     pub p_value: f64,
@@ -252,7 +252,7 @@ impl History<'_> {
 }
 
 impl Null {
-    /// Probability that a history from the null has a best split at least as good as
+    /// Probability that a history from the null has a best split no worse than
     /// `split`. Drawing ends early once it can no longer come below `level`.
     fn p_value(
         &self,

@@ -135,7 +135,7 @@ fn judged(
 ) -> ColumnsAnswer {
     if degrees < COMPARED_DEGREES_MIN {
         let reason = format!(
-            "so few runs estimate the noise poorly ({degrees:.1} degrees of freedom; four pairs \
+            "few runs estimate the noise poorly ({degrees:.1} degrees of freedom; four pairs \
              have 3)"
         );
         return ColumnsAnswer::without_verdict(finding, reason);

@@ -64,7 +64,7 @@ pub fn compare_group<R: ComparableRun>(
     let rows: Vec<ComparisonRow> = rows.collect();
     let runs = group.baseline.len().min(group.comparison.len());
     if runs < COMPARED_RUNS_FEW && rows.iter().any(|row| row.finding.change().is_some()) {
-        remarks.push("with so few runs one outlier decides the answer".to_owned());
+        remarks.push("with few runs, one outlier decides the result".to_owned());
     }
     let tools: BTreeSet<&str> = both_sides(group).map(R::tool).collect();
     if tools.len() > 1 {

@@ -40,7 +40,7 @@ pub(super) fn not_used(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<RunNo
 }
 
 /// Of each variant the runs that say nothing about the primary goal by themselves: that
-/// two are no pair is nobody's fault.
+/// two are no pair is not the fault of either.
 pub(super) fn discards(plan: &ExperimentPlan, table: &RunTable<'_>) -> Vec<ArmDiscards> {
     let Some(goal) = plan.goals.first() else {
         return Vec::new();

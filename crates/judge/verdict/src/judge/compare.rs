@@ -349,7 +349,7 @@ fn before_first_look(
 fn unfit(pairs: &Pairs<'_>, variants: [&str; 2]) -> Option<String> {
     let rejected = pairs.rejected(variants)?;
     Some(format!(
-        "the machine is unfit: {} pairs were discarded, {rejected}",
+        "the machine is too busy: {} pairs were discarded, {rejected}",
         pairs.discarded
     ))
 }
@@ -430,7 +430,7 @@ fn saturation(metric: &GoalMetric, pairs: &Pairs<'_>) -> Option<String> {
     let saturated = saturated.count();
     (saturated > 0).then(|| {
         format!(
-            "the target did not take the requested rate in {saturated} of {} runs, so the variants \
+            "the target did not accept the requested rate in {saturated} of {} runs, so the variants \
              may not have had the same schedule; lower the rate",
             2 * pairs.runs.len()
         )

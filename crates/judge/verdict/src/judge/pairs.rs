@@ -116,7 +116,7 @@ pub(super) fn alone(
     }
     if let Some(warmup) = table.warmup().filter(|warmup| *warmup != run.warmup) {
         return Err(format!(
-            "it was summed up without the first {} of load, and not without {warmup}",
+            "its summary excludes the first {} of load instead of {warmup}",
             run.warmup
         ));
     }

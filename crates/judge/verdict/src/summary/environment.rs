@@ -47,7 +47,7 @@ pub(super) fn environment(manifest: &Manifest) -> BTreeMap<String, String> {
     }
     let placed = [
         (TARGET_CPUS, &manifest.target_cpus),
-        ("our own CPUs", &manifest.own_cpus),
+        ("Stillwell's CPUs", &manifest.own_cpus),
     ];
     for (name, cpus) in placed {
         let cpus = cpus.as_ref().map(|cpus| {

@@ -69,13 +69,11 @@ fn measured(
         }
         GoalMetric::Latency(quantile) => {
             has_generator(capture)?;
-            latency(*quantile, figures.response_time)
-                .ok_or("no answer to a request was timed while measuring")
+            latency(*quantile, figures.response_time).ok_or("no response arrived while measuring")
         }
         GoalMetric::ServiceTime(quantile) => {
             has_generator(capture)?;
-            latency(*quantile, figures.service_time)
-                .ok_or("no answer to a request was timed while measuring")
+            latency(*quantile, figures.service_time).ok_or("no response arrived while measuring")
         }
         GoalMetric::ErrorShare => {
             has_generator(capture)?;

@@ -43,7 +43,7 @@ pub enum TargetsMetric {
     TcpTimeWait,
     /// CPU seconds for each GiB that it took.
     CpuPerGib,
-    /// Bytes sent to storage for each byte that it took.
+    /// Bytes sent to storage for each byte that it received.
     WrittenPerByte,
     /// Flushes of the host's disks for each MiB that it took.
     FlushesPerMib,
@@ -259,7 +259,7 @@ impl Latencies {
     fn value(self, run: &RunSummary, quantile: LatencyQuantile) -> Result<f64, String> {
         let nanos = goal(run, &self.goal(quantile)).map_err(|_| match self {
             Self::Events => "none of its stamped events arrived".to_owned(),
-            Self::Answers => "no event was stamped and no answer timed".to_owned(),
+            Self::Answers => "no event was stamped and no response arrived".to_owned(),
         })?;
         Ok(nanos / 1e9)
     }

@@ -196,7 +196,7 @@ fn errors_do_not_quote_the_text_around_them() {
     ] {
         let error = Kubeconfig::read(&[("k".into(), text.to_owned())]).unwrap_err();
         let message = error.to_string();
-        assert!(message.starts_with("k is no kubeconfig: "), "{message}");
+        assert!(message.starts_with("k is not a kubeconfig: "), "{message}");
         assert!(!message.contains("secret"), "{message}");
     }
 }

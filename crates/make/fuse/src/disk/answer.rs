@@ -26,7 +26,7 @@ use crate::protocol::{
 };
 use crate::serve::{Answer, FileSystem};
 
-/// All changes come through the disk, so the kernel may believe a name for a while; but
+/// All changes come through the disk, so the kernel may cache a name for a while; but
 /// a file with two names is two nodes, and what is done to one shows at both.
 const VALIDITY: Validity = Validity {
     name_secs: 1,

@@ -46,7 +46,7 @@ impl DiskControls {
         self.fsync_delay.store(delay.as_u64(), Ordering::Relaxed);
     }
 
-    /// And so much more for each MiB that it makes durable.
+    /// Additional time for each MiB that `fsync` makes durable.
     pub fn set_fsync_delay_per_mib(&self, delay: Nanos) {
         self.fsync_delay_per_mib
             .store(delay.as_u64(), Ordering::Relaxed);

@@ -86,7 +86,7 @@ pub enum NodeKind {
     Folder,
 }
 
-/// For how long the kernel may believe an answer, in whole seconds.
+/// For how long the kernel may cache an answer, in whole seconds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Validity {
     /// Lifetime of the name.

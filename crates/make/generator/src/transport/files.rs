@@ -106,7 +106,7 @@ impl Files {
 }
 
 impl Opener for Files {
-    /// None but for a log.
+    /// None, except for a log.
     fn files(&self) -> Option<FileControl> {
         let is_log = matches!(self.shared.naming, Naming::Log { .. });
         is_log.then(|| self.shared.control.clone())

@@ -376,7 +376,7 @@ fn receive_headers(
 /// There are none after our settings: this is for those that were under way.
 fn refuse_promise(side: &mut Side, promised: u32) -> Result<(), H2ConnectionError> {
     if side.connection.peer.has_acknowledged {
-        let what = "a promise though our settings exclude promises";
+        let what = "a promise although the settings exclude promises";
         return Err(H2ConnectionError::protocol(what));
     }
     let decoded = side.sections.decode(side.frames.block());

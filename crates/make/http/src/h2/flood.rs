@@ -52,7 +52,7 @@ impl Flood {
     pub(super) const fn reply(&mut self) -> Result<(), H2ConnectionError> {
         self.unread_replies += 1;
         if self.unread_replies > UNREAD_REPLIES_MAX {
-            let what = "frames whose answers it does not read";
+            let what = "frames whose responses it does not read";
             return Err(H2ConnectionError::Flood { what });
         }
         Ok(())

@@ -26,7 +26,7 @@ impl Draw {
         mixed ^ mixed >> 31
     }
 
-    /// From 0 to `most`, evenly but for 2⁻⁶⁴ of `most`.
+    /// From 0 to `most`, evenly, except 2⁻⁶⁴ of `most`.
     pub(super) fn up_to(&mut self, most: u64) -> u64 {
         let product = u128::from(self.next()) * (u128::from(most) + 1);
         u64::try_from(product >> 64).unwrap_or(most)

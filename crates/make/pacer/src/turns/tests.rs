@@ -70,7 +70,7 @@ proptest! {
                 prop_assert!(length <= longest);
                 prop_assert!(length >= plan.turn_min.as_u64() || within.len() == 2);
             }
-            // All of a stretch is used, but for its first gap.
+            // All of a stretch is used, except its first gap.
             if within.len() > 2 {
                 let last = within[within.len() - 1];
                 prop_assert!(end - (last.end + gap) <= 1);

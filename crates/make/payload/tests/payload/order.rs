@@ -124,7 +124,7 @@ proptest! {
         }
         let most = usize::try_from(series_count).unwrap();
         prop_assert!(owners.len() == most || may_be_equal && owners.len() <= most);
-        // All of them within an hour, so nobody's is too old beside another's.
+        // All of them within an hour, so none is too old beside another.
         prop_assert!(hours.len() <= 2 && hours.last().unwrap() - hours.first().unwrap() <= 1);
     }
 }

@@ -417,7 +417,7 @@ fn windows_with_a_few_gaps_keep_them_by_number() {
     }
     all.absorb(&mut seen).unwrap();
     assert_eq!(missing(&all), lost);
-    // Late, from the last to the first: each window comes to be full.
+    // Late, from the last to the first: each window fills up.
     while let Some(late) = lost.pop() {
         let displacement = EVENTS - 1 - late;
         let kind = ArrivalKind::Reordered { displacement };

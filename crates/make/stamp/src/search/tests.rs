@@ -170,7 +170,7 @@ proptest! {
 
 #[test]
 fn a_stamp_is_reported_before_its_span_is_whole() {
-    let bytes = event(1, "a text of which the end comes later");
+    let bytes = event(1, "a text with an end that comes later");
     let mut search = StampSearch::new();
     let mut matches = Vec::new();
     search.feed(&bytes[..STAMP_WIDTH - 1], |matched| matches.push(matched));
@@ -205,7 +205,7 @@ fn a_cut_span_is_not_called_damaged() {
 
 #[test]
 fn a_stamp_apart_from_its_span_is_checked_against_that_span() {
-    let whole = event(7, "a body of which the stamp stands in a header");
+    let whole = event(7, "a body with its stamp in a header");
     let (token, body) = whole.split_at(STAMP_WIDTH);
     let span_of = |token: &[u8], body: &[u8]| match match_header(token, body) {
         StampMatch::Stamp { stamp, span } => Some((stamp.sequence, span)),

@@ -73,7 +73,7 @@ pub enum GrpcError {
     #[error(transparent)]
     Exchange(io::Error),
     /// The server closed the connection before the call had ended.
-    #[error("it closes the connection without an answer")]
+    #[error("it closes the connection without a response")]
     Closed,
     /// The server does not speak HTTP/2.
     #[error(transparent)]

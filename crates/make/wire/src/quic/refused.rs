@@ -105,7 +105,7 @@ pub enum QuicEnd {
     #[error("no program listens at the other end")]
     Unreachable,
     /// The carrier of the datagrams ended, for this reason.
-    #[error("there is no way to the other end any more: {0}")]
+    #[error("the other end cannot be reached any more: {0}")]
     Cut(String),
     /// The library says how.
     #[error("the connection ended")]

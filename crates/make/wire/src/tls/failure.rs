@@ -40,7 +40,7 @@ pub enum HandshakeFailure {
 
 /// A TLS handshake that failed, with the cause.
 #[derive(Debug, thiserror::Error)]
-#[error("shake hands with {peer}{}", advice(*.failure, *.is_client))]
+#[error("complete the TLS handshake with {peer}{}", advice(*.failure, *.is_client))]
 pub struct HandshakeError {
     /// The server's name, or that it was a client.
     pub peer: String,
@@ -181,19 +181,21 @@ const fn advice(failure: HandshakeFailure, is_client: bool) -> &'static str {
     }
     match failure {
         Failure::Expired => ": its certificate has expired; renew it",
-        Failure::NotYetValid => ": its certificate is not valid yet; look at the clocks of both",
-        Failure::UnknownAuthority => ": its certificate comes from an authority that is not known",
+        Failure::NotYetValid => {
+            ": its certificate is not valid yet; check the clocks of both hosts"
+        }
+        Failure::UnknownAuthority => ": its certificate comes from an unknown authority",
         Failure::OtherName => ": its certificate is for other names; connect to one of them",
         Failure::Authority => {
             ": it shows a certificate that is for authorities (CA:TRUE); make it one with \
              basicConstraints=CA:FALSE"
         }
-        Failure::BadCertificate => ": its certificate is not right; replace it",
-        Failure::CertificateWanted => ": it wants a certificate",
-        Failure::CertificateRefused => ": it does not take our certificate",
+        Failure::BadCertificate => ": its certificate is invalid; replace it",
+        Failure::CertificateWanted => ": it requires a client certificate",
+        Failure::CertificateRefused => ": it rejected the client certificate",
         Failure::NothingInCommon => {
-            ": there is no version or cipher suite that both speak; TLS 1.2 and 1.3 are spoken \
-             here, and suites with ECDHE"
+            ": no TLS version or cipher suite is supported by both; Stillwell supports TLS 1.2 and 1.3, \
+             and suites with ECDHE"
         }
         Failure::NoProtocol => ": it does not speak the requested version of HTTP",
         Failure::UnknownName => ": it does not know that name",

@@ -23,7 +23,7 @@ const OVERSLEPT_MIN: Nanos = Nanos::from_millis(1);
 /// If the next send is nearer than this, a worker that shares its CPU does not wake for it
 /// alone…
 const COALESCE_BELOW: Nanos = Nanos::new(100_000);
-/// …but for all that is due after this.
+/// …except for all that is due after this.
 const COALESCE_TO: Nanos = Nanos::new(200_000);
 
 /// Interval at which the shard's time breakdown is brought up to date under load.

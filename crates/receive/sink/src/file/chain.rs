@@ -76,7 +76,7 @@ impl Chain {
         &self.path
     }
 
-    /// Opens what has come to be since.
+    /// Opens files that were created since.
     pub(super) fn look(&mut self) -> io::Result<()> {
         let newest = self.open.back().map(|open| open.inode);
         if newest.is_some() && newest == inode_at(&self.path)? {

@@ -42,7 +42,7 @@ fn an_answer_that_cannot_be_sent_is_reported_at_once() {
     };
     assert_eq!(
         chain(&bind(&plan(protocol)).unwrap_err()),
-        "lay out the answer of sink `under-test`: status 204 has no body"
+        "build the response of sink `under-test`: status 204 has no body"
     );
 }
 

@@ -119,7 +119,7 @@ fn row(beat: Beat, phase: Phase, metric: Metric, labels: Labels, value: Value) -
     }
 }
 
-/// The samples of one second; what is zero or empty is left out, but for its length.
+/// The samples of one second; what is zero or empty is left out, except its length.
 fn samples(second: &LoadSecond) -> Vec<(Metric, Labels, Value)> {
     let length = (metric::INTERVAL, second.length.as_u64());
     let counts = [

@@ -88,7 +88,7 @@ fn unlike(used: &[&CpuFacts]) -> Option<String> {
     let speed = |cpu: &CpuFacts| (cpu.frequency_max_khz, cpu.capacity);
     let different = used.iter().find(|cpu| speed(cpu) != speed(first))?;
     Some(format!(
-        "CPUs {} and {} are not alike, so results depend on who runs where: choose CPUs of one \
+        "CPUs {} and {} are not alike, so results depend on the CPU that runs each: choose CPUs of one \
          kind for the target and for Stillwell",
         first.number, different.number
     ))

@@ -21,24 +21,24 @@ macro_rules! metrics {
 }
 
 metrics! {
-    INTERVAL = "load_interval", Nanoseconds, Gauge, "Length of the interval that ends at this beat.";
+    INTERVAL = "load_interval", Nanoseconds, Gauge, "Length of the interval that ends at this sample.";
     SCHEDULED = "load_requests_scheduled", Count, Gauge, "Requests of the interval that were due by the schedule.";
     BEGUN = "load_requests_begun", Count, Gauge, "Requests of the interval that were begun.";
     SENT = "load_requests_sent", Count, Gauge, "Requests of the interval that were given to a connection.";
     ENDED = "load_requests_ended", Count, Gauge, "Requests that ended in the interval, labelled outcome.";
     BYTES_RECEIVED = "load_bytes_received", Bytes, Gauge, "Bytes of the interval that were read from connections.";
     BYTES_SENT = "load_bytes_sent", Bytes, Gauge, "Bytes of the interval that were written to connections.";
-    RESPONSE_TIME = "load_response_time", Nanoseconds, Histogram, "End of the answer less the intended time, labelled outcome.";
-    SERVICE_TIME = "load_service_time", Nanoseconds, Histogram, "End of the answer less the sent time, labelled outcome.";
-    LATENESS = "load_lateness", Nanoseconds, Histogram, "Sent time less intended time of each request.";
-    OWN_LATENESS = "load_own_lateness", Nanoseconds, Histogram, "Sent time less intended time of requests for which a connection was free.";
-    FIRST_BYTE = "load_first_byte_time", Nanoseconds, Histogram, "First byte of the answer less the sent time.";
-    FIRST_MESSAGE = "load_first_message_time", Nanoseconds, Histogram, "First message of an answer by gRPC less the sent time.";
+    RESPONSE_TIME = "load_response_time", Nanoseconds, Histogram, "End of the response minus the intended time, labelled outcome.";
+    SERVICE_TIME = "load_service_time", Nanoseconds, Histogram, "End of the response minus the sent time, labelled outcome.";
+    LATENESS = "load_lateness", Nanoseconds, Histogram, "Sent time minus intended time of each request.";
+    OWN_LATENESS = "load_own_lateness", Nanoseconds, Histogram, "Sent time minus intended time of requests with a free connection.";
+    FIRST_BYTE = "load_first_byte_time", Nanoseconds, Histogram, "First byte of the response minus the sent time.";
+    FIRST_MESSAGE = "load_first_message_time", Nanoseconds, Histogram, "First message of a response by gRPC minus the sent time.";
     CONNECT = "load_connect_time", Nanoseconds, Histogram, "Time that connecting took.";
     HANDSHAKE = "load_handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
     BLOCKED = "load_blocked_time", Nanoseconds, Histogram, "Time for which the schedule was blocked.";
-    ORIGIN = "load_origin_time", Nanoseconds, Histogram, "Time that an answer gives in a header.";
-    FAILED = "load_failed_time", Nanoseconds, Histogram, "End without an answer less the intended time, labelled outcome.";
+    ORIGIN = "load_origin_time", Nanoseconds, Histogram, "Time that a response gives in a header.";
+    FAILED = "load_failed_time", Nanoseconds, Histogram, "End without a response minus the intended time, labelled outcome.";
 }
 
 /// Returns the metric of `time`, and the value of its label `outcome` where it has one.

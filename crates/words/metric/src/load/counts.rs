@@ -53,7 +53,7 @@ pub struct LoadCounts {
     pub waited_for_connect: PhasedCount,
     /// Requests that waited although no connection could be added.
     pub waited_for_free: PhasedCount,
-    /// Connections that had carried all that they may.
+    /// Connections that reached their maximum number of requests.
     pub connections_used_up: PhasedCount,
     /// Connections that the peer ended between two requests.
     pub connections_ended: PhasedCount,

@@ -63,7 +63,7 @@ impl Concurrency {
         }
     }
 
-    /// Connections in all.
+    /// Total number of connections.
     #[must_use]
     pub const fn connections(self) -> u16 {
         self.connections

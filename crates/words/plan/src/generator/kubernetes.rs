@@ -9,7 +9,7 @@ use stillwell_units::Nanos;
 /// Objects of one manifest that come and go in a cluster.
 ///
 /// How the cluster is reached is not part of it: a plan is written into every capture, and
-/// what a kubeconfig holds is nobody's business there.
+/// the content of a kubeconfig is secret.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct KubernetesPlan {
     /// Their kind.

@@ -21,14 +21,14 @@ pub struct ProcessTreePlan {
     pub executables: Vec<ExecutablePlan>,
 }
 
-/// A program and what it is given.
+/// A program with its arguments and environment.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ExecutablePlan {
     /// A path, or a name that is looked for as a shell does.
     pub program: PathBuf,
     /// Its arguments.
     pub arguments: WordsPlan,
-    /// Its whole environment, each as `NAME=VALUE`.
+    /// The whole environment, each as `NAME=VALUE`.
     pub environment: WordsPlan,
 }
 

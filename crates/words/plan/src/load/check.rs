@@ -67,13 +67,13 @@ pub enum LoadPlanError {
         streams: u32,
     },
     /// HTTP/3 without TLS.
-    #[error("HTTP/3 goes over TLS alone: {address} needs a URL with https://")]
+    #[error("HTTP/3 requires TLS: {address} needs a URL with https://")]
     Http3Plain {
         /// The endpoint.
         address: String,
     },
     /// HTTP/3 with a proxy that is not connected over TLS.
-    #[error("HTTP/3 goes over TLS alone: the proxy {address} needs a URL with https://")]
+    #[error("HTTP/3 requires TLS: the proxy {address} needs a URL with https://")]
     TunnelPlain {
         /// The proxy.
         address: String,

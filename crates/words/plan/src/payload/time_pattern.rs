@@ -50,7 +50,7 @@ pub enum TimeField {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum TimePatternError {
     /// A field that is not known.
-    #[error("`{field}` is no field of a time that is known here")]
+    #[error("`{field}` is not a known field of a time")]
     Unknown {
         /// The field.
         field: String,

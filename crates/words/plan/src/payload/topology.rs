@@ -50,7 +50,7 @@ pub struct TraceService {
 /// One operation of a service.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TraceOperation {
-    /// Its name among those of its service.
+    /// Name that is unique in its service.
     pub id: String,
     /// Kind of work.
     pub work: TraceWork,
@@ -117,7 +117,7 @@ pub struct TraceCall {
 /// An attribute.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TraceAttribute {
-    /// Its key.
+    /// Key of the attribute.
     pub key: String,
     /// Source of its value.
     pub value: TraceValue,

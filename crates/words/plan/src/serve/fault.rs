@@ -18,7 +18,7 @@ const DELAY_MAX: Nanos = Nanos::from_secs(3600);
 pub enum Fault {
     /// It is answered with this status.
     Status(u16),
-    /// The connection is closed without an answer.
+    /// The connection is closed without a response.
     Close,
     /// The connection is reset without an answer.
     Reset,
@@ -160,7 +160,7 @@ impl TryFrom<Expression> for FaultExpression {
             return Ok(Self(expression));
         };
         let names = Fault::NAMED.map(Fault::name).join(", ");
-        let message = format!("`{text}` is no fault: {names} are");
+        let message = format!("`{text}` is not a fault: {names} are");
         Err(expression.error(at, text.len() + 2, message))
     }
 }

@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 
+use stillwell_units::human::with_article;
+
 use super::{Reader, nearest};
 use crate::code;
 use crate::node::{Entry, Node, Value};
@@ -55,7 +57,7 @@ impl Reader {
         let Some(entries) = node.entries() else {
             let mut accepted = keys.accepted.join(", ");
             accepted.insert_str(0, "keys here: ");
-            let expected = article(keys.what);
+            let expected = with_article(keys.what);
             let message = format!("expected {expected}, found {}", node.shape());
             self.report(
                 self.error(code::WRONG_SHAPE, node.span, message)
@@ -126,7 +128,7 @@ impl<'n> MapReader<'_, 'n> {
         let value = self.take(key);
         if value.is_none() {
             let span = self.key_span(key).unwrap_or(self.span);
-            let message = format!("{} needs `{key}`", article(self.what));
+            let message = format!("{} needs `{key}`", with_article(self.what));
             let error = self.reader.error(code::MISSING_KEY, span, message);
             self.reader
                 .report(error.label(if self.key_span(key).is_some() {
@@ -153,7 +155,7 @@ impl<'n> MapReader<'_, 'n> {
                 // An unknown key was reported already: it may be the one meant.
                 let unknown = |entry: &&Entry| !self.accepted.contains(&entry.key.text.as_str());
                 if !self.entries.iter().any(|entry| unknown(&entry)) {
-                    let message = format!("{} needs one of its kinds", article(self.what));
+                    let message = format!("{} needs one of its kinds", with_article(self.what));
                     let error = self.reader.error(code::ONE_OF_KEYS, self.span, message);
                     self.reader
                         .report(error.label("none is here").help(one_of_help(keys)));
@@ -162,7 +164,10 @@ impl<'n> MapReader<'_, 'n> {
             [(first, _), .., (last, _)] => {
                 let span = self.key_span(last).unwrap_or(self.span);
                 let before = self.key_span(first).unwrap_or(self.span);
-                let message = format!("{} is one thing: `{first}` or `{last}`", article(self.what));
+                let message = format!(
+                    "{} is one thing: `{first}` or `{last}`",
+                    with_article(self.what)
+                );
                 self.reader.report(
                     self.reader
                         .error(code::ONE_OF_KEYS, span, message)
@@ -194,7 +199,7 @@ impl Drop for MapReader<'_, '_> {
         for entry in self.entries {
             let key = entry.key.text.as_str();
             if !taken.contains(&key) {
-                let message = format!("`{key}` of {} was not read", article(self.what));
+                let message = format!("`{key}` of {} was not read", with_article(self.what));
                 let error = self.reader.error(code::UNREAD_KEY, entry.key.span, message);
                 self.reader.report(error);
             }
@@ -206,44 +211,10 @@ fn one_of_help(keys: &[&str]) -> String {
     format!("exactly one of: {}", keys.join(", "))
 }
 
-/// `word` with its article.
-fn article(word: &str) -> String {
-    let sounds_as_consonant = ["udp ", "uni", "one "];
-    let is_vowel = word.starts_with(['a', 'e', 'i', 'o', 'u']);
-    if is_vowel
-        && !sounds_as_consonant
-            .iter()
-            .any(|start| word.starts_with(start))
-    {
-        format!("an {word}")
-    } else {
-        format!("a {word}")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::source::Source;
-
-    #[test]
-    fn the_article_follows_the_sound() {
-        let words = [
-            "generator",
-            "element",
-            "udp generator",
-            "unix sink",
-            "one of several",
-        ];
-        let expected = [
-            "a generator",
-            "an element",
-            "a udp generator",
-            "a unix sink",
-            "a one of several",
-        ];
-        assert_eq!(words.map(article), expected);
-    }
 
     #[test]
     fn a_key_that_is_not_read_is_a_defect() {

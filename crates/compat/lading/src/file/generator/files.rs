@@ -224,7 +224,7 @@ fn finish(
         payload::check_block(reader, map, payload);
     }
     if files > 1 && !rate.is_max() {
-        let message = format!("the rate is that of each of {files} files, as lading has it");
+        let message = format!("the rate is that of each of {files} files, as in lading");
         reader.report(reader.note(code::MEANING, map.span(), message));
     }
     Some(GeneratorPlan {

@@ -273,7 +273,7 @@ fn a_rate_of_each_connection_or_file_is_a_total_and_is_said() {
             expected,
             "{kind}"
         );
-        let is_said = result.to_string().contains("as lading has it");
+        let is_said = result.to_string().contains("as in lading");
         assert_eq!(is_said, connections > 1.0, "{kind}: {result}");
     }
 }

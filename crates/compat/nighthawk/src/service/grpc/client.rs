@@ -196,7 +196,7 @@ fn inflate(message: &[u8], coding: &[u8]) -> Result<Vec<u8>, String> {
     if coding != b"gzip" {
         let coding = String::from_utf8_lossy(coding);
         return Err(format!(
-            "it compresses its answers by `{coding}`, which is not known here"
+            "it compresses its responses by `{coding}`, which is not supported"
         ));
     }
     let mut plain = Vec::new();

@@ -34,7 +34,7 @@ pub enum ReflectionError {
     #[error("request the server's reflection")]
     Channel(#[from] ChannelError),
     /// It answers something else.
-    #[error("the server's reflection sent an invalid answer: {problem}")]
+    #[error("the server's reflection sent an invalid response: {problem}")]
     Foreign {
         /// The problem.
         problem: String,
@@ -170,7 +170,7 @@ impl<'a> Asking<'a> {
         };
         call.send(&request);
         let answer = call.next().await?;
-        let answer = answer.ok_or_else(|| foreign("it ends without an answer".to_owned()))?;
+        let answer = answer.ok_or_else(|| foreign("it ends without a response".to_owned()))?;
         let answer = schema.decode(&answered, &answer, UnknownFields::Skip);
         answer.map_err(|error| foreign(error.to_string()))
     }

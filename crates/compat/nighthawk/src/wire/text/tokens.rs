@@ -163,12 +163,12 @@ impl<'t> Tokens<'t> {
         if c.eq_ignore_ascii_case(&'u') {
             let character = char::from_u32(number);
             let character =
-                character.ok_or_else(|| self.wrong("an escape in a text is no character"))?;
+                character.ok_or_else(|| self.wrong("an escape in a text is not a character"))?;
             bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
             return Ok(());
         }
         let byte = u8::try_from(number);
-        bytes.push(byte.map_err(|_| self.wrong("an escape in a text is no byte"))?);
+        bytes.push(byte.map_err(|_| self.wrong("an escape in a text is not a byte"))?);
         Ok(())
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn next(entries: &[Entry]) -> Option<Wanted> {
     };
     let unfinished = STEPS.iter().find_map(|step| {
         let open = step.iter().filter(|(kind, wanted)| done(*kind) < *wanted);
-        // The kind of which the smallest share is there; the first of equals.
+        // The kind with the smallest share so far; the first of equals.
         open.min_by(|(left, left_wanted), (right, right_wanted)| {
             let left = u64::from(done(*left)) * u64::from(*right_wanted);
             left.cmp(&(u64::from(done(*right)) * u64::from(*left_wanted)))

@@ -38,7 +38,7 @@ pub(crate) enum TunnelProtocolName {
     /// HTTP/2.
     #[value(alias = "h2")]
     Http2,
-    /// HTTP/3, for an https:// proxy.
+    /// HTTP/3, for a proxy with https://.
     #[value(alias = "h3")]
     Http3,
 }

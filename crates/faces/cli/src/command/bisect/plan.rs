@@ -1,4 +1,4 @@
-//! The plan of a search: one experiment, both variants alike but for their
+//! The plan of a search: one experiment, both variants differ only in their
 //! revisions.
 
 use stillwell_config::{SuiteOverrides, VariantArgument};

@@ -10,7 +10,7 @@ use stillwell_plan::{
     ExperimentPlan, GoalPlan, RateShape, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetsPlan,
     TimeEstimate, TransportPlan,
 };
-use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64};
+use stillwell_units::{ByteSize, EventRate, Nanos, floor_to_u64, human};
 
 /// Looks that are listed one by one.
 const LOOKS_SHOWN_MAX: usize = 9;
@@ -231,15 +231,19 @@ pub(super) fn run_plan(plan: &RunPlan, text: &mut String) {
         line(
             text,
             format_args!(
-                "  generator  {}: {what}, {}, {} connection(s), {} worker(s)",
+                "  generator  {}: {what}, {}, {}, {}",
                 generator.id,
                 rate(
                     generator.rate.unit,
                     &generator.rate.shape,
                     counted(transport)
                 ),
-                generator.concurrency.connections(),
-                generator.concurrency.workers(),
+                human::counted(
+                    generator.concurrency.connections().into(),
+                    "connection",
+                    "connections"
+                ),
+                human::counted(generator.concurrency.workers().into(), "worker", "workers"),
             ),
         );
     }

@@ -18,7 +18,7 @@ const FROM: f64 = 100.0;
 const TO: f64 = 1e6;
 /// Default bound of errors.
 const ERRORS: &str = "errors<1%";
-/// The load of all probes, but for when requests are sent.
+/// The load of all probes, without the times at which requests are sent.
 pub(super) fn plan(arguments: &FindCapacityArguments) -> Result<LoadPlanParts, CommandError> {
     let of_load = load_arguments(arguments);
     let plan = load::planned(&of_load, arguments.seed);

@@ -13,7 +13,7 @@ use crate::exit::{CommandError, Exit};
 /// Ends a load from inside, as SIGTERM does.
 pub(super) const STOP_SIGNAL: i32 = 15;
 /// Reason of that end in reports.
-pub(super) const ENDED_EARLY: &str = "nothing valid was answered, so the load ended early";
+pub(super) const ENDED_EARLY: &str = "no valid response arrived, so the load ended early";
 
 /// Codes of warnings that leave nothing measured.
 const NOTHING_MEASURED: [&str; 2] = ["all_warmup", "no_request"];

@@ -80,7 +80,7 @@ fn course(view: &View) -> String {
         Some(LoadPhase::Warmup) => {
             format!("warm-up {elapsed} of {}", figure::clock(limits.warmup))
         }
-        Some(LoadPhase::Drain) => "waiting for the last answers".to_owned(),
+        Some(LoadPhase::Drain) => "waiting for the last responses".to_owned(),
         Some(LoadPhase::Measure) => {
             let left = view.left();
             let left = left.map_or_else(String::new, |left| {
@@ -172,7 +172,7 @@ fn ended(view: &View, width: usize) -> Line {
         }
     }
     if view.in_flight > 0 {
-        let part = format!("; {} under way", figure::count(view.in_flight));
+        let part = format!("; {} in flight", figure::count(view.in_flight));
         line.push_within(width, &[(Tone::Plain, &*part)]);
     }
     let (received, sent) = (figure::bytes(view.received), figure::bytes(view.sent));
@@ -188,7 +188,7 @@ fn generator(view: &View, width: usize, look: Look) -> Line {
     let running = format!("running {}", share(TimeState::Running));
     line.push(Tone::Plain, &running);
     if view.warning == Some(Strain::Busy) {
-        let part = [(Tone::Warning, ", it may be the limit itself")];
+        let part = [(Tone::Warning, ", the generator may be the limit")];
         line.push_within(width, &part);
     }
     let mut shown = vec![("blocked", TimeState::Blocked)];

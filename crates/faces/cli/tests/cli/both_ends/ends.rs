@@ -191,7 +191,7 @@ impl Certificate {
         self.folder.path().join(name)
     }
 
-    /// The flag by which a load trusts it.
+    /// The flag by which a load accepts its certificate.
     pub(crate) fn trusted(&self) -> String {
         format!("--ca={}", self.path("certificate.pem").display())
     }

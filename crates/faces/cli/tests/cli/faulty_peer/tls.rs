@@ -173,7 +173,7 @@ impl Authority {
         Self { issuer, folder }
     }
 
-    /// The flag by which a load trusts it.
+    /// The flag by which a load accepts its certificate.
     fn trusted(&self) -> String {
         format!("--ca={}", self.folder.path().join("ca.pem").display())
     }

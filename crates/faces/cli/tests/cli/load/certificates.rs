@@ -181,7 +181,7 @@ fn keys_that_tls_is_not_spoken_with_are_refused_by_name() {
     let old = made.path("dsa.old");
     made.run(&["dsa", "-in", &dsa.key, "-out", &old]);
     let [certificate, key] = dsa.flags();
-    let says = "is for a DSA key, with which TLS is not spoken any more: make one with RSA";
+    let says = "is for a DSA key, which TLS no longer supports: make one with RSA";
     let url = "https://127.0.0.1:1/";
     let rsa = made.make("rsa", KINDS[0].1);
     let [rsa_certificate, _] = rsa.flags();

@@ -584,7 +584,7 @@ const REFUSED: &[(&str, &str)] = &[
         "unknown list of requests key `option`",
     ),
     ("http://a/ --request-source=@/nowhere", "read /nowhere"),
-    ("http:/a/", "lacks `//` behind its scheme: write http://a/"),
+    ("http:/a/", "lacks `//` after its scheme: write http://a/"),
     ("https:a/", "write http://a/, or https://a/"),
     ("ftp://a/", "does not start with `http://`"),
     ("http://a:99999/", "is not a number from 1 to 65535"),

@@ -152,7 +152,7 @@ fn what_cannot_be_called_says_what_to_do() {
             CHECK,
             vec![file.as_str()],
             2,
-            "it is no descriptor set",
+            "it is not a descriptor set",
         ),
         // It waits for the end of a request that has none, as web servers do.
         (

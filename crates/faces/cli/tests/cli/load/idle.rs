@@ -9,7 +9,7 @@ use super::{LONG, Process, STILLWELL};
 use crate::both_ends::ends::{Serving, load};
 
 /// Cost of a load that mostly waits, in nanoseconds as it accounts for its thread itself:
-/// its CPU, and the time in which it wanted one and had none.
+/// its CPU, and the time in which it needed one and had none.
 fn cost_of(strategy: &str) -> (u64, u64) {
     let server = Serving::start(&[]);
     let strategy = format!("--idle-strategy={strategy}");

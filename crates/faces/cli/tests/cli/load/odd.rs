@@ -19,7 +19,7 @@ const ODD: &[(&str, i32, &str)] = &[
     ("http://a:0/ -n1", 2, "is not a number from 1 to 65535"),
     ("http://a:65536/ -n1", 2, "is not a number from 1 to 65535"),
     ("htp://a/ -n1", 2, "does not start with `http://`"),
-    ("http:/a/ -n1", 2, "lacks `//` behind its scheme"),
+    ("http:/a/ -n1", 2, "lacks `//` after its scheme"),
     ("http:// -n1", 2, "has no host"),
     ("http://[::1/ -n1", 2, "has no host"),
     ("http://::1/ -n1", 2, "http://[::1]:8080/"),
@@ -118,7 +118,7 @@ fn what_users_get_wrong_is_said_with_its_exit() {
     }
 }
 
-/// A header of 60 KB is sent as it is; what a server thinks of it is its own.
+/// A header of 60 KB is sent unchanged; the server decides about it.
 #[test]
 fn a_huge_header_is_sent() {
     let huge = format!("x-huge: {}", "a".repeat(60_000));

@@ -240,7 +240,7 @@ fn predicates_end_a_load_well_or_badly() {
 }
 
 /// Nighthawk loses a slot with each connection that fails, and so counts one
-/// failure here. Every request fails, and every one is counted.
+/// failure here. Every request fails and is counted.
 #[test]
 fn every_request_to_a_dead_port_is_counted_and_no_slot_leaks() {
     let port = stillwell_testkit::free_port();

@@ -29,7 +29,7 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
         (
             "--protocol http3 http://127.0.0.1:1",
             1,
-            "HTTP/3 goes over TLS alone",
+            "HTTP/3 requires TLS",
         ),
         (
             "--user-defined-plugin-config {} http://foo",

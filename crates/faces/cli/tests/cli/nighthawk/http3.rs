@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// `stillwell serve` over HTTP/3, its URL, and a transport socket that trusts it.
+/// `stillwell serve` over HTTP/3, its URL, and a transport socket that accepts its certificate.
 fn serving(folder: &TempDir) -> (Process, String, String) {
     let ca = folder.path().join("ca.pem").display().to_string();
     let mut command = Command::new(STILLWELL);

@@ -36,7 +36,7 @@ fn every_event_over_a_stream_has_its_time() {
     let sent = run.count_of("whole", "events_sent");
     assert!(sent > 1000, "{}", run.shown);
     assert_eq!(read(&run), [sent, 0, sent], "{}", run.shown);
-    assert!(run.ledger().is_null(), "there is no account: {}", run.shown);
+    assert!(run.ledger().is_null(), "there is no ledger: {}", run.shown);
     // A stall delays everything sent meanwhile, on any machine.
     let latency = &run.summary["figures"]["event_latency"];
     assert!(

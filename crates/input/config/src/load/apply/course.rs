@@ -26,7 +26,7 @@ pub(super) fn to_experiment(
         phases.warmup = Nanos::ZERO;
         plan.warmup = WarmupPlan::Stated;
         if overrides.warmup.is_some() {
-            let message = "`--include-startup` leaves no room for `--warmup`";
+            let message = "`--include-startup` and `--warmup` exclude each other";
             diagnostics.push(Diagnostic::error(code::COURSE, message));
         }
     }
@@ -104,7 +104,7 @@ fn set_stopping(
     let why = if pairs == 0 {
         "it compares nothing".to_owned()
     } else if pairs < minimum {
-        format!("no verdict comes of fewer than {minimum} pairs")
+        format!("a verdict needs {minimum} pairs or more")
     } else if pairs > maximum {
         format!("at most {maximum}")
     } else {

@@ -55,15 +55,15 @@ const MESSAGE: Field = optional(
 const IN_FLIGHT: Field = optional(
     "in_flight",
     Shape::Whole,
-    "Blocks that may wait for their answers on each connection.",
+    "Maximum number of blocks in flight on each connection.",
 );
 const TIMEOUT: Field = optional(
     "timeout",
     DURATION,
-    "Timeout of a connection attempt or an answer; 30s by default.",
+    "Timeout of a connection attempt or a response; 30s by default.",
 );
 const USER: Field = optional("user", Shape::Text, "Name of the producer.");
-const PASSWORD: Field = optional("password", Shape::Text, "And by what.");
+const PASSWORD: Field = optional("password", Shape::Text, "Password of the producer.");
 
 pub(super) const KAFKA: Element = Element {
     name: "kafka generator",
@@ -154,7 +154,11 @@ pub(super) const AMQP: Element = Element {
             Shape::Text,
             "User name of the producer; `guest` by default.",
         ),
-        optional("password", Shape::Text, "And by what; `guest`."),
+        optional(
+            "password",
+            Shape::Text,
+            "Password of the producer; `guest` by default.",
+        ),
         TLS,
         MESSAGE,
         IN_FLIGHT,
@@ -199,7 +203,7 @@ pub(super) fn read_nats(context: &ReadContext<'_>, node: &Node) -> Option<Transp
             .filled(node)
             .map(|token| NatsLogin::Token(token.to_owned())),
         (Some(Some(_)), Some(node)) => {
-            let message = "`token` and `user` both say who the producer is";
+            let message = "`token` and `user` both identify the producer";
             let error = reader.error(code::BAD_VALUE, node.span, message);
             reader.report(error.label("leave out one of them"));
             None
@@ -269,7 +273,7 @@ fn read_producer(
     let in_flight = match map.take("in_flight") {
         Some(node) => {
             if !is_answered {
-                let message = "`in_flight` has no effect where nothing is answered";
+                let message = "`in_flight` has no effect without acknowledgements";
                 let error = reader.error(code::BAD_VALUE, node.span, message);
                 reader.report(error.label("leave it out, or set other `acks`"));
             }
@@ -372,13 +376,13 @@ fn read_subject(context: &ReadContext<'_>, node: &Node) -> Option<String> {
         None
     };
     if subject.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return refuse("words with points between them, and no blanks");
+        return refuse("words with dots between them, and no blanks");
     }
     if subject.split('.').any(str::is_empty) {
-        return refuse("an empty word before, behind or between points");
+        return refuse("an empty word before, after or between dots");
     }
     if subject.split('.').any(|word| matches!(word, "*" | ">")) {
-        return refuse("`*` and `>` are for those who receive");
+        return refuse("`*` and `>` are for subscribers");
     }
     Some(subject.to_owned())
 }
@@ -410,7 +414,7 @@ pub(super) fn check_brokers(
             continue;
         };
         let message = format!(
-            "generator `{}` finds only a broker that the subject starts: the run has a network of \
+            "generator `{}` finds only a broker that the target starts: the run has a network of \
              its own",
             plan.id
         );

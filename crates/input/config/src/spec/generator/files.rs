@@ -113,7 +113,7 @@ pub(super) fn check_mounted(
     );
     if is_mounted && rate.is_some_and(RatePlan::is_max) {
         let span = rate_node.unwrap_or(generator).span;
-        let message = "logs in a file system of our own grow by the clock, which needs a rate";
+        let message = "logs in a mounted file system grow over time, which needs a rate";
         let error = reader.error(code::MISSING_KEY, span, message);
         reader.report(error.label("write one, such as `rate: 10 MiB/s`"));
     }

@@ -39,7 +39,11 @@ pub(super) const EXCHANGE: [Field; 7] = [
         Shape::Whole,
         "Requests at once on each connection of HTTP/2; 1 by default.",
     ),
-    optional("timeout", DURATION, "Timeout of an answer; 30s by default."),
+    optional(
+        "timeout",
+        DURATION,
+        "Timeout of a response; 30s by default.",
+    ),
     optional(
         "connect_timeout",
         DURATION,
@@ -58,13 +62,9 @@ pub(super) const EXCHANGE: [Field; 7] = [
     optional(
         "insecure",
         Shape::Boolean,
-        "`true`: certificates of an https URL are not checked.",
+        "`true`: certificates of https URLs are not checked.",
     ),
-    optional(
-        "ca",
-        Shape::Text,
-        "File in PEM with an authority whose certificates are taken too.",
-    ),
+    optional("ca", Shape::Text, "PEM file of an additional authority."),
 ];
 
 const FIELDS: [Field; OWN_FIELDS.len() + EXCHANGE.len()] = concat(&OWN_FIELDS, &EXCHANGE);
@@ -142,7 +142,7 @@ pub(super) fn read_exchange(
     if insecure == Some(true) {
         plan.tls.verification = Verification::None;
         if let Some(node) = ca {
-            let message = "`ca` says what to check, `insecure` that nothing is checked";
+            let message = "`ca` checks certificates, and `insecure` turns the check off";
             let error = reader.error(code::BAD_VALUE, node.span, message);
             reader.report(error.label("leave out one of them"));
             set(None);
@@ -165,7 +165,7 @@ pub(super) fn read_length(context: &ReadContext<'_>, node: &Node) -> Option<Nano
     if length > Nanos::ZERO {
         return Some(length);
     }
-    let message = "no time at all";
+    let message = "a length of zero";
     let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
     context
         .reader

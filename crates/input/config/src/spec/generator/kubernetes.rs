@@ -12,13 +12,13 @@ use crate::manifest::read_manifest;
 
 pub(super) const KUBERNETES: Element = Element {
     name: "kubernetes generator",
-    about: "Objects of a Kubernetes cluster that come and go; has no payload.",
+    about: "Objects of a Kubernetes cluster that are created and deleted; has no payload.",
     fields: &[
         required(
             "manifest",
             Shape::Any(&[Shape::Text, Shape::Map(&Shape::Free)]),
             "The manifest of a Node, Namespace, Pod, Deployment or Service: a map, or a text that is \
-             YAML. Of several objects each has its number behind its name.",
+             YAML. With several objects, the name ends in their number.",
         ),
         optional(
             "lifetime",
@@ -29,7 +29,7 @@ pub(super) const KUBERNETES: Element = Element {
         optional(
             "kubeconfig",
             Shape::Text,
-            "The file that says where the cluster is; else `KUBECONFIG`, `~/.kube/config`, or the \
+            "The kubeconfig; by default `KUBECONFIG`, `~/.kube/config`, or the \
              account of the pod that this runs in.",
         ),
         optional(

@@ -66,7 +66,7 @@ fn read_acknowledgements(context: &ReadContext<'_>, node: &Node) -> Option<HecAc
         Some(node) => {
             let length: Nanos = context.reader.parsed(node)?;
             if length == Nanos::ZERO {
-                let message = "no time at all";
+                let message = "a length of zero";
                 let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
                 context
                     .reader

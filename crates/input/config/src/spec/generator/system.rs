@@ -21,7 +21,7 @@ const WORDS: Shape = Shape::Any(&[TEXTS, Shape::Element(&DRAWN)]);
 
 const DRAWN: Element = Element {
     name: "drawn words",
-    about: "Words that are others each time.",
+    about: "Random words.",
     fields: &[
         required("length", Shape::Whole, "Characters of each."),
         required("count", Shape::Whole, "Number of processes."),
@@ -31,14 +31,14 @@ const DRAWN: Element = Element {
 
 const EXECUTABLE: Element = Element {
     name: "executable",
-    about: "A program and what it is given.",
+    about: "A program with its arguments and environment.",
     fields: &[
         required("program", Shape::Text, "A path, or a name as for a shell."),
         optional("arguments", WORDS, "Its arguments; none if left out."),
         optional(
             "environment",
             WORDS,
-            "Its whole environment, each as `NAME=VALUE`; empty if left out.",
+            "The whole environment, each as `NAME=VALUE`; empty if left out.",
         ),
     ],
     one_of: &[],
@@ -67,7 +67,7 @@ pub(super) const PROCESS_TREE: Element = Element {
 
 pub(super) const PROC_FS: Element = Element {
     name: "proc_fs generator",
-    about: "A folder that looks like `/proc`, laid out before the target starts.",
+    about: "A folder with the layout of `/proc`, written before the target starts.",
     fields: &[
         required("root", Shape::Text, "The folder."),
         required("processes", Shape::Whole, "Processes that it shows."),
@@ -82,7 +82,7 @@ pub(super) const PROC_FS: Element = Element {
 
 pub(super) const CONTAINER: Element = Element {
     name: "container generator",
-    about: "Containers that come and go; has no payload.",
+    about: "Containers that start and end; has no payload.",
     fields: &[
         required("repository", Shape::Text, "The image's name."),
         optional("tag", Shape::Text, "The image's tag; `latest`."),
@@ -103,7 +103,7 @@ pub(super) const CONTAINER: Element = Element {
         optional(
             "lifetime",
             DURATION,
-            "After this long a container is replaced.",
+            "Time after which a container is replaced.",
         ),
         optional("count", Shape::Whole, "Containers at a time; 1."),
     ],

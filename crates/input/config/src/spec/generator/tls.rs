@@ -11,7 +11,7 @@ pub(super) const TLS: Element = Element {
     name: "tls",
     about: "TLS over the stream; `{}` checks the certificate against public roots.",
     fields: &[
-        optional("ca", Shape::Text, "A PEM file of further roots."),
+        optional("ca", Shape::Text, "PEM file of additional roots."),
         optional(
             "insecure",
             Shape::Boolean,
@@ -40,7 +40,7 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<Box<ClientT
     }
     match (insecure, ca) {
         (true, Some(node)) => {
-            let message = "`ca` says what to check, `insecure` that nothing is checked";
+            let message = "`ca` checks certificates, and `insecure` turns the check off";
             let error = reader.error(code::BAD_VALUE, node.span, message);
             reader.report(error.label("leave out one of them"));
             return None;

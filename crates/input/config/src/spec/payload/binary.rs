@@ -13,15 +13,15 @@ pub use read::{NativeDialect, PayloadDialect, read_binary_payload, read_trace_ag
 
 const RANGE_ELEMENT: Element = Element {
     name: "range",
-    about: "Values from a least to a most, both included.",
+    about: "Values from a minimum to a maximum, both included.",
     fields: &[
-        optional("min", Shape::Number, "The least."),
-        optional("max", Shape::Number, "The most."),
-        optional("constant", Shape::Number, "The only one."),
+        optional("min", Shape::Number, "Minimum."),
+        optional("max", Shape::Number, "Maximum."),
+        optional("constant", Shape::Number, "One fixed value."),
         optional(
             "inclusive",
             Shape::Element(&ENDS),
-            "The same as `min` and `max` beside it.",
+            "The same as `min` and `max`.",
         ),
     ],
     one_of: &[],
@@ -31,8 +31,8 @@ const ENDS: Element = Element {
     name: "range ends",
     about: "The ends of a range.",
     fields: &[
-        optional("min", Shape::Number, "The least."),
-        optional("max", Shape::Number, "The most."),
+        optional("min", Shape::Number, "Minimum."),
+        optional("max", Shape::Number, "Maximum."),
     ],
     one_of: &[],
 };
@@ -219,11 +219,11 @@ const ATTRIBUTE: Element = Element {
     name: "trace attribute",
     about: "An attribute.",
     fields: &[
-        optional("key", Shape::Text, "Its key."),
+        optional("key", Shape::Text, "Key of the attribute."),
         optional(
             "value",
             Shape::Any(&[Shape::Text, Shape::Number, Shape::Element(&ATTRIBUTE_VALUE)]),
-            "Its value, or how it is made.",
+            "Value, or a rule that makes it.",
         ),
     ],
     one_of: &[],
@@ -238,7 +238,7 @@ const ATTRIBUTE_VALUE: Element = Element {
         optional(
             "random_string",
             Shape::Map(&Shape::Whole),
-            "So many letters: `{length: N}`.",
+            "This many letters: `{length: N}`.",
         ),
         optional("random_int", RANGE, "A number."),
         optional(
@@ -289,7 +289,7 @@ const SERVICE: Element = Element {
         optional(
             "operations",
             Shape::List(&Shape::Element(&OPERATION)),
-            "What it does.",
+            "Its operations.",
         ),
         optional(
             "resource_attributes",
@@ -310,7 +310,7 @@ const OPERATION: Element = Element {
     name: "trace operation",
     about: "One operation of a service.",
     fields: &[
-        optional("id", Shape::Text, "Its name among those of its service."),
+        optional("id", Shape::Text, "Name that is unique in its service."),
         optional(
             "span_name",
             Shape::Text,
@@ -345,7 +345,7 @@ const CALL: Element = Element {
             Shape::Number,
             "Probability of the call; 1 by default.",
         ),
-        optional("max_repeat", Shape::Whole, "Times at most; 1."),
+        optional("max_repeat", Shape::Whole, "Maximum number of calls; 1."),
         optional("attributes", ATTRIBUTES, "Attributes of both spans."),
     ],
     one_of: &[],

@@ -16,7 +16,7 @@ use grammar::{Grammar, Mistake, Names};
 
 const LINE: Element = Element {
     name: "template line",
-    about: "A text, and how often it is drawn.",
+    about: "A text and its weight.",
     fields: &[
         required(
             "text",
@@ -39,7 +39,7 @@ const LINES: Shape = Shape::Any(&[
 
 const TEMPLATE: Element = Element {
     name: "template",
-    about: "Texts with fields, one of which is drawn for each event.",
+    about: "Texts with fields; each event uses a random one.",
     fields: &[
         optional("lines", LINES, "Text to draw."),
         optional("define", Shape::Map(&LINES), "Texts of `{use NAME}`."),
@@ -65,7 +65,7 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TemplatePla
     for word in ["define", "end"] {
         if let Some(span) = map.key_span(word) {
             map.ignore(word);
-            let message = format!("`{word}` belongs into the file that `{kind}` names");
+            let message = format!("`{word}` belongs in the file that `{kind}` names");
             context
                 .reader
                 .report(context.reader.error(code::ONE_OF_KEYS, span, message));
@@ -184,7 +184,7 @@ fn read_lines(reader: &Reader, grammar: &mut Grammar<'_>, node: &Node) -> Option
         ));
     }
     if choice.iter().all(|(weight, _)| *weight == 0) {
-        reader.report(reader.error(code::BAD_VALUE, node.span, "there is nothing to draw from"));
+        reader.report(reader.error(code::BAD_VALUE, node.span, "the list is empty"));
         return None;
     }
     let choice = choice

@@ -54,7 +54,7 @@ const TIMESTAMPED: Element = Element {
         optional(
             "start_line",
             Shape::Whole,
-            "The line, from 0, in whose second to begin; else drawn.",
+            "Number of the first line, from 0; random if left out.",
         ),
     ],
     one_of: &[],

@@ -51,7 +51,7 @@ pub(super) fn check(reader: &Reader, steps: &[Step], around: &Around<'_>) {
         }
     }
     if let Some(span) = ended {
-        let message = "the target is ended here and never started again";
+        let message = "this step ends the target, and no step starts it again";
         let error = reader.error(code::TIMELINE, span, message);
         reader.report(error.label("add a later step `target: start`, or write `restart`"));
     }
@@ -130,7 +130,7 @@ fn check_sink(reader: &Reader, step: &Step, id: &str, change: &SinkChange, aroun
     let kind = sink.value.protocol.name();
     let problem = match (&sink.value.protocol, change) {
         (SinkProtocol::File { .. }, _) => {
-            "follows a file: it slows no sender, and nothing of it can change"
+            "follows a file: it does not slow the sender and cannot change"
         }
         (SinkProtocol::Udp { .. } | SinkProtocol::UnixDatagram { .. }, SinkChange::Slow(_)) => {
             "takes datagrams: a slow reader does not slow the sender"
@@ -142,7 +142,7 @@ fn check_sink(reader: &Reader, step: &Step, id: &str, change: &SinkChange, aroun
             | SinkProtocol::UnixDatagram { .. }
             | SinkProtocol::TcpRr { .. },
             SinkChange::Refuse(_) | SinkChange::Queue | SinkChange::Delay(_),
-        ) => "answers no requests: only HTTP and what is spoken over it can do this",
+        ) => "does not answer requests: only HTTP and protocols over HTTP do",
         _ => return,
     };
     let message = format!("a `{kind}` sink {problem}");
@@ -195,7 +195,7 @@ fn check_disk(
 
 fn check_network(reader: &Reader, step: &Step, around: &Around<'_>, changes: [&LinkChange; 2]) {
     if !around.has_network {
-        let message = "this run has no links of its own that could change";
+        let message = "this run has no links that could change";
         let error = reader.error(code::TIMELINE, step.span, message);
         reader.report(
             error

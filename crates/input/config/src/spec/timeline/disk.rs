@@ -25,7 +25,7 @@ pub(super) const STEP: Element = Element {
         required(
             "do",
             Shape::Any(&[Shape::Words(&["full", "restore"]), Shape::Element(&CHANGE)]),
-            "`full`: holds no more than it does then. `restore`: as in `disks`, and what waits \
+            "`full`: accepts no more data. `restore`: as in `disks`, and what waits \
              for it waits no longer.",
         ),
     ],

@@ -21,7 +21,7 @@ const RESPOND: Element = Element {
         optional(
             "close",
             Shape::Boolean,
-            "`true`: their connection is closed without an answer.",
+            "`true`: their connection is closed without a response.",
         ),
         optional(
             "share",
@@ -49,12 +49,12 @@ const CHANGE: Element = Element {
         optional(
             "respond",
             Shape::Element(&RESPOND),
-            "Refuses requests. HTTP and what is spoken over it.",
+            "Refuses requests of HTTP and of protocols over HTTP.",
         ),
         optional(
             "delay",
             Shape::Like("5 + 2 * active_requests"),
-            "Delay of answers after the end of each request: a length of time, or milliseconds by \
+            "Delay of responses after the end of each request: a length of time, or milliseconds by \
              a formula over `active_requests`, `t` (seconds since the step) and `rand()`.",
         ),
     ],
@@ -82,7 +82,7 @@ pub(super) const STEP: Element = Element {
                 Shape::Element(&CHANGE),
             ]),
             "`down`: does not listen, and cuts connections, until `up`. `pause`: reads nothing \
-             until `resume`. `queue`: answers nothing for now. `restore`: all but `down` is undone.",
+             until `resume`. `queue`: holds its responses back. `restore`: all but `down` is undone.",
         ),
     ],
     one_of: &[],
@@ -140,7 +140,7 @@ fn read_refusal(context: &ReadContext<'_>, node: &Node) -> Option<RefusePlan> {
                 return None;
             }
             if let Some(retry) = retry_node {
-                let message = "a connection that is closed says nothing of a `retry_after`";
+                let message = "a closed connection cannot send `retry_after`";
                 reader.report(reader.error(code::BAD_VALUE, retry.span, message));
             }
             Refusal::Close
@@ -157,7 +157,7 @@ fn read_delay(context: &ReadContext<'_>, node: &Node) -> Option<DelayExpression>
     match text.parse::<DelayExpression>() {
         Ok(delay) => Some(delay),
         Err(error) => {
-            let message = format!("`{text}` is no delay: {}", error.message);
+            let message = format!("`{text}` is not a delay: {}", error.message);
             let error = context.reader.error(code::BAD_VALUE, node.span, message);
             context.reader.report(error.label(
                 "a length of time such as `5ms`, or milliseconds such as `5 + 2 * active_requests`",

@@ -252,7 +252,7 @@ impl H2Connection {
         if number == 0 {
             self.send_window += increment;
             if increment == 0 {
-                return Err(H2ConnectionError::protocol("a window update of nothing"));
+                return Err(H2ConnectionError::protocol("a window update of zero"));
             }
             if self.send_window > i64::from(WINDOW_BYTES_MAX) {
                 return Err(H2ConnectionError::Protocol {
@@ -271,7 +271,7 @@ impl H2Connection {
             return Ok(None);
         };
         if increment == 0 {
-            return self.malformed(stream, "a window update of nothing");
+            return self.malformed(stream, "a window update of zero");
         }
         let Some(state) = self.streams.state(stream) else {
             return Ok(None);

@@ -53,7 +53,7 @@ impl H2Connection {
         write_settings_ack(self.output.bytes());
         self.peer.has_settings = true;
         if settings.push.is_some() && !self.is_server && settings.push == Some(true) {
-            return Err(H2ConnectionError::protocol("a server that wants promises"));
+            return Err(H2ConnectionError::protocol("a server that enables push"));
         }
         if let Some(connect_protocol) = settings.connect_protocol {
             if self.peer.connect_protocol && !connect_protocol {

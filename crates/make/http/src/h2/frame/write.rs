@@ -3,7 +3,7 @@
 use super::{FRAME_HEAD_BYTES, H2ErrorCode, SettingsFrame, flag, kind};
 use stillwell_units::{as_usize, count};
 
-/// Any frame; `payload` is shorter than 2²⁴ bytes, of which the rest is cut.
+/// Any frame; `payload` is shorter than 2²⁴ bytes; the rest is cut.
 pub fn write_frame(kind: u8, flags: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
     let payload = &payload[..payload.len().min((1 << 24) - 1)];
     out.extend_from_slice(&head(kind, flags, stream, payload.len()));

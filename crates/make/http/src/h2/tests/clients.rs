@@ -100,7 +100,7 @@ fn requests_end_once_whatever_the_server_does() {
         ),
         (
             Wire::server().frame(kind::WINDOW_UPDATE, 0, 1, &[0; 4]),
-            fail("a window update of nothing"),
+            fail("a window update of zero"),
         ),
     ] {
         check(1, &wire, &[&expected]);

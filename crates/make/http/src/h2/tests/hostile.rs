@@ -30,7 +30,7 @@ fn clients_refuse_what_servers_may_not_do() {
                 1,
                 &[0; 5],
             ),
-            "the peer broke the protocol: a promise though our settings exclude promises",
+            "the peer broke the protocol: a promise although the settings exclude promises",
         ),
         (
             Wire::server().frame(kind::HEADERS, 4, 1, &[0x80]),
@@ -42,7 +42,7 @@ fn clients_refuse_what_servers_may_not_do() {
         ),
         (
             Wire::server().frame(kind::WINDOW_UPDATE, 0, 0, &[0; 4]),
-            "the peer broke the protocol: a window update of nothing",
+            "the peer broke the protocol: a window update of zero",
         ),
         (
             Wire::server().frame(kind::WINDOW_UPDATE, 0, 0, &[0x7f, 0xff, 0xff, 0xff]),
@@ -144,11 +144,11 @@ fn floods_are_cut_off() {
     for (wire, what) in [
         (
             many(ping, 1_001, Wire::client()),
-            "frames whose answers it does not read",
+            "frames whose responses it does not read",
         ),
         (
             many(settings, 1_001, Wire::client()),
-            "frames whose answers it does not read",
+            "frames whose responses it does not read",
         ),
         (
             reset(1_001)(Wire::client()),

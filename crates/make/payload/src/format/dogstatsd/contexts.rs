@@ -255,7 +255,7 @@ fn origins(plan: &DogstatsdPlan, seed: &Seed) -> Vec<Vec<String>> {
             words.map(|word| format!("{word:016x}")).concat()
         }));
     }
-    // An empty one says that there shall be none.
+    // An empty one means none.
     containers.retain(|container| !container.is_empty());
     vec![
         containers,

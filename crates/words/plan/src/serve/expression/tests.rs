@@ -85,7 +85,7 @@ fn what_is_no_formula_is_marked() {
         ("(true ? 1 : 'a') + 1", 1, 14, "sometimes"),
         ("'a", 0, 2, "ends with it"),
         ("1 = 1", 2, 1, "`=` means nothing"),
-        ("1.2.3", 0, 5, "`1.2.3` is no number"),
+        ("1.2.3", 0, 5, "`1.2.3` is not a number"),
         ("ü", 0, 2, "`ü` means nothing"),
     ] {
         let error = text.parse::<Expression>().unwrap_err();

@@ -89,7 +89,7 @@ fn token(text: &str, at: usize, next: char) -> Result<(Word, usize), ExpressionE
             .parse::<f64>()
             .ok()
             .filter(|number| number.is_finite());
-        let number = number.ok_or_else(|| wrong(length, format!("`{digits}` is no number")))?;
+        let number = number.ok_or_else(|| wrong(length, format!("`{digits}` is not a number")))?;
         return Ok((Word::Number(number), length));
     }
     if next.is_ascii_alphabetic() || next == '_' {

@@ -37,7 +37,7 @@ pub enum ResponseOptionsError {
         value: String,
     },
     /// A header that cannot be sent.
-    #[error("`{name}` is no header that can be set")]
+    #[error("`{name}` is not a header that can be set")]
     Header {
         /// Its name.
         name: String,

@@ -15,7 +15,7 @@ const WIDE: Look = Look {
     unicode: true,
 };
 
-/// An open loop in its twelfth second, in the seventh of which the target stalled.
+/// An open loop in its twelfth second; the target stalled in the seventh.
 fn view() -> View {
     let mut ended = [0; Outcome::ALL.len()];
     ended[Outcome::Ok.index()] = 239_950;

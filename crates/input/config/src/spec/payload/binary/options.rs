@@ -74,9 +74,9 @@ fn ordered<T: Copy + PartialOrd>(
     high: T,
 ) -> Option<Between<T>> {
     if low > high {
-        let message = "a range runs from its least to its most";
+        let message = "a range goes from its minimum to its maximum";
         let error = reader.error(code::OUT_OF_RANGE, node.span, message);
-        reader.report(error.label("this one runs backwards"));
+        reader.report(error.label("its minimum is above its maximum"));
         return None;
     }
     Some(Between::new(low, high))
@@ -146,7 +146,7 @@ pub(super) fn weights(
         }
     }
     if is_fine && places.iter().all(|(_, weight)| **weight == 0) {
-        let error = reader.error(code::OUT_OF_RANGE, node.span, "weights of nothing but 0");
+        let error = reader.error(code::OUT_OF_RANGE, node.span, "all weights are 0");
         reader.report(error.label("one at least must be above 0"));
         return false;
     }

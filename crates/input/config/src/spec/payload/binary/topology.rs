@@ -366,7 +366,7 @@ fn read_value(reader: &Reader, node: &Node) -> Option<TraceValue> {
         _ => {
             let texts = reader.texts(value);
             if texts.is_empty() {
-                let error = reader.error(code::BAD_VALUE, value.span, "nothing to choose from");
+                let error = reader.error(code::BAD_VALUE, value.span, "the list is empty");
                 reader.report(error);
                 return None;
             }

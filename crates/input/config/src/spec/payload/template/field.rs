@@ -84,7 +84,7 @@ fn too_many(word: &Word) -> Mistake {
 }
 
 fn missing(name: &Word) -> Mistake {
-    name.mistake(format!("`{}` lacks something", name.text))
+    name.mistake(format!("`{}` is incomplete", name.text))
 }
 
 /// Parts without arguments.
@@ -279,7 +279,7 @@ fn named(
         return Ok(TemplatePart::Use(index));
     }
     if grammar.place == Names::Definition {
-        let mut mistake = name.mistake("`same` belongs into `lines`");
+        let mut mistake = name.mistake("`same` belongs in `lines`");
         mistake.help = Some("a definition does not know the event that it is used in".to_owned());
         return Err(mistake);
     }
