@@ -174,7 +174,7 @@ mod tests {
                 in_context(
                     "{common_tls_context: {tls_params: {tls_minimum_protocol_version: TLSv1_3}}}",
                 ),
-                "the least version of TLS is above the greatest",
+                "the minimum version of TLS is above the maximum",
             ),
         ] {
             let error = read(&text).unwrap_err();

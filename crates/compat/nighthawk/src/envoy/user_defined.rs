@@ -120,7 +120,7 @@ mod tests {
         for (text, says) in [
             (
                 format!("{{name:{FAKE},typed_config:{{}}}}"),
-                "its own tests",
+                "only for its tests",
             ),
             (
                 format!("{{name:{LOG_HEADERS}}}"),

@@ -147,7 +147,10 @@ fn a_failed_build_leaves_only_its_log() {
     };
     for (build, reason) in [
         ("echo no such crate >&2; exit 7", "exit status: 7"),
-        ("echo no such crate", "it did not make the file out/program"),
+        (
+            "echo no such crate",
+            "the build did not create the file out/program",
+        ),
     ] {
         let plan = plan(folder.path(), build);
         let mut mock = Mock::new(dearer);

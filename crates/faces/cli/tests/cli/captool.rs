@@ -85,7 +85,7 @@ fn it_finds_what_is_wrong_with_a_capture() {
     suite.file("else.txt", "no capture\n");
     let second = captool(&suite, &["validate", "else.txt"]);
     assert_code(&second, 1);
-    assert_holds(&second.stderr, &["no capture of lading"]);
+    assert_holds(&second.stderr, &["is not a lading capture"]);
     assert_code(&captool(&suite, &[]), 2);
 }
 

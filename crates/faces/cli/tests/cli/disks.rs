@@ -192,7 +192,7 @@ fn logs_that_a_killed_run_left_are_taken_away_by_the_next() {
     let ended = suite.call(&OBSERVE);
     let manifest = assert_completed(&suite, &ended);
     let output = |what: &str| manifest.notes.iter().any(|note| note.what.contains(what));
-    assert!(output("was taken away"), "{:?}", manifest.notes);
+    assert!(output("was removed"), "{:?}", manifest.notes);
     assert_nothing_mounted(&suite);
 }
 

@@ -494,7 +494,7 @@ fn a_distributor_passes_updates_and_cancellations_on_over_tls() {
         call.send(&message(&begin));
         let refused = next(&mut call).await;
         let why = refused["error"]["message"].as_str().unwrap();
-        assert!(why.contains("authority that is not known"), "{refused}");
+        assert!(why.contains("comes from an unknown authority"), "{refused}");
 
         let channel = Channel::new(&knowing.1, None).unwrap();
         let mut call = channel.call(path, &[]).await.unwrap();

@@ -91,10 +91,13 @@ fn a_target_that_ignores_sigterm_is_killed_and_its_run_counts() {
     assert_eq!(manifest.outcome, RunOutcome::Completed, "{}", ended.stderr);
     assert_holds(
         &manifest.warnings.join("\n"),
-        &["outlived its grace and was killed"],
+        &["did not end within its grace period and was killed"],
     );
     assert!(manifest.target.unwrap().killed);
-    assert_holds(&ended.stdout, &["outlived its grace and was killed"]);
+    assert_holds(
+        &ended.stdout,
+        &["did not end within its grace period and was killed"],
+    );
     suite.assert_nothing_left();
 }
 

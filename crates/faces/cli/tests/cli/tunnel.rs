@@ -219,7 +219,7 @@ fn http3_that_is_not_led_on_fails_once_for_each_request() {
         (
             Manner::CloseOpened,
             "connect_failed",
-            "no way to the other end",
+            "the other end cannot be reached",
         ),
         (
             Manner::SwallowOpened,
@@ -259,7 +259,7 @@ fn cases(outer: TunnelProtocol) -> Vec<(Manner, &'static [&'static str], &'stati
         (
             Manner::Status(407),
             failed,
-            "with status 407: it wants credentials",
+            "with status 407: it requires credentials",
         ),
         (
             Manner::Status(403),

@@ -299,7 +299,10 @@ fn contradictions_are_reported() {
     }
     let same = TARGET.replace("9200", "9100") + "source: in.json\n";
     let message = load(&same, BenchOptions::default()).unwrap_err();
-    assert!(message.contains("cannot take events in where"), "{message}");
+    assert!(
+        message.contains("cannot receive and send events at"),
+        "{message}"
+    );
     let troy = load("define flow main\nflow\nend;\n", BenchOptions::default()).unwrap_err();
     assert!(troy.contains("is a program"), "{troy}");
 }

@@ -101,7 +101,10 @@ fn a_mistake_in_a_producer_is_reported_at_its_place() {
             "no effect",
         ),
         ("kafka: {address: 'a:1', topic: t, in_flight: 0}", "100000"),
-        ("kafka: {address: 'a:1', topic: t, timeout: 0s}", "no time"),
+        (
+            "kafka: {address: 'a:1', topic: t, timeout: 0s}",
+            "a length of zero",
+        ),
         (
             "kafka: {address: 'a:1', topic: t, password: p}",
             "without a user",

@@ -182,7 +182,7 @@ fn flags_that_cannot_be_are_errors() {
                 stopping: Some(StoppingOverride::MaxPairs(3)),
                 ..none()
             },
-            "fewer than 4 pairs",
+            "a verdict needs 4 pairs",
         ),
         (
             SuiteOverrides {
@@ -204,7 +204,7 @@ fn flags_that_cannot_be_are_errors() {
                 warmup: Some(Nanos::SECOND),
                 ..none()
             },
-            "no room for `--warmup`",
+            "`--warmup` exclude each other",
         ),
         (
             SuiteOverrides {
@@ -212,7 +212,7 @@ fn flags_that_cannot_be_are_errors() {
                 measure: Some(Nanos::from_millis(300)),
                 ..none()
             },
-            "no room for chance in 300ms",
+            "too long for random turns in 300ms",
         ),
     ] {
         let diagnostics = experiment_with(LEAST, &overrides).unwrap_err().to_string();

@@ -171,7 +171,7 @@ fn goals_of_the_command_line_come_first() {
     }
     for (typed, message) in [
         ("speed", "unknown goal `speed`"),
-        ("cpu:lower", "which way"),
+        ("cpu:lower", "fixed direction"),
         ("cpu:5", "needs a unit"),
         ("series:target/new:rate", "series:target/new:rate:lower"),
         ("series:target/new:sum:lower", "unknown goal"),

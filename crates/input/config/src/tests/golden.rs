@@ -215,7 +215,7 @@ fn forms_that_cannot_be_are_refused_with_what_can() {
             tcp,
             "ascii",
             "{form: header}",
-            "what leaves over `tcp` has no headers of ours",
+            "requests over `tcp` have no headers that Stillwell sets",
         ),
         (
             http,

@@ -95,11 +95,11 @@ fn mistakes_in_objects_of_a_cluster_are_reported() {
         ),
         (
             "manifest: {kind: Node}\n      connections: 2",
-            "`connections` has no meaning here",
+            "`connections` has no effect here",
         ),
         (
             "manifest: {kind: Node}\n      payload: ascii",
-            "`payload` has no meaning here",
+            "`payload` has no effect here",
         ),
     ] {
         let diagnostics = run_plan(&workload(generator, "")).unwrap_err().to_string();

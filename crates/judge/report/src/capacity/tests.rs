@@ -76,7 +76,7 @@ fn every_other_end_says_that_it_is_none() {
         (SearchEnd::AboveMaximum, "raise --to"),
         (SearchEnd::BelowMinimum, "lower --from"),
         (SearchEnd::GeneratorLimit, "was not measured reliably"),
-        (SearchEnd::BudgetSpent, "no probe was left"),
+        (SearchEnd::BudgetSpent, "--max-probes ended the search"),
         (SearchEnd::TimeSpent, "--max-time ended the search"),
         (SearchEnd::Stopped, "interrupted before the end"),
     ] {

@@ -341,7 +341,7 @@ fn unreliable_runs_that_are_left_out_are_reported() {
     let remarks = judge_targets(&plan, &runs).remarks;
     assert_eq!(remarks.len(), 1, "{remarks:?}");
     assert!(
-        remarks[0].starts_with("`a`: 1 of 4 runs left out where that counts: CPU steal"),
+        remarks[0].starts_with("`a`: 1 of 4 runs left out of the comparison: CPU steal"),
         "{remarks:?}"
     );
     // Where none is left, each number says why.

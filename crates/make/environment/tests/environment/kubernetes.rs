@@ -404,7 +404,7 @@ fn a_cluster_whose_certificate_is_not_known_is_refused() {
     wait_until(|| over.iter().all(stillwell_scope::Token::is_cancelled));
     let reported = failure(fixture).unwrap();
     assert!(
-        reported.contains("does not respond") && reported.contains("shake hands"),
+        reported.contains("does not respond") && reported.contains("complete the TLS handshake"),
         "{reported}"
     );
 }

@@ -73,7 +73,7 @@ fn what_a_killed_run_left_is_taken_away_by_the_next() {
     let plan = FolderDiskPlan::default();
     let (disk, server, notes) = Disk::mount(&at, &plan).unwrap();
     assert_eq!(notes.len(), 1);
-    assert!(notes[0].what.contains("was taken away"), "{notes:?}");
+    assert!(notes[0].what.contains("was removed"), "{notes:?}");
     // While it is mounted, no other disk can be mounted over it. Only the table of mounts is
     // read, since nothing answers for it yet.
     drop(server);

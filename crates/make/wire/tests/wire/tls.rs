@@ -225,14 +225,17 @@ fn every_failure_says_what_it_is_and_what_may_help() {
         (
             unknown.identity("a", 2000, 2999),
             UnknownAuthority,
-            "that is not known",
+            "from an unknown authority",
             Some(Trust),
         ),
     ] {
         let far = server(identity);
         let (failure, message) = failure(&near, &far, "a");
         assert_eq!((failure, failure.wish()), (expected, wish));
-        assert!(message.starts_with("shake hands with a: "), "{message}");
+        assert!(
+            message.starts_with("complete the TLS handshake with a: "),
+            "{message}"
+        );
         assert!(message.contains(says), "{message}");
         // Commands have flags; this crate does not know which.
         assert!(!message.contains("--"), "{message}");

@@ -99,12 +99,16 @@ fn cases() -> Vec<Case<Fault>> {
         case(Fault::ResetInHello, failed, "it closed the connection"),
         case(Fault::NoAnswer, late, "it takes too long"),
         case(Fault::StallInHello, late, "it takes too long"),
-        case(Fault::NothingInCommon, failed, "no version or cipher suite"),
+        case(
+            Fault::NothingInCommon,
+            failed,
+            "no TLS version or cipher suite",
+        ),
         case(Fault::UnknownName, failed, "it does not know that name"),
         case(Fault::InternalError, failed, "InternalError"),
         case(Fault::Goodbye, failed, "it closed the connection"),
-        case(Fault::EndlessAlerts, failed, "shake hands"),
-        case(Fault::LongRecord, failed, "shake hands"),
+        case(Fault::EndlessAlerts, failed, "complete the TLS handshake"),
+        case(Fault::LongRecord, failed, "complete the TLS handshake"),
     ]
 }
 
@@ -208,7 +212,7 @@ fn a_certificate_or_protocol_that_is_wrong_is_counted_and_said() {
             unknown.identity(here, 2000, 4000),
             http1,
             "",
-            "authority that is not known",
+            "comes from an unknown authority",
         ),
         (
             known.identity("other.example", 2000, 4000),
@@ -334,5 +338,8 @@ fn requests_without_the_requested_certificate_are_counted_once() {
     assert_eq!(report.ended(), REQUESTS, "{:?}", report.outcomes());
     assert_eq!(report.outcome("ok"), 0);
     let output = report.findings();
-    assert!(output.contains("it wants a certificate"), "{output}");
+    assert!(
+        output.contains("it requires a client certificate"),
+        "{output}"
+    );
 }

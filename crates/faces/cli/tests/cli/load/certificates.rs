@@ -237,7 +237,7 @@ fn a_server_that_has_dsa_alone_is_counted_and_said() {
         report.outcomes()
     );
     assert!(
-        report.findings().contains("no version or cipher suite"),
+        report.findings().contains("no TLS version or cipher suite"),
         "{}",
         report.findings()
     );

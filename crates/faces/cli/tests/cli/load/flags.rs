@@ -457,7 +457,7 @@ const REFUSED: &[(&str, &str)] = &[
         "http://a/ --burst-size=2 --jitter-uniform=1ms --rate=1/s",
         "cannot be used with",
     ),
-    ("http://a/ --closed-loop", "the loop is closed anyhow"),
+    ("http://a/ --closed-loop", "the loop is closed already"),
     (
         "http://a/ --idle-strategy=sleep",
         "nothing is: leave it out, or give a rate",

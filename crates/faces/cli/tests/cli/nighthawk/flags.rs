@@ -39,7 +39,7 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
         (
             "--user-defined-plugin-config '{name: nighthawk.fake_user_defined_output}' http://foo",
             1,
-            "its own tests alone",
+            "only for its tests",
         ),
         (
             "--stats-sinks '{name: statsd}' http://foo",

@@ -86,7 +86,7 @@ pub(super) fn check_single(
     if let Some(TransportPlan::Kubernetes(_)) = transport
         && let Some(node) = map.take("connections")
     {
-        let message = "`connections` has no meaning here";
+        let message = "`connections` has no effect here";
         let error = reader.error(code::BAD_VALUE, node.span, message);
         reader.report(error.label("`count` of the generator says how many objects there are"));
     }

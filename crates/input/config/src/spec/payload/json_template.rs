@@ -177,7 +177,7 @@ impl<'n> Template<'_, 'n> {
     fn filled_list(&self, node: &'n Node) -> Option<&'n [Node]> {
         let items = self.reader.list(node)?;
         if items.is_empty() {
-            self.wrong(node.span, "there is the list is empty");
+            self.wrong(node.span, "the list is empty");
             return None;
         }
         Some(items)

@@ -68,7 +68,7 @@ fn mistakes_are_named_with_their_place() {
             "1:",
             "2 is more than 1",
         ),
-        ("generator: !choose []", "1:", "nothing to choose"),
+        ("generator: !choose []", "1:", "the list is empty"),
         (
             "generator: !weighted [{weight: 0, value: !const 1}]",
             "1:",
