@@ -5,6 +5,7 @@ mod ancestors;
 mod circles;
 mod documents;
 mod files;
+mod grammar;
 mod manifests;
 mod messages;
 mod rust;
@@ -105,6 +106,7 @@ pub(crate) fn find_messages(root: &Path, units: &[&str]) -> anyhow::Result<Vec<S
 
 fn check_file(root: &Path, file: &SourceFile) -> Vec<Problem> {
     let mut problems = files::check_machine_paths(&file.path, &file.text);
+    problems.extend(grammar::check(file));
     if file.path.ends_with(".rs") {
         problems.extend(rust::check(&file.path, &file.text));
         problems.extend(ancestors::check(&file.path, &file.text));

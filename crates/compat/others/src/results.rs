@@ -93,16 +93,25 @@ pub struct ToolResult {
     pub figures: Vec<Figure>,
 }
 
-/// Parses one JSON result.
+/// Returns true if `text` begins like a result of `stillwell load` as CSV.
+#[must_use]
+pub fn is_load_csv(text: &str) -> bool {
+    native::is_csv(text)
+}
+
+/// Parses one result: JSON, or the CSV of `stillwell load`.
 ///
 /// # Errors
 /// [`ResultError`] if it is not JSON, or not of a known tool.
 pub fn read_result(text: &str) -> Result<ToolResult, ResultError> {
     let text = behind_logs(text);
-    let value: Value = serde_json::from_str(text).map_err(|error| ResultError::Json {
-        line: error.line(),
-        problem: error.to_string(),
-    })?;
+    let value: Value = match is_load_csv(text) {
+        true => native::of_csv(text),
+        false => serde_json::from_str(text).map_err(|error| ResultError::Json {
+            line: error.line(),
+            problem: error.to_string(),
+        })?,
+    };
     let (tool, figures) = if native::is_load(&value) {
         (ResultTool::Stillwell, native::figures(&value))
     } else if value.get("results").is_some_and(Value::is_array) {

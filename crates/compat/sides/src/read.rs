@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use stillwell_experiment::SavedReader;
 use stillwell_lading::capture::{CaptureRun, LadingFormat, SeriesWanted, read_lading};
 use stillwell_others::results::{
-    Column, Figure, ResultTool, parse_columns, parse_inline, read_result,
+    Column, Figure, ResultTool, is_load_csv, parse_columns, parse_inline, read_result,
 };
 use stillwell_verdict::RunSummary;
 use stillwell_verdict::across::{SavedRun, listed};
@@ -165,6 +165,9 @@ impl<'a> SideReader<'a> {
         let start = start_of(path)?;
         if LadingFormat::sniff(&start).is_some() {
             return self.read_lading(path);
+        }
+        if str::from_utf8(&start).is_ok_and(is_load_csv) {
+            return read_json(path);
         }
         let first = start.trim_ascii_start().first().copied();
         if matches!(first, Some(b'{' | b'[')) {

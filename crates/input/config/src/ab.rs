@@ -18,8 +18,8 @@ use stillwell_units::{Nanos, Seed};
 
 use crate::files::{Disk, Files};
 use crate::requests::{
-    Concurrency, ConnectingSpec, LoadSpecError, MixedRequest, RequestOrigin, RequestSpec, TlsSpec,
-    endpoint_of, read_requests_file, target, tls_plan,
+    Concurrency, ConnectingSpec, LoadSpecError, MixedRequest, RequestOrigin, RequestSpec,
+    ShapeSpec, TlsSpec, endpoint_of, read_requests_file, spacing, target, tls_plan,
 };
 use crate::spec::{no_target, parse_goal};
 
@@ -37,6 +37,8 @@ pub struct AbSpec {
     pub urls: [String; 2],
     /// Rate of requests, the same for both.
     pub rate: RateShape,
+    /// Distribution of requests in time.
+    pub shape: ShapeSpec,
     /// Threads that send.
     pub concurrency: Concurrency,
     /// Content of requests. Only the paths of URLs in files count.
@@ -72,6 +74,12 @@ impl AbSpec {
         ];
         for (variant, url) in variants.iter_mut().zip([baseline, comparison]) {
             variant.url = Some(absolute(url)?);
+        }
+        if self.rate.is_max() && self.shape != ShapeSpec::default() {
+            return Err(LoadSpecError::text(
+                "--burst-size, --jitter-uniform, --poisson and --zipf shape a rate, and there is \
+                 none: give --rate N/s",
+            ));
         }
         if self.max_pairs < PAIRS_MIN {
             return Err(LoadSpecError::text(format!(
@@ -173,7 +181,7 @@ impl AbSpec {
         };
         let endpoint = endpoint_of(url, request, origin, files)?;
         let plan = RequestsPlan::try_new(url.to_owned(), endpoint, exchange.client())?;
-        Ok(plan.to_target())
+        Ok(plan.to_target().spaced(spacing(&self.shape)))
     }
 
     /// The gating goal first, then all others.

@@ -30,12 +30,14 @@ use host::ReadLoad;
 pub(crate) use endpoint::read as read_requests_file;
 pub use endpoint::{read_text, target, tls_host, usual_method};
 pub use error::LoadSpecError;
+pub(crate) use grpc::endpoint_of_calls;
 pub use host::LoadHost;
 pub use listed::{
     RequestDefaults, RequestSource, SourceBody, SourceRequest, filled_body, is_host_header,
     listed_request,
 };
 pub(crate) use mix::{MixedRequest, RequestOrigin, endpoint_of};
+pub(crate) use parts::spacing;
 pub use receivers::{SpanSink, StatsSink};
 pub use recorded::{RecordedRequest, request_lines};
 pub use reflection::{Reflection, ReflectionFailure, ReflectionFailureKind, ReflectionRequest};

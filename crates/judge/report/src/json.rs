@@ -88,8 +88,15 @@ pub(crate) const fn base_unit(metric: &GoalMetric) -> &'static str {
         GoalMetric::Cpu => "cpu_seconds_per_second",
         GoalMetric::CpuPerEvent => "cpu_ns_per_event",
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => "bytes_per_second",
-        GoalMetric::EventLatency(_) | GoalMetric::Latency(_) | GoalMetric::ServiceTime(_) => "ns",
-        GoalMetric::Duplicated | GoalMetric::ErrorShare | GoalMetric::Loss => "share",
+        GoalMetric::EventLatency(_)
+        | GoalMetric::FirstByte(_)
+        | GoalMetric::Latency(_)
+        | GoalMetric::ServiceTime(_) => "ns",
+        GoalMetric::Duplicated
+        | GoalMetric::ErrorShare
+        | GoalMetric::Loss
+        | GoalMetric::Status(_) => "share",
+        GoalMetric::Route(goal) => base_unit(goal.metric()),
         GoalMetric::RequestThroughput => "requests_per_second",
         GoalMetric::Memory | GoalMetric::MemoryPeak => "bytes",
         GoalMetric::MemorySlope => "share_per_minute",

@@ -40,7 +40,9 @@ mod statistic;
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
-pub use brief::{BRIEF_LOAD_JSON_SCHEMA, BRIEF_LOAD_SCHEMA, BriefLoad, BriefTimes, BriefWarning};
+pub use brief::{
+    BRIEF_LOAD_JSON_SCHEMA, BRIEF_LOAD_SCHEMA, BriefLoad, BriefRoute, BriefTimes, BriefWarning,
+};
 pub use fill::{LoadReportInput, load_report, span_counters, url_of};
 pub use health::{Ending, GeneratorHealth, HealthWarning, WorkerHealth};
 pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};

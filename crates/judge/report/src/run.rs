@@ -2,13 +2,16 @@
 
 pub(crate) mod stamps;
 
-use stillwell_units::float_from_u64;
+use std::collections::BTreeMap;
+
+use stillwell_units::human::count;
+use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::{
-    CheckPassed, Component, GeneratorFigures, RunFigures, RunOutcome, RunSummary, TimeQuantiles,
-    Totals,
+    CheckPassed, Component, GeneratorFigures, RouteFigures, RunFigures, RunOutcome, RunSummary,
+    TimeQuantiles, Totals,
 };
 
-use crate::document::{Block, Document, Severity, Sign, Text};
+use crate::document::{Block, Cell, Column, Document, Severity, Sign, Table, Text};
 use crate::{Format, Style, words};
 
 /// Returns one observed run for readers at a terminal: its validity, events sent and
@@ -22,6 +25,7 @@ fn document(run: &RunSummary) -> Document {
     let figures = &run.figures;
     let blocks = [
         Block::group([Block::KeyValue(rows(run))]),
+        Block::group(routes(&figures.routes)),
         Block::group([steps(figures)]),
         restarts(figures),
         Block::group(remarks(run)),
@@ -61,6 +65,8 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
     row("lateness", figures.lateness.map(times));
     row("response time", figures.response_time.map(times));
     row("service time", figures.service_time.map(times));
+    row("first byte", figures.first_byte.map(times));
+    row("status codes", statuses(&figures.statuses));
     row("sends ended", outcomes(figures));
     row("target CPU", cpu(run));
     row("target memory", memory(figures));
@@ -84,6 +90,47 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
     row("foreign CPU", figures.foreign_cpu_share.map(of_host));
     row("steal", figures.steal_share.map(of_host));
     rows
+}
+
+/// `200: 1,190, 503: 10`.
+fn statuses(counts: &BTreeMap<u16, u64>) -> Option<String> {
+    let counts = counts.iter();
+    let counts = counts.map(|(status, responses)| format!("{status}: {}", count(*responses)));
+    let counts: Vec<String> = counts.collect();
+    (!counts.is_empty()).then(|| counts.join(", "))
+}
+
+/// Returns the requests of each route, if there are several.
+fn routes(routes: &[RouteFigures]) -> Option<Block> {
+    let head = ["route", "requests", "errors", "p50", "p99", "status codes"];
+    let rows = routes.iter().map(|route| {
+        let ended = |is_counted: &dyn Fn(&str) -> bool| {
+            let all = route.outcomes.iter();
+            let counted = all.filter(|entry| is_counted(&entry.outcome));
+            counted.map(|entry| entry.count).sum::<u64>()
+        };
+        let at = |quantile: fn(TimeQuantiles) -> Nanos| {
+            let time = route.response_time.map(quantile);
+            time.map_or_else(
+                || words::MISSING.into(),
+                |time| {
+                    let time = float_from_u64(time.as_u64());
+                    Cell::number(words::time(time), time, "ns")
+                },
+            )
+        };
+        let errors = ended(&|outcome| !matches!(outcome, "ok" | "status_3xx" | "unfinished"));
+        vec![
+            route.name.as_str().into(),
+            count(ended(&|_| true)).into(),
+            count(errors).into(),
+            at(|times| times.p50),
+            at(|times| times.p99),
+            statuses(&route.statuses).unwrap_or_default().into(),
+        ]
+    });
+    let table = Table::new(head.map(Column::of_numbers), rows);
+    (!routes.is_empty()).then_some(Block::Table(table))
 }
 
 fn steps(figures: &RunFigures) -> Block {

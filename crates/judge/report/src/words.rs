@@ -37,6 +37,10 @@ pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
         GoalMetric::EventLatency(LatencyQuantile::P90) => "event latency p90",
         GoalMetric::EventLatency(LatencyQuantile::P99) => "event latency p99",
         GoalMetric::EventLatency(LatencyQuantile::P999) => "event latency p99.9",
+        GoalMetric::FirstByte(LatencyQuantile::P50) => "first byte p50",
+        GoalMetric::FirstByte(LatencyQuantile::P90) => "first byte p90",
+        GoalMetric::FirstByte(LatencyQuantile::P99) => "first byte p99",
+        GoalMetric::FirstByte(LatencyQuantile::P999) => "first byte p99.9",
         GoalMetric::IngressThroughput => "ingress throughput",
         GoalMetric::Latency(LatencyQuantile::P50) => "latency p50",
         GoalMetric::Latency(LatencyQuantile::P90) => "latency p90",
@@ -51,6 +55,11 @@ pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
         GoalMetric::ServiceTime(LatencyQuantile::P90) => "service time p90",
         GoalMetric::ServiceTime(LatencyQuantile::P99) => "service time p99",
         GoalMetric::ServiceTime(LatencyQuantile::P999) => "service time p99.9",
+        GoalMetric::Route(goal) => {
+            let title = goal_title(goal.metric());
+            return Cow::Owned(plain(&format!("{title} of {}", goal.route())));
+        }
+        GoalMetric::Status(code) => return Cow::Owned(format!("status {}", code.get())),
         GoalMetric::Series(series) => {
             let id = series.id.as_ref();
             let id = id.map_or_else(String::new, |id| format!("['{id}']"));
@@ -71,13 +80,18 @@ pub(crate) fn goal_value(metric: &GoalMetric, value: f64) -> String {
         GoalMetric::Cpu => format!("{} CPU s/s", significant(value)),
         GoalMetric::CpuPerEvent
         | GoalMetric::EventLatency(_)
+        | GoalMetric::FirstByte(_)
         | GoalMetric::Latency(_)
         | GoalMetric::ServiceTime(_) => time(value),
         GoalMetric::RequestThroughput => format!("{}/s", significant(value)),
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => {
             format!("{}/s", bytes(value))
         }
-        GoalMetric::Duplicated | GoalMetric::ErrorShare | GoalMetric::Loss => percent(value),
+        GoalMetric::Duplicated
+        | GoalMetric::ErrorShare
+        | GoalMetric::Loss
+        | GoalMetric::Status(_) => percent(value),
+        GoalMetric::Route(goal) => goal_value(goal.metric(), value),
         GoalMetric::Memory | GoalMetric::MemoryPeak => bytes(value),
         GoalMetric::MemorySlope => format!("{}/min", signed_percent(value)),
         GoalMetric::Series(_) => significant(value),

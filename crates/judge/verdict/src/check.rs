@@ -102,6 +102,7 @@ fn goal_of(selector: &SeriesSelector) -> Option<GoalMetric> {
 fn goal_unit(goal: &GoalMetric) -> &'static str {
     let unit = match goal {
         GoalMetric::EventLatency(_)
+        | GoalMetric::FirstByte(_)
         | GoalMetric::Latency(_)
         | GoalMetric::ServiceTime(_)
         | GoalMetric::CpuPerEvent => Unit::Nanoseconds,

@@ -49,7 +49,7 @@ impl fmt::Display for ErraticSign {
             } => write!(
                 f,
                 "noisy: after {pairs} pairs the interval will likely still be ±{} wide, and the \
-                 tolerance is {}; use longer runs, more pairs or a quieter machine",
+                 tolerance is {}; use longer runs, more pairs, a quieter machine or a goal with less noise",
                 percent(*half_width),
                 percent(*tolerance)
             ),

@@ -74,8 +74,8 @@ pub use stillwell_capture::{
 };
 pub use summary::{
     BeatRates, Component, Drift, GeneratorFigures, Measured, OutcomeCount, PrefixCounts,
-    RunFigures, RunSummary, SUMMARY_SCHEMA, StepMark, Totals, WarmupFigures, WorkerShares,
-    summarise, summarise_from,
+    RouteFigures, RunFigures, RunSummary, SUMMARY_SCHEMA, StepMark, Totals, WarmupFigures,
+    WorkerShares, summarise, summarise_from,
 };
 pub use targets::{
     ColumnFound, DeliveryFound, PairFound, Place, Ranking, TargetFigure, TargetsCell,

@@ -177,6 +177,15 @@ pub struct RunFigures {
     pub workers: Vec<WorkerShares>,
     /// Ends of sends; only outcomes that happened.
     pub outcomes: Vec<OutcomeCount>,
+    /// First byte of the answer less sent time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_byte: Option<TimeQuantiles>,
+    /// Responses by status code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<u16, u64>,
+    /// Requests of each route, if there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<RouteFigures>,
     /// Share of the host's CPU time that the hypervisor took.
     pub steal_share: Option<f64>,
     /// Share of the host's CPU time that others used.
@@ -325,6 +334,23 @@ impl Component {
     }
 }
 
+/// The requests of one route, of all generators together.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct RouteFigures {
+    /// Method and path.
+    pub name: String,
+    /// Ends of requests; only outcomes that happened.
+    pub outcomes: Vec<OutcomeCount>,
+    /// Responses by status code.
+    pub statuses: BTreeMap<u16, u64>,
+    /// End of the answer less intended time.
+    pub response_time: Option<TimeQuantiles>,
+    /// End of the answer less sent time.
+    pub service_time: Option<TimeQuantiles>,
+    /// First byte of the answer less sent time.
+    pub first_byte: Option<TimeQuantiles>,
+}
+
 /// Number of sends that ended in one way.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct OutcomeCount {
@@ -430,9 +456,16 @@ impl RunSummary {
         let missing = |reason: &str| Measured::Missing {
             reason: reason.to_owned(),
         };
-        let GoalMetric::Series(goal) = metric else {
-            let result = self.values.get(metric).cloned();
-            return result.unwrap_or_else(|| missing("it is not in the summary"));
+        let goal = match metric {
+            GoalMetric::Series(goal) => goal,
+            GoalMetric::Route(_) | GoalMetric::Status(_) => {
+                let value = values::of_answers(metric, &self.figures, self.measured);
+                return value.map_or_else(missing, Measured::Value);
+            }
+            _ => {
+                let result = self.values.get(metric).cloned();
+                return result.unwrap_or_else(|| missing("it is not in the summary"));
+            }
         };
         match self.series.get(&goal.to_string()) {
             Some(value) => Measured::Value(*value),

@@ -28,6 +28,7 @@ use super::build::{self, Endpoint, Head, Request, RequestEncoder};
 use super::connection::{self, ConnectionEnd, ConnectionSlot};
 use super::pool::{Pool, pace};
 use super::recorder::Ticket;
+use super::routes::RouteTally;
 use super::slots::Slots;
 use super::worker::{Worker, WorkerSetup};
 
@@ -85,8 +86,10 @@ impl BlockRequests {
             tls: self.tls.as_ref().map(ClientTls::for_worker),
             shard: Arc::new(shard),
             recorders,
+            routes: RouteTally::default(),
         };
-        let blocks = Blocks::new(generator, &self.head, &self.requests);
+        let built = Arc::clone(&self.requests);
+        let blocks = Blocks::new(generator, &self.head, built, self.plan.routes());
         Worker::of_blocks(setup, Rc::new(blocks))
     }
 }

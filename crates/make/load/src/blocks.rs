@@ -6,15 +6,20 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_metric::Outcome;
+use stillwell_metric::{AnswerTimes, Outcome, Recorder, RequestsShard};
 use stillwell_payload::BlockSet;
+use stillwell_plan::load::Routes;
 use stillwell_scope::clock;
-use stillwell_units::Moment;
+use stillwell_units::{Moment, Nanos};
 use stillwell_worker::{Marks, Sending, Slice, StampText, Wait, Worker as Generator, write_header};
 
 use super::build::{Head, Request};
 use super::recorder::{Answer, Take, Ticket};
+use super::routes::RouteTally;
 use taken::TakenBlocks;
+
+/// Interval at which recorded times are handed over.
+const PUBLISH_EVERY: Nanos = Nanos::from_millis(10);
 
 /// The blocks of one worker, and the heads before them.
 #[derive(Debug)]
@@ -32,19 +37,60 @@ pub(super) struct Blocks {
     next: Cell<usize>,
     /// Index of the request of each place.
     chosen: RefCell<Vec<usize>>,
+    web: RefCell<WebRecorder>,
+}
+
+/// Records what only requests have, and hands it over.
+#[derive(Debug)]
+struct WebRecorder {
+    first_byte: Recorder,
+    routes: RouteTally,
+    published_at: Moment,
+}
+
+impl WebRecorder {
+    /// Hands over what was requested, if that is due.
+    fn publish(&mut self, now: Moment) {
+        if now.since(self.published_at) >= PUBLISH_EVERY {
+            self.published_at = now;
+            self.first_byte.hand_over();
+            self.routes.hand_over();
+        }
+    }
 }
 
 impl Blocks {
-    pub(super) fn new(generator: &Rc<Generator>, head: &Head, requests: &Arc<[Request]>) -> Self {
+    pub(super) fn new(
+        generator: &Rc<Generator>,
+        head: &Head,
+        requests: Arc<[Request]>,
+        routes: &Routes,
+    ) -> Self {
+        let (tally, shards) = RouteTally::new(routes, [&*requests]);
+        let (first_byte, first_bytes) = Recorder::pair();
+        let shards = routes.names().iter().cloned().zip(shards);
+        let web = RequestsShard::new(first_bytes, shards.collect());
+        // A worker opens its connections once.
+        drop(generator.shard.web.set(web));
         Self {
             generator: Rc::clone(generator),
             head: head.clone(),
             taken: RefCell::default(),
             request: head.with(&[], true),
-            requests: Arc::clone(requests),
+            requests,
             next: Cell::new(0),
             chosen: RefCell::default(),
+            web: RefCell::new(WebRecorder {
+                first_byte,
+                routes: tally,
+                published_at: Moment::default(),
+            }),
         }
+    }
+
+    /// Index among the requests of that of `ticket`; blocks as bodies have none.
+    fn index_of(&self, ticket: Ticket) -> Option<usize> {
+        self.chosen.borrow().get(ticket.request).copied()
     }
 
     /// Returns true if the blocks are the bodies of the requests.
@@ -86,6 +132,7 @@ impl Blocks {
         match look {
             Err(at) => Take::Later(at),
             Ok(intended) => Take::Now(Ticket {
+                endpoint: 0,
                 request: self.taken.borrow().next(),
                 intended,
                 sent: None,
@@ -106,6 +153,7 @@ impl Blocks {
                     self.choose(place);
                 }
                 Take::Now(Ticket {
+                    endpoint: 0,
                     request: place,
                     intended: slice.intended,
                     sent: None,
@@ -171,25 +219,48 @@ impl Blocks {
 
     /// The block of `ticket` was answered.
     pub(super) fn answered(&self, ticket: Ticket, answer: &Answer) {
+        let index = self.index_of(ticket);
         self.taken.borrow_mut().end(ticket.request);
-        self.generator
-            .shard
-            .count(Outcome::of_status(answer.whole.status));
+        let status = answer.whole.status;
+        let shard = &self.generator.shard;
+        shard.count(Outcome::of_status(status));
+        if let Some(web) = shard.web.get() {
+            web.statuses.count(status);
+        }
         let mut state = self.generator.state.borrow_mut();
-        state.record_answer(ticket.intended, answer.sent, answer.end);
+        let response = state.record_answer(ticket.intended, answer.sent, answer.end);
+        drop(state);
+        let times = AnswerTimes {
+            response: Some(response),
+            ..answer.times()
+        };
+        let mut web = self.web.borrow_mut();
+        web.first_byte.record(times.first_byte);
+        if let Some(route) = index.and_then(|index| web.routes.of(0, index)) {
+            route.answered(status, Outcome::of_status(status));
+            route.record(times);
+        }
+        web.publish(answer.end);
     }
 
     /// The block of `ticket` has got no answer.
     pub(super) fn failed(&self, ticket: Ticket, outcome: Outcome) {
+        let index = self.index_of(ticket);
         self.taken.borrow_mut().end(ticket.request);
         self.generator.shard.count(outcome);
+        let mut web = self.web.borrow_mut();
+        if let Some(route) = index.and_then(|index| web.routes.of(0, index)) {
+            route.failed(outcome);
+        }
     }
 
     /// The one that says when begins to wait: until then, or for a connection.
     pub(super) fn suspend(&self, until: Option<Moment>) {
         let wait = until.map_or(Wait::Other, Wait::Schedule);
+        let now = clock::now();
+        self.web.borrow_mut().publish(now);
         let mut state = self.generator.state.borrow_mut();
-        state.suspend(wait, clock::now());
+        state.suspend(wait, now);
     }
 
     /// It waits no longer.

@@ -69,6 +69,7 @@ mod tests {
             shard,
             watches: Vec::new(),
             recorders,
+            routes: Default::default(),
             has_schedule: true,
             has_response: true,
             measure_from: Moment::default(),

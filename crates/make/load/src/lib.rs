@@ -32,6 +32,7 @@ mod http3;
 mod listen;
 mod pool;
 mod recorder;
+mod routes;
 mod scenario;
 mod slots;
 mod spin;
@@ -47,7 +48,7 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use stillwell_metric::{LoadShard, Recorder};
 use stillwell_pacer::Share;
 use stillwell_plan::LoadPlan;
-use stillwell_plan::load::LoadPace;
+use stillwell_plan::load::{LoadPace, Routes};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_units::Moment;
 use stillwell_wire::tls::ClientTls;
@@ -58,6 +59,7 @@ pub use build::PrepareLoadError;
 use build::{Endpoint, RequestEncoder};
 pub use listen::AnswerHeader;
 use listen::HeaderForwarder;
+use routes::RouteTally;
 pub use scenario::{
     PreparedScenario, ScenarioError, ScenarioResult, StepFailure, StepResult, UserCounts,
     prepare_scenario,
@@ -87,6 +89,7 @@ struct PreparedWorker {
     share: Share,
     shard: Arc<LoadShard>,
     recorders: Vec<Recorder>,
+    routes: RouteTally,
     tracer: Option<Tracer>,
     supply: Option<mpsc::Receiver<SuppliedRequest>>,
     listener: Option<HeaderForwarder>,
@@ -126,13 +129,18 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
     let listens = !telemetry.headers.is_empty();
     let queue = listens.then(|| sync_channel(listen::HEADERS_WAITING_MAX));
     let (listener, headers) = queue.unzip();
+    let routes = Routes::of(&plan.endpoints);
+    let requests = endpoints.iter().map(|endpoint| &*endpoint.requests);
     let workers = (0..).zip(Share::all(u32::from(plan.workers)));
     let workers = workers.map(|(worker, share)| {
-        let (shard, recorders) = LoadShard::pair();
+        let (mut shard, recorders) = LoadShard::pair();
+        let (tally, of_routes) = RouteTally::new(&routes, requests.clone());
+        shard.routes = of_routes;
         PreparedWorker {
             share,
             shard: Arc::new(shard),
             recorders,
+            routes: tally,
             tracer: trace.map(|plan| Tracer::new(plan, telemetry.run, worker, sender.clone())),
             supply: None,
             listener: listener
@@ -215,6 +223,7 @@ impl PreparedLoad {
                 tls: self.tls.as_ref().map(ClientTls::for_worker),
                 shard: prepared.shard,
                 recorders: prepared.recorders,
+                routes: prepared.routes,
             };
             let load = LoadSetup {
                 plan: Arc::clone(&self.plan),

@@ -246,6 +246,7 @@ impl Pool {
         };
         let request = self.next_request.get();
         Take::Now(Ticket {
+            endpoint: self.endpoint,
             request,
             intended,
             sent: None,
@@ -292,6 +293,7 @@ impl Pool {
             return;
         };
         let ticket = Ticket {
+            endpoint: self.endpoint,
             request,
             intended: clock::now().min(start - Nanos::new(1)),
             sent: None,

@@ -3,15 +3,19 @@
 use std::sync::Arc;
 
 use stillwell_metric::{
-    CallEnd, CallMessages, Cell, LoadCounter, LoadShard, LoadTime, Outcome, Recorder, Sizes,
+    AnswerTimes, CallEnd, CallMessages, Cell, LoadCounter, LoadShard, LoadTime, Outcome, Recorder,
+    Sizes,
 };
 use stillwell_units::{Moment, Nanos};
 
 use super::answer::ResponseSummary;
+use super::routes::RouteTally;
 
 /// A request that was taken from the schedule.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Ticket {
+    /// Index of its endpoint.
+    pub(super) endpoint: usize,
     /// Index among the endpoint's requests.
     pub(super) request: usize,
     /// Intended time; without a schedule the time when it was taken.
@@ -44,6 +48,15 @@ pub(super) struct Answer {
 }
 
 impl Answer {
+    /// Times from the sent time on.
+    pub(super) const fn times(&self) -> AnswerTimes {
+        AnswerTimes {
+            response: None,
+            service: self.end.since(self.sent),
+            first_byte: self.first_byte.since(self.sent),
+        }
+    }
+
     /// The outcome of the request.
     pub(super) const fn outcome(&self) -> Outcome {
         match self.whole.status {
@@ -69,6 +82,7 @@ pub(super) struct RequestRecorder {
     pub(super) watched: Vec<Arc<LoadShard>>,
     pub(super) watches: Vec<PredicateWatch>,
     pub(super) recorders: Vec<Recorder>,
+    pub(super) routes: RouteTally,
     pub(super) has_schedule: bool,
     /// True if latency counts from the intended time as well.
     pub(super) has_response: bool,
@@ -94,6 +108,7 @@ impl RequestRecorder {
             watched: Vec::new(),
             watches: Vec::new(),
             recorders,
+            routes: RouteTally::default(),
             has_schedule: false,
             has_response: false,
             measure_from: Moment::default(),
@@ -144,14 +159,21 @@ impl RequestRecorder {
             self.heads.add(answer.whole.head_bytes);
             self.bodies.add(answer.whole.body_bytes);
             self.shard.statuses.count(answer.whole.status);
+            if let Some(route) = self.routes.of(ticket.endpoint, ticket.request) {
+                route.answered(answer.whole.status, outcome);
+            }
         }
         if ticket.intended >= self.measure_from {
-            let service = answer.end.since(answer.sent);
-            self.record(LoadTime::Service(outcome), service);
-            self.record(LoadTime::FirstByte, answer.first_byte.since(answer.sent));
-            if self.has_response {
-                let response = answer.end.since(ticket.intended);
+            let times = answer.times();
+            self.record(LoadTime::Service(outcome), times.service);
+            self.record(LoadTime::FirstByte, times.first_byte);
+            let response = answer.end.since(ticket.intended);
+            let response = self.has_response.then_some(response);
+            if let Some(response) = response {
                 self.record(LoadTime::Response(outcome), response);
+            }
+            if let Some(route) = self.routes.of(ticket.endpoint, ticket.request) {
+                route.record(AnswerTimes { response, ..times });
             }
         }
         self.end(ticket.intended, outcome, answer.end)
@@ -186,7 +208,13 @@ impl RequestRecorder {
     }
 
     /// Counts a failure at `now`. Returns whether it ends the load.
-    pub(super) fn failed(&mut self, intended: Moment, outcome: Outcome, now: Moment) -> bool {
+    pub(super) fn failed(&mut self, ticket: Ticket, outcome: Outcome, now: Moment) -> bool {
+        let intended = ticket.intended;
+        if intended >= self.count_from
+            && let Some(route) = self.routes.of(ticket.endpoint, ticket.request)
+        {
+            route.failed(outcome);
+        }
         if intended >= self.measure_from && Outcome::FAILURES.contains(&outcome) {
             self.record(LoadTime::Failed(outcome), now.since(intended));
         }
@@ -231,6 +259,9 @@ impl RequestRecorder {
 
     /// Publishes the recorded times, completely if `at_last`.
     pub(super) fn publish(&mut self, at_last: bool) {
+        if at_last {
+            self.routes.flush();
+        }
         self.shard.head_sizes.set(&self.heads);
         self.shard.body_sizes.set(&self.bodies);
         for recorder in &mut self.recorders {

@@ -165,6 +165,7 @@ mod tests {
     use super::*;
 
     const TICKET: Ticket = Ticket {
+        endpoint: 0,
         request: 0,
         intended: Moment::new(0),
         sent: None,

@@ -286,6 +286,7 @@ mod tests {
         let run = RunId::from_bytes([1; 16]);
         let mut tracer = Tracer::new(&plan(TraceHeaders::W3c), run, 7, Some(sender));
         let ticket = Ticket {
+            endpoint: 0,
             sent: None,
             request: 0,
             intended: Moment::new(1),

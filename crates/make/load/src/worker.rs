@@ -23,6 +23,7 @@ use super::build::Endpoint;
 use super::coalesce::Coalescer;
 use super::listen::HeaderForwarder;
 use super::recorder::{Answer, PredicateWatch, RequestRecorder, Ticket};
+use super::routes::RouteTally;
 use super::spin::SpinTime;
 use super::supply::{ChosenRequest, SuppliedRequest, Supply};
 use super::trace::{RequestTrace, TracedRequest, Tracer};
@@ -37,6 +38,7 @@ pub(super) struct WorkerSetup {
     pub(super) tls: Option<ClientTls>,
     pub(super) shard: Arc<LoadShard>,
     pub(super) recorders: Vec<Recorder>,
+    pub(super) routes: RouteTally,
 }
 
 /// Parts of a worker that only a load has.
@@ -150,7 +152,10 @@ impl Worker {
             share: Share::WHOLE,
             ends_alone: false,
             has_schedule: false,
-            recorder: RefCell::new(RequestRecorder::new(setup.shard, setup.recorders)),
+            recorder: RefCell::new(RequestRecorder {
+                routes: setup.routes,
+                ..RequestRecorder::new(setup.shard, setup.recorders)
+            }),
             end: Token::new(),
             is_ending: Cell::new(false),
             begun: Token::new(),
@@ -183,8 +188,13 @@ impl Worker {
         let source = load.supply.map_or(RequestSource::Plan, |queue| {
             RequestSource::Feed(Rc::new(Supply::new(queue)))
         });
+        let is_planned = matches!(source, RequestSource::Plan);
         let mut worker = Self::new(setup, source);
         let recorder = worker.recorder.get_mut();
+        if !is_planned {
+            // Requests of a feed belong to none of the plan.
+            recorder.routes = RouteTally::default();
+        }
         recorder.watched = match until.by_worker {
             true => vec![Arc::clone(&recorder.shard)],
             false => load.shards,
@@ -250,7 +260,7 @@ impl Worker {
             return blocks.failed(ticket, outcome);
         }
         let mut recorder = self.recorder.borrow_mut();
-        let is_end = recorder.failed(ticket.intended, outcome, clock::now());
+        let is_end = recorder.failed(ticket, outcome, clock::now());
         drop(recorder);
         self.ended(ticket);
         self.end_if(is_end);

@@ -3,12 +3,13 @@
 #[cfg(test)]
 mod tests;
 
-use stillwell_units::Moment;
+use stillwell_plan::load::Spacing;
+use stillwell_units::{Moment, Seed, float_from_u64};
 
 use crate::curve::Curve;
 use stillwell_plan::RateShape;
 
-use crate::Share;
+use crate::{Arrivals, Part, Share};
 
 /// Due times of a worker's units: the first once the shape has requested
 /// one whole unit (not at the start), and so on.
@@ -25,6 +26,8 @@ pub struct Schedule {
     position: u64,
     /// Due time of the unit at `position`; stored because it is read most often.
     next: Moment,
+    /// Due times of single units, where they are not even.
+    spaced: Option<Box<Arrivals>>,
 }
 
 impl Schedule {
@@ -38,6 +41,22 @@ impl Schedule {
             share,
             start,
             position: 0,
+            spaced: None,
+        }
+    }
+
+    /// The same with a spacing of single units, whose random gaps follow from `seed`.
+    #[must_use]
+    pub fn spaced(self, shape: &RateShape, spacing: Spacing, seed: &Seed) -> Self {
+        if spacing == Spacing::Even || self.curve.is_max() {
+            return self;
+        }
+        let part = Part::whole(self.share);
+        let arrivals = Arrivals::new(shape, spacing, part, self.start, seed);
+        Self {
+            next: arrivals.next_due(),
+            spaced: Some(Box::new(arrivals)),
+            ..self
         }
     }
 
@@ -55,12 +74,17 @@ impl Schedule {
         match units {
             _ if self.curve.is_max() => now,
             0 | 1 => self.next,
+            _ if self.spaced.is_some() => {
+                let mut ahead = self.clone();
+                ahead.advance(units - 1);
+                ahead.next
+            }
             _ => self.moment_of(self.position.saturating_add(units - 1)),
         }
     }
 
     /// Units due at `now` and not sent; for [`RateShape::Max`]
-    /// always `u64::MAX`.
+    /// always `u64::MAX`. At most one where a spacing makes single units due.
     #[must_use]
     pub fn due(&self, now: Moment) -> u64 {
         if self.curve.is_max() {
@@ -69,20 +93,32 @@ impl Schedule {
         if now < self.next {
             return 0;
         }
+        if self.spaced.is_some() {
+            return 1;
+        }
         self.requested_whole(now).saturating_sub(self.position)
     }
 
     /// Records `units` as sent, due or not.
     pub fn advance(&mut self, units: u64) {
         self.position = self.position.saturating_add(units);
+        if let Some(arrivals) = &mut self.spaced {
+            (0..units).for_each(|_| arrivals.advance());
+            self.next = arrivals.next_due();
+            return;
+        }
         self.next = self.moment_of(self.position);
     }
 
     /// Units that this share requested from the start until `now`, with the
     /// part of a unit that is under way: the requested rate times the time. Infinite
-    /// for [`RateShape::Max`].
+    /// for [`RateShape::Max`]. With a spacing, the number of units that were due.
     #[must_use]
     pub fn requested_until(&self, now: Moment) -> f64 {
+        if let Some(arrivals) = &self.spaced {
+            let due = arrivals.overdue(Moment::default(), now, None);
+            return float_from_u64(self.position.saturating_add(due));
+        }
         self.curve.requested_at(now.since(self.start).as_u64()) / f64::from(self.share.of())
     }
 

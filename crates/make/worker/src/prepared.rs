@@ -10,12 +10,13 @@ use stillwell_fuse::{Mount, MountNote};
 use stillwell_metric::{Cell, GeneratorShard, Labels, LogFsShard, Recorder};
 use stillwell_pacer::{Schedule, Share, TimeAccount, Turns};
 use stillwell_payload::{BlockSet, BuildError, Part, Seeds, SlotUse, Sources};
+use stillwell_plan::load::Spacing;
 use stillwell_plan::stamp::StampForm;
 use stillwell_plan::{GeneratorPlan, RatePlan, RateUnit, StampPlan};
 use stillwell_scope::clock::FixedWall;
 use stillwell_scope::{Place, Scope, Tasks, Token, clock};
 use stillwell_stamp::{RunMark, StreamId};
-use stillwell_units::{ByteSize, Moment};
+use stillwell_units::{ByteSize, Moment, Seed};
 
 use crate::error::TransportError;
 use crate::file_control::FileControl;
@@ -68,6 +69,8 @@ struct PreparedWorker {
     lateness: Recorder,
     response_time: Recorder,
     service_time: Recorder,
+    spacing: Spacing,
+    spacing_seed: Seed,
 }
 
 /// Reasons for which a generator cannot send its plan.
@@ -498,6 +501,8 @@ impl PreparedWorker {
             share,
             connections: connections_of(plan, share),
             shard: Arc::new(shard),
+            spacing: plan.transport.spacing(),
+            spacing_seed: plan.seed.derive("spacing", 0),
             lateness,
             response_time,
             service_time,
@@ -514,7 +519,11 @@ impl PreparedWorker {
         let now = clock::now();
         let worker_time = turns.as_ref().map_or(now, |turns| turns.active_time(now));
         let state = State {
-            schedule: Schedule::new(&rate.shape, self.share, start),
+            schedule: Schedule::new(&rate.shape, self.share, start).spaced(
+                &rate.shape,
+                self.spacing,
+                &self.spacing_seed,
+            ),
             turns,
             unit: rate.unit,
             is_max: rate.is_max(),

@@ -35,7 +35,7 @@ mod write;
 pub use ledger::{CountBounds, LedgerEvent, LedgerFigures, LedgerRange, LedgerRecord};
 pub use load::{
     HostCpu, LOAD_SCHEMA, LoadCapture, LoadEnd, LoadManifest, LoadSecond, LoadWorker,
-    LoadWorkerView, PageFound, SinkFound, SpansFound, TelemetryResult,
+    LoadWorkerView, PageFound, RouteCounts, SinkFound, SpansFound, TelemetryResult,
 };
 pub use manifest::{
     BusyProgram, EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, Restart,

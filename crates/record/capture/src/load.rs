@@ -9,11 +9,13 @@ mod evidence;
 mod folder;
 mod telemetry;
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 use stillwell_metric::{
-    Histogram, LoadCounts, LoadTime, Outcome, PackedHistogram, add_histogram, empty_histogram,
+    Histogram, LoadCounts, LoadTime, Outcome, PackedHistogram, RouteTime, add_histogram,
+    empty_histogram,
 };
 use stillwell_plan::LoadPlan;
 use stillwell_units::Nanos;
@@ -35,6 +37,9 @@ pub struct LoadCapture {
     /// [workers](LoadManifest::workers) and then of [`LoadTime::index`]; `None` where
     /// nothing was recorded.
     pub times: Vec<Vec<Option<Histogram<u64>>>>,
+    /// Times of each route of each worker, in the order of [`RouteTime::ALL`]; empty if there is
+    /// only one route.
+    pub route_times: Vec<Vec<[Histogram<u64>; RouteTime::ALL.len()]>>,
     /// The measured time second by second, all workers together.
     pub seconds: Vec<LoadSecond>,
 }
@@ -81,6 +86,20 @@ pub struct LoadWorker {
     pub cpu: Nanos,
     /// Length of its measured time.
     pub measured: Nanos,
+    /// Requests of each route; empty if there is only one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<RouteCounts>,
+}
+
+/// Requests of one route of a worker.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RouteCounts {
+    /// Method and path.
+    pub name: String,
+    /// Requests by outcome, in the order of [`Outcome::ALL`].
+    pub outcomes: [u64; Outcome::ALL.len()],
+    /// Responses by status code.
+    pub statuses: BTreeMap<u16, u64>,
 }
 
 /// Reason of the end of a load.
@@ -143,13 +162,20 @@ pub struct LoadWorkerView<'a> {
     /// Its part of the manifest.
     pub worker: &'a LoadWorker,
     times: &'a [Option<Histogram<u64>>],
+    route_times: &'a [[Histogram<u64>; RouteTime::ALL.len()]],
 }
 
 impl LoadCapture {
     /// The workers, each with its times.
     pub fn workers(&self) -> impl Iterator<Item = LoadWorkerView<'_>> {
         let workers = self.manifest.workers.iter().zip(&self.times);
-        workers.map(|(worker, times)| LoadWorkerView { worker, times })
+        workers
+            .enumerate()
+            .map(|(index, (worker, times))| LoadWorkerView {
+                worker,
+                times,
+                route_times: self.route_times.get(index).map_or(&[], Vec::as_slice),
+            })
     }
 
     /// The counts of every worker.
@@ -176,6 +202,13 @@ impl<'a> LoadWorkerView<'a> {
     pub fn times(&self, time: LoadTime) -> &'a Histogram<u64> {
         let times = self.times.get(time.index()).and_then(Option::as_ref);
         times.unwrap_or(&NOTHING)
+    }
+
+    /// The requests of its routes, with their times.
+    pub fn routes(
+        &self,
+    ) -> impl Iterator<Item = (&'a RouteCounts, &'a [Histogram<u64>; RouteTime::ALL.len()])> {
+        self.worker.routes.iter().zip(self.route_times)
     }
 
     /// Its times of answers of every class.

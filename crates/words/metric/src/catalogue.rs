@@ -112,6 +112,12 @@ catalogue! {
     LATENESS = "lateness", Nanoseconds, Histogram, "Sent time minus intended time of each send.";
     RESPONSE_TIME = "response_time", Nanoseconds, Histogram, "End of the response minus the intended time of its request.";
     SERVICE_TIME = "service_time", Nanoseconds, Histogram, "End of the response minus the sent time of its request.";
+    STATUSES = "statuses", Count, Counter, "Responses by HTTP status code, labelled status.";
+    ROUTE_OUTCOMES = "route_outcomes", Count, Counter, "How the requests of a route ended, labelled route and outcome.";
+    ROUTE_STATUSES = "route_statuses", Count, Counter, "Responses of a route by HTTP status code, labelled route and status.";
+    ROUTE_RESPONSE_TIME = "route_response_time", Nanoseconds, Histogram, "Response time of the requests of a route, labelled route.";
+    ROUTE_SERVICE_TIME = "route_service_time", Nanoseconds, Histogram, "Service time of the requests of a route, labelled route.";
+    ROUTE_FIRST_BYTE_TIME = "route_first_byte_time", Nanoseconds, Histogram, "First byte time of the requests of a route, labelled route.";
     BLOCKS_AGAIN = "blocks_again", Count, Counter, "Blocks that a generator had sent before, since no new ones were ready.";
     EVENTS_ACKNOWLEDGED = "events_acknowledged", Count, Counter, "Events that the receiver acknowledged.";
     EVENTS_REFUSED = "events_refused", Count, Counter, "Events that the receiver refused permanently.";

@@ -8,6 +8,7 @@
 //!   shared cache line on the hot path.
 //! * [`LoadShard`], [`LoadTime`]: the same for workers that send requests for their
 //!   own sake.
+//! * [`RouteShard`] and [`RouteRecorder`]: the same for the requests of one route.
 //! * [`Recorder`] and [`Intervals`]: histograms that a worker fills and the
 //!   sampler takes away, one per interval; they merge exactly.
 //! * [`PackedHistogram`]: one that is kept for long.
@@ -24,6 +25,7 @@ mod load;
 mod outcome;
 mod packed;
 mod recorder;
+mod routes;
 mod sample;
 mod shard;
 
@@ -45,5 +47,8 @@ pub use recorder::{
     Interval, Intervals, Recorder, add_histogram, decode_histogram, empty_histogram,
     encode_histogram,
 };
+pub use routes::{AnswerTimes, RouteRecorder, RouteShard, RouteTime};
 pub use sample::{Beat, Labels, Sample, SeriesName, Value};
-pub use shard::{GeneratorShard, Shard, SinkShard, is_sink_worker, sink_worker_name};
+pub use shard::{
+    GeneratorShard, RequestsShard, Shard, SinkShard, is_sink_worker, sink_worker_name,
+};

@@ -10,12 +10,13 @@ mod source;
 mod statuses;
 mod trouble;
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use crate::account::{AccountCells, TimeState};
 use crate::cell::{Cell, PhasedCell};
 use crate::outcome::Outcome;
 use crate::recorder::{Intervals, Recorder};
+use crate::routes::RouteShard;
 pub use calls::{CallCells, CallEnd, CallMessages};
 pub use counter::{CounterError, LoadCounter};
 pub use counts::{HandshakeCount, LoadCounts, PhasedCount, SourceCounts};
@@ -189,6 +190,8 @@ pub struct LoadShard {
     pub head_sizes: SizeCells,
     /// Sizes of answers' bodies.
     pub body_sizes: SizeCells,
+    /// Requests of each route, in the order of the plan; empty if there is only one route.
+    pub routes: Vec<Arc<RouteShard>>,
     /// Ends and messages of gRPC calls.
     pub calls: CallCells,
     /// Requests that were sampled for a span.
@@ -251,6 +254,7 @@ impl LoadShard {
             bytes_received: PhasedCell::default(),
             head_sizes: SizeCells::default(),
             body_sizes: SizeCells::default(),
+            routes: Vec::new(),
             calls: CallCells::default(),
             spans_sampled: PhasedCell::default(),
             spans_dropped: PhasedCell::default(),

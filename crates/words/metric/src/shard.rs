@@ -1,10 +1,14 @@
 //! Counters of one worker.
 
+use std::sync::{Arc, OnceLock};
+
 use crate::account::AccountCells;
 use crate::catalogue as metric;
 use crate::cell::Cell;
+use crate::load::StatusCells;
 use crate::outcome::Outcome;
-use crate::recorder::{Intervals, encode_histogram};
+use crate::recorder::{Interval, Intervals, encode_histogram};
+use crate::routes::{RouteShard, RouteTime};
 use crate::sample::{Labels, Sample, Value};
 
 /// Something that the sampler reads once a beat.
@@ -53,6 +57,8 @@ pub struct GeneratorShard {
     pub ack_questions_failed: Cell,
     /// Sends by outcome.
     pub outcomes: [Cell; Outcome::ALL.len()],
+    /// Counters of HTTP requests, if the worker sends any.
+    pub web: OnceLock<RequestsShard>,
     /// Time breakdown of the worker.
     pub account: AccountCells,
     lateness: Intervals,
@@ -90,6 +96,7 @@ impl GeneratorShard {
             ack_questions_ok: Cell::default(),
             ack_questions_failed: Cell::default(),
             outcomes: Default::default(),
+            web: OnceLock::new(),
             account: AccountCells::default(),
             lateness,
             response_time,
@@ -149,6 +156,9 @@ impl Shard for GeneratorShard {
                 samples.push(Sample::int(metric::OUTCOMES, &labels, total));
             }
         }
+        if let Some(web) = self.web.get() {
+            web.sample(&self.labels, samples);
+        }
         sample_account(&self.account, &self.labels, samples);
         let histograms = [
             (metric::LATENESS, &self.lateness),
@@ -156,11 +166,71 @@ impl Shard for GeneratorShard {
             (metric::SERVICE_TIME, &self.service_time),
         ];
         for (metric, intervals) in histograms {
-            if let Some(histogram) = intervals.take().filter(|h| !h.is_empty()) {
-                let value = Value::Histogram(encode_histogram(&histogram));
-                samples.push(Sample::new(metric, &self.labels, value));
+            sample_times(metric, &self.labels, intervals.take(), samples);
+        }
+    }
+}
+
+/// Counters of the HTTP requests of one generator worker.
+#[derive(Debug)]
+pub struct RequestsShard {
+    /// Responses by status code.
+    pub statuses: StatusCells,
+    first_byte: Intervals,
+    routes: Vec<(String, Arc<RouteShard>)>,
+}
+
+impl RequestsShard {
+    /// A shard with the sampler's end of the recorder of first bytes, and the routes by their
+    /// names; none if there is only one route.
+    #[must_use]
+    pub fn new(first_byte: Intervals, routes: Vec<(String, Arc<RouteShard>)>) -> Self {
+        Self {
+            statuses: StatusCells::default(),
+            first_byte,
+            routes,
+        }
+    }
+
+    fn sample(&self, labels: &Labels, samples: &mut Vec<Sample>) {
+        for (status, count) in self.statuses.read() {
+            let labels = labels.clone().with("status", status.to_string());
+            samples.push(Sample::int(metric::STATUSES, &labels, count));
+        }
+        let first_byte = self.first_byte.take();
+        sample_times(metric::FIRST_BYTE_TIME, labels, first_byte, samples);
+        for (name, route) in &self.routes {
+            let labels = labels.clone().with("route", name.as_str());
+            for (status, count) in route.statuses() {
+                let labels = labels.clone().with("status", status.to_string());
+                samples.push(Sample::int(metric::ROUTE_STATUSES, &labels, count));
+            }
+            let ended = Outcome::ALL.map(|outcome| (outcome, route.ended(outcome)));
+            for (outcome, count) in ended.into_iter().filter(|(_, count)| *count > 0) {
+                let labels = labels.clone().with("outcome", outcome.name());
+                samples.push(Sample::int(metric::ROUTE_OUTCOMES, &labels, count));
+            }
+            for time in RouteTime::ALL {
+                let metric = match time {
+                    RouteTime::Response => metric::ROUTE_RESPONSE_TIME,
+                    RouteTime::Service => metric::ROUTE_SERVICE_TIME,
+                    RouteTime::FirstByte => metric::ROUTE_FIRST_BYTE_TIME,
+                };
+                sample_times(metric, &labels, route.take(time), samples);
             }
         }
+    }
+}
+
+fn sample_times(
+    metric: metric::Metric,
+    labels: &Labels,
+    interval: Option<Interval>,
+    samples: &mut Vec<Sample>,
+) {
+    if let Some(histogram) = interval.filter(|histogram| !histogram.is_empty()) {
+        let value = Value::Histogram(encode_histogram(&histogram));
+        samples.push(Sample::new(metric, labels, value));
     }
 }
 

@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteSize, Nanos, Seed};
 
+use crate::load::Spacing;
 use crate::tls::ClientTlsPlan;
 use crate::{PayloadPlan, RatePlan, StampPlan};
 
@@ -290,6 +291,15 @@ pub struct HecAcknowledgements {
 }
 
 impl TransportPlan {
+    /// Spacing of single sends on the rate: only requests have one that is not even.
+    #[must_use]
+    pub const fn spacing(&self) -> Spacing {
+        match self {
+            Self::Requests(plan) => plan.spacing(),
+            _ => Spacing::Even,
+        }
+    }
+
     /// The common part of producers for all brokers, if this is one.
     #[must_use]
     pub fn producer(&self) -> Option<&ProducerPlan> {

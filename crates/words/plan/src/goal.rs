@@ -54,6 +54,8 @@ pub enum GoalMetric {
     /// A quantile of the times from a stamped event's intended time to its first
     /// arrival at a sink.
     EventLatency(LatencyQuantile),
+    /// A quantile of the times from the sent time to the first byte of the answer.
+    FirstByte(LatencyQuantile),
     /// Bytes that generators sent, for each second of time.
     IngressThroughput,
     /// A quantile of the run's response times, from the intended time on.
@@ -69,10 +71,63 @@ pub enum GoalMetric {
     MemorySlope,
     /// Requests that were answered with a status below 400, for each second of time.
     RequestThroughput,
+    /// The number of another goal, of the requests of one route alone.
+    Route(RouteGoal),
     /// Any recorded or scraped series.
     Series(SeriesGoal),
     /// A quantile of the run's service times, from the sent time on.
     ServiceTime(LatencyQuantile),
+    /// Share of the requests that were answered with this status code.
+    Status(StatusCode),
+}
+
+/// A goal of the requests of one route.
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct RouteGoal {
+    metric: Box<GoalMetric>,
+    route: String,
+}
+
+impl RouteGoal {
+    /// A goal of the route with this name; `None` if `metric` has no number for each route.
+    #[must_use]
+    pub fn new(metric: GoalMetric, route: String) -> Option<Self> {
+        let metric = Box::new(metric);
+        metric.is_of_routes().then_some(Self { metric, route })
+    }
+
+    /// The goal whose number it is.
+    #[must_use]
+    pub const fn metric(&self) -> &GoalMetric {
+        &self.metric
+    }
+
+    /// Name of the route, such as `GET /search`.
+    #[must_use]
+    pub fn route(&self) -> &str {
+        &self.route
+    }
+}
+
+/// A status code of HTTP, from 100 to 599.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct StatusCode(u16);
+
+impl StatusCode {
+    /// The status code `code`, if it is one.
+    #[must_use]
+    pub const fn new(code: u16) -> Option<Self> {
+        match code {
+            100..600 => Some(Self(code)),
+            _ => None,
+        }
+    }
+
+    /// The number.
+    #[must_use]
+    pub const fn get(self) -> u16 {
+        self.0
+    }
 }
 
 /// A quantile of a time.
@@ -138,9 +193,9 @@ pub enum Scale {
 }
 
 impl GoalMetric {
-    /// All that need no name of a series, in the order in which they are listed
+    /// All that need no name of a series or route and no status code, in the order in which they are listed
     /// to users.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 27] = [
         Self::IngressThroughput,
         Self::EgressThroughput,
         Self::CpuPerEvent,
@@ -156,6 +211,10 @@ impl GoalMetric {
         Self::ServiceTime(LatencyQuantile::P90),
         Self::ServiceTime(LatencyQuantile::P99),
         Self::ServiceTime(LatencyQuantile::P999),
+        Self::FirstByte(LatencyQuantile::P50),
+        Self::FirstByte(LatencyQuantile::P90),
+        Self::FirstByte(LatencyQuantile::P99),
+        Self::FirstByte(LatencyQuantile::P999),
         Self::ErrorShare,
         Self::RequestThroughput,
         Self::Loss,
@@ -167,7 +226,8 @@ impl GoalMetric {
     ];
 
     /// The name in files and reports; of a series
-    /// `series:METRIC['ID']:REDUCTION`.
+    /// `series:METRIC['ID']:REDUCTION`, of a route `METRIC['ROUTE']`, of a status code
+    /// `status_429`.
     #[must_use]
     pub fn name(&self) -> Cow<'static, str> {
         Cow::Borrowed(match self {
@@ -180,6 +240,10 @@ impl GoalMetric {
             Self::EventLatency(LatencyQuantile::P90) => "event_latency_p90",
             Self::EventLatency(LatencyQuantile::P99) => "event_latency_p99",
             Self::EventLatency(LatencyQuantile::P999) => "event_latency_p999",
+            Self::FirstByte(LatencyQuantile::P50) => "first_byte_p50",
+            Self::FirstByte(LatencyQuantile::P90) => "first_byte_p90",
+            Self::FirstByte(LatencyQuantile::P99) => "first_byte_p99",
+            Self::FirstByte(LatencyQuantile::P999) => "first_byte_p999",
             Self::IngressThroughput => "ingress_throughput",
             Self::Latency(LatencyQuantile::P50) => "latency_p50",
             Self::Latency(LatencyQuantile::P90) => "latency_p90",
@@ -194,11 +258,14 @@ impl GoalMetric {
             Self::ServiceTime(LatencyQuantile::P90) => "service_time_p90",
             Self::ServiceTime(LatencyQuantile::P99) => "service_time_p99",
             Self::ServiceTime(LatencyQuantile::P999) => "service_time_p999",
+            Self::Route(goal) => return Cow::Owned(format!("{}['{}']", goal.metric, goal.route)),
             Self::Series(series) => return Cow::Owned(format!("series:{series}")),
+            Self::Status(code) => return Cow::Owned(format!("status_{}", code.0)),
         })
     }
 
-    /// The better direction; of a series only the user knows it.
+    /// The better direction; of a series only the user knows it. A larger share of a status code
+    /// is better below 400.
     #[must_use]
     pub const fn direction(&self) -> Option<Direction> {
         match self {
@@ -207,6 +274,7 @@ impl GoalMetric {
             | Self::Duplicated
             | Self::ErrorShare
             | Self::EventLatency(_)
+            | Self::FirstByte(_)
             | Self::Latency(_)
             | Self::Loss
             | Self::Memory
@@ -216,6 +284,9 @@ impl GoalMetric {
             Self::EgressThroughput | Self::IngressThroughput | Self::RequestThroughput => {
                 Some(Direction::HigherIsBetter)
             }
+            Self::Status(StatusCode(..400)) => Some(Direction::HigherIsBetter),
+            Self::Status(_) => Some(Direction::LowerIsBetter),
+            Self::Route(goal) => goal.metric.direction(),
             Self::Series(_) => None,
         }
     }
@@ -224,9 +295,12 @@ impl GoalMetric {
     #[must_use]
     pub const fn scale(&self) -> Scale {
         match self {
-            Self::Duplicated | Self::ErrorShare | Self::Loss | Self::MemorySlope => {
-                Scale::Difference
-            }
+            Self::Duplicated
+            | Self::ErrorShare
+            | Self::Loss
+            | Self::MemorySlope
+            | Self::Status(_) => Scale::Difference,
+            Self::Route(goal) => goal.metric.scale(),
             _ => Scale::Ratio,
         }
     }
@@ -241,12 +315,36 @@ impl GoalMetric {
                 | Self::EgressThroughput
                 | Self::ErrorShare
                 | Self::EventLatency(_)
+                | Self::FirstByte(_)
                 | Self::IngressThroughput
                 | Self::Latency(_)
                 | Self::Loss
                 | Self::RequestThroughput
+                | Self::Route(_)
                 | Self::ServiceTime(_)
+                | Self::Status(_)
         )
+    }
+
+    /// Returns true if it is derived from the responses to requests.
+    #[must_use]
+    pub const fn is_of_answers(&self) -> bool {
+        matches!(
+            self,
+            Self::ErrorShare
+                | Self::FirstByte(_)
+                | Self::Latency(_)
+                | Self::RequestThroughput
+                | Self::Route(_)
+                | Self::ServiceTime(_)
+                | Self::Status(_)
+        )
+    }
+
+    /// Returns true if there is a number for each route.
+    #[must_use]
+    pub const fn is_of_routes(&self) -> bool {
+        self.is_of_answers() && !matches!(self, Self::Route(_))
     }
 
     /// Returns true if it is derived from the content that sinks receive.
@@ -268,23 +366,28 @@ impl GoalMetric {
             | Self::IngressThroughput
             | Self::RequestThroughput
             | Self::EventLatency(LatencyQuantile::P50)
+            | Self::FirstByte(LatencyQuantile::P50)
             | Self::Latency(LatencyQuantile::P50)
             | Self::ServiceTime(LatencyQuantile::P50) => 0.02,
             Self::EventLatency(LatencyQuantile::P90)
+            | Self::FirstByte(LatencyQuantile::P90)
             | Self::Latency(LatencyQuantile::P90)
             | Self::ServiceTime(LatencyQuantile::P90) => 0.03,
             // Allocators round, and tails are made of few events.
             Self::Memory
             | Self::MemoryPeak
             | Self::EventLatency(LatencyQuantile::P99)
+            | Self::FirstByte(LatencyQuantile::P99)
             | Self::Latency(LatencyQuantile::P99)
             | Self::ServiceTime(LatencyQuantile::P99)
             | Self::Series(_) => 0.05,
             Self::EventLatency(LatencyQuantile::P999)
+            | Self::FirstByte(LatencyQuantile::P999)
             | Self::Latency(LatencyQuantile::P999)
             | Self::ServiceTime(LatencyQuantile::P999) => 0.10,
             // Points, not percent of a number that is nearly zero.
-            Self::Duplicated | Self::ErrorShare | Self::Loss => 0.001,
+            Self::Duplicated | Self::ErrorShare | Self::Loss | Self::Status(_) => 0.001,
+            Self::Route(goal) => return goal.metric.default_tolerance(),
             Self::MemorySlope => 0.01,
         };
         // In range by the table above, and a test goes through it.
@@ -321,6 +424,23 @@ impl FromStr for GoalMetric {
         };
         if let Some(series) = text.strip_prefix("series:") {
             return series.parse().map(Self::Series).map_err(|_| unknown());
+        }
+        if let Some((metric, route)) = text
+            .strip_suffix("']")
+            .and_then(|text| text.split_once("['"))
+        {
+            if metric.contains("['") || route.contains("['") {
+                return Err(unknown());
+            }
+            let metric = metric.parse().map_err(|_| unknown())?;
+            let goal = RouteGoal::new(metric, route.to_owned()).ok_or_else(unknown)?;
+            return Ok(Self::Route(goal));
+        }
+        if let Some(code) = text.strip_prefix("status_") {
+            let is_number = code.chars().all(|digit| digit.is_ascii_digit());
+            let code = code.parse().ok().filter(|_| is_number);
+            let code = code.and_then(StatusCode::new);
+            return code.map(Self::Status).ok_or_else(unknown);
         }
         let mut plain = Self::ALL.into_iter();
         plain

@@ -5,6 +5,7 @@ mod check;
 mod grpc;
 mod pace;
 mod request;
+mod routes;
 mod telemetry;
 mod tunnel;
 
@@ -22,6 +23,7 @@ pub(crate) use check::check_requests;
 pub use grpc::{GrpcMessages, GrpcPlan};
 pub use pace::{LoadPace, LoadPacing, Overflow, Spacing};
 pub use request::{BodyPlan, EndpointPlan, RequestPlan};
+pub use routes::Routes;
 pub use telemetry::{
     AnswerHeadersPlan, ReceiverPlan, SpanProtocol, SpanSinkPlan, StatsPagePlan, StatsProtocol,
     StatsSinkPlan, TelemetryPlan, TraceHeaders, TracePlan,

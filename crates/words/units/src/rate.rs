@@ -23,7 +23,7 @@ impl ByteRate {
         if bytes_per_second == 0 {
             return Err(ParseError::Range {
                 input: "0 B/s".to_owned(),
-                kind: "byte rate",
+                kind: "rate of bytes",
                 bounds: "at least 1 B/s",
             });
         }
@@ -64,7 +64,7 @@ impl FromStr for ByteRate {
         let Some(size) = text.trim().strip_suffix("/s") else {
             return Err(ParseError::UnitMissing {
                 input: text.trim().to_owned(),
-                kind: "byte rate",
+                kind: "rate of bytes",
                 example: if text.trim().ends_with(|c: char| c.is_ascii_digit()) {
                     " MiB/s"
                 } else {
@@ -92,7 +92,7 @@ impl EventRate {
         } else {
             Err(ParseError::Range {
                 input: format!("{events_per_second}/s"),
-                kind: "event rate",
+                kind: "rate of events",
                 bounds: "above zero and finite",
             })
         }
@@ -136,7 +136,7 @@ impl FromStr for EventRate {
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let shape = || ParseError::Shape {
             input: text.to_owned(),
-            kind: "event rate",
+            kind: "rate of events",
             accepted: "a count per time, such as `1000/s`, `5k/s` or `300/m`",
         };
         let (count, period) = match text.trim().split_once('/') {
@@ -147,7 +147,7 @@ impl FromStr for EventRate {
             None => {
                 return Err(ParseError::UnitMissing {
                     input: text.trim().to_owned(),
-                    kind: "event rate",
+                    kind: "rate of events",
                     example: "/s",
                 });
             }

@@ -1,6 +1,6 @@
-//! JSON of `stillwell load`: the summary, and the full result.
+//! Results of `stillwell load`: the summary as JSON and CSV, and the full result.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use stillwell_metric::Unit;
 use stillwell_plan::goal::Direction;
 
@@ -27,6 +27,46 @@ const QUANTILES: [(&str, &str, &str); 7] = [
 pub(super) fn is_load(value: &Value) -> bool {
     let schema = value.get("schema").and_then(Value::as_str);
     schema.is_some_and(|schema| schema.starts_with(SUMMARY) || schema.starts_with(FULL))
+}
+
+/// Returns true if `text` begins like a result of `stillwell load` as CSV, whose rows are sorted.
+pub(super) fn is_csv(text: &str) -> bool {
+    let start = text.strip_prefix("name,value\n");
+    start.is_some_and(|rows| rows.starts_with("bytes_received,"))
+}
+
+/// Reads a summary that was written as CSV: a name and a value in each line. Keys of one level
+/// are joined by points.
+pub(super) fn of_csv(text: &str) -> Value {
+    let mut all = Map::new();
+    for line in text.lines().skip(1) {
+        // A text with a separator in it is no number, and no figure.
+        let Some((name, value)) = line.rsplit_once(',') else {
+            continue;
+        };
+        let mut map = &mut all;
+        let mut keys = keys_of(name);
+        let Some(last) = keys.pop() else { continue };
+        for key in keys {
+            let below = map.entry(key).or_insert_with(|| Value::Object(Map::new()));
+            match below {
+                Value::Object(below) => map = below,
+                // A name that is both a value and a group comes from no writer of ours.
+                _ => return Value::Null,
+            }
+        }
+        map.insert(last, Value::String(value.to_owned()));
+    }
+    Value::Object(all)
+}
+
+/// The keys in a name; that of the 99.9th percentile has a point itself.
+fn keys_of(name: &str) -> Vec<String> {
+    let (name, last) = match name.strip_suffix(".p99.9") {
+        Some(name) => (name, Some("p99.9")),
+        None => (name, None),
+    };
+    name.split('.').chain(last).map(str::to_owned).collect()
 }
 
 /// The numbers of the run, or what is missing.
@@ -66,7 +106,29 @@ pub(super) fn figures(value: &Value) -> Result<Vec<Figure>, &'static str> {
     };
     let ratio = FigureUnit::of(Unit::Ratio);
     figures.extend(errors.map(|errors| figure("errors", ratio, lower, errors)));
+    for route in routes(value) {
+        let Some(name) = route.get("name").and_then(Value::as_str) else {
+            continue;
+        };
+        for (metric, key) in [("latency_p50", "p50"), ("latency_p99", "p99")] {
+            let nanoseconds = number(&route["latency"][key]).map(|seconds| seconds * 1e9);
+            let metric = format!("{metric}['{name}']");
+            figures.extend(nanoseconds.map(|value| figure(&metric, times, lower, value)));
+        }
+        let errors = route.get("error_share").and_then(number);
+        let metric = format!("errors['{name}']");
+        figures.extend(errors.map(|errors| figure(&metric, ratio, lower, errors)));
+    }
     Ok(figures)
+}
+
+/// The routes of a summary.
+fn routes(value: &Value) -> Vec<&Value> {
+    match value.get("routes") {
+        Some(Value::Array(routes)) => routes.iter().collect(),
+        Some(Value::Object(routes)) => routes.values().collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the histogram of latencies of a full result.

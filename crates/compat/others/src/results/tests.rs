@@ -67,6 +67,22 @@ fn both_forms_of_a_load_of_ours_give_the_same_figures() {
 }
 
 #[test]
+fn a_summary_as_csv_gives_the_figures_of_its_json() {
+    let json = r#"{"schema": "stillwell/load-summary/v1", "command": "a,b",
+        "requests_per_second": 20.5, "error_share": 0.25,
+        "routes": [{"name": "GET /a", "error_share": 0.5, "latency": {"p50": 0.001, "p99": 0.002}}],
+        "latency": {"p50": 0.002, "p99": 0.008, "p99.9": 0.009}}"#;
+    let csv = "name,value\nbytes_received,7\nschema,stillwell/load-summary/v1\ncommand,\"a,b\"\n\
+        requests_per_second,20.5\nerror_share,0.25\nroutes.0.name,GET /a\n\
+        routes.0.error_share,0.5\nroutes.0.latency.p50,0.001\nroutes.0.latency.p99,0.002\n\
+        latency.p50,0.002\nlatency.p99,0.008\nlatency.p99.9,0.009\n";
+    let [json, csv] = [json, csv].map(|text| read_result(text).unwrap());
+    assert_eq!(json, csv);
+    near(value(&csv, "latency_p99['GET /a']"), 2e6);
+    near(value(&csv, "errors['GET /a']"), 0.5);
+}
+
+#[test]
 fn nighthawk_gives_the_figures_of_all_workers_together() {
     let result = read_result(NIGHTHAWK).unwrap();
     assert_eq!(result.tool, ResultTool::Nighthawk);

@@ -1,11 +1,12 @@
 //! The capture of a load, from what its workers counted.
 
 use stillwell_capture::{
-    HostCpu, LOAD_SCHEMA, LoadCapture, LoadEnd, LoadManifest, LoadSecond, LoadWorker,
+    HostCpu, LOAD_SCHEMA, LoadCapture, LoadEnd, LoadManifest, LoadSecond, LoadWorker, RouteCounts,
     TelemetryResult,
 };
-use stillwell_metric::{Histogram, LoadCounts};
+use stillwell_metric::{Histogram, LoadCounts, Outcome, RouteTime, empty_histogram};
 use stillwell_plan::LoadPlan;
+use stillwell_plan::load::Routes;
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
 
@@ -37,7 +38,14 @@ impl LoadResult {
     /// Makes it the capture of the load of `plan`, without a version and without what
     /// was typed.
     pub(super) fn into_capture(self, plan: LoadPlan) -> LoadCapture {
-        let (workers, times) = self.workers.into_iter().map(parts).unzip();
+        let names = Routes::of(&plan.endpoints);
+        let of_routes = self.workers.iter();
+        let of_routes = of_routes.map(|worker| routes(worker, names.names()));
+        let (counts, route_times): (Vec<_>, Vec<_>) = of_routes.unzip();
+        let (mut workers, times): (Vec<_>, Vec<_>) = self.workers.into_iter().map(parts).unzip();
+        for (worker, counts) in workers.iter_mut().zip(counts) {
+            worker.routes = counts;
+        }
         LoadCapture {
             manifest: LoadManifest {
                 schema: LOAD_SCHEMA.to_owned(),
@@ -56,9 +64,34 @@ impl LoadResult {
                 telemetry: self.telemetry,
             },
             times,
+            route_times,
             seconds: self.seconds,
         }
     }
+}
+
+/// Takes the requests of each route of a worker that has ended.
+fn routes(
+    worker: &LoadWorkerResult,
+    names: &[String],
+) -> (
+    Vec<RouteCounts>,
+    Vec<[Histogram<u64>; RouteTime::ALL.len()]>,
+) {
+    let routes = worker.shard.routes.iter().zip(names);
+    let taken = routes.map(|(route, name)| {
+        let counts = RouteCounts {
+            name: name.clone(),
+            outcomes: Outcome::ALL.map(|outcome| route.ended(outcome)),
+            statuses: route.statuses(),
+        };
+        let times = RouteTime::ALL.map(|time| {
+            let taken = route.take(time);
+            taken.map_or_else(empty_histogram, |times| times.clone())
+        });
+        (counts, times)
+    });
+    taken.unzip()
 }
 
 fn parts(result: LoadWorkerResult) -> (LoadWorker, Vec<Option<Histogram<u64>>>) {
@@ -66,6 +99,7 @@ fn parts(result: LoadWorkerResult) -> (LoadWorker, Vec<Option<Histogram<u64>>>) 
         counts: LoadCounts::from(&*result.shard),
         cpu: result.cpu,
         measured: result.measured,
+        routes: Vec::new(),
     };
     let times = result.times.into_iter();
     let recorded = times.map(|times| times.filter(|times| !times.is_empty()));

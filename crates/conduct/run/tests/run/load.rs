@@ -422,6 +422,37 @@ fn a_connection_that_was_closed_between_requests_fails_none() {
     );
 }
 
+#[test]
+fn requests_are_counted_by_their_routes() {
+    let (capture, _) = against(&server(false, None), |address| {
+        let mut plan = closed(address, 9);
+        let first = plan.endpoints[0].requests[0].clone();
+        let at = |path: &str| {
+            let path = path.to_owned();
+            stillwell_plan::load::RequestPlan {
+                path,
+                ..first.clone()
+            }
+        };
+        plan.endpoints[0].requests = vec![at("/a?1"), at("/b"), at("/a?2")];
+        plan
+    });
+    let worker = capture.workers().next().unwrap();
+    let routes: Vec<(&str, u64, [u64; 3])> = worker
+        .routes()
+        .map(|(counts, times)| {
+            let ended = counts.outcomes.iter().sum();
+            (
+                counts.name.as_str(),
+                ended,
+                times.each_ref().map(|all| all.len()),
+            )
+        })
+        .collect();
+    assert_eq!(routes, [("GET /a", 6, [0, 6, 6]), ("GET /b", 3, [0, 3, 3])]);
+    assert_eq!(worker.worker.routes[0].statuses, [(200, 6)].into());
+}
+
 /// Once the measured time ended when the last request was taken, and what was not
 /// answered within the grace was cut.
 #[test]

@@ -7,7 +7,9 @@ use stillwell_config::requests::above_zero;
 use stillwell_plan::RateShape;
 use stillwell_units::{Nanos, Seed};
 
-use super::load::{Header, LoadOverArguments, LoadTlsArguments, ReuseName, duration, rate};
+use super::load::{
+    Header, LoadOverArguments, LoadShapeArguments, LoadTlsArguments, ReuseName, duration, rate,
+};
 use super::{Gate, OutputArguments, ValidityArgument};
 
 const NOTES: &str = "\
@@ -57,6 +59,8 @@ pub(crate) struct AbArguments {
     pub(crate) goal: Option<String>,
     #[command(flatten)]
     pub(crate) over: LoadOverArguments,
+    #[command(flatten)]
+    pub(crate) shape: LoadShapeArguments,
     /// Method [default: GET, or POST with a body]
     #[arg(
         short = 'X',

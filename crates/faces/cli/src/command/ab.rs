@@ -45,6 +45,7 @@ fn plan(arguments: &AbArguments) -> Result<SuitePlan, CommandError> {
     let spec = AbSpec {
         urls: [arguments.baseline.clone(), arguments.comparison.clone()],
         rate: arguments.rate.clone(),
+        shape: load::shape(&arguments.shape),
         concurrency: over.concurrency,
         request: RequestSpec {
             method: arguments.method.clone(),

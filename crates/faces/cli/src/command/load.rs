@@ -9,7 +9,7 @@ mod scenario;
 mod spec;
 mod telemetry;
 
-pub(crate) use spec::tls;
+pub(crate) use spec::{shape, tls};
 
 use std::path::{Path, PathBuf};
 

@@ -39,6 +39,19 @@ fn requests_of_a_mix_are_sent_at_the_rate_and_answered() {
         let text = format!("{}{}", ended.stdout, ended.stderr);
         assert!(text.contains(" ok\n"), "{text}");
         assert!(!figures["response_time"].is_null(), "{protocol}: {figures}");
+        assert!(!figures["first_byte"].is_null(), "{protocol}: {figures}");
+        let routes = figures["routes"].as_array().unwrap();
+        let names: Vec<&Value> = routes.iter().map(|route| &route["name"]).collect();
+        assert_eq!(names, ["GET /a", "POST /b"], "{protocol}: {figures}");
+        let of_routes: u64 = routes
+            .iter()
+            .map(|route| route["statuses"]["200"].as_u64().unwrap())
+            .sum();
+        assert_eq!(
+            figures["statuses"]["200"], of_routes,
+            "{protocol}: {figures}"
+        );
+        assert!(text.contains("GET /a "), "{text}");
     }
 }
 

@@ -9,7 +9,9 @@ use stillwell_units::Target;
 use super::endpoint::{FILE_BYTES_MAX, read, request_to, target, tls_host, typed_body, weighted};
 use super::error::{LoadSpecError, While as _};
 use super::host::ReadLoad;
-use super::{GrpcSpec, LoadSpec, ReflectionFailure, ReflectionRequest, Streaming, tls};
+use super::{
+    GrpcSpec, Header, LoadSpec, ReflectionFailure, ReflectionRequest, RequestSpec, Streaming, tls,
+};
 use crate::files::Files;
 use crate::{Descriptors, GrpcMethod, MethodName};
 
@@ -54,20 +56,67 @@ pub(super) fn endpoints(
             ));
         }
     };
-    let call = call(spec, described.as_ref(), context.files)?;
-    let endpoint = |(weight, target): (u32, Target)| {
-        let body = BodyPlan::Grpc(call.clone());
-        let headers = &spec.request.headers;
-        let mut request = request_to(&target, "POST".to_owned(), headers, &[], body);
-        request.path = format!("/{method}");
-        EndpointPlan {
-            address: target.dial_address(),
-            tls_host: tls_host(&target),
-            weight,
-            requests: vec![request],
+    let body = spec.request.body.as_deref();
+    let call = call(&spec.grpc, body, described.as_ref(), context.files)?;
+    let headers = &spec.request.headers;
+    let endpoints = targets.into_iter().map(|(weight, target)| EndpointPlan {
+        weight,
+        ..endpoint(&target, method, headers, call.clone())
+    });
+    Ok(endpoints.collect())
+}
+
+/// The endpoint of a generator whose requests are calls. Nothing asks the server for a description.
+pub(crate) fn endpoint_of_calls(
+    url: &str,
+    method: &MethodName,
+    grpc: &GrpcSpec,
+    request: &RequestSpec,
+    files: &dyn Files,
+) -> Result<EndpointPlan, LoadSpecError> {
+    let described = match (&grpc.descriptors, grpc.streaming) {
+        (_, Some(_)) => None,
+        (Some(path), None) => Some(of_descriptors(path, method, files)?),
+        (None, None) => {
+            return Err(LoadSpecError::text(
+                "nothing describes the method: give `descriptors`, a file that `protoc \
+                 --include_imports -o FILE` writes; or `streaming`, with the message in binary as \
+                 `body`",
+            ));
         }
     };
-    Ok(targets.into_iter().map(endpoint).collect())
+    let call = call(grpc, request.body.as_deref(), described.as_ref(), files)?;
+    Ok(endpoint(&target(url)?, method, &request.headers, call))
+}
+
+/// The only endpoint of calls of `method`.
+fn endpoint(
+    target: &Target,
+    method: &MethodName,
+    headers: &[Header],
+    call: GrpcPlan,
+) -> EndpointPlan {
+    let body = BodyPlan::Grpc(call);
+    let mut request = request_to(target, "POST".to_owned(), headers, &[], body);
+    request.path = format!("/{method}");
+    EndpointPlan {
+        address: target.dial_address(),
+        tls_host: tls_host(target),
+        weight: 1,
+        requests: vec![request],
+    }
+}
+
+fn of_descriptors(
+    path: &Path,
+    method: &MethodName,
+    files: &dyn Files,
+) -> Result<GrpcMethod, LoadSpecError> {
+    let name = || path.display().to_string();
+    let bytes = files.read_bytes(path, FILE_BYTES_MAX);
+    let bytes = bytes.reading(|| format!("read {}", path.display()))?;
+    let descriptors = Descriptors::of_set(&bytes).reading(name)?;
+    descriptors.method(method).reading(name)
 }
 
 /// Returns the description of the method, if needed: from a file, or from the server's reflection.
@@ -82,11 +131,7 @@ fn described(
         return Ok(None);
     }
     if let Some(path) = &grpc.descriptors {
-        let name = || path.display().to_string();
-        let bytes = context.files.read_bytes(path, FILE_BYTES_MAX);
-        let bytes = bytes.reading(|| format!("read {}", path.display()))?;
-        let descriptors = Descriptors::of_set(&bytes).reading(name)?;
-        return Ok(Some(descriptors.method(method).reading(name)?));
+        return of_descriptors(path, method, context.files).map(Some);
     }
     let address = target.dial_address();
     let what = || format!("request the description of `{method}` from {address}");
@@ -135,11 +180,11 @@ fn reflected(
 
 /// Returns the call; its method has no description if the streaming sides are given.
 fn call(
-    spec: &LoadSpec,
+    grpc: &GrpcSpec,
+    body: Option<&str>,
     described: Option<&GrpcMethod>,
     files: &dyn Files,
 ) -> Result<GrpcPlan, LoadSpecError> {
-    let grpc = &spec.grpc;
     let streaming = grpc.streaming.unwrap_or(Streaming::None);
     let (client_streams, server_streams) = described.map_or_else(
         || (streaming.of_client(), streaming.of_server()),
@@ -155,7 +200,7 @@ fn call(
             )));
         }
     }
-    let messages = messages(grpc, spec.request.body.as_deref(), described, files)?;
+    let messages = messages(grpc, body, described, files)?;
     let count = match (&messages, client_streams) {
         (GrpcMessages::Given(all), true) => all.len() as u64,
         _ => 1,

@@ -114,7 +114,7 @@ fn pace(spec: &LoadSpec) -> LoadPace {
     }
 }
 
-fn spacing(shape: &ShapeSpec) -> Spacing {
+pub(crate) fn spacing(shape: &ShapeSpec) -> Spacing {
     if let Some(size) = shape.burst_size {
         Spacing::Burst { size }
     } else if let Some(most) = shape.jitter_uniform {

@@ -9,7 +9,7 @@ use stillwell_plan::target::{ReadyProbe, StopPlan};
 use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{
     CheckPlan, GoalPlan, ObserverPlan, PlacementPlan, RunPlan, SinkPlan, StepPlan, StoppingPlan,
-    TargetKind, TargetPlan, VariantPlan,
+    TargetKind, TargetPlan, TransportPlan, VariantPlan,
 };
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::{Nanos, Seed};
@@ -243,7 +243,7 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
         check_bypasses_target(reader, &placed.collect::<Vec<_>>(), &sinks);
     }
     let operating_point = read_operating_point(context, &map, &generators);
-    let goals = read_goals(context, &map);
+    let goals = read_goals(context, &map, &generators);
     let course = course::read(context, &map);
     let around = timeline::Around {
         phases: &course.phases,
@@ -426,7 +426,11 @@ fn read_operating_point(
 
 /// Goals are held against what the file lists, not against what of it could be
 /// understood: one mistake must not cause another.
-fn read_goals(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPlan> {
+fn read_goals(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+    specs: &[GeneratorSpec],
+) -> Vec<GoalPlan> {
     let workload = map.take("workload");
     let generators = workload.map_or(&[][..], |node| items(node, "generators"));
     let sinks = workload.map_or(&[][..], |node| items(node, "sinks"));
@@ -445,6 +449,8 @@ fn read_goals(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPla
         numbers: generators.iter().any(stamp::has_numbers),
         scrapes: !pages.is_empty(),
         is_process: context.target_url.is_none(),
+        are_all_known: specs.len() == generators.len(),
+        routes: specs.iter().flat_map(routes_of).cloned().collect(),
     };
     let Some(node) = map.take("goals") else {
         return match workload.is_process {
@@ -453,8 +459,16 @@ fn read_goals(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Vec<GoalPla
         };
     };
     let goals = goal::read_goals(context, node);
-    goal::check_goals(context.reader, &goals, workload);
+    goal::check_goals(context.reader, &goals, &workload);
     goals.into_iter().map(|goal| goal.plan).collect()
+}
+
+/// Names of the routes of a generator that have figures of their own.
+fn routes_of(spec: &GeneratorSpec) -> &[String] {
+    match &spec.plan.value.transport {
+        TransportPlan::Requests(plan) if plan.routes().are_several() => plan.routes().names(),
+        _ => &[],
+    }
 }
 
 /// Returns the items of the list at `key`, if it is a list.

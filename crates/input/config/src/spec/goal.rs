@@ -1,6 +1,6 @@
 //! `goals`.
 
-use stillwell_plan::goal::{Direction, LatencyQuantile, Reduction};
+use stillwell_plan::goal::{Direction, LatencyQuantile, Reduction, RouteGoal};
 use stillwell_plan::{GoalMetric, GoalPlan};
 use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
 use stillwell_units::Tolerance;
@@ -8,7 +8,7 @@ use stillwell_units::Tolerance;
 use super::{ReadContext, series};
 use crate::element::{Element, Shape, optional, required};
 
-const METRICS: Shape = Shape::Words(&[
+const PLAIN: Shape = Shape::Words(&[
     "ingress_throughput",
     "egress_throughput",
     "cpu_per_event",
@@ -24,6 +24,10 @@ const METRICS: Shape = Shape::Words(&[
     "service_time_p90",
     "service_time_p99",
     "service_time_p999",
+    "first_byte_p50",
+    "first_byte_p90",
+    "first_byte_p99",
+    "first_byte_p999",
     "error_share",
     "request_throughput",
     "loss",
@@ -34,23 +38,37 @@ const METRICS: Shape = Shape::Words(&[
     "event_latency_p999",
 ]);
 
+const METRICS: Shape = Shape::Any(&[PLAIN, Shape::Like("status_429")]);
+
 const PRIMARY: &str = "`true`: this goal gates; the first one gates if none is primary.";
 
 const GOAL: Element = Element {
     name: "goal",
     about: "A metric by which variants are compared.",
     fields: &[
-        required("metric", METRICS, "One number a run."),
+        required(
+            "metric",
+            METRICS,
+            "One number a run. `status_429` is the share of the requests that were answered with \
+             that status code.",
+        ),
+        optional(
+            "route",
+            Shape::Like("GET /search"),
+            "Count only the requests of this method and path, without a query; for goals of \
+             responses.",
+        ),
         optional(
             "tolerance",
             Shape::Like("3%"),
             "Smallest change that matters. If left out: 0.5% for cpu_per_event; 2% for \
              ingress_throughput, egress_throughput, request_throughput, cpu, latency_p50, \
-             service_time_p50 and event_latency_p50; 3% for latency_p90, service_time_p90 and \
-             event_latency_p90; 5% for memory, memory_peak, latency_p99, service_time_p99 and \
-             event_latency_p99; 10% for latency_p999, service_time_p999 and event_latency_p999. \
-             Of error_share, loss, duplicated and memory_slope it is the difference that counts: \
-             0.1% of the requests for error_share, 0.1% of the events for loss and duplicated, 1% \
+             service_time_p50, first_byte_p50 and event_latency_p50; 3% for latency_p90, \
+             service_time_p90, first_byte_p90 and event_latency_p90; 5% for memory, memory_peak, \
+             latency_p99, service_time_p99, first_byte_p99 and event_latency_p99; 10% for \
+             latency_p999, service_time_p999, first_byte_p999 and event_latency_p999. \
+             Of error_share, status codes, loss, duplicated and memory_slope it is the difference \
+             that counts: 0.1% of the requests for error_share and status codes, 0.1% of the events for loss and duplicated, 1% \
              of the memory each minute for memory_slope.",
         ),
         optional("primary", Shape::Boolean, PRIMARY),
@@ -88,8 +106,12 @@ const SERIES_GOAL: Element = Element {
 };
 
 /// A goal, or just its metric.
-pub(super) const SHAPE: Shape =
-    Shape::Any(&[METRICS, Shape::Element(&GOAL), Shape::Element(&SERIES_GOAL)]);
+pub(super) const SHAPE: Shape = Shape::Any(&[
+    PLAIN,
+    Shape::Like("status_429"),
+    Shape::Element(&GOAL),
+    Shape::Element(&SERIES_GOAL),
+]);
 
 /// The words of `better`.
 const BETTER: [(&str, Direction); 2] = [
@@ -196,9 +218,14 @@ fn read_goal(reader: &Reader, node: &Node) -> Option<PlacedGoal> {
         read_series_goal(reader, &map)
     } else {
         let metric = map.required("metric");
-        metric
-            .and_then(|node| read_metric(reader, node))
-            .map(GoalPlan::new)
+        let metric = metric.and_then(|node| read_metric(reader, node));
+        let route = map.take("route").map(|node| (node, reader.text(node)));
+        match (metric, route) {
+            (Some(metric), Some((node, route))) => {
+                of_route(reader, node, metric, route?).map(GoalPlan::new)
+            }
+            (metric, _) => metric.map(GoalPlan::new),
+        }
     };
     let tolerance = map.take("tolerance");
     let tolerance = tolerance.map(|node| reader.parsed::<Tolerance>(node));
@@ -215,14 +242,28 @@ fn read_goal(reader: &Reader, node: &Node) -> Option<PlacedGoal> {
     })
 }
 
+/// Returns the goal `metric` of the requests of a route.
+fn of_route(reader: &Reader, node: &Node, metric: GoalMetric, route: &str) -> Option<GoalMetric> {
+    let name = metric.name().into_owned();
+    let goal = RouteGoal::new(metric, route.to_owned());
+    if goal.is_none() {
+        let message = format!("`{name}` has no number for each route");
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        let advice = "goals of latency, service time, first byte, errors, status codes and \
+                      request throughput have";
+        reader.report(error.label(advice));
+    }
+    goal.map(GoalMetric::Route)
+}
+
 fn read_metric(reader: &Reader, node: &Node) -> Option<GoalMetric> {
     let text = reader.text(node)?;
-    let mut metrics = GoalMetric::ALL.into_iter();
-    let metric = metrics.find(|metric| metric.name() == text);
+    let metric = text.parse::<GoalMetric>().ok();
+    let metric = metric.filter(|metric| !matches!(metric, GoalMetric::Series(_)));
     if metric.is_none() {
         let names = GoalMetric::ALL.map(String::from);
         let words = names.iter().map(String::as_str);
-        let words = words.chain(["{series: NAME, reduce: …, better: …}"]);
+        let words = words.chain(["status_429", "{series: NAME, reduce: …, better: …}"]);
         reader.unknown_word(node.span, "goal", text, words);
     }
     metric
@@ -247,7 +288,7 @@ fn read_series_goal(reader: &Reader, map: &MapReader<'_, '_>) -> Option<GoalPlan
 }
 
 /// Properties of a workload that goals need.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Workload {
     pub(super) generators: bool,
     pub(super) sinks: bool,
@@ -261,10 +302,14 @@ pub(super) struct Workload {
     pub(super) scrapes: bool,
     /// False if the target is a URL.
     pub(super) is_process: bool,
+    /// True if no generator has a mistake.
+    pub(super) are_all_known: bool,
+    /// Names of the routes of all `requests` generators with several of them.
+    pub(super) routes: Vec<String>,
 }
 
 /// Reports goals that this workload can never reach.
-pub(super) fn check_goals(reader: &Reader, goals: &[PlacedGoal], workload: Workload) {
+pub(super) fn check_goals(reader: &Reader, goals: &[PlacedGoal], workload: &Workload) {
     for goal in goals {
         let metric = &goal.plan.metric;
         let Some(missing) = missing(metric, workload) else {
@@ -274,9 +319,31 @@ pub(super) fn check_goals(reader: &Reader, goals: &[PlacedGoal], workload: Workl
         let error = reader.error(code::GOAL_WITHOUT_LOAD, goal.span, message);
         reader.report(error.label(missing));
     }
+    check_routes(reader, goals, workload);
 }
 
-fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
+/// Reports goals of routes that have no requests.
+fn check_routes(reader: &Reader, goals: &[PlacedGoal], workload: &Workload) {
+    for goal in goals {
+        let GoalMetric::Route(of_route) = &goal.plan.metric else {
+            continue;
+        };
+        let route = of_route.route();
+        let is_known = workload.routes.iter().any(|name| name == route);
+        if is_known || !workload.answers || !workload.are_all_known {
+            continue;
+        }
+        let message =
+            format!("no generator sends requests of several routes, one of them `{route}`");
+        let error = reader.error(code::GOAL_WITHOUT_LOAD, goal.span, message);
+        reader.report(match workload.routes.as_slice() {
+            [] => error.label("leave out `route`, or give `requests` a `mix`"),
+            routes => error.label(format!("the routes are {}", routes.join(", "))),
+        });
+    }
+}
+
+fn missing(metric: &GoalMetric, workload: &Workload) -> Option<&'static str> {
     const NO_GENERATOR: &str = "the workload has no generator";
     match metric {
         GoalMetric::Cpu
@@ -296,7 +363,10 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         | GoalMetric::Duplicated
         | GoalMetric::EventLatency(_)
         | GoalMetric::Latency(_)
+        | GoalMetric::FirstByte(_)
+        | GoalMetric::Route(_)
         | GoalMetric::ServiceTime(_)
+        | GoalMetric::Status(_)
         | GoalMetric::ErrorShare
         | GoalMetric::RequestThroughput
         | GoalMetric::Loss
@@ -318,12 +388,7 @@ fn missing(metric: &GoalMetric, workload: Workload) -> Option<&'static str> {
         GoalMetric::Duplicated if !workload.numbers => Some(
             "time prefixes show the latency of events, but do not identify them: another `form` does",
         ),
-        GoalMetric::Latency(_)
-        | GoalMetric::ServiceTime(_)
-        | GoalMetric::ErrorShare
-        | GoalMetric::RequestThroughput
-            if !workload.answers =>
-        {
+        metric if metric.is_of_answers() && !workload.answers => {
             Some("no generator waits for responses: `requests` and `http` do")
         }
         GoalMetric::Series(series)
@@ -350,6 +415,7 @@ pub(crate) fn parse_goal(text: &str) -> Result<TypedGoal, String> {
     let mut rest = text;
     let (mut direction, mut tolerance) = (None, None);
     if let Some((before, last)) = rest.rsplit_once(':')
+        && !last.ends_with("']")
         && last.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-' | '+'))
     {
         let parsed = last.parse::<Tolerance>();
@@ -364,7 +430,7 @@ pub(crate) fn parse_goal(text: &str) -> Result<TypedGoal, String> {
     let metric = rest.parse::<GoalMetric>().map_err(|_| {
         let names = GoalMetric::ALL.map(String::from).join(", ");
         format!(
-            "unknown goal `{rest}`; accepted: {names}, \
+            "unknown goal `{rest}`; accepted: {names}, status_429, METRIC['GET /path'], \
              series:NAME:mean|peak|per_event|rate:lower|higher"
         )
     })?;

@@ -1,16 +1,18 @@
 //! `requests`.
 
 use stillwell_plan::generator::EventsDefault;
-use stillwell_plan::load::{BodyPlan, RequestPlan};
+use stillwell_plan::load::{BodyPlan, LoadProtocol, RequestPlan, Spacing};
 use stillwell_plan::placement::Wanted;
 use stillwell_plan::target::ReadyProbe;
 use stillwell_plan::{RateUnit, TransportPlan};
+use stillwell_units::Nanos;
 
 use super::{experiment, run_plan};
 
 /// Every key of `requests`, of which some exclude others.
 pub(super) const EVERY_KEY: &str = "\
-- requests: {url: 'http://a/', method: GET, headers: {a: b}, body: x, file: r, har: h, protocol: http2}
+- requests: {url: 'http://a/', method: GET, headers: {a: b}, body: x, file: r, har: h, protocol: http2, poisson: true, burst_size: 2,
+  grpc: {method: a.B/C, descriptors: d, json: '{}', streaming: none, deadline: 1s}}
 - mix: [{path: /a, method: POST, headers: {a: c}, body: y, weight: 2}]
 ";
 
@@ -67,10 +69,80 @@ fn mistakes_in_requests_are_reported_without_one_about_a_payload() {
             "{url: 'http://a:1/', mix: [{}, {body: 'payload:json'}]}",
             "use it alone",
         ),
+        (
+            "{url: 'http://a:1/', poisson: true, burst_size: 2}",
+            "exclude each other",
+        ),
+        (
+            "{url: 'http://a:1/', grpc: {method: a.B/C}}",
+            "nothing describes the method",
+        ),
+        (
+            "{url: 'http://a:1/', mix: [{}], grpc: {method: a.B/C, streaming: none}}",
+            "`grpc` and `mix` exclude each other",
+        ),
     ] {
         let error = run_plan(&workload(text)).unwrap_err().to_string();
         assert!(error.contains(message), "{text}: {error}");
         assert!(!error.contains("`payload` is missing"), "{text}: {error}");
+    }
+}
+
+#[test]
+fn calls_go_over_http2_and_requests_have_a_spacing() {
+    let transport = |text: &str| {
+        let loaded = run_plan(&workload(text)).unwrap_or_else(|errors| panic!("{errors}"));
+        let generators = loaded.plan.generators;
+        generators.into_iter().next().unwrap().transport
+    };
+    let plan = transport(
+        "{url: 'http://127.0.0.1:1/', body: abc, grpc: {method: a.B/C, streaming: server, \
+         deadline: 1s}}",
+    );
+    let TransportPlan::Requests(plan) = &plan else {
+        panic!("{plan:?}");
+    };
+    assert_eq!(plan.client().connecting.protocol, LoadProtocol::Http2);
+    let request = &plan.endpoint().requests[0];
+    assert_eq!(request.path, "/a.B/C");
+    let BodyPlan::Grpc(call) = &request.body else {
+        panic!("{request:?}");
+    };
+    assert!(call.server_streams && call.deadline == Some(Nanos::SECOND));
+    let spaced = [
+        ("poisson: true", Spacing::Poisson),
+        ("burst_size: 7", Spacing::Burst { size: 7 }),
+    ];
+    for (key, spacing) in spaced {
+        let plan = transport(&format!("{{url: 'http://127.0.0.1:1/', {key}}}"));
+        assert_eq!(plan.spacing(), spacing);
+    }
+}
+
+#[test]
+fn goals_of_routes_name_a_route_that_has_requests() {
+    let goals = |goal: &str| experiment(&format!("{AT_URL}goals: [{goal}]\n"));
+    for goal in [
+        "{metric: latency_p99, route: GET /c}",
+        "{metric: status_429, route: GET /a}",
+        "status_503",
+        "first_byte_p50",
+    ] {
+        goals(goal).unwrap_or_else(|errors| panic!("{goal}: {errors}"));
+    }
+    for (goal, message) in [
+        (
+            "{metric: latency_p99, route: /c}",
+            "the routes are GET /a, GET /c",
+        ),
+        (
+            "{metric: loss, route: GET /c}",
+            "has no number for each route",
+        ),
+        ("status_42", "unknown goal `status_42`"),
+    ] {
+        let error = goals(goal).unwrap_err().to_string();
+        assert!(error.contains(message), "{goal}: {error}");
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use stillwell_metric::Outcome;
 use stillwell_units::{Nanos, float_from_u64};
 
-use super::{LoadReport, LoadStatistic, OutcomeCount, id};
+use super::{LoadReport, LoadStatistic, OutcomeCount, RequestClass, id};
 
 /// Names the shape of [`BriefLoad`]; keys are added within a version and never removed.
 pub const BRIEF_LOAD_SCHEMA: &str = "stillwell/load-summary/v1";
@@ -55,6 +55,9 @@ pub struct BriefLoad {
     pub outcomes: BTreeMap<String, u64>,
     /// Responses by status code.
     pub status_codes: BTreeMap<u16, u64>,
+    /// Requests of each route, in the order of the plan; empty if there is only one.
+    #[serde(default)]
+    pub routes: Vec<BriefRoute>,
     /// Bytes received.
     pub bytes_received: u64,
     /// Bytes sent.
@@ -75,6 +78,39 @@ pub struct BriefLoad {
     pub warnings: Vec<BriefWarning>,
     /// Reason of the end.
     pub ended_because: String,
+}
+
+/// The requests of one route.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct BriefRoute {
+    /// Method and path, and the address if there are several.
+    pub name: String,
+    /// Requests that ended.
+    pub requests: u64,
+    /// Share of the ended requests with another outcome than `ok` and `status_3xx`.
+    pub error_share: f64,
+    /// Responses by status code.
+    pub status_codes: BTreeMap<u16, u64>,
+    /// Latency: from the intended time in an open loop, else from the sent time.
+    pub latency: Option<BriefTimes>,
+    /// Time from the sent time to the end of the response.
+    pub service_time: Option<BriefTimes>,
+    /// Time from the sent time to the first byte of the response.
+    pub first_byte: Option<BriefTimes>,
+}
+
+impl BriefRoute {
+    fn of(class: &RequestClass) -> Self {
+        Self {
+            name: class.name.clone(),
+            requests: sum(&class.outcomes, &|_| true),
+            error_share: error_share(&class.outcomes),
+            status_codes: class.statuses.clone(),
+            latency: times(&class.response_time),
+            service_time: times(&class.service_time),
+            first_byte: times(&class.first_byte),
+        }
+    }
 }
 
 /// A distribution of times, in seconds.
@@ -121,10 +157,6 @@ impl BriefLoad {
         let (options, global) = (&report.options, &report.global);
         let count = |is_counted: &dyn Fn(Outcome) -> bool| sum(&global.outcomes, is_counted);
         let requests = count(&|_| true);
-        let good = count(&|outcome| matches!(outcome, Outcome::Ok | Outcome::Status3xx));
-        // Requests under way at the end are neither.
-        let ended = count(&|outcome| outcome != Outcome::Unfinished);
-        let errors = float_from_u64(ended.saturating_sub(good));
         let times = |id: &str| global.statistic(id).and_then(times);
         let outcomes = global.outcomes.iter().filter(|count| count.count > 0);
         let warnings = report.health.warnings.iter().map(|warning| BriefWarning {
@@ -147,11 +179,12 @@ impl BriefLoad {
             requests_per_second: report.health.sent_per_second,
             requested_per_second: report.health.requested_per_second,
             requests_not_sent: report.not_sent(),
-            error_share: errors / float_from_u64(ended.max(1)),
+            error_share: error_share(&global.outcomes),
             outcomes: outcomes
                 .map(|count| (count.outcome.name().to_owned(), count.count))
                 .collect(),
             status_codes: global.statuses.clone(),
+            routes: global.classes.iter().map(BriefRoute::of).collect(),
             bytes_received: global.counter("upstream_cx_rx_bytes_total"),
             bytes_sent: global.counter("upstream_cx_tx_bytes_total"),
             latency: times(id::RESPONSE_TIME).or_else(|| times(id::SERVICE_TIME)),
@@ -191,6 +224,15 @@ impl BriefLoad {
 fn sum(outcomes: &[OutcomeCount], is_counted: &dyn Fn(Outcome) -> bool) -> u64 {
     let counted = outcomes.iter().filter(|count| is_counted(count.outcome));
     counted.fold(0, |sum: u64, count| sum.saturating_add(count.count))
+}
+
+/// Returns the share of the ended requests that failed; requests under way at the end are
+/// neither.
+fn error_share(outcomes: &[OutcomeCount]) -> f64 {
+    let count = |is_counted: &dyn Fn(Outcome) -> bool| sum(outcomes, is_counted);
+    let good = count(&|outcome| matches!(outcome, Outcome::Ok | Outcome::Status3xx));
+    let ended = count(&|outcome| outcome != Outcome::Unfinished);
+    float_from_u64(ended.saturating_sub(good)) / float_from_u64(ended.max(1))
 }
 
 fn times(statistic: &LoadStatistic) -> Option<BriefTimes> {

@@ -1,7 +1,9 @@
 //! From the capture of a load to its report.
 
-use stillwell_capture::{LoadCapture, LoadEnd, LoadSecond, LoadWorkerView};
-use stillwell_metric::{LoadCounts, LoadTime, Outcome, Sizes, TimeState, empty_histogram};
+use stillwell_capture::{LoadCapture, LoadEnd, LoadSecond, LoadWorkerView, RouteCounts};
+use stillwell_metric::{
+    Histogram, LoadCounts, LoadTime, Outcome, RouteTime, Sizes, TimeState, empty_histogram,
+};
 use stillwell_plan::load::{
     BodyPlan, EndpointPlan, GrpcMessages, LoadPace, LoadProtocol, Overflow, PredicatePlan, Spacing,
 };
@@ -12,7 +14,7 @@ use stillwell_units::{Nanos, float_from_u64};
 use super::{
     Ending, GLOBAL, GeneratorHealth, HealthWarning, LoadInterval, LoadOptions,
     LoadProtocol as ReportedProtocol, LoadReport, LoadResult, LoadStatistic, Moments, OutcomeCount,
-    PackedHistogram, RequestedRate, WorkerHealth, id,
+    PackedHistogram, RequestClass, RequestedRate, WorkerHealth, id,
 };
 
 mod counters;
@@ -97,7 +99,40 @@ fn result(input: &LoadReportInput<'_>, index: usize, worker: LoadWorkerView<'_>)
     }
     result.statuses.clone_from(&worker.counts().statuses);
     statistics(input, worker, &mut result);
+    result.classes = worker
+        .routes()
+        .map(|(counts, times)| request_class(input, counts, times))
+        .collect();
     result
+}
+
+/// Returns the requests of one route.
+fn request_class(
+    input: &LoadReportInput<'_>,
+    counts: &RouteCounts,
+    [response, service, first_byte]: &[Histogram<u64>; RouteTime::ALL.len()],
+) -> RequestClass {
+    let outcomes = Outcome::ALL.into_iter().zip(counts.outcomes);
+    let outcomes = outcomes.filter(|(_, count)| *count > 0);
+    let response = if response.is_empty() || input.is_closed_loop() {
+        service
+    } else {
+        response
+    };
+    let times = |name: &str, histogram| {
+        LoadStatistic::of_times(&format!("class.{}.{name}", counts.name), histogram)
+    };
+    RequestClass {
+        name: counts.name.clone(),
+        sent: counts.outcomes.iter().sum(),
+        outcomes: outcomes
+            .map(|(outcome, count)| OutcomeCount { outcome, count })
+            .collect(),
+        statuses: counts.statuses.clone(),
+        response_time: times("response_time", response),
+        service_time: times("service_time", service),
+        first_byte: times("first_byte", first_byte),
+    }
 }
 
 fn statistics(input: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &mut LoadResult) {

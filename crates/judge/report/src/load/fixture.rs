@@ -80,7 +80,9 @@ fn class(
         sent: response.len() + 2,
         outcomes: vec![ok(response.len()), timed_out(2)],
         response_time: LoadStatistic::of_times("class.GET /.response_time", response),
+        statuses: [(200, response.len())].into(),
         service_time: LoadStatistic::of_times("class.GET /.service_time", service),
+        first_byte: LoadStatistic::of_times("class.GET /.first_byte", service),
     }
 }
 

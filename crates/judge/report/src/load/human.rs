@@ -415,14 +415,22 @@ fn explanation(report: &LoadReport) -> Option<String> {
     Some(text)
 }
 
+/// Requests under way at the end are no errors.
+const fn is_good(outcome: Outcome) -> bool {
+    matches!(
+        outcome,
+        Outcome::Ok | Outcome::Status3xx | Outcome::Unfinished
+    )
+}
+
 fn classes(global: &LoadResult) -> Option<Block> {
     if global.classes.is_empty() {
         return None;
     }
     let head = [
-        "class",
+        "route",
         "requests",
-        "not ok",
+        "errors",
         "p50",
         "p99",
         "max",
@@ -432,7 +440,7 @@ fn classes(global: &LoadResult) -> Option<Block> {
         let bad = class
             .outcomes
             .iter()
-            .filter(|entry| entry.outcome != Outcome::Ok);
+            .filter(|entry| !is_good(entry.outcome));
         let bad = bad.fold(0, |sum: u64, entry| sum.saturating_add(entry.count));
         let at = |entry: &LoadStatistic, share: f64| {
             let packed = entry.histogram.as_ref().filter(|packed| !packed.is_empty());

@@ -61,10 +61,15 @@ pub struct RequestClass {
     pub sent: u64,
     /// Number of requests by their end.
     pub outcomes: Vec<OutcomeCount>,
+    /// Responses by status code.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub statuses: BTreeMap<u16, u64>,
     /// Latency from the intended time.
     pub response_time: LoadStatistic,
     /// Latency from the sent time.
     pub service_time: LoadStatistic,
+    /// Time from the sent time to the first byte of the response.
+    pub first_byte: LoadStatistic,
 }
 
 impl LoadResult {
@@ -177,6 +182,11 @@ fn merge_class(classes: &mut Vec<RequestClass>, added: &RequestClass) {
     }
     class.response_time.merge(&added.response_time);
     class.service_time.merge(&added.service_time);
+    class.first_byte.merge(&added.first_byte);
+    for (status, count) in &added.statuses {
+        let entry = class.statuses.entry(*status).or_default();
+        *entry = entry.saturating_add(*count);
+    }
 }
 
 mod outcome_name {

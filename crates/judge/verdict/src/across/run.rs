@@ -171,15 +171,18 @@ pub const fn unit_of(goal: &GoalMetric) -> (Unit, bool) {
     match goal {
         GoalMetric::EgressThroughput | GoalMetric::IngressThroughput => (Unit::Bytes, true),
         GoalMetric::RequestThroughput => (Unit::Count, true),
+        GoalMetric::Route(goal) => unit_of(goal.metric()),
         GoalMetric::CpuPerEvent
         | GoalMetric::EventLatency(_)
+        | GoalMetric::FirstByte(_)
         | GoalMetric::Latency(_)
         | GoalMetric::ServiceTime(_) => (Unit::Nanoseconds, false),
         GoalMetric::Memory | GoalMetric::MemoryPeak => (Unit::Bytes, false),
         GoalMetric::Duplicated
         | GoalMetric::ErrorShare
         | GoalMetric::Loss
-        | GoalMetric::MemorySlope => (Unit::Ratio, false),
+        | GoalMetric::MemorySlope
+        | GoalMetric::Status(_) => (Unit::Ratio, false),
         GoalMetric::Cpu | GoalMetric::Series(_) => (Unit::Unknown, false),
     }
 }

@@ -194,7 +194,10 @@ fn own_metrics(goal: &GoalMetric) -> Vec<&str> {
         GoalMetric::MemoryPeak => &[catalogue::TARGET_RSS_PEAK],
         GoalMetric::Duplicated => &[catalogue::EVENTS_DUPLICATED],
         GoalMetric::ErrorShare | GoalMetric::RequestThroughput => &[catalogue::OUTCOMES],
+        GoalMetric::Status(_) => &[catalogue::STATUSES],
+        GoalMetric::Route(_) => &[catalogue::ROUTE_OUTCOMES, catalogue::ROUTE_STATUSES],
         GoalMetric::EventLatency(_)
+        | GoalMetric::FirstByte(_)
         | GoalMetric::ServiceTime(_)
         | GoalMetric::MemorySlope
         | GoalMetric::Latency(_)

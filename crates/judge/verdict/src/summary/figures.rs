@@ -1,6 +1,6 @@
 //! Figures of a run.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stillwell_capture::{Capture, Manifest, SeriesTable};
 use stillwell_metric::{Labels, Metric, catalogue, is_sink_worker, sink_worker_name};
@@ -8,8 +8,8 @@ use stillwell_plan::{Phase, PhasesPlan};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use super::{
-    Component, GeneratorFigures, OutcomeCount, PrefixCounts, RunFigures, StepMark, Totals,
-    WorkerShares,
+    Component, GeneratorFigures, OutcomeCount, PrefixCounts, RouteFigures, RunFigures, StepMark,
+    Totals, WorkerShares,
 };
 use crate::window::{self, Window};
 
@@ -47,6 +47,9 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
     figures.lateness = window.quantiles(catalogue::LATENESS);
     figures.response_time = window.quantiles(catalogue::RESPONSE_TIME);
     figures.service_time = window.quantiles(catalogue::SERVICE_TIME);
+    figures.first_byte = window.quantiles(catalogue::FIRST_BYTE_TIME);
+    figures.statuses = statuses(window, catalogue::STATUSES, |_| true);
+    figures.routes = routes(window);
     figures.event_latency = window.quantiles(catalogue::EVENT_LATENCY);
     figures.event_transit = window.quantiles(catalogue::EVENT_TRANSIT);
     figures.target_cpu_share = window.share_of_load(catalogue::TARGET_CPU);
@@ -60,7 +63,7 @@ pub(super) fn figures(capture: &Capture, window: Option<&Window<'_>>) -> RunFigu
         .or_else(|| window.largest(catalogue::TARGET_RSS));
     figures.pss_mean_bytes = window.mean(catalogue::TARGET_PSS);
     figures.workers = workers(&capture.series, window);
-    figures.outcomes = outcomes(&capture.series, window);
+    figures.outcomes = outcomes(window, catalogue::OUTCOMES, |_| true);
     if let Some((waited, delayed)) = delays(window) {
         figures.target_waited_share = Some(waited);
         figures.target_delayed_share = delayed;
@@ -216,12 +219,42 @@ fn workers(series: &SeriesTable, window: &Window<'_>) -> Vec<WorkerShares> {
     workers
 }
 
-fn outcomes(series: &SeriesTable, window: &Window<'_>) -> Vec<OutcomeCount> {
-    let mut counts: Vec<OutcomeCount> = Vec::new();
-    for (labels, series) in series.of(catalogue::OUTCOMES) {
-        let outcome = labels.value("outcome").unwrap_or_default();
+fn outcomes(
+    window: &Window<'_>,
+    metric: Metric,
+    wanted: impl Fn(&Labels) -> bool,
+) -> Vec<OutcomeCount> {
+    let counts = counted(window, metric, "outcome", wanted).into_iter();
+    let counts = counts.map(|(outcome, count)| OutcomeCount {
+        outcome: outcome.to_owned(),
+        count,
+    });
+    counts.collect()
+}
+
+fn statuses(
+    window: &Window<'_>,
+    metric: Metric,
+    wanted: impl Fn(&Labels) -> bool,
+) -> BTreeMap<u16, u64> {
+    let counts = counted(window, metric, "status", wanted).into_iter();
+    let counts = counts.filter_map(|(status, count)| Some((status.parse().ok()?, count)));
+    counts.collect()
+}
+
+/// Counts that grew in the window, by a label, in the order of the series. What is first
+/// counted while measuring was at zero before.
+fn counted<'w>(
+    window: &Window<'w>,
+    metric: Metric,
+    label: &str,
+    wanted: impl Fn(&Labels) -> bool,
+) -> Vec<(&'w str, u64)> {
+    let mut counts: Vec<(&str, u64)> = Vec::new();
+    let all = window.table().of(metric);
+    for (labels, series) in all.filter(|(labels, _)| wanted(labels)) {
+        let name = labels.value(label).unwrap_or_default();
         let grown = match series.points.first() {
-            // An outcome that is first seen while measuring was at zero before.
             Some(first) if first.moment > window.start => {
                 let end = series.at_or_after(window.end);
                 end.and_then(|point| point.value.number()).unwrap_or(0.0)
@@ -229,16 +262,36 @@ fn outcomes(series: &SeriesTable, window: &Window<'_>) -> Vec<OutcomeCount> {
             _ => window.growth(series).map_or(0.0, |growth| growth.value),
         };
         let count = floor_to_u64(grown);
-        match counts.iter_mut().find(|item| item.outcome == outcome) {
-            Some(item) => item.count = item.count.saturating_add(count),
-            None => counts.push(OutcomeCount {
-                outcome: outcome.to_owned(),
-                count,
-            }),
+        match counts.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, sum)) => *sum = sum.saturating_add(count),
+            None => counts.push((name, count)),
         }
     }
-    counts.retain(|item| item.count > 0);
+    counts.retain(|(_, count)| *count > 0);
     counts
+}
+
+/// Requests of each route that ended in the window.
+fn routes(window: &Window<'_>) -> Vec<RouteFigures> {
+    let mut names: Vec<&str> = Vec::new();
+    for (labels, _) in window.table().of(catalogue::ROUTE_OUTCOMES) {
+        let name = labels.value("route").unwrap_or_default();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let routes = names.into_iter().map(|name| {
+        let is_of = |labels: &Labels| labels.value("route") == Some(name);
+        RouteFigures {
+            name: name.to_owned(),
+            outcomes: outcomes(window, catalogue::ROUTE_OUTCOMES, is_of),
+            statuses: statuses(window, catalogue::ROUTE_STATUSES, is_of),
+            response_time: window.quantiles_where(catalogue::ROUTE_RESPONSE_TIME, is_of),
+            service_time: window.quantiles_where(catalogue::ROUTE_SERVICE_TIME, is_of),
+            first_byte: window.quantiles_where(catalogue::ROUTE_FIRST_BYTE_TIME, is_of),
+        }
+    });
+    routes.filter(|route| !route.outcomes.is_empty()).collect()
 }
 
 /// Number of CPUs the host has: by the manifest's host facts, where `cpus` or

@@ -6,9 +6,9 @@ use stillwell_capture::{Capture, CountBounds, LedgerFigures, LedgerRecord};
 use stillwell_metric::{Outcome, catalogue};
 use stillwell_plan::goal::LatencyQuantile;
 use stillwell_plan::{GoalMetric, TargetKind};
-use stillwell_units::float_from_u64;
+use stillwell_units::{Nanos, float_from_u64};
 
-use super::{Measured, RunFigures, slope};
+use super::{Measured, OutcomeCount, RouteFigures, RunFigures, slope};
 use crate::window::{TimeQuantiles, Window};
 
 pub(super) fn values(
@@ -67,24 +67,15 @@ fn measured(
             latency(*quantile, figures.event_latency)
                 .ok_or("no stamped event arrived while measuring")
         }
-        GoalMetric::Latency(quantile) => {
+        GoalMetric::ErrorShare
+        | GoalMetric::FirstByte(_)
+        | GoalMetric::Latency(_)
+        | GoalMetric::RequestThroughput
+        | GoalMetric::Route(_)
+        | GoalMetric::ServiceTime(_)
+        | GoalMetric::Status(_) => {
             has_generator(capture)?;
-            latency(*quantile, figures.response_time).ok_or("no response arrived while measuring")
-        }
-        GoalMetric::ServiceTime(quantile) => {
-            has_generator(capture)?;
-            latency(*quantile, figures.service_time).ok_or("no response arrived while measuring")
-        }
-        GoalMetric::ErrorShare => {
-            has_generator(capture)?;
-            let requests = Requests::of(figures).ok_or(NO_REQUEST)?;
-            Ok(requests.failed / (requests.failed + requests.answered))
-        }
-        GoalMetric::RequestThroughput => {
-            has_generator(capture)?;
-            let requests = Requests::of(figures).ok_or(NO_REQUEST)?;
-            let seconds = float_from_u64(window.length().as_u64()) / 1e9;
-            Ok(requests.answered / seconds)
+            of_answers(metric, figures, window.length())
         }
         GoalMetric::Cpu | GoalMetric::CpuPerEvent => {
             has_target(capture)?;
@@ -101,6 +92,80 @@ fn measured(
             }
         }
         GoalMetric::Series(_) => Err("it is among the series"),
+    }
+}
+
+/// Returns the number of a goal that is derived from responses, of a run that measured for
+/// `length`.
+pub(super) fn of_answers(
+    metric: &GoalMetric,
+    figures: &RunFigures,
+    length: Nanos,
+) -> Result<f64, &'static str> {
+    match metric {
+        GoalMetric::Route(goal) => {
+            let mut routes = figures.routes.iter();
+            let route = routes.find(|route| route.name == goal.route());
+            let route = route.ok_or("no request of this route ended while measuring")?;
+            Answers::of_route(route).measured(goal.metric(), length)
+        }
+        _ => Answers::of(figures).measured(metric, length),
+    }
+}
+
+/// Responses to all requests, or to those of a route.
+struct Answers<'f> {
+    outcomes: &'f [OutcomeCount],
+    statuses: &'f BTreeMap<u16, u64>,
+    response_time: Option<TimeQuantiles>,
+    service_time: Option<TimeQuantiles>,
+    first_byte: Option<TimeQuantiles>,
+}
+
+impl<'f> Answers<'f> {
+    const fn of(figures: &'f RunFigures) -> Self {
+        Self {
+            outcomes: figures.outcomes.as_slice(),
+            statuses: &figures.statuses,
+            response_time: figures.response_time,
+            service_time: figures.service_time,
+            first_byte: figures.first_byte,
+        }
+    }
+
+    const fn of_route(route: &'f RouteFigures) -> Self {
+        Self {
+            outcomes: route.outcomes.as_slice(),
+            statuses: &route.statuses,
+            response_time: route.response_time,
+            service_time: route.service_time,
+            first_byte: route.first_byte,
+        }
+    }
+
+    fn measured(&self, metric: &GoalMetric, length: Nanos) -> Result<f64, &'static str> {
+        let timed = |quantile: &LatencyQuantile, times| {
+            latency(*quantile, times).ok_or("no answer to a request was timed while measuring")
+        };
+        let requests = || Requests::of(self).ok_or(NO_REQUEST);
+        match metric {
+            GoalMetric::Latency(quantile) => timed(quantile, self.response_time),
+            GoalMetric::ServiceTime(quantile) => timed(quantile, self.service_time),
+            GoalMetric::FirstByte(quantile) => timed(quantile, self.first_byte),
+            GoalMetric::ErrorShare => {
+                let requests = requests()?;
+                Ok(requests.failed / requests.ended())
+            }
+            GoalMetric::RequestThroughput => {
+                let seconds = float_from_u64(length.as_u64()) / 1e9;
+                Ok(requests()?.answered / seconds)
+            }
+            GoalMetric::Status(code) => {
+                let count = self.statuses.get(&code.get()).copied().unwrap_or(0);
+                Ok(float_from_u64(count) / requests()?.ended())
+            }
+            _ => Err("it is not derived from responses"),
+        }
     }
 }
 
@@ -154,12 +219,12 @@ struct Requests {
 
 impl Requests {
     /// Returns the ends of requests; `None` if none ended, or if the sends wait for no answers.
-    fn of(figures: &RunFigures) -> Option<Self> {
+    fn of(answers: &Answers<'_>) -> Option<Self> {
         let mut requests = Self {
             answered: 0.0,
             failed: 0.0,
         };
-        for entry in &figures.outcomes {
+        for entry in answers.outcomes {
             let count = float_from_u64(entry.count);
             let is = |outcome: Outcome| entry.outcome == outcome.name();
             if is(Outcome::Ok) || is(Outcome::Status3xx) {
@@ -168,8 +233,12 @@ impl Requests {
                 requests.failed += count;
             }
         }
-        let are_answered = figures.response_time.is_some() || requests.answered == 0.0;
-        (are_answered && requests.answered + requests.failed > 0.0).then_some(requests)
+        let are_answered = answers.response_time.is_some() || requests.answered == 0.0;
+        (are_answered && requests.ended() > 0.0).then_some(requests)
+    }
+
+    const fn ended(&self) -> f64 {
+        self.answered + self.failed
     }
 }
 

@@ -124,7 +124,7 @@ impl Http2Session {
         let Some(Ok(stream)) = sent else {
             return worker.end_request(ticket, Outcome::SendFailed);
         };
-        worker.recorder.borrow_mut().sent(&mut ticket, now, 0);
+        worker.sent(&mut ticket, now, 0);
         self.launch(stream, ticket, now, (0, trace));
         self.calls.begin(stream.slot());
         self.send_messages(stream, now);

@@ -15,6 +15,7 @@ fn recorder(has_schedule: bool) -> RequestRecorder {
         watched: Vec::new(),
         watches: Vec::new(),
         recorders,
+        routes: Default::default(),
         has_schedule,
         has_response: has_schedule,
         measure_from: Moment::default(),
@@ -41,6 +42,7 @@ fn done(sent: u64) -> Moment {
 
 fn exchange(recorder: &mut RequestRecorder, intended: Moment, sent: Moment) -> Moment {
     let mut ticket = Ticket {
+        endpoint: 0,
         request: 0,
         intended,
         sent: None,
@@ -155,6 +157,7 @@ fn requests_of_the_warm_up_are_counted_apart_and_not_timed() {
 fn a_request_that_went_out_again_was_late_twice() {
     let mut recorder = recorder(true);
     let mut ticket = Ticket {
+        endpoint: 0,
         request: 0,
         intended: Moment::new(SECOND),
         sent: None,

@@ -1,7 +1,8 @@
 use proptest::prelude::*;
 
+use stillwell_plan::load::Spacing;
 use stillwell_plan::rate::Ramp;
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, Seed};
 
 use super::*;
 
@@ -63,6 +64,36 @@ fn no_burst_at_the_top_of_a_second() {
     let schedule = Schedule::new(&constant(20_000.0), Share::WHOLE, START);
     for step in 0..200_000 {
         assert_eq!(schedule.due(after(step * 50_000)), step);
+    }
+}
+
+#[test]
+fn a_spacing_keeps_the_rate_and_counts_what_is_due() {
+    let shape = constant(1_000.0);
+    for spacing in [Spacing::Poisson, Spacing::Burst { size: 10 }] {
+        let schedule = Schedule::new(&shape, Share::WHOLE, START);
+        let mut schedule = schedule.spaced(&shape, spacing, &Seed::from_number(3));
+        let (end, mut sent) = (after(10 * SECOND_NS), 0_u32);
+        let requested = schedule.requested_until(end);
+        let mut gaps = std::collections::BTreeSet::new();
+        while schedule.next_due(START) <= end {
+            let due = schedule.next_due(START);
+            assert_eq!(
+                (schedule.due(due), schedule.due(due - Nanos::new(1))),
+                (1, 0)
+            );
+            schedule.advance(1);
+            gaps.insert(schedule.next_due(START).since(due).as_u64());
+            sent += 1;
+        }
+        assert!(
+            (requested - f64::from(sent)).abs() < 0.5,
+            "{requested} {sent}"
+        );
+        assert!((9_500..10_500).contains(&sent), "{sent}");
+        let is_random = spacing == Spacing::Poisson;
+        assert_eq!(gaps.len() > 1_000, is_random, "{spacing:?}");
+        assert!(is_random || gaps == [0, 10_000_000].into());
     }
 }
 

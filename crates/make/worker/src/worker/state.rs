@@ -213,11 +213,14 @@ impl State {
 
     /// An answer came at `now` to what was sent at `sent` and intended for
     /// `intended` in worker_time time: waiting for a turn is nothing that the peer did.
-    pub fn record_answer(&mut self, intended: Moment, sent: Moment, now: Moment) {
+    /// Returns the response time.
+    pub fn record_answer(&mut self, intended: Moment, sent: Moment, now: Moment) -> Nanos {
         let service = now.since(sent);
         let waited = lateness(intended, self.worker_time(sent));
-        self.response_time.record(waited + service);
+        let response = waited + service;
+        self.response_time.record(response);
         self.service_time.record(service);
+        response
     }
 
     /// A part of the worker begins to wait.

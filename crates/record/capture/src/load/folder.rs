@@ -7,13 +7,13 @@ use std::path::Path;
 
 use stillwell_metric::catalogue::load as metric;
 use stillwell_metric::{
-    Beat, Histogram, Labels, LoadTime, Metric, Outcome, PackedHistogram, SeriesName, Value,
-    decode_histogram,
+    Beat, Histogram, Labels, LoadTime, Metric, Outcome, PackedHistogram, RouteTime, SeriesName,
+    Value, decode_histogram, empty_histogram,
 };
 use stillwell_plan::Phase;
 use stillwell_units::{Moment, Nanos};
 
-use super::{LOAD_SCHEMA, LoadCapture, LoadManifest, LoadSecond};
+use super::{LOAD_SCHEMA, LoadCapture, LoadManifest, LoadSecond, LoadWorker, RouteCounts};
 use crate::journal::Row;
 use crate::parquet::{COMPRESSION_LEVEL, Columns, SeriesFile};
 use crate::read::{self, OpenError};
@@ -21,6 +21,7 @@ use crate::write::{self, CaptureError, MANIFEST, SERIES};
 
 const WORKER: &str = "worker";
 const OUTCOME: &str = "outcome";
+const ROUTE: &str = "route";
 
 impl LoadCapture {
     /// Writes the capture to `folder`, which is made. What an earlier capture left there
@@ -59,9 +60,30 @@ impl LoadCapture {
                 let value = Value::Histogram(PackedHistogram::encode(histogram));
                 series.push(row(beat, Phase::Close, metric, labels, value));
             }
+            self.push_routes(worker, beat, &mut series);
             series.flush_if_full(run)?;
         }
         series.close(run)
+    }
+
+    fn push_routes(&self, worker: usize, beat: Beat, series: &mut SeriesFile) {
+        let routes = self.manifest.workers.get(worker).into_iter();
+        let routes = routes.flat_map(|worker| &worker.routes);
+        let times = self.route_times.get(worker).into_iter().flatten();
+        for (route, times) in routes.zip(times) {
+            for (time, histogram) in RouteTime::ALL.into_iter().zip(times) {
+                let labels = Labels::none().with(WORKER, worker.to_string());
+                let labels = labels.with(ROUTE, route.name.as_str());
+                let value = Value::Histogram(PackedHistogram::encode(histogram));
+                series.push(row(
+                    beat,
+                    Phase::Close,
+                    metric::of_route(time),
+                    labels,
+                    value,
+                ));
+            }
+        }
     }
 
     /// The beat at `elapsed` after measuring began, which is moment 0.
@@ -89,6 +111,7 @@ impl LoadCapture {
         Ok(Self {
             seconds: seconds.map_err(read::at(&path))?,
             times: times.map_err(read::at(&path))?,
+            route_times: route_times(&rows, &manifest).map_err(read::at(&path))?,
             manifest,
         })
     }
@@ -211,6 +234,35 @@ fn times(rows: &[Row], manifest: &LoadManifest) -> io::Result<Vec<Vec<Option<His
         let worker = worker.and_then(|worker: usize| times.get_mut(worker));
         if let (Some(place), Some(worker), Value::Histogram(bytes)) = (place, worker, &row.value) {
             worker[*place] = Some(histogram(bytes)?);
+        }
+    }
+    Ok(times)
+}
+
+/// Times of the routes of each worker.
+fn route_times(
+    rows: &[Row],
+    manifest: &LoadManifest,
+) -> io::Result<Vec<Vec<[Histogram<u64>; RouteTime::ALL.len()]>>> {
+    let nothing = |worker: &LoadWorker| {
+        let routes = worker.routes.iter();
+        routes
+            .map(|_| RouteTime::ALL.map(|_| empty_histogram()))
+            .collect()
+    };
+    let mut times: Vec<Vec<_>> = manifest.workers.iter().map(nothing).collect();
+    for row in rows.iter().filter(|row| row.phase == Phase::Close) {
+        let mut all = RouteTime::ALL.into_iter();
+        let time = all.position(|time| metric::of_route(time).name == row.name.as_str());
+        let (Some(time), Value::Histogram(bytes)) = (time, &row.value) else {
+            continue;
+        };
+        let worker = row.labels.value(WORKER).and_then(|text| text.parse().ok());
+        let worker = worker.unwrap_or(usize::MAX);
+        let routes = manifest.workers.get(worker).map(|worker| &worker.routes);
+        let is_of = |route: &RouteCounts| row.labels.value(ROUTE) == Some(&route.name);
+        if let Some(route) = routes.and_then(|routes| routes.iter().position(is_of)) {
+            times[worker][route][time] = histogram(bytes)?;
         }
     }
     Ok(times)

@@ -2,6 +2,7 @@
 
 use super::{Kind, Metric, Unit};
 use crate::load::LoadTime;
+use crate::routes::RouteTime;
 
 macro_rules! metrics {
     ($($constant:ident = $name:literal, $unit:ident, $kind:ident, $meaning:literal;)*) => {
@@ -38,6 +39,9 @@ metrics! {
     HANDSHAKE = "load_handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
     BLOCKED = "load_blocked_time", Nanoseconds, Histogram, "Time for which the schedule was blocked.";
     ORIGIN = "load_origin_time", Nanoseconds, Histogram, "Time that a response gives in a header.";
+    ROUTE_RESPONSE_TIME = "load_route_response_time", Nanoseconds, Histogram, "End of the response minus the intended time, labelled route.";
+    ROUTE_SERVICE_TIME = "load_route_service_time", Nanoseconds, Histogram, "End of the response minus the sent time, labelled route.";
+    ROUTE_FIRST_BYTE = "load_route_first_byte_time", Nanoseconds, Histogram, "First byte of the response minus the sent time, labelled route.";
     FAILED = "load_failed_time", Nanoseconds, Histogram, "End without a response minus the intended time, labelled outcome.";
 }
 
@@ -56,6 +60,16 @@ pub const fn of_time(time: LoadTime) -> (Metric, Option<&'static str>) {
         LoadTime::Blocked => (BLOCKED, None),
         LoadTime::Origin => (ORIGIN, None),
         LoadTime::FirstMessage => (FIRST_MESSAGE, None),
+    }
+}
+
+/// Returns the metric of `time` of the requests of a route.
+#[must_use]
+pub const fn of_route(time: RouteTime) -> Metric {
+    match time {
+        RouteTime::Response => ROUTE_RESPONSE_TIME,
+        RouteTime::Service => ROUTE_SERVICE_TIME,
+        RouteTime::FirstByte => ROUTE_FIRST_BYTE,
     }
 }
 

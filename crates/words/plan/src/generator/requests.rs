@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stillwell_units::{Scheme, Target};
 
-use crate::load::{ClientPlan, EndpointPlan, LoadPlanError, check_requests};
+use crate::load::{ClientPlan, EndpointPlan, LoadPlanError, Routes, Spacing, check_requests};
 
 /// HTTP requests to one address.
 ///
@@ -17,6 +17,15 @@ pub struct RequestsPlan {
     client: ClientPlan,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_to_target: bool,
+    #[serde(skip_serializing_if = "is_even")]
+    spacing: Spacing,
+    /// The routes before the URL of a variant replaced the paths, so both variants have the same.
+    #[serde(skip)]
+    routes: Routes,
+}
+
+fn is_even(spacing: &Spacing) -> bool {
+    *spacing == Spacing::Even
 }
 
 #[derive(Deserialize)]
@@ -26,6 +35,8 @@ struct RequestsPlanParts {
     client: ClientPlan,
     #[serde(default)]
     is_to_target: bool,
+    #[serde(default)]
+    spacing: Spacing,
 }
 
 impl RequestsPlan {
@@ -42,10 +53,30 @@ impl RequestsPlan {
         check_requests(std::slice::from_ref(&endpoint), &client, 1)?;
         Ok(Self {
             url,
+            routes: Routes::of(std::slice::from_ref(&endpoint)),
             endpoint,
             client,
             is_to_target: false,
+            spacing: Spacing::Even,
         })
+    }
+
+    /// The same requests with this spacing on their rate.
+    #[must_use]
+    pub fn spaced(self, spacing: Spacing) -> Self {
+        Self { spacing, ..self }
+    }
+
+    /// Spacing of single requests on the rate.
+    #[must_use]
+    pub const fn spacing(&self) -> Spacing {
+        self.spacing
+    }
+
+    /// Routes of the requests, which have the same names for each variant.
+    #[must_use]
+    pub const fn routes(&self) -> &Routes {
+        &self.routes
     }
 
     /// The same requests, which go to the URL of the target: it may change with the variant.
@@ -111,6 +142,7 @@ impl TryFrom<RequestsPlanParts> for RequestsPlan {
 
     fn try_from(parts: RequestsPlanParts) -> Result<Self, LoadPlanError> {
         let plan = Self::try_new(parts.url, parts.endpoint, parts.client)?;
+        let plan = plan.spaced(parts.spacing);
         Ok(match parts.is_to_target {
             true => plan.to_target(),
             false => plan,

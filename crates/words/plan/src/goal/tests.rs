@@ -109,9 +109,37 @@ fn numbers_that_may_be_zero_are_compared_by_their_difference() {
 }
 
 #[test]
+fn goals_of_routes_and_status_codes_read_back() {
+    for name in [
+        "status_429",
+        "latency_p99['GET /search']",
+        "status_503['POST /a']",
+        "error_share['GET /a:1']",
+    ] {
+        let metric: GoalMetric = name.parse().unwrap();
+        assert_eq!(metric.name(), name);
+    }
+    for name in [
+        "status_99",
+        "status_600",
+        "status_+1",
+        "loss['GET /']",
+        "latency_p99['a']['b']",
+    ] {
+        assert!(name.parse::<GoalMetric>().is_err(), "{name}");
+    }
+    let direction = |name: &str| name.parse::<GoalMetric>().unwrap().direction();
+    assert_eq!(direction("status_200"), Some(Direction::HigherIsBetter));
+    assert_eq!(
+        direction("status_404['GET /']"),
+        Some(Direction::LowerIsBetter)
+    );
+}
+
+#[test]
 fn goals_that_wait_are_known() {
     let wait = GoalMetric::ALL
         .into_iter()
         .filter(GoalMetric::is_wall_based);
-    assert_eq!(wait.count(), 18);
+    assert_eq!(wait.count(), 22);
 }

@@ -50,10 +50,11 @@ impl LoadPacing {
 }
 
 /// Spacing of single requests on a curve.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Spacing {
     /// Evenly.
+    #[default]
     Even,
     /// So many at once, the last of them when it would be due anyhow.
     Burst {

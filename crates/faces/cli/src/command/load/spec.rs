@@ -90,7 +90,7 @@ fn predicates(typed: &[Predicate]) -> Vec<PredicatePlan> {
     typed.iter().map(|predicate| predicate.0).collect()
 }
 
-fn shape(arguments: &LoadShapeArguments) -> ShapeSpec {
+pub(crate) fn shape(arguments: &LoadShapeArguments) -> ShapeSpec {
     ShapeSpec {
         burst_size: arguments.burst_size,
         jitter_uniform: arguments.jitter_uniform,

@@ -5,15 +5,17 @@ use std::path::Path;
 
 use stillwell_plan::TransportPlan;
 use stillwell_plan::generator::RequestsPlan;
-use stillwell_plan::load::LoadProtocol;
+use stillwell_plan::load::{LoadProtocol, Spacing};
 use stillwell_text::{MapReader, Node, check_any_url, code};
 
 use super::http::{self, EXCHANGE};
 use super::{ReadContext, concat, is_short};
-use crate::element::{Element, Field, Shape, TEXT_MAP, optional};
+use crate::MethodName;
+use crate::element::{Element, Field, Shape, TEXT_MAP, optional, required};
 use crate::files::{EntryKind, resolve};
 use crate::requests::{
-    Header, MixedRequest, RequestOrigin, RequestSpec, endpoint_of, read_requests_file,
+    GrpcSpec, Header, MixedRequest, RequestOrigin, RequestSpec, Streaming, endpoint_of,
+    endpoint_of_calls, read_requests_file,
 };
 
 const PROTOCOLS: [(&str, LoadProtocol); 3] = [
@@ -22,6 +24,7 @@ const PROTOCOLS: [(&str, LoadProtocol); 3] = [
     ("http3", LoadProtocol::Http3),
 ];
 const WEIGHT_MAX: u32 = 10_000;
+const BURST_MAX: u32 = 100_000;
 
 const METHOD: Field = optional(
     "method",
@@ -56,7 +59,47 @@ const MIXED: Element = Element {
     one_of: &[],
 };
 
-const OWN_FIELDS: [Field; 8] = [
+const CALL: Element = Element {
+    name: "gRPC call",
+    about: "A call of one method.",
+    fields: &[
+        required(
+            "method",
+            Shape::Like("helloworld.Greeter/SayHello"),
+            "The method: PACKAGE.SERVICE/METHOD.",
+        ),
+        optional(
+            "descriptors",
+            Shape::Text,
+            "Descriptor set that describes the method, from `protoc --include_imports -o FILE`.",
+        ),
+        optional(
+            "json",
+            Shape::Text,
+            "The message as JSON, or `@FILE` with it. Several JSON values make calls that take turns.",
+        ),
+        optional(
+            "streaming",
+            Shape::Words(&["none", "client", "server", "both"]),
+            "Sides that stream, without `descriptors`; the message is `body`, in binary.",
+        ),
+        optional(
+            "deadline",
+            Shape::Like("500ms"),
+            "Time limit of a call, which the server receives as well.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const STREAMING: [(&str, Streaming); 4] = [
+    ("none", Streaming::None),
+    ("client", Streaming::Client),
+    ("server", Streaming::Server),
+    ("both", Streaming::Both),
+];
+
+const OWN_FIELDS: [Field; 11] = [
     optional(
         "url",
         Shape::Like("http://127.0.0.1:8080/"),
@@ -85,6 +128,21 @@ const OWN_FIELDS: [Field; 8] = [
         Shape::Words(&["http1", "http2", "http3"]),
         "Protocol of the connections; HTTP/1.1 by default.",
     ),
+    optional(
+        "grpc",
+        Shape::Element(&CALL),
+        "Makes each request a call by gRPC, over HTTP/2.",
+    ),
+    optional(
+        "poisson",
+        Shape::Boolean,
+        "`true`: random gaps between requests, as independent users would send them.",
+    ),
+    optional(
+        "burst_size",
+        Shape::Whole,
+        "Requests that are sent at once, with longer gaps between them.",
+    ),
 ];
 
 const FIELDS: [Field; OWN_FIELDS.len() + EXCHANGE.len()] = concat(&OWN_FIELDS, &EXCHANGE);
@@ -103,6 +161,9 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
         true => None,
         false => Some(reader.map(node, &REQUESTS.keys())?),
     };
+    let spacing = map
+        .as_ref()
+        .map_or(Some(Spacing::Even), |map| read_spacing(context, map));
     let (url, common, origin, exchange) = match &map {
         None => (
             context.any_url(node),
@@ -117,17 +178,93 @@ pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<TransportPl
             http::read_exchange(context, map, &PROTOCOLS),
         ),
     };
-    let (url, common, origin, exchange) = (url?, common?, origin?, exchange?);
-    let endpoint = endpoint_of(&url, &common, origin, context.files);
+    let call = match map.as_ref().and_then(|map| map.take("grpc")) {
+        Some(call) => {
+            let map = map.as_ref()?;
+            for key in ["mix", "file", "har", "method"] {
+                let Some(span) = map.key_span(key) else {
+                    continue;
+                };
+                let message = format!("`grpc` and `{key}` exclude each other");
+                let error = context.reader.error(code::ONE_OF_KEYS, span, message);
+                context.reader.report(error.label("leave out one of them"));
+                return None;
+            }
+            Some(read_call(context, call)?)
+        }
+        None => None,
+    };
+    let (url, common, origin, mut exchange) = (url?, common?, origin?, exchange?);
+    let endpoint = match &call {
+        None => endpoint_of(&url, &common, origin, context.files),
+        Some((method, grpc)) => {
+            exchange.protocol = LoadProtocol::Http2;
+            endpoint_of_calls(&url, method, grpc, &common, context.files)
+        }
+    };
     let plan =
         endpoint.and_then(|endpoint| Ok(RequestsPlan::try_new(url, endpoint, exchange.client())?));
     match plan {
-        Ok(plan) => Some(TransportPlan::Requests(Box::new(match &map {
-            Some(map) if map.key_span("url").is_none() => plan.to_target(),
-            _ => plan,
-        }))),
+        Ok(plan) => {
+            let plan = match &map {
+                Some(map) if map.key_span("url").is_none() => plan.to_target(),
+                _ => plan,
+            };
+            Some(TransportPlan::Requests(Box::new(plan.spaced(spacing?))))
+        }
         Err(error) => report(context, node, &error),
     }
+}
+
+/// A method and its call.
+fn read_call(context: &ReadContext<'_>, node: &Node) -> Option<(MethodName, GrpcSpec)> {
+    let reader = context.reader;
+    let map = reader.map(node, &CALL.keys())?;
+    let method = map.required("method").and_then(|node| {
+        let method = reader.text(node)?.parse::<MethodName>();
+        method.map_or_else(|error| report(context, node, &error), Some)
+    });
+    let streaming = map.take("streaming");
+    let streaming = streaming.map(|node| reader.word(node, "value", &STREAMING));
+    let deadline = map.take("deadline").map(|node| reader.parsed(node));
+    let descriptors = map.take("descriptors");
+    let descriptors = descriptors.map(|node| context.existing(node, EntryKind::File));
+    let json = map.take("json").map(|node| read_body(context, node));
+    let grpc = GrpcSpec {
+        json: json.map_or(Some(None), |json| json.map(Some))?,
+        descriptors: match descriptors {
+            Some(path) => Some(path?.into()),
+            None => None,
+        },
+        streaming: streaming.map_or(Some(None), |streaming| streaming.map(Some))?,
+        deadline: deadline.map_or(Some(None), |deadline| deadline.map(Some))?,
+        ..GrpcSpec::default()
+    };
+    Some((method?, grpc))
+}
+
+/// Spacing of single requests on the rate.
+fn read_spacing(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Option<Spacing> {
+    let reader = context.reader;
+    let poisson = map.take("poisson");
+    let is_poisson = match poisson {
+        Some(node) => reader.boolean(node)?,
+        None => false,
+    };
+    let Some(node) = map.take("burst_size") else {
+        return Some(match is_poisson {
+            true => Spacing::Poisson,
+            false => Spacing::Even,
+        });
+    };
+    if is_poisson {
+        let message = "`poisson` and `burst_size` exclude each other";
+        let error = reader.error(code::ONE_OF_KEYS, node.span, message);
+        reader.report(error.label("leave out one of them"));
+        return None;
+    }
+    let size = reader.whole(node, 1, BURST_MAX)?;
+    Some(Spacing::Burst { size })
 }
 
 /// The URL of the requests: that of the target, or the generator's.

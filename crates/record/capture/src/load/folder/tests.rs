@@ -79,6 +79,15 @@ fn worker(number: u64) -> LoadWorker {
         counts,
         cpu: Nanos::from_millis(number),
         measured: Nanos::from_millis(2500),
+        routes: [0, 1].map(|route| route_counts(route + number)).into(),
+    }
+}
+
+fn route_counts(number: u64) -> RouteCounts {
+    RouteCounts {
+        name: format!("GET /{number}"),
+        outcomes: [number; Outcome::ALL.len()],
+        statuses: [(200, number)].into(),
     }
 }
 
@@ -137,6 +146,9 @@ pub(in crate::load) fn capture() -> LoadCapture {
             },
         },
         times: vec![times(1), times(2)],
+        route_times: [1, 2]
+            .map(|number| vec![[10, 20, 30].map(|time| histogram(&[time * number])); 2])
+            .into(),
         // The second one has nothing but its length.
         seconds: vec![
             second(0, 1003, 5),

@@ -1,0 +1,3 @@
+module example.org/go-service
+
+go 1.22
