@@ -10,8 +10,8 @@ import (
 	"net/http"
 )
 
-// rounds is the work of a request to /search: about half a millisecond.
-const rounds = 4000
+// rounds is the work of a request to /search: about one millisecond.
+const rounds = 20000
 
 func main() {
 	extra := flag.Int("extra", 0, "extra work of /search, in percent")
@@ -19,7 +19,7 @@ func main() {
 	count := rounds + rounds**extra/100
 
 	http.HandleFunc("GET /items", func(w http.ResponseWriter, r *http.Request) {
-		fmt.Fprintln(w, digest(rounds/10))
+		fmt.Fprintln(w, digest(rounds/20))
 	})
 	http.HandleFunc("GET /search", func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintln(w, digest(count))

@@ -465,8 +465,8 @@ pub(crate) struct CheckArguments {
 /// `stillwell report`.
 #[derive(Args, Debug)]
 pub(crate) struct ReportArguments {
-    /// A results folder of `run`, or a capture of `observe`
-    #[arg(value_name = "DIR")]
+    /// A results folder of `run`, a capture of `observe` or `load`, or JSON of `load`
+    #[arg(value_name = "PATH")]
     pub(crate) results: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArguments,

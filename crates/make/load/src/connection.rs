@@ -254,9 +254,19 @@ impl ConnectionSlot {
 
     async fn dial(&self) -> Result<OpenConnection, Outcome> {
         let worker = &self.worker;
-        let limit = worker.client.connecting.timeout.as_duration();
-        let dialled = timeout(limit, self.open()).await;
-        let late = || Trouble::plain("it takes too long".to_owned());
+        let limit = worker.client.connecting.timeout;
+        let dialled = timeout(limit.as_duration(), self.open()).await;
+        let late = || {
+            let endpoint = &worker.endpoints[self.pool.endpoint];
+            let besides = match endpoint.tls_host {
+                Some(_) => ", TLS handshake included",
+                None => "",
+            };
+            let address = &endpoint.address;
+            Trouble::plain(format!(
+                "connect to {address}: no connection within {limit}{besides}"
+            ))
+        };
         let dialled = dialled.unwrap_or_else(|_| Err((Outcome::ConnectTimedOut, late())));
         if let Some(blocks) = worker.blocks() {
             blocks.dialled(dialled.as_ref().err().map(|(outcome, _)| *outcome));

@@ -5,9 +5,12 @@ pub(super) mod runs;
 use std::path::Path;
 
 use stillwell_capture::LoadCapture;
+use stillwell_config::requests::read_text;
 use stillwell_experiment::Results;
 use stillwell_plan::load::LoadPacing;
-use stillwell_report::load::{LoadReportInput, human, load_report};
+use stillwell_report::load::{
+    BriefLoad, LoadReportInput, human, load_report, read_load_json, render_brief,
+};
 use stillwell_report::{SuiteReport, render_targets};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
@@ -24,6 +27,9 @@ use crate::paint::Paint;
 pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     output::check_writable(&arguments.output.output)?;
+    if arguments.results.is_file() {
+        return saved_load(arguments, paint);
+    }
     if arguments.results.join("manifest.json").exists() {
         if let Ok(capture) = LoadCapture::open(&arguments.results) {
             return one_load(&capture, arguments, paint);
@@ -54,6 +60,26 @@ pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, Co
         return Ok(Exit::Held);
     }
     Ok(Exit::from_code(exit_code(&report.experiments, policy)))
+}
+
+/// The report of a load that was saved as JSON: the full result, or the summary.
+fn saved_load(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, CommandError> {
+    let path = &arguments.results;
+    let text = read_text(path).map_err(|error| CommandError::new(Exit::Usage, error))?;
+    if let Ok(brief) = serde_json::from_str::<BriefLoad>(&text) {
+        output::deliver_text(&arguments.output, paint, |format, style| {
+            render_brief(&brief, format, style)
+        })?;
+        return Ok(Exit::Held);
+    }
+    let report = read_load_json(&text).map_err(|error| {
+        CommandError::new(Exit::Usage, anyhow::anyhow!("{}: {error}", path.display()))
+            .hint("give JSON of `stillwell load`, or a folder of results")
+    })?;
+    output::deliver_text(&arguments.output, paint, |format, style| {
+        human::render(&report, format, style)
+    })?;
+    Ok(Exit::Held)
 }
 
 fn one_load(

@@ -1,11 +1,15 @@
 //! The result of a load as a small document with stable names: JSON, and CSV of the same names.
 
+mod document;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stillwell_metric::Outcome;
 use stillwell_units::{Nanos, float_from_u64};
+
+pub use document::render_brief;
 
 use super::{LoadReport, LoadStatistic, OutcomeCount, RequestClass, id};
 
@@ -316,6 +320,15 @@ mod tests {
         assert_eq!(keys(&value["latency"]), keys(times));
         for (_, property) in schema["properties"].as_object().unwrap() {
             assert!(property["description"].is_string(), "{property}");
+        }
+    }
+
+    #[test]
+    fn a_summary_is_rendered_with_its_routes() {
+        let brief = BriefLoad::of(&fixture::report());
+        let text = render_brief(&brief, crate::Format::Terminal, crate::Style::default());
+        for part in ["latency", "GET /", "p99"] {
+            assert!(text.contains(part), "{part}: {text}");
         }
     }
 

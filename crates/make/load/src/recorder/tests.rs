@@ -181,10 +181,15 @@ fn a_request_that_went_out_again_was_late_twice() {
 #[test]
 fn a_request_that_failed_left_no_time_behind() {
     let mut recorder = recorder(true);
-    let intended = Moment::new(SECOND);
+    let ticket = Ticket {
+        endpoint: 0,
+        request: 0,
+        intended: Moment::new(SECOND),
+        sent: None,
+    };
     for (outcome, seconds) in [(Outcome::TimedOut, 3), (Outcome::PeerClosed, 2)] {
-        recorder.begin(intended);
-        recorder.failed(intended, outcome, Moment::new(seconds * SECOND));
+        recorder.begin(ticket.intended);
+        recorder.failed(ticket, outcome, Moment::new(seconds * SECOND));
     }
     recorder.publish(true);
     let times = |time: LoadTime| recorder.shard.times(time).take();

@@ -97,8 +97,8 @@ fn cases() -> Vec<Case<Fault>> {
         case(Fault::ResetAtHello, failed, "it closed the connection"),
         case(Fault::CloseInHello, failed, "it closed the connection"),
         case(Fault::ResetInHello, failed, "it closed the connection"),
-        case(Fault::NoAnswer, late, "it takes too long"),
-        case(Fault::StallInHello, late, "it takes too long"),
+        case(Fault::NoAnswer, late, "TLS handshake included"),
+        case(Fault::StallInHello, late, "TLS handshake included"),
         case(
             Fault::NothingInCommon,
             failed,

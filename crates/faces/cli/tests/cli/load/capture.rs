@@ -3,7 +3,10 @@
 use stillwell_capture::LoadCapture;
 use stillwell_report::load::{LoadReportInput, load_report, read_load_json, write_load_json};
 
+use stillwell_testkit::Process;
+
 use super::{load, serve, stop};
+use crate::suite::{LONG, STILLWELL};
 
 #[test]
 fn the_report_is_made_from_the_capture_alone() {
@@ -34,4 +37,50 @@ fn the_report_is_made_from_the_capture_alone() {
         warnings: &printed.health.warnings,
     });
     assert!(write_load_json(&made) == ended.stdout, "another report");
+}
+
+#[test]
+fn a_saved_result_is_reported_again_and_compared() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (server, url) = serve(&[]);
+    let second = format!("{url}second?x");
+    let requests = format!("GET {url}first\nGET {second}\n");
+    std::fs::write(path("requests"), requests).unwrap();
+    let ended = load(&[
+        &format!("--requests-file={}", path("requests")),
+        "--requests=20",
+        "--connections=2",
+        "--format=stillwell",
+        &format!("--output={}", path("brief.json")),
+        &format!("--output={}", path("brief.csv")),
+    ]);
+    stop(server);
+    std::fs::write(path("full.json"), &ended.stdout).unwrap();
+    let run = |words: &[&str]| {
+        let mut command = std::process::Command::new(STILLWELL);
+        Process::start(command.args(words)).finish(LONG)
+    };
+    for name in ["brief.json", "full.json"] {
+        let report = run(&["report", &path(name)]);
+        for text in ["GET /first", "GET /second", "200: 20"] {
+            assert!(
+                report.stdout.contains(text),
+                "{name}: {}{}",
+                report.stdout,
+                report.stderr
+            );
+        }
+    }
+    let compared = run(&["compare", &path("brief.csv"), &path("brief.json")]);
+    let row = "latency_p99['GET /second']";
+    assert!(
+        compared.stdout.contains(row),
+        "{}{}",
+        compared.stdout,
+        compared.stderr
+    );
+    let refused = run(&["report", &path("requests")]);
+    assert!(refused.stderr.contains("requests"), "{}", refused.stderr);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
 }

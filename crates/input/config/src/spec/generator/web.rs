@@ -233,7 +233,7 @@ fn read_call(context: &ReadContext<'_>, node: &Node) -> Option<(MethodName, Grpc
     let grpc = GrpcSpec {
         json: json.map_or(Some(None), |json| json.map(Some))?,
         descriptors: match descriptors {
-            Some(path) => Some(path?.into()),
+            Some(path) => Some(path?),
             None => None,
         },
         streaming: streaming.map_or(Some(None), |streaming| streaming.map(Some))?,
