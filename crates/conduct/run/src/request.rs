@@ -50,6 +50,11 @@ pub enum Progress {
         target_cpu: Option<Nanos>,
         /// Resident memory of the target, if it is watched.
         rss_bytes: Option<u64>,
+        /// Units that schedules requested and that were sent for them; zero without a schedule.
+        scheduled_units: [u64; 2],
+        /// Median and 99th percentile of the last second: of response times, else of the latency of stamped
+        /// events.
+        latency: Option<[Nanos; 2]>,
     },
     /// Something that a reader should know now.
     Note(String),

@@ -1,55 +1,127 @@
-//! Progress: one line that is rewritten on a terminal, plain lines elsewhere.
+//! Progress: a view on a terminal, plain lines elsewhere.
 
+mod capacity;
+mod figure;
+mod live;
 mod load;
 mod look;
-
-use std::io::{self, Write};
+mod run;
+mod suite;
 
 use anstyle::{AnsiColor, Style};
 use stillwell_experiment::{PairsWanted, Problem, SuiteProgress, TimeLeft};
-use stillwell_plan::Phase;
 use stillwell_plan::stopping::DesignPlan;
-use stillwell_run::Progress;
-use stillwell_units::{ByteSize, EventRate, Moment, float_from_u64};
-use stillwell_verdict::{RunIdentity, RunStage};
+use stillwell_run::{Interrupt, Progress};
+use stillwell_scope::clock;
+use stillwell_verdict::{NextStep, RunStage};
 
+pub(crate) use self::capacity::SearchDisplay;
+use self::live::Live;
 pub(crate) use self::load::LoadDisplay;
 use self::look::{described, so_far, span, waiting};
-use crate::paint::{Paint, visible};
-
-/// Shortest time over which a rate is printed.
-const RATE_OVER_SECONDS_MIN: f64 = 0.5;
-const CLEAR_LINE: &str = "\r\x1b[2K";
+use self::suite::SuiteView;
+use crate::paint::Paint;
 
 /// Prints progress on standard error.
 #[derive(Debug)]
 pub(crate) struct ProgressDisplay<'a> {
     paint: &'a Paint,
     quiet: bool,
-    /// The beginning of the live line.
-    head: String,
-    phase: Option<Phase>,
-    last: Option<(Moment, u64)>,
-    /// True where runs are in blocks and not in pairs.
-    of_block: bool,
+    interrupt: Interrupt,
+    /// Name of a single run.
+    name: String,
+    live: Option<Live<SuiteView>>,
+    /// True where the terminal has refused a view.
+    is_plain: bool,
 }
 
 impl<'a> ProgressDisplay<'a> {
-    pub(crate) const fn new(paint: &'a Paint, quiet: bool) -> Self {
+    /// Shows the progress of what `interrupt` ends.
+    pub(crate) fn new(paint: &'a Paint, quiet: bool, interrupt: &Interrupt) -> Self {
         Self {
             paint,
             quiet,
-            head: String::new(),
-            phase: None,
-            last: None,
-            of_block: false,
+            interrupt: interrupt.clone(),
+            name: String::new(),
+            live: None,
+            is_plain: false,
         }
     }
 
-    /// Prints progress of a suite.
+    /// Names a single run.
+    pub(crate) fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
+    }
+
+    /// Shows progress of a suite.
     pub(crate) fn suite(&mut self, progress: SuiteProgress<'_>) {
+        self.show(&progress);
+        let is_between_pairs = match &progress {
+            SuiteProgress::SoFar { .. } => true,
+            SuiteProgress::Look { standing, .. } => matches!(standing.next, NextStep::Run { .. }),
+            _ => false,
+        };
+        self.print(progress);
+        if is_between_pairs {
+            self.pause();
+        }
+    }
+
+    /// Shows progress in the view, if there is one.
+    fn show(&mut self, progress: &SuiteProgress<'_>) {
+        if !self.open(SuiteView::default) {
+            return;
+        }
+        let now = clock::now();
+        let Some(live) = &self.live else { return };
+        live.update(|view| match progress {
+            SuiteProgress::ExperimentStarted {
+                experiment,
+                number,
+                of,
+            } => view.experiment(experiment, (*number, *of)),
+            SuiteProgress::Probing { .. } => view.step = "probe".to_owned(),
+            SuiteProgress::PairStarted {
+                stage,
+                pair,
+                wanted,
+                order,
+                design,
+                ..
+            } => {
+                let step = format!("{} {pair} of {}", noun(*stage), of(*wanted));
+                view.pair(step, order, *design);
+            }
+            SuiteProgress::BlockStarted {
+                block,
+                of,
+                order,
+                left,
+                ..
+            } => {
+                view.left = Some((*left, now));
+                view.pair(format!("block {block} of {of}"), order, DesignPlan::Paired);
+            }
+            SuiteProgress::RunStarted { identity, left } => {
+                view.left = Some((*left, now));
+                view.run_started(&identity.variant);
+            }
+            SuiteProgress::Run(run) => view.run_progress(run, now),
+            SuiteProgress::RunEnded { summary } => view.run_ended(summary),
+            SuiteProgress::PairEnded { left, .. } => view.left = Some((*left, now)),
+            SuiteProgress::Look { standing, .. } | SuiteProgress::SoFar { standing, .. } => {
+                view.estimate(&standing.verdict);
+            }
+            SuiteProgress::ExperimentEnded { verdict } => view.experiment_ended(verdict),
+            _ => {}
+        });
+    }
+
+    /// Prints the lines of progress.
+    fn print(&mut self, progress: SuiteProgress<'_>) {
         match progress {
-            SuiteProgress::Run(run) => self.run(&run),
+            SuiteProgress::Run(run) => self.note(&run),
             SuiteProgress::Building {
                 source,
                 revision,
@@ -62,7 +134,6 @@ impl<'a> ProgressDisplay<'a> {
                 };
                 self.line(&format!("{verb} {} ({revision})", source.revision));
             }
-            SuiteProgress::Built { .. } | SuiteProgress::RunEnded { .. } => {}
             SuiteProgress::ExperimentStarted {
                 experiment,
                 number,
@@ -71,7 +142,6 @@ impl<'a> ProgressDisplay<'a> {
             SuiteProgress::TakenOver { stage, pairs, .. } => self.taken_over(stage, pairs),
             SuiteProgress::Probing { length, .. } => {
                 self.line(&format!("  probe: at full speed for {length}"));
-                self.head = "  probe".to_owned();
             }
             SuiteProgress::OperatingPoint { result, .. } => {
                 self.line(&format!("  rate: {}", result.reason));
@@ -83,23 +153,17 @@ impl<'a> ProgressDisplay<'a> {
                 left,
                 ..
             } => self.block(block, of, order, left),
-            SuiteProgress::RunStarted { identity, left } => {
-                let called = match self.of_block {
-                    true => format!("block {} {}", identity.pair, identity.variant),
-                    false => called(identity),
-                };
-                self.head = format!("  {called:<20} {} left", span(left));
-            }
             pair @ (SuiteProgress::PairStarted { .. }
             | SuiteProgress::PairEnded { .. }
             | SuiteProgress::PairDiscarded { .. }) => {
-                let text = pair_line(&pair, self.paint.live);
+                let text = pair_line(&pair, self.live.is_some());
                 text.into_iter().for_each(|text| self.line(&text));
             }
             SuiteProgress::Waiting { host, up_to, .. } => {
                 self.line(&format!("  {}", waiting(host, up_to)));
             }
-            SuiteProgress::SoFar { standing, left } => {
+            // The view shows all estimates.
+            SuiteProgress::SoFar { standing, left } if self.live.is_none() => {
                 let text = so_far(&standing.verdict, left);
                 text.into_iter()
                     .for_each(|text| self.line(&format!("  {text}")));
@@ -115,13 +179,46 @@ impl<'a> ProgressDisplay<'a> {
                 left,
                 left_in_all,
             } => self.line(&format!("  {}", described(standing, left, left_in_all))),
-            SuiteProgress::ExperimentEnded { .. } => self.clear(),
             SuiteProgress::Problem(problem) => self.problem(problem),
             SuiteProgress::Note(note) => self.line(&format!("  {note}")),
+            SuiteProgress::Built { .. }
+            | SuiteProgress::RunStarted { .. }
+            | SuiteProgress::RunEnded { .. }
+            | SuiteProgress::SoFar { .. }
+            | SuiteProgress::ExperimentEnded { .. } => {}
         }
     }
 
+    /// Waits between two pairs while the user has paused.
+    fn pause(&self) {
+        let Some(live) = &self.live else { return };
+        let is_paused = || live.read(|view| view.paused.is_some());
+        if !is_paused() {
+            return;
+        }
+        live.update(|view| view.waiting_since = Some(clock::now()));
+        while is_paused() && self.interrupt.signal().is_none() {
+            live.wait_for_key();
+        }
+        live.update(|view| view.resume(clock::now()));
+    }
+
+    /// Opens the view if there is none and the terminal takes it.
+    fn open(&mut self, view: impl FnOnce() -> SuiteView) -> bool {
+        if self.live.is_none() && !self.quiet && !self.is_plain {
+            match Live::start(view(), self.paint) {
+                Ok(live) => self.live = Some(live),
+                Err(_) => self.is_plain = true,
+            }
+        }
+        self.live.is_some()
+    }
+
     fn experiment(&self, name: &str, number: usize, of: usize) {
+        // The head of the view says so.
+        if self.live.is_some() {
+            return;
+        }
         let name = self.paint.styled(Style::new().bold(), name);
         self.line(&format!("{name}  experiment {number} of {of}"));
     }
@@ -133,66 +230,33 @@ impl<'a> ProgressDisplay<'a> {
         self.always(&text);
     }
 
-    fn block(&mut self, block: u32, of: u32, order: &[&str], left: TimeLeft) {
-        let (order, left) = (order.join(", then "), span(left));
-        self.line(&format!("  block {block} of {of}: {order} ({left} left)"));
-        self.of_block = true;
+    fn block(&self, block: u32, of: u32, order: &[&str], left: TimeLeft) {
+        if self.live.is_none() {
+            let (order, left) = (order.join(", then "), span(left));
+            self.line(&format!("  block {block} of {of}: {order} ({left} left)"));
+        }
     }
 
-    /// Prints progress of a run.
+    /// Shows progress of a single run.
     pub(crate) fn run(&mut self, progress: &Progress) {
-        match progress {
-            Progress::Phase { phase, ends_in } => {
-                self.phase = Some(*phase);
-                self.last = None;
-                let ends = ends_in.map_or_else(String::new, |left| match phase {
-                    Phase::Warmup | Phase::Measure => format!(" for {left}"),
-                    _ => String::new(),
-                });
-                self.live(&format!("{}{ends}", phase.name()));
-            }
-            Progress::Beat {
-                events_sent,
-                bytes_received,
-                rss_bytes,
-                ..
-            } => {
-                let phase = self.phase.map_or("", Phase::name);
-                let memory = rss_bytes.map_or_else(String::new, |bytes| {
-                    format!(", target {}", ByteSize::new(bytes))
-                });
-                let rate = self.rate(*events_sent);
-                self.live(&format!(
-                    "{phase}: {events_sent} events sent{rate}, {} received{memory}",
-                    ByteSize::new(*bytes_received)
-                ));
-            }
-            Progress::Note(note) => self.line(&format!("  {note}")),
+        let name = self.name.clone();
+        if self.open(|| SuiteView::single(&name))
+            && let Some(live) = &self.live
+        {
+            live.update(|view| view.run_progress(progress, clock::now()));
+        }
+        self.note(progress);
+    }
+
+    fn note(&self, progress: &Progress) {
+        if let Progress::Note(note) = progress {
+            self.line(&format!("  {note}"));
         }
     }
 
-    /// Takes the live line away.
-    pub(crate) fn clear(&self) {
-        if self.paint.live && !self.quiet {
-            let mut err = io::stderr().lock();
-            write!(err, "{CLEAR_LINE}").and_then(|()| err.flush()).ok();
-        }
-    }
-
-    /// Events each second since the last beat of the same phase.
-    fn rate(&mut self, events_sent: u64) -> String {
-        let now = stillwell_scope::clock::now();
-        let before = self.last.replace((now, events_sent));
-        let Some((then, events_then)) = before else {
-            return String::new();
-        };
-        let elapsed = now.since(then).as_secs_f64();
-        // Phase marks are beats too; between those, a rate means nothing.
-        if elapsed < RATE_OVER_SECONDS_MIN {
-            return String::new();
-        }
-        let events = float_from_u64(events_sent.saturating_sub(events_then));
-        EventRate::try_new(events / elapsed).map_or_else(|_| String::new(), |r| format!(" ({r})"))
+    /// Takes the view away.
+    pub(crate) fn clear(&mut self) {
+        self.live = None;
     }
 
     fn taken_over(&self, stage: RunStage, pairs: &[u32]) {
@@ -205,20 +269,6 @@ impl<'a> ProgressDisplay<'a> {
         self.line(&format!("  {noun}{plural} {list} {verb} finished already"));
     }
 
-    fn live(&self, text: &str) {
-        if self.quiet || !self.paint.live {
-            return;
-        }
-        let columns = usize::from(Paint::columns()).saturating_sub(1);
-        let line = format!("{}  {text}", self.head);
-        let line: String = visible(&line).chars().take(columns).collect();
-        let mut err = io::stderr().lock();
-        // Progress that cannot be shown is no reason to stop.
-        write!(err, "{CLEAR_LINE}{line}")
-            .and_then(|()| err.flush())
-            .ok();
-    }
-
     fn line(&self, text: &str) {
         if !self.quiet {
             self.always(text);
@@ -226,19 +276,10 @@ impl<'a> ProgressDisplay<'a> {
     }
 
     fn always(&self, text: &str) {
-        self.clear();
-        Paint::say(text);
-    }
-}
-
-/// The name of a run while it goes on.
-fn called(identity: &RunIdentity) -> String {
-    let variant = &identity.variant;
-    match (identity.pair, identity.stage) {
-        // A probe is no pair.
-        (0, _) => "probe".to_owned(),
-        (pair, RunStage::Search) => format!("pair {pair} {variant}"),
-        (pair, RunStage::Confirm) => format!("confirm {pair} {variant}"),
+        match &self.live {
+            Some(live) => live.say(text),
+            None => Paint::say(text),
+        }
     }
 }
 

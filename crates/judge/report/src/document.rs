@@ -30,6 +30,7 @@ mod tests;
 use std::fmt;
 use std::str::FromStr;
 
+pub use self::terminal::forest_lines;
 pub use inline::{Inline, Role, Sign, Sparkline, Text};
 pub use table::{
     Alignment, AxisScale, Band, Cell, Chart, Column, Curve, Datum, Interval, IntervalRow,

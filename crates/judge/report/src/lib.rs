@@ -40,7 +40,7 @@ pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,
     ComparisonRow, Finding, SmpTable, SoakTable, render_comparison,
 };
-pub use document::{Format, FormatError};
+pub use document::{Format, FormatError, forest_lines};
 pub use json::{REPORT_SCHEMA, json};
 pub use run::run_terminal;
 pub use scenario::{

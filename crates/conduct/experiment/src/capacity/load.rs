@@ -4,7 +4,9 @@ use stillwell_metric::{Histogram, LoadCounts, LoadTime, Outcome, empty_histogram
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_plan::load::{LoadPace, LoadPacing, LoadPlanError, LoadPlanParts, Overflow};
 use stillwell_plan::{LoadPlan, RateShape};
-use stillwell_run::{AddressFamily, Interrupt, LoadCapture, LoadEnd, LoadError, conduct_load};
+use stillwell_run::{
+    AddressFamily, Interrupt, LoadCapture, LoadEnd, LoadError, LoadSnapshot, conduct_load,
+};
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, count, float_from_u64};
 use stillwell_verdict::capacity::{CapacityProbe, LoadProbeCounts, judge_load_probe};
@@ -103,7 +105,7 @@ fn lasting(
     LoadPlan::try_new(plan)
 }
 
-/// Makes the load of `plan` and judges it by `bounds`.
+/// Makes the load of `plan`, reports each second to `progress`, and judges it by `bounds`.
 ///
 /// # Errors
 /// [`LoadProbeError`] where it could not begin, or a worker failed.
@@ -113,8 +115,9 @@ pub fn probe_load(
     places: &[Place],
     bounds: &[CapacityBound],
     interrupt: &Interrupt,
+    progress: &mut dyn FnMut(&LoadSnapshot<'_>),
 ) -> Result<LoadProbe, LoadProbeError> {
-    let capture = conduct_load(plan.clone(), family, places, interrupt, &mut |_| {})?;
+    let capture = conduct_load(plan.clone(), family, places, interrupt, progress)?;
     if let LoadEnd::PartFailed(what) = capture.manifest.end {
         return Err(LoadProbeError::PartFailed { what });
     }

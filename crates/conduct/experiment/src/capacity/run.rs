@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use stillwell_capture::{Capture, OpenError, RunOutcome};
 use stillwell_plan::capacity::CapacityBound;
 use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RunPlan};
-use stillwell_run::{ConductError, Interrupt, RunRequest, conduct};
+use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, conduct};
 use stillwell_units::Nanos;
 use stillwell_verdict::capacity::{CapacityProbe, ProbeLoad, judge_run_probe};
 use stillwell_verdict::{RunSummary, RunWarning, summarise};
@@ -100,7 +100,7 @@ impl RunProbes {
         plan
     }
 
-    /// Conducts and judges one run, whose request comes from [`RunProbes::plan`] of the same
+    /// Conducts and judges one run, reports it to `progress`; its request comes from [`RunProbes::plan`] of the same
     /// `load`.
     ///
     /// # Errors
@@ -111,8 +111,9 @@ impl RunProbes {
         load: ProbeLoad,
         request: RunRequest,
         interrupt: &Interrupt,
+        progress: &mut dyn FnMut(Progress),
     ) -> Result<CapacityProbe, RunProbeError> {
-        let (summary, capture) = carry_out(request, interrupt)?;
+        let (summary, capture) = carry_out(request, interrupt, progress)?;
         judge_run_probe(&summary, &capture, (self.place, load), &self.bounds)
             .map_err(RunProbeError::Broken)
     }
@@ -121,9 +122,10 @@ impl RunProbes {
 fn carry_out(
     request: RunRequest,
     interrupt: &Interrupt,
+    progress: &mut dyn FnMut(Progress),
 ) -> Result<(RunSummary, Capture), RunProbeError> {
     let (state, folder) = (request.places.state.clone(), request.folder.clone());
-    let conducted = conduct(request, interrupt, &mut |_| {});
+    let conducted = conduct(request, interrupt, progress);
     // Nothing in the folder is needed any more.
     std::fs::remove_dir_all(state.parent().unwrap_or(&state)).ok();
     let manifest = conducted?;

@@ -2,7 +2,9 @@
 
 use std::sync::mpsc::SyncSender;
 
-use stillwell_metric::{Sample, catalogue};
+use stillwell_metric::{
+    Sample, Value, add_histogram, catalogue, decode_histogram, empty_histogram,
+};
 use stillwell_observer::SampleBatch;
 use stillwell_scope::{Token, clock};
 use stillwell_units::{Moment, Nanos};
@@ -40,11 +42,18 @@ pub(crate) struct RunTotals {
     bytes_received: u64,
     target_cpu: Option<Nanos>,
     rss_bytes: Option<u64>,
+    scheduled_units: [u64; 2],
+    latency: Option<[Nanos; 2]>,
 }
 
 impl RunTotals {
     fn of(samples: &[Sample]) -> Self {
-        let mut totals = Self::default();
+        let mut totals = Self {
+            latency: [catalogue::RESPONSE_TIME, catalogue::EVENT_LATENCY]
+                .into_iter()
+                .find_map(|metric| latency(samples, metric.name)),
+            ..Self::default()
+        };
         for sample in samples {
             let Some(value) = whole(sample) else { continue };
             let name = sample.name.as_str();
@@ -54,6 +63,10 @@ impl RunTotals {
                 totals.bytes_sent += value;
             } else if name == catalogue::BYTES_RECEIVED.name {
                 totals.bytes_received += value;
+            } else if name == catalogue::REQUESTED_UNITS.name {
+                totals.scheduled_units[0] += value;
+            } else if name == catalogue::SENT_UNITS.name {
+                totals.scheduled_units[1] += value;
             } else if name == catalogue::TARGET_CPU.name {
                 totals.target_cpu = Some(Nanos::new(value));
             } else if name == catalogue::TARGET_RSS.name {
@@ -64,9 +77,22 @@ impl RunTotals {
     }
 }
 
+/// Median and 99th percentile of all series of the histogram with this name.
+fn latency(samples: &[Sample], name: &str) -> Option<[Nanos; 2]> {
+    let mut all = empty_histogram();
+    let of_name = samples.iter().filter(|sample| sample.name.as_str() == name);
+    for sample in of_name {
+        if let Value::Histogram(bytes) = &sample.value {
+            add_histogram(&mut all, &decode_histogram(bytes)?);
+        }
+    }
+    let at = |share: f64| Nanos::new(all.value_at_quantile(share));
+    (!all.is_empty()).then(|| [at(0.5), at(0.99)])
+}
+
 const fn whole(sample: &Sample) -> Option<u64> {
     match sample.value {
-        stillwell_metric::Value::Int(value) => Some(value),
+        Value::Int(value) => Some(value),
         _ => None,
     }
 }
@@ -89,6 +115,8 @@ impl Shell {
             bytes_received,
             target_cpu,
             rss_bytes,
+            scheduled_units,
+            latency,
         } = self.totals;
         self.report(Progress::Beat {
             events_sent,
@@ -96,6 +124,8 @@ impl Shell {
             bytes_received,
             target_cpu,
             rss_bytes,
+            scheduled_units,
+            latency,
         });
     }
 
@@ -144,5 +174,34 @@ impl Shell {
     /// Bytes that sinks have received, now.
     pub(super) fn received(&self) -> u64 {
         self.sinks.iter().map(|shard| shard.bytes.total()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stillwell_metric::{Labels, Metric, encode_histogram};
+
+    use super::*;
+
+    fn histogram(metric: Metric, values: &[u64]) -> Sample {
+        let mut times = empty_histogram();
+        for value in values {
+            times.record(*value).unwrap();
+        }
+        let value = Value::Histogram(encode_histogram(&times));
+        Sample::new(metric, &Labels::none(), value)
+    }
+
+    #[test]
+    fn the_latency_of_a_beat_is_that_of_all_workers_together() {
+        let samples = [
+            histogram(catalogue::RESPONSE_TIME, &[1_000, 1_000, 1_000]),
+            histogram(catalogue::RESPONSE_TIME, &[9_000]),
+            histogram(catalogue::EVENT_LATENCY, &[77_000]),
+        ];
+        let [median, tail] = RunTotals::of(&samples).latency.unwrap();
+        assert!((1_000..1_010).contains(&median.as_u64()), "{median}");
+        assert!((9_000..9_100).contains(&tail.as_u64()), "{tail}");
+        assert_eq!(RunTotals::of(&[]).latency, None);
     }
 }

@@ -172,7 +172,7 @@ impl CalibrationHost for Host<'_> {
     }
 
     fn ended(&mut self) {
-        if let Some(display) = self.display.take() {
+        if let Some(mut display) = self.display.take() {
             display.clear();
         }
     }

@@ -69,7 +69,7 @@ impl<'a> Conductor<'a> {
     }
 
     pub(crate) fn display(&self) -> ProgressDisplay<'a> {
-        ProgressDisplay::new(self.paint, self.is_quiet)
+        ProgressDisplay::new(self.paint, self.is_quiet, &self.interrupt)
     }
 
     /// The signal that came, if one did.

@@ -26,6 +26,7 @@ use crate::arguments::{CapacityFormat, FindCapacityArguments, Objective};
 use crate::command::{output, places};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
+use crate::progress::SearchDisplay;
 use crate::signals;
 
 pub(crate) fn run(
@@ -51,6 +52,7 @@ pub(crate) fn run(
         arguments,
         watch,
         begun,
+        display: SearchDisplay::new(paint, arguments.quiet),
     };
     let result = match (&file, arguments.objective) {
         (Some(file), Objective::Bounds) => {
@@ -66,6 +68,8 @@ pub(crate) fn run(
     };
     let signal = search.watch.interrupt.signal();
     let elapsed = clock::now().since(begun);
+    // The view is taken away before other output.
+    drop(search.display);
     search.watch.end();
     let result = result?;
     let report = CapacityReport {
@@ -142,6 +146,7 @@ struct Search<'a> {
     arguments: &'a FindCapacityArguments,
     watch: Watch,
     begun: Moment,
+    display: SearchDisplay,
 }
 
 /// Result of a search, and its target.
@@ -206,15 +211,11 @@ impl SearchWatcher for ProbeWatcher<'_> {
     }
 
     fn report(&mut self, number: usize, probe: &CapacityProbe) {
-        if !self.search.arguments.quiet {
-            Paint::say(&probe_line(number, probe, self.unit, &self.shown));
-        }
+        let line = probe_line(number, probe, self.unit, &self.shown);
+        self.search.display.say(&line);
     }
 
     fn report_progress(&mut self, so_far: &CapacityFound, probes_left: u32) {
-        if self.search.arguments.quiet {
-            return;
-        }
         let elapsed = self.search.elapsed();
         let each = elapsed.as_u64() / u64::from(so_far.probes.max(1));
         let mut left = Nanos::new(each.saturating_mul(u64::from(probes_left)));
@@ -222,7 +223,8 @@ impl SearchWatcher for ProbeWatcher<'_> {
             let until_end = time_max.as_u64().saturating_sub(elapsed.as_u64());
             left = left.min(Nanos::new(until_end));
         }
-        Paint::say(&progress_line(so_far, self.unit, left));
+        let text = progress_line(so_far, self.unit, left);
+        self.search.display.show_result(text, left);
     }
 
     fn is_out_of_time(&self) -> bool {

@@ -73,7 +73,11 @@ pub(crate) fn carry_out(
     let raised = interrupt.clone();
     let signals = signals::listen(move |signal| raised.raise(signal))
         .map_err(|error| could_not(error.into()))?;
-    let mut display = ProgressDisplay::new(paint, quiet);
+    let name = folder
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let mut display =
+        ProgressDisplay::new(paint, quiet, &interrupt).named(&name.unwrap_or_default());
     let conducted = conduct(request, &interrupt, &mut |progress| display.run(&progress));
     display.clear();
     signals.close(Nanos::SECOND);

@@ -92,6 +92,19 @@ fn seconds(length: Nanos) -> Nanos {
     Nanos::from_secs(floor_to_u64(length.as_secs_f64().ceil()))
 }
 
+/// The remaining time: `1m to 5m left, likely 2m`.
+pub(super) fn remaining(left: TimeLeft) -> String {
+    let (least, most) = (seconds(left.least), seconds(left.most));
+    let likely = seconds(left.likely);
+    if least == most {
+        format!("{most} left")
+    } else if likely == least || likely == most {
+        format!("{least} to {most} left")
+    } else {
+        format!("{least} to {most} left, likely {likely}")
+    }
+}
+
 /// Between which times: `40s`, or `1m to 5m` where looks decide.
 pub(super) fn span(left: TimeLeft) -> String {
     let (least, most) = (seconds(left.least), seconds(left.most));
@@ -140,7 +153,7 @@ fn each(verdict: &ExperimentVerdict, change: impl Fn(&GoalVerdict) -> Option<Cha
         } else {
             String::new()
         };
-        let shown = shown(change, goal.scale);
+        let shown = shown_change(change, goal.scale);
         Some(format!("{}{whose} {shown}", goal.metric.name()))
     });
     let changes: Vec<String> = changes.collect();
@@ -150,7 +163,7 @@ fn each(verdict: &ExperimentVerdict, change: impl Fn(&GoalVerdict) -> Option<Cha
     format!(": {}", changes.join(", "))
 }
 
-fn shown(change: Change, scale: Scale) -> String {
+pub(super) fn shown_change(change: Change, scale: Scale) -> String {
     let unit = match scale {
         Scale::Ratio => "%",
         Scale::Difference => "points",
@@ -188,9 +201,9 @@ mod tests {
             lower: 0.012,
             upper: 0.05,
         };
-        assert_eq!(shown(change, Scale::Ratio), "+3.10 % [+1.20, +5.00]");
+        assert_eq!(shown_change(change, Scale::Ratio), "+3.10 % [+1.20, +5.00]");
         assert_eq!(
-            shown(change, Scale::Difference),
+            shown_change(change, Scale::Difference),
             "+3.10 points [+1.20, +5.00]"
         );
     }

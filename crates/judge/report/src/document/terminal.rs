@@ -5,6 +5,8 @@
 
 mod forest;
 
+pub use forest::forest_lines;
+
 use super::{
     Block, Chart, Document, Inline, Item, Medium, Role, Section, Severity, Sign, Table, Text,
     escape,

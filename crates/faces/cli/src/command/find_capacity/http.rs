@@ -4,6 +4,7 @@ use stillwell_experiment::capacity::{LoadProbeError, load_at_rate, probe_length,
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_plan::load::LoadPlanParts;
 use stillwell_plan::{LoadPlan, RateUnit};
+use stillwell_run::LoadSnapshot;
 use stillwell_scope::Place;
 use stillwell_verdict::capacity::{CapacityProbe, CapacityUnit};
 
@@ -122,7 +123,12 @@ pub(super) fn probe(
     let arguments = search.arguments;
     let family = arguments.connecting.address_family.into();
     let interrupt = &search.watch.interrupt;
-    let probed = probe_load(plan, family, &places(arguments), bounds, interrupt);
+    let display = &search.display;
+    let target = arguments.urls.first().map_or("", String::as_str);
+    display.begin_load(target, plan);
+    let mut progress = |snapshot: &LoadSnapshot<'_>| display.show_load(snapshot);
+    let places = places(arguments);
+    let probed = probe_load(plan, family, &places, bounds, interrupt, &mut progress);
     let probed = probed.map_err(|error| match error {
         LoadProbeError::Load(error) => load::refused(error),
         LoadProbeError::PartFailed { .. } => CommandError::new(Exit::Invalid, error),

@@ -128,7 +128,13 @@ impl<'a> VariedRun<'a> {
         let request = observe::request(self.probes.plan(load), folder.to_path_buf(), self.file)
             .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
         let interrupt = &self.search.watch.interrupt;
-        let probe = self.probes.probe(load, request, interrupt);
+        let display = &self.search.display;
+        display.begin_run(&self.probes.generator().id);
+        let probe = self
+            .probes
+            .probe(load, request, interrupt, &mut |progress| {
+                display.show_run(&progress);
+            });
         probe.map_err(|error| {
             if let RunProbeError::NeverReady {
                 summary, capture, ..

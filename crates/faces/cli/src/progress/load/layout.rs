@@ -1,6 +1,5 @@
 //! Layout of a running load on a terminal. Pure: a view, a width and a look become lines.
 
-mod line;
 mod strip;
 
 #[cfg(test)]
@@ -8,60 +7,136 @@ mod tests;
 
 use stillwell_metric::{Outcome, TimeState};
 use stillwell_run::LoadPhase;
-use stillwell_units::{Nanos, float_from_u64};
+use stillwell_units::{Moment, Nanos, float_from_u64};
 
-use super::figure;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Text;
+
+use super::times::CLASSES_MAX;
 use super::view::{Second, Strain, View, failed};
-pub(super) use line::{Line, Tone};
+use crate::progress::figure;
+use crate::progress::live::{LiveView, Look, Row, Tone};
 use strip::{bars, levels_of_rates, levels_of_times};
 
 /// Below this width one line has to do.
-const COLUMNS_MIN: usize = 40;
+const COLUMNS_MIN: u16 = 40;
 /// Below this height likewise.
-const ROWS_MIN: usize = 10;
+const ROWS_MIN: u16 = 10;
 /// Shorter strips say nothing.
 const STRIP_MIN: usize = 8;
 /// Longer ones are hard to read.
 const STRIP_MAX: usize = 60;
 const HEAD_COLUMNS: usize = 13;
+/// Longer bars say no more.
+const BAR_MAX: usize = 60;
+/// Head, bar, rate, three latencies, outcomes, generator, keys.
+const FIGURE_ROWS: u16 = 9;
+/// Smallest terminal with the latencies in classes.
+const TIMES_FROM_ROWS: u16 = 22;
+/// Their rows.
+const TIME_ROWS: u16 = 1 + CLASSES_MAX;
 
-/// Abilities of the terminal.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Look {
-    pub(super) columns: usize,
-    pub(super) rows: usize,
-    /// True where it shows colours, and they are wanted.
-    pub(super) color: bool,
-    /// True where it shows more than ASCII.
-    pub(super) unicode: bool,
+/// The time of the view is that of its last second: it needs no clock.
+impl LiveView for View {
+    fn height(&self, look: Look) -> u16 {
+        // Later rows are reserved from the start, so the view does not move.
+        let rows = match is_compact(look) {
+            true => 1,
+            false if shows_times(look) => FIGURE_ROWS + TIME_ROWS,
+            false => FIGURE_ROWS,
+        };
+        rows.min(look.rows)
+    }
+
+    fn draw(&self, frame: &mut Frame<'_>, area: Rect, _now: Moment, look: Look) {
+        let rows = lines(self, look).into_iter().map(Row::into_line);
+        frame.render_widget(Text::from_iter(rows), area);
+    }
+
+    fn end(&mut self) {
+        self.is_ending = true;
+    }
 }
 
-/// The view in lines, none wider than the terminal allows.
-pub(super) fn lines(view: &View, look: Look) -> Vec<Line> {
-    // The last column stays free: some terminals wrap when it is written.
-    let width = look.columns.saturating_sub(1);
-    let mut lines = if look.columns < COLUMNS_MIN || look.rows < ROWS_MIN {
-        vec![compact(view, look)]
-    } else if view.phase.is_none() {
-        vec![head(view, width)]
-    } else {
-        let mut lines = vec![head(view, width)];
-        lines.extend(figures(view, width, look));
-        lines.push(ended(view, width));
-        lines.push(generator(view, width, look));
-        lines
-    };
-    for line in &mut lines {
-        line.fit(width);
+fn is_compact(look: Look) -> bool {
+    look.columns < COLUMNS_MIN || look.rows < ROWS_MIN
+}
+
+fn shows_times(look: Look) -> bool {
+    look.rows >= TIMES_FROM_ROWS
+}
+
+/// The view in rows.
+fn lines(view: &View, look: Look) -> Vec<Row> {
+    let width = usize::from(look.columns);
+    if is_compact(look) {
+        return vec![compact(view, look)];
     }
-    lines
+    let mut rows = vec![head(view, width, look)];
+    if view.phase.is_some() {
+        rows.extend(bar(view, width, look));
+        rows.extend(figures(view, width, look));
+        rows.push(ended(view, width, look));
+        rows.push(generator(view, width, look));
+        if shows_times(look) {
+            rows.extend(times(view, width, look));
+        }
+    }
+    rows.push(keys(view, look));
+    rows
+}
+
+/// The part of the load that is over, where its end is known.
+fn bar(view: &View, width: usize, look: Look) -> Option<Row> {
+    let limits = &view.limits;
+    let share = match (view.phase?, limits.measure, limits.requests) {
+        (LoadPhase::Warmup, _, _) => share_of(view.elapsed, limits.warmup),
+        (LoadPhase::Drain, _, _) => 1.0,
+        (LoadPhase::Measure, Some(measure), _) => share_of(view.elapsed, measure),
+        (LoadPhase::Measure, None, Some(requests)) => {
+            float_from_u64(view.begun) / float_from_u64(requests.max(1))
+        }
+        (LoadPhase::Measure, None, None) => return None,
+    };
+    let mut row = Row::of(look, Tone::Plain, "  ");
+    row.push_bar(share, width.saturating_sub(4).min(BAR_MAX));
+    Some(row)
+}
+
+/// Latencies of the measured time so far, in classes.
+fn times(view: &View, width: usize, look: Look) -> Vec<Row> {
+    let classes = view.times.classes();
+    if classes.is_empty() {
+        return Vec::new();
+    }
+    let head = "  latency of all requests so far";
+    let mut rows = vec![Row::of(look, Tone::Faint, head)];
+    let most = classes.iter().map(|class| class.1).fold(0.0, f64::max);
+    for (up_to, share) in classes {
+        let time = figure::time(up_to, look.unicode);
+        let mut row = Row::of(look, Tone::Plain, &format!("  {time:>9}  "));
+        let room = width.saturating_sub(row.width() + 10).min(BAR_MAX);
+        row.push_column(share / most.max(f64::MIN_POSITIVE), room);
+        row.push(Tone::Plain, &format!(" {}", figure::percent(share)));
+        rows.push(row);
+    }
+    rows
+}
+
+fn keys(view: &View, look: Look) -> Row {
+    let text = match view.is_ending {
+        true => "  ending: the report follows",
+        false => "  q: end with a report",
+    };
+    Row::of(look, Tone::Faint, text)
 }
 
 /// Target on the left, time on the right.
-fn head(view: &View, width: usize) -> Line {
+fn head(view: &View, width: usize, look: Look) -> Row {
     let course = course(view);
     let room = width.saturating_sub(course.chars().count() + 2);
-    let mut line = Line::default();
+    let mut line = Row::new(look);
     let target: String = view.target.chars().take(room).collect();
     if room >= STRIP_MIN {
         line.push(Tone::Strong, &target);
@@ -102,7 +177,7 @@ fn course(view: &View) -> String {
 }
 
 /// Rate and latencies of the last second, each with its strip.
-fn figures(view: &View, width: usize, look: Look) -> Vec<Line> {
+fn figures(view: &View, width: usize, look: Look) -> Vec<Row> {
     let rate = view.strip.back().map_or(0.0, |second| second.rate);
     let rate = match view.requested_rate {
         Some(requested) => format!("{} of {}", figure::rate(rate), figure::rate(requested)),
@@ -132,7 +207,7 @@ fn figures(view: &View, width: usize, look: Look) -> Vec<Line> {
         .collect();
     let of_times = levels_of_times(&seconds);
     let row = |(index, (name, value)): (usize, (&str, String))| {
-        let mut line = labelled(name);
+        let mut line = labelled(name, look);
         line.push(Tone::Plain, &value);
         if room >= STRIP_MIN {
             line.pad_to(strip_at);
@@ -147,8 +222,8 @@ fn figures(view: &View, width: usize, look: Look) -> Vec<Line> {
 }
 
 /// Outcomes of requests so far, and the number of recent failures; as much as fits.
-fn ended(view: &View, width: usize) -> Line {
-    let mut line = labelled("ended");
+fn ended(view: &View, width: usize, look: Look) -> Row {
+    let mut line = labelled("ended", look);
     let good = view.ended[Outcome::Ok.index()];
     line.push(Tone::Plain, &format!("{} ok", figure::count(good)));
     for outcome in Outcome::ALL
@@ -182,8 +257,8 @@ fn ended(view: &View, width: usize) -> Line {
 }
 
 /// The use of the workers' time; as much as fits.
-fn generator(view: &View, width: usize, look: Look) -> Line {
-    let mut line = labelled("generator");
+fn generator(view: &View, width: usize, look: Look) -> Row {
+    let mut line = labelled("generator", look);
     let share = |state: TimeState| figure::percent(view.shares[state.index()]);
     let running = format!("running {}", share(TimeState::Running));
     line.push(Tone::Plain, &running);
@@ -211,8 +286,8 @@ fn generator(view: &View, width: usize, look: Look) -> Line {
 }
 
 /// The same in one line.
-fn compact(view: &View, look: Look) -> Line {
-    let mut line = Line::default();
+fn compact(view: &View, look: Look) -> Row {
+    let mut line = Row::new(look);
     line.push(Tone::Plain, &course(view));
     let Some(last) = view.strip.back() else {
         return line;
@@ -230,8 +305,8 @@ fn compact(view: &View, look: Look) -> Line {
     line
 }
 
-fn labelled(name: &str) -> Line {
-    let mut line = Line::default();
+fn labelled(name: &str, look: Look) -> Row {
+    let mut line = Row::new(look);
     line.push(Tone::Plain, "  ");
     line.push(Tone::Faint, name);
     line.pad_to(HEAD_COLUMNS);

@@ -4,8 +4,8 @@ use stillwell_metric::{Histogram, Outcome, add_histogram, empty_histogram};
 use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_units::{Nanos, float_from_u64};
 
-use super::figure;
 use super::view::{failed, quantiles};
+use crate::progress::figure;
 
 /// The data of the next line.
 #[derive(Debug)]

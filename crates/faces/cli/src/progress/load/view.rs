@@ -9,12 +9,14 @@ use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::{LoadWarning, strain_warnings};
 
+use super::times::LatencyClasses;
+
 /// Seconds that are kept for strips, as many as the widest shows.
 const STRIP_MAX: usize = 120;
 
 /// All that a view shows; plain data.
 #[derive(Clone, Debug)]
-pub(super) struct View {
+pub(in crate::progress) struct View {
     /// Target of the requests.
     pub(super) target: String,
     /// Limits of the load.
@@ -46,6 +48,10 @@ pub(super) struct View {
     pub(super) own_lateness: Option<Nanos>,
     /// Current strain of the generator.
     pub(super) warning: Option<Strain>,
+    /// Latencies of the measured time so far.
+    pub(super) times: LatencyClasses,
+    /// True once the user has requested the end.
+    pub(super) is_ending: bool,
 }
 
 /// When a load is over, and how it goes about it.
@@ -95,7 +101,7 @@ impl Strain {
 }
 
 impl View {
-    pub(super) fn new(target: String, plan: &LoadPlan) -> Self {
+    pub(in crate::progress) fn new(target: String, plan: &LoadPlan) -> Self {
         let measure = plan.until.duration;
         Self {
             target,
@@ -119,11 +125,13 @@ impl View {
             shares: [0.0; TimeState::ALL.len()],
             own_lateness: None,
             warning: None,
+            times: LatencyClasses::default(),
+            is_ending: false,
         }
     }
 
     /// Goes on to the second that has just ended.
-    pub(super) fn update(&mut self, snapshot: &LoadSnapshot<'_>) {
+    pub(in crate::progress) fn update(&mut self, snapshot: &LoadSnapshot<'_>) {
         let second = snapshot.second;
         let length = second.length.as_secs_f64().max(1e-9);
         let per_second = |count: u64| float_from_u64(count) / length;
@@ -157,6 +165,9 @@ impl View {
             has_failures: failed(&second.outcomes) > 0,
             latency: quantiles(snapshot.latencies()),
         });
+        if !is_warmup {
+            self.times.add(snapshot.latencies());
+        }
         self.generator(snapshot);
     }
 

@@ -5,6 +5,7 @@
 
 use stillwell_units::human::percent;
 use stillwell_units::{as_usize, count, float_from_u64, floor_to_u64};
+use stillwell_verdict::Change;
 
 use crate::document::{Interval, IntervalRow, Text};
 
@@ -16,16 +17,35 @@ const NAME_AND_MARGIN: usize = 36;
 
 /// Returns the scale and a line for each row that has an interval, for a screen of `width` columns.
 pub(super) fn rows(rows: &[IntervalRow], width: usize) -> Vec<Vec<Text>> {
-    let axis = ForestAxis::of(rows, width.saturating_sub(NAME_AND_MARGIN));
+    let with_interval = rows.iter().filter_map(|row| Some((row, row.interval?)));
+    let (names, intervals): (Vec<&str>, Vec<_>) = with_interval
+        .map(|(row, interval)| (row.name.as_str(), (interval, row.tolerance)))
+        .unzip();
+    let lines = lines(&intervals, width.saturating_sub(NAME_AND_MARGIN));
+    let names = [""].into_iter().chain(names);
+    let cells = |(name, line)| vec![Text::from(name), Text::from(line)];
+    names.zip(lines).map(cells).collect()
+}
+
+/// Returns the scale of an axis of about `width` columns, and a line on it for each change with its tolerance:
+/// see this crate's terminal reports for the meaning of the characters.
+#[must_use]
+pub fn forest_lines(changes: &[(Change, f64)], width: usize) -> Vec<String> {
+    let intervals = changes
+        .iter()
+        .map(|(change, tolerance)| ((*change).into(), *tolerance));
+    lines(&intervals.collect::<Vec<_>>(), width)
+}
+
+fn lines(intervals: &[(Interval, f64)], width: usize) -> Vec<String> {
+    let axis = ForestAxis::of(intervals, width);
     let reach = percent(axis.reach);
     let inner = axis.cells().saturating_sub(2 * (reach.chars().count() + 1));
     let scale = format!("-{reach}{:^inner$}+{reach}", "0");
-    let lines = rows.iter().filter_map(|row| {
-        let line = axis.line(row.interval?, row.tolerance);
-        Some(vec![Text::from(row.name.as_str()), Text::from(line)])
-    });
-    let head = vec![Text::default(), Text::from(scale)];
-    [head].into_iter().chain(lines).collect()
+    let lines = intervals
+        .iter()
+        .map(|(interval, tolerance)| axis.line(*interval, *tolerance));
+    [scale].into_iter().chain(lines).collect()
 }
 
 /// An axis of relative changes from −`reach` to `reach`.
@@ -38,14 +58,12 @@ struct ForestAxis {
 
 impl ForestAxis {
     /// Returns an axis on which the rows fit, at most as many tolerances wide as still leave these visible.
-    fn of(rows: &[IntervalRow], width: usize) -> Self {
+    fn of(intervals: &[(Interval, f64)], width: usize) -> Self {
         const TOLERANCES_MAX: f64 = 8.0;
         let (mut reach, mut tolerance) = (0.0_f64, 0.0_f64);
-        for row in rows {
-            tolerance = tolerance.max(row.tolerance);
-            if let Some(interval) = row.interval {
-                reach = reach.max(interval.low.abs()).max(interval.high.abs());
-            }
+        for (interval, of_row) in intervals {
+            tolerance = tolerance.max(*of_row);
+            reach = reach.max(interval.low.abs()).max(interval.high.abs());
         }
         let reach = (reach * 1.1).clamp(tolerance * 2.0, tolerance * TOLERANCES_MAX);
         let width = u64::from(count(width.clamp(21, 61)));

@@ -2,7 +2,7 @@
 
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
-use super::{Line, Look, Tone, share_of};
+use super::{Look, Row, Tone, share_of};
 use crate::progress::load::view::Second;
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -35,13 +35,13 @@ pub(super) fn levels_of_times(seconds: &[Second]) -> [Vec<Option<f64>>; 3] {
 }
 
 /// Adds a strip; seconds with failures are highlighted.
-pub(super) fn bars(line: &mut Line, levels: &[Option<f64>], seconds: &[Second], look: Look) {
+pub(super) fn bars(row: &mut Row, levels: &[Option<f64>], seconds: &[Second], look: Look) {
     let alphabet = if look.unicode { BARS } else { BARS_OF_ASCII };
     for (index, level) in levels.iter().enumerate() {
         let has_failures = seconds.get(index).is_some_and(|second| second.has_failures);
         let tone = if has_failures { Tone::Bad } else { Tone::Strip };
         let bar = level.map_or(' ', |level| bar(alphabet, level));
-        line.push(tone, &bar.to_string());
+        row.push(tone, &bar.to_string());
     }
 }
 

@@ -1,19 +1,16 @@
 //! Views as they look.
 
-use stillwell_metric::{Outcome, TimeState};
+use stillwell_metric::{Outcome, TimeState, empty_histogram};
 use stillwell_plan::load::LoadPacing;
 use stillwell_run::LoadPhase;
-use stillwell_units::{Nanos, float_from_u64};
+use stillwell_units::{Moment, Nanos, float_from_u64};
 
+use super::super::times::LatencyClasses;
 use super::super::view::{Limits, Second, Strain, View};
-use super::{Look, lines};
+use crate::progress::live::frames::{drawn, look};
+use crate::progress::live::{LiveView, Look};
 
-const WIDE: Look = Look {
-    columns: 100,
-    rows: 30,
-    color: false,
-    unicode: true,
-};
+const NOW: Moment = Moment::new(0);
 
 /// An open loop in its twelfth second; the target stalled in the seventh.
 fn view() -> View {
@@ -62,66 +59,58 @@ fn view() -> View {
         shares,
         own_lateness: Some(Nanos::new(12_300)),
         warning: None,
+        times: times(),
+        is_ending: false,
     }
 }
 
-fn drawn(view: &View, look: Look) -> String {
-    let lines = lines(view, look);
-    assert!(lines.iter().all(|line| line.width() < look.columns.max(1)));
-    let texts = lines.iter().map(|line| line.text(look.color));
-    texts.collect::<Vec<_>>().join("\n")
+fn times() -> LatencyClasses {
+    let mut histogram = empty_histogram();
+    for (time, count) in [
+        (150_000, 120_000),
+        (182_000, 119_000),
+        (1_200_000, 980),
+        (700_000_000, 20),
+    ] {
+        histogram.record_n(time, count).unwrap();
+    }
+    let mut times = LatencyClasses::default();
+    times.add(&histogram);
+    times
 }
 
 #[test]
-fn a_wide_terminal() {
-    insta::assert_snapshot!(drawn(&view(), WIDE));
+fn a_terminal_of_80_by_24() {
+    insta::assert_snapshot!(drawn(&view(), NOW, look(80, 24)));
 }
 
 #[test]
-fn a_narrow_terminal_without_unicode() {
+fn a_terminal_of_200_by_50() {
+    insta::assert_snapshot!(drawn(&view(), NOW, look(200, 50)));
+}
+
+#[test]
+fn a_low_and_narrow_terminal_without_unicode() {
     let look = Look {
-        columns: 60,
         unicode: false,
-        ..WIDE
+        ..look(60, 15)
     };
-    insta::assert_snapshot!(drawn(&view(), look));
+    insta::assert_snapshot!(drawn(&view(), NOW, look));
 }
 
 #[test]
-fn colours_stand_where_they_are_wanted() {
-    let look = Look {
-        color: true,
-        ..WIDE
-    };
-    insta::assert_snapshot!(drawn(&view(), look).replace('\x1b', "ESC"));
-}
-
-#[test]
-fn a_tiny_terminal_shows_one_line() {
+fn a_tiny_terminal_shows_one_row() {
     for (columns, rows) in [(39, 30), (100, 9), (1, 1)] {
-        let look = Look {
-            columns,
-            rows,
-            ..WIDE
-        };
-        assert_eq!(lines(&view(), look).len(), 1, "{columns} x {rows}");
+        assert_eq!(view().height(look(columns, rows)), 1, "{columns} x {rows}");
     }
-    let look = Look { rows: 5, ..WIDE };
-    insta::assert_snapshot!(drawn(&view(), look));
+    insta::assert_snapshot!(drawn(&view(), NOW, look(100, 5)));
 }
 
 #[test]
-fn no_width_is_too_small() {
-    for columns in 0..130 {
-        for rows in [0, 3, 30] {
-            drawn(
-                &view(),
-                Look {
-                    columns,
-                    rows,
-                    ..WIDE
-                },
-            );
+fn no_size_is_too_small() {
+    for columns in 1..130 {
+        for rows in [1, 3, 10, 30] {
+            drawn(&view(), NOW, look(columns, rows));
         }
     }
 }
@@ -138,7 +127,7 @@ fn a_closed_loop_whose_generator_is_the_limit() {
     view.shares[TimeState::Running.index()] = 0.996;
     view.shares[TimeState::Blocked.index()] = 0.004;
     view.warning = Some(Strain::Busy);
-    insta::assert_snapshot!(drawn(&view, WIDE));
+    insta::assert_snapshot!(drawn(&view, NOW, look(100, 20)));
 }
 
 #[test]
@@ -146,7 +135,7 @@ fn before_and_after() {
     let mut view = view();
     view.strip.clear();
     view.phase = None;
-    let connecting = drawn(&view, WIDE);
+    let connecting = drawn(&view, NOW, look(100, 20));
     view.phase = Some(LoadPhase::Warmup);
     view.elapsed = Nanos::from_millis(2_010);
     view.strip.push_back(Second {
@@ -154,9 +143,9 @@ fn before_and_after() {
         has_failures: false,
         latency: None,
     });
-    let warmup = drawn(&view, WIDE);
+    let warmup = drawn(&view, NOW, look(100, 20));
     view.phase = Some(LoadPhase::Drain);
     view.warning = Some(Strain::Late);
-    let drain = drawn(&view, WIDE);
+    let drain = drawn(&view, NOW, look(100, 20));
     insta::assert_snapshot!(format!("{connecting}\n\n{warmup}\n\n{drain}"));
 }

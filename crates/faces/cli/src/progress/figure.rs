@@ -1,10 +1,10 @@
 //! Numbers of a live view, short enough for it.
 
-pub(super) use stillwell_units::human::count;
+pub(in crate::progress) use stillwell_units::human::count;
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 /// So many a second: `19,998/s`, `2.5/s`.
-pub(super) fn rate(per_second: f64) -> String {
+pub(in crate::progress) fn rate(per_second: f64) -> String {
     if per_second > 0.0 && per_second < 9.95 {
         format!("{per_second:.1}/s")
     } else {
@@ -13,7 +13,7 @@ pub(super) fn rate(per_second: f64) -> String {
 }
 
 /// `182 µs`, or `182 us` without `unicode`.
-pub(super) fn time(time: Nanos, unicode: bool) -> String {
+pub(in crate::progress) fn time(time: Nanos, unicode: bool) -> String {
     let nanoseconds = float_from_u64(time.as_u64());
     let (scale, unit) = match nanoseconds {
         size if size < 999.5 => (1.0, "ns"),
@@ -25,7 +25,7 @@ pub(super) fn time(time: Nanos, unicode: bool) -> String {
 }
 
 /// `12.4 MiB/s`.
-pub(super) fn bytes(per_second: f64) -> String {
+pub(in crate::progress) fn bytes(per_second: f64) -> String {
     let mut scaled = per_second;
     for unit in ["B/s", "KiB/s", "MiB/s"] {
         if scaled < 1023.5 {
@@ -37,7 +37,7 @@ pub(super) fn bytes(per_second: f64) -> String {
 }
 
 /// `42 %`, and `0.3 %` where that says more.
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::progress) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 0.05 {
         "0 %".to_owned()
@@ -49,7 +49,7 @@ pub(super) fn percent(share: f64) -> String {
 }
 
 /// Whole seconds: `12 s`, `2 min 5 s`, `1 h 2 min`.
-pub(super) fn clock(length: Nanos) -> String {
+pub(in crate::progress) fn clock(length: Nanos) -> String {
     let seconds = length.as_u64() / Nanos::SECOND.as_u64();
     match (seconds / 3600, seconds % 3600 / 60, seconds % 60) {
         (0, 0, seconds) => format!("{seconds} s"),
