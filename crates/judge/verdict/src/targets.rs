@@ -370,7 +370,7 @@ fn left_out(
             .first()
             .filter(|_| is_some && column.invalid.is_none())?;
         Some(format!(
-            "`{}`: {} of {} runsleft out of the comparison: {first}",
+            "`{}`: {} of {} runs left out of the comparison: {first}",
             column.name,
             warnings.len(),
             runs.len()

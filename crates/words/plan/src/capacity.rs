@@ -231,7 +231,7 @@ mod tests {
     #[test]
     fn an_error_lists_the_accepted_bounds() {
         for (text, says) in [
-            ("p99", "is no bound: write p99<20ms"),
+            ("p99", "is not a bound: write p99<20ms"),
             ("p100<1s", "no such figure"),
             ("p-1<1s", "no such figure"),
             ("latency<1s", "no such figure"),

@@ -327,7 +327,7 @@ mod tests {
             }),
             ..CommandLineOptions::default()
         };
-        assert!(refusal(&options).contains("`a:b` is no name"));
+        assert!(refusal(&options).contains("`a:b` is not a header name"));
     }
 
     #[test]

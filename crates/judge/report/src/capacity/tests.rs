@@ -88,7 +88,7 @@ fn every_other_end_says_that_it_is_none() {
     interrupted.answer = None;
     let text = capacity_terminal(&interrupted, Style::default());
     assert!(
-        text.starts_with("! no answer: cut short or interrupted"),
+        text.starts_with("! no answer: ended or interrupted"),
         "{text}"
     );
 }

@@ -154,7 +154,7 @@ fn a_name_that_was_not_recorded_is_refused_with_the_recorded_ones() {
         ..CompareOptions::default()
     };
     let error = compare_group(&group(&[1.0], &[1.0]), &options).unwrap_err();
-    assert_eq!(error.to_string(), "no run has `p42`; there are `p99`");
+    assert_eq!(error.to_string(), "no run has `p42`; known names: `p99`");
 }
 
 #[test]

@@ -192,7 +192,7 @@ fn a_claim_of_a_disk_is_held_against_what_was_written() {
         (
             Durability::Disk,
             1_000.0,
-            Some("claims `disk`, and sent 0.01 bytes to storage"),
+            Some("claims `disk` but sent 0.01 bytes to storage"),
         ),
         (
             Durability::Synced,

@@ -332,7 +332,7 @@ fn files_that_are_wrong_are_named() {
         "-----BEGIN CERTIFICATE-----\nab",
     )));
     assert!(
-        broken.to_string().contains("broken.pem is no PEM"),
+        broken.to_string().contains("broken.pem is not PEM"),
         "{broken}"
     );
     let first = authority.identity("a", 2000, 2999);

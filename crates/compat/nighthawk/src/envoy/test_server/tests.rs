@@ -227,7 +227,7 @@ fn filters_behind_the_test_server_have_no_effect() {
     let warned = loaded
         .warnings
         .iter()
-        .any(|warning| warning.message.contains("`dynamic-delay` is behind"));
+        .any(|warning| warning.message.contains("`dynamic-delay` comes after"));
     assert!(warned);
 }
 

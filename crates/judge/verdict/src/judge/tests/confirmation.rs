@@ -359,7 +359,7 @@ fn what_an_unfit_machine_showed_before_a_look_was_let_through_or_taken_back() {
     let reason = state.verdict.goals[0].reason.clone().unwrap();
     assert!(
         reason.starts_with(
-            "regressed in 4 pairs, and new pairs were not available: the machine is unfit"
+            "regressed in 4 pairs, and new pairs were not available: the machine is too busy"
         ),
         "{reason}"
     );

@@ -21,7 +21,7 @@ fn clients_refuse_what_servers_may_not_do() {
         ),
         (
             Wire::default().settings(&push),
-            "the peer broke the protocol: a server that wants promises",
+            "the peer broke the protocol: a server that enables push",
         ),
         (
             Wire::server().frame(kind::SETTINGS, 1, 0, &[]).frame(

@@ -72,15 +72,15 @@ fn what_is_not_understood_says_why() {
         ),
         (
             r#"{"response_headers":[{"header":{"key":"a b","value":"1"}}]}"#,
-            "`a b` is no header",
+            "`a b` is not a header",
         ),
         (
             r#"{"response_headers":[{"header":{"key":"content-length","value":"1"}}]}"#,
-            "`content-length` is no header",
+            "`content-length` is not a header",
         ),
         (
             r#"{"response_headers":[{"header":{"key":"a","value":"1\r\nb: 2"}}]}"#,
-            "`a` is no header",
+            "`a` is not a header",
         ),
     ] {
         let error = read(text).unwrap_err();
