@@ -6,8 +6,8 @@ use super::rust::Place;
 use super::scan::{scan, words};
 
 /// Beginnings of words that begin with a vowel and sound as a consonant.
-const CONSONANT_SOUNDS: [&str; 12] = [
-    "one", "once", "uni", "usa", "use", "usu", "util", "udp", "utc", "ui", "url", "eu",
+const CONSONANT_SOUNDS: [&str; 13] = [
+    "one", "once", "uni", "usa", "usi", "use", "usu", "util", "udp", "utc", "ui", "url", "eu",
 ];
 /// Beginnings of words that begin with a consonant and sound as a vowel.
 const VOWEL_SOUNDS: [&str; 11] = [
@@ -35,11 +35,11 @@ const COUNTED: [&str; 14] = [
 pub(super) fn check(file: &SourceFile) -> Vec<Problem> {
     if file.path.ends_with(".snap") {
         let lines = file.text.lines().enumerate();
-        let found = lines.flat_map(|(index, line)| {
-            let found = articles(line).into_iter().chain(plurals(line));
-            found.map(move |text| (index, text))
+        let wrong = lines.flat_map(|(index, line)| {
+            let wrong = articles(line).into_iter().chain(plurals(line));
+            wrong.map(move |text| (index, text))
         });
-        return problems(file, found);
+        return problems(file, wrong);
     }
     if !file.path.ends_with(".rs") || Place::of(&file.path).is_test {
         return Vec::new();
@@ -47,18 +47,18 @@ pub(super) fn check(file: &SourceFile) -> Vec<Problem> {
     let scanned = scan(&file.text);
     let literals = scanned.literals.iter().enumerate();
     let literals = literals.filter(|(index, _)| !scanned.in_tests[*index]);
-    let found = literals.flat_map(|(index, line)| {
-        let found = articles(line).into_iter();
-        found.map(move |text| (index, text))
+    let wrong = literals.flat_map(|(index, line)| {
+        let wrong = articles(line).into_iter();
+        wrong.map(move |text| (index, text))
     });
-    problems(file, found)
+    problems(file, wrong)
 }
 
-fn problems(file: &SourceFile, found: impl Iterator<Item = (usize, String)>) -> Vec<Problem> {
+fn problems(file: &SourceFile, wrong: impl Iterator<Item = (usize, String)>) -> Vec<Problem> {
     let problem = |(index, text): (usize, String)| {
         Problem::new(&file.path, index + 1, format!("`{text}`: wrong grammar"))
     };
-    found.map(problem).collect()
+    wrong.map(problem).collect()
 }
 
 /// Returns the wrong articles in a line.
@@ -74,8 +74,8 @@ fn articles(line: &str) -> Vec<String> {
         let word = words(pair[1].trim_start_matches('`')).next()?;
         let is_plain = pair[1].trim_start_matches('`').starts_with(word);
         let is_lower = word.len() > 1 && word.chars().skip(1).all(|c| c.is_ascii_lowercase());
-        let wrong = is_plain && is_lower && begins_with_vowel(word) != is_an;
-        wrong.then(|| format!("{article} {word}"))
+        let is_wrong = is_plain && is_lower && begins_with_vowel(word) != is_an;
+        is_wrong.then(|| format!("{article} {word}"))
     });
     pairs.collect()
 }
@@ -94,7 +94,7 @@ fn begins_with_vowel(word: &str) -> bool {
 /// Returns the plurals of one thing in a line, such as `1 more runs`.
 fn plurals(line: &str) -> Vec<String> {
     let parts: Vec<&str> = line.split(' ').collect();
-    let found = parts.iter().enumerate().filter_map(|(at, part)| {
+    let wrong = parts.iter().enumerate().filter_map(|(at, part)| {
         if part.trim_start_matches(['(', '"']) != "1" {
             return None;
         }
@@ -105,7 +105,7 @@ fn plurals(line: &str) -> Vec<String> {
         let word = counted.next()?;
         COUNTED.contains(&word).then(|| format!("1 {word}"))
     });
-    found.collect()
+    wrong.collect()
 }
 
 #[cfg(test)]

@@ -265,7 +265,8 @@ pub(crate) struct ChangeArguments {
     /// egress_throughput, cpu_per_event, cpu, memory, memory_peak,
     /// memory_slope, latency_p50, latency_p90, latency_p99, latency_p999,
     /// service_time_p50, service_time_p90, service_time_p99, service_time_p999,
-    /// error_share, request_throughput, loss, duplicated, event_latency_p50,
+    /// first_byte_p50, first_byte_p90, first_byte_p99, first_byte_p999, status_429,
+    /// latency_p99['GET /path'], error_share, request_throughput, loss, duplicated, event_latency_p50,
     /// event_latency_p90, event_latency_p99, event_latency_p999, or series:NAME:mean|peak|per_event|rate:lower|higher
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,

@@ -116,7 +116,7 @@ pub(super) fn figures(value: &Value) -> Result<Vec<Figure>, &'static str> {
             figures.extend(nanoseconds.map(|value| figure(&metric, times, lower, value)));
         }
         let errors = route.get("error_share").and_then(number);
-        let metric = format!("errors['{name}']");
+        let metric = format!("error_share['{name}']");
         figures.extend(errors.map(|errors| figure(&metric, ratio, lower, errors)));
     }
     Ok(figures)

@@ -79,7 +79,7 @@ fn a_summary_as_csv_gives_the_figures_of_its_json() {
     let [json, csv] = [json, csv].map(|text| read_result(text).unwrap());
     assert_eq!(json, csv);
     near(value(&csv, "latency_p99['GET /a']"), 2e6);
-    near(value(&csv, "errors['GET /a']"), 0.5);
+    near(value(&csv, "error_share['GET /a']"), 0.5);
 }
 
 #[test]

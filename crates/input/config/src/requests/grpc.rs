@@ -66,7 +66,7 @@ pub(super) fn endpoints(
     Ok(endpoints.collect())
 }
 
-/// The endpoint of a generator whose requests are calls. Nothing asks the server for a description.
+/// The endpoint of a generator whose requests are calls. The server is not queried for a description.
 pub(crate) fn endpoint_of_calls(
     url: &str,
     method: &MethodName,

@@ -81,7 +81,7 @@ impl Routes {
         &self.names
     }
 
-    /// Returns true if the routes differ, so that each of them is worth a row.
+    /// Returns true if the routes differ: each of them has a row.
     #[must_use]
     pub fn are_several(&self) -> bool {
         self.names.len() > 1
