@@ -60,7 +60,7 @@ const MIXED: Element = Element {
 };
 
 const CALL: Element = Element {
-    name: "gRPC call",
+    name: "grpc call",
     about: "A call of one method.",
     fields: &[
         required(
