@@ -119,7 +119,7 @@ impl<'a> ProgressDisplay<'a> {
     }
 
     /// Prints the lines of progress.
-    fn print(&mut self, progress: SuiteProgress<'_>) {
+    fn print(&self, progress: SuiteProgress<'_>) {
         match progress {
             SuiteProgress::Run(run) => self.note(&run),
             SuiteProgress::Building {

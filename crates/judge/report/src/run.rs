@@ -30,7 +30,11 @@ fn document(run: &RunSummary) -> Document {
         restarts(figures),
         Block::group(remarks(run)),
     ];
-    Document::new([Block::section(1, headline(run), blocks)])
+    // The answer is what a terminal still shows in the end.
+    Document::new([
+        Block::section(1, run.target.as_str(), blocks),
+        Block::group([Block::paragraph(headline(run))]),
+    ])
 }
 
 /// Returns all figures, each with its name.

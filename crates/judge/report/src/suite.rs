@@ -1,6 +1,6 @@
 //! A suite of experiments as a document.
 //!
-//! A terminal shows the experiments in the order of the plan. A page shows those that
+//! A terminal shows the experiments in the order of the plan, and the answers last. A page shows those that
 //! need attention first, in one table, and folds everything else.
 
 mod charts;
@@ -41,8 +41,8 @@ const COMMENT: Comment = Comment {
     noun: ("experiment", "experiments"),
 };
 
-/// Returns the report for readers at a terminal: the answers, then each experiment, then where the results are
-/// and what to type next.
+/// Returns the report for readers at a terminal: each experiment, where the results are and what to type next, and
+/// the answers at the end.
 #[must_use]
 pub fn terminal(report: &SuiteReport, style: Style) -> String {
     Format::Terminal.render(style, || document(report), String::new)
@@ -61,17 +61,17 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
         .iter()
         .map(family::Family::section)
         .collect();
-    let mut screen = vec![
-        Block::paragraph(headline(report)),
-        Block::group([Block::Table(answers(report))]),
-    ];
-    let section = |experiment| section(experiment, report);
-    screen.extend(report.experiments.iter().map(section));
-    screen.extend(responses.iter().cloned());
-    screen.push(Block::group([footer(report)]));
-
     let mut ordered: Vec<&ExperimentVerdict> = report.experiments.iter().collect();
     ordered.sort_by_key(|experiment| rank(experiment));
+    let section = |experiment| section(experiment, report);
+    let mut screen: Vec<Block> = report.experiments.iter().map(section).collect();
+    screen.extend(responses.iter().cloned());
+    screen.push(Block::group([footer(report)]));
+    // The answer is what a terminal still shows in the end.
+    screen.push(Block::group([charts::all_intervals(&ordered)]));
+    screen.push(Block::group([Block::paragraph(headline(report))]));
+    screen.push(Block::Table(answers(report)));
+
     let tally = format!("{}.", words::tally(&report.experiments));
     let table = Table::new(
         OVERVIEW.map(Column::named),
@@ -272,7 +272,9 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
     let goals = goals(experiment);
     let mut blocks = vec![
         Block::on_page([Block::paragraph(words::finding(experiment))]),
-        Block::on_screen([Block::Table(goals.select(&SCREEN_COLUMNS))]),
+        Block::on_screen([Block::Table(
+            goals.select(&SCREEN_COLUMNS).with_optional(&NARROW_WITHOUT),
+        )]),
         Block::on_page([Block::Table(goals.select(&PAGE_COLUMNS))]),
         charts::intervals(experiment),
         Block::list(
@@ -334,6 +336,9 @@ const SCREEN_COLUMNS: [&str; 8] = [
     "pairs",
     "verdict",
 ];
+
+/// Those of them that a narrow terminal leaves out.
+const NARROW_WITHOUT: [&str; 4] = ["pairs", "tolerance", "baseline", "comparison"];
 
 /// Columns of the table of goals on a page.
 const PAGE_COLUMNS: [&str; 9] = [

@@ -64,6 +64,8 @@ pub(crate) fn run(
         summary.outcome,
         RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. }
     );
+    observe::print_last_lines(&summary, &capture);
+    Paint::say(&format!("capture: {}", output::show_path(&folder)));
     if is_json || has_run {
         print_report(&report, is_json).map_err(could_not)?;
     } else {
@@ -72,8 +74,6 @@ pub(crate) fn run(
             anyhow::anyhow!("{}", report.outcome),
         ));
     }
-    observe::print_last_lines(&summary, &capture);
-    Paint::say(&format!("capture: {}", output::show_path(&folder)));
     let exit = exit_of(&summary.outcome, &report, arguments.strict);
     match kept {
         Err(error) if exit == Exit::Held => Err(CommandError::new(Exit::Invalid, error)),

@@ -90,9 +90,12 @@ pub(crate) fn run(
         CapacityFormat::Json => capacity_json(&report),
         CapacityFormat::Csv => capacity_csv(&report),
     };
+    if kept.is_ok() {
+        Paint::say(&format!("response curve: {}", output::show_path(&folder)));
+    }
+    // The answer is what a terminal still shows in the end.
     Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
-    Paint::say(&format!("response curve: {}", output::show_path(&folder)));
     match result.searched.failure {
         Some(error) if signal.is_none() => Err(error),
         _ => Ok(exit_of(&report, signal)),

@@ -182,14 +182,14 @@ fn print_end(
     folder: &Path,
     paint: &Paint,
 ) -> anyhow::Result<()> {
+    print_last_lines(summary, capture);
+    Paint::say(&format!("capture: {}", output::show_path(folder)));
     if json {
         let text = serde_json::to_string_pretty(summary)?;
         Paint::data(&format!("{text}\n"))?;
     } else {
         Paint::data(&run_terminal(summary, output::styled(paint)))?;
     }
-    print_last_lines(summary, capture);
-    Paint::say(&format!("capture: {}", output::show_path(folder)));
     Ok(())
 }
 

@@ -105,6 +105,11 @@ pub(super) fn remaining(left: TimeLeft) -> String {
     }
 }
 
+/// The least remaining time: `over 1m`.
+pub(super) fn at_least(least: Nanos) -> String {
+    format!("over {}", seconds(least))
+}
+
 /// Between which times: `40s`, or `1m to 5m` where looks decide.
 pub(super) fn span(left: TimeLeft) -> String {
     let (least, most) = (seconds(left.least), seconds(left.most));

@@ -1,150 +1,227 @@
 //! The live view of `stillwell load`, on a terminal that is one.
 
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{ErrorKind, Read, Write};
 use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use stillwell_testkit::{signal_process, wait_until};
 
 use crate::load::{LONG, STILLWELL, serve};
 
-/// Our end of a terminal.
-struct Terminal {
+/// Our end of a terminal, which shows what is written to it and reports its cursor.
+struct Emulator {
     master: File,
     /// All that was written to it.
-    written: String,
+    written: Vec<u8>,
+    parser: vt100::Parser,
+    /// Bytes of `written` that the parser has processed.
+    processed: usize,
 }
 
-impl Terminal {
-    /// One of so many columns, and the end that a program writes to.
-    fn open(columns: u16) -> (Self, OwnedFd) {
+/// The request for the place of the cursor.
+const CURSOR_REQUEST: &[u8] = b"\x1b[6n";
+
+impl Emulator {
+    /// One of so many columns, and the end that a program uses.
+    fn open(rows: u16, columns: u16) -> (Self, OwnedFd) {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY;
         let master = openpt(flags).unwrap();
         unlockpt(&master).unwrap();
+        let slave = ioctl_tiocgptpeer(&master, flags).unwrap();
+        rustix::io::ioctl_fionbio(&master, true).unwrap();
+        let mut emulator = Self {
+            master: File::from(master),
+            written: Vec::new(),
+            parser: vt100::Parser::new(rows, columns, 0),
+            processed: 0,
+        };
+        emulator.resize(rows, columns);
+        (emulator, slave)
+    }
+
+    fn resize(&mut self, rows: u16, columns: u16) {
         let size = Winsize {
             ws_col: columns,
-            ws_row: 30,
+            ws_row: rows,
             ws_xpixel: 0,
             ws_ypixel: 0,
         };
-        tcsetwinsize(&master, size).unwrap();
-        let slave = ioctl_tiocgptpeer(&master, flags).unwrap();
-        rustix::io::ioctl_fionbio(&master, true).unwrap();
-        let terminal = Self {
-            master: File::from(master),
-            written: String::new(),
-        };
-        (terminal, slave)
+        tcsetwinsize(&self.master, size).unwrap();
+        self.parser.screen_mut().set_size(rows, columns);
     }
 
-    /// Takes what has been written since.
+    fn type_in(&mut self, keys: &str) {
+        self.master.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Takes what has been written since, and answers requests for the cursor.
     fn read(&mut self) {
         let mut room = [0; 4096];
         loop {
             match self.master.read(&mut room) {
-                Ok(0) => return,
-                Ok(count) => self.written += &String::from_utf8_lossy(&room[..count]),
+                Ok(0) => break,
+                Ok(count) => self.written.extend_from_slice(&room[..count]),
                 // The other end is closed, or has written nothing more.
-                Err(error) if error.kind() != ErrorKind::Interrupted => return,
+                Err(error) if error.kind() != ErrorKind::Interrupted => break,
                 Err(_) => {}
             }
         }
+        while let Some(at) = find(&self.written[self.processed..], CURSOR_REQUEST) {
+            let end = self.processed + at + CURSOR_REQUEST.len();
+            self.parser.process(&self.written[self.processed..end]);
+            self.processed = end;
+            let (row, column) = self.parser.screen().cursor_position();
+            self.type_in(&format!("\x1b[{};{}R", row + 1, column + 1));
+        }
+        self.parser.process(&self.written[self.processed..]);
+        self.processed = self.written.len();
+    }
+
+    fn screen(&self) -> String {
+        self.parser.screen().contents()
+    }
+
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.written).into_owned()
     }
 }
 
-/// The text on a terminal after all of `written`, and the row of the cursor.
-fn screen(written: &str) -> (Vec<String>, usize) {
-    let mut rows = vec![String::new()];
-    let (mut row, mut column) = (0_usize, 0_usize);
-    let mut rest = written.chars();
-    while let Some(c) = rest.next() {
-        match c {
-            '\r' => column = 0,
-            '\n' => row += 1,
-            '\x1b' => {
-                let mut number = String::new();
-                let mut after = rest.by_ref().skip(1);
-                let letter = after.find(|c| {
-                    number.push(*c);
-                    c.is_ascii_alphabetic()
-                });
-                number.pop();
-                let number = number.parse().unwrap_or(1);
-                match letter {
-                    Some('A') => row = row.saturating_sub(number),
-                    Some('K') => rows[row] = rows[row].chars().take(column).collect(),
-                    Some('J') => {
-                        rows[row] = rows[row].chars().take(column).collect();
-                        rows.truncate(row + 1);
-                    }
-                    other => assert_eq!(other, Some('m'), "{written:?}"),
-                }
-            }
-            c => {
-                let before: String = rows[row].chars().take(column).collect();
-                let after: String = rows[row].chars().skip(column + 1).collect();
-                rows[row] = format!("{before}{c}{after}");
-                column += 1;
-            }
-        }
-        rows.resize(rows.len().max(row + 1), String::new());
-    }
-    (rows, row)
+fn find(bytes: &[u8], part: &[u8]) -> Option<usize> {
+    bytes.windows(part.len()).position(|window| window == part)
+}
+
+/// A command with this terminal as input and for messages.
+fn started(slave: OwnedFd, arguments: &[&str]) -> Child {
+    Command::new(STILLWELL)
+        .args(arguments)
+        .env("LC_ALL", "C.UTF-8")
+        .env("TERM", "xterm")
+        .env_remove("NO_COLOR")
+        .stdin(Stdio::from(slave.try_clone().unwrap()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::from(slave))
+        .spawn()
+        .unwrap()
+}
+
+/// The exit code of a child, and what it printed.
+fn ended(mut child: Child, emulator: &mut Emulator) -> (Option<i32>, String) {
+    let mut status = None;
+    wait_until(LONG, || {
+        emulator.read();
+        status = child.try_wait().unwrap();
+        status.is_some()
+    });
+    emulator.read();
+    let mut report = String::new();
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_to_string(&mut report).unwrap();
+    (status.and_then(|status| status.code()), report)
+}
+
+/// Requests the end of a load.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Signal(&'static str),
+    Key(&'static str),
 }
 
 #[test]
-fn a_live_view_is_drawn_and_leaves_nothing_behind() {
+fn a_live_view_is_drawn_and_every_end_restores_the_terminal() {
     let (_server, url) = serve(&[]);
-    for (columns, signal, code) in [(100, None, 0), (60, Some("INT"), 130)] {
-        let (mut terminal, slave) = Terminal::open(columns);
-        let duration = if signal.is_some() { "60s" } else { "2500ms" };
-        let mut child = Command::new(STILLWELL)
-            .args(["load", &url, "--rate=200/s", "--duration", duration])
-            .env("LC_ALL", "C.UTF-8")
-            .env("TERM", "xterm")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::from(slave))
-            .spawn()
-            .unwrap();
+    for (columns, end, code) in [
+        (100, None, 0),
+        (60, Some(End::Signal("INT")), 130),
+        (80, Some(End::Signal("TERM")), 143),
+        (80, Some(End::Key("q")), 130),
+    ] {
+        let (mut emulator, slave) = Emulator::open(30, columns);
+        let modes = tcgetattr(&slave).unwrap();
+        let kept = slave.try_clone().unwrap();
+        let duration = if end.is_some() { "60s" } else { "2500ms" };
+        let child = started(
+            slave,
+            &["load", &url, "--rate=200/s", "--duration", duration],
+        );
         wait_until(LONG, || {
-            terminal.read();
-            terminal.written.contains("generator")
+            emulator.read();
+            emulator.screen().contains("generator")
         });
-        let (rows, _) = screen(&terminal.written);
-        let shown = rows.join("\n");
-        for word in [&url[..16], "rate", "p50", "p99", "ended", " ok", "running"] {
+        let shown = emulator.screen();
+        for word in [
+            &url[..16],
+            "rate",
+            "p50",
+            "p99",
+            "ended",
+            " ok",
+            "running",
+            "q: end",
+        ] {
             assert!(shown.contains(word), "{word}: {shown}");
         }
-        assert!(rows.iter().all(|row| row.chars().count() < columns.into()));
-        if let Some(signal) = signal {
-            signal_process(child.id(), signal);
+        assert!(emulator.parser.screen().hide_cursor(), "{shown}");
+        match end {
+            Some(End::Signal(signal)) => signal_process(child.id(), signal),
+            Some(End::Key(key)) => emulator.type_in(key),
+            None => {}
         }
-        let mut status = None;
-        wait_until(LONG, || {
-            terminal.read();
-            status = child.try_wait().unwrap();
-            status.is_some()
-        });
-        terminal.read();
-        let mut report = String::new();
-        let mut stdout = child.stdout.take().unwrap();
-        stdout.read_to_string(&mut report).unwrap();
+        let (ended, report) = ended(child, &mut emulator);
         // A machine without time to spare gives an unreliable load.
-        let ended = status.and_then(|status| status.code()).unwrap();
-        assert!(ended == code || (code, ended) == (0, 4), "{report}");
+        assert!(
+            ended == Some(code) || (code, ended) == (0, Some(4)),
+            "{end:?} {ended:?} {report}"
+        );
         assert!(report.contains("requests/s"), "{report}");
-        assert_eq!(screen(&terminal.written), (vec![String::new()], 0));
+        assert_eq!(emulator.screen(), "", "{end:?}");
+        assert!(!emulator.parser.screen().hide_cursor());
+        let restored = tcgetattr(&kept).unwrap();
+        assert_eq!(restored.local_modes, modes.local_modes, "{end:?}");
     }
+}
+
+#[test]
+fn a_live_view_follows_the_size_of_its_terminal() {
+    let (_server, url) = serve(&[]);
+    let (mut emulator, slave) = Emulator::open(24, 100);
+    let child = started(slave, &["load", &url, "--rate=200/s", "--duration=60s"]);
+    for (rows, columns) in [(24, 100), (12, 60), (40, 120), (5, 30), (24, 80)] {
+        emulator.resize(rows, columns);
+        let word = if rows < 10 { "p99" } else { "generator" };
+        wait_until(LONG, || {
+            emulator.read();
+            emulator.screen().contains(word)
+        });
+    }
+    emulator.type_in("q");
+    let (ended, _) = ended(child, &mut emulator);
+    assert_eq!(ended, Some(130));
+}
+
+#[test]
+fn a_terminal_that_does_not_report_its_cursor_gets_lines() {
+    let (_server, url) = serve(&[]);
+    let (mut emulator, slave) = Emulator::open(24, 80);
+    let child = Command::new(STILLWELL)
+        .args(["load", &url, "--rate=200/s", "--duration=1500ms"])
+        .env("TERM", "xterm")
+        // Without input there are no reports.
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::from(slave))
+        .spawn()
+        .unwrap();
+    ended(child, &mut emulator);
+    assert!(emulator.text().contains("0 failed"), "{}", emulator.text());
 }
 
 #[test]
 fn a_dumb_terminal_gets_lines() {
     let (_server, url) = serve(&[]);
-    let (mut terminal, slave) = Terminal::open(80);
+    let (mut terminal, slave) = Emulator::open(24, 80);
     let mut child = Command::new(STILLWELL)
         .args(["load", &url, "--rate=200/s", "--duration=1500ms"])
         .env("TERM", "dumb")
@@ -158,10 +235,7 @@ fn a_dumb_terminal_gets_lines() {
         child.try_wait().unwrap().is_some()
     });
     terminal.read();
-    assert!(
-        terminal.written.contains("0 failed"),
-        "{}",
-        terminal.written
-    );
-    assert!(!terminal.written.contains('\x1b'), "{}", terminal.written);
+    let written = terminal.text();
+    assert!(written.contains("0 failed"), "{written}");
+    assert!(!written.contains('\x1b'), "{written}");
 }

@@ -15,7 +15,7 @@ use crate::words;
 
 /// Returns the document: the answer, how sure it is, and every probe by its load.
 pub(super) fn document(report: &CapacityReport) -> Document {
-    let mut blocks = vec![match &report.answer {
+    let answer = match &report.answer {
         Some(CapacityAnswer::Bounds(result)) => bounds(report, result),
         Some(CapacityAnswer::Knee(Ok(result))) => knee(report, result),
         Some(CapacityAnswer::Knee(Err(why))) => {
@@ -30,7 +30,8 @@ pub(super) fn document(report: &CapacityReport) -> Document {
             ));
             Block::section(1, title, [])
         }
-    }];
+    };
+    let mut blocks = vec![Block::on_page([answer.clone()])];
     if !report.probes.is_empty() {
         let curve = [Block::Table(probes(report)), Block::Chart(chart(report))];
         blocks.push(Block::section(2, "response curve", curve));
@@ -45,6 +46,7 @@ pub(super) fn document(report: &CapacityReport) -> Document {
     }
     blocks.push(Block::group([Block::paragraph(took)]));
     let origin = format!(", Stillwell {}", report.version);
+    blocks.push(Block::on_screen([answer]));
     blocks.push(Block::Colophon(Text::code(&report.command).and(origin)));
     Document::new(blocks)
 }
@@ -278,6 +280,7 @@ fn probes(report: &CapacityReport) -> Table {
         columns,
         loads.map(|probes| load_row(probes, &figures, report.unit)),
     )
+    .with_optional(&["throughput", "loss", "reached", "probes"])
 }
 
 /// Returns the row of the probes of one load.

@@ -13,6 +13,8 @@ pub struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// Note for readers of the table.
     pub note: Option<Text>,
+    /// Names of columns that a narrow terminal leaves out, in this order, until the table fits.
+    pub optional: &'static [&'static str],
 }
 
 impl Table {
@@ -25,7 +27,21 @@ impl Table {
             columns: columns.into_iter().collect(),
             rows: rows.into_iter().collect(),
             note: None,
+            optional: &[],
         }
+    }
+
+    /// Returns the table with columns that a narrow terminal leaves out, the first one first.
+    #[must_use]
+    pub fn with_optional(self, optional: &'static [&'static str]) -> Self {
+        Self { optional, ..self }
+    }
+
+    /// Returns the table without one column.
+    #[must_use]
+    pub fn without(&self, name: &str) -> Self {
+        let names = self.columns.iter().map(|column| column.name.as_str());
+        self.select(&names.filter(|other| *other != name).collect::<Vec<_>>())
     }
 
     /// Returns the table with these columns only, in this order; unknown names are left out.
@@ -46,6 +62,7 @@ impl Table {
                 .collect(),
             rows: self.rows.iter().map(row).collect(),
             note: self.note.clone(),
+            optional: self.optional,
         }
     }
 

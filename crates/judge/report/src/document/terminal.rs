@@ -16,6 +16,9 @@ use crate::Style;
 /// Columns by which each level of sections is indented.
 const INDENT: usize = 2;
 
+/// Terminals as wide, and files, show all columns of a table and no broken cells.
+const NARROW_MAX: usize = 100;
+
 /// Narrower paragraphs are not broken further.
 const WRAPPED_MIN: usize = 40;
 /// Wider paragraphs are hard to read.
@@ -35,22 +38,55 @@ pub(super) fn render(document: &Document, style: Style) -> String {
 
 /// Returns rows of cells as columns.
 fn columns(rows: &[Vec<Text>], indent: usize, style: Style) -> String {
-    let width = |row: &Vec<Text>, at: usize| row.get(at).map_or(0, width);
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count)
-        .map(|at| rows.iter().map(|row| width(row, at)).max().unwrap_or(0))
-        .collect();
+    let widths = column_widths(rows);
+    let screen = usize::from(style.width);
+    let screen = if screen < NARROW_MAX {
+        screen
+    } else {
+        usize::MAX
+    };
     let mut text = String::new();
     for row in rows {
         let mut line = " ".repeat(indent);
-        for (cell, column) in row.iter().zip(&widths) {
-            line.push_str(&paint(cell, style));
-            line.push_str(&" ".repeat(column - self::width(cell) + 2));
+        let mut before = indent;
+        for (at, (cell, column)) in row.iter().zip(&widths).enumerate() {
+            let is_last = at + 1 == row.len();
+            match cell.0.as_slice() {
+                [Inline::Run(Role::Plain, run)]
+                    if is_last && before + self::width(cell) > screen =>
+                {
+                    let lines = broken(&escape::terminal(run), screen.saturating_sub(before));
+                    let next = format!("\n{}", " ".repeat(before));
+                    line.push_str(&lines.join(&next));
+                }
+                _ => {
+                    line.push_str(&paint(cell, style));
+                    line.push_str(&" ".repeat(column - self::width(cell) + 2));
+                }
+            }
+            before += column + 2;
         }
         text.push_str(line.trim_end());
         text.push('\n');
     }
     text
+}
+
+/// Returns a text in lines of at most `max` columns, or of one word.
+fn broken(text: &str, max: usize) -> Vec<String> {
+    let max = max.max(WRAPPED_MIN);
+    let mut lines: Vec<String> = vec![String::new()];
+    for word in text.split(' ') {
+        match lines.last_mut() {
+            Some(line) if line.is_empty() => line.push_str(word),
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= max => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 /// A screen being written.
@@ -132,13 +168,18 @@ impl Screen {
     }
 
     fn table(&mut self, table: &Table) {
-        let mut rows = Vec::new();
-        if table.has_head() {
-            let heads = table.columns.iter().map(|column| column.name.as_str());
-            rows.push(heads.map(Text::from).collect());
+        let width = usize::from(self.style.width);
+        let mut rows = cells(table);
+        if width < NARROW_MAX {
+            let mut narrowed = table.clone();
+            for name in table.optional {
+                if self.indent + total_width(&rows) <= width {
+                    break;
+                }
+                narrowed = narrowed.without(name);
+                rows = cells(&narrowed);
+            }
         }
-        let cells = table.rows.iter();
-        rows.extend(cells.map(|row| row.iter().map(|cell| cell.text.clone()).collect()));
         self.columns(rows);
         if let Some(note) = &table.note {
             self.line(self.indent, note);
@@ -212,6 +253,33 @@ impl Screen {
         self.text.push_str(&line);
         self.text.push('\n');
     }
+}
+
+/// Returns the cells of a table by rows, the head first.
+fn cells(table: &Table) -> Vec<Vec<Text>> {
+    let mut rows = Vec::new();
+    if table.has_head() {
+        let heads = table.columns.iter().map(|column| column.name.as_str());
+        rows.push(heads.map(Text::from).collect());
+    }
+    let cells = table.rows.iter();
+    rows.extend(cells.map(|row| row.iter().map(|cell| cell.text.clone()).collect()));
+    rows
+}
+
+/// Returns the columns that rows of cells take, with the space between.
+fn total_width(rows: &[Vec<Text>]) -> usize {
+    let widths = column_widths(rows);
+    widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1)
+}
+
+/// Returns the width of the widest cell of each column.
+fn column_widths(rows: &[Vec<Text>]) -> Vec<usize> {
+    let width = |row: &Vec<Text>, at: usize| row.get(at).map_or(0, width);
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    (0..count)
+        .map(|at| rows.iter().map(|row| width(row, at)).max().unwrap_or(0))
+        .collect()
 }
 
 /// Returns the columns that a text takes.

@@ -167,3 +167,51 @@ fn long_pages_say_what_they_leave_out() {
     assert!(page.contains("Details of "), "{page}");
     assert!(page.ends_with("\n\nend\n"), "{page}");
 }
+
+#[test]
+fn a_narrow_terminal_leaves_out_columns_until_a_table_fits() {
+    let cell = "0123456789".repeat(2);
+    let names = ["goal", "mean", "change", "verdict"];
+    let row = || names.map(|_| Cell::from(cell.as_str())).to_vec();
+    let table = Table::new(names.map(Column::named), [row()]).with_optional(&["mean", "change"]);
+    let document = Document::new([Block::Table(table)]);
+    let heads = |width: u16| {
+        let style = Style {
+            width,
+            ..Style::default()
+        };
+        let text = terminal::render(&document, style);
+        let head = text.lines().next().unwrap_or_default();
+        head.split_whitespace()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(heads(100), names);
+    assert_eq!(heads(86), names);
+    assert_eq!(heads(80), ["goal", "change", "verdict"]);
+    assert_eq!(heads(60), ["goal", "verdict"]);
+}
+
+#[test]
+fn the_last_cell_of_a_row_is_broken_at_the_width_of_the_terminal() {
+    let rows = vec![vec![
+        Cell::from("name"),
+        Cell::from("some words ".repeat(12).trim()),
+    ]];
+    let document = Document::new([Block::Table(Table::new([], rows))]);
+    let style = Style {
+        width: 60,
+        ..Style::default()
+    };
+    let text = terminal::render(&document, style);
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 3, "{text}");
+    assert!(
+        lines.iter().all(|line| line.chars().count() <= 60),
+        "{text}"
+    );
+    assert!(
+        lines[1].starts_with("      words") || lines[1].starts_with("      some"),
+        "{text}"
+    );
+}

@@ -115,7 +115,8 @@ fn times(view: &View, width: usize, look: Look) -> Vec<Row> {
     let most = classes.iter().map(|class| class.1).fold(0.0, f64::max);
     for (up_to, share) in classes {
         let time = figure::time(up_to, look.unicode);
-        let mut row = Row::of(look, Tone::Plain, &format!("  {time:>9}  "));
+        let sign = if look.unicode { "≤" } else { "<=" };
+        let mut row = Row::of(look, Tone::Plain, &format!("  {sign} {time:>7}  "));
         let room = width.saturating_sub(row.width() + 10).min(BAR_MAX);
         row.push_column(share / most.max(f64::MIN_POSITIVE), room);
         row.push(Tone::Plain, &format!(" {}", figure::percent(share)));

@@ -23,23 +23,46 @@ impl LatencyClasses {
         }
     }
 
-    /// Returns upper bounds and shares of all, from the first class with latencies to the last. Where these are too
-    /// many, the first ones are joined: long latencies are those that matter.
+    /// Returns upper bounds and shares of all, from the first class with latencies to the last. Too many classes are
+    /// joined to one for each power of ten, and after that the first ones: long latencies are those that matter.
     pub(super) fn classes(&self) -> Vec<(Nanos, f64)> {
-        let all: u64 = self.counts.iter().sum();
-        let Some(last) = self.counts.iter().rposition(|count| *count > 0) else {
-            return Vec::new();
-        };
-        let first = self.counts.iter().position(|count| *count > 0);
-        let joined = (last + 1).saturating_sub(as_usize(CLASSES_MAX));
-        let first = first.unwrap_or(0).max(joined);
-        let share = |counts: &[u64]| float_from_u64(counts.iter().sum()) / float_from_u64(all);
-        (first..=last)
-            .map(|class| {
-                let from = if class == first { 0 } else { class };
-                (Nanos::new(bound(class)), share(&self.counts[from..=class]))
-            })
+        let fine = (0..BOUNDS).map(|class| (bound(class), self.counts[class]));
+        let fine = trimmed(fine.collect());
+        let mut shown = fine.clone();
+        let most = as_usize(CLASSES_MAX);
+        if fine.len() > most {
+            let mut coarse = vec![];
+            for power in 0..=BOUNDS / 3 {
+                let to = bound(3 * power);
+                let from = power.checked_sub(1).map_or(0, |before| bound(3 * before));
+                let inside = fine.iter().filter(|class| class.0 > from && class.0 <= to);
+                coarse.push((to, inside.map(|class| class.1).sum()));
+            }
+            shown = trimmed(coarse);
+            let superfluous = shown.len().saturating_sub(most);
+            let joined: u64 = shown.drain(..superfluous).map(|class| class.1).sum();
+            if let Some(first) = shown.first_mut() {
+                first.1 += joined;
+            }
+        }
+        let all: u64 = shown.iter().map(|class| class.1).sum();
+        let share = |count| float_from_u64(count) / float_from_u64(all.max(1));
+        let shown = shown.into_iter();
+        shown
+            .map(|(to, count)| (Nanos::new(to), share(count)))
             .collect()
+    }
+}
+
+/// Returns classes without the empty ones at both ends.
+fn trimmed(classes: Vec<(u64, u64)>) -> Vec<(u64, u64)> {
+    let is_used = |class: &(u64, u64)| class.1 > 0;
+    match (
+        classes.iter().position(is_used),
+        classes.iter().rposition(is_used),
+    ) {
+        (Some(first), Some(last)) => classes[first..=last].to_vec(),
+        _ => Vec::new(),
     }
 }
 

@@ -11,7 +11,7 @@ use stillwell_verdict::{Change, Verdict};
 use super::{EstimateRow, Panel, SuiteView, VariantRow};
 use crate::progress::figure;
 use crate::progress::live::{LiveView, Look, Row, Tone};
-use crate::progress::look::{remaining, shown_change};
+use crate::progress::look::{at_least, remaining, shown_change, span};
 
 /// Below this width or height one row has to do.
 const COLUMNS_MIN: u16 = 60;
@@ -27,6 +27,12 @@ const PANEL_ROWS_TALL: u16 = 16;
 const TALL_FROM: u16 = 40;
 const BAR_COLUMNS: usize = 30;
 const VARIANT_ROWS_MAX: u16 = 6;
+/// Name, rate, two latencies, CPU, memory.
+const COLUMNS: usize = 6;
+/// Widths of their usual content, so they do not move.
+const COLUMN_WIDTHS: [u16; COLUMNS] = [12, 18, 7, 7, 9, 8];
+const COLUMN_SPACE: u16 = 2;
+const NAME_MAX: usize = 24;
 
 impl LiveView for SuiteView {
     fn height(&self, look: Look) -> u16 {
@@ -105,11 +111,6 @@ impl SuiteView {
 
     /// Name and step on the left, the remaining time on the right.
     fn draw_head(&self, frame: &mut Frame<'_>, area: Rect, (now, look): (Moment, Look)) {
-        let left = self.left(now).map(|left| remaining(left));
-        let left = left.unwrap_or_default();
-        let room = u16::try_from(left.chars().count()).unwrap_or(0);
-        let [name_area, left_area] =
-            Layout::horizontal([Constraint::Fill(1), Constraint::Length(room)]).areas(area);
         let mut row = Row::of(look, Tone::Strong, &self.name);
         if let Some((number, of)) = self.number.filter(|(_, of)| *of > 1) {
             row.push(Tone::Plain, &format!("  experiment {number} of {of}"));
@@ -117,8 +118,26 @@ impl SuiteView {
         if !self.step.is_empty() {
             row.push(Tone::Plain, &format!("  {}", self.step));
         }
+        // The shortest text of the remaining time stays whole.
+        let room = usize::from(area.width).saturating_sub(row.width() + 2);
+        let texts = self.left(now).map(|left| {
+            let least = left.least;
+            [
+                remaining(left),
+                format!("{} left", span(left)),
+                at_least(least),
+            ]
+        });
+        let texts = texts.unwrap_or_default();
+        let fits = |text: &&String| text.chars().count() <= room;
+        let left = texts.iter().find(fits).unwrap_or(&texts[2]);
+        let width = u16::try_from(left.chars().count()).unwrap_or(0);
+        let [name_area, left_area] =
+            Layout::horizontal([Constraint::Fill(1), Constraint::Length(width)])
+                .spacing(COLUMN_SPACE)
+                .areas(area);
         frame.render_widget(row.into_line(), name_area);
-        frame.render_widget(Row::of(look, Tone::Plain, &left).into_line(), left_area);
+        frame.render_widget(Row::of(look, Tone::Plain, left).into_line(), left_area);
     }
 
     /// The running variant, its phase, and the elapsed part of that.
@@ -140,36 +159,40 @@ impl SuiteView {
             let (elapsed, length) = (figure::clock(elapsed), figure::clock(length));
             row.push(Tone::Plain, &format!("  {elapsed} of {length}"));
         }
-        if self.paused.is_some() {
-            row.push(Tone::Warning, "  pauses after this pair");
-        }
         row
     }
 
-    /// Figures of each variant, one row each.
+    /// Figures of each variant, one row each; the first columns that fit.
     fn table(&self, look: Look) -> Table<'static> {
-        let heads = ["", "rate", "p50", "p99", "CPU", "memory"];
-        let heads = heads.map(|head| Row::of(look, Tone::Faint, head).into_line());
         let skipped = self
             .variants
             .len()
             .saturating_sub(usize::from(VARIANT_ROWS_MAX));
-        let rows = self.variants.iter().skip(skipped);
-        let rows = rows.map(|variant| TableRow::new(self.cells(variant, look)));
-        let widths = [
-            Constraint::Length(18),
-            Constraint::Min(18),
-            Constraint::Length(9),
-            Constraint::Length(9),
-            Constraint::Length(11),
-            Constraint::Length(10),
-        ];
-        Table::new(rows, widths)
-            .header(TableRow::new(heads))
-            .column_spacing(1)
+        let rows: Vec<[Row; COLUMNS]> = self.variants[skipped..]
+            .iter()
+            .map(|variant| self.cells(variant, look))
+            .collect();
+        let heads = ["", "rate", "p50", "p99", "CPU", "memory"];
+        let heads = heads.map(|head| Row::of(look, Tone::Faint, head));
+        let mut room = look.columns;
+        let mut widths = Vec::new();
+        for (column, (head, least)) in heads.iter().zip(COLUMN_WIDTHS).enumerate() {
+            let cells = rows.iter().map(|row| row[column].width());
+            let width = cells.chain([head.width()]).max().unwrap_or(0);
+            let width = u16::try_from(width).unwrap_or(u16::MAX).max(least);
+            let Some(left) = room.checked_sub(width + COLUMN_SPACE) else {
+                break;
+            };
+            room = left;
+            widths.push(Constraint::Length(width));
+        }
+        let row = |cells: [Row; COLUMNS]| TableRow::new(cells.map(Row::into_line));
+        Table::new(rows.into_iter().map(row), widths)
+            .header(row(heads))
+            .column_spacing(COLUMN_SPACE)
     }
 
-    fn cells(&self, variant: &VariantRow, look: Look) -> [Line<'static>; 6] {
+    fn cells(&self, variant: &VariantRow, look: Look) -> [Row; COLUMNS] {
         let figures = &variant.figures;
         let runs = self.running.as_ref() == Some(&variant.name);
         let mark = match (runs && !self.is_single, look.unicode) {
@@ -196,8 +219,9 @@ impl SuiteView {
             .cpu
             .map(|cpu| format!("{} CPU", human::significant(cpu)));
         let memory = figures.memory.map(human::bytes);
+        let name: String = variant.name.chars().take(NAME_MAX).collect();
         let texts = [
-            format!("{mark}{}", variant.name),
+            format!("{mark}{name}"),
             rate,
             time(0),
             time(1),
@@ -209,7 +233,7 @@ impl SuiteView {
         } else {
             Tone::Plain
         };
-        texts.map(|text| Row::of(look, tone, &text).into_line())
+        texts.map(|text| Row::of(look, tone, &text))
     }
 
     /// One panel, or all of them where there is room.
@@ -275,6 +299,9 @@ impl SuiteView {
     }
 
     fn keys(&self, look: Look) -> Row {
+        if self.paused.is_some() && !self.is_ending {
+            return Row::of(look, Tone::Warning, "  pauses after this pair; p: go on");
+        }
         let text = match (self.is_ending, self.is_single) {
             (true, _) => "  ending: the report follows",
             (false, true) => "  q: end with a report",

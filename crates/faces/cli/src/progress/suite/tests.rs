@@ -134,8 +134,8 @@ fn before_the_first_pair_and_on_a_low_terminal() {
 
 #[test]
 fn no_size_is_too_small() {
-    for columns in 1..220 {
-        for rows in [1, 2, 11, 12, 24, 50] {
+    for columns in [1, 3, 20, 59, 60, 80, 149, 150, 220] {
+        for rows in [1, 2, 11, 12, 13, 24, 50] {
             drawn(&view(), at(106), look(columns, rows));
         }
     }

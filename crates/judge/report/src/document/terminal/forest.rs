@@ -12,8 +12,10 @@ use crate::document::{Interval, IntervalRow, Text};
 /// Explanation of the characters of a line.
 pub(super) const LEGEND: &str = "(- within tolerance, | zero, [=o=] interval and estimate)";
 
-/// Columns beside the axis: names and margins.
+/// Columns beside the axis: usual names, and margins.
 const NAME_AND_MARGIN: usize = 36;
+/// Margins alone.
+const MARGIN: usize = 6;
 
 /// Returns the scale and a line for each row that has an interval, for a screen of `width` columns.
 pub(super) fn rows(rows: &[IntervalRow], width: usize) -> Vec<Vec<Text>> {
@@ -21,7 +23,13 @@ pub(super) fn rows(rows: &[IntervalRow], width: usize) -> Vec<Vec<Text>> {
     let (names, intervals): (Vec<&str>, Vec<_>) = with_interval
         .map(|(row, interval)| (row.name.as_str(), (interval, row.tolerance)))
         .unzip();
-    let lines = lines(&intervals, width.saturating_sub(NAME_AND_MARGIN));
+    let longest = names
+        .iter()
+        .map(|name| name.chars().count())
+        .max()
+        .unwrap_or(0);
+    let beside = NAME_AND_MARGIN.max(longest + MARGIN);
+    let lines = lines(&intervals, width.saturating_sub(beside));
     let names = [""].into_iter().chain(names);
     let cells = |(name, line)| vec![Text::from(name), Text::from(line)];
     names.zip(lines).map(cells).collect()
