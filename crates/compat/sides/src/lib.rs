@@ -9,11 +9,13 @@ mod goals;
 mod lookup;
 mod read;
 
+use std::collections::BTreeSet;
+
 use stillwell_report::{ComparisonGroup, ComparisonReport};
 use stillwell_units::Nanos;
 use stillwell_verdict::across::{CompareOptions, RunGroup, compare_group, match_runs};
 
-use crate::read::{Run, SideReader};
+use crate::read::{Run, SideReader, Source};
 
 /// Options for reading and comparing two sides.
 #[derive(Clone, Debug)]
@@ -56,8 +58,12 @@ pub fn compare_sides(
     let mut reader = SideReader::new(options);
     let place = comparison.unwrap_or(baseline);
     let same_place = baseline == place;
-    let baseline_runs = reader.read(baseline)?;
-    let comparison_runs = reader.read(place)?;
+    let mut baseline_runs = reader.read(baseline)?;
+    let mut comparison_runs = reader.read(place)?;
+    let chosen = match same_place {
+        true => None,
+        false => keep_tested(&mut baseline_runs, &mut comparison_runs),
+    };
     if !same_place {
         reader.warn_of_variants(baseline, &baseline_runs);
         reader.warn_of_variants(place, &comparison_runs);
@@ -65,6 +71,7 @@ pub fn compare_sides(
     let mut remarks = reader.into_remarks();
     let matched = match_runs(baseline_runs, comparison_runs, same_place, &options.only)?;
     remarks.extend(matched.remarks);
+    remarks.extend(chosen);
     let groups = matched.groups.iter();
     let groups = groups.map(|group| compared(group, options));
     let groups = groups.collect::<anyhow::Result<Vec<_>>>()?;
@@ -76,6 +83,34 @@ pub fn compare_sides(
         command: String::new(),
         version: String::new(),
     })
+}
+
+/// If both sides hold the runs of several variants, keeps the variant that each experiment tested, and returns a
+/// remark about it.
+fn keep_tested(baseline: &mut Vec<Run>, comparison: &mut Vec<Run>) -> Option<String> {
+    let is_tested = |run: &Run| match &run.source {
+        Source::Saved(saved) => saved.variants.get(1) == run.variant.as_ref(),
+        _ => true,
+    };
+    let has_several = |runs: &[Run]| {
+        let variants = runs.iter().filter_map(|run| run.variant.as_ref());
+        let variants: BTreeSet<&String> = variants.collect();
+        variants.len() > 1 && runs.iter().any(is_tested)
+    };
+    if !has_several(baseline) || !has_several(comparison) {
+        return None;
+    }
+    let name = comparison
+        .iter()
+        .find(|run| is_tested(run))?
+        .variant
+        .clone()?;
+    baseline.retain(is_tested);
+    comparison.retain(is_tested);
+    Some(format!(
+        "both sides hold runs of several variants: the tested ones, such as `{name}`, are compared; PATH@NAME \
+         selects another"
+    ))
 }
 
 fn compared(group: &RunGroup<Run>, options: &SideOptions) -> anyhow::Result<ComparisonGroup> {

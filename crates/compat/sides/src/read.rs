@@ -1,6 +1,7 @@
 //! Reading of each side: from text to runs.
 
 mod files;
+mod pages;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -15,6 +16,7 @@ use stillwell_verdict::RunSummary;
 use stillwell_verdict::across::{SavedRun, listed};
 
 use self::files::{capture_folder, items, start_of, text_of, walk};
+use self::pages::{data_of, is_page, reported_runs};
 use crate::SideOptions;
 use crate::goals;
 
@@ -170,16 +172,43 @@ impl<'a> SideReader<'a> {
             return read_json(path);
         }
         let first = start.trim_ascii_start().first().copied();
-        if matches!(first, Some(b'{' | b'[')) {
-            return match read_json(path) {
-                Err(_) if in_folder => Ok(Vec::new()),
-                other => other,
+        if in_folder {
+            // Reports beside captures have the same runs again.
+            return match first {
+                Some(b'{' | b'[') => {
+                    let runs = text_of(path).and_then(|text| read_json(&text, path));
+                    Ok(runs.unwrap_or_default())
+                }
+                _ => Ok(Vec::new()),
             };
         }
-        if in_folder {
-            return Ok(Vec::new());
+        if is_page(&start) {
+            let page = text_of(path)?;
+            let data = data_of(&page).with_context(|| format!("read {}", path.display()))?;
+            return self.read_report(data, path);
+        }
+        if matches!(first, Some(b'{' | b'[')) {
+            return self.read_report(&text_of(path)?, path);
         }
         self.read_columns(path, choice)
+    }
+
+    /// Returns the runs in a suite's report, or the one run in other data.
+    fn read_report(&mut self, data: &str, path: &Path) -> anyhow::Result<Vec<Run>> {
+        let reported = reported_runs(data, path);
+        let reported = reported.with_context(|| format!("read {}", path.display()))?;
+        let Some(reported) = reported else {
+            return read_json(data, path);
+        };
+        if reported.confirmations > 0 {
+            self.remarks.push(format!(
+                "{}: {} runs that confirmed what a search had found are not part of it",
+                path.display(),
+                reported.confirmations
+            ));
+        }
+        let runs = reported.runs.into_iter();
+        Ok(runs.map(|run| run_of(run, path)).collect())
     }
 
     fn read_lading(&mut self, path: &Path) -> anyhow::Result<Vec<Run>> {
@@ -309,12 +338,11 @@ fn run_of(saved: SavedRun, path: &Path) -> Run {
 }
 
 /// One run: a summary of ours, or a result of a load generator.
-fn read_json(path: &Path) -> anyhow::Result<Vec<Run>> {
-    let text = text_of(path)?;
-    if let Ok(summary) = serde_json::from_str::<RunSummary>(&text) {
+fn read_json(text: &str, path: &Path) -> anyhow::Result<Vec<Run>> {
+    if let Ok(summary) = serde_json::from_str::<RunSummary>(text) {
         return Ok(vec![run_of(SavedRun::new(summary), path)]);
     }
-    let result = read_result(&text).with_context(|| format!("read {}", path.display()))?;
+    let result = read_result(text).with_context(|| format!("read {}", path.display()))?;
     Ok(vec![Run {
         label: path.display().to_string(),
         experiment: None,

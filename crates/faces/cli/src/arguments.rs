@@ -117,6 +117,8 @@ pub(crate) enum Command {
     Import(ImportArguments),
     /// Print the report of saved results again, in any format
     Report(ReportArguments),
+    /// Write one chart of saved results as an SVG file
+    Plot(PlotArguments),
     /// Show how goals changed over saved results, and where their level shifted
     History(HistoryArguments),
     /// Find the commit that caused a regression
@@ -352,15 +354,18 @@ pub(crate) enum Design {
 }
 
 /// Destinations of reports.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct OutputArguments {
     /// Format on standard output
     #[arg(long, value_enum, default_value_t = OutputFormat::Terminal)]
     pub(crate) format: OutputFormat,
-    /// Also write the report to FILE, in the format of its extension (.md, .json,
+    /// Also write the report to FILE, in the format of its extension (.html, .md, .json,
     /// .txt); repeatable
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
+    /// Also write the charts as SVG files to DIR, and show them in Markdown reports
+    #[arg(long, value_name = "DIR")]
+    pub(crate) assets: Option<PathBuf>,
     /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -375,6 +380,19 @@ pub(crate) enum OutputFormat {
     Markdown,
     /// For programs.
     Json,
+    /// For a browser: one file with charts.
+    Html,
+}
+
+impl From<OutputFormat> for stillwell_report::Format {
+    fn from(format: OutputFormat) -> Self {
+        match format {
+            OutputFormat::Terminal => Self::Terminal,
+            OutputFormat::Markdown => Self::Markdown,
+            OutputFormat::Json => Self::Json,
+            OutputFormat::Html => Self::Html,
+        }
+    }
 }
 
 /// Verdicts that fail.
@@ -439,12 +457,11 @@ pub(crate) struct ObserveArguments {
     /// Folder of the capture [default: .stillwell/runs/TIME-NAME]
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// Do not show progress
-    #[arg(short, long)]
-    pub(crate) quiet: bool,
-    /// Print the summary as JSON
-    #[arg(long)]
+    /// Print the summary as JSON: short for `--format json`
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: OutputArguments,
     /// Target program and its arguments
     #[arg(last = true, value_name = "PROGRAM")]
     pub(crate) target: Vec<String>,
@@ -477,6 +494,20 @@ pub(crate) struct ReportArguments {
     /// Exit with 0 for every verdict
     #[arg(long)]
     pub(crate) exit_zero: bool,
+}
+
+/// `stillwell plot`.
+#[derive(Args, Debug)]
+pub(crate) struct PlotArguments {
+    /// A results folder of `run`, or a capture of `observe` or `load`
+    #[arg(value_name = "DIR")]
+    pub(crate) results: PathBuf,
+    /// Name of a chart; without it, the names and titles of all charts are printed
+    #[arg(value_name = "CHART")]
+    pub(crate) chart: Option<String>,
+    /// Write the chart to FILE instead of standard output
+    #[arg(short, long, value_name = "FILE", requires = "chart")]
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// `stillwell relay`.

@@ -21,6 +21,7 @@ mod output;
 pub(crate) mod pages;
 pub(crate) mod payloadtool;
 mod places;
+pub(crate) mod plot;
 mod random;
 pub(crate) mod relay;
 pub(crate) mod report;

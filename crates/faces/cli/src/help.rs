@@ -16,7 +16,14 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Pipelines", &["observe", "bench", "test", "relay"]),
     (
         "Results",
-        &["report", "compare", "history", "import", "transform"],
+        &[
+            "report",
+            "plot",
+            "compare",
+            "history",
+            "import",
+            "transform",
+        ],
     ),
     (
         "Tools",

@@ -73,6 +73,7 @@ fn main() -> ExitCode {
         Command::Import(import) => command::import::run(&import, &paint),
         Command::Compare(compare) => command::compare::run(&compare, &paint),
         Command::Report(report) => command::report::run(&report, &paint),
+        Command::Plot(plot) => command::plot::run(&plot),
         Command::History(history) => command::history::run(&history, &paint),
         Command::Bisect(bisect) => {
             let privileges = prepare_privileges();

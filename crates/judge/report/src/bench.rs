@@ -9,7 +9,9 @@ mod tests;
 use hdrhistogram::Histogram;
 use stillwell_verdict::{CountBounds, LedgerRecord};
 
-pub use document::bench_text;
+use crate::FullReport;
+use crate::document::Curve;
+
 pub use json::bench_json;
 pub use stillwell_verdict::bench::{BenchAnswers, BenchVolume, BenchWindow};
 
@@ -61,6 +63,17 @@ pub struct BenchReport {
     pub command: String,
     /// The folder of the capture.
     pub capture: String,
+    /// Lines over time, from the capture.
+    pub curves: Vec<Curve>,
+}
+
+impl From<&BenchReport> for FullReport {
+    fn from(report: &BenchReport) -> Self {
+        Self {
+            document: document::document(report),
+            data: format!("{:#}\n", bench_json(report)),
+        }
+    }
 }
 
 impl BenchReport {

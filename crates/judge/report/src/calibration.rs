@@ -13,7 +13,7 @@ pub use stillwell_verdict::calibration::{
     AlikeFound, CalibratedExperiment, CalibratedGoal, MachineMet, Slowdown, Visible, WorseFound,
 };
 
-use crate::{Format, Style};
+use crate::FullReport;
 
 /// The content of a calibration's report.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,10 +34,13 @@ pub struct CalibrationReport {
     pub elapsed: Nanos,
 }
 
-/// The report in this form; `style` is for terminals.
-#[must_use]
-pub fn render_calibration(report: &CalibrationReport, format: Format, style: Style) -> String {
-    format.render(style, || document::document(report), || json::json(report))
+impl From<&CalibrationReport> for FullReport {
+    fn from(report: &CalibrationReport) -> Self {
+        Self {
+            document: document::document(report),
+            data: json::json(report),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -20,8 +20,7 @@ pub use csv::capacity_csv;
 pub use document::{probe_line, progress_line};
 pub use json::{CAPACITY_SCHEMA, capacity_json};
 
-use crate::Style;
-use crate::document::Format;
+use crate::FullReport;
 
 /// The content of a search's report.
 #[derive(Clone, Debug, PartialEq)]
@@ -75,11 +74,13 @@ impl CapacityReport {
     }
 }
 
-/// Returns the answer, how sure it is, and every probe by its load, for readers at a terminal.
-#[must_use]
-pub fn capacity_terminal(report: &CapacityReport, style: Style) -> String {
-    let document = || document::document(report);
-    Format::Terminal.render(style, document, || capacity_json(report))
+impl From<&CapacityReport> for FullReport {
+    fn from(report: &CapacityReport) -> Self {
+        Self {
+            document: document::document(report),
+            data: capacity_json(report),
+        }
+    }
 }
 
 /// A word for programs.

@@ -12,7 +12,7 @@ pub use ancestors::{AncestorTables, SmpTable, SoakTable};
 pub use json::COMPARISON_SCHEMA;
 pub use stillwell_verdict::across::{ComparedRuns, ComparisonRow, Finding};
 
-use crate::{Format, Style};
+use crate::FullReport;
 
 /// The content of a comparison's report.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,10 +44,13 @@ pub struct ComparisonGroup {
     pub remarks: Vec<String>,
 }
 
-/// The report in this form; `style` is for terminals.
-#[must_use]
-pub fn render_comparison(report: &ComparisonReport, format: Format, style: Style) -> String {
-    format.render(style, || document::document(report), || json::json(report))
+impl From<&ComparisonReport> for FullReport {
+    fn from(report: &ComparisonReport) -> Self {
+        Self {
+            document: document::document(report),
+            data: json::json(report),
+        }
+    }
 }
 
 #[cfg(test)]

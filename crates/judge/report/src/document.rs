@@ -19,6 +19,7 @@
 //! ```
 
 pub mod escape;
+mod full;
 mod html;
 mod inline;
 mod markdown;
@@ -31,10 +32,11 @@ use std::fmt;
 use std::str::FromStr;
 
 pub use self::terminal::forest_lines;
+pub use full::{FullReport, NamedChart};
 pub use inline::{Inline, Role, Sign, Sparkline, Text};
 pub use table::{
-    Alignment, AxisScale, Band, Cell, Chart, Column, Curve, Datum, Interval, IntervalRow,
-    PairSeries, PairStage, Table,
+    Alignment, AxisScale, Band, Cell, Chart, Column, Curve, Datum, Interval, IntervalChart,
+    IntervalRow, Mark, PairSeries, PairStage, Table,
 };
 
 use crate::Style;
@@ -170,6 +172,8 @@ pub enum Block {
     Table(Table),
     /// A chart; renderers without graphics draw what fits in characters, or skip it.
     Chart(Chart),
+    /// A chart in a file of its own, with its title and the address of the file.
+    Image(String, String),
     /// A remark with its severity.
     Note(Severity, Text),
     /// Text in a fixed layout, such as that of another tool.
@@ -227,7 +231,9 @@ impl Block {
             Self::List(items) => items.is_empty(),
             Self::KeyValue(rows) => rows.is_empty(),
             Self::On(_, blocks) => blocks.iter().all(Self::is_empty),
-            Self::Chart(Chart::Intervals(rows)) => rows.iter().all(|row| row.interval.is_none()),
+            Self::Chart(Chart::Intervals(chart)) => {
+                chart.rows.iter().all(|row| row.interval.is_none())
+            }
             _ => false,
         }
     }
@@ -244,6 +250,8 @@ pub struct Section {
     pub summary: Option<Text>,
     /// Folding on a page.
     pub fold: Fold,
+    /// True if a browser shows the content of [`Fold::Optional`] only when the reader opens it.
+    pub is_closed: bool,
     /// Content of the section.
     pub blocks: Vec<Block>,
 }
@@ -335,6 +343,8 @@ pub enum Medium {
     Page,
     /// A page in a browser, which shows charts.
     Browser,
+    /// A terminal, or a page without charts.
+    Plain,
 }
 
 impl Document {

@@ -4,6 +4,7 @@
 //! A change point is reported as a hint, with the command that confirms it.
 
 mod bisect;
+mod charts;
 mod document;
 mod export;
 mod json;
@@ -11,12 +12,10 @@ mod otava;
 
 use stillwell_verdict::history::{Method, Trend};
 
-pub use self::bisect::{
-    BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer, render_bisect,
-};
+pub use self::bisect::{BisectCommit, BisectOutcome, BisectReport, BisectStep, CommitAnswer};
 pub use self::export::{OtavaTable, otava_files, otava_table, otava_tables, otava_yaml};
 pub use self::json::HISTORY_SCHEMA;
-use crate::{Format, Style};
+use crate::{Format, FullReport, Style};
 
 /// The content of a history's report.
 #[derive(Clone, Debug, PartialEq)]
@@ -56,13 +55,20 @@ impl HistoryReport {
     }
 }
 
+impl From<&HistoryReport> for FullReport {
+    fn from(report: &HistoryReport) -> Self {
+        Self {
+            document: document::document(report),
+            data: json::json(report),
+        }
+    }
+}
+
 /// The history in this form; `style` is for terminals.
 #[must_use]
 pub fn render_history(report: &HistoryReport, format: HistoryFormat, style: Style) -> String {
     match format {
-        HistoryFormat::Report(format) => {
-            format.render(style, || document::document(report), || json::json(report))
-        }
+        HistoryFormat::Report(format) => FullReport::from(report).render(format, style),
         HistoryFormat::OtavaJson => otava::json(report),
         HistoryFormat::RegressionsOnly => otava::regressions_only(report),
     }

@@ -10,7 +10,7 @@ use stillwell_verdict::{
     Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, StopReason, Verdict,
 };
 
-use crate::SuiteReport;
+use crate::{ExperimentRuns, SuiteReport};
 
 /// Names the shape of [`json`]'s text; keys are added within a version and never
 /// removed.
@@ -25,7 +25,13 @@ pub fn json(report: &SuiteReport) -> String {
     let host: Map<String, Value> = host
         .map(|(name, fact)| (name.clone(), fact.clone().into()))
         .collect();
-    let experiments = report.experiments.iter().map(experiment);
+    let experiments = report.experiments.iter().map(|verdict| {
+        let mut value = experiment(verdict);
+        let mut runs = report.runs.iter();
+        let runs = runs.find(|runs| runs.experiment == verdict.name);
+        value["runs"] = runs.map(self::runs).unwrap_or_default();
+        value
+    });
     let value = object!({
         "schema": REPORT_SCHEMA,
         "title": report.title,
@@ -102,6 +108,28 @@ pub(crate) const fn base_unit(metric: &GoalMetric) -> &'static str {
         GoalMetric::MemorySlope => "share_per_minute",
         GoalMetric::Series(_) => "as_recorded",
     }
+}
+
+/// The numbers of every run, in base units: a row for each run with a value for each metric.
+fn runs(runs: &ExperimentRuns) -> Value {
+    let metrics = runs.metrics.iter();
+    let metrics: Vec<_> = metrics.map(|metric| metric.name()).collect();
+    let rows = runs.values.iter();
+    let rows = rows.map(|run| {
+        let values = run.values.iter().map(|value| value.map(rounded));
+        let values: Vec<Option<f64>> = values.collect();
+        object!([run.stage, run.pair, run.variant, values])
+    });
+    object!({
+        "metrics": metrics,
+        "columns": ["stage", "pair", "variant", "values"],
+        "rows": rows.collect::<Vec<_>>(),
+    })
+}
+
+/// Returns a number with seven significant digits: more than a measurement has, and fewer bytes.
+fn rounded(value: f64) -> f64 {
+    format!("{value:.6e}").parse().unwrap_or(value)
 }
 
 fn change(change: Change) -> Value {

@@ -1,7 +1,7 @@
 //! Verdicts to bytes: for a terminal, for a pull request, for a browser, for a machine.
 //!
 //! Each family of reports, such as a [`SuiteReport`], is data with a function that makes a
-//! [`document::Document`] of it; [`Format`] is the catalogue of forms, and [`render`] returns a report in one of
+//! [`document::Document`] of it; [`Format`] is the catalogue of forms, and [`FullReport`] renders a report in one of
 //! them. Nothing is written here: callers get text.
 //!
 //! All forms keep the same order: the answer first, then how large the change is and how sure, then the
@@ -16,6 +16,7 @@ pub mod document;
 pub mod history;
 mod json;
 pub mod load;
+mod percentiles;
 mod run;
 mod scenario;
 mod style;
@@ -27,32 +28,30 @@ mod words;
 use stillwell_units::Nanos;
 use stillwell_verdict::{ErrorBudget, ExperimentVerdict};
 
-pub use bench::{BenchAnswers, BenchReport, BenchVolume, BenchWindow, bench_json, bench_text};
+pub use bench::{BenchAnswers, BenchReport, BenchVolume, BenchWindow, bench_json};
 pub use calibration::{
     AlikeFound, CALIBRATION_SCHEMA, CalibratedExperiment, CalibratedGoal, CalibrationReport,
-    MachineMet, Slowdown, Visible, WorseFound, render_calibration,
+    MachineMet, Slowdown, Visible, WorseFound,
 };
 pub use capacity::{
-    CAPACITY_SCHEMA, CapacityReport, capacity_csv, capacity_json, capacity_terminal, probe_line,
-    progress_line,
+    CAPACITY_SCHEMA, CapacityReport, capacity_csv, capacity_json, probe_line, progress_line,
 };
 pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,
-    ComparisonRow, Finding, SmpTable, SoakTable, render_comparison,
+    ComparisonRow, Finding, SmpTable, SoakTable,
 };
-pub use document::{Format, FormatError, forest_lines};
+pub use document::{Format, FormatError, FullReport, NamedChart, forest_lines};
 pub use json::{REPORT_SCHEMA, json};
-pub use run::run_terminal;
+pub use run::{RunReport, run_curves, run_terminal};
 pub use scenario::{
     SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioTimes, ScenarioUsers, render_scenario,
 };
 pub use style::Style;
 pub use suite::{
-    ExperimentRuns, LENGTH_MAX, MARKER, RunCollector, RunDelivery, markdown, terminal,
+    ExperimentRuns, LENGTH_MAX, MARKER, RunCollector, RunDelivery, RunValues, by_attention,
+    markdown, terminal,
 };
-pub use targets::{
-    IMPORT_SCHEMA, TARGETS_REPORT_SCHEMA, TargetsReport, render_imported, render_targets,
-};
+pub use targets::{IMPORT_SCHEMA, TARGETS_REPORT_SCHEMA, TargetsReport};
 
 /// The content of a suite's report.
 #[derive(Clone, Debug, PartialEq)]
@@ -85,10 +84,13 @@ pub struct SuiteReport {
     pub runs: Vec<ExperimentRuns>,
 }
 
-/// Returns the report in this form; `style` is for terminals.
-#[must_use]
-pub fn render(report: &SuiteReport, format: Format, style: Style) -> String {
-    format.render(style, || suite::document(report), || json(report))
+impl From<&SuiteReport> for FullReport {
+    fn from(report: &SuiteReport) -> Self {
+        Self {
+            document: suite::document(report),
+            data: json(report),
+        }
+    }
 }
 
 #[cfg(test)]

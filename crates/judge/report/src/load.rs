@@ -42,7 +42,6 @@ use stillwell_units::Nanos;
 
 pub use brief::{
     BRIEF_LOAD_JSON_SCHEMA, BRIEF_LOAD_SCHEMA, BriefLoad, BriefRoute, BriefTimes, BriefWarning,
-    render_brief,
 };
 pub use fill::{LoadReportInput, load_report, span_counters, url_of};
 pub use health::{Ending, GeneratorHealth, HealthWarning, WorkerHealth};

@@ -1,9 +1,11 @@
 //! One observed run as a document.
 
+mod charts;
 pub(crate) mod stamps;
 
 use std::collections::BTreeMap;
 
+use stillwell_capture::Capture;
 use stillwell_units::human::count;
 use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::{
@@ -11,30 +13,126 @@ use stillwell_verdict::{
     TimeQuantiles, Totals,
 };
 
-use crate::document::{Block, Cell, Column, Document, Severity, Sign, Table, Text};
-use crate::{Format, Style, words};
+use crate::document::{
+    Block, Cell, Chart, Column, Curve, Document, Fold, Medium, Section, Severity, Sign, Table, Text,
+};
+use crate::{Format, FullReport, Style, words};
+
+pub use charts::run_curves;
+
+/// The content of the report of one observed run.
+#[derive(Clone, Debug)]
+pub struct RunReport {
+    /// The run in numbers.
+    pub summary: RunSummary,
+    /// Lines over time and by percentile, from the capture.
+    pub curves: Vec<Curve>,
+    /// Facts about the host, by name, for readers.
+    pub host: Vec<(String, String)>,
+    /// Folder of the capture.
+    pub capture: String,
+    /// The command that was typed.
+    pub command: String,
+    /// Version of Stillwell.
+    pub version: String,
+}
+
+impl RunReport {
+    /// Returns the report of a run without what only its capture has.
+    fn of(summary: &RunSummary) -> Self {
+        Self {
+            summary: summary.clone(),
+            curves: Vec::new(),
+            host: Vec::new(),
+            capture: String::new(),
+            command: String::new(),
+            version: String::new(),
+        }
+    }
+
+    /// Returns the report of the run in a capture, which the caller summarised.
+    #[must_use]
+    pub fn new(summary: RunSummary, capture: &Capture, folder: String, command: String) -> Self {
+        Self {
+            summary,
+            curves: run_curves(capture),
+            host: Vec::new(),
+            capture: folder,
+            command,
+            version: capture.manifest.version.clone(),
+        }
+    }
+}
+
+impl From<&RunReport> for FullReport {
+    fn from(report: &RunReport) -> Self {
+        let data = serde_json::to_string_pretty(&report.summary);
+        Self {
+            document: document(report),
+            data: data.unwrap_or_default() + "\n",
+        }
+    }
+}
 
 /// Returns one observed run for readers at a terminal: its validity, events sent and
 /// received, latency, and the resource cost of the target.
 #[must_use]
 pub fn run_terminal(run: &RunSummary, style: Style) -> String {
-    Format::Terminal.render(style, || document(run), String::new)
+    let report = RunReport::of(run);
+    Format::Terminal.render(style, || document(&report), String::new)
 }
 
-fn document(run: &RunSummary) -> Document {
+/// Returns the document. A terminal shows the remarks last, where they stay on the screen; a page begins with
+/// them.
+fn document(report: &RunReport) -> Document {
+    let run = &report.summary;
     let figures = &run.figures;
-    let blocks = [
-        Block::group([Block::KeyValue(rows(run))]),
-        Block::group(routes(&figures.routes)),
-        Block::group([steps(figures)]),
-        restarts(figures),
-        Block::group(remarks(run)),
+    let remarks = Block::group(remarks(run));
+    let steps = Block::group([steps(figures)]);
+    let routes = Block::group(routes(&figures.routes));
+    let rows = Block::KeyValue(rows(run));
+    let figures = [rows, routes, steps, restarts(&run.figures)];
+    let screen = [
+        Block::group([figures[0].clone()]),
+        figures[1].clone(),
+        Block::group([figures[2].clone()]),
+        figures[3].clone(),
+        remarks.clone(),
     ];
-    // The answer is what a terminal still shows in the end.
+    let mut page = vec![remarks, Block::section(2, "Figures", figures)];
+    let curves = report.curves.iter().cloned();
+    let curves = curves.map(|curve| Block::Chart(Chart::Curve(curve)));
+    if !report.curves.is_empty() {
+        let curves = [Block::section(2, "Over time and by percentile", curves)];
+        page.push(Block::On(Medium::Browser, curves.into()));
+    }
+    page.push(environment(report));
+    let origin = format!(", Stillwell {}", report.version);
+    page.push(Block::Colophon(Text::code(&report.command).and(origin)));
     Document::new([
-        Block::section(1, run.target.as_str(), blocks),
-        Block::group([Block::paragraph(headline(run))]),
+        // The answer is what a terminal still shows in the end.
+        Block::on_screen([
+            Block::section(1, run.target.as_str(), screen),
+            Block::group([Block::paragraph(headline(run))]),
+        ]),
+        Block::on_page([Block::section(1, headline(run), page)]),
     ])
+}
+
+/// Returns facts about the run and its host, folded.
+fn environment(report: &RunReport) -> Block {
+    let facts = report.summary.environment.iter();
+    let facts = facts.map(|(name, fact)| (name.as_str(), fact.as_str()));
+    let host = report.host.iter();
+    let host = host.map(|(name, fact)| (name.as_str(), fact.as_str()));
+    let capture = [("capture", report.capture.as_str())];
+    let rows = facts.chain(host).chain(capture);
+    let rows = rows.map(|(name, fact)| (name.into(), fact.into()));
+    Block::Section(Section {
+        fold: Fold::Folded("Environment".into()),
+        blocks: vec![Block::KeyValue(rows.collect())],
+        ..Section::default()
+    })
 }
 
 /// Returns all figures, each with its name.

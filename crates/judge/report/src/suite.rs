@@ -8,7 +8,7 @@ mod evidence;
 mod family;
 mod honesty;
 mod moved;
-mod runs;
+pub(crate) mod runs;
 mod unused;
 
 use stillwell_units::count;
@@ -23,7 +23,7 @@ use crate::json::base_unit;
 use crate::words::{self, GoalText as _};
 use crate::{Format, Style, SuiteReport};
 
-pub use runs::{ExperimentRuns, RunCollector, RunDelivery};
+pub use runs::{ExperimentRuns, RunCollector, RunDelivery, RunValues};
 
 /// The hidden first line, by which a bot finds its own comment again.
 pub const MARKER: &str = "<!-- stillwell:report:v1 -->";
@@ -61,8 +61,7 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
         .iter()
         .map(family::Family::section)
         .collect();
-    let mut ordered: Vec<&ExperimentVerdict> = report.experiments.iter().collect();
-    ordered.sort_by_key(|experiment| rank(experiment));
+    let ordered = by_attention(&report.experiments);
     let section = |experiment| section(experiment, report);
     let mut screen: Vec<Block> = report.experiments.iter().map(section).collect();
     screen.extend(responses.iter().cloned());
@@ -79,6 +78,7 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
     );
     let top = [
         Block::paragraph(tally),
+        Block::On(Medium::Browser, vec![needing_attention(&ordered)]),
         Block::On(Medium::Browser, vec![charts::all_intervals(&ordered)]),
         Block::Table(table),
     ];
@@ -90,6 +90,35 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
         comment: Some(COMMENT),
         ..Document::new([Block::on_screen(screen), Block::on_page(page)])
     }
+}
+
+/// Most experiments of a page that shows all of them open; else those that pass are closed.
+const OPEN_MAX: usize = 5;
+
+/// Most experiments that are named below the headline.
+const NAMED_MAX: usize = 3;
+
+/// Returns the answers of the first experiments that do not pass, for readers who read no further.
+fn needing_attention(ordered: &[&ExperimentVerdict]) -> Block {
+    // The section of a single experiment follows at once.
+    let several = ordered.len() > 1;
+    let failing = ordered.iter();
+    let failing = failing.filter(|entry| several && entry.gate != Gate::Held);
+    Block::list(failing.take(NAMED_MAX).map(|experiment| {
+        Text::strong(experiment.name.as_str())
+            .and(": ")
+            .and(Text::verdict(experiment.verdict))
+            .and(", ")
+            .and(words::finding(experiment))
+    }))
+}
+
+/// Returns the experiments in the order of a page: those first that need a reader's eye.
+#[must_use]
+pub fn by_attention(experiments: &[ExperimentVerdict]) -> Vec<&ExperimentVerdict> {
+    let mut ordered: Vec<&ExperimentVerdict> = experiments.iter().collect();
+    ordered.sort_by_key(|experiment| rank(experiment));
+    ordered
 }
 
 /// Returns the key that sorts experiments which need a reader's eye first, and erratic ones last.
@@ -270,6 +299,8 @@ fn value(goal: &GoalVerdict, value: Option<f64>) -> Cell {
 /// Returns all that is known of one experiment.
 fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
     let goals = goals(experiment);
+    let mut runs = report.runs.iter();
+    let runs = runs.find(|runs| runs.experiment == experiment.name);
     let mut blocks = vec![
         Block::on_page([Block::paragraph(words::finding(experiment))]),
         Block::on_screen([Block::Table(
@@ -283,8 +314,11 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
                 .iter()
                 .flat_map(|goal| remarks(goal, experiment)),
         ),
-        Block::On(Medium::Browser, charts::pairs(experiment)),
-        Block::On(Medium::Browser, evidence::blocks(experiment, report)),
+        Block::On(
+            Medium::Browser,
+            charts::pairs(experiment, report.experiments.len()),
+        ),
+        Block::On(Medium::Browser, evidence::measured(runs)),
         Block::On(Medium::Screen, moved::blocks(experiment, 5)),
         Block::On(Medium::Page, moved::blocks(experiment, 10)),
         Block::list(experiment.checks.iter().map(|check| {
@@ -308,7 +342,10 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
     }));
     let lines = honesty::of_experiment(experiment).into_iter();
     let lines = lines.chain([circumstances(experiment)]);
-    blocks.push(Block::list(lines.map(Text::dim)));
+    let lines = Block::list(lines.map(Text::dim));
+    blocks.push(Block::On(Medium::Plain, vec![lines]));
+    let effort = evidence::effort(experiment, report, runs);
+    blocks.push(Block::On(Medium::Browser, effort));
     let links = experiment.report_links.iter();
     let links = links.map(|report_link| {
         Text(vec![Inline::Link(
@@ -321,6 +358,7 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
     Block::Section(Section {
         summary: experiment.summary.as_deref().map(Text::from),
         fold: Fold::Optional(format!("{name}: {verdict}").into()),
+        is_closed: report.experiments.len() > OPEN_MAX && experiment.gate == Gate::Held,
         ..Section::titled(2, name, blocks)
     })
 }

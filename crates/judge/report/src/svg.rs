@@ -10,40 +10,96 @@ mod pairs;
 #[cfg(test)]
 mod tests;
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 use stillwell_units::float_from_u64;
 use stillwell_units::human::signed_percent;
 
-use crate::document::escape;
+use crate::document::{Chart, escape};
 
-pub(crate) use curve::curve;
-pub(crate) use intervals::intervals;
-pub(crate) use pairs::pairs;
+pub(crate) use curve::title as curve_title;
 
 use axis::Axis;
+
+/// Style sheet of charts, in pages and in files.
+pub(crate) const STYLE: &str = include_str!("svg/chart.css");
 
 /// Width of every chart, in units of its view box.
 const WIDTH: f64 = 760.0;
 
-/// Returns `content` in an element with a title and a description.
-fn figure(class: &str, height: f64, title: &str, description: &str, content: &Markup) -> Markup {
-    let [title, description] = [title, description].map(escape::terminal);
-    html! {
-        figure {
-            figcaption { (title) }
-            svg class=(class) viewBox=(format!("0 0 {} {}", at(WIDTH), at(height))) role="img"
-                aria-label=(title) {
-                title { (title) }
-                desc { (description) }
-                (content)
+/// Returns the drawing of a chart; `None` without data.
+pub(crate) fn drawn(chart: &Chart) -> Option<Drawing> {
+    match chart {
+        Chart::Intervals(chart) => intervals::intervals(chart),
+        Chart::Curve(curve) => curve::curve(curve),
+        Chart::Pairs(series) => pairs::pairs(series),
+    }
+}
+
+/// A chart that is ready for a page or a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Drawing {
+    class: &'static str,
+    height: f64,
+    /// One line about the content, in full.
+    pub(crate) title: String,
+    description: String,
+    content: Markup,
+    /// Both axes, for a script that reads values at the pointer.
+    axes: Option<String>,
+}
+
+impl Drawing {
+    /// Returns a drawing without axes that a script can read.
+    fn new(class: &'static str, height: f64, [title, description]: [&str; 2]) -> Self {
+        Self {
+            class,
+            height,
+            title: escape::terminal(title),
+            description: escape::terminal(description),
+            content: Markup::default(),
+            axes: None,
+        }
+    }
+
+    /// Returns the drawing as a part of a page, with its title above it.
+    pub(crate) fn figure(&self) -> Markup {
+        html! {
+            figure {
+                figcaption { (self.title) }
+                svg class=(self.class) viewBox=(self.view()) role="img"
+                    data-axes=[&self.axes] {
+                    title { (self.title) }
+                    desc { (self.description) }
+                    (self.content)
+                }
             }
         }
+    }
+
+    /// Returns the drawing as a file of its own, with the colours of light and dark pages.
+    pub(crate) fn standalone(&self) -> String {
+        let markup = html! {
+            svg xmlns="http://www.w3.org/2000/svg" class=(self.class) viewBox=(self.view())
+                width=(at(WIDTH)) height=(at(self.height)) role="img" {
+                title { (self.title) }
+                desc { (self.description) }
+                style { (PreEscaped(STYLE)) }
+                rect class="page" width=(at(WIDTH)) height=(at(self.height)) {}
+                (self.content)
+            }
+        };
+        markup.into_string() + "\n"
+    }
+
+    fn view(&self) -> String {
+        format!("0 0 {} {}", at(WIDTH), at(self.height))
     }
 }
 
 /// Returns a coordinate as text.
 fn at(coordinate: f64) -> String {
-    format!("{coordinate:.1}")
+    let text = format!("{coordinate:.1}");
+    text.strip_suffix(".0").unwrap_or(&text).to_owned()
 }
 
 /// Returns a count as a number of a chart.
@@ -65,7 +121,8 @@ fn rectangle(class: &str, corner: (f64, f64), opposite: (f64, f64)) -> Markup {
 
 /// Returns text at a point; `anchor` is `start`, `middle` or `end`.
 fn text(class: &str, point: (f64, f64), anchor: &str, text: &str) -> Markup {
-    html! { text class=(class) x=(at(point.0)) y=(at(point.1)) text-anchor=(anchor) { (text) } }
+    let anchor = (anchor != "start").then_some(anchor);
+    html! { text class=(class) x=(at(point.0)) y=(at(point.1)) text-anchor=[anchor] { (text) } }
 }
 
 /// Returns points for the attribute of a line or an area.
@@ -78,11 +135,45 @@ fn points(points: impl IntoIterator<Item = (f64, f64)>) -> String {
 
 /// Returns the horizontal grid lines of a vertical axis, with their labels left of `left`.
 fn grid(axis: &Axis, left: f64, right: f64, label: impl Fn(f64) -> String) -> Markup {
+    let ticks: Vec<(f64, String)> = axis
+        .ticks(5)
+        .into_iter()
+        .map(|tick| (axis.place(tick), label(tick)))
+        .collect();
+    let lines = ticks
+        .iter()
+        .map(|(y, _)| format!("M{} {}H{}", at(left), at(*y), at(right)));
     html! {
-        @for tick in axis.ticks(5) {
-            @let y = axis.place(tick);
-            (line("grid", (left, y), (right, y)))
-            (text("tick", (left - 6.0, y + 4.0), "end", &label(tick)))
+        path class="grid" d=(lines.collect::<String>()) {}
+        g class="tick" text-anchor="end" {
+            @for (y, label) in &ticks {
+                text x=(at(left - 6.0)) y=(at(y + 4.0)) { (label) }
+            }
+        }
+    }
+}
+
+/// Returns the vertical grid lines of a horizontal axis between two heights, with their labels below.
+fn columns(
+    axis: &Axis,
+    count: u32,
+    (top, foot): (f64, f64),
+    label: impl Fn(f64) -> String,
+) -> Markup {
+    let ticks: Vec<(f64, String)> = axis
+        .ticks(count)
+        .into_iter()
+        .map(|tick| (axis.place(tick), label(tick)))
+        .collect();
+    let lines = ticks
+        .iter()
+        .map(|(x, _)| format!("M{} {}V{}", at(*x), at(top), at(foot)));
+    html! {
+        path class="grid" d=(lines.collect::<String>()) {}
+        g class="tick" text-anchor="middle" {
+            @for (x, label) in &ticks {
+                text x=(at(*x)) y=(at(foot + 16.0)) { (label) }
+            }
         }
     }
 }

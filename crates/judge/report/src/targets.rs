@@ -7,9 +7,9 @@ mod json;
 use stillwell_units::Nanos;
 use stillwell_verdict::TargetsVerdict;
 
-pub use self::imported::{IMPORT_SCHEMA, render_imported};
+pub use self::imported::IMPORT_SCHEMA;
 pub use self::json::TARGETS_REPORT_SCHEMA;
-use crate::{Format, Style};
+use crate::FullReport;
 
 /// The content of a report about several programs under one load.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,10 +38,13 @@ pub struct TargetsReport {
     pub next: Vec<String>,
 }
 
-/// The report in this form; `style` is for terminals.
-#[must_use]
-pub fn render_targets(report: &TargetsReport, format: Format, style: Style) -> String {
-    format.render(style, || document::document(report), || json::json(report))
+impl From<&TargetsReport> for FullReport {
+    fn from(report: &TargetsReport) -> Self {
+        Self {
+            document: document::document(report),
+            data: json::json(report),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,8 +5,8 @@ use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{
     Change, CheckPassed, CheckResult, Component, GeneratorFigures, Measured, OutcomeCount,
-    RunFigures, RunNote, RunOutcome, RunSummary, RunWarning, SUMMARY_SCHEMA, TimeQuantiles, Totals,
-    Verdict, WorkerShares,
+    RunFigures, RunNote, RunOutcome, RunStage, RunSummary, RunWarning, SUMMARY_SCHEMA,
+    TimeQuantiles, Totals, Verdict, WorkerShares,
 };
 
 use super::*;
@@ -140,7 +140,7 @@ fn nothing_infinite_reaches_json() {
 #[test]
 fn an_inconclusive_answer_is_never_called_no_change() {
     for format in Format::ALL {
-        let text = render(&report(many()), format, Style::default());
+        let text = FullReport::from(&report(many())).render(format, Style::default());
         assert!(!text.to_lowercase().contains("no change"), "{text}");
         assert!(!text.to_lowercase().contains("confiden"), "{text}");
     }
@@ -348,29 +348,67 @@ fn lists_of_cpus_are_ranges() {
     assert_eq!(cpus(None), "any");
 }
 
-#[test]
-fn a_page_of_twenty_experiments_is_small() {
-    let experiments = (0..20).map(|index| {
+/// Number of experiments whose captures `stillwell report` reads.
+const DRAWN_MAX: usize = 16;
+
+/// Returns the page of a suite with 20 pairs of every experiment, and with `points` in each of its lines.
+fn page_of_suite(count: usize, points: u32) -> String {
+    let names = (0..count).map(|index| format!("experiment-{index}"));
+    let experiments = names.clone().map(|name| {
         let mut experiment = explained();
-        experiment.name = format!("experiment-{index}");
+        experiment.name = name;
         for goal in &mut experiment.goals {
             goal.pair_changes = (0..20).map(|pair| 0.001 * f64::from(pair)).collect();
         }
         experiment
     });
-    let page = render(
-        &report(experiments.collect()),
-        Format::Html,
-        Style::default(),
-    );
+    let mut suite = report(experiments.collect());
+    suite.runs = names.map(|name| runs(&name, points)).collect();
+    for (index, experiment) in suite.runs.iter_mut().enumerate() {
+        let curve = experiment.curves[0].clone();
+        experiment.curves.resize(6, curve.clone());
+        let series = curve.series[..1].to_vec();
+        let bands = curve.bands[..1].to_vec();
+        experiment.curves.push(document::Curve {
+            series,
+            bands,
+            ..curve
+        });
+        if index >= DRAWN_MAX {
+            experiment.curves.clear();
+            experiment.is_left_out = true;
+        }
+        let pairs = (0..20).flat_map(|pair| ["baseline", "comparison"].map(|name| (pair, name)));
+        experiment.metrics = GoalMetric::ALL[..12].to_vec();
+        experiment.values = pairs
+            .map(|(pair, variant)| RunValues {
+                stage: RunStage::Search,
+                pair,
+                variant: variant.to_owned(),
+                values: vec![Some(4_123_456.789 / (1.0 + f64::from(pair))); 12],
+            })
+            .collect();
+    }
+    FullReport::from(&suite).render(Format::Html, Style::default())
+}
+
+#[test]
+fn a_page_of_twenty_experiments_is_below_a_megabyte() {
+    let page = page_of_suite(20, 25);
     assert!(page.len() < 1_000_000, "{}", page.len());
     assert!(page.matches("class=\"running\"").count() >= 20);
 }
 
-/// Returns runs with two lines of 60 points, as a suite's captures give them.
-fn runs(experiment: &str) -> ExperimentRuns {
+#[test]
+fn a_page_of_a_hundred_experiments_is_below_three_megabytes() {
+    let page = page_of_suite(100, 25);
+    assert!(page.len() < 3_000_000, "{}", page.len());
+}
+
+/// Returns runs with two lines, as a suite's captures give them.
+fn runs(experiment: &str, points: u32) -> ExperimentRuns {
     let value = |place: u32, factor: f64| 4e6 * factor * (1.0 + 0.1 * f64::from(place % 7));
-    let line = |factor: f64| (0..60).map(move |at| (f64::from(at) / 5.0, value(at, factor)));
+    let line = |factor: f64| (0..points).map(move |at| (f64::from(at) / 5.0, value(at, factor)));
     let band = |series: usize, factor: f64| document::Band {
         series,
         points: line(factor).map(|(x, y)| (x, y * 0.95, y * 1.08)).collect(),
@@ -388,12 +426,14 @@ fn runs(experiment: &str) -> ExperimentRuns {
             ("warm-up".to_owned(), (0.0, 2.0)),
             ("drain".to_owned(), (11.0, 11.8)),
         ],
+        marks: Vec::new(),
     };
     ExperimentRuns {
         experiment: experiment.to_owned(),
         drawn: 8,
         valid: 8,
         curves: vec![curve],
+        is_left_out: false,
         steal_max: Some(0.004),
         delivery: vec![RunDelivery {
             variant: "baseline".to_owned(),
@@ -408,15 +448,23 @@ fn runs(experiment: &str) -> ExperimentRuns {
                 vec!["performance".to_owned(), "powersave".to_owned()],
             ),
         ],
+        metrics: vec![GoalMetric::CpuPerEvent],
+        values: vec![RunValues {
+            stage: RunStage::Search,
+            pair: 1,
+            variant: "baseline".to_owned(),
+            values: vec![Some(4_210.123_456_789)],
+        }],
     }
 }
 
 #[test]
 fn a_page_has_the_runs_of_an_experiment_and_the_limits_of_its_answer() {
     let mut report = report(vec![regressed()]);
-    let page = |report: &SuiteReport| render(report, Format::Html, Style::default());
+    let page =
+        |report: &SuiteReport| FullReport::from(report).render(Format::Html, Style::default());
     assert!(!page(&report).contains("Over time and by percentile"));
-    report.runs = vec![runs("quickstart"), runs("another")];
+    report.runs = vec![runs("quickstart", 60), runs("another", 60)];
     let text = page(&report);
     for expected in [
         "median of 8 runs of a variant",
@@ -424,6 +472,7 @@ fn a_page_has_the_runs_of_an_experiment_and_the_limits_of_its_answer() {
         "class=\"shade\"",
         "warm-up",
         "How certain this result is",
+        "How to reproduce",
         "rarest visible fault",
         "at most 0.4 % of the host",
         "Delivery of stamped events",
@@ -433,8 +482,7 @@ fn a_page_has_the_runs_of_an_experiment_and_the_limits_of_its_answer() {
         assert!(text.contains(expected), "{expected}");
     }
     assert_eq!(text.matches("class=\"area\"").count(), 2);
-    assert_eq!(
-        json(&report),
-        json(&crate::fixture::report(vec![regressed()]))
-    );
+    let data: serde_json::Value = serde_json::from_str(&json(&report)).unwrap();
+    let rows = serde_json::json!([["search", 1, "baseline", [4_210.123]]]);
+    assert_eq!(data["experiments"][0]["runs"]["rows"], rows);
 }

@@ -23,9 +23,10 @@ pub(crate) struct BenchArguments {
     /// true`]
     #[arg(long, value_enum)]
     pub(crate) format: Option<BenchFormat>,
-    /// Also write the report as JSON to FILE
+    /// Also write the report to FILE, in the format of its extension (.html, .json, .md,
+    /// .txt); repeatable
     #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
     /// Significant decimal digits of latencies, from 1 to 5 [default: 2]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=5))]
     pub(crate) significant_figures: Option<u8>,
@@ -132,6 +133,8 @@ pub(crate) enum BenchFormat {
     Text,
     /// For programs.
     Json,
+    /// For a browser: one file with charts.
+    Html,
 }
 
 /// `stillwell test`.

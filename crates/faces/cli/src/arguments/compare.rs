@@ -11,13 +11,15 @@ Each side is one of these, or several of one kind separated by commas:
   a results folder of `run`         all its finished runs, without confirmation runs
   a capture of `observe`            one run
   a lading capture                  one run for each run_id: JSONL (also .zst) or Parquet
+  a report as .html or .json        all its finished runs, or its one run
   a Nighthawk or fortio JSON result one run
   a folder of any of these          all of them, in the order of names
   a file of numbers                 one number for each run: one per line, or a table
                                     (CSV, TSV) with column names in the first line
   7.88MiB,7.86MiB,7.85MiB           the numbers themselves
 PATH@NAME selects one variant of saved runs, or one column of a table. If both sides
-are the same results folder, its first two variants are compared.
+are the same results folder or report, its first two variants are compared. If two
+results or reports hold several variants each, the second one of each is compared.
 Each run counts as one number. The seconds of one run do not count as runs.
 
 Example:

@@ -116,6 +116,10 @@ pub(crate) struct FindCapacityArguments {
     /// Format on standard output
     #[arg(long, value_enum, default_value_t = CapacityFormat::Terminal)]
     pub(crate) format: CapacityFormat,
+    /// Also write the report to FILE, in the format of its extension (.csv, .html, .json,
+    /// .md, .txt); repeatable
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Vec<PathBuf>,
     /// Do not show progress
     #[arg(short, long)]
     pub(crate) quiet: bool,
@@ -194,6 +198,8 @@ pub(crate) enum CapacityFormat {
     Json,
     /// The response curve for spreadsheets.
     Csv,
+    /// For a browser: one file with charts.
+    Html,
 }
 
 /// `5k/s` or `10 MiB/s`.

@@ -72,7 +72,7 @@ pub(crate) struct HistoryArguments {
     /// Format on standard output
     #[arg(long, value_enum, default_value_t = HistoryOutput::Terminal, conflicts_with = "export")]
     pub(crate) format: HistoryOutput,
-    /// Also write the history to FILE, in the format of its extension (.md, .json,
+    /// Also write the history to FILE, in the format of its extension (.html, .md, .json,
     /// .txt); repeatable
     #[arg(short, long, value_name = "FILE", conflicts_with = "export")]
     pub(crate) output: Vec<PathBuf>,
@@ -107,6 +107,8 @@ pub(crate) enum HistoryOutput {
     Markdown,
     /// For programs.
     Json,
+    /// For a browser: one file with charts.
+    Html,
     /// As `otava analyze --output json` prints it.
     OtavaJson,
     /// As `otava analyze --output regressions_only` prints it.

@@ -1,13 +1,11 @@
 //! `stillwell bench`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
 use stillwell_capture::{Capture, RunOutcome};
 use stillwell_config::{BenchOptions, BenchTarget};
 use stillwell_plan::BenchPlan;
-use stillwell_report::{BenchReport, bench_json, bench_text};
+use stillwell_report::{BenchReport, Format, FullReport, bench_json, run_curves};
 use stillwell_target::Privileges;
 use stillwell_verdict::RunSummary;
 use stillwell_verdict::bench::bench_figures;
@@ -27,8 +25,7 @@ pub(crate) fn run(
         .bench(arguments.file.as_deref(), options_of(arguments))
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
-    let outputs: Vec<PathBuf> = arguments.output.iter().cloned().collect();
-    output::check_writable(&outputs)?;
+    output::check_writable(&arguments.output)?;
     output::report_privileges(privileges, arguments.quiet);
     let plan = loaded.plan;
     if let Some(why) = &plan.unstamped {
@@ -55,19 +52,20 @@ pub(crate) fn run(
         observe::request(plan.run_plan.clone(), folder.clone(), &file).map_err(could_not)?;
     let (summary, capture) = observe::carry_out(request, arguments.quiet, paint)?;
     let report = report(&plan, &summary, &capture, &folder);
-    let is_json = match arguments.format {
-        Some(format) => format == BenchFormat::Json,
-        None => plan.structured,
-    };
-    let kept = keep(&report, arguments.output.as_deref());
+    let format = arguments.format.unwrap_or(match plan.structured {
+        true => BenchFormat::Json,
+        false => BenchFormat::Text,
+    });
+    let full = FullReport::from(&report);
+    let kept = output::write_files(&arguments.output, &full, None);
     let has_run = !matches!(
         summary.outcome,
         RunOutcome::CouldNotStart { .. } | RunOutcome::NeverReady { .. }
     );
     observe::print_last_lines(&summary, &capture);
     Paint::say(&format!("capture: {}", output::show_path(&folder)));
-    if is_json || has_run {
-        print_report(&report, is_json).map_err(could_not)?;
+    if format != BenchFormat::Text || has_run {
+        print_report(&report, &full, format).map_err(could_not)?;
     } else {
         paint.error(&CommandError::new(
             Exit::CouldNotRun,
@@ -76,9 +74,12 @@ pub(crate) fn run(
     }
     let exit = exit_of(&summary.outcome, &report, arguments.strict);
     match kept {
-        Err(error) if exit == Exit::Held => Err(CommandError::new(Exit::Invalid, error)),
+        Err(error) if exit == Exit::Held => Err(CommandError {
+            exit: Exit::Invalid,
+            ..error
+        }),
         Err(error) => {
-            paint.error(&CommandError::new(Exit::Invalid, error));
+            paint.error(&error);
             Ok(exit)
         }
         Ok(()) => Ok(exit),
@@ -110,6 +111,7 @@ fn report(plan: &BenchPlan, summary: &RunSummary, capture: &Capture, folder: &Pa
         version: capture.manifest.version.clone(),
         command: output::command_line(),
         capture: output::show_path(folder),
+        curves: run_curves(capture),
     }
 }
 
@@ -156,17 +158,16 @@ fn absolute(path: &Path) -> PathBuf {
     std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
-fn keep(report: &BenchReport, file: Option<&Path>) -> anyhow::Result<()> {
-    let Some(file) = file else { return Ok(()) };
-    let text = serde_json::to_string_pretty(&bench_json(report))?;
-    fs::write(file, text).with_context(|| format!("write the report to {}", file.display()))
-}
-
-fn print_report(report: &BenchReport, is_json: bool) -> anyhow::Result<()> {
-    let text = if is_json {
-        format!("{}\n", serde_json::to_string(&bench_json(report))?)
-    } else {
-        bench_text(report)
+fn print_report(
+    report: &BenchReport,
+    full: &FullReport,
+    format: BenchFormat,
+) -> anyhow::Result<()> {
+    let text = match format {
+        BenchFormat::Text => full.render(Format::Terminal, output::plain()),
+        BenchFormat::Html => full.render(Format::Html, output::plain()),
+        // One line, as programs expect it that read a line for each bench.
+        BenchFormat::Json => format!("{}\n", serde_json::to_string(&bench_json(report))?),
     };
     Paint::data(&text)?;
     Ok(())

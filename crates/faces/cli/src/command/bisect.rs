@@ -12,7 +12,6 @@ use stillwell_experiment::bisect::{
 };
 use stillwell_experiment::{Local, SuiteError};
 use stillwell_plan::SuitePlan;
-use stillwell_report::history::render_bisect;
 use stillwell_report::{Format, Style};
 use stillwell_target::Privileges;
 
@@ -139,12 +138,10 @@ fn report(
         None => report.next.push(output::resume_line(&shown)),
         Some(outcome) => report.next.extend(messages::narrower(outcome, arguments)),
     }
-    let data = bisect_data(record);
-    let delivered = output::deliver_text(&arguments.output, paint, |format, style| {
-        render_bisect(&report, format, style, &data)
-    });
+    let full = report.with_data(bisect_data(record));
+    let delivered = output::deliver(&arguments.output, paint, &full);
     let kept = results.join(KEPT);
-    let text = render_bisect(&report, Format::Terminal, Style::default(), &data);
+    let text = full.render(Format::Terminal, Style::default());
     let kept = fs::write(&kept, text)
         .with_context(|| format!("write the report to {}", kept.display()))
         .map_err(|error| CommandError::new(Exit::Invalid, error));

@@ -10,7 +10,7 @@ use stillwell_experiment::calibrate::{
 };
 use stillwell_experiment::{Results, SuiteError, SuiteOptions, SuiteProgress};
 use stillwell_plan::{ExperimentPlan, SuitePlan, TargetKind};
-use stillwell_report::{CalibrationReport, render_calibration};
+use stillwell_report::{CalibrationReport, FullReport};
 use stillwell_run::Interrupt;
 use stillwell_scope::clock;
 use stillwell_target::Privileges;
@@ -59,9 +59,7 @@ pub(crate) fn run(
         host,
         elapsed: clock::now().since(started),
     };
-    output::deliver_text(&arguments.output, paint, |format, style| {
-        render_calibration(&report, format, style)
-    })?;
+    output::deliver(&arguments.output, paint, &FullReport::from(&report))?;
     Ok(match signal {
         Some(signal) => Exit::Interrupted(signal),
         None if has_verdicts(&report) => Exit::Held,

@@ -1,7 +1,7 @@
 //! `stillwell compare`.
 
 use stillwell_plan::goal::Direction;
-use stillwell_report::{ComparisonReport, ComparisonRow, render_comparison};
+use stillwell_report::{ComparisonReport, ComparisonRow, FullReport};
 use stillwell_sides::{SideOptions, compare_sides};
 use stillwell_verdict::Verdict;
 use stillwell_verdict::across::CompareOptions;
@@ -21,9 +21,7 @@ pub(crate) fn run(arguments: &CompareArguments, paint: &Paint) -> Result<Exit, C
     })?;
     report.command = output::command_line();
     env!("CARGO_PKG_VERSION").clone_into(&mut report.version);
-    output::deliver_text(&arguments.output, paint, |format, style| {
-        render_comparison(&report, format, style)
-    })?;
+    output::deliver(&arguments.output, paint, &FullReport::from(&report))?;
     Ok(exit(&report, arguments))
 }
 

@@ -12,7 +12,7 @@ use anyhow::Context;
 use stillwell_experiment::capacity::{CapacitySearched, SearchWatcher, highest_rate};
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_report::{
-    CapacityReport, capacity_csv, capacity_json, capacity_terminal, probe_line, progress_line,
+    CapacityReport, Format, FullReport, capacity_csv, capacity_json, probe_line, progress_line,
 };
 use stillwell_run::Interrupt;
 use stillwell_scope::{Scope, clock};
@@ -34,6 +34,10 @@ pub(crate) fn run(
     paint: &Paint,
     privileges: &Privileges,
 ) -> Result<Exit, CommandError> {
+    output::check_writable_as(&arguments.output, |file| match is_csv(file) {
+        true => Ok(()),
+        false => output::format_of(file).map(|_| ()),
+    })?;
     let watch = Watch::start()?;
     let file = match arguments.urls.as_slice() {
         [only] if is_file(only) => Some(PathBuf::from(only)),
@@ -85,9 +89,11 @@ pub(crate) fn run(
         elapsed,
     };
     let kept = save(&report, &folder);
+    let full = FullReport::from(&report);
     let text = match arguments.format {
-        CapacityFormat::Terminal => capacity_terminal(&report, output::styled(paint)),
-        CapacityFormat::Json => capacity_json(&report),
+        CapacityFormat::Terminal => full.render(Format::Terminal, output::styled(paint)),
+        CapacityFormat::Json => full.render(Format::Json, output::plain()),
+        CapacityFormat::Html => full.render(Format::Html, output::plain()),
         CapacityFormat::Csv => capacity_csv(&report),
     };
     if kept.is_ok() {
@@ -96,6 +102,7 @@ pub(crate) fn run(
     // The answer is what a terminal still shows in the end.
     Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    write_files(&report, &full, &arguments.output)?;
     match result.searched.failure {
         Some(error) if signal.is_none() => Err(error),
         _ => Ok(exit_of(&report, signal)),
@@ -120,11 +127,36 @@ fn save(report: &CapacityReport, folder: &Path) -> anyhow::Result<()> {
     let files = [
         ("capacity.json", capacity_json(report)),
         ("capacity.csv", capacity_csv(report)),
+        (
+            "report.html",
+            FullReport::from(report).render(Format::Html, output::plain()),
+        ),
     ];
     for (name, text) in files {
         std::fs::write(folder.join(name), text).with_context(why)?;
     }
     Ok(())
+}
+
+/// Returns true for a file of comma-separated values.
+fn is_csv(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "csv")
+}
+
+/// Writes the report to the files of --output.
+fn write_files(
+    report: &CapacityReport,
+    full: &FullReport,
+    files: &[PathBuf],
+) -> Result<(), CommandError> {
+    let (tables, pages): (Vec<PathBuf>, Vec<PathBuf>) =
+        files.iter().cloned().partition(|file| is_csv(file));
+    for file in tables {
+        std::fs::write(&file, capacity_csv(report))
+            .with_context(|| format!("write the report to {}", file.display()))
+            .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    }
+    output::write_files(&pages, full, None)
 }
 
 fn exit_of(report: &CapacityReport, signal: Option<i32>) -> Exit {

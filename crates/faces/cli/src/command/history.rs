@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stillwell_experiment::history::{SavedHistory, read_history, results_at};
 use stillwell_plan::GoalMetric;
-use stillwell_report::Format;
+use stillwell_report::FullReport;
 use stillwell_report::history::{HistoryFormat, HistoryReport, render_history};
 use stillwell_scope::clock;
 use stillwell_stats::change::OtavaOptions;
@@ -157,27 +157,29 @@ fn deliver(
     arguments: &HistoryArguments,
     paint: &Paint,
 ) -> Result<(), CommandError> {
-    let otava = match arguments.format {
-        HistoryOutput::OtavaJson => Some(HistoryFormat::OtavaJson),
-        HistoryOutput::RegressionsOnly => Some(HistoryFormat::RegressionsOnly),
-        HistoryOutput::Terminal | HistoryOutput::Markdown | HistoryOutput::Json => None,
+    let format = match arguments.format {
+        HistoryOutput::Terminal => OutputFormat::Terminal,
+        HistoryOutput::Markdown => OutputFormat::Markdown,
+        HistoryOutput::Json => OutputFormat::Json,
+        HistoryOutput::Html => OutputFormat::Html,
+        HistoryOutput::OtavaJson => return print_otava(report, HistoryFormat::OtavaJson),
+        HistoryOutput::RegressionsOnly => {
+            return print_otava(report, HistoryFormat::RegressionsOnly);
+        }
     };
     let output = OutputArguments {
-        format: match arguments.format {
-            HistoryOutput::Markdown => OutputFormat::Markdown,
-            HistoryOutput::Json => OutputFormat::Json,
-            _ => OutputFormat::Terminal,
-        },
+        format,
         output: arguments.output.clone(),
+        assets: None,
         quiet: true,
     };
-    output::deliver_text(&output, paint, |format, style| {
-        let format = match (format, otava) {
-            (Format::Terminal, Some(otava)) => otava,
-            (format, _) => HistoryFormat::Report(format),
-        };
-        render_history(report, format, style)
-    })
+    output::deliver(&output, paint, &FullReport::from(report))
+}
+
+/// Prints the history in a format of another tool.
+fn print_otava(report: &HistoryReport, format: HistoryFormat) -> Result<(), CommandError> {
+    Paint::data(&render_history(report, format, output::plain()))
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
 /// An export holds numbers alone.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::Context;
 use stillwell_config::files::read_text;
 use stillwell_others::harness::{DstatRun, dstat, dstat_table, tables};
-use stillwell_report::render_imported;
+use stillwell_report::FullReport;
 use stillwell_verdict::{ImportedTable, judge_imported};
 
 use crate::arguments::ImportArguments;
@@ -45,9 +45,11 @@ pub(crate) fn run(arguments: &ImportArguments, paint: &Paint) -> Result<Exit, Co
         all.push(dstat_table(&arguments.test, &runs));
     }
     let judged = judge_imported(all);
-    output::deliver_text(&arguments.output, paint, |format, style| {
-        render_imported(&judged, format, style)
-    })?;
+    output::deliver(
+        &arguments.output,
+        paint,
+        &FullReport::from(judged.as_slice()),
+    )?;
     let is_fine = judged.iter().all(|(_, warnings)| warnings.is_empty());
     Ok(if is_fine { Exit::Held } else { Exit::Invalid })
 }

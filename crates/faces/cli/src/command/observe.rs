@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use stillwell_capture::{Capture, RunOutcome};
 use stillwell_config::{ProgramOverride, RunOverrides, TargetOverride};
+use stillwell_experiment::host_facts;
 use stillwell_plan::RunPlan;
 use stillwell_plan::target::Places;
-use stillwell_report::run_terminal;
+use stillwell_report::{FullReport, RunReport};
 use stillwell_run::{Exports, Interrupt, RunRequest, conduct};
 use stillwell_target::Privileges;
 use stillwell_units::{Nanos, RunId};
 use stillwell_verdict::{CheckPassed, RunSummary, summarise};
 
-use crate::arguments::ObserveArguments;
+use crate::arguments::{ObserveArguments, OutputFormat};
 use crate::command::random::random;
 use crate::command::{output, places, select, target};
 use crate::exit::{CommandError, Exit};
@@ -33,7 +34,9 @@ pub(crate) fn run(
         .run_plan(&arguments.file, &overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
-    output::report_privileges(privileges, arguments.quiet);
+    let quiet = arguments.output.quiet;
+    output::check_writable(&arguments.output.output)?;
+    output::report_privileges(privileges, quiet);
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let folder = arguments
         .results
@@ -44,18 +47,42 @@ pub(crate) fn run(
         plan.observer.validity = validity.into();
     }
     let request = request(plan, folder.clone(), &arguments.file).map_err(could_not)?;
-    let (summary, capture) = carry_out(request, arguments.quiet, paint)?;
-    let kept = keep(&summary, &folder);
-    print_end(&summary, &capture, arguments.json, &folder, paint).map_err(could_not)?;
+    let (summary, capture) = carry_out(request, quiet, paint)?;
     let exit = exit_of(&summary);
-    if let Err(error) = kept {
-        let error = CommandError::new(Exit::Invalid, error);
-        if exit == Exit::Held {
-            return Err(error);
+    let kept = keep(&summary, &folder);
+    let kept = kept.map_err(|error| CommandError::new(Exit::Invalid, error));
+    let delivered = deliver(arguments, summary, &capture, (&folder, paint));
+    match (kept.and(delivered), exit) {
+        (Ok(()), exit) => Ok(exit),
+        (Err(error), Exit::Held) => Err(error),
+        (Err(error), exit) => {
+            paint.error(&error);
+            Ok(exit)
         }
-        paint.error(&error);
     }
-    Ok(exit)
+}
+
+/// Prints the report of the run and writes it to files; then the target's last lines and the folder.
+fn deliver(
+    arguments: &ObserveArguments,
+    summary: RunSummary,
+    capture: &Capture,
+    (folder, paint): (&Path, &Paint),
+) -> Result<(), CommandError> {
+    let shown = output::show_path(folder);
+    let command = output::command_line();
+    let report = RunReport {
+        host: host_facts(&capture.manifest),
+        ..RunReport::new(summary, capture, shown.clone(), command)
+    };
+    let mut output = arguments.output.clone();
+    if arguments.json {
+        output.format = OutputFormat::Json;
+    }
+    print_last_lines(&report.summary, capture);
+    Paint::say(&format!("capture: {shown}"));
+    // The answer is what a terminal still shows in the end.
+    output::deliver(&output, paint, &FullReport::from(&report))
 }
 
 /// Makes the run of `request`, which SIGINT and SIGTERM end, and reads its result.
@@ -173,24 +200,6 @@ fn keep(summary: &RunSummary, folder: &Path) -> anyhow::Result<()> {
     let path = folder.join("summary.json");
     let text = serde_json::to_string_pretty(summary)?;
     std::fs::write(&path, text).with_context(|| format!("write the summary in {}", path.display()))
-}
-
-fn print_end(
-    summary: &RunSummary,
-    capture: &Capture,
-    json: bool,
-    folder: &Path,
-    paint: &Paint,
-) -> anyhow::Result<()> {
-    print_last_lines(summary, capture);
-    Paint::say(&format!("capture: {}", output::show_path(folder)));
-    if json {
-        let text = serde_json::to_string_pretty(summary)?;
-        Paint::data(&format!("{text}\n"))?;
-    } else {
-        Paint::data(&run_terminal(summary, output::styled(paint)))?;
-    }
-    Ok(())
 }
 
 /// The last lines of the target of a run that did not end as it should.

@@ -5,10 +5,10 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use stillwell_report::{Format, Style, SuiteReport, render};
+use stillwell_report::{Format, FullReport, Style};
 use stillwell_target::Privileges;
 
-use crate::arguments::{OutputArguments, OutputFormat};
+use crate::arguments::OutputArguments;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -34,47 +34,82 @@ pub(crate) fn check_writable_as(
     Ok(())
 }
 
-/// Prints the report, and writes it to the files of --output.
+/// Prints the report, and writes it to the files of --output and its charts to --assets.
 pub(crate) fn deliver(
-    report: &SuiteReport,
     output: &OutputArguments,
     paint: &Paint,
+    report: &FullReport,
 ) -> Result<(), CommandError> {
-    deliver_text(output, paint, |format, style| render(report, format, style))
+    let assets = output.assets.as_deref();
+    if let Some(folder) = assets {
+        write_charts(report, folder)?;
+    }
+    let format = Format::from(output.format);
+    let style = match format {
+        Format::Terminal => styled(paint),
+        _ => plain(),
+    };
+    let text = match assets {
+        Some(folder) if format == Format::Markdown => {
+            report.markdown_with_charts(&folder.to_string_lossy())
+        }
+        _ => report.render(format, style),
+    };
+    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    write_files(&output.output, report, assets)
 }
 
-/// Prints the output of `render`, and writes it to the files of --output.
-pub(crate) fn deliver_text(
-    output: &OutputArguments,
-    paint: &Paint,
-    render: impl Fn(Format, Style) -> String,
+/// Writes the report to files, each in the format of its extension; Markdown shows the charts in `assets`.
+pub(crate) fn write_files(
+    files: &[PathBuf],
+    report: &FullReport,
+    assets: Option<&Path>,
 ) -> Result<(), CommandError> {
-    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let (format, style) = match output.format {
-        OutputFormat::Terminal => (Format::Terminal, styled(paint)),
-        OutputFormat::Markdown => (Format::Markdown, plain()),
-        OutputFormat::Json => (Format::Json, plain()),
-    };
-    Paint::data(&render(format, style)).map_err(|error| could_not(error.into()))?;
-    for file in &output.output {
-        let text = render(format_of(file)?, plain());
-        fs::write(file, text)
-            .with_context(|| format!("write the report to {}", file.display()))
-            .map_err(could_not)?;
+    for file in files {
+        let text = match (format_of(file)?, assets) {
+            (Format::Markdown, Some(folder)) => {
+                report.markdown_with_charts(&seen_from(file, folder))
+            }
+            (format, _) => report.render(format, plain()),
+        };
+        write(file, &text)?;
     }
     Ok(())
 }
 
-/// Keeps the report in all formats beside the results.
-pub(crate) fn keep(report: &SuiteReport, results: &Path) -> Result<(), CommandError> {
-    keep_text(results, |format, style| render(report, format, style))
+fn write(file: &Path, text: &str) -> Result<(), CommandError> {
+    fs::write(file, text)
+        .with_context(|| format!("write the report to {}", file.display()))
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
-/// Keeps what `render` makes, in all formats, beside the results.
-pub(crate) fn keep_text(
-    results: &Path,
-    render: impl Fn(Format, Style) -> String,
-) -> Result<(), CommandError> {
+/// Writes every chart as a file into the folder.
+fn write_charts(report: &FullReport, folder: &Path) -> Result<(), CommandError> {
+    fs::create_dir_all(folder)
+        .with_context(|| format!("make the folder {}", folder.display()))
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    for chart in report.charts() {
+        write(&folder.join(format!("{}.svg", chart.name)), &chart.svg)?;
+    }
+    Ok(())
+}
+
+/// Returns the address of `folder` in a page in `file`: relative where the folder is beside or below the file.
+fn seen_from(file: &Path, folder: &Path) -> String {
+    let absolute = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
+    let (file, folder) = (absolute(file), absolute(folder));
+    let relative = file
+        .parent()
+        .and_then(|here| folder.strip_prefix(here).ok());
+    match relative {
+        Some(same) if same.as_os_str().is_empty() => ".".to_owned(),
+        Some(below) => below.to_string_lossy().into_owned(),
+        None => folder.to_string_lossy().into_owned(),
+    }
+}
+
+/// Keeps the report in all formats beside the results.
+pub(crate) fn keep(report: &FullReport, results: &Path) -> Result<(), CommandError> {
     for (name, format) in [
         ("report.txt", Format::Terminal),
         ("report.md", Format::Markdown),
@@ -82,7 +117,7 @@ pub(crate) fn keep_text(
         ("report.html", Format::Html),
     ] {
         let path = results.join(name);
-        fs::write(&path, render(format, plain()))
+        fs::write(&path, report.render(format, plain()))
             .with_context(|| format!("write the report to {}", path.display()))
             .map_err(|error| CommandError::new(Exit::Invalid, error))?;
     }
@@ -90,7 +125,7 @@ pub(crate) fn keep_text(
 }
 
 /// The format of a file, by its ending.
-fn format_of(file: &Path) -> Result<Format, CommandError> {
+pub(crate) fn format_of(file: &Path) -> Result<Format, CommandError> {
     match file.extension().and_then(|ending| ending.to_str()) {
         Some("md") => Ok(Format::Markdown),
         Some("json") => Ok(Format::Json),

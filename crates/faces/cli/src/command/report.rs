@@ -4,14 +4,12 @@ pub(super) mod runs;
 
 use std::path::Path;
 
-use stillwell_capture::LoadCapture;
+use stillwell_capture::{Capture, LoadCapture};
 use stillwell_config::requests::read_text;
-use stillwell_experiment::Results;
+use stillwell_experiment::{Results, host_facts};
 use stillwell_plan::load::LoadPacing;
-use stillwell_report::load::{
-    BriefLoad, LoadReportInput, human, load_report, read_load_json, render_brief,
-};
-use stillwell_report::{SuiteReport, render_targets};
+use stillwell_report::load::{BriefLoad, LoadReportInput, load_report, read_load_json};
+use stillwell_report::{FullReport, RunReport, SuiteReport};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
     GatePolicy, apply_error_budget, exit_code, judge, load_warnings, summarise,
@@ -25,88 +23,79 @@ use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
 pub(crate) fn run(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     output::check_writable(&arguments.output.output)?;
-    if arguments.results.is_file() {
-        return saved_load(arguments, paint);
+    let (report, exit) = saved(&arguments.results, arguments.gate)?;
+    output::deliver(&arguments.output, paint, &report)?;
+    Ok(if arguments.exit_zero {
+        Exit::Held
+    } else {
+        exit
+    })
+}
+
+/// Returns the report of saved results, and its exit code.
+pub(super) fn saved(path: &Path, gate: Gate) -> Result<(FullReport, Exit), CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    if path.is_file() {
+        return Ok((saved_load(path)?, Exit::Held));
     }
-    if arguments.results.join("manifest.json").exists() {
-        if let Ok(capture) = LoadCapture::open(&arguments.results) {
-            return one_load(&capture, arguments, paint);
+    if path.join("manifest.json").exists() {
+        if let Ok(capture) = LoadCapture::open(path) {
+            return Ok((one_load(&capture), Exit::Held));
         }
-        return one_run(&arguments.results, paint).map_err(could_not);
+        return one_run(path).map_err(could_not);
     }
-    let results =
-        std::path::absolute(&arguments.results).map_err(|error| could_not(error.into()))?;
+    let results = std::path::absolute(path).map_err(|error| could_not(error.into()))?;
     let results = Results::new(results);
     if results.targets().exists() {
         let (report, code) = targets::read(&results).map_err(could_not)?;
-        output::deliver_text(&arguments.output, paint, |format, style| {
-            render_targets(&report, format, style)
-        })?;
-        let code = if arguments.exit_zero { 0 } else { code };
-        return Ok(Exit::from_code(code));
+        return Ok((FullReport::from(&report), Exit::from_code(code)));
     }
-    let report = read(&arguments.results).map_err(|error| {
+    let report = read(path).map_err(|error| {
         CommandError::new(Exit::Usage, error)
             .hint("give a results folder of `stillwell run` or a capture of `stillwell observe`")
     })?;
-    output::deliver(&report, &arguments.output, paint)?;
-    let policy = match arguments.gate {
+    let policy = match gate {
         Gate::Normal => GatePolicy::Normal,
         Gate::Strict => GatePolicy::Strict,
     };
-    if arguments.exit_zero {
-        return Ok(Exit::Held);
-    }
-    Ok(Exit::from_code(exit_code(&report.experiments, policy)))
+    let exit = Exit::from_code(exit_code(&report.experiments, policy));
+    Ok((FullReport::from(&report), exit))
 }
 
-/// The report of a load that was saved as JSON: the full result, or the summary.
-fn saved_load(arguments: &ReportArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let path = &arguments.results;
+/// Returns the report of a load that was saved as JSON: the full result, or the summary.
+fn saved_load(path: &Path) -> Result<FullReport, CommandError> {
     let text = read_text(path).map_err(|error| CommandError::new(Exit::Usage, error))?;
     if let Ok(brief) = serde_json::from_str::<BriefLoad>(&text) {
-        output::deliver_text(&arguments.output, paint, |format, style| {
-            render_brief(&brief, format, style)
-        })?;
-        return Ok(Exit::Held);
+        return Ok(FullReport::from(&brief));
     }
     let report = read_load_json(&text).map_err(|error| {
         CommandError::new(Exit::Usage, anyhow::anyhow!("{}: {error}", path.display()))
             .hint("give JSON of `stillwell load`, or a folder of results")
     })?;
-    output::deliver_text(&arguments.output, paint, |format, style| {
-        human::render(&report, format, style)
-    })?;
-    Ok(Exit::Held)
+    Ok(FullReport::from(&report))
 }
 
-fn one_load(
-    capture: &LoadCapture,
-    arguments: &ReportArguments,
-    paint: &Paint,
-) -> Result<Exit, CommandError> {
+fn one_load(capture: &LoadCapture) -> FullReport {
     let warnings = load_warnings(LoadPacing::of(&capture.manifest.plan), &capture.evidence());
     let report = load_report(&LoadReportInput {
         capture,
         original: None,
         warnings: &OptionNames::Load.health_warnings(&warnings),
     });
-    output::deliver_text(&arguments.output, paint, |format, style| {
-        human::render(&report, format, style)
-    })?;
-    Ok(Exit::Held)
+    FullReport::from(&report)
 }
 
-fn one_run(folder: &Path, paint: &Paint) -> anyhow::Result<Exit> {
-    let capture = stillwell_capture::Capture::open(folder)?;
+/// Returns the report of a single run, which has no gate.
+fn one_run(folder: &Path) -> anyhow::Result<(FullReport, Exit)> {
+    let capture = Capture::open(folder)?;
     let summary = summarise(&capture);
-    Paint::data(&stillwell_report::run_terminal(
-        &summary,
-        output::styled(paint),
-    ))?;
-    Ok(Exit::Held)
+    let command = output::typed(&capture.manifest.command);
+    let report = RunReport {
+        host: host_facts(&capture.manifest),
+        ..RunReport::new(summary, &capture, output::show_path(folder), command)
+    };
+    Ok((FullReport::from(&report), Exit::Held))
 }
 
 /// The report of what lies in `folder`, judged again from its record and the
@@ -137,6 +126,7 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
             .and_then(|variants| variants.get(at))
             .map_or_else(String::new, |variant| variant.name.clone())
     };
+    let runs = runs::read(&results, &record.plan.experiments, &experiments);
     Ok(SuiteReport {
         title: output::show_path(results.root()),
         baseline: name(0),
@@ -150,6 +140,6 @@ fn read(folder: &Path) -> anyhow::Result<SuiteReport> {
         host: results.host_facts(&record.plan),
         elapsed: Nanos::ZERO,
         next: Vec::new(),
-        runs: runs::read(&results, &record.plan.experiments),
+        runs,
     })
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use stillwell_config::{SuiteOverrides, VariantArgument};
 use stillwell_experiment::{Local, Results, SuiteError, SuiteOutcome, latest, run_suite};
 use stillwell_plan::SuitePlan;
+use stillwell_report::FullReport;
 use stillwell_target::Privileges;
 use stillwell_verdict::{GatePolicy, exit_code};
 
@@ -141,10 +142,11 @@ impl SuiteRun<'_> {
             host: folder.host_facts(self.plan),
             elapsed: outcome.elapsed,
             next,
-            runs: runs::read(&folder, &self.plan.experiments),
+            runs: runs::read(&folder, &self.plan.experiments, &outcome.verdicts),
         };
         // Both, even if one fails: what cannot be kept can still be read.
-        let delivered = output::deliver(&report, self.output, paint);
+        let report = FullReport::from(&report);
+        let delivered = output::deliver(self.output, paint, &report);
         let kept = output::keep(&report, &self.results);
         delivered.and(kept)
     }

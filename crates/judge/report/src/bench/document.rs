@@ -3,28 +3,25 @@
 
 use hdrhistogram::Histogram;
 use stillwell_units::float_from_u64;
-use stillwell_units::human::count as grouped;
+use stillwell_units::human::count as whole;
 
 use super::BenchReport;
-use crate::document::{Block, Document, Language, Sign, Text};
+use crate::document::{Block, Chart, Document, Fold, Language, Medium, Section, Sign, Text};
+use crate::percentiles::percentile_chart;
 use crate::run::stamps;
-use crate::{Format, Style, words};
+use crate::words;
 
 /// Ticks in each half of the distance that is left.
 const TICKS_PER_HALF: u32 = 2;
 
-/// Returns the table of latencies in nanoseconds, line by line, the throughput, and the
-/// delivery of the events. Plotters of `HdrHistogram` take the table and leave out the rest.
-#[must_use]
-pub fn bench_text(report: &BenchReport) -> String {
-    Format::Terminal.render(Style::default(), || document(report), String::new)
-}
-
-fn document(report: &BenchReport) -> Document {
+/// Returns the document. A terminal gets the table of latencies in nanoseconds, line by line, the throughput and
+/// the delivery of the events: plotters of `HdrHistogram` take the table and leave out the rest. A page begins with
+/// the answer and shows charts.
+pub(super) fn document(report: &BenchReport) -> Document {
     let table = report.table();
     let layout = percentiles(&table) + &throughput(report);
     let rows = rows(report).into_iter();
-    let rows = rows
+    let rows: Vec<_> = rows
         .map(|(head, text)| (head.into(), text.into()))
         .collect();
     let failures = report.failures().into_iter();
@@ -33,15 +30,71 @@ fn document(report: &BenchReport) -> Document {
     let warnings = warnings.map(|failure| format!("rates and latencies are unreliable: {failure}"));
     let problems = failures.chain(warnings);
     let problems = problems.map(|text| Text::answer(Sign::Invalid, text));
+    let problems = Block::list(problems);
     let title = "#[Latency from the intended time, in nanoseconds]";
-    let blocks = [
-        Block::Code(Language::Text, layout),
-        Block::group([Block::KeyValue(rows)]),
-    ];
+    let layout = Block::Code(Language::Text, layout);
+    let figures = Block::KeyValue(rows);
+    let screen = [layout.clone(), Block::group([figures.clone()])];
     Document::new([
-        Block::section(1, title, blocks),
-        Block::group([Block::list(problems)]),
+        Block::on_screen([
+            Block::section(1, title, screen),
+            Block::group([problems.clone()]),
+        ]),
+        Block::on_page([
+            Block::section(1, headline(report), [problems, figures]),
+            Block::On(Medium::Browser, charts(report)),
+            Block::Section(Section {
+                fold: Fold::Folded("Latency from the intended time, in nanoseconds".into()),
+                blocks: vec![layout],
+                ..Section::default()
+            }),
+            origin(report),
+        ]),
     ])
+}
+
+/// Returns the answer in a sentence.
+fn headline(report: &BenchReport) -> Text {
+    let failures = report.failures();
+    let (sign, answer) = match failures.as_slice() {
+        [] if report.ledger.is_some() && !report.lossy => {
+            (Sign::Same, "every event arrived".to_owned())
+        }
+        [] => (Sign::Same, "completed".to_owned()),
+        [first, ..] => (Sign::Worse, first.clone()),
+    };
+    let times = &report.latency;
+    let latency = (!times.is_empty()).then(|| {
+        let p99 = words::time(float_from_u64(times.value_at_quantile(0.99)));
+        format!(", p99 {p99}")
+    });
+    let rate = words::grouped(report.window.events_per_second().round());
+    let name = &report.name;
+    Text::answer(sign, answer).and(format!(
+        " · {name}: {rate} events/s{}",
+        latency.unwrap_or_default()
+    ))
+}
+
+fn charts(report: &BenchReport) -> Vec<Block> {
+    let times = [
+        ("from the intended time", &report.latency),
+        ("from the sent time", &report.transit),
+    ];
+    let over_time = report.curves.iter().cloned();
+    let over_time = over_time.map(|curve| Block::Chart(Chart::Curve(curve)));
+    percentile_chart(&times)
+        .into_iter()
+        .chain(over_time)
+        .collect()
+}
+
+fn origin(report: &BenchReport) -> Block {
+    let origin = format!(
+        ", Stillwell {}; capture in {}",
+        report.version, report.capture
+    );
+    Block::Colophon(Text::code(&report.command).and(origin))
 }
 
 fn percentiles(table: &Histogram<u64>) -> String {
@@ -110,7 +163,7 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
     };
     let volume = |events: u64, bytes: u64, what: &str| {
         let bytes = words::bytes(float_from_u64(bytes));
-        format!("{} {what}, {bytes}", grouped(events))
+        format!("{} {what}, {bytes}", whole(events))
     };
     let mut row = |head: &str, output: String| rows.push((head.to_owned(), output));
     row(
@@ -143,19 +196,19 @@ fn rows(report: &BenchReport) -> Vec<(String, String)> {
     if let Some(answers) = &report.answers {
         row(
             "acknowledged",
-            format!("{} events", grouped(answers.acknowledged)),
+            format!("{} events", whole(answers.acknowledged)),
         );
         row(
             "refused",
-            format!("{} events permanently", grouped(answers.refused)),
+            format!("{} events permanently", whole(answers.refused)),
         );
         row(
             "unacknowledged",
-            format!("{} events", grouped(answers.unacknowledged)),
+            format!("{} events", whole(answers.unacknowledged)),
         );
         row(
             "sent once more",
-            format!("{} requests", grouped(answers.requests_again)),
+            format!("{} requests", whole(answers.requests_again)),
         );
     }
     if let Some(ledger) = &report.ledger {

@@ -3,6 +3,7 @@ use stillwell_units::Nanos;
 use stillwell_verdict::LedgerFigures;
 
 use super::*;
+use crate::{Format, Style};
 
 /// Tremor's own sample: as many samples as in its documentation, spread as there.
 fn report() -> BenchReport {
@@ -43,6 +44,7 @@ fn report() -> BenchReport {
         version: "0.1.0".to_owned(),
         command: "stillwell bench bench.yaml".to_owned(),
         capture: "results".to_owned(),
+        curves: Vec::new(),
     }
 }
 
@@ -106,13 +108,13 @@ fn plotted(text: &str) -> Vec<(f64, f64)> {
 
 #[test]
 fn the_text_is_tremors_table_and_what_became_of_events() {
-    insta::assert_snapshot!(bench_text(&report()));
+    insta::assert_snapshot!(FullReport::from(&report()).render(Format::Terminal, Style::default()));
 }
 
 #[test]
 fn plotters_take_the_table_and_nothing_else() {
     let report = report();
-    let rows = plotted(&bench_text(&report));
+    let rows = plotted(&FullReport::from(&report).render(Format::Terminal, Style::default()));
     let ticks: Vec<_> = report.table().iter_quantiles(2).collect();
     // The last row has no end, and is left out.
     assert_eq!(rows.len(), ticks.len() - 1);
@@ -221,5 +223,8 @@ fn no_arrivals_are_reported() {
     let object = bench_json(&report);
     assert!(object["mean"].is_null() && object["max"].is_null());
     assert_eq!(object["throughput"]["events_per_second"], 0.0);
-    assert_eq!(plotted(&bench_text(&report)), []);
+    assert_eq!(
+        plotted(&FullReport::from(&report).render(Format::Terminal, Style::default())),
+        []
+    );
 }

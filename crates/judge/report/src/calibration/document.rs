@@ -8,7 +8,9 @@ use super::{
     CalibratedExperiment, CalibratedGoal, CalibrationReport, MachineMet, Slowdown, Visible,
     WorseFound,
 };
-use crate::document::{Block, Cell, Column, Document, Table, Text};
+use crate::document::{
+    AxisScale, Block, Cell, Chart, Column, Curve, Document, Medium, Table, Text,
+};
 use crate::words::{change_size, clock, counted, goal_title, interval, nanos, or_missing, percent};
 
 /// Below this share of the noise, the other part is what limits.
@@ -56,12 +58,48 @@ fn section(experiment: &CalibratedExperiment) -> Block {
         ),
         (
             seen,
-            vec![Block::Table(table), Block::paragraph(pace(experiment))],
+            vec![
+                Block::On(Medium::Browser, chart(experiment)),
+                Block::Table(table),
+                Block::paragraph(pace(experiment)),
+            ],
         ),
         ("what limits it", vec![Block::list(limits(experiment))]),
     ];
     let subsections = subsections.map(|(title, blocks)| Block::section(3, title, blocks));
     Block::section(2, experiment.name.as_str(), subsections)
+}
+
+/// Returns the smallest change that is seen by the length of an experiment, with the tolerance of the first goal.
+fn chart(experiment: &CalibratedExperiment) -> Vec<Block> {
+    let lines = experiment.goals.iter().map(|goal| {
+        let seen = goal.visible.iter();
+        let points = seen.filter_map(|seen| Some((f64::from(seen.minutes), seen.change?)));
+        (goal_title(&goal.metric).into_owned(), points.collect())
+    });
+    let mut series: Vec<(String, Vec<(f64, f64)>)> = lines.collect();
+    series.retain(|(_, points)| points.len() > 1);
+    let ends = series
+        .first()
+        .and_then(|(_, points)| Some((*points.first()?, *points.last()?)));
+    let goal = experiment.goals.first();
+    if let Some((goal, (first, last))) = goal.zip(ends) {
+        let tolerance = goal.tolerance.share();
+        let line = vec![(first.0, tolerance), (last.0, tolerance)];
+        series.insert(1, ("tolerance".to_owned(), line));
+    }
+    let has_lines = !series.is_empty();
+    let curve = Curve {
+        scales: (AxisScale::Linear, AxisScale::FromZero),
+        x: ("length of an experiment".to_owned(), "min"),
+        y: ("smallest change that is seen".to_owned(), "share"),
+        series,
+        ..Curve::default()
+    };
+    match has_lines {
+        true => vec![Block::Chart(Chart::Curve(curve))],
+        false => Vec::new(),
+    }
 }
 
 /// `3 of 40 (1.6 % to 20.4 %)`, the interval exact at 95 %.

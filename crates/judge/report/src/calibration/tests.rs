@@ -4,6 +4,7 @@ use stillwell_units::Tolerance;
 use stillwell_verdict::Change;
 
 use super::*;
+use crate::{Format, Style};
 
 fn goals() -> Vec<CalibratedGoal> {
     let goal = CalibratedGoal {
@@ -89,19 +90,19 @@ fn report() -> CalibrationReport {
 
 #[test]
 fn a_terminal_says_what_can_be_seen() {
-    let text = render_calibration(&report(), Format::Terminal, Style::default());
+    let text = FullReport::from(&report()).render(Format::Terminal, Style::default());
     insta::assert_snapshot!("terminal", text);
 }
 
 #[test]
 fn markdown_is_a_page() {
-    let text = render_calibration(&report(), Format::Markdown, Style::default());
+    let text = FullReport::from(&report()).render(Format::Markdown, Style::default());
     insta::assert_snapshot!("markdown", text);
 }
 
 #[test]
 fn programs_get_shares_and_counts() {
-    let text = render_calibration(&report(), Format::Json, Style::default());
+    let text = FullReport::from(&report()).render(Format::Json, Style::default());
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["schema"], CALIBRATION_SCHEMA);
     let experiment = &value["experiments"][0];
@@ -116,7 +117,7 @@ fn programs_get_shares_and_counts() {
 fn why_there_was_no_slowdown_is_said() {
     let mut report = report();
     report.experiments[0].worse = Err("nothing makes memory worse".to_owned());
-    let text = render_calibration(&report, Format::Terminal, Style::default());
+    let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     assert!(
         text.contains("no slowdown was tried: nothing makes memory worse"),
         "{text}"
@@ -127,6 +128,6 @@ fn why_there_was_no_slowdown_is_said() {
 fn an_empty_calibration_says_so() {
     let mut report = report();
     report.experiments.clear();
-    let text = render_calibration(&report, Format::Terminal, Style::default());
+    let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     assert!(text.starts_with("nothing was finished"), "{text}");
 }

@@ -10,7 +10,9 @@ use stillwell_verdict::capacity::{
 };
 
 use super::CapacityReport;
-use crate::document::{AxisScale, Block, Cell, Chart, Column, Curve, Document, Sign, Table, Text};
+use crate::document::{
+    AxisScale, Block, Cell, Chart, Column, Curve, Document, Mark, Medium, Sign, Table, Text,
+};
 use crate::words;
 
 /// Returns the document: the answer, how sure it is, and every probe by its load.
@@ -33,7 +35,8 @@ pub(super) fn document(report: &CapacityReport) -> Document {
     };
     let mut blocks = vec![Block::on_page([answer.clone()])];
     if !report.probes.is_empty() {
-        let curve = [Block::Table(probes(report)), Block::Chart(chart(report))];
+        let charts = Block::On(Medium::Browser, charts(report));
+        let curve = [charts, Block::Table(probes(report))];
         blocks.push(Block::section(2, "response curve", curve));
     }
     let probes = words::counted(count(report.probes.len()), "probe", "probes");
@@ -343,22 +346,90 @@ fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     values.get(values.len().checked_sub(1)? / 2).copied()
 }
 
-/// Returns latencies over what was reached.
-fn chart(report: &CapacityReport) -> Chart {
+/// Returns the charts: latencies with their bounds and what was reached, over the load. Lines join the medians of
+/// each load; dots are probes.
+fn charts(report: &CapacityReport) -> Vec<Block> {
     let curve = report.curve();
-    let times = report.columns().into_iter();
-    let series = times.filter(|figure| figure.is_time()).map(|figure| {
-        let points = curve.iter().filter_map(|probe| {
-            let time = probe.figure(figure).filter(|entry| entry.is_finite())?;
-            Some((probe.reached, time))
-        });
-        (figure.to_string(), points.collect())
+    let is_rate = curve.iter().any(|probe| probe.rate.is_some());
+    let x = match is_rate {
+        true => ("requested rate".to_owned(), "per second"),
+        false => ("connections".to_owned(), ""),
+    };
+    let figures = report.columns().into_iter();
+    let times: Vec<CapacityFigure> = figures.filter(|figure| figure.is_time()).collect();
+    let lines = times.iter().map(|figure| {
+        let line = medians(&curve, |probe| probe.figure(*figure));
+        (figure.to_string(), line)
     });
-    Chart::Curve(Curve {
+    let mut series: Vec<_> = lines.filter(|(_, line)| !line.is_empty()).collect();
+    let most = curve.iter().map(|probe| load_of(probe)).fold(0.0, f64::max);
+    let bounds = report.bounds.iter().filter(|bound| bound.figure.is_time());
+    series.extend(bounds.clone().map(|bound| {
+        let line = vec![(0.0, bound.limit), (most, bound.limit)];
+        (format!("bound {bound}"), line)
+    }));
+    let bounded = bounds.map(|bound| bound.figure).next();
+    let marked = bounded.or_else(|| times.last().copied());
+    let latencies = Curve {
         scales: (AxisScale::FromZero, AxisScale::Log),
-        x: ("reached".to_owned(), "per second"),
+        x: x.clone(),
         y: ("latency".to_owned(), "ns"),
-        series: series.collect(),
+        series,
+        marks: marks(report, |probe| probe.figure(marked?)),
         ..Curve::default()
-    })
+    };
+    let reached = medians(&curve, |probe| Some(probe.reached));
+    let throughput = Curve {
+        scales: (AxisScale::FromZero, AxisScale::FromZero),
+        x,
+        y: ("reached per second".to_owned(), ""),
+        series: vec![("reached".to_owned(), reached)],
+        marks: marks(report, |probe| Some(probe.reached)),
+        ..Curve::default()
+    };
+    let note = "Each dot is a probe: filled and green if its bounds held, hollow and red if one failed, grey if \
+                that is unclear. Lines join the medians of each load.";
+    let curves = [latencies, throughput].map(|curve| Block::Chart(Chart::Curve(curve)));
+    let note = Block::Paragraph(Text::dim(note));
+    curves.into_iter().chain([note]).collect()
+}
+
+/// Returns the rate of a probe, or its connections.
+fn load_of(probe: &CapacityProbe) -> f64 {
+    let connections = probe.connections.map(f64::from);
+    probe.rate.or(connections).unwrap_or(0.0)
+}
+
+/// Returns the median of the finite values of each load.
+fn medians(
+    curve: &[&CapacityProbe],
+    value: impl Fn(&CapacityProbe) -> Option<f64>,
+) -> Vec<(f64, f64)> {
+    let loads = curve.chunk_by(|a, b| load_of(a).total_cmp(&load_of(b)).is_eq());
+    let points = loads.filter_map(|probes| {
+        let values = probes.iter().filter_map(|probe| value(probe));
+        let middle = median(values.filter(|value| value.is_finite()))?;
+        Some((load_of(probes[0]), middle))
+    });
+    points.collect()
+}
+
+fn marks(report: &CapacityReport, y: impl Fn(&CapacityProbe) -> Option<f64>) -> Vec<Mark> {
+    let marks = report.probes.iter().filter_map(|probe| {
+        Some(Mark {
+            x: load_of(probe),
+            y: y(probe).filter(|value| value.is_finite())?,
+            sign: sign(probe),
+            text: format!("{}: {}", load(probe, report.unit), word(probe)),
+        })
+    });
+    marks.collect()
+}
+
+const fn sign(probe: &CapacityProbe) -> Sign {
+    match probe.observed {
+        Observed::Held => Sign::Same,
+        Observed::Failed => Sign::Worse,
+        Observed::Unclear => Sign::Unclear,
+    }
 }

@@ -6,7 +6,7 @@ use stillwell_stats::capacity::{CapacityFound, SearchEnd, Votes};
 use stillwell_verdict::capacity::KneeFound;
 
 use super::*;
-use crate::Style;
+use crate::{Format, Style};
 
 fn probe(rate: f64, observed: Observed, p99: f64, why: Option<&str>) -> CapacityProbe {
     CapacityProbe {
@@ -64,7 +64,10 @@ fn report(end: SearchEnd) -> CapacityReport {
 #[test]
 fn a_confirmed_answer() {
     let report = report(SearchEnd::Confirmed);
-    insta::assert_snapshot!("terminal", capacity_terminal(&report, Style::default()));
+    insta::assert_snapshot!(
+        "terminal",
+        FullReport::from(&report).render(Format::Terminal, Style::default())
+    );
     insta::assert_snapshot!("csv", capacity_csv(&report));
     insta::assert_snapshot!("json", capacity_json(&report));
 }
@@ -85,12 +88,12 @@ fn every_other_end_says_that_it_is_none() {
         (SearchEnd::TimeSpent, "--max-time ended the search"),
         (SearchEnd::Stopped, "interrupted before the end"),
     ] {
-        let text = capacity_terminal(&report(end), Style::default());
+        let text = FullReport::from(&report(end)).render(Format::Terminal, Style::default());
         assert!(answer(&text).contains(says), "{text}");
     }
     let mut interrupted = report(SearchEnd::Confirmed);
     interrupted.answer = None;
-    let text = capacity_terminal(&interrupted, Style::default());
+    let text = FullReport::from(&interrupted).render(Format::Terminal, Style::default());
     let says = "! no answer: ended or interrupted";
     assert!(answer(&text).starts_with(says), "{text}");
 }
@@ -112,16 +115,19 @@ fn a_knee_and_its_peak() {
     for probe in &mut report.probes {
         (probe.rate, probe.purpose, probe.connections) = (None, None, Some(4));
     }
-    insta::assert_snapshot!("knee", capacity_terminal(&report, Style::default()));
+    insta::assert_snapshot!(
+        "knee",
+        FullReport::from(&report).render(Format::Terminal, Style::default())
+    );
     if let Some(CapacityAnswer::Knee(Ok(knee))) = &mut report.answer {
         knee.left_out = 2;
     }
-    let text = capacity_terminal(&report, Style::default());
+    let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     assert!(text.contains("\n  2 of "), "{text}");
     report.answer = Some(CapacityAnswer::Knee(Err(
         "the points follow no such law".to_owned()
     )));
-    let text = capacity_terminal(&report, Style::default());
+    let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     let says = "! no knee: the points follow no such law";
     assert!(answer(&text).starts_with(says), "{text}");
 }

@@ -8,6 +8,7 @@ use stillwell_units::Tolerance;
 use stillwell_verdict::{Change, Verdict};
 
 use super::*;
+use crate::{Format, Style};
 
 fn runs(values: &[f64]) -> ComparedRuns {
     ComparedRuns {
@@ -108,25 +109,17 @@ fn all() -> ComparisonReport {
 
 #[test]
 fn terminal() {
-    insta::assert_snapshot!(render_comparison(
-        &all(),
-        Format::Terminal,
-        Style::default()
-    ));
+    insta::assert_snapshot!(FullReport::from(&all()).render(Format::Terminal, Style::default()));
 }
 
 #[test]
 fn markdown() {
-    insta::assert_snapshot!(render_comparison(
-        &all(),
-        Format::Markdown,
-        Style::default()
-    ));
+    insta::assert_snapshot!(FullReport::from(&all()).render(Format::Markdown, Style::default()));
 }
 
 #[test]
 fn json() {
-    insta::assert_snapshot!(render_comparison(&all(), Format::Json, Style::default()));
+    insta::assert_snapshot!(FullReport::from(&all()).render(Format::Json, Style::default()));
 }
 
 /// Two runs a side at so many MiB a second, wobbling.
@@ -165,11 +158,7 @@ fn soak_table() -> AncestorTables {
 #[test]
 fn soak_layout() {
     let report = report(vec![unpaired()], Some(soak_table()));
-    insta::assert_snapshot!(render_comparison(
-        &report,
-        Format::Terminal,
-        Style::default()
-    ));
+    insta::assert_snapshot!(FullReport::from(&report).render(Format::Terminal, Style::default()));
 }
 
 #[test]
@@ -186,11 +175,7 @@ fn smp_layout() {
         goals: vec![("ingress throughput".to_owned(), compared)],
     });
     let report = report(vec![unpaired()], Some(table));
-    insta::assert_snapshot!(render_comparison(
-        &report,
-        Format::Markdown,
-        Style::default()
-    ));
+    insta::assert_snapshot!(FullReport::from(&report).render(Format::Markdown, Style::default()));
 }
 
 #[test]
@@ -198,7 +183,7 @@ fn what_is_typed_cannot_break_a_table() {
     let mut row = unpaired();
     row.metric = "a|b\n<script>`c`".to_owned();
     let report = report(vec![row], None);
-    let text = render_comparison(&report, Format::Markdown, Style::default());
+    let text = FullReport::from(&report).render(Format::Markdown, Style::default());
     assert!(text.contains("a\\|b &lt;script>\\`c\\`"), "{text}");
     let rows = text.lines().filter(|line| line.starts_with("| "));
     let cells = rows.map(|row| row.replace("\\|", "").matches('|').count());
@@ -220,7 +205,7 @@ proptest! {
         row.baseline.values.push(value);
         let report = report(vec![row], None);
         for format in Format::ALL {
-            let text = render_comparison(&report, format, Style::default());
+            let text = FullReport::from(&report).render(format, Style::default());
             prop_assert!(text.contains("throughput"));
             if format == Format::Json {
                 prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok());

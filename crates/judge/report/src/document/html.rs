@@ -1,23 +1,35 @@
-//! Documents as one HTML page that opens from disk: no script, no network, light and dark, printable.
+//! Documents as one HTML page that opens from disk: no network, light and dark, printable. Its one script only
+//! adds a cursor to charts; everything can be read without it.
 
 mod inline;
 #[cfg(test)]
 mod tests;
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::{
-    Alignment, Block, Cell, Chart, Column, Datum, Document, Fold, Item, Medium, Section, Severity,
-    Table, Text,
+    Alignment, Block, Cell, Column, Datum, Document, Fold, Item, Medium, Section, Severity, Table,
+    Text,
 };
 use crate::{Style, svg};
-use inline::{clean, line, plain};
+pub(super) use inline::plain;
+use inline::{clean, line};
 
 /// Style sheet of the page.
 const STYLE: &str = include_str!("html/page.css");
 
-/// Policy that lets the page load nothing.
-const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'";
+/// Script of the page: a cursor over all charts of an experiment, and larger charts.
+const SCRIPT: &str = include_str!("html/page.js");
+
+/// Returns the policy that lets the page load nothing and run [`SCRIPT`] alone.
+fn policy() -> String {
+    let hash = BASE64_STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
+    format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
+}
 
 /// Experiments from which on the page has a list of contents.
 const CONTENTS_MIN: usize = 3;
@@ -48,12 +60,12 @@ pub(super) fn page(document: &Document, data: &str) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
+                meta http-equiv="Content-Security-Policy" content=(policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content="stillwell";
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(svg::STYLE)) (PreEscaped(STYLE)) }
             }
             body {
                 main {
@@ -66,16 +78,35 @@ pub(super) fn page(document: &Document, data: &str) -> String {
                 @if !data.is_empty() {
                     script type="application/json" id="stillwell-data" { (PreEscaped(embedded(data))) }
                 }
+                script { (PreEscaped(SCRIPT)) }
             }
         }
     };
     markup.into_string()
 }
 
-/// Returns JSON without indentation that ends no script element: `<` occurs in its strings only.
+/// Returns JSON without indentation that ends no script element: `<` occurs in its strings only. Fractions keep nine
+/// significant digits.
 fn embedded(json: &str) -> String {
-    let compact = serde_json::from_str(json).map(|value: serde_json::Value| value.to_string());
+    let compact = serde_json::from_str(json).map(|value: Value| shorter(value).to_string());
     compact.unwrap_or_default().replace('<', "\\u003c")
+}
+
+/// Returns the value with nine significant digits in each number that is not whole.
+fn shorter(value: Value) -> Value {
+    match value {
+        Value::Number(number) if number.is_f64() => {
+            let text = number.as_f64().map(|number| format!("{number:.8e}"));
+            let rounded = text.and_then(|text| text.parse::<f64>().ok());
+            rounded.map_or(Value::Number(number), Value::from)
+        }
+        Value::Array(values) => values.into_iter().map(shorter).collect(),
+        Value::Object(fields) => {
+            let fields = fields.into_iter();
+            fields.map(|(key, value)| (key, shorter(value))).collect()
+        }
+        other => other,
+    }
 }
 
 /// Returns the outermost blocks that pages show.
@@ -84,7 +115,7 @@ fn top(blocks: &[Block]) -> Vec<&Block> {
     for block in blocks {
         match block {
             Block::On(Medium::Page | Medium::Browser, blocks) => all.extend(top(blocks)),
-            Block::On(Medium::Screen, _) => {}
+            Block::On(Medium::Screen | Medium::Plain, _) => {}
             _ => all.push(block),
         }
     }
@@ -120,20 +151,15 @@ fn block(block: &Block) -> Markup {
             dl { @for (name, value) in rows { dt { (line(name)) } dd { (line(value)) } } }
         },
         Block::Table(table) => self::table(table),
-        Block::Chart(Chart::Intervals(rows)) => {
-            html! { @if let Some(chart) = svg::intervals(rows) { (chart) } }
-        }
-        Block::Chart(Chart::Curve(curve)) => {
-            html! { @if let Some(chart) = svg::curve(curve) { (chart) } }
-        }
-        Block::Chart(Chart::Pairs(series)) => {
-            html! { @if let Some(chart) = svg::pairs(series) { (chart) } }
-        }
+        Block::Chart(chart) => html! {
+            @if let Some(drawing) = svg::drawn(chart) { (drawing.figure()) }
+        },
+        Block::Image(..) => html! {},
         Block::Note(severity, text) => html! {
             p class=(severity.class()) { strong { (severity.label()) ":" } " " (line(text)) }
         },
         Block::Code(_, text) => html! { pre tabindex="0" { (code(text)) } },
-        Block::On(Medium::Screen, _) => html! {},
+        Block::On(Medium::Screen | Medium::Plain, _) => html! {},
         Block::On(Medium::Page | Medium::Browser, blocks) => self::blocks(blocks),
         Block::Colophon(text) => html! { footer { (line(text)) } },
     }
@@ -185,7 +211,7 @@ fn section(section: &Section) -> Markup {
             details id=[id] { summary { (line(summary)) } (content) }
         },
         Fold::Optional(summary) => html! {
-            details class="part" id=[id] open { summary { h2 { (line(summary)) } } (content) }
+            details class="part" id=[id] open[!section.is_closed] { summary { h2 { (line(summary)) } } (content) }
         },
     }
 }
@@ -200,7 +226,7 @@ fn heading(level: u8, title: &Text) -> Markup {
 
 fn table(table: &Table) -> Markup {
     html! {
-        div class="scroll" tabindex="0" role="region" aria-label="Table" {
+        div class="scroll" tabindex="0" role="group" aria-label="Table" {
             table {
                 @if table.has_head() {
                     thead { tr { @for column in &table.columns { th scope="col" { (clean(&column.name)) } } } }

@@ -69,12 +69,16 @@ impl Page {
             }
             Block::Table(table) => self.table(table),
             Block::Chart(_) | Block::On(Medium::Screen | Medium::Browser, _) => {}
+            Block::Image(title, address) => {
+                let title = escape::markdown(title, None, true);
+                self.set_apart(&format!("![{title}]({address})\n"));
+            }
             Block::Code(Language::Markdown, text) => self.set_apart(text),
             Block::Code(Language::Text, text) => {
                 let fence = "`".repeat(3.max(longest_quote(text) + 1));
                 self.set_apart(&format!("{fence}text\n{}\n{fence}\n", text.trim_end()));
             }
-            Block::On(Medium::Page, blocks) => self.blocks(blocks),
+            Block::On(Medium::Page | Medium::Plain, blocks) => self.blocks(blocks),
             Block::Colophon(text) => {
                 let text = self.inline(text, Place::Heading);
                 self.set_apart(&format!("<sub>{text}</sub>\n"));

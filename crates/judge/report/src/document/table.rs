@@ -186,11 +186,34 @@ impl From<Change> for Interval {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Chart {
     /// Relative changes with their intervals and tolerances on one axis.
-    Intervals(Vec<IntervalRow>),
+    Intervals(IntervalChart),
     /// Lines over one axis; terminals and Markdown skip them.
     Curve(Curve),
     /// Changes of pairs in the order of their runs; terminals and Markdown skip them.
     Pairs(PairSeries),
+}
+
+/// Relative changes on one axis.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct IntervalChart {
+    /// The caption on a page.
+    pub title: String,
+    /// The rows, from top to bottom.
+    pub rows: Vec<IntervalRow>,
+    /// True for values on an axis from zero; false for changes on both sides of it.
+    pub is_from_zero: bool,
+}
+
+impl IntervalChart {
+    /// Returns a chart of changes with their tolerances.
+    #[must_use]
+    pub fn of_changes(rows: Vec<IntervalRow>) -> Self {
+        Self {
+            title: "Changes with their 95 % intervals; the band is the tolerance".to_owned(),
+            rows,
+            is_from_zero: false,
+        }
+    }
 }
 
 /// One row of a chart of intervals.
@@ -206,6 +229,8 @@ pub struct IntervalRow {
     pub interval: Option<Interval>,
     /// The tolerance on both sides of zero, as a share.
     pub tolerance: f64,
+    /// True for the row of a goal that decides.
+    pub is_primary: bool,
 }
 
 /// Lines over one axis.
@@ -223,6 +248,21 @@ pub struct Curve {
     pub bands: Vec<Band>,
     /// Shaded ranges of the horizontal axis, each with its name.
     pub shades: Vec<(String, (f64, f64))>,
+    /// Single points.
+    pub marks: Vec<Mark>,
+}
+
+/// A single point of a [`Curve`], with a meaning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mark {
+    /// Place on the horizontal axis.
+    pub x: f64,
+    /// Place on the vertical axis.
+    pub y: f64,
+    /// Meaning of the point.
+    pub sign: Sign,
+    /// Text about the point, which a pointer shows.
+    pub text: String,
 }
 
 /// An area around a line of a [`Curve`].

@@ -8,8 +8,8 @@ mod forest;
 pub use forest::forest_lines;
 
 use super::{
-    Block, Chart, Document, Inline, Item, Medium, Role, Section, Severity, Sign, Table, Text,
-    escape,
+    Block, Chart, Document, Inline, IntervalRow, Item, Medium, Role, Section, Severity, Sign,
+    Table, Text, escape,
 };
 use crate::Style;
 
@@ -116,14 +116,24 @@ impl Screen {
                 self.columns(rows.map(|row| row.map(Clone::clone).to_vec()).collect());
             }
             Block::Table(table) => self.table(table),
-            Block::Chart(Chart::Intervals(rows)) => {
+            Block::Chart(Chart::Intervals(chart)) => {
                 let width = usize::from(self.style.width);
-                let rows = forest::rows(rows, width);
-                self.columns(rows);
-                self.line(self.indent, &Text::dim(forest::LEGEND));
+                // An unreliable interval would look like any other.
+                let rows: Vec<IntervalRow> = chart
+                    .rows
+                    .iter()
+                    .filter(|row| row.interval.is_some() && row.sign != Some(Sign::Invalid))
+                    .cloned()
+                    .collect();
+                if !rows.is_empty() {
+                    self.columns(forest::rows(&rows, width));
+                    self.line(self.indent, &Text::dim(forest::LEGEND));
+                }
             }
-            Block::Chart(_) | Block::Colophon(_) | Block::On(Medium::Page | Medium::Browser, _) => {
-            }
+            Block::Chart(_)
+            | Block::Image(..)
+            | Block::Colophon(_)
+            | Block::On(Medium::Page | Medium::Browser, _) => {}
             Block::Note(severity, text) => self.prose(Some(*severity), text),
             Block::Code(_, code) => {
                 for line in code.lines() {
@@ -131,7 +141,7 @@ impl Screen {
                     self.text.push('\n');
                 }
             }
-            Block::On(Medium::Screen, blocks) => self.blocks(blocks),
+            Block::On(Medium::Screen | Medium::Plain, blocks) => self.blocks(blocks),
         }
     }
 

@@ -19,6 +19,7 @@ pub(super) fn everywhere(text: &str) -> Document {
             high: 0.2,
         }),
         tolerance: 0.05,
+        is_primary: true,
     };
     let blocks = [
         Block::paragraph(text),
@@ -26,7 +27,12 @@ pub(super) fn everywhere(text: &str) -> Document {
         Block::List(vec![item]),
         Block::KeyValue(vec![(text.into(), text.into())]),
         Block::Table(Table::new([text, "own"].map(Column::named), rows)),
-        Block::Chart(Chart::Intervals(vec![interval])),
+        Block::Chart(Chart::Intervals(IntervalChart {
+            title: text.to_owned(),
+            rows: vec![interval],
+            is_from_zero: false,
+        })),
+        Block::Image(text.to_owned(), "charts/a.svg".to_owned()),
         Block::Note(Severity::Warning, text.into()),
         Block::Paragraph(Text(vec![Inline::Link(text.to_owned(), text.to_owned())])),
         Block::Code(Language::Text, text.to_owned()),

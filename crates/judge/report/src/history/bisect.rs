@@ -7,9 +7,9 @@ use stillwell_plan::GoalMetric;
 use stillwell_verdict::Change;
 
 use super::document::short;
+use crate::FullReport;
 use crate::document::{Block, Cell, Column, Document, Table, Text};
 use crate::words::{change_with_interval, counted, goal_title, percent};
-use crate::{Format, Style};
 
 /// The content of a search's report.
 #[derive(Clone, Debug, PartialEq)]
@@ -95,10 +95,15 @@ pub enum BisectOutcome {
     },
 }
 
-/// Returns the search in this form; `data` is its record as JSON, `style` is for terminals.
-#[must_use]
-pub fn render_bisect(report: &BisectReport, format: Format, style: Style, data: &str) -> String {
-    format.render(style, || document(report), || data.to_owned())
+impl BisectReport {
+    /// Returns the search as a report; `data` is its record as JSON.
+    #[must_use]
+    pub fn with_data(&self, data: String) -> FullReport {
+        FullReport {
+            document: document(self),
+            data,
+        }
+    }
 }
 
 /// Returns the document: the answer, every commit that was compared, and why some had no answer.

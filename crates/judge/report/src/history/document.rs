@@ -6,9 +6,9 @@ use stillwell_stats::Sample;
 use stillwell_units::{count, float_from_u64};
 use stillwell_verdict::history::{Basis, Latest, Lead, Method, Origin, Suspect, Trend, TrendPoint};
 
-use super::HistoryReport;
+use super::{HistoryReport, charts};
 use crate::document::{
-    Block, Cell, Column, Document, Inline, Item, Severity, Sign, Sparkline, Table, Text,
+    Block, Cell, Column, Document, Inline, Item, Medium, Severity, Sign, Sparkline, Table, Text,
 };
 use crate::words;
 
@@ -30,6 +30,10 @@ pub(super) fn document(report: &HistoryReport) -> Document {
         let table = Table::new(HEADS.map(Column::named), trends.iter().map(cells));
         let blocks = [
             Block::Table(table),
+            Block::On(
+                Medium::Browser,
+                trends.iter().filter_map(charts::trend).collect(),
+            ),
             Block::List(trends.iter().flat_map(items).collect()),
         ];
         sections.push(Block::section(2, test_name(first, &report.trends), blocks));

@@ -18,7 +18,9 @@ const CPU: GoalMetric = GoalMetric::CpuPerEvent;
 const OWN: Method = Method::Own { alarm_rate: 0.01 };
 
 fn bisected(report: &BisectReport, format: Format) -> String {
-    render_bisect(report, format, Style::default(), "")
+    report
+        .with_data(String::new())
+        .render(format, Style::default())
 }
 
 /// Ten results before a step of 5 % and ten after it, a little apart from each other.

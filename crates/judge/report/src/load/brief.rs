@@ -9,8 +9,6 @@ use serde_json::Value;
 use stillwell_metric::Outcome;
 use stillwell_units::{Nanos, float_from_u64};
 
-pub use document::render_brief;
-
 use super::{LoadReport, LoadStatistic, OutcomeCount, RequestClass, id};
 
 /// Names the shape of [`BriefLoad`]; keys are added within a version and never removed.
@@ -326,7 +324,8 @@ mod tests {
     #[test]
     fn a_summary_is_rendered_with_its_routes() {
         let brief = BriefLoad::of(&fixture::report());
-        let text = render_brief(&brief, crate::Format::Terminal, crate::Style::default());
+        let text = crate::FullReport::from(&brief)
+            .render(crate::Format::Terminal, crate::Style::default());
         for part in ["latency", "GET /", "p99"] {
             assert!(text.contains(part), "{part}: {text}");
         }

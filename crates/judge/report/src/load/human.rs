@@ -17,7 +17,7 @@ use super::{
     id, write_load_json,
 };
 use crate::document::{Block, Cell, Column, Document, Medium, Table, Text};
-use crate::{Format, Style, words};
+use crate::{Format, FullReport, Style, words};
 
 /// Printed quantiles.
 const QUANTILES: [(&str, f64); 7] = [
@@ -42,7 +42,16 @@ pub fn human(report: &LoadReport, style: Style) -> String {
 /// Returns the result in a form of reports.
 #[must_use]
 pub fn render(report: &LoadReport, format: Format, style: Style) -> String {
-    format.render(style, || document(report), || write_load_json(report))
+    FullReport::from(report).render(format, style)
+}
+
+impl From<&LoadReport> for FullReport {
+    fn from(report: &LoadReport) -> Self {
+        Self {
+            document: document(report),
+            data: write_load_json(report),
+        }
+    }
 }
 
 /// Returns the document. A terminal shows the summary last, where it stays on the screen; a

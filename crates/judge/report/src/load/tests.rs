@@ -324,7 +324,7 @@ fn a_page_of_a_load_has_charts_and_its_data() {
     for part in [
         "requests per second over time",
         "latency over time",
-        "latency over percentile",
+        "latency by percentile",
         "p99.9",
         "id=\"stillwell-data\"",
     ] {

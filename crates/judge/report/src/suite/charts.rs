@@ -5,46 +5,73 @@ use stillwell_stats::{Level, Sample, StudentT};
 use stillwell_units::{as_usize, float_from_u64};
 use stillwell_verdict::{ExperimentVerdict, GoalVerdict};
 
-use crate::document::{Block, Chart, Fold, Interval, IntervalRow, PairSeries, PairStage, Section};
+use crate::document::{
+    Block, Chart, Fold, Interval, IntervalChart, IntervalRow, PairSeries, PairStage, Section,
+};
 use crate::words;
 
 /// Returns the intervals of one experiment's goals.
 pub(super) fn intervals(experiment: &ExperimentVerdict) -> Block {
     let rows = experiment.goals.iter();
     let rows = rows.map(|goal| row(goal, words::goal_name(goal, experiment)));
-    Block::Chart(Chart::Intervals(rows.collect()))
+    Block::Chart(Chart::Intervals(IntervalChart::of_changes(rows.collect())))
 }
+
+/// Most rows of a chart of all goals; beyond it the chart has the goals that decide alone.
+const ROWS_MAX: usize = 90;
 
 /// Returns the intervals of all goals of several experiments; one experiment has them in its section.
 pub(super) fn all_intervals(experiments: &[&ExperimentVerdict]) -> Block {
     let several = experiments.len() > 1;
+    let goals: usize = experiments.iter().map(|entry| entry.goals.len()).sum();
+    let is_short = goals > ROWS_MAX;
     let rows = experiments
         .iter()
         .filter(|_| several)
         .flat_map(|experiment| {
-            experiment.goals.iter().map(move |goal| {
+            let deciding = words::deciding(experiment);
+            let goals = experiment.goals.iter();
+            let goals = goals.filter(move |goal| !is_short || deciding == Some(goal));
+            goals.map(move |goal| {
                 let name = words::goal_name(goal, experiment);
                 row(goal, format!("{}: {name}", experiment.name))
             })
         });
-    Block::Chart(Chart::Intervals(rows.collect()))
+    let mut chart = IntervalChart::of_changes(rows.collect());
+    if is_short {
+        chart
+            .title
+            .push_str("; the goal that decides each experiment");
+    }
+    Block::Chart(Chart::Intervals(chart))
 }
 
 fn row(goal: &GoalVerdict, name: String) -> IntervalRow {
-    let text = goal
-        .change
-        .map(|change| words::change_with_interval(goal.scale, change));
+    let unreliable = goal.unreliable.and_then(|estimate| estimate.change);
+    let change = unreliable.or(goal.change);
+    let text = change.map(|change| {
+        let text = words::change_with_interval(goal.scale, change);
+        match unreliable {
+            Some(_) => format!("{text} ({})", words::UNRELIABLE),
+            None => text,
+        }
+    });
     IntervalRow {
         name,
         text: words::or_missing(text),
         sign: Some(goal.verdict.into()),
-        interval: goal.change.map(Into::into),
+        interval: change.map(Into::into),
         tolerance: goal.tolerance.share(),
+        is_primary: goal.primary,
     }
 }
 
-/// Returns a chart of pairs for the primary goal, and those of the other goals folded.
-pub(super) fn pairs(experiment: &ExperimentVerdict) -> Vec<Block> {
+/// Most experiments of a suite whose page has the pairs of every goal.
+const ALL_PAIRS_MAX: usize = 10;
+
+/// Returns a chart of pairs for the primary goal, and those of the other goals folded; in a suite of very many
+/// experiments the first alone.
+pub(super) fn pairs(experiment: &ExperimentVerdict, experiments: usize) -> Vec<Block> {
     let charts = |primary: bool| {
         let goals = experiment.goals.iter();
         let goals = goals.filter(|goal| goal.primary == primary && !goal.pair_changes.is_empty());
@@ -52,7 +79,7 @@ pub(super) fn pairs(experiment: &ExperimentVerdict) -> Vec<Block> {
         charts.collect::<Vec<_>>()
     };
     let (mut blocks, remaining) = (charts(true), charts(false));
-    if !remaining.is_empty() {
+    if !remaining.is_empty() && experiments <= ALL_PAIRS_MAX {
         blocks.push(Block::Section(Section {
             fold: Fold::Folded("The other goals, pair by pair".into()),
             blocks: remaining,
@@ -64,13 +91,26 @@ pub(super) fn pairs(experiment: &ExperimentVerdict) -> Vec<Block> {
 
 fn pair_chart(goal: &GoalVerdict, name: String) -> Block {
     let used = as_usize(goal.pairs);
-    let mut stages = vec![stage("search", used, goal.scale, &goal.pair_changes)];
-    if let Some(confirmation) = &goal.confirmation {
-        let used = as_usize(confirmation.pairs_wanted);
+    // Once fresh pairs were decisive, the answer is theirs alone.
+    let confirmation = goal.confirmation.as_ref();
+    let is_confirmed = confirmation.is_some_and(|entry| entry.confirmed.is_some());
+    let used_of_search = if is_confirmed { 0 } else { used };
+    let mut stages = vec![stage(
+        "search",
+        used_of_search,
+        goal.scale,
+        &goal.pair_changes,
+    )];
+    if let Some(confirmation) = confirmation {
+        let used = if is_confirmed {
+            as_usize(confirmation.pairs_wanted)
+        } else {
+            0
+        };
         let changes = &confirmation.pair_changes;
         stages.push(PairStage {
             is_fresh: true,
-            ..stage("confirmation", used, goal.scale, changes)
+            ..stage("new pairs", used, goal.scale, changes)
         });
     }
     Block::Chart(Chart::Pairs(PairSeries {

@@ -9,21 +9,46 @@ use crate::SuiteReport;
 use crate::document::{Block, Cell, Chart, Column, Fold, Section, Table, Text};
 use crate::words;
 
-/// Returns the blocks, in the order of the page.
-pub(super) fn blocks(experiment: &ExperimentVerdict, report: &SuiteReport) -> Vec<Block> {
-    let mut runs = report.runs.iter();
-    let runs = runs.find(|runs| runs.experiment == experiment.name);
-    let mut blocks: Vec<Block> = runs.and_then(charts).into_iter().collect();
-    blocks.push(limits(experiment, report, runs));
+/// Returns charts of the runs and the delivery of their events.
+pub(super) fn measured(runs: Option<&ExperimentRuns>) -> Vec<Block> {
+    let Some(runs) = runs else {
+        return Vec::new();
+    };
+    let charts = charts(runs).into_iter();
+    charts.chain(delivery(&runs.delivery)).collect()
+}
+
+/// Returns the effort behind the answer, the environment, and how to get the answer again.
+pub(super) fn effort(
+    experiment: &ExperimentVerdict,
+    report: &SuiteReport,
+    runs: Option<&ExperimentRuns>,
+) -> Vec<Block> {
+    let mut blocks = vec![limits(experiment, report, runs)];
     if let Some(runs) = runs {
-        blocks.extend(delivery(&runs.delivery));
         blocks.extend(environment(&runs.environment));
     }
+    let rows = [
+        ("command", &report.command),
+        ("seed", &report.seed),
+        ("captures", &report.results_folder),
+    ];
+    let rows = rows.map(|(name, text)| (name.into(), Text::code(text)));
+    blocks.push(Block::section(
+        3,
+        "How to reproduce",
+        [Block::KeyValue(rows.into())],
+    ));
     blocks
 }
 
 /// Returns the charts of the runs.
 fn charts(runs: &ExperimentRuns) -> Option<Block> {
+    if runs.is_left_out {
+        let text =
+            "Charts of its runs are left out, because the page of a large suite has to stay small.";
+        return Some(Block::Paragraph(Text::dim(text)));
+    }
     let legend = format!(
         "Each line is the median of {} of a variant, and its band reaches from the lowest run to \
          the highest. Shaded times are not measured.",
@@ -46,10 +71,17 @@ fn limits(
     runs: Option<&ExperimentRuns>,
 ) -> Block {
     let pairs = format!(
-        "{} used, {} valid, {} discarded",
+        "{} used, {} valid, {} lost",
         experiment.pairs_used, experiment.pairs_valid, experiment.pairs_discarded
     );
-    let mut rows = vec![("pairs", pairs), ("checks", honesty::looked(experiment))];
+    let looks = experiment.stopping.looks().into_iter();
+    let looks = looks.filter(|look| *look <= experiment.pairs_used);
+    let looks: Vec<String> = looks.map(|look| look.to_string()).collect();
+    let looks = match looks.as_slice() {
+        [] => "none".to_owned(),
+        looks => format!("{}, after {} pairs", looks.len(), looks.join(", ")),
+    };
+    let mut rows = vec![("pairs", pairs), ("looks", looks)];
     let goal = words::deciding(experiment);
     let visible = goal.and_then(|goal| Some((goal, goal.smallest_visible?)));
     if let Some((goal, visible)) = visible {
@@ -75,18 +107,15 @@ fn limits(
             ),
         ));
     }
-    rows.extend([
-        ("seed", report.seed.clone()),
-        ("reproduce", report.command.clone()),
-    ]);
+    rows.push(("seed", report.seed.clone()));
     let rows = rows
         .into_iter()
         .map(|(name, text)| (name.into(), text.into()));
-    Block::section(
-        3,
-        "How certain this result is",
-        [Block::KeyValue(rows.collect())],
-    )
+    let lines = honesty::of_experiment(experiment).into_iter();
+    let lines = lines.chain([super::circumstances(experiment)]);
+    let lines = Block::list(lines.map(Text::dim));
+    let blocks = [Block::KeyValue(rows.collect()), lines];
+    Block::section(3, "How certain this result is", blocks)
 }
 
 /// Returns the delivery of stamped events for each variant.

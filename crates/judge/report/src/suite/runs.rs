@@ -2,11 +2,12 @@
 //!
 //! Captures are added one after the other, so a caller holds one capture at a time.
 
-mod lines;
+pub(crate) mod lines;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use stillwell_capture::{Capture, RunStage};
+use stillwell_plan::GoalMetric;
 use stillwell_verdict::RunSummary;
 
 use crate::document::{AxisScale, Band, Curve};
@@ -23,12 +24,31 @@ pub struct ExperimentRuns {
     pub valid: usize,
     /// The charts.
     pub curves: Vec<Curve>,
+    /// True if the page of a large suite leaves out the charts, to stay small.
+    pub is_left_out: bool,
     /// Largest share of the host's CPU time that the hypervisor took in a valid run.
     pub steal_max: Option<f64>,
     /// Delivery of stamped events for each variant, summed over its valid runs.
     pub delivery: Vec<RunDelivery>,
     /// Facts of the environment, each with its distinct values.
     pub environment: Vec<(String, Vec<String>)>,
+    /// Metrics of [`RunValues::values`].
+    pub metrics: Vec<GoalMetric>,
+    /// The number of every finished run.
+    pub values: Vec<RunValues>,
+}
+
+/// Numbers of one run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunValues {
+    /// Stage of the experiment.
+    pub stage: RunStage,
+    /// Number of the pair.
+    pub pair: u32,
+    /// The variant.
+    pub variant: String,
+    /// A number for each metric; `None` for one that was not measured or is unreliable.
+    pub values: Vec<Option<f64>>,
 }
 
 /// Delivery of stamped events in the runs of one variant; bounds that differ count as their maximum.
@@ -122,6 +142,32 @@ impl RunCollector {
         self.result.environment = environment.collect();
     }
 
+    /// Adds the numbers of all runs, whether they are valid or not.
+    pub fn add_values(&mut self, summaries: &[RunSummary]) {
+        let measured = summaries.iter().flat_map(|run| {
+            let values = run.values.iter();
+            values.filter_map(|(metric, value)| value.value().map(|_| metric))
+        });
+        let metrics: BTreeSet<&GoalMetric> = measured.collect();
+        let metrics: Vec<GoalMetric> = metrics.into_iter().cloned().collect();
+        for run in summaries {
+            let Some(identity) = &run.identity else {
+                continue;
+            };
+            let value = |metric| match run.warning_about(metric) {
+                None if run.outcome.is_completed() => run.value(metric),
+                _ => None,
+            };
+            self.result.values.push(RunValues {
+                stage: identity.stage,
+                pair: identity.pair,
+                variant: identity.variant.clone(),
+                values: metrics.iter().map(value).collect(),
+            });
+        }
+        self.result.metrics = metrics;
+    }
+
     fn variant_of(&self, run: &RunSummary) -> Option<usize> {
         let name = &run.identity.as_ref()?.variant;
         self.variants.iter().position(|variant| variant == name)
@@ -186,6 +232,7 @@ impl RunCollector {
             series,
             bands,
             shades: span.shades.clone(),
+            marks: Vec::new(),
         })
     }
 

@@ -61,6 +61,17 @@ impl Axis {
         }
     }
 
+    /// Returns the range, its coordinates and 1 for a logarithmic axis, for a script.
+    pub(super) fn facts(&self) -> String {
+        let is_log = if self.is_log { 1.0 } else { 0.0 };
+        let facts = [self.low, self.high, self.start, self.end, is_log];
+        let facts = facts.map(|fact| {
+            let rounded = format!("{fact:.6e}").parse().unwrap_or(fact);
+            rounded.to_string()
+        });
+        facts.join(",")
+    }
+
     /// Returns the coordinate of a value; the nearer end for a value outside.
     pub(super) fn place(&self, value: f64) -> f64 {
         let value = if self.is_log {

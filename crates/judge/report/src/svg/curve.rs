@@ -3,8 +3,10 @@
 use maud::{Markup, html};
 use stillwell_units::human::{bytes, grouped, significant, time};
 
-use super::{Axis, WIDTH, change, figure, grid, line, points, rectangle, shortened, text};
-use crate::document::{AxisScale, Band, Curve};
+use super::{
+    Axis, Drawing, WIDTH, at, change, columns, float, grid, points, rectangle, shortened, text,
+};
+use crate::document::{AxisScale, Band, Curve, Sign};
 
 const HEIGHT: f64 = 270.0;
 const TOP: f64 = 30.0;
@@ -16,19 +18,8 @@ const RIGHT: f64 = WIDTH - 20.0;
 const STYLES: usize = 4;
 
 /// Returns the chart; `None` without a finite point.
-pub(crate) fn curve(curve: &Curve) -> Option<Markup> {
-    let finite = |point: &&(f64, f64)| point.0.is_finite() && point.1.is_finite();
-    let all: Vec<(f64, f64)> = curve
-        .series
-        .iter()
-        .flat_map(|(_, points)| points.iter().filter(finite))
-        .copied()
-        .chain(curve.bands.iter().flat_map(|band| {
-            let points = band.points.iter();
-            points.flat_map(|(x, low, high)| [(*x, *low), (*x, *high)])
-        }))
-        .filter(|(x, y)| x.is_finite() && y.is_finite())
-        .collect();
+pub(crate) fn curve(curve: &Curve) -> Option<Drawing> {
+    let all = values(curve);
     if all.is_empty() {
         return None;
     }
@@ -36,7 +27,7 @@ pub(crate) fn curve(curve: &Curve) -> Option<Markup> {
         let low = all.iter().map(values).fold(f64::INFINITY, f64::min);
         let high = all.iter().map(values).fold(f64::NEG_INFINITY, f64::max);
         match scale {
-            AxisScale::FromZero => Axis::linear(low.min(0.0), high * 1.05, start, end),
+            AxisScale::FromZero => Axis::linear(low.min(0.0), high * 1.15, start, end),
             AxisScale::Linear => Axis::linear(low, high, start, end),
             AxisScale::Log => Axis::log(low, high, start, end),
             AxisScale::Percentiles => Axis::log(1.0, high.max(10.0), start, end),
@@ -45,7 +36,99 @@ pub(crate) fn curve(curve: &Curve) -> Option<Markup> {
     let across = axis(curve.scales.0, &|point| point.0, LEFT, RIGHT);
     let up = axis(curve.scales.1, &|point| point.1, FOOT, TOP);
     let up = if curve.y.1 == "B" { up.in_bytes() } else { up };
-    let label = |scale: AxisScale, unit: &str, value: f64| match (scale, unit) {
+    let content = html! {
+        (shades(curve, &across))
+        (grid(&up, LEFT, RIGHT, |tick| label(curve.scales.1, curve.y.1, tick)))
+        (columns(&across, 6, (TOP, FOOT), |tick| label(curve.scales.0, curve.x.1, tick)))
+        @for index in 0..curve.series.len() { (series(curve, index, &across, &up)) }
+        @for mark in curve.marks.iter().filter(|mark| is_finite(&(mark.x, mark.y))) {
+            g class=(mark.sign.class()) {
+                circle class=(mark_class(mark.sign)) cx=(at(across.place(mark.x))) cy=(at(up.place(mark.y))) r="4" {
+                    title { (shortened(&mark.text, 100)) }
+                }
+            }
+        }
+        (text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 8.0), "middle", &named(&curve.x)))
+    };
+    let (x_unit, y_unit) = (x_unit(curve), curve.y.1);
+    let axes = format!("{};{};{x_unit};{y_unit}", across.facts(), up.facts());
+    Some(Drawing {
+        content,
+        axes: Some(axes),
+        ..Drawing::new("curve", HEIGHT, [&title(curve), &description(curve)])
+    })
+}
+
+/// Returns the class of a point: hollow for one that is worse, for readers who do not see colours.
+const fn mark_class(sign: Sign) -> &'static str {
+    match sign {
+        Sign::Worse => "mark hollow",
+        _ => "mark",
+    }
+}
+
+/// Returns the name of a chart of lines.
+pub(crate) fn title(curve: &Curve) -> String {
+    let preposition = match curve.scales.0 {
+        AxisScale::Percentiles => "by",
+        _ => "over",
+    };
+    format!("{} {preposition} {}", curve.y.0, curve.x.0)
+}
+
+/// Returns the lines with their first and last values.
+fn description(curve: &Curve) -> String {
+    let lines = curve.series.iter().map(|(name, points)| {
+        let value = |point: &(f64, f64)| {
+            let x = label(curve.scales.0, curve.x.1, point.0);
+            let y = label(AxisScale::Linear, curve.y.1, point.1);
+            match curve.scales.0 {
+                AxisScale::Percentiles => format!("{y} at {x}"),
+                _ => format!("{y} at {x} {}", unit_word(curve.x.1)),
+            }
+        };
+        let ends = points.first().zip(points.last());
+        let ends = ends.map(|(first, last)| format!(": from {} to {}", value(first), value(last)));
+        format!("{name}{}", ends.unwrap_or_default().trim_end())
+    });
+    let shades = curve.shades.iter();
+    let shades = shades.map(|(name, _)| format!("shaded: {name}"));
+    lines.chain(shades).collect::<Vec<_>>().join("; ") + "."
+}
+
+/// Returns the unit behind a number of the horizontal axis; times have theirs in the label.
+fn unit_word(unit: &'static str) -> &'static str {
+    match unit {
+        "ns" | "B" | "share" => "",
+        unit => unit,
+    }
+}
+
+fn x_unit(curve: &Curve) -> &'static str {
+    match curve.scales.0 {
+        AxisScale::Percentiles => "percentile",
+        _ => curve.x.1,
+    }
+}
+
+fn is_finite(point: &(f64, f64)) -> bool {
+    point.0.is_finite() && point.1.is_finite()
+}
+
+/// Returns all points that the axes must show.
+fn values(curve: &Curve) -> Vec<(f64, f64)> {
+    let lines = curve.series.iter().flat_map(|(_, points)| points).copied();
+    let bands = curve.bands.iter().flat_map(|band| {
+        let points = band.points.iter();
+        points.flat_map(|(x, low, high)| [(*x, *low), (*x, *high)])
+    });
+    let marks = curve.marks.iter().map(|mark| (mark.x, mark.y));
+    lines.chain(bands).chain(marks).filter(is_finite).collect()
+}
+
+/// Returns a value as the label of a tick, without zeros at the end of a fraction.
+fn label(scale: AxisScale, unit: &str, value: f64) -> String {
+    let text = match (scale, unit) {
         (AxisScale::Percentiles, _) => percentile(value),
         (_, "ns") => time(value),
         (_, "B") => bytes(value),
@@ -53,7 +136,17 @@ pub(crate) fn curve(curve: &Curve) -> Option<Markup> {
         _ if value.abs() >= 1000.0 => grouped(value),
         _ => significant(value),
     };
-    let content = html! {
+    let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+    if !number.contains('.') {
+        return text;
+    }
+    let number = number.trim_end_matches('0').trim_end_matches('.');
+    format!("{number} {unit}").trim_end().to_owned()
+}
+
+/// Returns the shaded ranges of the horizontal axis.
+fn shades(curve: &Curve, across: &Axis) -> Markup {
+    html! {
         @for (name, (from, to)) in &curve.shades {
             @let (from, to) = (across.place(*from), across.place(*to));
             (rectangle("shade", (from, TOP), (to, FOOT)))
@@ -61,32 +154,27 @@ pub(crate) fn curve(curve: &Curve) -> Option<Markup> {
                 (text("tick", (f64::midpoint(from, to), TOP + 14.0), "middle", name))
             }
         }
-        (grid(&up, LEFT, RIGHT, |tick| label(curve.scales.1, curve.y.1, tick)))
-        @for tick in across.ticks(6) {
-            @let x = across.place(tick);
-            (line("grid", (x, TOP), (x, FOOT)))
-            (text("tick", (x, FOOT + 16.0), "middle", &label(curve.scales.0, curve.x.1, tick)))
-        }
-        @for (index, (name, series)) in curve.series.iter().enumerate() {
-            @let class = format!("series{}", index % STYLES);
-            @let line = series.iter().filter(finite).map(|(x, y)| (across.place(*x), up.place(*y)));
-            g class=(class) {
-                title { (shortened(name, 100)) }
-                @for band in curve.bands.iter().filter(|band| band.series == index) {
-                    polygon class="area" points=(outline(band, &across, &up)) {}
-                }
-                polyline class="series" points=(points(line)) {}
-                @let x = LEFT + 170.0 * super::float(index % STYLES);
-                (super::line("series", (x, TOP - 16.0), (x + 22.0, TOP - 16.0)))
-                (text("tick", (x + 28.0, TOP - 12.0), "start", &shortened(name, 20)))
+    }
+}
+
+/// Returns one line with its band and its name.
+fn series(curve: &Curve, index: usize, across: &Axis, up: &Axis) -> Markup {
+    let (name, values) = &curve.series[index];
+    let class = format!("series{}", index % STYLES);
+    let line = values.iter().filter(|point| is_finite(point));
+    let line = line.map(|(x, y)| (across.place(*x), up.place(*y)));
+    let x = LEFT + 170.0 * float(index % STYLES);
+    html! {
+        g class=(class) data-name=(shortened(name, 40)) {
+            title { (shortened(name, 100)) }
+            @for band in curve.bands.iter().filter(|band| band.series == index) {
+                polygon class="area" points=(outline(band, across, up)) {}
             }
+            polyline class="series" points=(points(line)) {}
+            (super::line("series", (x, TOP - 16.0), (x + 22.0, TOP - 16.0)))
+            (text("tick", (x + 28.0, TOP - 12.0), "start", &shortened(name, 20)))
         }
-        (text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 8.0), "middle", &named(&curve.x)))
-    };
-    let title = format!("{} over {}", curve.y.0, curve.x.0);
-    let names: Vec<&str> = curve.series.iter().map(|(name, _)| name.as_str()).collect();
-    let description = format!("Lines: {}.", names.join(", "));
-    Some(figure("curve", HEIGHT, &title, &description, &content))
+    }
 }
 
 /// Returns the corners of a band: the upper bound from left to right, and the lower one back.
@@ -100,7 +188,9 @@ fn outline(band: &Band, across: &Axis, up: &Axis) -> String {
     let lower = finite
         .rev()
         .map(|(x, low, _)| (across.place(*x), up.place(*low)));
-    points(upper.chain(lower))
+    // Whole coordinates are enough for an area, and shorter.
+    let whole = upper.chain(lower).map(|(x, y)| (x.round(), y.round()));
+    points(whole)
 }
 
 /// Returns the percentile whose inverse tail is `value`: `p99` for 100.

@@ -1,10 +1,12 @@
 //! Intervals of changes, one row each, with the band of the tolerance: a forest plot.
 
 use maud::{Markup, html};
-use stillwell_units::human::percent;
+use stillwell_units::human::{percent, significant};
 
-use super::{Axis, WIDTH, at, change, figure, float, line, points, rectangle, shortened, text};
-use crate::document::{Interval, IntervalRow, Sign, escape};
+use super::{
+    Axis, Drawing, WIDTH, at, change, columns, float, line, points, rectangle, shortened, text,
+};
+use crate::document::{Interval, IntervalChart, IntervalRow, Sign, escape};
 
 const ROW: f64 = 26.0;
 const TOP: f64 = 8.0;
@@ -16,7 +18,8 @@ const RIGHT: f64 = 550.0;
 const TOLERANCES_MAX: f64 = 12.0;
 
 /// Returns the chart; `None` without an interval.
-pub(crate) fn intervals(rows: &[IntervalRow]) -> Option<Markup> {
+pub(crate) fn intervals(chart: &IntervalChart) -> Option<Drawing> {
+    let rows = &chart.rows;
     let shown: Vec<(&IntervalRow, Interval)> = rows
         .iter()
         .filter_map(|row| Some((row, row.interval?)))
@@ -25,31 +28,41 @@ pub(crate) fn intervals(rows: &[IntervalRow]) -> Option<Markup> {
         return None;
     }
     let height = TOP + BOTTOM + ROW * float(shown.len());
-    let reach = reach(rows);
-    let axis = Axis::linear(-reach, reach, LEFT, RIGHT);
+    let axis = axis(chart);
     let foot = height - BOTTOM;
     let content = html! {
-        @for tick in axis.ticks(6) {
-            @let x = axis.place(tick);
-            (line("grid", (x, TOP), (x, foot)))
-            (text("tick", (x, foot + 16.0), "middle", &change(tick)))
-        }
+        (columns(&axis, 6, (TOP, foot), |tick| match chart.is_from_zero {
+            true => significant(tick),
+            false => change(tick),
+        }))
         @for (index, (row, interval)) in shown.iter().enumerate() {
             (drawn(row, *interval, &axis, TOP + ROW * float(index)))
         }
         (line("zero", (axis.place(0.0), TOP), (axis.place(0.0), foot)))
     };
-    let lines = shown.iter().map(|(row, _)| {
-        format!(
-            "{}: {}, tolerance {}",
-            row.name,
-            row.text,
-            percent(row.tolerance)
-        )
+    let lines = shown.iter().map(|(row, _)| match chart.is_from_zero {
+        true => format!("{}: {}", row.name, row.text),
+        false => {
+            let tolerance = percent(row.tolerance);
+            format!("{}: {}, tolerance {tolerance}", row.name, row.text)
+        }
     });
     let description = lines.collect::<Vec<_>>().join("; ");
-    let title = "Changes with their intervals; the band is the tolerance";
-    Some(figure("forest", height, title, &description, &content))
+    Some(Drawing {
+        content,
+        ..Drawing::new("forest", height, [&chart.title, &description])
+    })
+}
+
+fn axis(chart: &IntervalChart) -> Axis {
+    if chart.is_from_zero {
+        let intervals = chart.rows.iter().filter_map(|row| row.interval);
+        let ends = intervals.flat_map(|interval| [interval.estimate, interval.high]);
+        let high = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
+        return Axis::linear(0.0, high * 1.05, LEFT, RIGHT);
+    }
+    let reach = reach(&chart.rows);
+    Axis::linear(-reach, reach, LEFT, RIGHT)
 }
 
 /// Returns the share at both ends of the axis.
@@ -89,8 +102,8 @@ fn drawn(row: &IntervalRow, interval: Interval, axis: &Axis, top: f64) -> Markup
             @if axis.has(interval.estimate) {
                 circle class="estimate" cx=(at(axis.place(interval.estimate))) cy=(at(middle)) r="4.5" {}
             }
-            (text("name", (LEFT - 12.0, middle + 4.0), "end", &shortened(&row.name, 34)))
-            (text("value", (RIGHT + 12.0, middle + 4.0), "start", &shortened(&row.text, 26)))
+            (text(if row.is_primary { "name primary" } else { "name" }, (LEFT - 12.0, middle + 4.0), "end", &shortened(&row.name, 34)))
+            (text("value", (RIGHT + 12.0, middle + 4.0), "start", &shortened(&row.text, 34)))
         }
     }
 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 use stillwell_units::human::{percent, signed_percent};
 
-use super::{Axis, WIDTH, at, change, figure, float, grid, line, points, rectangle, text};
+use super::{Axis, Drawing, WIDTH, at, change, float, grid, line, points, rectangle, text};
 use crate::document::{Interval, PairSeries, PairStage};
 
 const HEIGHT: f64 = 230.0;
@@ -13,7 +13,7 @@ const LEFT: f64 = 70.0;
 const RIGHT: f64 = WIDTH - 14.0;
 
 /// Returns the chart; `None` without a pair.
-pub(crate) fn pairs(series: &PairSeries) -> Option<Markup> {
+pub(crate) fn pairs(series: &PairSeries) -> Option<Drawing> {
     let count: usize = series.stages.iter().map(|stage| stage.changes.len()).sum();
     if count == 0 {
         return None;
@@ -39,8 +39,6 @@ pub(crate) fn pairs(series: &PairSeries) -> Option<Markup> {
         @for stage in &stages { (stage) }
         (text("tick", (f64::midpoint(LEFT, RIGHT), HEIGHT - 6.0), "middle", "pair, in the order of the runs"))
     };
-    let name = &series.name;
-    let title = format!("{name}: change in each pair, and the mean so far with its 95 % interval");
     let changes = series.stages.iter().map(|stage| {
         let changes = stage.changes.iter().map(|change| signed_percent(*change));
         format!("{}: {}", stage.name, changes.collect::<Vec<_>>().join(", "))
@@ -50,7 +48,19 @@ pub(crate) fn pairs(series: &PairSeries) -> Option<Markup> {
         changes.collect::<Vec<_>>().join("; "),
         percent(series.tolerance)
     );
-    Some(figure("pairs", HEIGHT, &title, &description, &content))
+    Some(Drawing {
+        content,
+        ..Drawing::new("pairs", HEIGHT, [&title(series), &description])
+    })
+}
+
+/// Returns the caption of the chart.
+fn title(series: &PairSeries) -> String {
+    format!(
+        "{}: change in each pair, and the mean so far with its plain 95 % interval, which does not \
+         account for the repeated checks",
+        series.name
+    )
 }
 
 /// Returns the range of the vertical axis: all pairs and the tolerance; early intervals may be cut.
@@ -99,7 +109,7 @@ fn drawn(stage: &PairStage, before: usize, across: &Axis, up: &Axis) -> Markup {
         }
         @for (index, change) in stage.changes.iter().enumerate() {
             circle class=(class(stage, index)) cx=(at(x(index))) cy=(at(up.place(*change))) r="4" {
-                title { (stage.name) " pair " (index + 1) ": " (signed_percent(*change)) }
+                title { (stage.name) " " (index + 1) ": " (signed_percent(*change)) }
             }
         }
         @if !stage.changes.is_empty() {

@@ -1,7 +1,12 @@
 use proptest::prelude::*;
 
+use super::curve::curve;
+use super::intervals::intervals;
+use super::pairs::pairs;
 use super::*;
-use crate::document::{AxisScale, Curve, Interval, IntervalRow, PairSeries, PairStage, Sign};
+use crate::document::{
+    AxisScale, Curve, Interval, IntervalChart, IntervalRow, Mark, PairSeries, PairStage, Sign,
+};
 
 /// Returns the values of an attribute.
 fn attribute<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
@@ -13,8 +18,13 @@ fn attribute<'a>(svg: &'a str, name: &str) -> Vec<&'a str> {
 }
 
 /// Checks that a chart is described, and that all of it lies within its view box.
-fn check(svg: &str) {
-    for part in ["<title>", "<desc>", "role=\"img\"", "aria-label="] {
+fn check(drawing: &Drawing) {
+    check_svg(&drawing.figure().into_string());
+    check_svg(&drawing.standalone());
+}
+
+fn check_svg(svg: &str) {
+    for part in ["<title>", "<desc>", "role=\"img\""] {
         assert!(svg.contains(part), "{part}: {svg}");
     }
     let number = |text: &str| {
@@ -68,9 +78,10 @@ proptest! {
                 sign: Some(Sign::Worse),
                 interval: Some(interval(estimate, low, high)),
                 tolerance,
+                is_primary: false,
             })
             .collect();
-        check(&intervals(&rows).unwrap().into_string());
+        check(&intervals(&IntervalChart::of_changes(rows)).unwrap());
     }
 
     /// For all numbers, finite or not.
@@ -92,7 +103,7 @@ proptest! {
             stages: vec![stage(search, false), stage(fresh, true)],
             tolerance,
         };
-        check(&pairs(&series).unwrap().into_string());
+        check(&pairs(&series).unwrap());
     }
 
     /// For all numbers, finite or not, on every scale.
@@ -100,6 +111,7 @@ proptest! {
     fn a_chart_of_lines_stays_in_its_box(
         values in prop::collection::vec((any::<f64>(), any::<f64>()), 1..20),
         more in prop::collection::vec((1.0_f64..1e6, 1.0_f64..1e12), 1..20),
+        mark in (any::<f64>(), any::<f64>()),
         scale in prop::sample::select(vec![
             AxisScale::FromZero, AxisScale::Linear, AxisScale::Log, AxisScale::Percentiles,
         ]),
@@ -108,15 +120,17 @@ proptest! {
             scales: (scale, AxisScale::Log),
             x: ("time".to_owned(), "s"),
             y: ("latency".to_owned(), "ns"),
-            series: vec![("a".to_owned(), values), ("b".to_owned(), more)],            ..Curve::default()
+            series: vec![("a".to_owned(), values), ("b".to_owned(), more)],
+            marks: vec![Mark { x: mark.0, y: mark.1, sign: Sign::Worse, text: "failed".to_owned() }],
+            ..Curve::default()
         });
-        check(&drawn.unwrap().into_string());
+        check(&drawn.unwrap());
     }
 }
 
 #[test]
 fn a_chart_without_data_is_omitted() {
-    assert!(intervals(&[]).is_none());
+    assert!(intervals(&IntervalChart::default()).is_none());
     let series = PairSeries {
         name: "goal".to_owned(),
         stages: Vec::new(),
@@ -150,7 +164,9 @@ fn an_interval_is_drawn_with_its_tolerance() {
         sign: Some(Sign::Worse),
         interval: Some(interval(0.049, 0.045, 0.054)),
         tolerance: 0.02,
+        is_primary: true,
     };
-    let svg = intervals(&[row]).unwrap().into_string();
+    let chart = IntervalChart::of_changes(vec![row]);
+    let svg = intervals(&chart).unwrap().figure().into_string();
     insta::assert_snapshot!(svg.replace("><", ">\n<"));
 }

@@ -6,7 +6,10 @@ use stillwell_verdict::{
 };
 
 use super::TargetsReport;
-use crate::document::{Block, Cell, Column, Datum, Document, Interval, Section, Table, Text};
+use crate::document::{
+    Block, Cell, Chart, Column, Datum, Document, Interval, IntervalChart, IntervalRow, Medium,
+    Section, Sign, Table, Text,
+};
 
 /// Cell text for a missing number.
 const NOTHING: &str = "-";
@@ -55,11 +58,65 @@ pub(super) fn document(report: &TargetsReport) -> Document {
 }
 
 fn section(verdict: &TargetsVerdict) -> Block {
-    let blocks = [Block::Table(table(verdict)), Block::list(below(verdict))];
+    let blocks = [
+        Block::Table(table(verdict)),
+        Block::list(below(verdict)),
+        Block::On(Medium::Browser, charts(verdict)),
+    ];
     let section = Section::titled(2, verdict.name.as_str(), blocks);
     Block::Section(Section {
         summary: verdict.summary.as_deref().map(Text::from),
         ..section
+    })
+}
+
+/// Returns a chart of each metric that several targets have a number of.
+fn charts(verdict: &TargetsVerdict) -> Vec<Block> {
+    let rows = verdict.rows.iter();
+    let charts = rows.filter_map(|row| chart(row, &verdict.columns));
+    charts.collect()
+}
+
+fn chart(row: &TargetsRow, columns: &[ColumnFound]) -> Option<Block> {
+    let scale = row_scale(row);
+    let rows = row.cells.iter().zip(columns).filter_map(|(cell, column)| {
+        let TargetsCell::Value {
+            mean,
+            interval,
+            place,
+            ..
+        } = cell
+        else {
+            return None;
+        };
+        let (low, high) = interval.unwrap_or((*mean, *mean));
+        Some(IntervalRow {
+            name: column.name.clone(),
+            text: text(cell, scale),
+            sign: Some(match place {
+                Place::Winner => Sign::Better,
+                Place::Tied | Place::Behind | Place::None => Sign::Unclear,
+            }),
+            interval: Some(Interval {
+                estimate: mean / scale.factor,
+                low: low.max(0.0) / scale.factor,
+                high: high / scale.factor,
+            }),
+            tolerance: 0.0,
+            is_primary: false,
+        })
+    });
+    let rows: Vec<IntervalRow> = rows.collect();
+    let is_shown = rows.len() > 1
+        && rows
+            .iter()
+            .any(|row| row.interval.is_some_and(|i| i.high > 0.0));
+    is_shown.then(|| {
+        Block::Chart(Chart::Intervals(IntervalChart {
+            title: format!("{}{}", title(row.metric), scale.shown()),
+            rows,
+            is_from_zero: true,
+        }))
     })
 }
 
@@ -126,13 +183,18 @@ const fn kept(column: &ColumnFound) -> &'static str {
     }
 }
 
-fn row(row: &TargetsRow) -> Vec<Cell> {
+/// Returns the unit of a row.
+fn row_scale(row: &TargetsRow) -> Scale {
     let means = row.cells.iter().filter_map(|cell| match cell {
         TargetsCell::Value { mean, .. } => Some(mean.abs()),
         TargetsCell::Invalid { mean, .. } => mean.map(f64::abs),
         TargetsCell::Missing { .. } => None,
     });
-    let scale = Scale::of(row.metric, means.fold(0.0, f64::max));
+    Scale::of(row.metric, means.fold(0.0, f64::max))
+}
+
+fn row(row: &TargetsRow) -> Vec<Cell> {
+    let scale = row_scale(row);
     let mut cells = vec![format!("{}{}", title(row.metric), scale.shown()).into()];
     cells.extend(row.cells.iter().map(|cell| Cell {
         text: text(cell, scale).into(),

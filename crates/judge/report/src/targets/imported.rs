@@ -3,32 +3,25 @@
 use serde_json::{Value, json as object};
 use stillwell_verdict::{ImportWarning, ImportedTable};
 
+use crate::FullReport;
 use crate::document::{Block, Cell, Column, Document, Item, Table, Text};
-use crate::{Format, Style};
 
 /// Names the shape of the JSON of imported tables; keys are added within a version
 /// and never removed.
 pub const IMPORT_SCHEMA: &str = "stillwell/import/v2";
 
-/// Tables that others measured, each with its warnings, in this form.
-#[must_use]
-pub fn render_imported(
-    tables: &[(ImportedTable, Vec<ImportWarning>)],
-    format: Format,
-    style: Style,
-) -> String {
-    let document = || {
-        Document::new(
-            tables
-                .iter()
-                .map(|(table, warnings)| section(table, warnings)),
-        )
-    };
-    format.render(style, document, || {
-        let tables = tables.iter().map(|(table, warnings)| json(table, warnings));
-        let value = object!({ "schema": IMPORT_SCHEMA, "tables": tables.collect::<Vec<_>>() });
-        format!("{value:#}\n")
-    })
+/// Tables that others measured, each with its warnings.
+impl From<&[(ImportedTable, Vec<ImportWarning>)]> for FullReport {
+    fn from(tables: &[(ImportedTable, Vec<ImportWarning>)]) -> Self {
+        let sections = tables.iter();
+        let sections = sections.map(|(table, warnings)| section(table, warnings));
+        let data = tables.iter().map(|(table, warnings)| json(table, warnings));
+        let value = object!({ "schema": IMPORT_SCHEMA, "tables": data.collect::<Vec<_>>() });
+        Self {
+            document: Document::new(sections),
+            data: format!("{value:#}\n"),
+        }
+    }
 }
 
 fn section(table: &ImportedTable, warnings: &[ImportWarning]) -> Block {

@@ -6,6 +6,7 @@ use stillwell_verdict::{
 };
 
 use super::*;
+use crate::{Format, Style};
 
 fn column(name: &str, invalid: Option<&str>, delivery: DeliveryFound) -> ColumnFound {
     ColumnFound {
@@ -147,7 +148,7 @@ fn report() -> TargetsReport {
 #[test]
 fn a_table_of_targets_has_every_form() {
     for format in Format::ALL {
-        let text = render_targets(&report(), format, Style::default());
+        let text = FullReport::from(&report()).render(format, Style::default());
         if format == Format::Html {
             assert!(text.contains("<table>"), "{text}");
             continue;
@@ -165,7 +166,7 @@ fn a_claim_that_was_not_checked_is_said_to_be_so() {
         (Format::Markdown, "| disk, not checked |"),
         (Format::Json, "\"unchecked\": \"nothing was recorded\""),
     ] {
-        let text = render_targets(&report, format, Style::default());
+        let text = FullReport::from(&report).render(format, Style::default());
         assert!(text.contains(says), "{text}");
     }
 }
@@ -177,7 +178,7 @@ fn several_experiments_end_with_what_arrived() {
     second.name = "sighup".to_owned();
     second.columns.truncate(2);
     report.verdicts.push(second);
-    let text = render_targets(&report, Format::Terminal, Style::default());
+    let text = FullReport::from(&report).render(Format::Terminal, Style::default());
     let matrix = text.split_once("\ndelivery\n").unwrap().1;
     let lines: Vec<&str> = matrix.lines().take(3).map(str::trim).collect();
     assert!(lines[0].starts_with("fast"), "{matrix}");

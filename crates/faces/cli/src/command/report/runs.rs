@@ -1,45 +1,68 @@
 //! The runs of a suite, read from its captures for the charts of a page.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use stillwell_capture::{Capture, RunStage};
 use stillwell_experiment::Results;
 use stillwell_plan::ExperimentPlan;
-use stillwell_report::{ExperimentRuns, RunCollector};
+use stillwell_report::{ExperimentRuns, RunCollector, by_attention};
 use stillwell_units::Nanos;
-use stillwell_verdict::RunSummary;
+use stillwell_verdict::{ExperimentVerdict, RunSummary};
 
 /// Maximum number of points of one quantity over all experiments; it bounds the size of the page.
-const POINTS_OF_SUITE: usize = 2_400;
+const POINTS_OF_SUITE: usize = 400;
 
 /// Maximum number of pairs of all experiments whose captures are read; it bounds the time of the report.
 const PAIRS_OF_SUITE: usize = 400;
 
-/// Reads the runs of experiments; an experiment without readable runs is missing.
-pub(crate) fn read(results: &Results, experiments: &[ExperimentPlan]) -> Vec<ExperimentRuns> {
-    let count = experiments.len().max(1);
-    let points_max = (POINTS_OF_SUITE / count).clamp(24, 120);
-    let pairs_max = (PAIRS_OF_SUITE / count).clamp(4, 20);
+/// Maximum number of experiments whose captures are read; it bounds both.
+const DRAWN_MAX: usize = 16;
+
+/// Reads the runs of experiments with these verdicts; an experiment without readable runs is missing.
+pub(crate) fn read(
+    results: &Results,
+    experiments: &[ExperimentPlan],
+    verdicts: &[ExperimentVerdict],
+) -> Vec<ExperimentRuns> {
+    let drawn = by_attention(verdicts).into_iter().take(DRAWN_MAX);
+    let drawn: BTreeSet<&str> = drawn.map(|verdict| verdict.name.as_str()).collect();
+    let count = drawn.len().max(1);
+    let limits = DrawnLimits {
+        points: (POINTS_OF_SUITE / count).clamp(20, 120),
+        pairs: (PAIRS_OF_SUITE / count).clamp(4, 20),
+    };
     let experiments = experiments.iter();
     experiments
-        .filter_map(|experiment| of_experiment(results, experiment, points_max, pairs_max))
+        .filter_map(|experiment| {
+            let is_drawn = drawn.contains(experiment.name.as_str());
+            of_experiment(results, experiment, is_drawn.then_some(limits))
+        })
         .collect()
+}
+
+/// Limits of the charts of one experiment.
+#[derive(Clone, Copy, Debug)]
+struct DrawnLimits {
+    points: usize,
+    pairs: usize,
 }
 
 fn of_experiment(
     results: &Results,
     experiment: &ExperimentPlan,
-    points_max: usize,
-    pairs_max: usize,
+    limits: Option<DrawnLimits>,
 ) -> Option<ExperimentRuns> {
     let summaries = results.summaries(experiment).ok()?;
     let names = experiment
         .variants
         .iter()
         .map(|variant| variant.name.clone());
+    let points_max = limits.map_or(0, |limits| limits.points);
     let mut collector = RunCollector::new(&experiment.name, names, points_max);
+    collector.add_values(&summaries);
     let pairs = shown_pairs(&summaries, experiment.variants.len());
     collector.add_summaries(pairs.values().flatten().copied());
+    let pairs_max = limits.map_or(0, |limits| limits.pairs);
     for (stage, pair) in evenly(&pairs, pairs_max) {
         for variant in &experiment.variants {
             let folder = results.run_of(&experiment.name, stage, pair, &variant.name);
@@ -48,7 +71,10 @@ fn of_experiment(
             }
         }
     }
-    Some(collector.finish())
+    Some(ExperimentRuns {
+        is_left_out: limits.is_none(),
+        ..collector.finish()
+    })
 }
 
 type ShownPairs<'a> = BTreeMap<(RunStage, u32), Vec<&'a RunSummary>>;

@@ -10,7 +10,7 @@ use stillwell_experiment::{
     not_installed, run_targets,
 };
 use stillwell_plan::TargetsPlan;
-use stillwell_report::{TargetsReport, render_targets};
+use stillwell_report::{FullReport, TargetsReport};
 use stillwell_target::Privileges;
 use stillwell_verdict::{TargetsVerdict, judge_targets, targets_exit_code};
 
@@ -247,12 +247,9 @@ fn deliver(
     paint: &Paint,
     results: &Path,
 ) -> Result<(), CommandError> {
-    let delivered = output::deliver_text(&arguments.output, paint, |format, style| {
-        render_targets(report, format, style)
-    });
-    let kept = output::keep_text(results, |format, style| {
-        render_targets(report, format, style)
-    });
+    let full = FullReport::from(report);
+    let delivered = output::deliver(&arguments.output, paint, &full);
+    let kept = output::keep(&full, results);
     delivered.and(kept)
 }
 

@@ -53,7 +53,7 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 /// Returns the text alone.
-pub(super) fn plain(text: &Text) -> String {
+pub(in crate::document) fn plain(text: &Text) -> String {
     let parts = text.0.iter().map(|part| match part {
         Inline::Run(_, text) | Inline::Answer(_, text) | Inline::Link(text, _) => clean(text),
         Inline::Sparkline(_) => String::new(),

@@ -4,8 +4,11 @@ use super::super::tests::everywhere;
 use super::*;
 use crate::document::Format;
 
+/// Returns a page with `text` everywhere, without its script.
 fn shown(text: &str) -> String {
-    Format::Html.renderer().unwrap()(&everywhere(text), Style::default())
+    let page = Format::Html.renderer().unwrap()(&everywhere(text), Style::default());
+    assert!(page.contains(SCRIPT), "{page}");
+    page.replace(&format!("<script>{SCRIPT}</script>"), "")
 }
 
 /// Checks that every element is closed, and returns how many there are.
@@ -53,9 +56,12 @@ proptest! {
 }
 
 #[test]
-fn a_page_loads_and_runs_nothing() {
+fn a_page_loads_nothing_and_runs_its_own_script_alone() {
     let page = shown("plain");
     assert!(page.contains("default-src 'none'"), "{page}");
+    let (_, policy) = page.split_once("script-src ").unwrap();
+    let hash = policy.split('\'').nth(1).unwrap();
+    assert!(hash.starts_with("sha256-") && hash.len() == 51, "{hash}");
     for word in [
         " src=",
         "<link",

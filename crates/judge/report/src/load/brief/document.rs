@@ -2,12 +2,15 @@
 
 use super::{BriefLoad, BriefRoute, BriefTimes};
 use crate::document::{Block, Cell, Column, Document, Sign, Table, Text};
-use crate::{Format, Style, words};
+use crate::{FullReport, words};
 
-/// Returns the summary in a form of reports.
-#[must_use]
-pub fn render_brief(brief: &BriefLoad, format: Format, style: Style) -> String {
-    format.render(style, || document(brief), || brief.to_json())
+impl From<&BriefLoad> for FullReport {
+    fn from(brief: &BriefLoad) -> Self {
+        Self {
+            document: document(brief),
+            data: brief.to_json(),
+        }
+    }
 }
 
 fn document(brief: &BriefLoad) -> Document {

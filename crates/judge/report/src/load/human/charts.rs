@@ -7,12 +7,10 @@ use stillwell_units::float_from_u64;
 use super::course::{rate, whole};
 use crate::document::{AxisScale, Block, Chart, Curve};
 use crate::load::{LoadInterval, LoadReport, id, merge_histograms};
+use crate::percentiles::percentile_chart;
 
 /// Points of a line over time; longer series are merged to fit.
 const POINTS_MAX: usize = 240;
-
-/// Points of a percentile curve for each decade.
-const POINTS_OF_DECADE: u32 = 12;
 
 type Points = Vec<(f64, f64)>;
 
@@ -85,38 +83,13 @@ fn chart(name: &str, unit: &'static str, up: AxisScale, series: Vec<(String, Poi
 
 /// Returns latencies by percentile, from the intended time and from the sent time where they differ.
 fn distribution(report: &LoadReport) -> Option<Block> {
-    let curve = |name: &str, id: &str| {
-        let histogram = report.global.statistic(id)?.histogram.as_ref()?.unpack();
-        (!histogram.is_empty()).then(|| (name.to_owned(), percentiles(&histogram)))
-    };
-    let response = curve("response time", id::RESPONSE_TIME);
-    let service = curve("service time", id::SERVICE_TIME);
-    let service = service.filter(|(_, points)| {
-        response
-            .as_ref()
-            .is_none_or(|(_, response)| response != points)
-    });
-    let series: Vec<_> = response.into_iter().chain(service).collect();
-    (!series.is_empty()).then(|| {
-        Block::Chart(Chart::Curve(Curve {
-            scales: (AxisScale::Percentiles, AxisScale::Log),
-            x: ("percentile".to_owned(), ""),
-            y: ("latency".to_owned(), "ns"),
-            series,
-            ..Curve::default()
-        }))
-    })
-}
-
-/// Returns latencies over 1 / (1 − share), up to the resolution of the samples.
-fn percentiles(histogram: &Histogram<u64>) -> Points {
-    let count = float_from_u64(histogram.len());
-    (0..=POINTS_OF_DECADE * 9)
-        .map(|point| 10.0_f64.powf(f64::from(point) / f64::from(POINTS_OF_DECADE)))
-        .take_while(|inverse| *inverse <= count)
-        .map(|inverse| {
-            let value = histogram.value_at_quantile(1.0 - 1.0 / inverse);
-            (inverse, float_from_u64(value.max(1)))
-        })
-        .collect()
+    let times = |id: &str| Some(report.global.statistic(id)?.histogram.as_ref()?.unpack());
+    let response = times(id::RESPONSE_TIME);
+    let service = times(id::SERVICE_TIME).filter(|service| response.as_ref() != Some(service));
+    let named = [("response time", &response), ("service time", &service)];
+    let named = named.into_iter();
+    let lines: Vec<_> = named
+        .filter_map(|(name, times)| Some((name, times.as_ref()?)))
+        .collect();
+    percentile_chart(&lines)
 }

@@ -13,21 +13,21 @@ use stillwell_units::{Moment, Nanos, float_from_u64};
 use crate::document::AxisScale;
 
 /// Points of the latency distribution: up to p99.99 in steps of a sixth of a decade.
-pub(super) const PERCENTILES: usize = 25;
+pub(crate) const PERCENTILES: usize = 25;
 
 /// Samples that must be slower than the last percentile: one sample must not decide it.
 const TAIL_MIN: f64 = 10.0;
 
 /// A quantity over time.
-pub(super) struct Quantity {
+pub(crate) struct Quantity {
     /// Name of the axis.
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     /// Unit of the axis.
-    pub(super) unit: &'static str,
+    pub(crate) unit: &'static str,
     /// Scale of the axis.
-    pub(super) scale: AxisScale,
+    pub(crate) scale: AxisScale,
     /// True if it is only drawn when there is no line before.
-    pub(super) is_fallback: bool,
+    pub(crate) is_fallback: bool,
 }
 
 const fn quantity(name: &'static str, unit: &'static str) -> Quantity {
@@ -40,7 +40,7 @@ const fn quantity(name: &'static str, unit: &'static str) -> Quantity {
 }
 
 /// All quantities, in the order of the charts and of [`RunLines::lines`].
-pub(super) const QUANTITIES: [Quantity; 6] = [
+pub(crate) const QUANTITIES: [Quantity; 6] = [
     quantity("received per second", "B"),
     Quantity {
         is_fallback: true,
@@ -59,7 +59,7 @@ pub(super) const QUANTITIES: [Quantity; 6] = [
 ];
 
 /// Returns the start and the end of the load, drain included.
-pub(super) fn load_of(manifest: &Manifest) -> Option<(Moment, Moment)> {
+pub(crate) fn load_of(manifest: &Manifest) -> Option<(Moment, Moment)> {
     manifest.measured()?;
     let is_load = |phase: Phase| matches!(phase, Phase::Warmup | Phase::Measure | Phase::Drain);
     let marks = &manifest.phases;
@@ -71,17 +71,17 @@ pub(super) fn load_of(manifest: &Manifest) -> Option<(Moment, Moment)> {
 
 /// The time axis of all runs of an experiment, from the start of the load.
 #[derive(Clone, Debug)]
-pub(super) struct TimeSpan {
+pub(crate) struct TimeSpan {
     length: Nanos,
     /// Number of bins.
-    pub(super) bins: usize,
+    pub(crate) bins: usize,
     /// The phases, in seconds from the start.
-    pub(super) shades: Vec<(String, (f64, f64))>,
+    pub(crate) shades: Vec<(String, (f64, f64))>,
 }
 
 impl TimeSpan {
     /// Returns the axis that fits a run, with a bin for each sample up to `points_max`.
-    pub(super) fn of(capture: &Capture, points_max: usize) -> Option<Self> {
+    pub(crate) fn of(capture: &Capture, points_max: usize) -> Option<Self> {
         let (start, end) = load_of(&capture.manifest)?;
         let samples = capture.series.iter();
         let samples = samples.map(|(_, _, series)| series.between(start, end).len());
@@ -105,7 +105,7 @@ impl TimeSpan {
     }
 
     /// Returns the middle of a bin, in seconds from the start.
-    pub(super) fn middle(&self, bin: usize) -> f64 {
+    pub(crate) fn middle(&self, bin: usize) -> f64 {
         let bins = float_from_u64(self.bins as u64);
         (float_from_u64(bin as u64) + 0.5) * self.length.as_secs_f64() / bins
     }
@@ -123,16 +123,16 @@ type Line = Vec<Option<f64>>;
 
 /// The lines of one run.
 #[derive(Debug)]
-pub(super) struct RunLines {
+pub(crate) struct RunLines {
     /// A line for each of [`QUANTITIES`].
-    pub(super) lines: [Line; QUANTITIES.len()],
+    pub(crate) lines: [Line; QUANTITIES.len()],
     /// Latencies at [`inverse`] of each place.
-    pub(super) percentiles: Vec<f64>,
+    pub(crate) percentiles: Vec<f64>,
 }
 
 impl RunLines {
     /// Returns the lines of a run whose load began at `start`.
-    pub(super) fn of(capture: &Capture, span: &TimeSpan, start: Moment) -> Self {
+    pub(crate) fn of(capture: &Capture, span: &TimeSpan, start: Moment) -> Self {
         let rates = |metric| growth(&capture.series, metric, span, start);
         let received = Some(rates(catalogue::BYTES_RECEIVED)).filter(has_points);
         let received = received.unwrap_or_else(|| rates(catalogue::TOTAL_BYTES_RECEIVED));
@@ -250,7 +250,7 @@ fn latencies(
 }
 
 /// Returns 1 / (1 − share) of the percentile at a place.
-pub(super) fn inverse(place: usize) -> f64 {
+pub(crate) fn inverse(place: usize) -> f64 {
     10.0_f64.powf(float_from_u64(place as u64) / 6.0)
 }
 
