@@ -85,6 +85,7 @@ const fn unit(metric: &GoalMetric) -> &'static str {
     match metric {
         GoalMetric::CpuPerEvent
         | GoalMetric::EventLatency(_)
+        | GoalMetric::FirstByte(_)
         | GoalMetric::Latency(_)
         | GoalMetric::ServiceTime(_) => "ns",
         GoalMetric::EgressThroughput
@@ -94,7 +95,9 @@ const fn unit(metric: &GoalMetric) -> &'static str {
         GoalMetric::Duplicated
         | GoalMetric::ErrorShare
         | GoalMetric::Loss
-        | GoalMetric::MemorySlope => "share",
+        | GoalMetric::MemorySlope
+        | GoalMetric::Status(_) => "share",
+        GoalMetric::Route(goal) => unit(goal.metric()),
         GoalMetric::Cpu | GoalMetric::RequestThroughput | GoalMetric::Series(_) => "",
     }
 }
