@@ -6,7 +6,7 @@ use stillwell_plan::load::{
     LoadProtocol, Overflow, RequestPlan, Reuse, Spacing, TelemetryPlan, UntilPlan,
 };
 use stillwell_plan::tls::{ClientTlsPlan, TlsSuites, Verification};
-use stillwell_plan::{LoadPlan, RateShape};
+use stillwell_plan::{LoadPlan, RateShape, Validity};
 use stillwell_run::{AddressFamily, Interrupt, LoadCapture, conduct_load};
 use stillwell_units::{Nanos, Seed};
 
@@ -107,5 +107,6 @@ fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanPart
         grace: Nanos::from_secs(5),
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(1),
+        validity: Validity::Normal,
     }
 }

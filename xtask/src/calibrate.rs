@@ -1,6 +1,7 @@
 //! `cargo xtask calibrate`: how often verdicts are right where the truth is known,
 //! by simulation, as the tables of docs/internals/calibration.md.
 
+mod covariate;
 mod history;
 mod whole;
 
@@ -58,11 +59,18 @@ pub(crate) enum TablesPart {
     Procedure,
     /// Histories.
     Histories,
+    /// Adjustment for a recorded disturbance.
+    Covariates,
 }
 
 impl TablesPart {
     /// All parts, in their order.
-    pub(crate) const ALL: [Self; 3] = [Self::Search, Self::Procedure, Self::Histories];
+    pub(crate) const ALL: [Self; 4] = [
+        Self::Search,
+        Self::Procedure,
+        Self::Histories,
+        Self::Covariates,
+    ];
 
     /// Returns the part with this name.
     pub(crate) fn named(name: &str) -> Option<Self> {
@@ -70,6 +78,7 @@ impl TablesPart {
             "search" => Some(Self::Search),
             "procedure" => Some(Self::Procedure),
             "histories" => Some(Self::Histories),
+            "covariates" => Some(Self::Covariates),
             _ => None,
         }
     }
@@ -92,6 +101,7 @@ pub(crate) fn tables(effort: Effort, parts: &[TablesPart]) -> anyhow::Result<Str
                 tables.power(&mut text)?;
             }
             TablesPart::Procedure => whole::tables(effort.experiments(), &mut text)?,
+            TablesPart::Covariates => covariate::tables(effort.experiments(), &mut text)?,
             TablesPart::Histories => history::tables(effort.experiments(), &mut text)?,
         }
     }
@@ -280,6 +290,7 @@ mod tests {
         tables.power(&mut text).unwrap();
         whole::tables(10, &mut text).unwrap();
         history::tables(100, &mut text).unwrap();
+        covariate::tables(10, &mut text).unwrap();
         let rows = text.lines().filter(|line| line.starts_with("| "));
         // Six heads with their rulers; then 18 cells and their sum, 15, 25, 7, 20 of which
         // five have two pauses, and 12.

@@ -38,7 +38,7 @@ use calibrate::{Effort, TablesPart};
 
 const USAGE: &str = "usage: cargo xtask tidy | cargo xtask words [CRATE…] | \
                      cargo xtask messages [CRATE…] | cargo xtask reference | cargo xtask ci-skips LOGFILE | \
-                     cargo xtask calibrate (--quick|--full [search|procedure|histories]) | \
+                     cargo xtask calibrate (--quick|--full [search|procedure|histories|covariates]) | \
                      cargo xtask evidence LEDGER [PROGRAM TIMES MINUTES] | \
                      cargo xtask harness TABLE RESULTS PAGE | \
                      cargo xtask mutate CORPUS PROGRAM COUNT";

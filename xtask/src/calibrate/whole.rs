@@ -20,6 +20,9 @@ const POWER: [[f64; 3]; 7] = [
     [0.01, 0.015, 0.02],
 ];
 
+/// Largest losses that are compared: that of a limit, below and above it.
+const LOSSES: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
+
 /// Pauses that are compared, in lengths of a run: none, and that of an experiment.
 const PAUSES: [f64; 2] = [0.0, 0.2];
 
@@ -74,7 +77,46 @@ impl Shares {
 
 pub(super) fn tables(experiments: u32, text: &mut String) -> anyhow::Result<()> {
     power(experiments, text)?;
-    equal(experiments, text)
+    equal(experiments, text)?;
+    losses(experiments, text)
+}
+
+/// Runs that lose a share of their CPU time to other programs or virtual machines, which lowers
+/// throughput, or raises CPU time, by as much: what a limit of that share leaves.
+fn losses(experiments: u32, text: &mut String) -> anyhow::Result<()> {
+    writeln!(text, "\n### Runs that lose CPU time to others\n")?;
+    writeln!(
+        text,
+        "| loss of a run, at most | correlation of runs | equal: an interval misses the truth | equal: `regressed` | equal: `equivalent` | 3 % slower: `regressed` | pairs in all |\n\
+         | --- | --- | --- | --- | --- | --- | --- |"
+    )?;
+    let rule = WholeProcedure::sequential(PAIRS_MAX, TOLERANCE).context("plan the looks")?;
+    for (row, most) in (0..).zip(LOSSES) {
+        for (column, correlation) in (0..).zip([0.0, 0.5, 0.9]) {
+            let equal = DisturbedMachine {
+                shared: SharedNoise::Loss { most, correlation },
+                ..DisturbedMachine::of_noise(0.01)
+            };
+            let slower = DisturbedMachine {
+                change: 0.03,
+                ..equal
+            };
+            let seed = 3300 + 10 * row + column;
+            let alarms = Shares::of(&equal, &rule, (seed, experiments))?;
+            let power = Shares::of(&slower, &rule, (seed + 5, experiments))?;
+            writeln!(
+                text,
+                "| {} % | {correlation} | {} | {} | {} | {} | {:.1} |",
+                hundredths(most),
+                alarms.share(alarms.alarms),
+                alarms.share(alarms.regressed),
+                alarms.share(alarms.equivalent),
+                power.share(power.regressed),
+                power.mean_pairs(),
+            )?;
+        }
+    }
+    Ok(())
 }
 
 fn power(experiments: u32, text: &mut String) -> anyhow::Result<()> {
@@ -189,9 +231,13 @@ fn disturbed() -> Vec<(&'static str, DisturbedMachine)> {
         ("layout of builds 1 %, noise 1 %", layout(0.01, 1)),
         ("layout of builds 2 %, noise 1 %", layout(0.02, 1)),
         ("the same, 2 builds of each", layout(0.02, 2)),
-        ("the same, 5 builds of each", layout(0.02, 5)),
+        ("the same, 4 builds of each", layout(0.02, 4)),
         ("the same, 10 builds of each", layout(0.02, 10)),
-        ("the same, a build for each pair", layout(0.02, PAIRS_MAX)),
+        ("the same, 20 builds of each", layout(0.02, 20)),
+        (
+            "the same, a build for each pair",
+            layout(0.02, 2 * PAIRS_MAX),
+        ),
     ]
 }
 

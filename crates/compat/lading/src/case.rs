@@ -94,6 +94,7 @@ pub(crate) fn read_case(
             design: DesignPlan::Paired,
             warmup: WarmupPlan::Stated,
             max_time: MAX_TIME_DEFAULT,
+            builds: 1,
             confirm: true,
             family: None,
             operating_point,

@@ -1,14 +1,16 @@
 //! The executables that a suite compares.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Access, access};
 use serde::{Deserialize, Serialize};
-use stillwell_plan::experiment::BinarySource;
+use stillwell_capture::RunStage;
+use stillwell_plan::experiment::{BinarySource, builds_of_stages};
 use stillwell_plan::target::Places;
 use stillwell_plan::{ExperimentPlan, SuitePlan, TargetKind, TargetPlan, VariantPlan};
+use stillwell_units::count;
 
 use crate::build::Builds;
 use crate::files::sha256_of_file;
@@ -29,16 +31,37 @@ pub struct BinaryIdentity {
     pub sha256: Option<String>,
 }
 
-/// The target of every variant of one experiment, in the plan's order.
+/// The targets of every variant of one experiment, in the plan's order: one for each build.
 #[derive(Debug)]
-pub(crate) struct VariantTargets(pub(crate) Vec<TargetPlan>);
+pub(crate) struct VariantTargets(Vec<Vec<TargetPlan>>);
+
+impl VariantTargets {
+    /// Returns the target of the variant at `place` in this pair. Builds are used in turn; those of
+    /// the confirmation are others than those of the search, if there are several.
+    pub(crate) fn of_pair(&self, place: usize, stage: RunStage, pair: u32) -> Option<&TargetPlan> {
+        let builds = self.0.get(place)?;
+        let build = build_of_pair(count(builds.len()), stage, pair);
+        builds.get(usize::try_from(build).ok()?)
+    }
+}
+
+/// Returns the place of the build for a pair.
+const fn build_of_pair(builds: u32, stage: RunStage, pair: u32) -> u32 {
+    let [search, confirm] = builds_of_stages(builds);
+    let turn = pair.saturating_sub(1);
+    match stage {
+        RunStage::Search => turn % search,
+        RunStage::Confirm if builds > 1 => search + turn % confirm,
+        RunStage::Confirm => 0,
+    }
+}
 
 /// All that has to be there before the first run.
 #[derive(Debug, Default)]
 pub(crate) struct Prepared {
     /// One for each experiment, in the plan's order.
     pub(crate) targets: Vec<VariantTargets>,
-    /// One for each variant of each experiment.
+    /// One for each build of each variant of each experiment.
     pub(crate) binaries: Vec<BinaryIdentity>,
 }
 
@@ -53,33 +76,106 @@ pub(crate) fn prepare(
     let mut hashes = Hashes::default();
     let mut prepared = Prepared::default();
     for experiment in &plan.experiments {
-        let mut identities = Vec::new();
-        for variant in &experiment.variants {
-            let (binary, revision) = match &variant.binary {
-                BinarySource::AsPlanned => (None, None),
-                BinarySource::Path(path) => {
-                    check_executable(experiment, variant, path)?;
-                    (Some(path.clone()), None)
-                }
-                BinarySource::Git(source) => match builds.build(source, progress)? {
-                    Some(built) => (Some(built.binary), Some(built.revision)),
-                    None => return Ok(None),
-                },
-            };
-            let target = experiment.target_of(variant, binary.as_deref());
-            let path = program(&target, experiment, variant, options);
-            prepared.binaries.push(BinaryIdentity {
-                experiment: experiment.name.clone(),
-                variant: variant.name.clone(),
-                sha256: path.as_deref().and_then(|path| hashes.of(path)),
-                path,
-                revision,
-            });
-            identities.push(target);
+        let mut targets = Vec::new();
+        for (place, variant) in experiment.variants.iter().enumerate() {
+            let mut of_variant = Vec::new();
+            for seed in seeds(experiment, place) {
+                let Some((binary, revision)) =
+                    executable(experiment, variant, seed, builds, progress)?
+                else {
+                    return Ok(None);
+                };
+                let target = experiment.target_of(variant, binary.as_deref());
+                let path = program(&target, experiment, variant, options);
+                prepared.binaries.push(BinaryIdentity {
+                    experiment: experiment.name.clone(),
+                    variant: variant.name.clone(),
+                    sha256: path.as_deref().and_then(|path| hashes.of(path)),
+                    path,
+                    revision,
+                });
+                of_variant.push(target);
+            }
+            targets.push(of_variant);
         }
-        prepared.targets.push(VariantTargets(identities));
+        check_builds(experiment, &prepared.binaries)?;
+        prepared.targets.push(VariantTargets(targets));
     }
     Ok(Some(prepared))
+}
+
+/// Returns the seeds of the builds of the variant at `place`; a single build has none. Every variant
+/// has seeds of its own, so that two builds of one source differ as well.
+fn seeds(experiment: &ExperimentPlan, place: usize) -> Vec<Option<u32>> {
+    let is_built = matches!(experiment.variants[place].binary, BinarySource::Git(_));
+    if !is_built || experiment.builds < 2 {
+        return vec![None];
+    }
+    let variants = count(experiment.variants.len());
+    let place = count(place);
+    let seeds = (0..experiment.builds).map(|number| Some(number * variants + place + 1));
+    seeds.collect()
+}
+
+/// Returns the executable of a variant and its commit, built if it has to be; `None` if the build
+/// was interrupted.
+fn executable(
+    experiment: &ExperimentPlan,
+    variant: &VariantPlan,
+    seed: Option<u32>,
+    builds: &mut Builds<'_>,
+    progress: &mut dyn FnMut(SuiteProgress<'_>),
+) -> Result<Option<(Option<PathBuf>, Option<String>)>, SuiteError> {
+    match &variant.binary {
+        BinarySource::AsPlanned => Ok(Some((None, None))),
+        BinarySource::Path(path) => {
+            check_executable(experiment, variant, path)?;
+            Ok(Some((Some(path.clone()), None)))
+        }
+        BinarySource::Git(source) => {
+            let built = builds.build(source, seed, progress)?;
+            Ok(built.map(|built| (Some(built.binary), Some(built.revision))))
+        }
+    }
+}
+
+/// Refuses several builds that are one: the build command does not use its seed, or nothing is
+/// built.
+fn check_builds(
+    experiment: &ExperimentPlan,
+    binaries: &[BinaryIdentity],
+) -> Result<(), SuiteError> {
+    if experiment.builds < 2 {
+        return Ok(());
+    }
+    let of_experiment = || {
+        let here = binaries.iter();
+        here.filter(|binary| binary.experiment == experiment.name)
+    };
+    let is_built = |variant: &&VariantPlan| matches!(variant.binary, BinarySource::Git(_));
+    let refuse = |reason: String| SuiteError::Builds {
+        experiment: experiment.name.clone(),
+        builds: experiment.builds,
+        reason,
+    };
+    let mut built = experiment.variants.iter().filter(is_built).peekable();
+    if built.peek().is_none() {
+        return Err(refuse(
+            "no variant comes from a revision: use `git:` variants, or leave it out".to_owned(),
+        ));
+    }
+    for variant in built {
+        let hashes = of_experiment().filter(|binary| binary.variant == variant.name);
+        let hashes: BTreeSet<_> = hashes.map(|binary| &binary.sha256).collect();
+        if hashes.len() == 1 {
+            return Err(refuse(format!(
+                "all builds of `{}` are the same file: let the build command use \
+                 STILLWELL_BUILD_SEED, see docs/experiments.md",
+                variant.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn check_executable(
@@ -137,5 +233,28 @@ impl Hashes {
         let hash = sha256_of_file(path).ok();
         self.0.insert(path.to_path_buf(), hash.clone());
         hash
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A confirmation with the builds of the search would confirm their layout.
+    #[test]
+    fn the_confirmation_has_other_builds_than_the_search() {
+        let names = |builds: u32, stage| {
+            let places = (1..=4).map(|pair| build_of_pair(builds, stage, pair).to_string());
+            places.collect::<Vec<_>>().join(" ")
+        };
+        for (builds, search, confirm) in [
+            (1, "0 0 0 0", "0 0 0 0"),
+            (2, "0 0 0 0", "1 1 1 1"),
+            (5, "0 1 2 0", "3 4 3 4"),
+            (10, "0 1 2 3", "5 6 7 8"),
+        ] {
+            assert_eq!(names(builds, RunStage::Search), search, "{builds}");
+            assert_eq!(names(builds, RunStage::Confirm), confirm, "{builds}");
+        }
     }
 }

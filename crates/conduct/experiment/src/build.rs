@@ -11,8 +11,8 @@
 //! builds/KEY.failed.log   what the last build said, if it failed
 //! ```
 //!
-//! `KEY` is a hash of the repository, the full commit, the build command and its
-//! output. A build becomes visible by one rename, so none is ever half.
+//! `KEY` is a hash of the repository, the full commit, the build command, its
+//! output and its seed, if it has one. A build becomes visible by one rename, so none is ever half.
 
 pub(crate) mod command;
 
@@ -46,7 +46,7 @@ pub struct Built {
 pub(crate) struct Builds<'a> {
     folder: PathBuf,
     commands: Commands<'a>,
-    built: BTreeMap<GitSource, Built>,
+    built: BTreeMap<(GitSource, Option<u32>), Built>,
 }
 
 /// The ingredients of a build.
@@ -56,6 +56,7 @@ struct Origin<'a> {
     revision: &'a str,
     build: &'a str,
     output: &'a Path,
+    seed: Option<u32>,
     sha256: Option<String>,
 }
 
@@ -69,23 +70,27 @@ impl<'a> Builds<'a> {
         })
     }
 
-    /// The executable of `source`; `None` if the build was interrupted.
+    /// The executable of `source`, whose build gets `seed` in its environment; `None` if the
+    /// build was interrupted.
     pub(crate) fn build(
         &mut self,
         source: &GitSource,
+        seed: Option<u32>,
         progress: &mut dyn FnMut(SuiteProgress<'_>),
     ) -> Result<Option<Built>, SuiteError> {
-        if let Some(built) = self.built.get(source) {
+        let key = (source.clone(), seed);
+        if let Some(built) = self.built.get(&key) {
             return Ok(Some(built.clone()));
         }
         let Some(revision) = self.resolve(source)? else {
             return Ok(None);
         };
-        let job = Job::new(&self.folder, source, revision)?;
+        let job = Job::new(&self.folder, (source, seed), revision)?;
         let cached = job.built();
         progress(SuiteProgress::Building {
             source,
             revision: &job.revision,
+            seed,
             cached: cached.is_some(),
         });
         let built = match cached {
@@ -99,7 +104,7 @@ impl<'a> Builds<'a> {
             source,
             built: &built,
         });
-        self.built.insert(source.clone(), built.clone());
+        self.built.insert(key, built.clone());
         Ok(Some(built))
     }
 
@@ -126,6 +131,7 @@ impl<'a> Builds<'a> {
 #[derive(Debug)]
 struct Job<'a> {
     source: &'a GitSource,
+    seed: Option<u32>,
     repository: PathBuf,
     revision: String,
     /// `builds/KEY`.
@@ -134,7 +140,11 @@ struct Job<'a> {
 }
 
 impl<'a> Job<'a> {
-    fn new(folder: &Path, source: &'a GitSource, revision: String) -> Result<Self, SuiteError> {
+    fn new(
+        folder: &Path,
+        (source, seed): (&'a GitSource, Option<u32>),
+        revision: String,
+    ) -> Result<Self, SuiteError> {
         let repository = source
             .repository
             .canonicalize()
@@ -152,9 +162,13 @@ impl<'a> Job<'a> {
             identity.extend_from_slice(part);
             identity.push(0);
         }
+        if let Some(seed) = seed {
+            identity.extend_from_slice(&seed.to_le_bytes());
+        }
         let key = sha256(&identity)[..32].to_owned();
         Ok(Self {
             source,
+            seed,
             repository,
             revision,
             entry: folder.join(&key),
@@ -227,7 +241,7 @@ impl<'a> Job<'a> {
             Some(Ok(_)) => {}
         }
         let log = temporary.join("build.log");
-        let ended = commands.build(&self.source.build, &tree, &self.revision, &log)?;
+        let ended = commands.build(&self.source.build, &tree, (&self.revision, self.seed), &log)?;
         let made = match ended {
             CommandEnd::Interrupted => Ok(None),
             CommandEnd::Failed(reason) => Err(self.failure(reason, &log)),
@@ -267,6 +281,7 @@ impl<'a> Job<'a> {
             revision: &self.revision,
             build: &self.source.build,
             output: &self.source.output,
+            seed: self.seed,
             sha256: sha256_of_file(&binary).ok(),
         };
         write_json(&temporary.join("source.json"), &origin)?;

@@ -73,6 +73,16 @@ pub enum SuiteError {
         /// The reason why it cannot be used.
         reason: String,
     },
+    /// Several builds of a variant are not possible, or are no different.
+    #[error("make {builds} builds of each variant of `{experiment}`: {reason}")]
+    Builds {
+        /// The experiment.
+        experiment: String,
+        /// The requested number of builds.
+        builds: u32,
+        /// The reason why not.
+        reason: String,
+    },
     /// A program that builds need could not be started.
     #[error("start `{program}`")]
     Program {

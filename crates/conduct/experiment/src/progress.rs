@@ -18,6 +18,8 @@ pub enum SuiteProgress<'a> {
         source: &'a GitSource,
         /// The commit, in full.
         revision: &'a str,
+        /// The seed of its layout, if it has one.
+        seed: Option<u32>,
         /// True if it was built before.
         cached: bool,
     },

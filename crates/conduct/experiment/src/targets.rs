@@ -442,6 +442,7 @@ fn as_experiment(plan: &TargetsPlan) -> ExperimentPlan {
         warmup: WarmupPlan::Stated,
         max_time: MAX_TIME_DEFAULT,
         confirm: false,
+        builds: 1,
         family: None,
         operating_point: OperatingPoint::Stated,
         report_links: Vec::new(),

@@ -299,6 +299,10 @@ pub(crate) struct CourseArguments {
     /// 10m by default
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<Nanos>,
+    /// Builds of each git: variant, each with another STILLWELL_BUILD_SEED in the environment of
+    /// the build command; half of them confirm what the others find [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub(crate) builds: Option<u32>,
     /// Answer within about two minutes: at most 6 pairs of runs with 500 ms of
     /// warm-up and 2 s of measurement, lost pairs replaced for 2 minutes. Smaller
     /// changes stay inconclusive

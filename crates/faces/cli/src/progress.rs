@@ -125,6 +125,7 @@ impl<'a> ProgressDisplay<'a> {
             SuiteProgress::Building {
                 source,
                 revision,
+                seed,
                 cached,
             } => {
                 let verb = if cached {
@@ -132,7 +133,8 @@ impl<'a> ProgressDisplay<'a> {
                 } else {
                     "building"
                 };
-                self.line(&format!("{verb} {} ({revision})", source.revision));
+                let seed = seed.map_or_else(String::new, |seed| format!(", seed {seed}"));
+                self.line(&format!("{verb} {} ({revision}{seed})", source.revision));
             }
             SuiteProgress::ExperimentStarted {
                 experiment,

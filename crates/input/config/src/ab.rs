@@ -101,6 +101,7 @@ impl AbSpec {
             warmup: WarmupPlan::Stated,
             max_time: MAX_TIME,
             confirm: self.confirm,
+            builds: 1,
             family: None,
             operating_point: OperatingPoint::Stated,
             report_links: Vec::new(),

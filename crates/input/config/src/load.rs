@@ -318,6 +318,7 @@ fn plan_of(
         warmup: spec.warmup,
         max_time: spec.max_time,
         confirm: spec.confirm,
+        builds: spec.builds,
         family: None,
         operating_point: spec.operating_point,
         report_links: spec.report_links,

@@ -72,6 +72,8 @@ pub struct SuiteOverrides {
     pub design: Option<DesignOverride>,
     /// Time of runs up to which lost pairs are replaced.
     pub max_time: Option<Nanos>,
+    /// Builds of each variant that comes from a revision.
+    pub builds: Option<u32>,
     /// A first answer in about two minutes: short runs, few pairs.
     pub quick: bool,
     /// `true`: a detected change is confirmed on new pairs.

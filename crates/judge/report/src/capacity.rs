@@ -10,6 +10,7 @@ mod json;
 #[cfg(test)]
 mod tests;
 
+use stillwell_plan::Validity;
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::Level;
 use stillwell_stats::capacity::{Observed, Purpose};
@@ -37,6 +38,8 @@ pub struct CapacityReport {
     pub answer: Option<CapacityAnswer>,
     /// Requested precision of the answer, as a share of it.
     pub within: f64,
+    /// Strictness of the limits above which a probe is inconclusive.
+    pub validity: Validity,
     /// Confidence level of the intervals.
     pub level: Level,
     /// The command that gives this again.

@@ -55,6 +55,7 @@ pub(crate) fn experiment(name: &str, verdict: Verdict, change: [f64; 3]) -> Expe
         variants: vec!["baseline".to_owned(), "comparison".to_owned()],
         stopping: StoppingPlan::Sequential { max_pairs: 20 },
         design: DesignPlan::Paired,
+        builds: 1,
         confirm: true,
         pairs_planned: 20,
         pairs_used: 8,

@@ -67,6 +67,7 @@ fn experiment(verdict: &ExperimentVerdict) -> Value {
         "gate": verdict.gate.name(),
         "erratic": verdict.erratic,
         "variants": verdict.variants,
+        "builds": verdict.builds,
         "pairs_planned": verdict.pairs_planned,
         "pairs_used": verdict.pairs_used,
         "pairs_valid": verdict.pairs_valid,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 pub(crate) use crate::document::escape::terminal as plain;
 use stillwell_plan::goal::{LatencyQuantile, Reduction, Scale};
 use stillwell_plan::stopping::DesignPlan;
-use stillwell_plan::{GoalMetric, RateUnit};
+use stillwell_plan::{GoalMetric, RateUnit, Validity};
 use stillwell_units::human::signed_percent_digits as signed_digits;
 pub(crate) use stillwell_units::human::{
     bytes, clock, counted, grouped, nanos, percent, signed_percent, significant, time,
@@ -24,6 +24,17 @@ const EFFECT: &str = ". The estimate includes the disturbance, so it has no verd
 
 /// Text for a missing measurement.
 pub(crate) const MISSING: &str = "n/a";
+
+/// Returns a sentence about limits that are not the usual ones.
+pub(crate) fn validity(validity: Validity) -> Option<&'static str> {
+    match validity {
+        Validity::Normal => None,
+        Validity::Strict => {
+            Some("`validity: strict`: half of each limit makes a result unreliable")
+        }
+        Validity::Off => Some("`validity: off`: limits are ignored, and what exceeds them counts"),
+    }
+}
 
 /// Returns the title of a goal's metric, for readers.
 pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {

@@ -9,6 +9,7 @@
 //! The rates that Stillwell promises are tested this way; `cargo xtask calibrate`
 //! writes the long version to docs/internals/calibration.md.
 
+mod covariate;
 mod disturbed;
 mod history;
 mod machine;
@@ -16,6 +17,7 @@ mod procedure;
 mod rule;
 mod tally;
 
+pub use covariate::{CovariateMachine, adjusted_change};
 pub use disturbed::{DisturbedMachine, PairNoise, SharedNoise};
 pub use history::SimulatedHistory;
 pub use machine::{DRIFTS, Drift, Machine, SCENARIOS, Scenario};

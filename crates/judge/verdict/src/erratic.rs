@@ -49,7 +49,8 @@ impl fmt::Display for ErraticSign {
             } => write!(
                 f,
                 "noisy: after {pairs} pairs the interval will likely still be ±{} wide, and the \
-                 tolerance is {}; use longer runs, more pairs, a quieter machine or a goal with less noise",
+                 tolerance is {}; use longer runs or more pairs, or stop other programs; CPU time \
+                 and memory vary less than throughput and latency",
                 percent(*half_width),
                 percent(*tolerance)
             ),

@@ -33,6 +33,8 @@ pub struct ExperimentVerdict {
     pub stopping: StoppingPlan,
     /// Isolation between the variants of a pair.
     pub design: DesignPlan,
+    /// Builds of each variant that comes from a revision.
+    pub builds: u32,
     /// True if a regression is to be confirmed on fresh pairs.
     pub confirm: bool,
     /// The most pairs that it may be judged by.

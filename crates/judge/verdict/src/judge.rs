@@ -247,6 +247,7 @@ fn verdict(
         variants: plan.variants.iter().map(|v| v.name.clone()).collect(),
         stopping: plan.stopping,
         design: plan.design,
+        builds: plan.builds,
         confirm: plan.confirm,
         pairs_planned: looks.last(),
         pairs_used,

@@ -62,7 +62,7 @@ pub use imported::{
     ImportWarning, ImportedCell, ImportedRow, ImportedTable, imported_warnings, judge_imported,
 };
 pub use judge::{judge, standing};
-pub use load::{LoadWarning, load_warnings, strain_warnings};
+pub use load::{LoadRules, LoadWarning, load_warnings, strain_warnings};
 pub use moved::Moved;
 pub use rule::{Change, Verdict, verdict_of};
 pub use run_note::RunNote;

@@ -207,6 +207,10 @@ pub const LOAD_LATENESS_OF_LATENCY: f64 = 0.1;
 /// in bunches: gaps are shorter than in the schedule, which a rate limiter may refuse.
 pub const LOAD_BUNCHED_P99: Nanos = Nanos::new(200_000);
 
+/// Fewest requests of which such a lateness is reported: with few, the 99th percentile is that of
+/// a single request.
+pub const LOAD_BUNCHED_REQUESTS_MIN: u64 = 300;
+
 /// Largest share of its time that a worker of a load may wait for a CPU that it
 /// wants. A run counts only such time in which something was due.
 pub const LOAD_CPU_WAIT_SHARE: f64 = 0.05;

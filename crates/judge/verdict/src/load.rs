@@ -4,19 +4,48 @@ mod warning;
 
 use stillwell_metric::{LoadEvidence, LoadSourceEvidence, LoadStrain, Trouble};
 use stillwell_plan::load::LoadPacing;
+use stillwell_plan::{LoadPlan, Validity};
 use stillwell_units::float_from_u64;
 
 pub use warning::LoadWarning;
 
 use crate::limits::{
-    LOAD_BUNCHED_P99, LOAD_BUSY_SHARE, LOAD_CPU_WAIT_SHARE, LOAD_LATENESS_OF_LATENCY,
-    LOAD_LATENESS_P99, LOAD_RATE_ACHIEVED_SHARE, LOAD_SHARES_FROM, LOAD_SOURCE_WAIT_SHARE,
-    LOAD_STEAL_SHARE,
+    LOAD_BUNCHED_P99, LOAD_BUNCHED_REQUESTS_MIN, LOAD_BUSY_SHARE, LOAD_CPU_WAIT_SHARE,
+    LOAD_LATENESS_OF_LATENCY, LOAD_LATENESS_P99, LOAD_RATE_ACHIEVED_SHARE, LOAD_SHARES_FROM,
+    LOAD_SOURCE_WAIT_SHARE, LOAD_STEAL_SHARE,
 };
+
+/// The rules by which the result of a load is judged.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct LoadRules {
+    /// The times from which latencies count.
+    pub pacing: LoadPacing,
+    /// Strictness of the limits.
+    pub validity: Validity,
+}
+
+impl LoadRules {
+    /// Returns those of `plan`.
+    #[must_use]
+    pub fn of(plan: &LoadPlan) -> Self {
+        Self {
+            pacing: LoadPacing::of(plan),
+            validity: plan.validity,
+        }
+    }
+
+    /// Returns true if `warning` makes the result unreliable.
+    #[must_use]
+    pub const fn is_unreliable_by(self, warning: &LoadWarning) -> bool {
+        warning.invalidates() && !(self.validity.is_off() && warning.is_of_limit())
+    }
+}
 
 /// Reasons why the generator may be what was measured, for any stretch of a load.
 #[must_use]
-pub fn strain_warnings(pacing: LoadPacing, strain: &LoadStrain) -> Vec<LoadWarning> {
+pub fn strain_warnings(rules: LoadRules, strain: &LoadStrain) -> Vec<LoadWarning> {
+    let LoadRules { pacing, validity } = rules;
+    let factor = validity.limit_factor();
     let mut warnings = Vec::new();
     let share = strain.busy_share;
     if share > LOAD_BUSY_SHARE {
@@ -27,10 +56,13 @@ pub fn strain_warnings(pacing: LoadPacing, strain: &LoadStrain) -> Vec<LoadWarni
     }
     let p99 = strain.lateness_p99;
     let [late, median] = [p99, strain.service_median].map(|time| float_from_u64(time.as_u64()));
-    let distorts = late > LOAD_LATENESS_OF_LATENCY * median;
-    if pacing == LoadPacing::Open && p99 > LOAD_LATENESS_P99 && distorts {
+    let [limit, limit_bunched] =
+        [LOAD_LATENESS_P99, LOAD_BUNCHED_P99].map(|limit| factor * float_from_u64(limit.as_u64()));
+    let distorts = late > factor * LOAD_LATENESS_OF_LATENCY * median;
+    let is_many = strain.lateness_count >= LOAD_BUNCHED_REQUESTS_MIN;
+    if pacing == LoadPacing::Open && late > limit && distorts {
         warnings.push(LoadWarning::GeneratorLate { p99 });
-    } else if pacing == LoadPacing::Open && p99 > LOAD_BUNCHED_P99 {
+    } else if pacing == LoadPacing::Open && late > limit_bunched && is_many {
         warnings.push(LoadWarning::SendsBunched { p99 });
     }
     warnings
@@ -38,7 +70,8 @@ pub fn strain_warnings(pacing: LoadPacing, strain: &LoadStrain) -> Vec<LoadWarni
 
 /// Reasons why the result of a load is unreliable, worst first.
 #[must_use]
-pub fn load_warnings(pacing: LoadPacing, evidence: &LoadEvidence) -> Vec<LoadWarning> {
+pub fn load_warnings(rules: LoadRules, evidence: &LoadEvidence) -> Vec<LoadWarning> {
+    let factor = rules.validity.limit_factor();
     let has_shares = evidence.measured >= LOAD_SHARES_FROM;
     let of_long = |share: f64| if has_shares { share } else { 0.0 };
     let mut warnings: Vec<LoadWarning> = without_answers(evidence).into_iter().collect();
@@ -47,21 +80,30 @@ pub fn load_warnings(pacing: LoadPacing, evidence: &LoadEvidence) -> Vec<LoadWar
         busy_share: of_long(evidence.strain.busy_share),
         ..evidence.strain
     };
-    warnings.extend(strain_warnings(pacing, &strain));
+    warnings.extend(strain_warnings(rules, &strain));
     let share = of_long(evidence.cpu_wait_share);
-    if share > LOAD_CPU_WAIT_SHARE {
+    if share > factor * LOAD_CPU_WAIT_SHARE {
         warnings.push(LoadWarning::CpuStarvation { share });
     }
     let share = of_long(evidence.steal_share.unwrap_or(0.0));
-    if share > LOAD_STEAL_SHARE {
+    if share > factor * LOAD_STEAL_SHARE {
         warnings.push(LoadWarning::CpuSteal { share });
     }
     let of_source = source(&evidence.source);
     let is_source = !of_source.is_empty();
     warnings.extend(of_source);
+    let pacing = rules.pacing;
     if !is_source && of_due(pacing, evidence, evidence.begun) < LOAD_RATE_ACHIEVED_SHARE {
         let share = of_due(pacing, evidence, evidence.sent);
-        warnings.push(LoadWarning::RateNotReached { share });
+        let is_own = warnings.iter().any(|warning| {
+            matches!(
+                warning,
+                LoadWarning::GeneratorSaturated { .. }
+                    | LoadWarning::GeneratorLate { .. }
+                    | LoadWarning::CpuStarvation { .. }
+            )
+        });
+        warnings.push(LoadWarning::RateNotReached { share, is_own });
     }
     let exports = evidence.export_failures.iter().cloned();
     let failures = exports.chain(headers_dropped(evidence));

@@ -84,6 +84,7 @@ pub fn plan(name: &str, goals: Vec<GoalPlan>) -> ExperimentPlan {
         warmup: WarmupPlan::Stated,
         max_time: MAX_TIME_DEFAULT,
         confirm: false,
+        builds: 1,
         family: None,
         operating_point: OperatingPoint::Stated,
         report_links: Vec::new(),

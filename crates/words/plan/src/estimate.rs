@@ -123,6 +123,7 @@ pub(crate) mod tests {
             warmup: WarmupPlan::Stated,
             max_time: crate::experiment::MAX_TIME_DEFAULT,
             confirm: true,
+            builds: 1,
             family: None,
             operating_point: OperatingPoint::Stated,
             report_links: Vec::new(),

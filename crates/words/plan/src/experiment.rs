@@ -38,6 +38,10 @@ pub struct ExperimentPlan {
     /// True if a change that was found is confirmed on fresh pairs before it
     /// gates.
     pub confirm: bool,
+    /// Builds of each variant that comes from a revision: the first half of them is for the
+    /// search, the others for the confirmation.
+    #[serde(default = "one_build", skip_serializing_if = "is_one_build")]
+    pub builds: u32,
     /// The matrix that it is one cell of, if it is.
     pub family: Option<FamilyPlan>,
     /// At which rate.
@@ -53,6 +57,28 @@ pub const MAX_TIME_DEFAULT: Nanos = Nanos::from_secs(600);
 
 const fn max_time_default() -> Nanos {
     MAX_TIME_DEFAULT
+}
+
+/// Most builds of a variant.
+pub const BUILDS_MAX: u32 = 100;
+
+const fn one_build() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference")]
+const fn is_one_build(builds: &u32) -> bool {
+    *builds == 1
+}
+
+/// Returns how many of `builds` builds are for the search and how many for the confirmation. A
+/// single one is for both.
+#[must_use]
+pub const fn builds_of_stages(builds: u32) -> [u32; 2] {
+    match builds {
+        0 | 1 => [1, 1],
+        builds => [builds.div_ceil(2), builds / 2],
+    }
 }
 
 impl ExperimentPlan {

@@ -48,7 +48,7 @@ pub use experiment::{ExperimentPlan, SuitePlan, VariantPlan};
 pub use generator::{GeneratorPlan, TransportPlan};
 pub use goal::{GoalMetric, GoalPlan};
 pub use load::LoadPlan;
-pub use observer::ObserverPlan;
+pub use observer::{ObserverPlan, Validity};
 pub use payload::{PayloadFormat, PayloadPlan};
 pub use phases::{Phase, PhasesPlan};
 pub use placement::PlacementPlan;

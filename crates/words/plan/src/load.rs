@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_metric::LoadCounter;
 use stillwell_units::{Nanos, Seed};
 
+use crate::Validity;
 use crate::tls::ClientTlsPlan;
 
 pub use check::LoadPlanError;
@@ -67,6 +68,9 @@ pub struct LoadPlanParts {
     pub telemetry: TelemetryPlan,
     /// From which everything random follows.
     pub seed: Seed,
+    /// Strictness of the limits above which the result is unreliable.
+    #[serde(default, skip_serializing_if = "Validity::is_normal")]
+    pub validity: Validity,
 }
 
 impl LoadPlan {

@@ -52,6 +52,12 @@ impl Validity {
         ("off", Self::Off),
     ];
 
+    /// Returns true if nothing above a limit makes a number unreliable.
+    #[must_use]
+    pub const fn is_off(self) -> bool {
+        matches!(self, Self::Off)
+    }
+
     /// Returns true for the limits as they are.
     #[must_use]
     pub const fn is_normal(&self) -> bool {

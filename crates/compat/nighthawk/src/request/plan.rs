@@ -12,7 +12,7 @@ use stillwell_plan::load::{
 };
 use stillwell_plan::rate::Ramp;
 use stillwell_plan::tls::{ClientTlsPlan, TlsSuites, Verification};
-use stillwell_plan::{LoadPlan, RateShape};
+use stillwell_plan::{LoadPlan, RateShape, Validity};
 use stillwell_units::{Nanos, RunId, Seed, count};
 
 use super::error::RequestError;
@@ -120,6 +120,7 @@ impl NighthawkRequest {
             grace: load.timeout,
             telemetry: telemetry(&self.output, run)?,
             seed,
+            validity: Validity::Normal,
         };
         Ok(LoadPlan::try_new(parts)?)
     }

@@ -20,6 +20,8 @@ const GRACE: Duration = Duration::from_secs(2);
 const GIT_TIDY_MAX: Duration = Duration::from_secs(20);
 /// Time between attempts to take a lock that another process holds.
 const PAUSE: Duration = Duration::from_millis(100);
+/// The variable by which a build command shuffles what it links.
+const SEED_VARIABLE: &str = "STILLWELL_BUILD_SEED";
 /// Variables of a hook's environment that would point git to another repository.
 const GIT_VARIABLES: [&str; 5] = [
     "GIT_DIR",
@@ -144,7 +146,7 @@ impl<'a> Commands<'a> {
         &self,
         build: &str,
         tree: &Path,
-        revision: &str,
+        (revision, seed): (&str, Option<u32>),
         log: &Path,
     ) -> Result<CommandEnd, SuiteError> {
         let unwritable = |source| SuiteError::Write {
@@ -164,6 +166,10 @@ impl<'a> Commands<'a> {
             // Of its own, so all that it starts can be ended with it.
             .process_group(0)
             .kill_on_drop(true);
+        match seed {
+            Some(seed) => command.env(SEED_VARIABLE, seed.to_string()),
+            None => command.env_remove(SEED_VARIABLE),
+        };
         for variable in GIT_VARIABLES {
             command.env_remove(variable);
         }

@@ -2,7 +2,7 @@
 
 use stillwell_metric::{Histogram, LoadCounts, LoadTime, Outcome, empty_histogram};
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
-use stillwell_plan::load::{LoadPace, LoadPacing, LoadPlanError, LoadPlanParts, Overflow};
+use stillwell_plan::load::{LoadPace, LoadPlanError, LoadPlanParts, Overflow};
 use stillwell_plan::{LoadPlan, RateShape};
 use stillwell_run::{
     AddressFamily, Interrupt, LoadCapture, LoadEnd, LoadError, LoadSnapshot, conduct_load,
@@ -11,7 +11,7 @@ use stillwell_scope::Place;
 use stillwell_units::{Nanos, count, float_from_u64};
 use stillwell_verdict::capacity::{CapacityProbe, LoadProbeCounts, judge_load_probe};
 use stillwell_verdict::limits::PROBE_BUNCHED;
-use stillwell_verdict::{LoadWarning, load_warnings};
+use stillwell_verdict::{LoadRules, LoadWarning, load_warnings};
 
 /// Requests beyond a quantile that make it one.
 const BEYOND: f64 = 3.0;
@@ -121,8 +121,9 @@ pub fn probe_load(
     if let LoadEnd::PartFailed(what) = capture.manifest.end {
         return Err(LoadProbeError::PartFailed { what });
     }
-    let mut warnings = load_warnings(LoadPacing::of(plan), &capture.evidence());
-    let probe = judge_load_probe(&counts(plan, &capture), &warnings, bounds);
+    let mut warnings = load_warnings(LoadRules::of(plan), &capture.evidence());
+    let judged_by = (plan.validity, warnings.as_slice());
+    let probe = judge_load_probe(&counts(plan, &capture), judged_by, bounds);
     let no_answer = warnings
         .iter()
         .position(|warning| matches!(warning, LoadWarning::NoAnswer { .. }));
@@ -139,7 +140,7 @@ pub fn measure_bounds(
     capture: &LoadCapture,
     bounds: &[CapacityBound],
 ) -> Vec<(CapacityFigure, Option<f64>)> {
-    judge_load_probe(&counts(plan, capture), &[], bounds).figures
+    judge_load_probe(&counts(plan, capture), (plan.validity, &[]), bounds).figures
 }
 
 const GOOD: [Outcome; 2] = [Outcome::Ok, Outcome::Status3xx];

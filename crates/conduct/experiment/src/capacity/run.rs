@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stillwell_capture::{Capture, OpenError, RunOutcome};
 use stillwell_plan::capacity::CapacityBound;
-use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RunPlan};
+use stillwell_plan::{GeneratorPlan, RatePlan, RateShape, RunPlan, Validity};
 use stillwell_run::{ConductError, Interrupt, Progress, RunRequest, conduct};
 use stillwell_units::Nanos;
 use stillwell_verdict::capacity::{CapacityProbe, ProbeLoad, judge_run_probe};
@@ -67,6 +67,12 @@ impl RunProbes {
     #[must_use]
     pub fn generator(&self) -> &GeneratorPlan {
         &self.plan.generators[self.place]
+    }
+
+    /// Strictness of the limits of its runs.
+    #[must_use]
+    pub const fn validity(&self) -> Validity {
+        self.plan.observer.validity
     }
 
     /// The bounds.

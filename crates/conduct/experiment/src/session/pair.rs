@@ -207,7 +207,9 @@ impl<'a> Session<'a> {
             experiment: pair.plan,
             index: pair.index,
             variant,
-            target: &self.targets[pair.index].0[variant],
+            target: self.targets[pair.index]
+                .of_pair(variant, pair.stage, pair.number)
+                .unwrap_or(&pair.plan.run_plan.target),
         };
         let identity = RunIdentity {
             experiment: pair.plan.name.clone(),

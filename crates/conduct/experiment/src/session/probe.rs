@@ -64,10 +64,11 @@ impl Session<'_> {
     ) -> Result<OperatingPointFound, Next> {
         const BASELINE: usize = 0;
         let targets = self.targets;
-        let both = probing
-            .variants
-            .get(BASELINE)
-            .zip(targets[index].0.get(BASELINE));
+        let both = probing.variants.get(BASELINE).zip(targets[index].of_pair(
+            BASELINE,
+            RunStage::Search,
+            1,
+        ));
         let Some((baseline, target)) = both else {
             return Err(Next::Experiment);
         };

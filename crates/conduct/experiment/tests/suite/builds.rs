@@ -8,7 +8,7 @@ use std::process::Command;
 
 use stillwell_experiment::{SuiteError, SuiteProgress, SuiteRecord, run_suite};
 use stillwell_plan::experiment::{BinarySource, GitSource};
-use stillwell_plan::{SuitePlan, TargetKind};
+use stillwell_plan::{StoppingPlan, SuitePlan, TargetKind};
 use stillwell_run::Interrupt;
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_testkit::program_or_skip;
@@ -137,6 +137,73 @@ fn every_revision_is_built_once() {
     assert_eq!(built().lines().count(), 2);
     assert_eq!(git(&repository, &["worktree", "list"]).lines().count(), 1);
     assert_eq!(git(&repository, &["status", "--porcelain"]), "");
+}
+
+/// Layout is noise between builds, so pairs have other builds.
+#[test]
+fn builds_have_their_own_seeds_and_are_used_in_turn() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = "builds_have_their_own_seeds_and_are_used_in_turn";
+    if repository(test, folder.path()).is_none() {
+        return;
+    }
+    let seeded = "mkdir out && (cat program.sh && echo echo $STILLWELL_BUILD_SEED) > out/program \
+                  && chmod +x out/program";
+    let mut plan = plan(folder.path(), seeded);
+    plan.experiments.truncate(1);
+    plan.experiments[0].builds = 4;
+    plan.experiments[0].stopping = StoppingPlan::Fixed { pairs: 3 };
+    let mut mock = Mock::new(dearer);
+    run(&plan, &options(folder.path(), false), &mut mock).unwrap();
+    // Two of the four builds are for new pairs.
+    for (index, (_, pair, variant)) in mock.ran().iter().enumerate() {
+        let TargetKind::Child(child) = &mock.requests[index].plan.target.kind else {
+            panic!("not a child");
+        };
+        let output = Command::new(&child.program).output().unwrap();
+        let place = u32::from(*variant == "comparison");
+        let revision = if place == 0 { "one" } else { "two" };
+        let seed = 1 + place + 2 * ((pair - 1) % 2);
+        let expected = format!("{revision}\n{seed}\n");
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    }
+    assert_eq!(entries(folder.path()).len(), 8);
+}
+
+#[test]
+fn builds_that_do_not_use_their_seed_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let test = "builds_that_do_not_use_their_seed_are_refused";
+    if repository(test, folder.path()).is_none() {
+        return;
+    }
+    let mut plan = plan(folder.path(), BUILD);
+    plan.experiments[0].builds = 2;
+    let error = run(
+        &plan,
+        &options(folder.path(), false),
+        &mut Mock::new(dearer),
+    )
+    .unwrap_err();
+    assert!(
+        error.to_string().contains("STILLWELL_BUILD_SEED"),
+        "{error}"
+    );
+
+    let mut plan = suite([experiment("nothing", 1)]);
+    plan.experiments[0].builds = 2;
+    let error = run(
+        &plan,
+        &options(folder.path(), false),
+        &mut Mock::new(dearer),
+    )
+    .unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("no variant comes from a revision"),
+        "{error}"
+    );
 }
 
 #[test]

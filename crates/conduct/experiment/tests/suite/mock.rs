@@ -311,6 +311,7 @@ pub(crate) fn experiment(name: &str, pairs: u32) -> ExperimentPlan {
         warmup: WarmupPlan::Stated,
         max_time: MAX_TIME_DEFAULT,
         confirm: false,
+        builds: 1,
         family: None,
         operating_point: OperatingPoint::Stated,
         report_links: Vec::new(),

@@ -13,7 +13,7 @@ use stillwell_plan::serve::{
     ServeProtocols,
 };
 use stillwell_plan::tls::{ClientTlsPlan, ServerIdentity, ServerTlsPlan, TlsSuites, Verification};
-use stillwell_plan::{LoadPlan, RateShape, ServePlan};
+use stillwell_plan::{LoadPlan, RateShape, ServePlan, Validity};
 use stillwell_run::{AddressFamily, Interrupt, LoadCapture, LoadEnd, conduct_load};
 use stillwell_scope::{Place, Scope, Token};
 use stillwell_serve::{ServeCounts, bind_server};
@@ -110,6 +110,7 @@ pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlanParts {
         grace: Nanos::from_secs(1),
         telemetry: stillwell_plan::load::TelemetryPlan::default(),
         seed: Seed::from_number(1),
+        validity: Validity::Normal,
     }
 }
 

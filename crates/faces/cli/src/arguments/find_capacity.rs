@@ -15,7 +15,7 @@ use super::load::{
     LoadRequestArguments, LoadShapeArguments, LoadStatsArguments, LoadTlsArguments,
     LoadTraceArguments, LoadTunnelArguments,
 };
-use super::parse_share;
+use super::{ValidityArgument, parse_share};
 
 const NOTES: &str = "\
 Bounds:
@@ -106,6 +106,10 @@ pub(crate) struct FindCapacityArguments {
     pub(crate) tls: LoadTlsArguments,
     #[command(flatten)]
     pub(crate) tunnel: LoadTunnelArguments,
+    /// Strictness of the limits above which a probe is inconclusive [default: the file's
+    /// value, or normal]
+    #[arg(long, value_enum)]
+    pub(crate) validity: Option<ValidityArgument>,
     /// Seed of all random choices: a whole number
     #[arg(long, default_value = "1")]
     pub(crate) seed: Seed,
@@ -149,6 +153,7 @@ pub(crate) struct NighthawkAdaptiveArguments {
 pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments {
     LoadArguments {
         threshold: Vec::new(),
+        validity: arguments.validity.unwrap_or(ValidityArgument::Normal),
         strict: false,
         keep_going: false,
         latency: false,

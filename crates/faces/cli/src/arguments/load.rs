@@ -15,6 +15,8 @@ use stillwell_units::{Nanos, Seed};
 
 pub(crate) use stillwell_config::requests::{Concurrency, Header};
 
+use super::ValidityArgument;
+
 pub(crate) use self::grpc::LoadGrpcArguments;
 pub(crate) use self::nighthawk::NighthawkClientArguments;
 pub(crate) use self::stats::LoadStatsArguments;
@@ -95,7 +97,7 @@ pub(crate) struct LoadArguments {
         value_name = "FILE",
         conflicts_with_all = [
             "rate", "requests", "warmup", "closed_loop", "termination_predicate",
-            "failure_predicate", "threshold", "strict", "keep_going", "capture", "label",
+            "failure_predicate", "threshold", "validity", "strict", "keep_going", "capture", "label",
             "connections", "cpus", "protocol", "streams", "spacing", "method", "header", "body",
             "requests_file", "har", "request_source", "grpc_method", "connect_late",
             "prefetch_connections", "connect_over", "max_requests_per_connection",
@@ -131,6 +133,9 @@ pub(crate) struct LoadArguments {
     /// errors<0.1%, loss<0.01% or throughput>99%; repeatable
     #[arg(long, value_name = "BOUND")]
     pub(crate) threshold: Vec<CapacityBound>,
+    /// Strictness of the limits above which the result is unreliable
+    #[arg(long, value_enum, default_value_t = ValidityArgument::Normal)]
+    pub(crate) validity: ValidityArgument,
     /// Exit with code 4 if a warning calls the result unreliable
     #[arg(long)]
     pub(crate) strict: bool,

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 
 use anyhow::Context;
 use stillwell_experiment::capacity::{CapacitySearched, SearchWatcher, highest_rate};
+use stillwell_plan::Validity;
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_report::{
     CapacityReport, Format, FullReport, capacity_csv, capacity_json, probe_line, progress_line,
@@ -83,6 +84,7 @@ pub(crate) fn run(
         probes: result.searched.probes,
         answer: result.searched.answer,
         within: arguments.within,
+        validity: result.validity,
         level: Level::NINETY_FIVE,
         command: output::command_line(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -186,6 +188,8 @@ struct Search<'a> {
 
 /// Result of a search, and its target.
 struct Found {
+    /// Strictness of the limits above which a probe is inconclusive.
+    validity: Validity,
     target: String,
     unit: CapacityUnit,
     bounds: Vec<CapacityBound>,

@@ -19,12 +19,12 @@ use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_nighthawk::service::{RequestSourceClient, conduct_load_from};
 use stillwell_plan::LoadPlan;
 use stillwell_plan::capacity::CapacityBound;
-use stillwell_plan::load::{LoadPacing, LoadPlanParts};
+use stillwell_plan::load::LoadPlanParts;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_of};
 use stillwell_run::{AddressFamily, AnswerHeader, Interrupt, LoadCapture, LoadEnd, LoadError};
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, Seed};
-use stillwell_verdict::load_warnings;
+use stillwell_verdict::{LoadRules, load_warnings};
 
 use crate::arguments::LoadArguments;
 use crate::command::output;
@@ -134,7 +134,8 @@ impl Job<'_> {
                 .iter()
                 .for_each(|line| Paint::say(line));
         }
-        let warnings = load_warnings(LoadPacing::of(&self.plan), &capture.evidence());
+        let rules = LoadRules::of(&self.plan);
+        let warnings = load_warnings(rules, &capture.evidence());
         add_typed(&mut capture, self.targets, self.labels);
         if let Some(folder) = self.capture {
             capture
@@ -148,7 +149,7 @@ impl Job<'_> {
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: self.nighthawk.as_ref().map(original).as_ref(),
-            warnings: &words.health_warnings(&warnings),
+            warnings: &words.health_warnings(rules, &warnings),
         });
         if is_unreachable && matches!(self.format, LoadFormat::Human) {
             return Err(outcome::unreachable(&report));

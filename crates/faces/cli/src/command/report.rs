@@ -7,12 +7,11 @@ use std::path::Path;
 use stillwell_capture::{Capture, LoadCapture};
 use stillwell_config::requests::read_text;
 use stillwell_experiment::{Results, host_facts};
-use stillwell_plan::load::LoadPacing;
 use stillwell_report::load::{BriefLoad, LoadReportInput, load_report, read_load_json};
 use stillwell_report::{FullReport, RunReport, SuiteReport};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
-    GatePolicy, apply_error_budget, exit_code, judge, load_warnings, summarise,
+    GatePolicy, LoadRules, apply_error_budget, exit_code, judge, load_warnings, summarise,
 };
 
 use crate::arguments::{Gate, ReportArguments};
@@ -77,11 +76,12 @@ fn saved_load(path: &Path) -> Result<FullReport, CommandError> {
 }
 
 fn one_load(capture: &LoadCapture) -> FullReport {
-    let warnings = load_warnings(LoadPacing::of(&capture.manifest.plan), &capture.evidence());
+    let rules = LoadRules::of(&capture.manifest.plan);
+    let warnings = load_warnings(rules, &capture.evidence());
     let report = load_report(&LoadReportInput {
         capture,
         original: None,
-        warnings: &OptionNames::Load.health_warnings(&warnings),
+        warnings: &OptionNames::Load.health_warnings(rules, &warnings),
     });
     FullReport::from(&report)
 }

@@ -202,12 +202,13 @@ pub(crate) fn new_folder(name: &str) -> Result<PathBuf, CommandError> {
 }
 
 fn suite_error(error: SuiteError, results: &Path) -> CommandError {
-    let about_results = !matches!(error, SuiteError::Design { .. });
+    let about_results = !matches!(error, SuiteError::Builds { .. } | SuiteError::Design { .. });
     let usage = matches!(
         error,
         SuiteError::AlreadyThere { .. }
             | SuiteError::NothingToResume { .. }
             | SuiteError::PlanChanged { .. }
+            | SuiteError::Builds { .. }
             | SuiteError::Design { .. }
     );
     let exit = if usage {

@@ -29,6 +29,7 @@ pub(crate) fn overrides_between(
             Design::Sliced => DesignOverride::Sliced,
         }),
         max_time: course.max_time,
+        builds: course.builds,
         quick: course.quick,
         confirm: course.no_confirm.then_some(false),
         include_startup: course.include_startup,

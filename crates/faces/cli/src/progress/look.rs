@@ -5,6 +5,7 @@ use stillwell_plan::goal::Scale;
 use stillwell_units::{Nanos, floor_to_u64};
 use stillwell_verdict::{
     Change, Confirmation, ExperimentVerdict, GoalVerdict, NextStep, RunStage, Standing, StopReason,
+    Verdict,
 };
 
 /// The present state, and the next step and its time.
@@ -31,7 +32,11 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
             span(left)
         ),
         NextStep::Stop(StopReason::Certain) => {
-            format!("{pairs}{}; {word}, final", known(verdict))
+            let why = match verdict.verdict {
+                Verdict::Inconclusive => "more pairs would not change that",
+                _ => "final",
+            };
+            format!("{pairs}{}; {word}: {why}", known(verdict))
         }
         NextStep::Stop(StopReason::LastLook) => {
             format!("{pairs}, the last check{}; {word}", known(verdict))

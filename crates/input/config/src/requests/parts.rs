@@ -1,5 +1,6 @@
 //! From a load as it was typed to the parts of its plan.
 
+use stillwell_plan::Validity;
 use stillwell_plan::load::{
     ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts, LoadProtocol,
     Overflow, Reuse, Spacing, UntilPlan,
@@ -67,6 +68,7 @@ pub(super) fn parts(
         grace: connecting.timeout.min(GRACE_MAX),
         telemetry: telemetry::plan(&spec.stats, &spec.trace, spec.run),
         seed: spec.seed,
+        validity: Validity::Normal,
     };
     check::check(spec, context.host.permitted_cpus, &plan)?;
     Ok(plan)

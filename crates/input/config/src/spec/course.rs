@@ -1,6 +1,6 @@
 //! Course of an experiment: its phases, its stopping rule, and contradictions among them.
 
-use stillwell_plan::experiment::MAX_TIME_DEFAULT;
+use stillwell_plan::experiment::{BUILDS_MAX, MAX_TIME_DEFAULT};
 use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
 use stillwell_plan::{PhasesPlan, StoppingPlan};
 use stillwell_text::{MapReader, code};
@@ -16,6 +16,7 @@ pub(super) struct Course {
     pub(super) stopping: StoppingPlan,
     pub(super) design: DesignPlan,
     pub(super) max_time: Nanos,
+    pub(super) builds: u32,
     pub(super) confirm: bool,
 }
 
@@ -29,6 +30,8 @@ pub(super) fn read(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Course
     let design_node = map.take("design");
     let design = design_node.and_then(|node| design::read_design(context, node));
     let max_time = map.take("max_time").and_then(|node| reader.parsed(node));
+    let builds = map.take("builds");
+    let builds = builds.and_then(|node| reader.whole(node, 1, BUILDS_MAX));
     let confirm = map.take("confirm").and_then(|node| reader.boolean(node));
     let startup = map.take("include_startup");
     let includes_startup = startup.and_then(|node| reader.boolean(node)) == Some(true);
@@ -56,6 +59,7 @@ pub(super) fn read(context: &ReadContext<'_>, map: &MapReader<'_, '_>) -> Course
         stopping: stopping.unwrap_or_default(),
         design,
         max_time: max_time.unwrap_or(MAX_TIME_DEFAULT),
+        builds: builds.unwrap_or(1),
         confirm: confirm.unwrap_or(true),
     }
 }

@@ -157,6 +157,13 @@ pub(crate) const EXPERIMENT: Element = Element {
             "Number of pairs of runs. A number is fixed; `{max: 20}` if left out. Verdicts need at least four.",
         ),
         optional(
+            "builds",
+            Shape::Whole,
+            "Builds of each variant that comes from a revision, with another seed in the build's \
+             environment each (`STILLWELL_BUILD_SEED`). The first half is for the search, the others \
+             for the confirmation; 1 if left out.",
+        ),
+        optional(
             "design",
             design::SHAPE,
             "Arrangement of the runs of a pair; `paired` if left out.",
@@ -213,6 +220,7 @@ pub(crate) struct ExperimentSpec {
     pub(crate) design: DesignPlan,
     pub(crate) warmup: WarmupPlan,
     pub(crate) max_time: Nanos,
+    pub(crate) builds: u32,
     pub(crate) confirm: bool,
     pub(crate) report_links: Vec<ReportLink>,
     pub(crate) erratic: bool,
@@ -292,6 +300,7 @@ pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<
         design: course.design,
         warmup: course.warmup,
         max_time: course.max_time,
+        builds: course.builds,
         confirm: course.confirm,
         report_links: read_links(reader, &map),
         erratic: map.take("erratic").and_then(|node| reader.boolean(node)) == Some(true),

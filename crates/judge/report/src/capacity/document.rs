@@ -47,7 +47,10 @@ pub(super) fn document(report: &CapacityReport) -> Document {
     if unclear > 0 {
         took.push_str(&format!(", {unclear} of them inconclusive"));
     }
-    blocks.push(Block::group([Block::paragraph(took)]));
+    let validity = words::validity(report.validity).map(Block::paragraph);
+    blocks.push(Block::group(
+        [Block::paragraph(took)].into_iter().chain(validity),
+    ));
     let origin = format!(", Stillwell {}", report.version);
     blocks.push(Block::on_screen([answer]));
     blocks.push(Block::Colophon(Text::code(&report.command).and(origin)));

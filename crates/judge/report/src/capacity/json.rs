@@ -29,6 +29,7 @@ pub fn capacity_json(report: &CapacityReport) -> String {
         "unit": unit(report.unit),
         "bounds": bounds.collect::<Vec<_>>(),
         "within": report.within,
+        "validity": report.validity.name(),
         "level": report.level.share(),
         "interrupted": report.answer.is_none(),
         "found": result,

@@ -32,6 +32,7 @@ fn report(end: SearchEnd) -> CapacityReport {
     };
     let votes = |rate, held, failed| Some(Votes { rate, held, failed });
     CapacityReport {
+        validity: stillwell_plan::Validity::Normal,
         target: "http://127.0.0.1:10000/".to_owned(),
         unit: CapacityUnit::Requests,
         bounds: vec!["p99<20ms".parse().unwrap(), "errors<0.1%".parse().unwrap()],

@@ -148,7 +148,8 @@ fn answer(report: &BisectReport) -> Vec<String> {
         Some(BisectOutcome::Unclear) => vec![
             "inconclusive: BAD may or may not be worse than GOOD, so no commit was searched for".to_owned(),
             format!("{goal}: {}", ends()),
-            "more pairs (--max-pairs), longer runs (--measure) or a quieter machine may decide"
+            "see the reason below; if the interval is too wide, more pairs (--max-pairs), longer runs \
+             (--measure) or a quieter machine may decide"
                 .to_owned(),
         ],
         Some(BisectOutcome::Found {

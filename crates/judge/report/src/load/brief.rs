@@ -74,6 +74,8 @@ pub struct BriefLoad {
     pub connect: Option<BriefTimes>,
     /// Time of the TLS handshake.
     pub tls_handshake: Option<BriefTimes>,
+    /// Strictness of the limits: `strict`, `normal` or `off`.
+    pub validity: String,
     /// False if a warning says that the generator distorted the result.
     pub reliable: bool,
     /// Warnings, the worst first.
@@ -194,6 +196,7 @@ impl BriefLoad {
             first_byte: times(id::FIRST_BYTE),
             connect: times(id::CONNECT),
             tls_handshake: times(id::TLS_HANDSHAKE),
+            validity: options.validity.name().to_owned(),
             reliable: report.health.is_valid(),
             warnings: warnings.collect(),
             ended_because: report.ending.to_string(),

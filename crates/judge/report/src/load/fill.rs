@@ -373,6 +373,7 @@ fn options(input: &LoadReportInput<'_>) -> LoadOptions {
         grpc_method: first
             .filter(|request| matches!(request.body, BodyPlan::Grpc(_)))
             .map(|request| request.path.trim_start_matches('/').to_owned()),
+        validity: plan.validity,
         labels: input.capture.manifest.labels.clone(),
         original: input.original.cloned(),
     }

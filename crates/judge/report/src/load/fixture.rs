@@ -154,6 +154,7 @@ fn options() -> LoadOptions {
         body_bytes: 0,
         jitter_uniform: Nanos::ZERO,
         grpc_method: None,
+        validity: stillwell_plan::Validity::Normal,
         labels: vec!["nightly".to_owned(), "main".to_owned()],
         original: None,
     }

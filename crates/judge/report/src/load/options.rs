@@ -3,6 +3,7 @@
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use stillwell_plan::Validity;
 use stillwell_units::Nanos;
 
 /// The options of a load. Quantities are totals over all workers.
@@ -53,6 +54,9 @@ pub struct LoadOptions {
     /// name, `/`, its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grpc_method: Option<String>,
+    /// Strictness of the limits above which the result is unreliable.
+    #[serde(default, skip_serializing_if = "Validity::is_normal")]
+    pub validity: Validity,
     /// Labels that the user gave to this load.
     pub labels: Vec<String>,
     /// The options in the form of another tool, where the load was requested in its

@@ -2,6 +2,7 @@
 //! uncorrected goals, and advice for a better answer.
 
 use stillwell_plan::StoppingPlan;
+use stillwell_plan::experiment::builds_of_stages;
 use stillwell_units::count;
 use stillwell_verdict::{
     Change, Confirmation, ErrorBudget, ExperimentVerdict, GoalVerdict, Protection, StopReason,
@@ -14,7 +15,7 @@ use crate::words;
 pub(super) fn of_experiment(experiment: &ExperimentVerdict) -> Vec<String> {
     let mut lines = vec![looked(experiment)];
     lines.extend(discards(experiment));
-    lines.extend(one_build(experiment));
+    lines.extend(layout(experiment));
     lines.extend(not_corrected(experiment));
     let signs = experiment.erratic_signs.iter();
     lines.extend(signs.map(ToString::to_string));
@@ -49,12 +50,19 @@ pub(super) fn of_goal(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec
     lines
 }
 
-/// Returns the limit of a change between two builds: their layout is part of it.
-fn one_build(experiment: &ExperimentVerdict) -> Option<String> {
+/// Returns the effect of the layout of builds on a change.
+fn layout(experiment: &ExperimentVerdict) -> Option<String> {
     let changed = [Verdict::Regressed, Verdict::Improved, Verdict::Different];
+    let [search, confirm] = builds_of_stages(experiment.builds);
+    if experiment.builds > 1 {
+        return Some(format!(
+            "builds: {search} of each git: variant for the search and {confirm} for new pairs, used \
+             in turn; with fewer builds than pairs the interval is too narrow for their layout"
+        ));
+    }
     changed.contains(&experiment.verdict).then(|| {
-        "each variant was one build: a different memory layout alone can change \
-         the result by some percent"
+        "each variant was one build: where the builds differ, their memory layout alone can change \
+         the result by some percent; --builds 20 compares several of a git: variant"
             .to_owned()
     })
 }
@@ -91,6 +99,9 @@ pub(super) fn looked(experiment: &ExperimentVerdict) -> String {
         }
     };
     let why = match experiment.stopped {
+        Some(StopReason::Certain) if experiment.verdict == Verdict::Inconclusive => {
+            "stopped because more pairs would not decide"
+        }
         Some(StopReason::Certain) => match experiment.stopping {
             StoppingPlan::Fixed { .. } => "after all planned pairs",
             _ => "stopped because the verdict is certain",

@@ -1,6 +1,7 @@
 //! Simulated pairs with noise that the interval does not assume.
 
 use crate::draw::Draws;
+use crate::normal;
 use crate::number::count;
 use crate::order::{PairOrder, balanced_order};
 use crate::paired::{LogRatios, PairedError};
@@ -52,6 +53,13 @@ pub enum SharedNoise {
     },
     /// The second run of a pair differs by this.
     Position(f64),
+    /// Each run loses a share of its level to other programs, uniform up to `most`.
+    Loss {
+        /// The largest loss.
+        most: f64,
+        /// Correlation with the run before.
+        correlation: f64,
+    },
 }
 
 /// A machine, and two executables on it.
@@ -64,7 +72,8 @@ pub struct DisturbedMachine {
     /// Standard deviation of the difference of two builds of the same source.
     pub layout: f64,
     /// Builds of each variant, with another layout each. One build is used in all pairs, also in
-    /// those of the confirmation; several are used in turn, and the confirmation has others.
+    /// those of the confirmation; of several, half are used in turn by the search and the others
+    /// by the confirmation.
     pub builds: u32,
     /// True relative change of the source, above −1.
     pub change: f64,
@@ -105,12 +114,12 @@ impl DisturbedMachine {
         let change = self.change.ln_1p();
         let only_build = self.layout * draws.normal();
         let mut clock = SharedState::new(self.shared, &mut draws);
-        let mut stage = || {
+        let mut stage = |builds: u32| {
             let order_seed = std::array::from_fn(|_| u8::try_from(draws.below(256)).unwrap_or(0));
             let orders = balanced_order(order_seed, count(pairs));
             let layouts: Vec<f64> = match self.builds {
                 0 | 1 => vec![only_build],
-                builds => (0..builds).map(|_| self.layout * draws.normal()).collect(),
+                _ => (0..builds).map(|_| self.layout * draws.normal()).collect(),
             };
             let deltas = orders
                 .into_iter()
@@ -132,7 +141,10 @@ impl DisturbedMachine {
                 });
             LogRatios::from_pairs(&deltas.collect::<Vec<_>>())
         };
-        Ok([stage()?, stage()?])
+        Ok([
+            stage(self.builds.div_ceil(2))?,
+            stage((self.builds / 2).max(1))?,
+        ])
     }
 
     fn noise_of_pair(&self, draws: &mut Draws) -> f64 {
@@ -165,6 +177,7 @@ impl SharedState {
                 (period * draws.uniform(), 0.0)
             }
             SharedNoise::Correlated { noise, .. } => (0.0, noise * draws.normal()),
+            SharedNoise::Loss { .. } => (0.0, draws.normal()),
             SharedNoise::Absent | SharedNoise::Position(_) => (0.0, 0.0),
         };
         Self { shared, now, level }
@@ -192,6 +205,11 @@ impl SharedState {
                 let fresh = (1.0 - correlation * correlation).sqrt() * noise * draws.normal();
                 self.level = correlation * self.level + fresh;
                 self.level
+            }
+            SharedNoise::Loss { most, correlation } => {
+                let fresh = (1.0 - correlation * correlation).sqrt() * draws.normal();
+                self.level = correlation * self.level + fresh;
+                (-most * normal::upper_tail(self.level)).ln_1p()
             }
             SharedNoise::Position(change) => change * f64::from(position),
         }

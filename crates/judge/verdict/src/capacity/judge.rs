@@ -1,5 +1,6 @@
 //! Result of a probe: it kept its bounds, broke them, or says nothing.
 
+use stillwell_plan::Validity;
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::Observed;
 use stillwell_units::human::{nanos, time};
@@ -24,6 +25,8 @@ pub struct ProbeEvidence<'a> {
     /// [`PROBE_BUNCHED`](crate::limits::PROBE_BUNCHED) and more:
     /// they left in a bunch, which a limiter may refuse.
     pub own_late_share: f64,
+    /// Strictness of the limits of the generator's own lateness.
+    pub validity: Validity,
 }
 
 /// Returns the value of a figure with its unit, for readers.
@@ -71,6 +74,7 @@ pub fn judge_probe(
     // Errors are the target's, for any state of the generator, unless no more requests
     // failed than it sent in a bunch.
     let is_certain = |bound: &CapacityBound| match bound.figure {
+        _ if evidence.validity.is_off() => true,
         CapacityFigure::Loss => true,
         CapacityFigure::Errors => value(bound.figure).unwrap_or(1.0) > evidence.own_late_share,
         _ => false,
@@ -86,9 +90,10 @@ pub fn judge_probe(
         return (Observed::Unclear, Some(why.clone()));
     }
     let late = float_from_u64(evidence.own_lateness.as_u64());
+    let lateness_max = PROBE_LATENESS_OF_BOUND * evidence.validity.limit_factor();
     let is_own = |bound: &CapacityBound| match bound.figure {
         CapacityFigure::Errors => true,
-        figure => figure.is_time() && late > PROBE_LATENESS_OF_BOUND * bound.limit,
+        figure => figure.is_time() && late > lateness_max * bound.limit,
     };
     if broken.iter().all(|bound| is_own(bound)) {
         let why = format!(
@@ -115,6 +120,7 @@ mod tests {
                 generator_limit: Some("it was busy".to_owned()),
                 own_lateness: Nanos::ZERO,
                 own_late_share: 0.0,
+                validity: Validity::Normal,
             };
             assert_eq!(
                 judge_probe(&["errors<1%".parse().unwrap()], &evidence).0,
@@ -148,6 +154,7 @@ mod tests {
             generator_limit: limit.map(str::to_owned),
             own_lateness,
             own_late_share,
+            validity: Validity::Normal,
         };
         let (observed, why) = judge_probe(&bounds, &evidence);
         (observed, why.unwrap_or_default())

@@ -1,6 +1,7 @@
 //! Probes that were loads.
 
 use stillwell_metric::Histogram;
+use stillwell_plan::Validity;
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_stats::capacity::Observed;
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
@@ -39,11 +40,12 @@ pub struct LoadProbeCounts {
 #[must_use]
 pub fn judge_load_probe(
     counts: &LoadProbeCounts,
-    warnings: &[LoadWarning],
+    (validity, warnings): (Validity, &[LoadWarning]),
     bounds: &[CapacityBound],
 ) -> CapacityProbe {
     let figures = figures(bounds, |figure| counts.figure(figure));
-    let limit = warnings.iter().find(|warning| {
+    let counted = warnings.iter().filter(|_| !validity.is_off());
+    let limit = { counted }.find(|warning| {
         matches!(
             warning,
             LoadWarning::GeneratorSaturated { .. }
@@ -59,6 +61,7 @@ pub fn judge_load_probe(
         generator_limit: limit.map(ToString::to_string),
         own_lateness: counts.lateness_p99,
         own_late_share: float_from_u64(counts.bunched) / float_from_u64(counts.requested.max(1)),
+        validity,
     };
     let (observed, why) = if counts.requested == 0 {
         (Observed::Unclear, Some(NOTHING_DUE.to_owned()))
@@ -176,7 +179,7 @@ mod tests {
             (counts(1..=100, 100, 0), &limit[..], Observed::Held),
             (closed, &limit[..], Observed::Unclear),
         ] {
-            let probe = judge_load_probe(&counts, warnings, &bounds);
+            let probe = judge_load_probe(&counts, (Validity::Normal, warnings), &bounds);
             assert_eq!(probe.observed, expected, "{:?}", probe.why);
         }
     }
@@ -185,7 +188,9 @@ mod tests {
     fn a_broken_latency_bound_is_unclear_if_the_generator_was_slow() {
         let bounds = ["p99<1us".parse().unwrap()];
         let slow = counts(2000..=2099, 100, 0);
-        let judged = |warning| judge_load_probe(&slow, &[warning], &bounds).observed;
+        let judged_by =
+            |validity, warning| judge_load_probe(&slow, (validity, &[warning]), &bounds).observed;
+        let judged = |warning| judged_by(Validity::Normal, warning);
         let share = 0.95;
         let p99 = Nanos::from_millis(2);
         for warning in [
@@ -194,7 +199,8 @@ mod tests {
             LoadWarning::GeneratorLate { p99 },
             LoadWarning::CpuStarvation { share },
         ] {
-            assert_eq!(judged(warning), Observed::Unclear);
+            assert_eq!(judged(warning.clone()), Observed::Unclear);
+            assert_eq!(judged_by(Validity::Off, warning), Observed::Failed);
         }
         assert_eq!(judged(LoadWarning::CpuSteal { share }), Observed::Failed);
     }

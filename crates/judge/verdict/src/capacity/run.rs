@@ -3,7 +3,7 @@
 use stillwell_capture::{Capture, RunOutcome};
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
 use stillwell_plan::goal::LatencyQuantile;
-use stillwell_plan::{GoalMetric, Phase, RateShape, RateUnit, RunPlan};
+use stillwell_plan::{GoalMetric, Phase, RateShape, RateUnit, RunPlan, Validity};
 use stillwell_stats::capacity::{Observed, Purpose};
 use stillwell_units::{Nanos, float_from_u64};
 
@@ -117,6 +117,8 @@ fn judge_completed(
         // What a generator's own lateness did is in its warnings.
         own_lateness: Nanos::ZERO,
         own_late_share: 0.0,
+        // The summary has left out what validity lets pass.
+        validity: Validity::Normal,
     };
     match judge_probe(bounds, &evidence) {
         (Observed::Held, _) if course.depends_on_sends_in_flight(bounds) => {

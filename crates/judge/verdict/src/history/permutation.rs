@@ -38,10 +38,7 @@ pub(super) fn detect(trend: &Trend, alarm_rate: f64) -> Tested {
         }
         let options = ChangeOptions {
             alarm_rate: alarm_rate / parts,
-            correlation: match trend.basis {
-                Basis::Anchor => Correlation::AtMost(CORRELATION_MAX),
-                Basis::Level => Correlation::Estimated,
-            },
+            correlation: Correlation::AtMost(CORRELATION_MAX),
             ..ChangeOptions::default()
         };
         let values: Vec<f64> = points.iter().map(|point| point.value).collect();

@@ -23,6 +23,9 @@ use crate::summary::RunSummary;
 /// Shortest and longest run that is proposed, in seconds.
 const RUN_SECONDS: (f64, f64) = (2.0, 300.0);
 
+/// Longest time of an experiment that is proposed.
+const MINUTES_MAX: f64 = 240.0;
+
 /// A proposal is made where it takes at most this share of the time.
 const WORTHWHILE: f64 = 0.75;
 
@@ -251,7 +254,7 @@ fn run_length(goal: &GoalPlan, runs: &[(&RunSummary, &RunSummary)]) -> Option<St
         Some((_, now)) => minutes <= WORTHWHILE * now,
         None => true,
     };
-    worthwhile.then(|| {
+    (worthwhile && minutes <= MINUTES_MAX).then(|| {
         format!(
             "runs of {} s (now {} s) would likely decide in about {} minutes, by {pairs} pairs",
             (best * beat).round(),

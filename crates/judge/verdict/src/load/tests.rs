@@ -5,6 +5,13 @@ use stillwell_units::Nanos;
 
 use super::*;
 
+fn usual(pacing: LoadPacing) -> LoadRules {
+    LoadRules {
+        pacing,
+        validity: Validity::Normal,
+    }
+}
+
 /// Evidence of a load without warnings.
 fn clean() -> LoadEvidence {
     LoadEvidence {
@@ -12,6 +19,7 @@ fn clean() -> LoadEvidence {
         strain: LoadStrain {
             busy_share: 0.5,
             lateness_p99: Nanos::new(50_000),
+            lateness_count: 1000,
             service_median: Nanos::from_millis(3),
         },
         steal_share: Some(0.0),
@@ -35,9 +43,10 @@ fn a_generator_is_warned_about_by_what_it_distorts() {
         let strain = LoadStrain {
             busy_share,
             lateness_p99: Nanos::from_millis(late_ms),
+            lateness_count: 1000,
             service_median: Nanos::from_millis(3),
         };
-        codes(&strain_warnings(pacing, &strain))
+        codes(&strain_warnings(usual(pacing), &strain))
     };
     for pacing in [LoadPacing::Closed, LoadPacing::Deferred, LoadPacing::Open] {
         assert_eq!(warnings(pacing, 0.89, 0), [""; 0], "{pacing:?}");
@@ -66,7 +75,7 @@ fn lateness_bunches_requests_before_it_distorts_latencies() {
     ] {
         let mut evidence = clean();
         evidence.strain.lateness_p99 = Nanos::new(lateness_us * 1000);
-        let warnings = codes(&load_warnings(LoadPacing::Open, &evidence));
+        let warnings = codes(&load_warnings(usual(LoadPacing::Open), &evidence));
         assert_eq!(warnings, expected, "{lateness_us} µs");
     }
 }
@@ -78,7 +87,7 @@ fn shares_of_less_than_half_a_second_cause_no_warning() {
     evidence.strain.busy_share = 1.0;
     evidence.cpu_wait_share = 1.0;
     evidence.steal_share = Some(1.0);
-    assert!(load_warnings(LoadPacing::Open, &evidence).is_empty());
+    assert!(load_warnings(usual(LoadPacing::Open), &evidence).is_empty());
 }
 
 #[test]
@@ -144,7 +153,7 @@ fn every_warning_has_evidence_on_both_sides_of_its_limit() {
     for (number, (change, expected)) in cases.into_iter().enumerate() {
         let mut evidence = clean();
         change(&mut evidence);
-        let warnings = load_warnings(LoadPacing::Open, &evidence);
+        let warnings = load_warnings(usual(LoadPacing::Open), &evidence);
         assert_eq!(codes(&warnings), expected, "case {number}");
     }
 }
@@ -161,7 +170,7 @@ fn a_load_without_answers_names_the_first_trouble_and_its_remedy() {
         why: "the certificate is not trusted".to_owned(),
         remedy,
     });
-    let warnings = load_warnings(LoadPacing::Closed, &evidence);
+    let warnings = load_warnings(usual(LoadPacing::Closed), &evidence);
     assert_eq!(codes(&warnings), ["no_answer"]);
     assert_eq!(warnings[0].remedy(), remedy);
     assert_eq!(
@@ -177,9 +186,69 @@ fn requests_that_were_not_handed_out_are_the_reason_for_none() {
         ..LoadEvidence::default()
     };
     evidence.source.waits_with_warmup = 3;
-    let warnings = load_warnings(LoadPacing::Closed, &evidence);
+    let warnings = load_warnings(usual(LoadPacing::Closed), &evidence);
     assert_eq!(
         warnings[0].to_string(),
         "no request was sent: the request source supplied none"
     );
+}
+
+/// With few requests the 99th percentile is one request.
+#[test]
+fn few_requests_are_not_called_bunched() {
+    for (count, expected) in [(299, [""; 0].as_slice()), (300, &["sends_bunched"])] {
+        let mut evidence = clean();
+        evidence.strain.lateness_p99 = Nanos::from_millis(1);
+        evidence.strain.lateness_count = count;
+        let warnings = load_warnings(usual(LoadPacing::Open), &evidence);
+        assert_eq!(codes(&warnings), expected, "{count}");
+    }
+}
+
+#[test]
+fn validity_halves_the_limits_of_a_load_or_lets_what_exceeds_them_count() {
+    let mut evidence = clean();
+    evidence.cpu_wait_share = 0.03;
+    for (validity, wait, expected) in [
+        (Validity::Strict, 0.02, &[][..]),
+        (Validity::Strict, 0.03, &[("cpu_starvation", true)][..]),
+        (Validity::Normal, 0.03, &[]),
+        (Validity::Normal, 0.06, &[("cpu_starvation", true)]),
+        (Validity::Off, 0.06, &[("cpu_starvation", false)]),
+    ] {
+        evidence.cpu_wait_share = wait;
+        let rules = LoadRules {
+            validity,
+            ..usual(LoadPacing::Open)
+        };
+        let warnings = load_warnings(rules, &evidence);
+        let judged = warnings.iter();
+        let judged = judged.map(|warning| (warning.code(), rules.is_unreliable_by(warning)));
+        assert_eq!(judged.collect::<Vec<_>>(), expected, "{validity:?} {wait}");
+    }
+    // Without answers there is nothing to count.
+    evidence.answers = 0;
+    let rules = LoadRules {
+        validity: Validity::Off,
+        ..usual(LoadPacing::Open)
+    };
+    let warnings = load_warnings(rules, &evidence);
+    assert!(rules.is_unreliable_by(&warnings[0]), "{warnings:?}");
+}
+
+/// A starved generator blamed the connections.
+#[test]
+fn a_missed_rate_names_the_part_that_was_too_slow() {
+    for (cpu_wait_share, says) in [
+        (0.0, "waited for the target"),
+        (0.5, "generator was too slow"),
+    ] {
+        let mut evidence = clean();
+        evidence.begun = 900;
+        evidence.sent = 900;
+        evidence.cpu_wait_share = cpu_wait_share;
+        let warnings = load_warnings(usual(LoadPacing::Open), &evidence);
+        let text = warnings.last().map(ToString::to_string).unwrap();
+        assert!(text.contains(says), "{text}");
+    }
 }

@@ -42,10 +42,12 @@ pub enum LoadWarning {
         /// The share of the host's CPU time.
         share: f64,
     },
-    /// Fewer requests were sent than requested: the target was not as fast.
+    /// Fewer requests were sent than requested: the target or the generator was not as fast.
     RateNotReached {
         /// The share that was sent.
         share: f64,
+        /// True if the generator was too slow.
+        is_own: bool,
     },
     /// Due requests waited for the request source.
     SourceSlow {
@@ -122,7 +124,22 @@ impl LoadWarning {
         }
     }
 
-    /// Returns true if the result is unreliable.
+    /// Returns true for a limit that was exceeded: without it the result counts.
+    #[must_use]
+    pub const fn is_of_limit(&self) -> bool {
+        matches!(
+            self,
+            Self::GeneratorSaturated { .. }
+                | Self::GeneratorLimit { .. }
+                | Self::GeneratorLate { .. }
+                | Self::SendsBunched { .. }
+                | Self::CpuStarvation { .. }
+                | Self::CpuSteal { .. }
+                | Self::SourceSlow { .. }
+        )
+    }
+
+    /// Returns true if the result is unreliable with the usual limits.
     #[must_use]
     pub const fn invalidates(&self) -> bool {
         matches!(
@@ -179,7 +196,19 @@ impl fmt::Display for LoadWarning {
                  high; repeat the load at another time or on a dedicated machine",
                 percent(*share)
             ),
-            Self::RateNotReached { share } => write!(
+            Self::RateNotReached {
+                share,
+                is_own: true,
+            } => write!(
+                f,
+                "rate not reached: {} of the requested rate was sent, because the generator was too \
+                 slow or had no CPU; free a CPU for it or lower the rate",
+                percent(*share)
+            ),
+            Self::RateNotReached {
+                share,
+                is_own: false,
+            } => write!(
                 f,
                 "rate not reached: {} of the requested rate was sent, because connections waited for \
                  the target; use more connections or a lower rate",

@@ -1,5 +1,6 @@
 use proptest::prelude::*;
 use stillwell_metric::LoadShard;
+use stillwell_plan::Validity;
 use stillwell_plan::load::{
     BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
     LoadProtocol, Reuse, TelemetryPlan, UntilPlan,
@@ -53,6 +54,7 @@ fn plan() -> Arc<LoadPlan> {
         grace: Nanos::SECOND,
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(1),
+        validity: Validity::Normal,
     };
     Arc::new(LoadPlan::try_new(parts).unwrap())
 }

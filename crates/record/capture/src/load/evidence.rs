@@ -25,6 +25,7 @@ impl LoadCapture {
             strain: LoadStrain {
                 busy_share: self.largest_share(|counts| counts.spent(TimeState::Running)),
                 lateness_p99: self.lateness_p99(),
+                lateness_count: self.lateness_count(),
                 service_median: self.service_median(),
             },
             cpu_wait_share: self.largest_share(|counts| counts.run_delay.measured),
@@ -63,6 +64,13 @@ impl LoadCapture {
             add_histogram(&mut all, worker.times(LoadTime::OwnLateness));
         }
         Nanos::new(all.value_at_quantile(0.99))
+    }
+
+    fn lateness_count(&self) -> u64 {
+        let workers = self.workers();
+        workers
+            .map(|worker| worker.times(LoadTime::OwnLateness).len())
+            .sum()
     }
 
     fn service_median(&self) -> Nanos {

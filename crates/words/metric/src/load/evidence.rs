@@ -54,6 +54,8 @@ pub struct LoadStrain {
     pub busy_share: f64,
     /// 99th percentile of the lateness that the generator alone caused.
     pub lateness_p99: Nanos,
+    /// Requests from which that follows.
+    pub lateness_count: u64,
     /// Median latency from the sent time.
     pub service_median: Nanos,
 }

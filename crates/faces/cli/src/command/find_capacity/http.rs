@@ -80,6 +80,7 @@ pub(super) fn search(search: &Search<'_>) -> Result<Found, CommandError> {
     };
     let searched = search.highest(range, (CapacityUnit::Requests, &bounds), at_rate)?;
     Ok(Found {
+        validity: plan.validity,
         target: target(arguments, &plan),
         unit: CapacityUnit::Requests,
         bounds,

@@ -35,6 +35,7 @@ pub(super) fn of_url(search: &Search<'_>) -> Result<Found, CommandError> {
         },
     )?;
     Ok(Found {
+        validity: plan.validity,
         target: http::target(arguments, &plan),
         unit: CapacityUnit::Requests,
         bounds,

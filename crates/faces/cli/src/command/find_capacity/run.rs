@@ -5,7 +5,7 @@ use std::path::Path;
 use stillwell_config::RunOverrides;
 use stillwell_experiment::capacity::{CapacitySearched, RunProbeError, RunProbes};
 use stillwell_plan::capacity::{CapacityBound, CapacityFigure};
-use stillwell_plan::{GeneratorPlan, RateUnit, RunPlan, TransportPlan};
+use stillwell_plan::{GeneratorPlan, RateUnit, RunPlan, TransportPlan, Validity};
 use stillwell_stats::capacity::Purpose;
 use stillwell_verdict::capacity::{CapacityProbe, CapacityUnit, ProbeLoad, quantile_of};
 
@@ -70,7 +70,10 @@ impl<'a> VariedRun<'a> {
             .run_plan(file, &overrides)
             .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
         select::warn(&loaded.warnings, paint);
-        let plan = loaded.plan;
+        let mut plan = loaded.plan;
+        if let Some(validity) = arguments.validity {
+            plan.observer.validity = validity.into();
+        }
         let place = chosen(&plan, arguments.generator.as_deref())?;
         let mut bounds = arguments.bound.clone();
         if bounds.is_empty() {
@@ -93,6 +96,11 @@ impl<'a> VariedRun<'a> {
 
     pub(super) fn bounds(&self) -> &[CapacityBound] {
         self.probes.bounds()
+    }
+
+    /// Strictness of the limits of its runs.
+    pub(super) fn validity(&self) -> Validity {
+        self.probes.validity()
     }
 
     /// Unit of the generator's rate.
@@ -157,6 +165,7 @@ impl<'a> VariedRun<'a> {
     ) -> Found {
         let generator = &self.probes.generator().id;
         Found {
+            validity: self.validity(),
             target: format!("{}, generator {generator}", self.file.display()),
             unit,
             bounds: self.probes.bounds().to_vec(),

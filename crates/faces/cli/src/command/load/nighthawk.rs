@@ -11,13 +11,12 @@ use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_nighthawk::request::{LogLevel, NighthawkRequest, RequestError, current_zipkin_uri};
 use stillwell_nighthawk::service::conduct_load_from;
 use stillwell_plan::LoadPlan;
-use stillwell_plan::load::LoadPacing;
 use stillwell_plan::tls::Verification;
 use stillwell_report::Style;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
 use stillwell_run::{AnswerHeader, Interrupt, LoadCapture, LoadEnd};
 use stillwell_units::{Nanos, Seed};
-use stillwell_verdict::load_warnings;
+use stillwell_verdict::{LoadRules, load_warnings};
 
 use super::remedy::OptionNames;
 use super::spec::{cpus, random_run};
@@ -68,8 +67,12 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
     if let LoadEnd::PartFailed(what) = &capture.manifest.end {
         anyhow::bail!("{what}");
     }
-    let warnings = load_warnings(LoadPacing::of(&plan), &capture.evidence());
-    for warning in warnings.iter().filter(|warning| warning.invalidates()) {
+    let rules = LoadRules::of(&plan);
+    let warnings = load_warnings(rules, &capture.evidence());
+    for warning in warnings
+        .iter()
+        .filter(|warning| rules.is_unreliable_by(warning))
+    {
         let text = OptionNames::Nighthawk.with_advice(&warning.to_string(), warning.remedy());
         Paint::say(&format!("warning: {text}"));
     }
@@ -77,7 +80,7 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
     let report = load_report(&LoadReportInput {
         capture: &capture,
         original: Some(&original(&options)),
-        warnings: &OptionNames::Nighthawk.health_warnings(&warnings),
+        warnings: &OptionNames::Nighthawk.health_warnings(rules, &warnings),
     });
     Ok(render_load(
         &report,

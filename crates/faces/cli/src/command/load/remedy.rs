@@ -2,7 +2,7 @@
 
 use stillwell_metric::{Remedy, TlsWish};
 use stillwell_report::load::HealthWarning;
-use stillwell_verdict::LoadWarning;
+use stillwell_verdict::{LoadRules, LoadWarning};
 
 /// The command whose options an advice names.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,11 +23,15 @@ impl OptionNames {
     }
 
     /// The warnings of a load as its report has them.
-    pub(crate) fn health_warnings(self, warnings: &[LoadWarning]) -> Vec<HealthWarning> {
+    pub(crate) fn health_warnings(
+        self,
+        rules: LoadRules,
+        warnings: &[LoadWarning],
+    ) -> Vec<HealthWarning> {
         let health_warnings = warnings.iter().map(|warning| HealthWarning {
             code: warning.code().to_owned(),
             text: self.with_advice(&warning.to_string(), warning.remedy()),
-            invalidates: warning.invalidates(),
+            invalidates: rules.is_unreliable_by(warning),
         });
         health_warnings.collect()
     }

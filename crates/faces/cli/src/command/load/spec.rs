@@ -23,14 +23,15 @@ use crate::paint::Paint;
 
 /// The plan of `arguments`.
 pub(super) fn plan(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlan> {
-    let spec = spec(arguments, seed)?;
-    Ok(on_this_host(arguments.quiet, |host| spec.plan(host))?)
+    Ok(LoadPlan::try_new(parts(arguments, seed)?).map_err(LoadSpecError::from)?)
 }
 
 /// The same as parts, for a command that changes some of them.
 pub(super) fn parts(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<LoadPlanParts> {
     let spec = spec(arguments, seed)?;
-    Ok(on_this_host(arguments.quiet, |host| spec.parts(host))?)
+    let mut parts = on_this_host(arguments.quiet, |host| spec.parts(host))?;
+    parts.validity = arguments.validity.into();
+    Ok(parts)
 }
 
 fn on_this_host<T>(

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use stillwell_metric::{Histogram, LoadShard, LoadTime, Outcome, TimeState};
 use stillwell_plan::LoadPlan;
-use stillwell_plan::load::{LoadPace, LoadPacing};
+use stillwell_plan::load::LoadPace;
 use stillwell_run::{LoadPhase, LoadSnapshot};
 use stillwell_units::{Nanos, float_from_u64};
-use stillwell_verdict::{LoadWarning, strain_warnings};
+use stillwell_verdict::{LoadRules, LoadWarning, strain_warnings};
 
 use super::times::LatencyClasses;
 
@@ -64,7 +64,7 @@ pub(super) struct Limits {
     /// Requests in all.
     pub(super) requests: Option<u64>,
     pub(super) has_schedule: bool,
-    pub(super) pacing: LoadPacing,
+    pub(super) rules: LoadRules,
 }
 
 /// One second.
@@ -110,7 +110,7 @@ impl View {
                 measure: measure.map(|whole| whole.saturating_sub(plan.warmup)),
                 requests: plan.until.requests,
                 has_schedule: matches!(plan.pace, LoadPace::Open { .. }),
-                pacing: LoadPacing::of(plan),
+                rules: LoadRules::of(plan),
             },
             phase: None,
             elapsed: Nanos::ZERO,
@@ -176,7 +176,7 @@ impl View {
         let lateness = snapshot.times(LoadTime::OwnLateness);
         let lateness = lateness.filter(|times| !times.is_empty());
         self.own_lateness = lateness.map(|times| Nanos::new(times.value_at_quantile(0.99)));
-        let warnings = strain_warnings(self.limits.pacing, &snapshot.strain()).into_iter();
+        let warnings = strain_warnings(self.limits.rules, &snapshot.strain()).into_iter();
         // The last is the more exact one.
         self.warning = warnings.rev().find_map(|warning| Strain::of(&warning));
     }

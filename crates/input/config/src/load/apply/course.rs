@@ -36,6 +36,9 @@ pub(super) fn to_experiment(
     if let Some(max_time) = overrides.max_time {
         plan.max_time = max_time;
     }
+    if let Some(builds) = overrides.builds {
+        plan.builds = builds;
+    }
     if let Some(confirm) = overrides.confirm {
         plan.confirm = confirm;
     }

@@ -91,5 +91,7 @@ pub(super) fn warnings(report: &LoadReport) -> Vec<Block> {
     } else {
         Block::paragraph(format!("ended because {ending}"))
     };
-    warnings.chain([ending]).collect()
+    let validity = words::validity(report.options.validity);
+    let validity = validity.map(|text| Block::Note(Severity::Note, text.into()));
+    warnings.chain(validity).chain([ending]).collect()
 }

@@ -30,12 +30,12 @@ pub(super) fn page_headline(report: &LoadReport, title: &str) -> Text {
         return answer.into();
     }
     // Without responses there are no numbers.
-    let warning = if has_answers(report) {
-        "; these numbers are unreliable"
+    let word = if has_answers(report) {
+        "unreliable"
     } else {
-        ""
+        "failed"
     };
-    Text::answer(Sign::Invalid, "invalid").and(format!(": {answer}{warning}"))
+    Text::answer(Sign::Invalid, word).and(format!(": {answer}"))
 }
 
 /// Returns latencies and outcomes.

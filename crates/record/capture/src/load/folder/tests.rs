@@ -1,12 +1,12 @@
 use stillwell_metric::{
     HandshakeCount, HandshakePart, LoadCounts, Sizes, Trouble, empty_histogram,
 };
-use stillwell_plan::LoadPlan;
 use stillwell_plan::load::{
     BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
     LoadProtocol, RequestPlan, Reuse, TelemetryPlan, UntilPlan,
 };
 use stillwell_plan::tls::ClientTlsPlan;
+use stillwell_plan::{LoadPlan, Validity};
 use stillwell_units::Seed;
 
 use super::*;
@@ -52,6 +52,7 @@ fn plan() -> LoadPlan {
         grace: Nanos::SECOND,
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(7),
+        validity: Validity::Normal,
     };
     LoadPlan::try_new(parts).unwrap()
 }

@@ -14,12 +14,12 @@ use stillwell_nighthawk::service::{
 };
 use stillwell_nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_plan::LoadPlan;
-use stillwell_plan::load::{BodyPlan, LoadPacing};
+use stillwell_plan::load::BodyPlan;
 use stillwell_report::load::{LoadReportInput, load_report};
 use stillwell_run::{LoadCapture, LoadEnd};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, Seed};
-use stillwell_verdict::load_warnings;
+use stillwell_verdict::{LoadRules, load_warnings};
 
 use super::log::Log;
 use super::{announce, cpus, log_header, log_problems, random_run, warn};
@@ -134,12 +134,13 @@ impl Prepared {
         let request = &self.request;
         let many = &request.target.multi_target_endpoint;
         let targets: Vec<String> = request.uri.iter().chain(many).cloned().collect();
-        let warnings = load_warnings(LoadPacing::of(&self.plan), &capture.evidence());
+        let rules = LoadRules::of(&self.plan);
+        let warnings = load_warnings(rules, &capture.evidence());
         add_typed(&mut capture, &targets, &request.output.label);
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: Some(&original(&self.options)),
-            warnings: &OptionNames::Nighthawk.health_warnings(&warnings),
+            warnings: &OptionNames::Nighthawk.health_warnings(rules, &warnings),
         });
         log_problems(&capture, &report.health, log);
         let mut output = nighthawk_output(&report);

@@ -1,9 +1,11 @@
 //! Views as they look.
 
 use stillwell_metric::{Outcome, TimeState, empty_histogram};
+use stillwell_plan::Validity;
 use stillwell_plan::load::LoadPacing;
 use stillwell_run::LoadPhase;
 use stillwell_units::{Moment, Nanos, float_from_u64};
+use stillwell_verdict::LoadRules;
 
 use super::super::times::LatencyClasses;
 use super::super::view::{Limits, Second, Strain, View};
@@ -44,7 +46,10 @@ fn view() -> View {
             measure: Some(Nanos::from_secs(30)),
             requests: None,
             has_schedule: true,
-            pacing: LoadPacing::Open,
+            rules: LoadRules {
+                pacing: LoadPacing::Open,
+                validity: Validity::Normal,
+            },
         },
         phase: Some(LoadPhase::Measure),
         elapsed: Nanos::from_millis(12_030),
