@@ -292,9 +292,9 @@ mod tests {
         history::tables(100, &mut text).unwrap();
         covariate::tables(10, &mut text).unwrap();
         let rows = text.lines().filter(|line| line.starts_with("| "));
-        // Six heads with their rulers; then 18 cells and their sum, 15, 25, 7, 20 of which
-        // five have two pauses, and 12.
-        assert_eq!(rows.count(), 12 + 19 + 15 + 25 + 7 + 25 + 12);
+        // Eight heads with their rulers; then 18 cells and their sum, 15, 25, 7, 21 of which
+        // five have two pauses, 12, 48 and 12.
+        assert_eq!(rows.count(), 16 + 19 + 15 + 25 + 7 + 26 + 12 + 48 + 12);
         assert!(!text.contains("NaN"), "{text}");
     }
 }

@@ -34,7 +34,8 @@ pub(super) fn tables(experiments: u32, text: &mut String) -> anyhow::Result<()> 
     writeln!(text, "\n### Histories\n")?;
     writeln!(
         text,
-        "| assumed correlation | results | correlation of neighbours | changes without a step | a step of 2 deviations is found | of 3 | of 5 |\n\
+        "| assumed correlation | results | correlation of neighbours | changes without a step | \
+         a step of 2 deviations is found | of 3 | of 5 |\n\
          | --- | --- | --- | --- | --- | --- | --- |"
     )?;
     for (name, test) in TESTS {

@@ -87,7 +87,8 @@ fn losses(experiments: u32, text: &mut String) -> anyhow::Result<()> {
     writeln!(text, "\n### Runs that lose CPU time to others\n")?;
     writeln!(
         text,
-        "| loss of a run, at most | correlation of runs | equal: an interval misses the truth | equal: `regressed` | equal: `equivalent` | 3 % slower: `regressed` | pairs in all |\n\
+        "| loss of a run, at most | correlation of runs | \
+         equal: an interval misses the truth | equal: `regressed` | equal: `equivalent` | 3 % slower: `regressed` | pairs in all |\n\
          | --- | --- | --- | --- | --- | --- | --- |"
     )?;
     let rule = WholeProcedure::sequential(PAIRS_MAX, TOLERANCE).context("plan the looks")?;

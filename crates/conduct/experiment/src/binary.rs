@@ -105,7 +105,7 @@ pub(crate) fn prepare(
 }
 
 /// Returns the seeds of the builds of the variant at `place`; a single build has none. Every variant
-/// has seeds of its own, so that two builds of one source differ as well.
+/// has seeds of its own: two builds of one source differ as well.
 fn seeds(experiment: &ExperimentPlan, place: usize) -> Vec<Option<u32>> {
     let is_built = matches!(experiment.variants[place].binary, BinarySource::Git(_));
     if !is_built || experiment.builds < 2 {
