@@ -78,9 +78,9 @@ harness-disk-buffer runs="6" measure="60s" targets="rsyslog,syslog-ng,otelcol,re
 calibrate mode="same" experiments="20" pairs="10":
     .ci/calibrate {{mode}} {{experiments}} {{pairs}}
 
-# Long run: memory does not grow, no sample is lost, the delivery ledger is exact.
-soak minutes="30" rate="200k":
-    .ci/soak {{minutes}} {{rate}}
+# Long run: memory does not grow, no sample is lost, the delivery ledger is exact. With `faults` there is a fault every ten seconds.
+soak minutes="30" rate="200k" faults="":
+    .ci/soak {{minutes}} {{rate}} {{faults}}
 
 # Share of capacity searches within 3 % of a known limit: limit, queue, relay or all.
 capacity-trials mode="all" tries="10":
@@ -92,7 +92,7 @@ fuzz seconds="60" *targets:
 
 # Faults and hostile input: files, peers, signals, rights of callers.
 faults:
-    cargo test -p stillwell --test cli -- --nocapture hostile faulty_peer faults interrupt service
+    cargo test -p stillwell --test cli -- --nocapture hostile secrets faulty_peer faults interrupt service target
 
 # Accept the current output of snapshot tests. Read the diff before you commit it.
 bless:

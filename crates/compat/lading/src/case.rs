@@ -256,6 +256,7 @@ fn subject_of(
             },
             directory: None,
             mounts,
+            log_limit: stillwell_plan::target::LOG_LIMIT_DEFAULT,
         }),
         ready: ready_probe_of(&load.generators),
         cpus: target.cpus.map_or(CpuChoice::Auto, CpuChoice::Count),

@@ -2,29 +2,27 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use data_encoding::HEXLOWER;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
-use stillwell_capture::make_private;
+use stillwell_capture::{make_private, replace_private};
 
 use crate::SuiteError;
 
 /// Replaces `path` in one step, so a reader sees the old or the new file
 /// and never half of it; makes its folder if it is not there.
 pub(crate) fn write_json(path: &Path, value: &impl Serialize) -> Result<(), SuiteError> {
-    let new = with_suffix(path, ".new");
     let write = || {
         if let Some(folder) = path.parent() {
             make_private(folder)?;
         }
-        let mut file = File::create(&new)?;
-        serde_json::to_writer_pretty(&mut file, value)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(&new, path)
+        replace_private(path, |file| {
+            serde_json::to_writer_pretty(&mut *file, value)?;
+            file.write_all(b"\n")
+        })
     };
     write().map_err(|source| SuiteError::Write {
         path: path.to_path_buf(),
@@ -58,13 +56,6 @@ pub(crate) fn sha256_of_file(path: &Path) -> io::Result<String> {
 /// SHA-256 of `bytes`, in hexadecimal digits.
 pub(crate) fn sha256(bytes: &[u8]) -> String {
     HEXLOWER.encode(&Sha256::digest(bytes))
-}
-
-/// `path` with `suffix` behind its last name.
-pub(crate) fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(suffix);
-    PathBuf::from(name)
 }
 
 /// Removes a folder and all that is in it; it need not be there.

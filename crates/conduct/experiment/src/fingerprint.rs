@@ -2,15 +2,17 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use stillwell_units::Secrets;
 
 use crate::files::sha256;
 
-/// SHA-256 of the plan's JSON, in hexadecimal digits.
+/// SHA-256 of the plan's JSON without secrets, in hexadecimal digits.
 ///
 /// # Errors
 /// [`serde_json::Error`] where a path in it is not UTF-8.
 pub fn fingerprint(plan: &impl Serialize) -> Result<String, serde_json::Error> {
-    Ok(sha256(serde_json::to_value(plan)?.to_string().as_bytes()))
+    let plan = Secrets::Masked.json(serde_json::to_value(plan)?);
+    Ok(sha256(plan.to_string().as_bytes()))
 }
 
 /// Returns the first difference between `new` and `old`, as a JSON pointer (RFC 6901); `None` if

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use stillwell_units::Secrets;
+
 /// Paths and options of a suite.
 #[derive(Clone, Debug)]
 pub struct SuiteOptions {
@@ -11,6 +13,8 @@ pub struct SuiteOptions {
     pub resume: bool,
     /// The command line, for the record.
     pub command: Vec<String>,
+    /// Handling of secrets in results.
+    pub secrets: Secrets,
     /// The running executable: `{self}`.
     pub stillwell: PathBuf,
     /// Folder of builds.

@@ -59,6 +59,7 @@ pub(crate) fn request(
         run: new_run_id(&identity),
         identity: Some(identity),
         command: about.options.command.clone(),
+        secrets: about.options.secrets,
         exports: Exports::default(),
     }
 }

@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use stillwell_capture::{RunStage, make_private};
 use stillwell_plan::SuitePlan;
+use stillwell_units::Secrets;
 
 use self::pairs::stage_prefix;
 use crate::files::{read_json, sha256, write_json};
 use crate::fingerprint::{fingerprint, first_difference};
 use crate::health::{HealthRule, health_rules};
 use crate::upgrade::upgrade;
-use crate::{BinaryIdentity, SuiteError};
+use crate::{BinaryIdentity, SuiteError, SuiteOptions};
 
 pub(crate) use self::pairs::PairLeft;
 
@@ -202,8 +203,10 @@ impl Results {
 
     /// Refuses to go on with results of another plan.
     pub(crate) fn check_plan(&self, old: &Value, plan: &SuitePlan) -> Result<(), SuiteError> {
-        let new = as_json(plan, &self.suite())?;
-        self.check_same(&old["plan"], &new, "/plan")
+        // Results have secrets or not.
+        let masked = |plan: Value| Secrets::Masked.json(plan);
+        let new = masked(as_json(plan, &self.suite())?);
+        self.check_same(&masked(old["plan"].clone()), &new, "/plan")
     }
 
     /// Refuses to go on with results of other executables. Where they lie does
@@ -235,7 +238,7 @@ impl Results {
     pub(crate) fn write_record(
         &self,
         plan: &SuitePlan,
-        command: &[String],
+        options: &SuiteOptions,
         started_wall_millis: u64,
         binaries: &[BinaryIdentity],
     ) -> Result<(), SuiteError> {
@@ -247,14 +250,14 @@ impl Results {
         let record = SuiteRecord {
             schema: SUITE_SCHEMA.to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            command: command.to_vec(),
+            command: options.command.clone(),
             started_wall_millis,
             fingerprint,
             binaries: binaries.to_vec(),
             plan: plan.clone(),
             health: health_rules(),
         };
-        write_json(&path, &record)
+        write_json(&path, &options.secrets.json(as_json(&record, &path)?))
     }
 }
 
@@ -316,7 +319,7 @@ fn folder_name(name: &str) -> String {
     format!("{shown}-{}", &hash[..8])
 }
 
-fn as_json(value: &impl Serialize, path: &Path) -> Result<Value, SuiteError> {
+pub(crate) fn as_json(value: &impl Serialize, path: &Path) -> Result<Value, SuiteError> {
     serde_json::to_value(value).map_err(|error| SuiteError::Write {
         path: path.to_path_buf(),
         source: error.into(),

@@ -52,7 +52,7 @@ pub fn run_suite(
         Some(record) => results.check_binaries(record, &prepared.binaries)?,
         None => {
             let wall_millis = clock::wall().as_u64() / Nanos::from_millis(1).as_u64();
-            results.write_record(plan, &options.command, wall_millis, &prepared.binaries)?;
+            results.write_record(plan, options, wall_millis, &prepared.binaries)?;
         }
     }
     let session = Session::new(

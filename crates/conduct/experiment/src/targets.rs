@@ -15,7 +15,7 @@ use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
 use stillwell_plan::{ExperimentPlan, StoppingPlan, TargetsPlan, VariantPlan};
 use stillwell_run::Interrupt;
 use stillwell_scope::{clock, explain};
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, Secrets};
 use stillwell_verdict::RunSummary;
 
 pub use self::identity::{FileIdentity, NotInstalled, TargetIdentity, not_installed};
@@ -23,7 +23,7 @@ use crate::files::{read_json, remove_folder, write_json};
 use crate::fingerprint::first_difference;
 use crate::policy::{LOST_AT_START_MAX, describe_outcome, is_result};
 use crate::request::{Circumstances, request};
-use crate::results::summary_of;
+use crate::results::{as_json, summary_of};
 use crate::session::last_words;
 use crate::{
     Executor, Forecast, Problem, ProblemKind, Results, RunsLeft, SuiteError, SuiteOptions,
@@ -176,10 +176,14 @@ fn begin(
         identities: identities.clone(),
     };
     if !there {
+        let record = options.secrets.json(as_json(&record, &path)?);
         return write_json(&path, &record);
     }
     let old = results.targets_record()?;
-    let text = |record: &TargetsRecord| serde_json::json!({ "plans": record.plans, "identities": record.identities });
+    let text = |record: &TargetsRecord| {
+        Secrets::Masked
+            .json(serde_json::json!({ "plans": record.plans, "identities": record.identities }))
+    };
     first_difference(&text(&old), &text(&record)).map_or(Ok(()), |pointer| {
         Err(SuiteError::PlanChanged {
             results: results.root().to_path_buf(),

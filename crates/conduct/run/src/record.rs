@@ -52,7 +52,7 @@ impl Record {
             last_received: None,
             outcome: RunOutcome::Unfinished,
         };
-        let writer = CaptureWriter::create(&request.folder, &manifest)?;
+        let writer = CaptureWriter::create(&request.folder, &manifest, request.secrets)?;
         let exporter = Exporter::begin(&request.exports, request.run)?;
         Ok(Self {
             manifest,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use stillwell_capture::RunIdentity;
 use stillwell_plan::target::Places;
 use stillwell_plan::{Phase, RunPlan};
-use stillwell_units::{Nanos, RunId};
+use stillwell_units::{Nanos, RunId, Secrets};
 
 use crate::export::Exports;
 
@@ -22,6 +22,8 @@ pub struct RunRequest {
     pub identity: Option<RunIdentity>,
     /// The command line, for the manifest.
     pub command: Vec<String>,
+    /// Handling of secrets in the capture.
+    pub secrets: Secrets,
     /// The run's name.
     pub run: RunId,
     /// Files besides the capture.

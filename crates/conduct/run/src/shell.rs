@@ -2,6 +2,7 @@
 
 mod container;
 mod inspect;
+mod logs;
 mod mounts;
 mod perform;
 mod progress;

@@ -1,18 +1,18 @@
 //! The target's stage: its CPUs, its cgroup, its logs; then its start.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use stillwell_capture::TargetEnd;
+use stillwell_capture::{TargetEnd, create_private_log};
 use stillwell_observer::CgroupFiles;
 use stillwell_plan::placement::{CpuChoice, Wanted};
 use stillwell_plan::{RunPlan, TargetKind, TargetPlan};
 use stillwell_scope::{NetworkNamespace, explain};
 use stillwell_target::{
-    Cgroup, Division, Exit, Limits, Priority, StartError, StartOptions, Stopped, TargetProcess,
-    divide, divide_without_target, online, separate_ends,
+    Cgroup, Division, Exit, Limits, Priority, StartError, StartOptions, Stopped, TargetLog,
+    TargetProcess, divide, divide_without_target, online, separate_ends,
 };
-use stillwell_units::Nanos;
+use stillwell_units::{ByteSize, Nanos};
 
 use crate::record::Record;
 use crate::request::RunRequest;
@@ -26,6 +26,8 @@ const LAST_LINES: usize = 20;
 pub(crate) struct Stage {
     pub(crate) division: Division,
     pub(crate) cgroup: Option<Arc<Cgroup>>,
+    /// The files for the target's output.
+    pub(crate) logs: Option<[TargetLog; 2]>,
     /// The raised priority of the conductor, of our threads and of the target.
     priority: Option<Priority>,
 }
@@ -74,6 +76,7 @@ impl Stage {
         Ok(Self {
             division,
             cgroup,
+            logs: logs(request)?,
             priority,
         })
     }
@@ -100,26 +103,23 @@ impl Stage {
     }
 
     /// Starts the target of `plan`, whose places are filled in, in `network` or else in the calling
-    /// thread's; `is_again` where it ran before. The kernel ends it with the calling thread, so
-    /// must be the conductor's.
+    /// thread's. The kernel ends it with the calling thread, so must be the conductor's.
     pub(crate) fn start(
         &self,
         plan: &TargetPlan,
         request: &RunRequest,
         network: Option<NetworkNamespace>,
-        is_again: bool,
     ) -> Result<TargetProcess, StartError> {
-        let log = |wanted: &Option<PathBuf>, name| {
-            wanted.clone().unwrap_or_else(|| request.folder.join(name))
+        let Some([stdout, stderr]) = self.logs.clone() else {
+            return stillwell_target::attach(plan);
         };
         let options = StartOptions {
             state: request.places.state.clone(),
-            stdout: log(&request.exports.stdout, "target.stdout.log"),
-            stderr: log(&request.exports.stderr, "target.stderr.log"),
+            stdout,
+            stderr,
             cpus: self.division.target.clone(),
             cgroup: self.cgroup.clone(),
             network,
-            is_again,
         };
         let target = stillwell_target::start(plan, &options)?;
         if let (Some(priority), Some(pid), TargetKind::Child(_)) =
@@ -129,6 +129,33 @@ impl Stage {
         }
         Ok(target)
     }
+}
+
+/// Makes the files for the target's output, if the run starts it.
+fn logs(request: &RunRequest) -> Result<Option<[TargetLog; 2]>, String> {
+    let TargetKind::Child(child) = &request.plan.target.kind else {
+        return Ok(None);
+    };
+    let exports = &request.exports;
+    let limit = Some(child.log_limit);
+    let stdout = open_log(&exports.stdout, &request.folder, "target.stdout.log", limit)?;
+    let stderr = open_log(&exports.stderr, &request.folder, "target.stderr.log", limit)?;
+    Ok(Some([stdout, stderr]))
+}
+
+/// Opens the log that a user named, or else makes `name` in the capture's `folder`, with a largest size.
+pub(crate) fn open_log(
+    named: &Option<PathBuf>,
+    folder: &Path,
+    name: &str,
+    limit: Option<ByteSize>,
+) -> Result<TargetLog, String> {
+    let path = named.clone().unwrap_or_else(|| folder.join(name));
+    let log = match named {
+        Some(_) => TargetLog::create(path.clone()),
+        None => create_private_log(&path).map(|file| TargetLog::new(path.clone(), file, limit)),
+    };
+    log.map_err(|error| format!("write a program's output to {}: {error}", path.display()))
 }
 
 /// Returns true if the run starts the target of `plan`, or gives it CPUs.

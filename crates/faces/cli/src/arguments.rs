@@ -89,6 +89,10 @@ pub(crate) struct Arguments {
     /// When to use colors in output.
     #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, display_order = 1000)]
     pub(crate) color: ColorWhen,
+    /// Show and keep values of headers, variables and URLs that look like secrets, which are
+    /// masked otherwise
+    #[arg(long, global = true, display_order = 1000)]
+    pub(crate) keep_secrets: bool,
     /// Print all options of a command
     // Read before all other arguments.
     #[arg(long, global = true, display_order = 1001)]

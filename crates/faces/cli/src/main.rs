@@ -7,6 +7,7 @@ mod formats;
 mod help;
 mod paint;
 mod progress;
+mod secrets;
 mod signals;
 
 use std::path::Path;
@@ -15,6 +16,7 @@ use std::process::ExitCode;
 use clap::{FromArgMatches as _, Parser};
 use stillwell_environment::{PROCESS_TREE_WORD, be_process};
 use stillwell_target::prepare_privileges;
+use stillwell_units::Secrets;
 
 use crate::arguments::{
     Arguments, CaptoolArguments, ColorWhen, Command, PayloadtoolArguments, parse_lading,
@@ -56,9 +58,10 @@ fn main() -> ExitCode {
             &Paint::new(ColorWhen::Auto),
         );
     }
-    let matches = help::command().try_get_matches();
-    let matches = matches.unwrap_or_else(|error| help::with_hint(error).exit());
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let typed = help::command().try_get_matches();
+    let typed = typed.and_then(|matches| Arguments::from_arg_matches(&matches));
+    let arguments = typed.unwrap_or_else(|error| refuse(&help::with_hint(error)));
+    secrets::set(arguments.keep_secrets);
     let paint = Paint::new(arguments.color);
     let result = match arguments.command {
         Command::Run(run) => {
@@ -148,6 +151,16 @@ fn called_by_name() -> Option<String> {
     let program = std::env::args_os().next()?;
     let name = Path::new(&program).file_name()?;
     Some(name.to_string_lossy().into_owned())
+}
+
+/// Prints a usage error or a help page, without secrets that were typed, and exits.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.to_string();
+    if error.use_stderr() && Secrets::Masked.text(&text) != text {
+        Paint::say(text.trim_end());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 fn finish(result: Result<Exit, CommandError>, paint: &Paint) -> ExitCode {

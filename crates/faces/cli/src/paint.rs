@@ -8,6 +8,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::arguments::ColorWhen;
 use crate::exit::CommandError;
+use crate::secrets;
 
 /// Columns where the terminal does not say.
 const COLUMNS: u16 = 100;
@@ -55,10 +56,11 @@ impl Paint {
         }
     }
 
-    /// Prints a message beside the data. A closed standard error is ignored. What others wrote
-    /// does not steer the terminal.
+    /// Prints a message beside the data, without secrets. A closed standard error is ignored. What
+    /// others wrote does not steer the terminal.
     pub(crate) fn say(text: &str) {
-        let text = visible(text);
+        let text = secrets::handling().text(text);
+        let text = visible(&text);
         let mut err = io::stderr().lock();
         if writeln!(err, "{text}").is_err() {
             // Standard error is closed: there is nowhere left to say so.

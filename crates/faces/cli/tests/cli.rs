@@ -69,6 +69,8 @@ mod payloadtool;
 mod relay_disk;
 #[path = "cli/resume.rs"]
 mod resume;
+#[path = "cli/secrets.rs"]
+mod secrets;
 #[path = "cli/serve.rs"]
 mod serve;
 #[path = "cli/service.rs"]

@@ -357,6 +357,7 @@ fn target_from_override(target: &TargetOverride, run_plan: &RunPlan) -> Option<T
                 },
                 directory: None,
                 mounts: Vec::new(),
+                log_limit: stillwell_plan::target::LOG_LIMIT_DEFAULT,
             };
             (
                 name_of_program(&program, &given.arguments),

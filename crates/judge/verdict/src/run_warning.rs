@@ -39,6 +39,11 @@ pub enum RunWarning {
     },
     /// The target's CPU total decreased, so it was another process.
     TargetRestarted,
+    /// A signal stopped all of the target, or its cgroup was frozen, and no step did it.
+    TargetStopped {
+        /// Share of the measured samples at which it was.
+        share: f64,
+    },
     /// The kernel killed processes of the target because of memory.
     OutOfMemory {
         /// Their number.
@@ -221,6 +226,12 @@ impl fmt::Display for RunWarning {
             Self::TargetRestarted => f.write_str(
                 "target restarted while it was measured; start the program itself, not a supervisor",
             ),
+            Self::TargetStopped { share } => write!(
+                f,
+                "target stopped: a signal had stopped it, or its cgroup was frozen, at {} of the \
+                 measured samples; let it run, and repeat the run",
+                percent(*share)
+            ),
             Self::OutOfMemory { kills } => write!(
                 f,
                 "out of memory: the kernel killed {kills} processes of the target; raise its memory \
@@ -259,6 +270,7 @@ impl RunWarning {
             Self::TargetDied { .. } => "target_died",
             Self::PartFailed { .. } => "part_failed",
             Self::TargetRestarted => "target_restarted",
+            Self::TargetStopped { .. } => "target_stopped",
             Self::OutOfMemory { .. } => "out_of_memory",
             Self::SamplesMissing { .. } => "samples_missing",
             Self::ClockStepped { .. } => "clock_stepped",

@@ -80,6 +80,12 @@ pub enum ParseError {
     /// The response `101 Switching Protocols` without a request for it.
     #[error("the protocol was switched without a request for it")]
     Upgrade,
+    /// A response, or bytes behind one, without a request for it.
+    #[error("the peer sent an answer that was not requested")]
+    Unrequested,
+    /// Over 100 interim responses to one request.
+    #[error("more than 100 interim responses (1xx) came before the answer")]
+    InterimFlood,
     /// The connection ended within a message.
     #[error("the connection ended within a message")]
     Truncated,

@@ -99,10 +99,10 @@ impl ResponseReader {
             ReaderState::Start if wants_body && memo.begins(input) => {
                 self.whole = memo.whole();
                 let rest = input.len() - memo.head.len();
-                Ok(self.body(self.whole.body_bytes, rest as u64))
+                self.body(self.whole.body_bytes, rest as u64)
             }
             ReaderState::Start | ReaderState::Parsing => self.parse(input, wants_body, memo),
-            ReaderState::Left(left) => Ok(self.body(left, input.len() as u64)),
+            ReaderState::Left(left) => self.body(left, input.len() as u64),
         }
     }
 
@@ -119,15 +119,12 @@ impl ResponseReader {
     }
 
     /// Of `left` bytes of a body, `came` have come.
-    const fn body(&mut self, left: u64, came: u64) -> Option<ResponseSummary> {
+    const fn body(&mut self, left: u64, came: u64) -> Result<Option<ResponseSummary>, ParseError> {
         if came < left {
             self.state = ReaderState::Left(left - came);
-            return None;
+            return Ok(None);
         }
-        self.state = ReaderState::Start;
-        // Bytes without a request cannot be distinguished from the next answer.
-        self.whole.keep_alive &= came == left;
-        Some(self.whole)
+        self.ended(came == left)
     }
 
     fn parse(
@@ -169,7 +166,7 @@ impl ResponseReader {
                     self.whole.head_bytes = head.header_bytes as u64;
                     if !wants_body {
                         self.parser = ResponseParser::new();
-                        return Ok(self.ended(read == input.len()));
+                        return self.ended(read == input.len());
                     }
                     let is_read = self.watched.is_some() || self.headers_kept.is_some();
                     let is_alike = !is_read && !matches!(head.status, 204 | 304);
@@ -177,15 +174,18 @@ impl ResponseReader {
                         memo.learn(&input[..read], self.whole, head.content_length);
                     }
                 }
-                Some(H1ResponseEvent::End) => return Ok(self.ended(read == input.len())),
+                Some(H1ResponseEvent::End) => return self.ended(read == input.len()),
             }
         }
     }
 
-    const fn ended(&mut self, is_all: bool) -> Option<ResponseSummary> {
+    /// An answer is whole. Bytes behind it belong to no request, so it may be another's answer, too.
+    const fn ended(&mut self, is_all: bool) -> Result<Option<ResponseSummary>, ParseError> {
         self.state = ReaderState::Start;
-        self.whole.keep_alive &= is_all;
-        Some(self.whole)
+        match is_all {
+            true => Ok(Some(self.whole)),
+            false => Err(ParseError::Unrequested),
+        }
     }
 }
 
@@ -332,9 +332,8 @@ mod tests {
         let text = b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nab";
         for _ in 0..2 {
             let mut reader = ResponseReader::new(None);
-            let whole = reader.take(text, true, &mut memo).unwrap();
-            assert_eq!(whole.map(|whole| whole.keep_alive), Some(false));
-            assert_eq!(reader.finish(), None);
+            let followed = reader.take(text, true, &mut memo);
+            assert_eq!(followed, Err(ParseError::Unrequested));
         }
         let broken = ResponseReader::new(None).take(b"HELO\r\n\r\n", true, &mut memo);
         assert!(broken.is_err(), "{broken:?}");

@@ -24,6 +24,7 @@ mod ledger;
 mod load;
 mod manifest;
 mod parquet;
+mod private;
 mod read;
 mod results;
 pub mod rows;
@@ -41,8 +42,11 @@ pub use manifest::{
     BusyProgram, EventRecord, MANIFEST_SCHEMA, Manifest, Note, PartNote, PhaseMark, Restart,
     RunIdentity, RunOutcome, RunStage, TargetEnd,
 };
+pub use private::{
+    create_private, create_private_log, make_private, replace_private, write_private,
+};
 pub use read::{Capture, OpenError};
 pub use results::{ResultRow, ResultRun, write_results};
 pub use samples::{SampleFormat, SampleWriter};
 pub use series::{Point, Series, SeriesTable};
-pub use write::{CaptureError, CaptureWriter, make_private};
+pub use write::{CaptureError, CaptureWriter};

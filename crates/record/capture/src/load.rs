@@ -18,7 +18,7 @@ use stillwell_metric::{
     empty_histogram,
 };
 use stillwell_plan::LoadPlan;
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, Secrets};
 
 pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryResult};
 
@@ -163,6 +163,24 @@ pub struct LoadWorkerView<'a> {
     pub worker: &'a LoadWorker,
     times: &'a [Option<Histogram<u64>>],
     route_times: &'a [[Histogram<u64>; RouteTime::ALL.len()]],
+}
+
+impl LoadManifest {
+    /// Returns the record with secrets as `secrets` says.
+    ///
+    /// # Errors
+    /// [`serde_json::Error`] if the plan has no form in JSON.
+    pub fn masked(&self, secrets: Secrets) -> Result<Self, serde_json::Error> {
+        let texts = |texts: &[String]| texts.iter().map(|text| secrets.text(text)).collect();
+        Ok(Self {
+            command: secrets.words(&self.command),
+            targets: texts(&self.targets),
+            labels: texts(&self.labels),
+            plan: serde_json::from_value(secrets.json(serde_json::to_value(&self.plan)?))?,
+            // Counts of bytes exceed the numbers of a JSON value.
+            ..self.clone()
+        })
+    }
 }
 
 impl LoadCapture {

@@ -4,7 +4,6 @@
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use parquet::basic::{Compression, ZstdLevel};
@@ -63,11 +62,11 @@ impl std::fmt::Debug for SeriesFile {
 }
 
 impl SeriesFile {
-    /// Begins a file at `path`, under zstd of `compression_level`.
+    /// Begins the empty `file`, under zstd of `compression_level`.
     ///
     /// # Errors
     /// The kernel's answer; a level that zstd does not have.
-    pub fn create(path: &Path, columns: Columns, compression_level: i32) -> io::Result<Self> {
+    pub fn begin(file: File, columns: Columns, compression_level: i32) -> io::Result<Self> {
         let level = ZstdLevel::try_new(compression_level).map_err(to_io)?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::ZSTD(level))
@@ -76,7 +75,6 @@ impl SeriesFile {
             .set_offset_index_disabled(true)
             .build();
         let message = parse_message_type(columns.message).map_err(to_io)?;
-        let file = File::create(path)?;
         let writer = SerializedFileWriter::new(file, Arc::new(message), Arc::new(properties))
             .map_err(to_io)?;
         Ok(Self {

@@ -1,17 +1,18 @@
 //! Writes a capture.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use stillwell_metric::{Beat, Sample};
 use stillwell_plan::Phase;
+use stillwell_units::Secrets;
 
 use crate::journal::{self, Row};
 use crate::manifest::{EventRecord, Manifest};
 use crate::parquet::{COMPRESSION_LEVEL, Columns, SeriesFile};
+use crate::private::{create_private, make_private, replace_private};
 
 pub(crate) const MANIFEST: &str = "manifest.json";
 /// The file of all series in a capture.
@@ -42,38 +43,36 @@ pub struct CaptureWriter {
     journal: BufWriter<File>,
     events: BufWriter<File>,
     series: SeriesFile,
-}
-
-/// Makes `folder`, and what is missing above it, for its owner alone: captures hold the command,
-/// environment and output of the target. A folder that is there keeps its permissions.
-///
-/// # Errors
-/// The kernel's answer.
-pub fn make_private(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+    secrets: Secrets,
 }
 
 impl CaptureWriter {
     /// Makes `folder` and begins a capture in it. What an earlier capture left
-    /// there is replaced.
+    /// there is replaced. Secrets in the manifest and in events are written as `secrets` says.
     ///
     /// # Errors
     /// [`CaptureError`] with the file and the kernel's answer.
-    pub fn create(folder: &Path, manifest: &Manifest) -> Result<Self, CaptureError> {
+    pub fn create(
+        folder: &Path,
+        manifest: &Manifest,
+        secrets: Secrets,
+    ) -> Result<Self, CaptureError> {
         make_private(folder).map_err(at(folder))?;
-        write_manifest(folder, manifest)?;
+        write_run(folder, manifest, secrets)?;
         let open = |name: &str| {
             let path = folder.join(name);
-            File::create(&path).map(BufWriter::new).map_err(at(&path))
+            create_private(&path).map(BufWriter::new).map_err(at(&path))
         };
         let series_path = folder.join(SERIES);
         Ok(Self {
             run: manifest.run.to_string(),
             journal: open(JOURNAL)?,
             events: open(EVENTS)?,
-            series: SeriesFile::create(&series_path, Columns::NATIVE, COMPRESSION_LEVEL)
+            series: create_private(&series_path)
+                .and_then(|file| SeriesFile::begin(file, Columns::NATIVE, COMPRESSION_LEVEL))
                 .map_err(at(&series_path))?,
             folder: folder.to_path_buf(),
+            secrets,
         })
     }
 
@@ -111,7 +110,11 @@ impl CaptureWriter {
     /// [`CaptureError`]; what was written before stays readable.
     pub fn event(&mut self, event: &EventRecord) -> Result<(), CaptureError> {
         let path = self.folder.join(EVENTS);
-        let line = serde_json::to_string(event).map_err(io::Error::from);
+        let event = EventRecord {
+            what: self.secrets.text(&event.what),
+            ..event.clone()
+        };
+        let line = serde_json::to_string(&event).map_err(io::Error::from);
         line.and_then(|line| writeln!(self.events, "{line}"))
             .and_then(|()| self.events.flush())
             .map_err(at(&path))
@@ -122,7 +125,7 @@ impl CaptureWriter {
     /// # Errors
     /// [`CaptureError`]; the journal then stays and is read instead.
     pub fn close(self, manifest: &Manifest) -> Result<(), CaptureError> {
-        write_manifest(&self.folder, manifest)?;
+        write_run(&self.folder, manifest, self.secrets)?;
         let path = self.folder.join(SERIES);
         self.series.close(&self.run).map_err(at(&path))?;
         let path = self.folder.join(JOURNAL);
@@ -130,22 +133,23 @@ impl CaptureWriter {
     }
 }
 
-/// Replaces the manifest in one step, so a reader sees the old or the new
-/// one and never half of it.
+fn write_run(folder: &Path, manifest: &Manifest, secrets: Secrets) -> Result<(), CaptureError> {
+    let value = serde_json::to_value(manifest).map_err(io::Error::from);
+    let value = value.map_err(at(&folder.join(MANIFEST)))?;
+    write_manifest(folder, &secrets.json(value))
+}
+
+/// Replaces the manifest in one step.
 pub(crate) fn write_manifest<T: Serialize>(
     folder: &Path,
     manifest: &T,
 ) -> Result<(), CaptureError> {
     let path = folder.join(MANIFEST);
-    let new = folder.join("manifest.json.new");
-    let write = || {
-        let mut file = File::create(&new)?;
-        serde_json::to_writer_pretty(&mut file, manifest)?;
-        file.write_all(b"\n")?;
-        file.sync_all()?;
-        fs::rename(&new, &path)
+    let write = |file: &mut File| {
+        serde_json::to_writer_pretty(&mut *file, manifest)?;
+        file.write_all(b"\n")
     };
-    write().map_err(at(&path))
+    replace_private(&path, write).map_err(at(&path))
 }
 
 pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> CaptureError + '_ {

@@ -18,7 +18,7 @@ use stillwell_plan::target::{ReadyProbe, StopPlan};
 use stillwell_plan::{
     ObserverPlan, Phase, PhasesPlan, PlacementPlan, RunPlan, TargetKind, TargetPlan,
 };
-use stillwell_units::{Moment, Nanos, RunId, Seed};
+use stillwell_units::{Moment, Nanos, RunId, Secrets, Seed};
 
 fn manifest() -> Manifest {
     Manifest {
@@ -96,7 +96,7 @@ fn beat(index: u64) -> Beat {
 }
 
 fn write_beats(folder: &Path, beats: u64) -> CaptureWriter {
-    let mut writer = CaptureWriter::create(folder, &manifest()).unwrap();
+    let mut writer = CaptureWriter::create(folder, &manifest(), Secrets::Masked).unwrap();
     for index in 0..beats {
         writer
             .beat(&beat(index), Phase::Measure, &samples(index))
@@ -178,7 +178,7 @@ fn a_capture_whose_writer_was_killed_reads_back() {
 #[test]
 fn more_rows_than_one_group_read_back() {
     let folder = tempfile::tempdir().unwrap();
-    let mut writer = CaptureWriter::create(folder.path(), &manifest()).unwrap();
+    let mut writer = CaptureWriter::create(folder.path(), &manifest(), Secrets::Masked).unwrap();
     let many: Vec<Sample> = (0..40_000_u64)
         .map(|id| {
             let labels = Labels::none().with("id", id.to_string());
@@ -204,7 +204,7 @@ fn what_cannot_be_written_or_read_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("file");
     fs::write(&file, "").unwrap();
-    let error = CaptureWriter::create(&file.join("run"), &manifest()).unwrap_err();
+    let error = CaptureWriter::create(&file.join("run"), &manifest(), Secrets::Masked).unwrap_err();
     assert!(error.to_string().ends_with("file/run"), "{error}");
     let error = Capture::open(folder.path()).unwrap_err();
     assert!(error.to_string().ends_with("manifest.json"), "{error}");

@@ -44,6 +44,13 @@ impl CgroupFiles {
         Some(pids.collect())
     }
 
+    /// Returns true if all of its processes are frozen.
+    pub(crate) fn is_frozen(&self, buffer: &mut Vec<u8>) -> bool {
+        let folder = self.unified.as_ref();
+        let events = folder.and_then(|folder| text::read(&folder.join("cgroup.events"), buffer));
+        events.and_then(|text| text::value(text, b"frozen ")) == Some(1)
+    }
+
     /// Samples of its memory, its kills and its throttling.
     pub(crate) fn sample(&self, buffer: &mut Vec<u8>, samples: &mut Vec<Sample>) {
         let none = Labels::none();

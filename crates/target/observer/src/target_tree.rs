@@ -60,6 +60,8 @@ pub struct TargetReader {
     tick_nanos: u64,
     page_bytes: u64,
     buffer: Vec<u8>,
+    /// It was stopped at an earlier beat.
+    was_stopped: bool,
     /// Reader of additional kernel counters, if requested.
     kernel: Option<KernelReader>,
 }
@@ -97,6 +99,7 @@ impl TargetReader {
             tick_nanos: 1_000_000_000 / ticks,
             page_bytes: u64::try_from(rustix::param::page_size()).unwrap_or(4096),
             buffer: Vec::new(),
+            was_stopped: false,
             kernel: None,
         }
     }
@@ -139,6 +142,7 @@ impl TargetReader {
         if let Some(delay) = self.run_delay.read(&self.proc, running, &mut self.buffer) {
             add(metric::TARGET_RUN_DELAY, delay);
         }
+        self.sample_stopped(&living, samples);
         if is_detailed {
             self.sample_details(&living, samples);
         }
@@ -158,6 +162,18 @@ impl TargetReader {
             kernel.sample(&processes, (group, cpu), how, &mut self.buffer, samples);
         }
         cpu.total
+    }
+
+    /// Samples that the target is stopped, and that it no longer is.
+    fn sample_stopped(&mut self, living: &BTreeMap<u32, ProcessStat>, samples: &mut Vec<Sample>) {
+        let mut running = living.values().filter(|stat| !stat.is_zombie).peekable();
+        let is_stopped = running.peek().is_some() && running.all(|stat| stat.is_stopped)
+            || self.probe.cgroup.is_frozen(&mut self.buffer);
+        self.was_stopped |= is_stopped;
+        if self.was_stopped {
+            let value = u64::from(is_stopped);
+            samples.push(Sample::int(metric::TARGET_STOPPED, &Labels::none(), value));
+        }
     }
 
     /// Returns the living processes of the tree with their `stat`.

@@ -1,7 +1,6 @@
 //! Start of a target's process.
 
 use std::ffi::CString;
-use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -19,7 +18,7 @@ use crate::kernel::{self, Birth, BirthStep};
 use crate::mounts::{self, MountError};
 use crate::program::{self, ProgramError};
 use crate::target_process::{Log, Owned, Process};
-use crate::{Cgroup, TargetProcess, leftover, tree};
+use crate::{Cgroup, TargetLog, TargetProcess, leftover, tree};
 
 /// Surroundings of a target's process, besides its plan.
 #[derive(Clone, Debug)]
@@ -28,17 +27,15 @@ pub struct StartOptions {
     /// where mounts are prepared.
     pub state: PathBuf,
     /// The file for stdout.
-    pub stdout: PathBuf,
+    pub stdout: TargetLog,
     /// The file for stderr.
-    pub stderr: PathBuf,
+    pub stderr: TargetLog,
     /// The CPUs that it may use; `None` for those of the calling thread.
     pub cpus: Option<Vec<u16>>,
     /// The groups that it is born into.
     pub cgroup: Option<Arc<Cgroup>>,
     /// Its network namespace; `None` for the calling thread's.
     pub network: Option<NetworkNamespace>,
-    /// The target was started before: output is appended.
-    pub is_again: bool,
 }
 
 /// An error while starting a target.
@@ -103,13 +100,23 @@ pub enum StartError {
 /// [`StartError`]; nothing remains running.
 pub fn start(plan: &TargetPlan, options: &StartOptions) -> Result<TargetProcess, StartError> {
     match &plan.kind {
+        TargetKind::Child(child) => start_child(child, options),
+        _ => attach(plan),
+    }
+}
+
+/// Attaches to the process of `plan`, if it names one; there is nothing to start.
+///
+/// # Errors
+/// [`StartError::Attach`] if the process does not exist, or the plan is of a program to be started.
+pub fn attach(plan: &TargetPlan) -> Result<TargetProcess, StartError> {
+    match &plan.kind {
         TargetKind::Url(_) | TargetKind::None => Ok(TargetProcess::none()),
         TargetKind::Pid(pid) => {
             TargetProcess::attached(*pid).map_err(|source| StartError::Attach { pid: *pid, source })
         }
-        TargetKind::Child(child) => start_child(child, options),
         // The engine starts it: see `Container`, which knows its process.
-        TargetKind::Container(_) => Err(StartError::Attach {
+        TargetKind::Child(_) | TargetKind::Container(_) => Err(StartError::Attach {
             pid: 0,
             source: io::Error::from(io::ErrorKind::InvalidInput),
         }),
@@ -127,10 +134,7 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<TargetProcess
         program => program.map_err(StartError::Program)?,
     };
     let mark = leftover::fresh_mark(clock::now().as_u64());
-    let lengths = (
-        options.written(&options.stdout),
-        options.written(&options.stderr),
-    );
+    let lengths = (options.stdout.length(), options.stderr.length());
     let mut command = command(&program, plan, options, &mark)?;
 
     let prepare = |step| move |source| StartError::Prepare { step, source };
@@ -179,8 +183,8 @@ fn start_child(plan: &ChildPlan, options: &StartOptions) -> Result<TargetProcess
         })?;
     let process = adopt(child.id(), mark, options).map_err(prepare("a process descriptor"))?;
     let (stdout, stderr) = (
-        Log::of(&options.stdout, lengths.0),
-        Log::of(&options.stderr, lengths.1),
+        Log::of(options.stdout.path(), lengths.0),
+        Log::of(options.stderr.path(), lengths.1),
     );
     Ok(TargetProcess::new(
         Some(process),
@@ -200,8 +204,8 @@ fn command(
     command
         .args(&plan.arguments)
         .stdin(Stdio::null())
-        .stdout(output(&options.stdout, options.is_again)?)
-        .stderr(output(&options.stderr, options.is_again)?);
+        .stdout(output(&options.stdout)?)
+        .stderr(output(&options.stderr)?);
     if !plan.environment.inherit {
         command.env_clear();
         command.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
@@ -209,16 +213,6 @@ fn command(
     command.envs(&plan.environment.variables);
     command.env(tree::MARK, mark);
     Ok(command)
-}
-
-impl StartOptions {
-    /// Returns the size of the output of earlier starts.
-    fn written(&self, path: &Path) -> u64 {
-        match std::fs::metadata(path) {
-            Ok(metadata) if self.is_again => metadata.len(),
-            _ => 0,
-        }
-    }
 }
 
 /// Returns the new process. From now on this crate waits for it, not the standard library.
@@ -239,14 +233,9 @@ fn adopt(number: u32, mark: String, options: &StartOptions) -> io::Result<Proces
     })
 }
 
-fn output(path: &PathBuf, is_again: bool) -> Result<Stdio, StartError> {
-    let opened = if is_again {
-        OpenOptions::new().append(true).create(true).open(path)
-    } else {
-        File::create(path)
-    };
-    let file = opened.map_err(|source| StartError::Output {
-        path: path.clone(),
+fn output(log: &TargetLog) -> Result<Stdio, StartError> {
+    let file = log.handle().map_err(|source| StartError::Output {
+        path: log.path().to_owned(),
         source,
     })?;
     Ok(file.into())

@@ -1,15 +1,15 @@
 //! A program that inspects the target while it runs.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use stillwell_plan::observer::InspectorPlan;
 use stillwell_plan::placement::CpuChoice;
 use stillwell_plan::step::TargetSignal;
-use stillwell_plan::target::{ChildPlan, EnvironmentPlan, ReadyProbe, StopPlan};
+use stillwell_plan::target::{ChildPlan, EnvironmentPlan, LOG_LIMIT_DEFAULT, ReadyProbe, StopPlan};
 use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_units::Nanos;
 
-use crate::{StartError, StartOptions, TargetProcess, start};
+use crate::{StartError, StartOptions, TargetLog, TargetProcess, start};
 
 /// Signal and grace period for the end of an inspector.
 pub const INSPECTOR_STOP: StopPlan = StopPlan {
@@ -25,8 +25,7 @@ const NO_TARGET: &str = "NO_TARGET";
 /// Starts the inspector of `plan`, which inspects the process `target`.
 ///
 /// It is watched and stopped like a target, and runs in this process's working directory. Its output goes to
-/// `inspector.stdout.log` and `inspector.stderr.log` in `folder` unless its plan names other files. `cpus` are
-/// the permitted CPUs.
+/// `logs`. `cpus` are the permitted CPUs.
 ///
 /// # Errors
 /// [`StartError`]; nothing remains running.
@@ -34,6 +33,7 @@ pub fn start_inspector(
     plan: &InspectorPlan,
     target: Option<u32>,
     folder: &Path,
+    [stdout, stderr]: [TargetLog; 2],
     cpus: Option<Vec<u16>>,
 ) -> Result<TargetProcess, StartError> {
     let mut variables = plan.environment.clone();
@@ -42,16 +42,13 @@ pub fn start_inspector(
         None => (NO_TARGET, "1".to_owned()),
     };
     variables.insert(name.to_owned(), value);
-    let log =
-        |log_file: &Option<PathBuf>, name| log_file.clone().unwrap_or_else(|| folder.join(name));
     let options = StartOptions {
         state: folder.to_owned(),
-        stdout: log(&plan.stdout, "inspector.stdout.log"),
-        stderr: log(&plan.stderr, "inspector.stderr.log"),
+        stdout,
+        stderr,
         cpus,
         cgroup: None,
         network: None,
-        is_again: false,
     };
     let child = ChildPlan {
         program: plan.program.clone(),
@@ -63,6 +60,7 @@ pub fn start_inspector(
         // Other files of the inspector are relative to the caller's directory.
         directory: std::env::current_dir().ok(),
         mounts: Vec::new(),
+        log_limit: LOG_LIMIT_DEFAULT,
     };
     let as_target = TargetPlan {
         name: "inspector".to_owned(),

@@ -40,6 +40,10 @@ pub(crate) struct Follower {
 impl Follower {
     /// Limit on one line: a program may never write a line end.
     const LINE_BYTES_MAX: usize = 64 * 1024;
+    /// Limit on one search, which nothing can interrupt.
+    const BYTES_MAX: u64 = 1 << 20;
+    /// Limit on bytes that are not searched yet.
+    const LAG_BYTES_MAX: u64 = 8 << 20;
 
     /// Starts at `position`.
     pub(crate) fn from(position: u64) -> Self {
@@ -49,10 +53,20 @@ impl Follower {
         }
     }
 
-    /// Returns true if a line with `text` was appended since the last call. An incomplete line counts too.
+    /// Returns true if a line with `text` was appended since the last call. An incomplete line counts too. Searches
+    /// 1 MiB at most, and skips bytes if there are more than 8 MiB.
     pub(crate) fn has_line(&mut self, path: &Path, text: &str) -> std::io::Result<bool> {
         let mut file = File::open(path)?;
+        // A log may be cut behind its head.
+        let length = file.metadata()?.len();
+        self.position = self.position.min(length);
+        // Of a program that writes faster than this is read, only the end is searched.
+        if length - self.position > Self::LAG_BYTES_MAX {
+            self.position = length - Self::BYTES_MAX;
+            self.unfinished.clear();
+        }
         file.seek(SeekFrom::Start(self.position))?;
+        let mut file = file.take(Self::BYTES_MAX);
         let mut buffer = vec![0; 64 * 1024];
         loop {
             let length = file.read(&mut buffer)?;
@@ -94,6 +108,24 @@ mod tests {
         let text: String = (0..20_000).map(|line| format!("line {line}\n")).collect();
         std::fs::write(&path, text).unwrap();
         assert_eq!(last_lines(&path, 2), ["line 19998", "line 19999"]);
+    }
+
+    #[test]
+    fn a_search_is_bounded_and_keeps_up_with_a_flood() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let file = File::create(&path).unwrap();
+        file.set_len(1 << 40).unwrap();
+        let mut follower = Follower::default();
+        let has_line = |follower: &mut Follower| follower.has_line(&path, "ready").unwrap();
+        assert!(!has_line(&mut follower));
+        std::fs::OpenOptions::new()
+            .append(true)
+            .open(&path)
+            .unwrap()
+            .write_all(b"ready\n")
+            .unwrap();
+        assert!((0..2).any(|_| has_line(&mut follower)));
     }
 
     #[test]

@@ -220,6 +220,7 @@ catalogue! {
     TARGET_READ_BYTES = "target_disk_read_bytes", Bytes, Counter, "Bytes that the target had read from storage.";
     TARGET_WRITE_BYTES = "target_disk_write_bytes", Bytes, Counter, "Bytes that the target sent to storage.";
     TARGET_OOM_KILLS = "target_oom_kills", Count, Counter, "Processes of the target's cgroup that the kernel killed for memory.";
+    TARGET_STOPPED = "target_stopped", Count, Gauge, "1 while every process of the target is stopped by a signal, or its cgroup is frozen.";
     TARGET_RUN_DELAY = "target_run_delay", Nanoseconds, Counter, "Time in which threads of the target were runnable and had no CPU.";
     TARGET_CPUS_FOREIGN = "target_cpus_foreign", Nanoseconds, Counter, "CPU time of other programs on the CPUs that only the target uses.";
     CGROUP_PRESSURE_CPU = "cgroup_pressure_cpu", Nanoseconds, Counter, "Time in which a task of the target's cgroup waited for a CPU.";

@@ -60,6 +60,23 @@ pub struct ChildPlan {
     pub directory: Option<PathBuf>,
     /// Folders to show it at fixed places, where namespaces permit.
     pub mounts: Vec<MountPlan>,
+    /// Largest size of each of its two logs, of which the first and last half are kept.
+    #[serde(
+        default = "log_limit_default",
+        skip_serializing_if = "is_log_limit_default"
+    )]
+    pub log_limit: ByteSize,
+}
+
+/// Default of [`ChildPlan::log_limit`].
+pub const LOG_LIMIT_DEFAULT: ByteSize = ByteSize::mib(64);
+
+const fn log_limit_default() -> ByteSize {
+    LOG_LIMIT_DEFAULT
+}
+
+fn is_log_limit_default(limit: &ByteSize) -> bool {
+    *limit == LOG_LIMIT_DEFAULT
 }
 
 /// The environment of a child.

@@ -25,6 +25,7 @@ mod identity;
 mod number;
 mod rate;
 mod ratio;
+mod secret;
 mod target;
 mod time;
 
@@ -33,6 +34,7 @@ pub use identity::{RunId, Seed};
 pub use number::{as_usize, count, float_from_u64, floor_to_u64, whole_number};
 pub use rate::{ByteRate, EventRate};
 pub use ratio::Tolerance;
+pub use secret::{MASK, Secrets};
 pub use target::{Scheme, Target, TargetError};
 pub use time::{Moment, Nanos};
 

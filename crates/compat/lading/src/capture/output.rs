@@ -205,7 +205,8 @@ impl SampleWriter for LadingWriter {
 
 impl Table {
     fn create(path: PathBuf, output: &LadingOutput) -> Result<Self, CaptureError> {
-        let file = SeriesFile::create(&path, COLUMNS, output.compression_level);
+        let file = File::create(&path)
+            .and_then(|file| SeriesFile::begin(file, COLUMNS, output.compression_level));
         Ok(Self {
             file: file.map_err(at(&path))?,
             path,

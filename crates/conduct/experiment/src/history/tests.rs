@@ -1,10 +1,11 @@
 //! Results folders made by hand.
 
 use stillwell_plan::{GoalMetric, GoalPlan, SuitePlan};
-use stillwell_units::Seed;
+use stillwell_units::{Secrets, Seed};
 use stillwell_verdict::synthetic;
 
 use super::*;
+use crate::SuiteOptions;
 use crate::files::write_json;
 
 const CPU: GoalMetric = GoalMetric::CpuPerEvent;
@@ -35,8 +36,18 @@ fn write(root: &Path, name: &str, millis: u64, seed: u64, cost: f64) -> PathBuf 
         experiments: vec![plan],
         seed: Seed::from_number(seed),
     };
+    let options = SuiteOptions {
+        results: root.to_path_buf(),
+        resume: false,
+        command: Vec::new(),
+        secrets: Secrets::Masked,
+        stillwell: PathBuf::new(),
+        cache: PathBuf::new(),
+        state_root: PathBuf::new(),
+        keep_state: false,
+    };
     results
-        .write_record(&suite, &[], millis, &binaries)
+        .write_record(&suite, &options, millis, &binaries)
         .unwrap();
     results.root().to_path_buf()
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stillwell_capture::{ResultRow, ResultRun, RunOutcome, write_results};
+use stillwell_capture::{ResultRow, ResultRun, RunOutcome, write_private, write_results};
 use stillwell_plan::TargetsPlan;
 use stillwell_plan::targets::{Delivery, Durability};
 use stillwell_verdict::{RunSummary, target_figures};
@@ -29,7 +29,7 @@ impl Results {
         let path = self.root().join(TABLE);
         let mut bytes = Vec::new();
         write_results(&rows, &mut bytes)
-            .and_then(|()| std::fs::write(&path, &bytes))
+            .and_then(|()| write_private(&path, &bytes))
             .map_err(|source| SuiteError::Write { path, source })?;
         Ok(bytes)
     }

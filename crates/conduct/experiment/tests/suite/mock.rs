@@ -364,6 +364,7 @@ fn run_plan() -> RunPlan {
                 environment: EnvironmentPlan::default(),
                 directory: None,
                 mounts: Vec::new(),
+                log_limit: stillwell_plan::target::LOG_LIMIT_DEFAULT,
             }),
             ready: ReadyProbe::Immediately,
             cpus: CpuChoice::Auto,
@@ -385,6 +386,7 @@ fn run_plan() -> RunPlan {
 
 pub(crate) fn options(folder: &Path, resume: bool) -> SuiteOptions {
     SuiteOptions {
+        secrets: stillwell_units::Secrets::Masked,
         results: folder.join("results"),
         resume,
         command: vec!["stillwell".to_owned(), "run".to_owned()],

@@ -6,6 +6,7 @@ use stillwell_target::{Exit, INSPECTOR_STOP, Stopped, start_inspector};
 use crate::machine::Event;
 use crate::request::Progress;
 use crate::shell::{Shell, ShellMessage};
+use crate::target::open_log;
 
 /// Number of lines of a failed inspector's output in the report.
 const LAST_LINES: usize = 3;
@@ -18,7 +19,18 @@ impl Shell {
         };
         let plan = plan.filled(&self.request.places);
         let cpus = self.place().cpus;
-        let started = start_inspector(&plan, self.target.pid(), &self.request.folder, cpus);
+        let folder = &self.request.folder;
+        let log = |named, name| open_log(named, folder, name, None);
+        let logs = log(&plan.stdout, "inspector.stdout.log")
+            .and_then(|stdout| Ok([stdout, log(&plan.stderr, "inspector.stderr.log")?]));
+        let logs = match logs {
+            Ok(logs) => logs,
+            Err(reason) => {
+                self.happen(Event::StartFailed(reason));
+                return false;
+            }
+        };
+        let started = start_inspector(&plan, self.target.pid(), folder, logs, cpus);
         let inspector = match started {
             Ok(inspector) => inspector,
             Err(error) => {
@@ -73,7 +85,7 @@ impl Shell {
         }
     }
 
-    fn warn(&mut self, warning: String) {
+    pub(super) fn warn(&mut self, warning: String) {
         self.record.manifest.warnings.push(warning.clone());
         self.report(Progress::Note(warning));
     }

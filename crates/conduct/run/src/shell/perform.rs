@@ -314,6 +314,7 @@ impl Shell {
         self.links_end();
         self.take_beats();
         self.parts_ended(&ends);
+        self.finish_logs();
         self.record.manifest.target = self.target_end();
         let restarts = self.restarts.as_ref();
         self.record.manifest.restarts = restarts.map_or_else(Vec::new, |all| all.all());

@@ -65,7 +65,7 @@ impl Shell {
             return Ok(());
         };
         let network = self.links.as_ref().map(|links| links.target().clone());
-        let started = stage.start(plan, &self.request, network, is_again);
+        let started = stage.start(plan, &self.request, network);
         self.target = started.map_err(|error| target::describe_start(&error))?;
         self.exit = None;
         self.starts += 1;
@@ -77,6 +77,7 @@ impl Shell {
         let watched = self.target.watch(&mut self.scope, on_exit);
         watched.map_err(|error| explain(&error))?;
         if !is_again {
+            self.watch_logs().map_err(|error| explain(&error))?;
             return self.start_sampler().map_err(|error| explain(&error));
         }
         if let (Some(sampler), Some(probe)) = (&self.sampler, self.target_probe(true)) {

@@ -66,6 +66,7 @@ pub(crate) fn request(name: &str, below: &TempDir) -> RunRequest {
             pair: 1,
             position: 0,
         }),
+        secrets: stillwell_units::Secrets::Masked,
         command: Vec::new(),
         run: RunId::from_bytes(run),
         exports: Exports::default(),
@@ -140,6 +141,7 @@ fn target_plan() -> TargetPlan {
             },
             directory: None,
             mounts: Vec::new(),
+            log_limit: stillwell_plan::target::LOG_LIMIT_DEFAULT,
         }),
         ready: ReadyProbe::Tcp {
             address: INPUT.to_owned(),

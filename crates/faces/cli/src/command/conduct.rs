@@ -12,6 +12,7 @@ use crate::command::places;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::progress::ProgressDisplay;
+use crate::secrets;
 use crate::signals;
 
 /// From here to [`Conductor::end`], SIGINT and SIGTERM end what it conducts.
@@ -56,7 +57,8 @@ impl<'a> Conductor<'a> {
         SuiteOptions {
             results: results.to_path_buf(),
             resume,
-            command: std::env::args().collect(),
+            command: secrets::command_words(),
+            secrets: secrets::handling(),
             stillwell: self.stillwell.clone(),
             cache: self.cache.clone(),
             state_root: self.state_root.clone(),

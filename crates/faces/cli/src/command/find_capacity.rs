@@ -135,7 +135,7 @@ fn save(report: &CapacityReport, folder: &Path) -> anyhow::Result<()> {
         ),
     ];
     for (name, text) in files {
-        std::fs::write(folder.join(name), text).with_context(why)?;
+        stillwell_capture::write_private(&folder.join(name), text).with_context(why)?;
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ use crate::command::random::random;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 use crate::progress::LoadDisplay;
+use crate::secrets;
 use crate::signals;
 use remedy::OptionNames;
 
@@ -136,10 +137,11 @@ impl Job<'_> {
         }
         let rules = LoadRules::of(&self.plan);
         let warnings = load_warnings(rules, &capture.evidence());
-        add_typed(&mut capture, self.targets, self.labels);
+        let added = add_typed(&mut capture, self.targets, self.labels);
+        added.map_err(|error| could_not(error.into()))?;
         if let Some(folder) = self.capture {
             capture
-                .write(folder)
+                .write(folder, secrets::handling())
                 .map_err(|error| could_not(error.into()))?;
         }
         let words = match self.nighthawk {
@@ -167,7 +169,8 @@ impl Job<'_> {
 
     /// Targets of requests, for messages.
     fn target(&self) -> String {
-        let named = self.targets.first().cloned();
+        let named = self.targets.first();
+        let named = named.map(|target| secrets::handling().text(target));
         let of_plan = || self.plan.endpoints.first().map(url_of);
         let more = self.plan.endpoints.len().saturating_sub(1);
         let mut target = named.or_else(of_plan).unwrap_or_default();
@@ -180,16 +183,23 @@ impl Job<'_> {
 
 /// Options of Nighthawk's as a report keeps them.
 fn original(options: &CommandLineOptions) -> serde_json::Value {
-    serde_json::to_value(options).expect("every key is a text and every number finite")
+    let options = serde_json::to_value(options);
+    secrets::handling().json(options.expect("every key is a text and every number finite"))
 }
 
-/// Adds this version and what was typed to `capture`.
-fn add_typed(capture: &mut LoadCapture, targets: &[String], labels: &[String]) {
+/// Adds this version and what was typed to `capture`, and masks its secrets.
+fn add_typed(
+    capture: &mut LoadCapture,
+    targets: &[String],
+    labels: &[String],
+) -> Result<(), serde_json::Error> {
     let manifest = &mut capture.manifest;
     env!("CARGO_PKG_VERSION").clone_into(&mut manifest.version);
-    manifest.command = std::env::args().collect();
-    manifest.targets = targets.to_vec();
+    manifest.command = secrets::command_words();
+    manifest.targets = secrets::texts(targets);
     manifest.labels = labels.to_vec();
+    *manifest = manifest.masked(secrets::handling())?;
+    Ok(())
 }
 
 /// Most often that is what was typed.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use stillwell_capture::{Capture, RunOutcome};
+use stillwell_capture::{Capture, RunOutcome, write_private};
 use stillwell_config::{ProgramOverride, RunOverrides, TargetOverride};
 use stillwell_experiment::host_facts;
 use stillwell_plan::RunPlan;
@@ -22,6 +22,7 @@ use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
 use crate::progress::ProgressDisplay;
+use crate::secrets;
 use crate::signals;
 
 pub(crate) fn run(
@@ -182,7 +183,8 @@ pub(crate) fn request(plan: RunPlan, folder: PathBuf, file: &Path) -> anyhow::Re
         places,
         folder: std::path::absolute(folder)?,
         identity: None,
-        command: std::env::args().collect(),
+        command: secrets::command_words(),
+        secrets: secrets::handling(),
         run: RunId::from_bytes(name),
         exports: Exports::default(),
     })
@@ -199,7 +201,7 @@ fn experiment_folder(path: PathBuf) -> PathBuf {
 fn keep(summary: &RunSummary, folder: &Path) -> anyhow::Result<()> {
     let path = folder.join("summary.json");
     let text = serde_json::to_string_pretty(summary)?;
-    std::fs::write(&path, text).with_context(|| format!("write the summary in {}", path.display()))
+    write_private(&path, text).with_context(|| format!("write the summary in {}", path.display()))
 }
 
 /// The last lines of the target of a run that did not end as it should.

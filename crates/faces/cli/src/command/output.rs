@@ -5,12 +5,14 @@ use std::iter;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use stillwell_capture::write_private;
 use stillwell_report::{Format, FullReport, Style};
 use stillwell_target::Privileges;
 
 use crate::arguments::OutputArguments;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
+use crate::secrets;
 
 /// Refuses files that could not be written in the end, before anything is run.
 pub(crate) fn check_writable(files: &[PathBuf]) -> Result<(), CommandError> {
@@ -117,7 +119,7 @@ pub(crate) fn keep(report: &FullReport, results: &Path) -> Result<(), CommandErr
         ("report.html", Format::Html),
     ] {
         let path = results.join(name);
-        fs::write(&path, report.render(format, plain()))
+        write_private(&path, report.render(format, plain()))
             .with_context(|| format!("write the report to {}", path.display()))
             .map_err(|error| CommandError::new(Exit::Invalid, error))?;
     }
@@ -171,7 +173,7 @@ pub(crate) fn show_path(path: &Path) -> String {
 
 /// The command line, as it could be typed again.
 pub(crate) fn command_line() -> String {
-    typed(std::env::args())
+    typed(secrets::command_words())
 }
 
 /// The same of any words; the first is the program.
@@ -186,7 +188,7 @@ pub(crate) fn typed(words: impl IntoIterator<Item = impl AsRef<str>>) -> String 
 
 /// The command that goes on where this one stopped, with what lies in `results`.
 pub(crate) fn resume_line(results: &str) -> String {
-    resumed(std::env::args().skip(1), results)
+    resumed(secrets::command_words().into_iter().skip(1), results)
 }
 
 /// Replaces both flags, which may be used only once.

@@ -119,7 +119,11 @@ fn http1_cases() -> Vec<Case<http1::Fault>> {
             none,
         ),
         case(Fault::TwoLengths, broken, "content-length"),
-        case(Fault::TwoAnswers, &["ok"], ""),
+        case(
+            Fault::TwoAnswers,
+            broken,
+            "an answer that was not requested",
+        ),
     ]
 }
 
@@ -156,6 +160,7 @@ fn http2_cases() -> Vec<Case<http2::Fault>> {
         case(Fault::EndlessHead, broken, "the first of them:"),
         case(Fault::SettingsFlood, flooded, "too many"),
         case(Fault::PingFlood, flooded, "too many"),
+        case(Fault::GoAwayFlood, flooded, none),
         case(
             Fault::NoStreams,
             &["peer_closed", "timed_out", "unfinished"],

@@ -41,7 +41,7 @@ const fn reader(name: &'static str, words: &'static str) -> Reader {
     }
 }
 
-const READERS: [Reader; 13] = [
+const READERS: [Reader; 17] = [
     reader("check", "check FILE"),
     reader("observe", "observe FILE"),
     reader("run", "run FILE"),
@@ -54,10 +54,14 @@ const READERS: [Reader; 13] = [
         words: "lint FILE",
         accepted: &["folder", "empty", "nul", "deep", "bomb"],
     },
+    reader("requests", "load -d 1s --requests-file FILE"),
+    reader("recorded requests", "load -d 1s --har FILE"),
+    reader("scenario", "load -d 1s http://127.0.0.1:1/ --scenario FILE"),
     reader(
-        "requests",
-        "load -d 1s http://127.0.0.1:1/ --requests-file FILE",
+        "descriptors",
+        "load -d 1s http://127.0.0.1:1/ --grpc-method a.B/c --grpc-descriptors FILE",
     ),
+    reader("server", "serve --config FILE"),
     reader("authorities", "load -d 1s https://127.0.0.1:1/ --ca FILE"),
     reader(
         "offered requests",

@@ -1,4 +1,4 @@
-//! SIGINT and SIGTERM end a run in its own order, and what is finished is kept.
+//! SIGINT, SIGTERM, SIGHUP and SIGQUIT end a run in its own order, and what is finished is kept.
 
 use std::fs;
 
@@ -7,11 +7,22 @@ use stillwell_testkit::wait_until;
 
 use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
 
-const SIGNALS: [(&str, i32); 2] = [("INT", 2), ("TERM", 15)];
+const SIGNALS: [(&str, i32); 4] = [("INT", 2), ("TERM", 15), ("HUP", 1), ("QUIT", 3)];
+
+/// Returns true if this process, and what it starts, ignores `signal`, as under `nohup`.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = u64::from_str_radix(mask.unwrap().trim(), 16).unwrap();
+    mask >> (signal - 1) & 1 == 1
+}
 
 #[test]
 fn a_run_that_is_interrupted_leaves_a_whole_capture() {
     for (name, signal) in SIGNALS {
+        if is_ignored(signal) {
+            continue;
+        }
         let suite = Suite::new().with("phases", "{warmup: 200ms, measure: 60s}");
         let process = suite.observe(&[]);
         suite.wait_measuring(&suite.results());

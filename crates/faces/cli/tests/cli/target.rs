@@ -144,3 +144,42 @@ fn a_target_that_is_stopped_at_the_end_of_its_run_still_ends() {
     assert!(!manifest.target.unwrap().killed);
     suite.assert_nothing_left();
 }
+
+#[test]
+fn a_target_that_a_signal_stopped_is_named() {
+    let suite = Suite::new().with("phases", "{warmup: 200ms, measure: 4s, drain: 100ms}");
+    let process = suite.observe(&[]);
+    suite.wait_measuring(&suite.results());
+    let relay = suite.target_processes("relay");
+    relay.iter().for_each(|pid| signal_process(*pid, "STOP"));
+    let ended = process.finish(BESIDES);
+    assert_code(&ended, 4);
+    assert_holds(&ended.stdout, &["target stopped"]);
+    suite.assert_nothing_left();
+}
+
+/// Bytes of each of the logs of a test.
+const LOG_LIMIT: u64 = 1 << 20;
+
+#[test]
+fn logs_of_a_target_are_cut_to_their_limit_and_a_warning_says_so() {
+    let suite = Suite::new();
+    let text = "target:\n  command: [sh, -c, \"echo first; (yes | head -c 300000000; echo last; echo ready >&2); \
+                exec sleep 60\"]\n  log_limit: 1 MiB\n  ready: {log_line: ready}\n  stop: {grace: 1s}\n\
+                phases: {ready: 30s, warmup: 100ms, measure: 300ms, drain: 100ms}\nworkload:\n  sinks: []\n";
+    let text = text.replace(
+        "sinks: []",
+        &format!("sinks: [{{tcp: \"{}\"}}]", suite.sink),
+    );
+    suite.file("run.yaml", &text);
+    let ended = suite.call(&["observe", "run.yaml", "--results", "results"]);
+    let path = suite.results().join("target.stdout.log");
+    let log =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{error}: {}", ended.stderr));
+    assert!(log.starts_with("first\ny\n"), "{}", &log[..20]);
+    assert!(log.ends_with("y\nlast\n"));
+    assert!(log.contains(" bytes of output dropped here]"));
+    assert!(log.len() as u64 <= LOG_LIMIT + (64 << 10), "{}", log.len());
+    assert_holds(&ended.stdout, &["output of the target was dropped"]);
+    suite.assert_nothing_left();
+}

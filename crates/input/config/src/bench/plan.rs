@@ -407,6 +407,7 @@ fn target(options: &BenchTarget, generators: &[GeneratorPlan]) -> TargetPlan {
                     },
                     directory: None,
                     mounts: Vec::new(),
+                    log_limit: stillwell_plan::target::LOG_LIMIT_DEFAULT,
                 }),
                 ready: ready_probe_of(generators),
                 cpus: CpuChoice::Auto,

@@ -5,7 +5,9 @@ use std::path::Path;
 use stillwell_plan::load::LoadProtocol;
 use stillwell_plan::placement::{CpuChoice, IsolationPlan, Wanted};
 use stillwell_plan::step::TargetSignal;
-use stillwell_plan::target::{ChildPlan, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan};
+use stillwell_plan::target::{
+    ChildPlan, EnvironmentPlan, LOG_LIMIT_DEFAULT, MountPlan, ReadyProbe, StopPlan,
+};
 use stillwell_plan::{TargetKind, TargetPlan, TransportPlan, VariantPlan};
 use stillwell_text::{MapReader, Node, Value, check_any_url, code};
 use stillwell_units::{ByteSize, Nanos};
@@ -93,6 +95,11 @@ pub(super) mod field {
         optional("memory", SIZE, "The memory that it may use.");
     pub(in super::super) const STOP: Field =
         optional("stop", Shape::Element(&STOPPING), "Stop of the target.");
+    pub(in super::super) const LOG_LIMIT: Field = optional(
+        "log_limit",
+        SIZE,
+        "Largest size of each of its logs, of which the first and last half are kept; 64 MiB by default.",
+    );
     pub(in super::super) const MOUNTS: Field = optional(
         "mounts",
         Shape::List(&Shape::Element(&MOUNT)),
@@ -126,6 +133,7 @@ pub(crate) const TARGET: Element = Element {
         field::MEMORY,
         field::STOP,
         field::MOUNTS,
+        field::LOG_LIMIT,
     ],
     one_of: &[],
 };
@@ -135,6 +143,9 @@ pub const STOP_DEFAULT: StopPlan = StopPlan {
     signal: TargetSignal::Term,
     grace: Nanos::from_secs(10),
 };
+
+/// Smallest `log_limit`.
+const LOG_LIMIT_MIN: ByteSize = ByteSize::kib(64);
 
 /// A target, and its probe if given.
 #[derive(Debug)]
@@ -215,6 +226,9 @@ pub(super) fn target_of(
         .and_then(|node| read_memory(context, node));
     let stop = map.take("stop").and_then(|node| read_stop(context, node));
     let mounts = read_mounts(context, map);
+    let log_limit = map
+        .take("log_limit")
+        .and_then(|node| read_log_limit(context, node));
     let mut words = command?.into_iter();
     let program = words.next()?;
     let arguments: Vec<String> = words.collect();
@@ -228,6 +242,7 @@ pub(super) fn target_of(
                 environment,
                 directory,
                 mounts,
+                log_limit: log_limit.unwrap_or(LOG_LIMIT_DEFAULT),
             }),
             ready: ready.unwrap_or(Some(ReadyProbe::Immediately))?,
             cpus: cpus.unwrap_or_default(),
@@ -312,6 +327,16 @@ fn read_memory(context: &ReadContext<'_>, node: &Node) -> Option<ByteSize> {
         context.reader.report(error.label("at least 1 MiB"));
     }
     Some(memory)
+}
+
+fn read_log_limit(context: &ReadContext<'_>, node: &Node) -> Option<ByteSize> {
+    let limit: ByteSize = context.reader.parsed(node)?;
+    if limit < LOG_LIMIT_MIN {
+        let message = format!("a log of {limit} has no head and tail");
+        let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
+        context.reader.report(error.label("at least 64 KiB"));
+    }
+    Some(limit)
 }
 
 fn read_stop(context: &ReadContext<'_>, node: &Node) -> Option<StopPlan> {

@@ -50,6 +50,7 @@ pub(super) const TARGET_ENTRY: Element = Element {
         field::MEMORY,
         field::STOP,
         field::MOUNTS,
+        field::LOG_LIMIT,
     ],
     one_of: &[],
 };

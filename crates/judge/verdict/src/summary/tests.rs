@@ -10,6 +10,7 @@ use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogr
 use stillwell_plan::check::{Aggregation, SeriesSelector};
 use stillwell_plan::observer::{ScrapePlan, Validity};
 use stillwell_plan::payload::BlockShape;
+use stillwell_plan::step::{StepAction, StepPlan, TargetChange};
 use stillwell_plan::{CheckPlan, GoalMetric, Phase, RatePlan, StampPlan, TargetKind};
 use stillwell_units::{ByteRate, ByteSize, Moment, Nanos};
 
@@ -185,6 +186,20 @@ fn a_fallen_cpu_total_is_another_process() {
 fn kills_for_memory_are_a_warning() {
     let story = Story::healthy().with(catalogue::TARGET_OOM_KILLS, Labels::none(), 1.0);
     assert_eq!(only_warning(&story), RunWarning::OutOfMemory { kills: 15 });
+}
+
+#[test]
+fn a_target_that_stood_still_is_named_unless_a_step_stopped_it() {
+    let mut story = Story::healthy().with(catalogue::TARGET_STOPPED, Labels::none(), 1.0);
+    assert_eq!(
+        only_warning(&story),
+        RunWarning::TargetStopped { share: 1.0 }
+    );
+    story.manifest.plan.timeline = vec![StepPlan {
+        at: Nanos::from_secs(1),
+        action: StepAction::Target(TargetChange::Pause),
+    }];
+    assert_eq!(story.summary().warnings, []);
 }
 
 #[test]

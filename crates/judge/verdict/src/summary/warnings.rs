@@ -2,6 +2,7 @@
 
 use stillwell_capture::{Capture, Manifest, RunOutcome};
 use stillwell_metric::{Value, catalogue};
+use stillwell_plan::step::{StepAction, StepPlan, TargetChange, TargetSignal};
 use stillwell_plan::{GeneratorPlan, Phase, RateUnit};
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
@@ -35,6 +36,7 @@ pub(super) fn warnings(
         }
         return warnings;
     };
+    warnings.extend(of_pause(capture, window));
     warnings.extend(of_recording(capture, window));
     let factor = manifest.plan.observer.validity.limit_factor();
     warnings.extend(of_host(figures, factor));
@@ -51,6 +53,21 @@ pub(super) fn warnings(
     warnings.extend(of_sinks(figures));
     warnings.extend(of_arrivals(manifest, window));
     warnings
+}
+
+/// Warns about a target that was stopped while it was measured, unless a step stopped it.
+fn of_pause(capture: &Capture, window: &Window<'_>) -> Option<RunWarning> {
+    let is_pause = |step: &StepPlan| {
+        matches!(
+            step.action,
+            StepAction::Signal(TargetSignal::Stop) | StepAction::Target(TargetChange::Pause)
+        )
+    };
+    if capture.manifest.plan.timeline.iter().any(is_pause) {
+        return None;
+    }
+    let share = window.mean(catalogue::TARGET_STOPPED)?;
+    (share > 0.0).then_some(RunWarning::TargetStopped { share })
 }
 
 fn of_outcome(manifest: &Manifest) -> Vec<RunWarning> {

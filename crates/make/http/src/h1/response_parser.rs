@@ -9,10 +9,14 @@ use super::head::{FramingHeaders, HEADERS_MAX, HeadBuffer, whole};
 /// Size of a status among the headers, in bytes.
 const STATUS_BYTES: usize = ":status200".len();
 
+/// Largest number of interim responses before a final one.
+const INTERIM_MAX: u32 = 100;
+
 /// Reads the responses of one connection, one after another.
 ///
 /// Call [`Self::advance`] with received bytes until it gives no event, and [`Self::finish`]
-/// once when the connection has ended. Interim (1xx) responses are skipped. Responses to
+/// once when the connection has ended. Interim (1xx) responses are skipped, 100
+/// of them at most. Responses to
 /// `CONNECT`, which are framed otherwise, are not for this parser; [`Self::answers_head`]
 /// announces those to `HEAD`.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub struct ResponseParser {
     state: ResponseParserState,
     /// True if the next final response answers `HEAD`.
     answers_head: bool,
+    /// Interim responses since the last final one.
+    interim: u32,
     /// True after the first byte of the connection.
     has_begun: bool,
 }
@@ -159,9 +165,13 @@ impl ResponseParser {
                 return Ok((consumed, None));
             };
             if let Some((head, body)) = parse_head(bytes, self.answers_head, &mut header)? {
-                self.answers_head = false;
+                (self.answers_head, self.interim) = (false, 0);
                 self.state = ResponseParserState::Body(body);
                 return Ok((consumed, Some(H1ResponseEvent::Head(head))));
+            }
+            self.interim += 1;
+            if self.interim > INTERIM_MAX {
+                return Err(ParseError::InterimFlood);
             }
         }
     }

@@ -313,6 +313,7 @@ fn step<'i>(
             None
         }
         Frame::GoAway { last_stream, code } => {
+            side.connection.flood.nuisance("GOAWAY frames")?;
             *going_away = Some(code);
             let before = side.connection.refused_above;
             side.connection.refused_above = before.min(last_stream);

@@ -45,8 +45,18 @@ impl Coding {
     }
 }
 
+/// The most bytes that one body may become, unless it is itself large.
+const OUTPUT_BYTES_MAX: u64 = 256 << 20;
+
+/// The most bytes that each byte of a large body may become, on average.
+const RATIO_MAX: u64 = 100;
+
 /// Undoes one coding, piece by piece.
-pub(crate) struct Decoder(DecoderState);
+pub(crate) struct Decoder {
+    state: DecoderState,
+    /// Bytes that went in and came out.
+    counts: (u64, u64),
+}
 
 enum DecoderState {
     Gzip(Members),
@@ -82,7 +92,7 @@ impl Decoder {
     /// # Errors
     /// The library's answer where it has no memory.
     pub(crate) fn new(coding: Coding) -> io::Result<Self> {
-        Ok(Self(match coding {
+        let state = match coding {
             Coding::Gzip => DecoderState::Gzip(Members {
                 decoder: GzDecoder::new(Vec::new()),
                 ended: 0,
@@ -94,16 +104,26 @@ impl Decoder {
                 ended: 0,
                 is_whole: true,
             }),
-        }))
+        };
+        Ok(Self {
+            state,
+            counts: (0, 0),
+        })
     }
 
     /// Shows what `bytes` decode to, in pieces, to `take`.
     ///
     /// # Errors
-    /// Where they are not so encoded.
+    /// Where they are not so encoded, or become too many.
     pub(crate) fn push(&mut self, bytes: &[u8], mut take: impl FnMut(&[u8])) -> io::Result<()> {
         for piece in bytes.chunks(PIECE_BYTES) {
             self.write(piece)?;
+            self.counts.0 += piece.len() as u64;
+            self.counts.1 += self.out().len() as u64;
+            let (taken, given) = self.counts;
+            if given > OUTPUT_BYTES_MAX && given / RATIO_MAX > taken {
+                return Err(io::Error::other("the body becomes too large"));
+            }
             let out = self.out();
             if !out.is_empty() {
                 take(out);
@@ -118,7 +138,7 @@ impl Decoder {
     /// # Errors
     /// Where there is no end to what was pushed.
     pub(crate) fn finish(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-        match &mut self.0 {
+        match &mut self.state {
             DecoderState::Gzip(members) => members.decoder.try_finish()?,
             DecoderState::Zlib(decoder) => decoder.try_finish()?,
             DecoderState::Zstd(frames) if frames.is_whole => {}
@@ -133,7 +153,7 @@ impl Decoder {
     }
 
     fn write(&mut self, piece: &[u8]) -> io::Result<()> {
-        match &mut self.0 {
+        match &mut self.state {
             DecoderState::Gzip(members) => members.write(piece),
             DecoderState::Zlib(decoder) => decoder.write_all(piece),
             DecoderState::Zstd(frames) => frames.write(piece),
@@ -141,7 +161,7 @@ impl Decoder {
     }
 
     fn out(&mut self) -> &mut Vec<u8> {
-        match &mut self.0 {
+        match &mut self.state {
             DecoderState::Gzip(members) => members.decoder.get_mut(),
             DecoderState::Zlib(decoder) => decoder.get_mut(),
             DecoderState::Zstd(frames) => &mut frames.out,
@@ -254,6 +274,17 @@ mod tests {
             }
             Coding::Zstd => zstd::encode_all(bytes, 1).unwrap(),
         }
+    }
+
+    #[test]
+    fn a_small_body_does_not_become_a_huge_one() {
+        let member = encoded(&vec![0; 64 << 20], Coding::Gzip);
+        let mut decoder = Decoder::new(Coding::Gzip).unwrap();
+        let mut length = 0;
+        let mut push = || decoder.push(&member, |bytes| length += bytes.len() as u64);
+        let pushed: Vec<bool> = (0..5).map(|_| push().is_ok()).collect();
+        assert_eq!(pushed, [true, true, true, true, false]);
+        assert!(length <= OUTPUT_BYTES_MAX + (8 << 20), "{length}");
     }
 
     fn codings() -> impl Strategy<Value = Vec<Coding>> {

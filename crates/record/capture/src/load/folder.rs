@@ -11,11 +11,12 @@ use stillwell_metric::{
     Value, decode_histogram, empty_histogram,
 };
 use stillwell_plan::Phase;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::{Moment, Nanos, Secrets};
 
 use super::{LOAD_SCHEMA, LoadCapture, LoadManifest, LoadSecond, LoadWorker, RouteCounts};
 use crate::journal::Row;
 use crate::parquet::{COMPRESSION_LEVEL, Columns, SeriesFile};
+use crate::private::{create_private, make_private};
 use crate::read::{self, OpenError};
 use crate::write::{self, CaptureError, MANIFEST, SERIES};
 
@@ -24,21 +25,24 @@ const OUTCOME: &str = "outcome";
 const ROUTE: &str = "route";
 
 impl LoadCapture {
-    /// Writes the capture to `folder`, which is made. What an earlier capture left there
-    /// is replaced.
+    /// Writes the capture to `folder`, which is made, with secrets as `secrets` says. What an
+    /// earlier capture left there is replaced.
     ///
     /// # Errors
     /// [`CaptureError`] with the file and the kernel's answer.
-    pub fn write(&self, folder: &Path) -> Result<(), CaptureError> {
-        write::make_private(folder).map_err(write::at(folder))?;
+    pub fn write(&self, folder: &Path, secrets: Secrets) -> Result<(), CaptureError> {
+        make_private(folder).map_err(write::at(folder))?;
         let path = folder.join(SERIES);
         let run = self.manifest.plan.telemetry.run.to_string();
         self.write_series(&path, &run).map_err(write::at(&path))?;
-        write::write_manifest(folder, &self.manifest)
+        let masked = self.manifest.masked(secrets).map_err(io::Error::from);
+        let path = folder.join(MANIFEST);
+        write::write_manifest(folder, &masked.map_err(write::at(&path))?)
     }
 
     fn write_series(&self, path: &Path, run: &str) -> io::Result<()> {
-        let mut series = SeriesFile::create(path, Columns::NATIVE, COMPRESSION_LEVEL)?;
+        let mut series =
+            SeriesFile::begin(create_private(path)?, Columns::NATIVE, COMPRESSION_LEVEL)?;
         for (index, second) in (0..).zip(&self.seconds) {
             let beat = self.beat(index, second.begin + second.length);
             for (metric, labels, value) in samples(second) {

@@ -9,6 +9,8 @@ use crate::text::{self, ProcFile};
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ProcessStat {
     pub(crate) is_zombie: bool,
+    /// A signal or a tracer stopped it.
+    pub(crate) is_stopped: bool,
     pub(crate) parent: u32,
     pub(crate) faults_minor: u64,
     pub(crate) faults_major: u64,
@@ -34,14 +36,15 @@ pub(crate) fn parse_stat(line: &[u8]) -> Option<ProcessStat> {
     // The name may contain brackets: the last one ends it.
     let after = line.iter().rposition(|byte| *byte == b')')? + 1;
     let mut words = text::words(line.get(after..)?);
-    let is_zombie = matches!(words.next()?, b"Z" | b"X");
+    let state = words.next()?;
     let mut fields = [0; 21];
     for field in &mut fields {
         // Priorities and terminals may be negative; none of those is used.
         *field = text::number(words.next()?).unwrap_or(0);
     }
     Some(ProcessStat {
-        is_zombie,
+        is_zombie: matches!(state, b"Z" | b"X"),
+        is_stopped: matches!(state, b"T" | b"t"),
         parent: u32::try_from(fields[0]).ok()?,
         faults_minor: fields[6],
         faults_major: fields[8],
@@ -174,6 +177,7 @@ mod tests {
         let stat = parse_stat(line).unwrap();
         let expected = ProcessStat {
             is_zombie: false,
+            is_stopped: false,
             parent: 7,
             faults_minor: 100,
             faults_major: 3,

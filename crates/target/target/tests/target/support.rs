@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use stillwell_plan::placement::CpuChoice;
 use stillwell_plan::step::TargetSignal;
-use stillwell_plan::target::{ChildPlan, EnvironmentPlan, MountPlan, ReadyProbe, StopPlan};
+use stillwell_plan::target::{
+    ChildPlan, EnvironmentPlan, LOG_LIMIT_DEFAULT, MountPlan, ReadyProbe, StopPlan,
+};
 use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_scope::{Token, clock};
 use stillwell_target::{
-    Cgroup, StartError, StartOptions, TargetProcess, start, wait_ready_blocking,
+    Cgroup, StartError, StartOptions, TargetLog, TargetProcess, start, wait_ready_blocking,
 };
 use stillwell_units::Nanos;
 
@@ -25,10 +27,9 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let options = StartOptions {
             network: None,
-            is_again: false,
             state: folder.path().into(),
-            stdout: folder.path().join("stdout.log"),
-            stderr: folder.path().join("stderr.log"),
+            stdout: TargetLog::create(folder.path().join("stdout.log")).unwrap(),
+            stderr: TargetLog::create(folder.path().join("stderr.log")).unwrap(),
             cpus: None,
             cgroup: None,
         };
@@ -38,6 +39,7 @@ impl Fixture {
             environment: EnvironmentPlan::default(),
             directory: None,
             mounts: Vec::new(),
+            log_limit: LOG_LIMIT_DEFAULT,
         };
         let plan = TargetPlan {
             name: "script".to_owned(),
@@ -93,7 +95,7 @@ impl Fixture {
     }
 
     pub(crate) fn stdout(&self) -> String {
-        std::fs::read_to_string(&self.options.stdout).unwrap()
+        std::fs::read_to_string(self.options.stdout.path()).unwrap()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

@@ -14,6 +14,7 @@ use stillwell_verdict::Change;
 use crate::arguments::BisectArguments;
 use crate::command::output;
 use crate::paint::Paint;
+use crate::secrets;
 
 /// Digits of a commit's name that readers know it by.
 const COMMIT_SHOWN: usize = 12;
@@ -113,7 +114,11 @@ pub(super) fn narrower(outcome: &OutcomeRecord, arguments: &BisectArguments) -> 
     let short = |name: &Option<String>| name.as_ref()?.get(..COMMIT_SHOWN).map(str::to_owned);
     let ends = [short(&outcome.last_good)?, short(&outcome.first_bad)?];
     let typed = [arguments.good.as_str(), arguments.bad.as_str()];
-    Some(between(std::env::args().skip(1), typed, ends))
+    Some(between(
+        secrets::command_words().into_iter().skip(1),
+        typed,
+        ends,
+    ))
 }
 
 /// The line with other ends, and results in a folder of its own.

@@ -13,6 +13,7 @@ use crate::arguments::{CapacityRate, FindCapacityArguments, load_arguments};
 use crate::command::load;
 use crate::command::load::remedy::OptionNames;
 use crate::exit::{CommandError, Exit};
+use crate::secrets;
 
 /// Requests a second.
 const FROM: f64 = 100.0;
@@ -32,7 +33,7 @@ pub(super) fn target(arguments: &FindCapacityArguments, plan: &LoadPlanParts) ->
         .first()
         .map(|endpoint| endpoint.address.clone());
     let first = arguments.urls.first().cloned().or(address);
-    first.unwrap_or_default()
+    secrets::handling().text(&first.unwrap_or_default())
 }
 
 fn places(arguments: &FindCapacityArguments) -> Vec<Place> {

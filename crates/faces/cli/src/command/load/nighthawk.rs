@@ -76,7 +76,7 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
         let text = OptionNames::Nighthawk.with_advice(&warning.to_string(), warning.remedy());
         Paint::say(&format!("warning: {text}"));
     }
-    add_typed(&mut capture, &[], &request.output.label);
+    add_typed(&mut capture, &[], &request.output.label)?;
     let report = load_report(&LoadReportInput {
         capture: &capture,
         original: Some(&original(&options)),

@@ -19,6 +19,7 @@ use crate::command::load::spec::{cpus, tls};
 use crate::command::{output, select};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
+use crate::secrets;
 use crate::signals;
 
 pub(super) fn run(
@@ -118,7 +119,7 @@ fn report(plan: &ScenarioPlan, result: &ScenarioResult) -> ScenarioReport {
     let errors: u64 = steps.iter().map(|step| step.errors).sum();
     let duration = result.measured.as_secs_f64();
     let users = &result.users;
-    let command: Vec<String> = std::env::args().collect();
+    let command: Vec<String> = secrets::command_words();
     ScenarioReport {
         schema: SCENARIO_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -30,6 +30,7 @@ pub(super) enum Fault {
     EndlessHead,
     SettingsFlood,
     PingFlood,
+    GoAwayFlood,
     NoStreams,
     NoWindow,
     Promise,
@@ -110,7 +111,7 @@ pub(super) async fn serve_session(fault: Fault, mut session: PeerSession) -> io:
         .stream
         .write_all(&frame(kind::SETTINGS, 0, 0, &settings))
         .await?;
-    if let Fault::SettingsFlood | Fault::PingFlood = fault {
+    if let Fault::SettingsFlood | Fault::PingFlood | Fault::GoAwayFlood = fault {
         return flood(fault, &mut session).await;
     }
     let mut answered = 0;
@@ -215,6 +216,7 @@ async fn endless_head(stream: u32, session: &mut PeerSession) -> io::Result<()> 
 async fn flood(fault: Fault, session: &mut PeerSession) -> io::Result<()> {
     let again = match fault {
         Fault::PingFlood => frame(kind::PING, 0, 0, &[1; 8]),
+        Fault::GoAwayFlood => frame(kind::GO_AWAY, 0, 0, &[0, 0, 0xff, 0xff, 0, 0, 0, 0]),
         _ => frame(kind::SETTINGS, 0, 0, &setting(3, 100)),
     };
     session.say_for_ever(&again).await

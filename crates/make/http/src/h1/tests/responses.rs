@@ -121,6 +121,22 @@ fn responses_follow_each_other_and_interim_ones_are_passed_over() {
 }
 
 #[test]
+fn a_flood_of_interim_responses_is_refused() {
+    let interim = "HTTP/1.1 100 Continue\r\n\r\n";
+    let (mut parser, last) = (ResponseParser::new(), "HTTP/1.1 204 x\r\n\r\n");
+    // The limit is of each answer.
+    for _ in 0..2 {
+        let text = interim.repeat(100) + last;
+        let (_, event) = parser.advance(text.as_bytes()).unwrap();
+        assert!(matches!(event, Some(H1ResponseEvent::Head(_))), "{event:?}");
+        parser.advance(b"").unwrap();
+    }
+    let text = interim.repeat(101);
+    let flood = parser.advance(text.as_bytes());
+    assert_eq!(flood, Err(ParseError::InterimFlood));
+}
+
+#[test]
 fn old_connections_stay_open_only_if_they_say_so() {
     for (connection, expected) in [
         ("", "200 0B close"),

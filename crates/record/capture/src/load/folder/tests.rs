@@ -20,9 +20,9 @@ fn plan() -> LoadPlan {
             weight: 1,
             requests: vec![RequestPlan {
                 method: "GET".to_owned(),
-                path: "/".to_owned(),
+                path: "/?token=abc".to_owned(),
                 authority: "a".to_owned(),
-                headers: Vec::new(),
+                headers: vec![("X-Api-Key".to_owned(), "abc".to_owned())],
                 body: BodyPlan::Bytes(b"body".to_vec()),
             }],
         }],
@@ -163,7 +163,7 @@ pub(in crate::load) fn capture() -> LoadCapture {
 fn what_is_written_is_read_back_to_the_bit() {
     let folder = tempfile::tempdir().unwrap();
     let written = capture();
-    written.write(folder.path()).unwrap();
+    written.write(folder.path(), Secrets::Kept).unwrap();
     let read = LoadCapture::open(folder.path()).unwrap();
     assert_eq!(read.manifest, written.manifest);
     assert_eq!(read.seconds, written.seconds);
@@ -172,6 +172,23 @@ fn what_is_written_is_read_back_to_the_bit() {
     let first = read.workers().next().unwrap();
     assert_eq!(first.times(LoadTime::Origin).len(), 0);
     assert_eq!(first.times_of_answers(LoadTime::Service).len(), 10);
+}
+
+#[test]
+fn a_capture_without_secrets_is_read_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut written = capture();
+    written.manifest.command = vec!["--header".to_owned(), "Cookie: a=b".to_owned()];
+    written.write(folder.path(), Secrets::Masked).unwrap();
+    let read = LoadCapture::open(folder.path()).unwrap();
+    assert_eq!(
+        read.manifest,
+        written.manifest.masked(Secrets::Masked).unwrap()
+    );
+    assert_eq!(read.manifest.command[1], "Cookie: ***");
+    let request = &read.manifest.plan.endpoints[0].requests[0];
+    assert_eq!(request.headers[0].1, "***");
+    assert_eq!(request.path, "/?token=***");
 }
 
 #[test]
@@ -189,7 +206,7 @@ fn what_is_no_capture_of_a_load_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut run = capture();
     "stillwell/run/v2".clone_into(&mut run.manifest.schema);
-    run.write(folder.path()).unwrap();
+    run.write(folder.path(), Secrets::Masked).unwrap();
     let error = LoadCapture::open(folder.path()).unwrap_err();
     assert!(
         error.source.to_string().contains("stillwell/run/v2"),

@@ -136,7 +136,9 @@ impl Prepared {
         let targets: Vec<String> = request.uri.iter().chain(many).cloned().collect();
         let rules = LoadRules::of(&self.plan);
         let warnings = load_warnings(rules, &capture.evidence());
-        add_typed(&mut capture, &targets, &request.output.label);
+        if let Err(error) = add_typed(&mut capture, &targets, &request.output.label) {
+            return refused(error.to_string());
+        }
         let report = load_report(&LoadReportInput {
             capture: &capture,
             original: Some(&original(&self.options)),

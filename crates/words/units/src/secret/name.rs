@@ -1,0 +1,106 @@
+//! Names that secrets have.
+
+/// Place of a name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Context {
+    /// A user chose it: a header, a variable of the environment, a parameter of a URL.
+    Chosen,
+    /// Before a colon in text, where it may be a word of a sentence.
+    Sentence,
+    /// An option of a command line.
+    Option,
+    /// A field of a document of ours.
+    Field,
+}
+
+/// Words of names whose value is a secret.
+const SECRET: [&str; 17] = [
+    "authorization",
+    "bearer",
+    "cookie",
+    "credential",
+    "credentials",
+    "jwt",
+    "passphrase",
+    "passwd",
+    "password",
+    "pwd",
+    "secret",
+    "secrets",
+    "sig",
+    "signature",
+    "token",
+    "auth",
+    "apikey",
+];
+
+/// Words that are a secret even in a sentence.
+const ALWAYS: [&str; 5] = [
+    "authorization",
+    "cookie",
+    "passphrase",
+    "passwd",
+    "password",
+];
+
+/// Words before `key` that make it an ordinary name.
+const ORDINARY_KEYS: [&str; 9] = [
+    "cache",
+    "group",
+    "message",
+    "object",
+    "partition",
+    "primary",
+    "public",
+    "routing",
+    "sort",
+];
+
+/// Last words that show that the value is something about a secret.
+const ABOUT: [&str; 14] = [
+    "bytes", "count", "dir", "file", "files", "folder", "header", "length", "max", "method",
+    "name", "path", "size", "type",
+];
+
+/// Returns true if the value of `name` is a secret.
+pub(super) fn is_secret(name: &str, context: Context) -> bool {
+    let words = words(name);
+    let Some((last, before)) = words.split_last() else {
+        return false;
+    };
+    if ABOUT.contains(&last.as_str()) {
+        return false;
+    }
+    let is_of = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+    let is_key = last == "key" && !is_of(&ORDINARY_KEYS);
+    match context {
+        Context::Chosen => is_of(&SECRET) || is_key,
+        Context::Sentence => is_of(&ALWAYS) || !before.is_empty() && (is_of(&SECRET) || is_key),
+        // Keys of options and of our documents are files.
+        Context::Option | Context::Field => {
+            is_of(&SECRET) || is_key && is_of(&["api", "access", "app"])
+        }
+    }
+}
+
+/// Splits a name at capital letters and at everything that is not a letter or a digit.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut was_small = false;
+    for character in name.chars() {
+        let begins = was_small && character.is_ascii_uppercase();
+        if (begins || !character.is_ascii_alphanumeric())
+            && words.last().is_some_and(|word| !word.is_empty())
+        {
+            words.push(String::new());
+        }
+        if character.is_ascii_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.push(character.to_ascii_lowercase());
+        }
+        was_small = character.is_ascii_lowercase() || character.is_ascii_digit();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}

@@ -1,0 +1,138 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const NAMES: [&str; 14] = [
+    "Authorization",
+    "Proxy-Authorization",
+    "Cookie",
+    "Set-Cookie",
+    "X-Api-Key",
+    "DD-API-KEY",
+    "x-auth-token",
+    "X-Amz-Signature",
+    "API_KEY",
+    "AWS_SECRET_ACCESS_KEY",
+    "DB_PASSWORD",
+    "clientSecret",
+    "access_token",
+    "GITHUB_TOKEN",
+];
+
+#[test]
+fn texts_lose_their_secrets_and_nothing_else() {
+    for (text, expected) in [
+        ("http://u:p@h:1/x?a=1", "http://***@h:1/x?a=1"),
+        (
+            "http://u@h/ and https://v:w@i",
+            "http://***@h/ and https://***@i",
+        ),
+        ("http://h/?token=a&x=b#c", "http://h/?token=***&x=b#c"),
+        ("http://h/?x=b&api_key=a", "http://h/?x=b&api_key=***"),
+        ("/path?key=1&page=2", "/path?key=***&page=2"),
+        ("-H 'Cookie: a=b; c=d' x", "-H 'Cookie: ***' x"),
+        (
+            "Authorization: Bearer a b\nHost: c",
+            "Authorization: ***\nHost: c",
+        ),
+        (
+            "{\"x-api-key\": \"a\\\"b\", \"n\":1}",
+            "{\"x-api-key\": \"***\", \"n\":1}",
+        ),
+        ("API_KEY=\"a b\" c", "API_KEY=\"***\" c"),
+        ("--token-file=/run/t", "--token-file=/run/t"),
+        (
+            "`Authorization Bearer aB3c`, x",
+            "`Authorization Bearer ***`, x",
+        ),
+        ("basic authentication", "basic authentication"),
+        ("unexpected token: `x`", "unexpected token: `x`"),
+        ("key: partition, a=b", "key: partition, a=b"),
+        ("routing_key=a", "routing_key=a"),
+        ("PASSWORD=", "PASSWORD="),
+        ("127.0.0.1:80 14:02:01 é=ü", "127.0.0.1:80 14:02:01 é=ü"),
+    ] {
+        assert_eq!(Secrets::Masked.text(text), expected);
+    }
+}
+
+#[test]
+fn words_behind_secret_options_are_hidden() {
+    let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
+    for (line, expected) in [
+        ("p --password a --rate 5", "p --password *** --rate 5"),
+        ("p --key FILE --token-file F", "p --key FILE --token-file F"),
+        ("p --api-key a -b c", "p --api-key *** -b c"),
+        ("p --password --quiet", "p --password --quiet"),
+    ] {
+        assert_eq!(Secrets::Masked.words(&words(line)), words(expected));
+    }
+}
+
+#[test]
+fn documents_keep_their_shape() {
+    let document = json!({
+        "plan": {"environment": {"inherit": false, "variables": {"API_KEY": "s", "PORT": "1"}}},
+        "headers": [["Authorization", "s"], ["Accept", "a"]],
+        "options": [{"header": {"key": "X-Token", "value": "s"}}, {"name": "a", "value": "b"}],
+        "routing_key": "r", "key": "none", "password": "s", "arguments": ["--secret", "s"], "token": 1,
+        "pem": "-----BEGIN PRIVATE KEY-----\ns\n",
+    });
+    let expected = json!({
+        "plan": {"environment": {"inherit": false, "variables": {"API_KEY": "***", "PORT": "1"}}},
+        "headers": [["Authorization", "***"], ["Accept", "a"]],
+        "options": [{"header": {"key": "X-Token", "value": "***"}}, {"name": "a", "value": "b"}],
+        "routing_key": "r", "key": "none", "password": "***", "arguments": ["--secret", "***"], "token": 1,
+        "pem": "***",
+    });
+    assert_eq!(Secrets::Masked.json(document.clone()), expected);
+    assert_eq!(Secrets::Kept.json(document.clone()), document);
+}
+
+/// Texts that assign `secret` to `name`, each as programs write them.
+fn assignments(name: &str, secret: &str) -> Vec<String> {
+    vec![
+        format!("{name}={secret}"),
+        format!("{name}: {secret}"),
+        format!("{name}:{secret}\r\nHost: a"),
+        format!("a -H '{name}: {secret}' b"),
+        format!("\"{name}\": \"{secret}\""),
+        format!("'{name}':'{secret}'"),
+        format!("http://h/?a=b&{name}={secret}&c=d"),
+        format!("({name}={secret})"),
+        format!("http://user:{secret}@host/"),
+        format!("http://{secret}@host"),
+        format!("'Authorization Bearer {secret}'"),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn for_all_names_and_places_a_secret_is_not_in_the_text(
+        name in prop::sample::select(&NAMES[..]),
+        secret in "[A-Z][A-Za-z0-9+/.!$(){}~-]{7,40}",
+        around in "[ -~]{0,20}",
+    ) {
+        for text in assignments(name, &secret) {
+            // A slash ends the address of a URL.
+            if text.contains("@host") && secret.contains('/') {
+                continue;
+            }
+            let text = format!("{around}\n{text}\n{around}");
+            let masked = Secrets::Masked.text(&text);
+            prop_assert!(!masked.contains(&secret) || around.contains(&secret), "{text}: {masked}");
+        }
+    }
+
+    #[test]
+    fn for_all_texts_masking_again_changes_nothing(text in "([ -~é\n]|token=|Cookie: |://|\"|'){0,40}") {
+        let once = Secrets::Masked.text(&text);
+        prop_assert_eq!(Secrets::Masked.text(&once), once);
+    }
+
+    #[test]
+    fn for_all_texts_without_an_assignment_nothing_changes(text in "[^=:Bb-]{0,60}") {
+        prop_assert_eq!(Secrets::Masked.text(&text), text);
+    }
+}
