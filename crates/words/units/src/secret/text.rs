@@ -39,7 +39,7 @@ fn without_credentials(text: String) -> String {
     let mut is_next = false;
     for part in text.split_inclusive(char::is_whitespace) {
         let word = part.trim_end();
-        let ends = |c: char| "\"'`,;)".contains(c);
+        let ends = |c: char| "\"'`".contains(c);
         let bare = &word[..word.find(ends).unwrap_or(word.len())];
         if is_next && bare.len() >= 4 && is_credential(bare) {
             output.push_str(MASK);
