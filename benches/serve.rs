@@ -119,6 +119,7 @@ fn plan(question: &Question) -> ServePlan {
             },
             faults: FaultsPlan::default(),
             connections_max: 1024,
+            chains: Vec::new(),
         }],
     }
 }

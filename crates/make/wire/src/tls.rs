@@ -7,6 +7,7 @@
 
 mod client;
 mod failure;
+mod greeting;
 mod pem;
 mod server;
 mod stream;
@@ -15,6 +16,7 @@ mod unverified;
 
 pub use client::ClientTls;
 pub use failure::{HandshakeError, HandshakeFailure};
+pub use greeting::{Greeting, TlsGreeting, read_greeting};
 pub use server::ServerTls;
 pub use stream::{Handshake, TlsStream};
 pub(crate) use suites::name_of as suite_name;

@@ -11,7 +11,7 @@ use std::task::Poll;
 use stillwell_http::HeadError;
 use stillwell_metric::{Labels, SinkShard};
 use stillwell_plan::ServePlan;
-use stillwell_plan::serve::{ServeListenerPlan, ServeProtocols};
+use stillwell_plan::serve::{ChainClients, ServeListenerPlan, ServeProtocols};
 use stillwell_scope::{PartError, Place, Scope, clock};
 use stillwell_units::{Seed, as_usize};
 use stillwell_wire::quic::{BindQuicError, BoundQuic, bind_quic};
@@ -21,7 +21,7 @@ use stillwell_wire::{ListenError, Stream};
 
 use crate::admin::{self, BoundAdmin};
 use crate::answers::Answers;
-use crate::connection::serve;
+use crate::connection::{ListenerServices, serve};
 use crate::counts::{ServeCounter, ServeShard};
 use crate::http3::STREAMS_MAX;
 use crate::quic;
@@ -70,11 +70,24 @@ enum WorkerListener {
     Quic(BoundQuic),
 }
 
+/// What the workers of one listener share.
+#[derive(Debug)]
+struct ListenerSites {
+    own: Arc<Site>,
+    chains: Vec<(ChainClients, Arc<Site>)>,
+}
+
+impl ListenerSites {
+    fn all(&self) -> impl Iterator<Item = &Arc<Site>> {
+        std::iter::once(&self.own).chain(self.chains.iter().map(|(_, site)| site))
+    }
+}
+
 /// A test server whose sockets are bound and whose workers are not started.
 #[derive(Debug)]
 pub struct BoundServer {
     addresses: Vec<SocketAddr>,
-    workers: Vec<Vec<(Arc<Site>, WorkerListener)>>,
+    workers: Vec<Vec<(Arc<ListenerSites>, WorkerListener)>>,
     counter: ServeCounter,
     seed: Seed,
     admin: Option<BoundAdmin>,
@@ -89,9 +102,9 @@ pub fn bind_server(plan: &ServePlan) -> Result<BoundServer, ServeError> {
     let mut addresses = Vec::new();
     let mut workers: Vec<Vec<_>> = (0..plan.workers.get()).map(|_| Vec::new()).collect();
     for listener in &plan.listeners {
-        let (site, worker_listeners) = worker_listeners(listener, workers.len(), &mut addresses)?;
+        let (sites, worker_listeners) = worker_listeners(listener, workers.len(), &mut addresses)?;
         for (worker, listening) in workers.iter_mut().zip(worker_listeners) {
-            worker.push((Arc::clone(&site), listening));
+            worker.push((Arc::clone(&sites), listening));
         }
     }
     let admin = plan.admin.as_ref().map(admin::bind).transpose();
@@ -120,7 +133,7 @@ fn worker_listeners(
     plan: &ServeListenerPlan,
     workers: usize,
     addresses: &mut Vec<SocketAddr>,
-) -> Result<(Arc<Site>, Vec<WorkerListener>), ServeError> {
+) -> Result<(Arc<ListenerSites>, Vec<WorkerListener>), ServeError> {
     let count = u16::try_from(workers).unwrap_or(u16::MAX);
     if plan.protocols == ServeProtocols::Http3 {
         let site = Arc::new(site(plan)?);
@@ -136,19 +149,41 @@ fn worker_listeners(
         })?;
         let address = bound.first().and_then(BoundQuic::address);
         addresses.push(address.unwrap_or(plan.address));
-        return Ok((site, bound.into_iter().map(WorkerListener::Quic).collect()));
+        let sites = ListenerSites {
+            own: site,
+            chains: Vec::new(),
+        };
+        let bound = bound.into_iter().map(WorkerListener::Quic);
+        return Ok((Arc::new(sites), bound.collect()));
     }
     let socket = StreamListener::tcp(plan.address);
     let socket = socket.map_err(|source| ServeError::Listen { source })?;
     addresses.push(socket.address().unwrap_or(plan.address));
-    let site = Arc::new(site(plan)?);
+    let sites = Arc::new(sites(plan)?);
     let shared = (0..workers).map(|_| socket.share().map(WorkerListener::Streams));
     let shared = shared.collect::<io::Result<_>>();
     let shared = shared.map_err(|source| ServeError::Share {
         workers: count,
         source,
     })?;
-    Ok((site, shared))
+    Ok((sites, shared))
+}
+
+fn sites(plan: &ServeListenerPlan) -> Result<ListenerSites, ServeError> {
+    let chains = plan.chains.iter().map(|chain| {
+        let plan = ServeListenerPlan {
+            tls: chain.tls.clone(),
+            protocols: chain.protocols,
+            answer: chain.answer.clone(),
+            chains: Vec::new(),
+            ..plan.clone()
+        };
+        Ok((chain.clients.clone(), Arc::new(site(&plan)?)))
+    });
+    Ok(ListenerSites {
+        chains: chains.collect::<Result<_, ServeError>>()?,
+        own: Arc::new(site(plan)?),
+    })
 }
 
 fn site(plan: &ServeListenerPlan) -> Result<Site, ServeError> {
@@ -182,7 +217,7 @@ impl BoundServer {
     /// own, as PEM.
     #[must_use]
     pub fn certificate_pem(&self) -> Option<String> {
-        let mut sites = self.workers.first()?.iter().map(|(site, _)| site);
+        let mut sites = self.workers.first()?.iter().map(|(sites, _)| &sites.own);
         sites.find_map(|site| Some(site.tls.as_ref()?.made_certificate()?.to_owned()))
     }
 
@@ -196,7 +231,8 @@ impl BoundServer {
     #[must_use]
     pub fn log_requests(&self) -> RequestLog {
         let (sender, log) = RequestLog::new();
-        for (site, _) in self.workers.iter().flatten() {
+        let sites = self.workers.iter().flatten();
+        for site in sites.flat_map(|(sites, _)| sites.all()) {
             // The workers share the site of a listener: it has the log already.
             site.log.set(sender.clone()).unwrap_or_default();
         }
@@ -225,9 +261,17 @@ impl BoundServer {
             let name = format!("serve-{number}");
             scope.worker(place.clone(), &name, move |token| async move {
                 let worker = Rc::new(ServerWorker::new(sink, token));
-                let all = listeners.into_iter().map(|(site, listener)| {
-                    let service = Service::new(site, Arc::clone(&shard), &seed);
-                    listen(Rc::clone(&worker), Rc::new(service), listener)
+                let all = listeners.into_iter().map(|(sites, listener)| {
+                    let service = |site: &Arc<Site>| {
+                        Rc::new(Service::new(Arc::clone(site), Arc::clone(&shard), &seed))
+                    };
+                    let chains = sites.chains.iter();
+                    let chains = chains.map(|(clients, site)| (clients.clone(), service(site)));
+                    let services = ListenerServices {
+                        chains: chains.collect(),
+                        own: service(&sites.own),
+                    };
+                    listen(Rc::clone(&worker), Rc::new(services), listener)
                 });
                 accounted(Rc::clone(&worker), until_all(all.collect())).await
             })?;
@@ -238,16 +282,19 @@ impl BoundServer {
 
 fn listen(
     worker: Rc<ServerWorker>,
-    service: Rc<Service>,
+    services: Rc<ListenerServices>,
     listening: WorkerListener,
 ) -> Pin<Box<dyn Future<Output = Result<(), PartError>>>> {
     let listener = match listening {
-        WorkerListener::Quic(bound) => return Box::pin(quic::serve(worker, service, bound)),
+        WorkerListener::Quic(bound) => {
+            return Box::pin(quic::serve(worker, Rc::clone(&services.own), bound));
+        }
         WorkerListener::Streams(listener) => listener,
     };
-    let connections_max = as_usize(service.site.plan.connections_max);
+    let connections_max = as_usize(services.own.site.plan.connections_max);
     let of_connection = Rc::clone(&worker);
-    let serve = move |stream: Stream| serve(Rc::clone(&of_connection), Rc::clone(&service), stream);
+    let serve =
+        move |stream: Stream| serve(Rc::clone(&of_connection), Rc::clone(&services), stream);
     Box::pin(accept(worker, listener, connections_max, serve))
 }
 

@@ -2,7 +2,10 @@
 
 use std::rc::Rc;
 
-use stillwell_wire::server::{Reader as _, ServerWorker, drive, linger};
+use stillwell_plan::serve::ChainClients;
+use stillwell_scope::clock;
+use stillwell_wire::server::{Protocol as _, Reader as _, ServerWorker, drive, linger};
+use stillwell_wire::tls::{Greeting, HandshakeError, TlsStream, read_greeting};
 use stillwell_wire::{Connection, Stream};
 use tokio::select;
 
@@ -10,27 +13,99 @@ use crate::detect::http;
 use crate::outbox::End;
 use crate::service::Service;
 
+/// The services of a listener.
+#[derive(Debug)]
+pub(crate) struct ListenerServices {
+    /// Serves all clients, if there are no chains.
+    pub(crate) own: Rc<Service>,
+    pub(crate) chains: Vec<(ChainClients, Rc<Service>)>,
+}
+
+/// A connection that is ready for requests.
+struct Accepted {
+    service: Rc<Service>,
+    connection: Connection,
+    /// Bytes that were read to choose the chain.
+    first: Vec<u8>,
+}
+
 /// Answers the requests of `stream` until either side closes it or the worker
 /// ends.
-pub(crate) async fn serve(worker: Rc<ServerWorker>, service: Rc<Service>, stream: Stream) {
+pub(crate) async fn serve(
+    worker: Rc<ServerWorker>,
+    services: Rc<ListenerServices>,
+    stream: Stream,
+) {
     // A handshake that is given up is of no use: nothing is lost.
-    let secured = select! {
-        secured = secure(&service, stream) => secured,
+    let accepted = select! {
+        accepted = accept(&services, stream) => accepted,
         () = worker.token.cancelled() => return,
     };
-    if let Some(connection) = secured {
-        run_session(&worker, &service, connection).await;
+    if let Some(accepted) = accepted {
+        run_session(&worker, accepted).await;
     }
 }
 
-/// The connection over `stream`, once hands are shaken where the listener speaks
-/// TLS; `None` where that failed.
-async fn secure(service: &Service, stream: Stream) -> Option<Connection> {
-    let Some(tls) = &service.site.tls else {
-        return Some(stream.into());
+/// The connection over `stream`, once the handshake is complete where it is over TLS; `None`
+/// where that failed or no chain serves the client.
+async fn accept(services: &ListenerServices, mut stream: Stream) -> Option<Accepted> {
+    let accepted = |service: &Rc<Service>, connection, first| Accepted {
+        service: Rc::clone(service),
+        connection,
+        first,
     };
+    if services.chains.is_empty() {
+        let service = &services.own;
+        let connection = match &service.site.tls {
+            None => stream.into(),
+            Some(tls) => secured(service, tls.accept(stream).await)?,
+        };
+        return Some(accepted(service, connection, Vec::new()));
+    }
+    let refuse = || {
+        services.own.shard.handshakes_failed.add(1);
+        None
+    };
+    match read_greeting(&mut stream).await {
+        Ok(Greeting::Plain(first)) => {
+            let service = services.chain(false, None)?;
+            if service.site.tls.is_some() {
+                return refuse();
+            }
+            Some(accepted(service, stream.into(), first))
+        }
+        Ok(Greeting::Tls(greeting)) => {
+            let service = services.chain(true, greeting.server_name().as_deref());
+            let Some((service, tls)) =
+                service.and_then(|service| Some((service, service.site.tls.as_ref()?)))
+            else {
+                return refuse();
+            };
+            let connection = secured(service, tls.accept_greeted(*greeting, stream).await)?;
+            Some(accepted(service, connection, Vec::new()))
+        }
+        Err(_) => refuse(),
+    }
+}
+
+impl ListenerServices {
+    /// Returns the chain that serves a client best; the first of several that are equal.
+    fn chain(&self, is_tls: bool, server_name: Option<&str>) -> Option<&Rc<Service>> {
+        let mut best: Option<(usize, &Rc<Service>)> = None;
+        for (clients, service) in &self.chains {
+            if let Some(rank) = clients.rank(is_tls, server_name)
+                && best.is_none_or(|(most, _)| rank > most)
+            {
+                best = Some((rank, service));
+            }
+        }
+        best.map(|(_, service)| service)
+    }
+}
+
+fn secured(service: &Service, stream: Result<TlsStream, HandshakeError>) -> Option<Connection> {
     let shard = &service.shard;
-    match tls.accept(stream).await {
+    match stream {
         Ok(stream) => {
             shard.handshakes.add(1);
             let resumed = stream.shaken().is_some_and(|handshake| handshake.resumed);
@@ -44,9 +119,13 @@ async fn secure(service: &Service, stream: Stream) -> Option<Connection> {
     }
 }
 
-async fn run_session(worker: &ServerWorker, service: &Rc<Service>, mut stream: Connection) {
+async fn run_session(worker: &ServerWorker, accepted: Accepted) {
+    let mut stream = accepted.connection;
     let alpn = stream.handshake().and_then(|handshake| handshake.alpn);
-    let (mut http, mut state) = (http(service, alpn), worker.begin());
+    let (mut http, mut state) = (http(&accepted.service, alpn), worker.begin());
+    if !accepted.first.is_empty() {
+        http.take(&accepted.first, clock::now());
+    }
     let Some(end) = drive(&mut http, worker, &mut state, &mut stream).await else {
         return;
     };

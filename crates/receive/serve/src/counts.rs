@@ -16,6 +16,7 @@ pub(crate) struct ServeShard {
     pub(crate) requests: Cell,
     pub(crate) body_bytes: Cell,
     pub(crate) sent_bytes: Cell,
+    pub(crate) received_bytes: Cell,
     pub(crate) malformed: Cell,
     pub(crate) abandoned: Cell,
     pub(crate) handshakes: Cell,
@@ -31,6 +32,7 @@ impl ServeShard {
             requests: Cell::default(),
             body_bytes: Cell::default(),
             sent_bytes: Cell::default(),
+            received_bytes: Cell::default(),
             malformed: Cell::default(),
             abandoned: Cell::default(),
             handshakes: Cell::default(),
@@ -85,6 +87,8 @@ pub struct ServeCounts {
     pub body_bytes: u64,
     /// Bytes of answers that were sent, heads included and TLS excluded.
     pub sent_bytes: u64,
+    /// Bytes of requests that were received, heads included and TLS excluded.
+    pub received_bytes: u64,
     /// TLS handshakes that succeeded.
     pub handshakes: u64,
     /// Those of them that resumed a session.
@@ -110,6 +114,7 @@ impl ServeCounter {
             total.malformed += shard.malformed.total();
             total.body_bytes += shard.body_bytes.total();
             total.sent_bytes += shard.sent_bytes.total();
+            total.received_bytes += shard.received_bytes.total();
             total.handshakes += shard.handshakes.total();
             total.resumed += shard.resumed.total();
             total.handshakes_failed += shard.handshakes_failed.total();

@@ -83,6 +83,7 @@ impl Protocol for Http1 {
     type End = End;
 
     fn take(&mut self, input: &[u8], now: Moment) {
+        self.service.shard.received_bytes.add(input.len() as u64);
         self.conversation
             .take(input, now, &self.service, &mut self.outbox);
     }

@@ -334,6 +334,7 @@ impl Protocol for Http2 {
     type End = End;
 
     fn take(&mut self, input: &[u8], now: Moment) {
+        self.service.shard.received_bytes.add(input.len() as u64);
         let mut read = 0;
         while self.end.is_none() {
             let step = match self.server.advance(&input[read..]) {

@@ -48,6 +48,7 @@ fn listener() -> ServeListenerPlan {
         },
         faults: FaultsPlan::default(),
         connections_max: 100,
+        chains: Vec::new(),
     }
 }
 

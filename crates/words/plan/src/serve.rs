@@ -61,6 +61,57 @@ pub struct ServeListenerPlan {
     pub faults: FaultsPlan,
     /// Connections that one worker serves at once; more wait in the backlog.
     pub connections_max: u32,
+    /// Chains, chosen by the start of a connection; none where all clients get the above.
+    /// With chains, a client that belongs to none of them is refused.
+    pub chains: Vec<ServeChainPlan>,
+}
+
+/// What some clients of a listener get.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ServeChainPlan {
+    /// Its clients.
+    pub clients: ChainClients,
+    /// Its certificate, if it speaks TLS.
+    pub tls: Option<ServerTlsPlan>,
+    /// Its versions of HTTP.
+    pub protocols: ServeProtocols,
+    /// Answers without faults.
+    pub answer: AnswerPlan,
+}
+
+/// The clients of a chain. Of several chains the one with the longest matching name serves a
+/// client, then one without names for its transport, then one for all.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ChainClients {
+    /// Names that TLS clients connect to, in lower case; `*.NAME` for all names below one.
+    /// Empty for any client.
+    pub server_names: Vec<String>,
+    /// True for clients with TLS alone, false for those without; none for both.
+    pub with_tls: Option<bool>,
+}
+
+impl ChainClients {
+    /// Returns how well a client matches: larger is better, `None` if it does not belong here.
+    /// `server_name` is the name that a TLS client connects to, if it sends one.
+    #[must_use]
+    pub fn rank(&self, is_tls: bool, server_name: Option<&str>) -> Option<usize> {
+        if self.with_tls.is_some_and(|with_tls| with_tls != is_tls) {
+            return None;
+        }
+        if self.server_names.is_empty() {
+            return Some(usize::from(self.with_tls.is_some()));
+        }
+        let name = server_name.filter(|_| is_tls)?.to_ascii_lowercase();
+        let lengths = self.server_names.iter().filter_map(|pattern| {
+            let matches = match pattern.strip_prefix('*') {
+                Some(suffix) => name.ends_with(suffix) && name.len() > suffix.len(),
+                None => *pattern == name,
+            };
+            // An exact name is one longer than the pattern of its parent.
+            matches.then_some(2 * pattern.len() + usize::from(!pattern.starts_with('*')))
+        });
+        lengths.max().map(|length| length + 2)
+    }
 }
 
 /// Versions of HTTP of a listener.
@@ -170,4 +221,28 @@ pub enum LimitAnswer {
     Queue,
     /// Their connection is closed without a response.
     Close,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ChainClients;
+
+    #[test]
+    fn the_longest_name_serves_a_client_best() {
+        let of = |names: &[&str], with_tls| ChainClients {
+            server_names: names.iter().map(|name| (*name).to_owned()).collect(),
+            with_tls,
+        };
+        let exact = of(&["a.b"], None);
+        let below = of(&["*.b"], None);
+        let tls = of(&[], Some(true));
+        let any = of(&[], None);
+        let ranks = [&exact, &below, &tls, &any].map(|chain| chain.rank(true, Some("A.b")));
+        assert!(ranks.windows(2).all(|pair| pair[0] > pair[1]), "{ranks:?}");
+        assert_eq!(below.rank(true, Some(".b")), None);
+        assert_eq!(exact.rank(true, None), None);
+        assert_eq!(exact.rank(false, Some("a.b")), None);
+        assert_eq!(tls.rank(false, None), None);
+        assert_eq!(any.rank(false, None), Some(0));
+    }
 }

@@ -13,8 +13,8 @@ use stillwell_config::Diagnostics;
 use stillwell_config::files::{Disk, Files, read_source};
 use stillwell_plan::ServePlan;
 use stillwell_plan::serve::{
-    AnswerPlan, FaultsPlan, FilterSet, ResponseOptions, ServeAdminPlan, ServeHeaders,
-    ServeListenerPlan, ServeProtocols,
+    AnswerPlan, ChainClients, FaultsPlan, FilterSet, ResponseOptions, ServeAdminPlan,
+    ServeChainPlan, ServeHeaders, ServeListenerPlan, ServeProtocols,
 };
 use stillwell_text::{Keys, Node, Reader, code};
 use stillwell_units::Seed;
@@ -36,7 +36,6 @@ const UNUSED_OF_ROOT: &[&str] = &[
 const UNUSED_OF_RESOURCES: &[&str] = &["clusters", "secrets"];
 const UNUSED_OF_LISTENER: &[&str] = &[
     "enable_reuse_port",
-    "listener_filters",
     "per_connection_buffer_limit_bytes",
     "reuse_port",
     "stat_prefix",
@@ -169,22 +168,70 @@ fn read_admin(reader: &Reader, node: &Node) -> Option<SocketAddr> {
 
 /// Reads a listener and the prefix of its counts.
 fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerPlan)> {
-    let keys = ["name", "address", "filter_chains", "udp_listener_config"];
+    let keys = [
+        "name",
+        "address",
+        "filter_chains",
+        "listener_filters",
+        "udp_listener_config",
+    ];
     let keys = [&keys, UNUSED_OF_LISTENER].concat();
     let map = reader.map(node, &Keys::new("listener", &keys))?;
     map.ignore("name");
+    // The start of a connection is read wherever a chain depends on it.
+    map.ignore("listener_filters");
     warn_unused(reader, &map, UNUSED_OF_LISTENER);
     let is_quic = map.take("udp_listener_config").is_some();
     let protocol = if is_quic { "UDP" } else { "TCP" };
     let address = map
         .required("address")
         .and_then(|node| read_address(reader, node, protocol));
-    let chain = map
-        .required("filter_chains")
-        .and_then(|node| only(reader, node, "filter chain"))?;
-    let keys = ["name", "filters", "transport_socket", "tls_context"];
-    let chain = reader.map(chain, &Keys::new("filter chain", &keys))?;
+    let node = map.required("filter_chains")?;
+    let chains = reader.list(node)?;
+    let chains: Vec<_> = chains
+        .iter()
+        .map(|node| read_chain(reader, node, is_quic))
+        .collect();
+    let chains: Vec<(String, ServeChainPlan)> = chains.into_iter().collect::<Option<_>>()?;
+    let Some((stat_prefix, first)) = chains.first().cloned() else {
+        let message = "there are no filter chains";
+        reader.report(reader.error(code::NOTHING_FOUND, node.span, message));
+        return None;
+    };
+    let is_chosen = chains.len() > 1 || first.clients != ChainClients::default();
+    if is_chosen && is_quic {
+        let message = "over QUIC one filter chain serves all clients";
+        reader.report(reader.error(code::WRONG_SHAPE, node.span, message));
+        return None;
+    }
+    let chains = chains.into_iter().map(|(_, chain)| chain);
+    let plan = ServeListenerPlan {
+        address: address?,
+        tls: first.tls,
+        protocols: first.protocols,
+        answer: first.answer,
+        faults: FaultsPlan::default(),
+        connections_max: CONNECTIONS_MAX,
+        chains: chains.filter(|_| is_chosen).collect(),
+    };
+    Some((stat_prefix, plan))
+}
+
+/// Reads a filter chain and the prefix of its counts.
+fn read_chain(reader: &Reader, node: &Node, is_quic: bool) -> Option<(String, ServeChainPlan)> {
+    let keys = [
+        "name",
+        "filters",
+        "filter_chain_match",
+        "transport_socket",
+        "tls_context",
+    ];
+    let chain = reader.map(node, &Keys::new("filter chain", &keys))?;
     chain.ignore("name");
+    let clients = match chain.take("filter_chain_match") {
+        Some(node) => read_clients(reader, node)?,
+        None => ChainClients::default(),
+    };
     let tls = match (chain.take("transport_socket"), chain.take("tls_context")) {
         (Some(node), None) => Some(tls::read_transport_socket(reader, node, is_quic)?),
         (None, Some(node)) => Some(tls::read_context(reader, node)?),
@@ -206,8 +253,8 @@ fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerP
         reader.report(reader.error(code::MISSING_KEY, filter.span, message));
         return None;
     }
-    let plan = ServeListenerPlan {
-        address: address?,
+    let plan = ServeChainPlan {
+        clients,
         tls,
         protocols: manager.protocols,
         answer: AnswerPlan {
@@ -215,10 +262,25 @@ fn read_listener(reader: &Reader, node: &Node) -> Option<(String, ServeListenerP
             options: manager.options,
             headers: headers(),
         },
-        faults: FaultsPlan::default(),
-        connections_max: CONNECTIONS_MAX,
     };
     Some((manager.stat_prefix, plan))
+}
+
+/// Reads the clients of a filter chain.
+fn read_clients(reader: &Reader, node: &Node) -> Option<ChainClients> {
+    let keys = ["server_names", "transport_protocol"];
+    let map = reader.map(node, &Keys::new("filter chain match", &keys))?;
+    let names = map.take("server_names").map(|node| reader.texts(node));
+    let names = names.unwrap_or_default().into_iter();
+    let words = [("tls", Some(true)), ("raw_buffer", Some(false)), ("", None)];
+    let with_tls = match map.take("transport_protocol") {
+        Some(node) => reader.word(node, "transport protocol", &words)?,
+        None => None,
+    };
+    Some(ChainClients {
+        server_names: names.map(|name| name.to_ascii_lowercase()).collect(),
+        with_tls,
+    })
 }
 
 /// Configuration of a connection manager.

@@ -53,6 +53,7 @@ pub(super) fn server(tls: bool, error: Option<&str>) -> ServePlan {
                 ..FaultsPlan::default()
             },
             connections_max: 100,
+            chains: Vec::new(),
         }],
         admin: None,
     }

@@ -248,6 +248,7 @@ fn plan(arguments: &ServeArguments) -> Result<ServePlan, CommandError> {
         },
         faults: faults.clone(),
         connections_max: arguments.connections_max,
+        chains: Vec::new(),
     };
     Ok(ServePlan {
         seed: arguments.seed,

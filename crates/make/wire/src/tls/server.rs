@@ -19,7 +19,7 @@ use crate::quic::noted::noting_key;
 /// TLS of a server, ready for use.
 #[derive(Clone, Debug)]
 pub struct ServerTls {
-    config: Arc<ServerConfig>,
+    pub(super) config: Arc<ServerConfig>,
     /// The certificate that was made for it, as PEM.
     made: Option<Arc<str>>,
 }

@@ -222,6 +222,12 @@ impl AdminPages {
                 None,
             ),
             named(
+                "downstream_cx_rx_bytes_total",
+                counts.received_bytes,
+                "http_downstream_cx_rx_bytes_total",
+                None,
+            ),
+            named(
                 "downstream_cx_total",
                 counts.connections,
                 "http_downstream_cx_total",

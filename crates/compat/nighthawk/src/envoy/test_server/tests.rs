@@ -232,6 +232,35 @@ fn filters_behind_the_test_server_have_no_effect() {
 }
 
 #[test]
+fn a_chain_serves_the_clients_that_its_match_names() {
+    let text = file(
+        ROUTER,
+        "      filter_chain_match: { server_names: [Sni.com, \"*.sni.com\"] }
+      transport_socket:
+        name: tls
+        typed_config:
+          common_tls_context:
+            tls_certificates:
+            - certificate_chain: { filename: a.pem }
+              private_key: { filename: b.pem }
+    - filter_chain_match: { transport_protocol: raw_buffer }
+      filters:
+      - name: envoy.http_connection_manager
+        config:
+          http_filters:
+          - name: envoy.router",
+    );
+    let loaded = load(&text).unwrap();
+    let chains = &loaded.plan.listeners[0].chains;
+    assert_eq!(chains.len(), 2);
+    assert_eq!(chains[0].clients.server_names, ["sni.com", "*.sni.com"]);
+    assert!(chains[0].tls.is_some());
+    assert_eq!(chains[1].clients.with_tls, Some(false));
+    let one = load(&file(ROUTER, "")).unwrap();
+    assert!(one.plan.listeners[0].chains.is_empty());
+}
+
+#[test]
 fn a_quic_listener_speaks_http3() {
     let good = file(
         ROUTER,
@@ -276,7 +305,7 @@ fn keys_of_envoy_without_effect_are_one_warning_each() {
         .replacen("  listeners:", "  clusters: []\n  listeners:", 1)
         .replacen(
             "    filter_chains:",
-            "    listener_filters: []\n    filter_chains:",
+            "    listener_filters: []\n    reuse_port: true\n    filter_chains:",
             1,
         );
     let loaded = load(&text).unwrap();
