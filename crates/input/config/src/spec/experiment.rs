@@ -238,9 +238,8 @@ pub(crate) struct ExperimentSpec {
 pub(crate) fn read_experiment(context: &ReadContext<'_>, root: &Node) -> Option<ExperimentSpec> {
     let reader = context.reader;
     let map = reader.map(root, &EXPERIMENT.keys())?;
-    let description = map
-        .take("description")
-        .and_then(|node| context.filled(node));
+    let description = map.take("description");
+    let description = description.and_then(|node| context.filled(node));
     let seed = map.take("seed").and_then(|node| reader.parsed(node));
     let seed = seed.unwrap_or_else(|| Seed::from_number(0));
     let (target, variants) = read_compared(context, &map);

@@ -196,6 +196,32 @@ impl fmt::Display for LoadWarning {
                  high; repeat the load at another time or on a dedicated machine",
                 percent(*share)
             ),
+            Self::SourceSlow { waits, share } => write!(
+                f,
+                "request source slow: due requests waited for it {waits} times, {} of the time, and \
+                 latencies from the intended time include that; use a faster source or a lower rate",
+                percent(*share)
+            ),
+            Self::SourceFailed { requests, why } => {
+                write!(f, "request source failed after {requests} requests: {why}")
+            }
+            Self::AllWarmup => f.write_str(
+                "no measurement: the load ended within its warm-up; use a shorter --warmup or more \
+                 requests",
+            ),
+            Self::ExportFailed { what } => write!(f, "export failed: {what}"),
+            Self::NoRequest { .. }
+            | Self::NoAnswer { .. }
+            | Self::Malformed { .. }
+            | Self::RateNotReached { .. } => self.write_failure(f),
+        }
+    }
+}
+
+impl LoadWarning {
+    /// Writes what was not sent or not answered, and why.
+    fn write_failure(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Self::RateNotReached {
                 share,
                 is_own: true,
@@ -214,31 +240,6 @@ impl fmt::Display for LoadWarning {
                  the target; use more connections or a lower rate",
                 percent(*share)
             ),
-            Self::SourceSlow { waits, share } => write!(
-                f,
-                "request source slow: due requests waited for it {waits} times, {} of the time, and \
-                 latencies from the intended time include that; use a faster source or a lower rate",
-                percent(*share)
-            ),
-            Self::SourceFailed { requests, why } => {
-                write!(f, "request source failed after {requests} requests: {why}")
-            }
-            Self::AllWarmup => f.write_str(
-                "no measurement: the load ended within its warm-up; use a shorter --warmup or more \
-                 requests",
-            ),
-            Self::ExportFailed { what } => write!(f, "export failed: {what}"),
-            Self::NoRequest { .. } | Self::NoAnswer { .. } | Self::Malformed { .. } => {
-                self.write_failure(f)
-            }
-        }
-    }
-}
-
-impl LoadWarning {
-    /// Writes the failure of requests or responses, with the first error.
-    fn write_failure(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
             Self::NoRequest {
                 why: Some(trouble), ..
             } => {
