@@ -169,7 +169,7 @@ impl<'a> SideReader<'a> {
             return self.read_lading(path);
         }
         if str::from_utf8(&start).is_ok_and(is_load_csv) {
-            return read_json(path);
+            return text_of(path).and_then(|text| read_json(&text, path));
         }
         let first = start.trim_ascii_start().first().copied();
         if in_folder {

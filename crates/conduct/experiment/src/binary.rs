@@ -80,19 +80,18 @@ pub(crate) fn prepare(
         for (place, variant) in experiment.variants.iter().enumerate() {
             let mut of_variant = Vec::new();
             for seed in seeds(experiment, place) {
-                let Some((binary, revision)) =
-                    executable(experiment, variant, seed, builds, progress)?
+                let Some(executable) = executable(experiment, variant, seed, builds, progress)?
                 else {
                     return Ok(None);
                 };
-                let target = experiment.target_of(variant, binary.as_deref());
+                let target = experiment.target_of(variant, executable.path.as_deref());
                 let path = program(&target, experiment, variant, options);
                 prepared.binaries.push(BinaryIdentity {
                     experiment: experiment.name.clone(),
                     variant: variant.name.clone(),
                     sha256: path.as_deref().and_then(|path| hashes.of(path)),
                     path,
-                    revision,
+                    revision: executable.revision,
                 });
                 of_variant.push(target);
             }
@@ -117,24 +116,36 @@ fn seeds(experiment: &ExperimentPlan, place: usize) -> Vec<Option<u32>> {
     seeds.collect()
 }
 
-/// Returns the executable of a variant and its commit, built if it has to be; `None` if the build
-/// was interrupted.
+/// An executable in place of the planned one, and the commit that it was built from.
+#[derive(Default)]
+struct Executable {
+    path: Option<PathBuf>,
+    revision: Option<String>,
+}
+
+/// Returns the executable of a variant, built if it has to be; `None` if the build was interrupted.
 fn executable(
     experiment: &ExperimentPlan,
     variant: &VariantPlan,
     seed: Option<u32>,
     builds: &mut Builds<'_>,
     progress: &mut dyn FnMut(SuiteProgress<'_>),
-) -> Result<Option<(Option<PathBuf>, Option<String>)>, SuiteError> {
+) -> Result<Option<Executable>, SuiteError> {
     match &variant.binary {
-        BinarySource::AsPlanned => Ok(Some((None, None))),
+        BinarySource::AsPlanned => Ok(Some(Executable::default())),
         BinarySource::Path(path) => {
             check_executable(experiment, variant, path)?;
-            Ok(Some((Some(path.clone()), None)))
+            Ok(Some(Executable {
+                path: Some(path.clone()),
+                revision: None,
+            }))
         }
         BinarySource::Git(source) => {
             let built = builds.build(source, seed, progress)?;
-            Ok(built.map(|built| (Some(built.binary), Some(built.revision))))
+            Ok(built.map(|built| Executable {
+                path: Some(built.binary),
+                revision: Some(built.revision),
+            }))
         }
     }
 }

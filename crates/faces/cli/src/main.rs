@@ -51,12 +51,9 @@ fn main() -> ExitCode {
         .collect();
     if let Some(page) = help::all_options(&words) {
         let printed = Paint::data(&page.to_string());
-        return finish(
-            printed
-                .map(|()| Exit::Held)
-                .map_err(|error| CommandError::new(Exit::CouldNotRun, error)),
-            &Paint::new(ColorWhen::Auto),
-        );
+        let printed = printed.map(|()| Exit::Held);
+        let printed = printed.map_err(|error| CommandError::new(Exit::CouldNotRun, error));
+        return finish(printed, &Paint::new(ColorWhen::Auto));
     }
     let typed = help::command().try_get_matches();
     let typed = typed.and_then(|matches| Arguments::from_arg_matches(&matches));

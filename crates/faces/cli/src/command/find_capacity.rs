@@ -90,25 +90,35 @@ pub(crate) fn run(
         version: env!("CARGO_PKG_VERSION").to_owned(),
         elapsed,
     };
-    let kept = save(&report, &folder);
-    let full = FullReport::from(&report);
-    let text = match arguments.format {
-        CapacityFormat::Terminal => full.render(Format::Terminal, output::styled(paint)),
-        CapacityFormat::Json => full.render(Format::Json, output::plain()),
-        CapacityFormat::Html => full.render(Format::Html, output::plain()),
-        CapacityFormat::Csv => capacity_csv(&report),
-    };
-    if kept.is_ok() {
-        Paint::say(&format!("response curve: {}", output::show_path(&folder)));
-    }
-    // The answer is what a terminal still shows in the end.
-    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
-    kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
-    write_files(&report, &full, &arguments.output)?;
+    deliver(&report, arguments, &folder, paint)?;
     match result.searched.failure {
         Some(error) if signal.is_none() => Err(error),
         _ => Ok(exit_of(&report, signal)),
     }
+}
+
+/// Saves and prints the report.
+fn deliver(
+    report: &CapacityReport,
+    arguments: &FindCapacityArguments,
+    folder: &Path,
+    paint: &Paint,
+) -> Result<(), CommandError> {
+    let kept = save(report, folder);
+    let full = FullReport::from(report);
+    let text = match arguments.format {
+        CapacityFormat::Terminal => full.render(Format::Terminal, output::styled(paint)),
+        CapacityFormat::Json => full.render(Format::Json, output::plain()),
+        CapacityFormat::Html => full.render(Format::Html, output::plain()),
+        CapacityFormat::Csv => capacity_csv(report),
+    };
+    if kept.is_ok() {
+        Paint::say(&format!("response curve: {}", output::show_path(folder)));
+    }
+    // The answer is what a terminal still shows in the end.
+    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    kept.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    write_files(report, &full, &arguments.output)
 }
 
 /// Returns true for an existing file or the name of a run file.

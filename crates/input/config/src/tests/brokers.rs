@@ -112,7 +112,7 @@ fn a_mistake_in_a_producer_is_reported_at_its_place() {
         ("kafka: {address: 'a:1', topic: t, tls: }", "`tls`"),
         ("nats: {address: 'a:1', subject: 'a b'}", "no blanks"),
         ("nats: {address: 'a:1', subject: a..b}", "empty word"),
-        ("nats: {address: 'a:1', subject: a.>}", "receive"),
+        ("nats: {address: 'a:1', subject: a.>}", "subscribers"),
         (
             "nats: {address: 'a:1', subject: a, user: u, token: t}",
             "both",

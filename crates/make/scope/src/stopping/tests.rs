@@ -73,7 +73,7 @@ async fn take_all(drain: Drain, mut socket: Socket) -> Vec<u32> {
 fn what_a_socket_holds_when_a_loop_is_to_end_is_taken() {
     on_worker(|| async {
         assert_eq!(take_all(LONG, Socket::holding(0..100)).await.len(), 100);
-        assert_eq!(take_all(LONG, Socket::holding([])).await, []);
+        assert!(take_all(LONG, Socket::holding([])).await.is_empty());
     });
 }
 

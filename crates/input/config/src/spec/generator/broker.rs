@@ -370,7 +370,7 @@ fn read_topic(context: &ReadContext<'_>, node: &Node) -> Option<String> {
 fn read_subject(context: &ReadContext<'_>, node: &Node) -> Option<String> {
     let subject = context.filled(node)?;
     let refuse = |label: &str| {
-        let message = format!("`{subject}` is no subject to send to");
+        let message = format!("`{subject}` is not a subject to send to");
         let error = context.reader.error(code::BAD_VALUE, node.span, message);
         context.reader.report(error.label(label.to_owned()));
         None
