@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use stillwell_config::{CommandArgument, VariantArgument};
-use stillwell_plan::observer::Validity;
+use stillwell_plan::Validity;
 use stillwell_relay::{Endpoint, Format, OneIn, Rewrite, Stall, SyncWhen, WorkAmount};
 use stillwell_units::{ByteRate, ByteSize, Nanos, Seed};
 
@@ -89,8 +89,10 @@ pub(crate) struct Arguments {
     /// When to use colors in output.
     #[arg(long, global = true, value_enum, default_value_t = ColorWhen::Auto, display_order = 1000)]
     pub(crate) color: ColorWhen,
-    /// Show and keep values of headers, variables and URLs that look like secrets, which are
-    /// masked otherwise
+    /// Do not mask values that look like secrets
+    ///
+    /// Otherwise output and results show `***` in place of values of headers, environment variables and
+    /// URLs whose name is that of a secret, such as `authorization`, `token` or `password`.
     #[arg(long, global = true, display_order = 1000)]
     pub(crate) keep_secrets: bool,
     /// Print all options of a command

@@ -74,7 +74,7 @@ catalogue! {
     Markdown, "markdown", Some(markdown::render);
     /// For programs.
     Json, "json", None;
-    /// For a browser: one file that needs no network. [`render`](crate::render) embeds the data.
+    /// For a browser: one file that needs no network. [`FullReport::render`] embeds the data.
     Html, "html", Some(html::render);
 }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use stillwell_capture::{Capture, LedgerRecord, Restart, RunIdentity, RunOutcome};
-use stillwell_plan::observer::Validity;
+use stillwell_plan::Validity;
 use stillwell_plan::{GoalMetric, RateUnit};
 use stillwell_units::{Nanos, RunId};
 

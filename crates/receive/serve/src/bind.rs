@@ -70,16 +70,16 @@ enum WorkerListener {
     Quic(BoundQuic),
 }
 
-/// What the workers of one listener share.
+/// Sites that the workers of one listener share.
 #[derive(Debug)]
 struct ListenerSites {
-    own: Arc<Site>,
+    fallback: Arc<Site>,
     chains: Vec<(ChainClients, Arc<Site>)>,
 }
 
 impl ListenerSites {
     fn all(&self) -> impl Iterator<Item = &Arc<Site>> {
-        std::iter::once(&self.own).chain(self.chains.iter().map(|(_, site)| site))
+        std::iter::once(&self.fallback).chain(self.chains.iter().map(|(_, site)| site))
     }
 }
 
@@ -150,7 +150,7 @@ fn worker_listeners(
         let address = bound.first().and_then(BoundQuic::address);
         addresses.push(address.unwrap_or(plan.address));
         let sites = ListenerSites {
-            own: site,
+            fallback: site,
             chains: Vec::new(),
         };
         let bound = bound.into_iter().map(WorkerListener::Quic);
@@ -182,7 +182,7 @@ fn sites(plan: &ServeListenerPlan) -> Result<ListenerSites, ServeError> {
     });
     Ok(ListenerSites {
         chains: chains.collect::<Result<_, ServeError>>()?,
-        own: Arc::new(site(plan)?),
+        fallback: Arc::new(site(plan)?),
     })
 }
 
@@ -217,7 +217,11 @@ impl BoundServer {
     /// own, as PEM.
     #[must_use]
     pub fn certificate_pem(&self) -> Option<String> {
-        let mut sites = self.workers.first()?.iter().map(|(sites, _)| &sites.own);
+        let mut sites = self
+            .workers
+            .first()?
+            .iter()
+            .map(|(sites, _)| &sites.fallback);
         sites.find_map(|site| Some(site.tls.as_ref()?.made_certificate()?.to_owned()))
     }
 
@@ -269,7 +273,7 @@ impl BoundServer {
                     let chains = chains.map(|(clients, site)| (clients.clone(), service(site)));
                     let services = ListenerServices {
                         chains: chains.collect(),
-                        own: service(&sites.own),
+                        fallback: service(&sites.fallback),
                     };
                     listen(Rc::clone(&worker), Rc::new(services), listener)
                 });
@@ -287,11 +291,11 @@ fn listen(
 ) -> Pin<Box<dyn Future<Output = Result<(), PartError>>>> {
     let listener = match listening {
         WorkerListener::Quic(bound) => {
-            return Box::pin(quic::serve(worker, Rc::clone(&services.own), bound));
+            return Box::pin(quic::serve(worker, Rc::clone(&services.fallback), bound));
         }
         WorkerListener::Streams(listener) => listener,
     };
-    let connections_max = as_usize(services.own.site.plan.connections_max);
+    let connections_max = as_usize(services.fallback.site.plan.connections_max);
     let of_connection = Rc::clone(&worker);
     let serve =
         move |stream: Stream| serve(Rc::clone(&of_connection), Rc::clone(&services), stream);

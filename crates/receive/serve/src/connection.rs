@@ -17,7 +17,7 @@ use crate::service::Service;
 #[derive(Debug)]
 pub(crate) struct ListenerServices {
     /// Serves all clients, if there are no chains.
-    pub(crate) own: Rc<Service>,
+    pub(crate) fallback: Rc<Service>,
     pub(crate) chains: Vec<(ChainClients, Rc<Service>)>,
 }
 
@@ -55,7 +55,7 @@ async fn accept(services: &ListenerServices, mut stream: Stream) -> Option<Accep
         first,
     };
     if services.chains.is_empty() {
-        let service = &services.own;
+        let service = &services.fallback;
         let connection = match &service.site.tls {
             None => stream.into(),
             Some(tls) => secured(service, tls.accept(stream).await)?,
@@ -63,7 +63,7 @@ async fn accept(services: &ListenerServices, mut stream: Stream) -> Option<Accep
         return Some(accepted(service, connection, Vec::new()));
     }
     let refuse = || {
-        services.own.shard.handshakes_failed.add(1);
+        services.fallback.shard.handshakes_failed.add(1);
         None
     };
     match read_greeting(&mut stream).await {

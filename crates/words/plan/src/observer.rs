@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
+use crate::Validity;
 use crate::target::Places;
 
 /// Observed figures and their intervals.
@@ -29,59 +30,6 @@ pub struct ObserverPlan {
     /// Strictness of the limits above which the run is unreliable.
     #[serde(default, skip_serializing_if = "Validity::is_normal")]
     pub validity: Validity,
-}
-
-/// Strictness of the limits above which a run is unreliable.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Validity {
-    /// Half of each limit.
-    Strict,
-    /// The limits.
-    #[default]
-    Normal,
-    /// None: what is above a limit is reported, and its numbers count.
-    Off,
-}
-
-impl Validity {
-    /// Every value with its word.
-    pub const WORDS: [(&str, Self); 3] = [
-        ("strict", Self::Strict),
-        ("normal", Self::Normal),
-        ("off", Self::Off),
-    ];
-
-    /// Returns true if nothing above a limit makes a number unreliable.
-    #[must_use]
-    pub const fn is_off(self) -> bool {
-        matches!(self, Self::Off)
-    }
-
-    /// Returns true for the limits as they are.
-    #[must_use]
-    pub const fn is_normal(&self) -> bool {
-        matches!(self, Self::Normal)
-    }
-
-    /// Returns the word for it.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Strict => "strict",
-            Self::Normal => "normal",
-            Self::Off => "off",
-        }
-    }
-
-    /// Returns the factor of each limit.
-    #[must_use]
-    pub const fn limit_factor(self) -> f64 {
-        match self {
-            Self::Strict => 0.5,
-            Self::Normal | Self::Off => 1.0,
-        }
-    }
 }
 
 /// A program that inspects the target, such as `perf`: started when the target is

@@ -66,7 +66,7 @@ pub struct ServeListenerPlan {
     pub chains: Vec<ServeChainPlan>,
 }
 
-/// What some clients of a listener get.
+/// A site for some clients of a listener.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ServeChainPlan {
     /// Its clients.

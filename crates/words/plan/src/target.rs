@@ -60,7 +60,7 @@ pub struct ChildPlan {
     pub directory: Option<PathBuf>,
     /// Folders to show it at fixed places, where namespaces permit.
     pub mounts: Vec<MountPlan>,
-    /// Largest size of each of its two logs, of which the first and last half are kept.
+    /// Largest size of each of its two logs; the first and the last half are kept.
     #[serde(
         default = "log_limit_default",
         skip_serializing_if = "is_log_limit_default"

@@ -111,7 +111,7 @@ impl RunProbes {
     ///
     /// # Errors
     ///
-    /// [`RigProbeError`] where the run has no figures of its target.
+    /// [`RunProbeError`] where the run has no figures of its target.
     pub fn probe(
         &self,
         load: ProbeLoad,

@@ -1,8 +1,8 @@
 //! The whole file: an experiment, or a single run without variants.
 
+use stillwell_plan::Validity;
 use stillwell_plan::disk::DiskPlan;
 use stillwell_plan::experiment::{OperatingPoint, ReportLink};
-use stillwell_plan::observer::Validity;
 use stillwell_plan::placement::IsolationPlan;
 use stillwell_plan::stopping::{DesignPlan, WarmupPlan};
 use stillwell_plan::target::{ReadyProbe, StopPlan};

@@ -98,7 +98,7 @@ pub(super) mod field {
     pub(in super::super) const LOG_LIMIT: Field = optional(
         "log_limit",
         SIZE,
-        "Largest size of each of its logs, of which the first and last half are kept; 64 MiB by default.",
+        "Largest size of each of its logs; the first and the last half are kept. 64 MiB by default.",
     );
     pub(in super::super) const MOUNTS: Field = optional(
         "mounts",

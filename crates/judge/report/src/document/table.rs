@@ -41,7 +41,7 @@ impl Table {
     #[must_use]
     pub fn without(&self, name: &str) -> Self {
         let names = self.columns.iter().map(|column| column.name.as_str());
-        self.select(&names.filter(|other| *other != name).collect::<Vec<_>>())
+        self.select(&names.filter(|column| *column != name).collect::<Vec<_>>())
     }
 
     /// Returns the table with these columns only, in this order; unknown names are left out.

@@ -7,8 +7,9 @@ use stillwell_capture::{
     TargetEnd,
 };
 use stillwell_metric::{Labels, Value, catalogue, empty_histogram, encode_histogram};
+use stillwell_plan::Validity;
 use stillwell_plan::check::{Aggregation, SeriesSelector};
-use stillwell_plan::observer::{ScrapePlan, Validity};
+use stillwell_plan::observer::ScrapePlan;
 use stillwell_plan::payload::BlockShape;
 use stillwell_plan::step::{StepAction, StepPlan, TargetChange};
 use stillwell_plan::{CheckPlan, GoalMetric, Phase, RatePlan, StampPlan, TargetKind};

@@ -39,9 +39,9 @@ metrics! {
     HANDSHAKE = "load_handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
     BLOCKED = "load_blocked_time", Nanoseconds, Histogram, "Time for which the schedule was blocked.";
     ORIGIN = "load_origin_time", Nanoseconds, Histogram, "Time that a response gives in a header.";
-    ROUTE_RESPONSE_TIME = "load_route_response_time", Nanoseconds, Histogram, "End of the response minus the intended time, labelled route.";
-    ROUTE_SERVICE_TIME = "load_route_service_time", Nanoseconds, Histogram, "End of the response minus the sent time, labelled route.";
-    ROUTE_FIRST_BYTE = "load_route_first_byte_time", Nanoseconds, Histogram, "First byte of the response minus the sent time, labelled route.";
+    ROUTE_RESPONSE_TIME = "load_route_response_time", Nanoseconds, Histogram, "Response minus intended time, labelled route.";
+    ROUTE_SERVICE_TIME = "load_route_service_time", Nanoseconds, Histogram, "Response minus sent time, labelled route.";
+    ROUTE_FIRST_BYTE = "load_route_first_byte_time", Nanoseconds, Histogram, "First byte minus sent time, labelled route.";
     FAILED = "load_failed_time", Nanoseconds, Histogram, "End without a response minus the intended time, labelled outcome.";
 }
 

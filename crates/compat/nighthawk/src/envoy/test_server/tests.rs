@@ -256,8 +256,8 @@ fn a_chain_serves_the_clients_that_its_match_names() {
     assert_eq!(chains[0].clients.server_names, ["sni.com", "*.sni.com"]);
     assert!(chains[0].tls.is_some());
     assert_eq!(chains[1].clients.with_tls, Some(false));
-    let one = load(&file(ROUTER, "")).unwrap();
-    assert!(one.plan.listeners[0].chains.is_empty());
+    let single = load(&file(ROUTER, "")).unwrap();
+    assert!(single.plan.listeners[0].chains.is_empty());
 }
 
 #[test]

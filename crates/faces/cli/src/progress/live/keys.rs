@@ -130,7 +130,7 @@ impl KeyInput {
             let timeout = Timespec::try_from(left.as_duration()).ok()?;
             match poll(&mut ready, Some(&timeout)) {
                 Err(error) if error != rustix::io::Errno::INTR => return None,
-                // Nobody can type any more.
+                // The terminal is closed.
                 _ if ready[0].revents().contains(PollFlags::HUP) => return None,
                 _ => {}
             }

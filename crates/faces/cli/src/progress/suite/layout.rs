@@ -143,7 +143,7 @@ impl SuiteView {
     /// The running variant, its phase, and the elapsed part of that.
     fn phase(&self, now: Moment, look: Look) -> Row {
         if self.waiting_since.is_some() {
-            return Row::of(look, Tone::Warning, "  paused: p goes on");
+            return Row::of(look, Tone::Warning, "  paused: p continues");
         }
         let mut row = Row::of(look, Tone::Plain, "  ");
         match (&self.running, self.is_at_once) {

@@ -113,7 +113,7 @@ fn a_pause_is_announced_and_stops_the_remaining_time() {
     assert!(drawn(&view, at(106), look(80, 24)).contains("pauses after this pair"));
     view.waiting_since = Some(at(110));
     let paused = drawn(&view, at(500), look(80, 24));
-    assert!(paused.contains("paused: p goes on"), "{paused}");
+    assert!(paused.contains("paused: p continues"), "{paused}");
     assert!(paused.contains("46s to 8m46s left"), "{paused}");
     view.resume(at(500));
     let resumed = drawn(&view, at(501), look(80, 24));
