@@ -42,7 +42,8 @@ struct ShortPage {
 }
 
 /// Shorter texts of some options.
-const TEXTS: [(&str, &str); 9] = [
+const TEXTS: [(&str, &str); 10] = [
+    ("no_confirm", "Do not confirm a regression on new runs"),
     ("method", "Method [default: GET, or POST with a body]"),
     ("header", "Header, as `name: value`; repeatable"),
     ("body", "Body: text, @FILE or payload:FORMAT:SIZE"),

@@ -22,7 +22,7 @@ pub trait ForeignFormat: Debug {
         false
     }
 
-    /// Reads the run of a file that [`ForeignFormat::is_rig`] recognised; mistakes go to
+    /// Reads the run of a file that [`ForeignFormat::is_single_run`] recognised; mistakes go to
     /// `found`. `has_subject`: a program is between generators and sinks.
     fn read_run(
         &self,

@@ -1,6 +1,6 @@
 //! Text becomes a plan: the only door for user input.
 //!
-//! [`Loader::run`] reads one observed run, [`Loader::suite`] experiments, and [`requests`]
+//! [`Loader::run_plan`] reads one observed run, [`Loader::suite`] experiments, and [`requests`]
 //! loads on a URL. The first two take native
 //! files, and those of the formats that the loader is given: see [`foreign`]. They check
 //! everything that can be checked by looking, and return either a plan that is right or

@@ -1,6 +1,7 @@
 //! One connection of a test server.
 
 use std::rc::Rc;
+use std::time::Duration;
 
 use stillwell_plan::serve::ChainClients;
 use stillwell_scope::clock;
@@ -8,10 +9,14 @@ use stillwell_wire::server::{Protocol as _, Reader as _, ServerWorker, drive, li
 use stillwell_wire::tls::{Greeting, HandshakeError, TlsStream, read_greeting};
 use stillwell_wire::{Connection, Stream};
 use tokio::select;
+use tokio::time::timeout;
 
 use crate::detect::http;
 use crate::outbox::End;
 use crate::service::Service;
+
+/// Longest handshake: as long as the head of a request may take.
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
 
 /// The services of a listener.
 #[derive(Debug)]
@@ -38,7 +43,10 @@ pub(crate) async fn serve(
 ) {
     // A handshake that is given up is of no use: nothing is lost.
     let accepted = select! {
-        accepted = accept(&services, stream) => accepted,
+        accepted = timeout(HANDSHAKE_MAX, accept(&services, stream)) => accepted.unwrap_or_else(|_| {
+            services.fallback.shard.handshakes_failed.add(1);
+            None
+        }),
         () = worker.token.cancelled() => return,
     };
     if let Some(accepted) = accepted {

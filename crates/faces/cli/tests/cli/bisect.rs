@@ -139,7 +139,7 @@ fn what_cannot_be_searched_is_reported_before_anything_runs() {
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
-        &["no variant `third`, but baseline, comparison"],
+        &["no variant `third`; it has baseline, comparison"],
     );
     let ended = suite.call(&["bisect", &commits[0], "HEAD", "experiment", "--resume"]);
     assert_code(&ended, 2);

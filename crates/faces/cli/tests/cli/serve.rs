@@ -113,7 +113,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     assert_refused(
         &ended,
         2,
-        &["`closed` is no fault", "close, reset, garbage"],
+        &["`closed` is not a fault", "close, reset, garbage"],
     );
     let ended = serve(&["--rate-limit=5/s", "--rate-limit-answer=nothing"]).finish(LONG);
     assert_refused(&ended, 2, &["queue or close"]);

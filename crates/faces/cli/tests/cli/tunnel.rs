@@ -251,9 +251,9 @@ fn cases(outer: TunnelProtocol) -> Vec<(Manner, &'static [&'static str], &'stati
     let failed: &[&str] = &["connect_failed"];
     let none = "no request was answered";
     let garbage = match outer {
-        Http1 => "no HTTP/1.1",
-        Http2 => "no HTTP/2",
-        Http3 => "no HTTP/3",
+        Http1 => "something other than HTTP/1.1",
+        Http2 => "something other than HTTP/2",
+        Http3 => "something other than HTTP/3",
     };
     vec![
         (

@@ -48,6 +48,7 @@ fn texts_lose_their_secrets_and_nothing_else() {
         ),
         ("basic authentication", "basic authentication"),
         ("unexpected token: `x`", "unexpected token: `x`"),
+        ("/etc/passwd: line 1", "/etc/passwd: line 1"),
         ("key: partition, a=b", "key: partition, a=b"),
         ("routing_key=a", "routing_key=a"),
         ("PASSWORD=", "PASSWORD="),

@@ -73,7 +73,10 @@ fn without_value<'a>(from: &'a str, output: &mut String) -> &'a str {
         ("=", _) | (_, Some(_)) => Context::Chosen,
         _ => Context::Sentence,
     };
-    let is_secret = name::is_secret(name, context);
+    // A message about a file: `/etc/passwd: …`.
+    let before = output.len() - name.len() - quote.map_or(0, char::len_utf8);
+    let is_path = context == Context::Sentence && output[..before].ends_with('/');
+    let is_secret = !is_path && name::is_secret(name, context);
     output.push_str(sign);
     if !is_secret {
         return after;

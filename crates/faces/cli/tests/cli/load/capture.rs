@@ -40,6 +40,28 @@ fn the_report_is_made_from_the_capture_alone() {
 }
 
 #[test]
+fn the_strictness_of_limits_is_in_the_result_and_judged_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("kept").display().to_string();
+    let (server, url) = serve(&[]);
+    let ended = load(&[
+        &url,
+        "--requests=20",
+        "--validity=off",
+        "--format=json",
+        &format!("--capture={kept}"),
+    ]);
+    stop(server);
+    let printed: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    // Without limits, what harmed the load is a note.
+    assert_eq!(printed["validity"], "off");
+    assert_eq!(printed["reliable"], true);
+    let mut command = std::process::Command::new(STILLWELL);
+    let report = Process::start(command.args(["report", &kept])).finish(LONG);
+    assert!(report.stdout.contains("validity: off"), "{}", report.stdout);
+}
+
+#[test]
 fn a_saved_result_is_reported_again_and_compared() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();

@@ -302,6 +302,14 @@ const ELSEWHERE: &[(&str, &str)] = &[
         "load/capture: the_report_is_made_from_the_capture_alone",
     ),
     (
+        "--keep-secrets",
+        "secrets: no_format_of_a_load_and_no_file_has_a_secret_unless_requested",
+    ),
+    (
+        "--validity",
+        "load/capture: the_strictness_of_limits_is_in_the_result_and_judged_again",
+    ),
+    (
         "--jitter-uniform",
         "nighthawk/shape: jitter_moves_requests_and_loses_none",
     ),

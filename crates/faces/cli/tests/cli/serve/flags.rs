@@ -130,6 +130,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("--color", "of all commands"),
     ("--help", "of all commands"),
     ("--help-all", "of all commands"),
+    ("--keep-secrets", "of all commands"),
 ];
 
 #[test]
@@ -232,7 +233,7 @@ fn beside_a_configuration_only_what_it_does_not_say_can_be_given() {
         "--log-requests",
         "--format",
     ];
-    let common = ["--color", "--help", "--help-all"];
+    let common = ["--color", "--help", "--help-all", "--keep-secrets"];
     for flag in flags_of("serve") {
         if known.contains(&flag.as_str()) || common.contains(&flag.as_str()) {
             continue;
