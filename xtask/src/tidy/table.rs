@@ -55,7 +55,7 @@ pub(super) const CRATES: &[Entry] = &[
     pure("payload", &["units", "metric", "plan"]),
     pure("pacer", &["units", "metric", "plan"]),
     pure("http", &["units"]),
-    pure("broker", &[]),
+    pure("broker", &["units"]),
     edge("scope", &["units", "metric"]),
     edge("wire", &["units", "metric", "plan", "http", "scope"]),
     edge("fuse", &["units", "metric", "plan", "scope"]),

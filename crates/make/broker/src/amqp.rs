@@ -7,6 +7,8 @@ mod publisher;
 #[cfg(test)]
 mod tests;
 
+use stillwell_units::{ShortText, count};
+
 use crate::Malformed;
 use crate::bytes::Cursor;
 
@@ -244,15 +246,15 @@ pub fn write_start_ok(user: &str, password: &str, out: &mut Vec<u8>) {
         }
         entry("capabilities", b'F', &capabilities, &mut table);
         put_long(&table, out);
-        put_short(b"PLAIN", out);
+        put_name("PLAIN", out);
         put_long(format!("\0{user}\0{password}").as_bytes(), out);
-        put_short(b"en_US", out);
+        put_name("en_US", out);
     });
 }
 
 /// Appends the reply to [`ServerFrame::Tune`], without heartbeats, and the request to open `virtual_host`.
 /// Returns the largest frame from now on.
-pub fn write_tune_ok(frame_max: u32, virtual_host: &str, out: &mut Vec<u8>) -> u32 {
+pub fn write_tune_ok(frame_max: u32, virtual_host: &ShortText, out: &mut Vec<u8>) -> u32 {
     let frame_max = match frame_max {
         0 => FRAME_BYTES_MAX,
         requested => requested.clamp(FRAME_BYTES_MIN, FRAME_BYTES_MAX),
@@ -263,7 +265,7 @@ pub fn write_tune_ok(frame_max: u32, virtual_host: &str, out: &mut Vec<u8>) -> u
         out.extend_from_slice(&[0, 0]);
     });
     method(0, CONNECTION, 40, out, |out| {
-        put_short(virtual_host.as_bytes(), out);
+        put_short(virtual_host, out);
         out.extend_from_slice(&[0, 0]);
     });
     frame_max
@@ -288,7 +290,7 @@ pub fn write_close_ok(out: &mut Vec<u8>) {
 pub fn write_close(out: &mut Vec<u8>) {
     method(0, CONNECTION, 50, out, |out| {
         out.extend_from_slice(&200_u16.to_be_bytes());
-        put_short(b"", out);
+        put_name("", out);
         out.extend_from_slice(&[0; 4]);
     });
 }
@@ -310,27 +312,31 @@ fn begin_frame(kind: u8, channel: u16, out: &mut Vec<u8>) -> usize {
 }
 
 fn end_frame(begin: usize, out: &mut Vec<u8>) {
-    let length = u32::try_from(out.len() - begin).unwrap_or(u32::MAX);
+    let length = count(out.len() - begin);
     out[begin - 4..begin].copy_from_slice(&length.to_be_bytes());
     out.push(FRAME_END);
 }
 
-/// Appends a text of at requested 255 bytes. Longer texts are cut to keep the frame valid.
-fn put_short(text: &[u8], out: &mut Vec<u8>) {
-    let text = &text[..text.len().min(255)];
-    out.push(u8::try_from(text.len()).unwrap_or(u8::MAX));
-    out.extend_from_slice(text);
+fn put_short(text: &ShortText, out: &mut Vec<u8>) {
+    out.push(text.length());
+    out.extend_from_slice(text.as_str().as_bytes());
+}
+
+/// Appends a short text that this module names.
+fn put_name(name: &'static str, out: &mut Vec<u8>) {
+    out.push(u8::try_from(name.len()).expect("names of the protocol are short"));
+    out.extend_from_slice(name.as_bytes());
 }
 
 fn put_long(text: &[u8], out: &mut Vec<u8>) {
-    let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+    let length = count(text.len());
     out.extend_from_slice(&length.to_be_bytes());
     out.extend_from_slice(text);
 }
 
 /// An entry of a table.
-fn entry(name: &str, kind: u8, value: &[u8], out: &mut Vec<u8>) {
-    put_short(name.as_bytes(), out);
+fn entry(name: &'static str, kind: u8, value: &[u8], out: &mut Vec<u8>) {
+    put_name(name, out);
     out.push(kind);
     match kind {
         b't' => out.extend_from_slice(value),

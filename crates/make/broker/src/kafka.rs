@@ -9,6 +9,8 @@ mod compression;
 #[cfg(test)]
 mod tests;
 
+use stillwell_units::ShortText;
+
 use crate::Malformed;
 use crate::bytes::Cursor;
 
@@ -182,7 +184,7 @@ fn text<'a>(cursor: &mut Cursor<'a>) -> Result<&'a str, Malformed> {
 
 /// Appends the request for the metadata of `topic`. With `create` the broker makes the topic if its
 /// configuration permits it.
-pub fn write_metadata(topic: &str, create: bool, number: i32, out: &mut Vec<u8>) {
+pub fn write_metadata(topic: &ShortText, create: bool, number: i32, out: &mut Vec<u8>) {
     request(METADATA, number, out, |out| {
         out.extend_from_slice(&1_i32.to_be_bytes());
         put_text(topic, out);
@@ -192,14 +194,14 @@ pub fn write_metadata(topic: &str, create: bool, number: i32, out: &mut Vec<u8>)
 
 /// Appends the request to authenticate by PLAIN.
 pub fn write_sasl_handshake(number: i32, out: &mut Vec<u8>) {
-    request(SASL_HANDSHAKE, number, out, |out| put_text("PLAIN", out));
+    request(SASL_HANDSHAKE, number, out, |out| put_name("PLAIN", out));
 }
 
 /// Appends the credentials.
 pub fn write_sasl_plain(user: &str, password: &str, number: i32, out: &mut Vec<u8>) {
     let plain = format!("\0{user}\0{password}");
     request(SASL_AUTHENTICATE, number, out, |out| {
-        let length = i32::try_from(plain.len()).unwrap_or(i32::MAX);
+        let length = length_of(plain.len());
         out.extend_from_slice(&length.to_be_bytes());
         out.extend_from_slice(plain.as_bytes());
     });
@@ -232,17 +234,17 @@ pub struct Producer {
     acks: Acks,
     /// Longest wait of the broker for replicas, in milliseconds.
     timeout_ms: i32,
-    topic: String,
+    topic: ShortText,
 }
 
 impl Producer {
     /// To `topic`.
     #[must_use]
-    pub fn new(topic: &str, acks: Acks, timeout_ms: i32) -> Self {
+    pub fn new(topic: &ShortText, acks: Acks, timeout_ms: i32) -> Self {
         Self {
             acks,
             timeout_ms,
-            topic: topic.to_owned(),
+            topic: topic.clone(),
         }
     }
 
@@ -288,7 +290,7 @@ fn request(
         out.extend_from_slice(&key.to_be_bytes());
         out.extend_from_slice(&version.to_be_bytes());
         out.extend_from_slice(&number.to_be_bytes());
-        put_text(CLIENT, out);
+        put_name(CLIENT, out);
         write(out);
     });
 }
@@ -298,12 +300,26 @@ fn with_length(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let begin = out.len();
     out.extend_from_slice(&[0; 4]);
     write(out);
-    let length = i32::try_from(out.len() - begin - 4).unwrap_or(i32::MAX);
+    let length = length_of(out.len() - begin - 4);
     out[begin..begin + 4].copy_from_slice(&length.to_be_bytes());
 }
 
-fn put_text(text: &str, out: &mut Vec<u8>) {
-    let length = i16::try_from(text.len()).unwrap_or(i16::MAX);
+/// Returns the length of a request or of a part of it.
+///
+/// # Panics
+/// From 2 GiB on. No cache of blocks has a block that large.
+fn length_of(bytes: usize) -> i32 {
+    i32::try_from(bytes).expect("a request has fewer than 2 GiB")
+}
+
+fn put_text(text: &ShortText, out: &mut Vec<u8>) {
+    out.extend_from_slice(&i16::from(text.length()).to_be_bytes());
+    out.extend_from_slice(text.as_str().as_bytes());
+}
+
+/// Appends a text that this module names.
+fn put_name(name: &'static str, out: &mut Vec<u8>) {
+    let length = i16::try_from(name.len()).expect("names of the protocol are short");
     out.extend_from_slice(&length.to_be_bytes());
-    out.extend_from_slice(text.as_bytes());
+    out.extend_from_slice(name.as_bytes());
 }

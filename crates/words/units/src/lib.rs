@@ -26,6 +26,7 @@ mod number;
 mod rate;
 mod ratio;
 mod secret;
+mod short_text;
 mod target;
 mod time;
 
@@ -35,6 +36,7 @@ pub use number::{as_usize, count, float_from_u64, floor_to_u64, whole_number};
 pub use rate::{ByteRate, EventRate};
 pub use ratio::Tolerance;
 pub use secret::{MASK, Secrets};
+pub use short_text::{ShortText, TextTooLong};
 pub use target::{Scheme, Target, TargetError};
 pub use time::{Moment, Nanos};
 

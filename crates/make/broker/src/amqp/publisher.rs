@@ -1,5 +1,7 @@
 //! Messages to one exchange.
 
+use stillwell_units::{ShortText, as_usize};
+
 use super::{BASIC, BODY, CHANNEL, HEADER, begin_frame, end_frame, method, put_short};
 
 /// The bit of the `message-id` in a message's flags.
@@ -27,19 +29,19 @@ impl Publisher {
     /// them. `persistent` messages survive a restart of the broker.
     #[must_use]
     pub fn new(
-        exchange: &str,
-        routing_key: &str,
+        exchange: &ShortText,
+        routing_key: &ShortText,
         (mandatory, persistent): (bool, bool),
         frame_max: u32,
     ) -> Self {
         let mut frame = Vec::new();
         method(CHANNEL, BASIC, 40, &mut frame, |out| {
             out.extend_from_slice(&[0, 0]);
-            put_short(exchange.as_bytes(), out);
-            put_short(routing_key.as_bytes(), out);
+            put_short(exchange, out);
+            put_short(routing_key, out);
             out.push(u8::from(mandatory));
         });
-        let frame_max = usize::try_from(frame_max).unwrap_or(usize::MAX);
+        let frame_max = as_usize(frame_max);
         Self {
             method: frame,
             is_persistent: persistent,

@@ -2,6 +2,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn short(text: &str) -> ShortText {
+    text.try_into().unwrap()
+}
+
 fn frame(kind: u8, channel: u16, payload: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     let begin = begin_frame(kind, channel, &mut out);
@@ -112,7 +116,7 @@ fn frames(mut bytes: &[u8]) -> Vec<(u8, u16, Vec<u8>)> {
 
 #[test]
 fn a_returned_message_is_known_by_its_number() {
-    let publisher = Publisher::new("x", "key", (true, true), FRAME_BYTES_MAX);
+    let publisher = Publisher::new(&short("x"), &short("key"), (true, true), FRAME_BYTES_MAX);
     let mut out = Vec::new();
     publisher.write(b"hello", 12_345, &mut out);
     let parts = frames(&out);
@@ -126,7 +130,7 @@ fn a_returned_message_is_known_by_its_number() {
 }
 
 #[test]
-fn who_we_are_is_said_as_plain() {
+fn credentials_are_sent_by_plain() {
     let mut out = Vec::new();
     write_start_ok("guest", "secret", &mut out);
     let parts = frames(&out);
@@ -140,10 +144,10 @@ fn who_we_are_is_said_as_plain() {
 
 #[test]
 fn frames_are_no_larger_than_the_server_takes() {
-    let mut out = Vec::new();
-    assert_eq!(write_tune_ok(0, "/", &mut out), FRAME_BYTES_MAX);
-    assert_eq!(write_tune_ok(100, "/", &mut out), FRAME_BYTES_MIN);
-    assert_eq!(write_tune_ok(u32::MAX, "/", &mut out), FRAME_BYTES_MAX);
+    let (mut out, root) = (Vec::new(), short("/"));
+    assert_eq!(write_tune_ok(0, &root, &mut out), FRAME_BYTES_MAX);
+    assert_eq!(write_tune_ok(100, &root, &mut out), FRAME_BYTES_MIN);
+    assert_eq!(write_tune_ok(u32::MAX, &root, &mut out), FRAME_BYTES_MAX);
     assert_eq!(frames(&out).len(), 6);
 }
 
@@ -151,7 +155,7 @@ proptest! {
     #[test]
     fn for_all_messages_the_parts_make_the_whole(length in 0_usize..20_000, frame_max in 4096_u32..9000) {
         let message: Vec<u8> = (0..=250).cycle().take(length).collect();
-        let publisher = Publisher::new("", "queue", (false, false), frame_max);
+        let publisher = Publisher::new(&short(""), &short("queue"), (false, false), frame_max);
         let mut out = Vec::new();
         publisher.write(&message, 1, &mut out);
         let parts = frames(&out);

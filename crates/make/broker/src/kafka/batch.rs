@@ -1,6 +1,7 @@
 //! Record batches of version 2.
 
 use super::compression::{Compression, CompressionFailed};
+use super::length_of;
 use crc32c::crc32c;
 
 /// From the beginning of a batch: its length, what the sum is of, and the sum itself.
@@ -50,7 +51,7 @@ impl BatchWriter {
             count
         };
         let batch = &mut out[begin..];
-        let length = i32::try_from(batch.len() - LENGTH_AT - 4).unwrap_or(i32::MAX);
+        let length = length_of(batch.len() - LENGTH_AT - 4);
         let mut put = |at: usize, bytes: &[u8]| batch[at..at + bytes.len()].copy_from_slice(bytes);
         put(LENGTH_AT, &length.to_be_bytes());
         // The leader's epoch, unknown, and the version.
@@ -112,7 +113,7 @@ impl Varint {
     }
 
     fn of_length(length: usize) -> Self {
-        Self::of(i64::try_from(length).unwrap_or(i64::MAX))
+        Self::of(length_of(length).into())
     }
 
     fn bytes(&self) -> &[u8] {

@@ -4,6 +4,10 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn short(text: &str) -> ShortText {
+    text.try_into().unwrap()
+}
+
 const ALL: [Compression; 5] = [
     Compression::None,
     Compression::Gzip,
@@ -125,13 +129,13 @@ proptest! {
 #[test]
 fn a_request_is_as_kafka_reads_it() {
     let mut out = Vec::new();
-    write_metadata("logs", true, 7, &mut out);
+    write_metadata(&short("logs"), true, 7, &mut out);
     assert_eq!(
         out,
         b"\0\0\0\x1e\0\x03\0\x04\0\0\0\x07\0\x09stillwell\0\0\0\x01\0\x04logs\x01"
     );
     out.clear();
-    let producer = Producer::new("t", Acks::All, 1000);
+    let producer = Producer::new(&short("t"), Acks::All, 1000);
     let written = producer.write(3, 8, &mut out, |out| {
         out.extend_from_slice(b"batch");
         Ok::<_, CompressionFailed>(())
@@ -155,15 +159,15 @@ fn metadata() -> Vec<u8> {
     body.extend(2_i32.to_be_bytes());
     for (number, host) in [(1_i32, "a"), (2, "::1")] {
         body.extend(number.to_be_bytes());
-        put_text(host, &mut body);
+        put_name(host, &mut body);
         body.extend(9092_i32.to_be_bytes());
         body.extend((-1_i16).to_be_bytes());
     }
-    put_text("cluster", &mut body);
+    put_name("cluster", &mut body);
     body.extend(1_i32.to_be_bytes());
     body.extend(1_i32.to_be_bytes());
     body.extend(0_i16.to_be_bytes());
-    put_text("logs", &mut body);
+    put_name("logs", &mut body);
     body.push(0);
     body.extend(3_i32.to_be_bytes());
     for (code, partition, leader) in [(0_i16, 1_i32, 2_i32), (0, 0, 1), (5, 2, -1)] {
@@ -193,9 +197,9 @@ fn leaders_are_known_from_metadata() {
 }
 
 #[test]
-fn what_became_of_a_batch_is_read() {
+fn the_result_of_a_batch_is_read() {
     let mut body = 1_i32.to_be_bytes().to_vec();
-    put_text("t", &mut body);
+    put_name("t", &mut body);
     body.extend([0, 0, 0, 1, 0, 0, 0, 3, 0, 10]);
     body.extend([0; 28]);
     assert_eq!(read_produced(&body), Ok(Some(Refusal(10))));

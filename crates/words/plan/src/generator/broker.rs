@@ -1,7 +1,7 @@
 //! Producers that write to a message broker.
 
 use serde::{Deserialize, Serialize};
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, ShortText};
 
 use crate::tls::ClientTlsPlan;
 
@@ -38,7 +38,7 @@ pub struct KafkaPlan {
     /// The bootstrap broker and further settings.
     pub producer: ProducerPlan,
     /// The topic.
-    pub topic: String,
+    pub topic: ShortText,
     /// The meaning of an acknowledgement.
     pub acks: KafkaAcks,
     /// Compression of a batch's records.
@@ -130,11 +130,11 @@ pub struct AmqpPlan {
     /// The broker, and the rest.
     pub producer: ProducerPlan,
     /// The virtual host.
-    pub virtual_host: String,
+    pub virtual_host: ShortText,
     /// The exchange; empty for the default one, where the routing key names a queue.
-    pub exchange: String,
+    pub exchange: ShortText,
     /// The routing key.
-    pub routing_key: String,
+    pub routing_key: ShortText,
     /// True if the broker confirms messages.
     pub confirms: bool,
     /// True if messages that find no queue are returned, and count as refused.

@@ -7,7 +7,7 @@ use stillwell_plan::generator::{
 };
 use stillwell_plan::placement::{IsolationPlan, Wanted};
 use stillwell_text::{MapReader, Node, Reader, check_address, code};
-use stillwell_units::Nanos;
+use stillwell_units::{Nanos, ShortText};
 
 use super::{GeneratorSpec, ReadContext, tls};
 use crate::element::{DURATION, Element, Field, Shape, optional, required};
@@ -18,8 +18,6 @@ const IN_FLIGHT_MAX: u32 = 100_000;
 const KAFKA_IN_FLIGHT: u32 = 5;
 /// Blocks are mostly single messages there.
 const MESSAGES_IN_FLIGHT: u32 = 1000;
-/// Maximum length of a short text in AMQP.
-const SHORT_BYTES_MAX: usize = 255;
 /// Names of topics are names of folders.
 const TOPIC_BYTES_MAX: usize = 249;
 
@@ -225,7 +223,7 @@ pub(super) fn read_amqp(context: &ReadContext<'_>, node: &Node) -> Option<Transp
     let map = context.reader.map(node, &AMQP.keys())?;
     let short = |key, default: &str| match map.take(key) {
         Some(node) => read_short(context, node),
-        None => Some(default.to_owned()),
+        None => default.try_into().ok(),
     };
     let routing_key = map.required("routing_key");
     let routing_key = routing_key.and_then(|node| read_short(context, node));
@@ -352,12 +350,15 @@ fn boolean(
 }
 
 /// A name that Kafka takes for a topic.
-fn read_topic(context: &ReadContext<'_>, node: &Node) -> Option<String> {
+fn read_topic(context: &ReadContext<'_>, node: &Node) -> Option<ShortText> {
     let topic = context.filled(node)?;
     let is_legal = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-    if topic.bytes().all(is_legal) && topic.len() <= TOPIC_BYTES_MAX && !matches!(topic, "." | "..")
+    let is_name = topic.bytes().all(is_legal) && !matches!(topic, "." | "..");
+    if let Ok(name) = ShortText::try_from(topic)
+        && is_name
+        && topic.len() <= TOPIC_BYTES_MAX
     {
-        return Some(topic.to_owned());
+        return Some(name);
     }
     let message = format!("`{topic}` cannot be a topic's name");
     let error = context.reader.error(code::BAD_VALUE, node.span, message);
@@ -387,14 +388,14 @@ fn read_subject(context: &ReadContext<'_>, node: &Node) -> Option<String> {
     Some(subject.to_owned())
 }
 
-fn read_short(context: &ReadContext<'_>, node: &Node) -> Option<String> {
+fn read_short(context: &ReadContext<'_>, node: &Node) -> Option<ShortText> {
     let text = context.reader.text(node)?;
-    if text.len() <= SHORT_BYTES_MAX {
-        return Some(text.to_owned());
+    if let Ok(text) = ShortText::try_from(text) {
+        return Some(text);
     }
     let message = format!("a text of {} bytes is too long for AMQP", text.len());
     let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
-    let limit = format!("at most {SHORT_BYTES_MAX} bytes");
+    let limit = format!("at most {} bytes", ShortText::BYTES_MAX);
     context.reader.report(error.label(limit));
     None
 }
