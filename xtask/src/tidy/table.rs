@@ -76,6 +76,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("sink", &["units", "metric", "plan", "stamp", "http", "scope", "wire"]),
     edge("serve", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("capture", &["units", "metric", "plan"]),
+    pure("profile", &["units"]),
     pure("stats", &[]),
     pure("verdict", &["units", "metric", "plan", "capture", "stats"]),
     edge("telemetry", &["units", "metric", "plan", "http", "scope", "wire", "load", "capture"]),

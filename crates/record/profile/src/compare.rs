@@ -1,0 +1,137 @@
+//! Profiles of several runs of two variants, compared by unit of work.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use stillwell_units::count;
+
+use crate::flame::FlameNode;
+use crate::quantity::ProfileQuantity;
+use crate::run::{ProfileFile, RunWork, amounts};
+
+/// Sums the profiles of runs by variant.
+#[derive(Debug, Default)]
+pub struct ProfileCollector {
+    /// By variant.
+    variants: BTreeMap<String, BTreeMap<ProfileQuantity, SummedStacks>>,
+}
+
+/// Amounts by stack, summed over runs.
+#[derive(Debug, Default)]
+struct SummedStacks {
+    runs: u32,
+    stacks: BTreeMap<Vec<String>, f64>,
+}
+
+/// Difference between two variants in one quantity: mean amounts of their runs, for each event of flows.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ProfileComparison {
+    /// The quantity.
+    pub quantity: ProfileQuantity,
+    /// Number of runs with profiles, of the baseline and of the comparison.
+    pub runs: [u32; 2],
+    /// Total of the baseline and of the comparison.
+    pub totals: [f64; 2],
+    /// Functions, the largest change first.
+    pub functions: Vec<FunctionChange>,
+    /// All stacks as a tree.
+    pub root: FlameNode,
+}
+
+/// Amounts of one function in the baseline and in the comparison.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionChange {
+    /// Name of the function.
+    pub name: String,
+    /// Amounts of stacks that end in it.
+    pub itself: [f64; 2],
+    /// Amounts of stacks that contain it.
+    pub with_callees: [f64; 2],
+}
+
+impl FunctionChange {
+    /// Change of the amount in the function itself.
+    #[must_use]
+    pub fn change(&self) -> f64 {
+        self.itself[1] - self.itself[0]
+    }
+}
+
+impl ProfileCollector {
+    /// Adds the profiles of one run.
+    pub fn add_run(&mut self, variant: &str, files: &[ProfileFile], work: &RunWork) {
+        let of_variant = self.variants.entry(variant.to_owned()).or_default();
+        for (quantity, stacks) in amounts(files, work) {
+            let sum = of_variant.entry(quantity).or_default();
+            sum.runs += 1;
+            for (stack, amount) in stacks {
+                let stack = stack.into_iter().map(str::to_owned).collect();
+                *sum.stacks.entry(stack).or_default() += amount;
+            }
+        }
+    }
+
+    /// Returns the difference in each quantity that both variants have.
+    #[must_use]
+    pub fn compare(&self, baseline: &str, comparison: &str) -> Vec<ProfileComparison> {
+        let sides = [baseline, comparison].map(|variant| self.variants.get(variant));
+        let [Some(baseline), Some(comparison)] = sides else {
+            return Vec::new();
+        };
+        let both = baseline.iter().filter_map(|(quantity, baseline)| {
+            let comparison = comparison.get(quantity)?;
+            Some(compare(*quantity, [baseline, comparison]))
+        });
+        both.collect()
+    }
+}
+
+fn compare(quantity: ProfileQuantity, sides: [&SummedStacks; 2]) -> ProfileComparison {
+    let mut root = FlameNode::default();
+    let mut functions: BTreeMap<&str, FunctionChange> = BTreeMap::new();
+    for (side, sum) in sides.iter().enumerate() {
+        let runs = f64::from(sum.runs);
+        for (stack, amount) in &sum.stacks {
+            let amount = amount / runs;
+            root.add(stack, side, amount);
+            let distinct: BTreeSet<&str> = stack.iter().map(String::as_str).collect();
+            for name in distinct {
+                let function = functions.entry(name);
+                let function = function.or_insert_with(|| FunctionChange {
+                    name: name.to_owned(),
+                    itself: [0.0; 2],
+                    with_callees: [0.0; 2],
+                });
+                function.with_callees[side] += amount;
+                if stack.last().is_some_and(|leaf| leaf == name) {
+                    function.itself[side] += amount;
+                }
+            }
+        }
+    }
+    let mut functions: Vec<_> = functions.into_values().collect();
+    functions.sort_by(|a, b| b.change().abs().total_cmp(&a.change().abs()));
+    ProfileComparison {
+        quantity,
+        runs: sides.map(|sum| sum.runs),
+        totals: root.amounts,
+        functions,
+        root,
+    }
+}
+
+impl ProfileComparison {
+    /// Returns the `max` functions that changed most; those without a change are left out.
+    pub fn largest_changes(&self, max: usize) -> impl Iterator<Item = &FunctionChange> {
+        let functions = self.functions.iter().take(max);
+        functions.filter(|function| function.change() != 0.0)
+    }
+
+    /// Number of functions.
+    #[must_use]
+    pub fn function_count(&self) -> u32 {
+        count(self.functions.len())
+    }
+}

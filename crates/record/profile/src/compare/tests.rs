@@ -1,0 +1,103 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::pprof::{Profile, SampleType, StackSample};
+
+const WORK: RunWork = RunWork {
+    events_per_second: 1.0,
+    measured_ns: (0, 10_000_000_000),
+};
+
+/// A profile of one second with these stacks, written `main;serve`.
+fn cpu(stacks: &[(&str, i64)]) -> [ProfileFile; 1] {
+    let mut functions: Vec<String> = Vec::new();
+    let mut samples = Vec::new();
+    for (stack, amount) in stacks {
+        let stack = stack.split(';').map(|name| {
+            let known = functions.iter().position(|function| function == name);
+            let index = known.unwrap_or_else(|| {
+                functions.push(name.to_owned());
+                functions.len() - 1
+            });
+            count(index)
+        });
+        samples.push(StackSample {
+            stack: stack.collect(),
+            amounts: vec![*amount],
+        });
+    }
+    [ProfileFile {
+        page: "profile".to_owned(),
+        profile: Profile {
+            types: vec![SampleType {
+                name: "cpu".to_owned(),
+                unit: "nanoseconds".to_owned(),
+            }],
+            functions,
+            samples,
+            time_ns: 1,
+            duration_ns: 1_000_000_000,
+        },
+    }]
+}
+
+fn compared(baseline: &[&[(&str, i64)]], comparison: &[&[(&str, i64)]]) -> ProfileComparison {
+    let mut collector = ProfileCollector::default();
+    for (variant, runs) in [("old", baseline), ("new", comparison)] {
+        for run in runs {
+            collector.add_run(variant, &cpu(run), &WORK);
+        }
+    }
+    collector.compare("old", "new").pop().unwrap()
+}
+
+#[test]
+fn the_function_that_became_hot_is_first() {
+    let old: &[(&str, i64)] = &[("main;serve", 50), ("main;serve;parse", 30)];
+    let new: &[(&str, i64)] = &[
+        ("main;serve", 51),
+        ("main;serve;parse", 29),
+        ("main;serve;hash", 40),
+    ];
+    let result = compared(&[old, old], &[new]);
+    assert_eq!(result.totals.to_vec(), [80.0, 120.0]);
+    assert_eq!(result.runs, [2, 1]);
+    let names: Vec<_> = result
+        .largest_changes(9)
+        .map(|function| function.name.as_str())
+        .collect();
+    assert_eq!(names[0], "hash");
+    assert!(!names.contains(&"main"), "it changed only in its callees");
+    let main = result.functions.iter().find(|change| change.name == "main");
+    assert_eq!(main.unwrap().with_callees.to_vec(), [80.0, 120.0]);
+}
+
+#[test]
+fn a_recursive_function_counts_once_for_each_stack() {
+    let result = compared(&[&[("main;walk;walk;walk", 10)]], &[&[("main;walk", 10)]]);
+    let walk = result.functions.iter().find(|change| change.name == "walk");
+    assert_eq!(walk.unwrap().with_callees.to_vec(), [10.0, 10.0]);
+}
+
+#[test]
+fn a_quantity_of_one_variant_alone_is_not_compared() {
+    let mut collector = ProfileCollector::default();
+    collector.add_run("old", &cpu(&[("main", 1)]), &WORK);
+    collector.add_run("new", &[], &WORK);
+    assert!(collector.compare("old", "new").is_empty());
+}
+
+proptest! {
+    #[test]
+    fn the_amounts_of_functions_themselves_make_the_total(
+        amounts in prop::collection::vec(("[ab](;[abc]){0,3}", 0_i64..1000), 1..8),
+    ) {
+        let run: Vec<_> = amounts.iter().map(|(stack, amount)| (stack.as_str(), *amount)).collect();
+        let result = compared(&[&run], &[&run]);
+        for side in 0..2 {
+            let sum: f64 = result.functions.iter().map(|function| function.itself[side]).sum();
+            prop_assert!((sum - result.totals[side]).abs() < 1e-6);
+        }
+        prop_assert!(result.functions.iter().all(|function| function.change() == 0.0));
+    }
+}

@@ -1,0 +1,166 @@
+//! The text of `perf script -F comm,ip,sym`.
+//!
+//! ```text
+//! worker
+//!         ffffffff815b8466 do_anonymous_page
+//!                   1af670 allocate
+//! ```
+//!
+//! A line without indentation begins a sample and names its thread. Each indented line is a frame, the leaf first.
+//! An empty line ends the sample.
+
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
+
+use stillwell_units::count;
+
+use crate::pprof::{Profile, SampleType, StackSample};
+
+/// Name of a frame without a symbol.
+const UNKNOWN: &str = "[unknown]";
+
+/// Maximum number of frames of one stack; frames near the root beyond it are left out.
+const DEPTH_MAX: usize = 256;
+
+/// Text that is not from `perf script -F comm,ip,sym`.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum PerfTextError {
+    /// A frame before the first sample.
+    #[error("line {line} is a stack frame without a sample above it")]
+    FrameWithoutSample {
+        /// Number of the line, from 1.
+        line: usize,
+    },
+}
+
+/// Reads `text`, whose samples were taken `frequency` times in each second of CPU time.
+///
+/// The thread's name is the root of each stack. Samples with the same stack are summed.
+///
+/// # Errors
+/// [`PerfTextError`].
+pub fn read_perf_script(text: &str, frequency: NonZeroU32) -> Result<Profile, PerfTextError> {
+    let mut functions = FunctionNames::default();
+    let mut counts: BTreeMap<Vec<u32>, i64> = BTreeMap::new();
+    let mut sample: Option<(u32, Vec<u32>)> = None;
+    let mut finish = |sample: Option<(u32, Vec<u32>)>| {
+        if let Some((thread, mut frames)) = sample {
+            frames.truncate(DEPTH_MAX);
+            frames.push(thread);
+            frames.reverse();
+            *counts.entry(frames).or_default() += 1;
+        }
+    };
+    for (line, text) in (1..).zip(text.lines()) {
+        if text.trim().is_empty() {
+            finish(sample.take());
+        } else if text.starts_with([' ', '\t']) {
+            let Some((_, frames)) = &mut sample else {
+                return Err(PerfTextError::FrameWithoutSample { line });
+            };
+            let name = text.trim().split_once(' ');
+            let name = name.map_or(UNKNOWN, |(_, name)| name.trim());
+            let number = functions.number_of(name);
+            // Addresses without symbols say nothing; one frame stands for a row of them.
+            if name != UNKNOWN || frames.last() != Some(&number) {
+                frames.push(number);
+            }
+        } else {
+            finish(sample.take());
+            sample = Some((functions.number_of(text.trim()), Vec::new()));
+        }
+    }
+    finish(sample);
+    let nanos = i64::from(1_000_000_000 / frequency.get());
+    let samples = counts.into_iter().map(|(stack, count)| StackSample {
+        stack,
+        amounts: vec![count, count.saturating_mul(nanos)],
+    });
+    let kind = |name: &str, unit: &str| SampleType {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+    };
+    Ok(Profile {
+        types: vec![kind("samples", "count"), kind("cpu", "nanoseconds")],
+        samples: samples.collect(),
+        functions: functions.names,
+        ..Profile::default()
+    })
+}
+
+/// Names of functions with their numbers.
+#[derive(Default)]
+struct FunctionNames {
+    names: Vec<String>,
+    numbers: BTreeMap<String, u32>,
+}
+
+impl FunctionNames {
+    fn number_of(&mut self, name: &str) -> u32 {
+        if let Some(number) = self.numbers.get(name) {
+            return *number;
+        }
+        let number = count(self.names.len());
+        self.names.push(name.to_owned());
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const HUNDRED: NonZeroU32 = NonZeroU32::new(100).unwrap();
+
+    const TEXT: &str = "\
+my server
+\tffffffff815b8466 do_anonymous_page
+\t          1af670 <alloc::vec::Vec<T> as Drop>::drop
+\t    7f1d85db8000 [unknown]
+\t    7f1d85db8001 [unknown]
+
+my server
+\tffffffff815b8467 do_anonymous_page
+\t          1af671 <alloc::vec::Vec<T> as Drop>::drop
+\t    7f1d85db8002 [unknown]
+
+idle
+";
+
+    #[test]
+    fn samples_with_one_stack_are_summed_and_the_thread_is_the_root() {
+        let profile = read_perf_script(TEXT, HUNDRED).unwrap();
+        let name = |index: &u32| profile.functions[*index as usize].as_str();
+        let stacks = profile.samples.iter().map(|sample| {
+            let names: Vec<_> = sample.stack.iter().map(name).collect();
+            (names.join(";"), sample.amounts.clone())
+        });
+        let expected = [
+            (
+                "my server;[unknown];<alloc::vec::Vec<T> as Drop>::drop;do_anonymous_page",
+                vec![2, 20_000_000],
+            ),
+            ("idle", vec![1, 10_000_000]),
+        ];
+        assert_eq!(
+            stacks.collect::<Vec<_>>(),
+            expected.map(|(stack, amounts)| (stack.to_owned(), amounts))
+        );
+    }
+
+    #[test]
+    fn a_frame_before_all_samples_is_an_error_with_its_line() {
+        let error = read_perf_script("\n\t1af670 drop\n", HUNDRED).unwrap_err();
+        assert_eq!(error, PerfTextError::FrameWithoutSample { line: 2 });
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_profile_or_an_error(text in "[ \ta-z0-9\n\\[\\]]{0,200}") {
+            drop(read_perf_script(&text, HUNDRED));
+        }
+    }
+}
