@@ -82,12 +82,12 @@ pub(super) const CRATES: &[Entry] = &[
     edge("telemetry", &["units", "metric", "plan", "http", "scope", "wire", "load", "capture"]),
     edge("run", &[
         "units", "metric", "plan", "stamp", "payload", "pacer", "http", "scope", "wire", "fuse", "worker",
-        "load", "generator", "environment", "target", "observer", "sink", "capture", "telemetry",
+        "load", "generator", "environment", "target", "observer", "sink", "capture", "profile", "telemetry",
     ]),
     edge("experiment", &[
         "units", "metric", "plan", "config", "http", "scope", "wire", "target", "run", "capture", "stats", "verdict",
     ]),
-    pure("report", &["units", "metric", "plan", "capture", "verdict", "stats"]),
+    pure("report", &["units", "metric", "plan", "capture", "profile", "verdict", "stats"]),
     edge("relay", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("bench", &["units", "metric", "scope"]),
     edge("nighthawk", &[

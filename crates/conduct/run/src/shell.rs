@@ -4,6 +4,7 @@ mod container;
 mod inspect;
 mod logs;
 mod mounts;
+mod perf;
 mod perform;
 mod progress;
 mod restart;
@@ -20,7 +21,8 @@ use stillwell_plan::step::StepAction;
 use stillwell_plan::{Phase, TargetKind};
 use stillwell_scope::{PartEnd, Scope, Token, clock, explain};
 use stillwell_target::{
-    Container, ContainerError, Exit, INSPECTOR_STOP, Links, Stopped, TargetProcess,
+    Container, ContainerError, Exit, INSPECTOR_STOP, Links, PERF_SCRIPT_LIMIT, Stopped,
+    TargetProcess,
 };
 use stillwell_units::{Moment, Nanos};
 use stillwell_worker::Prepared;
@@ -65,6 +67,8 @@ pub(crate) enum ShellMessage {
     Container(Result<Container, ContainerError>),
     InspectorExited(Exit),
     InspectorStopped(Stopped),
+    /// The samples of `perf` have become a profile, or not.
+    Profiled(Result<(), String>),
 }
 
 /// One run while it goes on.
@@ -140,8 +144,11 @@ impl Shell {
         let plan = &request.plan;
         let restarts = Restarts::of(plan);
         let mut stop_deadline = plan.target.stop.grace + STOP_BESIDES;
-        if plan.observer.inspector.is_some() {
+        if plan.observer.inspector.is_some() || plan.observer.perf.is_some() {
             stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_BESIDES;
+        }
+        if plan.observer.perf.is_some() {
+            stop_deadline = stop_deadline + PERF_SCRIPT_LIMIT;
         }
         if matches!(plan.target.kind, TargetKind::Container(_)) {
             // It waits, kills, and is called twice afterwards.
@@ -325,6 +332,7 @@ impl Shell {
             ShellMessage::Container(container) => self.container_found(container),
             ShellMessage::InspectorExited(exit) => self.inspector_exited(exit),
             ShellMessage::InspectorStopped(stopped) => self.inspector_stopped(&stopped),
+            ShellMessage::Profiled(stored) => self.profiled(stored),
             ShellMessage::Stopped(stopped) => {
                 self.killed = stopped.killed;
                 // Of a container only its engine knows how it ended.

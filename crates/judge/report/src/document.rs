@@ -35,8 +35,8 @@ pub use self::terminal::forest_lines;
 pub use full::{FullReport, NamedChart};
 pub use inline::{Inline, Role, Sign, Sparkline, Text};
 pub use table::{
-    Alignment, AxisScale, Band, Cell, Chart, Column, Curve, Datum, Interval, IntervalChart,
-    IntervalRow, Mark, PairSeries, PairStage, Table,
+    Alignment, AxisScale, Band, Cell, Chart, Column, Curve, Datum, FlameChart, Interval,
+    IntervalChart, IntervalRow, Mark, PairSeries, PairStage, Table,
 };
 
 use crate::Style;

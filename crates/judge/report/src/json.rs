@@ -10,6 +10,7 @@ use stillwell_verdict::{
     Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, StopReason, Verdict,
 };
 
+use crate::suite::profiles_data;
 use crate::{ExperimentRuns, SuiteReport};
 
 /// Names the shape of [`json`]'s text; keys are added within a version and never
@@ -121,11 +122,15 @@ fn runs(runs: &ExperimentRuns) -> Value {
         let values: Vec<Option<f64>> = values.collect();
         object!([run.stage, run.pair, run.variant, values])
     });
-    object!({
+    let mut object = object!({
         "metrics": metrics,
         "columns": ["stage", "pair", "variant", "values"],
         "rows": rows.collect::<Vec<_>>(),
-    })
+    });
+    if !runs.profiles.comparisons.is_empty() {
+        object["profiles"] = profiles_data(&runs.profiles);
+    }
+    object
 }
 
 /// Returns a number with seven significant digits: more than a measurement has, and fewer bytes.

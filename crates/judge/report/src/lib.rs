@@ -48,8 +48,8 @@ pub use scenario::{
 };
 pub use style::Style;
 pub use suite::{
-    ExperimentRuns, LENGTH_MAX, MARKER, RunCollector, RunDelivery, RunValues, by_attention,
-    markdown, terminal,
+    ExperimentProfiles, ExperimentRuns, LENGTH_MAX, MARKER, RunCollector, RunDelivery, RunValues,
+    by_attention, markdown, terminal,
 };
 pub use targets::{IMPORT_SCHEMA, TARGETS_REPORT_SCHEMA, TargetsReport};
 

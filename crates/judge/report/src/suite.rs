@@ -8,6 +8,7 @@ mod evidence;
 mod family;
 mod honesty;
 mod moved;
+mod profiles;
 pub(crate) mod runs;
 mod unused;
 
@@ -23,6 +24,10 @@ use crate::json::base_unit;
 use crate::words::{self, GoalText as _};
 use crate::{Format, Style, SuiteReport};
 
+pub use profiles::ExperimentProfiles;
+pub(crate) use profiles::{
+    amount as profile_amount, change as profile_change, data as profiles_data,
+};
 pub use runs::{ExperimentRuns, RunCollector, RunDelivery, RunValues};
 
 /// The hidden first line, by which a bot finds its own comment again.
@@ -65,6 +70,7 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
     let section = |experiment| section(experiment, report);
     let mut screen: Vec<Block> = report.experiments.iter().map(section).collect();
     screen.extend(responses.iter().cloned());
+    screen.extend(profiles::overview(report));
     screen.push(Block::group([footer(report)]));
     // The answer is what a terminal still shows in the end.
     screen.push(Block::group([charts::all_intervals(&ordered)]));
@@ -84,6 +90,7 @@ pub(crate) fn document(report: &SuiteReport) -> Document {
     ];
     let mut page = vec![Block::section(1, finding(report), top)];
     page.extend(responses);
+    page.extend(profiles::overview(report));
     page.extend(ordered.into_iter().map(section));
     page.push(method(report));
     Document {
@@ -319,6 +326,7 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
             charts::pairs(experiment, report.experiments.len()),
         ),
         Block::On(Medium::Browser, evidence::measured(runs)),
+        Block::group(runs.map_or_else(Vec::new, |runs| profiles::blocks(runs, report))),
         Block::On(Medium::Screen, moved::blocks(experiment, 5)),
         Block::On(Medium::Page, moved::blocks(experiment, 10)),
         Block::list(experiment.checks.iter().map(|check| {

@@ -5,6 +5,7 @@
 
 mod axis;
 mod curve;
+mod flame;
 mod intervals;
 mod pairs;
 #[cfg(test)]
@@ -32,6 +33,7 @@ pub(crate) fn drawn(chart: &Chart) -> Option<Drawing> {
         Chart::Intervals(chart) => intervals::intervals(chart),
         Chart::Curve(curve) => curve::curve(curve),
         Chart::Pairs(series) => pairs::pairs(series),
+        Chart::Flame(chart) => flame::flame(chart),
     }
 }
 

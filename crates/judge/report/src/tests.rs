@@ -429,6 +429,7 @@ fn runs(experiment: &str, points: u32) -> ExperimentRuns {
         marks: Vec::new(),
     };
     ExperimentRuns {
+        profiles: ExperimentProfiles::default(),
         experiment: experiment.to_owned(),
         drawn: 8,
         valid: 8,

@@ -9,6 +9,7 @@
 //! | `series.parquet` | one row per metric, labels and beat ([`schema`]) |
 //! | `series.jsonl` | the same, line by line, while the run goes on; gone once the Parquet file is whole |
 //! | `events.jsonl` | [`EventRecord`]s: what happened, and when |
+//! | `profiles/` | profiles of the target ([`RunProfiles`]) |
 //! | `target.stdout.log`, `target.stderr.log` | what the target said |
 //!
 //! [`CaptureWriter`] writes one and [`Capture::open`] reads one, also one whose
@@ -25,6 +26,7 @@ mod load;
 mod manifest;
 mod parquet;
 mod private;
+mod profiles;
 mod read;
 mod results;
 pub mod rows;
@@ -45,6 +47,7 @@ pub use manifest::{
 pub use private::{
     create_private, create_private_log, make_private, replace_private, write_private,
 };
+pub use profiles::{PROFILES, RunProfiles, StoredProfile};
 pub use read::{Capture, OpenError};
 pub use results::{ResultRow, ResultRun, write_results};
 pub use samples::{SampleFormat, SampleWriter};

@@ -3,13 +3,14 @@
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 
 use stillwell_units::count;
 
 use crate::flame::FlameNode;
 use crate::quantity::ProfileQuantity;
-use crate::run::{ProfileFile, RunWork, amounts};
+use crate::run::{ProfileFile, RunWork, amounts, cpu_samples};
 
 /// Sums the profiles of runs by variant.
 #[derive(Debug, Default)]
@@ -22,6 +23,7 @@ pub struct ProfileCollector {
 #[derive(Debug, Default)]
 struct SummedStacks {
     runs: u32,
+    samples: u64,
     stacks: BTreeMap<Vec<String>, f64>,
 }
 
@@ -34,7 +36,9 @@ pub struct ProfileComparison {
     pub runs: [u32; 2],
     /// Total of the baseline and of the comparison.
     pub totals: [f64; 2],
-    /// Functions, the largest change first.
+    /// Number of samples of the CPU, of the baseline and of the comparison; 0 for other quantities.
+    pub samples: [u64; 2],
+    /// Functions, the clearest change first.
     pub functions: Vec<FunctionChange>,
     /// All stacks as a tree.
     pub root: FlameNode,
@@ -49,13 +53,24 @@ pub struct FunctionChange {
     pub itself: [f64; 2],
     /// Amounts of stacks that contain it.
     pub with_callees: [f64; 2],
+    /// Number of its callers in the shortest stack.
+    pub depth: u32,
 }
 
 impl FunctionChange {
-    /// Change of the amount in the function itself.
+    /// Returns how clearly the function changed, callees included: the square of the difference over the sum.
+    ///
+    /// For amounts that are numbers of samples this is the chi-squared statistic of their difference. A function that
+    /// is new comes before its callers, which grew by the same amount but existed before, and before its callees.
     #[must_use]
-    pub fn change(&self) -> f64 {
-        self.itself[1] - self.itself[0]
+    pub fn clarity(&self) -> f64 {
+        let [baseline, comparison] = self.with_callees;
+        let sum = baseline + comparison;
+        if sum > 0.0 {
+            (comparison - baseline).powi(2) / sum
+        } else {
+            0.0
+        }
     }
 }
 
@@ -66,6 +81,9 @@ impl ProfileCollector {
         for (quantity, stacks) in amounts(files, work) {
             let sum = of_variant.entry(quantity).or_default();
             sum.runs += 1;
+            if quantity == ProfileQuantity::CpuTime {
+                sum.samples += cpu_samples(files, work);
+            }
             for (stack, amount) in stacks {
                 let stack = stack.into_iter().map(str::to_owned).collect();
                 *sum.stacks.entry(stack).or_default() += amount;
@@ -96,14 +114,19 @@ fn compare(quantity: ProfileQuantity, sides: [&SummedStacks; 2]) -> ProfileCompa
         for (stack, amount) in &sum.stacks {
             let amount = amount / runs;
             root.add(stack, side, amount);
-            let distinct: BTreeSet<&str> = stack.iter().map(String::as_str).collect();
-            for name in distinct {
+            let mut distinct = BTreeMap::new();
+            for (depth, name) in (0_u32..).zip(stack) {
+                distinct.entry(name.as_str()).or_insert(depth);
+            }
+            for (name, depth) in distinct {
                 let function = functions.entry(name);
                 let function = function.or_insert_with(|| FunctionChange {
                     name: name.to_owned(),
                     itself: [0.0; 2],
                     with_callees: [0.0; 2],
+                    depth,
                 });
+                function.depth = function.depth.min(depth);
                 function.with_callees[side] += amount;
                 if stack.last().is_some_and(|leaf| leaf == name) {
                     function.itself[side] += amount;
@@ -112,21 +135,34 @@ fn compare(quantity: ProfileQuantity, sides: [&SummedStacks; 2]) -> ProfileCompa
         }
     }
     let mut functions: Vec<_> = functions.into_values().collect();
-    functions.sort_by(|a, b| b.change().abs().total_cmp(&a.change().abs()));
+    functions.sort_by(|a, b| rank(a).cmp(&rank(b)));
     ProfileComparison {
         quantity,
         runs: sides.map(|sum| sum.runs),
+        samples: sides.map(|sum| sum.samples),
         totals: root.amounts,
         functions,
         root,
     }
 }
 
+/// Returns the key by which functions are sorted: the clearest change first, and of nearly equal ones the caller.
+fn rank(function: &FunctionChange) -> (Reverse<i64>, u32) {
+    // Steps of two percent.
+    let steps = (function.clarity().ln() * 50.0).round();
+    let steps = if steps.is_finite() {
+        steps as i64
+    } else {
+        i64::MIN
+    };
+    (Reverse(steps), function.depth)
+}
+
 impl ProfileComparison {
-    /// Returns the `max` functions that changed most; those without a change are left out.
-    pub fn largest_changes(&self, max: usize) -> impl Iterator<Item = &FunctionChange> {
+    /// Returns the `max` functions that changed most clearly; those without a change are left out.
+    pub fn clearest_changes(&self, max: usize) -> impl Iterator<Item = &FunctionChange> {
         let functions = self.functions.iter().take(max);
-        functions.filter(|function| function.change() != 0.0)
+        functions.filter(|function| function.clarity() > 0.0)
     }
 
     /// Number of functions.

@@ -1,18 +1,18 @@
-//! The text of `perf script -F comm,ip,sym`.
+//! The text of `perf script --ns -F comm,time,ip,sym`.
 //!
 //! ```text
-//! worker
+//! worker 18403.499575350:
 //!         ffffffff815b8466 do_anonymous_page
 //!                   1af670 allocate
 //! ```
 //!
-//! A line without indentation begins a sample and names its thread. Each indented line is a frame, the leaf first.
+//! A line without indentation begins a sample: the name of its thread and the time in seconds. Each indented line is a frame, the leaf first.
 //! An empty line ends the sample.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use stillwell_units::count;
+use stillwell_units::{Moment, count};
 
 use crate::pprof::{Profile, SampleType, StackSample};
 
@@ -22,7 +22,7 @@ const UNKNOWN: &str = "[unknown]";
 /// Maximum number of frames of one stack; frames near the root beyond it are left out.
 const DEPTH_MAX: usize = 256;
 
-/// Text that is not from `perf script -F comm,ip,sym`.
+/// Text that is not from `perf script -F comm,time,ip,sym`.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum PerfTextError {
     /// A frame before the first sample.
@@ -31,18 +31,30 @@ pub enum PerfTextError {
         /// Number of the line, from 1.
         line: usize,
     },
+    /// A sample without a time.
+    #[error("line {line} begins a sample, but it has no time")]
+    NoTime {
+        /// Number of the line, from 1.
+        line: usize,
+    },
 }
 
-/// Reads `text`, whose samples were taken `frequency` times in each second of CPU time.
+/// Reads `text`, whose samples were taken `frequency` times in each second of CPU time. Samples outside `measured` are
+/// left out; the profile covers that time.
 ///
 /// The thread's name is the root of each stack. Samples with the same stack are summed.
 ///
 /// # Errors
 /// [`PerfTextError`].
-pub fn read_perf_script(text: &str, frequency: NonZeroU32) -> Result<Profile, PerfTextError> {
+pub fn read_perf_script(
+    text: &str,
+    frequency: NonZeroU32,
+    (start, end): (Moment, Moment),
+) -> Result<Profile, PerfTextError> {
     let mut functions = FunctionNames::default();
     let mut counts: BTreeMap<Vec<u32>, i64> = BTreeMap::new();
     let mut sample: Option<(u32, Vec<u32>)> = None;
+    let mut is_measured = true;
     let mut finish = |sample: Option<(u32, Vec<u32>)>| {
         if let Some((thread, mut frames)) = sample {
             frames.truncate(DEPTH_MAX);
@@ -56,6 +68,9 @@ pub fn read_perf_script(text: &str, frequency: NonZeroU32) -> Result<Profile, Pe
             finish(sample.take());
         } else if text.starts_with([' ', '\t']) {
             let Some((_, frames)) = &mut sample else {
+                if !is_measured {
+                    continue;
+                }
                 return Err(PerfTextError::FrameWithoutSample { line });
             };
             let name = text.trim().split_once(' ');
@@ -67,7 +82,9 @@ pub fn read_perf_script(text: &str, frequency: NonZeroU32) -> Result<Profile, Pe
             }
         } else {
             finish(sample.take());
-            sample = Some((functions.number_of(text.trim()), Vec::new()));
+            let (thread, moment) = head(text).ok_or(PerfTextError::NoTime { line })?;
+            is_measured = (start..end).contains(&moment);
+            sample = is_measured.then(|| (functions.number_of(thread), Vec::new()));
         }
     }
     finish(sample);
@@ -84,8 +101,21 @@ pub fn read_perf_script(text: &str, frequency: NonZeroU32) -> Result<Profile, Pe
         types: vec![kind("samples", "count"), kind("cpu", "nanoseconds")],
         samples: samples.collect(),
         functions: functions.names,
+        duration_ns: i64::try_from(end.since(start).as_u64()).unwrap_or(0),
         ..Profile::default()
     })
+}
+
+/// Returns the name of the thread and the moment of a sample's first line.
+fn head(line: &str) -> Option<(&str, Moment)> {
+    let (thread, time) = line.trim().rsplit_once(' ')?;
+    let (seconds, nanos) = time.strip_suffix(':')?.split_once('.')?;
+    if nanos.len() != 9 {
+        return None;
+    }
+    let (seconds, nanos) = (seconds.parse::<u64>().ok()?, nanos.parse::<u64>().ok()?);
+    let moment = seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?;
+    Some((thread.trim(), Moment::new(moment)))
 }
 
 /// Names of functions with their numbers.
@@ -116,23 +146,28 @@ mod tests {
     const HUNDRED: NonZeroU32 = NonZeroU32::new(100).unwrap();
 
     const TEXT: &str = "\
-my server
+my server 1.500000000: 
 \tffffffff815b8466 do_anonymous_page
 \t          1af670 <alloc::vec::Vec<T> as Drop>::drop
 \t    7f1d85db8000 [unknown]
 \t    7f1d85db8001 [unknown]
 
-my server
+my server 1.600000000: 
 \tffffffff815b8467 do_anonymous_page
 \t          1af671 <alloc::vec::Vec<T> as Drop>::drop
 \t    7f1d85db8002 [unknown]
 
-idle
+idle 2.000000000: 
+
+early 0.999999999: 
+\tffffffff815b8467 do_anonymous_page
 ";
+
+    const MEASURED: (Moment, Moment) = (Moment::new(1_000_000_000), Moment::new(3_000_000_000));
 
     #[test]
     fn samples_with_one_stack_are_summed_and_the_thread_is_the_root() {
-        let profile = read_perf_script(TEXT, HUNDRED).unwrap();
+        let profile = read_perf_script(TEXT, HUNDRED, MEASURED).unwrap();
         let name = |index: &u32| profile.functions[*index as usize].as_str();
         let stacks = profile.samples.iter().map(|sample| {
             let names: Vec<_> = sample.stack.iter().map(name).collect();
@@ -153,14 +188,16 @@ idle
 
     #[test]
     fn a_frame_before_all_samples_is_an_error_with_its_line() {
-        let error = read_perf_script("\n\t1af670 drop\n", HUNDRED).unwrap_err();
+        let error = read_perf_script("\n\t1af670 drop\n", HUNDRED, MEASURED).unwrap_err();
         assert_eq!(error, PerfTextError::FrameWithoutSample { line: 2 });
+        let error = read_perf_script("server 1.5:\n", HUNDRED, MEASURED).unwrap_err();
+        assert_eq!(error, PerfTextError::NoTime { line: 1 });
     }
 
     proptest! {
         #[test]
-        fn any_text_is_a_profile_or_an_error(text in "[ \ta-z0-9\n\\[\\]]{0,200}") {
-            drop(read_perf_script(&text, HUNDRED));
+        fn any_text_is_a_profile_or_an_error(text in "[ \ta-z0-9.:\n\\[\\]]{0,200}") {
+            drop(read_perf_script(&text, HUNDRED, MEASURED));
         }
     }
 }

@@ -57,6 +57,23 @@ pub(crate) fn amounts<'a>(
     result
 }
 
+/// Returns the number of samples of the CPU in the measured time.
+pub(crate) fn cpu_samples(files: &[ProfileFile], work: &RunWork) -> u64 {
+    let parts = files.iter().filter_map(|file| {
+        Part::new(file, ProfileQuantity::CpuTime).filter(|part| part.is_measured(work))?;
+        let types = file.profile.types.iter();
+        let index = types.clone().position(|kind| kind.unit == "count")?;
+        let samples = file.profile.samples.iter();
+        let amounts = samples.filter_map(|sample| sample.amounts.get(index));
+        Some(
+            amounts
+                .map(|amount| amount.unsigned_abs())
+                .fold(0, u64::saturating_add),
+        )
+    });
+    parts.fold(0, u64::saturating_add)
+}
+
 /// The amounts of one sample type of a profile.
 struct Part<'a> {
     profile: &'a Profile,
@@ -79,6 +96,16 @@ impl<'a> Part<'a> {
         })
     }
 
+    /// True if it covers a time whose middle was measured.
+    fn is_measured(&self, work: &RunWork) -> bool {
+        let (start, end) = work.measured_ns;
+        let middle = self
+            .profile
+            .time_ns
+            .saturating_add(self.profile.duration_ns / 2);
+        self.profile.duration_ns > 0 && (start..end).contains(&middle)
+    }
+
     /// Adds its amounts, times `weight`.
     fn add_to(&self, stacks: &mut NamedStacks<'a>, weight: f64) {
         for sample in &self.profile.samples {
@@ -95,12 +122,7 @@ impl<'a> Part<'a> {
 
 /// Returns amounts for each second of profiles that cover a time.
 fn of_durations<'a>(parts: &[Part<'a>], work: &RunWork) -> Option<NamedStacks<'a>> {
-    let (start, end) = work.measured_ns;
-    let is_measured = |part: &&Part<'_>| {
-        let middle = part.profile.time_ns + part.profile.duration_ns / 2;
-        part.profile.duration_ns > 0 && (start..end).contains(&middle)
-    };
-    let parts = parts.iter().filter(is_measured);
+    let parts = parts.iter().filter(|part| part.is_measured(work));
     let (mut stacks, mut seconds) = (NamedStacks::new(), 0.0);
     for part in parts {
         part.add_to(&mut stacks, 1.0);

@@ -1,6 +1,7 @@
 //! Observation during a run.
 
 use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -27,9 +28,31 @@ pub struct ObserverPlan {
     /// A program that inspects the target during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inspector: Option<InspectorPlan>,
+    /// A CPU profile by `perf`; in place of an inspector.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub perf: Option<PerfPlan>,
     /// Strictness of the limits above which the run is unreliable.
     #[serde(default, skip_serializing_if = "Validity::is_normal")]
     pub validity: Validity,
+}
+
+/// A CPU profile by the program `perf`.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct PerfPlan {
+    /// Samples for each second of CPU time.
+    pub frequency: NonZeroU32,
+    /// The way to find callers.
+    pub call_graph: CallGraph,
+}
+
+/// The way in which a profiler finds the callers of a function.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallGraph {
+    /// By frame pointers: cheap, but the program must have them.
+    FramePointers,
+    /// By debug information and a copy of the stack: costly.
+    Dwarf,
 }
 
 /// A program that inspects the target, such as `perf`: started when the target is
@@ -140,6 +163,7 @@ impl Default for ObserverPlan {
             kernel: KernelSeries::default(),
             profiles: Vec::new(),
             inspector: None,
+            perf: None,
             validity: Validity::default(),
         }
     }

@@ -14,7 +14,10 @@ const LAST_LINES: usize = 3;
 impl Shell {
     /// Starts the inspector, if there is to be one; whether the run may go on.
     pub(super) fn start_inspector(&mut self) -> bool {
-        let Some(plan) = &self.request.plan.observer.inspector else {
+        let perf = self.perf_inspector();
+        let is_perf = perf.is_some();
+        let planned = self.request.plan.observer.inspector.clone();
+        let Some(plan) = perf.or(planned) else {
             return true;
         };
         let plan = plan.filled(&self.request.places);
@@ -33,6 +36,11 @@ impl Shell {
         let started = start_inspector(&plan, self.target.pid(), folder, logs, cpus);
         let inspector = match started {
             Ok(inspector) => inspector,
+            // A run without its profile still answers the question.
+            Err(error) if is_perf => {
+                self.warn(format!("no CPU profile by `perf`: {}", explain(&error)));
+                return true;
+            }
             Err(error) => {
                 let reason = format!("start the inspector: {}", explain(&error));
                 self.happen(Event::StartFailed(reason));
@@ -82,6 +90,13 @@ impl Shell {
             self.warn(format!(
                 "the inspector did not end within {grace} and was killed: what it writes may be cut"
             ));
+        }
+    }
+
+    /// Reports samples that became no profile.
+    pub(super) fn profiled(&mut self, stored: Result<(), String>) {
+        if let Err(reason) = stored {
+            self.warn(format!("no CPU profile by `perf`: {reason}"));
         }
     }
 

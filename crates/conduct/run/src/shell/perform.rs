@@ -285,11 +285,15 @@ impl Shell {
         let (target, sender) = (self.target.clone(), self.sender.clone());
         let plan = self.request.plan.target.stop;
         let (inspector, container) = (self.inspector.take(), self.container.take());
+        let samples = self.perf_samples().filter(|_| inspector.is_some());
         self.spawn("stop", move |_| {
             // While the target is still there: it may want to look at it once more.
             if let Some(inspector) = inspector {
                 let stopped = inspector.stop(INSPECTOR_STOP);
                 sender.send(ShellMessage::InspectorStopped(stopped))?;
+            }
+            if let Some(samples) = samples {
+                sender.send(ShellMessage::Profiled(samples.store()))?;
             }
             let stopped = match container {
                 Some(container) => container.stop(&target, plan),

@@ -1,8 +1,10 @@
 //! `observe`.
 
+use std::num::NonZeroU32;
+
 use stillwell_plan::ObserverPlan;
 use stillwell_plan::observer::{
-    InspectorPlan, KernelSeries, ProfilePlan, ScrapeFormat, ScrapePlan,
+    CallGraph, InspectorPlan, KernelSeries, PerfPlan, ProfilePlan, ScrapeFormat, ScrapePlan,
 };
 use stillwell_text::{Node, code};
 use stillwell_units::Nanos;
@@ -57,7 +59,25 @@ const PPROF: Element = Element {
         optional(
             "every",
             DURATION,
-            "Time from the end of one profile to the next; 30s.",
+            "Time from the end of one profile to the next; 5s.",
+        ),
+    ],
+    one_of: &[],
+};
+
+const PERF: Element = Element {
+    name: "perf profile",
+    about: "A CPU profile of the target by the program `perf`, kept in the run's folder as a pprof file.",
+    fields: &[
+        optional(
+            "frequency",
+            Shape::Whole,
+            "Samples for each second of CPU time, 1 to 10000; 99.",
+        ),
+        optional(
+            "call_graph",
+            Shape::Words(&["frame_pointers", "dwarf"]),
+            "The way to find callers: `frame_pointers` (default), or `dwarf` for programs without them.",
         ),
     ],
     one_of: &[],
@@ -111,6 +131,11 @@ pub(super) const OBSERVE: Element = Element {
             "pprof",
             Shape::List(&Shape::Element(&PPROF)),
             "Profiles of the target, kept in the run's folder.",
+        ),
+        optional(
+            "perf",
+            Shape::Element(&PERF),
+            "A CPU profile by `perf`; in place of `inspector`.",
         ),
         optional(
             "kernel",
@@ -169,7 +194,41 @@ pub(super) fn read_observe(context: &ReadContext<'_>, node: &Node) -> Option<Obs
     if let Some(node) = map.take("inspector") {
         observer.inspector = read_inspector(context, node);
     }
+    if let Some(node) = map.take("perf") {
+        observer.perf = read_perf(context, node);
+        if observer.inspector.is_some() {
+            let message = "`perf` and `inspector` exclude each other: `perf` is the inspector";
+            let error = reader.error(code::BAD_VALUE, node.span, message);
+            reader.report(error.label("leave out one of them"));
+        }
+    }
     Some(observer)
+}
+
+/// Above this, sampling is the load.
+const PERF_FREQUENCY_MAX: u32 = 10_000;
+
+fn read_perf(context: &ReadContext<'_>, node: &Node) -> Option<PerfPlan> {
+    let reader = context.reader;
+    let map = reader.map(node, &PERF.keys())?;
+    let frequency = match map.take("frequency") {
+        Some(node) => reader
+            .whole(node, 1, PERF_FREQUENCY_MAX)
+            .and_then(NonZeroU32::new),
+        None => NonZeroU32::new(99),
+    };
+    let words = [
+        ("frame_pointers", CallGraph::FramePointers),
+        ("dwarf", CallGraph::Dwarf),
+    ];
+    let call_graph = match map.take("call_graph") {
+        Some(node) => reader.word(node, "way to find callers", &words),
+        None => Some(CallGraph::FramePointers),
+    };
+    Some(PerfPlan {
+        frequency: frequency?,
+        call_graph: call_graph?,
+    })
 }
 
 fn read_inspector(context: &ReadContext<'_>, node: &Node) -> Option<InspectorPlan> {
@@ -210,7 +269,8 @@ fn read_profile(context: &ReadContext<'_>, node: &Node) -> Option<ProfilePlan> {
     let url = map.required("url").and_then(|node| context.any_url(node));
     let every = match map.take("every") {
         Some(node) => context.reader.parsed::<Nanos>(node),
-        None => Some(Nanos::from_secs(30)),
+        // Runs are short, and growth needs two profiles.
+        None => Some(Nanos::from_secs(5)),
     };
     Some(ProfilePlan {
         url: url?,

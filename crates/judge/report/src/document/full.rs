@@ -97,6 +97,7 @@ impl ChartNames {
             Chart::Intervals(_) => "changes".to_owned(),
             Chart::Pairs(pairs) => format!("{}-pairs", slug(&pairs.name)),
             Chart::Curve(curve) => slug(&svg::curve_title(curve)),
+            Chart::Flame(flame) => format!("flame-{}", slug(flame.quantity.name())),
         };
         let base = match section {
             "" => base,

@@ -1,5 +1,6 @@
 //! Tables, and the numbers that cells and charts show.
 
+use stillwell_profile::{FlameNode, ProfileQuantity};
 use stillwell_verdict::Change;
 
 use super::{Role, Sign, Text};
@@ -191,6 +192,21 @@ pub enum Chart {
     Curve(Curve),
     /// Changes of pairs in the order of their runs; terminals and Markdown skip them.
     Pairs(PairSeries),
+    /// Call stacks of two variants; terminals and Markdown skip them.
+    Flame(FlameChart),
+}
+
+/// Call stacks of two variants in one tree.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FlameChart {
+    /// The caption on a page.
+    pub title: String,
+    /// Quantity of the amounts.
+    pub quantity: ProfileQuantity,
+    /// Maximum number of drawn frames; the widest ones are drawn.
+    pub frames_max: usize,
+    /// The stacks.
+    pub root: FlameNode,
 }
 
 /// Relative changes on one axis.

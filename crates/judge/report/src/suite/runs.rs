@@ -6,10 +6,12 @@ pub(crate) mod lines;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stillwell_capture::{Capture, RunStage};
+use stillwell_capture::{Capture, RunProfiles, RunStage};
 use stillwell_plan::GoalMetric;
+use stillwell_profile::{Profile, ProfileCollector, ProfileFile, RunWork};
 use stillwell_verdict::RunSummary;
 
+use super::profiles::ExperimentProfiles;
 use crate::document::{AxisScale, Band, Curve};
 use lines::{QUANTITIES, RunLines, TimeSpan};
 
@@ -32,6 +34,8 @@ pub struct ExperimentRuns {
     pub delivery: Vec<RunDelivery>,
     /// Facts of the environment, each with its distinct values.
     pub environment: Vec<(String, Vec<String>)>,
+    /// Profiles of the target.
+    pub profiles: ExperimentProfiles,
     /// Metrics of [`RunValues::values`].
     pub metrics: Vec<GoalMetric>,
     /// The number of every finished run.
@@ -75,6 +79,7 @@ pub struct RunCollector {
     variants: Vec<String>,
     span: Option<TimeSpan>,
     runs: Vec<(usize, (RunStage, u32), RunLines)>,
+    profiles: ProfileCollector,
     result: ExperimentRuns,
 }
 
@@ -93,6 +98,7 @@ impl RunCollector {
             variants: variants.into_iter().collect(),
             span: None,
             runs: Vec::new(),
+            profiles: ProfileCollector::default(),
             result: ExperimentRuns {
                 experiment: experiment.to_owned(),
                 ..ExperimentRuns::default()
@@ -196,6 +202,34 @@ impl RunCollector {
         }
     }
 
+    /// Adds the profiles of a run. Amounts are divided by the events of its measured time.
+    pub fn add_profiles(&mut self, run: &RunSummary, stored: &RunProfiles) {
+        let (Some(variant), Some(events)) =
+            (self.variant_of(run), run.figures.measured.events_sent)
+        else {
+            return;
+        };
+        let work = RunWork {
+            events_per_second: events / run.measured.as_secs_f64(),
+            measured_ns: stored.measured_ns,
+        };
+        let mut files = Vec::new();
+        for file in &stored.profiles {
+            match Profile::read(&file.bytes) {
+                Ok(profile) => files.push(ProfileFile {
+                    page: file.page.clone(),
+                    profile,
+                }),
+                Err(error) => {
+                    let reason = || format!("{} of run {}: {error}", file.page, run.run);
+                    self.result.profiles.unreadable.get_or_insert_with(reason);
+                }
+            }
+        }
+        self.profiles
+            .add_run(&self.variants[variant], &files, &work);
+    }
+
     /// Returns the charts and facts.
     #[must_use]
     pub fn finish(mut self) -> ExperimentRuns {
@@ -216,6 +250,13 @@ impl RunCollector {
             curves.extend(self.percentiles());
             curves.extend(self.shift());
             self.result.curves = curves;
+        }
+        if let [baseline, others @ ..] = self.variants.as_slice() {
+            let compared = others
+                .iter()
+                .map(|variant| (variant.clone(), self.profiles.compare(baseline, variant)));
+            let compared = compared.filter(|(_, comparisons)| !comparisons.is_empty());
+            self.result.profiles.comparisons = compared.collect();
         }
         self.result
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stillwell_capture::{Capture, RunStage};
+use stillwell_capture::{Capture, RunProfiles, RunStage};
 use stillwell_experiment::Results;
 use stillwell_plan::ExperimentPlan;
 use stillwell_report::{ExperimentRuns, RunCollector, by_attention};
@@ -62,6 +62,9 @@ fn of_experiment(
     collector.add_values(&summaries);
     let pairs = shown_pairs(&summaries, experiment.variants.len());
     collector.add_summaries(pairs.values().flatten().copied());
+    for run in pairs.values().flatten() {
+        add_profiles(&mut collector, results, &experiment.name, run);
+    }
     let pairs_max = limits.map_or(0, |limits| limits.pairs);
     for (stage, pair) in evenly(&pairs, pairs_max) {
         for variant in &experiment.variants {
@@ -75,6 +78,22 @@ fn of_experiment(
         is_left_out: limits.is_none(),
         ..collector.finish()
     })
+}
+
+/// Adds the profiles of a run, if it has any that can be read.
+fn add_profiles(
+    collector: &mut RunCollector,
+    results: &Results,
+    experiment: &str,
+    run: &RunSummary,
+) {
+    let Some(identity) = &run.identity else {
+        return;
+    };
+    let folder = results.run_of(experiment, identity.stage, identity.pair, &identity.variant);
+    if let Ok(Some(profiles)) = RunProfiles::open(&folder) {
+        collector.add_profiles(run, &profiles);
+    }
 }
 
 type ShownPairs<'a> = BTreeMap<(RunStage, u32), Vec<&'a RunSummary>>;

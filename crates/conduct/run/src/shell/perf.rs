@@ -1,0 +1,111 @@
+//! The CPU profile of a run by `perf`: sampled while the target runs, stored as a pprof file.
+
+use std::fs::{self, File};
+use std::io::Read as _;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+
+use stillwell_capture::{PROFILES, create_private, make_private, write_private};
+use stillwell_plan::Phase;
+use stillwell_plan::observer::InspectorPlan;
+use stillwell_profile::read_perf_script;
+use stillwell_scope::explain;
+use stillwell_target::{perf_inspector, perf_script};
+use stillwell_units::Moment;
+
+use crate::shell::Shell;
+
+/// Name of the samples' file.
+const DATA: &str = "perf.data";
+
+/// Name of the text of the samples.
+const TEXT: &str = "perf.txt";
+
+/// Name of the profile: its page is `cpu-perf`.
+const PROFILE: &str = "cpu-perf-0.0000.pb.gz";
+
+/// Maximum size of the text of the samples.
+const TEXT_BYTES_MAX: u64 = 512 << 20;
+
+/// Samples of `perf` that are to become a profile.
+#[derive(Debug)]
+pub(super) struct PerfSamples {
+    folder: PathBuf,
+    frequency: NonZeroU32,
+    measured: Option<(Moment, Moment)>,
+    /// Wall clock at the start of the measured time, in nanoseconds since 1970.
+    started_ns: i64,
+}
+
+impl Shell {
+    /// Returns the inspector that samples the target; `None` if no profile by `perf` is requested or there is no
+    /// target.
+    pub(super) fn perf_inspector(&self) -> Option<InspectorPlan> {
+        let plan = self.request.plan.observer.perf.as_ref()?;
+        let folder = self.request.folder.join(PROFILES);
+        // A folder that cannot be made is the inspector's error, which it reports.
+        make_private(&folder).unwrap_or_default();
+        Some(perf_inspector(plan, self.target.pid()?, &folder.join(DATA)))
+    }
+
+    /// Returns the samples of this run, if there are any.
+    pub(super) fn perf_samples(&self) -> Option<PerfSamples> {
+        let plan = self.request.plan.observer.perf.as_ref()?;
+        let phases = &self.record.manifest.phases;
+        let begin = phases.iter().position(|mark| mark.phase == Phase::Measure);
+        let begin = begin.map(|index| phases[index].moment);
+        let end = phases.iter().map(|mark| mark.moment).max();
+        let wall = stillwell_scope::clock::FixedWall::now();
+        let end = begin.and_then(|begin| {
+            let next = phases.iter().find(|mark| mark.moment > begin);
+            next.map(|mark| mark.moment).or(end)
+        });
+        let started = begin.map_or(0, |begin| wall.at(begin).as_u64());
+        Some(PerfSamples {
+            folder: self.request.folder.join(PROFILES),
+            frequency: plan.frequency,
+            measured: begin.zip(end),
+            started_ns: i64::try_from(started).ok()?,
+        })
+    }
+}
+
+impl PerfSamples {
+    /// Stores the samples of the measured time as a profile and removes the files of `perf`. Returns what went wrong.
+    pub(super) fn store(&self) -> Result<(), String> {
+        let stored = self.convert();
+        for name in [DATA, TEXT] {
+            // They are missing if `perf` failed.
+            fs::remove_file(self.folder.join(name)).unwrap_or_default();
+        }
+        stored
+    }
+
+    fn convert(&self) -> Result<(), String> {
+        let measured = self.measured.ok_or("the run did not measure")?;
+        let path = self.folder.join(TEXT);
+        let text = create_private(&path).map_err(|error| explain(&error))?;
+        perf_script(&self.folder.join(DATA), text).map_err(|error| explain(&error))?;
+        let text = read_text(&path)?;
+        let mut profile =
+            read_perf_script(&text, self.frequency, measured).map_err(|error| explain(&error))?;
+        profile.time_ns = self.started_ns;
+        let bytes = profile.write().map_err(|error| explain(&error))?;
+        write_private(&self.folder.join(PROFILE), bytes).map_err(|error| explain(&error))
+    }
+}
+
+fn read_text(path: &Path) -> Result<String, String> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(|error| explain(&error))?;
+    let mut file = file.take(TEXT_BYTES_MAX + 1);
+    file.read_to_end(&mut bytes)
+        .map_err(|error| explain(&error))?;
+    if bytes.len() as u64 > TEXT_BYTES_MAX {
+        let limit = TEXT_BYTES_MAX >> 20;
+        return Err(format!(
+            "the samples take more than {limit} MiB as text; use a lower frequency"
+        ));
+    }
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}

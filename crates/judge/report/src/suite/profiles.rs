@@ -1,0 +1,279 @@
+//! Profiles of the variants: totals by unit of work, functions by change, flame graphs.
+
+use serde_json::{Value, json};
+use stillwell_profile::{FunctionChange, ProfileComparison, ProfileQuantity};
+use stillwell_units::human;
+
+use super::runs::ExperimentRuns;
+use crate::SuiteReport;
+use crate::document::{Block, Cell, Chart, Column, FlameChart, Medium, Severity, Table, Text};
+
+/// Profiles of the runs of one experiment, compared with its baseline.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ExperimentProfiles {
+    /// One for each variant that has comparable profiles; the name is that of the variant.
+    pub comparisons: Vec<(String, Vec<ProfileComparison>)>,
+    /// The first profile that could not be read, with the reason.
+    pub unreadable: Option<String>,
+}
+
+/// Functions that a terminal shows of each quantity.
+const SCREEN_FUNCTIONS: usize = 5;
+
+/// Functions that a page shows of each quantity.
+const PAGE_FUNCTIONS: usize = 10;
+
+/// Functions that the data has of each quantity.
+const DATA_FUNCTIONS: usize = 30;
+
+/// Frames of all flame graphs of a page; it bounds the size of the page.
+const FRAMES_OF_PAGE: usize = 1200;
+
+/// Number of samples of the CPU below which the report warns: 3 % of 1000 samples are 30 ± 5.
+const SAMPLES_MIN: u64 = 1000;
+
+/// Columns of the table of all experiments.
+const OVERVIEW: [ProfileQuantity; 4] = [
+    ProfileQuantity::CpuTime,
+    ProfileQuantity::Allocations,
+    ProfileQuantity::LiveHeap,
+    ProfileQuantity::MutexTime,
+];
+
+/// Returns a table of the changes of all experiments that have profiles.
+pub(super) fn overview(report: &SuiteReport) -> Option<Block> {
+    let rows = report.runs.iter().flat_map(|runs| {
+        let comparisons = runs.profiles.comparisons.iter();
+        comparisons.map(|(variant, comparisons)| {
+            let name = match runs.profiles.comparisons.len() {
+                1 => runs.experiment.clone(),
+                _ => format!("{}: {variant}", runs.experiment),
+            };
+            let change = |quantity| {
+                let mut all = comparisons.iter();
+                let entry = all.find(|entry| entry.quantity == quantity);
+                entry.map_or_else(Cell::default, |entry| change_cell(quantity, entry.totals))
+            };
+            let changes = OVERVIEW.map(change);
+            std::iter::once(Cell::from(name)).chain(changes).collect()
+        })
+    });
+    let rows: Vec<Vec<Cell>> = rows.collect();
+    let columns = std::iter::once(Column::named("experiment"));
+    let columns = columns.chain(OVERVIEW.map(|quantity| Column::of_numbers(title(quantity))));
+    (!rows.is_empty())
+        .then(|| Block::section(2, "Profiles", [Block::Table(Table::new(columns, rows))]))
+}
+
+/// Returns the profiles of one experiment.
+pub(super) fn blocks(runs: &ExperimentRuns, report: &SuiteReport) -> Vec<Block> {
+    let profiles = &runs.profiles;
+    let mut blocks = Vec::new();
+    for (variant, comparisons) in &profiles.comparisons {
+        let heading = match profiles.comparisons.len() {
+            1 => "Profiles".to_owned(),
+            _ => format!("Profiles of {variant}"),
+        };
+        let frames_max = if runs.is_left_out {
+            0
+        } else {
+            frames_max(report)
+        };
+        let parts = [
+            Block::Table(totals(comparisons)),
+            Block::list(few_samples(comparisons)),
+            Block::On(Medium::Screen, functions(comparisons, SCREEN_FUNCTIONS)),
+            Block::On(Medium::Page, functions(comparisons, PAGE_FUNCTIONS)),
+            Block::On(Medium::Browser, flames(comparisons, frames_max)),
+        ];
+        blocks.push(Block::section(3, heading, parts));
+    }
+    blocks.extend(profiles.unreadable.iter().map(|reason| {
+        let text = format!("a profile is left out: {reason}");
+        Block::Note(Severity::Note, text.into())
+    }));
+    blocks
+}
+
+/// Returns the profiles as data.
+pub(crate) fn data(profiles: &ExperimentProfiles) -> Value {
+    let side = |[baseline, comparison]: [f64; 2]| json!([baseline, comparison]);
+    let function = |function: &FunctionChange| {
+        json!({
+            "name": function.name,
+            "itself": side(function.itself),
+            "with_callees": side(function.with_callees),
+        })
+    };
+    let quantity = |entry: &ProfileComparison| {
+        let functions = entry.clearest_changes(DATA_FUNCTIONS).map(function);
+        json!({
+            "quantity": entry.quantity.name(),
+            "per_event": entry.quantity.is_flow(),
+            "runs": entry.runs,
+            "samples": entry.samples,
+            "totals": side(entry.totals),
+            "functions": functions.collect::<Vec<_>>(),
+        })
+    };
+    let variants = profiles.comparisons.iter().map(|(variant, comparisons)| {
+        json!({
+            "variant": variant,
+            "quantities": comparisons.iter().map(quantity).collect::<Vec<_>>(),
+        })
+    });
+    variants.collect()
+}
+
+fn frames_max(report: &SuiteReport) -> usize {
+    let drawn = report.runs.iter();
+    let drawn = drawn.filter(|runs| !runs.profiles.comparisons.is_empty());
+    (FRAMES_OF_PAGE / drawn.count().max(1)).clamp(40, 300)
+}
+
+/// Returns a row for each quantity.
+fn totals(comparisons: &[ProfileComparison]) -> Table {
+    let rows = comparisons.iter().map(|entry| {
+        let quantity = entry.quantity;
+        let [baseline, comparison] = entry.totals;
+        vec![
+            title(quantity).into(),
+            number(quantity, baseline),
+            number(quantity, comparison),
+            change_cell(quantity, entry.totals),
+            format!("{} and {}", entry.runs[0], entry.runs[1]).into(),
+        ]
+    });
+    let columns = [
+        Column::named("profile"),
+        Column::of_numbers("baseline"),
+        Column::of_numbers("comparison"),
+        Column::of_numbers("change"),
+        Column::named("runs"),
+    ];
+    Table::new(columns, rows).with_optional(&["runs"])
+}
+
+/// Returns a remark if the CPU profiles have too few samples to name functions.
+fn few_samples(comparisons: &[ProfileComparison]) -> Option<String> {
+    let mut all = comparisons.iter();
+    let cpu = all.find(|entry| entry.quantity == ProfileQuantity::CpuTime)?;
+    let [baseline, comparison] = cpu.samples;
+    (baseline.min(comparison) < SAMPLES_MIN).then(|| {
+        format!(
+            "the CPU profiles have {baseline} and {comparison} samples; below {SAMPLES_MIN}, functions \
+             with small changes appear by chance: use longer runs, more load or a higher frequency"
+        )
+    })
+}
+
+/// Returns a table of functions for each quantity.
+fn functions(comparisons: &[ProfileComparison], max: usize) -> Vec<Block> {
+    let tables = comparisons.iter().filter_map(|entry| {
+        let quantity = entry.quantity;
+        let rows = entry.clearest_changes(max).map(|function| {
+            let [baseline, comparison] = function.with_callees;
+            let itself = function.itself[1] - function.itself[0];
+            vec![
+                Cell::from(Text::code(&function.name)),
+                number(quantity, baseline),
+                number(quantity, comparison),
+                change_cell(quantity, function.with_callees),
+                difference(quantity, itself).into(),
+            ]
+        });
+        let rows: Vec<_> = rows.collect();
+        let columns = [
+            Column::named(format!("{} by function", title(quantity))),
+            Column::of_numbers("baseline"),
+            Column::of_numbers("comparison"),
+            Column::of_numbers("change"),
+            Column::of_numbers("itself"),
+        ];
+        (!rows.is_empty()).then(|| {
+            let table =
+                Table::new(columns, rows).with_optional(&["itself", "baseline", "comparison"]);
+            Block::group([Block::Table(table)])
+        })
+    });
+    tables.collect()
+}
+
+/// Returns flame graphs of the first quantities.
+fn flames(comparisons: &[ProfileComparison], frames_max: usize) -> Vec<Block> {
+    let shown = comparisons.iter().take(2);
+    let shown = shown.filter(|_| frames_max > 0).map(|entry| {
+        Block::Chart(Chart::Flame(FlameChart {
+            title: format!("{} by call stack", title(entry.quantity)),
+            quantity: entry.quantity,
+            frames_max,
+            root: entry.root.clone(),
+        }))
+    });
+    shown.collect()
+}
+
+/// Returns the name of a quantity with its unit of work: `CPU time per event`.
+pub(crate) fn title(quantity: ProfileQuantity) -> String {
+    match quantity.is_flow() {
+        true => format!("{} per event", quantity.name()),
+        false => quantity.name().to_owned(),
+    }
+}
+
+/// Returns an amount with its unit.
+pub(crate) fn amount(quantity: ProfileQuantity, value: f64) -> String {
+    match quantity {
+        ProfileQuantity::CpuTime | ProfileQuantity::MutexTime | ProfileQuantity::BlockTime => {
+            human::time(value)
+        }
+        ProfileQuantity::Allocations => human::significant(value),
+        ProfileQuantity::AllocatedBytes | ProfileQuantity::LiveHeap => human::bytes(value),
+    }
+}
+
+/// Returns a difference with its sign: `+1.20 µs`.
+fn difference(quantity: ProfileQuantity, value: f64) -> String {
+    let sign = if value < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", amount(quantity, value.abs()))
+}
+
+/// Returns the change from the first amount to the second: `+1.20 µs (+13.8 %)`.
+pub(crate) fn change(quantity: ProfileQuantity, [baseline, comparison]: [f64; 2]) -> String {
+    let absolute = difference(quantity, comparison - baseline);
+    // What was below a thousandth of it is noise of the sampling.
+    if baseline > comparison / 1000.0 {
+        let share = human::signed_percent(comparison / baseline - 1.0);
+        format!("{absolute} ({share})")
+    } else {
+        format!("{absolute} (new)")
+    }
+}
+
+fn number(quantity: ProfileQuantity, value: f64) -> Cell {
+    amount(quantity, value).into()
+}
+
+fn change_cell(quantity: ProfileQuantity, amounts: [f64; 2]) -> Cell {
+    change(quantity, amounts).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn changes_have_a_sign_a_unit_and_a_share() {
+        let cpu = ProfileQuantity::CpuTime;
+        for (amounts, text) in [
+            ([10_000.0, 11_200.0], "+1.20 µs (+12.0 %)"),
+            ([10_000.0, 8_000.0], "-2.00 µs (-20.0 %)"),
+            ([0.0, 1_000.0], "+1.00 µs (new)"),
+            ([0.5, 1_000.0], "+1.00 µs (new)"),
+        ] {
+            assert_eq!(change(cpu, amounts), text);
+        }
+        assert_eq!(title(cpu), "CPU time per event");
+        assert_eq!(title(ProfileQuantity::LiveHeap), "live heap");
+    }
+}

@@ -1,0 +1,148 @@
+//! Profiles of the target in the folder of a run.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use crate::manifest::Manifest;
+use crate::read::{OpenError, at};
+use crate::write::MANIFEST;
+
+/// Folder of the profiles within the folder of a run.
+pub const PROFILES: &str = "profiles";
+
+/// Ending of the name of a profile.
+const ENDING: &str = ".pb.gz";
+
+/// Maximum number of profiles of a run that are read.
+const FILES_MAX: usize = 128;
+
+/// Maximum size of a profile.
+const FILE_BYTES_MAX: u64 = 32 << 20;
+
+/// Profiles of one run, with the time that was measured.
+#[derive(Clone, Debug, Default)]
+pub struct RunProfiles {
+    /// Wall clock at the start and the end of the measured time: nanoseconds since 1970.
+    pub measured_ns: (i64, i64),
+    /// The profiles, in the order in which they were stored for each page.
+    pub profiles: Vec<StoredProfile>,
+}
+
+/// A profile as the target served it.
+#[derive(Clone, Debug)]
+pub struct StoredProfile {
+    /// Last part of the path of its page, such as `heap`.
+    pub page: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl RunProfiles {
+    /// Reads the profiles of the run in `folder`; `None` if it has none or did not measure.
+    ///
+    /// # Errors
+    /// [`OpenError`] with the file.
+    pub fn open(folder: &Path) -> Result<Option<Self>, OpenError> {
+        let path = folder.join(PROFILES);
+        let mut names = match names_in(&path) {
+            Ok(names) => names,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(at(&path)(error)),
+        };
+        names.sort();
+        names.truncate(FILES_MAX);
+        let manifest = folder.join(MANIFEST);
+        let bytes = fs::read(&manifest).map_err(at(&manifest))?;
+        let manifest: Manifest = serde_json::from_slice(&bytes)
+            .map_err(io::Error::from)
+            .map_err(at(&manifest))?;
+        let Some(measured_ns) = measured(&manifest) else {
+            return Ok(None);
+        };
+        let profiles = names.into_iter().map(|name| {
+            let path = path.join(&name);
+            let bytes = read_bounded(&path).map_err(at(&path))?;
+            let page = page_of(&name).to_owned();
+            Ok(StoredProfile { page, bytes })
+        });
+        let profiles = profiles.collect::<Result<Vec<_>, _>>()?;
+        Ok((!profiles.is_empty()).then_some(Self {
+            measured_ns,
+            profiles,
+        }))
+    }
+}
+
+/// Returns the names of profiles in a folder.
+fn names_in(folder: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if let Ok(name) = entry.file_name().into_string()
+            && name.ends_with(ENDING)
+            && entry.file_type()?.is_file()
+        {
+            names.push(name);
+        }
+    }
+    Ok(names)
+}
+
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let mut file = File::open(path)?.take(FILE_BYTES_MAX + 1);
+    file.read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        let reason = format!("a profile has at most {} MiB", FILE_BYTES_MAX >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, reason));
+    }
+    Ok(bytes)
+}
+
+/// Returns the page of a file that is named `PAGE-INDEX.NUMBER.pb.gz`.
+fn page_of(name: &str) -> &str {
+    let stem = name.split('.').next().unwrap_or(name);
+    stem.rsplit_once('-').map_or(stem, |(page, _)| page)
+}
+
+/// Returns the measured time by the wall clock.
+fn measured(manifest: &Manifest) -> Option<(i64, i64)> {
+    let (start, end) = manifest.measured()?;
+    let first = manifest.phases.first()?.moment;
+    let started_ns = i64::try_from(manifest.started_wall_millis)
+        .ok()?
+        .checked_mul(1_000_000)?;
+    let wall = |moment: stillwell_units::Moment| {
+        let since_start = moment.since(first).as_u64();
+        started_ns.checked_add(i64::try_from(since_start).ok()?)
+    };
+    Some((wall(start)?, wall(end)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_is_the_name_without_its_numbers() {
+        for (name, page) in [
+            ("heap-0.0001.pb.gz", "heap"),
+            ("cpu-perf-2.0000.pb.gz", "cpu-perf"),
+            ("mutex.pb.gz", "mutex"),
+        ] {
+            assert_eq!(page_of(name), page);
+        }
+    }
+
+    #[test]
+    fn a_run_without_profiles_has_none_and_a_large_file_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(RunProfiles::open(folder.path()).unwrap().is_none());
+        let path = folder.path().join("large");
+        let file = File::create(&path).unwrap();
+        file.set_len(FILE_BYTES_MAX + 1).unwrap();
+        let error = read_bounded(&path).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+    }
+}
