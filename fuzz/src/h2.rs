@@ -125,7 +125,9 @@ pub fn h2_client(bytes: &[u8]) {
         let step = match client.advance(input) {
             Ok((taken, event)) => {
                 match event {
-                    Some(ClientEvent::Body { stream, bytes }) => events.part(stream.number(), bytes),
+                    Some(ClientEvent::Body { stream, bytes }) => {
+                        events.part(stream.number(), bytes)
+                    }
                     Some(ClientEvent::End { stream, .. } | ClientEvent::Failed { stream, .. }) => {
                         events.end(stream.number(), &event);
                         *ended += 1;
@@ -161,7 +163,9 @@ pub fn h2_server(bytes: &[u8]) {
         let step = match server.advance(input) {
             Ok((taken, event)) => {
                 match event {
-                    Some(ServerEvent::Body { stream, bytes }) => events.part(stream.number(), bytes),
+                    Some(ServerEvent::Body { stream, bytes }) => {
+                        events.part(stream.number(), bytes)
+                    }
                     Some(ServerEvent::Failed { stream, .. }) => events.end(stream.number(), &event),
                     Some(ServerEvent::End { stream, .. }) => {
                         events.end(stream.number(), &event);

@@ -24,8 +24,7 @@ pub fn qpack(bytes: &[u8]) {
         }
         let (mut encoded, mut same) = (Vec::new(), FieldList::new());
         qpack::encode(list.fields().iter(), &mut encoded);
-        qpack::decode(&encoded, SECTION_BYTES_MAX, &mut same)
-            .expect("encoded text can be decoded");
+        qpack::decode(&encoded, SECTION_BYTES_MAX, &mut same).expect("encoded text can be decoded");
         assert_eq!(same.fields(), list.fields());
     }
 }

@@ -20,6 +20,7 @@ mod intake;
 mod lines;
 #[expect(dead_code, reason = "the server alone logs requests")]
 mod load;
+mod profile;
 mod template;
 mod wire;
 
@@ -40,6 +41,7 @@ pub use intake::{
     intake_stateful_logs,
 };
 pub use load::{expression, load_answer, response_options};
+pub use profile::profile;
 pub use template::{lading_template, template};
 pub use wire::{nighthawk_text, nighthawk_wire};
 

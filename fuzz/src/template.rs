@@ -8,8 +8,8 @@ use stillwell_config::files::Disk;
 use stillwell_config::shared::read_template;
 use stillwell_config::{Loader, RunOverrides};
 use stillwell_payload::{BlockSet, BuildError};
-use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_plan::payload::{BlockShape, TemplatePlan};
+use stillwell_plan::{PayloadFormat, PayloadPlan};
 use stillwell_text::Source;
 use stillwell_units::{ByteSize, Seed};
 

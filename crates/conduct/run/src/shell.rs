@@ -148,7 +148,7 @@ impl Shell {
             stop_deadline = stop_deadline + INSPECTOR_STOP.grace + STOP_BESIDES;
         }
         if plan.observer.perf.is_some() {
-            stop_deadline = stop_deadline + PERF_SCRIPT_LIMIT;
+            stop_deadline += PERF_SCRIPT_LIMIT;
         }
         if matches!(plan.target.kind, TargetKind::Container(_)) {
             // It waits, kills, and is called twice afterwards.

@@ -314,7 +314,7 @@ fn pair_line(progress: &SuiteProgress<'_>, live: bool) -> Option<String> {
         )),
         SuiteProgress::PairDiscarded {
             stage, pair, why, ..
-        } => Some(format!("  {} {pair} cannot be used: {why}", noun(*stage))),
+        } => Some(format!("  {} {pair} discarded: {why}", noun(*stage))),
         _ => None,
     }
 }
@@ -341,7 +341,8 @@ fn of(wanted: PairsWanted) -> String {
     };
     match repeated {
         0 => count,
-        _ => format!("{count}, {repeated} of them repeated"),
+        1 => format!("{count} (1 replaces a discarded pair)"),
+        _ => format!("{count} ({repeated} replace discarded pairs)"),
     }
 }
 

@@ -86,7 +86,7 @@ impl<'l> Lookup<'l> {
     pub(crate) fn discover(self, path: &Path) -> Result<Vec<Case<'l>>, Box<Diagnostic>> {
         match self.files.kind(path) {
             None => {
-                let message = format!("there is nothing at {}", path.display());
+                let message = format!("no such file or folder: {}", path.display());
                 Err(Box::new(Diagnostic::error(code::UNREADABLE, message)))
             }
             Some(EntryKind::File | EntryKind::Special) => {

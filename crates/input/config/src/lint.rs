@@ -22,7 +22,7 @@ pub(crate) fn lint(lookup: Lookup<'_>, paths: &[PathBuf]) -> Result<Vec<Linted>,
     let mut texts = Vec::new();
     for path in paths {
         if files.kind(path).is_none() {
-            let message = format!("there is nothing at {}", path.display());
+            let message = format!("no such file or folder: {}", path.display());
             diagnostics.push(Diagnostic::error(code::UNREADABLE, message));
         }
         walk(files, path, 0, &mut texts);

@@ -185,7 +185,7 @@ fn change(share: f64) -> String {
     if share.abs() < 1e-9 {
         "0".to_owned()
     } else {
-        signed_percent(share)
+        signed_percent(share).replace(".0 %", " %")
     }
 }
 

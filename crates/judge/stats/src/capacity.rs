@@ -67,9 +67,7 @@ pub struct SearchPlan {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum SearchPlanError {
     /// Rates that are none, or in the wrong order.
-    #[error(
-        "rates from {from} to {to} are no range: both must be above zero, the second one higher"
-    )]
+    #[error("the lower rate, {from}/s, must be above zero and below the higher one, {to}/s")]
     Rates {
         /// The lower one.
         from: f64,

@@ -48,9 +48,9 @@ impl fmt::Display for ErraticSign {
                 pairs,
             } => write!(
                 f,
-                "noisy: after {pairs} pairs the interval will likely still be ±{} wide, and the \
-                 tolerance is {}; use longer runs or more pairs, or stop other programs; CPU time \
-                 and memory vary less than throughput and latency",
+                "noisy: after {pairs} pairs, the interval is likely ±{} wide, and the tolerance is {}; use longer runs \
+                 or more pairs, or stop other programs; CPU time and memory vary less than throughput and \
+                 latency",
                 percent(*half_width),
                 percent(*tolerance)
             ),

@@ -323,7 +323,7 @@ impl RunNote {
                 match target_delayed {
                     Some(delayed) => write!(
                         f,
-                        "; they had the target's CPU for {} of the time in which it needed one",
+                        "; the target waited for them for {} of the time in which it needed a CPU",
                         percent(*delayed)
                     ),
                     None => f.write_str("; their effect on the target is unknown"),

@@ -348,9 +348,8 @@ impl RunWarning {
                 let (share, limit) = of(share, limit);
                 write!(
                     f,
-                    "target delayed: other programs had its CPU for {share} of the time in which it \
-                     needed one (limit {limit}), so it was slower; stop them (CPU and memory goals are \
-                     not affected)"
+                    "target delayed: it waited for other programs for {share} of the time in which it needed \
+                     a CPU (limit {limit}); stop them (CPU and memory goals are not affected)"
                 )
             }
             Self::WorkerDelayed {
@@ -361,17 +360,17 @@ impl RunWarning {
                 let (share, limit) = of(share, limit);
                 write!(
                     f,
-                    "worker delayed: other programs had the CPU of {worker} for {share} of the time \
-                     (limit {limit}), so load and latency are not as requested; stop them (CPU and \
-                     memory goals are not affected)"
+                    "worker delayed: {worker} waited for other programs for {share} of the time (limit \
+                     {limit}), so load and latency are not as requested; stop them (CPU and memory goals are \
+                     not affected)"
                 )
             }
             Self::GeneratorLate { id, share, limit } => {
                 let (share, limit) = of(share, limit);
                 write!(
                     f,
-                    "generator late: {id} had something to send and did not run for {share} of the \
-                     time (limit {limit}); free a CPU or lower the rate"
+                    "generator late: the workers of `{id}` had something to send and were not scheduled for \
+                     {share} of the time (limit {limit}); free a CPU or lower the rate"
                 )
             }
             Self::GeneratorLimit { id, share, limit } => {

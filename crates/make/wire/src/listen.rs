@@ -47,7 +47,9 @@ impl ListenError {
 
 const fn advice(kind: ErrorKind) -> &'static str {
     match kind {
-        ErrorKind::AddrInUse => ": it is taken; end what listens there or choose another address",
+        ErrorKind::AddrInUse => {
+            ": it is already in use; stop that program or choose another address"
+        }
         ErrorKind::AddrNotAvailable => ": this host has no such address; 127.0.0.1 always works",
         ErrorKind::AlreadyExists => {
             ": the file there is no socket; remove it or choose another path"

@@ -348,7 +348,7 @@ fn a_taken_port_says_what_to_do() {
     listener.address = holder.local_addr().unwrap();
     let error = bind_server(&plan(listener)).unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
-    assert!(source.contains("it is taken"), "{source}");
+    assert!(source.contains("it is already in use"), "{source}");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod tests;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use stillwell_units::count;
+use stillwell_units::{count, floor_to_u64};
 
 use crate::flame::FlameNode;
 use crate::quantity::ProfileQuantity;
@@ -135,7 +135,7 @@ fn compare(quantity: ProfileQuantity, sides: [&SummedStacks; 2]) -> ProfileCompa
         }
     }
     let mut functions: Vec<_> = functions.into_values().collect();
-    functions.sort_by(|a, b| rank(a).cmp(&rank(b)));
+    functions.sort_by_key(rank);
     ProfileComparison {
         quantity,
         runs: sides.map(|sum| sum.runs),
@@ -147,15 +147,10 @@ fn compare(quantity: ProfileQuantity, sides: [&SummedStacks; 2]) -> ProfileCompa
 }
 
 /// Returns the key by which functions are sorted: the clearest change first, and of nearly equal ones the caller.
-fn rank(function: &FunctionChange) -> (Reverse<i64>, u32) {
-    // Steps of two percent.
-    let steps = (function.clarity().ln() * 50.0).round();
-    let steps = if steps.is_finite() {
-        steps as i64
-    } else {
-        i64::MIN
-    };
-    (Reverse(steps), function.depth)
+fn rank(function: &FunctionChange) -> (Reverse<u64>, u32) {
+    // Steps of two percent from a billionth on, below which nothing is measured.
+    let steps = (function.clarity().max(1e-9) * 1e9).ln() * 50.0;
+    (Reverse(floor_to_u64(steps)), function.depth)
 }
 
 impl ProfileComparison {

@@ -137,7 +137,7 @@ fn of_moments<'a>(parts: &[Part<'a>], quantity: ProfileQuantity) -> Option<Named
     let mut stacks = NamedStacks::new();
     if quantity.is_cumulative() {
         let (first, last) = (parts.first()?, parts.last()?);
-        let seconds = (last.profile.time_ns - first.profile.time_ns) as f64 / 1e9;
+        let seconds = last.profile.time_ns.saturating_sub(first.profile.time_ns) as f64 / 1e9;
         if seconds <= 0.0 {
             return None;
         }

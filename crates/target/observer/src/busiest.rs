@@ -90,9 +90,20 @@ impl ProcessSnapshot {
         };
         let mut ended_before: BTreeMap<u32, u64> = BTreeMap::new();
         for (pid, (stat, _)) in &self.processes {
-            if !is_same(pid, stat) {
-                *ended_before.entry(stat.parent).or_default() += ticks(stat);
+            if is_same(pid, stat) {
+                continue;
             }
+            // The nearest ancestor that is still there has waited for all in between.
+            let mut heir = stat.parent;
+            let mut steps = self.processes.len();
+            while let Some((parent, _)) = self.processes.get(&heir)
+                && !is_same(&heir, parent)
+                && steps > 0
+            {
+                heir = parent.parent;
+                steps -= 1;
+            }
+            *ended_before.entry(heir).or_default() += ticks(stat);
         }
         let used = now.processes.iter().map(|(pid, (stat, _))| {
             let before = self.processes.get(pid).map(|(before, _)| before);
@@ -162,6 +173,15 @@ mod tests {
         let after = snapshot(&[(1, 0, 11, 130), (3, 1, 7, 0), (4, 1, 5, 0)]);
         let used = before.used_until(&after);
         assert_eq!(used, BTreeMap::from([(1, 31), (3, 0), (4, 5)]));
+    }
+
+    /// A shell that waited for a build was reported with 1,207 % of a CPU.
+    #[test]
+    fn ended_grandchildren_count_for_the_ancestor_that_is_left_from_the_snapshot_on() {
+        let before = snapshot(&[(1, 0, 10, 0), (2, 1, 5, 0), (3, 2, 900, 0)]);
+        // Process 3 used 20 more and ended, then process 2, which had waited for it.
+        let after = snapshot(&[(1, 0, 10, 925)]);
+        assert_eq!(before.used_until(&after), BTreeMap::from([(1, 20)]));
     }
 
     #[test]

@@ -25,7 +25,7 @@ const BODY_MAX: ByteSize = ByteSize::mib(4);
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum NotReady {
     /// It ended instead.
-    #[error("wait until {probe}: the target ended after {waited} ({exit})")]
+    #[error("{probe}: the target ended after {waited} ({exit})")]
     Died {
         /// Description of the probe.
         probe: String,
@@ -35,7 +35,7 @@ pub enum NotReady {
         exit: Exit,
     },
     /// The deadline has passed.
-    #[error("wait until {probe}: not within {waited} ({last_error})")]
+    #[error("{probe}: not within {waited} ({last_error})")]
     Overdue {
         /// Description of the probe.
         probe: String,
@@ -45,7 +45,7 @@ pub enum NotReady {
         last_error: String,
     },
     /// The run was cancelled.
-    #[error("wait until {probe}: cancelled after {waited}")]
+    #[error("{probe}: cancelled after {waited}")]
     Cancelled {
         /// Description of the probe.
         probe: String,
@@ -53,7 +53,7 @@ pub enum NotReady {
         waited: Nanos,
     },
     /// The probe cannot work.
-    #[error("wait until {probe}: {reason}")]
+    #[error("{probe}: {reason}")]
     Impossible {
         /// Description of the probe.
         probe: String,

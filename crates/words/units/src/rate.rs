@@ -145,8 +145,17 @@ impl FromStr for EventRate {
             Some((count, "h")) => (count, 3600.0),
             Some(_) => return Err(shape()),
             None => {
+                // `100rps` and `100 events` are `100/s`.
+                let is_of_number = |c: char| c.is_ascii_digit() || matches!(c, '.' | ',');
+                let number = text.trim();
+                let digits = number.find(|c| !is_of_number(c)).unwrap_or(number.len());
+                if digits == 0 {
+                    return Err(shape());
+                }
+                let has_factor = matches!(&number[digits..], "k" | "M");
+                let end = if has_factor { number.len() } else { digits };
                 return Err(ParseError::UnitMissing {
-                    input: text.trim().to_owned(),
+                    input: number[..end].to_owned(),
                     kind: "rate of events",
                     example: "/s",
                 });

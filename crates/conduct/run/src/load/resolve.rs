@@ -21,7 +21,7 @@ pub enum AddressFamily {
 
 /// A name without an address of the wanted kind.
 #[derive(Debug, thiserror::Error)]
-#[error("look up {address}")]
+#[error("unknown host in {address}")]
 pub struct ResolveError {
     /// `host:port`.
     pub address: String,

@@ -33,7 +33,7 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
         ),
         NextStep::Stop(StopReason::Certain) => {
             let why = match verdict.verdict {
-                Verdict::Inconclusive => "more pairs would not change that",
+                Verdict::Inconclusive => "stopped, because more pairs would not decide it",
                 _ => "final",
             };
             format!("{pairs}{}; {word}: {why}", known(verdict))
@@ -49,7 +49,7 @@ pub(super) fn described(standing: &Standing, left: TimeLeft, left_in_all: TimeLe
         }
         NextStep::Stop(StopReason::Unfit) => {
             let discarded = verdict.pairs_discarded;
-            format!("invalid: {discarded} pairs could not be used; {word}")
+            format!("invalid: {discarded} pairs were discarded; {word}")
         }
     };
     if left_in_all == left || left == TimeLeft::default() {
@@ -81,13 +81,13 @@ pub(super) fn waiting(host: HostUse, up_to: Nanos) -> String {
     let up_to = seconds(up_to);
     if host.foreign_share >= host.pressure {
         format!(
-            "waiting for the machine to be quiet: other programs use {used:.0} % of its CPU, up to {up_to}"
+            "waiting up to {up_to} for a quieter machine: other programs use {used:.0} % of its CPU"
         )
     } else {
         let waited = host.pressure * 100.0;
         format!(
-            "waiting for the machine to be quiet: tasks waited for a CPU in {waited:.0} % of the \
-             time, up to {up_to}"
+            "waiting up to {up_to} for a quieter machine: tasks waited for a CPU in {waited:.0} % of \
+             the time"
         )
     }
 }

@@ -193,7 +193,7 @@ fn mistakes_are_reported_before_anything_is_sent() {
         (
             vec![refused_url.as_str(), "--from=1k/s", "--to=10/s"],
             2,
-            "are no range",
+            "must be above zero and below",
         ),
         (
             vec![refused_url.as_str(), "--from=1MiB/s"],

@@ -55,7 +55,7 @@ fn check_lists_the_experiments_of_a_suite() {
     assert_holds(
         &ended.stdout,
         &[
-            "first: no description",
+            "first\n",
             "second: What it asks.",
             "one against two",
             "2 experiments",

@@ -101,7 +101,7 @@ fn what_cannot_be_is_refused_with_what_to_do() {
     let holder = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = holder.local_addr().unwrap().to_string();
     let ended = serve(&["--address", &taken]).finish(LONG);
-    assert_refused(&ended, 3, &[&taken, "it is taken"]);
+    assert_refused(&ended, 3, &[&taken, "it is already in use"]);
 
     let ended = serve(&["--delay", "5 + activ"]).finish(LONG);
     assert_refused(

@@ -306,7 +306,11 @@ fn a_port_that_is_taken_is_reported() {
     let words = ["service", "--listen", &address];
     let ended = Process::start(Command::new(STILLWELL).args(words)).finish(LONG);
     assert_eq!(ended.code, 3, "{}", ended.stderr);
-    assert!(ended.stderr.contains("it is taken"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("it is already in use"),
+        "{}",
+        ended.stderr
+    );
     // Under the ancestor's name, in its words.
     let (_folder, name) = named("nighthawk_service");
     for listen in [address.as_str(), "nowhere"] {

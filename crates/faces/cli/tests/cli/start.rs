@@ -23,7 +23,11 @@ fn a_sink_whose_port_is_taken_is_named_with_what_to_do() {
         let output = format!("{}{}", ended.stdout, ended.stderr);
         assert_holds(
             &output,
-            &[&suite.sink, "it is taken", "choose another address"],
+            &[
+                &suite.sink,
+                "it is already in use",
+                "choose another address",
+            ],
         );
         if command == "observe" {
             let manifest = open(&suite, &suite.results());

@@ -57,5 +57,5 @@ fn a_taken_port_is_an_error_at_once() {
     let error = bind(options(&endpoint, "discard:")).unwrap_err();
     assert_eq!(error.to_string(), format!("open {endpoint}"));
     let source = error.source().unwrap().to_string();
-    assert!(source.contains("it is taken"), "{source}");
+    assert!(source.contains("it is already in use"), "{source}");
 }

@@ -333,11 +333,10 @@ fn check_routes(reader: &Reader, goals: &[PlacedGoal], workload: &Workload) {
         if is_known || !workload.answers || !workload.are_all_known {
             continue;
         }
-        let message =
-            format!("no generator sends requests of several routes, one of them `{route}`");
+        let message = format!("no generator sends `{route}`");
         let error = reader.error(code::GOAL_WITHOUT_LOAD, goal.span, message);
         reader.report(match workload.routes.as_slice() {
-            [] => error.label("leave out `route`, or give `requests` a `mix`"),
+            [] => error.label("leave out `route`, or give `requests` a `mix` of several routes"),
             routes => error.label(format!("the routes are {}", routes.join(", "))),
         });
     }

@@ -85,9 +85,14 @@ pub(super) fn read_variants(context: &ReadContext<'_>, node: &Node) -> Vec<Varia
         .filter_map(|entry| read_variant(context, &entry.key, &entry.value))
         .collect();
     if let [only] = entries {
-        let message = format!("`{}` has nothing to be compared with", only.key.text);
+        let message = "`variants` needs at least two";
         let error = reader.error(code::VARIANTS, only.key.span, message);
-        reader.report(error.label("two variants or more belong here"));
+        let missing = if only.key.text == "baseline" {
+            "comparison"
+        } else {
+            "baseline"
+        };
+        reader.report(error.label(format!("add a second one, such as `{missing}: {{}}`")));
     }
     if entries.is_empty() {
         reader.report(reader.error(code::VARIANTS, node.span, "no variants to compare"));

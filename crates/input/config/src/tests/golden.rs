@@ -103,6 +103,31 @@ fn a_run_needs_no_target_and_no_variants() {
     assert!(matches!(plan.target.kind, stillwell_plan::TargetKind::None));
 }
 
+#[test]
+fn perf_takes_the_place_of_an_inspector() {
+    let observed = |observe: &str| {
+        run_plan(&format!(
+            "workload: {{generators: [{{udp: '127.0.0.1:1', payload: ascii, rate: 10/s}}]}}\nobserve: {observe}"
+        ))
+    };
+    let perf = |observe| observed(observe).unwrap().plan.observer.perf.unwrap();
+    assert_eq!(perf("{perf: {}}").frequency.get(), 99);
+    let plan = perf("{perf: {frequency: 199, call_graph: dwarf}}");
+    assert_eq!(plan.frequency.get(), 199);
+    assert_eq!(plan.call_graph, stillwell_plan::observer::CallGraph::Dwarf);
+    for (observe, says) in [
+        ("{perf: {frequency: 0}}", "from 1 to 10000"),
+        ("{perf: {frequency: 10001}}", "from 1 to 10000"),
+        (
+            "{perf: {}, inspector: {command: [strace]}}",
+            "exclude each other",
+        ),
+    ] {
+        let error = observed(observe).unwrap_err();
+        assert!(format!("{error:?}").contains(says), "{error:?}");
+    }
+}
+
 /// The tables of keys are both the reader's and the schema's; that no key of
 /// them was forgotten in the file above makes the two tests one.
 #[test]
@@ -128,6 +153,7 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         super::web::EVERY_KEY,
         super::faults::EVERY_STEP,
         super::faults::LINKS,
+        "{perf: {frequency: 199, call_graph: dwarf}}",
         "{file_gen: {log: a, full: truncate, settle: 1s, file_max: 1 MiB}, lines: {begins: a, ends: b, holds: [c]}}",
     ] {
         let (root, _) = parse(&Source::new("a.yaml", text)).unwrap();

@@ -81,7 +81,7 @@ fn limits(
         [] => "none".to_owned(),
         looks => format!("{}, after {} pairs", looks.len(), looks.join(", ")),
     };
-    let mut rows = vec![("pairs", pairs), ("looks", looks)];
+    let mut rows = vec![("pairs", pairs), ("checks", looks)];
     let goal = words::deciding(experiment);
     let visible = goal.and_then(|goal| Some((goal, goal.smallest_visible?)));
     if let Some((goal, visible)) = visible {
@@ -95,7 +95,7 @@ fn limits(
         let share = words::percent(rarest_visible_fault(experiment.pairs_used));
         rows.push((
             "rarest visible fault",
-            format!("one that happens in {share} of all runs"),
+            format!("{share} of all runs; rarer ones may be missed"),
         ));
     }
     if let Some(steal) = runs.and_then(|runs| runs.steal_max) {
@@ -152,7 +152,9 @@ fn delivery(variants: &[RunDelivery]) -> Option<Block> {
 fn environment(facts: &[(String, Vec<String>)]) -> Vec<Block> {
     let row =
         |(fact, values): &(String, Vec<String>)| (fact.as_str().into(), values.join("; ").into());
-    let (differing, same): (Vec<_>, Vec<_>) = facts.iter().partition(|fact| fact.1.len() > 1);
+    let (differing, mut same): (Vec<_>, Vec<_>) = facts.iter().partition(|fact| fact.1.len() > 1);
+    // Pages are sent to others, and a command line can name disks and hosts.
+    same.retain(|(fact, _)| fact != "kernel_command_line");
     let mut blocks = Vec::new();
     if !differing.is_empty() {
         let rows = differing.into_iter().map(row).collect();

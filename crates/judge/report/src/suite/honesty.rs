@@ -73,7 +73,7 @@ fn not_corrected(experiment: &ExperimentVerdict) -> Option<String> {
     let secondary = count(secondary.filter(|goal| goal.change.is_some()).count());
     (secondary > 0).then(|| {
         format!(
-            "{}: 95 % intervals, not corrected for multiple comparisons; they do not change the exit code",
+            "{}: not corrected for multiple comparisons, and without effect on the exit code",
             words::counted(secondary, "secondary goal", "secondary goals")
         )
     })
@@ -84,9 +84,7 @@ pub(super) fn looked(experiment: &ExperimentVerdict) -> String {
     let used = words::counted(experiment.pairs_used, "pair", "pairs");
     let rule = match experiment.stopping {
         StoppingPlan::Sequential { max_pairs } => {
-            format!(
-                "checked several times up to {max_pairs} pairs; the interval allows for every check"
-            )
+            format!("up to {max_pairs} planned; the interval is corrected for repeated checks")
         }
         StoppingPlan::Fixed { pairs } => {
             format!(
@@ -95,7 +93,7 @@ pub(super) fn looked(experiment: &ExperimentVerdict) -> String {
             )
         }
         StoppingPlan::Open { .. } => {
-            "checked after every pair; the interval allows for every check".to_owned()
+            "checked after every pair; the interval is corrected for repeated checks".to_owned()
         }
     };
     let why = match experiment.stopped {
@@ -174,8 +172,8 @@ fn confirmed(goal: &GoalVerdict, confirmation: &Confirmation) -> String {
     let p = confirmation.p_value;
     let p = p.map_or_else(String::new, |p| format!(", p {}", probability(p)));
     format!(
-        "{answer} on {new_pairs}:{}{p}; all {} pairs together{}; the search, whose estimate is biased, \
-         found {} in {}:{}",
+        "{answer} on {new_pairs}:{}{p}; all {} pairs together{}; before, in the search: {} after \
+         {},{} (biased, because it stopped at a clear change)",
         with_interval(confirmation.change),
         used + goal.pairs,
         with_interval(confirmation.pooled),
@@ -201,8 +199,8 @@ pub(super) fn budget(budget: &ErrorBudget) -> String {
     };
     let mut text = match budget.false_alarm_bound {
         Some(bound) => format!(
-            "at most {} of such suites would report a regression if both sides were equally fast \
-             (for independent, normal pairs); {comparisons} {decides} the exit code ({how})",
+            "at most {} (probability of a `regressed` if both sides were equally fast, for independent, \
+             normal pairs); {comparisons} {decides} the exit code ({how})",
             rounded_up(bound)
         ),
         None => format!(

@@ -42,7 +42,9 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
     }
     let series = words::counted(experiment.moved_of, "series", "series");
     if experiment.moved.is_empty() {
-        return Some(format!("none of {series} certainly changed"));
+        return Some(format!(
+            "no other metric changed significantly ({series} tested)"
+        ));
     }
     let more = experiment.moved.len().saturating_sub(limit);
     let more = if more > 0 {
@@ -51,8 +53,8 @@ fn legend(experiment: &ExperimentVerdict, limit: usize) -> Option<String> {
         String::new()
     };
     Some(format!(
-        "exploratory: of {series}, those that certainly changed; one in ten may be chance; their \
-         lower bounds are not corrected for this selection{more}"
+        "exploratory: {series} tested; one in ten of these may be chance, and their lower bounds are not \
+         corrected for this selection{more}"
     ))
 }
 

@@ -21,7 +21,7 @@ pub struct ExperimentProfiles {
 const SCREEN_FUNCTIONS: usize = 5;
 
 /// Functions that a page shows of each quantity.
-const PAGE_FUNCTIONS: usize = 10;
+const PAGE_FUNCTIONS: usize = 8;
 
 /// Functions that the data has of each quantity.
 const DATA_FUNCTIONS: usize = 30;
@@ -82,9 +82,9 @@ pub(super) fn blocks(runs: &ExperimentRuns, report: &SuiteReport) -> Vec<Block> 
         let parts = [
             Block::Table(totals(comparisons)),
             Block::list(few_samples(comparisons)),
+            Block::On(Medium::Browser, flames(comparisons, frames_max)),
             Block::On(Medium::Screen, functions(comparisons, SCREEN_FUNCTIONS)),
             Block::On(Medium::Page, functions(comparisons, PAGE_FUNCTIONS)),
-            Block::On(Medium::Browser, flames(comparisons, frames_max)),
         ];
         blocks.push(Block::section(3, heading, parts));
     }
@@ -201,8 +201,12 @@ fn functions(comparisons: &[ProfileComparison], max: usize) -> Vec<Block> {
 
 /// Returns flame graphs of the first quantities.
 fn flames(comparisons: &[ProfileComparison], frames_max: usize) -> Vec<Block> {
-    let shown = comparisons.iter().take(2);
-    let shown = shown.filter(|_| frames_max > 0).map(|entry| {
+    if frames_max == 0 {
+        return Vec::new();
+    }
+    let legend = "Callers are above the functions that they call. A frame is as wide as its amounts in both variants \
+                  together. Red frames grew, green frames shrank; a pointer shows the amounts.";
+    let shown = comparisons.iter().take(2).map(|entry| {
         Block::Chart(Chart::Flame(FlameChart {
             title: format!("{} by call stack", title(entry.quantity)),
             quantity: entry.quantity,
@@ -210,7 +214,9 @@ fn flames(comparisons: &[ProfileComparison], frames_max: usize) -> Vec<Block> {
             root: entry.root.clone(),
         }))
     });
-    shown.collect()
+    std::iter::once(Block::Paragraph(Text::dim(legend)))
+        .chain(shown)
+        .collect()
 }
 
 /// Returns the name of a quantity with its unit of work: `CPU time per event`.

@@ -48,16 +48,21 @@ impl Axis {
         }
     }
 
-    /// Returns a logarithmic axis, from the decade below `low` to that above `high`.
+    /// Returns a logarithmic axis from the 1, 2 or 5 of a decade below `low` to that above `high`.
     pub(super) fn log(low: f64, high: f64, start: f64, end: f64) -> Self {
         let exponent = |bound: f64| {
             let exponent = bound.max(1e-12).log10();
             if exponent.is_finite() { exponent } else { 0.0 }
         };
-        let (low, high) = (exponent(low).floor(), exponent(high).ceil());
+        let (low, high) = (exponent(low), exponent(high));
+        let below = rounds(low.floor()).into_iter().rev();
+        let low = below.into_iter().find(|round| *round <= low + 1e-9);
+        let above = rounds(high.floor()).into_iter();
+        let high = above.into_iter().find(|round| *round >= high - 1e-9);
+        let (low, high) = (low.unwrap_or(0.0), high.unwrap_or(1.0));
         Self {
             is_log: true,
-            ..Self::linear(low, high.max(low + 1.0), start, end)
+            ..Self::linear(low, high.max(low + 0.3), start, end)
         }
     }
 
@@ -94,8 +99,16 @@ impl Axis {
         (self.low..=self.high).contains(&value)
     }
 
-    /// Returns about `count` round values of the axis; the decades of a logarithmic one.
+    /// Returns about `count` round values of the axis: decades of a logarithmic one, or 1, 2 and 5 of each if there are few.
     pub(super) fn ticks(&self, count: u32) -> Vec<f64> {
+        if self.is_log && self.high - self.low < 2.0 {
+            let decades = [0.0, 1.0, 2.0].map(|later| self.low.floor() + later);
+            let ticks = decades.into_iter().flat_map(rounds);
+            let ticks = ticks.filter(|tick| (self.low - 1e-9..=self.high + 1e-9).contains(tick));
+            let mut ticks: Vec<f64> = ticks.map(|tick| 10.0_f64.powf(tick)).collect();
+            ticks.dedup_by(|a, b| (*a - *b).abs() < 1e-9 * *a);
+            return ticks;
+        }
         let step = if self.is_log {
             ((self.high - self.low) / f64::from(count)).ceil().max(1.0)
         } else {
@@ -114,6 +127,11 @@ impl Axis {
             })
             .collect()
     }
+}
+
+/// Returns the exponents of 1, 2, 5 and 10 times a power of ten.
+fn rounds(decade: f64) -> [f64; 4] {
+    [1.0_f64, 2.0, 5.0, 10.0].map(|digit| decade + digit.log10())
 }
 
 /// Returns the smallest of 1, 2 and 5 times a power of ten that is at least `step`.

@@ -164,6 +164,7 @@ fn series(curve: &Curve, index: usize, across: &Axis, up: &Axis) -> Markup {
     let line = values.iter().filter(|point| is_finite(point));
     let line = line.map(|(x, y)| (across.place(*x), up.place(*y)));
     let x = LEFT + 170.0 * float(index % STYLES);
+    let label_max = if curve.series.len() == 1 { 90 } else { 20 };
     html! {
         g class=(class) data-name=(shortened(name, 40)) {
             title { (shortened(name, 100)) }
@@ -172,7 +173,7 @@ fn series(curve: &Curve, index: usize, across: &Axis, up: &Axis) -> Markup {
             }
             polyline class="series" points=(points(line)) {}
             (super::line("series", (x, TOP - 16.0), (x + 22.0, TOP - 16.0)))
-            (text("tick", (x + 28.0, TOP - 12.0), "start", &shortened(name, 20)))
+            (text("tick", (x + 28.0, TOP - 12.0), "start", &shortened(name, label_max)))
         }
     }
 }

@@ -14,7 +14,7 @@ const TOP: f64 = 2.0;
 const WIDTH_MIN: f64 = 1.5;
 
 /// Average width of a character of a label.
-const CHARACTER: f64 = 6.6;
+const CHARACTER: f64 = 7.4;
 
 /// Deepest row.
 const DEPTH_MAX: usize = 40;

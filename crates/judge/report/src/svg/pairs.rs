@@ -57,8 +57,8 @@ pub(crate) fn pairs(series: &PairSeries) -> Option<Drawing> {
 /// Returns the caption of the chart.
 fn title(series: &PairSeries) -> String {
     format!(
-        "{}: change in each pair, and the mean so far with its plain 95 % interval, which does not \
-         account for the repeated checks",
+        "{}: dots are changes per pair; line and band are the mean so far with a 95 % interval that is not \
+         corrected for repeated checks",
         series.name
     )
 }

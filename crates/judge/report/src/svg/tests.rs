@@ -153,7 +153,10 @@ fn ticks_are_round_values_within_the_axis() {
     let bytes = ticks(Axis::linear(0.0, 5e6, 0.0, 1.0).in_bytes());
     assert_eq!(bytes[..2], [0.0, 1_048_576.0]);
     let log = rounded(ticks(Axis::log(3.0, 2_000.0, 0.0, 1.0)));
-    assert_eq!(log, ["1.00", "10.00", "100.00", "1000.00", "10000.00"]);
+    assert_eq!(log, ["10.00", "100.00", "1000.00"]);
+    // Two decades for values between 0.8 and 1.1 would hide a change of 8 %.
+    let narrow = rounded(ticks(Axis::log(0.8, 1.1, 0.0, 1.0)));
+    assert_eq!(narrow, ["0.50", "1.00", "2.00"]);
 }
 
 #[test]

@@ -308,14 +308,14 @@ fn a_search_without_a_range_is_refused() {
                 from: 0.0,
                 ..plan()
             },
-            "are no range",
+            "must be above zero and below",
         ),
         (
             SearchPlan {
                 to: 100.0,
                 ..plan()
             },
-            "are no range",
+            "must be above zero and below",
         ),
         (
             SearchPlan {

@@ -88,7 +88,7 @@ impl<'a> Pairs<'a> {
                 _ => format!("{runs} runs of {name}"),
             })
             .collect();
-        Some(format!("{} left out ({first})", sides.join(" and ")))
+        Some(format!("{} discarded ({first})", sides.join(" and ")))
     }
 }
 

@@ -133,7 +133,7 @@ fn pairs_with_an_unreliable_run_are_left_out_whole() {
     assert_eq!(
         judged.goals[0].reason.as_deref(),
         Some(
-            "3 valid pairs, 4 are needed: 3 runs of comparison left out (target died in phase \
+            "3 valid pairs, 4 are needed: 3 runs of comparison discarded (target died in phase \
              measure)"
         )
     );

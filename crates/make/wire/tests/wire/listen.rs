@@ -13,7 +13,7 @@ fn a_taken_address_says_so_and_what_to_do() {
     assert_eq!(
         error.to_string(),
         format!(
-            "listen on {address}: it is taken; end what listens there or choose another address"
+            "listen on {address}: it is already in use; stop that program or choose another address"
         )
     );
     assert!(error.source().is_some());

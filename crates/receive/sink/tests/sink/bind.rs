@@ -26,7 +26,7 @@ fn a_taken_port_is_reported_at_once_and_with_what_to_do() {
     let address = listener.local_addr().unwrap();
     let error = bind(&plan(SinkProtocol::Tcp { address })).unwrap_err();
     let text = chain(&error);
-    let start = format!("bind sink `under-test`: listen on {address}: it is taken; ");
+    let start = format!("bind sink `under-test`: listen on {address}: it is already in use; ");
     assert!(text.starts_with(&start), "{text}");
 }
 

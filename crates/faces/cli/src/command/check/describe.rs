@@ -37,8 +37,10 @@ pub(super) fn suite(plan: &SuitePlan) -> String {
 pub(super) fn targets(plans: &[TargetsPlan]) -> String {
     let mut text = String::new();
     for plan in plans {
-        let summary = plan.summary.as_deref().unwrap_or("no description");
-        line(&mut text, format_args!("{}: {summary}", plan.name));
+        line(
+            &mut text,
+            format_args!("{}", headline(&plan.name, plan.summary.as_deref())),
+        );
         for (index, target) in plan.targets.iter().enumerate() {
             let what = if index == 0 { "targets" } else { "" };
             let claim = target.durability.map_or("", Durability::name);
@@ -63,9 +65,16 @@ pub(super) fn targets(plans: &[TargetsPlan]) -> String {
     text
 }
 
+/// Returns the name, and the description if there is one.
+fn headline(name: &str, summary: Option<&str>) -> String {
+    summary.map_or_else(|| name.to_owned(), |summary| format!("{name}: {summary}"))
+}
+
 fn experiment(plan: &ExperimentPlan, text: &mut String) {
-    let summary = plan.summary.as_deref().unwrap_or("no description");
-    line(text, format_args!("{}: {summary}", plan.name));
+    line(
+        text,
+        format_args!("{}", headline(&plan.name, plan.summary.as_deref())),
+    );
     if let Some(family) = &plan.family {
         let settings = family.parameters.iter();
         let settings: Vec<String> = settings
@@ -100,7 +109,7 @@ fn experiment(plan: &ExperimentPlan, text: &mut String) {
     line(
         text,
         format_args!(
-            "             lost pairs are replaced for up to {}",
+            "             discarded pairs are replaced for up to {}",
             plan.max_time
         ),
     );

@@ -14,7 +14,7 @@ const ODD: &[(&str, i32, &str)] = &[
     (
         "http://no-such-host.invalid/ -n1",
         3,
-        "look up no-such-host.invalid:80",
+        "unknown host in no-such-host.invalid:80",
     ),
     ("http://a:0/ -n1", 2, "is not a number from 1 to 65535"),
     ("http://a:65536/ -n1", 2, "is not a number from 1 to 65535"),

@@ -417,7 +417,7 @@ fn what_cannot_be_had_is_reported_before_anything_is_served() {
     let taken = format!("--admin={}", holder.local_addr().unwrap());
     let here = "--address=127.0.0.1:0";
     for (words, says) in [
-        (vec![here, &taken], "it is taken"),
+        (vec![here, &taken], "it is already in use"),
         (vec!["--address=192.0.2.1:80"], "192.0.2.1:80"),
         (
             vec![here, "--tls=self-signed", "--tls-certificate-out=/dev/full"],

@@ -168,7 +168,8 @@ fn has_points(line: &Line) -> bool {
     line.iter().any(Option::is_some)
 }
 
-/// Calls `add` with the bin of each two neighbouring points.
+/// Calls `add` with the bin of each two neighbouring points. Those around the end of the load are left out: half of
+/// the time between them has no load, so a rate there is that of neither phase.
 fn for_steps<'a>(
     series: &'a Series,
     span: &TimeSpan,
@@ -176,7 +177,8 @@ fn for_steps<'a>(
     mut add: impl FnMut(usize, &'a Point, &'a Point),
 ) {
     for (from, to) in series.points.iter().zip(series.points.iter().skip(1)) {
-        if let Some(bin) = span.bin(start, (from, to)) {
+        let is_end_of_load = from.phase == Phase::Measure && to.phase != Phase::Measure;
+        if let Some(bin) = span.bin(start, (from, to)).filter(|_| !is_end_of_load) {
             add(bin, from, to);
         }
     }
