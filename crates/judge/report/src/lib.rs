@@ -52,6 +52,7 @@ pub use suite::{
     by_attention, markdown, terminal,
 };
 pub use targets::{IMPORT_SCHEMA, TARGETS_REPORT_SCHEMA, TargetsReport};
+pub use words::{change_with_interval, goal_title};
 
 /// The content of a suite's report.
 #[derive(Clone, Debug, PartialEq)]

@@ -37,7 +37,8 @@ pub(crate) fn validity(validity: Validity) -> Option<&'static str> {
 }
 
 /// Returns the title of a goal's metric, for readers.
-pub(crate) fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
+#[must_use]
+pub fn goal_title(metric: &GoalMetric) -> Cow<'static, str> {
     Cow::Borrowed(match metric {
         GoalMetric::Cpu => "CPU",
         GoalMetric::CpuPerEvent => "CPU per event",
@@ -127,8 +128,9 @@ pub(crate) fn change_size(scale: Scale, share: f64) -> String {
     }
 }
 
-/// A change with its interval: `+4.9 % [+4.5, +5.4]`.
-pub(crate) fn change_with_interval(scale: Scale, change: Change) -> String {
+/// Returns a change with its interval: `+4.9 % [+4.5, +5.4]`.
+#[must_use]
+pub fn change_with_interval(scale: Scale, change: Change) -> String {
     format!(
         "{} {}",
         change_size(scale, change.estimate),

@@ -1,11 +1,12 @@
 //! Result of a look at the data, in one line.
 
 use stillwell_experiment::{HostUse, TimeLeft};
-use stillwell_plan::goal::Scale;
+use stillwell_plan::GoalMetric;
+use stillwell_report::{change_with_interval, goal_title};
 use stillwell_units::{Nanos, floor_to_u64};
 use stillwell_verdict::{
-    Change, Confirmation, ExperimentVerdict, GoalVerdict, NextStep, RunStage, Standing, StopReason,
-    Verdict,
+    Change, Confirmation, ExperimentVerdict, GoalVerdict, NextStep, RunNote, RunStage, Standing,
+    StopReason, Verdict,
 };
 
 /// The present state, and the next step and its time.
@@ -72,7 +73,20 @@ pub(super) fn so_far(verdict: &ExperimentVerdict, left: TimeLeft) -> Option<Stri
     } else {
         format!("{pairs} pairs")
     };
-    Some(format!("so far, after {pairs}{changes}; {}", outlook(left)))
+    let light = light_load(verdict).map_or_else(String::new, |note| format!("; {note}"));
+    Some(format!(
+        "so far, after {pairs}{changes}; {}{light}",
+        outlook(left)
+    ))
+}
+
+/// Returns the note about a load under which CPU per event will have no verdict.
+fn light_load(verdict: &ExperimentVerdict) -> Option<&RunNote> {
+    let is_cpu = |goal: &GoalVerdict| goal.primary && goal.metric == GoalMetric::CpuPerEvent;
+    let is_judged = verdict.goals.iter().any(is_cpu);
+    let notes = verdict.notes.iter().map(|seen| &seen.note);
+    let mut light = notes.filter(|note| matches!(note, RunNote::LightLoad { .. }));
+    light.next().filter(|_| is_judged)
 }
 
 /// Reason for a wait.
@@ -163,27 +177,14 @@ fn each(verdict: &ExperimentVerdict, change: impl Fn(&GoalVerdict) -> Option<Cha
         } else {
             String::new()
         };
-        let shown = shown_change(change, goal.scale);
-        Some(format!("{}{whose} {shown}", goal.metric.name()))
+        let shown = change_with_interval(goal.scale, change);
+        Some(format!("{}{whose} {shown}", goal_title(&goal.metric)))
     });
     let changes: Vec<String> = changes.collect();
     if changes.is_empty() {
         return String::new();
     }
     format!(": {}", changes.join(", "))
-}
-
-pub(super) fn shown_change(change: Change, scale: Scale) -> String {
-    let unit = match scale {
-        Scale::Ratio => "%",
-        Scale::Difference => "points",
-    };
-    format!(
-        "{:+.2} {unit} [{:+.2}, {:+.2}]",
-        change.estimate * 100.0,
-        change.lower * 100.0,
-        change.upper * 100.0
-    )
 }
 
 #[cfg(test)]
@@ -202,19 +203,5 @@ mod tests {
         assert_eq!(span(left(0, 0, 100)), "0s to 1s");
         let outlook = outlook(left(120_000, 240_000, 540_000));
         assert_eq!(outlook, "verdict in 2m to 9m, likely 4m");
-    }
-
-    #[test]
-    fn a_share_changes_by_points() {
-        let change = Change {
-            estimate: 0.031,
-            lower: 0.012,
-            upper: 0.05,
-        };
-        assert_eq!(shown_change(change, Scale::Ratio), "+3.10 % [+1.20, +5.00]");
-        assert_eq!(
-            shown_change(change, Scale::Difference),
-            "+3.10 points [+1.20, +5.00]"
-        );
     }
 }

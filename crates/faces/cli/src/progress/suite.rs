@@ -8,6 +8,7 @@ mod tests;
 use stillwell_experiment::TimeLeft;
 use stillwell_plan::goal::Scale;
 use stillwell_plan::stopping::DesignPlan;
+use stillwell_report::goal_title;
 use stillwell_run::Progress;
 use stillwell_units::Moment;
 use stillwell_verdict::{Change, ExperimentVerdict, RunSummary, Verdict};
@@ -158,8 +159,8 @@ impl SuiteView {
                 continue;
             };
             let metric = match several {
-                true => format!("{} of {}", goal.metric.name(), goal.comparison),
-                false => goal.metric.name().into_owned(),
+                true => format!("{} of {}", goal_title(&goal.metric), goal.comparison),
+                false => goal_title(&goal.metric).into_owned(),
             };
             let row = |name: String| EstimateRow {
                 name,
@@ -182,8 +183,13 @@ impl SuiteView {
 
     pub(super) fn experiment_ended(&mut self, verdict: &ExperimentVerdict) {
         let goal = verdict.goals.iter().find(|goal| goal.primary);
-        let change =
-            goal.and_then(|goal| Some((goal.metric.name().into_owned(), goal.change?, goal.scale)));
+        let change = goal.and_then(|goal| {
+            Some((
+                goal_title(&goal.metric).into_owned(),
+                goal.change?,
+                goal.scale,
+            ))
+        });
         self.ended.push(EndedRow {
             name: verdict.name.clone(),
             verdict: verdict.verdict,

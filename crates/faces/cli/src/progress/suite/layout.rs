@@ -11,7 +11,8 @@ use stillwell_verdict::{Change, Verdict};
 use super::{EstimateRow, Panel, SuiteView, VariantRow};
 use crate::progress::figure;
 use crate::progress::live::{LiveView, Look, Row, Tone};
-use crate::progress::look::{at_least, remaining, shown_change, span};
+use crate::progress::look::{at_least, remaining, span};
+use stillwell_report::change_with_interval;
 
 /// Below this width or height one row has to do.
 const COLUMNS_MIN: u16 = 60;
@@ -286,7 +287,7 @@ impl SuiteView {
                 let skipped = self.ended.len().saturating_sub(rows.saturating_sub(1));
                 lines.extend(self.ended[skipped..].iter().map(|ended| {
                     let change = ended.change.as_ref().map(|(metric, change, scale)| {
-                        format!("  {metric} {}", shown_change(*change, *scale))
+                        format!("  {metric} {}", change_with_interval(*scale, *change))
                     });
                     Row::of(look, Tone::Plain, &format!("  {}: ", ended.name))
                         .and(tone_of(ended.verdict), ended.verdict.name())
@@ -324,7 +325,7 @@ impl SuiteView {
             row.push_within(width, &[(Tone::Plain, &format!(" {}", remaining(left)))]);
         }
         if let Some(last) = self.estimates.last() {
-            let change = shown_change(last.change, last.scale);
+            let change = change_with_interval(last.scale, last.change);
             row.push_within(
                 width,
                 &[(Tone::Plain, &format!(" {} {change}", last.metric))],
@@ -343,7 +344,7 @@ fn forest(rows: &[EstimateRow], width: usize, look: Look) -> Vec<Line<'static>> 
     let name_width = names.max().unwrap_or(0).min(width / 3);
     let numbers: Vec<String> = rows
         .iter()
-        .map(|row| shown_change(row.change, row.scale))
+        .map(|row| change_with_interval(row.scale, row.change))
         .collect();
     let number_width = numbers
         .iter()
