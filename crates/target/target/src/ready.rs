@@ -1,7 +1,9 @@
 //! Readiness of a target.
 
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::path::Path;
+use std::time::Duration;
 
 use stillwell_http::Target;
 use stillwell_plan::target::ReadyProbe;
@@ -240,6 +242,26 @@ async fn get(target: &Target, endpoint: &Endpoint) -> Result<(), String> {
         200..300 => Ok(()),
         status => Err(format!("it returned status {status}")),
     }
+}
+
+/// Time limit for the connection of [`answering_already`].
+const CONNECT_MAX: Duration = Duration::from_millis(500);
+
+/// Returns the loopback address of `probe` if something accepts connections there. Before the target is started, that is
+/// another program: it would be taken for the target.
+#[must_use]
+pub fn answering_already(probe: &ReadyProbe) -> Option<SocketAddr> {
+    let address = match probe {
+        ReadyProbe::Tcp { address } => address.parse::<SocketAddr>().ok()?,
+        ReadyProbe::Http { url } => {
+            Target::from_url(url).ok()?.dial_address().parse().ok()?
+        }
+        _ => return None,
+    };
+    let accepts = |address: &SocketAddr| {
+        std::net::TcpStream::connect_timeout(address, CONNECT_MAX).is_ok()
+    };
+    Some(address).filter(|address| address.ip().is_loopback() && accepts(address))
 }
 
 fn describe(probe: &ReadyProbe) -> String {

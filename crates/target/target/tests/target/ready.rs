@@ -5,7 +5,7 @@ use std::net::TcpListener;
 
 use stillwell_plan::target::ReadyProbe;
 use stillwell_scope::{Place, Scope, Token, clock};
-use stillwell_target::{NotReady, TargetProcess, wait_ready_blocking};
+use stillwell_target::{NotReady, TargetProcess, answering_already, wait_ready_blocking};
 use stillwell_units::Nanos;
 
 use crate::support::Fixture;
@@ -97,4 +97,24 @@ fn a_target_that_is_not_ready_has_a_reason() {
         matches!(error, NotReady::Died { exit, .. } if exit.code == Some(4)),
         "{error}"
     );
+}
+
+/// Another program on the target's port was taken for the target, which then died.
+#[test]
+fn an_address_that_answers_before_the_start_is_of_another_program() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let tcp = ReadyProbe::Tcp {
+        address: address.to_string(),
+    };
+    let http = ReadyProbe::Http {
+        url: format!("http://{address}/health"),
+    };
+    for probe in [&tcp, &http] {
+        assert_eq!(answering_already(probe), Some(address));
+    }
+    drop(listener);
+    for probe in [tcp, http, ReadyProbe::Immediately] {
+        assert_eq!(answering_already(&probe), None);
+    }
 }
