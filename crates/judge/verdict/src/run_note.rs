@@ -20,6 +20,11 @@ pub enum RunNote {
         /// Its CPU seconds for each second.
         cpu_share: f64,
     },
+    /// Every response had a status of 400 or above.
+    NoSuccess {
+        /// The most frequent status.
+        status: u16,
+    },
     /// The target did not accept the requested rate.
     TargetSaturated {
         /// Name of the generator that it blocked.
@@ -220,6 +225,10 @@ impl fmt::Display for RunNote {
                 "light load: the target used {} of a core; below {} CPU per event is mostly wake-ups",
                 percent(*cpu_share),
                 percent(limits::LIGHT_LOAD_SHARE)
+            ),
+            Self::NoSuccess { status } => write!(
+                f,
+                "no request succeeded: most responses had status {status}; check the path and the method"
             ),
             Self::TargetSaturated {
                 id,

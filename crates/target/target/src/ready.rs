@@ -253,14 +253,11 @@ const CONNECT_MAX: Duration = Duration::from_millis(500);
 pub fn answering_already(probe: &ReadyProbe) -> Option<SocketAddr> {
     let address = match probe {
         ReadyProbe::Tcp { address } => address.parse::<SocketAddr>().ok()?,
-        ReadyProbe::Http { url } => {
-            Target::from_url(url).ok()?.dial_address().parse().ok()?
-        }
+        ReadyProbe::Http { url } => Target::from_url(url).ok()?.dial_address().parse().ok()?,
         _ => return None,
     };
-    let accepts = |address: &SocketAddr| {
-        std::net::TcpStream::connect_timeout(address, CONNECT_MAX).is_ok()
-    };
+    let accepts =
+        |address: &SocketAddr| std::net::TcpStream::connect_timeout(address, CONNECT_MAX).is_ok();
     Some(address).filter(|address| address.ip().is_loopback() && accepts(address))
 }
 

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_plan::step::{StepAction, TargetChange, TargetSignal};
 use stillwell_plan::target::StopPlan;
+use stillwell_plan::{TargetKind, TargetPlan};
 use stillwell_scope::{clock, explain};
 use stillwell_target::{Exit, Stopped, TargetProcess, answering_already, wait_ready};
 use stillwell_units::{Moment, Nanos};

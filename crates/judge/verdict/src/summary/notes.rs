@@ -78,6 +78,12 @@ fn of_target(window: &Window<'_>, figures: &RunFigures) -> Vec<RunNote> {
     {
         notes.push(RunNote::LightLoad { cpu_share });
     }
+    let most_frequent = figures.statuses.iter().max_by_key(|(_, count)| **count);
+    if let Some((status, _)) = most_frequent
+        && figures.statuses.keys().all(|status| *status >= 400)
+    {
+        notes.push(RunNote::NoSuccess { status: *status });
+    }
     if let Some(share) = window.share(catalogue::CGROUP_THROTTLED)
         && share > 0.0
     {

@@ -759,3 +759,25 @@ fn lost_of_100(lost: u64) -> LedgerFigures {
         damages: Vec::new(),
     }
 }
+
+/// A comparison of a wrong path with a right one said `regressed` and nothing else.
+#[test]
+fn a_run_whose_responses_are_all_errors_says_so() {
+    let status = |code: &str| generator().with("status", code);
+    let failing = Story::healthy()
+        .with(catalogue::STATUSES, status("404"), 1000.0)
+        .with(catalogue::STATUSES, status("503"), 10.0);
+    let notes = failing.clone().summary().notes;
+    assert!(
+        notes.contains(&RunNote::NoSuccess { status: 404 }),
+        "{notes:?}"
+    );
+    let mixed = failing.with(catalogue::STATUSES, status("200"), 1.0);
+    let notes = mixed.summary().notes;
+    assert!(
+        !notes
+            .iter()
+            .any(|note| matches!(note, RunNote::NoSuccess { .. })),
+        "{notes:?}"
+    );
+}
