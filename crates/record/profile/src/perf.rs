@@ -6,7 +6,8 @@
 //!                   1af670 allocate
 //! ```
 //!
-//! A line without indentation begins a sample: the name of its thread and the time in seconds. Each indented line is a frame, the leaf first.
+//! A line without indentation begins a sample: the name of its thread and the time in seconds. Each indented line
+//! is a frame, the leaf first.
 //! An empty line ends the sample.
 
 use std::collections::BTreeMap;
@@ -76,7 +77,7 @@ pub fn read_perf_script(
             let name = text.trim().split_once(' ');
             let name = name.map_or(UNKNOWN, |(_, name)| name.trim());
             let number = functions.number_of(name);
-            // Addresses without symbols say nothing; one frame stands for a row of them.
+            // Addresses without symbols say nothing; one frame is enough for a row of them.
             if name != UNKNOWN || frames.last() != Some(&number) {
                 frames.push(number);
             }

@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn mutexes_and_blocking_are_told_apart_by_their_page() {
+    fn mutexes_and_blocking_differ_by_their_page() {
         let kind = ("delay", "nanoseconds");
         let files = [
             file("mutex", kind, 0, (11, 0)),

@@ -251,8 +251,8 @@ impl RunCollector {
             curves.extend(self.shift());
             self.result.curves = curves;
         }
-        if let [baseline, others @ ..] = self.variants.as_slice() {
-            let compared = others
+        if let [baseline, compared @ ..] = self.variants.as_slice() {
+            let compared = compared
                 .iter()
                 .map(|variant| (variant.clone(), self.profiles.compare(baseline, variant)));
             let compared = compared.filter(|(_, comparisons)| !comparisons.is_empty());
