@@ -314,12 +314,33 @@ impl<'s> Tree<'s> {
             start: byte,
             end: byte,
         };
+        if let Some(span) = tab_indent(self.source.text()) {
+            let tab = self.error(span, "a tab indents this line");
+            return tab.label("YAML permits spaces only");
+        }
         self.error(span, "this is not YAML").label(error.info())
     }
 
     fn error(&self, span: Span, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code::SYNTAX, message).at(Place::new(self.source, span))
     }
+}
+
+/// Returns the first tab that indents a line with text.
+fn tab_indent(text: &str) -> Option<Span> {
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        if line[indent..].starts_with('\t') && !line.trim().is_empty() {
+            let start = start + indent;
+            return Some(Span {
+                start,
+                end: start + 1,
+            });
+        }
+        start += line.len();
+    }
+    None
 }
 
 fn scalar(text: String, style: ScalarStyle) -> Value {

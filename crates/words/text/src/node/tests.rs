@@ -69,3 +69,13 @@ fn aliases_of_aliases_do_not_fill_the_memory() {
     let error = parse(&Source::new("a.yaml", text)).unwrap_err();
     assert!(error.message.contains("aliases included"));
 }
+
+#[test]
+fn an_indent_with_a_tab_is_named_where_it_is() {
+    let text = "target:\n\tcommand: [a]\nphases:\n  measure: 3s\n";
+    let error = parse(&Source::new("a.yaml", text)).unwrap_err();
+    assert_eq!(error.message, "a tab indents this line");
+    assert_eq!(error.place.unwrap().span.start, 8);
+    // Within a value a tab is text.
+    assert!(parse(&Source::new("a.yaml", "a: \"b\tc\"\n")).is_ok());
+}
