@@ -22,6 +22,7 @@ pub(crate) mod pages;
 pub(crate) mod payloadtool;
 mod places;
 pub(crate) mod plot;
+mod programs;
 mod random;
 pub(crate) mod relay;
 pub(crate) mod report;

@@ -23,12 +23,10 @@ pub enum ProgramError {
         path: PathBuf,
     },
     /// A bare name that no folder of `PATH` has.
-    #[error("there is no program `{}` in PATH ({searched})", name.display())]
+    #[error("there is no program `{}` in PATH", name.display())]
     NotInPath {
         /// The name.
         name: PathBuf,
-        /// The `PATH` that was searched.
-        searched: String,
     },
 }
 
@@ -48,7 +46,6 @@ pub fn find(program: &Path) -> Result<PathBuf, ProgramError> {
     let searched = env::var_os("PATH").unwrap_or_default();
     find_in(program, &searched).ok_or_else(|| ProgramError::NotInPath {
         name: program.to_owned(),
-        searched: searched.to_string_lossy().into_owned(),
     })
 }
 

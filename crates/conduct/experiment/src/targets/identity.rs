@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_plan::target::Places;
 use stillwell_plan::targets::ComparedTargetPlan;
 use stillwell_plan::{TargetKind, TargetsPlan};
-use stillwell_run::{Interrupt, ProgramError, find_program};
+use stillwell_run::{Interrupt, find_program};
 
 use crate::build::command::Commands;
 use crate::files::sha256_of_file;
@@ -66,16 +66,10 @@ pub fn not_installed(plan: &TargetsPlan, stillwell: &Path) -> Vec<NotInstalled> 
         .filter_map(|target| {
             let wanted = [started_by(target, &places), program_of(target, &places)];
             let mut wanted = wanted.iter().flatten();
-            let reason = match wanted.find_map(|program| find_program(program).err())? {
-                // The reader knows the value of PATH.
-                ProgramError::NotInPath { name, .. } => {
-                    format!("there is no program `{}` in PATH", name.display())
-                }
-                error => error.to_string(),
-            };
+            let error = wanted.find_map(|program| find_program(program).err())?;
             Some(NotInstalled {
                 name: target.name.clone(),
-                reason,
+                reason: error.to_string(),
             })
         })
         .collect()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use stillwell_config::{RunOverrides, SuiteOverrides, TargetsOverrides};
 
 use crate::arguments::CheckArguments;
-use crate::command::select;
+use crate::command::{programs, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -65,6 +65,9 @@ fn check_suite(
         .suite(paths, overrides)
         .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
     select::warn(&loaded.warnings, paint);
+    for line in programs::missing(&loaded.plan) {
+        Paint::say(&format!("warning: {line}"));
+    }
     if whole {
         return json(&loaded.plan);
     }

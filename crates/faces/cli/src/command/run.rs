@@ -14,7 +14,7 @@ use stillwell_verdict::{GatePolicy, exit_code};
 use crate::arguments::{Gate, OutputArguments, RunArguments};
 use crate::command::conduct::Conductor;
 use crate::command::report::runs;
-use crate::command::{output, places, select};
+use crate::command::{output, places, programs, select};
 use crate::exit::{CommandError, Exit};
 use crate::formats::loader;
 use crate::paint::Paint;
@@ -40,6 +40,11 @@ pub(crate) fn run(
     let overrides = select::overrides(&arguments.select);
     let plan = load(arguments, &overrides, paint)?;
     output::check_writable(&arguments.output.output)?;
+    if let Some(missing) = programs::missing(&plan).into_iter().next() {
+        let error = anyhow::anyhow!(missing);
+        return Err(CommandError::new(Exit::CouldNotRun, error)
+            .hint("install it, or correct `command` of the target"));
+    }
     let run = SuiteRun {
         plan: &plan,
         title: plan_title(arguments),

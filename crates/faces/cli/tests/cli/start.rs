@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use stillwell_capture::RunOutcome;
 
+use stillwell_testkit::Process;
+
 use crate::suite::{BESIDES, LONG, Suite, assert_code, assert_holds, open};
 
 const READY: Duration = Duration::from_secs(1);
@@ -36,6 +38,37 @@ fn a_sink_whose_port_is_taken_is_named_with_what_to_do() {
         suite.assert_nothing_left();
         drop(holder);
     }
+}
+
+/// The other program was taken for the target, which died, and the run was invalid.
+#[test]
+fn a_port_of_the_target_that_another_program_has_is_named() {
+    let suite = Suite::new().with("isolation", "{network: no}");
+    let holder = TcpListener::bind(&suite.listen).unwrap();
+    let ended = suite.run(&[]).finish(BESIDES * 2);
+    assert_code(&ended, 3);
+    let output = format!("{}{}", ended.stdout, ended.stderr);
+    assert_holds(
+        &output,
+        &[&suite.listen, "already in use", "change the port"],
+    );
+    suite.assert_nothing_left();
+    drop(holder);
+}
+
+#[test]
+fn a_program_that_is_not_installed_is_named_before_anything_is_waited_for() {
+    let suite = Suite::new().with("command", "[no-such-program-here]");
+    let ended = suite.run(&[]).finish(BESIDES);
+    assert_code(&ended, 3);
+    let missing = "no program `no-such-program-here` in PATH";
+    assert_holds(&ended.stderr, &[missing, "install it"]);
+    assert!(!ended.stderr.contains("waiting"), "{}", ended.stderr);
+    let mut check = suite.stillwell(&["check", "experiment"]);
+    let checked = Process::start(&mut check).finish(BESIDES);
+    assert_code(&checked, 0);
+    assert_holds(&checked.stderr, &["warning", missing]);
+    suite.assert_nothing_left();
 }
 
 #[test]
