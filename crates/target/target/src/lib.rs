@@ -13,7 +13,8 @@
 //!
 //! A [`Container`] is found, or created and removed, by its engine; then it is a running process.
 //!
-//! [`wait_ready`] waits until it accepts load, [`TargetProcess::stop`] ends it with all its descendants, and [`Exit`]
+//! [`wait_ready`] waits until it accepts load, [`TargetProcess::listeners`] finds its ports,
+//! [`TargetProcess::stop`] ends it with all its descendants, and [`Exit`]
 //! is its exit status.
 //!
 //! This crate never reads metrics of a target; `stillwell-observer` does. All unsafe calls are in the module
@@ -36,6 +37,7 @@ mod inspector;
 mod kernel;
 mod leftover;
 mod links;
+mod listeners;
 mod logs;
 mod mounts;
 mod namespace;
@@ -59,6 +61,7 @@ pub use exit::Exit;
 pub use inspector::{INSPECTOR_STOP, start_inspector};
 pub use leftover::end_leftovers;
 pub use links::{LinkError, Links};
+pub use listeners::{Listener, ListenerProtocol};
 pub use mounts::MountError;
 pub use namespace::{NetworkError, Privileges, new_network, prepare_privileges};
 pub use note::Note;
