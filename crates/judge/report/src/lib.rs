@@ -12,6 +12,7 @@ mod bench;
 mod calibration;
 mod capacity;
 mod comparison;
+mod decision;
 pub mod document;
 pub mod history;
 mod json;
@@ -40,6 +41,9 @@ pub use comparison::{
     AncestorTables, COMPARISON_SCHEMA, ComparedRuns, ComparisonGroup, ComparisonReport,
     ComparisonRow, Finding, SmpTable, SoakTable,
 };
+pub use decision::{
+    DECISION_JSON_SCHEMA, DECISION_SCHEMA, GateFinding, decision_json, gate_findings, junit,
+};
 pub use document::{Format, FormatError, FullReport, NamedChart, forest_lines};
 pub use json::{REPORT_SCHEMA, json};
 pub use run::{RunReport, run_curves, run_terminal};
@@ -48,8 +52,8 @@ pub use scenario::{
 };
 pub use style::Style;
 pub use suite::{
-    ExperimentProfiles, ExperimentRuns, LENGTH_MAX, MARKER, RunCollector, RunDelivery, RunValues,
-    by_attention, markdown, terminal,
+    CommentOptions, ExperimentProfiles, ExperimentRuns, LENGTH_MAX, MARKER, RunCollector,
+    RunDelivery, RunValues, by_attention, comment, markdown, terminal,
 };
 pub use targets::{IMPORT_SCHEMA, TARGETS_REPORT_SCHEMA, TargetsReport};
 pub use words::{change_with_interval, goal_title};

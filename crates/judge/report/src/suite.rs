@@ -4,6 +4,7 @@
 //! need attention first, in one table, and folds everything else.
 
 mod charts;
+mod comment;
 mod evidence;
 mod family;
 mod honesty;
@@ -28,13 +29,14 @@ pub use profiles::ExperimentProfiles;
 pub(crate) use profiles::{
     amount as profile_amount, change as profile_change, data as profiles_data,
 };
+pub use comment::{CommentOptions, comment};
 pub use runs::{ExperimentRuns, RunCollector, RunDelivery, RunValues};
 
 /// The hidden first line, by which a bot finds its own comment again.
 pub const MARKER: &str = "<!-- stillwell:report:v1 -->";
 
 /// No report is longer, in bytes: hosts refuse comments above 65,536 characters.
-pub const LENGTH_MAX: usize = 65_000;
+pub const LENGTH_MAX: usize = 60_000;
 
 /// Limits of the comment on a pull request.
 const COMMENT: Comment = Comment {

@@ -1,0 +1,307 @@
+//! The decision of a suite for programs: what was found, what the exit code is, and test cases.
+
+use serde_json::{Value, json as object};
+use stillwell_verdict::{CheckVerdict, ExperimentVerdict, Gate, GatePolicy, Verdict, exit_code};
+
+use crate::{SuiteReport, by_attention, words};
+
+/// Names the shape of [`decision_json`]'s text; keys are added within a version and never removed.
+pub const DECISION_SCHEMA: &str = "stillwell/decision/v1";
+
+/// The JSON Schema of [`decision_json`]'s text.
+pub const DECISION_JSON_SCHEMA: &str = include_str!("decision.schema.json");
+
+/// An experiment that does not pass.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct GateFinding {
+    /// Name of the experiment.
+    pub experiment: String,
+    /// Meaning for the exit code.
+    pub gate: Gate,
+    /// One sentence.
+    pub text: String,
+}
+
+/// Returns the experiments that do not pass, those first that need attention most.
+#[must_use]
+pub fn gate_findings(report: &SuiteReport) -> Vec<GateFinding> {
+    let ordered = by_attention(&report.experiments).into_iter();
+    let open = ordered.filter(|entry| entry.gate != Gate::Held && !entry.erratic);
+    open.map(|entry| GateFinding {
+        experiment: entry.name.clone(),
+        gate: entry.gate,
+        text: sentence(entry),
+    })
+    .collect()
+}
+
+/// Returns the verdict with its numbers, and the checks that failed.
+fn sentence(entry: &ExperimentVerdict) -> String {
+    let mut text = format!("{}: {}", entry.verdict.name(), words::finding(entry));
+    for check in entry.checks.iter().filter(|check| check.is_broken()) {
+        text.push_str(&format!("; {}", words::check_line(check)));
+    }
+    text
+}
+
+/// Returns the decision as JSON: the exit code, and the verdict and change of each experiment. Changes are shares of
+/// one.
+#[must_use]
+pub fn decision_json(report: &SuiteReport, policy: GatePolicy) -> String {
+    let code = exit_code(&report.experiments, policy);
+    let decision = match code {
+        0 => "pass",
+        1 => "fail",
+        _ => "unreliable",
+    };
+    let count = |gate: Gate| {
+        let gating = report.experiments.iter();
+        let gating = gating.filter(|entry| !entry.erratic && entry.gate == gate);
+        gating.count()
+    };
+    let experiments = report.experiments.iter().map(experiment);
+    let value = object!({
+        "schema": DECISION_SCHEMA,
+        "decision": decision,
+        "exit_code": code,
+        "title": report.title,
+        "baseline": report.baseline,
+        "comparison": report.comparison,
+        "counts": {
+            "held": count(Gate::Held),
+            "regressed": count(Gate::Regressed),
+            "check_failed": count(Gate::CheckFailed),
+            "invalid": count(Gate::Invalid),
+            "inconclusive": count(Gate::Inconclusive),
+        },
+        "experiments": experiments.collect::<Vec<_>>(),
+        "command": report.command,
+        "seed": report.seed,
+        "version": report.version,
+        "results_folder": report.results_folder,
+    });
+    format!("{value:#}\n")
+}
+
+fn experiment(entry: &ExperimentVerdict) -> Value {
+    let goal = words::deciding(entry);
+    let change = goal.and_then(|goal| goal.change);
+    let checks = entry.checks.iter().filter(|check| check.is_broken());
+    let checks: Vec<&str> = checks.map(|check| check.name.as_str()).collect();
+    object!({
+        "name": entry.name,
+        "verdict": entry.verdict.name(),
+        "gate": entry.gate.name(),
+        "erratic": entry.erratic,
+        "goal": goal.map(|goal| goal.metric.name()),
+        "change_share": change.map(|change| change.estimate),
+        "lower_share": change.map(|change| change.lower),
+        "upper_share": change.map(|change| change.upper),
+        "tolerance_share": goal.map(|goal| goal.tolerance.share()),
+        "pairs": entry.pairs_used,
+        "failed_checks": checks,
+        "text": sentence(entry),
+    })
+}
+
+/// Outcome of a test case.
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum CaseOutcome {
+    Passed,
+    Failed(String),
+    Broken(String),
+    Skipped(String),
+}
+
+/// Returns the decision in JUnit's XML: a test case for the primary goal and each check of every experiment.
+#[must_use]
+pub fn junit(report: &SuiteReport) -> String {
+    let mut suites = String::new();
+    let mut all = [0_usize; 4];
+    for entry in &report.experiments {
+        let cases = cases(entry);
+        let counts = counts(&cases);
+        for (sum, count) in all.iter_mut().zip(counts) {
+            *sum += count;
+        }
+        suites.push_str(&format!(
+            "  <testsuite name=\"{}\" {}>\n",
+            xml(&entry.name),
+            attributes(counts)
+        ));
+        for (name, outcome) in &cases {
+            suites.push_str(&case(&entry.name, name, outcome));
+        }
+        suites.push_str("  </testsuite>\n");
+    }
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites name=\"stillwell\" {}>\n{suites}</testsuites>\n",
+        attributes(all)
+    )
+}
+
+fn cases(entry: &ExperimentVerdict) -> Vec<(String, CaseOutcome)> {
+    let text = words::finding(entry);
+    let outcome = match (entry.gate, entry.verdict) {
+        _ if entry.erratic => CaseOutcome::Skipped(format!("erratic: {text}")),
+        (Gate::Regressed, _) => CaseOutcome::Failed(text),
+        (_, Verdict::Invalid) => CaseOutcome::Broken(text),
+        (_, Verdict::Inconclusive) => CaseOutcome::Skipped(text),
+        _ => CaseOutcome::Passed,
+    };
+    let goal = words::deciding(entry).map_or_else(
+        || "no goal".to_owned(),
+        |goal| words::goal_name(goal, entry),
+    );
+    let checks = entry.checks.iter();
+    let checks = checks.map(|check| (check.name.clone(), of_check(entry, check)));
+    [(goal, outcome)].into_iter().chain(checks).collect()
+}
+
+fn of_check(entry: &ExperimentVerdict, check: &CheckVerdict) -> CaseOutcome {
+    let text = words::check_line(check);
+    match check.is_broken() {
+        false => CaseOutcome::Passed,
+        true if entry.erratic => CaseOutcome::Skipped(text),
+        true => CaseOutcome::Failed(text),
+    }
+}
+
+/// Returns the numbers of cases, failures, errors and skipped cases.
+fn counts(cases: &[(String, CaseOutcome)]) -> [usize; 4] {
+    let of = |wanted: fn(&CaseOutcome) -> bool| {
+        cases.iter().filter(|(_, outcome)| wanted(outcome)).count()
+    };
+    [
+        cases.len(),
+        of(|outcome| matches!(outcome, CaseOutcome::Failed(_))),
+        of(|outcome| matches!(outcome, CaseOutcome::Broken(_))),
+        of(|outcome| matches!(outcome, CaseOutcome::Skipped(_))),
+    ]
+}
+
+fn attributes([tests, failures, errors, skipped]: [usize; 4]) -> String {
+    format!("tests=\"{tests}\" failures=\"{failures}\" errors=\"{errors}\" skipped=\"{skipped}\"")
+}
+
+fn case(experiment: &str, name: &str, outcome: &CaseOutcome) -> String {
+    let head = format!(
+        "    <testcase classname=\"{}\" name=\"{}\"",
+        xml(experiment),
+        xml(name)
+    );
+    let (tag, text) = match outcome {
+        CaseOutcome::Passed => return format!("{head}/>\n"),
+        CaseOutcome::Failed(text) => ("failure", text),
+        CaseOutcome::Broken(text) => ("error", text),
+        CaseOutcome::Skipped(text) => ("skipped", text),
+    };
+    format!(
+        "{head}>\n      <{tag} message=\"{}\"/>\n    </testcase>\n",
+        xml(text)
+    )
+}
+
+/// Returns `text` as the value of an attribute, without characters that XML forbids.
+fn xml(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => escaped.push_str("&amp;"),
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '"' => escaped.push_str("&quot;"),
+            '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
+            c if c.is_control() => escaped.push(' '),
+            c => escaped.push(c),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{
+        equivalent, erratic, failed_check, inconclusive, invalid, regressed, report,
+    };
+
+    fn many() -> SuiteReport {
+        report(vec![
+            equivalent(),
+            regressed(),
+            invalid(),
+            inconclusive(),
+            failed_check(),
+            erratic(),
+        ])
+    }
+
+    #[test]
+    fn junit_of_many() {
+        insta::assert_snapshot!(junit(&many()));
+    }
+
+    #[test]
+    fn decision_of_many() {
+        insta::assert_snapshot!(decision_json(&many(), GatePolicy::Normal));
+    }
+
+    #[test]
+    fn a_decision_is_its_exit_code() {
+        for (experiments, policy, decision, code) in [
+            (vec![equivalent()], GatePolicy::Normal, "pass", 0),
+            (vec![inconclusive()], GatePolicy::Normal, "pass", 0),
+            (vec![inconclusive()], GatePolicy::Strict, "unreliable", 4),
+            (vec![invalid(), regressed()], GatePolicy::Normal, "fail", 1),
+            (vec![erratic()], GatePolicy::Strict, "pass", 0),
+        ] {
+            let text = decision_json(&report(experiments), policy);
+            let value: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(value["decision"], decision);
+            assert_eq!(value["exit_code"], code);
+        }
+    }
+
+    #[test]
+    fn a_decision_has_the_keys_of_its_schema() {
+        let text = decision_json(&many(), GatePolicy::Normal);
+        let value: Value = serde_json::from_str(&text).unwrap();
+        let schema: Value = serde_json::from_str(DECISION_JSON_SCHEMA).unwrap();
+        let keys = |value: &Value| {
+            let mut keys: Vec<String> = value.as_object().unwrap().keys().cloned().collect();
+            keys.sort();
+            keys
+        };
+        assert_eq!(keys(&value), keys(&schema["properties"]));
+        let counts = &schema["properties"]["counts"]["properties"];
+        assert_eq!(keys(&value["counts"]), keys(counts));
+        let experiment = &schema["$defs"]["experiment"]["properties"];
+        assert_eq!(keys(&value["experiments"][0]), keys(experiment));
+        for (_, property) in schema["properties"].as_object().unwrap() {
+            assert!(property["description"].is_string(), "{property}");
+        }
+    }
+
+    #[test]
+    fn findings_are_what_the_exit_code_is_about() {
+        let findings = gate_findings(&many());
+        let gates: Vec<Gate> = findings.iter().map(|entry| entry.gate).collect();
+        let expected = [
+            Gate::Regressed,
+            Gate::CheckFailed,
+            Gate::Invalid,
+            Gate::Inconclusive,
+        ];
+        assert_eq!(gates, expected);
+        assert!(gate_findings(&report(vec![equivalent(), erratic()])).is_empty());
+    }
+
+    #[test]
+    fn xml_has_no_character_that_it_forbids() {
+        assert_eq!(
+            xml("a<b>&\"\u{0}\n\u{ffff}"),
+            "a&lt;b&gt;&amp;&quot;  \u{fffd}"
+        );
+    }
+}

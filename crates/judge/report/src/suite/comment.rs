@@ -1,0 +1,220 @@
+//! A suite as a comment on a pull request: findings first, one line if nothing was found.
+
+use stillwell_units::count;
+use stillwell_verdict::{ExperimentVerdict, Gate};
+
+use super::{
+    COMMENT, LENGTH_MAX, MARKER, OVERVIEW, by_attention, finding, method, overview, section,
+};
+use crate::document::{Block, Column, Document, Fold, Format, Inline, Section, Table, Text};
+use crate::{Style, SuiteReport, words};
+
+/// Most experiments whose details are in a comment.
+const DETAILS_MAX: usize = 20;
+/// Room for the line that says that a comment was cut, and for the ends of folds.
+const CUT_ROOM: usize = 1_000;
+
+/// Parts of a comment besides the report.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommentOptions {
+    /// Name of the suite: one comment of each name is kept on a pull request.
+    pub suite: String,
+    /// Links, with their texts.
+    pub links: Vec<(String, String)>,
+}
+
+impl CommentOptions {
+    /// Returns the hidden first line, by which the comment is found again.
+    #[must_use]
+    pub fn marker(&self) -> String {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let suite = self.suite.chars();
+        let suite: String = suite
+            .map(|c| if is_plain(c) { c } else { '-' })
+            .take(100)
+            .collect();
+        // `--` would end the hidden part.
+        let parts = suite.split('-').filter(|part| !part.is_empty());
+        let suite = parts.collect::<Vec<_>>().join("-");
+        let begin = MARKER.trim_end_matches(" -->");
+        match suite.is_empty() {
+            true => MARKER.to_owned(),
+            false => format!("{begin} suite={suite} -->"),
+        }
+    }
+}
+
+/// Returns the comment: the finding, a row for each experiment that needs a reader, and everything else folded. If
+/// every gate held, it is one line and a fold. Never longer than [`LENGTH_MAX`] bytes.
+#[must_use]
+pub fn comment(report: &SuiteReport, options: &CommentOptions) -> String {
+    let text = Format::Markdown.render(Style::default(), || document(report, options), String::new);
+    let text = text.strip_prefix(MARKER).unwrap_or(&text);
+    cut(&format!("{}{text}", options.marker()))
+}
+
+fn document(report: &SuiteReport, options: &CommentOptions) -> Document {
+    let ordered = by_attention(&report.experiments);
+    let is_open = |entry: &&ExperimentVerdict| entry.gate != Gate::Held && !entry.erratic;
+    let (open, held): (Vec<_>, Vec<_>) = ordered.into_iter().partition(is_open);
+    let mut blocks = Vec::new();
+    if open.is_empty() && !held.is_empty() {
+        blocks.push(Block::paragraph(finding(report)));
+        blocks.extend(links(options));
+    } else {
+        let tally = format!("{}.", words::tally(&report.experiments));
+        let mut top = vec![Block::paragraph(tally), table(&open)];
+        top.extend(links(options));
+        blocks.push(Block::section(1, finding(report), top));
+        blocks.extend(
+            open.iter()
+                .take(DETAILS_MAX)
+                .map(|entry| section(entry, report)),
+        );
+    }
+    if !held.is_empty() {
+        let number = words::counted(count(held.len()), "experiment", "experiments");
+        blocks.push(folded(&format!("{number} without a finding"), table(&held)));
+    }
+    blocks.push(method(report));
+    Document {
+        comment: Some(COMMENT),
+        ..Document::new([Block::on_page(blocks)])
+    }
+}
+
+fn table(experiments: &[&ExperimentVerdict]) -> Block {
+    let rows = experiments.iter().map(|entry| overview(entry));
+    Block::Table(Table::new(OVERVIEW.map(Column::named), rows))
+}
+
+fn folded(title: &str, block: Block) -> Block {
+    Block::Section(Section {
+        fold: Fold::Folded(title.into()),
+        blocks: vec![block],
+        ..Section::default()
+    })
+}
+
+fn links(options: &CommentOptions) -> Option<Block> {
+    let mut inlines = Vec::new();
+    for (text, address) in &options.links {
+        if !inlines.is_empty() {
+            inlines.extend(Text::from(" · ").0);
+        }
+        inlines.push(Inline::Link(text.clone(), address.clone()));
+    }
+    (!inlines.is_empty()).then(|| Block::Paragraph(Text(inlines)))
+}
+
+/// Returns the first lines that fit, with all folds closed.
+fn cut(text: &str) -> String {
+    if text.len() <= LENGTH_MAX {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    for line in text.split_inclusive('\n') {
+        if kept.len() + line.len() + CUT_ROOM > LENGTH_MAX {
+            break;
+        }
+        kept.push_str(line);
+    }
+    let open = kept.matches("<details>").count();
+    let closed = kept.matches("</details>").count();
+    kept.push_str(&"\n</details>\n".repeat(open.saturating_sub(closed).min(20)));
+    kept.push_str(
+        "\nThe rest is left out, because a comment has to stay short; the results folder has it.\n",
+    );
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use stillwell_verdict::Verdict;
+
+    use super::*;
+    use crate::fixture::{
+        equivalent, erratic, experiment, explained, failed_check, inconclusive, invalid, regressed,
+        report,
+    };
+
+    fn options() -> CommentOptions {
+        CommentOptions {
+            suite: "quick start".to_owned(),
+            links: vec![("job".to_owned(), "https://example.com/1".to_owned())],
+        }
+    }
+
+    #[test]
+    fn a_comment_without_a_finding() {
+        insta::assert_snapshot!(comment(&report(vec![equivalent()]), &options()));
+    }
+
+    #[test]
+    fn a_comment_with_findings() {
+        let experiments = vec![equivalent(), regressed(), invalid(), failed_check()];
+        insta::assert_snapshot!(comment(&report(experiments), &options()));
+    }
+
+    #[test]
+    fn a_comment_without_a_finding_has_one_visible_line() {
+        let experiments = (0..500).map(|number| {
+            let name = format!("case {number}");
+            experiment(&name, Verdict::Equivalent, [0.001, -0.004, 0.006])
+        });
+        let text = comment(&report(experiments.collect()), &CommentOptions::default());
+        let (visible, folds) = text.split_once("<details>").unwrap();
+        let visible = visible.lines().filter(|line| !line.is_empty()).count();
+        // The marker is hidden.
+        assert_eq!(visible, 2, "{text}");
+        assert!(folds.contains("left out"));
+    }
+
+    #[test]
+    fn the_marker_is_one_hidden_line_of_the_suite() {
+        for (suite, expected) in [
+            ("", "<!-- stillwell:report:v1 -->"),
+            ("a b", "<!-- stillwell:report:v1 suite=a-b -->"),
+            ("a --> b\n", "<!-- stillwell:report:v1 suite=a-b -->"),
+        ] {
+            let options = CommentOptions {
+                suite: suite.to_owned(),
+                links: Vec::new(),
+            };
+            let marker = options.marker();
+            assert_eq!(marker, expected);
+            let text = comment(&report(vec![regressed()]), &options);
+            assert_eq!(text.lines().next(), Some(marker.as_str()));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+
+        #[test]
+        fn for_all_suites_a_comment_is_short_and_its_folds_are_closed(
+            kinds in proptest::collection::vec(0_u8..7, 0..300),
+            name in ".{0,300}",
+        ) {
+            let experiments = kinds.iter().enumerate().map(|(index, kind)| {
+                let mut entry = match kind {
+                    0 => equivalent(),
+                    1 => regressed(),
+                    2 => invalid(),
+                    3 => inconclusive(),
+                    4 => failed_check(),
+                    5 => erratic(),
+                    _ => explained(),
+                };
+                entry.name = format!("{name} {index}");
+                entry
+            });
+            let text = comment(&report(experiments.collect()), &options());
+            prop_assert!(text.len() <= LENGTH_MAX, "{}", text.len());
+            prop_assert!(LENGTH_MAX <= 60_000);
+            let count = |tag: &str| text.lines().filter(|line| line.starts_with(tag)).count();
+            prop_assert_eq!(count("<details>"), count("</details>"));
+        }
+    }
+}
