@@ -26,6 +26,7 @@ mod check;
 mod deltas;
 mod erratic;
 mod experiment_verdict;
+pub mod explain;
 mod gate;
 mod goal_verdict;
 pub mod history;

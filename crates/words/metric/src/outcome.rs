@@ -101,6 +101,32 @@ impl Outcome {
         }
     }
 
+    /// Returns its meaning, in a sentence.
+    #[must_use]
+    pub const fn explanation(self) -> &'static str {
+        match self {
+            Self::Ok => "It was sent, and answered as it should where an answer is due.",
+            Self::Status3xx => "It was answered with a status from 300 to 399.",
+            Self::Status4xx => "It was answered with a status from 400 to 499.",
+            Self::Status5xx => "It was answered with a status from 500 to 599.",
+            Self::StatusOther => "It was answered with any other status.",
+            Self::ConnectRefused => "No program listens on the address.",
+            Self::ConnectTimedOut => "Connecting took longer than the timeout.",
+            Self::ConnectFailed => "No connection could be made; the first error is in the report.",
+            Self::HandshakeFailed => {
+                "A connection could not be secured by TLS, or the peer does not speak the protocol."
+            }
+            Self::PeerClosed => "The peer closed or reset the connection, or refused the request.",
+            Self::TimedOut => "No answer came within the timeout.",
+            Self::Malformed => "The answer is not valid in its protocol.",
+            Self::SendFailed => "The kernel refused the send.",
+            Self::Dropped => {
+                "It was due while no connection was free, and was not allowed to wait."
+            }
+            Self::Unfinished => "It was in flight when the load ended.",
+        }
+    }
+
     /// The outcome of an answer with this HTTP status.
     #[must_use]
     pub const fn of_status(status: u16) -> Self {
