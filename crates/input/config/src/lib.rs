@@ -28,6 +28,7 @@ mod overrides;
 mod rate;
 pub mod requests;
 pub mod rules;
+pub mod scaffold;
 pub mod scenario;
 mod schema;
 pub mod shared;
@@ -50,7 +51,8 @@ pub use overrides::{
 pub use rate::{RateError, parse_rate, parse_request_rate};
 pub use schema::{SchemaOf, schema};
 pub use stillwell_text::{
-    Diagnostic, Diagnostics, Place, Position, Severity, Source, Span, code::explain,
+    Diagnostic, Diagnostics, Place, Position, Severity, Source, Span,
+    code::ALL as DIAGNOSTIC_CODES, code::explain, nearest,
 };
 
 #[cfg(test)]
