@@ -4,10 +4,13 @@ mod ab;
 mod bench;
 mod bisect;
 mod calibrate;
+mod comment;
 mod compare;
+mod explain;
 mod find_capacity;
 mod history;
 mod import;
+mod init;
 mod lading;
 mod lint;
 mod load;
@@ -31,13 +34,16 @@ pub(crate) use self::bench::{
 };
 pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, DisturbArguments};
+pub(crate) use self::comment::{CommentArguments, CommentHost};
 pub(crate) use self::compare::CompareArguments;
+pub(crate) use self::explain::ExplainArguments;
 pub(crate) use self::find_capacity::{
     CapacityFormat, CapacityRate, FindCapacityArguments, NighthawkAdaptiveArguments, Objective,
     load_arguments,
 };
 pub(crate) use self::history::{HistoryArguments, HistoryMethod, HistoryOutput};
 pub(crate) use self::import::ImportArguments;
+pub(crate) use self::init::{CiHost, InitArguments};
 pub(crate) use self::lading::tools::{CaptoolArguments, CaptoolCommand, PayloadtoolArguments};
 pub(crate) use self::lading::{
     LadingCommand, LadingConfigArguments, LadingRunArguments, LadingTargetArguments,
@@ -104,6 +110,9 @@ pub(crate) struct Arguments {
 /// Commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Write an experiment for a program: starts it once to find its port, and writes a file
+    /// that can be run
+    Init(Box<InitArguments>),
     /// Run experiments that compare variants of a program, and judge the difference
     Run(RunArguments),
     /// Run a program once under generated load, and measure it
@@ -123,6 +132,8 @@ pub(crate) enum Command {
     Import(ImportArguments),
     /// Print the report of saved results again, in any format
     Report(ReportArguments),
+    /// Post the report of saved results as a comment on a pull request
+    Comment(CommentArguments),
     /// Write one chart of saved results as an SVG file
     Plot(PlotArguments),
     /// Show how goals changed over saved results, and where their level shifted
@@ -137,6 +148,8 @@ pub(crate) enum Command {
     Disturb(DisturbArguments),
     /// Find outdated spellings in lading configurations, and rewrite them
     Lint(LintArguments),
+    /// Explain a code or a word of a message, a report or JSON
+    Explain(ExplainArguments),
     /// Print the JSON Schema of configuration files and of results
     Schema {
         /// Kind of file
@@ -669,4 +682,6 @@ pub(crate) enum SchemaKind {
     Scenario,
     /// Result of `stillwell load --format json`
     Load,
+    /// Decision of `stillwell comment --decision`
+    Decision,
 }

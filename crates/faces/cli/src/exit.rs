@@ -6,6 +6,43 @@ use std::process::ExitCode;
 /// Number of the signal.
 const SIGINT: i32 = 2;
 
+/// Exit codes and their meanings.
+pub(crate) const EXIT_CODES: &[(&str, &str)] = &[
+    (
+        "0",
+        "Every gate held. An inconclusive experiment holds, unless `--gate strict` was given.",
+    ),
+    (
+        "1",
+        "A regression of a primary goal, a failed check, or a broken bound of a load.",
+    ),
+    (
+        "2",
+        "Wrong usage or configuration: nothing was run. The message names the argument, or file, \
+         line and column.",
+    ),
+    (
+        "3",
+        "It could not run: a port is taken, a build failed, the target was never ready, the URL \
+         accepts no connection. Repeat it after the cause is removed.",
+    ),
+    (
+        "4",
+        "It ran, and the result is not reliable enough: the target died, too many runs were \
+         disturbed, or the generator was too slow. Also inconclusive, with `--gate strict`.",
+    ),
+    ("129", "Ended by SIGHUP. What was finished is kept."),
+    (
+        "130",
+        "Ended by SIGINT, such as Ctrl-C. What was finished is kept; `--resume` continues.",
+    ),
+    ("131", "Ended by SIGQUIT. What was finished is kept."),
+    (
+        "143",
+        "Ended by SIGTERM. What was finished is kept; `--resume` continues.",
+    ),
+];
+
 /// Exit codes. The numbers are part of the interface.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Exit {
@@ -109,7 +146,15 @@ mod tests {
             Exit::CouldNotRun,
             Exit::Invalid,
         ];
+        let explained = |code: u8| {
+            let mut codes = EXIT_CODES.iter();
+            codes.any(|(known, _)| *known == code.to_string())
+        };
+        for signal in [1, 2, 3, 15] {
+            assert!(explained(Exit::Interrupted(signal).code()));
+        }
         for (code, exit) in (0..).zip(exits) {
+            assert!(explained(code));
             assert_eq!(exit.code(), code);
             assert_eq!(Exit::from_code(code), exit);
         }

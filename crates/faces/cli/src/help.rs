@@ -10,7 +10,8 @@ use crate::arguments::Arguments;
 const HELP_ALL: &str = "--help-all";
 
 /// Commands by purpose, in the order of the overview.
-const GROUPS: [(&str, &[&str]); 5] = [
+const GROUPS: [(&str, &[&str]); 6] = [
+    ("Start", &["init", "explain"]),
     ("Load", &["load", "find-capacity", "serve"]),
     ("Compare", &["ab", "run", "bisect", "calibrate"]),
     ("Pipelines", &["observe", "bench", "test", "relay"]),
@@ -18,6 +19,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
         "Results",
         &[
             "report",
+            "comment",
             "plot",
             "compare",
             "history",

@@ -61,6 +61,11 @@ fn main() -> ExitCode {
     secrets::set(arguments.keep_secrets);
     let paint = Paint::new(arguments.color);
     let result = match arguments.command {
+        Command::Init(init) => {
+            // Namespaces are a matter for processes with one thread.
+            let privileges = prepare_privileges();
+            command::init::run(&init, &paint, &privileges)
+        }
         Command::Run(run) => {
             // Namespaces of one's own are a matter for processes with one thread.
             let privileges = prepare_privileges();
@@ -73,6 +78,7 @@ fn main() -> ExitCode {
         Command::Import(import) => command::import::run(&import, &paint),
         Command::Compare(compare) => command::compare::run(&compare, &paint),
         Command::Report(report) => command::report::run(&report, &paint),
+        Command::Comment(comment) => command::comment::run(&comment),
         Command::Plot(plot) => command::plot::run(&plot),
         Command::History(history) => command::history::run(&history, &paint),
         Command::Bisect(bisect) => {
@@ -88,6 +94,7 @@ fn main() -> ExitCode {
             Err(error) => Err(error),
         },
         Command::Lint(lint) => command::lint::run(&lint, &paint),
+        Command::Explain(explain) => command::explain::run(&explain),
         Command::Schema { kind } => command::schema::run(kind),
         Command::Completions { shell } => command::pages::completions(shell),
         Command::Man { folder } => command::pages::man(&folder),

@@ -39,6 +39,8 @@ mod git;
 mod history;
 #[path = "cli/hostile.rs"]
 mod hostile;
+#[path = "cli/init.rs"]
+mod init;
 #[path = "cli/inspector.rs"]
 mod inspector;
 #[path = "cli/interrupt.rs"]
@@ -65,6 +67,8 @@ mod observe;
 mod omission;
 #[path = "cli/payloadtool.rs"]
 mod payloadtool;
+#[path = "cli/pull_requests.rs"]
+mod pull_requests;
 #[path = "cli/relay_disk.rs"]
 mod relay_disk;
 #[path = "cli/resume.rs"]

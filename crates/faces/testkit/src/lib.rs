@@ -1,5 +1,5 @@
 //! Helpers that tests of several crates share: optional programs, free ports, polling, processes that end with
-//! the test, and a Kubernetes API.
+//! the test, a Kubernetes API, and the comments of a host of repositories.
 
 #![expect(
     clippy::panic,
@@ -8,11 +8,13 @@
 )]
 
 mod cluster;
+mod forge;
 mod process;
 mod program;
 mod wait;
 
 pub use cluster::{ApiRequest, Cluster};
+pub use forge::Forge;
 pub use process::{Finished, Process, signal_process};
 pub use program::{find_program, program_or_skip};
 pub use wait::{free_port, wait_until};

@@ -50,16 +50,21 @@ pub(super) fn saved(path: &Path, gate: Gate) -> Result<(FullReport, Exit), Comma
         let (report, code) = targets::read(&results).map_err(could_not)?;
         return Ok((FullReport::from(&report), Exit::from_code(code)));
     }
-    let report = read(path).map_err(|error| {
-        CommandError::new(Exit::Usage, error)
-            .hint("give a results folder of `stillwell run` or a capture of `stillwell observe`")
-    })?;
+    let report = suite(path)?;
     let policy = match gate {
         Gate::Normal => GatePolicy::Normal,
         Gate::Strict => GatePolicy::Strict,
     };
     let exit = Exit::from_code(exit_code(&report.experiments, policy));
     Ok((FullReport::from(&report), exit))
+}
+
+/// Returns the report of the suite in a folder of results.
+pub(super) fn suite(folder: &Path) -> Result<SuiteReport, CommandError> {
+    read(folder).map_err(|error| {
+        CommandError::new(Exit::Usage, error)
+            .hint("give a results folder of `stillwell run` or a capture of `stillwell observe`")
+    })
 }
 
 /// Returns the report of a load that was saved as JSON: the full result, or the summary.

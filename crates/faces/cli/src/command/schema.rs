@@ -1,6 +1,7 @@
 //! `stillwell schema`.
 
 use stillwell_config::SchemaOf;
+use stillwell_report::DECISION_JSON_SCHEMA;
 use stillwell_report::load::BRIEF_LOAD_JSON_SCHEMA;
 
 use crate::arguments::SchemaKind;
@@ -13,6 +14,7 @@ pub(crate) fn run(kind: SchemaKind) -> Result<Exit, CommandError> {
         SchemaKind::Bench => of_configuration(SchemaOf::Bench)?,
         SchemaKind::Scenario => of_configuration(SchemaOf::Scenario)?,
         SchemaKind::Load => BRIEF_LOAD_JSON_SCHEMA.to_owned(),
+        SchemaKind::Decision => DECISION_JSON_SCHEMA.to_owned(),
     };
     Paint::data(&schema).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     Ok(Exit::Held)

@@ -1,0 +1,104 @@
+//! `stillwell comment`.
+
+mod annotation;
+mod host;
+mod post;
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::Context as _;
+use stillwell_report::{CommentOptions, SuiteReport, comment, decision_json, gate_findings, junit};
+use stillwell_verdict::{GatePolicy, exit_code};
+
+use self::host::{CommentThread, HostKind, Surroundings};
+use self::post::Posted;
+use crate::arguments::{CommentArguments, CommentHost, Gate};
+use crate::command::report;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::secrets;
+
+pub(crate) fn run(arguments: &CommentArguments) -> Result<Exit, CommandError> {
+    let report = report::suite(&arguments.results)?;
+    let policy = match arguments.gate {
+        Gate::Normal => GatePolicy::Normal,
+        Gate::Strict => GatePolicy::Strict,
+    };
+    let exit = match arguments.exit_zero {
+        true => Exit::Held,
+        false => Exit::from_code(exit_code(&report.experiments, policy)),
+    };
+    if let Some(file) = &arguments.junit {
+        write(file, &junit(&report))?;
+    }
+    if let Some(file) = &arguments.decision {
+        write(file, &decision_json(&report, policy))?;
+    }
+    let surroundings = Surroundings::of_process();
+    let kind = match arguments.to {
+        CommentHost::Auto => surroundings.host(),
+        CommentHost::Github => Some(HostKind::Github),
+        CommentHost::Gitlab => Some(HostKind::Gitlab),
+        CommentHost::Stdout => None,
+    };
+    let mut links = arguments.links.clone();
+    links.extend(surroundings.job_link(kind));
+    let options = CommentOptions {
+        suite: arguments.suite.clone(),
+        links,
+    };
+    let text = secrets::handling().text(&comment(&report, &options));
+    let Some(kind) = kind else {
+        print(&text)?;
+        return Ok(exit);
+    };
+    if kind == HostKind::Github {
+        summarise(&surroundings, &text);
+        annotate(&report)?;
+    }
+    let thread = surroundings.thread(kind, arguments.pull_request);
+    let message = match thread {
+        Ok(thread) => outcome(&thread, &post::post(&thread, &options.marker(), &text)),
+        Err(reason) => format!("no comment: {reason}"),
+    };
+    Paint::say(&message);
+    Ok(exit)
+}
+
+fn outcome(thread: &CommentThread, posted: &Result<Posted, post::PostError>) -> String {
+    match posted {
+        Ok(Posted::Created) => format!("commented on {thread}"),
+        Ok(Posted::Updated) => format!("updated the comment on {thread}"),
+        Ok(Posted::Unchanged) => format!("the comment on {thread} is up to date"),
+        Err(error) => format!("no comment on {thread}: {error}"),
+    }
+}
+
+/// Appends the comment to the summary of the job. A failure is reported and changes nothing else.
+fn summarise(surroundings: &Surroundings, text: &str) {
+    let Some(file) = surroundings.variable("GITHUB_STEP_SUMMARY") else {
+        return;
+    };
+    let mut options = OpenOptions::new();
+    let file = options.append(true).create(true).open(file);
+    if let Err(error) = file.and_then(|mut file| file.write_all(text.as_bytes())) {
+        Paint::say(&format!("the job summary could not be written: {error}"));
+    }
+}
+
+fn annotate(report: &SuiteReport) -> Result<(), CommandError> {
+    let text = annotation::github(&gate_findings(report));
+    print(&secrets::handling().text(&text))
+}
+
+fn print(text: &str) -> Result<(), CommandError> {
+    Paint::data(text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+}
+
+fn write(file: &Path, text: &str) -> Result<(), CommandError> {
+    std::fs::write(file, secrets::handling().text(text))
+        .with_context(|| format!("write {}", file.display()))
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+}

@@ -1,0 +1,317 @@
+//! `stillwell init`.
+
+mod answers;
+mod choice;
+mod probe;
+mod workflow;
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use stillwell_config::VariantArgument;
+use stillwell_config::scaffold::{
+    ProgramKind, Scaffold, ScaffoldBuild, ScaffoldInput, ScaffoldProgram, ScaffoldTarget,
+};
+use stillwell_config::{SchemaOf, SuiteOverrides};
+use stillwell_run::Interrupt;
+use stillwell_scope::Token;
+use stillwell_target::Privileges;
+use stillwell_units::Nanos;
+
+use self::answers::Answers;
+use self::probe::{ProbeError, ProbeReport, ProbeRequest};
+use crate::arguments::InitArguments;
+use crate::command::{output, places, select};
+use crate::exit::{CommandError, Exit};
+use crate::formats::loader;
+use crate::paint::Paint;
+use crate::signals;
+
+/// Name of the file in the folder of an experiment.
+const EXPERIMENT: &str = "experiment.yaml";
+/// Name of the file with its schema.
+const SCHEMA: &str = "experiment.schema.json";
+
+pub(crate) fn run(
+    arguments: &InitArguments,
+    paint: &Paint,
+    privileges: &Privileges,
+) -> Result<Exit, CommandError> {
+    if let Some(host) = arguments.ci {
+        return workflow::run(host, arguments);
+    }
+    let answers = Answers::complete(arguments)?;
+    let folder = answers.folder.clone();
+    // Before anything is started.
+    refuse_existing(&folder.join(EXPERIMENT), arguments.force)?;
+    let (scaffold, report) = match &answers.command {
+        Some(words) => {
+            output::report_privileges(privileges, false);
+            of_program(arguments, &answers, words)?
+        }
+        None => (of_urls(arguments, &answers), Vec::new()),
+    };
+    for remark in &report {
+        Paint::say(&format!("  {remark}"));
+    }
+    let file = folder.join(EXPERIMENT);
+    write(&file, &scaffold.text(), arguments.force)?;
+    write_schema(&folder)?;
+    check(&folder, paint)?;
+    let shown = output::show_path(&folder);
+    let text = format!(
+        "wrote {}\nnext: stillwell check {shown}\n      stillwell run {shown} --quick\n",
+        output::show_path(&file)
+    );
+    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    Ok(Exit::Held)
+}
+
+/// Starts the program once, and returns its experiment with remarks.
+fn of_program(
+    arguments: &InitArguments,
+    answers: &Answers,
+    words: &[String],
+) -> Result<(Scaffold, Vec<String>), CommandError> {
+    let here = std::env::current_dir().context("find the working directory");
+    let here = here.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    let experiment = std::path::absolute(&answers.folder);
+    let experiment = experiment.map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    let back = Back::between(&here, &experiment);
+    let directory = words.iter().skip(1).any(|word| names_path(word));
+    let request = ProbeRequest {
+        words: words.to_vec(),
+        directory: directory.then(|| here.clone()),
+        experiment: experiment.clone(),
+        kind: answers.kind,
+        input_file: (answers.kind == Some(ProgramKind::Files)).then(|| arguments.file.clone()),
+        needs_host: answers.kind == Some(ProgramKind::Kafka),
+        wait: arguments.wait,
+    };
+    Paint::say(&format!("starting {} once …", output::quoted(&words[0])));
+    let report = probed(&request)?;
+    let ProbeReport {
+        choice,
+        has_own_network,
+    } = report;
+    let input = match choice.kind {
+        ProgramKind::Files => ScaffoldInput::File(arguments.file.clone()),
+        ProgramKind::Kafka => ScaffoldInput::Topic {
+            broker: answers.broker.clone(),
+            topic: answers.topic.clone(),
+        },
+        _ => choice.input,
+    };
+    let same = VariantArgument::Same;
+    let variants = [&arguments.baseline, &arguments.comparison];
+    let variants = variants.map(|typed| typed.as_ref().unwrap_or(&same));
+    let program = ScaffoldProgram {
+        words: back.of_command(words),
+        directory: directory.then(|| back.path("")),
+        ready: Some(choice.ready),
+        has_own_network,
+        variants: variants.map(|variant| back.of_variant(variant)),
+        build: ScaffoldBuild {
+            command: arguments.build.clone().unwrap_or_default(),
+            output: arguments.build_output.clone().unwrap_or_default(),
+            repository: Some(back.path("")),
+        },
+    };
+    let scaffold = Scaffold {
+        name: answers.name.clone(),
+        folder: output::show_path(&answers.folder),
+        kind: choice.kind,
+        target: ScaffoldTarget::Program(Box::new(program)),
+        input,
+        output: arguments.output.clone(),
+        payload: arguments.payload.clone(),
+        rate: arguments.rate.clone(),
+        remarks: choice.remarks.clone(),
+    };
+    Ok((scaffold, choice.remarks))
+}
+
+/// Runs the probe in a folder for its state, which is removed.
+fn probed(request: &ProbeRequest) -> Result<ProbeReport, CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let state_root = places::guarded_state_root().map_err(could_not)?;
+    let (interrupt, token) = (Interrupt::new(), Token::new());
+    let (raised, cancelled) = (interrupt.clone(), token.clone());
+    let signals = signals::listen(move |signal| {
+        raised.raise(signal);
+        cancelled.cancel();
+    });
+    let signals = signals.map_err(|error| could_not(error.into()))?;
+    let result = probe::probe(request, &state_root, &token);
+    signals.close(Nanos::SECOND);
+    // It holds only temporary state.
+    fs::remove_dir_all(&state_root).ok();
+    result.map_err(|error| match interrupt.signal() {
+        Some(signal) => CommandError::new(Exit::Interrupted(signal), error),
+        None => refused(error),
+    })
+}
+
+fn of_urls(arguments: &InitArguments, answers: &Answers) -> Scaffold {
+    let [baseline, comparison] = &answers.urls;
+    Scaffold {
+        name: answers.name.clone(),
+        folder: output::show_path(&answers.folder),
+        kind: ProgramKind::Http,
+        target: ScaffoldTarget::Urls([baseline.clone(), comparison.clone()]),
+        input: ScaffoldInput::Target,
+        output: None,
+        payload: None,
+        rate: arguments.rate.clone(),
+        remarks: Vec::new(),
+    }
+}
+
+/// Returns the error with a hint.
+fn refused(error: ProbeError) -> CommandError {
+    let hint = match &error {
+        ProbeError::Ended { exit, .. } if exit.is_success() => {
+            "a target stays in the foreground: use the option of the program that keeps it there, such as \
+             `daemon off;` of nginx"
+        }
+        ProbeError::Ended { .. } => {
+            "run the command by itself; it gets PATH and no other variable, and no standard input"
+        }
+        ProbeError::NoPort { .. } => {
+            "give --wait a longer time, or say what it reads: --kind files or --kind kafka need no port"
+        }
+        ProbeError::Start(_) => "check the name and the path of the program",
+        ProbeError::Interrupted => "nothing was written",
+    };
+    let error = anyhow::Error::new(error);
+    CommandError::new(Exit::CouldNotRun, error).hint(hint)
+}
+
+/// Refuses a file that exists.
+fn refuse_existing(file: &Path, is_forced: bool) -> Result<(), CommandError> {
+    if is_forced || !file.exists() {
+        return Ok(());
+    }
+    let error = anyhow::anyhow!("{} exists", output::show_path(file));
+    Err(CommandError::new(Exit::Usage, error).hint("give another folder, or --force to replace it"))
+}
+
+/// Writes a file and its folders; one that exists stays unless `is_forced`.
+fn write(file: &Path, text: &str, is_forced: bool) -> Result<(), CommandError> {
+    refuse_existing(file, is_forced)?;
+    let written = || -> anyhow::Result<()> {
+        if let Some(folder) = file
+            .parent()
+            .filter(|folder| !folder.as_os_str().is_empty())
+        {
+            fs::create_dir_all(folder)?;
+        }
+        let mut options = OpenOptions::new();
+        options.write(true);
+        match is_forced {
+            true => options.create(true).truncate(true),
+            // Another program may have made it in the meantime.
+            false => options.create_new(true),
+        };
+        options.open(file)?.write_all(text.as_bytes())?;
+        Ok(())
+    };
+    written()
+        .with_context(|| format!("write {}", file.display()))
+        .map_err(|error| CommandError::new(Exit::CouldNotRun, error))
+}
+
+/// Writes the schema for editors, which this program makes; it replaces an older one.
+fn write_schema(folder: &Path) -> Result<(), CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let schema = stillwell_config::schema(SchemaOf::Experiment);
+    let schema = serde_json::to_string(&schema).map_err(|error| could_not(error.into()))?;
+    write(&folder.join(SCHEMA), &(schema + "\n"), true)
+}
+
+/// Checks the file that was written.
+fn check(folder: &Path, paint: &Paint) -> Result<(), CommandError> {
+    let paths = [folder.to_owned()];
+    let loaded = loader().suite(&paths, &SuiteOverrides::default());
+    loaded.map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    Ok(())
+}
+
+/// Returns true if an argument names a file or folder by a relative path.
+fn names_path(word: &str) -> bool {
+    let value = word.rsplit_once('=').map_or(word, |(_, value)| value);
+    let is_relative = !value.starts_with(['/', '{', '-']) && !value.is_empty();
+    is_relative && Path::new(value).exists()
+}
+
+/// The way from the folder of an experiment back to the working directory.
+#[derive(Clone, Debug)]
+struct Back(String);
+
+impl Back {
+    fn between(here: &Path, experiment: &Path) -> Self {
+        Self(match experiment.strip_prefix(here) {
+            Ok(below) => vec![".."; below.components().count()].join("/"),
+            Err(_) => here.to_string_lossy().into_owned(),
+        })
+    }
+
+    /// Returns a relative path as seen from the experiment.
+    fn path(&self, path: &str) -> String {
+        let path = path.trim_start_matches("./");
+        match (self.0.is_empty(), path.is_empty()) {
+            _ if path.starts_with(['/', '{']) => path.to_owned(),
+            (true, true) => ".".to_owned(),
+            (true, false) => format!("./{path}"),
+            (false, true) => self.0.clone(),
+            (false, false) => format!("{}/{path}", self.0),
+        }
+    }
+
+    /// Returns a command whose program, if it is a path, is seen from the experiment.
+    fn of_command(&self, words: &[String]) -> Vec<String> {
+        let mut words = words.to_vec();
+        if let Some(program) = words.first_mut().filter(|program| program.contains('/')) {
+            *program = self.path(program);
+        }
+        words
+    }
+
+    fn of_variant(&self, variant: &VariantArgument) -> VariantArgument {
+        let moved = |path: &PathBuf| PathBuf::from(self.path(&path.to_string_lossy()));
+        match variant {
+            VariantArgument::Binary(path) => VariantArgument::Binary(moved(path)),
+            VariantArgument::Files(path) => VariantArgument::Files(moved(path)),
+            VariantArgument::Command(words) => VariantArgument::Command(self.of_command(words)),
+            other => other.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_seen_from_the_folder_of_the_experiment() {
+        let here = Path::new("/srv");
+        for (experiment, path, expected) in [
+            ("/srv/shop", "./server", "../server"),
+            ("/srv/a/b", "bin/server", "../../bin/server"),
+            ("/srv", "server/x", "./server/x"),
+            ("/srv", "", "."),
+            ("/srv/shop", "", ".."),
+            ("/other/shop", "./server", "/srv/server"),
+            ("/srv/shop", "/usr/bin/server", "/usr/bin/server"),
+            ("/srv/shop", "{state}/x", "{state}/x"),
+        ] {
+            let back = Back::between(here, Path::new(experiment));
+            assert_eq!(back.path(path), expected, "{experiment}");
+        }
+        let back = Back::between(here, Path::new("/srv/shop"));
+        let words = ["server", "./x"].map(str::to_owned);
+        assert_eq!(back.of_command(&words), words, "a name is looked up");
+    }
+}

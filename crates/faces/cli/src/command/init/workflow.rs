@@ -1,0 +1,163 @@
+//! Workflows that compare a pull request with its base.
+
+use std::path::Path;
+
+use super::{answers, write};
+use crate::arguments::{CiHost, InitArguments};
+use crate::command::output;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+
+/// Values that a workflow needs.
+#[derive(Clone, Copy, Debug)]
+struct WorkflowPlan<'a> {
+    suite: &'a str,
+    build: &'a str,
+    build_output: &'a str,
+    version: &'a str,
+    repository: &'a str,
+}
+
+/// Writes the workflow of a host.
+pub(super) fn run(host: CiHost, arguments: &InitArguments) -> Result<Exit, CommandError> {
+    let suite = arguments.folder.as_deref().unwrap_or(Path::new("."));
+    if !suite.exists() {
+        let error = anyhow::anyhow!("there is nothing at {}", suite.display());
+        return Err(CommandError::new(Exit::Usage, error)
+            .hint("write an experiment first: stillwell init --command COMMAND"));
+    }
+    let [build, build_output] = answers::build(arguments)?;
+    let suite = suite.to_string_lossy();
+    let plan = WorkflowPlan {
+        suite: &suite,
+        build: &build,
+        build_output: &build_output,
+        version: env!("CARGO_PKG_VERSION"),
+        repository: env!("CARGO_PKG_REPOSITORY"),
+    };
+    let (path, text, next) = match host {
+        CiHost::Github => (
+            ".github/workflows/stillwell.yml",
+            github(plan),
+            "commit it; the first pull request shows the comment",
+        ),
+        CiHost::Gitlab => (
+            ".gitlab/stillwell.yml",
+            gitlab(plan),
+            "add `include: [{local: .gitlab/stillwell.yml}]` to .gitlab-ci.yml, and a project access token \
+             with the scope `api` as the masked variable STILLWELL_GITLAB_TOKEN",
+        ),
+    };
+    write(Path::new(path), &text, arguments.force)?;
+    let text = format!("wrote {path}\nnext: {next}\n");
+    Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
+    Ok(Exit::Held)
+}
+
+/// Returns a text of YAML.
+fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+fn github(plan: WorkflowPlan<'_>) -> String {
+    let action = plan.repository.trim_start_matches("https://github.com/");
+    format!(
+        r#"# Compares each pull request with its base under load, and comments the verdict.
+name: stillwell
+on:
+  pull_request:
+permissions:
+  contents: read
+  pull-requests: write # for the comment; without it the job summary has the report
+concurrency:
+  group: stillwell-${{{{ github.ref }}}}
+  cancel-in-progress: true
+jobs:
+  compare:
+    runs-on: ubuntu-24.04
+    timeout-minutes: 60
+    steps:
+      - uses: actions/checkout@v4
+        with:
+          fetch-depth: 0 # the base is built, too
+      # Install here what your build needs.
+      - uses: {action}@v{version}
+        with:
+          suite: {suite}
+          baseline: git:${{{{ github.event.pull_request.base.sha }}}}
+          comparison: git:HEAD
+          build: {build}
+          build-output: {build_output}
+"#,
+        version = plan.version,
+        suite = quoted(plan.suite),
+        build = quoted(plan.build),
+        build_output = quoted(plan.build_output),
+    )
+}
+
+fn gitlab(plan: WorkflowPlan<'_>) -> String {
+    let WorkflowPlan {
+        version,
+        repository,
+        ..
+    } = plan;
+    // Words of a shell, within a text of YAML.
+    let run = format!(
+        "stillwell run {} --baseline \"git:$CI_MERGE_REQUEST_DIFF_BASE_SHA\" --comparison git:HEAD \
+         --build {} --build-output {} --repo . --results stillwell-results --quiet -o stillwell.html || code=$?",
+        output::quoted(plan.suite),
+        output::quoted(plan.build),
+        output::quoted(plan.build_output),
+    );
+    format!(
+        r#"# Compares each merge request with its base under load, and comments the verdict.
+stillwell:
+  image: debian:stable # an image that has what your build needs, git and curl
+  rules:
+    - if: $CI_PIPELINE_SOURCE == "merge_request_event"
+  variables:
+    GIT_DEPTH: "0" # the base is built, too
+  timeout: 1h
+  script:
+    - release={repository}/releases/download/v{version}
+    - curl -fsSL --retry 3 --remote-name-all "$release/stillwell" "$release/SHA256SUMS"
+    - grep ' \*\?stillwell$' SHA256SUMS | sha256sum --check
+    - install -D stillwell "$HOME/.local/bin/stillwell" && export PATH="$HOME/.local/bin:$PATH"
+    - code=0
+    - {run}
+    # The exit code is that of the verdict.
+    - stillwell comment stillwell-results --to gitlab --junit stillwell.xml --decision stillwell.json || code=$?
+    - exit $code
+  artifacts:
+    when: always
+    paths: [stillwell.html, stillwell.json]
+    reports:
+      junit: stillwell.xml
+"#,
+        run = quoted(&run),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLAN: WorkflowPlan<'_> = WorkflowPlan {
+        suite: "experiments",
+        build: "go build -o \"server\" .",
+        build_output: "server",
+        version: "1.2.3",
+        repository: "https://github.com/stillwell-rs/stillwell",
+    };
+
+    #[test]
+    fn a_workflow_of_github() {
+        insta::assert_snapshot!(github(PLAN));
+    }
+
+    #[test]
+    fn a_pipeline_of_gitlab() {
+        insta::assert_snapshot!(gitlab(PLAN));
+    }
+}

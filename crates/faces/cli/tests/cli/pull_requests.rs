@@ -1,0 +1,208 @@
+//! Comments on pull requests, at simulated hosts of repositories.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use serde_json::Value;
+use stillwell_testkit::{Finished, Forge, Process, free_port, wait_until};
+
+use crate::suite::{LONG, STILLWELL, Suite, assert_code, assert_holds};
+
+/// Folder with results of `ab`, with a regression. They are made once for all tests.
+fn saved_regression(suite: &Suite) -> PathBuf {
+    static SAVED: OnceLock<PathBuf> = OnceLock::new();
+    let saved = SAVED.get_or_init(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("saved-regression");
+        if folder.exists() {
+            fs::remove_dir_all(&folder).unwrap();
+        }
+        save_regression(suite, &folder);
+        folder
+    });
+    saved.clone()
+}
+
+fn save_regression(suite: &Suite, folder: &Path) {
+    let serve = |options: &[&str]| {
+        let address = format!("127.0.0.1:{}", free_port());
+        let mut words = vec!["serve", "--address", &address];
+        words.extend(options);
+        let process = Process::start(&mut suite.stillwell(&words));
+        let is_up = || std::net::TcpStream::connect(&address).is_ok();
+        assert!(wait_until(LONG, is_up), "{}", process.stderr());
+        (process, format!("http://{address}/"))
+    };
+    let (_fast, fast) = serve(&[]);
+    let (_slow, slow) = serve(&["--delay=20ms"]);
+    let mut words = vec!["ab", &fast, &slow, "-r", "200/s", "-c", "8", "-d", "300ms"];
+    let folder = folder.to_str().unwrap();
+    words.extend(["--validity", "off", "--quiet", "--results", folder]);
+    // It waits for a quiet moment of the machine before each pair.
+    let ended = Process::start(&mut suite.stillwell(&words)).finish(5 * LONG);
+    assert_code(&ended, 1);
+}
+
+/// A job of a CI host, whose API is simulated.
+struct Job<'s> {
+    suite: &'s Suite,
+    saved: PathBuf,
+    forge: Forge,
+    url: String,
+    is_gitlab: bool,
+}
+
+impl<'s> Job<'s> {
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a peer of the test, which ends with its process"
+    )]
+    fn new(suite: &'s Suite, is_gitlab: bool) -> Self {
+        let forge = Forge::default();
+        let (url, serve) = forge.listen();
+        std::thread::spawn(serve);
+        Self {
+            suite,
+            saved: saved_regression(suite),
+            forge,
+            url,
+            is_gitlab,
+        }
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = self.suite.program(STILLWELL);
+        command.arg("comment").arg(&self.saved).args(words);
+        for (name, _) in std::env::vars() {
+            if ["GITHUB_", "GITLAB_", "CI_"]
+                .iter()
+                .any(|begin| name.starts_with(begin))
+            {
+                command.env_remove(name);
+            }
+        }
+        if self.is_gitlab {
+            command
+                .env("GITLAB_CI", "true")
+                .env("CI_API_V4_URL", format!("{}/api/v4", self.url))
+                .env("CI_PROJECT_ID", "42")
+                .env("CI_MERGE_REQUEST_IID", "7")
+                .env("STILLWELL_GITLAB_TOKEN", "token-of-the-test");
+        } else {
+            command
+                .env("GITHUB_ACTIONS", "true")
+                .env("GITHUB_API_URL", &self.url)
+                .env("GITHUB_REPOSITORY", "owner/name")
+                .env("GITHUB_REF", "refs/pull/7/merge")
+                .env("GITHUB_STEP_SUMMARY", self.suite.path("summary.md"))
+                .env("GITHUB_TOKEN", "token-of-the-test");
+        }
+        command
+    }
+
+    fn comment(&self, words: &[&str]) -> Finished {
+        Process::start(&mut self.command(words)).finish(LONG)
+    }
+}
+
+#[test]
+fn a_comment_is_created_and_then_replaced_at_both_hosts() {
+    let suite = Suite::new();
+    for is_gitlab in [false, true] {
+        let job = Job::new(&suite, is_gitlab);
+        // The comment of this tool is on the second page.
+        for number in 0..100 {
+            job.forge.put(&format!("comment {number}"));
+        }
+        let created = job.comment(&[]);
+        assert_code(&created, 1);
+        assert_holds(&created.stderr, &["commented on"]);
+        let first = job.forge.comments().pop().unwrap();
+        assert!(
+            first.starts_with("<!-- stillwell:report:v1 -->\n"),
+            "{first}"
+        );
+        assert_holds(&first, &["1 regression in 1 experiment", "<details>"]);
+        assert!(first.len() < 60_000);
+
+        let again = job.comment(&[]);
+        assert_holds(&again.stderr, &["is up to date"]);
+        let updated = job.comment(&["--link", "report=https://example.com/r"]);
+        assert_holds(&updated.stderr, &["updated the comment on"]);
+        assert_code(&updated, 1);
+        let comments = job.forge.comments();
+        assert_eq!(comments.len(), 101);
+        assert_holds(&comments[100], &["[report](<https://example.com/r>)"]);
+
+        let second = job.comment(&["--suite", "nightly", "--exit-zero"]);
+        assert_code(&second, 0);
+        assert_eq!(job.forge.comments().len(), 102);
+
+        let requests = job.forge.take_requests();
+        let method = if is_gitlab { "PUT" } else { "PATCH" };
+        let is_update = |path: &str| path.starts_with(method) && path.ends_with("/101");
+        assert!(
+            requests
+                .iter()
+                .any(|request| is_update(&request.method_and_path))
+        );
+        for ended in [created, again, updated, second] {
+            assert!(!ended.stdout.contains("token-of-the-test"));
+            assert!(!ended.stderr.contains("token-of-the-test"));
+        }
+    }
+}
+
+#[test]
+fn a_fork_without_permission_gets_the_summary_and_the_exit_code_of_the_verdict() {
+    let suite = Suite::new();
+    let job = Job::new(&suite, false);
+    job.forge.script("POST", 403, 9);
+    let ended = job.comment(&["--junit", "cases.xml", "--decision", "decision.json"]);
+    assert_code(&ended, 1);
+    assert_holds(&ended.stderr, &["no permission to comment (status 403)"]);
+    assert_holds(&ended.stdout, &["::error title=stillwell%3A"]);
+    let summary = fs::read_to_string(suite.path("summary.md")).unwrap();
+    assert_holds(&summary, &["1 regression in 1 experiment"]);
+    let cases = fs::read_to_string(suite.path("cases.xml")).unwrap();
+    assert_holds(&cases, &["failures=\"1\""]);
+    let decision = fs::read_to_string(suite.path("decision.json")).unwrap();
+    let decision: Value = serde_json::from_str(&decision).unwrap();
+    assert_eq!(decision["decision"], "fail");
+    assert_eq!(job.forge.take_requests().len(), 2, "it is not repeated");
+
+    let mut without_token = job.command(&[]);
+    let without_token = Process::start(without_token.env_remove("GITHUB_TOKEN")).finish(LONG);
+    assert_code(&without_token, 1);
+    assert_holds(&without_token.stderr, &["GITHUB_TOKEN is not set"]);
+    assert!(job.forge.take_requests().is_empty());
+}
+
+#[test]
+fn a_host_that_fails_is_tried_three_times() {
+    let suite = Suite::new();
+    let job = Job::new(&suite, true);
+    job.forge.script("POST", 500, 2);
+    let ended = job.comment(&[]);
+    assert_code(&ended, 1);
+    assert_eq!(job.forge.comments().len(), 1, "{}", ended.stderr);
+    drop(job.forge.take_requests());
+
+    job.forge.script("GET", 502, 99);
+    let ended = job.comment(&[]);
+    assert_code(&ended, 1);
+    assert_holds(&ended.stderr, &["answered with status 502"]);
+    assert_eq!(job.forge.take_requests().len(), 3);
+}
+
+#[test]
+fn a_comment_outside_of_ci_is_printed() {
+    let suite = Suite::new();
+    let job = Job::new(&suite, false);
+    let ended = job.comment(&["--to", "stdout"]);
+    assert_code(&ended, 1);
+    assert!(ended.stdout.starts_with("<!-- stillwell:report:v1 -->\n"));
+    let missing = suite.call(&["comment", "no-such-folder"]);
+    assert_code(&missing, 2);
+}
