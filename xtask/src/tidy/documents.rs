@@ -7,6 +7,8 @@ use super::files::SourceFile;
 
 const DECISIONS: &str = "docs/adr/";
 const DECISION_INDEX: &str = "docs/adr/README.md";
+/// Pages of the book, in their order.
+const BOOK_INDEX: &str = "docs/SUMMARY.md";
 const ENFORCED_BY: &str = "Enforced by:";
 
 /// Folders whose paths are recognised between backticks.
@@ -60,21 +62,33 @@ pub(super) fn check(path: &str, text: &str, exists: impl Fn(&str) -> bool) -> Ve
     problems
 }
 
-/// Every decision is listed in the index.
+/// Every decision is listed in the index of decisions, and every guide in that of the book.
 pub(super) fn check_index(sources: &[SourceFile], paths: &BTreeSet<&str>) -> Vec<Problem> {
-    let index = sources.iter().find(|file| file.path == DECISION_INDEX);
-    let index = index.map_or("", |file| file.text.as_str());
-    let decisions = paths.iter().filter(|path| is_decision(path));
-    decisions
-        .filter(|path| !index.contains(&format!("({})", file_name(path))))
-        .map(|path| {
-            Problem::new(
-                DECISION_INDEX,
-                1,
-                format!("does not list `{}`", file_name(path)),
-            )
-        })
+    let mut problems = unlisted(sources, DECISION_INDEX, paths, is_decision);
+    problems.extend(unlisted(sources, BOOK_INDEX, paths, is_guide));
+    problems
+}
+
+/// Returns the pages of a kind that `index` has no link to.
+fn unlisted(
+    sources: &[SourceFile],
+    index: &str,
+    paths: &BTreeSet<&str>,
+    is_listed: fn(&str) -> bool,
+) -> Vec<Problem> {
+    let text = sources.iter().find(|file| file.path == index);
+    let text = text.map_or("", |file| file.text.as_str());
+    let pages = paths.iter().filter(|path| is_listed(path));
+    pages
+        .filter(|path| !text.contains(&format!("({})", file_name(path))))
+        .map(|path| Problem::new(index, 1, format!("does not list `{}`", file_name(path))))
         .collect()
+}
+
+/// Returns true for a page of the documentation that is not in a folder of its own.
+fn is_guide(path: &str) -> bool {
+    let name = path.strip_prefix("docs/").unwrap_or_default();
+    path != BOOK_INDEX && name.ends_with(".md") && !name.contains('/')
 }
 
 fn check_decision(path: &str, text: &str) -> Option<Problem> {
@@ -245,22 +259,32 @@ mod tests {
     }
 
     #[test]
-    fn every_decision_is_listed() {
+    fn every_decision_and_guide_is_listed() {
         let paths = BTreeSet::from([
             "docs/adr/0001-a.md",
             "docs/adr/0002-b.md",
             "docs/adr/README.md",
+            "docs/formats/z.md",
             "docs/x.md",
+            "docs/y.md",
+            "docs/SUMMARY.md",
         ]);
         let index = SourceFile {
             path: "docs/adr/README.md".to_owned(),
             text: "* [A](0001-a.md)\n".to_owned(),
         };
-        let problems = check_index(&[index], &paths);
+        let book = SourceFile {
+            path: "docs/SUMMARY.md".to_owned(),
+            text: "* [X](x.md)\n".to_owned(),
+        };
+        let problems = check_index(&[index, book], &paths);
         let messages: Vec<String> = problems.iter().map(ToString::to_string).collect();
         assert_eq!(
             messages,
-            ["docs/adr/README.md:1: does not list `0002-b.md`"]
+            [
+                "docs/adr/README.md:1: does not list `0002-b.md`",
+                "docs/SUMMARY.md:1: does not list `y.md`",
+            ]
         );
     }
 
