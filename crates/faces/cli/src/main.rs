@@ -50,10 +50,7 @@ fn main() -> ExitCode {
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     if let Some(page) = help::all_options(&words) {
-        let printed = Paint::data(&page.to_string());
-        let printed = printed.map(|()| Exit::Held);
-        let printed = printed.map_err(|error| CommandError::new(Exit::CouldNotRun, error));
-        return finish(printed, &Paint::new(ColorWhen::Auto));
+        return finish(print_page(&page.to_string()), &Paint::new(ColorWhen::Auto));
     }
     let typed = help::command().try_get_matches();
     let typed = typed.and_then(|matches| Arguments::from_arg_matches(&matches));
@@ -61,11 +58,7 @@ fn main() -> ExitCode {
     secrets::set(arguments.keep_secrets);
     let paint = Paint::new(arguments.color);
     let result = match arguments.command {
-        Command::Init(init) => {
-            // Namespaces are a matter for processes with one thread.
-            let privileges = prepare_privileges();
-            command::init::run(&init, &paint, &privileges)
-        }
+        Command::Init(init) => command::init::run(&init, &paint, &prepare_privileges()),
         Command::Run(run) => {
             // Namespaces of one's own are a matter for processes with one thread.
             let privileges = prepare_privileges();
@@ -155,6 +148,12 @@ fn called_by_name() -> Option<String> {
     let program = std::env::args_os().next()?;
     let name = Path::new(&program).file_name()?;
     Some(name.to_string_lossy().into_owned())
+}
+
+/// Prints a page of help.
+fn print_page(page: &str) -> Result<Exit, CommandError> {
+    let printed = Paint::data(page).map(|()| Exit::Held);
+    printed.map_err(|error| CommandError::new(Exit::CouldNotRun, error))
 }
 
 /// Prints a usage error or a help page, without secrets that were typed, and exits.

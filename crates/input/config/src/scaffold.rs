@@ -367,7 +367,7 @@ impl Scaffold {
             }
             _ => {
                 text.push_str(&format!("    - {}\n", self.transport()));
-                let payload = self.payload.as_deref().or(self.kind.payload());
+                let payload = self.payload.as_deref().or_else(|| self.kind.payload());
                 if let Some(payload) = payload {
                     let line = format!("      payload: {}", quoted(payload));
                     commented(text, &line, "the format of events");
@@ -423,7 +423,8 @@ impl Scaffold {
     /// Returns the rate of the generator; `None` if a probe finds it.
     fn rate(&self) -> Option<&str> {
         let of_urls = matches!(self.target, ScaffoldTarget::Urls(_)).then_some("200/s");
-        self.rate.as_deref().or(self.kind.rate()).or(of_urls)
+        let rate = self.rate.as_deref().or_else(|| self.kind.rate());
+        rate.or(of_urls)
     }
 
     fn write_course(&self, text: &mut String) {

@@ -84,7 +84,7 @@ fn of_program(
     let request = ProbeRequest {
         words: words.to_vec(),
         directory: directory.then(|| here.clone()),
-        experiment: experiment.clone(),
+        experiment,
         kind: answers.kind,
         input_file: (answers.kind == Some(ProgramKind::Files)).then(|| arguments.file.clone()),
         needs_host: answers.kind == Some(ProgramKind::Kafka),

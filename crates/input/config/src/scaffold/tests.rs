@@ -83,6 +83,11 @@ fn tcp(address: &str) -> Option<ReadyProbe> {
 
 /// A scaffold of each kind, by name.
 fn every_kind() -> Vec<(&'static str, Scaffold)> {
+    services().into_iter().chain(pipelines()).collect()
+}
+
+/// Services that get requests.
+fn services() -> Vec<(&'static str, Scaffold)> {
     let service = ScaffoldProgram {
         directory: Some("..".to_owned()),
         variants: [
@@ -107,6 +112,19 @@ fn every_kind() -> Vec<(&'static str, Scaffold)> {
         at("http://127.0.0.1:8080/items"),
     );
     http.remarks = vec!["GET / is answered with 200".to_owned()];
+    let urls = Scaffold {
+        target: ScaffoldTarget::Urls(["http://10.0.0.1/", "http://10.0.0.2/"].map(str::to_owned)),
+        ..scaffold(
+            ProgramKind::Http,
+            program(&["unused"], None),
+            ScaffoldInput::Target,
+        )
+    };
+    vec![("http", http), ("urls", urls)]
+}
+
+/// Pipelines, and a reader of a topic.
+fn pipelines() -> Vec<(&'static str, Scaffold)> {
     let relay = program(&["relay"], tcp("127.0.0.1:5140"));
     let mut stream = scaffold(ProgramKind::Tcp, relay, at("127.0.0.1:5140"));
     stream.output = Some("tcp:127.0.0.1:9200".parse().unwrap());
@@ -143,23 +161,13 @@ fn every_kind() -> Vec<(&'static str, Scaffold)> {
         topic: "logs".to_owned(),
     };
     let kafka = scaffold(ProgramKind::Kafka, consumer, topic);
-    let urls = Scaffold {
-        target: ScaffoldTarget::Urls(["http://10.0.0.1/", "http://10.0.0.2/"].map(str::to_owned)),
-        ..scaffold(
-            ProgramKind::Http,
-            program(&["unused"], None),
-            ScaffoldInput::Target,
-        )
-    };
     vec![
-        ("http", http),
         ("tcp", stream),
         ("udp", datagrams),
         ("files", files),
         ("otlp", otlp),
         ("otlp_http", otlp_http),
         ("kafka", kafka),
-        ("urls", urls),
     ]
 }
 
@@ -225,7 +233,7 @@ proptest! {
         let mut typed = vec!["program"];
         typed.extend(words.iter().map(String::as_str));
         let mut target = program(&typed, tcp("127.0.0.1:1"));
-        target.variants[1] = VariantArgument::Environment([("KEY".to_owned(), value.clone())].into());
+        target.variants[1] = VariantArgument::Environment([("KEY".to_owned(), value)].into());
         let text = scaffold(ProgramKind::Tcp, target, at("127.0.0.1:1")).text();
         let plan = plan(&text);
         // Placeholders that do not exist are errors, and not of the form.

@@ -104,7 +104,7 @@ fn links(options: &CommentOptions) -> Option<Block> {
         }
         inlines.push(Inline::Link(text.clone(), address.clone()));
     }
-    (!inlines.is_empty()).then(|| Block::Paragraph(Text(inlines)))
+    (!inlines.is_empty()).then_some(Block::Paragraph(Text(inlines)))
 }
 
 /// Returns the first lines that fit, with all folds closed.

@@ -32,7 +32,7 @@ pub(super) struct Answers {
 impl Answers {
     /// Returns the answers of the flags; what is missing comes from the terminal, or is an error without one.
     pub(super) fn complete(arguments: &InitArguments) -> Result<Self, CommandError> {
-        let mut dialog = Dialog::new();
+        let dialog = Dialog::new();
         let urls = urls(arguments)?;
         let has_urls = urls.is_some();
         let command = match (&arguments.command, has_urls) {
@@ -82,7 +82,7 @@ impl Answers {
 
 /// Returns the build command and its output, which a workflow needs.
 pub(super) fn build(arguments: &InitArguments) -> Result<[String; 2], CommandError> {
-    let mut dialog = Dialog::new();
+    let dialog = Dialog::new();
     let build = match &arguments.build {
         Some(build) => build.clone(),
         None => dialog.require("Shell command that builds a revision", "--build COMMAND")?,
@@ -160,13 +160,13 @@ impl Dialog {
     }
 
     /// Returns the answer to a question; without a terminal an error that names the `flag`.
-    fn require(&mut self, question: &str, flag: &str) -> Result<String, CommandError> {
+    fn require(&self, question: &str, flag: &str) -> Result<String, CommandError> {
         let line = self.line(question);
         line.filter(|line| !line.is_empty())
             .ok_or_else(|| usage(format!("an answer is missing: give {flag}")))
     }
 
-    fn kind(&mut self) -> Result<Option<ProgramKind>, CommandError> {
+    fn kind(&self) -> Result<Option<ProgramKind>, CommandError> {
         if !self.is_terminal {
             return Ok(None);
         }
@@ -181,7 +181,7 @@ impl Dialog {
     }
 
     /// Reads one line; `None` at the end of the input or without a terminal.
-    fn line(&mut self, question: &str) -> Option<String> {
+    fn line(&self, question: &str) -> Option<String> {
         if !self.is_terminal {
             return None;
         }

@@ -20,7 +20,10 @@ struct WorkflowPlan<'a> {
 
 /// Writes the workflow of a host.
 pub(super) fn run(host: CiHost, arguments: &InitArguments) -> Result<Exit, CommandError> {
-    let suite = arguments.folder.as_deref().unwrap_or(Path::new("."));
+    let suite = arguments
+        .folder
+        .as_deref()
+        .unwrap_or_else(|| Path::new("."));
     if !suite.exists() {
         let error = anyhow::anyhow!("there is nothing at {}", suite.display());
         return Err(CommandError::new(Exit::Usage, error)
