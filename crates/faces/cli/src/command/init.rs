@@ -3,6 +3,7 @@
 mod answers;
 mod choice;
 mod probe;
+mod unwritten;
 mod workflow;
 
 use std::fs::{self, OpenOptions};
@@ -10,11 +11,10 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use stillwell_config::VariantArgument;
 use stillwell_config::scaffold::{
     ProgramKind, Scaffold, ScaffoldBuild, ScaffoldInput, ScaffoldProgram, ScaffoldTarget,
 };
-use stillwell_config::{SchemaOf, SuiteOverrides};
+use stillwell_config::{Loader, SchemaOf, SuiteOverrides, VariantArgument};
 use stillwell_run::Interrupt;
 use stillwell_scope::Token;
 use stillwell_target::Privileges;
@@ -22,10 +22,10 @@ use stillwell_units::Nanos;
 
 use self::answers::Answers;
 use self::probe::{ProbeError, ProbeReport, ProbeRequest};
+use self::unwritten::Unwritten;
 use crate::arguments::InitArguments;
 use crate::command::{output, places, select};
 use crate::exit::{CommandError, Exit};
-use crate::formats::loader;
 use crate::paint::Paint;
 use crate::signals;
 
@@ -57,9 +57,9 @@ pub(crate) fn run(
         Paint::say(&format!("  {remark}"));
     }
     let file = folder.join(EXPERIMENT);
+    check(&file, &scaffold.text(), paint)?;
     write(&file, &scaffold.text(), arguments.force)?;
     write_schema(&folder)?;
-    check(&folder, paint)?;
     let shown = output::show_path(&folder);
     let text = format!(
         "wrote {}\nnext: stillwell check {shown}\n      stillwell run {shown} --quick\n",
@@ -125,7 +125,7 @@ fn of_program(
         kind: choice.kind,
         target: ScaffoldTarget::Program(Box::new(program)),
         input,
-        output: arguments.output.clone(),
+        output: answers.output.clone(),
         payload: arguments.payload.clone(),
         rate: arguments.rate.clone(),
         remarks: choice.remarks.clone(),
@@ -231,12 +231,29 @@ fn write_schema(folder: &Path) -> Result<(), CommandError> {
     write(&folder.join(SCHEMA), &(schema + "\n"), true)
 }
 
-/// Checks the file that was written.
-fn check(folder: &Path, paint: &Paint) -> Result<(), CommandError> {
-    let paths = [folder.to_owned()];
-    let loaded = loader().suite(&paths, &SuiteOverrides::default());
-    loaded.map_err(|diagnostics| select::refused(&diagnostics, paint))?;
-    Ok(())
+/// Checks the text of a file before it is written: flags such as --rate are copied into it.
+fn check(file: &Path, text: &str, paint: &Paint) -> Result<(), CommandError> {
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let path = std::path::absolute(file).map_err(|error| could_not(error.into()))?;
+    let folder = path.parent().unwrap_or(&path).to_owned();
+    let is_new = !folder.exists();
+    // Relative paths in the file lead through it.
+    fs::create_dir_all(&folder)
+        .with_context(|| format!("make the folder {}", folder.display()))
+        .map_err(could_not)?;
+    let paths = [path.clone()];
+    let files = Unwritten {
+        path,
+        text: text.to_owned(),
+    };
+    let loaded = Loader::new(&files, &[]).suite(&paths, &SuiteOverrides::default());
+    loaded.map(drop).map_err(|diagnostics| {
+        if is_new {
+            // It is empty. What cannot be removed stays.
+            fs::remove_dir(&folder).ok();
+        }
+        select::refused(&diagnostics, paint)
+    })
 }
 
 /// Returns true if an argument names a file or folder by a relative path.

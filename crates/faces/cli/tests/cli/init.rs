@@ -136,6 +136,14 @@ fn a_program_that_does_not_work_is_an_error_with_its_output() {
         2,
         "--build",
     );
+    let urls = [
+        "--url",
+        "http://127.0.0.1:1/",
+        "--url",
+        "http://127.0.0.1:2/",
+    ];
+    let words: Vec<&str> = urls.into_iter().chain(["--rate", "fast"]).collect();
+    failed(&words, 2, "fast");
     suite.assert_nothing_left();
 }
 

@@ -190,11 +190,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(32))]
+        #![proptest_config(ProptestConfig::with_cases(16))]
 
         #[test]
         fn for_all_suites_a_comment_is_short_and_its_folds_are_closed(
-            kinds in proptest::collection::vec(0_u8..7, 0..300),
+            kinds in proptest::collection::vec(0_u8..7, 0..150),
             name in ".{0,300}",
         ) {
             let experiments = kinds.iter().enumerate().map(|(index, kind)| {

@@ -4,13 +4,17 @@ use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 use std::path::{Path, PathBuf};
 
 use stillwell_config::CommandArgument;
-use stillwell_config::scaffold::ProgramKind;
+use stillwell_config::scaffold::{ProgramKind, ScaffoldOutput};
 
 use crate::arguments::InitArguments;
 use crate::command::places;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
+/// Programs that run the file that their first argument names.
+const INTERPRETERS: [&str; 9] = [
+    "bash", "java", "node", "perl", "php", "python", "python3", "ruby", "sh",
+];
 /// Longest answer that is read.
 const ANSWER_MAX: u64 = 64 << 10;
 
@@ -25,6 +29,8 @@ pub(super) struct Answers {
     pub(super) kind: Option<ProgramKind>,
     pub(super) broker: String,
     pub(super) topic: String,
+    /// Receiver of the output of a pipeline.
+    pub(super) output: Option<ScaffoldOutput>,
     pub(super) folder: PathBuf,
     pub(super) name: String,
 }
@@ -61,6 +67,11 @@ impl Answers {
                 None => dialog.require("Topic", "--topic TOPIC")?,
             };
         }
+        let output = match &arguments.output {
+            Some(output) => Some(output.clone()),
+            None if has_urls => None,
+            None => dialog.output(kind)?,
+        };
         check_build(arguments)?;
         let folder = match &arguments.folder {
             Some(folder) => folder.clone(),
@@ -74,6 +85,7 @@ impl Answers {
             kind,
             broker,
             topic,
+            output,
             folder,
             name,
         })
@@ -133,13 +145,21 @@ fn words(command: &CommandArgument) -> Vec<String> {
         .collect()
 }
 
-/// Returns a folder with the name of the program. A file of that name, often the program itself, gets a suffix.
+/// Returns a folder with the name of the program, or of the file that an interpreter runs. A file of that name, often
+/// the program itself, gets a suffix.
 fn default_folder(command: Option<&[String]>) -> PathBuf {
-    let program = command.and_then(<[String]>::first);
-    let name = program.map_or_else(
-        || "experiment".to_owned(),
-        |program| places::name_of(Path::new(program)),
-    );
+    let name = match command {
+        None | Some([]) => "experiment".to_owned(),
+        Some([program, arguments @ ..]) => {
+            let program = places::name_of(Path::new(program));
+            let is_interpreter = INTERPRETERS.contains(&program.as_str());
+            let script = arguments.first().filter(|word| !word.starts_with('-'));
+            match script.filter(|_| is_interpreter) {
+                Some(script) => places::name_of(Path::new(script)),
+                None => program,
+            }
+        }
+    };
     match Path::new(&name).is_file() {
         true => format!("{name}-experiment").into(),
         false => name.into(),
@@ -180,6 +200,20 @@ impl Dialog {
         }
     }
 
+    /// Returns the output of a pipeline; `None` if it has none.
+    fn output(&self, kind: Option<ProgramKind>) -> Result<Option<ScaffoldOutput>, CommandError> {
+        let is_pipeline =
+            kind.is_some_and(|kind| !matches!(kind, ProgramKind::Http | ProgramKind::Kafka));
+        if !is_pipeline {
+            return Ok(None);
+        }
+        let line = self.line("Address to which it sends, as tcp:HOST:PORT or file:PATH [none]");
+        match line.filter(|line| !line.is_empty()) {
+            Some(line) => line.parse().map(Some).map_err(usage),
+            None => Ok(None),
+        }
+    }
+
     /// Reads one line; `None` at the end of the input or without a terminal.
     fn line(&self, question: &str) -> Option<String> {
         if !self.is_terminal {
@@ -190,5 +224,24 @@ impl Dialog {
         let mut input = io::stdin().lock().take(ANSWER_MAX);
         let length = input.read_line(&mut line).ok()?;
         (length > 0).then(|| line.trim().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_is_named_after_the_program_or_its_script() {
+        for (command, expected) in [
+            ("./bin/my-server --port 80", "my-server"),
+            ("python3 service.py 1", "service"),
+            ("sh -c 'exit 1'", "sh"),
+            ("java", "java"),
+        ] {
+            let words: Vec<String> = command.split(' ').map(str::to_owned).collect();
+            assert_eq!(default_folder(Some(&words)), Path::new(expected));
+        }
+        assert_eq!(default_folder(None), Path::new("experiment"));
     }
 }
