@@ -25,11 +25,11 @@ use crate::json::base_unit;
 use crate::words::{self, GoalText as _};
 use crate::{Format, Style, SuiteReport};
 
+pub use comment::{CommentOptions, comment};
 pub use profiles::ExperimentProfiles;
 pub(crate) use profiles::{
     amount as profile_amount, change as profile_change, data as profiles_data,
 };
-pub use comment::{CommentOptions, comment};
 pub use runs::{ExperimentRuns, RunCollector, RunDelivery, RunValues};
 
 /// The hidden first line, by which a bot finds its own comment again.
