@@ -12,8 +12,8 @@ const TURNS: Element = Element {
     name: "sliced design",
     about: "Both variants are alive; the load goes to one of them at a time.",
     fields: &[
-        optional("turn_min", DURATION, "Shortest turn; 20ms if left out."),
-        optional("turn_max", DURATION, "Longest turn; 60ms if left out."),
+        optional("turn_min", DURATION, "Shortest turn; 20ms by default."),
+        optional("turn_max", DURATION, "Longest turn; 60ms by default."),
     ],
     one_of: &[],
 };

@@ -39,7 +39,7 @@ pub(super) const DISK: Element = Element {
         optional(
             "backing",
             Shape::Text,
-            "The folder that is shown; else the one that the disk is mounted over.",
+            "The folder that is shown; the folder at `path` by default.",
         ),
         LIMITS[0],
         LIMITS[1],

@@ -60,7 +60,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "description",
             Shape::Text,
-            "One line; the first sentence of README.md if left out.",
+            "One line; the first sentence of README.md by default.",
         ),
         optional(
             "seed",
@@ -87,7 +87,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "runs",
             Shape::Whole,
-            "Runs of each of the `targets`; 6 if left out.",
+            "Runs of each of the `targets`; 6 by default.",
         ),
         optional(
             "matrix",
@@ -154,30 +154,30 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "pairs",
             stopping::SHAPE,
-            "Number of pairs of runs. A number is fixed; `{max: 20}` if left out. Verdicts need at least four.",
+            "Number of pairs of runs. A number is fixed; `{max: 20}` by default. Verdicts need at least four.",
         ),
         optional(
             "builds",
             Shape::Whole,
             "Builds of each variant that comes from a revision, with another seed in the build's \
              environment each (`STILLWELL_BUILD_SEED`). The first half is for the search, the others \
-             for the confirmation; 1 if left out.",
+             for the confirmation; 1 by default.",
         ),
         optional(
             "design",
             design::SHAPE,
-            "Arrangement of the runs of a pair; `paired` if left out.",
+            "Arrangement of the runs of a pair; `paired` by default.",
         ),
         optional(
             "max_time",
             DURATION,
-            "Time of runs up to which lost pairs are replaced, `10m` if left out. One lost pair \
-             for each four planned ones is replaced later, too.",
+            "Time limit for replacing discarded pairs, counted in time of runs; `10m` by default. \
+             One discarded pair for each four planned ones is replaced later, too.",
         ),
         optional(
             "confirm",
             Shape::Boolean,
-            "`true`: a regression is confirmed on new runs before it gates; `true` if left out.",
+            "`true`: a regression is confirmed on new runs before it fails the experiment; `true` by default.",
         ),
         optional(
             "include_startup",
@@ -192,7 +192,7 @@ pub(crate) const EXPERIMENT: Element = Element {
         optional(
             "erratic",
             Shape::Boolean,
-            "`true`: verdicts are shown but never gate.",
+            "`true`: verdicts are information only, and never change the exit code.",
         ),
         optional(
             "validity",

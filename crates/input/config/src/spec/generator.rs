@@ -315,7 +315,7 @@ const COMMON: &[Field] = &[
     optional(
         "rate",
         rate::SHAPE,
-        "Rate of all connections together; from a probe if left out.",
+        "Rate of all connections together; from a probe by default.",
     ),
     optional("connections", Shape::Whole, "Total number of connections."),
     optional(
@@ -323,11 +323,7 @@ const COMMON: &[Field] = &[
         Shape::Whole,
         "Threads over which connections are spread.",
     ),
-    optional(
-        "id",
-        Shape::Text,
-        "Name; that of its transport if left out.",
-    ),
+    optional("id", Shape::Text, "Name; that of its transport by default."),
     optional(
         "block",
         Shape::Any(&[SIZE, Shape::Element(&BLOCK)]),
@@ -337,7 +333,7 @@ const COMMON: &[Field] = &[
     optional(
         "stamps",
         stamp::SHAPE,
-        "Events that carry a stamp, by which sinks identify them; none if left out.",
+        "Events that carry a stamp, by which sinks identify them; none by default.",
     ),
 ];
 

@@ -40,7 +40,8 @@ const PLAIN: Shape = Shape::Words(&[
 
 const METRICS: Shape = Shape::Any(&[PLAIN, Shape::Like("status_429")]);
 
-const PRIMARY: &str = "`true`: this goal gates; the first one gates if none is primary.";
+const PRIMARY: &str =
+    "`true`: this goal decides the exit code; the first one does if none is primary.";
 
 const GOAL: Element = Element {
     name: "goal",
@@ -49,7 +50,7 @@ const GOAL: Element = Element {
         required(
             "metric",
             METRICS,
-            "One number a run. `status_429` is the share of the requests that were answered with \
+            "One number per run. `status_429` is the share of the requests that were answered with \
              that status code.",
         ),
         optional(
@@ -61,7 +62,7 @@ const GOAL: Element = Element {
         optional(
             "tolerance",
             Shape::Like("3%"),
-            "Smallest change that matters. If left out: 0.5% for cpu_per_event; 2% for \
+            "Smallest change that matters. By default 0.5% for cpu_per_event; 2% for \
              ingress_throughput, egress_throughput, request_throughput, cpu, latency_p50, \
              service_time_p50, first_byte_p50 and event_latency_p50; 3% for latency_p90, \
              service_time_p90, first_byte_p90 and event_latency_p90; 5% for memory, memory_peak, \
@@ -88,7 +89,7 @@ const SERIES_GOAL: Element = Element {
         required(
             "reduce",
             Shape::Words(&["mean", "peak", "per_event", "rate"]),
-            "Reduction of its samples to one number a run: mean or peak of a gauge, growth of a counter for each event or second.",
+            "Reduction of its samples to one number per run: mean or peak of a gauge, growth of a counter per event or per second.",
         ),
         required(
             "better",
@@ -98,7 +99,7 @@ const SERIES_GOAL: Element = Element {
         optional(
             "tolerance",
             Shape::Like("5%"),
-            "Smallest relative change that matters; 5% if left out.",
+            "Smallest relative change that matters; 5% by default.",
         ),
         optional("primary", Shape::Boolean, PRIMARY),
     ],

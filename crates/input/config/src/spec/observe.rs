@@ -22,7 +22,7 @@ const SCRAPE: Element = Element {
             Shape::Like("http://127.0.0.1:9090/metrics"),
             "URL of the page.",
         ),
-        optional("names", TEXTS, "Only these metrics; all if left out."),
+        optional("names", TEXTS, "Only these metrics; all by default."),
         optional("labels", TEXT_MAP, "Labels added to every series."),
     ],
     one_of: &[],
@@ -40,7 +40,7 @@ const EXPVAR: Element = Element {
         optional(
             "names",
             TEXTS,
-            "Only these variables, as JSON pointers such as `/memstats/Alloc`; all if left out.",
+            "Only these variables, as JSON pointers such as `/memstats/Alloc`; all by default.",
         ),
         optional("labels", TEXT_MAP, "Labels added to every series."),
     ],
@@ -59,7 +59,7 @@ const PPROF: Element = Element {
         optional(
             "every",
             DURATION,
-            "Time from the end of one profile to the next; 5s.",
+            "Time from the end of one profile to the next; 5s by default.",
         ),
     ],
     one_of: &[],
@@ -72,7 +72,7 @@ const PERF: Element = Element {
         optional(
             "frequency",
             Shape::Whole,
-            "Samples for each second of CPU time, 1 to 10000; 99.",
+            "Samples for each second of CPU time, 1 to 10000; 99 by default.",
         ),
         optional(
             "call_graph",
@@ -100,7 +100,7 @@ const INSPECTOR: Element = Element {
         optional(
             "stdout",
             Shape::Text,
-            "File for its standard output; a file in the run's folder if left out.",
+            "File for its standard output; a file in the run's folder by default.",
         ),
         optional("stderr", Shape::Text, "The same for its standard error."),
     ],

@@ -11,7 +11,7 @@ use crate::element::{DURATION, Element, Shape, optional, required};
 const MEASURED: Element = Element {
     name: "measured warm-up",
     about: "A warm-up that ends when runs are steady.",
-    fields: &[required("at_least", DURATION, "It is never shorter.")],
+    fields: &[required("at_least", DURATION, "Minimum length.")],
     one_of: &[],
 };
 
@@ -28,7 +28,7 @@ pub(super) const PHASES: Element = Element {
         optional(
             "warmup",
             Shape::Any(&[DURATION, Shape::Words(&["auto"]), Shape::Element(&MEASURED)]),
-            "Length of load that is not measured, 5s if left out; `auto`: found from the runs of \
+            "Length of load that is not measured, 5s by default; `auto`: found from the runs of \
              the first two pairs, and not below that.",
         ),
         optional("measure", DURATION, "Length of load that is measured."),

@@ -28,7 +28,11 @@ pub(super) const PLACEMENT: Element = Element {
     name: "placement",
     about: "CPUs of the target and of the generators.",
     fields: &[
-        optional("ours", CPUS, "CPUs of generators, sinks and observers."),
+        optional(
+            "ours",
+            CPUS,
+            "CPUs of what Stillwell runs: generators, sinks and observers.",
+        ),
         optional(
             "reserved",
             Shape::Boolean,

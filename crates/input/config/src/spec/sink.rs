@@ -211,7 +211,7 @@ pub(super) const SINK: Element = Element {
             Shape::Text,
             "A file that the target writes, followed.",
         ),
-        optional("id", Shape::Text, "Name; that of its protocol if left out."),
+        optional("id", Shape::Text, "Name; that of its protocol by default."),
         optional("workers", Shape::Whole, "Number of threads."),
         optional(
             "limit",
@@ -226,7 +226,7 @@ pub(super) const SINK: Element = Element {
         optional(
             "prefix",
             super::stamp::FRAMINGS,
-            "Framing of events that have a time in eight bytes before them; none if left out.",
+            "Framing of events that have a time in eight bytes before them; none by default.",
         ),
     ],
     one_of: KINDS,

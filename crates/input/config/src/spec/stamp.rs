@@ -34,13 +34,13 @@ const STAMPS: Element = Element {
         optional(
             "every",
             Shape::Whole,
-            "Every Nth event is stamped; 1 if left out, which means all events.",
+            "Every Nth event is stamped; 1 by default, which means all events.",
         ),
         optional(
             "copies",
             Shape::Whole,
             "Number of times that a correct target delivers each event, from 1 to 8: 2 where \
-             it keeps the original beside the parsed form; 1 if left out.",
+             it keeps the original beside the parsed form; 1 by default.",
         ),
         optional(
             "late_after",
@@ -51,14 +51,14 @@ const STAMPS: Element = Element {
             "form",
             Shape::Words(&[TEXT, HEADER, PREFIX]),
             "Place of a stamp: in the text of each event, in a header of each request, or as \
-             the time alone in eight bytes before each event, as `ingest-ns` has it; `text` if \
-             left out.",
+             the time alone in eight bytes before each event, as `ingest-ns` has it; `text` by \
+             default.",
         ),
         optional(
             "framing",
             FRAMINGS,
             "Of events with a time before them: lines, or each behind its length in eight bytes; \
-             `lines` if left out.",
+             `lines` by default.",
         ),
     ],
     one_of: &[],

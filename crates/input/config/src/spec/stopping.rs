@@ -19,7 +19,7 @@ const PAIRS: Element = Element {
         optional(
             "max",
             Shape::Whole,
-            "Checks after 4, 6, 8 … pairs, up to this number; 20 if left out.",
+            "Checks after 4, 6, 8 … pairs, up to this number; 20 by default.",
         ),
         optional(
             "fixed",

@@ -47,7 +47,7 @@ pub(super) const READY: Element = Element {
 
 pub(super) const STOP: Element = Element {
     name: "stop",
-    about: "Stop of the target.",
+    about: "How the target is stopped.",
     fields: &[
         optional("signal", timeline::SIGNAL, "The first signal."),
         optional("grace", DURATION, "Time to end before SIGKILL is sent."),
@@ -93,8 +93,11 @@ pub(super) mod field {
         optional("cpus", placement::CPUS, "The CPUs that it may use.");
     pub(in super::super) const MEMORY: Field =
         optional("memory", SIZE, "The memory that it may use.");
-    pub(in super::super) const STOP: Field =
-        optional("stop", Shape::Element(&STOPPING), "Stop of the target.");
+    pub(in super::super) const STOP: Field = optional(
+        "stop",
+        Shape::Element(&STOPPING),
+        "How the target is stopped.",
+    );
     pub(in super::super) const LOG_LIMIT: Field = optional(
         "log_limit",
         SIZE,

@@ -16,7 +16,7 @@ const GIT: Element = Element {
         optional(
             "repository",
             Shape::Text,
-            "Folder of the repository; that of this file if left out.",
+            "Folder of the repository; that of this file by default.",
         ),
         required(
             "revision",

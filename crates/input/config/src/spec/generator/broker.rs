@@ -65,7 +65,7 @@ const PASSWORD: Field = optional("password", Shape::Text, "Password of the produ
 
 pub(super) const KAFKA: Element = Element {
     name: "kafka generator",
-    about: "Records for a topic of Kafka, a block a batch.",
+    about: "Records for a topic of Kafka, one batch per block.",
     fields: &[
         address("127.0.0.1:9092"),
         required("topic", Shape::Like("logs"), "The topic."),

@@ -71,7 +71,7 @@ const FIELDS: [Field; OWN_FIELDS.len() + EXCHANGE.len()] = concat(&OWN_FIELDS, &
 
 pub(super) const HTTP: Element = Element {
     name: "http generator",
-    about: "HTTP POST requests, a block each.",
+    about: "HTTP POST requests, one block per request.",
     fields: &FIELDS,
     one_of: &[],
 };

@@ -25,7 +25,7 @@ pub(super) const KUBERNETES: Element = Element {
             DURATION,
             "Time after which an object is deleted and created again.",
         ),
-        optional("count", Shape::Whole, "Objects at a time; 1."),
+        optional("count", Shape::Whole, "Objects at a time; 1 by default."),
         optional(
             "kubeconfig",
             Shape::Text,

@@ -20,7 +20,7 @@ pub const ENGINE_SOCKET: &str = "/var/run/docker.sock";
 const WORDS: Shape = Shape::Any(&[TEXTS, Shape::Element(&DRAWN)]);
 
 const DRAWN: Element = Element {
-    name: "drawn words",
+    name: "random words",
     about: "Random words.",
     fields: &[
         required("length", Shape::Whole, "Characters of each."),
@@ -34,11 +34,11 @@ const EXECUTABLE: Element = Element {
     about: "A program with its arguments and environment.",
     fields: &[
         required("program", Shape::Text, "A path, or a name as for a shell."),
-        optional("arguments", WORDS, "Its arguments; none if left out."),
+        optional("arguments", WORDS, "Its arguments; none by default."),
         optional(
             "environment",
             WORDS,
-            "The whole environment, each as `NAME=VALUE`; empty if left out.",
+            "The whole environment, each as `NAME=VALUE`; empty by default.",
         ),
     ],
     one_of: &[],
@@ -53,9 +53,21 @@ pub(super) const PROCESS_TREE: Element = Element {
             Shape::List(&Shape::Element(&EXECUTABLE)),
             "Programs of the processes without children, one for each.",
         ),
-        optional("depth", Shape::Whole, "Processes from root to leaf; 10."),
-        optional("children", Shape::Whole, "Children of each process; 10."),
-        optional("processes", Shape::Whole, "Processes of one tree; 100."),
+        optional(
+            "depth",
+            Shape::Whole,
+            "Processes from root to leaf; 10 by default.",
+        ),
+        optional(
+            "children",
+            Shape::Whole,
+            "Children of each process; 10 by default.",
+        ),
+        optional(
+            "processes",
+            Shape::Whole,
+            "Processes of one tree; 100 by default.",
+        ),
         optional(
             "sleep",
             DURATION,
@@ -105,7 +117,7 @@ pub(super) const CONTAINER: Element = Element {
             DURATION,
             "Time after which a container is replaced.",
         ),
-        optional("count", Shape::Whole, "Containers at a time; 1."),
+        optional("count", Shape::Whole, "Containers at a time; 1 by default."),
     ],
     one_of: &[],
 };

@@ -45,7 +45,7 @@ const MIXED: Element = Element {
         optional(
             "path",
             Shape::Like("/search?q=a"),
-            "Path and query; those of `url` if left out.",
+            "Path and query; those of `url` by default.",
         ),
         METHOD,
         HEADERS,
@@ -103,7 +103,7 @@ const OWN_FIELDS: [Field; 11] = [
     optional(
         "url",
         Shape::Like("http://127.0.0.1:8080/"),
-        "URL of the requests; that of the target if left out.",
+        "URL of the requests; that of the target by default.",
     ),
     METHOD,
     HEADERS,

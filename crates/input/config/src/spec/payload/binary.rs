@@ -144,7 +144,7 @@ const CONTEXTS: Element = Element {
     fields: &[
         range(
             "total_contexts",
-            "Distinct log records or metrics, times and values aside; 100.",
+            "Distinct log records or metrics, times and values aside; 100 by default.",
         ),
         range("attributes_per_resource", "1..20"),
         range("scopes_per_resource", "1..20"),
@@ -345,7 +345,11 @@ const CALL: Element = Element {
             Shape::Number,
             "Probability of the call; 1 by default.",
         ),
-        optional("max_repeat", Shape::Whole, "Maximum number of calls; 1."),
+        optional(
+            "max_repeat",
+            Shape::Whole,
+            "Maximum number of calls; 1 by default.",
+        ),
         optional("attributes", ATTRIBUTES, "Attributes of both spans."),
     ],
     one_of: &[],
@@ -387,7 +391,7 @@ pub(super) const REMOTE_WRITE: Element = Element {
     name: "remote_write payload",
     about: "Prometheus remote write, one compressed request a block.",
     fields: &[
-        range("series", "Distinct time series; 10000."),
+        range("series", "Distinct time series; 10000 by default."),
         range(
             "labels_per_series",
             "Labels beside name, job and instance; 1..8.",
@@ -409,14 +413,18 @@ pub(super) const NETFLOW: Element = Element {
         optional(
             "version",
             Shape::Words(&["5", "v5", "9", "v9", "ipfix"]),
-            "The protocol; 5.",
+            "The protocol; 5 by default.",
         ),
         range("flows_per_packet", "1..30"),
-        optional("exporter", Shape::Whole, "The exporter's number; 0."),
+        optional(
+            "exporter",
+            Shape::Whole,
+            "The exporter's number; 0 by default.",
+        ),
         optional(
             "template_every",
             Shape::Whole,
-            "Packets from one template to the next; 20.",
+            "Packets from one template to the next; 20 by default.",
         ),
     ],
     one_of: &[],

@@ -26,7 +26,7 @@ const LINE: Element = Element {
         optional(
             "weight",
             Shape::Whole,
-            "Weight among the others; 1 if left out.",
+            "Weight among the others; 1 by default.",
         ),
     ],
     one_of: &[],
@@ -46,7 +46,7 @@ const TEMPLATE: Element = Element {
         optional(
             "end",
             Shape::Text,
-            "End of each event; a line feed if left out.",
+            "End of each event; a line feed by default.",
         ),
         optional("file", Shape::Text, "A file with these keys instead."),
     ],

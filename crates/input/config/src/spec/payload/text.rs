@@ -54,7 +54,7 @@ const TIMESTAMPED: Element = Element {
         optional(
             "start_line",
             Shape::Whole,
-            "Number of the first line, from 0; random if left out.",
+            "Number of the first line, from 0; random by default.",
         ),
     ],
     one_of: &[],

@@ -26,7 +26,7 @@ const RESPOND: Element = Element {
         optional(
             "share",
             Shape::Like("10%"),
-            "Share of requests that are refused, evenly spread; all if left out.",
+            "Share of requests that are refused, evenly spread; all by default.",
         ),
         optional(
             "retry_after",

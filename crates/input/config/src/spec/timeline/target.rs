@@ -14,12 +14,12 @@ const RESTART: Element = Element {
         optional(
             "signal",
             Shape::Words(&["TERM", "KILL", "INT", "QUIT"]),
-            "The signal that ends it; TERM if left out.",
+            "The signal that ends it; TERM by default.",
         ),
         optional(
             "after",
             DURATION,
-            "Delay of the restart, counted from the step; at once after the end if left out.",
+            "Delay of the restart, counted from the step; at once after the end by default.",
         ),
     ],
     one_of: &[],
