@@ -73,12 +73,21 @@ const STYLES: Styles = Styles::styled()
 
 const EXIT_CODES: &str = "\
 Exit codes:
-  0        every gate held
+  0        no regression
   1        a regression, or a failed check
   2        usage or configuration
   3        could not run: port taken, build failed, target never ready
   4        a run or suite is invalid, such as a target that died;
            or inconclusive with --gate strict
+  130 143  interrupted by SIGINT or SIGTERM";
+
+const OBSERVE_CODES: &str = "\
+Exit codes:
+  0        the run is valid, and every check passed
+  1        a failed check
+  2        usage or configuration
+  3        could not run: port taken, target never ready
+  4        the run is invalid, such as a target that died
   130 143  interrupted by SIGINT or SIGTERM";
 
 /// Version, and the commit of release builds.
@@ -113,7 +122,7 @@ pub(crate) enum Command {
     /// Write an experiment for a program: starts it once to find its port, and writes a file
     /// that can be run
     Init(Box<InitArguments>),
-    /// Run experiments that compare variants of a program, and judge the difference
+    /// Run experiments that compare variants of a program, and report the change
     Run(RunArguments),
     /// Run a program once under generated load, and measure it
     #[command(visible_alias = "rig")]
@@ -140,7 +149,7 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Find the commit that caused a regression
     Bisect(Box<BisectArguments>),
-    /// Find the smallest change that this machine can detect, and its false alarms
+    /// Find the smallest change that this machine can detect, and the false alarm rate
     Calibrate(Box<CalibrateArguments>),
     /// Run a command and slow it down by a known share: `calibrate` starts targets
     /// with it
@@ -158,8 +167,8 @@ pub(crate) enum Command {
     },
     /// Send HTTP or gRPC requests, and report throughput and latency
     Load(Box<LoadArguments>),
-    /// Compare two running services: send the same requests to two URLs in turn, and judge
-    /// the difference
+    /// Compare two running services: send the same requests to two URLs in turn, and report
+    /// the change
     Ab(Box<AbArguments>),
     /// Find the highest rate at which latency and error bounds hold
     FindCapacity(Box<FindCapacityArguments>),
@@ -171,7 +180,7 @@ pub(crate) enum Command {
     Transform(TransformArguments),
     /// Print completions of a shell
     Completions {
-        /// Shell
+        /// Shell to print completions for
         shell: clap_complete::Shell,
     },
     /// Write man pages of all commands to a folder
@@ -180,8 +189,8 @@ pub(crate) enum Command {
         #[arg(value_name = "DIR")]
         folder: PathBuf,
     },
-    /// Relay events: a built-in test target that can be made slower or larger by a
-    /// known amount
+    /// Relay events: a built-in test target that can use more CPU or memory by a known
+    /// amount
     Relay(RelayArguments),
 }
 
@@ -219,14 +228,15 @@ pub(crate) struct RunArguments {
     /// are environment variables
     #[arg(long, value_name = "DIR")]
     pub(crate) results: Option<PathBuf>,
-    /// Continue an interrupted suite: the one in --results DIR, or the newest results
+    /// Continue an interrupted suite: the one in --results DIR, or the newest in
+    /// .stillwell/results
     #[arg(long)]
     pub(crate) resume: bool,
     /// Strictness of the limits above which a run is unreliable [default: the file's
     /// value, or normal]
     #[arg(long, value_enum)]
     pub(crate) validity: Option<ValidityArgument>,
-    /// Verdicts that fail
+    /// Verdicts that give exit code 1 or 4
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
     /// Exit with 0 for every verdict
@@ -314,20 +324,20 @@ pub(crate) struct CourseArguments {
     /// Run pairs until the verdict is certain, 200 at most
     #[arg(long)]
     pub(crate) no_max: bool,
-    /// Replace lost pairs until the runs of an experiment have taken this long;
+    /// Replace discarded pairs until the runs of an experiment have taken this long;
     /// 10m by default
     #[arg(long, value_name = "TIME")]
     pub(crate) max_time: Option<Nanos>,
     /// Builds of each git: variant, each with another STILLWELL_BUILD_SEED in the environment of
-    /// the build command; half of them confirm what the others find [default: 1]
+    /// the build command; half of them are used for confirmation [default: 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
     pub(crate) builds: Option<u32>,
     /// Answer within about two minutes: at most 6 pairs of runs with 500 ms of
-    /// warm-up and 2 s of measurement, lost pairs replaced for 2 minutes. Smaller
+    /// warm-up and 2 s of measurement, discarded pairs replaced for 2 minutes. Smaller
     /// changes stay inconclusive
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Use of the machine by the variants of a pair
+    /// How the variants of a pair share the machine
     #[arg(long, value_enum)]
     pub(crate) design: Option<Design>,
     /// Report a regression without confirming it on new runs
@@ -347,11 +357,11 @@ pub(crate) struct CourseArguments {
 /// Strictness of the limits above which a run is unreliable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ValidityArgument {
-    /// Half of each limit.
+    /// Limits halved.
     Strict,
-    /// The limits.
+    /// Default limits.
     Normal,
-    /// Harm is reported, and the numbers count.
+    /// Exceeded limits are reported as notes.
     Off,
 }
 
@@ -372,7 +382,7 @@ pub(crate) enum Design {
     Paired,
     /// Both at once, each on its own CPUs.
     Duet,
-    /// Both alive, the load switched between them in random turns.
+    /// Both run; the load alternates between them at random intervals.
     Sliced,
 }
 
@@ -429,9 +439,10 @@ pub(crate) enum Gate {
 
 /// `stillwell observe`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = OBSERVE_CODES)]
 pub(crate) struct ObserveArguments {
-    /// A single-run or experiment file, a lading.yaml, or the folder of an SMP case
+    /// A single-run or experiment file, such as my-experiment/experiment.yaml; a
+    /// lading.yaml; or the folder of an SMP case
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
     /// Start this program; its arguments follow `--`
@@ -461,7 +472,7 @@ pub(crate) struct ObserveArguments {
     /// Environment variable of the target; repeatable
     #[arg(long, value_name = "K=V")]
     pub(crate) environment: Vec<String>,
-    /// Let the target inherit the environment
+    /// Pass the environment of this command on to the target
     #[arg(long)]
     pub(crate) inherit_environment: bool,
     /// Length of the warm-up, which is not measured
@@ -511,7 +522,7 @@ pub(crate) struct ReportArguments {
     pub(crate) results: PathBuf,
     #[command(flatten)]
     pub(crate) output: OutputArguments,
-    /// Verdicts that fail
+    /// Verdicts that give exit code 1 or 4
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
     /// Exit with 0 for every verdict
@@ -584,7 +595,7 @@ pub(crate) struct RelayArguments {
     /// `120rounds`
     #[arg(long, value_name = "AMOUNT", default_value = "0rounds")]
     pub(crate) work_per_event: WorkAmount,
-    /// Memory to keep for each of the last 100,000 events
+    /// Extra memory to keep for each of the last 100,000 events
     #[arg(long, value_name = "SIZE", default_value = "0 B")]
     pub(crate) hoard_per_event: ByteSize,
     /// Never free the memory of --hoard-per-event
@@ -599,7 +610,7 @@ pub(crate) struct RelayArguments {
     /// Drop one event in N, such as `1/10000`, and count them
     #[arg(long, value_name = "1/N")]
     pub(crate) drop: Option<OneIn>,
-    /// Flip a bit of the sixteenth byte from the end in one event of N
+    /// Damage one event in N: flip a bit of its sixteenth byte from the end
     #[arg(long, value_name = "1/N")]
     pub(crate) flip: Option<OneIn>,
     /// Swap one event in N with the next one

@@ -44,7 +44,7 @@ struct ShortPage {
 }
 
 /// Shorter texts of some options.
-const TEXTS: [(&str, &str); 10] = [
+const TEXTS: [(&str, &str); 12] = [
     ("no_confirm", "Do not confirm a regression on new runs"),
     ("method", "Method [default: GET, or POST with a body]"),
     ("header", "Header, as `name: value`; repeatable"),
@@ -64,6 +64,11 @@ const TEXTS: [(&str, &str); 10] = [
     ),
     ("max_probes", "Maximum number of probes"),
     ("max_time", "Time after which no probe begins"),
+    (
+        "goal",
+        "Goal that decides the exit code: METRIC or METRIC:TOLERANCE",
+    ),
+    ("quick", "Answer within about two minutes"),
 ];
 
 const PAGES: [ShortPage; 5] = [
@@ -164,13 +169,15 @@ Examples:
             "insecure",
             "results",
             "format",
+            "output",
             "quiet",
         ],
         notes: Some(
             "\
 Bounds: p99<20ms, mean<5ms, max<1s, errors<0.1%, loss<0.01%, throughput>99%
-Exit codes: 0 found and confirmed, 1 bounds fail at the lowest rate, 2 usage,
-  3 no connection, 4 not confirmed, 130 and 143 interrupted",
+Exit codes: 0 confirmed, or bounds hold at the highest rate,
+  1 bounds fail at the lowest rate, 2 usage, 3 no connection, 4 not confirmed,
+  130 and 143 interrupted",
         ),
     },
     ShortPage {
@@ -189,16 +196,19 @@ Examples:
             "fixed_pairs",
             "no_max",
             "measure",
+            "quick",
+            "goal",
             "results",
             "resume",
             "gate",
+            "exit_zero",
             "format",
             "output",
             "quiet",
         ],
         notes: Some(
             "\
-Exit codes: 0 every gate held, 1 a regression or a failed check, 2 usage,
+Exit codes: 0 no regression, 1 a regression or a failed check, 2 usage,
   3 could not run, 4 invalid, 130 and 143 interrupted",
         ),
     },
@@ -234,10 +244,37 @@ DELAY and other expressions may use active_requests and more: see --help-all",
 /// Returns the command line, with short pages of help.
 pub(crate) fn command() -> clap::Command {
     let mut command = full().override_help(overview());
-    for page in &PAGES {
-        command = command.mut_subcommand(page.command, |command| shorten(command, page));
+    for name in names_of_subcommands(&full()) {
+        let page = PAGES.iter().find(|page| page.command == name);
+        command = command.mut_subcommand(name, |command| match page {
+            Some(page) => shorten(command, page),
+            None => compact(command),
+        });
     }
     command
+}
+
+fn names_of_subcommands(command: &clap::Command) -> Vec<String> {
+    let names = command.get_subcommands().map(clap::Command::get_name);
+    names.map(str::to_owned).collect()
+}
+
+/// Prints one line for each option with `-h` and with `--help`; details are in `--help-all`.
+fn compact(mut command: clap::Command) -> clap::Command {
+    for name in names_of_subcommands(&command) {
+        command = command.mut_subcommand(name, compact);
+    }
+    command.disable_help_flag(true).arg(help_flag())
+}
+
+/// Returns `-h`, which prints the compact form.
+fn help_flag() -> Arg {
+    Arg::new("help")
+        .short('h')
+        .long("help")
+        .action(ArgAction::HelpShort)
+        .help_heading(None::<&str>)
+        .help("Print these options")
 }
 
 /// Returns the command line with all options on each page.
@@ -298,16 +335,8 @@ fn shorten(command: clap::Command, page: &ShortPage) -> clap::Command {
                 None => argument,
             }
         })
-        // Both print the compact form.
         .disable_help_flag(true)
-        .arg(
-            Arg::new("help")
-                .short('h')
-                .long("help")
-                .action(ArgAction::HelpShort)
-                .help_heading(None::<&str>)
-                .help("Print these options"),
-        )
+        .arg(help_flag())
         .before_help(page.examples)
         .help_template(
             "{about-with-newline}\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}",
@@ -327,6 +356,13 @@ fn overview() -> String {
          made it faster or slower\n\n",
     );
     text.push_str("Usage: stillwell <COMMAND> [OPTIONS]\n");
+    text.push_str(
+        "\nExamples:
+  stillwell load http://127.0.0.1:8080/      load-test a URL
+  stillwell ab URL_A URL_B                   compare two running services
+  stillwell run my-experiment                compare two versions of a program
+",
+    );
     for (title, names) in GROUPS {
         text.push_str(&format!("\n{title}:\n"));
         for name in names {
@@ -409,6 +445,17 @@ mod tests {
             assert!(text.contains("Examples:"), "{text}");
             let lines = text.lines().count();
             assert!(lines <= 60, "{}: {lines} lines\n{text}", page.command);
+        }
+    }
+
+    #[test]
+    fn both_help_flags_print_the_same_page() {
+        for name in names_of_subcommands(&full()) {
+            let page = |flag: &str| {
+                let shown = command().try_get_matches_from(["stillwell", &name, flag]);
+                shown.unwrap_err().to_string()
+            };
+            assert_eq!(page("-h"), page("--help"), "{name}");
         }
     }
 

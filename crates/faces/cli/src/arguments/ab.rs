@@ -53,7 +53,7 @@ pub(crate) struct AbArguments {
     /// Report a regression without confirming it on new runs
     #[arg(long)]
     pub(crate) no_confirm: bool,
-    /// Goal that gates, as METRIC or METRIC:TOLERANCE, such as latency_p99:10%
+    /// Goal that decides the exit code, as METRIC or METRIC:TOLERANCE, such as latency_p99:10%
     /// [default: latency_p50]
     #[arg(long, value_name = "GOAL")]
     pub(crate) goal: Option<String>,
@@ -99,7 +99,7 @@ pub(crate) struct AbArguments {
     /// Strictness of the limits above which a run is unreliable [default: normal]
     #[arg(long, value_enum)]
     pub(crate) validity: Option<ValidityArgument>,
-    /// Verdicts that fail
+    /// Verdicts that give exit code 1 or 4
     #[arg(long, value_enum, default_value_t = Gate::Normal)]
     pub(crate) gate: Gate,
     /// Exit with 0 for every verdict
@@ -123,6 +123,6 @@ pub(crate) struct AbConnectingArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_requests_per_connection: Option<u64>,
     /// Order of reuse of idle connections [default: mru]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "ORDER")]
     pub(crate) connection_reuse: Option<ReuseName>,
 }

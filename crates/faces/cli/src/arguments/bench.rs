@@ -6,11 +6,27 @@ use clap::{Args, Subcommand, ValueEnum};
 use stillwell_config::BenchEndpoint;
 use stillwell_units::Nanos;
 
-use super::EXIT_CODES;
+const NOTES: &str = "\
+Exit codes:
+  0        every event arrived as it should
+  1        events were lost, duplicated, damaged, refused or not acknowledged; or
+           nothing was sent, or not all rounds
+  2        usage or configuration
+  3        could not run: port taken, target never ready
+  4        invalid, such as a target that died; with --strict also unreliable rates
+  130 143  interrupted by SIGINT or SIGTERM";
+
+const TEST_NOTES: &str = "\
+Exit codes:
+  0        every bench passed
+  1        a bench failed
+  2        usage or configuration
+  3        could not run
+  130 143  interrupted by SIGINT or SIGTERM";
 
 /// `stillwell bench`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = NOTES)]
 pub(crate) struct BenchArguments {
     /// A bench file; flags override its keys. Optional if flags describe the bench
     #[arg(value_name = "FILE")]
@@ -154,7 +170,7 @@ pub(crate) enum TestCommand {
 
 /// `stillwell test bench`.
 #[derive(Args, Debug)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = TEST_NOTES)]
 pub(crate) struct TestBenchArguments {
     /// Root of the tree: every folder with a bench.yaml at or below it
     #[arg(value_name = "DIR")]

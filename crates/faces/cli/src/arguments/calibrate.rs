@@ -44,13 +44,13 @@ pub(crate) struct CalibrateArguments {
     #[arg(long, value_name = "PERCENT")]
     pub(crate) slowdown: Option<Tolerance>,
     /// Run experiments with a known change of the embedded relay in place of PATH, and
-    /// append the result of each to this file, one JSON line each
+    /// append their results to this JSON Lines file
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "slowdown", "experiments"])]
     pub(crate) ledger: Option<PathBuf>,
-    /// Continue a ledger that exists
+    /// Continue the file of --ledger
     #[arg(long, requires = "ledger")]
     pub(crate) resume: bool,
-    /// Print a ledger as Markdown tables
+    /// Print the file of --ledger as Markdown tables
     #[arg(long, requires = "ledger", conflicts_with = "resume")]
     pub(crate) table: bool,
     /// Results folder [default: .stillwell/calibrations/TIME-NAME]

@@ -64,7 +64,7 @@ pub(crate) struct FindCapacityArguments {
     /// rate in its file]
     #[arg(long, value_name = "RATE")]
     pub(crate) from: Option<CapacityRate>,
-    /// Highest rate [default: 1000k/s; for a run, a hundred times the rate in its file]
+    /// Highest rate [default: 1M/s; for a run, a hundred times the rate in its file]
     #[arg(long, value_name = "RATE")]
     pub(crate) to: Option<CapacityRate>,
     /// Precision of the result, as a share of it

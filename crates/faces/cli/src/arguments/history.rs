@@ -33,14 +33,14 @@ pub(crate) struct HistoryArguments {
     /// [default: the goals of each experiment]
     #[arg(long, value_name = "GOAL")]
     pub(crate) metric: Vec<GoalMetric>,
-    /// Earliest start of a suite: a date such as 2026-11-21 or 2026-11-21T14:05 in UTC,
+    /// Earliest start of a result: a date such as 2026-11-21 or 2026-11-21T14:05 in UTC,
     /// or a time ago such as `30d` or `12h`
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<When>,
-    /// Latest start of a suite, in the same syntax
+    /// Latest start of a result, in the same syntax
     #[arg(long, value_name = "WHEN")]
     pub(crate) until: Option<When>,
-    /// Number of latest suites of each experiment to show
+    /// Number of latest results of each experiment to show
     #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) last: Option<usize>,
     /// Test that detects changes
@@ -53,7 +53,7 @@ pub(crate) struct HistoryArguments {
     /// Maximum p value of a change, with --method otava [default: 0.001]
     #[arg(short = 'P', long, value_name = "P", value_parser = p_value)]
     pub(crate) p_value: Option<f64>,
-    /// Suites in a window, with --method otava [default: 50]
+    /// Results in a window, with --method otava [default: 50]
     #[arg(long, value_name = "N")]
     pub(crate) window: Option<usize>,
     /// Smallest change to report

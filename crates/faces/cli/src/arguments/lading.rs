@@ -8,7 +8,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand};
 use stillwell_lading::TelemetryFormatKind;
 use stillwell_units::ByteSize;
 
-use super::EXIT_CODES;
+use super::OBSERVE_CODES;
 
 /// Default configuration of lading.
 const CONFIG_PATH: &str = "/etc/lading/lading.yaml";
@@ -22,7 +22,7 @@ Commands:
 
 /// `lading` with one of its commands.
 #[derive(Debug, Parser)]
-#[command(name = "lading", version, after_help = EXIT_CODES)]
+#[command(name = "lading", version, after_help = OBSERVE_CODES)]
 struct WithCommand {
     #[command(flatten)]
     _logs: LogArguments,
@@ -32,7 +32,7 @@ struct WithCommand {
 
 /// `lading` without a command.
 #[derive(Debug, Parser)]
-#[command(name = "lading", version, before_help = FLAT_HELP, after_help = EXIT_CODES)]
+#[command(name = "lading", version, before_help = FLAT_HELP, after_help = OBSERVE_CODES)]
 struct Flat {
     #[command(flatten)]
     _logs: LogArguments,

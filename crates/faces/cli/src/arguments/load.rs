@@ -63,7 +63,8 @@ Files of requests:
     - request_body_size: 1000
 
 gRPC:
-  stillwell load --grpc-method helloworld.Greeter/SayHello --grpc-json '{\"name\": \"a\"}' http://HOST:50051
+  stillwell load --grpc-method helloworld.Greeter/SayHello \\
+      --grpc-json '{\"name\": \"a\"}' http://HOST:50051
 A call with a status other than OK counts as the equivalent HTTP status, such as
 status_5xx for UNAVAILABLE; the report also lists gRPC statuses by name.
 
@@ -75,15 +76,15 @@ Exit codes:
   3        could not run: unknown host, no connection, wrong protocol, or the result
            could not be written
   4        not done: the load generator was too slow for the rate, a part failed, or
-           no request was due in the measured time; with --strict also a result that
-           a warning calls unreliable
+           no request was due in the measured time; with --strict also an
+           unreliable result
   130 143  interrupted by SIGINT or SIGTERM; the result so far is printed";
 
 /// `stillwell load`.
 #[derive(Args, Debug)]
 #[command(after_help = NOTES)]
 pub(crate) struct LoadArguments {
-    /// Target of requests: URL or WEIGHT*URL, such as http://127.0.0.1:8080/in or
+    /// Target URL, or WEIGHT*URL, such as http://127.0.0.1:8080/in or
     /// 3*http://localhost/; repeatable
     #[arg(value_name = "URL", required_unless_present_any = ["requests_file", "har", "scenario"])]
     pub(crate) urls: Vec<String>,
@@ -136,7 +137,7 @@ pub(crate) struct LoadArguments {
     /// Strictness of the limits above which the result is unreliable
     #[arg(long, value_enum, default_value_t = ValidityArgument::Normal)]
     pub(crate) validity: ValidityArgument,
-    /// Exit with code 4 if a warning calls the result unreliable
+    /// Exit with code 4 if the result is unreliable
     #[arg(long)]
     pub(crate) strict: bool,
     /// Go on to the end, although no connection can be opened or every response is
@@ -169,7 +170,7 @@ pub(crate) struct LoadArguments {
     /// report]
     #[arg(long)]
     pub(crate) seed: Option<Seed>,
-    /// Do not show progress and warnings about exporters
+    /// Show neither progress nor warnings about exporters
     #[arg(short, long)]
     pub(crate) quiet: bool,
     /// Accepted for users of wrk: the report always has the latency distribution
@@ -254,7 +255,7 @@ pub(crate) struct LoadShapeArguments {
     /// Use a Poisson process: exponential gaps, like independent users
     #[arg(long, group = "spacing")]
     pub(crate) poisson: bool,
-    /// Draw gaps from a Zipf distribution with this exponent
+    /// Use random gaps of a Zipf distribution with this exponent
     #[arg(long, value_name = "EXPONENT", group = "spacing")]
     pub(crate) zipf: Option<f64>,
 }
@@ -319,13 +320,13 @@ pub(crate) struct LoadConnectingArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_requests_per_connection: Option<u64>,
     /// Order of reuse of idle connections [default: mru]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "ORDER")]
     pub(crate) connection_reuse: Option<ReuseName>,
     /// Address family of resolved names
-    #[arg(long, value_enum, default_value_t = FamilyName::Auto)]
+    #[arg(long, value_enum, value_name = "FAMILY", default_value_t = FamilyName::Auto)]
     pub(crate) address_family: FamilyName,
-    /// Way that threads wait for the next request [default: spin]
-    #[arg(long, value_enum)]
+    /// How threads wait for the next request [default: spin]
+    #[arg(long, value_enum, value_name = "STRATEGY")]
     pub(crate) idle_strategy: Option<IdleName>,
 }
 

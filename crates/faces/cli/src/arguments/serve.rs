@@ -112,8 +112,8 @@ pub(crate) struct ServeArguments {
     /// Delay of responses, such as `5ms`, or an expression in milliseconds
     #[arg(long, value_name = "TIME|EXPRESSION")]
     pub(crate) delay: Option<DelayExpression>,
-    /// Fault of a request, as an expression: false, true for status 500, a status, or the
-    /// name of a fault
+    /// Fault to inject: a status such as 503, the name of a fault, true for status 500, or
+    /// false; may be an expression
     #[arg(long, value_name = "EXPRESSION", conflicts_with = "error_rate")]
     pub(crate) error: Option<FaultExpression>,
     /// Share of requests that get status 500, such as `1%` or `0.01`

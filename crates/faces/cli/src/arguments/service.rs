@@ -112,7 +112,7 @@ fn rate(text: &str) -> Result<f64, String> {
 pub(crate) enum ServiceRole {
     /// Run loads, one at a time
     TrafficGeneratorService,
-    /// Serve requests, for --request-source
+    /// Serve requests, for --request-source; also named request-source
     #[value(alias = "request-source")]
     DummyRequestSource,
     /// Run one load on several services, and merge their results

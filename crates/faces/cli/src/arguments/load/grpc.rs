@@ -16,7 +16,7 @@ pub(crate) struct LoadGrpcArguments {
     /// --header is metadata
     #[arg(long, value_name = "SERVICE/METHOD", conflicts_with_all = ["method", "requests_file", "har", "request_source"])]
     pub(crate) grpc_method: Option<MethodName>,
-    /// Message as JSON, or @FILE. Of several messages, each makes a call in turn; with
+    /// Message as JSON, or @FILE. With several messages, calls use them in turn; with
     /// client streaming, all are sent in each call [default: an empty message]
     #[arg(
         long,
@@ -33,7 +33,7 @@ pub(crate) struct LoadGrpcArguments {
     pub(crate) grpc_descriptors: Option<PathBuf>,
     /// Streaming mode, to call without descriptors and reflection; --body is then sent
     /// unchanged
-    #[arg(long, value_enum, requires = "grpc_method", conflicts_with_all = ["grpc_json", "grpc_text", "grpc_descriptors"])]
+    #[arg(long, value_enum, value_name = "MODE", requires = "grpc_method", conflicts_with_all = ["grpc_json", "grpc_text", "grpc_descriptors"])]
     pub(crate) grpc_streaming: Option<StreamingName>,
     /// Deadline of a call, which is also sent to the server
     #[arg(long, value_name = "TIME", requires = "grpc_method", value_parser = above_zero)]

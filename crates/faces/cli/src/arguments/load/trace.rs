@@ -18,7 +18,7 @@ pub(crate) struct LoadTraceArguments {
     pub(crate) trace_sample: Option<f64>,
     /// Format of trace headers; also without --trace [default: b3multi with zipkin, else
     /// w3c]
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "FORMAT")]
     pub(crate) trace_headers: Option<TraceHeadersName>,
 }
 

@@ -16,7 +16,7 @@ pub(crate) struct LoadTunnelArguments {
     #[arg(long, value_name = "URL")]
     pub(crate) tunnel_uri: Option<String>,
     /// Protocol of the connection to the proxy [default: http1]
-    #[arg(long, value_enum, requires = "tunnel_uri")]
+    #[arg(long, value_enum, value_name = "PROTOCOL", requires = "tunnel_uri")]
     pub(crate) tunnel_protocol: Option<TunnelProtocolName>,
     /// Header of each CONNECT request, such as `proxy-authorization: Basic …`; repeatable
     #[arg(long, value_name = "HEADER", requires = "tunnel_uri")]
