@@ -337,7 +337,7 @@ pub(crate) struct CourseArguments {
     /// changes stay inconclusive
     #[arg(long)]
     pub(crate) quick: bool,
-    /// How the variants of a pair share the machine
+    /// Sharing of the machine by the variants of a pair
     #[arg(long, value_enum)]
     pub(crate) design: Option<Design>,
     /// Report a regression without confirming it on new runs

@@ -325,7 +325,7 @@ pub(crate) struct LoadConnectingArguments {
     /// Address family of resolved names
     #[arg(long, value_enum, value_name = "FAMILY", default_value_t = FamilyName::Auto)]
     pub(crate) address_family: FamilyName,
-    /// How threads wait for the next request [default: spin]
+    /// Strategy of threads that wait for the next request [default: spin]
     #[arg(long, value_enum, value_name = "STRATEGY")]
     pub(crate) idle_strategy: Option<IdleName>,
 }

@@ -33,7 +33,13 @@ pub(crate) struct LoadGrpcArguments {
     pub(crate) grpc_descriptors: Option<PathBuf>,
     /// Streaming mode, to call without descriptors and reflection; --body is then sent
     /// unchanged
-    #[arg(long, value_enum, value_name = "MODE", requires = "grpc_method", conflicts_with_all = ["grpc_json", "grpc_text", "grpc_descriptors"])]
+    #[arg(
+        long,
+        value_enum,
+        value_name = "MODE",
+        requires = "grpc_method",
+        conflicts_with_all = ["grpc_json", "grpc_text", "grpc_descriptors"]
+    )]
     pub(crate) grpc_streaming: Option<StreamingName>,
     /// Deadline of a call, which is also sent to the server
     #[arg(long, value_name = "TIME", requires = "grpc_method", value_parser = above_zero)]
