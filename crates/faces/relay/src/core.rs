@@ -55,6 +55,8 @@ pub(crate) struct Core {
     turn_events: u64,
     /// True where events are whole requests.
     takes_requests: bool,
+    /// Content type of the newest request; empty before the first and where it has none.
+    content_type: RefCell<Vec<u8>>,
 }
 
 impl Core {
@@ -72,10 +74,24 @@ impl Core {
             faults: RefCell::new(Faults::new(&options.faults)),
             turn_events,
             takes_requests: options.format == Format::Requests,
+            content_type: RefCell::default(),
         }
     }
 
-    /// True where events are whole requests, in the layout of [`crate::server::whole`].
+    /// Notes the content type of a request whose lines are events.
+    pub(crate) fn note_content_type(&self, content_type: &[u8]) {
+        let mut newest = self.content_type.borrow_mut();
+        if *newest != content_type {
+            content_type.clone_into(&mut newest);
+        }
+    }
+
+    /// Content type of the newest request; empty before the first and where it has none.
+    pub(crate) fn content_type(&self) -> Vec<u8> {
+        self.content_type.borrow().clone()
+    }
+
+    /// True where events are whole requests, in the layout of [`crate::server::RequestParts::event`].
     pub(crate) const fn takes_requests(&self) -> bool {
         self.takes_requests
     }

@@ -19,17 +19,43 @@ pub(crate) const REQUEST_BYTES_MAX: usize = 16 << 20;
 /// The header that carries the stamp of a request.
 pub(crate) const STAMP_HEADER: &str = "stillwell-stamp";
 
-/// A request as one event: the stamp of its header, if there is one, a line feed, and its
-/// body.
-pub(crate) fn whole(stamp: &[u8], body: &[u8]) -> Bytes {
-    [stamp, b"\n", body].concat().into()
+/// The parts of a request that are passed on.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct RequestParts<'a> {
+    /// Value of its header for stamps; empty if there is none.
+    pub(crate) stamp: &'a [u8],
+    /// Value of its header `content-type`; empty if there is none.
+    pub(crate) content_type: &'a [u8],
+    pub(crate) body: &'a [u8],
 }
 
-/// The stamp and the body of such an event.
-pub(crate) fn parts(event: &[u8]) -> (&[u8], &[u8]) {
-    let end = memchr(b'\n', event).unwrap_or(event.len());
-    let (stamp, rest) = event.split_at(end);
-    (stamp, rest.get(1..).unwrap_or_default())
+impl<'a> RequestParts<'a> {
+    /// Returns the request as one event: stamp and content type with a tab between them, a line
+    /// feed, and the body.
+    pub(crate) fn event(self) -> Bytes {
+        let Self {
+            stamp,
+            content_type,
+            body,
+        } = self;
+        [stamp, b"\t", content_type, b"\n", body].concat().into()
+    }
+
+    /// Reads such an event.
+    pub(crate) fn of_event(event: &'a [u8]) -> Self {
+        let split = |bytes: &'a [u8], at: u8| {
+            let end = memchr(at, bytes).unwrap_or(bytes.len());
+            let (first, rest) = bytes.split_at(end);
+            (first, rest.get(1..).unwrap_or_default())
+        };
+        let (head, body) = split(event, b'\n');
+        let (stamp, content_type) = split(head, b'\t');
+        Self {
+            stamp,
+            content_type,
+            body,
+        }
+    }
 }
 
 /// A whole request.
@@ -39,6 +65,8 @@ pub(crate) struct Request {
     pub(crate) target: String,
     /// Value of its header for stamps; empty if there is none.
     pub(crate) stamp: Vec<u8>,
+    /// Value of its header `content-type`; empty if there is none.
+    pub(crate) content_type: Vec<u8>,
     pub(crate) body: Vec<u8>,
     pub(crate) is_encoded: bool,
     is_last: bool,
@@ -138,6 +166,7 @@ impl Request {
             method: head.method.to_owned(),
             target: head.target.to_owned(),
             stamp: head.header(STAMP_HEADER).unwrap_or_default().to_vec(),
+            content_type: head.header("content-type").unwrap_or_default().to_vec(),
             body: Vec::new(),
             is_encoded: head
                 .content_encoding
@@ -172,10 +201,21 @@ mod tests {
 
     #[test]
     fn a_request_comes_out_of_its_event_as_it_went_in() {
-        for (stamp, body) in [("", ""), ("", "a\nb\n"), ("stamp", ""), ("stamp", "\n\nx")] {
-            let event = whole(stamp.as_bytes(), body.as_bytes());
-            assert_eq!(parts(&event), (stamp.as_bytes(), body.as_bytes()));
+        let kind = &b"application/json"[..];
+        for (stamp, content_type, body) in [
+            (&b""[..], &b""[..], &b""[..]),
+            (b"", kind, b"a\nb\n"),
+            (b"stamp", b"", b""),
+            (b"stamp", kind, b"\n\tx"),
+        ] {
+            let parts = RequestParts {
+                stamp,
+                content_type,
+                body,
+            };
+            assert_eq!(RequestParts::of_event(&parts.event()), parts);
         }
-        assert_eq!(parts(b"no line end"), (&b"no line end"[..], &b""[..]));
+        let parts = RequestParts::of_event(b"no line end");
+        assert_eq!((parts.stamp, parts.body), (&b"no line end"[..], &b""[..]));
     }
 }

@@ -15,7 +15,7 @@ use tokio::io::AsyncWriteExt as _;
 use super::InputReader;
 use crate::core::Core;
 use crate::counters::add;
-use crate::server::{self, STAMP_HEADER};
+use crate::server::{self, RequestParts, STAMP_HEADER};
 
 /// The longest message that is taken, in bytes.
 const MESSAGE_BYTES_MAX: u32 = 64 << 20;
@@ -111,7 +111,12 @@ async fn answer(core: &Core, call: &Incoming) -> u32 {
     };
     add(&core.counters.bytes_in, message.len() as u64);
     if core.takes_requests() {
-        let event = server::whole(&call.stamp, message);
+        let parts = RequestParts {
+            stamp: &call.stamp,
+            content_type: b"",
+            body: message,
+        };
+        let event = parts.event();
         if event.len() > server::REQUEST_BYTES_MAX || !core.can_hold(1, event.len()) {
             return RESOURCE_EXHAUSTED;
         }

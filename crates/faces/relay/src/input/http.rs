@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::core::Core;
 use crate::counters::add;
-use crate::server::{self, Answer, Request};
+use crate::server::{self, Answer, Request, RequestParts};
 
 /// Maximum time that a request waits for room.
 const WAIT_MAX: Duration = Duration::from_secs(1);
@@ -30,10 +30,16 @@ async fn answer(core: &Core, request: Request) -> Answer {
     let mut body = request.body;
     add(&core.counters.bytes_in, body.len() as u64);
     let (event, events, bytes) = if core.takes_requests() {
-        let event = server::whole(&request.stamp, &body);
+        let parts = RequestParts {
+            stamp: &request.stamp,
+            content_type: &request.content_type,
+            body: &body,
+        };
+        let event = parts.event();
         let bytes = event.len();
         (event, 1, bytes)
     } else {
+        core.note_content_type(&request.content_type);
         if body.last().is_some_and(|last| *last != b'\n') {
             body.push(b'\n');
         }

@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use super::backoff::Backoff;
 use super::batch::Batch;
 use crate::core::Core;
-use crate::server::{self, STAMP_HEADER};
+use crate::server::{RequestParts, STAMP_HEADER};
 
 /// Events in one request.
 const EVENTS_MAX: u64 = 1000;
@@ -17,6 +17,8 @@ const EVENTS_MAX: u64 = 1000;
 const BODY_BYTES_MAX: usize = 1 << 20;
 const READ_BYTES: usize = 16 << 10;
 const LINE_END: &[u8] = b"\r\n";
+/// Type of a body whose request has none.
+const TEXT: &[u8] = b"text/plain";
 
 /// The target of requests, and their head.
 #[derive(Debug)]
@@ -27,26 +29,31 @@ pub(super) struct Destination {
 
 impl Destination {
     pub(super) fn new(target: &Target) -> Result<Self, HeadError> {
-        let headers = [("content-type", "text/plain")];
         let authority = target.authority();
         Ok(Self {
             address: target.dial_address(),
-            template: RequestTemplate::new("POST", target.path_and_query(), &authority, &headers)?,
+            template: RequestTemplate::new("POST", target.path_and_query(), &authority, &[])?,
         })
     }
 
-    /// Writes a request with `stamp` in its header, if that is not empty.
-    fn write(&self, stamp: &[u8], body: &[u8], request: &mut Vec<u8>) {
+    /// Writes a request, with the stamp in its header, if that is not empty.
+    fn write(&self, parts: RequestParts<'_>, request: &mut Vec<u8>) {
         request.clear();
-        self.template.write_head(body.len() as u64, request);
-        if !stamp.is_empty() {
-            // Before the empty line that ends the head.
-            request.truncate(request.len() - LINE_END.len());
-            for part in [STAMP_HEADER.as_bytes(), b": ", stamp, LINE_END, LINE_END] {
+        self.template.write_head(parts.body.len() as u64, request);
+        // Before the empty line that ends the head.
+        request.truncate(request.len() - LINE_END.len());
+        let content_type = match parts.content_type {
+            [] => TEXT,
+            content_type => content_type,
+        };
+        let headers = [("content-type", content_type), (STAMP_HEADER, parts.stamp)];
+        for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
+            for part in [name.as_bytes(), b": ", value, LINE_END] {
                 request.extend_from_slice(part);
             }
         }
-        request.extend_from_slice(body);
+        request.extend_from_slice(LINE_END);
+        request.extend_from_slice(parts.body);
     }
 }
 
@@ -63,13 +70,28 @@ pub(super) async fn send_on(core: &Core, destination: &Destination) {
     let mut batch = Batch::default();
     let mut request = Vec::new();
     let is_whole = core.takes_requests();
-    let events_max = if is_whole { 1 } else { EVENTS_MAX };
-    while batch.fill(core, events_max, BODY_BYTES_MAX).await {
-        let (stamp, body) = match batch.bytes.split_last() {
-            Some((_line_end, event)) if is_whole => server::parts(event),
-            _ => (&[][..], batch.bytes.as_slice()),
+    // The first request of all decides by its type before its events are taken.
+    while core.buffer.wait().await {
+        let content_type = core.content_type();
+        let is_one = is_whole || !is_of_lines(&content_type);
+        let events_max = if is_one { 1 } else { EVENTS_MAX };
+        if !batch.fill(core, events_max, BODY_BYTES_MAX).await {
+            return;
+        }
+        let parts = match batch.bytes.split_last() {
+            Some((_line_end, event)) if is_whole => RequestParts::of_event(event),
+            Some((_line_end, body)) if is_one => RequestParts {
+                content_type: &content_type,
+                body,
+                ..RequestParts::default()
+            },
+            _ => RequestParts {
+                content_type: &content_type,
+                body: &batch.bytes,
+                ..RequestParts::default()
+            },
         };
-        destination.write(stamp, body, &mut request);
+        destination.write(parts, &mut request);
         loop {
             match post(destination, &mut connection, &request).await {
                 Ok(200..300) => {
@@ -86,6 +108,16 @@ pub(super) async fn send_on(core: &Core, destination: &Destination) {
             }
         }
     }
+}
+
+/// Returns true if a body of this type stays one with the lines of other requests in it. JSON
+/// does not.
+fn is_of_lines(content_type: &[u8]) -> bool {
+    const OF_LINES: [&[u8]; 3] = [b"text/", b"application/x-ndjson", b"application/ndjson"];
+    content_type.is_empty()
+        || OF_LINES
+            .iter()
+            .any(|of_lines| content_type.starts_with(of_lines))
 }
 
 /// The status that `request` was answered with; the connection is kept where

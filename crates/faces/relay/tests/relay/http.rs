@@ -45,6 +45,39 @@ fn requests_are_answered_once_their_events_are_in() {
     assert_eq!(collector.all(), b"one\ntwo\nthree\nfour\n");
 }
 
+/// Two bodies of JSON are not one, so each event is a request of its own.
+#[test]
+fn the_content_type_of_requests_is_passed_on() {
+    for (kind, bodies) in [
+        ("application/json", vec!["[1,2]", "[3]"]),
+        ("text/plain", vec!["a\n"]),
+        ("application/x-ndjson", vec!["{}\n"]),
+    ] {
+        let (listener, endpoint) = listener();
+        let relay = run_http(&format!("{}/x", endpoint.replace("tcp", "http")), 4096);
+        let mut client = Connection::to(relay.input());
+        for body in &bodies {
+            let length = body.len();
+            client.send(&format!(
+                "POST / HTTP/1.1\r\nhost: a\r\ncontent-type: {kind}\r\n\
+                 content-length: {length}\r\n\r\n{body}"
+            ));
+            assert_eq!(client.status(), 200);
+        }
+        let mut connection = Connection(BufReader::new(listener.accept().unwrap().0));
+        for body in bodies {
+            let (head, received) = connection.message().unwrap();
+            assert!(
+                head.contains(&format!("content-type: {kind}\r\n")),
+                "{head}"
+            );
+            assert_eq!(received, body, "{kind}");
+            connection.send("HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+        }
+        drop((client, relay));
+    }
+}
+
 #[test]
 fn requests_are_taken_whole_or_refused() {
     let folder = tempfile::tempdir().unwrap();
