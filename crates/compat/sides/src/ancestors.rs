@@ -109,6 +109,7 @@ fn smp_table(
     }
     Ok(SmpTable {
         experiment: name(group),
+        cpus: f64::from(options.cpus),
         goals,
     })
 }

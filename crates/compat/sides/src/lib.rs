@@ -28,7 +28,7 @@ pub struct SideOptions {
     pub method: Option<Method>,
     /// Time to skip at the start of each lading capture, if it is not the default.
     pub warmup: Option<Nanos>,
-    /// CPUs of the target, for [`Method::Soak2022`].
+    /// CPUs of the target, for the tables of an older tool.
     pub cpus: u16,
     /// Each row of a file of numbers is a run, even if rows look like seconds.
     pub rows_are_runs: bool,

@@ -77,6 +77,8 @@ pub struct SmpComparison {
     pub confidence_percent: f64,
     /// True if either variant is above the limit of erratic ones.
     pub erratic: bool,
+    /// True if the comparison is erratic, and neither is the baseline nor was it declared.
+    pub newly_erratic: bool,
     /// True if the detector flags the change: large enough, with an interval
     /// that excludes zero, and not erratic, be it declared or seen.
     pub flagged: bool,
@@ -109,9 +111,11 @@ pub fn smp(
         lower: ends[0].min(ends[1]),
         upper: ends[0].max(ends[1]),
     };
-    let erratic = [&before, &after].into_iter().any(|seconds| {
+    let is_erratic = |seconds: &[f64]| {
         coefficient_of_variation(seconds).is_none_or(|result| result > options.erratic_limit)
-    });
+    };
+    let (was_erratic, is_erratic) = (is_erratic(&before), is_erratic(&after));
+    let erratic = was_erratic || is_erratic;
     let large = mean_difference_percent.value.abs() >= options.effect_percent;
     Ok(SmpComparison {
         baseline_mean: test.baseline_mean,
@@ -123,6 +127,7 @@ pub fn smp(
         p_value: test.p_value,
         confidence_percent: (1.0 - test.p_value) * 100.0,
         erratic,
+        newly_erratic: is_erratic && !was_erratic && !options.declared_erratic,
         flagged: large
             && mean_difference_percent.excludes_zero()
             && !erratic

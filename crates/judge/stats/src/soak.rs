@@ -82,6 +82,8 @@ pub struct SoakComparison {
     pub confidence_percent: f64,
     /// True if either variant is above the limit of erratic ones.
     pub erratic: bool,
+    /// True if the comparison is erratic, and neither is the baseline nor was it declared.
+    pub newly_erratic: bool,
     /// True if the change was shown among the interesting ones.
     pub interesting: bool,
     /// True if the soak rig failed it: interesting, and for the worse (less).
@@ -151,15 +153,17 @@ pub fn soak(
     let mean_difference = comparison.pooled.mean - baseline.pooled.mean;
     let percent = round_to_hundredths(mean_difference / baseline.pooled.mean * 100.0);
     let shown = p_value < options.p_value && !options.declared_erratic;
+    let is_erratic =
+        |variant: &SoakVariant| variant.pooled.coefficient_of_variation > options.erratic_limit;
+    let (was_erratic, is_erratic) = (is_erratic(&baseline), is_erratic(&comparison));
     Ok(SoakComparison {
         mean_difference,
         mean_difference_percent: percent,
         t: -t,
         p_value,
         confidence_percent: (1.0 - p_value) * 100.0,
-        erratic: [&baseline, &comparison]
-            .iter()
-            .any(|variant| variant.pooled.coefficient_of_variation > options.erratic_limit),
+        erratic: was_erratic || is_erratic,
+        newly_erratic: is_erratic && !was_erratic && !options.declared_erratic,
         interesting: shown && percent.abs() > options.drift_percent,
         regression: shown && percent < -options.drift_percent,
         baseline,

@@ -66,7 +66,7 @@ pub(crate) struct CompareArguments {
     /// phase if phases are marked, else 30s]
     #[arg(long, value_name = "TIME")]
     pub(crate) warmup: Option<Nanos>,
-    /// CPUs of the target, for --method soak-2022
+    /// CPUs of the target, for --method; soak-2022 divides by them
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) cpus: u16,
     /// Compare only experiments with this name; `*` matches any text; repeatable

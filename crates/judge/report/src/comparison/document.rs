@@ -7,7 +7,7 @@ use stillwell_metric::Unit;
 use stillwell_plan::goal::Scale;
 use stillwell_verdict::{Change, Verdict};
 
-use super::{AncestorTables, ComparisonGroup, ComparisonReport, ComparisonRow, Finding};
+use super::{ComparisonGroup, ComparisonReport, ComparisonRow, Finding, ancestors};
 use crate::document::{Block, Cell, Column, Document, Language, Severity, Table, Text};
 use crate::words;
 
@@ -30,7 +30,10 @@ const HEADS: [&str; 9] = [
 /// Returns the document: for each experiment its changes, and what to know when reading them.
 pub(super) fn document(report: &ComparisonReport) -> Document {
     let title = headline(report);
+    let tables = ancestors::text(report);
+    let tables = tables.map(|text| Block::Code(Language::Markdown, text));
     let groups = report.groups.iter().map(group);
+    let groups = tables.into_iter().chain(groups);
     let origin = format!(", Stillwell {}", report.version);
     let mut blocks = vec![Block::section(1, title, groups)];
     blocks.push(Block::group(
@@ -58,15 +61,13 @@ fn group(group: &ComparisonGroup) -> Block {
     });
     let mut blocks = vec![Block::Table(table), Block::list(sentences)];
     blocks.extend(group.remarks.iter().map(String::as_str).map(remark));
-    if let Some(ancestors) = &group.ancestors {
-        let entry = Block::section(2, "The same runs, one number each", blocks);
-        let tables = Block::Code(Language::Markdown, AncestorTables::text(ancestors));
-        blocks = vec![tables, entry];
-    }
-    match &group.name {
-        Some(name) => Block::section(2, name.as_str(), blocks),
-        None => Block::group(blocks),
-    }
+    let title = match (&group.name, &group.ancestors) {
+        (Some(name), None) => name.clone(),
+        (Some(name), Some(_)) => format!("{name}, one number for each run"),
+        (None, Some(_)) => "One number for each run".to_owned(),
+        (None, None) => return Block::group(blocks),
+    };
+    Block::section(2, title, blocks)
 }
 
 fn cells(row: &ComparisonRow) -> Vec<Cell> {

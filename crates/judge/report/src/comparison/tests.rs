@@ -172,6 +172,7 @@ fn smp_layout() {
     let compared = smp(&[&baseline], &[&comparison], &options).unwrap();
     let table = AncestorTables::Smp2023(SmpTable {
         experiment: "tcp_to_http".to_owned(),
+        cpus: 7.0,
         goals: vec![("ingress throughput".to_owned(), compared)],
     });
     let report = report(vec![unpaired()], Some(table));
