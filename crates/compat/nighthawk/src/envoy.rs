@@ -16,4 +16,6 @@ mod user_defined;
 pub use message::EnvoyMessage;
 pub use stillwell_config::requests::{RequestSource, SourceBody, SourceRequest};
 pub use test_server::{TestServer, admin, headers, load_test_server};
+pub use tls::replaced_suites;
 pub use upstream::upstream_tls;
+pub use user_defined::{FakePlugin, OutputPlugin};

@@ -136,6 +136,8 @@ pub struct NighthawkContent {
     pub request_body_size: u32,
     /// File with the body.
     pub request_body_file: Option<PathBuf>,
+    /// Requests are gRPC calls with one message, over HTTP/2.
+    pub makes_calls: bool,
     /// URI of a gRPC service that hands out requests.
     pub request_source: Option<String>,
     /// Nighthawk's plugin with a list of requests.

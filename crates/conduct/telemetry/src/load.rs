@@ -240,7 +240,7 @@ impl ExportTasks {
 fn tls_plan(plan: &LoadPlan) -> ClientTlsPlan {
     ClientTlsPlan {
         verification: match &plan.client.tls.verification {
-            Verification::None => Verification::Roots {
+            Verification::None | Verification::Name => Verification::Roots {
                 extra: Vec::new(),
                 public: true,
             },

@@ -386,7 +386,11 @@ impl ConnectionSlot {
         let mut stream = tls.open(stream, &name).map_err(failed)?;
         let handshake = stream.handshake().await.map_err(failed)?;
         let wants_http2 = worker.client.connecting.protocol == LoadProtocol::Http2;
-        if wants_http2 && handshake.alpn != Some(Alpn::Http2) {
+        let is_agreed = match handshake.alpn {
+            None => worker.client.connecting.without_alpn,
+            alpn => alpn == Some(Alpn::Http2),
+        };
+        if wants_http2 && !is_agreed {
             return Err(refused(format!("{host} does not speak HTTP/2 over TLS")));
         }
         Ok((EndpointStream::Tls(Box::new(stream)), Some(handshake)))

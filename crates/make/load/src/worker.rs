@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_metric::{LoadShard, LoadTime, Outcome, Recorder, Trouble};
+use stillwell_metric::{HandshakePart, LoadShard, LoadTime, Outcome, Recorder, Trouble};
 use stillwell_pacer::Share;
 use stillwell_payload::BlockSet;
 use stillwell_plan::LoadPlan;
@@ -134,7 +134,12 @@ impl ConnectionTimes {
         if let Some(handshake) = self.handshake {
             recorder.record(LoadTime::Handshake, handshake.length());
             let agreed = &recorder.shard.handshakes;
-            agreed.add(handshake.version, handshake.suite, handshake.group);
+            agreed.add([
+                (HandshakePart::Version, Some(handshake.version)),
+                (HandshakePart::Suite, Some(handshake.suite)),
+                (HandshakePart::Group, handshake.group),
+                (HandshakePart::Signature, handshake.signature),
+            ]);
         }
     }
 }

@@ -19,7 +19,7 @@ pub use failure::{HandshakeError, HandshakeFailure};
 pub use greeting::{Greeting, TlsGreeting, read_greeting};
 pub use server::ServerTls;
 pub use stream::{Handshake, TlsStream};
-pub(crate) use suites::name_of as suite_name;
+pub(crate) use suites::{name_of as suite_name, name_of_signature};
 
 use std::path::PathBuf;
 

@@ -253,6 +253,29 @@ impl OwnAnswer {
         answer
     }
 
+    /// Makes an answer of a gRPC call of it, as Envoy does with its own answers: a head alone,
+    /// with a status that corresponds to that of HTTP unless there is one.
+    pub(crate) fn make_call_answer(&mut self) {
+        let has_status = self.headers.iter().any(|(name, _)| name == "grpc-status");
+        if !has_status {
+            let status = match self.status {
+                400 => 13,
+                401 => 16,
+                403 => 7,
+                404 => 12,
+                429 | 502..=504 => 14,
+                _ => 2,
+            };
+            self.headers
+                .push(("grpc-status".to_owned(), status.to_string()));
+        }
+        self.headers.retain(|(name, _)| name != "content-type");
+        let kind = "application/grpc".to_owned();
+        self.headers.push(("content-type".to_owned(), kind));
+        self.status = 200;
+        self.body.clear();
+    }
+
     /// Its head in HTTP/2; date and length are added each time.
     pub(crate) fn block(&self, server: Option<&str>) -> Result<H2ResponseBlock, HeadError> {
         self.head(server, None)

@@ -14,6 +14,8 @@ pub(crate) struct Wishes {
     pub(crate) misunderstood: Option<Box<str>>,
     /// The additional delay that it requests.
     pub(crate) delay: Nanos,
+    /// True if it is a gRPC call, and the server answers it as Envoy does.
+    pub(crate) is_call: bool,
     /// Its headers in writing, where they are to be sent back.
     pub(crate) echo: Option<Box<str>>,
     /// Its entry in the request log, where there is a log.
@@ -39,6 +41,7 @@ impl Wishes {
                     .and_then(|text| text.parse().ok());
                 wishes.delay = Nanos::from_millis(milliseconds.unwrap_or(0));
             }
+            wishes.is_call |= is_call(names, name, value);
         }
         if let Some(header) = names.options.as_ref().filter(|_| configs > 1) {
             let message = format!("{header} is given {configs} times, once is accepted");
@@ -59,9 +62,16 @@ impl Wishes {
     }
 }
 
-/// Returns true if a header's name is one that [`Wishes::of`] reads.
-pub(crate) fn is_wish(names: &ServeHeaders, name: &[u8]) -> bool {
-    is_called(name, &names.options) || is_called(name, &names.delay)
+/// Returns true if a header is one that [`Wishes::of`] reads.
+pub(crate) fn is_wish(names: &ServeHeaders, name: &[u8], value: &[u8]) -> bool {
+    is_called(name, &names.options) || is_called(name, &names.delay) || is_call(names, name, value)
+}
+
+/// Returns true for the content type of a call, where answers are those of Envoy.
+fn is_call(names: &ServeHeaders, name: &[u8], value: &[u8]) -> bool {
+    names.server.is_some()
+        && name.eq_ignore_ascii_case(b"content-type")
+        && value.starts_with(b"application/grpc")
 }
 
 fn is_called(name: &[u8], expected: &Option<String>) -> bool {

@@ -153,8 +153,9 @@ impl Service {
         let plan = &self.site.plan.answer;
         let is_echoed = plan.options.echo_request_headers == Some(true);
         let is_logged = self.site.log.get().is_some();
-        let has_wishes =
-            is_echoed || is_logged || headers().any(|(name, _)| is_wish(&plan.headers, name));
+        let has_wishes = is_echoed
+            || is_logged
+            || headers().any(|(name, value)| is_wish(&plan.headers, name, value));
         has_wishes.then(|| {
             let headers: Vec<_> = headers().collect();
             let mut wishes = Wishes::of(&plan.headers, &headers, is_echoed);
@@ -238,13 +239,18 @@ impl Service {
         }
         let delta = delta.filter(|_| filters.time_tracking);
         let delta = delta.zip(options.delta_header.as_deref());
-        let is_common = merged.is_none() && wishes.echo.is_none() && delta.is_none();
+        let is_common =
+            merged.is_none() && wishes.echo.is_none() && delta.is_none() && !wishes.is_call;
         let reply = match fault {
             Some(fault) => Reply::Fault(fault),
             None if is_common => Reply::Common,
             None => {
                 let echo = wishes.echo.as_deref();
-                Reply::Own(Box::new(OwnAnswer::new(options, filters, echo, delta)))
+                let mut answer = OwnAnswer::new(options, filters, echo, delta);
+                if wishes.is_call {
+                    answer.make_call_answer();
+                }
+                Reply::Own(Box::new(answer))
             }
         };
         Decision { due, reply }

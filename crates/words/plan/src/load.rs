@@ -155,6 +155,9 @@ pub struct ConnectingPlan {
     pub requests_max: Option<u64>,
     /// Timeout of connecting.
     pub timeout: Nanos,
+    /// True if HTTP/2 is spoken over TLS to a server that chooses no protocol by ALPN.
+    #[serde(default)]
+    pub without_alpn: bool,
     /// The local address that connections come from, where it is not the
     /// kernel's choice; port 0 for one that the kernel chooses.
     pub source: Option<SocketAddr>,

@@ -50,6 +50,9 @@ pub enum Verification {
         /// True if the roots of Stillwell count, or only those of the files.
         public: bool,
     },
+    /// The certificate must carry the name, and may be of any origin: a man in the middle is
+    /// possible.
+    Name,
     /// No verification: a man in the middle is possible.
     None,
 }

@@ -4,6 +4,9 @@ use std::net::SocketAddr;
 
 use stillwell_config::Diagnostics;
 use stillwell_text::{Diagnostic, Keys, MapReader, Node, Reader, Value, code};
+use stillwell_units::Nanos;
+
+use crate::time::parse_duration;
 
 /// Checks the type of a message, if it has one: one of `names`, of any version.
 pub(super) fn check_type(reader: &Reader, map: &MapReader<'_, '_>, names: &[&str]) {
@@ -100,6 +103,27 @@ pub(super) fn read_socket_address(
         return None;
     };
     Some(SocketAddr::new(ip, port?))
+}
+
+/// Reads a length of time: `5.5s`, or its fields `seconds` and `nanos`.
+pub(super) fn read_duration(reader: &Reader, node: &Node) -> Option<Nanos> {
+    if matches!(node.value, Value::Map(_)) {
+        let map = reader.map(node, &Keys::new("time", &["seconds", "nanos"]))?;
+        let field = |key, most: u32| match map.take(key) {
+            Some(node) => reader.whole(node, 0, most),
+            None => Some(0),
+        };
+        let seconds = Nanos::from_secs(field("seconds", u32::MAX)?.into());
+        return Some(seconds + Nanos::new(field("nanos", 999_999_999)?.into()));
+    }
+    let text = reader.text(node)?;
+    let length = parse_duration(text);
+    if length.is_none() {
+        let message = format!("`{text}` is not a time");
+        let error = reader.error(code::BAD_VALUE, node.span, message);
+        reader.report(error.label("write a time such as 5.5s"));
+    }
+    length
 }
 
 /// Returns the configuration of an extension, which is required.

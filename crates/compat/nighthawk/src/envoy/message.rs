@@ -3,17 +3,19 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use crate::parse_duration;
 use serde_json::Value as Json;
 use stillwell_config::Diagnostics;
 use stillwell_config::files::{Disk, Files};
 use stillwell_config::requests::RequestSource;
-use stillwell_plan::load::{AnswerHeadersPlan, StatsSinkPlan};
+use stillwell_plan::load::StatsSinkPlan;
 use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_text::{Keys, Node, Reader, Severity, Source, code, parse};
 use stillwell_units::Nanos;
 
-use super::common::{check_type, named, only_one, read_socket_address, required, snake_keys};
+use super::common::{
+    check_type, named, only_one, read_duration, read_socket_address, required, snake_keys,
+};
+use super::user_defined::OutputPlugin;
 use super::{filters, requests, stats_sink, upstream, user_defined};
 
 /// Options that have no effect here, and are refused by name.
@@ -127,14 +129,13 @@ impl EnvoyMessage {
             let map = reader.map(config, &Keys::new("rate limiter", &["@type", "ramp_time"]))?;
             check_type(reader, &map, &["LinearRampingRateLimiterConfig"]);
             let node = map.required("ramp_time")?;
-            let text = reader.text(node)?;
-            let length = parse_duration(text).filter(|length| *length > Nanos::ZERO);
-            if length.is_none() {
-                let message = format!("`{text}` is not a time above zero");
-                let error = reader.error(code::BAD_VALUE, node.span, message);
+            let length = read_duration(reader, node)?;
+            if length == Nanos::ZERO {
+                let error = reader.error(code::BAD_VALUE, node.span, "the ramp has no length");
                 reader.report(error.label("write a time such as 5.5s"));
+                return None;
             }
-            length
+            Some(length)
         })
     }
 
@@ -167,11 +168,11 @@ impl EnvoyMessage {
         self.read(|reader, node| stats_sink::read(reader, node, tcp_address))
     }
 
-    /// Reads the response headers that Nighthawk's user-defined output plugin logs.
+    /// Reads one of Nighthawk's user-defined output plugins.
     ///
     /// # Errors
     /// Every mistake in it, with its place.
-    pub fn answer_headers(&self) -> Result<AnswerHeadersPlan, Diagnostics> {
+    pub fn output_plugin(&self) -> Result<OutputPlugin, Diagnostics> {
         self.read(user_defined::read)
     }
 
@@ -276,6 +277,20 @@ mod tests {
         assert_eq!(limiter("5.5s").unwrap(), Nanos::from_millis(5500));
         for time in ["0s", "soon", "5"] {
             assert!(limiter(time).is_err(), "{time}");
+        }
+        let object = |time: &str| {
+            let config = format!(r#"{{"@type":"{of}",ramp_time:{time}}}"#);
+            read(&format!(r#"{{name:"{name}",typed_config:{config}}}"#)).ramp_time()
+        };
+        for (time, nanos) in [
+            ("{seconds:5,nanos:500000000}", 5_500_000_000),
+            (r#"{seconds:"5"}"#, 5_000_000_000),
+            ("{nanos:1}", 1),
+        ] {
+            assert_eq!(object(time).unwrap(), Nanos::new(nanos), "{time}");
+        }
+        for time in ["{}", "{seconds:-1}", "{nanos:1000000000}", "{second:1}"] {
+            assert!(object(time).is_err(), "{time}");
         }
     }
 }

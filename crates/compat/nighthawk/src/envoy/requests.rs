@@ -200,7 +200,16 @@ fn read_header(reader: &Reader, node: &Node) -> Option<(String, String)> {
         Some(node) => reader.text(node)?,
         None => "",
     };
-    Some((key.to_owned(), value.to_owned()))
+    Some((field_name(key).to_owned(), value.to_owned()))
+}
+
+/// Returns the name of a header. Nighthawk's own lists write `:content-type`.
+fn field_name(key: &str) -> &str {
+    let is_pseudo = [":authority", ":method", ":path", ":scheme"].contains(&key);
+    match key.strip_prefix(':') {
+        Some(name) if !is_pseudo => name,
+        _ => key,
+    }
 }
 
 #[cfg(test)]
@@ -245,6 +254,17 @@ mod tests {
             let error = list(text).unwrap_err();
             assert!(error.contains(says), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn a_colon_before_the_name_of_a_plain_header_has_no_effect() {
+        let headers = ":content-type, :path, accept".split(", ");
+        let headers = headers.map(|key| format!("{{header:{{key:\"{key}\",value:\"/\"}}}}"));
+        let headers = headers.collect::<Vec<_>>().join(",");
+        let source = in_line(&format!("[{{request_headers:[{headers}]}}]")).unwrap();
+        let names = source.requests[0].headers.iter();
+        let names: Vec<_> = names.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["content-type", ":path", "accept"]);
     }
 
     #[test]

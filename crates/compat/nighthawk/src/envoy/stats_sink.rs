@@ -8,6 +8,12 @@ use super::common::{check_type, named, read_address, required};
 const STATSD: [&str; 2] = ["envoy.stat_sinks.statsd", "envoy.statsd"];
 const DOGSTATSD: [&str; 2] = ["envoy.stat_sinks.dog_statsd", "envoy.dog_statsd"];
 
+/// Nighthawk's sink that passes all on to one of Envoy's.
+const ADAPTER: &str = "nighthawk.envoy_stats_sink_adapter";
+
+/// Divides times by a million before they are sent.
+const SCALE: &str = "scale_histogram_units_to_milliseconds";
+
 /// Default prefix of names.
 const PREFIX: &str = "envoy";
 
@@ -16,18 +22,25 @@ pub(super) fn read(
     node: &Node,
     tcp_address: Option<&str>,
 ) -> Option<StatsSinkPlan> {
-    let names = [STATSD[0], STATSD[1], DOGSTATSD[0], DOGSTATSD[1]];
+    let names = [STATSD[0], STATSD[1], DOGSTATSD[0], DOGSTATSD[1], ADAPTER];
     let (name, config) = named(reader, node, "stats sink", &names)?;
     let config = required(reader, node, config)?;
+    if name == ADAPTER {
+        let map = reader.map(config, &Keys::new("adapter", &["@type", "sink"]))?;
+        check_type(reader, &map, &["EnvoyStatsSinkAdapterConfig"]);
+        return read(reader, map.required("sink")?, tcp_address);
+    }
     let is_tagged = DOGSTATSD.contains(&name);
     let keys: &[&'static str] = if is_tagged {
-        &["@type", "address", "prefix"]
+        &["@type", "address", "prefix", SCALE]
     } else {
-        &["@type", "address", "tcp_cluster_name", "prefix"]
+        &["@type", "address", "tcp_cluster_name", "prefix", SCALE]
     };
     let keys = Keys::new("stats sink", keys).known(&["max_bytes_per_datagram"]);
     let map = reader.map(config, &keys)?;
     check_type(reader, &map, &["StatsdSink", "DogStatsdSink"]);
+    // Times are in milliseconds in any case.
+    map.ignore(SCALE);
     let prefix = match map.take("prefix") {
         Some(node) => reader.text(node)?,
         None => PREFIX,
@@ -101,6 +114,15 @@ mod tests {
             (plan.receiver.address.as_str(), plan.prefix.as_str()),
             ("a:1", "envoy")
         );
+        let adapted = r#"{name:"nighthawk.envoy_stats_sink_adapter",typed_config:{
+            "@type":"type.googleapis.com/nighthawk.EnvoyStatsSinkAdapterConfig",
+            sink:{name:"envoy.stat_sinks.dog_statsd",typed_config:{
+                scale_histogram_units_to_milliseconds:true,address:{socket_address:
+                {address:"::1",port_value:1}},prefix:nh}}}}"#;
+        let message = EnvoyMessage::parse("--stats-sinks", adapted).unwrap();
+        let plan = message.stats_sink(None).unwrap();
+        assert_eq!(plan.protocol, StatsProtocol::Dogstatsd);
+        assert_eq!(plan.receiver.address, "[::1]:1");
         let error = read(r#"tcp_cluster_name:"statsd""#, None).unwrap_err();
         assert!(error.contains("--stats-sink-address"), "{error}");
         assert!(read("prefix:a", None).is_err());

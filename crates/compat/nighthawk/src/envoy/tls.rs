@@ -29,7 +29,10 @@ pub(super) fn read_transport_socket(
     let map = reader.map(config, &Keys::new("QUIC transport", &keys))?;
     check_type(reader, &map, &["QuicDownstreamTransport"]);
     warn_unused(reader, &map, &["enable_early_data"]);
-    read_context(reader, map.required("downstream_tls_context")?)
+    Some(ServerTlsPlan {
+        alpn: vec![Alpn::Http3],
+        ..read_context(reader, map.required("downstream_tls_context")?)?
+    })
 }
 
 pub(super) fn read_context(reader: &Reader, node: &Node) -> Option<ServerTlsPlan> {
@@ -103,7 +106,11 @@ fn read_source(reader: &Reader, node: &Node) -> Option<PemSource> {
 }
 
 pub(super) fn read_alpn(reader: &Reader, node: &Node) -> Option<Vec<Alpn>> {
-    let words = [("h2", Alpn::Http2), ("http/1.1", Alpn::Http1)];
+    let words = [
+        ("h2", Alpn::Http2),
+        ("http/1.1", Alpn::Http1),
+        ("h3", Alpn::Http3),
+    ];
     let items = reader.list(node)?;
     items
         .iter()
@@ -124,18 +131,57 @@ pub(super) fn read_suites(reader: &Reader, node: &Node) -> Option<TlsSuites> {
     };
     let (min, max) = (version(keys[0]), version(keys[1]));
     let names = map.take("cipher_suites").map(|node| reader.texts(node));
-    // OpenSSL's lists: suites of equal rank are in brackets. After `-ALL` only named suites
-    // remain.
-    let names = names.unwrap_or_default().into_iter().flat_map(|list| {
-        let names = list.split([':', '|', '[', ']', ',', ' ']);
-        let names = names.filter(|name| !matches!(*name, "" | "ALL" | "-ALL" | "!ALL"));
-        names.map(str::to_owned).collect::<Vec<_>>()
-    });
+    let mut suites: Vec<String> = Vec::new();
+    for list in names.unwrap_or_default() {
+        for name in suite_names(&list) {
+            let name = replacement(name).unwrap_or(name);
+            if !suites.iter().any(|suite| suite == name) {
+                suites.push(name.to_owned());
+            }
+        }
+        for (old, new) in replaced_suites(&list) {
+            let message = format!("`{old}` is not built, `{new}` takes its place");
+            reader.report(reader.warning(code::NO_EFFECT, node.span, message));
+        }
+    }
     Some(TlsSuites {
         version_min: min?,
         version_max: max?,
-        names: names.collect(),
+        names: suites,
     })
+}
+
+/// Suites without ECDHE or AEAD, and the nearest ones that have both.
+const REPLACEMENTS: [(&str, &str); 10] = [
+    ("ECDHE-RSA-AES128-SHA", "ECDHE-RSA-AES128-GCM-SHA256"),
+    ("ECDHE-RSA-AES256-SHA", "ECDHE-RSA-AES256-GCM-SHA384"),
+    ("ECDHE-ECDSA-AES128-SHA", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+    ("ECDHE-ECDSA-AES256-SHA", "ECDHE-ECDSA-AES256-GCM-SHA384"),
+    ("AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
+    ("AES256-GCM-SHA384", "ECDHE-RSA-AES256-GCM-SHA384"),
+    ("AES128-SHA256", "ECDHE-RSA-AES128-GCM-SHA256"),
+    ("AES256-SHA256", "ECDHE-RSA-AES256-GCM-SHA384"),
+    ("AES128-SHA", "ECDHE-RSA-AES128-GCM-SHA256"),
+    ("AES256-SHA", "ECDHE-RSA-AES256-GCM-SHA384"),
+];
+
+/// Returns the suites in `text` that are not built, each with the one that takes its place.
+#[must_use]
+pub fn replaced_suites(text: &str) -> Vec<(&str, &'static str)> {
+    let pair = |name| Some((name, replacement(name)?));
+    suite_names(text).filter_map(pair).collect()
+}
+
+fn replacement(name: &str) -> Option<&'static str> {
+    let mut all = REPLACEMENTS.iter();
+    all.find(|(old, _)| *old == name).map(|(_, new)| *new)
+}
+
+/// Returns the names in OpenSSL's lists: suites of equal rank are in brackets. After `-ALL` only
+/// named suites remain.
+fn suite_names(list: &str) -> impl Iterator<Item = &str> {
+    let names = list.split([':', '|', '[', ']', '{', '}', '"', '\'', ',', ' ']);
+    names.filter(|name| !matches!(*name, "" | "ALL" | "-ALL" | "!ALL"))
 }
 
 /// Reads the file of authorities. There is none where untrusted certificates are accepted.

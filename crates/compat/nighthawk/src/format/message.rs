@@ -1,17 +1,24 @@
 //! A load's result as Nighthawk's message.
 
+mod user_defined;
+
 use crate::{
     AddressFamily, CommandLineOptions, Counter, Output, OutputFormat, Percentile, Protocol,
-    Quantity, RequestMethod, RequestOptions, Statistic, UserDefinedOutput, Verbosity, WorkerResult,
+    Quantity, RequestMethod, RequestOptions, Statistic, Verbosity, WorkerResult,
 };
 use stillwell_units::{Nanos, float_from_u64, floor_to_u64};
 
 use stillwell_report::load::percentile::ticks_and_exact;
 use stillwell_report::load::{
-    LoadOptions, LoadProtocol, LoadReport, LoadResult, LoadStatistic, RequestedRate, StatisticUnit,
+    GLOBAL, LoadOptions, LoadProtocol, LoadReport, LoadResult, LoadStatistic, RequestedRate,
+    StatisticUnit,
 };
 
-const HEADERS_LOGGED: &str = "type.googleapis.com/nighthawk.LogResponseHeadersOutput";
+/// Field of options that make calls of requests.
+pub(crate) const GRPC_MODE: &str = "grpc_mode";
+
+const LATENCY_2XX: &str = "benchmark_http_client.latency_2xx";
+const LATENCY_GRPC_OK: &str = "benchmark_http_client.latency_grpc_ok";
 
 /// Returns the result as `nighthawk.client.Output`: each of several workers, then all together.
 /// Stillwell's statistics are beside Nighthawk's, and exact percentiles beside the ticks of its
@@ -22,9 +29,19 @@ pub fn nighthawk_output(report: &LoadReport) -> Output {
     let workers = report.workers.iter().filter(|_| several);
     let results = workers.chain([&report.global]);
     let options = options(&report.options);
-    let result = |result: &LoadResult| WorkerResult {
-        user_defined_outputs: user_defined(&options),
-        ..nighthawk_result(result)
+    let is_nighthawks = report.options.original.is_some();
+    let makes_calls = options.raw_fields.contains_key(GRPC_MODE);
+    let result = |result: &LoadResult| {
+        let mut worker = nighthawk_result(result);
+        let workers = report.workers.len();
+        user_defined::add(&options, result, workers, &mut worker);
+        if is_nighthawks && result.name == GLOBAL {
+            add_counters_of_process(workers, &mut worker);
+        }
+        if makes_calls {
+            add_latency_of_calls(&mut worker);
+        }
+        worker
     };
     Output {
         results: results.map(result).collect(),
@@ -34,16 +51,38 @@ pub fn nighthawk_output(report: &LoadReport) -> Output {
     }
 }
 
-/// Returns the outputs of plugins: the one that logs response headers has an empty message.
-fn user_defined(options: &CommandLineOptions) -> Vec<UserDefinedOutput> {
-    let configs = options.user_defined_plugin_configs.iter();
-    let name = |config: &serde_json::Value| config["name"].as_str().map(str::to_owned);
-    let output = |plugin_name: String| UserDefinedOutput {
-        plugin_name,
-        typed_output: Some(serde_json::json!({ "@type": HEADERS_LOGGED })),
-        error_message: None,
-    };
-    configs.filter_map(name).map(output).collect()
+/// Adds counters of Envoy that are the same for every load: a cluster for each worker, and a
+/// configuration that was read.
+fn add_counters_of_process(workers: usize, global: &mut WorkerResult) {
+    let clusters = workers.max(1) as u64;
+    for (name, value) in [
+        ("cluster_manager.cluster_added", clusters),
+        ("runtime.load_success", 1),
+        ("runtime.override_dir_not_exists", 1),
+    ] {
+        let name = name.to_owned();
+        global.counters.push(Counter { name, value });
+    }
+    sort_counters(global);
+}
+
+pub(super) fn sort_counters(result: &mut WorkerResult) {
+    result
+        .counters
+        .sort_by(|left, right| left.name.cmp(&right.name));
+}
+
+/// A response is of status 2xx only if its call ended with status 0.
+fn add_latency_of_calls(worker: &mut WorkerResult) {
+    let mut all = worker.statistics.iter();
+    if let Some(latency) = all.find(|statistic| statistic.id == LATENCY_2XX) {
+        let id = LATENCY_GRPC_OK.to_owned();
+        let latency = Statistic {
+            id,
+            ..latency.clone()
+        };
+        worker.statistics.push(latency);
+    }
 }
 
 /// Envoy's message about a build, filled with ours.

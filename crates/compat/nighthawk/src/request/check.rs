@@ -4,6 +4,7 @@
 use stillwell_config::requests::target;
 
 use super::error::RequestError;
+use super::values::bracketed;
 use super::{NighthawkContent, NighthawkLoad, NighthawkOutput, NighthawkRequest, NighthawkTarget};
 use crate::Protocol;
 
@@ -17,7 +18,7 @@ impl NighthawkRequest {
         let rules = [
             targets(self).as_slice(),
             &load(&self.load, &self.target),
-            &requests(&self.content, &self.load),
+            &requests(&self.content, &self.load, &self.target),
             &output(&self.output),
         ]
         .concat();
@@ -105,10 +106,19 @@ fn load(load: &NighthawkLoad, target: &NighthawkTarget) -> [Rule; 10] {
     ]
 }
 
-fn requests(content: &NighthawkContent, load: &NighthawkLoad) -> [Rule; 5] {
+fn requests(
+    content: &NighthawkContent,
+    load: &NighthawkLoad,
+    target: &NighthawkTarget,
+) -> [Rule; 6] {
     let limiter = load.rate_limiter_plugin_config.is_some();
     let (bursts, jitters) = (load.burst_size > 0, load.jitter_uniform.is_some());
+    let is_other = matches!(target.protocol, Some(Protocol::Http1 | Protocol::Http3));
     [
+        Rule(
+            content.makes_calls && is_other,
+            "--grpc-mode can only be used with --protocol http2",
+        ),
         Rule(
             content.request_source.is_some() && content.request_source_plugin_config.is_some(),
             "--request-source and --request_source_plugin_config cannot both be set.",
@@ -174,9 +184,9 @@ fn unsupported(request: &NighthawkRequest) -> Result<(), RequestError> {
 /// True for `grpc://HOST:PORT` and the like.
 fn is_service(uri: &str) -> bool {
     let rest = uri.split_once("://").map_or(uri, |(_, rest)| rest);
-    let authority = rest.split('/').next().unwrap_or_default();
+    let authority = bracketed(rest.split('/').next().unwrap_or_default());
     let has_port = authority
         .rsplit_once(':')
         .is_none_or(|(_, port)| authority.ends_with(']') || port.parse::<u16>().is_ok());
-    has_port && target(&format!("http://{rest}")).is_ok()
+    has_port && target(&format!("http://{authority}")).is_ok()
 }

@@ -5,7 +5,7 @@ use stillwell_config::requests::{
     Header, RequestDefaults, filled_body, is_host_header, listed_request, target, tls_host,
 };
 use stillwell_http::Target;
-use stillwell_plan::load::{BodyPlan, EndpointPlan, RequestPlan};
+use stillwell_plan::load::{BodyPlan, EndpointPlan, GrpcMessages, GrpcPlan, RequestPlan};
 
 use super::error::RequestError;
 use super::{NighthawkContent, NighthawkRequest};
@@ -94,14 +94,21 @@ fn patterns(request: &NighthawkRequest) -> Result<Vec<Pattern>, RequestError> {
                 .collect()
         }
     };
-    let body = body(content)?;
+    let body = match body(content)? {
+        BodyPlan::Bytes(message) if content.makes_calls => call(message),
+        BodyPlan::None if content.makes_calls => call(Vec::new()),
+        body => body,
+    };
     let pattern = |url: &String| {
         Ok(Pattern {
             target: target(url).map_err(|source| RequestError::TargetUri {
                 uri: url.clone(),
                 source,
             })?,
-            method: content.request_method.clone(),
+            method: match content.makes_calls {
+                true => "POST".to_owned(),
+                false => content.request_method.clone(),
+            },
             headers: content.request_header.clone(),
             body: body.clone(),
             is_one_of_many: !many.is_empty(),
@@ -125,6 +132,17 @@ impl RequestPattern for Pattern {
         }
         request_plan
     }
+}
+
+/// Returns a call with one message. Nighthawk does not look at the messages of an answer.
+fn call(message: Vec<u8>) -> BodyPlan {
+    BodyPlan::Grpc(GrpcPlan {
+        messages: GrpcMessages::Given(vec![message]),
+        count: 1,
+        every: None,
+        deadline: None,
+        server_streams: true,
+    })
 }
 
 /// Largest file of a body.

@@ -99,12 +99,6 @@ pub enum RequestError {
         /// Duration of the load.
         duration: Nanos,
     },
-    /// Two headers that each name the host.
-    #[error(
-        "--request-header names the host twice, by `host` and by `:authority`: which one is \
-         TLS to request?"
-    )]
-    TwoHosts,
     /// A header that names no host.
     #[error("`{host}` is not a host")]
     Host {

@@ -11,7 +11,7 @@ use super::{
     LogLevel, NighthawkContent, NighthawkLoad, NighthawkOutput, NighthawkPredicate,
     NighthawkRequest, NighthawkTarget, SequencerIdle,
 };
-use crate::format::LoadFormat;
+use crate::format::{GRPC_MODE, LoadFormat};
 use crate::{
     AddressFamily, CommandLineOptions, ConnectionReuse, IdleStrategy, MultiTarget, OutputFormat,
     Protocol, RequestMethod, Verbosity,
@@ -52,7 +52,7 @@ impl TryFrom<&CommandLineOptions> for NighthawkRequest {
 }
 
 fn is_known(name: &str) -> bool {
-    MESSAGES.contains(&name) || name == "tunnel_options"
+    MESSAGES.contains(&name) || ["tunnel_options", GRPC_MODE].contains(&name)
 }
 
 fn headers(options: &CommandLineOptions) -> Result<Vec<Header>, RequestError> {
@@ -227,6 +227,7 @@ fn content(
         request_header,
         request_body_size: count("--request-body-size", values::BODY_SIZE, size)?.unwrap_or(0),
         request_body_file: None,
+        makes_calls: options.raw_fields.contains_key(GRPC_MODE),
         request_source: options.request_source.clone(),
         request_source_plugin_config: message(options, "request_source_plugin_config"),
     })

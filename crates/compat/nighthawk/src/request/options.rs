@@ -9,7 +9,7 @@ use super::error::RequestError;
 use super::plan::{DURATION, FAILURES, thresholds};
 use super::{LogLevel, NighthawkLoad, NighthawkOutput, NighthawkRequest, SequencerIdle};
 use crate::envoy::EnvoyMessage;
-use crate::format::LoadFormat;
+use crate::format::{GRPC_MODE, LoadFormat};
 use crate::{
     AddressFamily, CommandLineOptions, ConnectionReuse, Endpoint, IdleStrategy, MultiTarget,
     OutputFormat, Protocol, RequestMethod, RequestOptions, Verbosity,
@@ -120,6 +120,11 @@ fn set_messages(
         options
             .raw_fields
             .insert("tunnel_options".to_owned(), tunnel);
+    }
+    if content.makes_calls {
+        options
+            .raw_fields
+            .insert(GRPC_MODE.to_owned(), "UNARY".into());
     }
     for text in &output.stats_sinks {
         let message = EnvoyMessage::parse("--stats-sinks", text)?;

@@ -16,12 +16,13 @@ use stillwell_plan::{LoadPlan, RateShape, Validity};
 use stillwell_units::{Nanos, RunId, Seed, count};
 
 use super::error::RequestError;
+use super::values::PLUGIN_FAILURES;
 use super::{
     LogLevel, NighthawkLoad, NighthawkOutput, NighthawkPredicate, NighthawkRequest, SequencerIdle,
     endpoints, tunnel,
 };
 use crate::Protocol;
-use crate::envoy::{EnvoyMessage, upstream_tls};
+use crate::envoy::{EnvoyMessage, FakePlugin, OutputPlugin, upstream_tls};
 
 /// Counters whose default predicates fail a load.
 pub(super) const FAILURES: [&str; 5] = [
@@ -72,6 +73,7 @@ impl NighthawkRequest {
             .output
             .latency_response_header_name
             .to_ascii_lowercase();
+        let fake = fake_plugin(&self.output)?;
         let parts = LoadPlanParts {
             pace: pace(load, times)?,
             client: ClientPlan {
@@ -84,6 +86,7 @@ impl NighthawkRequest {
                     reuse: load.experimental_h1_connection_reuse_strategy,
                     requests_max: Some(load.max_requests_per_connection.into()),
                     timeout: load.timeout,
+                    without_alpn: true,
                     source: match &target.upstream_bind_config {
                         Some(text) => Some(
                             EnvoyMessage::parse("--upstream-bind-config", text)?.bind_address()?,
@@ -110,8 +113,8 @@ impl NighthawkRequest {
                 requests: source
                     .and_then(|source| source.requests_max)
                     .map(|requests| requests.saturating_mul(each)),
-                termination: last_of_each(&load.termination_predicate),
-                failure: failures(load),
+                termination: last_of_each(&load.termination_predicate, fake),
+                failure: failures(load, fake),
                 by_worker: true,
             },
             warmup: Nanos::ZERO,
@@ -181,7 +184,7 @@ fn connections(
     let protocol = match protocol {
         Some(Protocol::Http3) => LoadProtocol::Http3,
         Some(Protocol::Http2) => LoadProtocol::Http2,
-        _ if request.target.h2 => LoadProtocol::Http2,
+        _ if request.target.h2 || request.content.makes_calls => LoadProtocol::Http2,
         _ => return (load.connections.max(least), LoadProtocol::Http1, 1),
     };
     let streams = if load.experimental_h2_use_multiple_connections {
@@ -196,18 +199,36 @@ fn connections(
 }
 
 /// Of several for one counter the last one counts.
-fn last_of_each(predicates: &[NighthawkPredicate]) -> Vec<PredicatePlan> {
+fn last_of_each(predicates: &[NighthawkPredicate], fake: Option<FakePlugin>) -> Vec<PredicatePlan> {
     let mut plans: Vec<PredicatePlan> = Vec::new();
-    for NighthawkPredicate { plan, .. } in predicates {
+    for predicate in predicates {
+        let Some(plan) = counted(predicate, fake) else {
+            continue;
+        };
         plans.retain(|earlier| earlier.counter != plan.counter);
-        plans.push(*plan);
+        plans.push(plan);
     }
     plans
 }
 
-fn failures(load: &NighthawkLoad) -> Vec<PredicatePlan> {
+/// Returns a predicate as this load counts. The failures of a plugin are the answers after
+/// those that it accepts; without such a plugin there are none.
+fn counted(predicate: &NighthawkPredicate, fake: Option<FakePlugin>) -> Option<PredicatePlan> {
+    let [headers, data] = PLUGIN_FAILURES;
+    let accepted = match predicate.name.as_str() {
+        name if name == headers => fake.unwrap_or_default().headers_until_failure?,
+        name if name == data => fake.unwrap_or_default().data_until_failure?,
+        _ => return Some(predicate.plan),
+    };
+    Some(PredicatePlan {
+        threshold: predicate.plan.threshold.saturating_add(accepted.into()),
+        ..predicate.plan
+    })
+}
+
+fn failures(load: &NighthawkLoad, fake: Option<FakePlugin>) -> Vec<PredicatePlan> {
     if !load.failure_predicate.is_empty() {
-        return last_of_each(&load.failure_predicate);
+        return last_of_each(&load.failure_predicate, fake);
     }
     if load.no_default_failure_predicates {
         return Vec::new();
@@ -240,24 +261,25 @@ fn tls(request: &NighthawkRequest, is_spoken: bool) -> Result<ClientTlsPlan, Req
     Ok(plan)
 }
 
-/// Adapts a plan to QUIC: version 1.3 alone, and certificates are always checked.
+/// Adapts a plan to QUIC: version 1.3 alone. Without an authority, certificates must carry the
+/// name of the target.
 pub(super) fn for_quic(plan: &mut ClientTlsPlan) {
     plan.suites = TlsSuites::default();
     if plan.verification == Verification::None {
-        plan.verification = ClientTlsPlan::default().verification;
+        plan.verification = Verification::Name;
     }
 }
 
-/// The requested name, where a header names the host.
+/// The requested name, where a header names the host. With two such headers, Nighthawk
+/// requests the target's own name.
 fn server_name(request: &NighthawkRequest) -> Result<Option<String>, RequestError> {
     let header = |name: &str| {
         let mut headers = request.content.request_header.iter();
         headers.find(|header| header.0.eq_ignore_ascii_case(name))
     };
-    let named = match (header("host"), header(":authority")) {
-        (Some(_), Some(_)) => return Err(RequestError::TwoHosts),
-        (Some(header), None) | (None, Some(header)) => header,
-        (None, None) => return Ok(None),
+    let headers = (header("host"), header(":authority"));
+    let ((Some(named), None) | (None, Some(named))) = headers else {
+        return Ok(None);
     };
     let target = target(&named.1).map_err(|source| RequestError::Host {
         host: named.1.clone(),
@@ -295,12 +317,29 @@ fn telemetry(output: &NighthawkOutput, run: RunId) -> Result<TelemetryPlan, Requ
 
 /// Returns the response headers that are logged, at level info as by Nighthawk's plugin.
 fn answer_headers(output: &NighthawkOutput) -> Result<Vec<AnswerHeadersPlan>, RequestError> {
-    let flag = "--user-defined-plugin-config";
-    let configs = output.user_defined_plugin_config.iter();
-    let read = configs.map(|text| Ok(EnvoyMessage::parse(flag, text)?.answer_headers()?));
-    let plans = read.collect::<Result<Vec<_>, RequestError>>()?;
+    let headers = |plugin| match plugin {
+        OutputPlugin::LogHeaders(plan) => Some(plan),
+        OutputPlugin::Fake(_) => None,
+    };
+    let plans: Vec<_> = plugins(output)?.into_iter().filter_map(headers).collect();
     let is_logged = output.verbosity <= LogLevel::Info;
     Ok(if is_logged { plans } else { Vec::new() })
+}
+
+/// Returns the plugin that counts answers, if there is one.
+fn fake_plugin(output: &NighthawkOutput) -> Result<Option<FakePlugin>, RequestError> {
+    let mut plugins = plugins(output)?.into_iter();
+    Ok(plugins.find_map(|plugin| match plugin {
+        OutputPlugin::Fake(fake) => Some(fake),
+        OutputPlugin::LogHeaders(_) => None,
+    }))
+}
+
+fn plugins(output: &NighthawkOutput) -> Result<Vec<OutputPlugin>, RequestError> {
+    let flag = "--user-defined-plugin-config";
+    let configs = output.user_defined_plugin_config.iter();
+    let read = configs.map(|text| Ok(EnvoyMessage::parse(flag, text)?.output_plugin()?));
+    read.collect()
 }
 
 /// Every request is traced, by the headers of Envoy's tracer.

@@ -1,5 +1,7 @@
 //! Parsers and ranges of single options, with Nighthawk's messages.
 
+use std::net::Ipv6Addr;
+
 use stillwell_config::requests::{Concurrency, Header};
 use stillwell_plan::load::PredicatePlan;
 use stillwell_units::Nanos;
@@ -129,6 +131,12 @@ pub fn concurrency(text: &str) -> Result<Concurrency, String> {
     }
 }
 
+/// Counters of plugins that fail on the head or the body of an answer.
+pub(crate) const PLUGIN_FAILURES: [&str; 2] = [
+    "benchmark.user_defined_plugin_handle_headers_failure",
+    "benchmark.user_defined_plugin_handle_data_failure",
+];
+
 /// Kind of a predicate; its name begins messages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PredicateKind {
@@ -166,7 +174,8 @@ impl PredicateKind {
         threshold: u64,
         text: &str,
     ) -> Result<NighthawkPredicate, String> {
-        let counter = name.trim().parse();
+        let is_of_plugin = PLUGIN_FAILURES.contains(&name.trim());
+        let counter = if is_of_plugin { "answers" } else { name.trim() }.parse();
         let counter = counter.map_err(|error: stillwell_metric::CounterError| {
             format!("{malformed}: {error}", malformed = self.malformed(text))
         })?;
@@ -224,6 +233,20 @@ pub fn endpoint(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
+/// Returns the address of a service with brackets around an IPv6 address: `::1:8443` is
+/// `[::1]:8443`, as Envoy reads it.
+#[must_use]
+pub fn bracketed(authority: &str) -> String {
+    let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
+    match authority.rsplit_once(':') {
+        Some((host, port)) if is_address(host) && port.parse::<u16>().is_ok() => {
+            format!("[{host}]:{port}")
+        }
+        _ if is_address(authority) => format!("[{authority}]"),
+        _ => authority.to_owned(),
+    }
+}
+
 /// Reads a header as `name: value`.
 ///
 /// # Errors
@@ -275,6 +298,21 @@ mod tests {
         assert_eq!(read, failure("benchmark.http_2xx:5"));
         let refused = PredicateKind::Termination.named("a", 5);
         assert_eq!(refused, termination("a:5"));
+    }
+
+    #[test]
+    fn addresses_of_services_need_no_brackets() {
+        for (given, expected) in [
+            ("::1:8443", "[::1]:8443"),
+            ("fe80::1", "[fe80::1]"),
+            ("::1", "[::1]"),
+            ("[::1]:8443", "[::1]:8443"),
+            ("[::1]", "[::1]"),
+            ("127.0.0.1:1", "127.0.0.1:1"),
+            ("a", "a"),
+        ] {
+            assert_eq!(bracketed(given), expected);
+        }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use stillwell_units::Nanos;
 use tokio::select;
 
 use crate::CommandLineOptions;
+use crate::request::values::bracketed;
 use crate::service::access::AccessToken;
 use crate::service::grpc::{Channel, ChannelError};
 use crate::wire::{
@@ -28,12 +29,12 @@ impl Channel {
     /// TLS cannot be configured.
     pub fn of_uri(uri: &str) -> Result<Self, ChannelError> {
         let (scheme, rest) = uri.split_once("://").unwrap_or(("grpc", uri));
-        let authority = rest.split('/').next().unwrap_or_default();
+        let authority = bracketed(rest.split('/').next().unwrap_or_default());
         let has_port = authority
             .rsplit_once(':')
             .is_some_and(|(_, port)| port.parse::<u16>().is_ok());
         let address = match has_port {
-            true => authority.to_owned(),
+            true => authority,
             false => format!("{authority}:{PORT}"),
         };
         let plan = ClientTlsPlan {

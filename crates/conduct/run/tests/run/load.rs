@@ -85,6 +85,7 @@ pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlanParts {
                 reuse: Reuse::Mru,
                 requests_max: None,
                 timeout: Nanos::from_secs(5),
+                without_alpn: false,
                 source: None,
             },
             tunnel: None,

@@ -28,7 +28,7 @@ const POLL_EVERY: Nanos = Nanos::from_millis(20);
 /// Timeout of one batch.
 const EXPORT_MAX: Nanos = Nanos::from_secs(2);
 /// Pause after a batch that was not delivered.
-const FAILED_PAUSE: Nanos = Nanos::from_millis(100);
+const FAILED_PAUSE: Nanos = Nanos::from_millis(20);
 
 /// The gRPC method of OpenTelemetry's trace receivers.
 const OTLP_METHOD: &str = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";

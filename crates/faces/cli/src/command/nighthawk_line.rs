@@ -34,7 +34,8 @@ pub(crate) fn parse<T: Parser>() -> Result<T, Exit> {
 }
 
 /// Returns the words of a command line as Nighthawk's parser splits them: the end of flags has
-/// two names, and a flag and its value may be one word, such as `--duration 1`.
+/// two names, and a flag and its value may be one word, such as `--duration 1`. More flags may
+/// follow in the same word.
 fn words(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let mut words = Vec::new();
     let mut has_ended = false;
@@ -44,21 +45,51 @@ fn words(typed: impl Iterator<Item = OsString>) -> Vec<OsString> {
         } else if word == "--" || word == "--ignore_rest" {
             has_ended = true;
             words.push("--".into());
-        } else if let Some((flag, value)) = flag_and_value(&word) {
-            words.extend([flag.into(), value.into()]);
         } else {
-            words.push(word);
+            words.extend(split(&word));
         }
     }
     words
 }
 
-fn flag_and_value(word: &OsString) -> Option<(&str, &str)> {
-    let (flag, value) = word.to_str()?.split_once(' ')?;
+fn split(word: &OsString) -> Vec<OsString> {
+    let mut words = Vec::new();
+    let mut rest = word.to_str();
+    while let Some((flag, value)) = rest.and_then(flag_and_value) {
+        words.push(flag.into());
+        let value = value.trim_start_matches(' ');
+        rest = Some(value).filter(|value| !value.is_empty());
+        if flag_and_value(value).is_some() || is_flag(value) {
+            continue;
+        }
+        // A value ends at a flag. One with spaces, such as JSON, is whole.
+        if let Some((value, flags)) = value.split_once(' ')
+            && flags.split(' ').next().is_some_and(is_flag)
+        {
+            words.push(value.into());
+            rest = Some(flags);
+        }
+    }
+    match rest {
+        Some(rest) => words.push(rest.into()),
+        None if words.is_empty() => words.push(word.clone()),
+        None => {}
+    }
+    words
+}
+
+fn flag_and_value(text: &str) -> Option<(&str, &str)> {
+    let (flag, value) = text.split_once(' ')?;
+    is_flag(flag).then_some((flag, value))
+}
+
+fn is_flag(text: &str) -> bool {
     let is_of_name = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
-    let name = flag.strip_prefix('-')?;
-    let is_flag = name.starts_with(|letter: char| letter == '-' || letter.is_ascii_alphabetic());
-    (is_flag && name.chars().all(is_of_name)).then_some((flag, value))
+    let Some(name) = text.strip_prefix('-') else {
+        return false;
+    };
+    let begins = name.starts_with(|letter: char| letter == '-' || letter.is_ascii_alphabetic());
+    begins && name.chars().all(is_of_name)
 }
 
 /// Returns the error of a command line, in Nighthawk's words.
@@ -84,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flag_and_its_value_may_be_one_word() {
+    fn flags_and_their_values_may_be_one_word() {
         for (typed, wanted) in [
             (vec!["a", "--duration 1"], vec!["a", "--duration", "1"]),
             (vec!["-p http2"], vec!["-p", "http2"]),
@@ -98,6 +129,19 @@ mod tests {
                 vec!["--", "--duration 1"],
             ),
             (vec!["-1 2"], vec!["-1 2"]),
+            (vec!["--duration ", "1"], vec!["--duration", "1"]),
+            (
+                vec!["--concurrency 4 --rps 100 --h2 --label a"],
+                vec!["--concurrency", "4", "--rps", "100", "--h2", "--label", "a"],
+            ),
+            (
+                vec!["--open-loop --rps 5"],
+                vec!["--open-loop", "--rps", "5"],
+            ),
+            (
+                vec!["--stats-sinks {a: b, c: --d}"],
+                vec!["--stats-sinks", "{a: b, c: --d}"],
+            ),
         ] {
             let given = typed.iter().map(OsString::from);
             assert_eq!(words(given), wanted, "{typed:?}");

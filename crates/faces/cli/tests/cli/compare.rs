@@ -278,8 +278,9 @@ fn the_methods_of_the_ancestors_come_with_what_is_wrong_with_them() {
     assert_holds(
         &soak.stdout,
         &[
-            "| experiment | Δ mean ",
-            "| declared erratic |",
+            "# Soak Test Results\n",
+            "| experiment   | Δ mean ",
+            "| declared erratic   |",
             "| (experiment, variant, run_id) ",
             "('experiment', 'baseline', 'a1')",
             "% |",
@@ -298,7 +299,7 @@ fn the_methods_of_the_ancestors_come_with_what_is_wrong_with_them() {
             "| ingress throughput |",
             "-0.45",
             "not proven",
-            "No changes",
+            "No interesting changes",
         ],
     );
     let (_, report) = compared(&suite, &words);

@@ -2,6 +2,8 @@
 //! on, between real processes. docs/internals/compatibility.md names these tests beside the
 //! flags that they are about.
 
+#[path = "nighthawk/calls.rs"]
+mod calls;
 #[path = "nighthawk/connections.rs"]
 mod connections;
 #[path = "nighthawk/counts.rs"]
@@ -12,6 +14,8 @@ mod exporting;
 mod flags;
 #[path = "nighthawk/http3.rs"]
 mod http3;
+#[path = "nighthawk/plugins.rs"]
+mod plugins;
 #[path = "nighthawk/requests.rs"]
 mod requests;
 #[path = "nighthawk/server.rs"]
@@ -205,36 +209,41 @@ impl Setup<'_> {
     }
 
     fn start(&self) -> Origin {
-        let named = Named::new("nighthawk_test_server");
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("server.yaml");
-        std::fs::write(&file, self.yaml()).unwrap();
-        let process = Process::start(named.command().arg("-c").arg(&file));
-        let mut output = String::new();
-        let is_up = wait_until(LONG, || {
-            output = process.stderr();
-            let wanted = if self.with_admin {
-                "admin on "
-            } else {
-                "listening on "
-            };
-            output
-                .split_once(wanted)
-                .is_some_and(|(_, rest)| rest.contains('\n'))
-        });
-        assert!(is_up, "{output}");
-        let line = |about: &str| {
-            let (_, rest) = output.split_once(about)?;
-            rest.lines().next().map(str::to_owned)
-        };
-        let urls = line("listening on ").unwrap();
-        Origin {
-            process,
-            urls: urls.split(", ").map(str::to_owned).collect(),
-            admin: line("admin on "),
-            _folder: folder,
-            _named: named,
-        }
+        start_file(&self.yaml(), self.with_admin)
+    }
+}
+
+/// Starts the test server with a configuration.
+fn start_file(yaml: &str, with_admin: bool) -> Origin {
+    let named = Named::new("nighthawk_test_server");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("server.yaml");
+    std::fs::write(&file, yaml).unwrap();
+    let process = Process::start(named.command().arg("-c").arg(&file));
+    let mut output = String::new();
+    let wanted = if with_admin {
+        "admin on "
+    } else {
+        "listening on "
+    };
+    let is_up = wait_until(LONG, || {
+        output = process.stderr();
+        output
+            .split_once(wanted)
+            .is_some_and(|(_, rest)| rest.contains('\n'))
+    });
+    assert!(is_up, "{output}");
+    let line = |about: &str| {
+        let (_, rest) = output.split_once(about)?;
+        rest.lines().next().map(str::to_owned)
+    };
+    let urls = line("listening on ").unwrap();
+    Origin {
+        process,
+        urls: urls.split(", ").map(str::to_owned).collect(),
+        admin: line("admin on "),
+        _folder: folder,
+        _named: named,
     }
 }
 

@@ -156,6 +156,7 @@ async fn until_answers_come(call: &mut ClientCall) -> u64 {
     }
 }
 
+// compat: nighthawk_service | ExecutionStream | works
 #[test]
 fn loads_follow_each_other_on_one_stream() {
     let (target, service) = (Listening::target(&[]), Listening::service(&[]));
@@ -178,6 +179,8 @@ fn loads_follow_each_other_on_one_stream() {
     assert_eq!(service.0.finish(LONG).code, 0);
 }
 
+// compat: nighthawk_service | cancellation_request | works
+// compat: nighthawk_service | update_request | works
 #[test]
 fn a_load_reports_how_far_it_is_and_ends_when_it_is_cancelled() {
     let (target, service) = (Listening::target(&[]), Listening::service(&[]));
@@ -335,6 +338,9 @@ fn certificates_of_clients_are_not_requested_without_tls() {
     assert!(ended.stderr.contains("needs TLS"), "{}", ended.stderr);
 }
 
+// compat: nighthawk_service | --listen | differs | 127.0.0.1:8443 by default
+// compat: nighthawk_service | --service | works
+// compat: nighthawk_service | --listener-address-file | works
 #[test]
 fn called_nighthawk_service_it_takes_its_flags() {
     let (folder, name) = named("nighthawk_service");
@@ -401,6 +407,8 @@ fn tls_is_spoken_with_those_who_trust_it() {
     });
 }
 
+// compat: nighthawk_service | NighthawkDistributor | works
+// compat: nighthawk_service | NighthawkSink | works
 #[test]
 fn results_of_several_services_are_put_together() {
     let target = Listening::target(&[]);
@@ -544,6 +552,7 @@ fn a_distributor_that_could_not_speak_tls_does_not_begin() {
     );
 }
 
+// compat: nighthawk_client | --nighthawk-service | works
 #[test]
 fn nighthawks_client_has_a_service_make_its_load() {
     let (target, service) = (Listening::target(&[]), Listening::service(&[]));
@@ -576,6 +585,18 @@ fn nighthawks_client_has_a_service_make_its_load() {
         "{}",
         ended.stderr
     );
+}
+
+// compat: nighthawk_client | --nighthawk-service | works
+/// Scripts read the options of it, and see by the exit code that there is no result.
+#[test]
+fn a_service_that_cannot_be_reached_leaves_a_result_without_results() {
+    let line = "--nighthawk-service 127.0.0.1:1 --output-format json http://127.0.0.1:2/";
+    let ended = client(line);
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    let output: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(output["results"].as_array().map(Vec::len), Some(0));
+    assert_eq!(output["options"]["uri"], "http://127.0.0.1:2/");
 }
 
 #[test]

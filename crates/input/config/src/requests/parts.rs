@@ -44,6 +44,7 @@ pub(super) fn parts(
                 reuse: connecting.reuse.unwrap_or(Reuse::Mru),
                 requests_max: connecting.requests_max,
                 timeout: connecting.connect_timeout,
+                without_alpn: false,
                 source: None,
             },
             tunnel: tunnel::plan(&spec.tunnel)?,

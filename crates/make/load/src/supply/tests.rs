@@ -39,6 +39,7 @@ fn plan() -> Arc<LoadPlan> {
                 reuse: Reuse::Mru,
                 requests_max: None,
                 timeout: Nanos::SECOND,
+                without_alpn: false,
                 source: None,
             },
             tunnel: None,

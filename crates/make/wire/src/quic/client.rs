@@ -33,7 +33,7 @@ use super::refused::{QuicEnd, QuicRefused};
 use super::socket::Socket;
 use super::times::Times;
 use super::transport;
-use crate::tls::{ClientTls, Handshake, TlsError, suite_name};
+use crate::tls::{ClientTls, Handshake, TlsError, name_of_signature, suite_name};
 
 /// Opens connections of one worker.
 #[derive(Clone, Debug)]
@@ -237,6 +237,7 @@ impl QuicConnection {
                         version: "TLSv1.3",
                         suite: noted.suite.map_or("unknown", suite_name),
                         group: noted.group.and_then(|group| group.as_str()),
+                        signature: noted.signature.and_then(name_of_signature),
                     });
                 }
                 QuicEvent::Lost(end) => {

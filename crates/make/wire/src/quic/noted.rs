@@ -1,7 +1,8 @@
 //! Results of a handshake that the library does not expose.
 //!
-//! QUIC keeps its TLS private. So the parts that TLS is made of note their use, on the thread
-//! that uses them. After each datagram that a connection takes, its caller reads the notes.
+//! QUIC keeps its TLS private, and the library the scheme of a signature. So the parts that TLS is
+//! made of note their use, on the thread that uses them. After each datagram or record that a
+//! connection takes, its caller reads the notes.
 
 use std::cell::RefCell;
 use std::sync::{Arc, LazyLock};
@@ -19,11 +20,13 @@ use rustls::{
 
 /// Notes on one handshake.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Noted {
+pub(crate) struct Noted {
     /// The suite whose keys were made last.
     pub(super) suite: Option<CipherSuite>,
     /// The group that was begun with last.
     pub(super) group: Option<NamedGroup>,
+    /// The scheme of the server's signature.
+    pub(crate) signature: Option<SignatureScheme>,
     /// True if a certificate was checked or shown: no session was resumed.
     pub(super) is_full: bool,
     /// Reason for which the peer's certificate was refused.
@@ -36,7 +39,7 @@ thread_local! {
 
 impl Noted {
     /// Takes the notes since the last call.
-    pub(super) fn take() -> Self {
+    pub(crate) fn take() -> Self {
         NOTED.take()
     }
 
@@ -45,6 +48,7 @@ impl Noted {
         let new = Self::take();
         self.suite = new.suite.or(self.suite);
         self.group = new.group.or(self.group);
+        self.signature = new.signature.or(self.signature);
         self.is_full |= new.is_full;
         self.failure = new.failure.or_else(|| self.failure.take());
     }
@@ -200,6 +204,7 @@ impl ServerCertVerifier for NotingVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        note(|noted| noted.signature = Some(signature.scheme));
         self.0
             .verify_tls12_signature(message, certificate, signature)
     }
@@ -210,6 +215,7 @@ impl ServerCertVerifier for NotingVerifier {
         certificate: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
+        note(|noted| noted.signature = Some(signature.scheme));
         self.0
             .verify_tls13_signature(message, certificate, signature)
     }
@@ -218,6 +224,9 @@ impl ServerCertVerifier for NotingVerifier {
         self.0.supported_verify_schemes()
     }
 }
+
+/// The scheme that RSA keys use where the client accepts it.
+const USUAL: SignatureScheme = SignatureScheme::RSA_PSS_SHA256;
 
 /// `certified`, which notes that it was shown.
 pub(crate) fn noting_key(certified: CertifiedKey) -> CertifiedKey {
@@ -233,7 +242,10 @@ struct NotingKey(Arc<dyn SigningKey>);
 impl SigningKey for NotingKey {
     fn choose_scheme(&self, offered: &[SignatureScheme]) -> Option<Box<dyn Signer>> {
         note(|noted| noted.is_full = true);
-        self.0.choose_scheme(offered)
+        // The library begins with SHA-512, other servers with SHA-256.
+        let usual = offered.contains(&USUAL).then_some([USUAL]);
+        let usual = usual.and_then(|usual| self.0.choose_scheme(&usual));
+        usual.or_else(|| self.0.choose_scheme(offered))
     }
 
     fn algorithm(&self) -> SignatureAlgorithm {

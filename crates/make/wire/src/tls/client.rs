@@ -52,12 +52,15 @@ impl ClientTls {
         let refused = |source| TlsError::Refused { source };
         let builder = builder.with_protocol_versions(&versions).map_err(refused)?;
         let builder = match &plan.verification {
-            Verification::None => {
-                let verifier = Arc::new(Unverified { provider });
-                let verifier = if is_quic { noting(verifier) } else { verifier };
+            Verification::None | Verification::Name => {
+                let checks_name = plan.verification == Verification::Name;
+                let verifier = Arc::new(Unverified {
+                    provider,
+                    checks_name,
+                });
                 builder
                     .dangerous()
-                    .with_custom_certificate_verifier(verifier)
+                    .with_custom_certificate_verifier(noting(verifier))
             }
             Verification::Roots { extra, public } => {
                 let mut roots = RootCertStore::empty();
@@ -66,18 +69,14 @@ impl ClientTls {
                 }
                 add_roots(&mut roots, extra.iter().cloned().map(PemSource::File))?;
                 add_roots(&mut roots, authorities.iter().cloned())?;
-                if is_quic {
-                    let verifier =
-                        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
-                    let verifier = verifier.build().map_err(|error| TlsError::Refused {
-                        source: rustls::Error::General(error.to_string()),
-                    })?;
-                    builder
-                        .dangerous()
-                        .with_custom_certificate_verifier(noting(verifier))
-                } else {
-                    builder.with_root_certificates(roots)
-                }
+                let verifier =
+                    WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+                let verifier = verifier.build().map_err(|error| TlsError::Refused {
+                    source: rustls::Error::General(error.to_string()),
+                })?;
+                builder
+                    .dangerous()
+                    .with_custom_certificate_verifier(noting(verifier))
             }
         };
         let mut config = match &plan.identity {

@@ -61,15 +61,11 @@ impl ServerTls {
                 (identity, Some(pem.into()))
             }
         };
-        let configured = if is_quic {
-            let certified = CertifiedKey::from_der(identity.certificates, identity.key, &provider);
-            certified.map(|certified| {
-                let shown = SingleCertAndKey::from(noting_key(certified));
-                builder.with_cert_resolver(Arc::new(shown))
-            })
-        } else {
-            builder.with_single_cert(identity.certificates, identity.key)
-        };
+        let certified = CertifiedKey::from_der(identity.certificates, identity.key, &provider);
+        let configured = certified.map(|certified| {
+            let shown = SingleCertAndKey::from(noting_key(certified));
+            builder.with_cert_resolver(Arc::new(shown))
+        });
         let mut config = configured.map_err(|source| match &plan.identity {
             ServerIdentity::Given(from) => unusable(from)(source),
             ServerIdentity::SelfSigned { .. } => refused(source),

@@ -5,7 +5,7 @@ use std::io::{self, IoSlice, Read as _, Write as _};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
-use rustls::{Connection, HandshakeKind, ProtocolVersion};
+use rustls::{Connection, HandshakeKind, ProtocolVersion, SignatureScheme};
 use stillwell_plan::tls::Alpn;
 use stillwell_scope::clock;
 use stillwell_units::{Moment, Nanos};
@@ -13,8 +13,9 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::HandshakeError;
 use super::failure::Cause;
-use super::suites::name_of;
+use super::suites::{name_of, name_of_signature};
 use crate::Stream;
+use crate::quic::noted::Noted;
 
 /// A connection over TLS, of either side, over a socket or any other stream of bytes. Buffers
 /// are the library's and are kept from one operation to the next.
@@ -25,6 +26,7 @@ pub struct TlsStream<S = Stream> {
     stream: S,
     connection: Connection,
     peer: String,
+    signature: Option<SignatureScheme>,
     handshake: Option<Handshake>,
 }
 
@@ -45,6 +47,9 @@ pub struct Handshake {
     pub suite: &'static str,
     /// The group of the key exchange, as `X25519`; none where there was none.
     pub group: Option<&'static str>,
+    /// The scheme of the server's signature, as `rsa_pss_rsae_sha256`; for clients, and none
+    /// where a session was resumed.
+    pub signature: Option<&'static str>,
 }
 
 impl Handshake {
@@ -61,6 +66,7 @@ impl<S> TlsStream<S> {
             stream,
             connection,
             peer,
+            signature: None,
             handshake: None,
         }
     }
@@ -120,6 +126,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
             },
             suite: suite.map_or("unknown", |suite| name_of(suite.suite())),
             group: group.and_then(|group| group.name().as_str()),
+            signature: self.signature.and_then(name_of_signature),
         }
     }
 
@@ -133,7 +140,10 @@ impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
             if ready!(self.poll_read_tls(context)?) == 0 {
                 return Poll::Ready(Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()));
             }
-            if let Err(error) = self.connection.process_new_packets() {
+            drop(Noted::take());
+            let processed = self.connection.process_new_packets();
+            self.signature = Noted::take().signature.or(self.signature);
+            if let Err(error) = processed {
                 // Sends the reason to the peer, if it still listens.
                 drop(self.poll_write_tls(context));
                 return Poll::Ready(Err(error.into()));

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::{CipherSuite, ProtocolVersion, SupportedProtocolVersion, version};
+use rustls::{CipherSuite, ProtocolVersion, SignatureScheme, SupportedProtocolVersion, version};
 use stillwell_plan::tls::{TlsSuites, TlsVersion};
 
 use super::TlsError;
@@ -124,6 +124,24 @@ fn suite(name: &str) -> Result<CipherSuite, TlsError> {
 pub(crate) fn name_of(suite: CipherSuite) -> &'static str {
     let named = NAMES.iter().find(|(known, _)| *known == suite);
     named.map_or("unknown", |(_, name)| name)
+}
+
+/// The name of a scheme in the registry of TLS, which is that of Envoy's statistics, too.
+pub(crate) const fn name_of_signature(scheme: SignatureScheme) -> Option<&'static str> {
+    Some(match scheme {
+        SignatureScheme::RSA_PKCS1_SHA256 => "rsa_pkcs1_sha256",
+        SignatureScheme::RSA_PKCS1_SHA384 => "rsa_pkcs1_sha384",
+        SignatureScheme::RSA_PKCS1_SHA512 => "rsa_pkcs1_sha512",
+        SignatureScheme::ECDSA_NISTP256_SHA256 => "ecdsa_secp256r1_sha256",
+        SignatureScheme::ECDSA_NISTP384_SHA384 => "ecdsa_secp384r1_sha384",
+        SignatureScheme::ECDSA_NISTP521_SHA512 => "ecdsa_secp521r1_sha512",
+        SignatureScheme::RSA_PSS_SHA256 => "rsa_pss_rsae_sha256",
+        SignatureScheme::RSA_PSS_SHA384 => "rsa_pss_rsae_sha384",
+        SignatureScheme::RSA_PSS_SHA512 => "rsa_pss_rsae_sha512",
+        SignatureScheme::ED25519 => "ed25519",
+        SignatureScheme::ED448 => "ed448",
+        _ => return None,
+    })
 }
 
 #[cfg(test)]

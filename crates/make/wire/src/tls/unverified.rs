@@ -1,27 +1,35 @@
-//! Certificates that are not checked.
+//! Certificates of unknown origin.
 
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_name;
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::{DigitallySignedStruct, Error, SignatureScheme};
 
-/// Takes any certificate; only that the peer holds its key is still checked.
+/// Accepts a certificate of any origin; that the peer holds its key is still checked.
 #[derive(Debug)]
 pub(super) struct Unverified {
     pub(super) provider: Arc<CryptoProvider>,
+    /// True if the certificate must carry the name of the server.
+    pub(super) checks_name: bool,
 }
 
 impl ServerCertVerifier for Unverified {
     fn verify_server_cert(
         &self,
-        _end_entity: &CertificateDer<'_>,
+        end_entity: &CertificateDer<'_>,
         _intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
+        server_name: &ServerName<'_>,
         _ocsp_response: &[u8],
         _now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
+        if self.checks_name {
+            let certificate = ParsedCertificate::try_from(end_entity)?;
+            verify_server_name(&certificate, server_name)?;
+        }
         Ok(ServerCertVerified::assertion())
     }
 

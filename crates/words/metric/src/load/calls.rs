@@ -94,6 +94,12 @@ impl CallEnd {
         known.copied().unwrap_or(Self::StatusOther)
     }
 
+    /// True for a status that gRPC has, and not for a fault of an answer without one.
+    #[must_use]
+    pub const fn is_status(self) -> bool {
+        self.index() < Self::StatusOther.index()
+    }
+
     /// The name of its counter.
     #[must_use]
     pub const fn name(self) -> &'static str {

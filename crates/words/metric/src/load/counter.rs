@@ -21,6 +21,10 @@ enum What {
     Status(u16),
     Call(CallEnd),
     Messages(CallMessages),
+    /// Calls that did not end with status 0.
+    CallFailures,
+    /// Responses of any status.
+    Answers,
     Source(SourceCount),
     /// A status from 100 to 199 is never the end of a request.
     Never,
@@ -34,7 +38,7 @@ enum What {
 
 /// Names of counters besides those of [`Outcome`]; of several for one, the
 /// first is ours.
-const NAMES: [(&str, What); 29] = [
+const NAMES: [(&str, What); 33] = [
     ("requests", What::Begun),
     ("requests_sent", What::Sent),
     ("upstream_rq_total", What::Sent),
@@ -58,6 +62,13 @@ const NAMES: [(&str, What); 29] = [
     ("benchmark.http_5xx", What::Ended(Outcome::Status5xx)),
     ("benchmark.http_xxx", What::Ended(Outcome::StatusOther)),
     ("benchmark.pool_overflow", What::Ended(Outcome::Dropped)),
+    ("calls_failed", What::CallFailures),
+    ("benchmark.grpc_error", What::CallFailures),
+    (
+        "benchmark.grpc_status.missing",
+        What::Call(CallEnd::NotGrpc),
+    ),
+    ("answers", What::Answers),
     (
         "requestsource.internal.upstream_rq_200",
         What::Source(SourceCount::Answered),
@@ -120,6 +131,11 @@ impl LoadCounter {
             What::Status(status) => shard.statuses.of(status),
             What::Call(end) => shard.calls.ended(end).total(),
             What::Messages(which) => shard.calls.messages(which).total(),
+            What::CallFailures => {
+                let failures = CallEnd::ALL.into_iter().filter(|end| *end != CallEnd::Ok);
+                failures.map(|end| shard.calls.ended(end).total()).sum()
+            }
+            What::Answers => Outcome::ANSWERS.into_iter().map(ended).sum(),
             What::Source(count) => shard.source.value(count),
             What::Never => 0,
             What::ConnectFailures => NO_CONNECTION.into_iter().map(ended).sum(),
@@ -156,6 +172,7 @@ impl FromStr for LoadCounter {
             .or_else(|| messages().map(What::Messages))
             .or_else(|| source().map(What::Source))
             .or_else(|| status(text).map(What::Status))
+            .or_else(|| call_status(text).map(What::Call))
             .map(Self)
             .ok_or_else(|| CounterError {
                 given: text.to_owned(),
@@ -192,6 +209,12 @@ impl fmt::Display for LoadCounter {
             _ => named.map_or("", |(name, _)| name),
         })
     }
+}
+
+/// Reads `benchmark.grpc_status.13`: one status of calls.
+fn call_status(text: &str) -> Option<CallEnd> {
+    let number = text.strip_prefix("benchmark.grpc_status.")?.parse().ok()?;
+    Some(CallEnd::of_status(number)).filter(|end| *end != CallEnd::StatusOther)
 }
 
 /// Reads `status_503`: one status code.
@@ -239,6 +262,20 @@ mod tests {
         assert_eq!(value("benchmark.stream_resets"), 0);
         shard.statuses.count(503);
         assert_eq!((value("status_503"), value("status_500")), (1, 0));
+    }
+
+    #[test]
+    fn calls_count_by_status_and_by_failure() {
+        let (shard, _) = LoadShard::pair();
+        shard.calls.ended(CallEnd::Ok).add(4);
+        shard.calls.ended(CallEnd::Internal).add(2);
+        shard.calls.ended(CallEnd::NotGrpc).add(1);
+        let value = |name: &str| name.parse::<LoadCounter>().unwrap().value(&shard);
+        assert_eq!(value("benchmark.grpc_status.0"), 4);
+        assert_eq!(value("benchmark.grpc_status.13"), 2);
+        assert_eq!(value("benchmark.grpc_status.missing"), 1);
+        assert_eq!(value("benchmark.grpc_error"), 3);
+        assert!("benchmark.grpc_status.17".parse::<LoadCounter>().is_err());
     }
 
     #[test]

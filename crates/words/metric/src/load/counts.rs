@@ -260,7 +260,12 @@ mod tests {
         shard.overdue.add(2);
         shard.requested.set(100);
         shard.account.running.add(4);
-        shard.handshakes.add("TLSv1.3", "a", Some("X25519"));
+        shard.handshakes.add([
+            (HandshakePart::Version, Some("TLSv1.3")),
+            (HandshakePart::Suite, Some("a")),
+            (HandshakePart::Group, Some("X25519")),
+            (HandshakePart::Signature, None),
+        ]);
         let counts = LoadCounts::from(&shard);
         assert_eq!((counts.due(), counts.ended(Outcome::TimedOut)), (5, 3));
         assert_eq!(

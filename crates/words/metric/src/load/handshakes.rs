@@ -13,6 +13,8 @@ pub enum HandshakePart {
     Suite,
     /// The group of the key exchange.
     Group,
+    /// The scheme of the server's signature.
+    Signature,
     /// The version of TLS.
     Version,
 }
@@ -24,16 +26,13 @@ pub enum HandshakePart {
 pub struct HandshakeTally(Mutex<BTreeMap<(HandshakePart, &'static str), u64>>);
 
 impl HandshakeTally {
-    /// One more handshake.
-    pub fn add(&self, version: &'static str, suite: &'static str, group: Option<&'static str>) {
+    /// One more handshake, with the names of its parts; `None` for a part that it did not have.
+    pub fn add(&self, parts: [(HandshakePart, Option<&'static str>); 4]) {
         let mut counts = self.locked();
-        let parts = [
-            Some((HandshakePart::Version, version)),
-            Some((HandshakePart::Suite, suite)),
-            group.map(|group| (HandshakePart::Group, group)),
-        ];
-        for part in parts.into_iter().flatten() {
-            *counts.entry(part).or_default() += 1;
+        for (part, name) in parts {
+            if let Some(name) = name {
+                *counts.entry((part, name)).or_default() += 1;
+            }
         }
     }
 
@@ -66,12 +65,20 @@ mod tests {
     #[test]
     fn a_handshake_counts_once_for_each_part() {
         let tally = HandshakeTally::default();
-        tally.add("TLSv1.3", "a", Some("X25519"));
-        tally.add("TLSv1.2", "a", None);
+        let parts = |version, group, signature| {
+            [
+                (HandshakePart::Version, Some(version)),
+                (HandshakePart::Suite, Some("a")),
+                (HandshakePart::Group, group),
+                (HandshakePart::Signature, signature),
+            ]
+        };
+        tally.add(parts("TLSv1.3", Some("X25519"), Some("ed25519")));
+        tally.add(parts("TLSv1.2", None, None));
         assert_eq!(tally.total(), 2);
         let counts = tally.read();
         assert_eq!(counts[&(HandshakePart::Suite, "a")], 2);
         assert_eq!(counts[&(HandshakePart::Group, "X25519")], 1);
-        assert_eq!(counts.len(), 4);
+        assert_eq!(counts.len(), 5);
     }
 }

@@ -56,6 +56,7 @@ impl ExchangePlan {
                 reuse: self.reuse,
                 requests_max: self.requests_max,
                 timeout: self.connect_timeout,
+                without_alpn: false,
                 source: None,
             },
             tunnel: None,

@@ -342,3 +342,48 @@ fn the_type_of_a_transport_socket_decides_and_its_name_does_not() {
             .contains("does not belong here")
     );
 }
+
+/// Parts that mistakes are made of.
+const PARTS: [&str; 16] = [
+    "",
+    "\0",
+    "\t",
+    ":",
+    ": ",
+    "- ",
+    "{",
+    "}",
+    "[",
+    "]",
+    "\"",
+    "'",
+    "&a",
+    "*a",
+    "!x",
+    "99999999999999999999",
+];
+
+proptest::proptest! {
+    /// Whatever one writes into a file, errors name their place.
+    #[test]
+    fn for_all_mistakes_in_a_file_there_is_no_panic_and_each_error_has_a_place(
+        changes in proptest::collection::vec(
+            (proptest::prelude::any::<proptest::sample::Index>(), 0_usize..40, 0_usize..PARTS.len()),
+            1..4,
+        ),
+    ) {
+        let mut text = file(
+            &format!("          - name: test-server\n            typed_config: {{ response_body_size: 10 }}\n{ROUTER}"),
+            "      transport_socket: { name: tls, typed_config: { common_tls_context: {} } }",
+        );
+        for (at, length, part) in changes {
+            let from = at.index(text.len() + 1);
+            let to = (from + length).min(text.len());
+            // Texts of the file are ASCII.
+            text.replace_range(from..to, PARTS[part]);
+        }
+        if let Err(errors) = load(&text) {
+            proptest::prop_assert!(errors.contains("--> server.yaml"), "{text}\n{errors}");
+        }
+    }
+}

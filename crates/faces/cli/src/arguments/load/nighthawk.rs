@@ -192,6 +192,9 @@ pub(crate) struct NighthawkRequestArguments {
     /// The body of requests
     #[arg(long, value_name = "FILE")]
     pub(crate) request_body_file: Option<PathBuf>,
+    /// Make gRPC calls with one message each, which is the body, over HTTP/2
+    #[arg(long, value_name = "MODE", value_enum)]
+    pub(crate) grpc_mode: Option<NighthawkGrpcMode>,
     /// A gRPC service that hands requests out while the load goes on, such as
     /// grpc://localhost:8443
     #[arg(long, value_name = "URI")]
@@ -233,7 +236,12 @@ pub(crate) struct NighthawkOutputArguments {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = values::length)]
     pub(crate) stats_flush_interval_duration: Option<Nanos>,
     /// The header of answers that holds a number of nanoseconds to record
-    #[arg(long, value_name = "NAME", default_value = "")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        default_value = "",
+        alias = "response-latency-header-name"
+    )]
     pub(crate) latency_response_header_name: String,
     /// Log response headers on standard error:
     /// nighthawk.log_response_headers_plugin as JSON or YAML in one line; repeatable
@@ -258,6 +266,13 @@ pub(crate) enum NighthawkProtocol {
     Http2,
     /// HTTP/3, over TLS alone.
     Http3,
+}
+
+/// Kind of gRPC calls.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum NighthawkGrpcMode {
+    /// One message in each direction.
+    Unary,
 }
 
 /// Method of waiting for the next request.

@@ -7,6 +7,7 @@ mod remote_service;
 mod tests;
 
 use stillwell_metric::{Outcome, SourceCount, Trouble};
+use stillwell_nighthawk::envoy::replaced_suites;
 use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_nighthawk::request::{LogLevel, NighthawkRequest, RequestError, current_zipkin_uri};
 use stillwell_nighthawk::service::conduct_load_from;
@@ -186,6 +187,13 @@ fn warn(request: &NighthawkRequest, plan: &LoadPlan, log: Log) {
     for (flag, value) in socket {
         if value.is_some() && !speaks_tls {
             log.warn(&format!("{flag} has no effect: the target is not https."));
+        }
+    }
+    for (_, text) in socket {
+        for (old, new) in replaced_suites(text.as_deref().unwrap_or_default()) {
+            log.warn(&format!(
+                "The cipher suite {old} is not built, {new} is offered in its place."
+            ));
         }
     }
     if request.target.tls_context.is_some() {

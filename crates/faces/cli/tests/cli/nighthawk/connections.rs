@@ -5,6 +5,7 @@ use std::net::TcpListener;
 
 use super::*;
 
+// compat: nighthawk_client | --prefetch-connections | works
 #[test]
 fn connections_are_opened_before_they_are_needed_if_requested() {
     let origin = Origin::start();
@@ -15,6 +16,7 @@ fn connections_are_opened_before_they_are_needed_if_requested() {
     assert_eq!(result.counter("upstream_cx_http1_total"), 1);
 }
 
+// compat: nighthawk_client | --connections | works
 #[test]
 fn as_many_connections_are_opened_as_there_may_be() {
     let origin = Origin::start();
@@ -30,6 +32,7 @@ fn as_many_connections_are_opened_as_there_may_be() {
     }
 }
 
+// compat: nighthawk_client | --max-requests-per-connection | works
 #[test]
 fn a_connection_carries_no_more_than_it_may() {
     let origin = Origin::start();
@@ -50,6 +53,8 @@ fn a_connection_carries_no_more_than_it_may() {
     }
 }
 
+// compat: nighthawk_client | --max-concurrent-streams | works
+// compat: nighthawk_client | --experimental-h2-use-multiple-connections | differs | a warning; an error in today's Nighthawk
 #[test]
 fn several_connections_of_http2_carry_one_stream_each() {
     let origin = Origin::start();
@@ -110,6 +115,7 @@ impl Counting {
     }
 }
 
+// compat: nighthawk_client | --experimental-h1-connection-reuse-strategy | works
 #[test]
 fn the_connection_used_last_is_used_first_or_all_take_turns() {
     for (strategy, fewest, most) in [("mru", 0, 0), ("lru", 8, 12)] {
@@ -134,6 +140,7 @@ fn the_connection_used_last_is_used_first_or_all_take_turns() {
     }
 }
 
+// compat: nighthawk_client | --upstream-bind-config | works
 #[test]
 fn connections_come_from_the_address_that_is_named() {
     let mut server = Counting::new();
@@ -150,6 +157,7 @@ fn connections_come_from_the_address_that_is_named() {
     assert_eq!(peer.ip().to_string(), "127.0.0.2");
 }
 
+// compat: nighthawk_client | --timeout | works
 /// The kernel takes the connection, and the handshake is never answered.
 #[test]
 fn connecting_takes_no_longer_than_it_may() {
@@ -165,6 +173,7 @@ fn connecting_takes_no_longer_than_it_may() {
     assert_eq!(result.counter("upstream_cx_total"), 0);
 }
 
+// compat: nighthawk_client | --address-family | works
 /// Loopback has an address of either family nearly everywhere.
 #[test]
 fn addresses_are_of_the_requested_family() {

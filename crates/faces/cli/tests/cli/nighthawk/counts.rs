@@ -66,6 +66,18 @@ fn the_layout_for_people_is_todays() {
     }
 }
 
+// compat: counters of nighthawk_client | benchmark.http_2xx | works
+// compat: counters of nighthawk_client | default.total_match_count | works
+// compat: counters of nighthawk_client | membership_change | works
+// compat: counters of nighthawk_client | upstream_cx_http1_total | works
+// compat: counters of nighthawk_client | upstream_cx_rx_bytes_total | works
+// compat: counters of nighthawk_client | upstream_cx_total | works
+// compat: counters of nighthawk_client | upstream_rq_pending_total | works
+// compat: counters of nighthawk_client | upstream_rq_total | works
+// compat: counters of nighthawk_client | cluster_manager.cluster_added | works
+// compat: counters of nighthawk_client | runtime.load_success | works
+// compat: counters of nighthawk_client | runtime.override_dir_not_exists | works
+// compat: counters of nighthawk_client | upstream_cx_tx_bytes_total | differs | requests have no content-length: 0
 #[test]
 fn twenty_five_requests_over_http1_are_counted_to_the_byte() {
     let origin = Origin::start();
@@ -84,6 +96,8 @@ fn twenty_five_requests_over_http1_are_counted_to_the_byte() {
     ] {
         assert_eq!(result.counter(name), value, "{name}");
     }
+    // As many as Nighthawk prints.
+    assert_eq!(result.counters("").len(), 12, "{:?}", result.counters(""));
     assert!(result.counter("upstream_cx_tx_bytes_total") >= 500);
     for (id, bytes) in [(BODY, 10.0), (HEAD, 97.0)] {
         let statistic = result.statistic(id);
@@ -97,6 +111,8 @@ fn twenty_five_requests_over_http1_are_counted_to_the_byte() {
     assert_eq!(origin.stop(), 25);
 }
 
+// compat: nighthawk_client | --h2 | works
+// compat: counters of nighthawk_client | upstream_cx_http2_total | works
 #[test]
 fn twenty_five_requests_over_http2_need_one_connection() {
     let origin = Origin::start();
@@ -119,6 +135,8 @@ fn twenty_five_requests_over_http2_need_one_connection() {
     }
 }
 
+// compat: nighthawk_client | --max-pending-requests | works
+// compat: counters of nighthawk_client | upstream_cx_overflow | works
 /// More is requested than one connection carries: as many as permitted wait, and the
 /// schedule pauses for the others.
 #[test]
@@ -142,6 +160,9 @@ fn a_stress_over_http1_queues_as_much_as_it_may() {
     assert!(result.samples(BLOCKING) >= 1);
 }
 
+// compat: nighthawk_client | --max-active-requests | works
+// compat: counters of nighthawk_client | upstream_rq_active_overflow | works
+// compat: counters of nighthawk_client | upstream_rq_pending_overflow | works
 #[test]
 fn a_stress_over_http2_overflows_streams_and_not_connections() {
     let origin = Origin::start();
@@ -154,6 +175,7 @@ fn a_stress_over_http2_overflows_streams_and_not_connections() {
     assert!(result.counter("benchmark.http_2xx") >= 100);
     assert_eq!(result.counter("upstream_rq_pending_total"), 1);
     assert!(result.counter("upstream_rq_active_overflow") >= 10);
+    assert!(result.counter("upstream_rq_pending_overflow") >= 10);
     let result = measure(&format!("{line} {}", origin.url()));
     assert!(result.counter("benchmark.http_2xx") >= 100);
     assert_eq!(result.counter("upstream_rq_pending_total"), 1);
@@ -165,6 +187,8 @@ fn a_stress_over_http2_overflows_streams_and_not_connections() {
     }
 }
 
+// compat: nighthawk_client | --open-loop | works
+// compat: counters of nighthawk_client | benchmark.pool_overflow | works
 #[test]
 fn an_open_loop_drops_requests_without_a_connection_and_never_waits() {
     let origin = Origin::start();
@@ -186,6 +210,7 @@ fn an_open_loop_drops_requests_without_a_connection_and_never_waits() {
     }
 }
 
+// compat: nighthawk_client | --concurrency | works
 #[test]
 fn every_worker_counts_for_itself() {
     let origin = Origin::start();
@@ -201,6 +226,9 @@ fn every_worker_counts_for_itself() {
     }
 }
 
+// compat: nighthawk_client | --termination-predicate | differs | an unknown counter is an error
+// compat: nighthawk_client | --failure-predicate | differs | an unknown counter is an error
+// compat: nighthawk_client | --no-default-failure-predicates | works
 #[test]
 fn predicates_end_a_load_well_or_badly() {
     let origin = Origin::start();
@@ -239,6 +267,7 @@ fn predicates_end_a_load_well_or_badly() {
     );
 }
 
+// compat: counters of nighthawk_client | benchmark.pool_connection_failure | differs | every request counts; one for each connection there
 /// Nighthawk loses a slot with each connection that fails, and so counts one
 /// failure here. Every request fails and is counted.
 #[test]
@@ -255,6 +284,8 @@ fn every_request_to_a_dead_port_is_counted_and_no_slot_leaks() {
     assert_eq!(ended.code, 1, "by default that fails a load");
 }
 
+// compat: nighthawk_client | --rps | works
+// compat: nighthawk_client | --duration | works
 #[test]
 fn a_schedule_is_kept_whatever_rate_length_and_workers() {
     let origin = Origin::start();
@@ -271,6 +302,8 @@ fn a_schedule_is_kept_whatever_rate_length_and_workers() {
     }
 }
 
+// compat: nighthawk_client | --multi-target-endpoint | works
+// compat: nighthawk_client | --multi-target-path | works
 #[test]
 fn several_targets_take_turns() {
     for (listeners, socket) in [(1, None), (5, None)] {
@@ -300,6 +333,9 @@ fn several_targets_take_turns() {
     }
 }
 
+// compat: nighthawk_client | --tunnel-protocol | works
+// compat: nighthawk_client | --tunnel-uri | works
+// compat: nighthawk_client | --tunnel-tls-context | works
 /// Nighthawk's test of tunnels: what is counted is what is counted without.
 #[test]
 fn a_tunnel_changes_no_count() {

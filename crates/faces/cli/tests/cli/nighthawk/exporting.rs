@@ -25,6 +25,9 @@ fn datagrams(socket: &UdpSocket) -> String {
     all
 }
 
+// compat: nighthawk_client | --stats-sinks | differs | statsd and dog_statsd, with Stillwell's names
+// compat: nighthawk_client | --stats-flush-interval | works
+// compat: nighthawk_client | --stats-flush-interval-duration | works
 #[test]
 fn statsd_is_reported_counts_in_datagrams_at_every_flush() {
     let origin = Origin::start();
@@ -69,6 +72,8 @@ fn statsd_is_reported_counts_over_tcp_where_its_cluster_is() {
     assert!(output.lines().any(|line| line.ends_with("|c")), "{output}");
 }
 
+// compat: nighthawk_client | --trace | differs | version 2 of Zipkin's interface; batches are larger than five spans
+// compat: counters of nighthawk_client | tracing.zipkin.spans_sent | works
 #[test]
 fn every_request_leaves_a_span_at_the_tracer() {
     let (origin, tracer) = (Origin::start(), Origin::start());
@@ -91,6 +96,7 @@ fn every_request_leaves_a_span_at_the_tracer() {
     assert!(tracer.stop() >= 2);
 }
 
+// compat: nighthawk_client | --user-defined-plugin-config | differs | the two plugins of Nighthawk; others are refused
 #[test]
 fn headers_of_answers_are_logged_and_results_say_so() {
     let origin = Origin::start();

@@ -2,6 +2,8 @@
 
 use super::*;
 
+// compat: nighthawk_client | --help | works
+// compat: nighthawk_client | --version | works
 #[test]
 fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
     for (line, code, part) in [
@@ -37,9 +39,14 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
             "--user-defined-plugin-config",
         ),
         (
-            "--user-defined-plugin-config '{name: nighthawk.fake_user_defined_output}' http://foo",
+            "--user-defined-plugin-config '{name: mine, typed_config: {}}' http://foo",
             1,
-            "only for its tests",
+            "unknown user-defined output plugin `mine`",
+        ),
+        (
+            "--grpc-mode unary --protocol http1 http://foo",
+            1,
+            "--grpc-mode can only be used with --protocol http2",
         ),
         (
             "--stats-sinks '{name: statsd}' http://foo",
@@ -63,6 +70,7 @@ fn help_version_and_mistakes_have_nighthawks_words_and_exits() {
     }
 }
 
+// compat: nighthawk_client | --stats-sink-address | differs | only here: the address of a sink with tcp_cluster_name
 /// The rule for sinks over TCP, whose cluster is named nowhere else.
 #[test]
 fn a_sink_by_the_name_of_a_cluster_needs_its_address() {
@@ -80,6 +88,7 @@ fn a_sink_by_the_name_of_a_cluster_needs_its_address() {
     }
 }
 
+// compat: nighthawk_client | --output-format | works
 #[test]
 fn every_output_format_is_reported_on_standard_output_alone() {
     let origin = Origin::start();
@@ -111,6 +120,7 @@ fn every_output_format_is_reported_on_standard_output_alone() {
     assert!(ended.stderr.contains("Bad argument: "), "{}", ended.stderr);
 }
 
+// compat: nighthawk_client | --verbosity | differs | trace is debug
 #[test]
 fn each_level_of_verbosity_prints_the_lines_of_those_above_it() {
     let origin = Origin::start();
@@ -141,6 +151,7 @@ fn each_level_of_verbosity_prints_the_lines_of_those_above_it() {
     }
 }
 
+// compat: nighthawk_client | --label | works
 #[test]
 fn results_carry_the_requested_options() {
     let origin = Origin::start();
@@ -182,6 +193,9 @@ fn results_carry_the_requested_options() {
     assert_eq!(request["request_headers"][0]["header"]["key"], "a");
 }
 
+// compat: nighthawk_client | URI | works
+// compat: nighthawk_client | -- | works
+// compat: nighthawk_client | --ignore_rest | works
 #[test]
 fn what_follows_the_end_of_flags_is_the_target() {
     let origin = Origin::start();

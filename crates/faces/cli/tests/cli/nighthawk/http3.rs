@@ -31,6 +31,9 @@ fn serving(folder: &TempDir) -> (Process, String, String) {
 const FEW: &str = "--protocol http3 --rps 100 --duration 100 --max-active-requests 1 \
                    --termination-predicate benchmark.http_2xx:24";
 
+// compat: nighthawk_client | --protocol | works
+// compat: nighthawk_client | --http3-protocol-options | differs | of the options of a client, the number of streams has an effect
+// compat: counters of nighthawk_client | upstream_cx_http3_total | works
 /// Telling test 10 of Nighthawk's.
 #[test]
 fn a_load_over_http3_counts_as_over_any_other() {
@@ -69,11 +72,17 @@ fn a_load_over_http3_counts_as_over_any_other() {
     }
 }
 
+// compat: nighthawk_client | --protocol | works
+/// Without an authority, as Envoy does it.
 #[test]
-fn over_http3_a_certificate_is_always_checked() {
+fn over_http3_a_certificate_must_carry_the_requested_name() {
     let folder = tempfile::tempdir().unwrap();
     let (server, url, _) = serving(&folder);
-    let ended = client(&format!("{FEW} --output-format json {url}"));
+    let named = measure(&format!("{FEW} --request-header Host:localhost {url}"));
+    assert_eq!(named.counter("benchmark.http_2xx"), 25);
+    let ended = client(&format!(
+        "{FEW} --request-header Host:sni.com --output-format json {url}"
+    ));
     assert_eq!(ended.code, 1, "{}", ended.stderr);
     let result = Found::read(&ended);
     assert_eq!(result.counter("benchmark.http_2xx"), 0);

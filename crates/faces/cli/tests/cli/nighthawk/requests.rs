@@ -10,6 +10,7 @@ fn counts(origin: Origin) -> String {
     origin.process.finish(LONG).stdout
 }
 
+// compat: nighthawk_client | --request-body-size | works
 #[test]
 fn bodies_are_sent_whole() {
     let mebibytes = 3 << 20;
@@ -27,6 +28,7 @@ fn bodies_are_sent_whole() {
     }
 }
 
+// compat: nighthawk_client | --request-body-file | works
 #[test]
 fn a_body_comes_from_a_file() {
     let folder = tempfile::tempdir().unwrap();
@@ -42,6 +44,7 @@ fn a_body_comes_from_a_file() {
     assert_eq!(count(&counts(origin), "body bytes"), 4 * 5);
 }
 
+// compat: nighthawk_client | --request-header | works
 #[test]
 fn headers_arrive_and_say_how_requests_are_answered() {
     let origin = Origin::start();
@@ -61,6 +64,7 @@ fn headers_arrive_and_say_how_requests_are_answered() {
     assert_eq!(echo(more) - echo(""), bytes as u64);
 }
 
+// compat: nighthawk_client | --request-method | differs | PATCH too; CONNECT is refused, because nothing goes through its tunnel
 #[test]
 fn every_method_but_connect_is_sent() {
     let origin = Origin::start();
@@ -102,6 +106,7 @@ fn plugin(name: &str, of: &str, config: &str) -> String {
     )
 }
 
+// compat: nighthawk_client | --request-source-plugin-config | differs | lists only; other plugins are refused
 #[test]
 fn requests_come_from_lists_in_line_and_in_files() {
     let folder = tempfile::tempdir().unwrap();

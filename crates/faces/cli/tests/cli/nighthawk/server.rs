@@ -20,6 +20,10 @@ fn page(admin: &str, path: &str) -> String {
     answer.split_once("\r\n\r\n").unwrap().1.to_owned()
 }
 
+// compat: nighthawk_test_server | /stats | works
+// compat: nighthawk_test_server | /listeners | works
+// compat: nighthawk_test_server | /server_info | works
+// compat: nighthawk_test_server | /ready | works
 #[test]
 fn admin_reports_what_was_counted_and_where_it_listens() {
     let (origin, admin) = start();
@@ -63,6 +67,7 @@ fn admin_reports_what_was_counted_and_where_it_listens() {
     assert_eq!(origin.stop(), 2, "what is asked of admin is no request");
 }
 
+// compat: nighthawk_test_server | /quitquitquit | works
 #[test]
 fn admin_ends_the_server_where_it_is_requested_to_in_the_right_way() {
     let (origin, admin) = start();
@@ -74,6 +79,10 @@ fn admin_ends_the_server_where_it_is_requested_to_in_the_right_way() {
     assert_eq!(count(&ended.stdout, "requests"), 0);
 }
 
+// compat: nighthawk_test_server | --config-path | works
+// compat: nighthawk_test_server | --concurrency | works
+// compat: nighthawk_test_server | --admin-address-path | works
+// compat: nighthawk_test_server | --base-id | works
 #[test]
 fn the_address_of_admin_is_written_where_that_is_requested() {
     let named = Named::new("nighthawk_test_server");
@@ -98,6 +107,7 @@ fn the_address_of_admin_is_written_where_that_is_requested() {
     assert_eq!(info["command_line_options"]["concurrency"], 2);
 }
 
+// compat: nighthawk_test_server | x-nighthawk-test-server-config | works
 /// The header works without quotes around its keys, as Nighthawk documents it.
 #[test]
 fn requests_say_how_they_are_answered_as_the_documentation_has_it() {

@@ -16,6 +16,7 @@ fn tracking() -> Origin {
     setup.start()
 }
 
+// compat: nighthawk_client | --latency-response-header-name | works
 #[test]
 fn a_number_in_a_header_of_answers_is_recorded() {
     let line = "--rps 500 --connections 1 --duration 100 \
@@ -60,6 +61,7 @@ fn gaps(flags: &str) -> (f64, f64) {
     (seconds(&median["duration"]), seconds(&statistic["mean"]))
 }
 
+// compat: nighthawk_client | --burst-size | differs | not together with --jitter-uniform
 #[test]
 fn bursts_come_together_at_the_same_mean_rate() {
     let (even, _) = gaps("");
@@ -69,6 +71,7 @@ fn bursts_come_together_at_the_same_mean_rate() {
     assert!(together < even, "{together} {even}");
 }
 
+// compat: nighthawk_client | --jitter-uniform | works
 #[test]
 fn jitter_moves_requests_and_loses_none() {
     let origin = Origin::start();
@@ -80,6 +83,7 @@ fn jitter_moves_requests_and_loses_none() {
     assert_eq!(result.output["options"]["jitter_uniform"], "0.010s");
 }
 
+// compat: nighthawk_client | --rate-limiter-plugin-config | works
 #[test]
 fn a_linear_ramp_sends_half_as_much_while_it_lasts() {
     let origin = Origin::start();
@@ -94,6 +98,8 @@ fn a_linear_ramp_sends_half_as_much_while_it_lasts() {
     assert_eq!(name, "nighthawk.linear-ramping-rate-limiter-plugin");
 }
 
+// compat: nighthawk_client | --no-duration | works
+// compat: counters of nighthawk_client | graceful_stop_requested | works
 #[test]
 fn a_signal_ends_a_load_without_end_in_good_order() {
     let origin = Origin::start();
@@ -128,6 +134,7 @@ fn what_does_not_end_in_time_is_cut_off_and_said_so() {
     );
 }
 
+// compat: nighthawk_client | --simple-warmup | works
 #[test]
 fn a_warm_up_is_counted_and_not_timed() {
     let origin = Origin::start();
@@ -143,6 +150,7 @@ fn a_warm_up_is_counted_and_not_timed() {
     assert_eq!(origin.stop(), answered);
 }
 
+// compat: nighthawk_client | --sequencer-idle-strategy | differs | poll is sleep; spin spins for the last 50 µs
 #[test]
 fn every_way_to_wait_sends_all_that_is_due() {
     let origin = Origin::start();

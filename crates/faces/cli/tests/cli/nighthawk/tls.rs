@@ -52,17 +52,26 @@ impl Shown {
     }
 
     fn start(&self) -> Origin {
-        let setup = Setup {
-            socket: Some(&self.socket),
-            with_admin: true,
-            ..Setup::default()
-        };
-        setup.start()
+        start_with(&self.socket)
     }
+}
+
+fn start_with(socket: &str) -> Origin {
+    let setup = Setup {
+        socket: Some(socket),
+        with_admin: true,
+        ..Setup::default()
+    };
+    setup.start()
 }
 
 const FEW: &str = "--rps 500 --duration 100 --termination-predicate benchmark.http_2xx:24";
 
+// compat: counters of nighthawk_client | ssl.handshake | works
+// compat: counters of nighthawk_client | ssl.ciphers | works
+// compat: counters of nighthawk_client | ssl.curves | works
+// compat: counters of nighthawk_client | ssl.sigalgs | works
+// compat: counters of nighthawk_client | ssl.versions | works
 #[test]
 fn handshakes_are_counted_as_envoy_counts_them() {
     let Some(shown) = Shown::new("handshakes_are_counted_as_envoy_counts_them") else {
@@ -76,6 +85,7 @@ fn handshakes_are_counted_as_envoy_counts_them() {
             ("ssl.handshake", 1),
             ("ssl.ciphers.ECDHE-RSA-AES128-GCM-SHA256", 1),
             ("ssl.curves.X25519", 1),
+            ("ssl.sigalgs.rsa_pss_rsae_sha256", 1),
             ("ssl.versions.TLSv1.2", 1),
             ("upstream_cx_total", 1),
         ] {
@@ -83,10 +93,12 @@ fn handshakes_are_counted_as_envoy_counts_them() {
         }
         assert_eq!(
             result.counters("ssl.").len(),
-            4,
+            5,
             "{:?}",
             result.counters("ssl.")
         );
+        // As many as Nighthawk prints.
+        assert_eq!(result.counters("").len(), 17, "{:?}", result.counters(""));
         assert!(
             result.log.contains("[W] Certificates are not checked"),
             "{}",
@@ -105,6 +117,8 @@ fn handshakes_are_counted_as_envoy_counts_them() {
     }
 }
 
+// compat: nighthawk_client | --tls-context | differs | suites without ECDHE and AEAD are replaced, with a warning
+// compat: nighthawk_client | --transport-socket | differs | suites without ECDHE and AEAD are replaced, with a warning
 /// The seed's own example, with a suite that there is.
 #[test]
 fn suites_and_versions_are_those_of_the_context() {
@@ -147,10 +161,10 @@ fn suites_and_versions_are_those_of_the_context() {
         }
     }
     let (bare, _) = context("x", "cipher_suites:[\"-ALL:ECDHE-RSA-AES128-SHA\"]");
-    let ended = client(&format!("--tls-context '{bare}' {FEW} {}", origin.url()));
-    assert_eq!(ended.code, 1);
-    let says = "cipher suite `ECDHE-RSA-AES128-SHA` is not known";
-    assert!(ended.stderr.contains(says), "{}", ended.stderr);
+    let result = measure(&format!("--tls-context '{bare}' {FEW} {}", origin.url()));
+    assert!(result.counter("ssl.ciphers.ECDHE-RSA-AES128-GCM-SHA256") >= 1);
+    let says = "The cipher suite ECDHE-RSA-AES128-SHA is not built";
+    assert!(result.log.contains(says), "{}", result.log);
     // An empty context for validation checks nothing, and nothing breaks.
     let empty = "{common_tls_context:{validation_context:{}}}";
     let line = format!("--connections 1 --tls-context '{empty}' {FEW}");
@@ -176,6 +190,8 @@ fn self_signed(folder: &Path) -> (Process, String, PathBuf) {
     (server, url.to_owned(), file)
 }
 
+// compat: nighthawk_client | --tls-context | differs | suites without ECDHE and AEAD are replaced, with a warning
+// compat: nighthawk_client | --transport-socket | differs | suites without ECDHE and AEAD are replaced, with a warning
 #[test]
 fn certificates_are_checked_where_an_authority_is_named() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
@@ -202,6 +218,7 @@ fn certificates_are_checked_where_an_authority_is_named() {
     assert!(!ended.stderr.contains("--insecure"), "{}", ended.stderr);
 }
 
+// compat: nighthawk_client | --multi-target-use-https | works
 #[test]
 fn several_secure_targets_take_turns() {
     let Some(shown) = Shown::new("several_secure_targets_take_turns") else {
@@ -256,11 +273,77 @@ fn the_requested_name_is_that_of_the_one_host_header() {
     let said = hello("http", "--request-header host:sni.com");
     assert!(!is_tls(&said) && is_named(&said));
     let both = "--request-header host:sni.com --request-header :authority:sni.com";
-    let ended = client(&format!("{both} https://127.0.0.1:1/"));
-    assert_eq!(ended.code, 1);
-    assert!(
-        ended.stderr.contains("names the host twice"),
-        "{}",
-        ended.stderr
+    let said = hello("https", both);
+    assert!(is_tls(&said) && !is_named(&said));
+}
+
+// compat: nighthawk_client | --h2 | works
+#[test]
+fn http2_is_spoken_over_tls_to_a_server_that_chooses_no_protocol() {
+    let test = "http2_is_spoken_over_tls_to_a_server_that_chooses_no_protocol";
+    let Some(shown) = Shown::new(test) else {
+        return;
+    };
+    let silent = shown
+        .socket
+        .replace("alpn_protocols: [ h2, http/1.1 ], ", "");
+    assert_ne!(silent, shown.socket);
+    let origin = start_with(&silent);
+    let result = measure(&format!(
+        "--h2 --max-active-requests 1 {FEW} {}",
+        origin.url()
+    ));
+    assert_eq!(result.counter("benchmark.http_2xx"), 25);
+    assert_eq!(result.counter("upstream_cx_http2_total"), 1);
+    // A server that chooses another protocol does not speak it.
+    let http1 = shown.socket.replace("[ h2, http/1.1 ]", "[ http/1.1 ]");
+    let origin = start_with(&http1);
+    let ended = client(&format!("--h2 {FEW} {}", origin.url()));
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+}
+
+// compat: nighthawk_test_server | filter_chain_match.server_names | works
+/// Two filter chains on one port: TLS for the clients that request `sni.com`, plain HTTP for all
+/// others.
+#[test]
+fn the_requested_name_chooses_the_filter_chain() {
+    let Some(shown) = Shown::new("the_requested_name_chooses_the_filter_chain") else {
+        return;
+    };
+    let chain = "filters:\n      - name: envoy.filters.network.http_connection_manager";
+    let of_name = format!(
+        "filter_chain_match: {{ server_names: [ sni.com ] }}\n      transport_socket: {}\n      {chain}",
+        shown.socket
     );
+    let setup = Setup {
+        with_admin: true,
+        ..Setup::default()
+    };
+    let yaml = setup.yaml();
+    let (head, plain) = yaml.split_once(chain).unwrap();
+    let origin = start_file(&format!("{head}{of_name}{plain}    - {chain}{plain}"), true);
+    let secure = origin.url().replace("http://", "https://");
+    for (protocol, header) in [
+        ("", "host:sni.com"),
+        ("--h2", "host:sni.com"),
+        ("--h2", ":authority:sni.com"),
+    ] {
+        let line = format!("{protocol} --request-header {header} {FEW} {secure}");
+        let result = measure(&line);
+        assert!(result.counter("benchmark.http_2xx") >= 25, "{line}");
+        assert!(result.counter("ssl.handshake") >= 1, "{line}");
+    }
+    let plain = origin.url().replace("https://", "http://");
+    let result = measure(&format!("{FEW} {plain}"));
+    assert!(result.counter("benchmark.http_2xx") >= 25);
+    assert_eq!(result.counter("ssl.handshake"), 0);
+    let both = "--request-header host:sni.com --request-header :authority:sni.com";
+    for headers in ["", both] {
+        let ended = client(&format!(
+            "--output-format json {headers} --rps 20 --duration 100 {secure}"
+        ));
+        assert_eq!(ended.code, 1, "{headers}: {}", ended.stderr);
+        let result = Found::read(&ended);
+        assert!(result.counter("benchmark.pool_connection_failure") > 0);
+    }
 }

@@ -30,7 +30,8 @@ pub(super) fn of(input: &LoadReportInput<'_>, counts: &LoadCounts) -> BTreeMap<S
     ];
     let named = all.into_iter().flatten().filter(|(_, value)| *value > 0);
     let named = named.map(|(name, value)| (name.to_owned(), value));
-    named.chain(handshakes(counts)).collect()
+    let named = named.chain(handshakes(counts));
+    named.chain(call_statuses(counts)).collect()
 }
 
 fn ended(counts: &LoadCounts, outcomes: &[Outcome]) -> u64 {
@@ -110,14 +111,17 @@ fn requests(input: &LoadReportInput<'_>, counts: &LoadCounts) -> Vec<(&'static s
         counts.waited_for_connect.measured,
         counts.waited_for_free.measured,
     );
-    let (overflow, overflowed, pending) = match input.plan().client.connecting.protocol {
-        LoadProtocol::Http1 => ("upstream_rq_pending_overflow", dropped, opened_for + waited),
+    // Envoy has called requests without a stream both names, one after the other.
+    let (active, overflowed, pending) = match input.plan().client.connecting.protocol {
+        LoadProtocol::Http1 => (0, dropped, opened_for + waited),
         LoadProtocol::Http2 | LoadProtocol::Http3 => {
-            ("upstream_rq_active_overflow", dropped + waited, opened_for)
+            let without_stream = dropped + waited;
+            (without_stream, without_stream, opened_for)
         }
     };
     vec![
-        (overflow, overflowed),
+        ("upstream_rq_active_overflow", active),
+        ("upstream_rq_pending_overflow", overflowed),
         ("upstream_rq_pending_failure_eject", unconnected),
         ("upstream_rq_pending_total", pending),
         ("upstream_rq_total", counts.sent),
@@ -131,6 +135,29 @@ fn calls(counts: &LoadCounts) -> Vec<(&'static str, u64)> {
     let messages = CallMessages::ALL.into_iter();
     let messages = messages.map(|which| (which.name(), counts.messages(which)));
     ends.chain(messages).collect()
+}
+
+/// Returns the statuses of calls by number, and the calls that did not end with status 0, by
+/// Nighthawk's names.
+fn call_statuses(counts: &LoadCounts) -> BTreeMap<String, u64> {
+    let mut named = BTreeMap::new();
+    for (index, end) in CallEnd::ALL.into_iter().enumerate() {
+        let count = counts.calls_ended(end);
+        if count == 0 {
+            continue;
+        }
+        let status = match end {
+            CallEnd::NoStatus | CallEnd::NotGrpc => "missing".to_owned(),
+            _ if end.is_status() => index.to_string(),
+            _ => "invalid".to_owned(),
+        };
+        let mut add = |name: String| *named.entry(name).or_default() += count;
+        add(format!("benchmark.grpc_status.{status}"));
+        if end != CallEnd::Ok {
+            add("benchmark.grpc_error".to_owned());
+        }
+    }
+    named
 }
 
 /// Returns the results of a request source, by Nighthawk's names and, where it has none,
@@ -171,6 +198,7 @@ fn handshakes(counts: &LoadCounts) -> BTreeMap<String, u64> {
         let kind = match agreed.part {
             HandshakePart::Suite => "ciphers",
             HandshakePart::Group => "curves",
+            HandshakePart::Signature => "sigalgs",
             HandshakePart::Version => "versions",
         };
         let name = match agreed.name.as_str() {
@@ -202,7 +230,8 @@ pub fn span_counters(telemetry: &TelemetryResult) -> Vec<(String, u64)> {
         "otlp"
     };
     let all = [
-        ("spans_sent", spans.exported),
+        // Envoy counts what it has passed to reports, delivered or not.
+        ("spans_sent", spans.sampled.saturating_sub(spans.dropped)),
         ("spans_dropped", spans.dropped),
         ("reports_sent", spans.batches - spans.batches_failed),
         ("reports_dropped", spans.batches_failed),

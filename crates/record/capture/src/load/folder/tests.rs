@@ -37,6 +37,7 @@ fn plan() -> LoadPlan {
                 reuse: Reuse::Mru,
                 requests_max: None,
                 timeout: Nanos::SECOND,
+                without_alpn: false,
                 source: None,
             },
             tunnel: None,

@@ -83,6 +83,7 @@ impl From<NighthawkRequestArguments> for NighthawkContent {
             request_header: arguments.request_header,
             request_body_size: arguments.request_body_size,
             request_body_file: arguments.request_body_file,
+            makes_calls: arguments.grpc_mode.is_some(),
             request_source: arguments.request_source,
             request_source_plugin_config: arguments.request_source_plugin_config,
         }

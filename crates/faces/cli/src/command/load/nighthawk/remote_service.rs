@@ -1,10 +1,9 @@
 //! A load that another service makes.
 
-use anyhow::Context;
-use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::format::{LoadFormat, render_nighthawk};
 use stillwell_nighthawk::service::{Channel, RemoteLoad};
-use stillwell_scope::Token;
+use stillwell_nighthawk::{CommandLineOptions, Output};
+use stillwell_scope::{Token, clock};
 use stillwell_units::Nanos;
 
 use super::log::Log;
@@ -22,7 +21,8 @@ pub(super) fn execute(
     log: Log,
 ) -> Result<Exit, CommandError> {
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
-    let load = RemoteLoad::new(options).map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let load =
+        RemoteLoad::new(options.clone()).map_err(|error| CommandError::new(Exit::Usage, error))?;
     let token = token_of_environment()?;
     let load = load.with_token(token.as_ref());
     let channel = Channel::of_uri(uri).map_err(|error| could_not(error.into()))?;
@@ -32,9 +32,15 @@ pub(super) fn execute(
     let signals = signals.map_err(|error| could_not(error.into()))?;
     let response = load.execute(channel, cancelled);
     signals.close(Nanos::SECOND);
-    let response = response
-        .with_context(|| format!("request the load from the service at {uri}"))
-        .map_err(could_not)?;
+    let response = match response {
+        Ok(response) => response,
+        Err(error) => {
+            print_empty(options, format)?;
+            let error = anyhow::Error::from(error);
+            let what = format!("request the load from the service at {uri}");
+            return Err(could_not(error.context(what)));
+        }
+    };
     if let Some(output) = &response.output {
         let text = render_nighthawk(output, format, None);
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
@@ -48,4 +54,18 @@ pub(super) fn execute(
     }
     log.info("Done.");
     Ok(Exit::Held)
+}
+
+/// Prints the result of a load that no service made, as Nighthawk does: its options alone.
+/// Formats for readers need a result of all workers.
+fn print_empty(options: CommandLineOptions, format: LoadFormat) -> Result<(), CommandError> {
+    let output = Output {
+        options,
+        timestamp: Some(clock::wall()),
+        ..Output::default()
+    };
+    match render_nighthawk(&output, format, None) {
+        Ok(text) => Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error)),
+        Err(_) => Ok(()),
+    }
 }
