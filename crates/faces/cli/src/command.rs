@@ -36,4 +36,5 @@ pub(crate) mod serve;
 pub(crate) mod service;
 pub(crate) mod target;
 pub(crate) mod test_bench;
+pub(crate) mod test_harness;
 pub(crate) mod transform;

@@ -10,6 +10,7 @@ mod progress;
 mod secrets;
 mod signals;
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -21,6 +22,7 @@ use stillwell_units::Secrets;
 use crate::arguments::{
     Arguments, CaptoolArguments, ColorWhen, Command, PayloadtoolArguments, parse_lading,
 };
+use crate::command::test_harness;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -46,15 +48,10 @@ fn main() -> ExitCode {
     if let Some(result) = called_as_lading() {
         return finish(result, &Paint::new(ColorWhen::Auto));
     }
-    let words: Vec<String> = std::env::args_os()
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    if let Some(page) = help::all_options(&words) {
-        return finish(print_page(&page.to_string()), &Paint::new(ColorWhen::Auto));
-    }
-    let typed = help::command().try_get_matches();
-    let typed = typed.and_then(|matches| Arguments::from_arg_matches(&matches));
-    let arguments = typed.unwrap_or_else(|error| refuse(&help::with_hint(error)));
+    let arguments = match words_of_harness().and_then(read_arguments) {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
+    };
     secrets::set(arguments.keep_secrets);
     let paint = Paint::new(arguments.color);
     let result = match arguments.command {
@@ -103,6 +100,44 @@ fn main() -> ExitCode {
         Command::Relay(relay) => command::relay::run(&relay),
     };
     finish(result, &paint)
+}
+
+/// Returns the words of the command line. Those of Vector's test harness are translated.
+fn words_of_harness() -> Result<Vec<OsString>, ExitCode> {
+    let typed: Vec<OsString> = std::env::args_os().collect();
+    if called_by_name().as_deref() != Some(test_harness::NAME) {
+        return Ok(typed);
+    }
+    let typed = typed.iter().skip(1);
+    let typed: Vec<String> = typed
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    let names = test_harness::result_names();
+    match test_harness::translate(&typed, &names, Path::exists) {
+        Ok((words, remarks)) => {
+            for remark in remarks {
+                Paint::say(&format!("note: {remark}"));
+            }
+            Ok(words.into_iter().map(OsString::from).collect())
+        }
+        Err(error) => {
+            let error = Err(CommandError::new(Exit::Usage, error));
+            Err(finish(error, &Paint::new(ColorWhen::Auto)))
+        }
+    }
+}
+
+/// Reads a command line. A page of all options is printed, and is all that there is to do.
+fn read_arguments(typed: Vec<OsString>) -> Result<Arguments, ExitCode> {
+    let words = typed.iter().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    if let Some(page) = help::all_options(&words) {
+        let printed = print_page(&page.to_string());
+        return Err(finish(printed, &Paint::new(ColorWhen::Auto)));
+    }
+    let typed = help::command().try_get_matches_from(typed);
+    let typed = typed.and_then(|matches| Arguments::from_arg_matches(&matches));
+    Ok(typed.unwrap_or_else(|error| refuse(&help::with_hint(error))))
 }
 
 /// Runs one of Nighthawk's tools, if this program was called by that name.

@@ -250,6 +250,10 @@ fn parse_variant(text: &str) -> Result<VariantArgument, &'static str> {
     if text == "same" {
         return Ok(VariantArgument::Same);
     }
+    // The soak rig took revisions alone.
+    if is_revision(text) {
+        return Ok(VariantArgument::Git(text.to_owned()));
+    }
     let (kind, rest) = text.split_once(':').ok_or("its kind is missing")?;
     if rest.trim().is_empty() {
         return Err("nothing follows the colon");
@@ -264,6 +268,11 @@ fn parse_variant(text: &str) -> Result<VariantArgument, &'static str> {
         "files" => VariantArgument::Files(rest.into()),
         _ => return Err("its kind is unknown"),
     })
+}
+
+/// Returns true for a commit of git, or the first digits of one.
+fn is_revision(text: &str) -> bool {
+    (7..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
 fn parse_environment(text: &str) -> Result<BTreeMap<String, String>, &'static str> {
@@ -286,6 +295,7 @@ mod tests {
         for (text, variant) in [
             ("same", V::Same),
             ("git:v1.0~2", V::Git("v1.0~2".to_owned())),
+            ("2c9212e", V::Git("2c9212e".to_owned())),
             ("bin:./a b", V::Binary("./a b".into())),
             ("cmd:a 'b c'", V::Command(words(&["a", "b c"]))),
             ("args:--x 1", V::Arguments(words(&["--x", "1"]))),
@@ -304,6 +314,7 @@ mod tests {
         for text in [
             "",
             "main",
+            "2c9212",
             "git:",
             "tag:x",
             "env:A",

@@ -1,0 +1,164 @@
+//! Command lines of Vector's test harness of 2019, `bin/test` and `bin/compare`, as commands of
+//! Stillwell. A link named `test-harness` takes them.
+
+use std::path::Path;
+
+use anyhow::{Context as _, bail};
+
+/// The name of a link that takes these command lines.
+pub(crate) const NAME: &str = "test-harness";
+
+/// Folder of results.
+const RESULTS: &str = ".stillwell/results";
+
+/// Endings of names of tests, which folders do not have.
+const ENDINGS: [&str; 2] = ["_performance", "_correctness"];
+
+/// Flags about machines and versions, which have no effect.
+const UNUSED: [&str; 9] = [
+    "-c",
+    "-v",
+    "-u",
+    "-b",
+    "-r",
+    "-p",
+    "--configuration",
+    "--version",
+    "--user",
+];
+
+/// Returns the command line of Stillwell that does the same, and remarks about flags without
+/// effect. `folders` lists the results so far.
+///
+/// # Errors
+/// Why there is none; the text is for the user.
+pub(crate) fn translate(
+    typed: &[String],
+    folders: &[String],
+    exists: impl Fn(&Path) -> bool,
+) -> anyhow::Result<(Vec<String>, Vec<String>)> {
+    let (mut test, mut subjects, mut remarks) = (None, Vec::new(), Vec::new());
+    let mut words = typed.iter();
+    let mut compares = false;
+    while let Some(word) = words.next() {
+        let mut value = || {
+            words
+                .next()
+                .with_context(|| format!("{word} needs a value"))
+        };
+        match word.as_str() {
+            "test" => {}
+            "compare" => compares = true,
+            "-t" | "--test" => test = Some(value()?.as_str()),
+            "-s" | "--subject" | "--subjects" => subjects.push(value()?.clone()),
+            flag if UNUSED.contains(&flag) => {
+                let value = value()?;
+                remarks.push(format!("{flag} {value} has no effect"));
+            }
+            other => bail!(
+                "unknown word `{other}`: write test-harness [test|compare] -t TEST [-s SUBJECT]"
+            ),
+        }
+    }
+    let test = test.context("-t TEST is missing")?;
+    let folder = folder_name(test);
+    if compares {
+        let suffix = format!("-{folder}");
+        let mut results: Vec<&String> = folders
+            .iter()
+            .filter(|name| name.ends_with(&suffix))
+            .collect();
+        results.sort();
+        let newest = results.last().with_context(|| {
+            format!("there is no result of `{folder}` in {RESULTS}: run `{NAME} -t {test}` first")
+        })?;
+        let words = [
+            "stillwell".to_owned(),
+            "report".to_owned(),
+            format!("{RESULTS}/{newest}"),
+        ];
+        return Ok((words.into(), remarks));
+    }
+    let places = [format!("harness/{folder}"), folder.clone(), test.to_owned()];
+    let place = places.iter().find(|place| exists(Path::new(place)));
+    let place = place.with_context(|| {
+        format!("there is no folder harness/{folder}: run this beside the folder `harness`")
+    })?;
+    let mut words = vec!["stillwell".to_owned(), "run".to_owned(), place.clone()];
+    if !subjects.is_empty() {
+        words.extend(["--targets".to_owned(), subjects.join(",")]);
+    }
+    Ok((words, remarks))
+}
+
+/// Returns the names of results so far; none where there is no folder of them.
+pub(crate) fn result_names() -> Vec<String> {
+    let entries = std::fs::read_dir(RESULTS).into_iter().flatten().flatten();
+    entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect()
+}
+
+/// The folder of a test: `disk_buffer_performance` is in `disk-buffer`.
+fn folder_name(test: &str) -> String {
+    let mut names = ENDINGS.iter();
+    let name = names.find_map(|ending| test.strip_suffix(ending));
+    name.unwrap_or(test).replace('_', "-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn translated(line: &str, folders: &[&str]) -> Result<String, String> {
+        let typed: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        let folders: Vec<String> = folders.iter().map(|name| (*name).to_owned()).collect();
+        let exists = |path: &Path| path == Path::new("harness/disk-buffer");
+        let translated = translate(&typed, &folders, exists);
+        let line =
+            |(words, remarks): (Vec<String>, Vec<String>)| [words, remarks].concat().join(" ");
+        translated.map(line).map_err(|error| error.to_string())
+    }
+
+    // compat: Vector's test harness | bin/test -t, -s | works
+    // compat: Vector's test harness | bin/compare -t | works
+    // compat: Vector's test harness | -c, -u, -v, -b, -r | differs | no effect: nothing runs on other machines
+    #[test]
+    fn command_lines_of_the_harness_run_its_folders_and_report_their_newest_result() {
+        let results = [
+            "20200102T000000-disk-buffer",
+            "20200101T000000-disk-buffer",
+            "20200103T000000-tcp",
+        ];
+        for (line, expected) in [
+            (
+                "-t disk_buffer_performance",
+                "stillwell run harness/disk-buffer",
+            ),
+            (
+                "test -t disk-buffer -s vector -s rsyslog -v 0.1",
+                "stillwell run harness/disk-buffer --targets vector,rsyslog -v 0.1 has no effect",
+            ),
+            (
+                "compare -t disk_buffer_performance",
+                "stillwell report .stillwell/results/20200102T000000-disk-buffer",
+            ),
+        ] {
+            assert_eq!(
+                translated(line, &results).as_deref(),
+                Ok(expected),
+                "{line}"
+            );
+        }
+        for (line, says) in [
+            ("", "-t TEST is missing"),
+            ("-t", "-t needs a value"),
+            ("-t tcp_performance", "there is no folder harness/tcp"),
+            ("compare -t udp", "there is no result of `udp`"),
+            ("-t a --what", "unknown word `--what`"),
+        ] {
+            let error = translated(line, &results).unwrap_err();
+            assert!(error.contains(says), "{line}: {error}");
+        }
+    }
+}
