@@ -10,7 +10,8 @@
 //! configurations; the program must report each at its line. `cargo xtask words`
 //! counts banned words and ambiguous type names by crate, and `cargo xtask words CRATE`
 //! lists them. `cargo xtask messages [CRATE…]` lists the texts of the program. `cargo
-//! xtask reference` writes docs/reference.md. `cargo xtask evidence LEDGER PROGRAM TIMES MINUTES`
+//! xtask reference` writes docs/reference.md, `cargo xtask compatibility` the tables of
+//! docs/compatibility.md. `cargo xtask evidence LEDGER PROGRAM TIMES MINUTES`
 //! runs the quickstart beside other programs, and continues the ledger; with the ledger alone
 //! it prints the tables.
 
@@ -37,7 +38,8 @@ use anyhow::{Context as _, bail};
 use calibrate::{Effort, TablesPart};
 
 const USAGE: &str = "usage: cargo xtask tidy | cargo xtask words [CRATE…] | \
-                     cargo xtask messages [CRATE…] | cargo xtask reference | cargo xtask ci-skips LOGFILE | \
+                     cargo xtask messages [CRATE…] | cargo xtask reference | \
+                     cargo xtask compatibility | cargo xtask ci-skips LOGFILE | \
                      cargo xtask calibrate (--quick|--full [search|procedure|histories|covariates]) | \
                      cargo xtask evidence LEDGER [PROGRAM TIMES MINUTES] | \
                      cargo xtask harness TABLE RESULTS PAGE | \
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
             harness::write(table, Path::new(results), Path::new(page))
         }
         ["reference"] => run_reference(),
+        ["compatibility"] => run_compatibility(),
         ["messages", units @ ..] => run_messages(units),
         ["words", units @ ..] => run_words(units),
         ["ci-skips", log] => run_ci_skips(Path::new(log)),
@@ -128,6 +131,13 @@ fn run_reference() -> anyhow::Result<()> {
         bail!("cargo test failed: {status}");
     }
     Ok(())
+}
+
+fn run_compatibility() -> anyhow::Result<()> {
+    let root = repository_root()?;
+    let page = tidy::compatibility_page(&root)?;
+    let path = root.join("docs/compatibility.md");
+    std::fs::write(&path, page).with_context(|| format!("write {}", path.display()))
 }
 
 fn run_calibrate(effort: Effort, parts: &[TablesPart]) -> anyhow::Result<()> {

@@ -3,6 +3,7 @@
 
 mod ancestors;
 mod circles;
+mod compatibility;
 mod documents;
 mod files;
 mod grammar;
@@ -77,6 +78,7 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
     problems.extend(rust::check_unsafe_table(&sources));
     problems.extend(words::check(&sources));
     problems.extend(messages::check(&sources));
+    problems.extend(compatibility::check(&sources));
     problems.extend(documents::check_index(&sources, &paths));
     problems.sort();
     problems.dedup();
@@ -85,6 +87,14 @@ pub(crate) fn check(root: &Path) -> anyhow::Result<Report> {
         crates: metadata.crates(),
         problems,
     })
+}
+
+/// Returns docs/compatibility.md with the tables of the marks in tests.
+///
+/// # Errors
+/// When the repository cannot be read, or the page has no place for them.
+pub(crate) fn compatibility_page(root: &Path) -> anyhow::Result<String> {
+    compatibility::page(&files::read_all(root)?).context("docs/compatibility.md has no tables")
 }
 
 /// Finds the banned words and ambiguous type names of the repository at `root`.

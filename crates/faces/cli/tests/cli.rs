@@ -21,6 +21,8 @@ mod capacity;
 mod captool;
 #[path = "cli/compare.rs"]
 mod compare;
+#[path = "cli/compatibility.rs"]
+mod compatibility;
 #[path = "cli/config.rs"]
 mod config;
 #[path = "cli/container.rs"]

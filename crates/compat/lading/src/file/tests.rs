@@ -40,6 +40,7 @@ fn generator(kind: &str, body: &str) -> String {
     )
 }
 
+// compat: lading, files | lading.yaml of 2021 | works
 #[test]
 fn the_first_published_shape_is_read() {
     let text = format!(
@@ -67,6 +68,7 @@ blackhole:
     insta::assert_snapshot!("the_first_published_shape_is_read_remarks", result);
 }
 
+// compat: lading, files | generator and blackhole as lists and as maps | works
 #[test]
 fn list_and_map_shape_are_the_same() {
     let list = generator("tcp", "addr: 127.0.0.1:1");
@@ -431,6 +433,7 @@ proptest::proptest! {
     }
 }
 
+// compat: lading, files | YAML tags | works
 #[test]
 fn tags_are_kinds_as_in_lading() {
     let sinks = |body: &str| {
@@ -454,6 +457,7 @@ fn tags_are_kinds_as_in_lading() {
     assert_eq!(run_plan.generators[0].payload.format, PayloadFormat::Ascii);
 }
 
+// compat: lading, files | experiment_duration, target, payloads of 2022 | differs | read with a warning
 #[test]
 fn spellings_of_2022_are_read_with_a_remark() {
     let text = generator("tcp", "addr: 127.0.0.1:1").replace("ascii", "\"Ascii\"")
@@ -474,6 +478,7 @@ fn spellings_of_2022_are_read_with_a_remark() {
     assert_eq!(today_name("ascii"), None);
 }
 
+// compat: lading, files | content_type of an http blackhole | works
 #[test]
 fn a_content_type_goes_before_the_default() {
     let text = "blackhole:\n  - http: {binding_addr: '127.0.0.1:1', content_type: text/plain}\n";
@@ -488,6 +493,7 @@ fn a_content_type_goes_before_the_default() {
     );
 }
 
+// compat: lading, files | maximum_prebuild_cache_size_bytes | differs | above 64 GiB an error
 #[test]
 fn caches_are_held_in_memory_and_hold_a_block() {
     for (text, words) in [
@@ -510,4 +516,33 @@ fn a_call_without_a_method_is_a_warning() {
     let (_, result) = run_plan(&generator("grpc", "target_uri: http://127.0.0.1:1"));
     assert!(!result.has_errors(), "{result}");
     assert!(result.to_string().contains("no method"), "{result}");
+}
+
+/// Parts that mistakes are made of.
+const PARTS: [&str; 16] = [
+    "", "\0", "\t", ":", ": ", "- ", "{", "}", "[", "]", "\"", "'", "&a", "!x", "-1", "1e999",
+];
+
+proptest::proptest! {
+    /// Whatever one writes into a file, errors name their place.
+    #[test]
+    fn for_all_mistakes_in_a_file_there_is_no_panic_and_each_error_has_a_place(
+        changes in proptest::collection::vec(
+            (proptest::prelude::any::<proptest::sample::Index>(), 0_usize..40, 0_usize..PARTS.len()),
+            1..4,
+        ),
+    ) {
+        let mut text = generator("tcp", "addr: 127.0.0.1:9000\n      bytes_per_second: 1 MiB");
+        text.push_str("blackhole:\n  - http:\n      binding_addr: 127.0.0.1:9001\n");
+        for (at, length, part) in changes {
+            let from = at.index(text.len() + 1);
+            let to = (from + length).min(text.len());
+            // Texts of the file are ASCII.
+            text.replace_range(from..to, PARTS[part]);
+        }
+        let (_, result) = read(&Source::new("lading.yaml", &text), true, NamedFiles::default());
+        let shown = result.to_string();
+        let has_place = shown.is_empty() || shown.contains("--> lading.yaml");
+        proptest::prop_assert!(has_place, "{text}\n{shown}");
+    }
 }

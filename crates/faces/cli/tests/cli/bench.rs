@@ -196,6 +196,10 @@ fn stamps_are_found_in_objects_that_were_written_anew() {
     ended.assert_exact(2 * LINES);
 }
 
+// compat: Tremor | source | works
+// compat: Tremor | interval | works
+// compat: Tremor | iters | works
+// compat: Tremor | structured | works
 #[test]
 fn tremors_keys_are_a_bench_and_structured_is_json() {
     let bench = Bench::new("tcp", "tcp");
@@ -288,6 +292,7 @@ fn what_cannot_run_says_so_and_prints_no_table() {
     );
 }
 
+// compat: Tremor | chunk_size | differs | 0 is refused
 #[test]
 fn chunks_are_only_counted_and_it_says_so() {
     let bench = Bench::new("tcp", "tcp");
@@ -323,6 +328,7 @@ fn requests_that_are_refused_once_in_a_hundred_are_counted_exactly() {
     }
 }
 
+// compat: Tremor | is_transactional | differs | over HTTP and Splunk's collector, where events are sent again
 #[test]
 fn transactional_events_come_through_all_the_same() {
     for into in ["http", "hec"] {

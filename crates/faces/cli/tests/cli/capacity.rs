@@ -319,6 +319,8 @@ fn adaptive(folder: &std::path::Path, spec: &str, printed: &str) -> (Finished, S
     (ended, text)
 }
 
+// compat: nighthawk_adaptive_load_client | --spec-file | works
+// compat: nighthawk_adaptive_load_client | --output-file | works
 #[test]
 fn a_session_of_nighthawks_finds_a_rate_that_held() {
     let (_server, url) = serve(&["--rate-limit=400/s", "--rate-limit-burst=4"]);
@@ -348,6 +350,7 @@ fn a_session_of_nighthawks_finds_a_rate_that_held() {
     );
 }
 
+// compat: nighthawk_adaptive_load_client | --nighthawk-service-address | refused | this process makes the loads
 #[test]
 fn a_session_that_cannot_be_is_reported_why() {
     let (_server, url) = serve(&["--error-rate=1"]);

@@ -37,6 +37,9 @@ fn capture() -> String {
     text
 }
 
+// compat: captool and payloadtool | captool --list-metrics | works
+// compat: captool and payloadtool | captool --metric | works
+// compat: captool and payloadtool | captool --dump-values | works
 #[test]
 fn it_lists_shows_and_dumps() {
     let suite = Suite::new();

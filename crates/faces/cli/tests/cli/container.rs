@@ -57,6 +57,7 @@ fn write(suite: &Suite) {
     suite.file("lading.yaml", &text);
 }
 
+// compat: lading, command line | --target-container | works
 #[test]
 fn a_container_is_watched_by_the_process_that_its_engine_names() {
     let suite = Suite::new();

@@ -110,6 +110,8 @@ fn an_inspector_that_ignores_sigterm_is_killed_and_reported() {
     suite.assert_nothing_left();
 }
 
+// compat: lading, command line | --disable-inspector | works
+// compat: lading, command line | --no-target | works
 #[test]
 fn called_as_lading_an_inspector_may_be_left_out_and_may_have_no_target() {
     let suite = Suite::new();

@@ -95,6 +95,12 @@ fn assert_capture(path: &Path) {
     }
 }
 
+// compat: lading, command line | --target-path | works
+// compat: lading, command line | --capture-path | works
+// compat: lading, command line | --capture-format | works
+// compat: lading, command line | --config-path | works
+// compat: lading, command line | --experiment-duration-seconds | works
+// compat: lading, command line | --warmup-duration-seconds | works
 #[test]
 fn it_runs_a_target_and_writes_what_it_measured_in_ladings_formats() {
     for (words, files) in [
@@ -203,6 +209,7 @@ fn signals_end_it_in_order_and_the_capture_is_whole() {
     suite.assert_nothing_left();
 }
 
+// compat: lading, command line | --prometheus-addr | works
 #[test]
 fn a_page_shows_the_newest_values_while_it_runs() {
     let suite = Suite::new();
@@ -233,6 +240,7 @@ fn scrape(address: &str) -> std::io::Result<String> {
     Ok(page)
 }
 
+// compat: lading, command line | exit codes | works
 #[test]
 fn a_run_that_worked_exits_with_0_and_one_whose_target_dies_with_1() {
     let suite = Suite::new();
@@ -253,6 +261,7 @@ fn a_run_that_worked_exits_with_0_and_one_whose_target_dies_with_1() {
     assert_code(&call(&suite, &words), 1);
 }
 
+// compat: lading, command line | --target-rss-bytes-limit | works
 #[test]
 fn more_memory_than_allowed_fails_the_run() {
     let suite = Suite::new();

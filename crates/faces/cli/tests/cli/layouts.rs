@@ -49,6 +49,7 @@ fn is_permitted() -> bool {
     is_root
 }
 
+// compat: SMP and soaks | soak folder | works
 #[test]
 fn a_soak_of_old_runs_with_all_that_it_is_shown() {
     if !is_permitted() {
@@ -81,6 +82,7 @@ fn a_soak_of_old_runs_with_all_that_it_is_shown() {
     suite.assert_nothing_left();
 }
 
+// compat: SMP and soaks | suite of soaks | works
 #[test]
 fn a_suite_of_soaks_takes_its_program_from_the_command_line() {
     let suite = Suite::new();

@@ -28,6 +28,8 @@ fn suite() -> Suite {
     suite
 }
 
+// compat: captool and payloadtool | payloadtool --fingerprint | works
+// compat: captool and payloadtool | payloadtool --verify | works
 #[test]
 fn fingerprints_are_printed_and_verified() {
     let suite = suite();
@@ -61,6 +63,8 @@ fn fingerprints_are_printed_and_verified() {
     );
 }
 
+// compat: captool and payloadtool | payloadtool --dump | works
+// compat: captool and payloadtool | payloadtool --memory-stats | works
 #[test]
 fn bytes_are_dumped_and_memory_is_reported() {
     let suite = suite();

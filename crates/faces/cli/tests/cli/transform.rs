@@ -99,6 +99,7 @@ fn as_ancestor(words: &[&str], input: &str) -> (Option<i32>, String, String) {
     )
 }
 
+// compat: nighthawk_output_transform | --output-format | works
 #[test]
 fn the_ancestors_name_brings_its_flags_and_codes() {
     let (code, out, _) = as_ancestor(&["--output-format", "human"], RESULT);

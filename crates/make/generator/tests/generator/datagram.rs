@@ -20,6 +20,7 @@ fn udp(address: String) -> stillwell_plan::GeneratorPlan {
     plan
 }
 
+// compat: lading, generators | udp | works
 #[test]
 fn udp_delivers_a_block_a_datagram() {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -50,6 +51,7 @@ fn udp_delivers_a_block_a_datagram() {
     assert_eq!(shards[0].requests.total(), sent);
 }
 
+// compat: lading, generators | unix_datagram | works
 #[test]
 fn unix_datagrams_deliver_a_block_each_and_none_is_lost() {
     let folder = tempfile::tempdir().unwrap();

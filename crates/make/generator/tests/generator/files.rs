@@ -53,6 +53,7 @@ fn numbered_files_hold_every_block_in_order() {
     }
 }
 
+// compat: lading, generators | file_gen | works
 #[test]
 fn each_log_has_its_own_parts_and_keeps_as_many_as_it_should() {
     let folder = tempfile::tempdir().unwrap();
@@ -81,6 +82,7 @@ fn each_log_has_its_own_parts_and_keeps_as_many_as_it_should() {
     assert!(older.clone().all(|(_, bytes)| bytes.len() > 16 << 10));
 }
 
+// compat: lading, generators | passthru_file | works
 #[test]
 fn a_pipe_gets_every_block_once_a_reader_opens_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -124,6 +126,7 @@ fn the_end_of_a_file_grows() {
     assert!(is_walk(&blocks(&plan, 0), 0, grown));
 }
 
+// compat: lading, generators | tcp_rr | works
 #[test]
 fn round_trips_are_counted_and_timed() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

@@ -115,6 +115,7 @@ fn run(mut plan: GeneratorPlan, listener: TcpListener, status: &'static str) -> 
     [count(Outcome::Ok), count(Outcome::Status5xx)].map(|count| count / messages.len() as u64)
 }
 
+// compat: lading, generators | grpc | differs | a call in flight on each of parallel_connections; one in all there
 #[test]
 fn every_message_is_a_block_in_order() {
     let (listener, plan) = grpc();

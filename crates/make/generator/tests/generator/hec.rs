@@ -99,6 +99,7 @@ fn hec(acknowledgements: Option<HecAcknowledgements>) -> (TcpListener, Generator
 
 const NAMES: [&str; 2] = ["authorization", "x-splunk-request-channel"];
 
+// compat: lading, generators | splunk_hec | works
 #[test]
 fn every_request_is_acknowledged_or_lost() {
     let (listener, mut plan) = hec(Some(HecAcknowledgements {

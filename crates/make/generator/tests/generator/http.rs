@@ -102,6 +102,7 @@ fn served(
     bodies.recv_timeout(LONG).unwrap()
 }
 
+// compat: lading, generators | http | works
 #[test]
 fn every_body_is_a_block_in_order_and_every_answer_is_counted() {
     let (listener, plan) = http();

@@ -53,6 +53,7 @@ fn accept_unix(listener: &UnixListener) -> io::Result<UnixStream> {
     Ok(peer)
 }
 
+// compat: lading, generators | tcp | works
 #[test]
 fn tcp_delivers_its_blocks_in_order_and_ends_after_a_whole_one() {
     let (listener, transport) = tcp();
@@ -73,6 +74,7 @@ fn tcp_delivers_its_blocks_in_order_and_ends_after_a_whole_one() {
     assert_eq!(shards[0].outcomes[Outcome::Ok.index()].total(), 1);
 }
 
+// compat: lading, generators | unix_stream | works
 #[test]
 fn unix_streams_deliver_their_blocks_in_order_and_end_after_a_whole_one() {
     let folder = tempfile::tempdir().unwrap();

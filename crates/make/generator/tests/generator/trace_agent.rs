@@ -58,6 +58,7 @@ fn run(retries: u32, requests: usize) -> (Vec<Vec<u8>>, [u64; 3], u64) {
     (bodies, outcomes, shards[0].sent_units.total())
 }
 
+// compat: lading, generators | trace_agent | works
 #[test]
 fn what_the_agent_has_no_time_for_is_sent_again() {
     let (bodies, outcomes, sent_units) = run(2, 5);

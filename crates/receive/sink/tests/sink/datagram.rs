@@ -51,6 +51,7 @@ proptest! {
     }
 }
 
+// compat: lading, blackholes | udp | works
 #[test]
 fn the_largest_datagrams_count_whole() {
     let sink = run(&plan(SinkProtocol::Udp {

@@ -179,6 +179,7 @@ fn a_request_that_breaks_off_counts_as_an_error_only() {
     assert_eq!(sink.end(), expected);
 }
 
+// compat: lading, blackholes | http | works
 #[test]
 fn json_arrays_count_by_element_and_bodies_in_unknown_codings_not_at_all() {
     let sink = sink();

@@ -44,6 +44,7 @@ pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().unwrap()
 }
 
+// compat: lading, blackholes | splunk_hec | differs | acknowledges only what it has received
 #[test]
 fn splunk_events_are_counted_decoded_and_acknowledged() {
     let sink = intake(IntakeService::SplunkHec);
@@ -194,6 +195,7 @@ fn export() -> Vec<u8> {
     message(&[(1, &message(&[(2, &scope)]))])
 }
 
+// compat: lading, blackholes | otlp | works
 #[test]
 fn opentelemetry_is_taken_over_grpc_and_http_at_one_address() {
     let sink = intake(IntakeService::Otlp);
@@ -223,6 +225,7 @@ fn opentelemetry_is_taken_over_grpc_and_http_at_one_address() {
     assert_eq!(shards[0].malformed.total(), 2);
 }
 
+// compat: lading, blackholes | datadog_stateful_logs | works
 #[test]
 fn each_batch_of_a_stream_has_its_status_before_the_stream_ends() {
     let sink = intake(IntakeService::DatadogStatefulLogs);
@@ -306,6 +309,7 @@ fn answers_come_after_their_delay() {
     assert_eq!(sink.end().events, 1);
 }
 
+// compat: lading, blackholes | tcp_rr | works
 #[test]
 fn requests_of_fixed_length_are_answered() {
     let sink = run(&plan(SinkProtocol::TcpRr {
@@ -324,6 +328,7 @@ fn requests_of_fixed_length_are_answered() {
     assert_eq!((counts.bytes, counts.messages, counts.errors), (9, 3, 0));
 }
 
+// compat: lading, blackholes | datadog | works
 #[test]
 fn series_that_come_in_are_recorded() {
     let record = SeriesRecord::Named(vec!["kept".to_owned()]);

@@ -69,6 +69,7 @@ fn what_waits_in_the_sockets_when_a_sink_ends_still_counts() {
     drop(streams);
 }
 
+// compat: lading, blackholes | tcp | works
 #[test]
 fn several_workers_share_one_address() {
     let mut plan = plan(SinkProtocol::Tcp {

@@ -61,6 +61,7 @@ fn run(suite: &Suite, words: &[&str]) -> (Finished, Value) {
     (ended, serde_json::from_str(&report).unwrap_or_default())
 }
 
+// compat: Tremor | tremor test bench | works
 #[test]
 fn a_tree_is_run_and_held_against_its_asserts() {
     let suite = Suite::new();

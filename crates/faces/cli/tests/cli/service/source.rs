@@ -188,6 +188,7 @@ fn counter(output: &Output, name: &str) -> u64 {
     output.global().unwrap().counter(name)
 }
 
+// compat: nighthawk_service | NighthawkRequestSourceService | works
 #[test]
 fn requests_come_from_a_source_of_others() {
     let folder = tempfile::tempdir().unwrap();
@@ -231,6 +232,7 @@ fn requests_come_from_a_source_of_others() {
     assert!((sent * 3 / 2).abs_diff(bytes) <= 3, "{counted}");
 }
 
+// compat: nighthawk_client | --request-source | works
 #[test]
 fn requests_are_fetched_while_the_load_goes_on() {
     let target = Listening::target(&[]);
