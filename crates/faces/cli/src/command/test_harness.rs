@@ -37,7 +37,7 @@ pub(crate) fn translate(
     folders: &[String],
     exists: impl Fn(&Path) -> bool,
 ) -> anyhow::Result<(Vec<String>, Vec<String>)> {
-    let (mut test, mut subjects, mut remarks) = (None, Vec::new(), Vec::new());
+    let (mut test, mut targets, mut remarks) = (None, Vec::new(), Vec::new());
     let mut words = typed.iter();
     let mut compares = false;
     while let Some(word) = words.next() {
@@ -50,13 +50,13 @@ pub(crate) fn translate(
             "test" => {}
             "compare" => compares = true,
             "-t" | "--test" => test = Some(value()?.as_str()),
-            "-s" | "--subject" | "--subjects" => subjects.push(value()?.clone()),
+            "-s" => targets.push(value()?.clone()),
             flag if UNUSED.contains(&flag) => {
                 let value = value()?;
                 remarks.push(format!("{flag} {value} has no effect"));
             }
             other => bail!(
-                "unknown word `{other}`: write test-harness [test|compare] -t TEST [-s SUBJECT]"
+                "unknown word `{other}`: write test-harness [test|compare] -t TEST [-s TARGET]"
             ),
         }
     }
@@ -85,8 +85,8 @@ pub(crate) fn translate(
         format!("there is no folder harness/{folder}: run this beside the folder `harness`")
     })?;
     let mut words = vec!["stillwell".to_owned(), "run".to_owned(), place.clone()];
-    if !subjects.is_empty() {
-        words.extend(["--targets".to_owned(), subjects.join(",")]);
+    if !targets.is_empty() {
+        words.extend(["--targets".to_owned(), targets.join(",")]);
     }
     Ok((words, remarks))
 }

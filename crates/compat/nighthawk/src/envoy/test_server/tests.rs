@@ -364,7 +364,7 @@ const PARTS: [&str; 16] = [
 ];
 
 proptest::proptest! {
-    /// Whatever one writes into a file, errors name their place.
+    /// Mistakes of any kind are errors that name their place.
     #[test]
     fn for_all_mistakes_in_a_file_there_is_no_panic_and_each_error_has_a_place(
         changes in proptest::collection::vec(
