@@ -98,6 +98,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("sides", &[
         "units", "metric", "plan", "config", "capture", "stats", "verdict", "experiment", "report", "lading", "others",
     ]),
+    edge("web", &["units", "config", "scope", "report"]),
     face("cli"),
     edge("testkit", &[]),
     face("benches"),

@@ -17,6 +17,7 @@ mod load;
 mod serve;
 mod service;
 mod transform;
+mod ui;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -65,6 +66,7 @@ pub(crate) use self::service::{
 pub(crate) use self::transform::{
     NighthawkTransformArguments, TransformArguments, TransformSource,
 };
+pub(crate) use self::ui::UiArguments;
 
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
@@ -147,6 +149,8 @@ pub(crate) enum Command {
     Plot(PlotArguments),
     /// Show how goals changed over saved results, and where their level shifted
     History(HistoryArguments),
+    /// Show results in a browser, compare them, and start loads and experiments
+    Ui(UiArguments),
     /// Find the commit that caused a regression
     Bisect(Box<BisectArguments>),
     /// Find the smallest change that this machine can detect, and the false alarm rate

@@ -38,3 +38,4 @@ pub(crate) mod target;
 pub(crate) mod test_bench;
 pub(crate) mod test_harness;
 pub(crate) mod transform;
+pub(crate) mod ui;

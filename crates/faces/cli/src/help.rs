@@ -23,6 +23,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "plot",
             "compare",
             "history",
+            "ui",
             "import",
             "transform",
         ],

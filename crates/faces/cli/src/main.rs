@@ -71,6 +71,7 @@ fn main() -> ExitCode {
         Command::Comment(comment) => command::comment::run(&comment),
         Command::Plot(plot) => command::plot::run(&plot),
         Command::History(history) => command::history::run(&history, &paint),
+        Command::Ui(ui) => command::ui::run(&ui),
         Command::Bisect(bisect) => {
             let privileges = prepare_privileges();
             command::bisect::run(&bisect, &paint, &privileges)

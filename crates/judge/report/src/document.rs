@@ -33,6 +33,7 @@ use std::str::FromStr;
 
 pub use self::terminal::forest_lines;
 pub use full::{FullReport, NamedChart};
+pub use html::{page_policy, page_style};
 pub use inline::{Inline, Role, Sign, Sparkline, Text};
 pub use table::{
     Alignment, AxisScale, Band, Cell, Chart, Column, Curve, Datum, FlameChart, Interval,

@@ -44,7 +44,9 @@ pub use comparison::{
 pub use decision::{
     DECISION_JSON_SCHEMA, DECISION_SCHEMA, GateFinding, decision_json, gate_findings, junit,
 };
-pub use document::{Format, FormatError, FullReport, NamedChart, forest_lines};
+pub use document::{
+    Format, FormatError, FullReport, NamedChart, forest_lines, page_policy, page_style,
+};
 pub use json::{REPORT_SCHEMA, json};
 pub use run::{RunReport, run_curves, run_terminal};
 pub use scenario::{

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use stillwell_config::{RunOverrides, SuiteOverrides, TargetsOverrides};
+use stillwell_config::{Diagnostics, Loaded, RunOverrides, SuiteOverrides, TargetsOverrides};
+use stillwell_plan::{RunPlan, SuitePlan, TargetsPlan};
 
 use crate::arguments::CheckArguments;
 use crate::command::{programs, select};
@@ -15,23 +16,18 @@ mod describe;
 const EXPERIMENT: &str = "experiment.yaml";
 
 pub(crate) fn run(arguments: &CheckArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let text = match arguments.paths.as_slice() {
-        [file] if is_single_run(file) => check_run(file, arguments.plan, paint)?,
-        paths if loader().has_targets(paths) => {
-            let overrides = TargetsOverrides::default();
-            let loaded = loader()
-                .targets(paths, &overrides)
-                .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
-            select::warn(&loaded.warnings, paint);
-            match arguments.plan {
-                true => json(&loaded.plan)?,
-                false => describe::targets(&loaded.plan),
-            }
+    let overrides = select::overrides(&arguments.select);
+    let loaded = LoadedPlans::read(&arguments.paths, &overrides);
+    let loaded = loaded.map_err(|diagnostics| select::refused(&diagnostics, paint))?;
+    select::warn(loaded.warnings(), paint);
+    if let LoadedPlans::Suite(suite) = &loaded {
+        for line in programs::missing(&suite.plan) {
+            Paint::say(&format!("warning: {line}"));
         }
-        paths => {
-            let overrides = select::overrides(&arguments.select);
-            check_suite(paths, &overrides, arguments.plan, paint)?
-        }
+    }
+    let text = match arguments.plan {
+        true => loaded.json()?,
+        false => loaded.describe(),
     };
     Paint::data(&text).map_err(|error| CommandError::new(Exit::CouldNotRun, error))?;
     Ok(Exit::Held)
@@ -42,36 +38,60 @@ fn is_single_run(path: &Path) -> bool {
     path.exists() && !path.is_dir() && path.file_name().is_some_and(|name| name != EXPERIMENT)
 }
 
-fn check_run(file: &Path, whole: bool, paint: &Paint) -> Result<String, CommandError> {
-    let loaded = loader()
-        .run_plan(file, &RunOverrides::default())
-        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
-    select::warn(&loaded.warnings, paint);
-    if whole {
-        return json(&loaded.plan);
-    }
-    let mut text = format!("{}: no errors, one run\n", file.display());
-    describe::run_plan(&loaded.plan, &mut text);
-    Ok(text)
+/// Returns a description of what `paths` would run, and the warnings.
+pub(crate) fn examine(paths: &[PathBuf]) -> Result<(String, Diagnostics), Diagnostics> {
+    let loaded = LoadedPlans::read(paths, &SuiteOverrides::default())?;
+    Ok((loaded.describe(), loaded.warnings().clone()))
 }
 
-fn check_suite(
-    paths: &[PathBuf],
-    overrides: &SuiteOverrides,
-    whole: bool,
-    paint: &Paint,
-) -> Result<String, CommandError> {
-    let loaded = loader()
-        .suite(paths, overrides)
-        .map_err(|diagnostics| select::refused(&diagnostics, paint))?;
-    select::warn(&loaded.warnings, paint);
-    for line in programs::missing(&loaded.plan) {
-        Paint::say(&format!("warning: {line}"));
+/// Plans of configuration files, by their kind.
+enum LoadedPlans {
+    Run(PathBuf, Box<Loaded<RunPlan>>),
+    Targets(Loaded<Vec<TargetsPlan>>),
+    Suite(Loaded<SuitePlan>),
+}
+
+impl LoadedPlans {
+    fn read(paths: &[PathBuf], overrides: &SuiteOverrides) -> Result<Self, Diagnostics> {
+        Ok(match paths {
+            [file] if is_single_run(file) => {
+                let loaded = loader().run_plan(file, &RunOverrides::default())?;
+                Self::Run(file.clone(), Box::new(loaded))
+            }
+            paths if loader().has_targets(paths) => {
+                Self::Targets(loader().targets(paths, &TargetsOverrides::default())?)
+            }
+            paths => Self::Suite(loader().suite(paths, overrides)?),
+        })
     }
-    if whole {
-        return json(&loaded.plan);
+
+    const fn warnings(&self) -> &Diagnostics {
+        match self {
+            Self::Run(_, loaded) => &loaded.warnings,
+            Self::Targets(loaded) => &loaded.warnings,
+            Self::Suite(loaded) => &loaded.warnings,
+        }
     }
-    Ok(describe::suite(&loaded.plan))
+
+    fn json(&self) -> Result<String, CommandError> {
+        match self {
+            Self::Run(_, loaded) => json(&loaded.plan),
+            Self::Targets(loaded) => json(&loaded.plan),
+            Self::Suite(loaded) => json(&loaded.plan),
+        }
+    }
+
+    fn describe(&self) -> String {
+        match self {
+            Self::Run(file, loaded) => {
+                let mut text = format!("{}: no errors, one run\n", file.display());
+                describe::run_plan(&loaded.plan, &mut text);
+                text
+            }
+            Self::Targets(loaded) => describe::targets(&loaded.plan),
+            Self::Suite(loaded) => describe::suite(&loaded.plan),
+        }
+    }
 }
 
 fn json(plan: &impl serde::Serialize) -> Result<String, CommandError> {

@@ -13,6 +13,13 @@ use crate::paint::Paint;
 
 pub(crate) fn run(arguments: &CompareArguments, paint: &Paint) -> Result<Exit, CommandError> {
     output::check_writable(&arguments.output.output)?;
+    let report = report(arguments)?;
+    output::deliver(&arguments.output, paint, &FullReport::from(&report))?;
+    Ok(exit(&report, arguments))
+}
+
+/// Returns the comparison.
+pub(crate) fn report(arguments: &CompareArguments) -> Result<ComparisonReport, CommandError> {
     let comparison = arguments.comparison.as_deref();
     let report = compare_sides(&arguments.baseline, comparison, &options(arguments));
     let mut report = report.map_err(|error| {
@@ -21,8 +28,7 @@ pub(crate) fn run(arguments: &CompareArguments, paint: &Paint) -> Result<Exit, C
     })?;
     report.command = output::command_line();
     env!("CARGO_PKG_VERSION").clone_into(&mut report.version);
-    output::deliver(&arguments.output, paint, &FullReport::from(&report))?;
-    Ok(exit(&report, arguments))
+    Ok(report)
 }
 
 fn options(arguments: &CompareArguments) -> SideOptions {

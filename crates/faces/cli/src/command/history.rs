@@ -25,33 +25,40 @@ const ALARM_RATE: f64 = 0.01;
 
 pub(crate) fn run(arguments: &HistoryArguments, paint: &Paint) -> Result<Exit, CommandError> {
     output::check_writable(&arguments.output)?;
-    let options = options(arguments)?;
-    let history = read(arguments)?;
     if arguments.export.is_some() {
+        options(arguments)?;
+        let history = read(arguments)?;
         export::write(&history.points, arguments)?;
         print_skipped(&history);
         return Ok(Exit::Held);
     }
-    let trends = trends(&history.points, &options);
-    if trends.is_empty() {
-        return Err(nothing_recorded(&history.points, &options.metrics));
-    }
-    let skipped = history.skipped.iter();
-    let skipped = skipped.map(|(folder, reason)| (output::show_path(folder), reason.clone()));
-    let report = HistoryReport {
-        trends,
-        method: options.method,
-        skipped: skipped.collect(),
-        branch: arguments.branch.clone(),
-        command: output::command_line(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-    };
+    let report = report(arguments)?;
     deliver(&report, arguments, paint)?;
     if report.alarms() > 0 && !arguments.exit_zero {
         Ok(Exit::Failed)
     } else {
         Ok(Exit::Held)
     }
+}
+
+/// Returns the history.
+pub(crate) fn report(arguments: &HistoryArguments) -> Result<HistoryReport, CommandError> {
+    let options = options(arguments)?;
+    let history = read(arguments)?;
+    let trends = trends(&history.points, &options);
+    if trends.is_empty() {
+        return Err(nothing_recorded(&history.points, &options.metrics));
+    }
+    let skipped = history.skipped.iter();
+    let skipped = skipped.map(|(folder, reason)| (output::show_path(folder), reason.clone()));
+    Ok(HistoryReport {
+        trends,
+        method: options.method,
+        skipped: skipped.collect(),
+        branch: arguments.branch.clone(),
+        command: output::command_line(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
 }
 
 fn options(arguments: &HistoryArguments) -> Result<TrendOptions, CommandError> {

@@ -32,6 +32,12 @@ impl FullReport {
         }
     }
 
+    /// Returns the report as a page with `header`, which is HTML, above it.
+    #[must_use]
+    pub fn html_below(&self, header: &str) -> String {
+        html::page_below(header, &self.document, &self.data)
+    }
+
     /// Returns all charts, in the order of the page.
     #[must_use]
     pub fn charts(&self) -> Vec<NamedChart> {

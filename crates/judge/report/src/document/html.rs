@@ -25,10 +25,17 @@ const STYLE: &str = include_str!("html/page.css");
 /// Script of the page: a cursor over all charts of an experiment, and larger charts.
 const SCRIPT: &str = include_str!("html/page.js");
 
-/// Returns the policy that lets the page load nothing and run [`SCRIPT`] alone.
-fn policy() -> String {
+/// Returns the policy that lets a page load nothing and run its own script alone.
+#[must_use]
+pub fn page_policy() -> String {
     let hash = BASE64_STANDARD.encode(Sha256::digest(SCRIPT.as_bytes()));
     format!("default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{hash}'")
+}
+
+/// Returns the style sheet of pages and of charts in them.
+#[must_use]
+pub fn page_style() -> String {
+    format!("{}{STYLE}", svg::STYLE)
 }
 
 /// Experiments from which on the page has a list of contents.
@@ -41,6 +48,11 @@ pub(super) fn render(document: &Document, _style: Style) -> String {
 
 /// Returns the document as a page that embeds `data`, which is JSON or empty.
 pub(super) fn page(document: &Document, data: &str) -> String {
+    page_below("", document, data)
+}
+
+/// Returns the same page with `header`, which is HTML, above it.
+pub(super) fn page_below(header: &str, document: &Document, data: &str) -> String {
     let top = top(&document.blocks);
     let sections = || {
         top.iter().filter_map(|block| match block {
@@ -60,7 +72,7 @@ pub(super) fn page(document: &Document, data: &str) -> String {
         html lang="en" {
             head {
                 meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(policy());
+                meta http-equiv="Content-Security-Policy" content=(page_policy());
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content="stillwell";
@@ -68,6 +80,7 @@ pub(super) fn page(document: &Document, data: &str) -> String {
                 style { (PreEscaped(svg::STYLE)) (PreEscaped(STYLE)) }
             }
             body {
+                (PreEscaped(header))
                 main {
                     @if let Some((first, further)) = top.split_first() {
                         (block(first))

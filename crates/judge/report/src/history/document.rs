@@ -97,8 +97,8 @@ fn headline(report: &HistoryReport) -> String {
     };
     format!(
         "history of {results} from {} to {}: {alarms}",
-        date(first),
-        date(last)
+        utc_minute(first),
+        utc_minute(last)
     )
 }
 
@@ -346,15 +346,16 @@ fn moment(origin: &Origin) -> String {
     } else {
         names.join(", ")
     };
-    format!("{} ({names})", date(origin.time_millis))
+    format!("{} ({names})", utc_minute(origin.time_millis))
 }
 
 pub(super) fn short(commit: &str) -> &str {
     commit.get(..COMMIT_SHOWN).unwrap_or(commit)
 }
 
-/// `2026-11-21 14:05`, UTC.
-fn date(millis: u64) -> String {
+/// Returns a moment in milliseconds since 1970 as `2026-11-21 14:05`, UTC.
+#[must_use]
+pub fn utc_minute(millis: u64) -> String {
     let [year, month, day, hour, minute, _] = civil(millis);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02}")
 }

@@ -1,0 +1,265 @@
+//! Runs commands one after the other, each as a child process.
+
+use std::io;
+use std::path::Path;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use stillwell_scope::{Token, clock};
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+use tokio::process::{Child, Command};
+use tokio::time::{interval, sleep, timeout};
+
+use super::{JobEnd, JobState, Jobs};
+
+/// Time between two events of a running command.
+const TICK: Duration = Duration::from_millis(500);
+/// Time in which a command ends in order after it was stopped.
+const STOP_MAX: Duration = Duration::from_secs(20);
+/// The same when the server ends.
+const END_MAX: Duration = Duration::from_millis(1_200);
+/// Time in which the last output arrives after the end of a command.
+const REST_MAX: Duration = Duration::from_millis(300);
+
+/// Runs commands of `jobs` until the token is cancelled; then it ends the one that runs.
+pub(crate) async fn run_jobs(jobs: &Jobs, program: &Path, folder: &Path, token: &Token) {
+    while !token.is_cancelled() {
+        match jobs.begin_next() {
+            Some((id, words)) => {
+                let began = clock::now();
+                let end = run(jobs, id, command(program, folder, &words), token).await;
+                jobs.change(id, |view| {
+                    view.progress.finish();
+                    view.answer.finish();
+                    view.state = JobState::Ended {
+                        took: clock::now().since(began),
+                        end,
+                    };
+                });
+            }
+            None => tokio::select! {
+                () = jobs.wake.notified() => {}
+                () = token.cancelled() => {}
+            },
+        }
+    }
+    jobs.forget_watchers();
+}
+
+fn command(program: &Path, folder: &Path, words: &[String]) -> Command {
+    let mut command = Command::new(program);
+    command.args(words).current_dir(folder).env("NO_COLOR", "1");
+    command.stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    // Ctrl-C in the terminal of the server is for the server, which ends its commands itself.
+    command.process_group(0).kill_on_drop(true);
+    command
+}
+
+async fn run(jobs: &Jobs, id: u64, mut command: Command, token: &Token) -> JobEnd {
+    let mut child = match command.spawn() {
+        Ok(child) => child,
+        Err(error) => return JobEnd::NotStarted(error.to_string()),
+    };
+    let progress = child.stderr.take();
+    let answer = child.stdout.take();
+    let add = |is_answer: bool| {
+        move |bytes: &[u8]| {
+            jobs.board().job(id).map(|job| match is_answer {
+                true => job.view.answer.add(bytes),
+                false => job.view.progress.add(bytes),
+            });
+        }
+    };
+    let output = async {
+        tokio::join!(copy(progress, add(false)), copy(answer, add(true)));
+    };
+    tokio::pin!(output);
+    let mut tick = interval(TICK);
+    let mut has_output = true;
+    let ended = loop {
+        tokio::select! {
+            status = child.wait() => break status,
+            () = &mut output, if has_output => has_output = false,
+            _ = tick.tick() => jobs.change(id, |_| {}),
+            () = stopped(jobs, id, token) => break end(jobs, id, &mut child, token).await,
+        }
+    };
+    if has_output {
+        // Programs that the command left behind may hold its output open.
+        timeout(REST_MAX, output).await.ok();
+    }
+    end_of(ended)
+}
+
+/// Waits until the command is to be stopped.
+async fn stopped(jobs: &Jobs, id: u64, token: &Token) {
+    while !jobs.is_stopping(id) {
+        tokio::select! {
+            () = jobs.wake.notified() => {}
+            () = token.cancelled() => return,
+        }
+    }
+}
+
+/// Ends a command in order, and kills it if that takes too long. What it leaves then is ended by its guardian.
+async fn end(jobs: &Jobs, id: u64, child: &mut Child, token: &Token) -> io::Result<ExitStatus> {
+    let process = child.id().and_then(|id| i32::try_from(id).ok());
+    if let Some(process) = process.and_then(Pid::from_raw) {
+        kill_process(process, Signal::TERM).ok();
+    }
+    let deadline = async {
+        tokio::select! {
+            () = sleep(STOP_MAX) => {}
+            () = async { token.cancelled().await; sleep(END_MAX).await } => {}
+        }
+    };
+    tokio::pin!(deadline);
+    let mut tick = interval(TICK);
+    loop {
+        tokio::select! {
+            status = child.wait() => return status,
+            _ = tick.tick() => jobs.change(id, |_| {}),
+            () = &mut deadline => {
+                child.start_kill()?;
+                return child.wait().await;
+            }
+        }
+    }
+}
+
+fn end_of(ended: io::Result<ExitStatus>) -> JobEnd {
+    use std::os::unix::process::ExitStatusExt as _;
+    match ended {
+        Ok(status) => match (status.code(), status.signal()) {
+            (Some(code), _) => JobEnd::Exited(code),
+            (None, signal) => JobEnd::Killed(signal.unwrap_or(0)),
+        },
+        Err(error) => JobEnd::NotStarted(error.to_string()),
+    }
+}
+
+/// Passes all bytes of `source` on.
+async fn copy(source: Option<impl AsyncRead + Unpin>, mut add: impl FnMut(&[u8])) {
+    let Some(mut source) = source else {
+        return;
+    };
+    let mut buffer = vec![0; 8 * 1024];
+    while let Ok(length @ 1..) = source.read(&mut buffer).await {
+        add(&buffer[..length]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use stillwell_scope::{Place, Scope};
+    use stillwell_units::Nanos;
+
+    use super::*;
+    use crate::places::PlaceBelow;
+
+    /// Runs shell scripts in place of the program until all have ended, or the token is cancelled by `after`.
+    fn conduct(
+        scripts: &[&str],
+        after: impl FnOnce(&Jobs) + Send + 'static,
+    ) -> Vec<super::super::JobView> {
+        let jobs = std::sync::Arc::new(Jobs::default());
+        for script in scripts {
+            let words = vec!["-c".to_owned(), (*script).to_owned()];
+            jobs.submit(words, PlaceBelow::parse("0/a").unwrap())
+                .unwrap();
+        }
+        let mut scope = Scope::new(&Token::new());
+        let shared = std::sync::Arc::clone(&jobs);
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        scope
+            .worker(Place::default(), "jobs", move |token| async move {
+                let done = async {
+                    after(&shared);
+                    while shared.unfinished() > 0 {
+                        sleep(Duration::from_millis(5)).await;
+                    }
+                };
+                tokio::select! {
+                    () = run_jobs(&shared, Path::new("/bin/sh"), Path::new("/"), &token) => {}
+                    () = done => {}
+                }
+                sender.send(()).ok();
+                Ok(())
+            })
+            .unwrap();
+        receiver.recv_timeout(Duration::from_secs(60)).unwrap();
+        scope.close(Nanos::from_secs(5));
+        jobs.views()
+    }
+
+    #[test]
+    fn commands_run_in_order_and_keep_their_output_apart() {
+        let views = conduct(
+            &[
+                "echo answer; echo progress >&2; exit 3",
+                "echo \"$1$NO_COLOR\"",
+                "kill -9 $$",
+            ],
+            |_| {},
+        );
+        let first = &views[2];
+        assert_eq!(first.answer.text(), "answer\n");
+        assert_eq!(first.progress.text(), "progress\n");
+        assert!(matches!(
+            first.state,
+            JobState::Ended {
+                end: JobEnd::Exited(3),
+                ..
+            }
+        ));
+        assert_eq!(views[1].answer.text(), "1\n");
+        assert!(matches!(
+            views[0].state,
+            JobState::Ended {
+                end: JobEnd::Killed(9),
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn a_command_that_is_stopped_ends_in_order() {
+        let script = "trap 'echo ended; exit 143' TERM; echo started; while :; do sleep 0.01; done";
+        let views = conduct(&[script], |jobs| {
+            jobs.stop(1);
+        });
+        // It may be stopped before its shell has set the trap.
+        assert!(matches!(
+            views[0].state,
+            JobState::Ended {
+                end: JobEnd::Exited(143) | JobEnd::Killed(15) | JobEnd::Withdrawn,
+                ..
+            }
+        ));
+    }
+
+    #[test]
+    fn a_program_that_holds_the_output_open_does_not_hold_the_command() {
+        let views = conduct(&["sleep 3 & echo done"], |_| {});
+        assert_eq!(views[0].answer.text(), "done\n");
+    }
+
+    #[test]
+    fn a_program_that_is_missing_is_an_end() {
+        let command = command(
+            &PathBuf::from("/nonexistent/stillwell"),
+            Path::new("/"),
+            &[],
+        );
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let end = runtime.block_on(run(&Jobs::default(), 1, command, &Token::new()));
+        assert!(matches!(end, JobEnd::NotStarted(_)));
+    }
+}

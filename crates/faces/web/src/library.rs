@@ -1,0 +1,417 @@
+//! The results below the roots: found by the files in their folders, described by the first of them.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use serde::Deserialize;
+
+use crate::places::{PlaceBelow, Roots};
+
+/// Maximum number of entries of folders that one walk looks at.
+const ENTRIES_MAX: usize = 50_000;
+/// Maximum number of results.
+const RESULTS_MAX: usize = 2_000;
+/// Maximum number of configuration files.
+const FILES_MAX: usize = 500;
+/// Maximum depth below a root.
+const DEPTH_MAX: usize = 8;
+/// Maximum size of a file that describes a result.
+const HEAD_MAX: u64 = 32 << 20;
+/// Bytes of the start of a file that say what it is.
+const START_BYTES: u64 = 4096;
+/// Folders without results of users.
+const SKIPPED: [&str; 4] = ["target", "node_modules", "calibrations", "bisects"];
+
+/// Kind of a result.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum ResultKind {
+    /// Results of `run` with variants.
+    Suite,
+    /// Results of `ab`.
+    Ab,
+    /// Results of `run` with several targets.
+    Targets,
+    /// The capture of a load.
+    Load,
+    /// The capture of a single run.
+    Run,
+    /// The capture of a bench.
+    Bench,
+    /// A search for capacity.
+    Capacity,
+    /// The result of a load as JSON.
+    LoadFile,
+    /// A report as a page.
+    Page,
+}
+
+impl ResultKind {
+    /// Returns the kind for readers.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Suite => "experiments",
+            Self::Ab => "ab",
+            Self::Targets => "targets",
+            Self::Load | Self::LoadFile => "load",
+            Self::Run => "run",
+            Self::Bench => "bench",
+            Self::Capacity => "capacity",
+            Self::Page => "report file",
+        }
+    }
+
+    /// Returns true for results that only have a page that was made with them.
+    pub(crate) const fn has_stored_page_only(self) -> bool {
+        matches!(self, Self::Capacity | Self::Page)
+    }
+
+    /// Returns true for results that `compare` reads.
+    pub(crate) const fn is_comparable(self) -> bool {
+        !matches!(
+            self,
+            Self::Capacity | Self::Load | Self::LoadFile | Self::Targets
+        )
+    }
+}
+
+/// One result.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct ResultEntry {
+    pub(crate) place: PlaceBelow,
+    pub(crate) kind: ResultKind,
+    /// The command line, or empty.
+    pub(crate) command: String,
+    /// Its verdict in one line; `None` if there is no verdict.
+    pub(crate) headline: Option<String>,
+    /// Last change, in milliseconds since 1970.
+    pub(crate) changed_millis: u64,
+}
+
+/// Everything below the roots.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Shelf {
+    /// Results, newest first.
+    pub(crate) results: Vec<ResultEntry>,
+    /// Configuration files, by path.
+    pub(crate) files: Vec<PlaceBelow>,
+    /// True if the walk ended at one of its limits.
+    pub(crate) is_cut: bool,
+}
+
+/// Finds results, and remembers what it has read of them.
+#[derive(Debug, Default)]
+pub(crate) struct Library {
+    known: Mutex<BTreeMap<PlaceBelow, (u64, ResultEntry)>>,
+}
+
+impl Library {
+    /// Returns everything below the roots.
+    pub(crate) fn survey(&self, roots: &Roots) -> Shelf {
+        let mut walk = Walk {
+            library: self,
+            shelf: Shelf::default(),
+            entries: 0,
+        };
+        for (root, folder) in roots.folders().iter().enumerate() {
+            let place = PlaceBelow {
+                root,
+                names: Vec::new(),
+            };
+            walk.folder(folder, &place);
+        }
+        let mut shelf = walk.shelf;
+        shelf.results.sort_by(|a, b| {
+            let newest = b.changed_millis.cmp(&a.changed_millis);
+            newest.then_with(|| a.place.cmp(&b.place))
+        });
+        shelf.files.sort();
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|place, _| shelf.results.iter().any(|entry| entry.place == *place));
+        shelf
+    }
+
+    /// Returns the result at `place`.
+    pub(crate) fn result(&self, path: &Path, place: &PlaceBelow) -> Option<ResultEntry> {
+        let kind = kind_of(path)?;
+        let stamp = stamp_of(path, kind);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, entry)) = known.get(place).filter(|(known, _)| *known == stamp) {
+            return Some(entry.clone());
+        }
+        let entry = describe(path, place, kind, stamp);
+        known.insert(place.clone(), (stamp, entry.clone()));
+        Some(entry)
+    }
+}
+
+struct Walk<'l> {
+    library: &'l Library,
+    shelf: Shelf,
+    entries: usize,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, folder: &Path, place: &PlaceBelow) {
+        if place.names.len() > DEPTH_MAX {
+            return;
+        }
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            self.entries += 1;
+            let is_full = self.shelf.results.len() >= RESULTS_MAX;
+            if self.entries > ENTRIES_MAX || is_full {
+                self.shelf.is_cut = true;
+                return;
+            }
+            let (Ok(name), Ok(kind)) = (entry.file_name().into_string(), entry.file_type()) else {
+                continue;
+            };
+            let (path, inner) = (entry.path(), place.join(&name));
+            if kind.is_dir() {
+                let is_hidden = name.starts_with('.') && name != ".stillwell";
+                if is_hidden || SKIPPED.contains(&name.as_str()) {
+                    continue;
+                }
+                match self.library.result(&path, &inner) {
+                    Some(result) => self.shelf.results.push(result),
+                    None => self.folder(&path, &inner),
+                }
+            } else if kind.is_file() && !name.starts_with('.') {
+                self.file(&path, &name, inner);
+            }
+        }
+    }
+
+    fn file(&mut self, path: &Path, name: &str, place: PlaceBelow) {
+        if name.ends_with(".yaml") || name.ends_with(".yml") {
+            match self.shelf.files.len() < FILES_MAX {
+                true => self.shelf.files.push(place),
+                false => self.shelf.is_cut = true,
+            }
+        } else if let Some(result) = self.library.result(path, &place) {
+            self.shelf.results.push(result);
+        }
+    }
+}
+
+/// Returns the kind of the result in a folder or file, as `stillwell report` tells them apart.
+fn kind_of(path: &Path) -> Option<ResultKind> {
+    let has = |name: &str| path.join(name).is_file();
+    let above = || path.parent().and_then(Path::file_name);
+    let ending = path.extension().and_then(|ending| ending.to_str());
+    match ending {
+        Some("html") if path.is_file() => {
+            let start = start_of(path).ok()?;
+            let is_ours = start.contains("name=\"generator\" content=\"stillwell\"");
+            return is_ours.then_some(ResultKind::Page);
+        }
+        Some("json") if path.is_file() => {
+            let start = start_of(path).ok()?;
+            return start
+                .contains("\"stillwell/load")
+                .then_some(ResultKind::LoadFile);
+        }
+        _ if path.is_file() => return None,
+        _ => {}
+    }
+    if has("manifest.json") {
+        let start = start_of(&path.join("manifest.json")).ok()?;
+        return Some(match start.contains("\"stillwell/load-capture") {
+            true => ResultKind::Load,
+            false if above().is_some_and(|above| above == "benches") => ResultKind::Bench,
+            false => ResultKind::Run,
+        });
+    }
+    if has("targets.json") {
+        return Some(ResultKind::Targets);
+    }
+    if has("suite.json") {
+        let start = start_of(&path.join("suite.json")).ok()?;
+        let is_ab = start
+            .split_once("\"command\"")
+            .is_some_and(|(_, words)| words.split('"').nth(3) == Some("ab"));
+        return Some(if is_ab {
+            ResultKind::Ab
+        } else {
+            ResultKind::Suite
+        });
+    }
+    has("capacity.json").then_some(ResultKind::Capacity)
+}
+
+/// Returns the start of a file as text.
+fn start_of(path: &Path) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(START_BYTES)
+        .read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Returns the name of the file that describes a result; empty for the result itself.
+const fn head_of(kind: ResultKind) -> &'static str {
+    match kind {
+        ResultKind::Suite | ResultKind::Ab => "suite.json",
+        ResultKind::Targets => "targets.json",
+        ResultKind::Load | ResultKind::Run | ResultKind::Bench => "manifest.json",
+        ResultKind::Capacity => "capacity.json",
+        ResultKind::LoadFile | ResultKind::Page => "",
+    }
+}
+
+/// Returns the time of the last change of a result, in milliseconds since 1970.
+fn stamp_of(path: &Path, kind: ResultKind) -> u64 {
+    let changed = |path: &Path| {
+        let changed = path.symlink_metadata().and_then(|data| data.modified());
+        let since = changed.ok()?.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        u64::try_from(since.as_millis()).ok()
+    };
+    let head = match head_of(kind) {
+        "" => path.to_path_buf(),
+        name => path.join(name),
+    };
+    let report = changed(&path.join("report.md"));
+    changed(&head).max(report).unwrap_or(0)
+}
+
+/// The part of a describing file that is shown.
+#[derive(Default, Deserialize)]
+struct Head {
+    #[serde(default)]
+    command: Option<serde_json::Value>,
+}
+
+fn describe(path: &Path, place: &PlaceBelow, kind: ResultKind, stamp: u64) -> ResultEntry {
+    let head = match head_of(kind) {
+        "" => Head::default(),
+        name => read_head(&path.join(name)).unwrap_or_default(),
+    };
+    let command = match head.command {
+        Some(serde_json::Value::String(line)) => line,
+        Some(serde_json::Value::Array(words)) => line_of(&words),
+        _ => String::new(),
+    };
+    ResultEntry {
+        place: place.clone(),
+        kind,
+        command,
+        headline: headline(&path.join("report.md")),
+        changed_millis: stamp,
+    }
+}
+
+/// Returns words as one line; the program is `stillwell` wherever it lies.
+fn line_of(words: &[serde_json::Value]) -> String {
+    let words = words.iter().skip(1).filter_map(serde_json::Value::as_str);
+    let line: Vec<&str> = std::iter::once("stillwell").chain(words).collect();
+    line.join(" ")
+}
+
+fn read_head(path: &Path) -> Option<Head> {
+    let mut bytes = Vec::new();
+    let file = File::open(path).ok()?;
+    file.take(HEAD_MAX).read_to_end(&mut bytes).ok()?;
+    serde_json::from_slice(&bytes).ok()
+}
+
+/// Returns the heading of a report as Markdown: the verdict, before what was compared.
+fn headline(report: &Path) -> Option<String> {
+    let start = start_of(report).ok()?;
+    let line = start.lines().find_map(|line| line.strip_prefix("### "))?;
+    let verdict = line.split(" · ").next().unwrap_or(line);
+    Some(verdict.replace('`', "").trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(folder: &Path, name: &str, text: &str) {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn results_are_found_by_their_files_and_configurations_beside_them() {
+        let root = tempfile::tempdir().unwrap();
+        let at = root.path();
+        write(
+            at,
+            ".stillwell/results/a/suite.json",
+            r#"{"schema": "stillwell/suite/v1", "command": ["/x/stillwell", "run", "suite"]}"#,
+        );
+        write(
+            at,
+            ".stillwell/results/a/report.md",
+            "<!-- x -->\n### ❌ 1 regression · `a` vs `b`\n",
+        );
+        write(at, ".stillwell/results/a/case/pair-001/manifest.json", "{}");
+        write(
+            at,
+            ".stillwell/results/b/suite.json",
+            r#"{"command": ["stillwell", "ab", "http://a/", "http://b/"]}"#,
+        );
+        write(
+            at,
+            ".stillwell/loads/c/manifest.json",
+            r#"{"schema": "stillwell/load-capture/v1", "command": ["stillwell", "load"]}"#,
+        );
+        write(at, ".stillwell/runs/d/manifest.json", "{}");
+        write(at, ".stillwell/benches/e/manifest.json", "not JSON");
+        write(
+            at,
+            ".stillwell/capacity/f/capacity.json",
+            r#"{"command": "stillwell find-capacity http://a/"}"#,
+        );
+        write(at, ".stillwell/calibrations/g/case/manifest.json", "{}");
+        write(at, ".git/manifest.json", "{}");
+        write(
+            at,
+            "page.html",
+            r#"<meta name="generator" content="stillwell">"#,
+        );
+        write(at, "other.html", "<p>");
+        write(at, "suite/experiment.yaml", "");
+        std::os::unix::fs::symlink(at, at.join("again")).unwrap();
+
+        let roots = Roots::new(vec![at.to_path_buf()]);
+        let library = Library::default();
+        let shelf = library.survey(&roots);
+        let mut results: Vec<(String, ResultKind)> = shelf
+            .results
+            .iter()
+            .map(|entry| (entry.place.shown(), entry.kind))
+            .collect();
+        results.sort();
+        let expected = [
+            (".stillwell/benches/e", ResultKind::Bench),
+            (".stillwell/capacity/f", ResultKind::Capacity),
+            (".stillwell/loads/c", ResultKind::Load),
+            (".stillwell/results/a", ResultKind::Suite),
+            (".stillwell/results/b", ResultKind::Ab),
+            (".stillwell/runs/d", ResultKind::Run),
+            ("page.html", ResultKind::Page),
+        ];
+        assert_eq!(
+            results,
+            expected.map(|(path, kind)| (path.to_owned(), kind))
+        );
+        let suite = shelf
+            .results
+            .iter()
+            .find(|entry| entry.kind == ResultKind::Suite)
+            .unwrap();
+        assert_eq!(suite.headline.as_deref(), Some("❌ 1 regression"));
+        assert_eq!(suite.command, "stillwell run suite");
+        assert_eq!(
+            shelf.files,
+            [PlaceBelow::parse("0/suite/experiment.yaml").unwrap()]
+        );
+        assert!(!shelf.is_cut);
+        assert_eq!(library.survey(&roots), shelf);
+    }
+}

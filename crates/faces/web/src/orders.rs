@@ -1,0 +1,314 @@
+//! Forms become command lines of this program. Every value is one argument behind its option, so none can be another
+//! option, and no shell reads it.
+
+use crate::fields::{Fields, LINE_MAX};
+
+/// Kind of a form.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum OrderKind {
+    Load,
+    Ab,
+    Experiment,
+}
+
+impl OrderKind {
+    pub(crate) const ALL: [Self; 3] = [Self::Load, Self::Ab, Self::Experiment];
+
+    /// Returns the command, which is also the name of the form in its address.
+    pub(crate) const fn command(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Ab => "ab",
+            Self::Experiment => "run",
+        }
+    }
+
+    pub(crate) fn of_command(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.command() == name)
+    }
+
+    /// Returns the folder below `.stillwell` of its results, and the option that names it.
+    pub(crate) const fn results(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Load => ("loads", "--capture"),
+            Self::Ab | Self::Experiment => ("results", "--results"),
+        }
+    }
+
+    /// Returns its fields in the order of the form.
+    pub(crate) const fn fields(self) -> &'static [OrderField] {
+        match self {
+            Self::Load => &LOAD,
+            Self::Ab => &AB,
+            Self::Experiment => &EXPERIMENT,
+        }
+    }
+}
+
+/// A field of a form.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OrderField {
+    pub(crate) name: &'static str,
+    pub(crate) label: &'static str,
+    pub(crate) hint: &'static str,
+    pub(crate) preset: &'static str,
+    pub(crate) input: FieldInput,
+    /// The option; empty for an argument without one.
+    option: &'static str,
+}
+
+/// Input of a field.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum FieldInput {
+    /// A URL, which is required.
+    Url,
+    /// One line; empty for the default.
+    Line,
+    /// One value on each line, each with the option.
+    Lines,
+    /// Text of a body.
+    Body,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// An option without a value.
+    Switch,
+    /// An experiment file below a root.
+    File,
+}
+
+const fn field(
+    name: &'static str,
+    option: &'static str,
+    input: FieldInput,
+    preset: &'static str,
+    [label, hint]: [&'static str; 2],
+) -> OrderField {
+    OrderField {
+        name,
+        label,
+        hint,
+        preset,
+        input,
+        option,
+    }
+}
+
+const METHODS: &[&str] = &["GET", "POST", "PUT", "HEAD", "DELETE", "PATCH", "OPTIONS"];
+
+#[rustfmt::skip]
+const LOAD: [OrderField; 9] = [
+    field("url", "", FieldInput::Url, "", ["URL", "such as http://127.0.0.1:8080/"]),
+    field("rate", "--rate", FieldInput::Line, "1k/s", ["Rate", "such as 500/s, 100/s..5k/s:30s, or max: as fast as responses arrive"]),
+    field("duration", "--duration", FieldInput::Line, "10s", ["Duration", "such as 30s or 5m"]),
+    field("warmup", "--warmup", FieldInput::Line, "", ["Warm-up", "part of the duration that is not measured; none if empty"]),
+    field("connections", "--connections", FieldInput::Line, "", ["Connections", "the default if empty"]),
+    field("method", "--method", FieldInput::Choice(METHODS), "GET", ["Method", ""]),
+    field("threshold", "--threshold", FieldInput::Lines, "", ["Bounds", "one on each line, such as p99<20ms or errors<0.1%"]),
+    field("header", "--header", FieldInput::Lines, "", ["Headers", "one on each line, as name: value"]),
+    field("body", "--body", FieldInput::Body, "", ["Body", "text, or payload:json:4KiB"]),
+];
+
+#[rustfmt::skip]
+const AB: [OrderField; 8] = [
+    field("baseline", "", FieldInput::Url, "", ["URL of A, the baseline", "such as http://127.0.0.1:8080/"]),
+    field("comparison", "", FieldInput::Url, "", ["URL of B", "such as http://127.0.0.1:8081/"]),
+    field("rate", "--rate", FieldInput::Line, "1k/s", ["Rate", "such as 500/s or 5k/s"]),
+    field("duration", "--duration", FieldInput::Line, "1s", ["Duration of each run", "such as 1s"]),
+    field("max_pairs", "--max-pairs", FieldInput::Line, "10", ["Maximum number of pairs", "more pairs show smaller changes"]),
+    field("goal", "--goal", FieldInput::Line, "", ["Goal", "such as latency_p99:10%; latency_p50 if empty"]),
+    field("method", "--method", FieldInput::Choice(METHODS), "GET", ["Method", ""]),
+    field("header", "--header", FieldInput::Lines, "", ["Headers", "one on each line, as name: value"]),
+];
+
+#[rustfmt::skip]
+const EXPERIMENT: [OrderField; 4] = [
+    field("file", "", FieldInput::File, "", ["Experiment", ""]),
+    field("max_pairs", "--max-pairs", FieldInput::Line, "", ["Maximum number of pairs", "the experiment's if empty"]),
+    field("measure", "--measure", FieldInput::Line, "", ["Measurement of each run", "such as 10s; the experiment's if empty"]),
+    field("quick", "--quick", FieldInput::Switch, "", ["Quick: answer within about two minutes", ""]),
+];
+
+/// A value that is not accepted, and its field.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct FieldError {
+    pub(crate) field: &'static str,
+    pub(crate) message: String,
+}
+
+/// Returns the words of the command after the name of the program. `results` is the folder of the results and `file` the
+/// path of the experiment, both below the working folder.
+pub(crate) fn words(
+    kind: OrderKind,
+    fields: &Fields,
+    results: &str,
+    file: Option<&str>,
+) -> Result<Vec<String>, FieldError> {
+    let (_, option) = kind.results();
+    let mut words = vec![kind.command().to_owned(), format!("{option}={results}")];
+    let mut arguments = Vec::new();
+    for field in kind.fields() {
+        let refuse = |message: &str| FieldError {
+            field: field.name,
+            message: message.to_owned(),
+        };
+        let value = fields.line(field.name);
+        match field.input {
+            FieldInput::Url => arguments.push(url(value).map_err(|text| refuse(&text))?),
+            FieldInput::File => {
+                let file = file.ok_or_else(|| refuse("choose an experiment"))?;
+                arguments.push(format!("./{file}"));
+            }
+            FieldInput::Choice(choices) => {
+                if !value.is_empty() && !choices.contains(&value) {
+                    return Err(refuse("choose one of the values"));
+                }
+                if !value.is_empty() && value != field.preset {
+                    words.push(format!("{}={value}", field.option));
+                }
+            }
+            FieldInput::Switch => {
+                if !value.is_empty() {
+                    words.push(field.option.to_owned());
+                }
+            }
+            FieldInput::Line if value.is_empty() => {}
+            FieldInput::Line => {
+                let value = line(value).map_err(|text| refuse(&text))?;
+                words.push(format!("{}={value}", field.option));
+            }
+            FieldInput::Lines => {
+                for value in value.lines().map(str::trim).filter(|line| !line.is_empty()) {
+                    let value = line(value).map_err(|text| refuse(&text))?;
+                    words.push(format!("{}={value}", field.option));
+                }
+            }
+            FieldInput::Body => {
+                if value.starts_with('@') {
+                    return Err(refuse(
+                        "files cannot be sent from here: give the text itself",
+                    ));
+                }
+                if value.contains('\0') {
+                    return Err(refuse("the text has a zero byte"));
+                }
+                if !value.is_empty() {
+                    words.push(format!("{}={value}", field.option));
+                }
+            }
+        }
+    }
+    // Arguments follow `--`, so none of them is an option.
+    words.push("--".to_owned());
+    words.extend(arguments);
+    Ok(words)
+}
+
+fn line(value: &str) -> Result<&str, String> {
+    if value.len() > LINE_MAX {
+        return Err(format!("at most {LINE_MAX} bytes"));
+    }
+    if value.chars().any(char::is_control) {
+        return Err("the value has a control character".to_owned());
+    }
+    Ok(value)
+}
+
+fn url(value: &str) -> Result<String, String> {
+    let value = line(value)?;
+    let is_url = value.starts_with("http://") || value.starts_with("https://");
+    match is_url && !value.contains(char::is_whitespace) {
+        true => Ok(value.to_owned()),
+        false => Err("write a URL such as http://127.0.0.1:8080/".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn load(text: &str) -> Result<Vec<String>, FieldError> {
+        words(
+            OrderKind::Load,
+            &Fields::parse(text.as_bytes()),
+            "out",
+            None,
+        )
+    }
+
+    #[test]
+    fn fields_become_options_with_their_values() {
+        let words = load(
+            "url=http://a/&rate=500/s&duration=2s&method=POST&header=a:+b%0D%0Ac:+d&body=%7B%7D&warmup=",
+        );
+        let expected = [
+            "load",
+            "--capture=out",
+            "--rate=500/s",
+            "--duration=2s",
+            "--method=POST",
+            "--header=a: b",
+            "--header=c: d",
+            "--body={}",
+            "--",
+            "http://a/",
+        ];
+        assert_eq!(words.unwrap(), expected);
+        let fields = Fields::parse(b"quick=on&max_pairs=4");
+        let words = words_of(
+            OrderKind::Experiment,
+            &fields,
+            Some("suite/experiment.yaml"),
+        );
+        let expected = [
+            "run",
+            "--results=out",
+            "--max-pairs=4",
+            "--quick",
+            "--",
+            "./suite/experiment.yaml",
+        ];
+        assert_eq!(words, expected);
+    }
+
+    fn words_of(kind: OrderKind, fields: &Fields, file: Option<&str>) -> Vec<String> {
+        words(kind, fields, "out", file).unwrap()
+    }
+
+    #[test]
+    fn values_that_could_be_something_else_are_refused() {
+        for (text, field) in [
+            ("", "url"),
+            ("url=--capture", "url"),
+            ("url=3*http://a/", "url"),
+            ("url=http://a/+b", "url"),
+            ("url=http://a/&body=@/etc/passwd", "body"),
+            ("url=http://a/&rate=1%00", "rate"),
+            ("url=http://a/&method=GET+/", "method"),
+            ("url=http://a/&header=a%1b", "header"),
+        ] {
+            assert_eq!(load(text).unwrap_err().field, field, "{text}");
+        }
+        let long = format!("url=http://a/{}", "a".repeat(LINE_MAX));
+        assert_eq!(load(&long).unwrap_err().field, "url");
+        assert!(words(OrderKind::Experiment, &Fields::default(), "out", None).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn for_all_values_the_options_are_those_of_the_form(rate in ".{0,20}", body in ".{0,20}", url in ".{0,20}") {
+            let mut text = form_urlencoded::Serializer::new(String::new());
+            text.append_pair("url", &format!("http://{url}")).append_pair("rate", &rate).append_pair("body", &body);
+            if let Ok(words) = load(&text.finish()) {
+                let split = words.iter().position(|word| word == "--").unwrap();
+                for word in &words[1..split] {
+                    let known = ["--capture=", "--rate=", "--body="];
+                    prop_assert!(known.iter().any(|option| word.starts_with(option)), "{}", word);
+                }
+                prop_assert!(words[split + 1].starts_with("http://"));
+                prop_assert_eq!(words.len(), split + 2);
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Choices around comparisons and histories.
+
+use maud::{Markup, html};
+
+use super::{Chrome, Section, page};
+use crate::library::Shelf;
+use crate::program::Refusal;
+
+/// Two sides of a comparison, as addresses; empty if not chosen.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct CompareChoice<'c> {
+    pub(crate) a: &'c str,
+    pub(crate) b: &'c str,
+}
+
+/// Returns the form that chooses two results.
+pub(crate) fn choices(shelf: &Shelf, choice: CompareChoice<'_>) -> Markup {
+    let results = || {
+        shelf
+            .results
+            .iter()
+            .filter(|entry| entry.kind.is_comparable())
+    };
+    html! {
+        form action="/compare" method="get" class="inline" {
+            @for (name, label, chosen) in [("a", "A, the baseline", choice.a), ("b", "B", choice.b)] {
+                label { (label) " "
+                    select name=(name) {
+                        @for entry in results() {
+                            @let address = entry.place.address();
+                            option value=(address) selected[address == chosen] { (entry.place.shown()) }
+                        }
+                    }
+                }
+            }
+            button type="submit" { "Compare" }
+        }
+    }
+}
+
+/// Returns the page for two results that are not chosen or cannot be compared.
+pub(crate) fn compare(
+    shelf: &Shelf,
+    choice: CompareChoice<'_>,
+    refusal: Option<&Refusal>,
+    chrome: Chrome<'_>,
+) -> String {
+    let body = html! {
+        h1 { "Compare" }
+        @if let Some(refusal) = refusal {
+            p class="remark failure" { (refusal.message) }
+            @if let Some(hint) = &refusal.hint { p { (hint) } }
+        }
+        (choices(shelf, choice))
+    };
+    page(Section::Results, "Compare", chrome, false, &body)
+}
+
+/// Returns the form that chooses the experiments of a history.
+pub(crate) fn only(only: &str) -> Markup {
+    html! {
+        form action="/history" method="get" class="inline" {
+            label { "Experiments " input name="only" value=(only) placeholder="all; * matches any text"; }
+            button type="submit" { "Show" }
+        }
+    }
+}
+
+/// Returns the page of a history that cannot be shown.
+pub(crate) fn history(only_name: &str, refusal: &Refusal, chrome: Chrome<'_>) -> String {
+    let body = html! {
+        h1 { "History" }
+        p class="remark note" { (refusal.message) }
+        @if let Some(hint) = &refusal.hint { p { (hint) } }
+        (only(only_name))
+    };
+    page(Section::History, "History", chrome, false, &body)
+}

@@ -1,0 +1,80 @@
+//! The list of results.
+
+use maud::{Markup, html};
+use stillwell_report::history::utc_minute;
+
+use super::{Chrome, Section, page};
+use crate::library::{ResultEntry, Shelf};
+
+/// Returns the list of results, newest first. Any two can be compared.
+pub(crate) fn results(shelf: &Shelf, chrome: Chrome<'_>) -> String {
+    let body = html! {
+        h1 { "Results" }
+        @if shelf.results.is_empty() {
+            p { "There are no results in this folder yet. Commands such as " code { "stillwell run" } ", "
+                code { "ab" } " and " code { "load --capture DIR" } " leave them." }
+            p { a class="button" href="/start" { "Start a load" } }
+        } @else {
+            (table(&shelf.results))
+        }
+        @if shelf.is_cut {
+            p class="remark warning" { "The folder has more entries than are shown: open a smaller one." }
+        }
+    };
+    page(Section::Results, "Results", chrome, false, &body)
+}
+
+fn table(results: &[ResultEntry]) -> Markup {
+    let can_compare = results
+        .iter()
+        .filter(|entry| entry.kind.is_comparable())
+        .count()
+        > 0;
+    html! {
+        form action="/compare" method="get" {
+            div class="tools" {
+                label class="filter" hidden { "Filter " input type="search" data-filter="#results tbody tr"; }
+                @if can_compare {
+                    span class="dim" { "Choose A and B to compare them" }
+                    button type="submit" { "Compare A with B" }
+                }
+            }
+            div class="scroll" tabindex="0" role="group" aria-label="Results" {
+                table id="results" class="list" {
+                    thead { tr {
+                        th scope="col" { abbr title="The baseline of a comparison" { "A" } }
+                        th scope="col" { abbr title="Compared with the baseline" { "B" } }
+                        th scope="col" { "Result" }
+                        th scope="col" { "Kind" }
+                        th scope="col" { "Verdict" }
+                        th scope="col" { "Changed (UTC)" }
+                    } }
+                    tbody { @for entry in results { (row(entry)) } }
+                }
+            }
+        }
+    }
+}
+
+fn row(entry: &ResultEntry) -> Markup {
+    let address = entry.place.address();
+    let shown = entry.place.shown();
+    html! {
+        tr {
+            @for (name, side) in [("a", "A"), ("b", "B")] {
+                td class="pick" {
+                    @if entry.kind.is_comparable() {
+                        input type="radio" name=(name) value=(address) aria-label={ (side) ": " (shown) };
+                    }
+                }
+            }
+            td {
+                a href={ "/report/" (entry.place.link()) } { (shown) }
+                @if !entry.command.is_empty() { div class="dim command" { (entry.command) } }
+            }
+            td class="short" { (entry.kind.name()) }
+            td { @if let Some(headline) = &entry.headline { (headline) } }
+            td class="short number" { (utc_minute(entry.changed_millis)) }
+        }
+    }
+}
