@@ -98,7 +98,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("sides", &[
         "units", "metric", "plan", "config", "capture", "stats", "verdict", "experiment", "report", "lading", "others",
     ]),
-    edge("web", &["units", "config", "scope", "report"]),
+    edge("web", &["units", "config", "scope", "experiment", "report"]),
     face("cli"),
     edge("testkit", &[]),
     face("benches"),

@@ -41,6 +41,7 @@ mod forecast;
 mod health;
 pub mod history;
 mod host_facts;
+pub mod library;
 mod object_store;
 mod operating;
 mod options;

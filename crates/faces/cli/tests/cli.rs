@@ -103,6 +103,8 @@ mod telemetry;
 mod transform;
 #[path = "cli/tunnel.rs"]
 mod tunnel;
+#[path = "cli/ui.rs"]
+mod ui;
 #[path = "cli/validity.rs"]
 mod validity;
 #[path = "cli/verdict.rs"]

@@ -46,7 +46,7 @@ pub(crate) fn report(html: String) -> Answer {
     )
 }
 
-/// Returns a page that was stored earlier: it may be of anybody, so it runs apart from this server.
+/// Returns a page that was stored earlier: it may be of another origin, so it runs apart from this server.
 pub(crate) fn stored(html: String) -> Answer {
     let policy = format!(
         "{}; form-action 'none'; base-uri 'none'; frame-ancestors 'self'; sandbox allow-scripts",

@@ -52,7 +52,7 @@ impl Desk {
     ) -> Result<T, DeskError> {
         let (sender, receiver) = oneshot::channel();
         let boxed: Work = Box::new(move || {
-            // Nobody waits for it any more if the browser went away.
+            // The receiver is gone if the browser went away.
             sender.send(work()).ok();
         });
         match self.0.try_send(boxed) {
@@ -63,7 +63,7 @@ impl Desk {
     }
 }
 
-/// Returns false if nobody can send work any more.
+/// Returns false if no work can be sent any more.
 fn work_once(receiver: &Receiver<Work>) -> bool {
     match receiver.recv_timeout(LOOK_PERIOD) {
         // A panic drops the sender of the result, which is an error there.

@@ -21,7 +21,7 @@ impl Fields {
     /// Returns the field with this name as it was sent; empty if it is missing.
     pub(crate) fn text(&self, name: &str) -> &str {
         let mut fields = self.0.iter();
-        let found = fields.find(|(known, _)| known == name);
-        found.map_or("", |(_, value)| value)
+        let field = fields.find(|(known, _)| known == name);
+        field.map_or("", |(_, value)| value)
     }
 }

@@ -1,7 +1,7 @@
 //! Rules for requests: who may see pages and start loads.
 //!
 //! Pages of other sites run in the same browser and can send requests to any local port. So each request needs three
-//! things: a `Host` that is an address and not a name that somebody else controls (DNS rebinding), no other `Origin`,
+//! things: a `Host` that is an address and not a name, which another site may control (DNS rebinding), no other `Origin`,
 //! and the token.
 
 use std::net::{IpAddr, SocketAddr};
@@ -113,8 +113,8 @@ impl Guard {
         format!("{cookie}={token}; Path=/; HttpOnly; SameSite=Strict")
     }
 
-    /// Returns true if a `Host` is an address of this server. Names other than `localhost` may be of somebody else,
-    /// who lets them point here. The port may differ: it may be forwarded.
+    /// Returns true if a `Host` is an address of this server. Names other than `localhost` may belong to another
+    /// site that lets them point here. The port may differ: it may be forwarded.
     fn is_served(&self, host: &str) -> bool {
         let name = match host.rsplit_once(':') {
             Some((name, port)) if port.parse::<u16>().is_ok() => name,

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc};
 pub(crate) use runner::run_jobs;
 pub(crate) use transcript::Transcript;
 
-use crate::places::PlaceBelow;
+use stillwell_experiment::library::PlaceBelow;
 
 /// Maximum number of commands that wait.
 pub(crate) const QUEUE_MAX: usize = 8;
@@ -151,7 +151,7 @@ impl Jobs {
             }
             JobState::Ended { .. } => {}
         }
-        job.tell_watchers();
+        job.send_to_watchers();
         drop(board);
         self.wake.notify_one();
         true
@@ -191,7 +191,7 @@ impl Jobs {
         }
         let (sender, receiver) = mpsc::channel(EVENTS_MAX);
         job.watchers.push(sender);
-        job.tell_watchers();
+        job.send_to_watchers();
         Some(receiver)
     }
 
@@ -222,7 +222,7 @@ impl Jobs {
         let mut board = self.board();
         if let Some(job) = board.job(id) {
             change(&mut job.view);
-            job.tell_watchers();
+            job.send_to_watchers();
         }
     }
 
@@ -240,7 +240,7 @@ impl Board {
 impl Job {
     /// Sends the state to every watcher that keeps up; the next event has everything again. The last event closes the
     /// stream.
-    fn tell_watchers(&mut self) {
+    fn send_to_watchers(&mut self) {
         if self.watchers.is_empty() {
             return;
         }

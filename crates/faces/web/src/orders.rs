@@ -128,6 +128,21 @@ const EXPERIMENT: [OrderField; 4] = [
     field("quick", "--quick", FieldInput::Switch, "", ["Quick: answer within about two minutes", ""]),
 ];
 
+/// Returns a message of the command line at the field with its option, such as `… for '--rate <RATE>': the reason`.
+pub(crate) fn located(kind: OrderKind, message: String) -> FieldError {
+    let field = kind.fields().iter().find(|field| {
+        let option = format!("'{} ", field.option);
+        !field.option.is_empty() && message.contains(&option)
+    });
+    match (field, message.split_once(">': ")) {
+        (Some(field), Some((_, reason))) => FieldError {
+            field: field.name,
+            message: reason.to_owned(),
+        },
+        _ => FieldError { field: "", message },
+    }
+}
+
 /// A value that is not accepted, and its field.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct FieldError {
@@ -293,6 +308,21 @@ mod tests {
         let long = format!("url=http://a/{}", "a".repeat(LINE_MAX));
         assert_eq!(load(&long).unwrap_err().field, "url");
         assert!(words(OrderKind::Experiment, &Fields::default(), "out", None).is_err());
+    }
+
+    #[test]
+    fn a_message_of_the_command_line_belongs_to_its_field() {
+        let message = "invalid value 'x' for '--rate <RATE>': `x` is not a rate";
+        let error = located(OrderKind::Load, message.to_owned());
+        assert_eq!(
+            (error.field, error.message.as_str()),
+            ("rate", "`x` is not a rate")
+        );
+        let error = located(OrderKind::Load, "something else".to_owned());
+        assert_eq!(
+            (error.field, error.message.as_str()),
+            ("", "something else")
+        );
     }
 
     proptest! {

@@ -21,10 +21,11 @@ use crate::desk::Desk;
 use crate::fields::Fields;
 use crate::guard::{Admission, Guard, RequestFacts};
 use crate::jobs::Jobs;
-use crate::library::{Library, ResultKind, Shelf};
 use crate::pages::{self, Chrome, CompareChoice, Section};
-use crate::places::{PlaceBelow, PlaceError, Roots};
 use crate::program::{Program, Refusal};
+use stillwell_experiment::library::{
+    Library, PlaceBelow, PlaceError, ResultKind, ResultRoots, Shelf,
+};
 
 /// Maximum size of the body of a request.
 const BODY_MAX: usize = 1 << 20;
@@ -45,7 +46,7 @@ static STYLE: LazyLock<String> = LazyLock::new(|| {
 /// The state that all requests share.
 pub(crate) struct Shared {
     pub(crate) guard: Guard,
-    pub(crate) roots: Roots,
+    pub(crate) roots: ResultRoots,
     pub(crate) program: Box<dyn Program>,
     pub(crate) library: Library,
     pub(crate) jobs: Jobs,
@@ -118,7 +119,7 @@ async fn admit(State(shared): Server, request: Request, next: Next) -> Answer {
 
 fn header<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let value = headers.get(name)?;
-    // What is no text is nobody's name.
+    // A header that is no text equals none that is expected.
     Some(value.to_str().unwrap_or("?"))
 }
 

@@ -16,10 +16,9 @@ use tokio::time::sleep;
 use crate::desk::Desk;
 use crate::guard::Guard;
 use crate::jobs::{Jobs, run_jobs};
-use crate::library::Library;
-use crate::places::Roots;
 use crate::program::Program;
 use crate::routes::{Shared, router};
+use stillwell_experiment::library::{Library, ResultRoots};
 
 /// Maximum number of connections.
 const CONNECTIONS_MAX: usize = 64;
@@ -84,7 +83,7 @@ pub enum BindError {
 pub struct WebServer {
     listener: TcpListener,
     address: SocketAddr,
-    roots: Roots,
+    roots: ResultRoots,
     options: WebOptions,
 }
 
@@ -116,7 +115,7 @@ impl WebServer {
         Ok(Self {
             listener,
             address,
-            roots: Roots::new(folders?),
+            roots: ResultRoots::new(folders?),
             options,
         })
     }

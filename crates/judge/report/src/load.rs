@@ -33,6 +33,7 @@ pub mod human;
 pub mod id;
 mod json;
 mod options;
+mod overlay;
 pub mod percentile;
 mod result;
 mod statistic;
@@ -48,6 +49,7 @@ pub use health::{Ending, GeneratorHealth, HealthWarning, WorkerHealth};
 pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};
 pub use json::{LOAD_SCHEMA, LoadJsonError, read_load_json, write_load_json};
 pub use options::{LoadOptions, LoadProtocol, RequestedRate};
+pub use overlay::{LOAD_OVERLAY_SCHEMA, LoadOverlay};
 pub use result::{GLOBAL, LoadResult, OutcomeCount, RequestClass};
 pub use statistic::{
     HistogramError, LoadStatistic, Moments, PackedHistogram, StatisticUnit, merge_histograms,

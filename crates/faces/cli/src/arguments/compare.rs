@@ -10,6 +10,7 @@ const INPUTS: &str = "\
 Each side is one of these, or several of one kind separated by commas:
   a results folder of `run`         all its finished runs, without confirmation runs
   a capture of `observe`            one run
+  a capture of `load`               one load, shown beside another one without a verdict
   a lading capture                  one run for each run_id: JSONL (also .zst) or Parquet
   a report as .html or .json        all its finished runs, or its one run
   a Nighthawk or fortio JSON result one run

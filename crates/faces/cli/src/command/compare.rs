@@ -1,34 +1,69 @@
 //! `stillwell compare`.
 
+use std::path::Path;
+
+use stillwell_capture::LoadCapture;
 use stillwell_plan::goal::Direction;
+use stillwell_report::load::{LoadOverlay, LoadReport};
 use stillwell_report::{ComparisonReport, ComparisonRow, FullReport};
 use stillwell_sides::{SideOptions, compare_sides};
 use stillwell_verdict::Verdict;
 use stillwell_verdict::across::CompareOptions;
 
 use crate::arguments::{CompareArguments, Gate};
-use crate::command::output;
+use crate::command::{output, report as saved};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
 pub(crate) fn run(arguments: &CompareArguments, paint: &Paint) -> Result<Exit, CommandError> {
     output::check_writable(&arguments.output.output)?;
-    let report = report(arguments)?;
-    output::deliver(&arguments.output, paint, &FullReport::from(&report))?;
-    Ok(exit(&report, arguments))
+    let (report, exit) = report(arguments, output::command_line())?;
+    output::deliver(&arguments.output, paint, &report)?;
+    Ok(exit)
 }
 
-/// Returns the comparison.
-pub(crate) fn report(arguments: &CompareArguments) -> Result<ComparisonReport, CommandError> {
+/// Returns the comparison and its exit code; `command` is the line that gives it again.
+pub(crate) fn report(
+    arguments: &CompareArguments,
+    command: String,
+) -> Result<(FullReport, Exit), CommandError> {
     let comparison = arguments.comparison.as_deref();
+    if let Some(loads) = loads(&arguments.baseline, comparison) {
+        let overlay = LoadOverlay {
+            loads,
+            command,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        return Ok((FullReport::from(&overlay), Exit::Held));
+    }
     let report = compare_sides(&arguments.baseline, comparison, &options(arguments));
     let mut report = report.map_err(|error| {
         CommandError::new(Exit::Usage, error)
             .hint("`stillwell compare --help` lists what can be compared")
     })?;
-    report.command = output::command_line();
+    report.command = command;
     env!("CARGO_PKG_VERSION").clone_into(&mut report.version);
-    Ok(report)
+    Ok((FullReport::from(&report), exit(&report, arguments)))
+}
+
+/// Returns both sides as loads, if both are captures of one.
+fn loads(baseline: &str, comparison: Option<&str>) -> Option<Vec<(String, LoadReport)>> {
+    let read = |side: &str| {
+        let capture = LoadCapture::open(Path::new(side)).ok()?;
+        Some((side.to_owned(), saved::report_of_load(&capture)))
+    };
+    let mut loads = vec![read(baseline)?, read(comparison?)?];
+    // The last part of a path is enough, unless it is the same.
+    let short = |path: &str| Some(Path::new(path).file_name()?.to_string_lossy().into_owned());
+    let names: Vec<String> = loads.iter().filter_map(|(path, _)| short(path)).collect();
+    if let [first, second] = names.as_slice()
+        && first != second
+    {
+        for ((name, _), short) in loads.iter_mut().zip(&names) {
+            name.clone_from(short);
+        }
+    }
+    Some(loads)
 }
 
 fn options(arguments: &CompareArguments) -> SideOptions {

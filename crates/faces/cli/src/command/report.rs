@@ -7,7 +7,7 @@ use std::path::Path;
 use stillwell_capture::{Capture, LoadCapture};
 use stillwell_config::requests::read_text;
 use stillwell_experiment::{Results, host_facts};
-use stillwell_report::load::{BriefLoad, LoadReportInput, load_report, read_load_json};
+use stillwell_report::load::{BriefLoad, LoadReport, LoadReportInput, load_report, read_load_json};
 use stillwell_report::{FullReport, RunReport, SuiteReport};
 use stillwell_units::Nanos;
 use stillwell_verdict::{
@@ -81,14 +81,18 @@ fn saved_load(path: &Path) -> Result<FullReport, CommandError> {
 }
 
 fn one_load(capture: &LoadCapture) -> FullReport {
+    FullReport::from(&report_of_load(capture))
+}
+
+/// Returns the result of a load, judged again from its capture.
+pub(super) fn report_of_load(capture: &LoadCapture) -> LoadReport {
     let rules = LoadRules::of(&capture.manifest.plan);
     let warnings = load_warnings(rules, &capture.evidence());
-    let report = load_report(&LoadReportInput {
+    load_report(&LoadReportInput {
         capture,
         original: None,
         warnings: &OptionNames::Load.health_warnings(rules, &warnings),
-    });
-    FullReport::from(&report)
+    })
 }
 
 /// Returns the report of a single run, which has no gate.

@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &UiArguments) -> Result<Exit, CommandError> {
         browser.try_wait().ok();
     }
     for end in ended {
-        // A report may still be made; nobody waits for it.
+        // A report may still be made; it is not needed any more.
         if end.name != "pages"
             && let Err(failure) = end.result
         {
@@ -116,10 +116,9 @@ impl Program for Commands {
         words.extend([baseline, comparison].map(output::show_path));
         match parse(&words).map_err(Refusal::new)? {
             Command::Compare(arguments) => {
-                let mut report = compare::report(&arguments).map_err(refusal)?;
                 words.remove(1);
-                report.command = line(&words);
-                Ok(FullReport::from(&report))
+                let compared = compare::report(&arguments, line(&words));
+                compared.map(|(report, _)| report).map_err(refusal)
             }
             _ => Err(Refusal::new("this is no comparison")),
         }
@@ -145,7 +144,10 @@ impl Program for Commands {
 
     fn check(&self, file: &Path) -> CheckedFile {
         let findings = |diagnostics: &stillwell_config::Diagnostics| {
-            diagnostics.iter().map(|one| finding(one, file)).collect()
+            diagnostics
+                .iter()
+                .map(|diagnostic| finding(diagnostic, file))
+                .collect()
         };
         match check::examine(&[file.to_path_buf()]) {
             Ok((summary, warnings)) => CheckedFile {

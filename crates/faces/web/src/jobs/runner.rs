@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// Time in which a command ends in order after it was stopped.
 const STOP_MAX: Duration = Duration::from_secs(20);
 /// The same when the server ends.
-const END_MAX: Duration = Duration::from_millis(1_200);
+const END_MAX: Duration = Duration::from_millis(900);
 /// Time in which the last output arrives after the end of a command.
 const REST_MAX: Duration = Duration::from_millis(300);
 
@@ -159,7 +159,7 @@ mod tests {
     use stillwell_units::Nanos;
 
     use super::*;
-    use crate::places::PlaceBelow;
+    use stillwell_experiment::library::PlaceBelow;
 
     /// Runs shell scripts in place of the program until all have ended, or the token is cancelled by `after`.
     fn conduct(

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 
 use super::{Chrome, Section, page};
-use crate::library::Shelf;
 use crate::program::Refusal;
+use stillwell_experiment::library::Shelf;
 
 /// Two sides of a comparison, as addresses; empty if not chosen.
 #[derive(Clone, Copy, Debug, Default)]

@@ -2,9 +2,10 @@
 
 use maud::{Markup, html};
 
+use super::start::is_experiment;
 use super::{Chrome, Section, keys, page};
-use crate::places::PlaceBelow;
 use crate::program::{CheckedFile, FileFinding};
+use stillwell_experiment::library::PlaceBelow;
 
 /// Returns the list of configuration files.
 pub(crate) fn files(files: &[PlaceBelow], chrome: Chrome<'_>) -> String {
@@ -36,7 +37,6 @@ pub(crate) struct EditView<'v> {
 pub(crate) fn edit(view: &EditView<'_>, chrome: Chrome<'_>) -> String {
     let title = view.place.shown();
     let rows = (view.text.lines().count() + 2).clamp(12, 40);
-    let is_runnable = view.place.root == 0 && title.ends_with("experiment.yaml");
     let body = html! {
         h1 { (title) }
         @if let Some((text, is_failure)) = view.outcome {
@@ -53,7 +53,7 @@ pub(crate) fn edit(view: &EditView<'_>, chrome: Chrome<'_>) -> String {
                 }
                 div class="tools" {
                     button type="submit" { "Save and check" }
-                    @if is_runnable { a href={ "/start?file=" (view.place.link()) "#run" } { "Run this experiment" } }
+                    @if is_experiment(view.place) { a href={ "/start?file=" (view.place.link()) "#run" } { "Run this experiment" } }
                 }
             }
             (keys::help())

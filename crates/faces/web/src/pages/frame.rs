@@ -3,7 +3,7 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::{Chrome, Section, navigation, page};
-use crate::places::PlaceBelow;
+use stillwell_experiment::library::PlaceBelow;
 
 /// Styles of the navigation in a report, which has no style sheet of this server.
 const BAR_STYLE: &str = include_str!("../assets/bar.css");
@@ -18,7 +18,10 @@ pub(crate) fn report_header(
     let markup = html! {
         style { (PreEscaped(BAR_STYLE)) }
         (navigation(section, chrome))
-        div class="around" { p class="dim" { (title) } (around) }
+        aside class="around" aria-label="About this page" {
+            @if !title.is_empty() { p class="dim" { (title) } }
+            (around)
+        }
     };
     markup.into_string()
 }
@@ -27,7 +30,8 @@ pub(crate) fn report_header(
 pub(crate) fn stored(place: &PlaceBelow, chrome: Chrome<'_>) -> String {
     let link = format!("/stored/{}", place.link());
     let body = html! {
-        p class="dim" { (place.shown()) " · " a href=(link) { "open alone" } }
+        h1 { (place.shown()) }
+        p { a href=(link) { "Open alone" } ", for example to print it" }
         iframe class="stored" src=(link) title={ "Report " (place.shown()) } sandbox="allow-scripts" {}
     };
     page(Section::Results, &place.shown(), chrome, false, &body)

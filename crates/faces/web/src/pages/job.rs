@@ -45,7 +45,7 @@ fn state(view: &JobView, now: Moment) -> Markup {
             JobState::Queued => (stop("Remove from the queue")),
             JobState::Running { is_stopping: false, .. } => (stop("Stop")),
             JobState::Running { .. } => {}
-            JobState::Ended { end: JobEnd::Exited(0 | 1 | 4), .. } => p {
+            JobState::Ended { end: JobEnd::Exited(0 | 1 | 4 | 130 | 143), .. } => p {
                 a class="button" href={ "/report/" (view.results.link()) } { "Open the report" }
             },
             JobState::Ended { .. } => {}

@@ -28,9 +28,7 @@ fn render(schema: &Value) -> Markup {
                     @if name != root {
                         details id={ "key-" (name) } {
                             summary { (name) }
-                            @if let Some(about) = element.get("description").and_then(Value::as_str) {
-                                p class="dim" { (about) }
-                            }
+                            p class="dim" { (described(element)) }
                             (element_keys(element))
                         }
                     }
@@ -58,7 +56,7 @@ fn element_keys(element: &Value) -> Markup {
                     @for element in elements(value) { " " a href={ "#key-" (element) } { (element) } }
                 }
                 dd {
-                    (value.get("description").and_then(Value::as_str).unwrap_or_default())
+                    (described(value))
                     @if let Some(words) = value.get("enum").and_then(Value::as_array) {
                         div class="dim" { "one of: " (words.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")) }
                     }
@@ -67,6 +65,17 @@ fn element_keys(element: &Value) -> Markup {
                     }
                 }
             }
+        }
+    }
+}
+
+/// Returns a description; text between backticks is code.
+fn described(value: &Value) -> Markup {
+    let text = value.get("description").and_then(Value::as_str);
+    let parts = text.unwrap_or_default().split('`').enumerate();
+    html! {
+        @for (index, part) in parts {
+            @if index % 2 == 1 { code { (part) } } @else { (part) }
         }
     }
 }

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use stillwell_report::history::utc_minute;
 
 use super::{Chrome, Section, page};
-use crate::library::{ResultEntry, Shelf};
+use stillwell_experiment::library::{ResultEntry, Shelf};
 
 /// Returns the list of results, newest first. Any two can be compared.
 pub(crate) fn results(shelf: &Shelf, chrome: Chrome<'_>) -> String {
@@ -35,7 +35,7 @@ fn table(results: &[ResultEntry]) -> Markup {
             div class="tools" {
                 label class="filter" hidden { "Filter " input type="search" data-filter="#results tbody tr"; }
                 @if can_compare {
-                    span class="dim" { "Choose A and B to compare them" }
+                    span class="dim" { "Choose two results to compare" }
                     button type="submit" { "Compare A with B" }
                 }
             }
@@ -47,7 +47,7 @@ fn table(results: &[ResultEntry]) -> Markup {
                         th scope="col" { "Result" }
                         th scope="col" { "Kind" }
                         th scope="col" { "Verdict" }
-                        th scope="col" { "Changed (UTC)" }
+                        th scope="col" { "Started (UTC)" }
                     } }
                     tbody { @for entry in results { (row(entry)) } }
                 }
@@ -59,6 +59,8 @@ fn table(results: &[ResultEntry]) -> Markup {
 fn row(entry: &ResultEntry) -> Markup {
     let address = entry.place.address();
     let shown = entry.place.shown();
+    let name_start = shown.rfind('/').map_or(0, |slash| slash + 1);
+    let (folder, name) = shown.split_at(name_start);
     html! {
         tr {
             @for (name, side) in [("a", "A"), ("b", "B")] {
@@ -69,12 +71,18 @@ fn row(entry: &ResultEntry) -> Markup {
                 }
             }
             td {
-                a href={ "/report/" (entry.place.link()) } { (shown) }
+                a href={ "/report/" (entry.place.link()) } { span class="dim" { (folder) } (name) }
                 @if !entry.command.is_empty() { div class="dim command" { (entry.command) } }
             }
             td class="short" { (entry.kind.name()) }
-            td { @if let Some(headline) = &entry.headline { (headline) } }
-            td class="short number" { (utc_minute(entry.changed_millis)) }
+            td {
+                @if let Some(headline) = &entry.headline {
+                    span class=(headline.class) {
+                        span class="sign" aria-hidden="true" { (headline.sign) } " " (headline.text)
+                    }
+                }
+            }
+            td class="short number" { (utc_minute(entry.started_millis)) }
         }
     }
 }

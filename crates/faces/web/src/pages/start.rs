@@ -8,7 +8,7 @@ use super::{Chrome, Section, page};
 use crate::fields::Fields;
 use crate::jobs::JobView;
 use crate::orders::{FieldError, FieldInput, OrderField, OrderKind};
-use crate::places::PlaceBelow;
+use stillwell_experiment::library::PlaceBelow;
 
 /// Content of the page.
 #[derive(Debug)]
@@ -52,6 +52,15 @@ pub(crate) fn start(view: &StartView<'_>, chrome: Chrome<'_>) -> String {
     page(Section::Start, "Start", chrome, false, &body)
 }
 
+/// Returns true for files that `run` reads and that lie where commands run.
+pub(super) fn is_experiment(file: &PlaceBelow) -> bool {
+    file.root == 0
+        && file
+            .names
+            .last()
+            .is_some_and(|name| name == "experiment.yaml")
+}
+
 const fn title(kind: OrderKind) -> &'static str {
     match kind {
         OrderKind::Load => "Load",
@@ -74,7 +83,7 @@ fn form(kind: OrderKind, view: &StartView<'_>) -> Markup {
         .filter(|(filled, _)| *filled == kind)
         .map(|(_, fields)| fields);
     let error = view.error.filter(|_| fields.is_some());
-    if kind == OrderKind::Experiment && view.files.is_empty() {
+    if kind == OrderKind::Experiment && !view.files.iter().any(is_experiment) {
         return html! { p { "There is no experiment file in this folder." } };
     }
     html! {
@@ -122,7 +131,7 @@ fn input(
                     @for word in words { option selected[*word == value] { (word) } }
                 },
                 FieldInput::File => select id=(id) name=(name) {
-                    @for file in files.iter().filter(|file| file.root == 0) {
+                    @for file in files.iter().filter(|file| is_experiment(file)) {
                         @let address = file.address();
                         option value=(address) selected[address == value] { (file.shown()) }
                     }

@@ -1,1 +1,191 @@
+use stillwell_units::{Moment, Nanos};
 
+use super::*;
+use crate::fields::Fields;
+use crate::jobs::{JobEnd, JobState, JobView, Transcript};
+use crate::orders::{FieldError, OrderKind};
+use crate::program::{CheckedFile, FileFinding, Refusal};
+use stillwell_experiment::library::{Headline, PlaceBelow, ResultEntry, ResultKind, Shelf};
+
+const CHROME: Chrome<'_> = Chrome {
+    unfinished: 1,
+    folder: "/srv/shop",
+};
+
+/// Returns the content of a page with an element on each line.
+fn content(page: &str) -> String {
+    let start = page.find("<main").unwrap();
+    let end = page.find("</main>").unwrap();
+    page[start..end].replace("><", ">\n<")
+}
+
+fn place(text: &str) -> PlaceBelow {
+    PlaceBelow::parse(text).unwrap()
+}
+
+fn entry(path: &str, kind: ResultKind) -> ResultEntry {
+    ResultEntry {
+        place: place(path),
+        kind,
+        command: String::new(),
+        headline: None,
+        started_millis: 1_795_269_933_000,
+    }
+}
+
+fn view(state: JobState) -> JobView {
+    let mut progress = Transcript::default();
+    progress.add(b"  1 s  500/s  <b>\n");
+    JobView {
+        id: 7,
+        words: ["load", "--header=a: b", "--", "http://a/"]
+            .map(str::to_owned)
+            .to_vec(),
+        results: place("0/.stillwell/loads/a b"),
+        state,
+        progress,
+        answer: Transcript::default(),
+    }
+}
+
+#[test]
+fn results_are_a_list_from_which_two_are_chosen() {
+    let suite = ResultEntry {
+        command: "stillwell run <suite>".to_owned(),
+        headline: Some(Headline {
+            class: "worse",
+            sign: "▲",
+            text: "1 regression".to_owned(),
+        }),
+        ..entry("0/.stillwell/results/a&b", ResultKind::Suite)
+    };
+    let shelf = Shelf {
+        results: vec![suite, entry("1/x", ResultKind::Capacity)],
+        is_cut: true,
+        ..Shelf::default()
+    };
+    insta::assert_snapshot!(content(&results(&shelf, CHROME)));
+    let empty = results(&Shelf::default(), CHROME);
+    assert!(empty.contains("no results in this folder"), "{empty}");
+}
+
+#[test]
+fn a_refused_form_keeps_its_fields_and_shows_the_reason_at_one() {
+    let fields = Fields::parse(b"url=http://a/&rate=%22quickly%22&method=POST");
+    let error = FieldError {
+        field: "rate",
+        message: "no rate".to_owned(),
+    };
+    let view = StartView {
+        filled: Some((OrderKind::Load, &fields)),
+        error: Some(&error),
+        files: &[place("0/a/experiment.yaml"), place("1/b.yaml")],
+        jobs: &[view(JobState::Queued)],
+        now: Moment::default(),
+    };
+    insta::assert_snapshot!(content(&start(&view, CHROME)));
+}
+
+#[test]
+fn a_running_command_reloads_itself_without_scripts_and_an_ended_one_does_not() {
+    let since = Moment::default();
+    let now = since + Nanos::from_secs(65);
+    let running = view(JobState::Running {
+        since,
+        is_stopping: false,
+    });
+    let page = job(&running, now, CHROME);
+    assert!(
+        page.contains("<noscript><meta http-equiv=\"refresh\""),
+        "{page}"
+    );
+    insta::assert_snapshot!(content(&page));
+    for (code, has_report) in [
+        (0, true),
+        (1, true),
+        (2, false),
+        (3, false),
+        (4, true),
+        (143, true),
+    ] {
+        let ended = view(JobState::Ended {
+            took: Nanos::from_secs(3),
+            end: JobEnd::Exited(code),
+        });
+        let page = job(&ended, now, CHROME);
+        assert_eq!(
+            page.contains("href=\"/report/0/.stillwell/loads/a%20b\""),
+            has_report,
+            "{code}"
+        );
+        assert!(
+            !page.contains("http-equiv=\"refresh\"") && !page.contains("data-events"),
+            "{page}"
+        );
+    }
+}
+
+#[test]
+fn findings_have_their_line_and_its_text() {
+    let checked = CheckedFile {
+        findings: vec![
+            FileFinding {
+                is_error: true,
+                line: Some(2),
+                column: Some(1),
+                code: "W101".to_owned(),
+                message: "unknown field `baselin`".to_owned(),
+                help: vec!["did you mean `baseline`?".to_owned()],
+            },
+            FileFinding {
+                is_error: false,
+                line: None,
+                column: None,
+                code: "W900".to_owned(),
+                message: "elsewhere".to_owned(),
+                help: Vec::new(),
+            },
+        ],
+        summary: None,
+    };
+    let view = EditView {
+        place: &place("0/a/experiment.yaml"),
+        text: "name: a\nbaselin: <1>\n",
+        version: "00ff",
+        outcome: Some(("Saved.", false)),
+        checked: Some(&checked),
+    };
+    let page = content(&edit(&view, CHROME));
+    let (page, keys) = page.split_once("<aside").unwrap();
+    assert!(keys.contains("<h2>Keys"), "{keys}");
+    insta::assert_snapshot!(page);
+}
+
+#[test]
+fn every_page_has_its_navigation_and_no_inline_code() {
+    let refusal = Refusal {
+        message: "<none>".to_owned(),
+        hint: Some("hint".to_owned()),
+    };
+    let shelf = Shelf::default();
+    let pages = [
+        results(&shelf, CHROME),
+        files(&[place("0/a.yaml")], CHROME),
+        compare(&shelf, CompareChoice::default(), Some(&refusal), CHROME),
+        history("a", &refusal, CHROME),
+        message("Not Found", &refusal, CHROME),
+        stored(&place("0/a.html"), CHROME),
+    ];
+    for page in pages {
+        assert!(
+            page.contains("aria-label=\"Pages\"") && page.contains("1 running or waiting"),
+            "{page}"
+        );
+        assert!(
+            !page.contains("<style") && !page.contains(" style=") && !page.contains(" onclick"),
+            "{page}"
+        );
+        assert!(!page.contains("<none>"), "{page}");
+        assert_eq!(page.matches("<script").count(), 1, "{page}");
+    }
+}

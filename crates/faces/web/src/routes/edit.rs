@@ -8,8 +8,8 @@ use super::{Sent, Server, Shared, misplaced};
 use crate::answer::{self, Answer};
 use crate::fields::Fields;
 use crate::pages::{self, EditView};
-use crate::places::{PlaceBelow, PlaceError};
 use crate::program::CheckedFile;
+use stillwell_experiment::library::{PlaceBelow, PlaceError};
 
 /// Maximum size of a file that is edited.
 const TEXT_MAX: u64 = 256 * 1024;
@@ -89,7 +89,7 @@ pub(super) async fn save(
         Saved::Done(_) => (StatusCode::OK, "Saved.", version(&text)),
         Saved::Changed { version } => (
             StatusCode::CONFLICT,
-            "Not saved: the file was changed by somebody else meanwhile. Save again to replace it by this text.",
+            "Not saved: the file on the disk has changed meanwhile. Save again to replace it by this text.",
             version.clone(),
         ),
         Saved::TooLarge => (

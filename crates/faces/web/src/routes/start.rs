@@ -9,9 +9,9 @@ use stillwell_scope::clock;
 use super::{Sent, Server, Shared, refused};
 use crate::answer::{self, Answer};
 use crate::fields::Fields;
-use crate::orders::{FieldError, OrderKind, words};
+use crate::orders::{FieldError, OrderKind, located, words};
 use crate::pages::{self, StartView};
-use crate::places::PlaceBelow;
+use stillwell_experiment::library::PlaceBelow;
 
 /// The forms, and the commands so far.
 pub(super) async fn form(
@@ -74,7 +74,8 @@ fn order(shared: &Shared, kind: OrderKind, fields: &Fields) -> Result<u64, Field
     let name = kind.command();
     let results = shared.program.new_folder(folder, name);
     let words = words(kind, fields, &results, file.as_deref())?;
-    shared.program.check_words(&words).map_err(whole)?;
+    let checked = shared.program.check_words(&words);
+    checked.map_err(|message| located(kind, message))?;
     let place = PlaceBelow::parse(&format!("0/{results}"));
     let place = place.map_err(|error| whole(error.to_string()))?;
     let submitted = shared.jobs.submit(words, place);

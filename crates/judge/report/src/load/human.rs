@@ -1,7 +1,7 @@
 //! A load for readers: figures, then warnings, then a summary that is last on the
 //! screen.
 
-mod charts;
+pub(super) mod charts;
 mod condition;
 mod course;
 mod spread;

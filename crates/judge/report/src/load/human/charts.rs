@@ -12,7 +12,8 @@ use crate::percentiles::percentile_chart;
 /// Points of a line over time; longer series are merged to fit.
 const POINTS_MAX: usize = 240;
 
-type Points = Vec<(f64, f64)>;
+/// Points of a line: seconds and values.
+pub(in crate::load) type Points = Vec<(f64, f64)>;
 
 /// Returns all charts that have data.
 pub(super) fn charts(report: &LoadReport) -> Vec<Block> {
@@ -22,53 +23,67 @@ pub(super) fn charts(report: &LoadReport) -> Vec<Block> {
 }
 
 fn over_time(intervals: &[LoadInterval]) -> Vec<Block> {
-    let intervals = whole(intervals);
-    if intervals.len() < 2 {
+    let course = LoadCourse::of(intervals);
+    if course.0.len() < 2 {
         return Vec::new();
     }
-    let steps: Vec<&[LoadInterval]> = intervals
-        .chunks(intervals.len().div_ceil(POINTS_MAX))
-        .collect();
-    let begin = |step: &[LoadInterval]| step.first().map_or(0.0, |first| first.start.as_secs_f64());
-    let line = |value: &dyn Fn(&[LoadInterval]) -> f64| -> Points {
-        steps
-            .iter()
-            .map(|step| (begin(step), value(step)))
-            .collect()
-    };
-    let mut rates = vec![("ended".to_owned(), line(&|step| rate(step, |_| true)))];
-    let failed = line(&|step| rate(step, |outcome| outcome != Outcome::Ok));
+    let mut rates = vec![("ended".to_owned(), course.rates(|_| true))];
+    let failed = course.rates(|outcome| outcome != Outcome::Ok);
     if failed.iter().any(|(_, rate)| *rate > 0.0) {
         rates.push(("not ok".to_owned(), failed));
     }
-    let times: Vec<(f64, Histogram<u64>)> = steps
-        .iter()
-        .map(|step| {
-            let times: Vec<_> = step
-                .iter()
-                .map(|second| second.response_time.unpack())
-                .collect();
-            (begin(step), merge_histograms(&times))
-        })
-        .filter(|(_, times)| !times.is_empty())
-        .collect();
-    let quantile = |share: f64| -> Points {
-        let values = times.iter();
-        values
-            .map(|(begin, times)| {
-                (
-                    *begin,
-                    float_from_u64(times.value_at_quantile(share).max(1)),
-                )
-            })
-            .collect()
-    };
     let latencies = [("p50", 0.5), ("p99", 0.99), ("max", 1.0)];
-    let latencies = latencies.map(|(name, share)| (name.to_owned(), quantile(share)));
+    let latencies = latencies.map(|(name, share)| (name.to_owned(), course.quantiles(share)));
     vec![
-        chart("requests per second", "", AxisScale::FromZero, rates),
-        chart("latency", "ns", AxisScale::Log, latencies.into()),
+        rate_chart(rates),
+        latency_chart("latency", latencies.into()),
     ]
+}
+
+/// The steps of a load over time: whole intervals, several in one if there are many.
+pub(in crate::load) struct LoadCourse<'i>(Vec<&'i [LoadInterval]>);
+
+impl<'i> LoadCourse<'i> {
+    pub(in crate::load) fn of(intervals: &'i [LoadInterval]) -> Self {
+        let intervals = whole(intervals);
+        let length = intervals.len().div_ceil(POINTS_MAX).max(1);
+        Self(intervals.chunks(length).collect())
+    }
+
+    /// Returns the ended requests with these outcomes for each second.
+    pub(in crate::load) fn rates(&self, is_counted: fn(Outcome) -> bool) -> Points {
+        let steps = self.0.iter();
+        steps
+            .map(|step| (begin(step), rate(step, is_counted)))
+            .collect()
+    }
+
+    /// Returns this quantile of the response time; steps without a response are left out.
+    pub(in crate::load) fn quantiles(&self, share: f64) -> Points {
+        let times = self.0.iter().map(|step| {
+            let seconds = step.iter().map(|second| second.response_time.unpack());
+            (begin(step), merge_histograms(&seconds.collect::<Vec<_>>()))
+        });
+        let times = times.filter(|(_, times)| !times.is_empty());
+        let value = |times: Histogram<u64>| times.value_at_quantile(share).max(1);
+        times
+            .map(|(begin, times)| (begin, float_from_u64(value(times))))
+            .collect()
+    }
+}
+
+fn begin(step: &[LoadInterval]) -> f64 {
+    step.first().map_or(0.0, |first| first.start.as_secs_f64())
+}
+
+/// Returns a chart of rates over time.
+pub(in crate::load) fn rate_chart(series: Vec<(String, Points)>) -> Block {
+    chart("requests per second", "", AxisScale::FromZero, series)
+}
+
+/// Returns a chart of latencies over time.
+pub(in crate::load) fn latency_chart(name: &str, series: Vec<(String, Points)>) -> Block {
+    chart(name, "ns", AxisScale::Log, series)
 }
 
 fn chart(name: &str, unit: &'static str, up: AxisScale, series: Vec<(String, Points)>) -> Block {

@@ -48,7 +48,7 @@ fn links_are_neither_read_nor_written() {
         inside.path().join("file.yaml"),
     )
     .unwrap();
-    let roots = Roots::new(vec![inside.path().to_path_buf()]);
+    let roots = ResultRoots::new(vec![inside.path().to_path_buf()]);
     for text in ["0/folder/secret.yaml", "0/file.yaml"] {
         let place = place(text);
         assert!(
@@ -73,7 +73,7 @@ fn a_file_is_replaced_and_keeps_its_permissions() {
     let path = inside.path().join("a.yaml");
     fs::write(&path, "old").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
-    let roots = Roots::new(vec![inside.path().to_path_buf()]);
+    let roots = ResultRoots::new(vec![inside.path().to_path_buf()]);
     let place = place("0/a.yaml");
     roots.replace_text(&place, "new").unwrap();
     assert_eq!(roots.read_text(&place, 3).unwrap(), "new");

@@ -9,19 +9,20 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat};
 
 /// The folders that a server shows.
 #[derive(Clone, Debug)]
-pub(crate) struct Roots(Vec<PathBuf>);
+pub struct ResultRoots(Vec<PathBuf>);
 
 /// A file or folder below a root.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct PlaceBelow {
-    pub(crate) root: usize,
+pub struct PlaceBelow {
+    /// Number of the root.
+    pub root: usize,
     /// Names of folders and at last of the file; none for the root itself.
-    pub(crate) names: Vec<String>,
+    pub names: Vec<String>,
 }
 
 /// Reasons why a path is not followed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum PlaceError {
+pub enum PlaceError {
     /// It has a shape that our pages never make.
     #[error("`{0}` is not an address of a file or folder here")]
     Shape(String),
@@ -30,10 +31,20 @@ pub(crate) enum PlaceError {
     Link(String),
     /// It cannot be opened.
     #[error("{place}: {source}")]
-    Open { place: String, source: io::Error },
+    Open {
+        /// The place.
+        place: String,
+        /// The cause.
+        source: io::Error,
+    },
     /// It is too large.
     #[error("{place} is larger than {max} bytes")]
-    Large { place: String, max: u64 },
+    Large {
+        /// The place.
+        place: String,
+        /// Maximum size in bytes.
+        max: u64,
+    },
     /// It is not text.
     #[error("{0} is not UTF-8 text")]
     Encoding(String),
@@ -41,7 +52,7 @@ pub(crate) enum PlaceError {
 
 impl PlaceBelow {
     /// Reads `ROOT` or `ROOT/NAME/NAME`.
-    pub(crate) fn parse(text: &str) -> Result<Self, PlaceError> {
+    pub fn parse(text: &str) -> Result<Self, PlaceError> {
         let shape = || PlaceError::Shape(text.to_owned());
         let mut parts = text.split('/');
         let root = parts.next().filter(|root| root.len() <= 3);
@@ -59,7 +70,7 @@ impl PlaceBelow {
     }
 
     /// Returns a place in this one.
-    pub(crate) fn join(&self, name: &str) -> Self {
+    pub fn join(&self, name: &str) -> Self {
         let mut names = self.names.clone();
         names.push(name.to_owned());
         Self {
@@ -69,7 +80,7 @@ impl PlaceBelow {
     }
 
     /// Returns the address that [`Self::parse`] reads.
-    pub(crate) fn address(&self) -> String {
+    pub fn address(&self) -> String {
         let mut text = self.root.to_string();
         for name in &self.names {
             text.push('/');
@@ -79,7 +90,7 @@ impl PlaceBelow {
     }
 
     /// Returns the address for a link.
-    pub(crate) fn link(&self) -> String {
+    pub fn link(&self) -> String {
         let mut link = String::new();
         for byte in self.address().bytes() {
             match byte {
@@ -93,7 +104,7 @@ impl PlaceBelow {
     }
 
     /// Returns the path below its root, for readers.
-    pub(crate) fn shown(&self) -> String {
+    pub fn shown(&self) -> String {
         match self.names.as_slice() {
             [] => ".".to_owned(),
             names => names.join("/"),
@@ -101,19 +112,19 @@ impl PlaceBelow {
     }
 }
 
-impl Roots {
-    /// Roots at these folders, which exist.
-    pub(crate) const fn new(folders: Vec<PathBuf>) -> Self {
+impl ResultRoots {
+    /// ResultRoots at these folders, which exist.
+    pub const fn new(folders: Vec<PathBuf>) -> Self {
         Self(folders)
     }
 
     /// Returns the folders.
-    pub(crate) fn folders(&self) -> &[PathBuf] {
+    pub fn folders(&self) -> &[PathBuf] {
         &self.0
     }
 
     /// Returns the path of a place that exists and is reached without links.
-    pub(crate) fn path(&self, place: &PlaceBelow) -> Result<PathBuf, PlaceError> {
+    pub fn path(&self, place: &PlaceBelow) -> Result<PathBuf, PlaceError> {
         let mut path = self.root(place)?.to_path_buf();
         for name in &place.names {
             path.push(name);
@@ -129,7 +140,7 @@ impl Roots {
     }
 
     /// Reads a text file of at most `max` bytes.
-    pub(crate) fn read_text(&self, place: &PlaceBelow, max: u64) -> Result<String, PlaceError> {
+    pub fn read_text(&self, place: &PlaceBelow, max: u64) -> Result<String, PlaceError> {
         let file = self.open_file(place)?;
         let mut bytes = Vec::new();
         let read = file.take(max + 1).read_to_end(&mut bytes);
@@ -142,7 +153,7 @@ impl Roots {
     }
 
     /// Replaces the text of a file that exists, at once: readers see the old text or the new one.
-    pub(crate) fn replace_text(&self, place: &PlaceBelow, text: &str) -> Result<(), PlaceError> {
+    pub fn replace_text(&self, place: &PlaceBelow, text: &str) -> Result<(), PlaceError> {
         let failed = |source: io::Error| opened(place, source);
         let mode = self.open_file(place)?.metadata().map_err(failed)?;
         let mode = Mode::from_raw_mode(std::os::unix::fs::MetadataExt::mode(&mode) & 0o777);

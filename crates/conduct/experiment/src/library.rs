@@ -1,5 +1,7 @@
 //! The results below the roots: found by the files in their folders, described by the first of them.
 
+mod places;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -9,7 +11,7 @@ use std::time::SystemTime;
 
 use serde::Deserialize;
 
-use crate::places::{PlaceBelow, Roots};
+pub use places::{PlaceBelow, PlaceError, ResultRoots};
 
 /// Maximum number of entries of folders that one walk looks at.
 const ENTRIES_MAX: usize = 50_000;
@@ -28,7 +30,7 @@ const SKIPPED: [&str; 4] = ["target", "node_modules", "calibrations", "bisects"]
 
 /// Kind of a result.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum ResultKind {
+pub enum ResultKind {
     /// Results of `run` with variants.
     Suite,
     /// Results of `ab`.
@@ -51,7 +53,7 @@ pub(crate) enum ResultKind {
 
 impl ResultKind {
     /// Returns the kind for readers.
-    pub(crate) const fn name(self) -> &'static str {
+    pub const fn name(self) -> &'static str {
         match self {
             Self::Suite => "experiments",
             Self::Ab => "ab",
@@ -65,52 +67,62 @@ impl ResultKind {
     }
 
     /// Returns true for results that only have a page that was made with them.
-    pub(crate) const fn has_stored_page_only(self) -> bool {
+    pub const fn has_stored_page_only(self) -> bool {
         matches!(self, Self::Capacity | Self::Page)
     }
 
     /// Returns true for results that `compare` reads.
-    pub(crate) const fn is_comparable(self) -> bool {
-        !matches!(
-            self,
-            Self::Capacity | Self::Load | Self::LoadFile | Self::Targets
-        )
+    pub const fn is_comparable(self) -> bool {
+        !matches!(self, Self::Capacity | Self::LoadFile | Self::Targets)
     }
 }
 
 /// One result.
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) struct ResultEntry {
-    pub(crate) place: PlaceBelow,
-    pub(crate) kind: ResultKind,
+pub struct ResultEntry {
+    /// Its place.
+    pub place: PlaceBelow,
+    /// Its kind.
+    pub kind: ResultKind,
     /// The command line, or empty.
-    pub(crate) command: String,
-    /// Its verdict in one line; `None` if there is no verdict.
-    pub(crate) headline: Option<String>,
-    /// Last change, in milliseconds since 1970.
-    pub(crate) changed_millis: u64,
+    pub command: String,
+    /// Its verdict; `None` if there is no verdict.
+    pub headline: Option<Headline>,
+    /// Start, or last change if that is unknown, in milliseconds since 1970.
+    pub started_millis: u64,
+}
+
+/// A verdict in one line.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Headline {
+    /// Class of the style sheet for its kind.
+    pub class: &'static str,
+    /// Sign of its kind, which every font has.
+    pub sign: &'static str,
+    /// The verdict.
+    pub text: String,
 }
 
 /// Everything below the roots.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Shelf {
+pub struct Shelf {
     /// Results, newest first.
-    pub(crate) results: Vec<ResultEntry>,
+    pub results: Vec<ResultEntry>,
     /// Configuration files, by path.
-    pub(crate) files: Vec<PlaceBelow>,
+    pub files: Vec<PlaceBelow>,
     /// True if the walk ended at one of its limits.
-    pub(crate) is_cut: bool,
+    pub is_cut: bool,
 }
 
 /// Finds results, and remembers what it has read of them.
 #[derive(Debug, Default)]
-pub(crate) struct Library {
+pub struct Library {
     known: Mutex<BTreeMap<PlaceBelow, (u64, ResultEntry)>>,
 }
 
 impl Library {
     /// Returns everything below the roots.
-    pub(crate) fn survey(&self, roots: &Roots) -> Shelf {
+    pub fn survey(&self, roots: &ResultRoots) -> Shelf {
         let mut walk = Walk {
             library: self,
             shelf: Shelf::default(),
@@ -125,7 +137,7 @@ impl Library {
         }
         let mut shelf = walk.shelf;
         shelf.results.sort_by(|a, b| {
-            let newest = b.changed_millis.cmp(&a.changed_millis);
+            let newest = b.started_millis.cmp(&a.started_millis);
             newest.then_with(|| a.place.cmp(&b.place))
         });
         shelf.files.sort();
@@ -135,7 +147,7 @@ impl Library {
     }
 
     /// Returns the result at `place`.
-    pub(crate) fn result(&self, path: &Path, place: &PlaceBelow) -> Option<ResultEntry> {
+    pub fn result(&self, path: &Path, place: &PlaceBelow) -> Option<ResultEntry> {
         let kind = kind_of(path)?;
         let stamp = stamp_of(path, kind);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -197,7 +209,7 @@ impl Walk<'_> {
     }
 }
 
-/// Returns the kind of the result in a folder or file, as `stillwell report` tells them apart.
+/// Returns the kind of the result in a folder or file, by the rules of `stillwell report`.
 fn kind_of(path: &Path) -> Option<ResultKind> {
     let has = |name: &str| path.join(name).is_file();
     let above = || path.parent().and_then(Path::file_name);
@@ -282,6 +294,12 @@ fn stamp_of(path: &Path, kind: ResultKind) -> u64 {
 struct Head {
     #[serde(default)]
     command: Option<serde_json::Value>,
+    /// Of suites and runs.
+    #[serde(default)]
+    started_wall_millis: Option<u64>,
+    /// Of loads, in nanoseconds.
+    #[serde(default)]
+    started: Option<u64>,
 }
 
 fn describe(path: &Path, place: &PlaceBelow, kind: ResultKind, stamp: u64) -> ResultEntry {
@@ -299,7 +317,10 @@ fn describe(path: &Path, place: &PlaceBelow, kind: ResultKind, stamp: u64) -> Re
         kind,
         command,
         headline: headline(&path.join("report.md")),
-        changed_millis: stamp,
+        started_millis: head
+            .started_wall_millis
+            .or(head.started.map(|nanos| nanos / 1_000_000))
+            .unwrap_or(stamp),
     }
 }
 
@@ -318,11 +339,25 @@ fn read_head(path: &Path) -> Option<Head> {
 }
 
 /// Returns the heading of a report as Markdown: the verdict, before what was compared.
-fn headline(report: &Path) -> Option<String> {
+fn headline(report: &Path) -> Option<Headline> {
     let start = start_of(report).ok()?;
     let line = start.lines().find_map(|line| line.strip_prefix("### "))?;
-    let verdict = line.split(" · ").next().unwrap_or(line);
-    Some(verdict.replace('`', "").trim().to_owned())
+    let verdict = line.split(" · ").next().unwrap_or(line).replace('`', "");
+    let text = verdict.trim_start_matches(|c: char| !c.is_alphanumeric());
+    let sign = verdict.trim().chars().next().unwrap_or(' ');
+    let (class, sign) = match sign {
+        '❌' => ("worse", "▲"),
+        '✅' => ("same", "✓"),
+        '🟢' => ("better", "▼"),
+        '⚠' => ("invalid", "!"),
+        '❔' => ("unclear", "?"),
+        _ => ("different", "≠"),
+    };
+    Some(Headline {
+        class,
+        sign,
+        text: text.trim().to_owned(),
+    })
 }
 
 #[cfg(test)]
@@ -378,7 +413,7 @@ mod tests {
         write(at, "suite/experiment.yaml", "");
         std::os::unix::fs::symlink(at, at.join("again")).unwrap();
 
-        let roots = Roots::new(vec![at.to_path_buf()]);
+        let roots = ResultRoots::new(vec![at.to_path_buf()]);
         let library = Library::default();
         let shelf = library.survey(&roots);
         let mut results: Vec<(String, ResultKind)> = shelf
@@ -405,7 +440,13 @@ mod tests {
             .iter()
             .find(|entry| entry.kind == ResultKind::Suite)
             .unwrap();
-        assert_eq!(suite.headline.as_deref(), Some("❌ 1 regression"));
+        assert_eq!(
+            suite
+                .headline
+                .as_ref()
+                .map(|line| (line.sign, line.text.as_str())),
+            Some(("▲", "1 regression"))
+        );
         assert_eq!(suite.command, "stillwell run suite");
         assert_eq!(
             shelf.files,

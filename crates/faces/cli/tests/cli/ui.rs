@@ -1,0 +1,204 @@
+//! `stillwell ui`: which requests it answers, what it starts, and how it ends.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use stillwell_testkit::{Process, wait_until};
+
+const STILLWELL: &str = env!("CARGO_BIN_EXE_stillwell");
+const LONG: Duration = Duration::from_secs(30);
+
+/// A server of a folder, and the cookie that opens it.
+struct Ui {
+    process: Process,
+    address: String,
+    token: String,
+    cookie: String,
+}
+
+impl Ui {
+    fn start(folder: &Path) -> Self {
+        let process = Process::start(Command::new(STILLWELL).arg("ui").current_dir(folder));
+        let mut line = String::new();
+        wait_until(LONG, || {
+            line = process.stdout();
+            line.ends_with('\n')
+        });
+        let rest = line.strip_prefix("stillwell ui: http://").unwrap();
+        let (address, token) = rest.trim().split_once("/?token=").unwrap();
+        let port = address.rsplit(':').next().unwrap();
+        Self {
+            cookie: format!("cookie: stillwell-ui-{port}={token}"),
+            address: address.to_owned(),
+            token: token.to_owned(),
+            process,
+        }
+    }
+
+    /// Sends a request with these headers and returns the status and the whole answer.
+    fn ask(&self, line: &str, headers: &[&str], body: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut request = format!("{line} HTTP/1.1\r\nconnection: close\r\n");
+        if !headers.iter().any(|header| header.starts_with("host:")) {
+            request.push_str(&format!("host: {}\r\n", self.address));
+        }
+        for header in headers {
+            request.push_str(&format!("{header}\r\n"));
+        }
+        request.push_str(&format!("content-length: {}\r\n\r\n{body}", body.len()));
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let status = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, answer)
+    }
+
+    fn read(&self, path: &str) -> (u16, String) {
+        self.ask(&format!("GET {path}"), &[&self.cookie], "")
+    }
+
+    fn post(&self, path: &str, body: &str) -> (u16, String) {
+        let origin = format!("origin: http://{}", self.address);
+        self.ask(&format!("POST {path}"), &[&self.cookie, &origin], body)
+    }
+}
+
+fn children(process: u32) -> Vec<u32> {
+    let list = format!("/proc/{process}/task");
+    let tasks = fs::read_dir(list).unwrap().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let lists: Vec<String> = lists.collect();
+    let words = lists.iter().flat_map(|list| list.split_whitespace());
+    words.map(|word| word.parse().unwrap()).collect()
+}
+
+#[test]
+fn only_a_browser_with_the_token_of_this_start_sees_pages() {
+    let folder = tempfile::tempdir().unwrap();
+    let ui = Ui::start(folder.path());
+    assert_eq!(ui.ask("GET /", &[], "").0, 403);
+    let (status, answer) = ui.ask(&format!("GET /start?token={}&file=a", ui.token), &[], "");
+    assert_eq!(status, 303, "{answer}");
+    assert!(answer.contains("location: /start\r\n"), "{answer}");
+    assert!(
+        answer.contains("; HttpOnly; SameSite=Strict\r\n"),
+        "{answer}"
+    );
+
+    let (status, answer) = ui.read("/");
+    assert_eq!(status, 200, "{answer}");
+    for header in [
+        "content-security-policy: default-src 'none'",
+        "cache-control: no-store\r\n",
+        "x-content-type-options: nosniff\r\n",
+    ] {
+        assert!(answer.contains(header), "{header}: {answer}");
+    }
+    for (headers, status) in [
+        ([ui.cookie.as_str(), "host: rebound.example"], 403),
+        ([ui.cookie.as_str(), "origin: http://evil.example"], 403),
+        ([ui.cookie.as_str(), "sec-fetch-site: cross-site"], 403),
+        ([ui.cookie.as_str(), "accept: */*"], 200),
+    ] {
+        assert_eq!(ui.ask("GET /", &headers, "").0, status, "{headers:?}");
+    }
+    // A form of another site has no origin of ours.
+    let body = "url=http://127.0.0.1:1/";
+    assert_eq!(ui.ask("POST /start/load", &[&ui.cookie], body).0, 403);
+
+    ui.process.signal("INT");
+    assert_eq!(ui.process.finish(LONG).code, 0);
+}
+
+#[test]
+fn files_are_edited_below_the_folder_only() {
+    let above = tempfile::tempdir().unwrap();
+    let folder = above.path().join("inside");
+    fs::create_dir(&folder).unwrap();
+    fs::write(above.path().join("outside.yaml"), "outside").unwrap();
+    fs::write(folder.join("experiment.yaml"), "name: a\nbaselin: {}\n").unwrap();
+    std::os::unix::fs::symlink("../outside.yaml", folder.join("link.yaml")).unwrap();
+    let ui = Ui::start(&folder);
+
+    let (status, page) = ui.read("/edit/0/experiment.yaml");
+    assert_eq!(status, 200, "{page}");
+    assert!(page.contains("data-line=\"2\""), "{page}");
+    let version = page.split("name=\"version\" value=\"").nth(1).unwrap();
+    let version = &version[..32];
+    for path in [
+        "0/link.yaml",
+        "0/../outside.yaml",
+        "0/%2e%2e/outside.yaml",
+        "1/experiment.yaml",
+        "0/other.txt",
+    ] {
+        let (status, _) = ui.read(&format!("/edit/{path}"));
+        assert!(matches!(status, 403 | 404), "{path}: {status}");
+        let body = format!("version={version}&text=changed");
+        let (status, _) = ui.post(&format!("/edit/{path}"), &body);
+        assert!(matches!(status, 403 | 404), "{path}: {status}");
+    }
+    // A text that changed meanwhile is not replaced without notice.
+    let (status, page) = ui.post("/edit/0/experiment.yaml", "version=0&text=new");
+    assert_eq!(status, 409, "{page}");
+    let body = format!("version={version}&text=name: b%0D%0A");
+    let (status, page) = ui.post("/edit/0/experiment.yaml", &body);
+    assert_eq!(status, 200, "{page}");
+    let saved = fs::read_to_string(folder.join("experiment.yaml")).unwrap();
+    assert_eq!(saved, "name: b\n");
+    let kept = fs::read_to_string(above.path().join("outside.yaml")).unwrap();
+    assert_eq!(kept, "outside");
+
+    ui.process.signal("TERM");
+    assert_eq!(ui.process.finish(LONG).code, 0);
+}
+
+#[test]
+fn the_end_of_the_server_is_the_end_of_what_it_started() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Process::start(Command::new(STILLWELL).args(["serve", "-a", "127.0.0.1:0"]));
+    let mut url = String::new();
+    wait_until(LONG, || {
+        let output = server.stderr();
+        let start = output.find("http://");
+        url = start.map_or_else(String::new, |start| output[start..].trim().to_owned());
+        !url.is_empty()
+    });
+    let ui = Ui::start(folder.path());
+    let body = format!("url={url}&rate=100/s&duration=60s");
+    let (status, answer) = ui.post("/start/load", &body);
+    assert_eq!(status, 303, "{answer}");
+    let (_, answer) = ui.post("/start/load", "url=--help");
+    assert!(answer.contains("role=\"alert\""), "{answer}");
+    let mut started = Vec::new();
+    wait_until(LONG, || {
+        started = children(ui.process.id());
+        !started.is_empty()
+    });
+    let words = fs::read_to_string(format!("/proc/{}/cmdline", started[0])).unwrap();
+    assert!(words.contains("\0--rate=100/s\0"), "{words:?}");
+    let (_, page) = ui.read("/commands/1");
+    assert!(page.contains("Running"), "{page}");
+
+    ui.process.signal("TERM");
+    let ended = ui.process.finish(LONG);
+    assert_eq!(ended.code, 0, "{}", ended.stderr);
+    let is_there = |id: &u32| Path::new("/proc").join(id.to_string()).exists();
+    assert!(!started.iter().any(is_there), "{started:?}");
+    server.signal("TERM");
+    assert_eq!(server.finish(LONG).code, 0);
+}
+
+#[test]
+fn an_address_for_other_hosts_needs_its_own_option() {
+    let ended = Process::start(Command::new(STILLWELL).args(["ui", "--listen", "0.0.0.0:0"]));
+    let ended = ended.finish(LONG);
+    assert_eq!(ended.code, 2, "{}", ended.stderr);
+    assert!(ended.stderr.contains("--allow-remote"), "{}", ended.stderr);
+    let ended = Process::start(Command::new(STILLWELL).args(["ui", "/nonexistent"]));
+    assert_eq!(ended.finish(LONG).code, 3);
+}
