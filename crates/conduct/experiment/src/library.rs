@@ -160,6 +160,16 @@ impl Library {
     }
 }
 
+/// Returns the result in a folder or file by itself; `None` if it is none.
+#[must_use]
+pub fn describe_result(path: &Path) -> Option<ResultEntry> {
+    let place = PlaceBelow {
+        root: 0,
+        names: Vec::new(),
+    };
+    Library::default().result(path, &place)
+}
+
 struct Walk<'l> {
     library: &'l Library,
     shelf: Shelf,

@@ -1,12 +1,16 @@
-//! Object stores that are compatible with S3, for tables of results.
+//! Object stores that are compatible with S3, for results.
+
+mod listing;
 
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
-use stillwell_http::{Scheme, StoreKeys, Target, TargetError, Unsigned, encoded_path};
-use stillwell_plan::tls::ClientTlsPlan;
+use stillwell_http::{
+    Scheme, StoreKeys, Target, TargetError, Unsigned, encoded_path, encoded_query,
+};
+use stillwell_plan::tls::{ClientTlsPlan, Verification};
 use stillwell_scope::{Place, Scope, Token, clock};
 use stillwell_units::{ByteSize, Nanos};
 use stillwell_wire::client::{Endpoint, Request, Response};
@@ -14,9 +18,15 @@ use stillwell_wire::tls::ClientTls;
 use tokio::time::timeout;
 
 use crate::timestamp;
+use listing::ListingPage;
+pub use listing::StoredObject;
 
-/// Deadline of an upload.
-const PUT_MAX: Duration = Duration::from_secs(60);
+/// Deadline of a request.
+const REQUEST_TIME_MAX: Duration = Duration::from_secs(300);
+/// Maximum number of objects of a list.
+const OBJECTS_MAX: usize = 100_000;
+/// Longest page of a list that is read.
+const LIST_MAX: ByteSize = ByteSize::mib(16);
 /// Longest response that is read.
 const RESPONSE_MAX: ByteSize = ByteSize::mib(1);
 
@@ -31,6 +41,8 @@ pub struct ObjectStore {
     bucket: String,
     /// Without slashes at its ends; may be empty.
     prefix: String,
+    /// PEM files of roots besides those that ship with Stillwell.
+    roots: Vec<PathBuf>,
 }
 
 /// Reasons why a store cannot be used.
@@ -40,19 +52,21 @@ pub enum ObjectStoreError {
     #[error("`s3://{0}` has no valid bucket: write `s3://BUCKET/PREFIX`")]
     Bucket(String),
     /// An environment variable is missing.
-    #[error("the upload of results needs {0}, which is not set")]
+    #[error("an object store needs {0}, which is not set")]
     Variable(&'static str),
     /// The endpoint is not a URL.
-    #[error("`{endpoint}` is not a URL of an object store: write http://HOST:PORT")]
+    #[error("`{endpoint}` is not a URL of an object store: write https://HOST or http://HOST:PORT")]
     Endpoint {
         /// The endpoint.
         endpoint: String,
         /// The cause.
         source: TargetError,
     },
-    /// The upload had no response.
-    #[error("upload {place} to {endpoint}")]
-    Upload {
+    /// A request had no response.
+    #[error("{action} {place} at {endpoint}")]
+    NoResponse {
+        /// The action.
+        action: StoreAction,
         /// The address of the object.
         place: String,
         /// The endpoint.
@@ -60,9 +74,11 @@ pub enum ObjectStoreError {
         /// The cause.
         source: Cause,
     },
-    /// The store refused the upload.
-    #[error("upload {place} to {endpoint}: answered with {status}: {body}")]
+    /// The store refused a request.
+    #[error("{action} {place} at {endpoint}: answered with {status}: {body}")]
     Refused {
+        /// The action.
+        action: StoreAction,
         /// The address of the object.
         place: String,
         /// The endpoint.
@@ -72,6 +88,9 @@ pub enum ObjectStoreError {
         /// The start of its body.
         body: String,
     },
+    /// The response to a request for a list is none.
+    #[error("list {0}: the response is no list of objects")]
+    NoList(String),
 }
 
 impl ObjectStore {
@@ -104,12 +123,15 @@ impl ObjectStore {
             })
         };
         Ok(Some(Self {
-            endpoint: endpoint
-                .parse()
+            endpoint: Target::from_url(&endpoint)
                 .map_err(|source| ObjectStoreError::Endpoint { endpoint, source })?,
             keys: keys()?,
             bucket: bucket.to_owned(),
             prefix: prefix.trim_matches('/').to_owned(),
+            roots: variable("AWS_CA_BUNDLE")
+                .map(PathBuf::from)
+                .into_iter()
+                .collect(),
         }))
     }
 
@@ -120,18 +142,103 @@ impl ObjectStore {
     /// The store did not respond, or refused it.
     pub fn put(&self, folder: &Path, table: Vec<u8>) -> Result<String, ObjectStoreError> {
         let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        self.upload(&format!("{name}.parquet"), table)
+    }
+
+    /// Uploads an object, and returns its address. All keys are below the prefix of the store.
+    ///
+    /// # Errors
+    /// The store did not respond, or refused it.
+    pub fn upload(&self, key: &str, body: Vec<u8>) -> Result<String, ObjectStoreError> {
+        self.request(StoreAction::Upload, key, "", body, RESPONSE_MAX)?;
+        Ok(self.address(key))
+    }
+
+    /// Downloads an object of at most `max` bytes.
+    ///
+    /// # Errors
+    /// The store did not respond, has no such object, or it is larger.
+    pub fn download(&self, key: &str, max: ByteSize) -> Result<Vec<u8>, ObjectStoreError> {
+        self.request(StoreAction::Download, key, "", Vec::new(), max)
+    }
+
+    /// Deletes an object.
+    ///
+    /// # Errors
+    /// The store did not respond, or refused it.
+    pub fn delete(&self, key: &str) -> Result<(), ObjectStoreError> {
+        let deleted = self.request(StoreAction::Delete, key, "", Vec::new(), RESPONSE_MAX);
+        deleted.map(|_| ())
+    }
+
+    /// Lists the objects below the prefix of the store, at most 100,000.
+    ///
+    /// # Errors
+    /// The store did not respond, or the response is no list.
+    pub fn list(&self) -> Result<Vec<StoredObject>, ObjectStoreError> {
+        let prefix = match self.prefix.as_str() {
+            "" => String::new(),
+            prefix => format!("{prefix}/"),
+        };
+        let mut objects = Vec::new();
+        let mut next: Option<String> = None;
+        loop {
+            let mut parameters = vec![("list-type", "2"), ("prefix", prefix.as_str())];
+            if let Some(token) = &next {
+                parameters.push(("continuation-token", token));
+            }
+            let query = encoded_query(&parameters);
+            let page = self.request(StoreAction::List, "", &query, Vec::new(), LIST_MAX)?;
+            let page = ListingPage::parse(&String::from_utf8_lossy(&page));
+            let page = page.ok_or_else(|| ObjectStoreError::NoList(self.address("")))?;
+            objects.extend(page.objects.into_iter().filter_map(|object| {
+                let key = object.key.strip_prefix(&prefix)?.to_owned();
+                Some(StoredObject { key, ..object })
+            }));
+            next = page.next;
+            if next.is_none() || objects.len() >= OBJECTS_MAX {
+                return Ok(objects);
+            }
+        }
+    }
+
+    /// Returns the address of an object, or of the prefix.
+    #[must_use]
+    pub fn address(&self, key: &str) -> String {
+        format!("s3://{}", self.key_in_store(key))
+    }
+
+    /// Returns the bucket, the prefix and the key.
+    fn key_in_store(&self, key: &str) -> String {
         let slash = if self.prefix.is_empty() { "" } else { "/" };
-        let key = format!("{}/{}{slash}{name}.parquet", self.bucket, self.prefix);
-        let place = format!("s3://{key}");
-        let response = self.upload(encoded_path(&format!("/{key}")), table);
-        let response = response.map_err(|source| ObjectStoreError::Upload {
+        format!("{}/{}{slash}{key}", self.bucket, self.prefix)
+    }
+
+    /// Sends a request on a thread of its own, which has a runtime, and returns the body of a good response.
+    fn request(
+        &self,
+        action: StoreAction,
+        key: &str,
+        query: &str,
+        body: Vec<u8>,
+        max: ByteSize,
+    ) -> Result<Vec<u8>, ObjectStoreError> {
+        let path = match action {
+            StoreAction::List => encoded_path(&format!("/{}", self.bucket)),
+            _ => encoded_path(&format!("/{}", self.key_in_store(key))),
+        };
+        let place = self.address(key);
+        let sent = self.send_on_thread(action, path, query.to_owned(), body, max);
+        let response = sent.map_err(|source| ObjectStoreError::NoResponse {
+            action,
             place: place.clone(),
             endpoint: self.endpoint.clone(),
             source,
         })?;
         match response.status {
-            200..300 => Ok(place),
+            200..300 => Ok(response.body),
             status => Err(ObjectStoreError::Refused {
+                action,
                 place,
                 endpoint: self.endpoint.clone(),
                 status,
@@ -143,14 +250,21 @@ impl ObjectStore {
         }
     }
 
-    /// Sends the request on a thread of its own, which has a runtime.
-    fn upload(&self, path: String, table: Vec<u8>) -> Result<Response, Cause> {
+    fn send_on_thread(
+        &self,
+        action: StoreAction,
+        path: String,
+        query: String,
+        body: Vec<u8>,
+        max: ByteSize,
+    ) -> Result<Response, Cause> {
         let store = self.clone();
         let mut scope = Scope::new(&Token::new());
         let (sender, receiver) = sync_channel(1);
         scope.worker(Place::default(), "store", move |_| async move {
-            let response = timeout(PUT_MAX, store.send(&path, &table)).await;
-            let late = |_| Err(format!("no response within {PUT_MAX:?}").into());
+            let sent = store.send(action.method(), &path, &query, &body, max);
+            let response = timeout(REQUEST_TIME_MAX, sent).await;
+            let late = |_| Err(format!("no response within {REQUEST_TIME_MAX:?}").into());
             sender.send(response.unwrap_or_else(late))?;
             Ok(())
         })?;
@@ -159,16 +273,24 @@ impl ObjectStore {
         response
     }
 
-    async fn send(&self, path: &str, table: &[u8]) -> Result<Response, Cause> {
+    async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        query: &str,
+        body: &[u8],
+        max: ByteSize,
+    ) -> Result<Response, Cause> {
         let host = self.endpoint.authority();
         let time = timestamp(clock::wall().as_u64() / 1_000_000_000);
         let time = format!("{}Z", time.replace('-', "T"));
         let unsigned = Unsigned {
-            method: "PUT",
+            method,
             host: &host,
             path,
+            query,
             headers: &[],
-            body: table,
+            body,
             time: &time,
         };
         let signed = unsigned.sign(&self.keys);
@@ -176,18 +298,62 @@ impl ObjectStore {
         let signed = signed
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
+        let target = match query {
+            "" => path.to_owned(),
+            query => format!("{path}?{query}"),
+        };
         let request = Request {
-            method: "PUT",
-            path,
+            method,
+            path: &target,
             authority: &host,
             headers: &signed.chain(fixed).collect::<Vec<_>>(),
-            body: table,
+            body,
         };
         let tls = match self.endpoint.scheme() {
-            Scheme::Https => Some(ClientTls::new(&ClientTlsPlan::default())?),
+            Scheme::Https => Some(ClientTls::new(&ClientTlsPlan {
+                verification: Verification::Roots {
+                    extra: self.roots.clone(),
+                    public: true,
+                },
+                ..ClientTlsPlan::default()
+            })?),
             _ => None,
         };
         let endpoint = Endpoint::of_target(&self.endpoint, tls);
-        Ok(endpoint.request(&request, RESPONSE_MAX).await?)
+        Ok(endpoint.request(&request, max).await?)
+    }
+}
+
+/// An action on an object, or on all.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum StoreAction {
+    /// Upload.
+    Upload,
+    /// Download.
+    Download,
+    /// Deletion.
+    Delete,
+    /// The list of all objects.
+    List,
+}
+
+impl StoreAction {
+    const fn method(self) -> &'static str {
+        match self {
+            Self::Upload => "PUT",
+            Self::Download | Self::List => "GET",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+impl std::fmt::Display for StoreAction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Upload => "upload",
+            Self::Download => "download",
+            Self::Delete => "delete",
+            Self::List => "list",
+        })
     }
 }

@@ -14,6 +14,7 @@ mod init;
 mod lading;
 mod lint;
 mod load;
+mod runs;
 mod serve;
 mod service;
 mod transform;
@@ -56,6 +57,7 @@ pub(crate) use self::load::{
     LoadStatsArguments, LoadTlsArguments, LoadTraceArguments, LoadTunnelArguments,
     NighthawkClientArguments,
 };
+pub(crate) use self::runs::{RunsArguments, RunsCommand, SqlArguments};
 pub(crate) use self::serve::{
     NighthawkTestServerArguments, ServeArguments, ServeCertificate, ServeFormat, ServeVersions,
 };
@@ -151,6 +153,10 @@ pub(crate) enum Command {
     History(HistoryArguments),
     /// Show results in a browser, compare them, and start loads and experiments
     Ui(UiArguments),
+    /// Manage saved results: list, show, remove and copy them
+    Runs(RunsArguments),
+    /// Query saved series with SQL: print or run a command of duckdb
+    Sql(SqlArguments),
     /// Find the commit that caused a regression
     Bisect(Box<BisectArguments>),
     /// Find the smallest change that this machine can detect, and the false alarm rate

@@ -24,6 +24,8 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "compare",
             "history",
             "ui",
+            "runs",
+            "sql",
             "import",
             "transform",
         ],

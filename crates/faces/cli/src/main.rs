@@ -72,6 +72,8 @@ fn main() -> ExitCode {
         Command::Plot(plot) => command::plot::run(&plot),
         Command::History(history) => command::history::run(&history, &paint),
         Command::Ui(ui) => command::ui::run(&ui),
+        Command::Runs(runs) => command::runs::run(&runs, &paint),
+        Command::Sql(sql) => command::sql::run(&sql),
         Command::Bisect(bisect) => {
             let privileges = prepare_privileges();
             command::bisect::run(&bisect, &paint, &privileges)

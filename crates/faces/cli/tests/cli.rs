@@ -75,6 +75,8 @@ mod pull_requests;
 mod relay_disk;
 #[path = "cli/resume.rs"]
 mod resume;
+#[path = "cli/runs.rs"]
+mod runs;
 #[path = "cli/secrets.rs"]
 mod secrets;
 #[path = "cli/serve.rs"]

@@ -62,5 +62,5 @@ pub use h1::{
     RequestTemplate, Response, ResponseParser, connect_head, write_chunk, write_chunked_head,
     write_response,
 };
-pub use signature::{StoreKeys, Unsigned, encoded_path};
+pub use signature::{StoreKeys, Unsigned, encoded_path, encoded_query};
 pub use stillwell_units::{Scheme, Target, TargetError};

@@ -42,6 +42,8 @@ pub struct Unsigned<'a> {
     pub host: &'a str,
     /// The path as it is sent, made by [`encoded_path`]; without a query.
     pub path: &'a str,
+    /// The query as it is sent, without `?`: parameters in order, made by [`encoded_query`].
+    pub query: &'a str,
     /// Further headers that are signed, with small names.
     pub headers: &'a [(&'a str, &'a str)],
     /// The body.
@@ -70,7 +72,7 @@ impl Unsigned<'_> {
         signed.sort_unstable();
         let names: Vec<&str> = signed.iter().map(|(name, _)| *name).collect();
         let names = names.join(";");
-        let mut request = format!("{}\n{}\n\n", self.method, self.path);
+        let mut request = format!("{}\n{}\n{}\n", self.method, self.path, self.query);
         for (name, value) in &signed {
             request.push_str(&format!("{name}:{}\n", value.trim()));
         }
@@ -107,6 +109,18 @@ pub fn encoded_path(path: &str) -> String {
     encoded
 }
 
+/// Parameters as a query: in the order of their names, with all that a value must not hold as `%XX`.
+#[must_use]
+pub fn encoded_query(parameters: &[(&str, &str)]) -> String {
+    let mut sorted = parameters.to_vec();
+    sorted.sort_unstable();
+    let pairs = sorted.iter().map(|(name, value)| {
+        let value = encoded_path(value).replace('/', "%2F");
+        format!("{name}={value}")
+    });
+    pairs.collect::<Vec<_>>().join("&")
+}
+
 /// HMAC with SHA-256.
 fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
     let mut mac =
@@ -136,6 +150,7 @@ mod tests {
             method: "PUT",
             host: "examplebucket.s3.amazonaws.com",
             path: &path,
+            query: "",
             headers: &[
                 ("date", "Fri, 24 May 2013 00:00:00 GMT"),
                 ("x-amz-storage-class", "REDUCED_REDUNDANCY"),
@@ -153,6 +168,28 @@ mod tests {
     }
 
     #[test]
+    fn a_query_is_signed_as_in_the_documented_example() {
+        let query = encoded_query(&[("prefix", "J"), ("max-keys", "2")]);
+        let unsigned = Unsigned {
+            method: "GET",
+            host: "examplebucket.s3.amazonaws.com",
+            path: "/",
+            query: &query,
+            headers: &[],
+            body: b"",
+            time: "20130524T000000Z",
+        };
+        let headers = unsigned.sign(&keys());
+        let signature = "34b48302e7b5fa45bde8084f4b7868a86f0a534bc59db6670ed5711ef69dc6f7";
+        let (_, value) = headers.last().unwrap();
+        assert!(value.ends_with(signature), "{value}");
+        assert_eq!(
+            encoded_query(&[("b", "a/ü"), ("a", "1")]),
+            "a=1&b=a%2F%C3%BC"
+        );
+    }
+
+    #[test]
     fn a_session_is_sent_and_signed_and_no_key_is_shown() {
         let keys = StoreKeys {
             session: Some("token".to_owned()),
@@ -162,6 +199,7 @@ mod tests {
             method: "PUT",
             host: "a",
             path: "/b/c",
+            query: "",
             headers: &[],
             body: b"",
             time: "20130524T000000Z",

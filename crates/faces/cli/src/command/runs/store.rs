@@ -1,0 +1,133 @@
+//! Results in an object store.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, ensure};
+use serde_json::json;
+use stillwell_capture::{make_private, write_private};
+use stillwell_config::files::open_input;
+use stillwell_experiment::ObjectStore;
+use stillwell_experiment::library::PlaceBelow;
+use stillwell_units::{ByteSize, float_from_u64, human};
+
+use super::{ResultFile, table};
+use crate::command::places;
+use crate::paint::Paint;
+
+/// Maximum size of one file.
+const FILE_MAX: ByteSize = ByteSize::mib(1024);
+
+/// Returns the store that a place names; `None` for a folder.
+pub(super) fn of(place: &Path) -> anyhow::Result<Option<ObjectStore>> {
+    Ok(ObjectStore::from_env(place)?)
+}
+
+/// Returns the files of a result in a store; at least one.
+pub(super) fn files(store: &ObjectStore) -> anyhow::Result<Vec<ResultFile>> {
+    let objects = store.list()?;
+    ensure!(
+        !objects.is_empty(),
+        "there is nothing at {}",
+        store.address("")
+    );
+    Ok(objects
+        .into_iter()
+        .map(|object| (object.key, object.size))
+        .collect())
+}
+
+/// Prints the results below the prefix of a store.
+pub(super) fn list(store: &ObjectStore, is_json: bool, paint: &Paint) -> anyhow::Result<()> {
+    let mut results: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for object in store.list()? {
+        let name = object.key.split('/').next().unwrap_or_default();
+        let (files, bytes) = results.entry(name.to_owned()).or_default();
+        *files += 1;
+        *bytes += object.size;
+    }
+    if is_json {
+        for (name, (files, bytes)) in &results {
+            let line = json!({ "path": store.address(name), "files": files, "bytes": bytes });
+            Paint::data(&format!("{line}\n"))?;
+        }
+        return Ok(());
+    }
+    let rows = results.iter().map(|(name, (files, bytes))| {
+        let size = human::bytes(float_from_u64(*bytes));
+        let cells = [store.address(name), files.to_string(), size];
+        cells.iter().map(|cell| cell.as_str().into()).collect()
+    });
+    table(&["path", "files", "size"], rows.collect(), paint)
+}
+
+/// Uploads the files of a result under its name.
+pub(super) fn push(store: &ObjectStore, result: &Path, files: &[ResultFile]) -> anyhow::Result<()> {
+    let absolute = std::path::absolute(result)?;
+    let name = absolute.file_name().and_then(|name| name.to_str());
+    let name = name.with_context(|| format!("{} has no name", result.display()))?;
+    for (file, _) in files {
+        let (path, key) = match file.as_str() {
+            "" => (result.to_path_buf(), name.to_owned()),
+            file => (result.join(file), format!("{name}/{file}")),
+        };
+        store.upload(&key, read(&path)?)?;
+    }
+    Paint::say(&format!(
+        "pushed {}, files: {}",
+        store.address(name),
+        files.len()
+    ));
+    Ok(())
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    use std::io::Read as _;
+    let mut bytes = Vec::new();
+    let read = || format!("read {}", path.display());
+    let file = open_input(path).with_context(read)?;
+    file.take(FILE_MAX.bytes() + 1)
+        .read_to_end(&mut bytes)
+        .with_context(read)?;
+    ensure!(
+        u64::try_from(bytes.len())? <= FILE_MAX.bytes(),
+        "{} is larger than {FILE_MAX}",
+        path.display()
+    );
+    Ok(bytes)
+}
+
+/// Downloads a result into a new folder.
+pub(super) fn pull(place: &Path, folder: Option<&Path>) -> anyhow::Result<()> {
+    let store = of(place)?
+        .with_context(|| format!("{} is not s3://BUCKET/PREFIX/NAME", place.display()))?;
+    let address = store.address("");
+    let name = address
+        .trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default();
+    let default = Path::new(places::HOME).join("results");
+    let into = folder.unwrap_or(&default).join(name);
+    let files = files(&store)?;
+    // Names come from the store: all are checked before the first is written.
+    for (file, _) in &files {
+        PlaceBelow::parse(&format!("0/{file}"))
+            .with_context(|| format!("{address}: an object has the name {file:?}"))?;
+    }
+    ensure!(!into.exists(), "{} is there already", into.display());
+    for (file, _) in &files {
+        let path = into.join(file);
+        if let Some(parent) = path.parent() {
+            make_private(parent).with_context(|| format!("make {}", parent.display()))?;
+        }
+        let bytes = store.download(file, FILE_MAX)?;
+        write_private(&path, bytes).with_context(|| format!("write {}", path.display()))?;
+    }
+    Paint::say(&format!(
+        "pulled {}, files: {}",
+        into.display(),
+        files.len()
+    ));
+    Ok(())
+}
