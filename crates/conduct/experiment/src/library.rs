@@ -329,7 +329,7 @@ fn describe(path: &Path, place: &PlaceBelow, kind: ResultKind, stamp: u64) -> Re
         headline: headline(&path.join("report.md")),
         started_millis: head
             .started_wall_millis
-            .or(head.started.map(|nanos| nanos / 1_000_000))
+            .or_else(|| head.started.map(|nanos| nanos / 1_000_000))
             .unwrap_or(stamp),
     }
 }
@@ -380,10 +380,8 @@ mod tests {
         fs::write(path, text).unwrap();
     }
 
-    #[test]
-    fn results_are_found_by_their_files_and_configurations_beside_them() {
-        let root = tempfile::tempdir().unwrap();
-        let at = root.path();
+    /// Writes a folder with results of each kind and files that are none.
+    fn fill(at: &Path) {
         write(
             at,
             ".stillwell/results/a/suite.json",
@@ -422,7 +420,13 @@ mod tests {
         write(at, "other.html", "<p>");
         write(at, "suite/experiment.yaml", "");
         std::os::unix::fs::symlink(at, at.join("again")).unwrap();
+    }
 
+    #[test]
+    fn results_are_found_by_their_files_and_configurations_beside_them() {
+        let root = tempfile::tempdir().unwrap();
+        let at = root.path();
+        fill(at);
         let roots = ResultRoots::new(vec![at.to_path_buf()]);
         let library = Library::default();
         let shelf = library.survey(&roots);

@@ -66,10 +66,12 @@ async fn run(jobs: &Jobs, id: u64, mut command: Command, token: &Token) -> JobEn
     let answer = child.stdout.take();
     let add = |is_answer: bool| {
         move |bytes: &[u8]| {
-            jobs.board().job(id).map(|job| match is_answer {
-                true => job.view.answer.add(bytes),
-                false => job.view.progress.add(bytes),
-            });
+            if let Some(job) = jobs.board().job(id) {
+                match is_answer {
+                    true => job.view.answer.add(bytes),
+                    false => job.view.progress.add(bytes),
+                }
+            }
         }
     };
     let output = async {

@@ -11,14 +11,13 @@ use crate::{FullReport, words};
 /// Schema of the data of an overlay.
 pub const LOAD_OVERLAY_SCHEMA: &str = "stillwell/load-overlay/v1";
 
-/// Quantiles in the table.
-const QUANTILES: [(&str, fn(&BriefTimes) -> f64); 5] = [
-    ("p50", |times| times.p50),
-    ("p90", |times| times.p90),
-    ("p99", |times| times.p99),
-    ("p99.9", |times| times.p999),
-    ("max", |times| times.max),
-];
+/// Names of the quantiles in the table.
+const QUANTILES: [&str; 5] = ["p50", "p90", "p99", "p99.9", "max"];
+
+/// Returns the quantiles of the table in seconds.
+const fn quantiles(times: &BriefTimes) -> [f64; 5] {
+    [times.p50, times.p90, times.p99, times.p999, times.max]
+}
 
 /// Loads with their names.
 #[derive(Clone, Debug, PartialEq)]
@@ -129,16 +128,15 @@ fn table(overlay: &LoadOverlay, briefs: &[BriefLoad]) -> Table {
             words::percent,
         ),
     ];
-    for (head, times) in [
-        (
-            "latency",
-            (|brief| brief.latency.as_ref()) as fn(&BriefLoad) -> Option<&BriefTimes>,
-        ),
-        ("service time", |brief| brief.service_time.as_ref()),
-    ] {
-        for (name, quantile) in QUANTILES {
-            let value = |brief: &BriefLoad| times(brief).map(|times| quantile(times) * 1e9);
-            rows.push(row(&format!("{head} {name}"), briefs, &value, words::time));
+    for head in ["latency", "service time"] {
+        let times = |brief: &BriefLoad| match head {
+            "latency" => brief.latency.as_ref().map(quantiles),
+            _ => brief.service_time.as_ref().map(quantiles),
+        };
+        for (index, name) in QUANTILES.into_iter().enumerate() {
+            let value = |brief: &BriefLoad| times(brief).map(|times| times[index] * 1e9);
+            let name = format!("{head} {name}");
+            rows.push(row(&name, briefs, &value, words::time));
         }
     }
     let columns = heads.into_iter().map(Column::named);
