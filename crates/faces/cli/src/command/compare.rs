@@ -36,6 +36,18 @@ pub(crate) fn report(
         };
         return Ok((FullReport::from(&overlay), Exit::Held));
     }
+    for side in [Some(arguments.baseline.as_str()), comparison]
+        .into_iter()
+        .flatten()
+    {
+        if LoadCapture::open(Path::new(side)).is_ok() {
+            let error =
+                anyhow::anyhow!("{side} is a load, which can only be compared with another load");
+            return Err(CommandError::new(Exit::Usage, error).hint(
+                "give the captures of two loads, or the results of `stillwell ab` and `run`",
+            ));
+        }
+    }
     let report = compare_sides(&arguments.baseline, comparison, &options(arguments));
     let mut report = report.map_err(|error| {
         CommandError::new(Exit::Usage, error)

@@ -188,7 +188,15 @@ mod tests {
             version: "0.1.0".to_owned(),
         };
         let report = FullReport::from(&overlay);
-        insta::assert_snapshot!(report.render(Format::Terminal, Style::default()));
+        let text = report.render(Format::Terminal, Style::default());
+        for part in [
+            "loads a and b",
+            "latency p99",
+            "-50.0 %",
+            "there is no verdict",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
         let data: serde_json::Value =
             serde_json::from_str(&report.render(Format::Json, Style::default())).unwrap();
         assert_eq!(data["loads"][1]["name"], "b");
