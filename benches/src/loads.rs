@@ -70,6 +70,7 @@ fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanPart
         pace,
         client: ClientPlan {
             connecting: ConnectingPlan {
+                without_alpn: false,
                 connections: question.connections,
                 protocol: if question.is_http2 {
                     LoadProtocol::Http2

@@ -767,7 +767,7 @@ fn a_run_whose_responses_are_all_errors_says_so() {
     let failing = Story::healthy()
         .with(catalogue::STATUSES, status("404"), 1000.0)
         .with(catalogue::STATUSES, status("503"), 10.0);
-    let notes = failing.clone().summary().notes;
+    let notes = failing.summary().notes;
     assert!(
         notes.contains(&RunNote::NoSuccess { status: 404 }),
         "{notes:?}"
