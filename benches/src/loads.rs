@@ -109,5 +109,6 @@ fn plan(question: &Question, port: u16, per_second: Option<f64>) -> LoadPlanPart
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(1),
         validity: Validity::Normal,
+        fleet: None,
     }
 }

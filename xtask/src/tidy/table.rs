@@ -87,6 +87,7 @@ pub(super) const CRATES: &[Entry] = &[
     edge("experiment", &[
         "units", "metric", "plan", "config", "http", "scope", "wire", "target", "run", "capture", "stats", "verdict",
     ]),
+    edge("cluster", &["units", "metric", "plan", "scope", "run", "capture", "experiment"]),
     pure("report", &["units", "metric", "plan", "capture", "profile", "verdict", "stats"]),
     edge("relay", &["units", "metric", "plan", "http", "scope", "wire"]),
     edge("bench", &["units", "metric", "scope"]),

@@ -29,6 +29,8 @@ const OBJECTS_MAX: usize = 100_000;
 const LIST_MAX: ByteSize = ByteSize::mib(16);
 /// Longest response that is read.
 const RESPONSE_MAX: ByteSize = ByteSize::mib(1);
+/// Largest object that is read whole.
+const OBJECT_MAX: ByteSize = ByteSize::mib(256);
 
 /// Any error, for causes that are only shown.
 type Cause = Box<dyn Error + Send + Sync>;
@@ -162,6 +164,31 @@ impl ObjectStore {
         self.request(StoreAction::Download, key, "", Vec::new(), max)
     }
 
+    /// Makes an object; false if there is one, which stays as it is.
+    ///
+    /// # Errors
+    /// The store did not respond, or refused it.
+    pub fn create(&self, key: &str, bytes: &[u8]) -> Result<bool, ObjectStoreError> {
+        let made = self.request(StoreAction::Create, key, "", bytes.to_vec(), RESPONSE_MAX);
+        match made {
+            Ok(_) => Ok(true),
+            Err(ObjectStoreError::Refused { status: 412, .. }) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns an object, if there is one.
+    ///
+    /// # Errors
+    /// The store did not respond, or refused it.
+    pub fn get(&self, key: &str) -> Result<Option<Vec<u8>>, ObjectStoreError> {
+        match self.download(key, OBJECT_MAX) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(ObjectStoreError::Refused { status: 404, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Deletes an object.
     ///
     /// # Errors
@@ -262,7 +289,7 @@ impl ObjectStore {
         let mut scope = Scope::new(&Token::new());
         let (sender, receiver) = sync_channel(1);
         scope.worker(Place::default(), "store", move |_| async move {
-            let sent = store.send(action.method(), &path, &query, &body, max);
+            let sent = store.send(action, &path, &query, &body, max);
             let response = timeout(REQUEST_TIME_MAX, sent).await;
             let late = |_| Err(format!("no response within {REQUEST_TIME_MAX:?}").into());
             sender.send(response.unwrap_or_else(late))?;
@@ -275,12 +302,13 @@ impl ObjectStore {
 
     async fn send(
         &self,
-        method: &str,
+        action: StoreAction,
         path: &str,
         query: &str,
         body: &[u8],
         max: ByteSize,
     ) -> Result<Response, Cause> {
+        let method = action.method();
         let host = self.endpoint.authority();
         let time = timestamp(clock::wall().as_u64() / 1_000_000_000);
         let time = format!("{}Z", time.replace('-', "T"));
@@ -298,6 +326,7 @@ impl ObjectStore {
         let signed = signed
             .iter()
             .map(|(name, value)| (name.as_str(), value.as_str()));
+        let is_new = (action == StoreAction::Create).then_some(("if-none-match", "*"));
         let target = match query {
             "" => path.to_owned(),
             query => format!("{path}?{query}"),
@@ -306,7 +335,7 @@ impl ObjectStore {
             method,
             path: &target,
             authority: &host,
-            headers: &signed.chain(fixed).collect::<Vec<_>>(),
+            headers: &signed.chain(fixed).chain(is_new).collect::<Vec<_>>(),
             body,
         };
         let tls = match self.endpoint.scheme() {
@@ -329,6 +358,8 @@ impl ObjectStore {
 pub enum StoreAction {
     /// Upload.
     Upload,
+    /// Upload, if there is no such object.
+    Create,
     /// Download.
     Download,
     /// Deletion.
@@ -340,7 +371,7 @@ pub enum StoreAction {
 impl StoreAction {
     const fn method(self) -> &'static str {
         match self {
-            Self::Upload => "PUT",
+            Self::Upload | Self::Create => "PUT",
             Self::Download | Self::List => "GET",
             Self::Delete => "DELETE",
         }
@@ -350,7 +381,7 @@ impl StoreAction {
 impl std::fmt::Display for StoreAction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Upload => "upload",
+            Self::Upload | Self::Create => "upload",
             Self::Download => "download",
             Self::Delete => "delete",
             Self::List => "list",

@@ -35,8 +35,8 @@ pub use conduct::{ConductError, conduct, conduct_together};
 pub use export::Exports;
 pub use interrupt::Interrupt;
 pub use load::{
-    AddressFamily, ConductScenarioError, HostCpu, LoadBeside, LoadCapture, LoadEnd, LoadError,
-    LoadPhase, LoadSecond, LoadSnapshot, LoadSource, ResolveError, conduct_load,
+    AddressFamily, AgreeStart, ConductScenarioError, HostCpu, LoadBeside, LoadCapture, LoadEnd,
+    LoadError, LoadPhase, LoadSecond, LoadSnapshot, LoadSource, ResolveError, conduct_load,
     conduct_load_beside, conduct_scenario,
 };
 pub use prepare::prepare;

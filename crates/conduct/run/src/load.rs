@@ -25,7 +25,7 @@ use stillwell_units::{Moment, Nanos};
 
 use crate::interrupt::Interrupt;
 use beside::LoadCompanions;
-pub use beside::{LoadBeside, LoadSource};
+pub use beside::{AgreeStart, LoadBeside, LoadSource};
 use collect::Collector;
 use collect::LoadWorkerResult;
 use record::LoadResult;
@@ -58,6 +58,9 @@ pub enum LoadError {
     /// An exporter could not start.
     #[error(transparent)]
     Telemetry(#[from] TelemetryError),
+    /// The generators did not agree on a start.
+    #[error("the load was given up before its start")]
+    NoStart,
     /// The kernel starts no more threads.
     #[error("start the workers")]
     Start(#[source] std::io::Error),
@@ -78,6 +81,7 @@ pub fn conduct_load(
         progress,
         on_header: &mut |_| {},
         source: None,
+        agree: None,
     };
     conduct_load_beside(plan, family, places, interrupt, beside)
 }
@@ -111,7 +115,10 @@ pub fn conduct_load_beside(
     wait_for_connections(&plan, &shards, interrupt, &pause);
     companions.wait_for_requests(&shards, interrupt, &pause);
     let workers = shards.len();
-    let start = clock::now() + LEAD;
+    let start = match companions.agree.take() {
+        Some(agree) => agree(interrupt).ok_or(LoadError::NoStart)?,
+        None => clock::now() + LEAD,
+    };
     let measured_from = start + plan.warmup;
     let mut collector = Collector::new(shards, start, measured_from);
     signal.begin(start);
@@ -200,7 +207,7 @@ fn wait_for_connections(
     while clock::now() < until && interrupt.signal().is_none() {
         let open = sum(|shard| shard.connections.total());
         let failed = sum(|shard| shard.connect_failures.total());
-        if open + failed >= u64::from(plan.client.connecting.connections) {
+        if open + failed >= plan.connections_here() {
             return;
         }
         pause.wait(LOOK_EVERY);
@@ -306,7 +313,7 @@ fn end_of(
         // The source has ended.
         return LoadEnd::Requests;
     }
-    match plan.until.requests {
+    match plan.requests_here() {
         Some(requests) if begun >= requests => LoadEnd::Requests,
         _ => LoadEnd::Duration,
     }

@@ -5,6 +5,7 @@ mod bench;
 mod bisect;
 mod calibrate;
 mod comment;
+mod cluster;
 mod compare;
 mod explain;
 mod find_capacity;
@@ -37,6 +38,9 @@ pub(crate) use self::bench::{
 pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, DisturbArguments};
 pub(crate) use self::comment::{CommentArguments, CommentHost};
+pub(crate) use self::cluster::{
+    ClusterArguments, ClusterCommand, ClusterJobArguments, EngineName, LoadFleetArguments,
+};
 pub(crate) use self::compare::CompareArguments;
 pub(crate) use self::explain::ExplainArguments;
 pub(crate) use self::find_capacity::{
@@ -186,6 +190,8 @@ pub(crate) enum Command {
     Serve(Box<ServeArguments>),
     /// Run loads for remote clients over gRPC, like Nighthawk's service
     Service(Box<ServiceArguments>),
+    /// Show, read or cancel a load that runs on several machines
+    Cluster(ClusterArguments),
     /// Convert a load result to another format
     Transform(TransformArguments),
     /// Print completions of a shell

@@ -7,6 +7,7 @@ pub(crate) mod calibrate;
 pub(crate) mod captool;
 pub(crate) mod check;
 pub(crate) mod comment;
+pub(crate) mod cluster;
 pub(crate) mod compare;
 mod conduct;
 pub(crate) mod explain;

@@ -32,7 +32,15 @@ const GROUPS: [(&str, &[&str]); 6] = [
     ),
     (
         "Tools",
-        &["check", "lint", "schema", "service", "completions", "man"],
+        &[
+            "check",
+            "lint",
+            "schema",
+            "service",
+            "cluster",
+            "completions",
+            "man",
+        ],
     ),
 ];
 

@@ -19,6 +19,8 @@ mod both_ends;
 mod capacity;
 #[path = "cli/captool.rs"]
 mod captool;
+#[path = "cli/cluster.rs"]
+mod cluster;
 #[path = "cli/compare.rs"]
 mod compare;
 #[path = "cli/compatibility.rs"]

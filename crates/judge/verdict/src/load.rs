@@ -2,7 +2,7 @@
 
 mod warning;
 
-use stillwell_metric::{LoadEvidence, LoadSourceEvidence, LoadStrain, Trouble};
+use stillwell_metric::{GeneratorEvidence, LoadEvidence, LoadSourceEvidence, LoadStrain, Trouble};
 use stillwell_plan::load::LoadPacing;
 use stillwell_plan::{LoadPlan, Validity};
 use stillwell_units::float_from_u64;
@@ -36,7 +36,7 @@ impl LoadRules {
 
     /// Returns true if `warning` makes the result unreliable.
     #[must_use]
-    pub const fn is_unreliable_by(self, warning: &LoadWarning) -> bool {
+    pub fn is_unreliable_by(self, warning: &LoadWarning) -> bool {
         warning.invalidates() && !(self.validity.is_off() && warning.is_of_limit())
     }
 }
@@ -75,6 +75,7 @@ pub fn load_warnings(rules: LoadRules, evidence: &LoadEvidence) -> Vec<LoadWarni
     let has_shares = evidence.measured >= LOAD_SHARES_FROM;
     let of_long = |share: f64| if has_shares { share } else { 0.0 };
     let mut warnings: Vec<LoadWarning> = without_answers(evidence).into_iter().collect();
+    warnings.extend(missing(&evidence.generators));
     warnings.extend(malformed(evidence));
     let strain = LoadStrain {
         busy_share: of_long(evidence.strain.busy_share),
@@ -106,6 +107,44 @@ pub fn load_warnings(rules: LoadRules, evidence: &LoadEvidence) -> Vec<LoadWarni
     let exports = evidence.export_failures.iter().cloned();
     let failures = exports.chain(headers_dropped(evidence));
     warnings.extend(failures.map(|what| LoadWarning::ExportFailed { what }));
+    let of_one = of_generators(rules, &evidence.generators, &warnings);
+    warnings.extend(of_one);
+    warnings
+}
+
+/// Generators without a result.
+fn missing(generators: &[GeneratorEvidence]) -> impl Iterator<Item = LoadWarning> {
+    generators.iter().filter_map(|generator| {
+        let why = generator.evidence.as_ref().err()?.clone();
+        let index = generator.index;
+        Some(LoadWarning::GeneratorMissing { index, why })
+    })
+}
+
+/// Warnings about single generators, each judged as if it were alone, that are not among
+/// the `known` ones of all of them together.
+fn of_generators(
+    rules: LoadRules,
+    generators: &[GeneratorEvidence],
+    known: &[LoadWarning],
+) -> Vec<LoadWarning> {
+    let mut warnings: Vec<LoadWarning> = Vec::new();
+    for generator in generators {
+        let Ok(evidence) = &generator.evidence else {
+            continue;
+        };
+        for warning in load_warnings(rules, evidence) {
+            let is_known = |listed: &LoadWarning| listed.code() == warning.code();
+            if known.iter().any(is_known) || warnings.iter().any(is_known) {
+                continue;
+            }
+            warnings.push(LoadWarning::OfGenerator {
+                index: generator.index,
+                node: generator.node.clone(),
+                warning: Box::new(warning),
+            });
+        }
+    }
     warnings
 }
 

@@ -50,7 +50,7 @@ use stillwell_pacer::Share;
 use stillwell_plan::LoadPlan;
 use stillwell_plan::load::{LoadPace, Routes};
 use stillwell_scope::{Place, Scope, Token};
-use stillwell_units::Moment;
+use stillwell_units::{Moment, as_usize};
 use stillwell_wire::tls::ClientTls;
 use tokio::sync::{mpsc, watch};
 
@@ -131,7 +131,10 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
     let (listener, headers) = queue.unzip();
     let routes = Routes::of(&plan.endpoints);
     let requests = endpoints.iter().map(|endpoint| &*endpoint.requests);
-    let workers = (0..).zip(Share::all(u32::from(plan.workers)));
+    let (here, of) = plan.worker_counts();
+    let numbers = plan.worker_numbers();
+    let shares = Share::all(of).skip(as_usize(numbers.start));
+    let workers = numbers.zip(shares.take(as_usize(here)));
     let workers = workers.map(|(worker, share)| {
         let (mut shard, recorders) = LoadShard::pair();
         let (tally, of_routes) = RouteTally::new(&routes, requests.clone());
@@ -141,7 +144,11 @@ pub fn prepare_load(plan: LoadPlan) -> Result<PreparedLoad, PrepareLoadError> {
             shard: Arc::new(shard),
             recorders,
             routes: tally,
-            tracer: trace.map(|plan| Tracer::new(plan, telemetry.run, worker, sender.clone())),
+            tracer: trace.map(|plan| {
+                // Plans have no more workers than that.
+                let worker = u16::try_from(worker).unwrap_or(u16::MAX);
+                Tracer::new(plan, telemetry.run, worker, sender.clone())
+            }),
             supply: None,
             listener: listener
                 .as_ref()

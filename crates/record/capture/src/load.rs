@@ -6,7 +6,9 @@
 //! [`LoadCapture::evidence`] a result is judged reliable or not.
 
 mod evidence;
+mod fleet;
 mod folder;
+mod merge;
 mod telemetry;
 
 use std::collections::BTreeMap;
@@ -20,6 +22,8 @@ use stillwell_metric::{
 use stillwell_plan::LoadPlan;
 use stillwell_units::{Nanos, Secrets};
 
+pub use fleet::{FleetRecord, GeneratorRecord, GeneratorResult};
+pub use merge::{LoadMerge, MergeError};
 pub use telemetry::{PageFound, SinkFound, SpansFound, TelemetryResult};
 
 /// Names the shape of [`LoadManifest`]; keys are added within a version and never removed.
@@ -75,6 +79,9 @@ pub struct LoadManifest {
     pub host: Option<HostCpu>,
     /// Exports and their failures.
     pub telemetry: TelemetryResult,
+    /// The generators, where several made the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetRecord>,
 }
 
 /// One worker of a load.

@@ -36,10 +36,10 @@ pub use files::{DiskShard, LogFsShard, LogRequests};
 /// A histogram of times; see [`empty_histogram`].
 pub use hdrhistogram::Histogram;
 pub use load::{
-    CallCells, CallEnd, CallMessages, CounterError, HandshakeCount, HandshakePart, HandshakeTally,
-    LoadCounter, LoadCounts, LoadEvidence, LoadShard, LoadSourceEvidence, LoadStrain, LoadTime,
-    PhasedCount, Remedy, SizeCells, Sizes, SourceCells, SourceCount, SourceCounts, StatusCells,
-    TlsWish, Trouble,
+    CallCells, CallEnd, CallMessages, CounterError, GeneratorEvidence, HandshakeCount,
+    HandshakePart, HandshakeTally, LoadCounter, LoadCounts, LoadEvidence, LoadShard,
+    LoadSourceEvidence, LoadStrain, LoadTime, PhasedCount, Remedy, SizeCells, Sizes, SourceCells,
+    SourceCount, SourceCounts, StatusCells, TlsWish, Trouble,
 };
 pub use outcome::Outcome;
 pub use packed::PackedHistogram;

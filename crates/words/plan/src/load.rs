@@ -2,6 +2,7 @@
 //! latency, a service answers.
 
 mod check;
+mod fleet;
 mod grpc;
 mod pace;
 mod request;
@@ -21,6 +22,7 @@ use crate::tls::ClientTlsPlan;
 
 pub use check::LoadPlanError;
 pub(crate) use check::check_requests;
+pub use fleet::FleetShare;
 pub use grpc::{GrpcMessages, GrpcPlan};
 pub use pace::{LoadPace, LoadPacing, Overflow, Spacing};
 pub use request::{BodyPlan, EndpointPlan, RequestPlan};
@@ -71,6 +73,10 @@ pub struct LoadPlanParts {
     /// Strictness of the limits above which the result is unreliable.
     #[serde(default, skip_serializing_if = "Validity::is_normal")]
     pub validity: Validity,
+    /// The part that this process sends, where several generators make the load; its
+    /// counts of connections and requests are those of all of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fleet: Option<FleetShare>,
 }
 
 impl LoadPlan {

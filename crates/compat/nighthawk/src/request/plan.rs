@@ -124,6 +124,7 @@ impl NighthawkRequest {
             telemetry: telemetry(&self.output, run)?,
             seed,
             validity: Validity::Normal,
+            fleet: None,
         };
         Ok(LoadPlan::try_new(parts)?)
     }

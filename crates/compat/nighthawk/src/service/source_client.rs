@@ -154,6 +154,7 @@ pub fn conduct_load_from<'a>(
             start,
             waiting_max: as_usize(ahead),
         }),
+        agree: None,
     };
     conduct_load_beside(plan.clone(), family, places, interrupt, beside)
 }

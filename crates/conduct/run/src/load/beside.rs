@@ -32,7 +32,14 @@ pub struct LoadBeside<'a> {
     pub on_header: &'a mut dyn FnMut(&AnswerHeader),
     /// Source of requests other than the plan.
     pub source: Option<LoadSource<'a>>,
+    /// Returns the start once connections are open, or `None` to give up; without it the
+    /// load starts at once.
+    pub agree: Option<AgreeStart<'a>>,
 }
+
+/// Returns the moment at which a load starts, or `None` to give up. It ends early with the
+/// interrupt.
+pub type AgreeStart<'a> = &'a mut dyn FnMut(&Interrupt) -> Option<Moment>;
 
 /// A source of requests while a load goes on.
 pub struct LoadSource<'a> {
@@ -63,6 +70,7 @@ impl fmt::Debug for LoadSource<'_> {
 pub(super) struct LoadCompanions<'a> {
     progress: &'a mut dyn FnMut(&LoadSnapshot<'_>),
     on_header: &'a mut dyn FnMut(&AnswerHeader),
+    pub(super) agree: Option<AgreeStart<'a>>,
     pub(super) telemetry: Option<LoadTelemetry>,
     headers: Option<Receiver<AnswerHeader>>,
     /// Scope of the source, and the number of requests to wait for before the start.
@@ -88,6 +96,7 @@ impl<'a> LoadCompanions<'a> {
         Ok(Self {
             progress: beside.progress,
             on_header: beside.on_header,
+            agree: beside.agree,
             telemetry,
             headers: prepared.take_headers(),
             source,

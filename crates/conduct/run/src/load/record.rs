@@ -62,6 +62,7 @@ impl LoadResult {
                 cpu: self.cpu,
                 host: self.host,
                 telemetry: self.telemetry,
+                fleet: None,
             },
             times,
             route_times,

@@ -113,6 +113,7 @@ pub(super) fn closed(address: SocketAddr, requests: u64) -> LoadPlanParts {
         telemetry: stillwell_plan::load::TelemetryPlan::default(),
         seed: Seed::from_number(1),
         validity: Validity::Normal,
+        fleet: None,
     }
 }
 

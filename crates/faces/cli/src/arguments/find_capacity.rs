@@ -10,6 +10,7 @@ use stillwell_plan::capacity::CapacityBound;
 use stillwell_plan::{RateShape, RateUnit};
 use stillwell_units::{Nanos, Seed};
 
+use super::LoadFleetArguments;
 use super::load::{
     LoadArguments, LoadConnectingArguments, LoadGrpcArguments, LoadOverArguments,
     LoadRequestArguments, LoadShapeArguments, LoadStatsArguments, LoadTlsArguments,
@@ -173,6 +174,7 @@ pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments
         tunnel: arguments.tunnel.clone(),
         stats: LoadStatsArguments::default(),
         trace: LoadTraceArguments::default(),
+        fleet: LoadFleetArguments::default(),
         termination_predicate: Vec::new(),
         failure_predicate: Vec::new(),
         output_format: LoadFormat::Human,

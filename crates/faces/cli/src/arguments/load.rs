@@ -15,7 +15,7 @@ use stillwell_units::{Nanos, Seed};
 
 pub(crate) use stillwell_config::requests::{Concurrency, Header};
 
-use super::ValidityArgument;
+use super::{LoadFleetArguments, ValidityArgument};
 
 pub(crate) use self::grpc::LoadGrpcArguments;
 pub(crate) use self::nighthawk::NighthawkClientArguments;
@@ -192,6 +192,8 @@ pub(crate) struct LoadArguments {
     pub(crate) stats: LoadStatsArguments,
     #[command(flatten)]
     pub(crate) trace: LoadTraceArguments,
+    #[command(flatten)]
+    pub(crate) fleet: LoadFleetArguments,
 }
 
 /// Parses a rate; a number alone is requests per second.

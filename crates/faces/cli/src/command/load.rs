@@ -1,6 +1,7 @@
 //! `stillwell load`.
 
 mod files;
+mod fleet;
 pub(crate) mod nighthawk;
 mod outcome;
 mod reflection;
@@ -39,6 +40,9 @@ use remedy::OptionNames;
 pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, CommandError> {
     if let Some(file) = &arguments.scenario {
         return scenario::run(arguments, file, paint);
+    }
+    if let Some(engine) = arguments.fleet.on {
+        return fleet::run(arguments, engine, paint);
     }
     output::check_writable_as(&arguments.output, |file| files::format_of(file).map(|_| ()))?;
     let seed = match arguments.seed {
@@ -224,7 +228,10 @@ pub(crate) fn planned(arguments: &LoadArguments, seed: Seed) -> anyhow::Result<L
 pub(crate) fn refused(error: LoadError) -> CommandError {
     let exit = match &error {
         LoadError::Prepare(_) => Exit::Usage,
-        LoadError::Resolve(_) | LoadError::Start(_) | LoadError::Telemetry(_) => Exit::CouldNotRun,
+        LoadError::Resolve(_)
+        | LoadError::NoStart
+        | LoadError::Start(_)
+        | LoadError::Telemetry(_) => Exit::CouldNotRun,
     };
     CommandError::new(exit, error)
 }

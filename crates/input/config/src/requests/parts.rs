@@ -70,6 +70,7 @@ pub(super) fn parts(
         telemetry: telemetry::plan(&spec.stats, &spec.trace, spec.run),
         seed: spec.seed,
         validity: Validity::Normal,
+        fleet: None,
     };
     check::check(spec, context.host.permitted_cpus, &plan)?;
     Ok(plan)

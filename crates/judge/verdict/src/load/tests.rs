@@ -254,3 +254,48 @@ fn a_missed_rate_names_the_part_that_was_too_slow() {
         assert!(text.contains(says), "{text}");
     }
 }
+
+#[test]
+fn a_generator_of_several_is_judged_as_if_it_were_alone() {
+    let generator = |index: u16, evidence| GeneratorEvidence {
+        index,
+        node: format!("n{index}"),
+        evidence,
+    };
+    let mut late = clean();
+    late.strain.lateness_p99 = Nanos::from_millis(2);
+    late.cpu_wait_share = 0.5;
+    let mut evidence = clean();
+    evidence.cpu_wait_share = 0.5;
+    evidence.generators = vec![
+        generator(0, Ok(clean())),
+        generator(1, Ok(late.clone())),
+        generator(2, Err("its process was killed".to_owned())),
+        generator(3, Ok(late)),
+    ];
+    let rules = usual(LoadPacing::Open);
+    let warnings = load_warnings(rules, &evidence);
+    assert_eq!(
+        codes(&warnings),
+        ["generator_missing", "cpu_starvation", "generator_late"]
+    );
+    let texts: Vec<String> = warnings.iter().map(ToString::to_string).collect();
+    assert!(texts[0].contains("generator 2 has no result"), "{texts:?}");
+    assert!(
+        texts[2].starts_with("generator 1 on n1: generator late"),
+        "{texts:?}"
+    );
+    assert!(
+        warnings
+            .iter()
+            .all(|warning| rules.is_unreliable_by(warning))
+    );
+    let off = LoadRules {
+        validity: Validity::Off,
+        ..rules
+    };
+    let unreliable = warnings
+        .iter()
+        .filter(|warning| off.is_unreliable_by(warning));
+    assert_eq!(unreliable.count(), 1, "the missing one is always missing");
+}

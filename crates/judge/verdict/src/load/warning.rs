@@ -89,12 +89,28 @@ pub enum LoadWarning {
         /// The receiver, and the error.
         what: String,
     },
+    /// A generator of several has no result.
+    GeneratorMissing {
+        /// Its index.
+        index: u16,
+        /// The reason.
+        why: String,
+    },
+    /// A warning about one generator of several.
+    OfGenerator {
+        /// Its index.
+        index: u16,
+        /// Name of its node.
+        node: String,
+        /// The warning.
+        warning: Box<Self>,
+    },
 }
 
 impl LoadWarning {
     /// Returns the code in JSON.
     #[must_use]
-    pub const fn code(&self) -> &'static str {
+    pub fn code(&self) -> &'static str {
         match self {
             Self::GeneratorSaturated { .. } => "generator_saturated",
             Self::GeneratorLimit { .. } => "generator_limit",
@@ -110,6 +126,16 @@ impl LoadWarning {
             Self::NoAnswer { .. } => "no_answer",
             Self::Malformed { .. } => "malformed",
             Self::ExportFailed { .. } => "export_failed",
+            Self::GeneratorMissing { .. } => "generator_missing",
+            Self::OfGenerator { warning, .. } => warning.code(),
+        }
+    }
+
+    /// Returns the warning without the generator that it is about.
+    fn of_any_generator(&self) -> &Self {
+        match self {
+            Self::OfGenerator { warning, .. } => warning,
+            _ => self,
         }
     }
 
@@ -117,7 +143,7 @@ impl LoadWarning {
     /// [`Display`](fmt::Display) does not.
     #[must_use]
     pub fn remedy(&self) -> Option<Remedy> {
-        match self {
+        match self.of_any_generator() {
             Self::NoRequest { why, .. } | Self::NoAnswer { why } => why.as_ref()?.remedy,
             Self::Malformed { why, .. } => why.remedy,
             _ => None,
@@ -126,9 +152,9 @@ impl LoadWarning {
 
     /// Returns true for a limit that was exceeded: without it the result counts.
     #[must_use]
-    pub const fn is_of_limit(&self) -> bool {
+    pub fn is_of_limit(&self) -> bool {
         matches!(
-            self,
+            self.of_any_generator(),
             Self::GeneratorSaturated { .. }
                 | Self::GeneratorLimit { .. }
                 | Self::GeneratorLate { .. }
@@ -141,9 +167,9 @@ impl LoadWarning {
 
     /// Returns true if the result is unreliable with the usual limits.
     #[must_use]
-    pub const fn invalidates(&self) -> bool {
+    pub fn invalidates(&self) -> bool {
         matches!(
-            self,
+            self.of_any_generator(),
             Self::GeneratorSaturated { .. }
                 | Self::GeneratorLate { .. }
                 | Self::CpuStarvation { .. }
@@ -151,6 +177,7 @@ impl LoadWarning {
                 | Self::AllWarmup
                 | Self::NoRequest { .. }
                 | Self::NoAnswer { .. }
+                | Self::GeneratorMissing { .. }
         )
     }
 }
@@ -210,6 +237,16 @@ impl fmt::Display for LoadWarning {
                  requests",
             ),
             Self::ExportFailed { what } => write!(f, "export failed: {what}"),
+            Self::GeneratorMissing { index, why } => write!(
+                f,
+                "generator missing: generator {index} has no result, so its part of the load is not \
+                 in the numbers: {why}; run the load again"
+            ),
+            Self::OfGenerator {
+                index,
+                node,
+                warning,
+            } => write!(f, "generator {index} on {node}: {warning}"),
             Self::NoRequest { .. }
             | Self::NoAnswer { .. }
             | Self::Malformed { .. }

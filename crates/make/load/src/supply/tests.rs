@@ -56,6 +56,7 @@ fn plan() -> Arc<LoadPlan> {
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(1),
         validity: Validity::Normal,
+        fleet: None,
     };
     Arc::new(LoadPlan::try_new(parts).unwrap())
 }

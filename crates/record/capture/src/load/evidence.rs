@@ -6,7 +6,7 @@ use stillwell_metric::{
 };
 use stillwell_units::Nanos;
 
-use super::LoadCapture;
+use super::{FleetRecord, LoadCapture};
 
 impl LoadCapture {
     /// Returns the evidence by which the result of the load is judged.
@@ -46,6 +46,11 @@ impl LoadCapture {
             source: self.source_evidence(),
             export_failures: manifest.telemetry.troubles(),
             headers_dropped: self.sum(|counts| counts.headers_dropped.measured),
+            generators: manifest
+                .fleet
+                .as_ref()
+                .map(FleetRecord::evidence)
+                .unwrap_or_default(),
         }
     }
 

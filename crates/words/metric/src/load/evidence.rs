@@ -1,5 +1,6 @@
 //! The part of a load's record that says whether its result is reliable.
 
+use serde::{Deserialize, Serialize};
 use stillwell_units::Nanos;
 
 use super::Trouble;
@@ -7,7 +8,7 @@ use super::Trouble;
 /// Everything by which the result of a load is judged reliable or not. All counts
 /// and shares are of the measured time, without the warm-up, where a field does not
 /// say otherwise.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LoadEvidence {
     /// Length of the measured time.
     pub measured: Nanos,
@@ -45,10 +46,24 @@ pub struct LoadEvidence {
     pub export_failures: Vec<String>,
     /// Headers of answers that were dropped instead of reported.
     pub headers_dropped: u64,
+    /// Each generator by itself, where several made the load.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub generators: Vec<GeneratorEvidence>,
+}
+
+/// One of several generators of a load.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct GeneratorEvidence {
+    /// Its index, counted from zero.
+    pub index: u16,
+    /// Name of its node.
+    pub node: String,
+    /// Its evidence, or the reason why it has none.
+    pub evidence: Result<LoadEvidence, String>,
 }
 
 /// Distance of a generator from its limit, in any interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LoadStrain {
     /// Largest share of its time that a worker ran.
     pub busy_share: f64,
@@ -61,7 +76,7 @@ pub struct LoadStrain {
 }
 
 /// External source of the requests of a load; zeros without one.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LoadSourceEvidence {
     /// Requests handed out, warm-up included.
     pub requests: u64,

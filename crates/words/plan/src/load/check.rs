@@ -110,6 +110,14 @@ pub enum LoadPlanError {
         /// Length of the load.
         duration: Nanos,
     },
+    /// Generators that cannot have equal numbers of workers.
+    #[error("{workers} workers cannot be divided evenly among {generators} generators")]
+    Generators {
+        /// The number of generators.
+        generators: u16,
+        /// The number of workers of all of them.
+        workers: u16,
+    },
     /// A load that would never end by itself and never measure anything.
     #[error("the warm-up is as long as the whole load")]
     AllWarmup,

@@ -54,6 +54,7 @@ fn plan() -> LoadPlan {
         telemetry: TelemetryPlan::default(),
         seed: Seed::from_number(7),
         validity: Validity::Normal,
+        fleet: None,
     };
     LoadPlan::try_new(parts).unwrap()
 }
@@ -125,6 +126,7 @@ pub(in crate::load) fn capture() -> LoadCapture {
             targets: vec!["http://a/".to_owned()],
             labels: Vec::new(),
             plan: plan(),
+            fleet: None,
             started: Nanos::from_secs(1_700_000_000),
             ended: Nanos::from_secs(1_700_000_003),
             measured: Nanos::from_millis(2500),

@@ -1,0 +1,93 @@
+//! The attempt that this process is, from its environment.
+
+/// One attempt of a task: engines may start a task again, or twice.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Attempt {
+    /// Index of the task.
+    pub task: u16,
+    /// Name of the attempt; no other one has it.
+    pub name: String,
+    /// Name of the node.
+    pub node: String,
+    /// Identity of the boot of the node.
+    pub boot: String,
+}
+
+/// An environment without a task.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error(
+    "no engine started this process: neither STILLWELL_TASK nor SLURM_ARRAY_TASK_ID is set to a number"
+)]
+pub struct AttemptError;
+
+impl Attempt {
+    /// Returns the attempt that the environment describes.
+    ///
+    /// # Errors
+    /// [`AttemptError`] if it describes none.
+    pub fn from_env() -> Result<Self, AttemptError> {
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id");
+        let host = rustix::system::uname();
+        Self::from_variables(
+            &|name| std::env::var(name).ok(),
+            &host.nodename().to_string_lossy(),
+            boot.unwrap_or_default().trim(),
+        )
+    }
+
+    fn from_variables(
+        variable: &dyn Fn(&str) -> Option<String>,
+        host: &str,
+        boot: &str,
+    ) -> Result<Self, AttemptError> {
+        let number = |name: &str| variable(name)?.parse::<u16>().ok();
+        let text = |name: &str| variable(name).unwrap_or_default();
+        let boot = boot.to_owned();
+        if let Some(task) = number("STILLWELL_TASK") {
+            return Ok(Self {
+                task,
+                name: format!("local-{}-{task}", text("STILLWELL_ATTEMPT")),
+                node: host.to_owned(),
+                boot,
+            });
+        }
+        let task = number("SLURM_ARRAY_TASK_ID").ok_or(AttemptError)?;
+        let restart = variable("SLURM_RESTART_COUNT").unwrap_or_else(|| "0".to_owned());
+        Ok(Self {
+            task,
+            name: format!("slurm-{}-{task}-{restart}", text("SLURM_ARRAY_JOB_ID")),
+            node: variable("SLURMD_NODENAME").unwrap_or_else(|| host.to_owned()),
+            boot,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attempt(variables: &[(&str, &str)]) -> Result<Attempt, AttemptError> {
+        let variable = |name: &str| {
+            let pair = variables.iter().find(|(key, _)| *key == name);
+            pair.map(|(_, value)| (*value).to_owned())
+        };
+        Attempt::from_variables(&variable, "host", "boot")
+    }
+
+    #[test]
+    fn a_task_that_an_engine_starts_again_is_another_attempt() {
+        let local = attempt(&[("STILLWELL_TASK", "2"), ("STILLWELL_ATTEMPT", "7")]).unwrap();
+        assert_eq!((local.task, &*local.name), (2, "local-7-2"));
+        let slurm = [
+            ("SLURM_ARRAY_TASK_ID", "3"),
+            ("SLURM_ARRAY_JOB_ID", "41"),
+            ("SLURMD_NODENAME", "n1"),
+        ];
+        let first = attempt(&slurm).unwrap();
+        assert_eq!((&*first.name, &*first.node), ("slurm-41-3-0", "n1"));
+        let again = attempt(&[&slurm[..], &[("SLURM_RESTART_COUNT", "1")]].concat()).unwrap();
+        assert_eq!(again.name, "slurm-41-3-1");
+        assert_eq!(attempt(&[]), Err(AttemptError));
+        assert_eq!(attempt(&[("STILLWELL_TASK", "x")]), Err(AttemptError));
+    }
+}

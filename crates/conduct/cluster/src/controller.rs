@@ -1,0 +1,394 @@
+//! The controller of a load of several generators.
+
+use std::path::{Path, PathBuf};
+
+use stillwell_capture::{LoadCapture, LoadMerge, MergeError};
+use stillwell_plan::LoadPlan;
+use stillwell_run::{AddressFamily, Interrupt, LoadEnd};
+use stillwell_scope::clock;
+use stillwell_units::{Moment, Nanos};
+
+use crate::engine::{Engine, EngineError, JobHandle, Submission, TaskState};
+use crate::generator::unpack;
+use crate::job::{
+    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, JOB_SCHEMA, START, Start, failed_name,
+    family_number, result_name,
+};
+use crate::pause::pause;
+use crate::status::latest_ready;
+use crate::store::{Created, JobStore, StoreError};
+
+/// From the agreement on a start to the start: every generator reads the agreement and
+/// opens its connections within it.
+pub(crate) const START_LEAD: Nanos = Nanos::from_secs(3);
+/// Time between two looks at the store.
+const LOOK_EVERY: Nanos = Nanos::from_millis(200);
+/// Time between two questions to the engine.
+const POLL_EVERY: Nanos = Nanos::from_secs(1);
+/// The longest wait until every generator is ready.
+const READY_MAX: Nanos = Nanos::from_secs(10 * 60);
+/// Time from the end of a task to the conclusion that no result comes: shared folders show
+/// a new file to others a little later.
+const RESULT_DELAY_MAX: Nanos = Nanos::from_secs(3);
+/// Time for writing results beside the length of a load and its grace.
+const COMMIT_MAX: Nanos = Nanos::from_secs(120);
+/// Answers of the engine that may be missing in a row.
+const POLL_FAILURES_MAX: u32 = 60;
+/// Time in which generators end after an abort, beside their grace.
+const ABORT_MAX: Nanos = Nanos::from_secs(20);
+
+/// A load of several generators.
+pub struct FleetLoad<'a> {
+    /// The load of all generators together.
+    pub plan: &'a LoadPlan,
+    /// Number of generators.
+    pub generators: u16,
+    /// Address family of names.
+    pub family: AddressFamily,
+    /// Version of this program.
+    pub version: &'a str,
+    /// Objects of the job.
+    pub store: &'a JobStore,
+    /// The engine.
+    pub engine: &'a dyn Engine,
+    /// The program that each generator runs, and its arguments.
+    pub program: &'a Path,
+    /// Its arguments.
+    pub arguments: &'a [String],
+    /// Folder of logs.
+    pub logs: PathBuf,
+    /// Requests the early end.
+    pub interrupt: &'a Interrupt,
+    /// Receives progress for readers.
+    pub say: &'a dyn Fn(&str),
+}
+
+/// A load of several generators that has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum FleetError {
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The engine.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// Nothing to merge.
+    #[error(transparent)]
+    Merge(#[from] MergeError),
+    /// The load did not start.
+    #[error("the load did not start: {0}")]
+    NoStart(String),
+}
+
+impl std::fmt::Debug for FleetLoad<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FleetLoad")
+            .field("generators", &self.generators)
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
+}
+
+impl FleetLoad<'_> {
+    /// Makes the load, or goes on with one that another controller began, and returns the
+    /// merged capture without version and command line. A generator without a result is
+    /// named in it.
+    ///
+    /// # Errors
+    /// [`FleetError`] if there is nothing to report.
+    pub fn conduct(&self) -> Result<LoadCapture, FleetError> {
+        let job = self.job()?;
+        let handle = self.handle()?;
+        let start = match self.store.get_json(self.interrupt, START)? {
+            Some(start) => start,
+            None => match self.start(&handle)? {
+                Ok(start) => start,
+                Err(why) => {
+                    self.abort(&handle, &why)?;
+                    return Err(FleetError::NoStart(why));
+                }
+            },
+        };
+        self.collect(&job, &handle, &start)
+    }
+
+    fn job(&self) -> Result<ClusterJob, FleetError> {
+        let job = ClusterJob {
+            schema: JOB_SCHEMA.to_owned(),
+            version: self.version.to_owned(),
+            plan: self.plan.clone(),
+            generators: self.generators,
+            family: family_number(self.family),
+        };
+        if self.store.create_json(self.interrupt, JOB, &job)? == Created::Now {
+            return Ok(job);
+        }
+        let before: Option<ClusterJob> = self.store.get_json(self.interrupt, JOB)?;
+        match before {
+            Some(before) if before.is_alike(&job) => {
+                (self.say)(&format!("job {}: going on", self.store.job()));
+                Ok(before)
+            }
+            _ => Err(StoreError::Taken(format!("job {}", self.store.job())).into()),
+        }
+    }
+
+    fn handle(&self) -> Result<JobHandle, FleetError> {
+        if let Some(handle) = self.store.get_json(self.interrupt, ENGINE)? {
+            return Ok(handle);
+        }
+        let submission = Submission {
+            job: self.store.job(),
+            tasks: self.generators,
+            program: self.program,
+            arguments: self.arguments,
+            logs: &self.logs,
+        };
+        let handle = self.engine.submit(&submission)?;
+        if self.store.create_json(self.interrupt, ENGINE, &handle)? == Created::Before {
+            self.engine.cancel(&handle)?;
+            return Err(StoreError::Taken(format!("job {}", self.store.job())).into());
+        }
+        Ok(handle)
+    }
+
+    /// Waits until all are ready and agrees on a start, or returns the reason why not.
+    fn start(&self, handle: &JobHandle) -> Result<Result<Start, String>, FleetError> {
+        let until = clock::now() + READY_MAX;
+        let tasks = usize::from(self.generators);
+        let mut attempts: Vec<Option<String>> = vec![None; tasks];
+        let mut engine = EngineView::new(self.engine, handle);
+        let mut shown = usize::MAX;
+        loop {
+            for (task, attempt) in attempts.iter_mut().enumerate() {
+                let ready = latest_ready(self.store, self.interrupt, task)?;
+                *attempt = ready.map(|ready| ready.attempt);
+                if let Some(why) = self.failed(task)? {
+                    return Ok(Err(format!("generator {task}: {why}")));
+                }
+            }
+            let ready = attempts.iter().flatten().count();
+            if ready != shown {
+                (self.say)(&format!("{ready} of {tasks} generators are ready"));
+                shown = ready;
+            }
+            if let Some(signal) = self.interrupt.signal() {
+                return Ok(Err(format!("interrupted by signal {signal}")));
+            }
+            if ready == tasks {
+                return Ok(Ok(self.agree(attempts.into_iter().flatten().collect())?));
+            }
+            if let Some(task) = engine.ended_before(RESULT_DELAY_MAX)?.into_iter().next() {
+                let log = handle.log(task);
+                let why = format!("generator {task} ended early; see {}", log.display());
+                return Ok(Err(self.failed(task)?.unwrap_or(why)));
+            }
+            if clock::now() >= until {
+                let why = format!("only {ready} of {tasks} generators were ready in {READY_MAX}");
+                return Ok(Err(why));
+            }
+            pause(self.interrupt, LOOK_EVERY);
+        }
+    }
+
+    /// Writes the start; that of another controller counts if it was first.
+    fn agree(&self, attempts: Vec<String>) -> Result<Start, FleetError> {
+        let start = Start {
+            at: clock::wall() + START_LEAD,
+            attempts,
+        };
+        if self.store.create_json(self.interrupt, START, &start)? == Created::Now {
+            return Ok(start);
+        }
+        Ok(self.store.get_json(self.interrupt, START)?.unwrap_or(start))
+    }
+
+    fn failed(&self, task: usize) -> Result<Option<String>, StoreError> {
+        let failed: Option<Failed> = self.store.get_json(self.interrupt, &failed_name(task))?;
+        Ok(failed.map(|failed| failed.why))
+    }
+
+    /// Collects the results and merges them.
+    fn collect(
+        &self,
+        job: &ClusterJob,
+        handle: &JobHandle,
+        start: &Start,
+    ) -> Result<LoadCapture, FleetError> {
+        let mut merge = LoadMerge::new(job.plan.clone(), self.engine.name(), job.generators);
+        let mut open: Vec<usize> = (0..usize::from(job.generators)).collect();
+        let mut engine = EngineView::new(self.engine, handle);
+        let mut deadline = self.deadline(job, start);
+        let mut is_aborted = false;
+        // After an interrupt the results so far are still read.
+        let quiet = Interrupt::new();
+        let (mut shown, mut lost_count) = (usize::MAX, 0);
+        while !open.is_empty() {
+            let mut losses = self.take(&quiet, start, &mut open, &mut merge)?;
+            if shown != open.len() {
+                let of = usize::from(job.generators);
+                let results = of - open.len() - lost_count;
+                (self.say)(&format!("{results} of {of} results are there"));
+                shown = open.len();
+            }
+            let ended = engine.ended_before(RESULT_DELAY_MAX)?;
+            let ended = ended.into_iter().filter(|task| open.contains(task));
+            losses.extend(ended.map(|task| {
+                let why = "its process ended without a result".to_owned();
+                (task, why)
+            }));
+            if deadline.is_some_and(|deadline| clock::now() >= deadline) {
+                let why = "it had no result in time";
+                losses.extend(open.iter().map(|task| (*task, why.to_owned())));
+            }
+            let interrupted = self.interrupt.signal();
+            let interrupted = interrupted.map(|signal| format!("interrupted by signal {signal}"));
+            let lost = losses.first();
+            let why = lost.map(|(task, why)| format!("generator {task}: {why}"));
+            for (task, why) in losses {
+                if !open.contains(&task) {
+                    continue;
+                }
+                open.retain(|index| *index != task);
+                lost_count += 1;
+                merge.miss(task, why);
+            }
+            if let Some(why) = why.or(interrupted).filter(|_| !is_aborted) {
+                is_aborted = true;
+                deadline = Some(clock::now() + job.plan.grace + ABORT_MAX);
+                if !open.is_empty() {
+                    self.abort(handle, &why)?;
+                }
+            }
+            if !open.is_empty() {
+                pause(&quiet, LOOK_EVERY);
+            }
+        }
+        let mut capture = merge.finish()?;
+        if let Some(signal) = self.interrupt.signal() {
+            capture.manifest.end = LoadEnd::Interrupted(signal);
+        }
+        Ok(capture)
+    }
+
+    /// Takes the results that are there; returns the tasks that will have none.
+    fn take(
+        &self,
+        quiet: &Interrupt,
+        start: &Start,
+        open: &mut Vec<usize>,
+        merge: &mut LoadMerge,
+    ) -> Result<Vec<(usize, String)>, FleetError> {
+        let mut losses = Vec::new();
+        let mut still_open = Vec::new();
+        for task in std::mem::take(open) {
+            let Some(bytes) = self.store.get(quiet, &result_name(task))? else {
+                let failed: Option<Failed> = self.store.get_json(quiet, &failed_name(task))?;
+                // Only the chosen attempt can fail for all.
+                let of_chosen = |failed: &Failed| start.attempts.get(task) == Some(&failed.attempt);
+                losses.extend(failed.filter(of_chosen).map(|failed| (task, failed.why)));
+                still_open.push(task);
+                continue;
+            };
+            match unpack(&bytes) {
+                Ok((result, capture)) if start.attempts.get(task) == Some(&result.attempt) => {
+                    merge.add(task, result, capture)?;
+                }
+                Ok((result, _)) => {
+                    let attempt = result.attempt;
+                    losses.push((task, format!("its result is of another attempt, {attempt}")));
+                    still_open.push(task);
+                }
+                Err(why) => {
+                    losses.push((task, format!("its result cannot be read: {why}")));
+                    still_open.push(task);
+                }
+            }
+        }
+        *open = still_open;
+        Ok(losses)
+    }
+
+    /// Returns when the results are due at the latest.
+    fn deadline(&self, job: &ClusterJob, start: &Start) -> Option<Moment> {
+        let length = job.plan.until.duration?;
+        let end = start.at + length + job.plan.grace + COMMIT_MAX;
+        Some(clock::now() + end.saturating_sub(clock::wall()))
+    }
+
+    /// Has all generators end early.
+    fn abort(&self, handle: &JobHandle, why: &str) -> Result<(), FleetError> {
+        (self.say)(&format!("ending all generators: {why}"));
+        cancel_job(self.store, self.engine, Some(handle), why)
+    }
+}
+
+/// States of the tasks by their engine, which is polled rarely.
+struct EngineView<'a> {
+    engine: &'a dyn Engine,
+    handle: &'a JobHandle,
+    next: Moment,
+    /// Missing answers in a row.
+    failures: u32,
+    /// When each task was first seen to have ended.
+    ended: Vec<Option<Moment>>,
+}
+
+impl<'a> EngineView<'a> {
+    fn new(engine: &'a dyn Engine, handle: &'a JobHandle) -> Self {
+        Self {
+            engine,
+            handle,
+            next: clock::now(),
+            failures: 0,
+            ended: vec![None; handle.tasks.into()],
+        }
+    }
+
+    /// Returns the tasks that ended longer than `delay` ago.
+    fn ended_before(&mut self, delay: Nanos) -> Result<Vec<usize>, EngineError> {
+        let now = clock::now();
+        if now >= self.next {
+            self.next = now + POLL_EVERY;
+            match self.engine.poll(self.handle) {
+                Ok(states) => {
+                    self.failures = 0;
+                    for (ended, state) in self.ended.iter_mut().zip(states) {
+                        *ended = (state == TaskState::Ended).then(|| ended.unwrap_or(now));
+                    }
+                }
+                Err(error) if self.failures >= POLL_FAILURES_MAX => return Err(error),
+                Err(_) => self.failures += 1,
+            }
+        }
+        let ended = self.ended.iter().enumerate();
+        let ended = ended.filter(|(_, at)| at.is_some_and(|at| now.since(at) >= delay));
+        Ok(ended.map(|(task, _)| task).collect())
+    }
+}
+
+/// Ends all generators of a job early: they read the reason in the store, and their engine
+/// ends them.
+///
+/// # Errors
+/// [`FleetError`] if neither store nor engine answers.
+pub fn cancel_job(
+    store: &JobStore,
+    engine: &dyn Engine,
+    handle: Option<&JobHandle>,
+    why: &str,
+) -> Result<(), FleetError> {
+    let abort = Abort {
+        why: why.to_owned(),
+    };
+    // The engine ends them also where the store is gone.
+    let written = store.create_json(&Interrupt::new(), ABORT, &abort);
+    if let Some(handle) = handle {
+        engine.cancel(handle)?;
+    }
+    written?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

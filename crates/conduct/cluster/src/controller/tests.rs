@@ -1,0 +1,292 @@
+//! A simulated engine of many generators, with the real store, results and merge.
+
+use std::cell::{Cell, RefCell};
+
+use stillwell_capture::{GeneratorResult, LOAD_SCHEMA, LoadManifest, LoadSecond, LoadWorker};
+use stillwell_metric::{
+    LoadCounts, LoadTime, Outcome, PackedHistogram, add_histogram, empty_histogram,
+};
+use stillwell_plan::Validity;
+use stillwell_plan::load::{
+    BodyPlan, ClientPlan, ConnectingPlan, EndpointPlan, IdleStrategy, LoadPace, LoadPlanParts,
+    LoadProtocol, RequestPlan, Reuse, TelemetryPlan, UntilPlan,
+};
+use stillwell_plan::tls::ClientTlsPlan;
+use stillwell_units::{Secrets, Seed};
+
+use super::*;
+use crate::generator::pack;
+use crate::job::{Ready, ready_name};
+use crate::store::{RetryBounds, Store};
+
+fn plan(workers: u16, requests: u64) -> LoadPlan {
+    let parts = LoadPlanParts {
+        endpoints: vec![EndpointPlan {
+            address: "127.0.0.1:1".to_owned(),
+            tls_host: None,
+            weight: 1,
+            requests: vec![RequestPlan {
+                method: "GET".to_owned(),
+                path: "/".to_owned(),
+                authority: "a".to_owned(),
+                headers: Vec::new(),
+                body: BodyPlan::Bytes(Vec::new()),
+            }],
+        }],
+        pace: LoadPace::Closed,
+        client: ClientPlan {
+            connecting: ConnectingPlan {
+                connections: workers.into(),
+                protocol: LoadProtocol::Http1,
+                streams: 1,
+                prefetch: true,
+                over: Nanos::ZERO,
+                reuse: Reuse::Mru,
+                requests_max: None,
+                timeout: Nanos::SECOND,
+                source: None,
+            },
+            tunnel: None,
+            tls: ClientTlsPlan::default(),
+            timeout: Nanos::SECOND,
+            idle: IdleStrategy::Sleep,
+        },
+        workers,
+        until: UntilPlan {
+            duration: Some(Nanos::from_secs(10)),
+            requests: Some(requests),
+            ..UntilPlan::default()
+        },
+        warmup: Nanos::ZERO,
+        first_request: false,
+        latency_header: None,
+        grace: Nanos::SECOND,
+        telemetry: TelemetryPlan::default(),
+        seed: Seed::from_number(7),
+        validity: Validity::Normal,
+        fleet: None,
+    };
+    LoadPlan::try_new(parts).unwrap()
+}
+
+/// Latency of request `number` of a generator.
+fn latency(task: usize, number: u64) -> u64 {
+    1_000 + (task as u64 * 7_919 + number * 104_729) % 50_000_000
+}
+
+/// The capture of one generator that has sent the requests of its part.
+fn capture(plan: LoadPlan, task: usize) -> LoadCapture {
+    let requests = plan.requests_here().unwrap();
+    let mut times = empty_histogram();
+    for number in 0..requests {
+        times.record(latency(task, number)).unwrap();
+    }
+    let mut counts = LoadCounts {
+        begun: requests,
+        sent: requests,
+        ..LoadCounts::default()
+    };
+    counts.outcomes[Outcome::Ok.index()] = requests;
+    let second = |index: u64| LoadSecond {
+        begin: Nanos::from_secs(index),
+        length: Nanos::SECOND,
+        service: PackedHistogram::new(&times),
+        ..LoadSecond::default()
+    };
+    let is_kept = |time: LoadTime| matches!(time, LoadTime::Service(Outcome::Ok));
+    LoadCapture {
+        manifest: LoadManifest {
+            schema: LOAD_SCHEMA.to_owned(),
+            version: String::new(),
+            command: Vec::new(),
+            targets: Vec::new(),
+            labels: Vec::new(),
+            plan,
+            started: Nanos::from_secs(9),
+            ended: Nanos::from_secs(19),
+            measured: Nanos::from_secs(10),
+            workers: vec![LoadWorker {
+                counts,
+                cpu: Nanos::SECOND,
+                measured: Nanos::from_secs(10),
+                routes: Vec::new(),
+            }],
+            end: LoadEnd::Requests,
+            cpu: Nanos::SECOND,
+            host: None,
+            telemetry: Default::default(),
+            fleet: None,
+        },
+        times: vec![
+            LoadTime::all()
+                .map(|time| is_kept(time).then(|| times.clone()))
+                .collect(),
+        ],
+        route_times: vec![Vec::new()],
+        seconds: (0..2).map(second).collect(),
+    }
+}
+
+/// Generators that exist in the store only.
+struct Simulated<'a> {
+    store: &'a JobStore,
+    plan: &'a LoadPlan,
+    /// Generators that never have a result.
+    lost: Vec<usize>,
+    /// Generators that an engine ran twice.
+    twice: Vec<usize>,
+    is_done: Cell<bool>,
+    cancelled: RefCell<u32>,
+}
+
+impl Simulated<'_> {
+    fn commit(&self, task: usize, plan: LoadPlan, attempt: &str) -> Created {
+        let capture = capture(plan, task);
+        let result = GeneratorResult {
+            attempt: attempt.to_owned(),
+            node: format!("n{task}"),
+            boot: format!("b{task}"),
+            began: Nanos::ZERO,
+            ended: Nanos::from_secs(60),
+            start_delay: Nanos::new(task as u64),
+            workers: 1,
+            evidence: capture.evidence(),
+        };
+        let bytes = pack(&capture, result, Secrets::Masked, "simulated").unwrap();
+        let name = result_name(task);
+        self.store.create(&Interrupt::new(), &name, &bytes).unwrap()
+    }
+}
+
+impl Engine for Simulated<'_> {
+    fn name(&self) -> &'static str {
+        "simulated"
+    }
+
+    fn submit(&self, submission: &Submission<'_>) -> Result<JobHandle, EngineError> {
+        for task in 0..usize::from(submission.tasks) {
+            for number in 0..1 + u32::from(self.twice.contains(&task)) {
+                let ready = Ready {
+                    attempt: format!("{task}-{number}"),
+                    node: format!("n{task}"),
+                    began: Nanos::ZERO,
+                };
+                let name = ready_name(task, number);
+                let made = self.store.create_json(&Interrupt::new(), &name, &ready);
+                assert_eq!(made.unwrap(), Created::Now);
+            }
+        }
+        Ok(JobHandle {
+            engine: self.name().to_owned(),
+            id: "1".to_owned(),
+            tasks: submission.tasks,
+            logs: PathBuf::new(),
+            processes: Vec::new(),
+        })
+    }
+
+    fn poll(&self, handle: &JobHandle) -> Result<Vec<TaskState>, EngineError> {
+        let quiet = Interrupt::new();
+        let start: Option<Start> = self.store.get_json(&quiet, START).unwrap();
+        if let Some(start) = start.filter(|_| !self.is_done.replace(true)) {
+            let plans = self.plan.split(handle.tasks).unwrap();
+            for (task, plan) in plans.into_iter().enumerate() {
+                if self.lost.contains(&task) {
+                    continue;
+                }
+                let attempt = &start.attempts[task];
+                assert_eq!(self.commit(task, plan.clone(), attempt), Created::Now);
+                if self.twice.contains(&task) {
+                    assert_eq!(self.commit(task, plan, "late"), Created::Before);
+                }
+            }
+        }
+        Ok(vec![TaskState::Ended; handle.tasks.into()])
+    }
+
+    fn cancel(&self, _handle: &JobHandle) -> Result<(), EngineError> {
+        *self.cancelled.borrow_mut() += 1;
+        Ok(())
+    }
+}
+
+fn conduct(
+    generators: u16,
+    requests: u64,
+    lost: Vec<usize>,
+    twice: Vec<usize>,
+) -> (LoadCapture, u32) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), true).unwrap();
+    let store = JobStore::new(store, "job", RetryBounds::default()).unwrap();
+    let plan = plan(generators, requests);
+    let engine = Simulated {
+        store: &store,
+        plan: &plan,
+        lost,
+        twice,
+        is_done: Cell::new(false),
+        cancelled: RefCell::new(0),
+    };
+    let fleet = FleetLoad {
+        plan: &plan,
+        generators,
+        family: AddressFamily::Any,
+        version: "0",
+        store: &store,
+        engine: &engine,
+        program: Path::new("none"),
+        arguments: &[],
+        logs: PathBuf::new(),
+        interrupt: &Interrupt::new(),
+        say: &|text| println!("{:>9.3} s  {text}", clock::now().as_u64() as f64 / 1e9),
+    };
+    let capture = fleet.conduct().unwrap();
+    let cancelled = *engine.cancelled.borrow();
+    (capture, cancelled)
+}
+
+/// Memory of a process was that of all histograms of all generators: gigabytes.
+#[test]
+fn a_thousand_generators_are_merged_exactly_in_little_memory() {
+    const GENERATORS: u16 = 1000;
+    const REQUESTS: u64 = 100_003;
+    const MEMORY_MAX: u64 = 500 << 10;
+    let (capture, _) = conduct(GENERATORS, REQUESTS, Vec::new(), vec![3, 500]);
+    let mut whole = empty_histogram();
+    let plans = plan(GENERATORS, REQUESTS).split(GENERATORS).unwrap();
+    for (task, plan) in plans.iter().enumerate() {
+        for number in 0..plan.requests_here().unwrap() {
+            whole.record(latency(task, number)).unwrap();
+        }
+    }
+    let mut merged = empty_histogram();
+    for worker in capture.workers() {
+        add_histogram(&mut merged, worker.times(LoadTime::Service(Outcome::Ok)));
+    }
+    assert_eq!(whole.len(), REQUESTS);
+    assert_eq!(merged, whole);
+    assert_eq!(
+        capture.sum(|counts| counts.ended(Outcome::Ok)),
+        REQUESTS,
+        "the split has an error"
+    );
+    assert!(capture.manifest.missing_generators().next().is_none());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let peak: u64 = peak
+        .and_then(|line| line.split_whitespace().next()?.parse().ok())
+        .unwrap();
+    println!("{peak} kB at most");
+    assert!(peak < MEMORY_MAX, "{peak} kB");
+}
+
+#[test]
+fn a_lost_generator_ends_all_and_is_named() {
+    let (capture, cancelled) = conduct(5, 100, vec![2], vec![0]);
+    let missing: Vec<_> = capture.manifest.missing_generators().collect();
+    assert_eq!(missing, [(2, "its process ended without a result")]);
+    assert_eq!(capture.sum(|counts| counts.ended(Outcome::Ok)), 80);
+    assert!(matches!(capture.manifest.end, LoadEnd::PartFailed(_)));
+    assert_eq!(cancelled, 0, "no other one was left");
+}

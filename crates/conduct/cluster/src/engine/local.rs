@@ -1,0 +1,120 @@
+//! The engine `local`: processes on this machine, for tests and for trying things out.
+
+use std::fs;
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
+use serde::{Deserialize, Serialize};
+use stillwell_capture::create_private_log;
+use stillwell_scope::clock;
+
+use super::{Engine, EngineError, JobHandle, Submission, TaskState, make_logs};
+
+/// Processes on this machine. They outlive the controller.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LocalEngine;
+
+/// A process that the engine started.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LocalTask {
+    /// Its process id.
+    pub process: i32,
+    /// Its start in ticks since the boot: another process may get the same id later.
+    pub started: u64,
+}
+
+impl Engine for LocalEngine {
+    fn name(&self) -> &'static str {
+        "local"
+    }
+
+    fn submit(&self, submission: &Submission<'_>) -> Result<JobHandle, EngineError> {
+        make_logs(submission.logs)?;
+        let id = format!("{}-{}", std::process::id(), clock::wall().as_u64());
+        let mut handle = JobHandle {
+            engine: self.name().to_owned(),
+            id: id.clone(),
+            tasks: submission.tasks,
+            logs: submission.logs.to_owned(),
+            processes: Vec::new(),
+        };
+        for task in 0..submission.tasks {
+            let failure = |source| EngineError::Start {
+                program: submission.program.display().to_string(),
+                source,
+            };
+            let log = create_private_log(&handle.log(task.into())).map_err(failure)?;
+            let child = Command::new(submission.program)
+                .args(submission.arguments)
+                .env("STILLWELL_TASK", task.to_string())
+                .env("STILLWELL_ATTEMPT", &id)
+                .stdin(Stdio::null())
+                .stdout(log.try_clone().map_err(failure)?)
+                .stderr(log)
+                // A signal for the controller is none for its tasks.
+                .process_group(0)
+                .spawn()
+                .map_err(failure)?;
+            let process = child.id().cast_signed();
+            let started = read_stat(process).map_or(0, |(_, started)| started);
+            handle.processes.push(LocalTask { process, started });
+        }
+        Ok(handle)
+    }
+
+    fn poll(&self, handle: &JobHandle) -> Result<Vec<TaskState>, EngineError> {
+        let states = handle.processes.iter().map(|task| match task.is_running() {
+            true => TaskState::Running,
+            false => TaskState::Ended,
+        });
+        Ok(states.collect())
+    }
+
+    fn cancel(&self, handle: &JobHandle) -> Result<(), EngineError> {
+        for task in handle.processes.iter().filter(|task| task.is_running()) {
+            if let Some(pid) = Pid::from_raw(task.process) {
+                // It may have ended meanwhile.
+                kill_process(pid, Signal::TERM).unwrap_or_default();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl LocalTask {
+    /// Returns true while the process runs. A child that has ended is reaped.
+    fn is_running(self) -> bool {
+        if let Some(pid) = Pid::from_raw(self.process) {
+            // It is no child of a controller that was started again.
+            waitpid(Some(pid), WaitOptions::NOHANG).unwrap_or_default();
+        }
+        let stat = read_stat(self.process);
+        stat.is_some_and(|(state, started)| started == self.started && !matches!(state, 'Z' | 'X'))
+    }
+}
+
+/// Returns state and start of a process, if there is one.
+fn read_stat(process: i32) -> Option<(char, u64)> {
+    parse_stat(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+}
+
+/// Returns the fields 3 and 22; the name before them may hold anything.
+fn parse_stat(text: &str) -> Option<(char, u64)> {
+    let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?.chars().next()?;
+    Some((state, fields.nth(18)?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_with_an_odd_name_is_read() {
+        let rest: Vec<String> = (4..30).map(|field: u32| field.to_string()).collect();
+        let text = format!("12 (a) R (b) S {}", rest.join(" "));
+        assert_eq!(parse_stat(&text), Some(('S', 22)));
+        assert_eq!(parse_stat("12 (a"), None);
+    }
+}

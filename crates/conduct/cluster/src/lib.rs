@@ -1,0 +1,37 @@
+//! Loads of several generators.
+//!
+//! A [controller](FleetLoad) splits a load among generators, has an [`Engine`] start them as
+//! tasks, and merges their captures. Controller and generators meet only through a
+//! [`JobStore`]: none of them listens or connects to another. Every object in it is
+//! made once and never changed, so each of them can be ended and started again at any time.
+//!
+//! | object | made by | content |
+//! | --- | --- | --- |
+//! | `job.json` | controller | the load and the number of generators |
+//! | `engine.json` | controller | the engine's name of the tasks |
+//! | `tasks/0000/ready-0.json` | generator | an attempt that is ready; the next one has the next number |
+//! | `start.json` | controller | the time of the start, and the attempt of each task that counts |
+//! | `tasks/0000/result` | generator | the capture |
+//! | `tasks/0000/failed.json` | generator | the reason why there will be none |
+//! | `abort.json` | controller | the reason why all end early |
+//!
+//! Only `result` says that a task is complete, also if the engine disagrees.
+
+mod attempt;
+mod controller;
+mod engine;
+mod generator;
+mod job;
+mod pause;
+mod status;
+mod store;
+
+pub use attempt::{Attempt, AttemptError};
+pub use controller::{FleetError, FleetLoad, cancel_job};
+pub use engine::{
+    Engine, EngineError, JobHandle, LocalEngine, LocalTask, SlurmEngine, Submission, TaskState,
+};
+pub use generator::{GenerateError, GeneratorEnd, generate};
+pub use job::{ClusterJob, JOB_SCHEMA};
+pub use status::{GeneratorProgress, JobStatus, job_status};
+pub use store::{Created, JobStore, RetryBounds, Store, StoreError};

@@ -1,0 +1,91 @@
+//! The state of a job, from its store.
+
+use stillwell_run::Interrupt;
+
+use crate::engine::JobHandle;
+use crate::job::{
+    ABORT, Abort, ClusterJob, ENGINE, Failed, JOB, Ready, START, Start, failed_name, ready_name,
+    result_name,
+};
+use crate::store::{JobStore, StoreError};
+
+/// State of a job.
+#[derive(Clone, Debug)]
+pub struct JobStatus {
+    /// The tasks by their engine's name, if they were submitted.
+    pub handle: Option<JobHandle>,
+    /// True once the start is agreed on.
+    pub is_started: bool,
+    /// The reason of an early end.
+    pub abort: Option<String>,
+    /// Each generator.
+    pub generators: Vec<GeneratorProgress>,
+}
+
+/// State of a generator.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum GeneratorProgress {
+    /// None was started, or it has not come to the store.
+    Waiting,
+    /// It is ready, or sends, on this node.
+    Ready(String),
+    /// Its result is there.
+    Complete,
+    /// It failed, for this reason.
+    Failed(String),
+}
+
+/// Returns the state of the job of `store`; `None` if there is no such job.
+///
+/// # Errors
+/// [`StoreError`] if the store does not answer.
+pub fn job_status(
+    store: &JobStore,
+    interrupt: &Interrupt,
+) -> Result<Option<JobStatus>, StoreError> {
+    let Some(job) = store.get_json::<ClusterJob>(interrupt, JOB)? else {
+        return Ok(None);
+    };
+    let generators = (0..usize::from(job.generators)).map(|task| progress(store, interrupt, task));
+    Ok(Some(JobStatus {
+        handle: store.get_json(interrupt, ENGINE)?,
+        is_started: store.get_json::<Start>(interrupt, START)?.is_some(),
+        abort: store
+            .get_json::<Abort>(interrupt, ABORT)?
+            .map(|abort| abort.why),
+        generators: generators.collect::<Result<_, _>>()?,
+    }))
+}
+
+fn progress(
+    store: &JobStore,
+    interrupt: &Interrupt,
+    task: usize,
+) -> Result<GeneratorProgress, StoreError> {
+    if store.get(interrupt, &result_name(task))?.is_some() {
+        return Ok(GeneratorProgress::Complete);
+    }
+    if let Some(failed) = store.get_json::<Failed>(interrupt, &failed_name(task))? {
+        return Ok(GeneratorProgress::Failed(failed.why));
+    }
+    Ok(match latest_ready(store, interrupt, task)? {
+        Some(ready) => GeneratorProgress::Ready(ready.node),
+        None => GeneratorProgress::Waiting,
+    })
+}
+
+/// Returns the last attempt of a task that is ready.
+pub(crate) fn latest_ready(
+    store: &JobStore,
+    interrupt: &Interrupt,
+    task: usize,
+) -> Result<Option<Ready>, StoreError> {
+    let mut latest = None;
+    for number in 0.. {
+        match store.get_json(interrupt, &ready_name(task, number))? {
+            Some(ready) => latest = Some(ready),
+            None => break,
+        }
+    }
+    Ok(latest)
+}

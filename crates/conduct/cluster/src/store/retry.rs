@@ -1,0 +1,196 @@
+//! The objects of one job, with attempts until the store answers.
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use stillwell_run::Interrupt;
+use stillwell_scope::clock;
+use stillwell_units::Nanos;
+
+use super::{Created, Store, StoreError};
+use crate::pause::pause;
+
+/// Bounds on attempts to reach a store.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct RetryBounds {
+    /// Time between two attempts.
+    pub every: Nanos,
+    /// Time after which the store counts as gone.
+    pub at_most: Nanos,
+}
+
+impl Default for RetryBounds {
+    fn default() -> Self {
+        Self {
+            every: Nanos::from_millis(500),
+            at_most: Nanos::from_secs(60),
+        }
+    }
+}
+
+/// The objects of one job.
+#[derive(Clone, Debug)]
+pub struct JobStore {
+    store: Store,
+    job: String,
+    bounds: RetryBounds,
+}
+
+impl JobStore {
+    /// The objects of `job` in `store`.
+    ///
+    /// # Errors
+    /// [`StoreError::JobName`] for a name with other characters than letters, digits, dots
+    /// and dashes.
+    pub fn new(store: Store, job: &str, bounds: RetryBounds) -> Result<Self, StoreError> {
+        let is_valid = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+        let is_name = !job.is_empty() && !job.starts_with('.') && job.len() <= 40;
+        if !is_name || !job.chars().all(is_valid) {
+            return Err(StoreError::JobName(job.to_owned()));
+        }
+        Ok(Self {
+            store,
+            job: job.to_owned(),
+            bounds,
+        })
+    }
+
+    /// Returns the name of the job.
+    #[must_use]
+    pub fn job(&self) -> &str {
+        &self.job
+    }
+
+    /// Returns the store.
+    #[must_use]
+    pub const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Makes the object `name` of the job; an attempt whose answer was lost counts.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store did not answer in time, or `interrupt` was raised while
+    /// it did not.
+    pub fn create(
+        &self,
+        interrupt: &Interrupt,
+        name: &str,
+        bytes: &[u8],
+    ) -> Result<Created, StoreError> {
+        let key = self.key(name);
+        let mut attempts = 0;
+        let created = self.retry(interrupt, || {
+            attempts += 1;
+            self.store.create(&key, bytes)
+        })?;
+        if created == Created::Before
+            && attempts > 1
+            && self.get(interrupt, name)?.as_deref() == Some(bytes)
+        {
+            return Ok(Created::Now);
+        }
+        Ok(created)
+    }
+
+    /// The same for a value as JSON.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub fn create_json(
+        &self,
+        interrupt: &Interrupt,
+        name: &str,
+        value: &impl Serialize,
+    ) -> Result<Created, StoreError> {
+        let bytes = serde_json::to_vec(value).map_err(|source| StoreError::Content {
+            key: self.key(name),
+            source,
+        })?;
+        self.create(interrupt, name, &bytes)
+    }
+
+    /// Returns the object `name` of the job, if there is one.
+    ///
+    /// # Errors
+    /// As [`Self::create`].
+    pub fn get(&self, interrupt: &Interrupt, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = self.key(name);
+        self.retry(interrupt, || self.store.get(&key))
+    }
+
+    /// The same for a value as JSON.
+    ///
+    /// # Errors
+    /// As [`Self::create`], and [`StoreError::Content`].
+    pub fn get_json<T: DeserializeOwned>(
+        &self,
+        interrupt: &Interrupt,
+        name: &str,
+    ) -> Result<Option<T>, StoreError> {
+        let Some(bytes) = self.get(interrupt, name)? else {
+            return Ok(None);
+        };
+        let value = serde_json::from_slice(&bytes).map_err(|source| StoreError::Content {
+            key: self.key(name),
+            source,
+        })?;
+        Ok(Some(value))
+    }
+
+    fn key(&self, name: &str) -> String {
+        format!("{}/{name}", self.job)
+    }
+
+    fn retry<T>(
+        &self,
+        interrupt: &Interrupt,
+        mut attempt: impl FnMut() -> Result<T, StoreError>,
+    ) -> Result<T, StoreError> {
+        let until = clock::now() + self.bounds.at_most;
+        loop {
+            match attempt() {
+                Err(_) if clock::now() < until && interrupt.signal().is_none() => {
+                    pause(interrupt, self.bounds.every);
+                }
+                result => return result,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_store_that_does_not_come_back_is_given_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("store"), false).unwrap();
+        let bounds = RetryBounds {
+            every: Nanos::from_millis(1),
+            at_most: Nanos::from_millis(20),
+        };
+        let store = JobStore::new(store, "job", bounds).unwrap();
+        let result = store.get(&Interrupt::new(), "x");
+        assert!(matches!(result, Err(StoreError::Missing(_))), "{result:?}");
+    }
+
+    #[test]
+    fn names_of_jobs_do_not_leave_the_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path(), true).unwrap();
+        for name in ["", ".", "..", "a/b", "../a", "a b", ".a"] {
+            let job = JobStore::new(store.clone(), name, RetryBounds::default());
+            assert!(matches!(job, Err(StoreError::JobName(_))), "{name}");
+        }
+        let job = JobStore::new(store, "load-1.a", RetryBounds::default()).unwrap();
+        let quiet = Interrupt::new();
+        assert_eq!(job.create(&quiet, "x", b"1").unwrap(), Created::Now);
+        assert_eq!(job.create(&quiet, "x", b"1").unwrap(), Created::Before);
+        assert!(folder.path().join("load-1.a/x").is_file());
+        assert!(matches!(
+            job.get_json::<Vec<u8>>(&quiet, "x"),
+            Err(StoreError::Content { .. })
+        ));
+    }
+}

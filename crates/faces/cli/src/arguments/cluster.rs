@@ -1,0 +1,78 @@
+//! Arguments of loads on several machines, and of `stillwell cluster`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Generators on several machines.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Several machines, see docs/cluster.md")]
+pub(crate) struct LoadFleetArguments {
+    /// Send the load from several generators, which this engine starts
+    #[arg(
+        long,
+        value_enum,
+        value_name = "ENGINE",
+        requires = "store",
+        conflicts_with_all = [
+            "scenario", "termination_predicate", "failure_predicate", "cpus", "stats_sink",
+            "stats_listen", "trace"
+        ]
+    )]
+    pub(crate) on: Option<EngineName>,
+    /// Number of generators; each has --threads threads, and rate, requests and
+    /// connections are those of all together
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "on", value_parser = clap::value_parser!(u16).range(1..=4096))]
+    pub(crate) generators: u16,
+    /// Place of jobs and results: a folder that all machines share, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE", requires = "on")]
+    pub(crate) store: Option<PathBuf>,
+    /// Name of the job in the store; the same command with the same name goes on with it
+    /// [default: a random name]
+    #[arg(long, value_name = "NAME", requires = "on")]
+    pub(crate) job: Option<String>,
+    /// Option for the engine's command, such as --partition=bench; repeatable
+    #[arg(long, value_name = "WORD", requires = "on", allow_hyphen_values = true)]
+    pub(crate) engine_option: Vec<String>,
+}
+
+/// Engines, which start tasks on machines.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum EngineName {
+    /// Processes on this machine, to try it out.
+    Local,
+    /// An array of jobs in Slurm.
+    Slurm,
+}
+
+/// `stillwell cluster`.
+#[derive(Args, Debug)]
+pub(crate) struct ClusterArguments {
+    #[command(subcommand)]
+    pub(crate) command: ClusterCommand,
+}
+
+/// Commands about a job.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ClusterCommand {
+    /// Print the state of each generator
+    Status(ClusterJobArguments),
+    /// Print the logs of all generators
+    Logs(ClusterJobArguments),
+    /// End all generators of a job early
+    Cancel(ClusterJobArguments),
+    /// Be a generator; engines start it
+    #[command(hide = true)]
+    Generate(ClusterJobArguments),
+}
+
+/// A job in a store.
+#[derive(Args, Debug)]
+pub(crate) struct ClusterJobArguments {
+    /// The store: a folder, or s3://BUCKET/PREFIX
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) store: PathBuf,
+    /// Name of the job
+    #[arg(long, value_name = "NAME")]
+    pub(crate) job: String,
+}

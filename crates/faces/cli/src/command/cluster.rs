@@ -1,0 +1,114 @@
+//! `stillwell cluster`.
+
+use std::fmt::Write as _;
+
+use stillwell_cluster::{
+    Attempt, Engine, GeneratorEnd, GeneratorProgress, JobStatus, JobStore, LocalEngine,
+    RetryBounds, SlurmEngine, Store, cancel_job, generate, job_status,
+};
+use stillwell_config::files::read_text;
+use stillwell_run::Interrupt;
+use stillwell_units::Nanos;
+
+use crate::arguments::{ClusterArguments, ClusterCommand, ClusterJobArguments};
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::{secrets, signals};
+
+pub(crate) fn run(arguments: &ClusterArguments) -> Result<Exit, CommandError> {
+    match &arguments.command {
+        ClusterCommand::Status(job) => status(job),
+        ClusterCommand::Logs(job) => logs(job),
+        ClusterCommand::Cancel(job) => cancel(job),
+        ClusterCommand::Generate(job) => be_generator(job),
+    }
+}
+
+fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
+    CommandError::new(Exit::CouldNotRun, error)
+}
+
+fn open(arguments: &ClusterJobArguments) -> Result<JobStore, CommandError> {
+    let store = Store::open(&arguments.store, false).map_err(could_not)?;
+    JobStore::new(store, &arguments.job, RetryBounds::default())
+        .map_err(|error| CommandError::new(Exit::Usage, error))
+}
+
+fn open_job(arguments: &ClusterJobArguments) -> Result<(JobStore, JobStatus), CommandError> {
+    let store = open(arguments)?;
+    let quiet = Interrupt::new();
+    let status = job_status(&store, &quiet).map_err(could_not)?;
+    let no_job = || could_not(anyhow::anyhow!("the store has no job {}", arguments.job));
+    Ok((store, status.ok_or_else(no_job)?))
+}
+
+fn status(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
+    let (_, status) = open_job(arguments)?;
+    let mut text = String::new();
+    if let Some(handle) = &status.handle {
+        let line = format!("{}: {} {}\n", arguments.job, handle.engine, handle.id);
+        text.push_str(&line);
+    }
+    for (index, generator) in status.generators.iter().enumerate() {
+        let state = match generator {
+            GeneratorProgress::Waiting => "waiting".to_owned(),
+            GeneratorProgress::Ready(node) if status.is_started => format!("sending on {node}"),
+            GeneratorProgress::Ready(node) => format!("ready on {node}"),
+            GeneratorProgress::Complete => "complete".to_owned(),
+            GeneratorProgress::Failed(why) => format!("failed: {why}"),
+        };
+        // A text takes every byte.
+        writeln!(text, "generator {index}: {state}").unwrap_or_default();
+    }
+    if let Some(why) = &status.abort {
+        writeln!(text, "ended early: {why}").unwrap_or_default();
+    }
+    Paint::data(&text).map_err(could_not)?;
+    Ok(Exit::Held)
+}
+
+fn logs(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
+    let (_, status) = open_job(arguments)?;
+    let Some(handle) = &status.handle else {
+        return Err(could_not(anyhow::anyhow!("nothing was started yet")));
+    };
+    for index in 0..status.generators.len() {
+        let file = handle.log(index);
+        let log = read_text(&file);
+        let log = log.unwrap_or_else(|error| format!("{}: {error}\n", file.display()));
+        for line in log.lines() {
+            Paint::data(&format!("{index}: {line}\n")).map_err(could_not)?;
+        }
+    }
+    Ok(Exit::Held)
+}
+
+fn cancel(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
+    let (store, status) = open_job(arguments)?;
+    let local = LocalEngine;
+    let slurm = SlurmEngine::default();
+    let engine: &dyn Engine = match &status.handle {
+        Some(handle) if handle.engine == slurm.name() => &slurm,
+        _ => &local,
+    };
+    cancel_job(&store, engine, status.handle.as_ref(), "cancelled").map_err(could_not)?;
+    Ok(Exit::Held)
+}
+
+/// Is a generator.
+fn be_generator(arguments: &ClusterJobArguments) -> Result<Exit, CommandError> {
+    let attempt = Attempt::from_env().map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let store = open(arguments)?;
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
+    let version = env!("CARGO_PKG_VERSION");
+    let end = generate(&store, &attempt, version, secrets::handling(), &interrupt);
+    signals.close(Nanos::SECOND);
+    Paint::say(match end.map_err(could_not)? {
+        GeneratorEnd::Committed => "the result is in the store",
+        GeneratorEnd::NotNeeded => "another attempt of this task counts",
+        GeneratorEnd::GivenUp => "the load was given up before its start",
+    });
+    Ok(Exit::Held)
+}

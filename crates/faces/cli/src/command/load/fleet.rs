@@ -1,0 +1,200 @@
+//! A load of several generators.
+
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use stillwell_cluster::{
+    Engine, FleetError, FleetLoad, JobStore, LocalEngine, RetryBounds, SlurmEngine, Store,
+    StoreError,
+};
+use stillwell_config::requests::LoadSpecError;
+use stillwell_nighthawk::format::render_load;
+use stillwell_plan::LoadPlan;
+use stillwell_plan::load::LoadPlanParts;
+use stillwell_report::load::{LoadReportInput, load_report};
+use stillwell_run::{Interrupt, LoadCapture};
+use stillwell_units::{Nanos, float_from_u64};
+use stillwell_verdict::{LoadRules, load_warnings};
+
+use super::remedy::OptionNames;
+use super::{add_typed, files, not_planned, outcome, random_seed, spec};
+use crate::arguments::{EngineName, LoadArguments};
+use crate::command::output;
+use crate::command::random::random;
+use crate::exit::{CommandError, Exit};
+use crate::paint::Paint;
+use crate::{secrets, signals};
+
+fn could_not(error: impl Into<anyhow::Error>) -> CommandError {
+    CommandError::new(Exit::CouldNotRun, error)
+}
+
+pub(super) fn run(
+    arguments: &LoadArguments,
+    engine: EngineName,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    output::check_writable_as(&arguments.output, |file| files::format_of(file).map(|_| ()))?;
+    let plan = plan(arguments).map_err(not_planned)?;
+    let store = store(arguments)?;
+    let engine: Box<dyn Engine> = match engine {
+        EngineName::Local => Box::new(LocalEngine),
+        EngineName::Slurm => Box::new(SlurmEngine {
+            options: arguments.fleet.engine_option.clone(),
+        }),
+    };
+    let capture = conduct(arguments, &plan, &store, &*engine)?;
+    report(arguments, capture, paint)
+}
+
+/// The plan of one process with the threads of all generators.
+fn plan(arguments: &LoadArguments) -> anyhow::Result<LoadPlan> {
+    let seed = match arguments.seed {
+        Some(seed) => seed,
+        None => random_seed()?,
+    };
+    let parts = spec::parts(arguments, seed)?;
+    let generators = arguments.fleet.generators;
+    let workers = parts.workers.checked_mul(generators);
+    let workers = workers.context("that many threads in all generators")?;
+    let parts = LoadPlanParts { workers, ..parts };
+    Ok(LoadPlan::try_new(parts).map_err(LoadSpecError::from)?)
+}
+
+fn store(arguments: &LoadArguments) -> Result<JobStore, CommandError> {
+    let place = arguments.fleet.store.clone().unwrap_or_default();
+    let is_remote = place.starts_with("s3:");
+    // Generators may run in other folders.
+    let place = match is_remote {
+        true => Ok(place),
+        false => std::path::absolute(place),
+    };
+    let store = Store::open(&place.map_err(could_not)?, true).map_err(could_not)?;
+    let job = match &arguments.fleet.job {
+        Some(job) => job.clone(),
+        None => {
+            let number = u32::from_le_bytes(random().map_err(could_not)?);
+            format!("load-{number:08x}")
+        }
+    };
+    JobStore::new(store, &job, RetryBounds::default())
+        .map_err(|error| CommandError::new(Exit::Usage, error))
+}
+
+fn conduct(
+    arguments: &LoadArguments,
+    plan: &LoadPlan,
+    store: &JobStore,
+    engine: &dyn Engine,
+) -> Result<LoadCapture, CommandError> {
+    let interrupt = Interrupt::new();
+    let raised = interrupt.clone();
+    let signals = signals::listen(move |signal| raised.raise(signal)).map_err(could_not)?;
+    let program = std::env::current_exe().map_err(could_not)?;
+    let is_quiet = arguments.quiet;
+    let say = |text: &str| {
+        if !is_quiet {
+            Paint::say(text);
+        }
+    };
+    let place = match store.store().folder() {
+        Some(folder) => folder.to_owned(),
+        None => arguments.fleet.store.clone().unwrap_or_default(),
+    };
+    let logs = match store.store().folder() {
+        Some(folder) => folder.join(store.job()).join("logs"),
+        None => std::path::absolute(PathBuf::from(format!("{}-logs", store.job())))
+            .map_err(could_not)?,
+    };
+    let place = place.display();
+    let job = store.job();
+    say(&format!(
+        "job {job} in {place}; watch it with: stillwell cluster status --store {place} --job {job}"
+    ));
+    let mut words = vec![
+        "cluster".to_owned(),
+        "generate".to_owned(),
+        format!("--store={place}"),
+        format!("--job={job}"),
+    ];
+    if secrets::handling() == stillwell_units::Secrets::Kept {
+        words.push("--keep-secrets".to_owned());
+    }
+    let fleet = FleetLoad {
+        plan,
+        generators: arguments.fleet.generators,
+        family: arguments.connecting.address_family.into(),
+        version: env!("CARGO_PKG_VERSION"),
+        store,
+        engine,
+        program: &program,
+        arguments: &words,
+        logs,
+        interrupt: &interrupt,
+        say: &say,
+    };
+    let capture = fleet.conduct();
+    signals.close(Nanos::SECOND);
+    if let (Some(signal), Err(_)) = (interrupt.signal(), &capture) {
+        let why = anyhow::anyhow!("interrupted before the start");
+        return Err(CommandError::new(Exit::Interrupted(signal), why));
+    }
+    capture.map_err(|error| match error {
+        FleetError::Store(StoreError::Taken(_)) => CommandError::new(Exit::Usage, error),
+        _ => could_not(error),
+    })
+}
+
+fn report(
+    arguments: &LoadArguments,
+    mut capture: LoadCapture,
+    paint: &Paint,
+) -> Result<Exit, CommandError> {
+    add_typed(&mut capture, &arguments.urls, &arguments.label).map_err(could_not)?;
+    if let Some(folder) = &arguments.capture {
+        capture
+            .write(folder, secrets::handling())
+            .map_err(could_not)?;
+    }
+    let rules = LoadRules::of(&capture.manifest.plan);
+    let warnings = load_warnings(rules, &capture.evidence());
+    let report = load_report(&LoadReportInput {
+        capture: &capture,
+        original: None,
+        warnings: &OptionNames::Load.health_warnings(rules, &warnings),
+    });
+    let text = render_load(
+        &report,
+        arguments.output_format,
+        None,
+        output::styled(paint),
+    );
+    let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
+    let lines = outcome::threshold_lines(&capture, &arguments.threshold, arguments.output_format);
+    Paint::data(&(text + &lines)).map_err(could_not)?;
+    files::write(&report, &arguments.output)?;
+    if !arguments.quiet {
+        Paint::say(&cost(&capture));
+    }
+    Ok(outcome::exit_of(
+        &(capture, report.health),
+        &arguments.threshold,
+        arguments.strict,
+    ))
+}
+
+/// Describes the generators and what they cost.
+fn cost(capture: &LoadCapture) -> String {
+    let Some(fleet) = &capture.manifest.fleet else {
+        return String::new();
+    };
+    let (complete, all) = (fleet.results().count(), fleet.generators.len());
+    let minutes = float_from_u64(fleet.held().as_u64()) / 60e9;
+    let (engine, machines) = (&fleet.engine, fleet.machines());
+    let noun = if machines == 1 { "machine" } else { "machines" };
+    format!(
+        "{complete} of {all} generators on {machines} {noun} ({engine}), {minutes:.2} node minutes; \
+         starts within {} of the agreed time, by each one's clock",
+        stillwell_units::human::nanos(fleet.start_delay_max())
+    )
+}
