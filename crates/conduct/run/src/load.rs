@@ -115,10 +115,7 @@ pub fn conduct_load_beside(
     wait_for_connections(&plan, &shards, interrupt, &pause);
     companions.wait_for_requests(&shards, interrupt, &pause);
     let workers = shards.len();
-    let start = match companions.agree.take() {
-        Some(agree) => agree(interrupt).ok_or(LoadError::NoStart)?,
-        None => clock::now() + LEAD,
-    };
+    let start = companions.start_moment(interrupt)?;
     let measured_from = start + plan.warmup;
     let mut collector = Collector::new(shards, start, measured_from);
     signal.begin(start);

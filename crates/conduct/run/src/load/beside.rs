@@ -12,7 +12,7 @@ use stillwell_telemetry::LoadTelemetry;
 use stillwell_units::{Moment, Nanos};
 
 use super::collect::Collector;
-use super::{LOOK_EVERY, LOOK_SELDOM, LoadError, LoadSnapshot, Pause};
+use super::{LEAD, LOOK_EVERY, LOOK_SELDOM, LoadError, LoadSnapshot, Pause};
 use crate::interrupt::Interrupt;
 
 /// Maximum wait of the start for the first requests.
@@ -70,7 +70,7 @@ impl fmt::Debug for LoadSource<'_> {
 pub(super) struct LoadCompanions<'a> {
     progress: &'a mut dyn FnMut(&LoadSnapshot<'_>),
     on_header: &'a mut dyn FnMut(&AnswerHeader),
-    pub(super) agree: Option<AgreeStart<'a>>,
+    agree: Option<AgreeStart<'a>>,
     pub(super) telemetry: Option<LoadTelemetry>,
     headers: Option<Receiver<AnswerHeader>>,
     /// Scope of the source, and the number of requests to wait for before the start.
@@ -120,6 +120,14 @@ impl<'a> LoadCompanions<'a> {
         while clock::now() < until && interrupt.signal().is_none() && !shards.iter().all(is_filled)
         {
             pause.wait(LOOK_EVERY);
+        }
+    }
+
+    /// Returns the agreed start, or one in a moment.
+    pub(super) fn start_moment(&mut self, interrupt: &Interrupt) -> Result<Moment, LoadError> {
+        match self.agree.take() {
+            Some(agree) => agree(interrupt).ok_or(LoadError::NoStart),
+            None => Ok(clock::now() + LEAD),
         }
     }
 
