@@ -306,8 +306,8 @@ pub(crate) fn with_hint(mut error: clap::Error) -> clap::Error {
     let typed = sorted(typed);
     let commands = full();
     let mut names = commands.get_subcommands().map(clap::Command::get_name);
-    let has_hint = error.get(ContextKind::SuggestedSubcommand).is_some();
-    if let Some(name) = names.find(|name| !has_hint && sorted(name) == typed) {
+    // These letters are a closer match than that of clap, such as `runs`.
+    if let Some(name) = names.find(|name| sorted(name) == typed) {
         let hint = ContextValue::Strings(vec![name.to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, hint);
     }
