@@ -4,8 +4,8 @@ mod ab;
 mod bench;
 mod bisect;
 mod calibrate;
-mod comment;
 mod cluster;
+mod comment;
 mod compare;
 mod explain;
 mod find_capacity;
@@ -37,10 +37,10 @@ pub(crate) use self::bench::{
 };
 pub(crate) use self::bisect::BisectArguments;
 pub(crate) use self::calibrate::{CalibrateArguments, DisturbArguments};
-pub(crate) use self::comment::{CommentArguments, CommentHost};
 pub(crate) use self::cluster::{
     ClusterArguments, ClusterCommand, ClusterJobArguments, EngineName, LoadFleetArguments,
 };
+pub(crate) use self::comment::{CommentArguments, CommentHost};
 pub(crate) use self::compare::CompareArguments;
 pub(crate) use self::explain::ExplainArguments;
 pub(crate) use self::find_capacity::{

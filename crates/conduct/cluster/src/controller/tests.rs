@@ -36,6 +36,7 @@ fn plan(workers: u16, requests: u64) -> LoadPlan {
         pace: LoadPace::Closed,
         client: ClientPlan {
             connecting: ConnectingPlan {
+                without_alpn: false,
                 connections: workers.into(),
                 protocol: LoadProtocol::Http1,
                 streams: 1,

@@ -167,6 +167,7 @@ mod tests {
             pace: LoadPace::Closed,
             client: ClientPlan {
                 connecting: ConnectingPlan {
+                    without_alpn: false,
                     connections: 1,
                     protocol: LoadProtocol::Http1,
                     streams: 1,
