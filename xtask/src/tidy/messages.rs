@@ -182,7 +182,11 @@ mod tests {
             assert!(count > 10, "{folder}: {count} texts");
         }
         let kinds = [
-            ("a message", "crates/make/wire/src/listen.rs", "it is taken"),
+            (
+                "a message",
+                "crates/make/wire/src/listen.rs",
+                "it is already in use",
+            ),
             (
                 "a key of a file",
                 "crates/input/config/src/spec/check.rs",

@@ -114,6 +114,11 @@ pub const RUN_NOTES: &[(&str, &str)] = &[
          not compared. Raise the rate.",
     ),
     (
+        "no_success",
+        "No request succeeded: every response had a status of 400 or above. Check the path, the method \
+         and the server's log.",
+    ),
+    (
         "target_saturated",
         "The target did not accept the requested rate. Lower the rate, unless this is what you \
          test.",
@@ -270,6 +275,11 @@ pub const LOAD_WARNINGS: &[(&str, &str)] = &[
          that speaks another version of HTTP than `--protocol` is the usual cause.",
     ),
     (
+        "generator_missing",
+        "Unreliable. A generator of a load on several machines delivered no result, so the sum is too low. \
+         Look at `stillwell cluster logs`, and repeat the load.",
+    ),
+    (
         "export_failed",
         "Warning. A metrics or trace receiver did not get everything. The measurement itself is \
          complete.",
@@ -370,12 +380,12 @@ mod tests {
             (
                 RUN_WARNINGS,
                 include_str!("run_warning.rs"),
-                "const fn code",
+                "fn code(&self)",
             ),
             (
                 LOAD_WARNINGS,
                 include_str!("load/warning.rs"),
-                "const fn code",
+                "fn code(&self)",
             ),
             (VERDICTS, include_str!("rule.rs"), "const fn name"),
             (GATES, include_str!("gate.rs"), "const fn name"),

@@ -136,6 +136,6 @@ fn folders_are_searched_and_other_files_left_alone() {
     assert!(
         none.unwrap_err()
             .to_string()
-            .contains("nothing at /nowhere")
+            .contains("no such file or folder: /nowhere")
     );
 }

@@ -69,5 +69,5 @@ fn what_has_no_counterpart_is_left_and_fails() {
     assert_eq!(fs::read_to_string(&file).unwrap(), text);
     let none = suite.call(&["lint", "nowhere"]);
     assert_code(&none, 2);
-    assert_holds(&none.stderr, &["nothing at nowhere"]);
+    assert_holds(&none.stderr, &["no such file or folder: nowhere"]);
 }
