@@ -106,8 +106,8 @@ fn check_lists_the_cells_of_a_matrix() {
     assert_holds(
         &ended.stdout,
         &[
-            "experiment_rate-500-s:",
-            "experiment_rate-1k-s:",
+            "experiment_rate-500-s\n",
+            "experiment_rate-1k-s\n",
             "experiment: rate 1k/s",
             "1,000/s events",
             "2 experiments",
