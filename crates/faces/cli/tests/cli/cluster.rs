@@ -64,7 +64,7 @@ fn read(path: &Path) -> Value {
 }
 
 fn sent(ended: &Finished) -> u64 {
-    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let report: Value = serde_json::from_str(&ended.stdout).expect(&ended.stderr);
     report["global"]["counters"]["upstream_rq_total"]
         .as_u64()
         .unwrap()

@@ -41,7 +41,7 @@ fn a_throttled_generator_gives_no_verdict() {
         .with("goals", "[ingress_throughput]");
     let burners: Vec<_> = (0..4).map(|_| Burner::on_cpu_0(&suite)).collect();
     // They take from the generator's CPU, and more of the host than is allowed.
-    assert_invalid(&suite, "left out");
+    assert_invalid(&suite, "discarded");
     drop(burners);
 }
 

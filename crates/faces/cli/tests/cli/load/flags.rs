@@ -294,6 +294,23 @@ const SEED_3: &str = "ed8f01dbe4140b1d89a9817b8a6f46b301dd50d0a6e8eb9ccfc9ab66fb
 /// Flags whose effect is shown where its surroundings are.
 const ELSEWHERE: &[(&str, &str)] = &[
     (
+        "--on",
+        "cluster: three_generators_send_a_rate_that_three_does_not_divide_to_the_request",
+    ),
+    (
+        "--generators",
+        "cluster: three_generators_send_a_rate_that_three_does_not_divide_to_the_request",
+    ),
+    (
+        "--store",
+        "cluster: three_generators_send_a_rate_that_three_does_not_divide_to_the_request",
+    ),
+    (
+        "--job",
+        "cluster: a_controller_that_is_killed_goes_on_when_it_is_started_again",
+    ),
+    ("--engine-option", ".ci/slurm: partition"),
+    (
         "--burst-size",
         "nighthawk/shape: bursts_come_together_at_the_same_mean_rate",
     ),
