@@ -26,7 +26,7 @@ use crate::results::Results;
 use crate::verdict_file::{Conduct, VerdictRecord};
 use crate::{Executor, Forecast, Problem, ProblemKind, RunsLeft, SuiteOptions, SuiteProgress};
 
-/// One call of [`run_suite`](crate::run_lab).
+/// One call of [`run_suite`](crate::run_suite).
 pub(crate) struct Session<'a> {
     plan: &'a SuitePlan,
     options: &'a SuiteOptions,

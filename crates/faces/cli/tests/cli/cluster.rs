@@ -141,14 +141,8 @@ fn a_store_that_is_away_for_a_while_loses_nothing() {
     let fleet = Fleet::new();
     let load = fleet.start(&["--rate=100/s", "--requests=301"]);
     fleet.started();
-    let away = fleet.folder.path().join("away");
-    fs::rename(fleet.store(), &away).unwrap();
-    // The results are due while it is away.
-    let generators = [0, 1, 2].map(|index| {
-        let engine: Value = read(&away.join("a/engine.json"));
-        engine["processes"][index]["process"].as_u64().unwrap()
-    });
-    let is_sending = |process: u64| {
+    let generators = [0, 1, 2].map(|index| fleet.process(index));
+    let is_sending = |process: u32| {
         let threads = fs::read_dir(format!("/proc/{process}/task"))
             .into_iter()
             .flatten();
@@ -157,9 +151,12 @@ fn a_store_that_is_away_for_a_while_loses_nothing() {
             .map(|thread| fs::read_to_string(thread.path().join("comm")));
         names.flatten().any(|name| name.starts_with("load-"))
     };
+    // Each has read the agreed start. The results are due while the store is away.
     wait_until(LONG, || {
-        generators.iter().any(|process| is_sending(*process))
+        generators.iter().all(|process| is_sending(*process))
     });
+    let away = fleet.folder.path().join("away");
+    fs::rename(fleet.store(), &away).unwrap();
     wait_until(LONG, || {
         !generators.iter().any(|process| is_sending(*process))
     });

@@ -17,7 +17,7 @@ use crate::overrides::SuiteOverrides;
 /// More names than this are not listed one by one.
 const NAMES_SHOWN_MAX: usize = 24;
 
-/// [`Loader::lab`](super::Loader::lab) for absolute `paths`.
+/// [`Loader::suite`](super::Loader::suite) for absolute `paths`.
 pub(super) fn load(
     lookup: Lookup<'_>,
     paths: &[PathBuf],

@@ -96,7 +96,7 @@ const ODD: &[(&str, i32, &str)] = &[
     (
         "http://127.0.0.1:NOBODY/ --stats-listen=TAKEN -n1",
         3,
-        "taken",
+        "already in use",
     ),
 ];
 
