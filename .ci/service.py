@@ -186,7 +186,8 @@ def check_refusals(stub, url, failing):
     request = start(url)
     request.start_request.options.transport_socket.name = "raw"
     talk.ask(request)
-    assert "unknown transport socket `raw`" in talk.answer().error_detail.message
+    detail = talk.answer().error_detail
+    assert detail.code == 13 and "typed_config" in detail.message, detail
     assert talk.end() == grpc.StatusCode.OK
     for request in ({"update_request": {}}, {"cancellation_request": {}}):
         alone = Talk(stub.ExecutionStream)
