@@ -19,7 +19,7 @@ mod layout;
 mod message;
 
 use layout::Fortio;
-pub(crate) use message::GRPC_MODE;
+pub(crate) use message::{GRPC_MODE, sort_counters};
 pub use message::{nighthawk_output, nighthawk_result};
 
 /// Format of a load's result.

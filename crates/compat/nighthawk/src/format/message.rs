@@ -66,7 +66,7 @@ fn add_counters_of_process(workers: usize, global: &mut WorkerResult) {
     sort_counters(global);
 }
 
-pub(super) fn sort_counters(result: &mut WorkerResult) {
+pub(crate) fn sort_counters(result: &mut WorkerResult) {
     result
         .counters
         .sort_by(|left, right| left.name.cmp(&right.name));

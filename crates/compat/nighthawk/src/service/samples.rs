@@ -4,12 +4,14 @@
 //! whole. A client may therefore request histograms as well, in `user_defined_outputs` of the
 //! result `global`. Results with histograms are merged like those of several workers.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use crate::wire::{ExecutionResponse, Status};
-use crate::{Output, UserDefinedOutput, WorkerResult};
+use crate::{Counter, Output, UserDefinedOutput, WorkerResult};
 use serde_json::{Value, json};
 use stillwell_report::load::{GLOBAL, LOAD_SCHEMA, LoadResult};
 
-use crate::format::nighthawk_result;
+use crate::format::{nighthawk_result, sort_counters};
 
 /// Name of histograms in `user_defined_outputs`.
 pub const SAMPLES: &str = "stillwell.samples";
@@ -113,7 +115,9 @@ fn merge(responses: &[ExecutionResponse]) -> Option<Output> {
     } else if let Some(parts) = parts {
         merged.results.extend(services);
         let whole = LoadResult::merged(GLOBAL, &parts);
-        merged.results.push(nighthawk_result(&whole));
+        let mut sum = nighthawk_result(&whole);
+        add_other_counters(&mut sum, outputs().filter_map(Output::global));
+        merged.results.push(sum);
         strip_samples(&mut merged);
         attach_samples(&mut merged, &whole);
     } else {
@@ -121,6 +125,23 @@ fn merge(responses: &[ExecutionResponse]) -> Option<Output> {
         merged.results.extend(all);
     }
     Some(merged)
+}
+
+/// Adds the counters that are not part of the samples: those of the processes, which are the same for every load.
+fn add_other_counters<'r>(sum: &mut WorkerResult, parts: impl Iterator<Item = &'r WorkerResult>) {
+    let known: BTreeSet<String> = sum.counters.iter().map(|one| one.name.clone()).collect();
+    let mut others: BTreeMap<&str, u64> = BTreeMap::new();
+    for counter in parts.flat_map(|part| &part.counters) {
+        if !known.contains(&counter.name) {
+            *others.entry(&counter.name).or_default() += counter.value;
+        }
+    }
+    let others = others.into_iter().map(|(name, value)| Counter {
+        name: name.to_owned(),
+        value,
+    });
+    sum.counters.extend(others);
+    sort_counters(sum);
 }
 
 #[cfg(test)]
@@ -157,6 +178,29 @@ mod tests {
             ..ExecutionResponse::default()
         };
         decode_response(&encode_response(&response).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn counters_of_processes_are_summed_as_well() {
+        let parts = [response(&[1, 2]), response(&[3])].map(|mut part| {
+            let output = part.output.as_mut().unwrap();
+            let global = output.results.iter_mut().find(|one| one.name == GLOBAL);
+            global.unwrap().counters.push(Counter {
+                name: "runtime.load_success".to_owned(),
+                value: 1,
+            });
+            part
+        });
+        let merged = merge_responses(&parts).output.unwrap();
+        let counters = &merged.global().unwrap().counters;
+        let counters: Vec<_> = counters
+            .iter()
+            .map(|one| (one.name.as_str(), one.value))
+            .collect();
+        assert_eq!(
+            counters,
+            [("benchmark.http_2xx", 3), ("runtime.load_success", 2)]
+        );
     }
 
     proptest! {
