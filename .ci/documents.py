@@ -29,7 +29,7 @@ import tempfile
 import time
 
 LIMIT_SECONDS = 120
-TOTAL_SECONDS = 700
+TOTAL_SECONDS = 900
 FENCE = re.compile(r"^```(\w*)$")
 KEYS = {"file", "before", "add", "exit", "needs", "skip"}
 

@@ -124,7 +124,7 @@ fn wishes(bytes: &[u8]) {
     assert!(
         headers
             .iter()
-            .all(|(name, _)| request::is_wish(&known, name))
+            .all(|(name, value)| request::is_wish(&known, name, value))
     );
     let wishes = Wishes::of(&known, &headers, true);
     let header = wishes
