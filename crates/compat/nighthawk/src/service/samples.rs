@@ -129,18 +129,22 @@ fn merge(responses: &[ExecutionResponse]) -> Option<Output> {
 
 /// Adds the counters that are not part of the samples: those of the processes, which are the same for every load.
 fn add_other_counters<'r>(sum: &mut WorkerResult, parts: impl Iterator<Item = &'r WorkerResult>) {
-    let known: BTreeSet<String> = sum.counters.iter().map(|one| one.name.clone()).collect();
-    let mut others: BTreeMap<&str, u64> = BTreeMap::new();
+    let known: BTreeSet<String> = sum
+        .counters
+        .iter()
+        .map(|counter| counter.name.clone())
+        .collect();
+    let mut of_processes: BTreeMap<&str, u64> = BTreeMap::new();
     for counter in parts.flat_map(|part| &part.counters) {
         if !known.contains(&counter.name) {
-            *others.entry(&counter.name).or_default() += counter.value;
+            *of_processes.entry(&counter.name).or_default() += counter.value;
         }
     }
-    let others = others.into_iter().map(|(name, value)| Counter {
+    let of_processes = of_processes.into_iter().map(|(name, value)| Counter {
         name: name.to_owned(),
         value,
     });
-    sum.counters.extend(others);
+    sum.counters.extend(of_processes);
     sort_counters(sum);
 }
 
@@ -184,7 +188,10 @@ mod tests {
     fn counters_of_processes_are_summed_as_well() {
         let parts = [response(&[1, 2]), response(&[3])].map(|mut part| {
             let output = part.output.as_mut().unwrap();
-            let global = output.results.iter_mut().find(|one| one.name == GLOBAL);
+            let global = output
+                .results
+                .iter_mut()
+                .find(|result| result.name == GLOBAL);
             global.unwrap().counters.push(Counter {
                 name: "runtime.load_success".to_owned(),
                 value: 1,
@@ -195,7 +202,7 @@ mod tests {
         let counters = &merged.global().unwrap().counters;
         let counters: Vec<_> = counters
             .iter()
-            .map(|one| (one.name.as_str(), one.value))
+            .map(|counter| (counter.name.as_str(), counter.value))
             .collect();
         assert_eq!(
             counters,
