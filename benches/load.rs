@@ -149,7 +149,7 @@ fn achieved(capture: &LoadCapture) -> f64 {
 fn on_time(capture: &LoadCapture) {
     for (name, time) in [
         ("later than the schedule", LoadTime::Lateness),
-        ("later than a free connection", LoadTime::OwnLateness),
+        ("later than a free connection", LoadTime::GeneratorLateness),
     ] {
         for worker in capture.workers() {
             let times = worker.times(time);

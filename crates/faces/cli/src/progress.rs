@@ -304,10 +304,11 @@ fn pair_line(progress: &SuiteProgress<'_>, live: bool) -> Option<String> {
             pair,
             lost: Some(why),
             ..
-        } => Some(format!("  {} {pair} is lost: {why}", noun(*stage))),
+        } => Some(format!("  {} {pair} discarded: {why}", noun(*stage))),
+        // From the second pair on, the estimate has the time left.
         SuiteProgress::PairEnded {
             stage, pair, left, ..
-        } if !live => Some(format!(
+        } if !live && *pair < 2 => Some(format!(
             "  {} {pair} done, {} left",
             noun(*stage),
             span(*left)

@@ -111,6 +111,10 @@ pub(crate) fn parse_level(text: &str) -> Result<Level, RateError> {
             number if number.len() == text.len() => {
                 format!("write `{text}/s` for events or `{text} KiB/s` for bytes")
             }
+            // `100rps`, `100 qps`: what counts them is not part of a rate.
+            number if text.ends_with("ps") || text.ends_with(" req") => {
+                format!("write `{}/s`", number.trim_end())
+            }
             _ => format!("write `{text}/s`"),
         };
         return Err(RateError::Unit(hint));

@@ -178,10 +178,10 @@ fn rows(run: &RunSummary) -> Vec<(Text, Text)> {
             Component::Sink => "sink",
         };
         let shares = format!(
-            "running {}, blocked {}, ahead {}, late {}",
+            "running {}, blocked {}, idle {}, late {}",
             words::percent(worker.running),
             words::percent(worker.blocked),
-            words::percent(worker.ahead),
+            words::percent(worker.idle),
             words::percent(worker.late)
         );
         row(

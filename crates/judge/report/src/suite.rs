@@ -394,8 +394,8 @@ const PAGE_COLUMNS: [&str; 9] = [
     "goal",
     "baseline",
     "comparison",
-    "absolute",
-    "relative (95 % interval)",
+    "difference",
+    "change (95 % interval)",
     "tolerance",
     "detectable change",
     "pairs",
@@ -408,10 +408,10 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
         "verdict",
         "baseline",
         "comparison",
-        "absolute",
+        "difference",
         "change",
         "95 % interval",
-        "relative (95 % interval)",
+        "change (95 % interval)",
         "tolerance",
         "detectable change",
         "pairs",
@@ -450,7 +450,12 @@ fn goals(experiment: &ExperimentVerdict) -> Table {
             words::pairs(goal, experiment).into(),
         ]
     });
-    Table::new(COLUMNS.map(Column::named), rows)
+    let columns = COLUMNS.map(|name| match (name, experiment.variants.as_slice()) {
+        ("baseline", [baseline, _]) => Column::named(name).titled(baseline),
+        ("comparison", [_, comparison]) => Column::named(name).titled(comparison),
+        _ => Column::named(name),
+    });
+    Table::new(columns, rows)
 }
 
 /// Returns why a goal has no clear answer, and what to know when reading its number.
@@ -458,7 +463,10 @@ fn remarks(goal: &GoalVerdict, experiment: &ExperimentVerdict) -> Vec<String> {
     let name = words::goal_name(goal, experiment);
     let mut lines = Vec::new();
     // The answer says it of the deciding goal.
-    let is_deciding = words::deciding(experiment).is_some_and(|entry| entry == goal);
+    let deciding = words::deciding(experiment);
+    let is_deciding = deciding.is_some_and(|entry| {
+        entry == goal || (goal.reason.is_some() && entry.reason == goal.reason)
+    });
     match (&goal.reason, goal.verdict) {
         (Some(_), _) | (None, Verdict::Inconclusive) if is_deciding => {}
         (Some(reason), verdict) => lines.push(format!("{name} is {}: {reason}", verdict.name())),
@@ -483,7 +491,8 @@ fn circumstances(experiment: &ExperimentVerdict) -> String {
     let mut parts: Vec<String> = experiment.rate.iter().map(words::rate_line).collect();
     parts.push(format!(
         "{} measured after {} of warm-up in each run",
-        experiment.measure, experiment.warmup
+        words::length(experiment.measure),
+        words::length(experiment.warmup)
     ));
     parts.push(format!(
         "CPUs: target {}, load generators and sinks {}",
@@ -495,15 +504,17 @@ fn circumstances(experiment: &ExperimentVerdict) -> String {
 
 /// Returns where the results are and what to type next.
 fn footer(report: &SuiteReport) -> Block {
+    let bounded = report.budget.false_alarm_bound;
+    let alarms = bounded.map(|_| ("false alarms", honesty::budget(&report.budget)));
     let rows = [
-        ("took", words::clock(report.elapsed)),
-        ("false alarms", honesty::budget(&report.budget)),
-        ("seed", report.seed.clone()),
-        ("results", report.results_folder.clone()),
+        Some(("took", words::clock(report.elapsed))),
+        alarms,
+        Some(("seed", report.seed.clone())),
+        Some(("results", report.results_folder.clone())),
     ];
     let next = report.next.iter().enumerate();
     let next = next.map(|(index, next)| (if index == 0 { "next" } else { "" }, next.clone()));
-    let rows = rows.into_iter().chain(next);
+    let rows = rows.into_iter().flatten().chain(next);
     Block::KeyValue(
         rows.map(|(name, text)| (name.into(), text.into()))
             .collect(),

@@ -233,7 +233,7 @@ fn run_figures(times: TimeQuantiles) -> RunFigures {
             component: Component::Generator,
             id: "lines".to_owned(),
             worker: "0".to_owned(),
-            ahead: 0.613,
+            idle: 0.613,
             blocked: 0.012,
             running: 0.37,
             late: 0.005,

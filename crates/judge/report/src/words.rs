@@ -8,7 +8,7 @@ use stillwell_plan::stopping::DesignPlan;
 use stillwell_plan::{GoalMetric, RateUnit, Validity};
 use stillwell_units::human::signed_percent_digits as signed_digits;
 pub(crate) use stillwell_units::human::{
-    bytes, clock, counted, grouped, nanos, percent, signed_percent, significant, time,
+    bytes, clock, counted, grouped, length, nanos, percent, signed_percent, significant, time,
 };
 use stillwell_verdict::limits::PAIRS_EQUIVALENT_MIN;
 use stillwell_verdict::{

@@ -67,7 +67,7 @@ impl Story {
             (catalogue::BYTES_WRITTEN, 100_000.0),
             (catalogue::REQUESTED_UNITS, 1000.0),
             (catalogue::SENT_UNITS, 1000.0),
-            (catalogue::WORKER_AHEAD, 0.6e9),
+            (catalogue::WORKER_IDLE, 0.6e9),
             (catalogue::WORKER_BLOCKED, 0.01e9),
             (catalogue::WORKER_RUNNING, 0.39e9),
             (catalogue::WORKER_LATE, 0.0),

@@ -195,7 +195,7 @@ pub const BETTER_CHANCE: f64 = 0.05;
 /// of a run.
 pub const LOAD_BUSY_SHARE: f64 = GENERATOR_BUSY_SHARE;
 
-/// 99th percentile of its own lateness above which a generator distorts the latencies
+/// 99th percentile of its lateness above which a generator distorts the latencies
 /// of a load. A tenth of a run's limit: lateness is part of every latency from the
 /// intended time, and a run's goals are counts and CPU time…
 pub const LOAD_LATENESS_P99: Nanos = Nanos::from_millis(1);
@@ -203,7 +203,7 @@ pub const LOAD_LATENESS_P99: Nanos = Nanos::from_millis(1);
 /// …if it is also above this share of the median latency.
 pub const LOAD_LATENESS_OF_LATENCY: f64 = 0.1;
 
-/// 99th percentile of its own lateness above which a generator sends requests of a load
+/// 99th percentile of its lateness above which a generator sends requests of a load
 /// in bunches: gaps are shorter than in the schedule, which a rate limiter may refuse.
 pub const LOAD_BUNCHED_P99: Nanos = Nanos::new(200_000);
 
@@ -240,7 +240,7 @@ pub const PROBE_REACHED_SHARE: f64 = RATE_ACHIEVED_SHARE;
 /// as sent: its lateness moves no totals then.
 pub const PROBE_SENT_SHARE: f64 = RATE_ACHIEVED_SHARE;
 
-/// Share of a probe's bound of a time above which the generator's own lateness may be
+/// Share of a probe's bound of a time above which the lateness of the generator may be
 /// why it broke. A probe tests whether one bound holds, and its limit is the
 /// bound's and no absolute time.
 pub const PROBE_LATENESS_OF_BOUND: f64 = 0.1;

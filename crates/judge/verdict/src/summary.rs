@@ -293,7 +293,7 @@ pub struct WorkerShares {
     /// Index of the worker.
     pub worker: String,
     /// Waiting for the schedule.
-    pub ahead: f64,
+    pub idle: f64,
     /// Waiting for the peer.
     pub blocked: f64,
     /// Running.

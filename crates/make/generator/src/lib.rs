@@ -30,7 +30,7 @@
 //! copy marked; each connection is a stream of its own ([`Prepared::numbered`]).
 //!
 //! Time is accounted by worker: *running* while anything of it runs; else
-//! *ahead* while nothing is due, *blocked* while something is due or half
+//! *idle* while nothing is due, *blocked* while something is due or half
 //! written and every connection waits for its peer, and *late* for what a sleep
 //! took beyond its end, where that was more than 1 ms.
 

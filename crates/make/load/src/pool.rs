@@ -177,7 +177,7 @@ impl Pool {
         if ticket.intended >= recorder.measure_from {
             // A connection was free all the time: no other request was in the way.
             let waited_from = ticket.intended.max(worker.blocked_until.get());
-            recorder.record(LoadTime::OwnLateness, now.since(waited_from));
+            recorder.record(LoadTime::GeneratorLateness, now.since(waited_from));
         }
         if had_to_wait {
             self.record_wait(&mut recorder, now);

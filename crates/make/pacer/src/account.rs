@@ -36,7 +36,7 @@ impl TimeAccount {
         self.state = state;
     }
 
-    /// Ends a wait for the schedule: until `due` the worker was ahead, from
+    /// Ends a wait for the schedule: until `due` the worker was idle, from
     /// there to `now` it overslept; it runs from `now` on.
     pub fn wake(&mut self, due: Moment, now: Moment) {
         self.switch(due.min(now), TimeState::Late);
@@ -66,9 +66,9 @@ mod tests {
     #[test]
     fn oversleeping_is_late_and_waking_early_is_not() {
         let mut account = TimeAccount::new(Moment::new(0));
-        account.switch(Moment::new(10), TimeState::Ahead);
+        account.switch(Moment::new(10), TimeState::Idle);
         account.wake(Moment::new(50), Moment::new(57));
-        account.switch(Moment::new(60), TimeState::Ahead);
+        account.switch(Moment::new(60), TimeState::Idle);
         account.wake(Moment::new(99), Moment::new(80));
         account.switch(Moment::new(81), TimeState::Blocked);
         let totals = account.totals(Moment::new(100));

@@ -298,7 +298,7 @@ impl Prepared {
     }
 
     /// The same, sending in `turns` alone. Schedule, lateness and time breakdown pause in
-    /// between, so rates are rates of the time on turn. Waiting for a turn counts as ahead.
+    /// between, so rates are rates of the time on turn. Waiting for a turn counts as idle.
     /// Blocks that were begun are written to their end.
     #[must_use]
     pub fn in_turns(self, turns: Turns) -> Self {

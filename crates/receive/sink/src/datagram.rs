@@ -177,7 +177,7 @@ fn ask_on(
                 until = now + eager.length();
             }
             Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
-            Poll::Pending => now = worker.base.account.pass(TimeState::Ahead, cells),
+            Poll::Pending => now = worker.base.account.pass(TimeState::Idle, cells),
         }
     }
     eager.brought(taken);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use stillwell_http::Target;
 use stillwell_plan::target::ReadyProbe;
 use stillwell_scope::{Token, clock};
-use stillwell_units::{ByteSize, Moment, Nanos};
+use stillwell_units::{ByteSize, Moment, Nanos, human};
 use stillwell_wire::client::Endpoint;
 use stillwell_wire::{Timer, dial};
 
@@ -37,7 +37,7 @@ pub enum NotReady {
         exit: Exit,
     },
     /// The deadline has passed.
-    #[error("{probe}: not within {waited} ({last_error})")]
+    #[error("waited {} until {probe} ({last_error})", human::clock(*waited))]
     Overdue {
         /// Description of the probe.
         probe: String,

@@ -6,7 +6,7 @@ use crate::cell::Cell;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum TimeState {
     /// Nothing is due: it waits for its schedule.
-    Ahead,
+    Idle,
     /// Something is due and the peer does not take it, or has not answered.
     Blocked,
     /// It runs.
@@ -17,7 +17,7 @@ pub enum TimeState {
 
 impl TimeState {
     /// All of them, in the order of [`AccountCells`].
-    pub const ALL: [Self; 4] = [Self::Ahead, Self::Blocked, Self::Running, Self::Late];
+    pub const ALL: [Self; 4] = [Self::Idle, Self::Blocked, Self::Running, Self::Late];
 
     /// Its place in [`TimeState::ALL`].
     #[must_use]
@@ -31,7 +31,7 @@ impl TimeState {
 #[derive(Debug, Default)]
 pub struct AccountCells {
     /// Waiting for the schedule.
-    pub ahead: Cell,
+    pub idle: Cell,
     /// Waiting for the peer.
     pub blocked: Cell,
     /// Running.
@@ -45,7 +45,7 @@ impl AccountCells {
     #[must_use]
     pub const fn of(&self, state: TimeState) -> &Cell {
         match state {
-            TimeState::Ahead => &self.ahead,
+            TimeState::Idle => &self.idle,
             TimeState::Blocked => &self.blocked,
             TimeState::Running => &self.running,
             TimeState::Late => &self.late,

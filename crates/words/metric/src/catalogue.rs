@@ -138,14 +138,14 @@ catalogue! {
     WIRE_SENT = "wire_sent_bytes", Bytes, Counter, "Bytes written to connections, heads included.";
     WIRE_RECEIVED = "wire_received_bytes", Bytes, Counter, "Bytes read from connections, heads included.";
     FIRST_BYTE_TIME = "first_byte_time", Nanoseconds, Histogram, "First byte of the response minus the sent time of its request.";
-    OWN_LATENESS = "own_lateness", Nanoseconds, Histogram, "Sent time minus intended time where a connection was free.";
+    GENERATOR_LATENESS = "generator_lateness", Nanoseconds, Histogram, "Sent time minus intended time where a connection was free.";
     FAILED_TIME = "failed_time", Nanoseconds, Histogram, "End of a request without a response minus its intended time, labelled outcome.";
     CONNECT_TIME = "connect_time", Nanoseconds, Histogram, "Time that connecting took.";
     HANDSHAKE_TIME = "handshake_time", Nanoseconds, Histogram, "Time that securing a connection took.";
     SPANS_SAMPLED = "spans_sampled", Count, Counter, "Requests that were sampled for a span.";
     SPANS_DROPPED = "spans_dropped", Count, Counter, "Spans that found the exporter's queue full.";
     // Workers of both kinds.
-    WORKER_AHEAD = "worker_ahead", Nanoseconds, Counter, "Time in which a worker waited for its schedule.";
+    WORKER_IDLE = "worker_idle", Nanoseconds, Counter, "Time in which a worker waited for its schedule.";
     WORKER_BLOCKED = "worker_blocked", Nanoseconds, Counter, "Time in which a worker waited for its peer.";
     WORKER_RUNNING = "worker_running", Nanoseconds, Counter, "Time in which a worker ran.";
     WORKER_LATE = "worker_late", Nanoseconds, Counter, "Time in which a worker had something to send and did not run.";

@@ -40,7 +40,7 @@ pub enum LoadTime {
     Lateness,
     /// Sent time less intended time where a connection was free: the generator
     /// alone caused it.
-    OwnLateness,
+    GeneratorLateness,
     /// Connecting, without what follows on the connection.
     Connect,
     /// Securing a connection.
@@ -71,7 +71,7 @@ impl LoadTime {
         let single = [
             Self::FirstByte,
             Self::Lateness,
-            Self::OwnLateness,
+            Self::GeneratorLateness,
             Self::Connect,
             Self::Handshake,
             Self::Blocked,
@@ -90,7 +90,7 @@ impl LoadTime {
                 | Self::Response(Outcome::Ok)
                 | Self::FirstByte
                 | Self::Lateness
-                | Self::OwnLateness
+                | Self::GeneratorLateness
         )
     }
 
@@ -103,7 +103,7 @@ impl LoadTime {
             Self::Response(class) => Self::CLASSES + class_index(class),
             Self::FirstByte => 2 * Self::CLASSES,
             Self::Lateness => 2 * Self::CLASSES + 1,
-            Self::OwnLateness => 2 * Self::CLASSES + 2,
+            Self::GeneratorLateness => 2 * Self::CLASSES + 2,
             Self::Connect => 2 * Self::CLASSES + 3,
             Self::Handshake => 2 * Self::CLASSES + 4,
             Self::Blocked => 2 * Self::CLASSES + 5,

@@ -354,7 +354,7 @@ fn sample_rare(counters: &[(metric::Metric, &Cell)], labels: &Labels, samples: &
 
 fn sample_account(account: &AccountCells, labels: &Labels, samples: &mut Vec<Sample>) {
     let counters = [
-        (metric::WORKER_AHEAD, &account.ahead),
+        (metric::WORKER_IDLE, &account.idle),
         (metric::WORKER_BLOCKED, &account.blocked),
         (metric::WORKER_RUNNING, &account.running),
         (metric::WORKER_LATE, &account.late),

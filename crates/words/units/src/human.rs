@@ -40,6 +40,30 @@ pub fn clock(elapsed: Nanos) -> String {
     }
 }
 
+/// Returns a length of time as it was stated, without further digits: `200 ms`, `1 min 30 s`.
+#[must_use]
+pub fn length(stated: Nanos) -> String {
+    let seconds = stated.as_u64() / Nanos::SECOND.as_u64();
+    if seconds >= 60 && Nanos::from_secs(seconds) == stated {
+        let parts = [
+            (seconds / 3600, "h"),
+            (seconds % 3600 / 60, "min"),
+            (seconds % 60, "s"),
+        ];
+        let parts = parts.into_iter().filter(|(count, _)| *count > 0);
+        let parts: Vec<String> = parts
+            .map(|(count, unit)| format!("{count} {unit}"))
+            .collect();
+        return parts.join(" ");
+    }
+    let text = stated.to_string();
+    let digits = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    format!("{number} {}", unit.replace("us", "µs"))
+}
+
 /// Returns bytes in the IEC unit that fits: `50.0 MiB`.
 #[must_use]
 pub fn bytes(value: f64) -> String {

@@ -164,7 +164,7 @@ fn counts(plan: &LoadPlan, capture: &LoadCapture) -> LoadProbeCounts {
         LoadTime::Service
     };
     let seconds = capture.manifest.measured.as_secs_f64().max(1e-9);
-    let lateness = merged(capture, &[LoadTime::OwnLateness]);
+    let lateness = merged(capture, &[LoadTime::GeneratorLateness]);
     LoadProbeCounts {
         times: Some(merged(capture, &GOOD.map(kind))),
         requested: sum(&Outcome::ALL) + never_begun,

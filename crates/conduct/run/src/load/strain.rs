@@ -19,8 +19,10 @@ impl LoadSnapshot<'_> {
         });
         LoadStrain {
             busy_share: busy.fold(0.0, f64::max),
-            lateness_p99: quantile(self.times(LoadTime::OwnLateness), 0.99),
-            lateness_count: self.times(LoadTime::OwnLateness).map_or(0, Histogram::len),
+            lateness_p99: quantile(self.times(LoadTime::GeneratorLateness), 0.99),
+            lateness_count: self
+                .times(LoadTime::GeneratorLateness)
+                .map_or(0, Histogram::len),
             service_median: Nanos::new(self.second.service.unpack().value_at_quantile(0.5)),
         }
     }

@@ -183,7 +183,7 @@ fn plain_totals(sum: impl Fn(&dyn Fn(&LoadShard) -> u64) -> u64) -> [(Metric, u6
 }
 
 const STATES: [(TimeState, Metric); TimeState::ALL.len()] = [
-    (TimeState::Ahead, catalogue::WORKER_AHEAD),
+    (TimeState::Idle, catalogue::WORKER_IDLE),
     (TimeState::Blocked, catalogue::WORKER_BLOCKED),
     (TimeState::Running, catalogue::WORKER_RUNNING),
     (TimeState::Late, catalogue::WORKER_LATE),
@@ -193,7 +193,7 @@ const STATES: [(TimeState, Metric); TimeState::ALL.len()] = [
 fn times(has_schedule: bool) -> impl Iterator<Item = LoadTime> {
     let service = Outcome::ANSWERS.map(LoadTime::Service);
     let response = Outcome::ANSWERS.map(LoadTime::Response);
-    let lateness = [LoadTime::Lateness, LoadTime::OwnLateness];
+    let lateness = [LoadTime::Lateness, LoadTime::GeneratorLateness];
     let connecting = [LoadTime::FirstByte, LoadTime::Connect, LoadTime::Handshake];
     let failed = Outcome::FAILURES.map(LoadTime::Failed);
     let scheduled = response.into_iter().chain(lateness);
@@ -213,7 +213,7 @@ const fn metric(time: LoadTime) -> Metric {
         LoadTime::Connect => catalogue::CONNECT_TIME,
         LoadTime::Handshake => catalogue::HANDSHAKE_TIME,
         LoadTime::Failed(_) => catalogue::FAILED_TIME,
-        _ => catalogue::OWN_LATENESS,
+        _ => catalogue::GENERATOR_LATENESS,
     }
 }
 

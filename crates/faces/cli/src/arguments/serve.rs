@@ -1,6 +1,6 @@
 //! Arguments of `stillwell serve`.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::num::NonZeroU16;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -82,8 +82,8 @@ pub(crate) struct ServeArguments {
     /// and --format
     #[arg(short, long, value_name = "FILE", conflicts_with_all = SAID_BY_FILE)]
     pub(crate) config: Option<PathBuf>,
-    /// Address to listen on; port 0 chooses a free port; repeatable
-    #[arg(short, long, value_name = "ADDR", default_value = "127.0.0.1:10000")]
+    /// Address to listen on, or a port of 127.0.0.1; port 0 chooses a free port; repeatable
+    #[arg(short, long, value_name = "ADDR", value_parser = address, default_value = "127.0.0.1:10000")]
     pub(crate) address: Vec<SocketAddr>,
     /// Number of threads
     #[arg(long, value_name = "N", default_value_t = NonZeroU16::MIN, value_parser = threads())]
@@ -235,6 +235,16 @@ pub(crate) enum ServeFormat {
     Text,
     /// For programs: one line with the listening addresses, one line with the counters.
     Json,
+}
+
+/// An address; a port alone is one of this host.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix(':').unwrap_or(text);
+    if let Ok(port) = port.parse::<u16>() {
+        return Ok(SocketAddr::from((Ipv4Addr::LOCALHOST, port)));
+    }
+    text.parse()
+        .map_err(|_| "write IP:PORT, such as 127.0.0.1:9305, or a port".to_owned())
 }
 
 fn body_size(text: &str) -> Result<ByteSize, String> {

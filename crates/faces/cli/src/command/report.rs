@@ -61,6 +61,13 @@ pub(super) fn saved(path: &Path, gate: Gate) -> Result<(FullReport, Exit), Comma
 
 /// Returns the report of the suite in a folder of results.
 pub(super) fn suite(folder: &Path) -> Result<SuiteReport, CommandError> {
+    if !folder.join("suite.json").exists() {
+        let error = anyhow::anyhow!("there are no results in {}", folder.display());
+        return Err(CommandError::new(Exit::Usage, error).hint(
+            "give a results folder of `stillwell run`, such as .stillwell/results/NAME, or a \
+             capture of `stillwell observe`",
+        ));
+    }
     read(folder).map_err(|error| {
         CommandError::new(Exit::Usage, error)
             .hint("give a results folder of `stillwell run` or a capture of `stillwell observe`")

@@ -3,7 +3,7 @@
 use stillwell_experiment::{HostUse, TimeLeft};
 use stillwell_plan::GoalMetric;
 use stillwell_report::{change_with_interval, goal_title};
-use stillwell_units::{Nanos, floor_to_u64};
+use stillwell_units::{Nanos, floor_to_u64, human};
 use stillwell_verdict::{
     Change, Confirmation, ExperimentVerdict, GoalVerdict, NextStep, RunNote, RunStage, Standing,
     StopReason, Verdict,
@@ -107,11 +107,11 @@ pub(super) fn waiting(host: HostUse, up_to: Nanos) -> String {
 }
 
 /// A length of time for people: whole seconds.
-fn seconds(length: Nanos) -> Nanos {
-    Nanos::from_secs(floor_to_u64(length.as_secs_f64().ceil()))
+fn seconds(length: Nanos) -> String {
+    human::length(Nanos::from_secs(floor_to_u64(length.as_secs_f64().ceil())))
 }
 
-/// The remaining time: `1m to 5m left, likely 2m`.
+/// The remaining time: `1 min to 5 min left, likely 2 min`.
 pub(super) fn remaining(left: TimeLeft) -> String {
     let (least, most) = (seconds(left.least), seconds(left.most));
     let likely = seconds(left.likely);
@@ -124,16 +124,16 @@ pub(super) fn remaining(left: TimeLeft) -> String {
     }
 }
 
-/// The least remaining time: `over 1m`.
+/// The least remaining time: `over 1 min`.
 pub(super) fn at_least(least: Nanos) -> String {
     format!("over {}", seconds(least))
 }
 
-/// Between which times: `40s`, or `1m to 5m` where looks decide.
+/// Between which times: `40 s`, or `1 min to 5 min` where looks decide.
 pub(super) fn span(left: TimeLeft) -> String {
     let (least, most) = (seconds(left.least), seconds(left.most));
     if least == most {
-        return most.to_string();
+        return most;
     }
     format!("{least} to {most}")
 }
@@ -198,10 +198,10 @@ mod tests {
             likely: Nanos::from_millis(likely),
             most: Nanos::from_millis(most),
         };
-        assert_eq!(span(left(40_000, 40_000, 40_000)), "40s");
-        assert_eq!(span(left(60_000, 90_000, 300_000)), "1m to 5m");
-        assert_eq!(span(left(0, 0, 100)), "0s to 1s");
+        assert_eq!(span(left(40_000, 40_000, 40_000)), "40 s");
+        assert_eq!(span(left(60_000, 90_000, 300_000)), "1 min to 5 min");
+        assert_eq!(span(left(0, 0, 100)), "0 s to 1 s");
         let outlook = outlook(left(120_000, 240_000, 540_000));
-        assert_eq!(outlook, "verdict in 2m to 9m, likely 4m");
+        assert_eq!(outlook, "verdict in 2 min to 9 min, likely 4 min");
     }
 }

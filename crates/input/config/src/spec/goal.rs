@@ -2,7 +2,7 @@
 
 use stillwell_plan::goal::{Direction, LatencyQuantile, Reduction, RouteGoal};
 use stillwell_plan::{GoalMetric, GoalPlan};
-use stillwell_text::{MapReader, Node, Reader, Span, Value, code};
+use stillwell_text::{MapReader, Node, Reader, Span, Value, code, nearest};
 use stillwell_units::Tolerance;
 
 use super::{ReadContext, series};
@@ -428,10 +428,17 @@ pub(crate) fn parse_goal(text: &str) -> Result<TypedGoal, String> {
         (direction, rest) = (Some(*typed), before);
     }
     let metric = rest.parse::<GoalMetric>().map_err(|_| {
-        let names = GoalMetric::ALL.map(String::from).join(", ");
+        let names = GoalMetric::ALL.map(String::from);
+        let begins = |name: &&String| name.starts_with(rest);
+        let near = nearest(rest, names.iter().map(String::as_str));
+        let near = near.or_else(|| names.iter().find(begins).map(String::as_str));
+        if let Some(near) = near.filter(|_| !rest.is_empty()) {
+            return format!("unknown goal `{rest}`; did you mean `{near}`?");
+        }
         format!(
-            "unknown goal `{rest}`; accepted: {names}, status_429, METRIC['GET /path'], \
-             series:NAME:mean|peak|per_event|rate:lower|higher"
+            "unknown goal `{rest}`; accepted: {}, status_429, METRIC['GET /path'], \
+             series:NAME:mean|peak|per_event|rate:lower|higher",
+            names.join(", ")
         )
     })?;
     if metric.direction().is_some() && direction.is_some() {

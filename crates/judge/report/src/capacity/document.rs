@@ -280,7 +280,10 @@ fn probes(report: &CapacityReport) -> Table {
     let named = figures
         .iter()
         .map(|entry| Column::of_numbers(entry.to_string()));
-    let columns = heads.into_iter().chain(named).chain([Column::default()]);
+    let columns = heads
+        .into_iter()
+        .chain(named)
+        .chain([Column::named("result")]);
     let loads = curve.chunk_by(|a, b| load(a, report.unit) == load(b, report.unit));
     Table::new(
         columns,

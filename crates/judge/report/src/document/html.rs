@@ -242,7 +242,7 @@ fn table(table: &Table) -> Markup {
         div class="scroll" tabindex="0" role="group" aria-label="Table" {
             table {
                 @if table.has_head() {
-                    thead { tr { @for column in &table.columns { th scope="col" { (clean(&column.name)) } } } }
+                    thead { tr { @for column in &table.columns { th scope="col" { (clean(column.head())) } } } }
                 }
                 tbody {
                     @for row in &table.rows {

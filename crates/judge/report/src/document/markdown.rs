@@ -176,7 +176,7 @@ impl Page {
     fn table(&mut self, table: &Table) {
         let columns = table.columns.len();
         let heads = table.columns.iter();
-        let heads = heads.map(|column| self.inline(&Text::from(column.name.as_str()), Place::Cell));
+        let heads = heads.map(|column| self.inline(&Text::from(column.head()), Place::Cell));
         let mut text = row(heads);
         text.push_str(&format!("|{}\n", " --- |".repeat(columns)));
         let max = self.comment.map_or(usize::MAX, |entry| entry.table_max);

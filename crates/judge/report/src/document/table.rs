@@ -78,6 +78,8 @@ impl Table {
 pub struct Column {
     /// Its name; may be empty.
     pub name: String,
+    /// Head for readers in place of the name.
+    pub title: Option<String>,
     /// Alignment in graphical renderers; terminals and Markdown align all columns to the left.
     pub alignment: Alignment,
     /// The unit that all its numbers share, where they do.
@@ -91,6 +93,20 @@ impl Column {
             name: name.into(),
             ..Self::default()
         }
+    }
+
+    /// Returns the column with another head for readers.
+    #[must_use]
+    pub fn titled(self, title: impl Into<String>) -> Self {
+        Self {
+            title: Some(title.into()),
+            ..self
+        }
+    }
+
+    /// Returns the head for readers.
+    pub fn head(&self) -> &str {
+        self.title.as_deref().unwrap_or(&self.name)
     }
 
     /// Returns a column of numbers.

@@ -269,7 +269,7 @@ impl Screen {
 fn cells(table: &Table) -> Vec<Vec<Text>> {
     let mut rows = Vec::new();
     if table.has_head() {
-        let heads = table.columns.iter().map(|column| column.name.as_str());
+        let heads = table.columns.iter().map(super::Column::head);
         rows.push(heads.map(Text::from).collect());
     }
     let cells = table.rows.iter();

@@ -159,7 +159,10 @@ fn statistics(input: &LoadReportInput<'_>, worker: LoadWorkerView<'_>, result: &
         (id::RESPONSE_TIME, response),
         (id::SERVICE_TIME, &service),
         (id::LATENESS, lateness),
-        (id::OWN_LATENESS, worker.times(LoadTime::OwnLateness)),
+        (
+            id::GENERATOR_LATENESS,
+            worker.times(LoadTime::GeneratorLateness),
+        ),
         (id::FIRST_BYTE, worker.times(LoadTime::FirstByte)),
         (id::FIRST_MESSAGE, worker.times(LoadTime::FirstMessage)),
         (id::CONNECT, worker.times(LoadTime::Connect)),
@@ -275,7 +278,7 @@ fn health(input: &LoadReportInput<'_>, length: Nanos) -> GeneratorHealth {
         let counts = &worker.counts;
         WorkerHealth {
             name: format!("worker_{index}"),
-            ahead: Nanos::new(counts.spent(TimeState::Ahead)),
+            idle: Nanos::new(counts.spent(TimeState::Idle)),
             blocked: Nanos::new(counts.spent(TimeState::Blocked)),
             running: Nanos::new(counts.spent(TimeState::Running)),
             late: Nanos::new(counts.spent(TimeState::Late)),

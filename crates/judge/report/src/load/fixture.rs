@@ -163,7 +163,7 @@ fn options() -> LoadOptions {
 fn health() -> GeneratorHealth {
     let worker = |name: &str| WorkerHealth {
         name: name.to_owned(),
-        ahead: Nanos::from_millis(4500),
+        idle: Nanos::from_millis(4500),
         blocked: Nanos::from_millis(80),
         running: Nanos::from_millis(420),
         late: Nanos::ZERO,

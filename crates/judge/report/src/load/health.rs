@@ -54,7 +54,7 @@ pub struct WorkerHealth {
     pub name: String,
     /// Waited for its schedule.
     #[serde(rename = "ahead_ns")]
-    pub ahead: Nanos,
+    pub idle: Nanos,
     /// Waited for its peer.
     #[serde(rename = "blocked_ns")]
     pub blocked: Nanos,
@@ -123,8 +123,8 @@ impl fmt::Display for Ending {
             Self::FailurePredicate(predicate) => {
                 write!(f, "failure predicate {predicate} came true")
             }
-            Self::Stopped => f.write_str("it was stopped"),
-            Self::PartFailed(what) => write!(f, "a part failed: {what}"),
+            Self::Stopped => f.write_str("stopped by a signal"),
+            Self::PartFailed(what) => write!(f, "{what}"),
         }
     }
 }

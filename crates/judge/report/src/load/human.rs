@@ -181,7 +181,7 @@ fn volume(report: &LoadReport) -> Vec<(Text, Text)> {
     }
     let mut rows = vec![("requests".into(), requests.into())];
     rows.extend(not_sent(report));
-    rows.push(("ended".into(), outcomes(&global.outcomes).into()));
+    rows.push(("outcomes".into(), outcomes(&global.outcomes).into()));
     rows.extend(statuses(report));
     rows.extend(calls(global));
     rows.extend(connections(report));
@@ -400,7 +400,8 @@ fn explanation(report: &LoadReport) -> Option<String> {
         words::time(intended),
         words::time(sent)
     );
-    let is_own = p99(id::OWN_LATENESS).is_some_and(|lateness| lateness >= (intended - sent) / 2.0);
+    let is_own =
+        p99(id::GENERATOR_LATENESS).is_some_and(|lateness| lateness >= (intended - sent) / 2.0);
     let text = if !report.options.open_loop && report.options.rate != RequestedRate::Max {
         "Latency counts from the sent time: while the target stalls, requests are delayed, and \
          the delay is not measured. It is measured without --closed-loop."

@@ -43,7 +43,7 @@ pub const SERVICE_TIME: &str = "stillwell.service_time";
 pub const LATENESS: &str = "stillwell.lateness";
 /// The same of requests for which a connection was free: only the generator caused
 /// it.
-pub const OWN_LATENESS: &str = "stillwell.own_lateness";
+pub const GENERATOR_LATENESS: &str = "stillwell.generator_lateness";
 /// A connection's handshake of the transport, of those that came about.
 pub const CONNECT: &str = "stillwell.connect";
 /// A connection's TLS handshake.

@@ -23,7 +23,7 @@ fn plain_numbers_are_written_unchanged() {
 fn a_generator_that_was_late_itself_is_named_as_the_cause() {
     let mut report = fixture::report();
     let mut late = report.global.statistic(id::LATENESS).cloned().unwrap();
-    late.id = id::OWN_LATENESS.to_owned();
+    late.id = id::GENERATOR_LATENESS.to_owned();
     report.global.add_statistic(late);
     let text = human::human(&report, Style::default());
     let words: Vec<&str> = text.split_whitespace().collect();

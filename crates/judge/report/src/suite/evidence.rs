@@ -150,23 +150,88 @@ fn delivery(variants: &[RunDelivery]) -> Option<Block> {
 
 /// Returns the facts that differ between runs, and all others folded.
 fn environment(facts: &[(String, Vec<String>)]) -> Vec<Block> {
-    let row =
-        |(fact, values): &(String, Vec<String>)| (fact.as_str().into(), values.join("; ").into());
+    let row = |(fact, values): &(String, Vec<String>)| {
+        let values = values.iter().map(|value| readable(fact, value));
+        let values: Vec<String> = values.filter(|value| !value.is_empty()).collect();
+        (!values.is_empty()).then(|| (fact.replace('_', " ").into(), values.join("; ").into()))
+    };
     let (differing, mut same): (Vec<_>, Vec<_>) = facts.iter().partition(|fact| fact.1.len() > 1);
     // Pages are sent to others, and a command line can name disks and hosts.
     same.retain(|(fact, _)| fact != "kernel_command_line");
     let mut blocks = Vec::new();
     if !differing.is_empty() {
-        let rows = differing.into_iter().map(row).collect();
+        let rows = differing.into_iter().filter_map(row).collect();
         let title = "Environment that differs between runs";
         blocks.push(Block::section(3, title, [Block::KeyValue(rows)]));
     }
     if !same.is_empty() {
         blocks.push(Block::Section(Section {
             fold: Fold::Folded("Environment, the same in all runs".into()),
-            blocks: vec![Block::KeyValue(same.into_iter().map(row).collect())],
+            blocks: vec![Block::KeyValue(same.into_iter().filter_map(row).collect())],
             ..Section::default()
         }));
     }
     blocks
+}
+
+/// Returns a recorded value of the environment for people: without JSON's signs, without what is not known or not limited.
+fn readable(fact: &str, value: &str) -> String {
+    if fact.ends_with("_bytes")
+        && let Ok(bytes) = value.parse::<f64>()
+    {
+        return words::bytes(bytes);
+    }
+    let Ok(value) = serde_json::from_str::<serde_json::Value>(value) else {
+        // Several values, one for each CPU.
+        let known = value.split(' ').filter(|part| *part != "null");
+        return known.collect::<Vec<_>>().join(" ");
+    };
+    plain(&value)
+}
+
+fn plain(value: &serde_json::Value) -> String {
+    use serde_json::Value;
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => {
+            let parts = parts.iter().filter(|part| !is_no_limit(part)).map(plain);
+            let parts: Vec<String> = parts.filter(|part| !part.is_empty()).collect();
+            let is_pair = value
+                .as_array()
+                .is_some_and(|parts| parts.len() == 2 && parts.iter().all(Value::is_string));
+            parts.join(if is_pair { " " } else { ", " })
+        }
+        other => other.to_string(),
+    }
+}
+
+/// Returns true for a name with the largest number of the kernel, or with -1: no limit.
+fn is_no_limit(value: &serde_json::Value) -> bool {
+    let limit = value.get(1).and_then(serde_json::Value::as_str);
+    limit.is_some_and(|limit| matches!(limit, "max" | "-1") || limit.starts_with("92233720368547"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_are_shown_without_signs_of_json_and_without_what_is_not_known() {
+        for (fact, value, shown) in [
+            ("memory_bytes", "25276063744", "23.5 GiB"),
+            ("governors", "null null", ""),
+            ("governors", "performance null", "performance"),
+            ("own_cpus", "[0,1]", "0, 1"),
+            ("cpus", "0 1", "0 1"),
+            ("kernel", "6.18.44", "6.18.44"),
+            (
+                "cgroup_limits",
+                r#"[["memory.limit_in_bytes","9223372036854771712"],["cpuset.effective_cpus","0-1"],["cpu.cfs_quota_us","-1"]]"#,
+                "cpuset.effective_cpus 0-1",
+            ),
+        ] {
+            assert_eq!(readable(fact, value), shown, "{fact} {value}");
+        }
+    }
 }

@@ -239,7 +239,7 @@ fn rounded_up(share: f64) -> String {
 /// A probability with as many digits as are of use.
 pub(super) fn probability(p: f64) -> String {
     if p < 0.0001 {
-        "below 0.0001".to_owned()
+        "< 0.0001".to_owned()
     } else if p < 0.01 {
         format!("{p:.4}")
     } else {
@@ -300,8 +300,8 @@ mod tests {
     /// F11: a probability of a real comparison is never shown as zero.
     #[test]
     fn f11_no_probability_is_shown_as_zero() {
-        assert_eq!(probability(0.0), "below 0.0001");
-        assert_eq!(probability(1e-9), "below 0.0001");
+        assert_eq!(probability(0.0), "< 0.0001");
+        assert_eq!(probability(1e-9), "< 0.0001");
         assert_eq!(probability(0.00051), "0.0005");
     }
 }

@@ -20,12 +20,12 @@ pub struct ProbeEvidence<'a> {
     /// Reason why the load generator was the limit, if it was.
     pub generator_limit: Option<String>,
     /// Lateness that the generator caused itself, in one of a hundred cases.
-    pub own_lateness: Nanos,
+    pub generator_lateness: Nanos,
     /// The share of requests that it sent late by itself, by
     /// [`PROBE_BUNCHED`](crate::limits::PROBE_BUNCHED) and more:
     /// they left in a bunch, which a limiter may refuse.
     pub own_late_share: f64,
-    /// Strictness of the limits of the generator's own lateness.
+    /// Strictness of the limits of the lateness of the generator.
     pub validity: Validity,
 }
 
@@ -89,7 +89,7 @@ pub fn judge_probe(
     if let Some(why) = &evidence.generator_limit {
         return (Observed::Unclear, Some(why.clone()));
     }
-    let late = float_from_u64(evidence.own_lateness.as_u64());
+    let late = float_from_u64(evidence.generator_lateness.as_u64());
     let lateness_max = PROBE_LATENESS_OF_BOUND * evidence.validity.limit_factor();
     let is_own = |bound: &CapacityBound| match bound.figure {
         CapacityFigure::Errors => true,
@@ -98,7 +98,7 @@ pub fn judge_probe(
     if broken.iter().all(|bound| is_own(bound)) {
         let why = format!(
             "{reported}, and the generator itself was late by {} or more in 1 % of all cases",
-            nanos(evidence.own_lateness)
+            nanos(evidence.generator_lateness)
         );
         return (Observed::Unclear, Some(why));
     }
@@ -118,7 +118,7 @@ mod tests {
                 reached: 1.0,
                 has_rate,
                 generator_limit: Some("it was busy".to_owned()),
-                own_lateness: Nanos::ZERO,
+                generator_lateness: Nanos::ZERO,
                 own_late_share: 0.0,
                 validity: Validity::Normal,
             };
@@ -135,10 +135,10 @@ mod tests {
         errors: f64,
         reached: f64,
         limit: Option<&str>,
-        own_lateness: Nanos,
+        generator_lateness: Nanos,
     ) -> (Observed, String) {
         // In a twentieth of all cases, where it was late at all.
-        let own_late_share = if own_lateness > crate::limits::PROBE_BUNCHED {
+        let own_late_share = if generator_lateness > crate::limits::PROBE_BUNCHED {
             0.05
         } else {
             0.0
@@ -152,7 +152,7 @@ mod tests {
             reached,
             has_rate: true,
             generator_limit: limit.map(str::to_owned),
-            own_lateness,
+            generator_lateness,
             own_late_share,
             validity: Validity::Normal,
         };

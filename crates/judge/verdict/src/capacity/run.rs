@@ -114,8 +114,8 @@ fn judge_completed(
         reached: course.sent,
         has_rate,
         generator_limit: own_limit(summary, varied, is_sent),
-        // What a generator's own lateness did is in its warnings.
-        own_lateness: Nanos::ZERO,
+        // What a lateness of the generator did is in its warnings.
+        generator_lateness: Nanos::ZERO,
         own_late_share: 0.0,
         // The summary has left out what validity lets pass.
         validity: Validity::Normal,
@@ -289,7 +289,7 @@ mod tests {
             component: Component::Generator,
             id: id.to_owned(),
             worker: String::new(),
-            ahead: 0.0,
+            idle: 0.0,
             blocked,
             running: 0.0,
             late,

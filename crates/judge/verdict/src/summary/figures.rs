@@ -209,7 +209,7 @@ fn workers(series: &SeriesTable, window: &Window<'_>) -> Vec<WorkerShares> {
                 wanted,
                 id: text("id"),
                 worker: text("worker"),
-                ahead: share(catalogue::WORKER_AHEAD, labels),
+                idle: share(catalogue::WORKER_IDLE, labels),
                 blocked: share(catalogue::WORKER_BLOCKED, labels),
                 running: share(catalogue::WORKER_RUNNING, labels),
                 late: share(catalogue::WORKER_LATE, labels),

@@ -376,8 +376,8 @@ impl Worker {
         account.running.set(running.as_u64());
         account.blocked.set(blocked.as_u64());
         account.late.set(late.as_u64());
-        let ahead = rest.saturating_sub(blocked).saturating_sub(late);
-        account.ahead.set(ahead.as_u64());
+        let idle = rest.saturating_sub(blocked).saturating_sub(late);
+        account.idle.set(idle.as_u64());
         recorder.publish(false);
     }
 }

@@ -51,7 +51,7 @@ pub(super) async fn active<T>(
     let mut future = pin!(future);
     poll_fn(|context| {
         let cells = &worker.shard.account;
-        worker.account.pass(TimeState::Ahead, cells);
+        worker.account.pass(TimeState::Idle, cells);
         let before = worker.shard.bytes.total();
         let polled = future.as_mut().poll(context);
         let now = worker.account.pass(TimeState::Running, cells);

@@ -251,10 +251,10 @@ impl State {
         self.book_delay(worker_time);
         self.published_at = now;
         let mut totals = self.account.totals(worker_time);
-        totals[TimeState::Ahead.index()] += self.off_turn(now);
+        totals[TimeState::Idle.index()] += self.off_turn(now);
         let account = &self.shard.account;
         let cells = [
-            &account.ahead,
+            &account.idle,
             &account.blocked,
             &account.running,
             &account.late,
@@ -293,19 +293,19 @@ impl State {
     /// at once.
     fn idle(&mut self, worker_time: Moment) {
         let doing = if self.asleep_until.is_some() {
-            TimeState::Ahead
+            TimeState::Idle
         } else if self.half_written > 0 || self.next_due(worker_time) <= worker_time {
             TimeState::Blocked
         } else {
             // Becomes blocked when the next is due: see `book_delay`.
-            TimeState::Ahead
+            TimeState::Idle
         };
         self.account.switch(worker_time, doing);
     }
 
-    /// Books time that began as ahead and became late or blocked since.
+    /// Books time that began as idle and became late or blocked since.
     fn book_delay(&mut self, worker_time: Moment) {
-        if self.account.state() != TimeState::Ahead {
+        if self.account.state() != TimeState::Idle {
             return;
         }
         match self.asleep_until {

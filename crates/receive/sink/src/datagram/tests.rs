@@ -53,12 +53,12 @@ async fn time_of_polling_in_vain_is_no_work() {
     let (worker, _sender, socket, mut eager) = sockets_and_worker();
     let cells = &worker.base.shard.account;
     worker.base.account.pass(TimeState::Running, cells);
-    let (ahead, running) = (
-        cells.of(TimeState::Ahead).total(),
+    let (idle, running) = (
+        cells.of(TimeState::Idle).total(),
         cells.of(TimeState::Running).total(),
     );
     assert_eq!(polled(&worker, &socket, &mut eager, 32), 0);
-    assert!(cells.of(TimeState::Ahead).total() > ahead);
+    assert!(cells.of(TimeState::Idle).total() > idle);
     assert_eq!(cells.of(TimeState::Running).total(), running);
 }
 

@@ -66,7 +66,7 @@ impl LoadCapture {
     fn lateness_p99(&self) -> Nanos {
         let mut all = empty_histogram();
         for worker in self.workers() {
-            add_histogram(&mut all, worker.times(LoadTime::OwnLateness));
+            add_histogram(&mut all, worker.times(LoadTime::GeneratorLateness));
         }
         Nanos::new(all.value_at_quantile(0.99))
     }
@@ -74,7 +74,7 @@ impl LoadCapture {
     fn lateness_count(&self) -> u64 {
         let workers = self.workers();
         workers
-            .map(|worker| worker.times(LoadTime::OwnLateness).len())
+            .map(|worker| worker.times(LoadTime::GeneratorLateness).len())
             .sum()
     }
 

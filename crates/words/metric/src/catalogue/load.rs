@@ -32,7 +32,7 @@ metrics! {
     RESPONSE_TIME = "load_response_time", Nanoseconds, Histogram, "End of the response minus the intended time, labelled outcome.";
     SERVICE_TIME = "load_service_time", Nanoseconds, Histogram, "End of the response minus the sent time, labelled outcome.";
     LATENESS = "load_lateness", Nanoseconds, Histogram, "Sent time minus intended time of each request.";
-    OWN_LATENESS = "load_own_lateness", Nanoseconds, Histogram, "Sent time minus intended time of requests with a free connection.";
+    GENERATOR_LATENESS = "load_generator_lateness", Nanoseconds, Histogram, "Lateness of requests with a free connection.";
     FIRST_BYTE = "load_first_byte_time", Nanoseconds, Histogram, "First byte of the response minus the sent time.";
     FIRST_MESSAGE = "load_first_message_time", Nanoseconds, Histogram, "First message of a response by gRPC minus the sent time.";
     CONNECT = "load_connect_time", Nanoseconds, Histogram, "Time that connecting took.";
@@ -53,7 +53,7 @@ pub const fn of_time(time: LoadTime) -> (Metric, Option<&'static str>) {
         LoadTime::Response(class) => (RESPONSE_TIME, Some(class.name())),
         LoadTime::FirstByte => (FIRST_BYTE, None),
         LoadTime::Lateness => (LATENESS, None),
-        LoadTime::OwnLateness => (OWN_LATENESS, None),
+        LoadTime::GeneratorLateness => (GENERATOR_LATENESS, None),
         LoadTime::Connect => (CONNECT, None),
         LoadTime::Handshake => (HANDSHAKE, None),
         LoadTime::Failed(end) => (FAILED, Some(end.name())),

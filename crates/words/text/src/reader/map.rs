@@ -92,8 +92,12 @@ impl Reader {
         let mut error = self.error(code::UNKNOWN_KEY, entry.key.span, message);
         if let Some(near) = nearest(key, keys.accepted.iter().copied()) {
             error = error.label(format!("did you mean `{near}`?"));
+        } else {
+            let mut accepted = keys.accepted.clone();
+            accepted.sort_unstable();
+            error = error.help(format!("keys accepted here: {}", accepted.join(", ")));
         }
-        self.report(error.help(format!("keys accepted here: {}", keys.accepted.join(", "))));
+        self.report(error);
     }
 }
 

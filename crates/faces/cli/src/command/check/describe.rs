@@ -110,7 +110,7 @@ fn experiment(plan: &ExperimentPlan, text: &mut String) {
         text,
         format_args!(
             "             discarded pairs are replaced for up to {}",
-            plan.max_time
+            human::length(plan.max_time)
         ),
     );
     run_plan(&plan.run_plan, text);
@@ -192,12 +192,12 @@ fn looks(looks: &[u32]) -> String {
 
 fn runs(plan: &ExperimentPlan) -> String {
     let phases = plan.run_plan.phases;
-    let measured = format!("{} measured", phases.measure);
+    let measured = format!("{} measured", human::length(phases.measure));
     match plan.warmup {
         WarmupPlan::Stated if phases.warmup == Nanos::ZERO => format!("{measured}, from the start"),
-        WarmupPlan::Stated => format!("{} warm-up and {measured}", phases.warmup),
+        WarmupPlan::Stated => format!("{} warm-up and {measured}", human::length(phases.warmup)),
         WarmupPlan::Measured => {
-            let least = phases.warmup;
+            let least = human::length(phases.warmup);
             format!(
                 "a warm-up of at least {least}, measured by the first two pairs, and {measured}"
             )
@@ -216,13 +216,15 @@ fn between(time: TimeEstimate) -> String {
     }
 }
 
-fn coarse(length: Nanos) -> Nanos {
+fn coarse(length: Nanos) -> String {
     const MINUTE: u64 = 60;
     let seconds = floor_to_u64(length.as_secs_f64().ceil());
     if seconds < 10 * MINUTE {
-        return Nanos::from_secs(seconds);
+        return human::length(Nanos::from_secs(seconds));
     }
-    Nanos::from_secs(seconds.div_ceil(MINUTE).saturating_mul(MINUTE))
+    human::length(Nanos::from_secs(
+        seconds.div_ceil(MINUTE).saturating_mul(MINUTE),
+    ))
 }
 
 pub(super) fn run_plan(plan: &RunPlan, text: &mut String) {

@@ -224,7 +224,7 @@ fn figures(view: &View, width: usize, look: Look) -> Vec<Row> {
 
 /// Outcomes of requests so far, and the number of recent failures; as much as fits.
 fn ended(view: &View, width: usize, look: Look) -> Row {
-    let mut line = labelled("ended", look);
+    let mut line = labelled("outcomes", look);
     let good = view.ended[Outcome::Ok.index()];
     line.push(Tone::Plain, &format!("{} ok", figure::count(good)));
     for outcome in Outcome::ALL
@@ -269,18 +269,21 @@ fn generator(view: &View, width: usize, look: Look) -> Row {
     }
     let mut shown = vec![("blocked", TimeState::Blocked)];
     if view.limits.has_schedule {
-        shown.extend([("ahead", TimeState::Ahead), ("late", TimeState::Late)]);
+        shown.extend([("idle", TimeState::Idle), ("late", TimeState::Late)]);
     }
     for (name, state) in shown {
         let part = format!(", {name} {}", share(state));
         line.push_within(width, &[(Tone::Plain, &*part)]);
     }
-    if let Some(late) = view.own_lateness {
+    if let Some(late) = view.generator_lateness {
         let tone = match view.warning {
             Some(Strain::Late) => Tone::Warning,
             _ => Tone::Plain,
         };
-        let part = format!("; own lateness p99 {}", figure::time(late, look.unicode));
+        let part = format!(
+            "; generator lateness p99 {}",
+            figure::time(late, look.unicode)
+        );
         line.push_within(width, &[(tone, &*part)]);
     }
     line

@@ -45,7 +45,7 @@ pub(in crate::progress) struct View {
     /// Use of the workers' time in the last second, in the order of [`TimeState::ALL`].
     pub(super) shares: [f64; TimeState::ALL.len()],
     /// Lateness of one of a hundred requests although nothing delayed them.
-    pub(super) own_lateness: Option<Nanos>,
+    pub(super) generator_lateness: Option<Nanos>,
     /// Current strain of the generator.
     pub(super) warning: Option<Strain>,
     /// Latencies of the measured time so far.
@@ -123,7 +123,7 @@ impl View {
             sent: 0.0,
             strip: VecDeque::with_capacity(STRIP_MAX),
             shares: [0.0; TimeState::ALL.len()],
-            own_lateness: None,
+            generator_lateness: None,
             warning: None,
             times: LatencyClasses::default(),
             is_ending: false,
@@ -173,9 +173,9 @@ impl View {
 
     fn generator(&mut self, snapshot: &LoadSnapshot<'_>) {
         self.shares = shares(snapshot.accounts);
-        let lateness = snapshot.times(LoadTime::OwnLateness);
+        let lateness = snapshot.times(LoadTime::GeneratorLateness);
         let lateness = lateness.filter(|times| !times.is_empty());
-        self.own_lateness = lateness.map(|times| Nanos::new(times.value_at_quantile(0.99)));
+        self.generator_lateness = lateness.map(|times| Nanos::new(times.value_at_quantile(0.99)));
         let warnings = strain_warnings(self.limits.rules, &snapshot.strain()).into_iter();
         // The last is the more exact one.
         self.warning = warnings.rev().find_map(|warning| Strain::of(&warning));

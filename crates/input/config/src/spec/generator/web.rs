@@ -39,7 +39,7 @@ const BODY: Field = optional(
 );
 
 const MIXED: Element = Element {
-    name: "request of a mix",
+    name: "mix entry",
     about: "One request of a mix.",
     fields: &[
         optional(

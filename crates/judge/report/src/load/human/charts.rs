@@ -27,7 +27,7 @@ fn over_time(intervals: &[LoadInterval]) -> Vec<Block> {
     if course.0.len() < 2 {
         return Vec::new();
     }
-    let mut rates = vec![("ended".to_owned(), course.rates(|_| true))];
+    let mut rates = vec![("completed".to_owned(), course.rates(|_| true))];
     let failed = course.rates(|outcome| outcome != Outcome::Ok);
     if failed.iter().any(|(_, rate)| *rate > 0.0) {
         rates.push(("not ok".to_owned(), failed));

@@ -4,7 +4,7 @@ use stillwell_units::Nanos;
 
 use super::distribution;
 use crate::document::{Block, Severity, Text};
-use crate::load::{LoadReport, WorkerHealth, id};
+use crate::load::{Ending, LoadReport, WorkerHealth, id};
 use crate::words;
 
 /// Largest number of workers that are listed one by one.
@@ -15,7 +15,7 @@ pub(super) fn condition(report: &LoadReport) -> Vec<(Text, Text)> {
     let mut rows: Vec<(Text, Text)> = Vec::new();
     for (head, id) in [
         ("lateness", id::LATENESS),
-        ("own lateness", id::OWN_LATENESS),
+        ("generator lateness", id::GENERATOR_LATENESS),
     ] {
         if let Some(statistic) = report
             .global
@@ -51,7 +51,7 @@ fn workers(all: &[WorkerHealth]) -> Vec<(Text, Text)> {
         ..WorkerHealth::default()
     };
     for worker in all {
-        sum.ahead += worker.ahead;
+        sum.idle += worker.idle;
         sum.blocked += worker.blocked;
         sum.running += worker.running;
         sum.late += worker.late;
@@ -61,7 +61,7 @@ fn workers(all: &[WorkerHealth]) -> Vec<(Text, Text)> {
 }
 
 fn worker(worker: &WorkerHealth) -> (Text, Text) {
-    let states = [worker.running, worker.blocked, worker.ahead, worker.late];
+    let states = [worker.running, worker.blocked, worker.idle, worker.late];
     let total: f64 = states.iter().map(|state| state.as_secs_f64()).sum();
     let share = |state: Nanos| {
         words::percent(if total > 0.0 {
@@ -70,12 +70,12 @@ fn worker(worker: &WorkerHealth) -> (Text, Text) {
             0.0
         })
     };
-    let [running, blocked, ahead, late] = states.map(share);
-    let text = format!("running {running}, blocked {blocked}, ahead {ahead}, late {late}");
-    (worker.name.as_str().into(), text.into())
+    let [running, blocked, idle, late] = states.map(share);
+    let text = format!("running {running}, blocked {blocked}, idle {idle}, late {late}");
+    (worker.name.replace('_', " ").into(), text.into())
 }
 
-/// Returns the warnings, and why the load ended.
+/// Returns the warnings, and why the load ended before its end.
 pub(super) fn warnings(report: &LoadReport) -> Vec<Block> {
     let warnings = report.health.warnings.iter().map(|warning| {
         let severity = if warning.invalidates {
@@ -86,12 +86,13 @@ pub(super) fn warnings(report: &LoadReport) -> Vec<Block> {
         Block::Note(severity, warning.text.as_str().into())
     });
     let ending = report.ending.to_string();
-    let ending = if report.ending.is_failure() {
-        Block::Note(Severity::Failure, ending.into())
-    } else {
-        Block::paragraph(format!("ended because {ending}"))
+    let ending = match report.ending {
+        // The expected end needs no line.
+        Ending::Duration | Ending::Requests => None,
+        _ if report.ending.is_failure() => Some(Block::Note(Severity::Failure, ending.into())),
+        _ => Some(Block::paragraph(format!("ended early: {ending}"))),
     };
     let validity = words::validity(report.options.validity);
     let validity = validity.map(|text| Block::Note(Severity::Note, text.into()));
-    warnings.chain(validity).chain([ending]).collect()
+    warnings.chain(validity).chain(ending).collect()
 }

@@ -28,7 +28,7 @@ pub(super) fn course(intervals: &[LoadInterval]) -> Vec<(Text, Text)> {
         (most > 0.0).then(|| (head.into(), bars.and(range)))
     };
     let lines = [
-        line("ended/s", &rates, words::grouped),
+        line("completed/s", &rates, words::grouped),
         line("p99", &times, words::time),
     ];
     lines.into_iter().flatten().collect()

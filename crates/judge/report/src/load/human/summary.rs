@@ -59,7 +59,7 @@ pub(super) fn blocks(report: &LoadReport) -> Vec<Block> {
     }
     let outcomes = &report.global.outcomes;
     if sum(outcomes, |outcome| outcome != Outcome::Ok) > 0 {
-        rows.push(("ended".into(), super::outcomes(outcomes).into()));
+        rows.push(("outcomes".into(), super::outcomes(outcomes).into()));
     }
     rows.extend(super::statuses(report));
     rows.extend(super::not_sent(report));

@@ -168,8 +168,9 @@ fn has_points(line: &Line) -> bool {
     line.iter().any(Option::is_some)
 }
 
-/// Calls `add` with the bin of each two neighbouring points. Those around the end of the load are left out: half of
-/// the time between them has no load, so a rate there is that of neither phase.
+/// Calls `add` with the bin of each two neighbouring points until the end of the load. Part of the time between the
+/// points around the end has no load, so a rate there is that of neither phase, and a line to a rate of the drain
+/// would fall through the measured phase.
 fn for_steps<'a>(
     series: &'a Series,
     span: &TimeSpan,
@@ -177,8 +178,8 @@ fn for_steps<'a>(
     mut add: impl FnMut(usize, &'a Point, &'a Point),
 ) {
     for (from, to) in series.points.iter().zip(series.points.iter().skip(1)) {
-        let is_end_of_load = from.phase == Phase::Measure && to.phase != Phase::Measure;
-        if let Some(bin) = span.bin(start, (from, to)).filter(|_| !is_end_of_load) {
+        let is_load = matches!(to.phase, Phase::Warmup | Phase::Measure);
+        if let Some(bin) = span.bin(start, (from, to)).filter(|_| is_load) {
             add(bin, from, to);
         }
     }
@@ -274,11 +275,25 @@ mod tests {
 
     /// A span of four seconds in `bins` bins, and a table of samples at each second from 10 s on.
     fn table(metric: Metric, bins: usize, value: impl Fn(u64) -> Value) -> (SeriesTable, TimeSpan) {
+        drained_table(metric, bins, 5, value)
+    }
+
+    /// The same; samples from the second `drain` on belong to the drain.
+    fn drained_table(
+        metric: Metric,
+        bins: usize,
+        drain: u64,
+        value: impl Fn(u64) -> Value,
+    ) -> (SeriesTable, TimeSpan) {
         let mut table = SeriesTable::default();
         for second in 0..=4 {
             let point = Point {
                 moment: Moment::new((10 + second) * 1_000_000_000),
-                phase: Phase::Measure,
+                phase: if second < drain {
+                    Phase::Measure
+                } else {
+                    Phase::Drain
+                },
                 value: value(second),
             };
             let name = SeriesName::recorded(metric.name.to_owned());
@@ -302,6 +317,14 @@ mod tests {
         let line = growth(&table, metric, &span, START);
         assert_eq!(line, [Some(1.0), Some(3.0), Some(5.0), Some(7.0)]);
         assert!((span.middle(1) - 1.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_rate_ends_with_the_load_and_does_not_fall_to_that_of_the_drain() {
+        let metric = catalogue::BYTES_RECEIVED;
+        let (table, span) = drained_table(metric, 4, 3, |second| Value::Int(second * 7));
+        let line = growth(&table, metric, &span, START);
+        assert_eq!(line, [Some(7.0), Some(7.0), None, None]);
     }
 
     #[test]

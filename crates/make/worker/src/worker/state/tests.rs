@@ -52,7 +52,7 @@ fn slow() -> State {
     state(RateShape::Constant { per_second: 100.0 }, RateUnit::Blocks)
 }
 
-/// Milliseconds ahead, blocked, running, late.
+/// Milliseconds idle, blocked, running, late.
 fn account(state: &mut State, now: Moment) -> [u64; 4] {
     state.publish(now);
     TimeState::ALL.map(|doing| state.shard.account.of(doing).total() / MS)
@@ -298,10 +298,10 @@ fn waiting_for_a_turn_is_ahead_and_never_late() {
     state.resume(Wait::Schedule(begin), begin);
     // Something is due and half written when the turn ends.
     state.suspend(Wait::Room, begin + Nanos::from_millis(10));
-    let [ahead, ..] = account(&mut state, again);
-    assert_eq!(ahead, begin.as_u64() / MS + again.since(end).as_u64() / MS);
+    let [idle, ..] = account(&mut state, again);
+    assert_eq!(idle, begin.as_u64() / MS + again.since(end).as_u64() / MS);
     let now = again + Nanos::from_millis(1);
-    assert_eq!(account(&mut state, now), [ahead, 6, 10, 0]);
+    assert_eq!(account(&mut state, now), [idle, 6, 10, 0]);
     state.resume(Wait::Room, now);
     assert_eq!(
         account(&mut state, now).iter().sum::<u64>(),

@@ -36,7 +36,7 @@ fn view() -> View {
         }
     };
     let mut shares = [0.0; TimeState::ALL.len()];
-    shares[TimeState::Ahead.index()] = 0.55;
+    shares[TimeState::Idle.index()] = 0.55;
     shares[TimeState::Blocked.index()] = 0.03;
     shares[TimeState::Running.index()] = 0.42;
     View {
@@ -62,7 +62,7 @@ fn view() -> View {
         sent: 2.1e6,
         strip: (0..12).map(second).collect(),
         shares,
-        own_lateness: Some(Nanos::new(12_300)),
+        generator_lateness: Some(Nanos::new(12_300)),
         warning: None,
         times: times(),
         is_ending: false,
@@ -127,7 +127,7 @@ fn a_closed_loop_whose_generator_is_the_limit() {
     view.limits.measure = None;
     view.limits.requests = Some(1_000_000);
     view.requested_rate = None;
-    view.own_lateness = None;
+    view.generator_lateness = None;
     view.shares = [0.0; TimeState::ALL.len()];
     view.shares[TimeState::Running.index()] = 0.996;
     view.shares[TimeState::Blocked.index()] = 0.004;
