@@ -270,7 +270,7 @@ impl GoalText for GoalVerdict {
 pub(crate) const fn stage(stage: RunStage) -> &'static str {
     match stage {
         RunStage::Search => "",
-        RunStage::Confirm => "fresh ",
+        RunStage::Confirm => "new ",
     }
 }
 

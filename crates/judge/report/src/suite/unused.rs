@@ -66,50 +66,59 @@ impl Cause<'_> {
         let warnings = warnings.join("; ");
         let variant = self.variant;
         if let [run] = self.runs.as_slice() {
+            let pair = run.pair;
             return format!(
-                "{stage}pair {}, {variant}{}: {warnings}",
-                run.pair,
-                numbers(run)
+                "{stage}pair {pair}, {variant}{}: {warnings}",
+                figures(&[run])
             );
         }
         let differs = self
             .runs
             .iter()
             .any(|run| run.warnings != self.runs[0].warnings);
-        let figures = if differs {
-            format!(" (figures of pair {})", self.runs[0].pair)
+        let of_first = if differs {
+            format!(" (as in pair {})", self.runs[0].pair)
         } else {
             String::new()
         };
         let pairs = self.runs.iter().take(limit);
-        let pairs: Vec<String> = pairs
-            .map(|run| format!("pair {}{}", run.pair, numbers(run)))
-            .collect();
+        let pairs: Vec<String> = pairs.map(|run| run.pair.to_string()).collect();
         let hidden = count(self.runs.len().saturating_sub(limit));
         let hidden = if hidden > 0 {
-            format!(" and {hidden} more, see the report's JSON form")
+            format!(" and {hidden} more")
         } else {
             String::new()
         };
         let runs = words::counted(count(self.runs.len()), "run", "runs");
         format!(
-            "{stage}{runs} of {variant}: {warnings}{figures}. Runs: {}{hidden}",
-            pairs.join(", ")
+            "{runs} of {variant}, {stage}pairs {}{hidden}{}: {warnings}{of_first}",
+            pairs.join(", "),
+            figures(&self.runs)
         )
     }
 }
 
-/// Returns the numbers of a run in brackets.
-fn numbers(run: &RunNotUsed) -> String {
-    let values = run.values.iter().map(|(metric, value)| {
+/// Returns the numbers of some runs in brackets: of each goal the lowest and the highest.
+fn figures(runs: &[&RunNotUsed]) -> String {
+    let goals = runs[0].values.iter().map(|(metric, value)| {
+        let values = runs.iter().flat_map(|run| &run.values);
+        let values = values.filter(|(named, _)| named == metric);
+        let bounds = values.fold([*value; 2], |[least, most], (_, value)| {
+            [least.min(*value), most.max(*value)]
+        });
+        let [least, most] = bounds.map(|value| words::goal_value(metric, value));
         let name = words::goal_title(metric);
-        format!("{name} {}", words::goal_value(metric, *value))
+        if least == most {
+            format!("{name} {least}")
+        } else {
+            format!("{name} {least} to {most}")
+        }
     });
-    let values: Vec<String> = values.collect();
-    if values.is_empty() {
+    let goals: Vec<String> = goals.collect();
+    if goals.is_empty() {
         String::new()
     } else {
-        format!(" ({})", values.join(", "))
+        format!(" ({})", goals.join(", "))
     }
 }
 
@@ -124,15 +133,11 @@ mod tests {
         assert_eq!(causes(&all.not_used).len(), 1);
         let text = causes(&all.not_used)[0].text(6);
         assert!(
-            text.starts_with("8 runs of comparison: generator late"),
+            text.starts_with("8 runs of comparison, pairs 1, 2, 3, 4, 5, 6 and 2 more ("),
             "{text}"
         );
         assert!(
-            text.contains("Runs: pair 1 (CPU per event 4.31 µs), pair 2"),
-            "{text}"
-        );
-        assert!(
-            text.ends_with(" and 2 more, see the report's JSON form"),
+            text.contains(" (CPU per event 4.31 µs): generator late"),
             "{text}"
         );
     }
@@ -151,7 +156,7 @@ mod tests {
         let sizes: Vec<usize> = causes.iter().map(|cause| cause.runs.len()).collect();
         assert_eq!(sizes, [2, 1, 1]);
         let text = causes[0].text(6);
-        assert!(text.contains("(figures of pair 1). Runs: pair 1"), "{text}");
+        assert!(text.ends_with("(as in pair 1)"), "{text}");
         assert!(causes[1].text(6).starts_with("pair 2, baseline ("));
     }
 }
