@@ -1,13 +1,13 @@
-//! The formats of a load's result, and the data that each of them needs.
+//! Nighthawk's formats of a load's result, and the data that each of them needs.
 
 use std::fmt;
 use std::str::FromStr;
 
-use stillwell_report::Style;
 use stillwell_report::load::hgrm::{self, PercentileRow, PercentileTable};
 use stillwell_report::load::percentile::is_tick;
 use stillwell_report::load::{
-    BriefLoad, HistogramLog, LoadJsonError, LoadReport, human, id, read_load_json, write_load_json,
+    HistogramLog, LoadJsonError, LoadReport, NativeLoadFormat, NoDistribution, distribution, human,
+    id, read_load_json,
 };
 use stillwell_units::float_from_u64;
 
@@ -22,76 +22,81 @@ use layout::Fortio;
 pub(crate) use message::{GRPC_MODE, sort_counters};
 pub use message::{nighthawk_output, nighthawk_result};
 
-/// Format of a load's result.
+/// Format of a load's result in the words of Nighthawk or fortio.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum LoadFormat {
-    /// For readers.
-    Human,
-    /// The most important figures as JSON, for programs.
-    Json,
-    /// The same as CSV: a name and a value in each line.
-    Csv,
+pub enum NighthawkFormat {
     /// For readers, in Nighthawk's layout.
-    NighthawkHuman,
+    Human,
     /// The JSON form of `nighthawk.client.Output`.
-    NighthawkJson,
+    Json,
     /// YAML of the same shape.
-    NighthawkYaml,
+    Yaml,
     /// One line a number.
-    NighthawkDotted,
+    Dotted,
     /// As Nighthawk's layout for readers, with commas.
-    NighthawkCsv,
+    Csv,
     /// Prometheus' text, with Nighthawk's names.
-    NighthawkPrometheus,
+    Prometheus,
     /// fortio's shape, as Nighthawk writes it.
     Fortio,
     /// fortio's shape with the types that fortio itself reads.
     FortioPedantic,
-    /// HdrHistogram's text of percentiles.
-    Hgrm,
-    /// HdrHistogram's log of intervals.
-    Hlog,
-    /// All that there is, for programs.
-    Stillwell,
 }
 
-impl LoadFormat {
+impl NighthawkFormat {
     /// All of them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 8] = [
         Self::Human,
         Self::Json,
+        Self::Yaml,
+        Self::Dotted,
         Self::Csv,
-        Self::NighthawkHuman,
-        Self::NighthawkJson,
-        Self::NighthawkYaml,
-        Self::NighthawkDotted,
-        Self::NighthawkCsv,
-        Self::NighthawkPrometheus,
+        Self::Prometheus,
         Self::Fortio,
         Self::FortioPedantic,
-        Self::Hgrm,
-        Self::Hlog,
-        Self::Stillwell,
     ];
 
     /// Name on a command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Human => "human",
-            Self::Json => "json",
-            Self::Csv => "csv",
-            Self::NighthawkHuman => "nighthawk-human",
-            Self::NighthawkJson => "nighthawk-json",
-            Self::NighthawkYaml => "nighthawk-yaml",
-            Self::NighthawkDotted => "nighthawk-dotted",
-            Self::NighthawkCsv => "nighthawk-csv",
-            Self::NighthawkPrometheus => "nighthawk-prometheus",
+            Self::Human => "nighthawk-human",
+            Self::Json => "nighthawk-json",
+            Self::Yaml => "nighthawk-yaml",
+            Self::Dotted => "nighthawk-dotted",
+            Self::Csv => "nighthawk-csv",
+            Self::Prometheus => "nighthawk-prometheus",
             Self::Fortio => "fortio",
             Self::FortioPedantic => "experimental_fortio_pedantic",
-            Self::Hgrm => "hgrm",
-            Self::Hlog => "hlog",
-            Self::Stillwell => "stillwell",
+        }
+    }
+}
+
+/// Format of a load's result: native, or of Nighthawk.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum LoadFormat {
+    /// Rendered by [`stillwell_report::load::render_load`].
+    Native(NativeLoadFormat),
+    /// Rendered by [`render_as`].
+    Nighthawk(NighthawkFormat),
+}
+
+impl LoadFormat {
+    /// For readers, the default.
+    pub const HUMAN: Self = Self::Native(NativeLoadFormat::Human);
+
+    /// All of them, native ones first.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let native = NativeLoadFormat::ALL.into_iter().map(Self::Native);
+        native.chain(NighthawkFormat::ALL.into_iter().map(Self::Nighthawk))
+    }
+
+    /// Name on a command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native(format) => format.name(),
+            Self::Nighthawk(format) => format.name(),
         }
     }
 }
@@ -106,8 +111,8 @@ impl FromStr for LoadFormat {
     type Err = LoadFormatError;
 
     fn from_str(text: &str) -> Result<Self, LoadFormatError> {
-        let mut all = Self::ALL.into_iter();
-        all.find(|format| format.name() == text)
+        Self::all()
+            .find(|format| format.name() == text)
             .ok_or_else(|| LoadFormatError {
                 typed: text.to_owned(),
             })
@@ -123,7 +128,8 @@ pub struct LoadFormatError {
 }
 
 fn names() -> String {
-    LoadFormat::ALL.map(LoadFormat::name).join(", ")
+    let names: Vec<&str> = LoadFormat::all().map(LoadFormat::name).collect();
+    names.join(", ")
 }
 
 /// A result that a format cannot hold.
@@ -139,56 +145,29 @@ pub enum LoadRenderError {
         /// The missing data.
         missing: &'static str,
     },
-    /// No statistic of this name has a distribution.
-    #[error("there is no distribution of `{id}`; there is one of {}", .known.join(", "))]
-    NoDistribution {
-        /// Requested statistic.
-        id: String,
-        /// Statistics with a distribution.
-        known: Vec<String>,
-    },
+    /// A statistic has no distribution.
+    #[error(transparent)]
+    NoDistribution(#[from] NoDistribution),
 }
 
-/// A load, in this form; `style` is for [`LoadFormat::Human`]. A histogram's text
-/// is of latency from the intended time, or of `statistic`.
-///
-/// # Errors
-/// [`LoadRenderError::NoDistribution`] where that statistic has none.
-pub fn render_load(
-    report: &LoadReport,
-    format: LoadFormat,
-    statistic: Option<&str>,
-    style: Style,
-) -> Result<String, LoadRenderError> {
+/// Returns a load in this format.
+#[must_use]
+pub fn render_as(report: &LoadReport, format: NighthawkFormat) -> String {
     let output = || nighthawk_output(report);
     let global = || nighthawk_result(&report.global);
-    Ok(match format {
-        LoadFormat::Human => human::human(report, style),
-        LoadFormat::Json => BriefLoad::of(report).to_json(),
-        LoadFormat::Csv => BriefLoad::of(report).to_csv(),
-        LoadFormat::NighthawkHuman => layout::human(&global()),
-        LoadFormat::NighthawkJson => write_json(&output()),
-        LoadFormat::NighthawkYaml => write_yaml(&output()),
-        LoadFormat::NighthawkDotted => layout::dotted(&output()),
-        LoadFormat::NighthawkCsv => layout::csv(&global()),
-        LoadFormat::NighthawkPrometheus => layout::prometheus(&output()),
-        LoadFormat::Fortio | LoadFormat::FortioPedantic => {
-            let rate = report
-                .options
-                .original
-                .is_none()
-                .then_some(report.options.rate);
+    match format {
+        NighthawkFormat::Human => layout::human(&global()),
+        NighthawkFormat::Json => write_json(&output()),
+        NighthawkFormat::Yaml => write_yaml(&output()),
+        NighthawkFormat::Dotted => layout::dotted(&output()),
+        NighthawkFormat::Csv => layout::csv(&global()),
+        NighthawkFormat::Prometheus => layout::prometheus(&output()),
+        NighthawkFormat::Fortio | NighthawkFormat::FortioPedantic => {
+            let options = &report.options;
+            let rate = options.original.is_none().then_some(options.rate);
             layout::fortio(&output(), &global(), rate, types(format))
         }
-        LoadFormat::Hgrm => {
-            let all = &report.global.statistics;
-            let default = [id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE];
-            let by_id = all.iter().map(|statistic| (&*statistic.id, statistic));
-            distribution(by_id.collect(), statistic, &default, hgrm::of_load)?
-        }
-        LoadFormat::Hlog => HistogramLog::of(report).write(&report.version),
-        LoadFormat::Stillwell => write_load_json(report),
-    })
+    }
 }
 
 /// Reads a load's result in Stillwell's own form, and checks the options that it has
@@ -227,20 +206,26 @@ pub fn render_nighthawk(
         let global = output.global();
         global.ok_or_else(|| cannot("result named `global`"))
     };
+    use NativeLoadFormat as Native;
+    use NighthawkFormat as Nighthawk;
     Ok(match format {
-        LoadFormat::Human | LoadFormat::NighthawkHuman => layout::human(global()?),
-        LoadFormat::NighthawkJson => write_json(output),
-        LoadFormat::NighthawkYaml => write_yaml(output),
-        LoadFormat::NighthawkDotted => layout::dotted(output),
-        LoadFormat::NighthawkCsv => layout::csv(global()?),
-        LoadFormat::NighthawkPrometheus => layout::prometheus(output),
-        LoadFormat::Fortio | LoadFormat::FortioPedantic => {
-            layout::fortio(output, global()?, None, types(format))
+        LoadFormat::HUMAN | LoadFormat::Nighthawk(Nighthawk::Human) => layout::human(global()?),
+        LoadFormat::Nighthawk(Nighthawk::Json) => write_json(output),
+        LoadFormat::Nighthawk(Nighthawk::Yaml) => write_yaml(output),
+        LoadFormat::Nighthawk(Nighthawk::Dotted) => layout::dotted(output),
+        LoadFormat::Nighthawk(Nighthawk::Csv) => layout::csv(global()?),
+        LoadFormat::Nighthawk(Nighthawk::Prometheus) => layout::prometheus(output),
+        LoadFormat::Nighthawk(fortio @ (Nighthawk::Fortio | Nighthawk::FortioPedantic)) => {
+            layout::fortio(output, global()?, None, types(fortio))
         }
-        LoadFormat::Hgrm => hgrm_of_result(global()?, statistic)?,
-        LoadFormat::Hlog => return Err(cannot("histograms, only lists of percentiles")),
-        LoadFormat::Json | LoadFormat::Csv => return Err(cannot("outcomes")),
-        LoadFormat::Stillwell => return Err(cannot("histograms and no schedule")),
+        LoadFormat::Native(Native::Hgrm) => hgrm_of_result(global()?, statistic)?,
+        LoadFormat::Native(Native::Hlog) => {
+            return Err(cannot("histograms, only lists of percentiles"));
+        }
+        LoadFormat::Native(Native::Json | Native::Csv) => return Err(cannot("outcomes")),
+        LoadFormat::Native(Native::Stillwell) => {
+            return Err(cannot("histograms and no schedule"));
+        }
     })
 }
 
@@ -262,31 +247,18 @@ pub fn render_log(
         ..Output::default()
     };
     Ok(match format {
-        LoadFormat::Human => human::statistics(&result.statistics),
-        LoadFormat::NighthawkDotted => layout::dotted(&output()),
-        LoadFormat::NighthawkPrometheus => layout::prometheus(&output()),
-        LoadFormat::Hgrm => {
-            let by_id = result
-                .statistics
-                .iter()
-                .map(|statistic| (&*statistic.id, statistic));
-            let first = result
-                .statistics
-                .first()
-                .map_or("", |statistic| &*statistic.id);
+        LoadFormat::HUMAN => human::statistics(&result.statistics),
+        LoadFormat::Nighthawk(NighthawkFormat::Dotted) => layout::dotted(&output()),
+        LoadFormat::Nighthawk(NighthawkFormat::Prometheus) => layout::prometheus(&output()),
+        LoadFormat::Native(NativeLoadFormat::Hgrm) => {
+            let all = result.statistics.iter();
+            let by_id = all.map(|statistic| (&*statistic.id, statistic));
+            let first = by_id.clone().next().map_or("", |(id, _)| id);
             let default = [id::RESPONSE_TIME, first];
-            distribution(by_id.collect(), statistic, &default, hgrm::of_load)?
+            distribution(by_id, statistic, &default, hgrm::of_load)?
         }
-        LoadFormat::Hlog => log.write(version),
-        LoadFormat::Json
-        | LoadFormat::Csv
-        | LoadFormat::NighthawkHuman
-        | LoadFormat::NighthawkJson
-        | LoadFormat::NighthawkYaml
-        | LoadFormat::NighthawkCsv
-        | LoadFormat::Fortio
-        | LoadFormat::FortioPedantic
-        | LoadFormat::Stillwell => {
+        LoadFormat::Native(NativeLoadFormat::Hlog) => log.write(version),
+        LoadFormat::Native(_) | LoadFormat::Nighthawk(_) => {
             return Err(LoadRenderError::CannotCarry {
                 source_name: "a log of histograms",
                 format,
@@ -296,9 +268,9 @@ pub fn render_log(
     })
 }
 
-const fn types(format: LoadFormat) -> Fortio {
+const fn types(format: NighthawkFormat) -> Fortio {
     match format {
-        LoadFormat::FortioPedantic => Fortio::Pedantic,
+        NighthawkFormat::FortioPedantic => Fortio::Pedantic,
         _ => Fortio::Nighthawk,
     }
 }
@@ -313,7 +285,7 @@ fn hgrm_of_result(
         .map(|statistic| (&*statistic.id, statistic));
     // Ours are in what `load` itself wrote.
     let default = [id::RESPONSE_TIME, id::REQUEST_TO_RESPONSE];
-    distribution(by_id.collect(), statistic, &default, hgrm_text)
+    Ok(distribution(by_id, statistic, &default, hgrm_text)?)
 }
 
 /// Returns HdrHistogram's text of one statistic. Only the ticks of its list are written: then
@@ -340,31 +312,6 @@ fn hgrm_text(statistic: &Statistic) -> Option<String> {
         pstdev: number(statistic.pstdev),
         max: number(statistic.max),
         count: statistic.count,
-    })
-}
-
-/// Returns the text of the requested statistic, or of the first of `default` that exists.
-fn distribution<T>(
-    all: Vec<(&str, &T)>,
-    requested: Option<&str>,
-    default: &[&str],
-    text: fn(&T) -> Option<String>,
-) -> Result<String, LoadRenderError> {
-    let wanted = requested.map_or_else(|| default.to_vec(), |requested| vec![requested]);
-    let find = |id: &&str| {
-        let (_, statistic) = all.iter().find(|(name, _)| name == id)?;
-        text(statistic)
-    };
-    wanted.iter().find_map(find).ok_or_else(|| {
-        let known = all
-            .iter()
-            .filter(|(_, statistic)| text(statistic).is_some());
-        LoadRenderError::NoDistribution {
-            id: wanted
-                .first()
-                .map_or_else(String::new, |id| (*id).to_owned()),
-            known: known.map(|(id, _)| (*id).to_owned()).collect(),
-        }
     })
 }
 

@@ -43,7 +43,5 @@ pub use reflection::{ReflectionError, reflected_files};
 pub use remote::{RemoteLoad, RemoteLoadError};
 pub use role::{OfferedRequest, Role};
 pub use samples::{SAMPLES, attach_samples, merge_responses};
-pub use source_client::{
-    RequestPattern, RequestSourceClient, RequestSourceError, conduct_load_from,
-};
+pub use source_client::{RequestPattern, RequestSourceClient, RequestSourceError};
 pub use target_pattern::TargetPattern;

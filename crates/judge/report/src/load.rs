@@ -26,6 +26,7 @@
 
 mod brief;
 mod fill;
+mod format;
 mod health;
 pub mod hgrm;
 mod hlog;
@@ -45,6 +46,7 @@ pub use brief::{
     BRIEF_LOAD_JSON_SCHEMA, BRIEF_LOAD_SCHEMA, BriefLoad, BriefRoute, BriefTimes, BriefWarning,
 };
 pub use fill::{LoadReportInput, load_report, span_counters, url_of};
+pub use format::{NativeLoadFormat, NoDistribution, distribution, render_load};
 pub use health::{Ending, GeneratorHealth, HealthWarning, WorkerHealth};
 pub use hlog::{HistogramLog, HistogramLogEntry, HistogramLogError};
 pub use json::{LOAD_SCHEMA, LoadJsonError, read_load_json, write_load_json};

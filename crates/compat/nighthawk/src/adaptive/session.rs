@@ -238,7 +238,7 @@ fn field_without_effect(template: &CommandLineOptions) -> Option<&'static str> {
 mod tests {
     use super::*;
     use crate::adaptive::ExponentialSearch;
-    use crate::format::LoadFormat;
+    use crate::format::{LoadFormat, NighthawkFormat};
     use crate::request::{LogLevel, NighthawkLoad, NighthawkTarget, SequencerIdle};
     use crate::{IdleStrategy, Protocol};
 
@@ -290,7 +290,8 @@ mod tests {
         };
         assert_eq!(read.target, expected);
         assert_eq!(read.output.verbosity, LogLevel::Warn);
-        assert_eq!(read.output.output_format, LoadFormat::NighthawkJson);
+        let json = LoadFormat::Nighthawk(NighthawkFormat::Json);
+        assert_eq!(read.output.output_format, json);
         template.stats_flush_interval = Some(2);
         template.sequencer_idle_strategy = Some(IdleStrategy::Sleep);
         let tunnel =

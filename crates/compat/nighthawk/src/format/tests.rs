@@ -14,21 +14,18 @@ use crate::{CommandLineOptions, Counter, Percentile, Quantity, Statistic, read_j
 )]
 mod fixture;
 
-fn rendered(format: LoadFormat) -> String {
-    render_load(&fixture::report(), format, None, Style::default()).unwrap()
+fn rendered(format: NighthawkFormat) -> String {
+    render_as(&fixture::report(), format)
 }
 
 #[test]
 fn every_format() {
-    for format in LoadFormat::ALL {
+    for format in NighthawkFormat::ALL {
         let report = match format {
-            LoadFormat::Human | LoadFormat::NighthawkHuman | LoadFormat::NighthawkCsv => {
-                fixture::report()
-            }
+            NighthawkFormat::Human | NighthawkFormat::Csv => fixture::report(),
             _ => fixture::brief(),
         };
-        let text = render_load(&report, format, None, Style::default());
-        insta::assert_snapshot!(format.name(), text.unwrap());
+        insta::assert_snapshot!(format.name(), render_as(&report, format));
     }
 }
 
@@ -37,18 +34,22 @@ fn every_format() {
 fn nighthawks_own_data_gives_its_own_layouts() {
     let output = gold();
     for (name, format) in [
-        ("gold_human", LoadFormat::NighthawkHuman),
-        ("gold_csv", LoadFormat::NighthawkCsv),
-        ("gold_dotted", LoadFormat::NighthawkDotted),
-        ("gold_prometheus", LoadFormat::NighthawkPrometheus),
-        ("gold_fortio", LoadFormat::Fortio),
+        ("gold_human", NighthawkFormat::Human),
+        ("gold_csv", NighthawkFormat::Csv),
+        ("gold_dotted", NighthawkFormat::Dotted),
+        ("gold_prometheus", NighthawkFormat::Prometheus),
+        ("gold_fortio", NighthawkFormat::Fortio),
     ] {
-        insta::assert_snapshot!(name, render_nighthawk(&output, format, None).unwrap());
+        let text = render_nighthawk(&output, LoadFormat::Nighthawk(format), None);
+        insta::assert_snapshot!(name, text.unwrap());
     }
-    let human = render_nighthawk(&output, LoadFormat::NighthawkHuman, None).unwrap();
-    assert_eq!(human, GOLD_HUMAN);
-    let csv = render_nighthawk(&output, LoadFormat::NighthawkCsv, None).unwrap();
-    assert_eq!(csv, GOLD_CSV);
+    for (format, text) in [
+        (NighthawkFormat::Human, GOLD_HUMAN),
+        (NighthawkFormat::Csv, GOLD_CSV),
+    ] {
+        let written = render_nighthawk(&output, LoadFormat::Nighthawk(format), None);
+        assert_eq!(written.unwrap(), text);
+    }
 }
 
 fn gold() -> Output {
@@ -169,11 +170,11 @@ foo,1,1.00
 fn our_message_reads_back_as_json_and_yaml() {
     let output = nighthawk_output(&fixture::report());
     assert_eq!(
-        read_json(&rendered(LoadFormat::NighthawkJson)).as_ref(),
+        read_json(&rendered(NighthawkFormat::Json)).as_ref(),
         Ok(&output)
     );
     assert_eq!(
-        read_yaml(&rendered(LoadFormat::NighthawkYaml)).as_ref(),
+        read_yaml(&rendered(NighthawkFormat::Yaml)).as_ref(),
         Ok(&output)
     );
     let names: Vec<&str> = output.results.iter().map(|result| &*result.name).collect();
@@ -230,7 +231,8 @@ fn plotted(text: &str) -> Vec<(f64, f64)> {
 #[test]
 fn plotters_take_every_row_of_percentiles_but_the_last() {
     let report = fixture::report();
-    let text = rendered(LoadFormat::Hgrm);
+    let format = NativeLoadFormat::Hgrm;
+    let text = render_load(&report, format, None, Style::default()).unwrap();
     let rows = plotted(&text);
     let percentiles = percentile::ticks(
         &report
@@ -247,39 +249,35 @@ fn plotters_take_every_row_of_percentiles_but_the_last() {
     assert_eq!(text.lines().filter(|line| line.ends_with("inf")).count(), 1);
     // The same statistic through Nighthawk's message has the same rows.
     let output = nighthawk_output(&report);
-    let again = render_nighthawk(&output, LoadFormat::Hgrm, None).unwrap();
+    let again = render_nighthawk(&output, LoadFormat::Native(format), None).unwrap();
     assert_eq!(plotted(&again), rows);
 }
 
 #[test]
-fn a_distribution_that_is_not_there_is_named() {
-    let report = fixture::report();
-    let size = Some(id::RESPONSE_BODY_SIZE);
-    let error = render_load(&report, LoadFormat::Hgrm, size, Style::default()).unwrap_err();
-    insta::assert_snapshot!(error.to_string());
-    let blocking = Some("class.none");
-    let output = nighthawk_output(&report);
-    assert!(render_nighthawk(&output, LoadFormat::Hgrm, blocking).is_err());
+fn a_distribution_that_a_result_does_not_have_is_refused() {
+    let output = nighthawk_output(&fixture::report());
+    let format = LoadFormat::Native(NativeLoadFormat::Hgrm);
+    assert!(render_nighthawk(&output, format, Some("class.none")).is_err());
 }
 
 #[test]
 fn what_a_source_cannot_carry_is_refused_by_name() {
     let output = nighthawk_output(&fixture::report());
-    let mut texts: Vec<String> = [LoadFormat::Hlog, LoadFormat::Stillwell]
+    let mut texts: Vec<String> = [NativeLoadFormat::Hlog, NativeLoadFormat::Stillwell]
         .map(|format| {
-            render_nighthawk(&output, format, None)
+            render_nighthawk(&output, LoadFormat::Native(format), None)
                 .unwrap_err()
                 .to_string()
         })
         .to_vec();
     let empty = Output::default();
     texts.push(
-        render_nighthawk(&empty, LoadFormat::NighthawkCsv, None)
+        render_nighthawk(&empty, LoadFormat::Nighthawk(NighthawkFormat::Csv), None)
             .unwrap_err()
             .to_string(),
     );
     let log = HistogramLog::of(&fixture::report());
-    for format in LoadFormat::ALL {
+    for format in LoadFormat::all() {
         let result = render_log(&log, format, None, "0.1.0");
         texts.extend(result.err().map(|error| error.to_string()));
     }
@@ -290,13 +288,7 @@ fn what_a_source_cannot_carry_is_refused_by_name() {
 fn prometheus_text_has_only_names_that_it_takes() {
     let mut report = fixture::report();
     report.global.count("ssl.ciphers.ECDHE-RSA-AES128", 1);
-    let text = render_load(
-        &report,
-        LoadFormat::NighthawkPrometheus,
-        None,
-        Style::default(),
-    )
-    .unwrap();
+    let text = render_as(&report, NighthawkFormat::Prometheus);
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split('{').next().unwrap();
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '_';
@@ -326,7 +318,7 @@ proptest! {
         report.workers = vec![worker];
         report.global = LoadResult::merged(GLOBAL, &report.workers);
         report.options.rate = RequestedRate::PerSecond(rate);
-        let message = render_load(&report, LoadFormat::NighthawkJson, None, Style::default());
-        prop_assert_eq!(read_json(&message.unwrap()), Ok(nighthawk_output(&report)));
+        let message = render_as(&report, NighthawkFormat::Json);
+        prop_assert_eq!(read_json(&message), Ok(nighthawk_output(&report)));
     }
 }

@@ -11,7 +11,7 @@ use super::{
     LogLevel, NighthawkContent, NighthawkLoad, NighthawkOutput, NighthawkPredicate,
     NighthawkRequest, NighthawkTarget, SequencerIdle,
 };
-use crate::format::{GRPC_MODE, LoadFormat};
+use crate::format::{GRPC_MODE, LoadFormat, NighthawkFormat};
 use crate::{
     AddressFamily, CommandLineOptions, ConnectionReuse, IdleStrategy, MultiTarget, OutputFormat,
     Protocol, RequestMethod, Verbosity,
@@ -191,14 +191,8 @@ fn output(options: &CommandLineOptions) -> Result<NighthawkOutput, RequestError>
             Some(Verbosity::Critical) => LogLevel::Critical,
         },
         output_format: match options.output_format {
-            None | Some(OutputFormat::Default | OutputFormat::Json) => LoadFormat::NighthawkJson,
-            Some(OutputFormat::Human) => LoadFormat::Human,
-            Some(OutputFormat::Yaml) => LoadFormat::NighthawkYaml,
-            Some(OutputFormat::Dotted) => LoadFormat::NighthawkDotted,
-            Some(OutputFormat::Fortio) => LoadFormat::Fortio,
-            Some(OutputFormat::ExperimentalFortioPedantic) => LoadFormat::FortioPedantic,
-            Some(OutputFormat::Csv) => LoadFormat::NighthawkCsv,
-            Some(OutputFormat::Prometheus) => LoadFormat::NighthawkPrometheus,
+            Some(OutputFormat::Human) => LoadFormat::HUMAN,
+            other => LoadFormat::Nighthawk(nighthawk_format(other)),
         },
         label: options.labels.clone(),
         trace: options.trace.clone().filter(|uri| !uri.is_empty()),
@@ -303,6 +297,20 @@ fn tunnel_protocol(tunnel: &Value) -> Result<Option<Protocol>, RequestError> {
 /// Returns the text of a message.
 fn message(options: &CommandLineOptions, name: &str) -> Option<String> {
     options.raw_fields.get(name).map(Value::to_string)
+}
+
+/// Returns the format by Nighthawk's name; JSON without one.
+const fn nighthawk_format(format: Option<OutputFormat>) -> NighthawkFormat {
+    match format {
+        None | Some(OutputFormat::Default | OutputFormat::Json) => NighthawkFormat::Json,
+        Some(OutputFormat::Human) => NighthawkFormat::Human,
+        Some(OutputFormat::Yaml) => NighthawkFormat::Yaml,
+        Some(OutputFormat::Dotted) => NighthawkFormat::Dotted,
+        Some(OutputFormat::Fortio) => NighthawkFormat::Fortio,
+        Some(OutputFormat::ExperimentalFortioPedantic) => NighthawkFormat::FortioPedantic,
+        Some(OutputFormat::Csv) => NighthawkFormat::Csv,
+        Some(OutputFormat::Prometheus) => NighthawkFormat::Prometheus,
+    }
 }
 
 #[cfg(test)]

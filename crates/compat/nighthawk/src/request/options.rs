@@ -9,7 +9,7 @@ use super::error::RequestError;
 use super::plan::{DURATION, FAILURES, thresholds};
 use super::{LogLevel, NighthawkLoad, NighthawkOutput, NighthawkRequest, SequencerIdle};
 use crate::envoy::EnvoyMessage;
-use crate::format::{GRPC_MODE, LoadFormat};
+use crate::format::{GRPC_MODE, LoadFormat, NighthawkFormat};
 use crate::{
     AddressFamily, CommandLineOptions, ConnectionReuse, Endpoint, IdleStrategy, MultiTarget,
     OutputFormat, Protocol, RequestMethod, RequestOptions, Verbosity,
@@ -202,20 +202,19 @@ fn set_output(output: &NighthawkOutput, options: &mut CommandLineOptions) {
         LogLevel::Critical => Verbosity::Critical,
     });
     options.output_format = Some(match output.output_format {
-        LoadFormat::Human | LoadFormat::NighthawkHuman => OutputFormat::Human,
-        LoadFormat::NighthawkJson => OutputFormat::Json,
-        LoadFormat::NighthawkYaml => OutputFormat::Yaml,
-        LoadFormat::NighthawkDotted => OutputFormat::Dotted,
-        LoadFormat::NighthawkCsv => OutputFormat::Csv,
-        LoadFormat::NighthawkPrometheus => OutputFormat::Prometheus,
-        LoadFormat::Fortio => OutputFormat::Fortio,
-        LoadFormat::FortioPedantic => OutputFormat::ExperimentalFortioPedantic,
+        LoadFormat::HUMAN => OutputFormat::Human,
         // Nighthawk has no name for these.
-        LoadFormat::Json
-        | LoadFormat::Csv
-        | LoadFormat::Hgrm
-        | LoadFormat::Hlog
-        | LoadFormat::Stillwell => OutputFormat::Default,
+        LoadFormat::Native(_) => OutputFormat::Default,
+        LoadFormat::Nighthawk(format) => match format {
+            NighthawkFormat::Human => OutputFormat::Human,
+            NighthawkFormat::Json => OutputFormat::Json,
+            NighthawkFormat::Yaml => OutputFormat::Yaml,
+            NighthawkFormat::Dotted => OutputFormat::Dotted,
+            NighthawkFormat::Csv => OutputFormat::Csv,
+            NighthawkFormat::Prometheus => OutputFormat::Prometheus,
+            NighthawkFormat::Fortio => OutputFormat::Fortio,
+            NighthawkFormat::FortioPedantic => OutputFormat::ExperimentalFortioPedantic,
+        },
     });
     options.labels.clone_from(&output.label);
     options.trace.clone_from(&output.trace);

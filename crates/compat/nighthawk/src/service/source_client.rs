@@ -6,16 +6,13 @@
 //! that arrived.
 
 use std::fmt;
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use stillwell_plan::LoadPlan;
 use stillwell_plan::load::RequestPlan;
-use stillwell_run::{
-    AddressFamily, AnswerHeader, Feed, FeedError, Interrupt, LoadBeside, LoadCapture, LoadError,
-    LoadSnapshot, LoadSource, conduct_load_beside,
-};
+use stillwell_run::{Feed, FeedError, LoadSource};
 use stillwell_scope::{Place, Scope, Tasks, explain};
 use stillwell_units::{Nanos, as_usize};
 use tokio::select;
@@ -111,9 +108,14 @@ impl RequestSourceClient {
             pattern,
         })))
     }
+}
 
-    /// Starts the thread that fills `feeds`, until its scope or the last of them ends.
-    fn start(&self, scope: &mut Scope, feeds: Vec<Feed>) -> std::io::Result<()> {
+impl LoadSource for RequestSourceClient {
+    fn waiting_max(&self) -> usize {
+        as_usize(self.0.ahead)
+    }
+
+    fn start(&self, scope: &mut Scope, feeds: Vec<Feed>) -> io::Result<()> {
         let client = Arc::clone(&self.0);
         scope.worker(Place::default(), "requests", move |token| async move {
             let client = Rc::new(client);
@@ -126,37 +128,6 @@ impl RequestSourceClient {
             Ok(())
         })
     }
-}
-
-/// Makes the load of `plan`, with requests from `source` if there is one. `progress` receives
-/// each second, and `on_header` the response headers that the plan names.
-///
-/// # Errors
-/// [`LoadError`] where it could not begin.
-pub fn conduct_load_from<'a>(
-    plan: &LoadPlan,
-    source: Option<&'a RequestSourceClient>,
-    family: AddressFamily,
-    places: &[Place],
-    interrupt: &Interrupt,
-    progress: &mut dyn FnMut(&LoadSnapshot<'_>),
-    on_header: &mut dyn FnMut(&AnswerHeader),
-) -> Result<LoadCapture, LoadError> {
-    let ahead = source.map_or(0, |source| source.0.ahead);
-    let start = |source: &'a RequestSourceClient| {
-        move |scope: &mut Scope, feeds: Vec<Feed>| source.start(scope, feeds)
-    };
-    let mut start = source.map(start);
-    let beside = LoadBeside {
-        progress,
-        on_header,
-        source: start.as_mut().map(|start| LoadSource {
-            start,
-            waiting_max: as_usize(ahead),
-        }),
-        agree: None,
-    };
-    conduct_load_beside(plan.clone(), family, places, interrupt, beside)
 }
 
 impl Client {

@@ -31,7 +31,7 @@ pub struct LoadBeside<'a> {
     /// Receives the response headers that the plan names.
     pub on_header: &'a mut dyn FnMut(&AnswerHeader),
     /// Source of requests other than the plan.
-    pub source: Option<LoadSource<'a>>,
+    pub source: Option<&'a dyn LoadSource>,
     /// Returns the start once connections are open, or `None` to give up; without it the
     /// load starts at once.
     pub agree: Option<AgreeStart<'a>>,
@@ -42,27 +42,22 @@ pub struct LoadBeside<'a> {
 pub type AgreeStart<'a> = &'a mut dyn FnMut(&Interrupt) -> Option<Moment>;
 
 /// A source of requests while a load goes on.
-pub struct LoadSource<'a> {
-    /// Starts the source in its scope, with a feed for each worker. It ends after its feeds
-    /// are closed, or with its scope.
-    pub start: &'a mut dyn FnMut(&mut Scope, Vec<Feed>) -> io::Result<()>,
+pub trait LoadSource: fmt::Debug {
     /// Maximum number of requests that wait on each worker.
-    pub waiting_max: usize,
+    fn waiting_max(&self) -> usize;
+
+    /// Starts the source in `scope`, with a feed for each worker. It ends after its feeds are
+    /// closed, or with its scope.
+    ///
+    /// # Errors
+    /// The kernel starts no more threads.
+    fn start(&self, scope: &mut Scope, feeds: Vec<Feed>) -> io::Result<()>;
 }
 
 impl fmt::Debug for LoadBeside<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("LoadBeside");
         shown.field("source", &self.source).finish_non_exhaustive()
-    }
-}
-
-impl fmt::Debug for LoadSource<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("LoadSource");
-        shown
-            .field("waiting_max", &self.waiting_max)
-            .finish_non_exhaustive()
     }
 }
 
@@ -87,10 +82,10 @@ impl<'a> LoadCompanions<'a> {
         let source = match beside.source {
             None => None,
             Some(source) => {
-                let feeds = prepared.feeds(source.waiting_max)?;
+                let feeds = prepared.feeds(source.waiting_max())?;
                 let mut scope = Scope::new(&Token::new());
-                (source.start)(&mut scope, feeds).map_err(LoadError::Start)?;
-                Some((scope, source.waiting_max as u64))
+                source.start(&mut scope, feeds).map_err(LoadError::Start)?;
+                Some((scope, source.waiting_max() as u64))
             }
         };
         Ok(Self {

@@ -177,7 +177,7 @@ pub(crate) fn load_arguments(arguments: &FindCapacityArguments) -> LoadArguments
         fleet: LoadFleetArguments::default(),
         termination_predicate: Vec::new(),
         failure_predicate: Vec::new(),
-        output_format: LoadFormat::Human,
+        output_format: LoadFormat::HUMAN,
         output: Vec::new(),
         capture: None,
         label: Vec::new(),

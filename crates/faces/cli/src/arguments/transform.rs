@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, ValueEnum};
-use stillwell_nighthawk::format::LoadFormat;
+use stillwell_nighthawk::format::{LoadFormat, NighthawkFormat};
 
 const SOURCES: &str = "\
 Formats that each source can be converted to:
@@ -73,21 +73,24 @@ pub(crate) struct NighthawkTransformArguments {
 
 /// Formats of the tool.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) struct NighthawkTransformFormat(pub(crate) LoadFormat);
+pub(crate) struct NighthawkTransformFormat(pub(crate) NighthawkFormat);
 
 impl FromStr for NighthawkTransformFormat {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let known = [
-            ("json", LoadFormat::NighthawkJson),
-            ("human", LoadFormat::NighthawkHuman),
-            ("yaml", LoadFormat::NighthawkYaml),
-            ("dotted", LoadFormat::NighthawkDotted),
-            ("fortio", LoadFormat::Fortio),
-            ("experimental_fortio_pedantic", LoadFormat::FortioPedantic),
-            ("csv", LoadFormat::NighthawkCsv),
-            ("prometheus", LoadFormat::NighthawkPrometheus),
+            ("json", NighthawkFormat::Json),
+            ("human", NighthawkFormat::Human),
+            ("yaml", NighthawkFormat::Yaml),
+            ("dotted", NighthawkFormat::Dotted),
+            ("fortio", NighthawkFormat::Fortio),
+            (
+                "experimental_fortio_pedantic",
+                NighthawkFormat::FortioPedantic,
+            ),
+            ("csv", NighthawkFormat::Csv),
+            ("prometheus", NighthawkFormat::Prometheus),
         ];
         let format = known.into_iter().find(|(name, _)| *name == text);
         format.map(|(_, format)| Self(format)).ok_or_else(|| {

@@ -2,6 +2,7 @@
 
 mod files;
 mod fleet;
+pub(crate) mod format;
 pub(crate) mod nighthawk;
 mod outcome;
 mod reflection;
@@ -15,14 +16,15 @@ pub(crate) use spec::{shape, tls};
 use std::path::{Path, PathBuf};
 
 use stillwell_config::requests::LoadSpecError;
-use stillwell_nighthawk::CommandLineOptions;
-use stillwell_nighthawk::format::{LoadFormat, render_load};
-use stillwell_nighthawk::service::{RequestSourceClient, conduct_load_from};
+use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::LoadPlan;
 use stillwell_plan::capacity::CapacityBound;
 use stillwell_plan::load::LoadPlanParts;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report, url_of};
-use stillwell_run::{AddressFamily, AnswerHeader, Interrupt, LoadCapture, LoadEnd, LoadError};
+use stillwell_run::{
+    AddressFamily, AnswerHeader, Interrupt, LoadBeside, LoadCapture, LoadEnd, LoadError,
+    LoadSource, conduct_load_beside,
+};
 use stillwell_scope::Place;
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::{LoadRules, load_warnings};
@@ -59,7 +61,8 @@ pub(crate) fn run(arguments: &LoadArguments, paint: &Paint) -> Result<Exit, Comm
         places: arguments.over.cpus.iter().map(place).collect(),
         targets: &arguments.urls,
         labels: &arguments.label,
-        nighthawk: None,
+        option_names: OptionNames::Load,
+        original: None,
         keep_going: arguments.keep_going,
         source: None,
         on_header: &|_| {},
@@ -84,12 +87,14 @@ struct Job<'a> {
     places: Vec<Place>,
     targets: &'a [String],
     labels: &'a [String],
-    /// Nighthawk's options, if they were used.
-    nighthawk: Option<CommandLineOptions>,
+    /// Words of advice.
+    option_names: OptionNames,
+    /// The options in the words of another tool, if they were used.
+    original: Option<serde_json::Value>,
     /// Goes on although nothing can be reached.
     keep_going: bool,
     /// Source of requests, if it is not the plan.
-    source: Option<RequestSourceClient>,
+    source: Option<&'a dyn LoadSource>,
     /// Receives the response headers that the plan names.
     on_header: &'a dyn Fn(&AnswerHeader),
     quiet: bool,
@@ -112,21 +117,20 @@ impl Job<'_> {
             .map_err(|error| could_not(error.into()))?;
         let mut is_unreachable = false;
         let mut display = LoadDisplay::new(paint, self.quiet, &self.target(), &self.plan);
-        let capture = conduct_load_from(
-            &self.plan,
-            self.source.as_ref(),
-            self.family,
-            &self.places,
-            &interrupt,
-            &mut |snapshot| {
+        let beside = LoadBeside {
+            progress: &mut |snapshot| {
                 if !self.keep_going && snapshot.is_unreached() {
                     is_unreachable = true;
                     interrupt.raise(outcome::STOP_SIGNAL);
                 }
                 display.show(snapshot);
             },
-            &mut |header| (self.on_header)(header),
-        );
+            on_header: &mut |header| (self.on_header)(header),
+            source: self.source,
+            agree: None,
+        };
+        let plan = self.plan.clone();
+        let capture = conduct_load_beside(plan, self.family, &self.places, &interrupt, beside);
         // Clears the display before other messages.
         drop(display);
         signals.close(Nanos::SECOND);
@@ -148,19 +152,15 @@ impl Job<'_> {
                 .write(folder, secrets::handling())
                 .map_err(|error| could_not(error.into()))?;
         }
-        let words = match self.nighthawk {
-            Some(_) => OptionNames::Nighthawk,
-            None => OptionNames::Load,
-        };
         let report = load_report(&LoadReportInput {
             capture: &capture,
-            original: self.nighthawk.as_ref().map(original).as_ref(),
-            warnings: &words.health_warnings(rules, &warnings),
+            original: self.original.as_ref(),
+            warnings: &self.option_names.health_warnings(rules, &warnings),
         });
-        if is_unreachable && matches!(self.format, LoadFormat::Human) {
+        if is_unreachable && self.format == LoadFormat::HUMAN {
             return Err(outcome::unreachable(&report));
         }
-        let text = render_load(&report, self.format, None, output::styled(paint));
+        let text = format::render(&report, self.format, None, output::styled(paint));
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
         let text = text + &outcome::threshold_lines(&capture, self.thresholds, self.format);
         Paint::data(&text).map_err(|error| could_not(error.into()))?;
@@ -183,12 +183,6 @@ impl Job<'_> {
         }
         target
     }
-}
-
-/// Options of Nighthawk's as a report keeps them.
-fn original(options: &CommandLineOptions) -> serde_json::Value {
-    let options = serde_json::to_value(options);
-    secrets::handling().json(options.expect("every key is a text and every number finite"))
 }
 
 /// Adds this version and what was typed to `capture`, and masks its secrets.

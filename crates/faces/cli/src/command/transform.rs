@@ -7,13 +7,12 @@ use std::process::ExitCode;
 use anyhow::{Context, bail};
 use stillwell_config::files::read_text;
 use stillwell_nighthawk as nighthawk;
-use stillwell_nighthawk::format::{
-    LoadFormat, read_load, render_load, render_log, render_nighthawk,
-};
+use stillwell_nighthawk::format::{LoadFormat, read_load, render_log, render_nighthawk};
 use stillwell_report::Style;
-use stillwell_report::load::HistogramLog;
+use stillwell_report::load::{HistogramLog, NativeLoadFormat};
 
 use crate::arguments::{NighthawkTransformArguments, TransformArguments, TransformSource};
+use crate::command::load::format::render;
 use crate::command::nighthawk_line;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
@@ -37,7 +36,7 @@ pub(crate) fn run_as_nighthawk() -> ExitCode {
     };
     let text = read(None).and_then(|text| Ok(nighthawk::read_json(&text)?));
     let text = text.and_then(|output| {
-        let format = arguments.output_format.0;
+        let format = LoadFormat::Nighthawk(arguments.output_format.0);
         Ok(render_nighthawk(&output, format, None)?)
     });
     let printed = text.and_then(|text| Ok(Paint::data(&text)?));
@@ -53,7 +52,7 @@ pub(crate) fn run_as_nighthawk() -> ExitCode {
 fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyhow::Result<String> {
     let format = arguments.output_format;
     let statistic = arguments.statistic.as_deref();
-    if statistic.is_some() && format != LoadFormat::Hgrm {
+    if statistic.is_some() && format != LoadFormat::Native(NativeLoadFormat::Hgrm) {
         bail!("--statistic belongs to --output-format hgrm");
     }
     let source = arguments.from.unwrap_or_else(|| source_of(text));
@@ -63,7 +62,7 @@ fn transform(text: &str, arguments: &TransformArguments, paint: &Paint) -> anyho
                 color: paint.out,
                 width: Paint::columns(),
             };
-            render_load(&read_load(text)?, format, statistic, style)
+            return Ok(render(&read_load(text)?, format, statistic, style)?);
         }
         TransformSource::Nighthawk => {
             let output = nighthawk::read_json(behind_logs(text))?;

@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
-use stillwell_nighthawk::format::{LoadFormat, render_load};
 use stillwell_report::Format;
-use stillwell_report::load::{LoadReport, human};
+use stillwell_report::load::{LoadReport, NativeLoadFormat, human, render_load};
 
 use crate::command::output;
 use crate::exit::{CommandError, Exit};
@@ -17,17 +16,17 @@ pub(super) enum FileFormat {
     /// A form of reports.
     Report(Format),
     /// A format of loads.
-    Load(LoadFormat),
+    Load(NativeLoadFormat),
 }
 
 /// Returns the format that the extension of `file` names.
 pub(super) fn format_of(file: &Path) -> Result<FileFormat, CommandError> {
     Ok(
         match file.extension().and_then(|extension| extension.to_str()) {
-            Some("json") => FileFormat::Load(LoadFormat::Json),
-            Some("csv") => FileFormat::Load(LoadFormat::Csv),
-            Some("hgrm") => FileFormat::Load(LoadFormat::Hgrm),
-            Some("hlog") => FileFormat::Load(LoadFormat::Hlog),
+            Some("json") => FileFormat::Load(NativeLoadFormat::Json),
+            Some("csv") => FileFormat::Load(NativeLoadFormat::Csv),
+            Some("hgrm") => FileFormat::Load(NativeLoadFormat::Hgrm),
+            Some("hlog") => FileFormat::Load(NativeLoadFormat::Hlog),
             Some("txt") => FileFormat::Report(Format::Terminal),
             Some("md") => FileFormat::Report(Format::Markdown),
             Some("html") => FileFormat::Report(Format::Html),

@@ -8,7 +8,6 @@ use stillwell_cluster::{
     StoreError,
 };
 use stillwell_config::requests::LoadSpecError;
-use stillwell_nighthawk::format::render_load;
 use stillwell_plan::LoadPlan;
 use stillwell_plan::load::LoadPlanParts;
 use stillwell_report::load::{LoadReportInput, load_report};
@@ -17,7 +16,7 @@ use stillwell_units::{Nanos, float_from_u64};
 use stillwell_verdict::{LoadRules, load_warnings};
 
 use super::remedy::OptionNames;
-use super::{add_typed, files, not_planned, outcome, random_seed, spec};
+use super::{add_typed, files, format, not_planned, outcome, random_seed, spec};
 use crate::arguments::{EngineName, LoadArguments};
 use crate::command::output;
 use crate::command::random::random;
@@ -163,7 +162,7 @@ fn report(
         original: None,
         warnings: &OptionNames::Load.health_warnings(rules, &warnings),
     });
-    let text = render_load(
+    let text = format::render(
         &report,
         arguments.output_format,
         None,

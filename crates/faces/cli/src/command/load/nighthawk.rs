@@ -7,25 +7,27 @@ mod remote_service;
 mod tests;
 
 use stillwell_metric::{Outcome, SourceCount, Trouble};
+use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::envoy::replaced_suites;
-use stillwell_nighthawk::format::{LoadFormat, render_load};
+use stillwell_nighthawk::format::{LoadFormat, NighthawkFormat, render_as};
 use stillwell_nighthawk::request::{LogLevel, NighthawkRequest, RequestError, current_zipkin_uri};
-use stillwell_nighthawk::service::conduct_load_from;
 use stillwell_plan::LoadPlan;
 use stillwell_plan::tls::Verification;
-use stillwell_report::Style;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
-use stillwell_run::{AnswerHeader, Interrupt, LoadCapture, LoadEnd};
+use stillwell_run::{
+    AnswerHeader, Interrupt, LoadBeside, LoadCapture, LoadEnd, LoadSource, conduct_load_beside,
+};
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::{LoadRules, load_warnings};
 
 use super::remedy::OptionNames;
 use super::spec::{cpus, random_run};
-use super::{Job, add_typed, original, telemetry};
+use super::{Job, add_typed, telemetry};
 use crate::arguments::{Concurrency, NighthawkClientArguments};
 use crate::command::nighthawk_line;
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
+use crate::secrets;
 use log::Log;
 
 /// Exits as Nighthawk does: 0, or 1 for any failure.
@@ -55,16 +57,13 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
     let plan = plan(request)?;
     let family = request.target.address_family;
     let source = request.source_client()?;
-    let source = source.as_ref();
-    let mut capture = conduct_load_from(
-        &plan,
-        source,
-        family,
-        &[],
-        interrupt,
-        &mut |_| {},
-        &mut |_| {},
-    )?;
+    let beside = LoadBeside {
+        progress: &mut |_| {},
+        on_header: &mut |_| {},
+        source: source.as_ref().map(|source| source as &dyn LoadSource),
+        agree: None,
+    };
+    let mut capture = conduct_load_beside(plan.clone(), family, &[], interrupt, beside)?;
     if let LoadEnd::PartFailed(what) = &capture.manifest.end {
         anyhow::bail!("{what}");
     }
@@ -83,12 +82,7 @@ pub(crate) fn load_of(request: &NighthawkRequest, interrupt: &Interrupt) -> anyh
         original: Some(&original(&options)),
         warnings: &OptionNames::Nighthawk.health_warnings(rules, &warnings),
     });
-    Ok(render_load(
-        &report,
-        LoadFormat::NighthawkJson,
-        None,
-        Style::default(),
-    )?)
+    Ok(render_as(&report, NighthawkFormat::Json))
 }
 
 /// Returns the plan of `request` on this host.
@@ -112,15 +106,17 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
         .chain(&request.target.multi_target_endpoint)
         .cloned()
         .collect();
+    let source = request.source_client().map_err(bad)?;
     let job = Job {
         plan,
         family: request.target.address_family,
         places: Vec::new(),
         targets: &targets,
         labels: &request.output.label,
-        nighthawk: Some(options),
+        option_names: OptionNames::Nighthawk,
+        original: Some(original(&options)),
         keep_going: true,
-        source: request.source_client().map_err(bad)?,
+        source: source.as_ref().map(|source| source as &dyn LoadSource),
         on_header: &|header| log_header(header, log),
         quiet: request.output.verbosity > LogLevel::Debug,
         format: format_of(request),
@@ -148,10 +144,16 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
     Ok(exit)
 }
 
+/// Options as a report keeps them.
+fn original(options: &CommandLineOptions) -> serde_json::Value {
+    let options = serde_json::to_value(options);
+    secrets::handling().json(options.expect("every key is a text and every number finite"))
+}
+
 /// Returns the format; readers get Nighthawk's layout.
 const fn format_of(request: &NighthawkRequest) -> LoadFormat {
     match request.output.output_format {
-        LoadFormat::Human => LoadFormat::NighthawkHuman,
+        LoadFormat::HUMAN => LoadFormat::Nighthawk(NighthawkFormat::Human),
         other => other,
     }
 }

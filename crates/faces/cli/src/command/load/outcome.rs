@@ -128,7 +128,7 @@ pub(super) fn threshold_lines(
     thresholds: &[CapacityBound],
     format: LoadFormat,
 ) -> String {
-    if !matches!(format, LoadFormat::Human) {
+    if format != LoadFormat::HUMAN {
         return String::new();
     }
     let lines = measured(capture, thresholds).map(|(bound, value, is_kept)| {

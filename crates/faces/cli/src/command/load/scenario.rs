@@ -7,6 +7,7 @@ use stillwell_config::files::Disk;
 use stillwell_config::scenario::{ScenarioFlags, load_scenario};
 use stillwell_nighthawk::format::LoadFormat;
 use stillwell_plan::scenario::{ScenarioPlan, UsersPlan};
+use stillwell_report::load::NativeLoadFormat;
 use stillwell_report::{
     Format, SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioTimes, ScenarioUsers,
     render_scenario,
@@ -30,8 +31,8 @@ pub(super) fn run(
     output::check_writable_as(&arguments.output, |file| format_of_file(file).map(drop))?;
     let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
     let format = match arguments.output_format {
-        LoadFormat::Human => Format::Terminal,
-        LoadFormat::Json => Format::Json,
+        LoadFormat::HUMAN => Format::Terminal,
+        LoadFormat::Native(NativeLoadFormat::Json) => Format::Json,
         _ => {
             let error = anyhow::anyhow!("a scenario has no result in this format");
             let error = CommandError::new(Exit::Usage, error);

@@ -10,21 +10,20 @@ use stillwell_nighthawk::format::nighthawk_output;
 use stillwell_nighthawk::request::{NighthawkRequest, RequestError};
 use stillwell_nighthawk::service::{
     AccessPlan, Caller, LoadTask, OfferedRequest, RequestSourceClient, StatusCode, attach_samples,
-    conduct_load_from,
 };
 use stillwell_nighthawk::wire::{ExecutionResponse, Status};
 use stillwell_plan::LoadPlan;
 use stillwell_plan::load::BodyPlan;
 use stillwell_report::load::{LoadReportInput, load_report};
-use stillwell_run::{LoadCapture, LoadEnd};
+use stillwell_run::{LoadBeside, LoadCapture, LoadEnd, LoadSource, conduct_load_beside};
 use stillwell_scope::clock;
 use stillwell_units::{Nanos, Seed};
 use stillwell_verdict::{LoadRules, load_warnings};
 
 use super::log::Log;
-use super::{announce, cpus, log_header, log_problems, random_run, warn};
+use super::{announce, cpus, log_header, log_problems, original, random_run, warn};
+use crate::command::load::add_typed;
 use crate::command::load::remedy::OptionNames;
-use crate::command::load::{add_typed, original};
 use progress::Progress;
 
 /// Between two looks at the clock and at who wants the end.
@@ -109,15 +108,15 @@ impl Prepared {
         }
         let mut progress = Progress::default();
         let family = self.request.target.address_family;
-        let capture = conduct_load_from(
-            &self.plan,
-            self.source.as_ref(),
-            family,
-            &[],
-            task.interrupt(),
-            &mut |snapshot| task.report(progress.take(snapshot)),
-            &mut |header| log_header(header, log),
-        );
+        let source = self.source.as_ref();
+        let beside = LoadBeside {
+            progress: &mut |snapshot| task.report(progress.take(snapshot)),
+            on_header: &mut |header| log_header(header, log),
+            source: source.map(|source| source as &dyn LoadSource),
+            agree: None,
+        };
+        let plan = self.plan.clone();
+        let capture = conduct_load_beside(plan, family, &[], task.interrupt(), beside);
         let response = match capture {
             Ok(capture) => self.answer(capture, task, log),
             Err(error) => {
