@@ -5,7 +5,7 @@
 //! not saturated.
 
 use serde::{Deserialize, Serialize};
-use stillwell_plan::{ExperimentPlan, RatePlan, RateShape, RateUnit};
+use stillwell_plan::{ExperimentPlan, GeneratorPlan, RatePlan, RateShape, RateUnit};
 use stillwell_units::Nanos;
 use stillwell_verdict::RunSummary;
 use stillwell_verdict::limits::LIGHT_LOAD_SHARE;
@@ -25,7 +25,7 @@ const PROBE_WARMUP: Nanos = Nanos::SECOND;
 /// Figures of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
-    /// Each generator's id and the events that it sent each second.
+    /// Id of each generator without a stated rate, and the events that it sent each second.
     pub generators: Vec<(String, f64)>,
     /// CPU seconds of the target for each second, if it was watched.
     pub target_cpu_share: Option<f64>,
@@ -46,7 +46,7 @@ pub struct OperatingPointFound {
     pub target_cpu_share: Option<f64>,
     /// The same as a share of the CPUs that it may use.
     pub target_core_share: Option<f64>,
-    /// One for each generator, in the plan's order.
+    /// One for each generator without a stated rate, in the plan's order.
     pub generators: Vec<GeneratorPoint>,
     /// The reason for the rate, in one sentence for readers.
     pub reason: String,
@@ -75,12 +75,17 @@ pub enum OperatingPointError {
 }
 
 impl Reading {
-    /// Returns the figures of a probe, from its summary.
+    /// Returns the figures of a probe of `experiment`, from its summary.
     #[must_use]
-    pub fn of(probe: &RunSummary) -> Self {
+    pub fn of(probe: &RunSummary, experiment: &ExperimentPlan) -> Self {
         let generators = probe.figures.generators.iter();
+        let has_no_rate = |id: &str| {
+            let mut plans = experiment.run_plan.generators.iter();
+            plans.any(|plan| plan.id == id && plan.rate.is_max())
+        };
         Self {
             generators: generators
+                .filter(|generator| has_no_rate(&generator.id))
                 .map(|generator| {
                     (
                         generator.id.clone(),
@@ -171,10 +176,10 @@ fn factor(share: f64, reading: &Reading) -> (f64, String) {
     (share, reason)
 }
 
-/// The plan of a probe of `experiment`.
+/// The plan of a probe of `experiment`: generators without a stated rate send at full speed.
 pub(crate) fn probing(experiment: &ExperimentPlan, length: Nanos) -> ExperimentPlan {
-    let mut probing = at_full_speed(experiment);
-    for generator in &mut probing.run_plan.generators {
+    let mut probing = experiment.clone();
+    for generator in without_rate(&mut probing) {
         generator.rate.unit = RateUnit::Events;
     }
     let phases = &mut probing.run_plan.phases;
@@ -196,10 +201,10 @@ pub(crate) fn at_full_speed(experiment: &ExperimentPlan) -> ExperimentPlan {
     fast
 }
 
-/// `experiment` at the chosen rate.
+/// `experiment` at the chosen rate. Stated rates stay.
 pub(crate) fn at(experiment: &ExperimentPlan, point: &OperatingPointFound) -> ExperimentPlan {
     let mut at_rate = experiment.clone();
-    for generator in &mut at_rate.run_plan.generators {
+    for generator in without_rate(&mut at_rate) {
         if let Some(per_second) = rate_of(point, &generator.id) {
             generator.rate = RatePlan {
                 unit: RateUnit::Events,
@@ -208,6 +213,12 @@ pub(crate) fn at(experiment: &ExperimentPlan, point: &OperatingPointFound) -> Ex
         }
     }
     at_rate
+}
+
+/// The generators that a probe finds a rate for.
+fn without_rate(experiment: &mut ExperimentPlan) -> impl Iterator<Item = &mut GeneratorPlan> {
+    let generators = experiment.run_plan.generators.iter_mut();
+    generators.filter(|generator| generator.rate.is_max())
 }
 
 /// The chosen rate of the generator `id`, in events each second.

@@ -106,7 +106,7 @@ impl Session<'_> {
             }
         };
         let failed = match &summary.outcome {
-            RunOutcome::Completed => match choose_rate(share, &Reading::of(&summary)) {
+            RunOutcome::Completed => match choose_rate(share, &Reading::of(&summary, probing)) {
                 Ok(point) => return Ok(point),
                 Err(error) => error.to_string(),
             },

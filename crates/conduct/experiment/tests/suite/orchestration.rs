@@ -8,9 +8,9 @@ use stillwell_experiment::{
     order_within, run_suite,
 };
 use stillwell_plan::experiment::OperatingPoint;
-use stillwell_plan::{Phase, RateShape, SuitePlan, TargetKind};
+use stillwell_plan::{GeneratorPlan, Phase, RatePlan, RateShape, SuitePlan, TargetKind};
 use stillwell_run::Interrupt;
-use stillwell_units::Nanos;
+use stillwell_units::{ByteRate, Nanos};
 use stillwell_verdict::Verdict;
 
 use crate::mock::{Mock, dearer, experiment, options, run, suite};
@@ -249,6 +249,7 @@ fn an_interrupt_ends_the_suite_and_keeps_finished_pairs() {
 
 fn probing(pairs: u32) -> SuitePlan {
     let mut item = experiment("one", pairs);
+    item.run_plan.generators[0].rate = RatePlan::MAX;
     item.operating_point = OperatingPoint::Probe {
         share: 0.6,
         length: Nanos::from_secs(3),
@@ -284,6 +285,31 @@ fn a_probe_sets_the_rate_of_both_variants() {
         "{}",
         point.reason
     );
+}
+
+#[test]
+fn a_probe_keeps_stated_rates() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut plan = probing(1);
+    let generators = &mut plan.experiments[0].run_plan.generators;
+    let stated = GeneratorPlan {
+        id: "steady".to_owned(),
+        rate: RatePlan::bytes(ByteRate::try_new(100).unwrap()),
+        ..generators[0].clone()
+    };
+    generators.insert(0, stated.clone());
+    let mut mock = Mock::new(dearer);
+    run(&plan, &options(folder.path(), false), &mut mock).unwrap();
+    assert_eq!(mock.requests.len(), 3);
+    for run in &mock.requests {
+        assert_eq!(run.plan.generators[0], stated);
+    }
+    assert!(mock.requests[0].plan.generators[1].rate.is_max());
+    let found = RateShape::Constant { per_second: 6000.0 };
+    assert_eq!(mock.requests[1].plan.generators[1].rate.shape, found);
+    let path = Results::new(folder.path().join("results")).operating_point("one");
+    let point: OperatingPointFound = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    assert_eq!(point.generators.len(), 1);
 }
 
 #[test]

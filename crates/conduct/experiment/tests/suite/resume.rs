@@ -5,8 +5,8 @@ use std::path::Path;
 
 use stillwell_capture::{RunIdentity, RunOutcome};
 use stillwell_experiment::{Results, SuiteError, SuiteProgress, run_suite};
-use stillwell_plan::SuitePlan;
 use stillwell_plan::experiment::{BinarySource, OperatingPoint};
+use stillwell_plan::{RatePlan, SuitePlan};
 use stillwell_run::Interrupt;
 use stillwell_units::Nanos;
 use stillwell_verdict::Verdict;
@@ -15,6 +15,7 @@ use crate::mock::{Mock, dearer, experiment, options, run, suite};
 
 fn six_pairs() -> SuitePlan {
     let mut item = experiment("one", 6);
+    item.run_plan.generators[0].rate = RatePlan::MAX;
     item.operating_point = OperatingPoint::Probe {
         share: 0.5,
         length: Nanos::SECOND,

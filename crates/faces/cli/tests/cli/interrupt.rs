@@ -72,7 +72,9 @@ fn an_interrupted_run_kills_a_target_that_ignores_signals() {
 
 #[test]
 fn a_run_is_interrupted_in_its_probe() {
-    let suite = Suite::new().with("operating_point", "{probe: {share: 60%, length: 60s}}");
+    let suite = Suite::new()
+        .with("rate", "max")
+        .with("operating_point", "{probe: {share: 60%, length: 60s}}");
     let run = suite.run(&[]);
     let probing = || !suite.target_processes("relay").is_empty();
     assert!(wait_until(LONG, probing), "{}", run.stderr());

@@ -7,8 +7,8 @@ use stillwell_plan::goal::Direction;
 use stillwell_plan::placement::Wanted;
 use stillwell_plan::target::ContainerOrigin;
 use stillwell_plan::{
-    ExperimentPlan, GeneratorPlan, GoalPlan, PhasesPlan, RunPlan, TargetKind, TargetPlan,
-    VariantPlan,
+    ExperimentPlan, GeneratorPlan, GoalPlan, PhasesPlan, RateShape, RunPlan, TargetKind,
+    TargetPlan, VariantPlan,
 };
 use stillwell_text::{Diagnostic, Diagnostics, Place, code};
 use stillwell_units::{Nanos, Seed};
@@ -243,6 +243,10 @@ fn set_operating_point(plan: &mut ExperimentPlan, text: &str, diagnostics: &mut 
                 return;
             }
         };
+        // Typed rates replace those of the file.
+        for generator in &mut plan.run_plan.generators {
+            generator.rate.shape = RateShape::Max;
+        }
     } else if set_rate(&mut plan.run_plan.generators, text, diagnostics) {
         plan.operating_point = if text == "max" {
             OperatingPoint::Max

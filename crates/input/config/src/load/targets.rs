@@ -106,9 +106,9 @@ fn plan_of_case(
 fn plan_of(spec: ExperimentSpec, case: &Case<'_>, diagnostics: &mut Diagnostics) -> TargetsPlan {
     let mut run_plan = spec.run_plan;
     match spec.operating_point {
-        OperatingPoint::Stated => {}
-        // Each takes what it can: there is no one rate that all are found at.
-        OperatingPoint::Max | OperatingPoint::Probe { .. } => {
+        // Each target takes what it can where no rate is stated: there is no probe.
+        OperatingPoint::Stated | OperatingPoint::Probe { .. } => {}
+        OperatingPoint::Max => {
             for generator in &mut run_plan.generators {
                 generator.rate.shape = RateShape::Max;
             }

@@ -392,6 +392,7 @@ fn read_workload(
 }
 
 /// Returns the requested operating point; else the rates of the file, if all generators have one.
+/// A probe finds the rates of generators without one, the others keep theirs.
 fn read_operating_point(
     context: &ReadContext<'_>,
     map: &MapReader<'_, '_>,
@@ -399,6 +400,7 @@ fn read_operating_point(
 ) -> OperatingPoint {
     let all_stated = generators.iter().all(|spec| spec.has_rate);
     let all_max = generators.iter().all(|spec| spec.plan.value.rate.is_max());
+    let any_max = generators.iter().any(|spec| spec.plan.value.rate.is_max());
     let given = map
         .take("operating_point")
         .and_then(|node| operating_point::read_operating_point(context, node));
@@ -422,6 +424,12 @@ fn read_operating_point(
         Some((OperatingPoint::Probe { .. }, span)) if generators.is_empty() => {
             let message = "a probe needs a generator";
             reader.report(reader.error(code::OPERATING_POINT, span, message));
+            OperatingPoint::Stated
+        }
+        Some((OperatingPoint::Probe { .. }, span)) if !any_max => {
+            let message = "the operating point is a probe, but every generator states a rate";
+            let error = reader.error(code::OPERATING_POINT, span, message);
+            reader.report(error.help("remove `operating_point`, or the `rate` to be found"));
             OperatingPoint::Stated
         }
         Some((point, _)) => point,

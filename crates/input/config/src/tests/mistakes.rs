@@ -102,6 +102,18 @@ checks:
 }
 
 #[test]
+fn a_probe_without_a_rate_to_find() {
+    snapshot!(
+        "target: {command: ./x}
+variants: {baseline: {}, comparison: {arguments: [a]}}
+workload: {generators: [{tcp: '127.0.0.1:9200', payload: ascii, rate: 1/s}]}
+goals: [memory]
+operating_point: probe
+"
+    );
+}
+
+#[test]
 fn goals_that_can_never_be_measured() {
     snapshot!(
         "target: {command: ./x}

@@ -146,7 +146,16 @@ fn operating_point(plan: &ExperimentPlan) -> String {
         OperatingPoint::Max => "as fast as the target accepts".to_owned(),
         OperatingPoint::Probe { share, length } => {
             let percent = share * 100.0;
-            format!("{percent:.0} % of capacity, found by a probe of {length}")
+            let generators = &plan.run_plan.generators;
+            let stated = generators
+                .iter()
+                .filter(|generator| !generator.rate.is_max());
+            let besides = match stated.count() {
+                0 => String::new(),
+                1 => "; 1 generator keeps its stated rate".to_owned(),
+                many => format!("; {many} generators keep their stated rates"),
+            };
+            format!("{percent:.0} % of capacity, found by a probe of {length}{besides}")
         }
     }
 }
