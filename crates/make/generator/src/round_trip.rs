@@ -2,14 +2,15 @@
 //! on each connection.
 
 use std::io::{self, ErrorKind};
-use std::num::NonZeroU32;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use stillwell_metric::Outcome;
+use stillwell_plan::generator::MessageLength;
 use stillwell_scope::{Tasks, clock};
+use stillwell_units::as_usize;
 use stillwell_wire::dial;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
@@ -28,15 +29,15 @@ const BUFFER_BYTES: usize = 64 << 10;
 pub(crate) struct RoundTrip {
     /// `host:port` to dial.
     address: String,
-    request_bytes: NonZeroU32,
-    response_bytes: NonZeroU32,
+    request_bytes: MessageLength,
+    response_bytes: MessageLength,
 }
 
 impl RoundTrip {
     pub(crate) fn new(
         address: &str,
-        request_bytes: NonZeroU32,
-        response_bytes: NonZeroU32,
+        request_bytes: MessageLength,
+        response_bytes: MessageLength,
     ) -> Self {
         Self {
             address: address.to_owned(),
@@ -94,7 +95,7 @@ async fn exchange(
     plan: &RoundTrip,
     buffer: &mut [u8],
 ) -> io::Result<()> {
-    let length = |bytes: NonZeroU32| bytes.get() as usize;
+    let length = |bytes: MessageLength| as_usize(bytes.bytes());
     let mut left = length(plan.request_bytes);
     while left > 0 {
         let bytes = &buffer[..left.min(BUFFER_BYTES)];

@@ -2,12 +2,12 @@
 
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZeroU32;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use stillwell_http::HeadError;
 use stillwell_metric::{Labels, Shard, SinkShard, sink_worker_name};
+use stillwell_plan::generator::MessageLength;
 use stillwell_plan::sink::LinesPlan;
 use stillwell_plan::{SinkPlan, SinkProtocol};
 use stillwell_scope::{Place, Scope};
@@ -284,7 +284,7 @@ impl Receiver {
                 request_bytes,
                 response_bytes,
             } => {
-                let length = |bytes: NonZeroU32| as_usize(bytes.get());
+                let length = |bytes: MessageLength| as_usize(bytes.bytes());
                 Self::RoundTrip {
                     listener: StreamListener::tcp(*address).map_err(refused)?,
                     request_bytes: length(*request_bytes),

@@ -5,6 +5,7 @@ mod broker;
 mod concurrency;
 mod exchange;
 mod kubernetes;
+mod message_length;
 mod places;
 mod properties;
 mod renames;
@@ -29,6 +30,7 @@ pub use broker::{
 pub use concurrency::{Concurrency, ConcurrencyError};
 pub use exchange::ExchangePlan;
 pub use kubernetes::{KubernetesKind, KubernetesPlan};
+pub use message_length::{MessageLength, MessageLengthError};
 pub use properties::{EventsDefault, StampForms, TransportProperties, TransportTarget};
 pub use renames::{RenameShare, RenameShareError};
 pub use requests::RequestsPlan;
@@ -139,9 +141,9 @@ pub enum TransportPlan {
         /// `host:port` of the target.
         address: String,
         /// Length of a request.
-        request_bytes: NonZeroU32,
+        request_bytes: MessageLength,
         /// Length of a response.
-        response_bytes: NonZeroU32,
+        response_bytes: MessageLength,
     },
     /// Creates, opens and renames files and folders. The payload
     /// only paces: a block an operation.

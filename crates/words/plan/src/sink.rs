@@ -1,12 +1,13 @@
 //! Receivers of the target's output.
 
 use std::net::SocketAddr;
-use std::num::{NonZeroU16, NonZeroU32};
+use std::num::NonZeroU16;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteRate, Nanos};
 
+use crate::generator::MessageLength;
 use crate::stamp::PrefixFraming;
 
 /// One receiver.
@@ -120,10 +121,10 @@ pub enum SinkProtocol {
     TcpRr {
         /// The address of the listener.
         address: SocketAddr,
-        /// Length of a request, at least one byte.
-        request_bytes: NonZeroU32,
-        /// Length of an answer, at least one byte.
-        response_bytes: NonZeroU32,
+        /// Length of a request.
+        request_bytes: MessageLength,
+        /// Length of an answer.
+        response_bytes: MessageLength,
     },
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use stillwell_metric::{Outcome, Shard, Value, catalogue, decode_histogram};
-use stillwell_plan::generator::FileLayout;
+use stillwell_plan::generator::{FileLayout, MessageLength};
 use stillwell_plan::{PayloadPlan, TransportPlan};
 use stillwell_units::ByteSize;
 
@@ -132,8 +132,8 @@ fn round_trips_are_counted_and_timed() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut plan = plan(TransportPlan::TcpRr {
         address: listener.local_addr().unwrap().to_string(),
-        request_bytes: 100.try_into().unwrap(),
-        response_bytes: 70_000.try_into().unwrap(),
+        request_bytes: MessageLength::try_new(100).unwrap(),
+        response_bytes: MessageLength::try_new(70_000).unwrap(),
     });
     plan.payload = PayloadPlan::PACE;
     let mut fixture = Fixture::start(&plan);

@@ -8,6 +8,7 @@ use stillwell_http::grpc::{status, write_message};
 use stillwell_http::h2::{BodyLength, Client, ClientEvent, H2RequestBlock, Limits, Stream};
 use stillwell_metric::Value;
 use stillwell_plan::SinkProtocol;
+use stillwell_plan::generator::MessageLength;
 use stillwell_plan::sink::{IntakeService, SeriesRecord};
 use stillwell_scope::clock;
 use stillwell_units::Nanos;
@@ -314,8 +315,8 @@ fn answers_come_after_their_delay() {
 fn requests_of_fixed_length_are_answered() {
     let sink = run(&plan(SinkProtocol::TcpRr {
         address: anywhere(),
-        request_bytes: 3.try_into().unwrap(),
-        response_bytes: 5.try_into().unwrap(),
+        request_bytes: MessageLength::try_new(3).unwrap(),
+        response_bytes: MessageLength::try_new(5).unwrap(),
     }));
     let mut stream = TcpStream::connect(sink.address()).unwrap();
     stream.write_all(b"onetwo").unwrap();

@@ -327,6 +327,7 @@ impl TransportPlan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::generator::MessageLength;
     use crate::stamp::PrefixFraming;
 
     #[test]
@@ -362,8 +363,8 @@ mod tests {
             (
                 TransportPlan::TcpRr {
                     address: address(),
-                    request_bytes: std::num::NonZeroU32::MIN,
-                    response_bytes: std::num::NonZeroU32::MIN,
+                    request_bytes: MessageLength::MIN,
+                    response_bytes: MessageLength::MIN,
                 },
                 [false, false, false],
                 Some(TransportTarget::Tcp("127.0.0.1:1")),

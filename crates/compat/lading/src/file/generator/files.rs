@@ -3,7 +3,9 @@
 use std::num::NonZeroU32;
 use std::path::PathBuf;
 
-use stillwell_plan::generator::{Concurrency, FileLayout, FileTreePlan, RenameShare};
+use stillwell_plan::generator::{
+    Concurrency, FileLayout, FileTreePlan, MessageLength, RenameShare,
+};
 use stillwell_plan::rate::Ramp;
 use stillwell_plan::{GeneratorPlan, PayloadPlan, RatePlan, RateShape, RateUnit, TransportPlan};
 use stillwell_units::ByteSize;
@@ -338,8 +340,11 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<GeneratorP
         }
     }
     let length = |key| match map.take(key) {
-        Some(node) => reader.whole(node, 1, 1_u32 << 30).and_then(NonZeroU32::new),
-        None => Some(NonZeroU32::MIN),
+        Some(node) => {
+            let bytes: u32 = reader.whole(node, 1, MessageLength::MAX_BYTES)?;
+            MessageLength::try_from(bytes).ok()
+        }
+        None => Some(MessageLength::MIN),
     };
     let (request_bytes, response_bytes) = (length("request_size"), length("response_size"));
     let count = |key| match map.take(key) {

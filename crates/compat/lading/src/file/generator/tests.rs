@@ -168,7 +168,11 @@ fn what_sends_no_payload_is_paced() {
             panic!("{:?}", plan.transport);
         };
         assert_eq!(
-            (address.as_str(), request_bytes.get(), response_bytes.get()),
+            (
+                address.as_str(),
+                request_bytes.bytes(),
+                response_bytes.bytes()
+            ),
             (expected, 8, 1)
         );
         assert_eq!(plan.concurrency, Concurrency::try_new(4, 4).unwrap());

@@ -1,9 +1,9 @@
 //! lading's blackholes for service intakes.
 
 use std::net::{IpAddr, SocketAddr};
-use std::num::NonZeroU32;
 
 use stillwell_plan::SinkProtocol;
+use stillwell_plan::generator::MessageLength;
 use stillwell_plan::sink::{IntakeService, SeriesRecord};
 use stillwell_units::Nanos;
 
@@ -168,8 +168,8 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<Placed<Sin
         None => Some(default),
     };
     let port = number("data_port", 12_867, u32::from(u16::MAX));
-    let request_bytes = number("request_size", 1, 1 << 30);
-    let response_bytes = number("response_size", 1, 1 << 30);
+    let length = |key| MessageLength::try_from(number(key, 1, MessageLength::MAX_BYTES)?).ok();
+    let (request_bytes, response_bytes) = (length("request_size"), length("response_size"));
     let node = map.required("addr")?;
     let text = reader.text(node)?;
     let Ok(ip) = text.parse::<IpAddr>() else {
@@ -190,8 +190,8 @@ pub(super) fn read_round_trip(reader: &Reader, node: &Node) -> Option<Placed<Sin
     Some(Placed {
         value: SinkProtocol::TcpRr {
             address: place.value,
-            request_bytes: NonZeroU32::new(request_bytes?)?,
-            response_bytes: NonZeroU32::new(response_bytes?)?,
+            request_bytes: request_bytes?,
+            response_bytes: response_bytes?,
         },
         span: place.span,
     })

@@ -1,3 +1,4 @@
+use stillwell_plan::generator::MessageLength;
 use stillwell_plan::sink::{IntakeService, SeriesRecord, SinkBody};
 use stillwell_plan::{SinkPlan, SinkProtocol};
 
@@ -115,8 +116,8 @@ fn tcp_rr_listens_at_its_data_port() {
     let sink = sinks("tcp_rr", "addr: 0.0.0.0, request_size: 4, response_size: 9").remove(0);
     let expected = SinkProtocol::TcpRr {
         address: "127.0.0.1:12867".parse().unwrap(),
-        request_bytes: 4.try_into().unwrap(),
-        response_bytes: 9.try_into().unwrap(),
+        request_bytes: MessageLength::try_new(4).unwrap(),
+        response_bytes: MessageLength::try_new(9).unwrap(),
     };
     assert_eq!(sink.protocol, expected);
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroU32;
 
-use stillwell_plan::generator::{FileLayout, FileTreePlan, RenameShare, WhenFull};
+use stillwell_plan::generator::{FileLayout, FileTreePlan, MessageLength, RenameShare, WhenFull};
 use stillwell_plan::{RatePlan, TransportPlan};
 use stillwell_text::{MapReader, Node, Reader, Value, code};
 use stillwell_units::{ByteSize, Nanos};
@@ -178,7 +178,7 @@ pub(super) fn read_round_trip(context: &ReadContext<'_>, node: &Node) -> Option<
         response_bytes,
     };
     if matches!(node.value, Value::Scalar { .. }) {
-        let least = NonZeroU32::MIN;
+        let least = MessageLength::MIN;
         return Some(round_trip(context.address(node)?, least, least));
     }
     let map = context.reader.map(node, &ROUND_TRIP.keys())?;
@@ -187,7 +187,7 @@ pub(super) fn read_round_trip(context: &ReadContext<'_>, node: &Node) -> Option<
         .and_then(|node| context.address(node));
     let length = |key| match map.take(key) {
         Some(node) => read_length(context, node),
-        None => Some(NonZeroU32::MIN),
+        None => Some(MessageLength::MIN),
     };
     let (request_bytes, response_bytes) = (length("request"), length("response"));
     Some(round_trip(address?, request_bytes?, response_bytes?))

@@ -1,8 +1,7 @@
 //! Sinks that imitate services.
 
-use std::num::NonZeroU32;
-
 use stillwell_plan::SinkProtocol;
+use stillwell_plan::generator::MessageLength;
 use stillwell_plan::sink::{IntakeService, OpenmetricsPlan, SeriesRecord};
 use stillwell_text::{MapReader, Node, Value, code};
 use stillwell_units::{ByteSize, Nanos};
@@ -131,7 +130,7 @@ fn read_round_trip(
         response_bytes,
     };
     if is_short {
-        let least = NonZeroU32::MIN;
+        let least = MessageLength::MIN;
         return Some(Placed {
             value: round_trip(read_address(context, node)?, least, least),
             span: node.span,
@@ -142,7 +141,7 @@ fn read_round_trip(
     let address = place.and_then(|node| read_address(context, node));
     let length = |key| match map.take(key) {
         Some(node) => read_length(context, node),
-        None => Some(NonZeroU32::MIN),
+        None => Some(MessageLength::MIN),
     };
     let (request_bytes, response_bytes) = (length("request"), length("response"));
     Some(Placed {
@@ -152,10 +151,13 @@ fn read_round_trip(
 }
 
 /// The length of a message: from one byte to a gibibyte.
-pub(in crate::spec) fn read_length(context: &ReadContext<'_>, node: &Node) -> Option<NonZeroU32> {
+pub(in crate::spec) fn read_length(
+    context: &ReadContext<'_>,
+    node: &Node,
+) -> Option<MessageLength> {
     let size: ByteSize = context.reader.parsed(node)?;
-    if (1..=1 << 30).contains(&size.bytes()) {
-        return u32::try_from(size.bytes()).ok().and_then(NonZeroU32::new);
+    if let Ok(length) = MessageLength::try_new(size.bytes()) {
+        return Some(length);
     }
     let message = format!("a message of {size} is not sent");
     let error = context.reader.error(code::OUT_OF_RANGE, node.span, message);
