@@ -2,23 +2,12 @@
 //! exchanges as its documentation has them, for no cluster runs where tests do.
 
 use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::api::{ApiRequest, json_response, listen};
 
 /// So many times an object that was deleted is still found on its way out.
 const LINGERS: u32 = 2;
-
-/// A request to the API.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct ApiRequest {
-    /// Method and path, as `POST /api/v1/nodes`.
-    pub method_and_path: String,
-    /// The value of `Authorization`, or empty.
-    pub authorization: String,
-    /// The body, or empty.
-    pub body: String,
-}
 
 /// A Kubernetes API with its objects and a record of its requests. Clones share their state.
 #[derive(Clone, Debug, Default)]
@@ -49,62 +38,18 @@ impl Cluster {
     /// # Panics
     /// If no port is available.
     pub fn listen(&self) -> (String, impl FnOnce() + Send + use<>) {
-        let listener = TcpListener::bind("127.0.0.1:0");
-        let listener = listener.unwrap_or_else(|error| panic!("listen on loopback: {error}"));
-        let address = listener.local_addr();
-        let address = address.unwrap_or_else(|error| panic!("where it listens: {error}"));
         let cluster = self.clone();
-        let serve = move || {
-            while let Ok((peer, _)) = listener.accept() {
-                // The server ignores errors of a connection.
-                cluster.serve_connection(peer).unwrap_or_default();
-            }
-        };
-        (format!("http://{address}"), serve)
-    }
-
-    fn serve_connection(&self, mut peer: TcpStream) -> io::Result<()> {
-        let (mut read, mut buffer) = (Vec::new(), [0; 4096]);
-        loop {
-            let length = peer.read(&mut buffer)?;
-            if length == 0 {
-                return Ok(());
-            }
-            read.extend_from_slice(&buffer[..length]);
-            if let Some(response) = self.respond(&read) {
-                return peer.write_all(response.as_bytes());
-            }
-        }
+        listen(move |request| cluster.respond(request))
     }
 
     /// Returns the response to `request`; `None` if the request is incomplete.
     #[must_use]
     pub fn respond(&self, request: &[u8]) -> Option<String> {
-        let text = String::from_utf8_lossy(request);
-        let (head, body) = text.split_once("\r\n\r\n")?;
-        let header = |wanted: &str| {
-            let mut lines = head.lines().filter_map(|line| line.split_once(": "));
-            let line = lines.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-            line.map(|(_, value)| value)
-        };
-        let length = header("content-length").and_then(|length| length.parse().ok());
-        if body.len() < length.unwrap_or(0) {
-            return None;
-        }
-        let line = head.lines().next().unwrap_or_default();
-        let api_request = ApiRequest {
-            method_and_path: line.trim_end_matches(" HTTP/1.1").to_owned(),
-            authorization: header("authorization").unwrap_or_default().to_owned(),
-            body: body.to_owned(),
-        };
+        let api_request = ApiRequest::read(request)?;
         let mut state = self.state();
         let (status, response) = state.respond(&api_request);
         state.requests.push(api_request);
-        let length = response.len();
-        Some(format!(
-            "HTTP/1.1 {status} Any\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
-             Audit-Id: 1\r\n\r\n{response}"
-        ))
+        Some(json_response(status, "Audit-Id: 1\r\n", &response))
     }
 
     /// Answers the next `times` requests that begin with `prefix` with `status` and the API's own `message`.

@@ -1,10 +1,8 @@
 //! The part of the APIs of GitHub and GitLab that comments on pull requests need: list, create, replace.
 
-use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::cluster::ApiRequest;
+use crate::api::{ApiRequest, json_response, listen};
 
 /// Comments of one page of a list.
 const PER_PAGE: usize = 100;
@@ -29,18 +27,8 @@ impl Forge {
     /// # Panics
     /// If no port is available.
     pub fn listen(&self) -> (String, impl FnOnce() + Send + use<>) {
-        let listener = TcpListener::bind("127.0.0.1:0");
-        let listener = listener.unwrap_or_else(|error| panic!("listen on loopback: {error}"));
-        let address = listener.local_addr();
-        let address = address.unwrap_or_else(|error| panic!("where it listens: {error}"));
         let forge = self.clone();
-        let serve = move || {
-            while let Ok((peer, _)) = listener.accept() {
-                // The server ignores errors of a connection.
-                forge.serve_connection(peer).unwrap_or_default();
-            }
-        };
-        (format!("http://{address}"), serve)
+        listen(move |request| forge.respond(request))
     }
 
     /// Answers the next `times` requests of this method with `status`.
@@ -70,47 +58,13 @@ impl Forge {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn serve_connection(&self, mut peer: TcpStream) -> io::Result<()> {
-        let (mut read, mut buffer) = (Vec::new(), [0; 4096]);
-        loop {
-            let length = peer.read(&mut buffer)?;
-            if length == 0 {
-                return Ok(());
-            }
-            read.extend_from_slice(&buffer[..length]);
-            if let Some(response) = self.respond(&read) {
-                return peer.write_all(response.as_bytes());
-            }
-        }
-    }
-
     /// Returns the response to `request`; `None` if the request is incomplete.
     fn respond(&self, request: &[u8]) -> Option<String> {
-        let text = String::from_utf8_lossy(request);
-        let (head, body) = text.split_once("\r\n\r\n")?;
-        let header = |wanted: &str| {
-            let mut lines = head.lines().filter_map(|line| line.split_once(": "));
-            let line = lines.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
-            line.map(|(_, value)| value)
-        };
-        let length = header("content-length").and_then(|length| length.parse().ok());
-        if body.len() < length.unwrap_or(0) {
-            return None;
-        }
-        let token = header("authorization").or_else(|| header("private-token"));
-        let line = head.lines().next().unwrap_or_default();
-        let api_request = ApiRequest {
-            method_and_path: line.trim_end_matches(" HTTP/1.1").to_owned(),
-            authorization: token.unwrap_or_default().to_owned(),
-            body: body.to_owned(),
-        };
+        let api_request = ApiRequest::read(request)?;
         let mut state = self.state();
         let (status, response) = state.respond(&api_request);
         state.requests.push(api_request);
-        let length = response.len();
-        Some(format!(
-            "HTTP/1.1 {status} Any\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{response}"
-        ))
+        Some(json_response(status, "", &response))
     }
 }
 

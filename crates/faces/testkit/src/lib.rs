@@ -7,13 +7,15 @@
     reason = "a test fails by a panic and prints what it skips"
 )]
 
+mod api;
 mod cluster;
 mod forge;
 mod process;
 mod program;
 mod wait;
 
-pub use cluster::{ApiRequest, Cluster};
+pub use api::ApiRequest;
+pub use cluster::Cluster;
 pub use forge::Forge;
 pub use process::{Finished, Process, signal_process};
 pub use program::{find_program, program_or_skip};
