@@ -88,3 +88,18 @@ impl Element {
         self.name.replace(' ', "_")
     }
 }
+
+/// Joins two lists of keys.
+pub(crate) const fn concat<const N: usize>(first: &[Field], second: &[Field]) -> [Field; N] {
+    let mut fields = [first[0]; N];
+    let mut index = 0;
+    while index < N {
+        fields[index] = if index < first.len() {
+            first[index]
+        } else {
+            second[index - first.len()]
+        };
+        index += 1;
+    }
+    fields
+}

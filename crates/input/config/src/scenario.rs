@@ -5,22 +5,23 @@ use std::sync::Arc;
 
 use stillwell_plan::RateShape;
 use stillwell_plan::scenario::{
-    FlowPlan, ScenarioPlan, ScenarioStepPlan, TakeFrom, TakePlan, TextPart, TextTemplate,
-    UsersPlan, VariablePlan,
+    FlowPlan, ScenarioLoadPlan, ScenarioPlan, ScenarioStepPlan, TakeFrom, TakePlan, TextPart,
+    TextTemplate, UsersPlan, VariablePlan,
 };
+use stillwell_plan::tls::ClientTlsPlan;
 use stillwell_text::{Diagnostic, Diagnostics, MapReader, Node, Reader, Value, code, nearest};
 use stillwell_units::{Nanos, Seed, Target};
 
 use crate::files::{Files, absolute, read_source, resolve};
 use crate::load::Loaded;
 use crate::rate::parse_request_rate;
-use crate::requests::{TlsSpec, tls_host};
+use crate::requests::TlsSpec;
 
 mod keys;
 mod rows;
 
-pub(crate) use keys::SCENARIO_FILE;
 use keys::{CHECK, FLOW, SCENARIO, STEP, TAKE};
+pub(crate) use keys::{SCENARIO_FIELDS, SCENARIO_FILE};
 
 const USERS_DEFAULT: u32 = 10;
 const USERS_MAX: u32 = 1_000_000;
@@ -33,7 +34,9 @@ const NO_URL: &str = "a scenario needs `url`, or a URL on the command line";
 pub struct ScenarioFlags {
     /// Base URL; overrides the file.
     pub url: Option<String>,
-    /// Length of the load; overrides the file.
+    /// Time before the measured time.
+    pub warmup: Nanos,
+    /// Length of the measured time; overrides the file.
     pub duration: Option<Nanos>,
     /// Threads of the generator.
     pub threads: u16,
@@ -55,14 +58,71 @@ pub fn load_scenario(
     files: &dyn Files,
     path: &Path,
     flags: ScenarioFlags,
-) -> Result<Loaded<ScenarioPlan>, Diagnostics> {
+) -> Result<Loaded<ScenarioLoadPlan>, Diagnostics> {
+    let (plan, diagnostics) = read_file(files, path, |context, map| {
+        let connection = ConnectionSettings {
+            url: flags.url.clone(),
+            is_to_target: false,
+            timeout: flags.timeout,
+            connect_timeout: flags.connect_timeout,
+            tls: crate::requests::tls_plan(&flags.tls),
+        };
+        let duration = match map.take("duration") {
+            Some(node) => context.above_zero(node),
+            None => Some(DURATION_DEFAULT),
+        };
+        let (scenario, users) = context.read(map, connection)?;
+        Some(ScenarioLoadPlan {
+            scenario,
+            users,
+            warmup: flags.warmup,
+            duration: flags.duration.or(duration)?,
+            threads: flags.threads,
+            seed: flags.seed.clone(),
+        })
+    });
+    Loaded::checked(plan, crate::load::NATIVE, diagnostics)
+}
+
+/// Reads the scenario of the file at `path` for a generator, which has a duration of its own.
+pub(crate) fn read_scenario_file(
+    files: &dyn Files,
+    path: &Path,
+    connection: ConnectionSettings,
+) -> (Option<(ScenarioPlan, UsersPlan)>, Diagnostics) {
+    read_file(files, path, |context, map| {
+        map.take("duration");
+        context.read(map, connection)
+    })
+}
+
+/// Reads the scenario at a map of an experiment.
+pub(crate) fn read_inline(
+    reader: &Reader,
+    (files, folder): (&dyn Files, &Path),
+    map: &MapReader<'_, '_>,
+    connection: ConnectionSettings,
+) -> Option<(ScenarioPlan, UsersPlan)> {
+    let context = ScenarioContext {
+        reader,
+        files,
+        folder: folder.to_path_buf(),
+    };
+    context.read(map, connection)
+}
+
+fn read_file<T>(
+    files: &dyn Files,
+    path: &Path,
+    read: impl FnOnce(&ScenarioContext<'_>, &MapReader<'_, '_>) -> Option<T>,
+) -> (Option<T>, Diagnostics) {
     let mut diagnostics = Diagnostics::new();
     let path = absolute(path);
     let source = match read_source(files, &path) {
         Ok(source) => source,
         Err(error) => {
             diagnostics.push(*error);
-            return Err(diagnostics);
+            return (None, diagnostics);
         }
     };
     let reader = Reader::new(Arc::clone(&source));
@@ -74,10 +134,21 @@ pub fn load_scenario(
             files,
             folder: path.parent().unwrap_or(&path).to_path_buf(),
         };
-        context.read(node, flags)
+        read(&context, &reader.map(node, &SCENARIO.keys())?)
     });
     diagnostics.append(reader.finish());
-    Loaded::checked(plan, crate::load::NATIVE, diagnostics)
+    (plan, diagnostics)
+}
+
+/// Settings of connections that are not in a scenario.
+pub(crate) struct ConnectionSettings {
+    /// Base URL; overrides that of the scenario.
+    pub(crate) url: Option<String>,
+    /// True if the base URL is that of the target of a run.
+    pub(crate) is_to_target: bool,
+    pub(crate) timeout: Nanos,
+    pub(crate) connect_timeout: Nanos,
+    pub(crate) tls: ClientTlsPlan,
 }
 
 struct ScenarioContext<'a> {
@@ -86,25 +157,23 @@ struct ScenarioContext<'a> {
     folder: PathBuf,
 }
 
-/// VariableNames of variables, and the path before each step's.
+/// Names of variables.
 struct VariableNames {
     variables: Vec<VariablePlan>,
-    base: String,
 }
 
 /// Columns and rows of data.
 type Data = (Vec<String>, Vec<Vec<String>>);
 
 impl ScenarioContext<'_> {
-    fn read(&self, node: &Node, flags: ScenarioFlags) -> Option<ScenarioPlan> {
+    fn read(
+        &self,
+        map: &MapReader<'_, '_>,
+        connection: ConnectionSettings,
+    ) -> Option<(ScenarioPlan, UsersPlan)> {
         let reader = self.reader;
-        let map = reader.map(node, &SCENARIO.keys())?;
-        let target = self.target(&map, flags.url.as_deref());
-        let users = self.users(&map);
-        let duration = match map.take("duration") {
-            Some(node) => self.above_zero(node),
-            None => Some(DURATION_DEFAULT),
-        };
+        let target = self.target(map, connection.url.as_deref());
+        let users = self.users(map);
         let variables = map.take("variables");
         let variables = variables.map_or_else(Vec::new, |node| reader.text_map(node));
         let (columns, rows) = match map.take("data") {
@@ -116,7 +185,6 @@ impl ScenarioContext<'_> {
         let (kind, steps) = map.one_of(&["steps", "flows"])?;
         let mut names = VariableNames {
             variables: Vec::new(),
-            base: target.as_ref().map_or_else(String::new, base_path),
         };
         for (name, value) in variables {
             names.add(&name, value);
@@ -138,30 +206,31 @@ impl ScenarioContext<'_> {
             }
             _ => self.flows(steps, &mut names, &headers)?,
         };
-        let target = target?;
-        Some(ScenarioPlan {
-            address: target.dial_address(),
-            authority: target.authority(),
-            tls_host: tls_host(&target),
-            tls: crate::requests::tls_plan(&flags.tls),
-            users: users?,
-            duration: flags.duration.or(duration)?,
-            threads: flags.threads,
-            timeout: flags.timeout,
-            connect_timeout: flags.connect_timeout,
+        let (url, target) = target?;
+        let mut plan = ScenarioPlan {
+            url: String::new(),
+            address: String::new(),
+            authority: String::new(),
+            base: String::new(),
+            tls_host: None,
+            tls: connection.tls,
+            is_to_target: connection.is_to_target,
+            timeout: connection.timeout,
+            connect_timeout: connection.connect_timeout,
             variables: names.variables,
             rows,
             columns,
             flows,
-            seed: flags.seed,
-        })
+        };
+        plan.send_to(&url, &target);
+        Some((plan, users?))
     }
 
     fn bad(&self, node: &Node, message: impl Into<String>) -> Diagnostic {
         self.reader.error(code::BAD_VALUE, node.span, message)
     }
 
-    fn target(&self, map: &MapReader<'_, '_>, typed: Option<&str>) -> Option<Target> {
+    fn target(&self, map: &MapReader<'_, '_>, typed: Option<&str>) -> Option<(String, Target)> {
         let node = map.take("url");
         let url = match (typed, node) {
             (Some(url), _) => url,
@@ -173,7 +242,7 @@ impl ScenarioContext<'_> {
             }
         };
         match Target::from_url(url) {
-            Ok(target) => Some(target),
+            Ok(target) => Some((url.to_owned(), target)),
             Err(error) => {
                 let span = node.map_or_else(|| map.span(), |node| node.span);
                 let message = format!("`{url}`: {error}");
@@ -393,11 +462,7 @@ impl ScenarioContext<'_> {
             self.reader.report(error.label(format!("write `/{text}`")));
             return None;
         }
-        let mut path = self.template(node, text, names)?;
-        if !names.base.is_empty() {
-            path.0.insert(0, TextPart::Text(names.base.clone()));
-        }
-        Some(path)
+        self.template(node, text, names)
     }
 
     /// Reads a text with `{{name}}` for variables.
@@ -536,11 +601,6 @@ impl VariableNames {
         });
         self.variables.len() - 1
     }
-}
-
-/// Returns the path of the base URL; empty for `/`.
-fn base_path(target: &Target) -> String {
-    target.path_and_query().trim_end_matches('/').to_owned()
 }
 
 #[cfg(test)]

@@ -31,6 +31,7 @@ mod mistakes;
 mod payloads;
 mod random;
 mod reference;
+mod scenario;
 mod suite;
 mod targets;
 mod web;

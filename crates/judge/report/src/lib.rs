@@ -50,7 +50,8 @@ pub use document::{
 pub use json::{REPORT_SCHEMA, json};
 pub use run::{RunReport, run_curves, run_terminal};
 pub use scenario::{
-    SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioTimes, ScenarioUsers, render_scenario,
+    SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioThreshold, ScenarioTimes, ScenarioUsers,
+    render_scenario,
 };
 pub use style::Style;
 pub use suite::{

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 
 use hdrhistogram::Histogram;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use stillwell_units::human::{count, nanos};
 use stillwell_units::{Nanos, float_from_u64};
 
-use crate::document::{Block, Cell, Column, Document, Table, Text};
+use crate::document::{Block, Cell, Column, Document, Sign, Table, Text};
+use crate::load::BriefWarning;
 use crate::{Format, Style, words};
 
 /// Names the shape of the JSON; keys are added within a version and never removed.
 pub const SCENARIO_SCHEMA: &str = "stillwell/scenario-summary/v1";
 
 /// The content of a scenario's report. Times in JSON are in seconds.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ScenarioReport {
     /// [`SCENARIO_SCHEMA`].
     pub schema: String,
@@ -40,10 +41,31 @@ pub struct ScenarioReport {
     pub error_share: f64,
     /// Steps, in the order of flows and steps.
     pub steps: Vec<ScenarioStep>,
+    /// Latency of all steps together.
+    pub latency: Option<ScenarioTimes>,
+    /// Strictness of the limits: `strict`, `normal` or `off`.
+    pub validity: String,
+    /// False if a warning says that the generator distorted the result.
+    pub reliable: bool,
+    /// Warnings, the worst first.
+    pub warnings: Vec<BriefWarning>,
+    /// Thresholds, each with its result.
+    pub thresholds: Vec<ScenarioThreshold>,
+}
+
+/// A threshold of a scenario.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ScenarioThreshold {
+    /// The bound, such as `p99<20ms`.
+    pub bound: String,
+    /// Measured figure, for readers.
+    pub measured: String,
+    /// True if the threshold holds.
+    pub held: bool,
 }
 
 /// Number of users by their end.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ScenarioUsers {
     /// Started.
     pub started: u64,
@@ -58,7 +80,7 @@ pub struct ScenarioUsers {
 }
 
 /// Results of one step.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ScenarioStep {
     /// Flow; empty if there is only one.
     pub flow: String,
@@ -79,7 +101,7 @@ pub struct ScenarioStep {
 }
 
 /// A distribution of times, in seconds.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ScenarioTimes {
     /// Mean.
     pub mean: f64,
@@ -128,6 +150,10 @@ fn scenario_json(report: &ScenarioReport) -> String {
 
 fn document(report: &ScenarioReport) -> Document {
     let title = format!("{}: {}", report.target, report.load);
+    let title = match report.reliable {
+        true => Text::from(title),
+        false => Text::answer(Sign::Invalid, "unreliable").and(format!(": {title}")),
+    };
     let mut blocks = vec![
         Block::KeyValue(totals(report)),
         Block::group([Block::Table(table(report))]),
@@ -144,6 +170,19 @@ fn document(report: &ScenarioReport) -> Document {
     let failures: Vec<String> = failures.collect();
     if !failures.is_empty() {
         blocks.push(Block::group([Block::list(failures)]));
+    }
+    let kept = report.thresholds.iter().map(|threshold| {
+        let word = if threshold.held { "held" } else { "broken" };
+        format!(
+            "threshold {} {word}: {}",
+            threshold.bound, threshold.measured
+        )
+    });
+    let warnings = report.warnings.iter();
+    let warnings = warnings.map(|warning| format!("warning: {}", warning.text));
+    let lines: Vec<String> = warnings.chain(kept).collect();
+    if !lines.is_empty() {
+        blocks.push(Block::group([Block::list(lines)]));
     }
     let origin = format!(", seed {}, Stillwell {}", report.seed, report.version);
     Document::new([

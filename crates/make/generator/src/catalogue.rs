@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use stillwell_load::BlockRequests;
+use stillwell_load::{BlockRequests, ScenarioUsers};
 use stillwell_plan::generator::{AcknowledgedBy, AcknowledgedPlan};
 use stillwell_plan::{GeneratorPlan, TransportPlan};
 use stillwell_worker::{Opener, TransportError};
@@ -35,6 +35,7 @@ pub(crate) fn opener(plan: &GeneratorPlan) -> Result<Arc<dyn Opener>, TransportE
             exchange,
         } => Arc::new(exchange::blocks(url, headers, exchange)?),
         TransportPlan::Requests(plan) => Arc::new(BlockRequests::of_requests(plan)?),
+        TransportPlan::Scenario(scenario) => Arc::new(ScenarioUsers::new(plan, scenario)?),
         TransportPlan::SplunkHec {
             url,
             token,

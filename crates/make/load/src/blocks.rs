@@ -6,20 +6,18 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use stillwell_metric::{AnswerTimes, Outcome, Recorder, RequestsShard};
+use stillwell_metric::{AnswerTimes, Outcome};
 use stillwell_payload::BlockSet;
 use stillwell_plan::load::Routes;
 use stillwell_scope::clock;
-use stillwell_units::{Moment, Nanos};
+use stillwell_units::Moment;
 use stillwell_worker::{Marks, Sending, Slice, StampText, Wait, Worker as Generator, write_header};
 
 use super::build::{Head, Request};
 use super::recorder::{Answer, Take, Ticket};
 use super::routes::RouteTally;
+use super::web::WebRecorder;
 use taken::TakenBlocks;
-
-/// Interval at which recorded times are handed over.
-const PUBLISH_EVERY: Nanos = Nanos::from_millis(10);
 
 /// The blocks of one worker, and the heads before them.
 #[derive(Debug)]
@@ -40,25 +38,6 @@ pub(super) struct Blocks {
     web: RefCell<WebRecorder>,
 }
 
-/// Records what only requests have, and hands it over.
-#[derive(Debug)]
-struct WebRecorder {
-    first_byte: Recorder,
-    routes: RouteTally,
-    published_at: Moment,
-}
-
-impl WebRecorder {
-    /// Hands over what was requested, if that is due.
-    fn publish(&mut self, now: Moment) {
-        if now.since(self.published_at) >= PUBLISH_EVERY {
-            self.published_at = now;
-            self.first_byte.hand_over();
-            self.routes.hand_over();
-        }
-    }
-}
-
 impl Blocks {
     pub(super) fn new(
         generator: &Rc<Generator>,
@@ -66,12 +45,7 @@ impl Blocks {
         requests: Arc<[Request]>,
         routes: &Routes,
     ) -> Self {
-        let (tally, shards) = RouteTally::new(routes, [&*requests]);
-        let (first_byte, first_bytes) = Recorder::pair();
-        let shards = routes.names().iter().cloned().zip(shards);
-        let web = RequestsShard::new(first_bytes, shards.collect());
-        // A worker opens its connections once.
-        drop(generator.shard.web.set(web));
+        let tally = RouteTally::new(routes, [&*requests]);
         Self {
             generator: Rc::clone(generator),
             head: head.clone(),
@@ -80,11 +54,7 @@ impl Blocks {
             requests,
             next: Cell::new(0),
             chosen: RefCell::default(),
-            web: RefCell::new(WebRecorder {
-                first_byte,
-                routes: tally,
-                published_at: Moment::default(),
-            }),
+            web: RefCell::new(WebRecorder::new(&generator.shard, routes, tally)),
         }
     }
 
@@ -224,9 +194,6 @@ impl Blocks {
         let status = answer.whole.status;
         let shard = &self.generator.shard;
         shard.count(Outcome::of_status(status));
-        if let Some(web) = shard.web.get() {
-            web.statuses.count(status);
-        }
         let mut state = self.generator.state.borrow_mut();
         let response = state.record_answer(ticket.intended, answer.sent, answer.end);
         drop(state);
@@ -235,11 +202,7 @@ impl Blocks {
             ..answer.times()
         };
         let mut web = self.web.borrow_mut();
-        web.first_byte.record(times.first_byte);
-        if let Some(route) = index.and_then(|index| web.routes.of(0, index)) {
-            route.answered(status, Outcome::of_status(status));
-            route.record(times);
-        }
+        web.answered((0, index), (status, Outcome::of_status(status)), times);
         web.publish(answer.end);
     }
 
@@ -248,10 +211,7 @@ impl Blocks {
         let index = self.index_of(ticket);
         self.taken.borrow_mut().end(ticket.request);
         self.generator.shard.count(outcome);
-        let mut web = self.web.borrow_mut();
-        if let Some(route) = index.and_then(|index| web.routes.of(0, index)) {
-            route.failed(outcome);
-        }
+        self.web.borrow_mut().failed((0, index), outcome);
     }
 
     /// The one that says when begins to wait: until then, or for a connection.

@@ -39,6 +39,8 @@ mod spin;
 mod supply;
 mod trace;
 mod tunnel;
+mod usage;
+mod web;
 mod worker;
 
 use std::io;
@@ -61,8 +63,8 @@ pub use listen::AnswerHeader;
 use listen::HeaderForwarder;
 use routes::RouteTally;
 pub use scenario::{
-    PreparedScenario, ScenarioError, ScenarioResult, StepFailure, StepResult, UserCounts,
-    prepare_scenario,
+    PreparedScenario, ScenarioError, ScenarioResult, ScenarioUsers, StepFailure, StepResult,
+    UserCounts, prepare_scenario,
 };
 use supply::SuppliedRequest;
 pub use supply::{Feed, FeedError};

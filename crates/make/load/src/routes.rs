@@ -25,16 +25,29 @@ impl RouteTally {
         if !routes.are_several() {
             return Default::default();
         }
-        let pairs = routes.names().iter().map(|_| RouteShard::pair());
-        let (shards, recorders) = pairs.unzip();
         let of_requests = (0..).zip(endpoints).map(|(index, requests)| {
             let requests = requests.iter();
             let places = requests.map(|request| routes.index(index, request.described));
             places.collect()
         });
+        Self::with(routes, of_requests.collect())
+    }
+
+    /// A tally of `routes` for the steps of a scenario, and its shards in their order.
+    pub(super) fn of_steps(routes: &Routes, steps: usize) -> (Self, Vec<Arc<RouteShard>>) {
+        if !routes.are_several() {
+            return Default::default();
+        }
+        let places = (0..steps).map(|step| routes.index(0, step));
+        Self::with(routes, vec![places.collect()])
+    }
+
+    fn with(routes: &Routes, of_requests: Vec<Vec<usize>>) -> (Self, Vec<Arc<RouteShard>>) {
+        let pairs = routes.names().iter().map(|_| RouteShard::pair());
+        let (shards, recorders) = pairs.unzip();
         let tally = Self {
             recorders,
-            of_requests: of_requests.collect(),
+            of_requests,
         };
         (tally, shards)
     }

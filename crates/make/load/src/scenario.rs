@@ -5,8 +5,10 @@
 //! after the other. In an open loop a pacer starts a task for each arrival; the task reuses the
 //! buffers and the connection of a user that ended.
 
+mod context;
 mod exchange;
 mod extract;
+mod generator;
 mod result;
 mod user;
 
@@ -15,19 +17,17 @@ use std::io;
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rand_core::SeedableRng;
-use rand_xoshiro::Xoshiro256PlusPlus;
-use stillwell_plan::scenario::{ScenarioPlan, UsersPlan};
-use stillwell_plan::tls::{Alpn, ClientTlsPlan};
+use stillwell_plan::scenario::{ScenarioLoadPlan, UsersPlan};
 use stillwell_scope::{PartError, Place, Scope, Tasks, Token, clock};
-use stillwell_units::{Moment, Nanos, as_usize, float_from_u64};
+use stillwell_units::{Moment, Nanos, float_from_u64};
 use stillwell_wire::Timer;
-use stillwell_wire::client::Endpoint;
-use stillwell_wire::tls::{ClientTls, TlsError};
+use stillwell_wire::tls::TlsError;
 
+use super::usage::ThreadUsage;
+use context::{PreparedUsers, StepEnd, StepTally, UserContext, WorkerShare};
 use extract::PreparedStep;
+pub use generator::ScenarioUsers;
 pub use result::{ScenarioResult, StepFailure, StepResult, UserCounts};
-use user::User;
 
 /// A scenario that cannot be prepared.
 #[derive(Debug, thiserror::Error)]
@@ -48,9 +48,8 @@ pub enum ScenarioError {
 /// A scenario whose workers have not started.
 #[derive(Debug)]
 pub struct PreparedScenario {
-    plan: Arc<ScenarioPlan>,
-    endpoint: Endpoint,
-    flows: Arc<[Vec<PreparedStep>]>,
+    plan: Arc<ScenarioLoadPlan>,
+    users: PreparedUsers,
 }
 
 /// Results of workers that have ended.
@@ -60,31 +59,9 @@ type Results = Arc<Mutex<Vec<ScenarioResult>>>;
 ///
 /// # Errors
 /// [`ScenarioError`] where the plan cannot be carried out.
-pub fn prepare_scenario(plan: ScenarioPlan) -> Result<PreparedScenario, ScenarioError> {
-    let endpoint = match &plan.tls_host {
-        None => Endpoint::tcp(plan.address.clone()),
-        Some(host) => Endpoint::Tls {
-            address: plan.address.clone(),
-            tls: ClientTls::new(&ClientTlsPlan {
-                alpn: vec![Alpn::Http1],
-                ..plan.tls.clone()
-            })?,
-            host: host.clone(),
-        },
-    };
-    let mut number = 0;
-    let mut flows = Vec::new();
-    for flow in &plan.flows {
-        let mut steps = Vec::new();
-        for step in &flow.steps {
-            steps.push(PreparedStep::new(step, number)?);
-            number += 1;
-        }
-        flows.push(steps);
-    }
+pub fn prepare_scenario(plan: ScenarioLoadPlan) -> Result<PreparedScenario, ScenarioError> {
     Ok(PreparedScenario {
-        endpoint,
-        flows: flows.into(),
+        users: PreparedUsers::new(plan.scenario.clone())?,
         plan: Arc::new(plan),
     })
 }
@@ -100,19 +77,18 @@ impl PreparedScenario {
         let start = clock::now();
         let threads = self.plan.threads.max(1);
         for index in 0..threads {
-            let share = Share {
+            let share = WorkerShare {
                 index: index.into(),
                 of: threads.into(),
             };
-            let (plan, flows) = (Arc::clone(&self.plan), Arc::clone(&self.flows));
-            let endpoint = self.endpoint.clone().for_worker();
+            let (plan, users) = (Arc::clone(&self.plan), self.users.clone());
             let (results, stop) = (Arc::clone(&results), stop.clone());
             let name = format!("scenario-{index}");
             scope.worker(Place::default(), &name, move |token| async move {
-                let worker = Rc::new(ScenarioWorker::new(plan, flows, endpoint, share, start));
+                let worker = Rc::new(ScenarioWorker::new(plan, &users, share, start));
                 worker.run(&stop, &token).await?;
                 let mut results = results.lock().unwrap_or_else(PoisonError::into_inner);
-                results.push(worker.result.take());
+                results.push(worker.tally.result.take());
                 Ok(())
             })?;
         }
@@ -120,47 +96,61 @@ impl PreparedScenario {
     }
 }
 
-/// One of several workers.
-#[derive(Clone, Copy, Debug)]
-struct Share {
-    index: u64,
-    of: u64,
+/// Records the requests of steps that are due in the measured time.
+struct LoadTally {
+    measure_from: Moment,
+    result: RefCell<ScenarioResult>,
 }
 
-/// State that the users of one worker share.
+impl StepTally for LoadTally {
+    fn record(&self, step: &PreparedStep, ended: StepEnd) {
+        if ended.due < self.measure_from {
+            return;
+        }
+        let mut result = self.result.borrow_mut();
+        let result = &mut result.steps[step.number];
+        result.requests += 1;
+        if let Some(status) = ended.status {
+            result.record_answer(status, ended.end.since(ended.due));
+        }
+        if let Some(failure) = ended.failure {
+            result.record_failure(failure.reason, || failure.text);
+        }
+    }
+}
+
+/// State of one worker of a load.
 struct ScenarioWorker {
-    plan: Arc<ScenarioPlan>,
-    flows: Arc<[Vec<PreparedStep>]>,
-    endpoint: Endpoint,
-    share: Share,
+    plan: Arc<ScenarioLoadPlan>,
+    context: UserContext,
+    share: WorkerShare,
     start: Moment,
-    result: RefCell<ScenarioResult>,
-    random: RefCell<Xoshiro256PlusPlus>,
-    next_row: Cell<usize>,
-    /// Users that ended, with their connections.
-    idle: RefCell<Vec<User>>,
+    tally: Rc<LoadTally>,
     /// Number of users on their way.
     active: Cell<usize>,
+    /// Usage of CPUs at the begin of the measured time.
+    usage: Cell<ThreadUsage>,
 }
 
 impl ScenarioWorker {
     fn new(
-        plan: Arc<ScenarioPlan>,
-        flows: Arc<[Vec<PreparedStep>]>,
-        endpoint: Endpoint,
-        share: Share,
+        plan: Arc<ScenarioLoadPlan>,
+        users: &PreparedUsers,
+        share: WorkerShare,
         start: Moment,
     ) -> Self {
-        let seed = plan.seed.derive("scenario", share.index);
+        let result = ScenarioResult::of(plan.scenario.steps().count());
+        let tally = Rc::new(LoadTally {
+            measure_from: start + plan.warmup,
+            result: RefCell::new(result),
+        });
+        let recorded = Rc::clone(&tally) as Rc<dyn StepTally>;
         Self {
-            result: RefCell::new(ScenarioResult::of(flows.iter().map(Vec::len).sum())),
-            random: RefCell::new(Xoshiro256PlusPlus::from_seed(*seed.bytes())),
-            next_row: Cell::new(usize::try_from(share.index).unwrap_or(0)),
-            idle: RefCell::default(),
+            context: UserContext::new(users, &plan.seed, share, recorded),
+            tally,
             active: Cell::default(),
+            usage: Cell::default(),
             plan,
-            flows,
-            endpoint,
             share,
             start,
         }
@@ -168,22 +158,39 @@ impl ScenarioWorker {
 
     /// Runs users until the end; requests under way are then cut and not counted.
     async fn run(self: &Rc<Self>, stop: &Token, scope: &Token) -> Result<(), PartError> {
-        let end = self.start + self.plan.duration;
+        let end = self.tally.measure_from + self.plan.duration;
         let mut timer = Timer::new()?;
         let mut tasks = Tasks::new(self.users_max() + 1);
+        let measured = async {
+            timer.until(self.tally.measure_from).await;
+            self.usage.set(ThreadUsage::now());
+            timer.until(end).await;
+        };
         // All arms are cancel-safe, or are not used again.
         tokio::select! {
             biased;
             () = scope.cancelled() => {}
             () = stop.cancelled() => {}
-            () = timer.until(end) => {}
+            () = measured => {}
             ended = self.run_users(&mut tasks, end) => ended?,
         }
         drop(tasks);
-        let mut result = self.result.borrow_mut();
-        result.measured = clock::now().min(end).since(self.start);
-        result.users.unfinished = self.active.get() as u64;
+        self.finish(end);
         Ok(())
+    }
+
+    /// Completes the result with figures of the whole measured time.
+    fn finish(&self, end: Moment) {
+        let mut result = self.tally.result.borrow_mut();
+        let measured = clock::now().min(end).since(self.tally.measure_from);
+        let usage = ThreadUsage::now();
+        let before = self.usage.get();
+        let share = |now: Nanos, before: Nanos| now.saturating_sub(before).share_of(measured);
+        result.busy_share = share(usage.cpu, before.cpu);
+        result.cpu_wait_share = share(usage.delay, before.delay);
+        result.measured = measured;
+        let users = &mut result.users;
+        users.unfinished = users.started - users.completed - users.failed;
     }
 
     /// Returns the maximum number of users at a time of this worker.
@@ -203,11 +210,12 @@ impl ScenarioWorker {
                 for _ in 0..self.users_max() {
                     let worker = Rc::clone(self);
                     tasks.spawn(async move {
-                        let mut user = User::new(&worker.plan);
+                        let mut user = worker.context.user();
                         loop {
-                            worker.begin();
-                            let is_well = user.follow(&worker, clock::now()).await;
-                            worker.end(is_well);
+                            let at = clock::now();
+                            worker.begin(at);
+                            let is_well = user.follow(&worker.context, at).await;
+                            worker.end(at, is_well);
                             user.recover(is_well).await;
                         }
                     });
@@ -239,43 +247,51 @@ impl ScenarioWorker {
             }
             tasks.reap();
             if self.active.get() >= self.users_max() {
-                self.result.borrow_mut().users.not_started += 1;
+                if at >= self.tally.measure_from {
+                    self.tally.result.borrow_mut().users.not_started += 1;
+                }
                 continue;
             }
-            let idle = self.idle.borrow_mut().pop();
-            let mut user = idle.unwrap_or_else(|| User::new(&self.plan));
-            self.begin();
+            let mut user = self.context.user();
+            self.begin(at);
             let worker = Rc::clone(self);
             tasks.spawn(async move {
-                let is_well = user.follow(&worker, at).await;
-                worker.end(is_well);
-                worker.idle.borrow_mut().push(user);
+                worker.record_lateness(at);
+                let is_well = user.follow(&worker.context, at).await;
+                worker.end(at, is_well);
+                worker.context.keep(user);
             });
         }
         timer.until(end).await;
         Ok(())
     }
 
-    fn begin(&self) {
+    /// Counts a user that arrives at `at`.
+    fn begin(&self, at: Moment) {
         self.active.set(self.active.get() + 1);
-        self.result.borrow_mut().users.started += 1;
+        if at >= self.tally.measure_from {
+            self.tally.result.borrow_mut().users.started += 1;
+        }
     }
 
-    fn end(&self, is_well: bool) {
+    fn record_lateness(&self, at: Moment) {
+        if at >= self.tally.measure_from {
+            let late = clock::now().since(at).as_u64().max(1);
+            let mut result = self.tally.result.borrow_mut();
+            result.lateness.saturating_record(late);
+        }
+    }
+
+    /// Counts the end of a user that arrived at `at`.
+    fn end(&self, at: Moment, is_well: bool) {
         self.active.set(self.active.get() - 1);
-        let users = &mut self.result.borrow_mut().users;
+        if at < self.tally.measure_from {
+            return;
+        }
+        let users = &mut self.tally.result.borrow_mut().users;
         match is_well {
             true => users.completed += 1,
             false => users.failed += 1,
         }
-    }
-
-    /// Returns the next row of data, if there is any.
-    fn row(&self) -> Option<&[String]> {
-        let rows = &self.plan.rows;
-        let number = self.next_row.get();
-        self.next_row
-            .set(number + as_usize(self.plan.threads.max(1)));
-        rows.get(number.checked_rem(rows.len())?).map(Vec::as_slice)
     }
 }

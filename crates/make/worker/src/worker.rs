@@ -365,11 +365,17 @@ impl Worker {
         self.shard.requests.add(1);
     }
 
-    /// It is sent: one event, which is a block.
+    /// It is sent: one event, which is a block and a unit of the schedule.
     pub fn end_paced(&self) {
+        self.end_exchange();
+        self.shard.sent_units.add(1);
+    }
+
+    /// A request ended that is one of several of a unit of the schedule: one event, which is a
+    /// block.
+    pub fn end_exchange(&self) {
         self.shard.events.add(1);
         self.shard.blocks.add(1);
-        self.shard.sent_units.add(1);
     }
 
     /// Dials until there is a connection; `None` once the worker is to end.

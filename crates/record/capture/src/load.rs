@@ -17,7 +17,7 @@ use std::sync::LazyLock;
 use serde::{Deserialize, Serialize};
 use stillwell_metric::{
     Histogram, LoadCounts, LoadTime, Outcome, PackedHistogram, RouteTime, add_histogram,
-    empty_histogram,
+    empty_histogram, read_outcome_counts,
 };
 use stillwell_plan::LoadPlan;
 use stillwell_units::{Nanos, Secrets};
@@ -104,6 +104,7 @@ pub struct RouteCounts {
     /// Method and path.
     pub name: String,
     /// Requests by outcome, in the order of [`Outcome::ALL`].
+    #[serde(deserialize_with = "read_outcome_counts")]
     pub outcomes: [u64; Outcome::ALL.len()],
     /// Responses by status code.
     pub statuses: BTreeMap<u16, u64>,

@@ -41,7 +41,7 @@ pub use load::{
     LoadSourceEvidence, LoadStrain, LoadTime, PhasedCount, Remedy, SizeCells, Sizes, SourceCells,
     SourceCount, SourceCounts, StatusCells, TlsWish, Trouble,
 };
-pub use outcome::Outcome;
+pub use outcome::{Outcome, read_outcome_counts};
 pub use packed::PackedHistogram;
 pub use recorder::{
     Interval, Intervals, Recorder, add_histogram, decode_histogram, empty_histogram,

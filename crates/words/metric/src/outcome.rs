@@ -1,5 +1,8 @@
 //! Outcomes of one send.
 
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+
 /// Outcome of one request, datagram or connection: a closed list, so a
 /// measured failure is a number and never a text.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -34,11 +37,13 @@ pub enum Outcome {
     Dropped,
     /// Under way when the time was up.
     Unfinished,
+    /// Answered, and refused by a check of its scenario.
+    UnexpectedAnswer,
 }
 
 impl Outcome {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Ok,
         Self::Status3xx,
         Self::Status4xx,
@@ -54,6 +59,7 @@ impl Outcome {
         Self::SendFailed,
         Self::Dropped,
         Self::Unfinished,
+        Self::UnexpectedAnswer,
     ];
 
     /// Those that are answers: the first of [`Outcome::ALL`].
@@ -66,7 +72,7 @@ impl Outcome {
     ];
 
     /// Those that are ends without an answer: all others of [`Outcome::ALL`] but
-    /// [`Outcome::Unfinished`], which is no end.
+    /// [`Outcome::Unfinished`], which is no end, and [`Outcome::UnexpectedAnswer`], which no load has.
     pub const FAILURES: [Self; 9] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,
@@ -95,6 +101,7 @@ impl Outcome {
             Self::PeerClosed => "peer_closed",
             Self::TimedOut => "timed_out",
             Self::Malformed => "malformed",
+            Self::UnexpectedAnswer => "unexpected_answer",
             Self::SendFailed => "send_failed",
             Self::Dropped => "dropped",
             Self::Unfinished => "unfinished",
@@ -119,6 +126,9 @@ impl Outcome {
             Self::PeerClosed => "The peer closed or reset the connection, or refused the request.",
             Self::TimedOut => "No answer came within the timeout.",
             Self::Malformed => "The answer is not valid in its protocol.",
+            Self::UnexpectedAnswer => {
+                "The answer failed a check of its step, or a value was not in it."
+            }
             Self::SendFailed => "The kernel refused the send.",
             Self::Dropped => {
                 "It was due while no connection was free, and was not allowed to wait."
@@ -152,8 +162,25 @@ impl Outcome {
     }
 }
 
+/// Reads counts in the order of [`Outcome::ALL`]. Earlier versions had fewer outcomes.
+///
+/// # Errors
+/// More counts than outcomes.
+pub fn read_outcome_counts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<[u64; Outcome::ALL.len()], D::Error> {
+    let read = Vec::<u64>::deserialize(deserializer)?;
+    let mut counts = [0; Outcome::ALL.len()];
+    let known = counts.get_mut(..read.len());
+    let known = known.ok_or_else(|| D::Error::custom("more counts than outcomes"))?;
+    known.copy_from_slice(&read);
+    Ok(counts)
+}
+
 #[cfg(test)]
 mod tests {
+    use serde::de::value::{Error as ValueError, SeqDeserializer};
+
     use super::*;
 
     #[test]
@@ -161,9 +188,21 @@ mod tests {
         for (index, outcome) in Outcome::ALL.iter().enumerate() {
             assert_eq!(outcome.index(), index);
             assert_eq!(outcome.is_answer(), Outcome::ANSWERS.contains(outcome));
-            let is_failure = !outcome.is_answer() && *outcome != Outcome::Unfinished;
+            let is_other = matches!(outcome, Outcome::Unfinished | Outcome::UnexpectedAnswer);
+            let is_failure = !outcome.is_answer() && !is_other;
             assert_eq!(is_failure, Outcome::FAILURES.contains(outcome));
         }
+    }
+
+    #[test]
+    fn counts_of_earlier_versions_are_read() {
+        let read = |counts: Vec<u64>| {
+            let counts = SeqDeserializer::<_, ValueError>::new(counts.into_iter());
+            read_outcome_counts(counts)
+        };
+        let counts = read(vec![7, 0, 3]).unwrap();
+        assert_eq!((counts[0], counts[2], counts[15]), (7, 3, 0));
+        assert!(read(vec![1; Outcome::ALL.len() + 1]).is_err());
     }
 
     #[test]

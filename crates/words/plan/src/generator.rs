@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use stillwell_units::{ByteSize, Nanos, Seed};
 
 use crate::load::Spacing;
+use crate::scenario::ScenarioPlan;
 use crate::tls::ClientTlsPlan;
 use crate::{PayloadPlan, RatePlan, StampPlan};
 
@@ -95,6 +96,9 @@ pub enum TransportPlan {
     },
     /// HTTP requests of any kind, sent in turn. The payload only paces: a block a request.
     Requests(Box<RequestsPlan>),
+    /// Users that follow steps over HTTP/1.1, a connection each. The payload only paces: a block a
+    /// user.
+    Scenario(Box<ScenarioPlan>),
     /// Splunk's HTTP event collector: one HTTP/1.1 POST a block, one request in
     /// flight a connection, each connection a channel of its own.
     SplunkHec {

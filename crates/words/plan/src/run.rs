@@ -56,8 +56,10 @@ impl RunPlan {
             return run_plan;
         };
         for generator in &mut run_plan.generators {
-            if let TransportPlan::Requests(requests) = &mut generator.transport {
-                requests.redirect(url);
+            match &mut generator.transport {
+                TransportPlan::Requests(requests) => requests.redirect(url),
+                TransportPlan::Scenario(scenario) => scenario.redirect(url),
+                _ => {}
             }
         }
         run_plan.target.ready = ReadyProbe::Tcp {

@@ -1,40 +1,98 @@
 //! Users that follow the steps of a scenario.
 
-use stillwell_units::{Nanos, Seed};
+use serde::{Deserialize, Serialize};
+use stillwell_units::{Nanos, Scheme, Seed, Target};
 
+use crate::load::Routes;
 use crate::tls::ClientTlsPlan;
 
-/// A load of users. Each user follows the steps of one flow over a connection of its own.
-#[derive(Clone, Debug, PartialEq)]
+/// Steps that users follow, and where they send requests. Each user has a connection.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ScenarioPlan {
+    /// Base URL.
+    pub url: String,
     /// Host and port of the target.
     pub address: String,
     /// Value of the header `host`.
     pub authority: String,
+    /// Path before the path of each step; empty for none.
+    pub base: String,
     /// Name in the certificate, with TLS.
     pub tls_host: Option<String>,
     /// Settings of TLS.
     pub tls: ClientTlsPlan,
-    /// Number of users at a time, or their arrival rate.
-    pub users: UsersPlan,
-    /// Length of the load.
-    pub duration: Nanos,
-    /// Threads of the generator, at least one.
-    pub threads: u16,
+    /// True if the base URL is that of the target, which may change with the variant.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_to_target: bool,
     /// Timeout of a request.
     pub timeout: Nanos,
     /// Timeout of connecting.
     pub connect_timeout: Nanos,
     /// Names of all variables and their first values, by index.
     pub variables: Vec<VariablePlan>,
-    /// Rows of data: values of [`Self::columns`]. Users take rows in turn.
+    /// Rows of data: values of [`Self::columns`]. Users take rows in turn. They may be many and
+    /// have passwords, so no record of a run has them.
+    #[serde(skip)]
     pub rows: Vec<Vec<String>>,
     /// Indices of the variables that a row sets.
     pub columns: Vec<usize>,
     /// Flows, at least one.
     pub flows: Vec<FlowPlan>,
+}
+
+/// A scenario as a load by itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ScenarioLoadPlan {
+    /// Steps of the users.
+    pub scenario: ScenarioPlan,
+    /// Number of users at a time, or their arrival rate.
+    pub users: UsersPlan,
+    /// Time before the measured time, in which users come and nothing is recorded.
+    pub warmup: Nanos,
+    /// Length of the measured time.
+    pub duration: Nanos,
+    /// Threads of the generator, at least one.
+    pub threads: u16,
     /// Seed of the choice of flows and of think times.
     pub seed: Seed,
+}
+
+impl ScenarioPlan {
+    /// Steps of all flows, in their order.
+    pub fn steps(&self) -> impl Iterator<Item = &ScenarioStepPlan> {
+        self.flows.iter().flat_map(|flow| &flow.steps)
+    }
+
+    /// Returns a route for each step. Its name is that of the step, after that of the flow if there
+    /// are several flows.
+    #[must_use]
+    pub fn routes(&self) -> Routes {
+        Routes::of_names(self.flows.iter().flat_map(|flow| {
+            let steps = flow.steps.iter();
+            steps.map(|step| match flow.name.as_str() {
+                "" => step.name.clone(),
+                flow => format!("{flow}: {}", step.name),
+            })
+        }))
+    }
+
+    /// Sends requests below `url`, if they go to the target.
+    pub(crate) fn redirect(&mut self, url: &str) {
+        if let (true, Ok(target)) = (self.is_to_target, Target::from_url(url)) {
+            self.send_to(url, &target);
+        }
+    }
+
+    /// Sends requests below `url`, which `target` is read from.
+    pub fn send_to(&mut self, url: &str, target: &Target) {
+        url.clone_into(&mut self.url);
+        self.address = target.dial_address();
+        self.authority = target.authority();
+        let path = target.path_and_query().trim_end_matches('/');
+        path.clone_into(&mut self.base);
+        let is_secure = target.scheme() == Scheme::Https;
+        self.tls_host = is_secure.then(|| target.host().to_owned());
+    }
 }
 
 /// Number of users at a time, or their arrival rate.
@@ -52,7 +110,7 @@ pub enum UsersPlan {
 }
 
 /// A variable.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct VariablePlan {
     /// Name.
     pub name: String,
@@ -61,7 +119,7 @@ pub struct VariablePlan {
 }
 
 /// Steps that one user follows.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct FlowPlan {
     /// Name; empty if it is the only flow.
     pub name: String,
@@ -72,7 +130,7 @@ pub struct FlowPlan {
 }
 
 /// One request of a flow.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ScenarioStepPlan {
     /// Name in the report.
     pub name: String,
@@ -95,11 +153,12 @@ pub struct ScenarioStepPlan {
 }
 
 /// A text with variables.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TextTemplate(pub Vec<TextPart>);
 
 /// Part of a text with variables.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TextPart {
     /// Text as it is.
     Text(String),
@@ -108,7 +167,7 @@ pub enum TextPart {
 }
 
 /// A value that a step takes from its response.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TakePlan {
     /// Index of the variable that keeps it.
     pub variable: usize,
@@ -117,7 +176,8 @@ pub struct TakePlan {
 }
 
 /// Place of a value in a response.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum TakeFrom {
     /// JSON pointer (RFC 6901) into the body.
     Json(String),

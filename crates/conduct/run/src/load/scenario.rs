@@ -3,7 +3,7 @@
 use std::sync::PoisonError;
 
 use stillwell_load::{ScenarioError, ScenarioResult, prepare_scenario};
-use stillwell_plan::scenario::ScenarioPlan;
+use stillwell_plan::scenario::ScenarioLoadPlan;
 use stillwell_scope::{Scope, Token, explain};
 use stillwell_units::as_usize;
 
@@ -34,7 +34,7 @@ pub enum ConductScenarioError {
 /// # Errors
 /// [`ConductScenarioError`] if it could not begin or a worker failed.
 pub fn conduct_scenario(
-    plan: ScenarioPlan,
+    plan: ScenarioLoadPlan,
     interrupt: &Interrupt,
 ) -> Result<ScenarioResult, ConductScenarioError> {
     let workers = as_usize(plan.threads.max(1));

@@ -97,8 +97,8 @@ pub(crate) struct LoadArguments {
         long,
         value_name = "FILE",
         conflicts_with_all = [
-            "rate", "requests", "warmup", "closed_loop", "termination_predicate",
-            "failure_predicate", "threshold", "validity", "strict", "keep_going", "capture", "label",
+            "rate", "requests", "closed_loop", "termination_predicate",
+            "failure_predicate", "keep_going", "capture", "label",
             "connections", "cpus", "protocol", "streams", "spacing", "method", "header", "body",
             "requests_file", "har", "request_source", "grpc_method", "connect_late",
             "prefetch_connections", "connect_over", "max_requests_per_connection",

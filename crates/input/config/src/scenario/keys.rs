@@ -1,6 +1,8 @@
 //! Keys of a scenario file.
 
-use crate::element::{DURATION, Element, Shape, TEXT_MAP, TEXTS, optional, required};
+use crate::element::{
+    DURATION, Element, Field, Shape, TEXT_MAP, TEXTS, concat, optional, required,
+};
 
 /// A time, or the shortest and longest of random times.
 const THINK: Shape = Shape::Like("100ms..2s");
@@ -19,46 +21,57 @@ pub(crate) const SCENARIO_FILE: Element = Element {
     one_of: &[],
 };
 
+/// Keys of a scenario, wherever it is.
+pub(crate) const SCENARIO_FIELDS: [Field; 9] = [
+    optional(
+        "url",
+        Shape::Text,
+        "Base URL; the command line overrides it.",
+    ),
+    optional(
+        "users",
+        Shape::Whole,
+        "Closed loop: number of users at a time [default: 10].",
+    ),
+    optional(
+        "arrivals",
+        Shape::Like("50/s"),
+        "Open loop: users that arrive per second.",
+    ),
+    optional(
+        "users_max",
+        Shape::Whole,
+        "Maximum number of users at a time, with `arrivals` [default: 10000].",
+    ),
+    optional("variables", TEXT_MAP, "Variables and their values."),
+    optional(
+        "data",
+        Shape::Text,
+        "CSV file; its first row names variables. Each user takes the next row.",
+    ),
+    optional("headers", TEXT_MAP, "Headers of all steps."),
+    optional("steps", STEPS, "Steps, in order."),
+    optional(
+        "flows",
+        Shape::List(&Shape::Element(&FLOW)),
+        "Several flows; each user follows one.",
+    ),
+];
+
+const LOAD_FIELDS: [Field; SCENARIO_FIELDS.len() + 1] = concat(
+    &SCENARIO_FIELDS,
+    &[optional(
+        "duration",
+        DURATION,
+        "Length of the measured time [default: 10s]; a generator ignores it.",
+    )],
+);
+
 /// A scenario.
 pub(super) const SCENARIO: Element = Element {
     name: "scenario",
     about: "Users that follow steps.",
-    fields: &[
-        optional(
-            "url",
-            Shape::Text,
-            "Base URL; the command line overrides it.",
-        ),
-        optional(
-            "users",
-            Shape::Whole,
-            "Closed loop: number of users at a time [default: 10].",
-        ),
-        optional(
-            "arrivals",
-            Shape::Like("50/s"),
-            "Open loop: users that arrive per second.",
-        ),
-        optional(
-            "users_max",
-            Shape::Whole,
-            "Maximum number of users at a time, with `arrivals` [default: 10000].",
-        ),
-        optional("duration", DURATION, "Length of the load [default: 10s]."),
-        optional("variables", TEXT_MAP, "Variables and their values."),
-        optional(
-            "data",
-            Shape::Text,
-            "CSV file; its first row names variables. Each user takes the next row.",
-        ),
-        optional("headers", TEXT_MAP, "Headers of all steps."),
-        optional("steps", STEPS, "Steps, in order."),
-        optional(
-            "flows",
-            Shape::List(&Shape::Element(&FLOW)),
-            "Several flows; each user follows one.",
-        ),
-    ],
+    fields: &LOAD_FIELDS,
     one_of: &["steps", "flows"],
 };
 

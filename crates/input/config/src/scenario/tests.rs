@@ -6,6 +6,7 @@ use crate::files::Disk;
 fn flags() -> ScenarioFlags {
     ScenarioFlags {
         url: Some("http://127.0.0.1:80/shop/".to_owned()),
+        warmup: Nanos::ZERO,
         duration: None,
         threads: 1,
         timeout: Nanos::SECOND,
@@ -15,7 +16,7 @@ fn flags() -> ScenarioFlags {
     }
 }
 
-fn read(text: &str) -> Result<ScenarioPlan, String> {
+fn read(text: &str) -> Result<ScenarioLoadPlan, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("scenario.yaml");
     fs::write(&path, text).unwrap();
@@ -46,6 +47,7 @@ fn a_scenario_has_steps_data_and_values_of_responses() {
     )
     .unwrap();
     assert!(matches!(plan.users, UsersPlan::Arriving { per_second, .. } if per_second > 4.9));
+    let plan = plan.scenario;
     assert_eq!(plan.rows.len(), 2);
     let [login, items] = plan.flows[0].steps.as_slice() else {
         panic!("{plan:?}")
@@ -57,7 +59,8 @@ fn a_scenario_has_steps_data_and_values_of_responses() {
     );
     let name = |index: &usize| plan.variables[*index].name.as_str();
     assert_eq!(name(&login.takes[0].variable), "token");
-    assert_eq!(items.path.0[0], TextPart::Text("/shop".to_owned()));
+    assert_eq!(plan.base, "/shop");
+    assert_eq!(items.path.0[0], TextPart::Text("/items?u=".to_owned()));
     assert!(matches!(&items.headers[0].1.0[1], TextPart::Variable(at) if name(at) == "token"));
     assert_eq!((items.status, items.contains.len()), (Some(200), 2));
 }

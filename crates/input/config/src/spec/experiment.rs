@@ -466,7 +466,7 @@ fn read_goals(
         scrapes: !pages.is_empty(),
         is_process: context.target_url.is_none(),
         are_all_known: specs.len() == generators.len(),
-        routes: specs.iter().flat_map(routes_of).cloned().collect(),
+        routes: specs.iter().flat_map(routes_of).collect(),
     };
     let Some(node) = map.take("goals") else {
         return match workload.is_process {
@@ -480,10 +480,15 @@ fn read_goals(
 }
 
 /// Names of the routes of a generator that have figures of their own.
-fn routes_of(spec: &GeneratorSpec) -> &[String] {
-    match &spec.plan.value.transport {
-        TransportPlan::Requests(plan) if plan.routes().are_several() => plan.routes().names(),
-        _ => &[],
+fn routes_of(spec: &GeneratorSpec) -> Vec<String> {
+    let routes = match &spec.plan.value.transport {
+        TransportPlan::Requests(plan) => plan.routes().clone(),
+        TransportPlan::Scenario(plan) => plan.routes(),
+        _ => return Vec::new(),
+    };
+    match routes.are_several() {
+        true => routes.names().to_vec(),
+        false => Vec::new(),
     }
 }
 

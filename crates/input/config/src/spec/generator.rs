@@ -3,6 +3,7 @@
 use stillwell_plan::generator::{Concurrency, EventsDefault, FileLayout};
 use stillwell_plan::payload::BlockShape;
 use stillwell_plan::placement::IsolationPlan;
+use stillwell_plan::scenario::UsersPlan;
 use stillwell_plan::{
     GeneratorPlan, PayloadFormat, PayloadPlan, RatePlan, RateUnit, StampPlan, TransportPlan,
 };
@@ -19,6 +20,7 @@ mod fit;
 mod http;
 mod kubernetes;
 mod requests;
+mod scenario;
 mod stream;
 mod system;
 mod tls;
@@ -221,6 +223,12 @@ const KINDS: &[KindEntry] = &[
         web::read,
     ),
     kind(
+        "scenario",
+        Shape::Any(&[Shape::Text, Shape::Element(&scenario::SCENARIO)]),
+        "Users that follow steps over HTTP; has no payload.",
+        |context, node| scenario::read(context, node).map(|(transport, _)| transport),
+    ),
+    kind(
         "splunk_hec",
         Shape::Element(&SPLUNK_HEC),
         "Splunk's HTTP event collector.",
@@ -347,21 +355,6 @@ const KIND_NAMES: [&str; KINDS.len()] = {
     names
 };
 
-/// Joins two lists of keys.
-const fn concat<const N: usize>(first: &[Field], second: &[Field]) -> [Field; N] {
-    let mut fields = [first[0]; N];
-    let mut index = 0;
-    while index < N {
-        fields[index] = if index < first.len() {
-            first[index]
-        } else {
-            second[index - first.len()]
-        };
-        index += 1;
-    }
-    fields
-}
-
 const FIELDS: [Field; KINDS.len() + COMMON.len()] = {
     let mut fields = [COMMON[0]; KINDS.len() + COMMON.len()];
     let mut index = 0;
@@ -449,9 +442,11 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
     let map = reader.map(node, &GENERATOR.keys())?;
     let kind = map.one_of(&KIND_NAMES);
     let transport = kind.and_then(|(name, node)| read_transport(context, name, node));
+    let (transport, users) = transport.unzip();
+    let users = users.flatten();
     let id = map.take("id").and_then(|node| context.filled(node));
     // Requests with a mistake need no payload either.
-    let is_web = kind.is_some_and(|(name, _)| name == "requests");
+    let is_web = kind.is_some_and(|(name, _)| matches!(name, "requests" | "scenario"));
     let sends_payload = !is_web && transport.as_ref().is_none_or(TransportPlan::sends_payload);
     if !sends_payload {
         check_paced(reader, &map);
@@ -461,8 +456,10 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
         payload::read_payload(context, node)
     });
     let rate_node = map.take("rate");
-    let rate = read_rate(context, rate_node, is_web);
-    let (connections, concurrency) = read_threads(reader, &map);
+    let arrivals = users.and_then(|users| scenario::rate_of(reader, rate_node, users));
+    let rate = arrivals.or_else(|| read_rate(context, rate_node, is_web));
+    let places = users.map_or(1, scenario::users_max);
+    let (connections, concurrency) = read_threads(reader, &map, places);
     check_writers(reader, node, transport.as_ref(), connections);
     kubernetes::check_single(reader, &map, transport.as_ref());
     if let (false, Some(node), Some(rate)) = (sends_payload, rate_node, &rate) {
@@ -512,7 +509,7 @@ fn read_generator(context: &ReadContext<'_>, node: &Node) -> Option<GeneratorSpe
             value: plan,
             span: node.span,
         },
-        has_rate: rate_node.is_some(),
+        has_rate: rate_node.is_some() || users.is_some(),
     })
 }
 
@@ -582,12 +579,17 @@ fn check_paced_rate(reader: &Reader, node: &Node, rate: &RatePlan) {
 }
 
 /// Reads the number of connections, and that with the threads that share them.
-fn read_threads(reader: &Reader, map: &MapReader<'_, '_>) -> (Option<u16>, Option<Concurrency>) {
-    let read = |key| match map.take(key) {
+fn read_threads(
+    reader: &Reader,
+    map: &MapReader<'_, '_>,
+    default_connections: u16,
+) -> (Option<u16>, Option<Concurrency>) {
+    let read = |key, default| match map.take(key) {
         Some(node) => reader.whole(node, 1, u16::MAX),
-        None => Some(1),
+        None => Some(default),
     };
-    let (connections, workers) = (read("connections"), read("workers"));
+    let connections = read("connections", default_connections);
+    let workers = read("workers", 1);
     if let (Some(connections), Some(workers), Some(node)) =
         (connections, workers, map.take("workers"))
         && workers > connections
@@ -605,9 +607,18 @@ fn read_threads(reader: &Reader, map: &MapReader<'_, '_>) -> (Option<u16>, Optio
     (connections, concurrency)
 }
 
-fn read_transport(context: &ReadContext<'_>, name: &str, node: &Node) -> Option<TransportPlan> {
+/// Reads a transport, and the users that a scenario has.
+fn read_transport(
+    context: &ReadContext<'_>,
+    name: &str,
+    node: &Node,
+) -> Option<(TransportPlan, Option<UsersPlan>)> {
+    if name == "scenario" {
+        let (transport, users) = scenario::read(context, node)?;
+        return Some((transport, Some(users)));
+    }
     let kind = KINDS.iter().find(|kind| kind.field.name == name)?;
-    (kind.read)(context, node)
+    Some(((kind.read)(context, node)?, None))
 }
 
 /// Up to this rate each event leaves by itself on a stream, so the schedule

@@ -151,6 +151,7 @@ fn the_file_with_everything_uses_every_key_of_the_schema() {
         &format!("{{{PREFIX_SINK}}}"),
         super::targets::FINE,
         super::web::EVERY_KEY,
+        super::scenario::EVERY_KEY,
         super::faults::EVERY_STEP,
         super::faults::LINKS,
         "{perf: {frequency: 199, call_graph: dwarf}}",

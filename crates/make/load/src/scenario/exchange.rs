@@ -11,7 +11,7 @@ use tokio::io::AsyncWrite as _;
 use tokio::time::timeout;
 
 use super::super::http1::poll_read;
-use super::ScenarioWorker;
+use super::context::UserContext;
 use super::extract::PreparedStep;
 use super::result::StepFailure;
 use super::user::User;
@@ -24,11 +24,17 @@ const BODY_BYTES_MAX: usize = 16 << 20;
 pub(super) struct StepError {
     pub(super) reason: StepFailure,
     pub(super) text: String,
+    /// Outcome of an attempt to connect.
+    pub(super) outcome: Option<Outcome>,
 }
 
 impl StepError {
     pub(super) const fn new(reason: StepFailure, text: String) -> Self {
-        Self { reason, text }
+        Self {
+            reason,
+            text,
+            outcome: None,
+        }
     }
 
     fn lost(error: &io::Error) -> Self {
@@ -54,13 +60,13 @@ impl User {
     /// Sends the request of `step` and reads its response. Returns the status.
     pub(super) async fn request(
         &mut self,
-        worker: &ScenarioWorker,
+        context: &UserContext,
         step: &PreparedStep,
     ) -> Result<u16, StepError> {
-        self.write_request(worker, step)?;
+        self.write_request(context, step)?;
         let is_reused = self.connection.is_some();
-        self.connect(worker).await?;
-        let answered = self.exchange(worker, step).await;
+        self.connect(context).await?;
+        let answered = self.exchange(context, step).await;
         let broken = match answered {
             Ok(status) => return Ok(status),
             Err(broken) => broken,
@@ -71,33 +77,42 @@ impl User {
             return Err(broken.error);
         }
         // The server had closed an idle connection.
-        self.connect(worker).await?;
-        let answered = self.exchange(worker, step).await;
+        self.connect(context).await?;
+        let answered = self.exchange(context, step).await;
         answered.map_err(|broken| {
             self.connection = None;
             broken.error
         })
     }
 
-    async fn connect(&mut self, worker: &ScenarioWorker) -> Result<(), StepError> {
+    async fn connect(&mut self, context: &UserContext) -> Result<(), StepError> {
         if self.connection.is_some() {
             return Ok(());
         }
-        let limit = worker.plan.connect_timeout;
-        let connected = timeout(limit.as_duration(), worker.endpoint.connect()).await;
-        let failed = |text: String| StepError::new(StepFailure::Connect, text);
-        let connected = connected.map_err(|_| failed(format!("no connection within {limit}")))?;
-        self.connection = Some(connected.map_err(|error| failed(explain(&error)))?);
+        let limit = context.plan.connect_timeout;
+        let connected = timeout(limit.as_duration(), context.endpoint.connect()).await;
+        let failed = |text: String, outcome: Outcome| StepError {
+            outcome: Some(outcome),
+            ..StepError::new(StepFailure::Connect, text)
+        };
+        let connected = connected.map_err(|_| {
+            let text = format!("no connection within {limit}");
+            failed(text, Outcome::ConnectTimedOut)
+        })?;
+        let connected = connected.map_err(|error| failed(explain(&error), error.outcome()))?;
+        self.connection = Some(connected);
         self.parser = ResponseParser::new();
         Ok(())
     }
 
     async fn exchange(
         &mut self,
-        worker: &ScenarioWorker,
+        context: &UserContext,
         step: &PreparedStep,
     ) -> Result<u16, Broken> {
-        self.alarm.deadline = clock::now() + worker.plan.timeout;
+        let sent = clock::now();
+        self.sent = Some(sent);
+        self.alarm.deadline = sent + context.plan.timeout;
         if step.plan.method == "HEAD" {
             self.parser.answers_head();
         }
@@ -124,7 +139,7 @@ impl User {
         while !bytes.is_empty() {
             let written = self
                 .alarm
-                .wait(|context| Pin::new(&mut *connection).poll_write(context, bytes))
+                .wait(|task| Pin::new(&mut *connection).poll_write(task, bytes))
                 .await;
             let written = written.map_err(StepError::timed_out)?;
             let count = written.map_err(|error| StepError::lost(&error))?;
@@ -135,7 +150,7 @@ impl User {
         }
         let flushed = self
             .alarm
-            .wait(|context| Pin::new(&mut *connection).poll_flush(context))
+            .wait(|task| Pin::new(&mut *connection).poll_flush(task))
             .await;
         let flushed = flushed.map_err(StepError::timed_out)?;
         flushed.map_err(|error| StepError::lost(&error))
@@ -155,7 +170,7 @@ impl User {
             let input = &mut self.input;
             let read = self
                 .alarm
-                .wait(|context| poll_read(connection, input, context))
+                .wait(|task| poll_read(connection, input, task))
                 .await;
             let read = read.map_err(StepError::timed_out)?;
             let count = read.map_err(|error| StepError::lost(&error))?;
@@ -169,7 +184,9 @@ impl User {
                     Ok(None) | Err(_) => Err(StepError::lost(&io::ErrorKind::UnexpectedEof.into())),
                 };
             }
-            *is_unanswered = false;
+            if std::mem::take(is_unanswered) {
+                self.first_byte = Some(clock::now());
+            }
             if self.advance(step, count, &mut status, &mut keep_alive)? {
                 if !keep_alive {
                     self.connection = None;
@@ -231,7 +248,7 @@ impl User {
     /// Writes the request with the current values of variables.
     fn write_request(
         &mut self,
-        worker: &ScenarioWorker,
+        context: &UserContext,
         step: &PreparedStep,
     ) -> Result<(), StepError> {
         let Self {
@@ -245,10 +262,11 @@ impl User {
         output.extend_from_slice(plan.method.as_bytes());
         output.push(b' ');
         let from = output.len();
+        output.extend_from_slice(context.plan.base.as_bytes());
         fill(&plan.path, values, output);
         encode_path(output, from);
         output.extend_from_slice(b" HTTP/1.1\r\nhost: ");
-        output.extend_from_slice(worker.plan.authority.as_bytes());
+        output.extend_from_slice(context.plan.authority.as_bytes());
         for (name, value) in &plan.headers {
             output.extend_from_slice(b"\r\n");
             output.extend_from_slice(name.as_bytes());

@@ -6,7 +6,7 @@ use stillwell_metric::{Histogram, add_histogram, empty_histogram};
 use stillwell_units::Nanos;
 
 /// Results of a scenario.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct ScenarioResult {
     /// Results of steps, in the order of flows and steps.
     pub steps: Vec<StepResult>,
@@ -14,6 +14,25 @@ pub struct ScenarioResult {
     pub users: UserCounts,
     /// Length of the measured time.
     pub measured: Nanos,
+    /// Start of each user less its arrival; empty in a closed loop.
+    pub lateness: Histogram<u64>,
+    /// Largest share of its time that a worker used a CPU.
+    pub busy_share: f64,
+    /// Largest share of its time that a worker waited for a CPU.
+    pub cpu_wait_share: f64,
+}
+
+impl Default for ScenarioResult {
+    fn default() -> Self {
+        Self {
+            steps: Vec::new(),
+            users: UserCounts::default(),
+            measured: Nanos::ZERO,
+            lateness: empty_histogram(),
+            busy_share: 0.0,
+            cpu_wait_share: 0.0,
+        }
+    }
 }
 
 /// Number of users by their end.
@@ -107,6 +126,9 @@ impl ScenarioResult {
         users.unfinished += other.users.unfinished;
         users.not_started += other.users.not_started;
         self.measured = self.measured.max(other.measured);
+        add_histogram(&mut self.lateness, &other.lateness);
+        self.busy_share = self.busy_share.max(other.busy_share);
+        self.cpu_wait_share = self.cpu_wait_share.max(other.cpu_wait_share);
     }
 }
 

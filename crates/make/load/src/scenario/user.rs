@@ -1,6 +1,5 @@
 //! One user: follows the steps of a flow.
 
-use rand_core::Rng as _;
 use stillwell_http::ResponseParser;
 use stillwell_plan::scenario::ScenarioPlan;
 use stillwell_scope::clock;
@@ -10,7 +9,7 @@ use stillwell_worker::Backoff;
 use tokio::time::sleep;
 
 use super::super::alarm::Alarm;
-use super::ScenarioWorker;
+use super::context::{StepEnd, UserContext};
 use super::exchange::{StepError, parts};
 use super::extract::PreparedStep;
 use super::result::StepFailure;
@@ -30,6 +29,10 @@ pub(super) struct User {
     pub(super) cookies: Vec<(String, String)>,
     /// Values of variables, by index.
     pub(super) values: Vec<String>,
+    /// Time at which the last request was sent.
+    pub(super) sent: Option<Moment>,
+    /// Time of the first byte of its response.
+    pub(super) first_byte: Option<Moment>,
     backoff: Backoff,
 }
 
@@ -45,21 +48,22 @@ impl User {
             headers: Vec::new(),
             cookies: Vec::new(),
             values: Vec::new(),
+            sent: None,
+            first_byte: None,
             backoff: Backoff::new(),
         }
     }
 
     /// Becomes a new user and follows a flow from `intended`. Returns true if all steps
     /// succeeded.
-    pub(super) async fn follow(&mut self, worker: &ScenarioWorker, intended: Moment) -> bool {
-        self.begin(worker);
-        let flow = &worker.flows[choose(worker)];
+    pub(super) async fn follow(&mut self, context: &UserContext, intended: Moment) -> bool {
+        self.begin(context);
         let mut due = intended;
-        for step in flow {
-            if !self.step(worker, step, due).await {
+        for step in context.choose_flow() {
+            if !self.step(context, step, due).await {
                 return false;
             }
-            let pause = think_time(worker, step.plan.think);
+            let pause = context.think_time(step.plan.think);
             if pause > Nanos::ZERO {
                 sleep(pause.as_duration()).await;
             }
@@ -77,40 +81,40 @@ impl User {
         }
     }
 
-    fn begin(&mut self, worker: &ScenarioWorker) {
+    fn begin(&mut self, context: &UserContext) {
         self.cookies.clear();
-        let variables = &worker.plan.variables;
+        let variables = &context.plan.variables;
         self.values.resize(variables.len(), String::new());
         for (value, variable) in self.values.iter_mut().zip(variables) {
             value.clone_from(&variable.value);
         }
-        let row = worker.row().unwrap_or_default();
-        for (variable, value) in worker.plan.columns.iter().zip(row) {
+        let row = context.row().unwrap_or_default();
+        for (variable, value) in context.plan.columns.iter().zip(row) {
             self.values[*variable].clone_from(value);
         }
     }
 
     /// Takes one step; its time counts from `due`.
-    async fn step(&mut self, worker: &ScenarioWorker, step: &PreparedStep, due: Moment) -> bool {
-        let answered = self.request(worker, step).await;
-        let latency = clock::now().since(due);
-        let verdict = match &answered {
-            Ok(status) => self.check(step, *status),
-            Err(_) => Ok(()),
+    async fn step(&mut self, context: &UserContext, step: &PreparedStep, due: Moment) -> bool {
+        (self.sent, self.first_byte) = (None, None);
+        let answered = self.request(context, step).await;
+        let end = clock::now();
+        let (status, checked) = match answered {
+            Ok(status) => (Some(status), self.check(step, status)),
+            Err(error) => (None, Err(error)),
         };
-        let mut result = worker.result.borrow_mut();
-        let result = &mut result.steps[step.number];
-        result.requests += 1;
-        if let Ok(status) = answered {
-            result.record_answer(status, latency);
-        }
-        match answered.map(drop).and(verdict) {
-            Ok(()) => true,
-            Err(StepError { reason, text }) => {
-                result.record_failure(reason, || text);
-                false
-            }
-        }
+        let is_well = checked.is_ok();
+        let ended = StepEnd {
+            due,
+            sent: self.sent.unwrap_or(due),
+            first_byte: self.first_byte.unwrap_or(end),
+            end,
+            bytes: self.output.len(),
+            status,
+            failure: checked.err(),
+        };
+        context.tally.record(step, ended);
+        is_well
     }
 
     /// Checks the response and takes its values.
@@ -143,30 +147,4 @@ impl User {
 
 fn contains(body: &[u8], text: &[u8]) -> bool {
     text.is_empty() || body.windows(text.len()).any(|window| window == text)
-}
-
-/// Chooses a flow by weight.
-fn choose(worker: &ScenarioWorker) -> usize {
-    let flows = &worker.plan.flows;
-    let weights = flows.iter().map(|flow| u64::from(flow.weight));
-    let sum: u64 = weights.clone().sum();
-    if flows.len() == 1 || sum == 0 {
-        return 0;
-    }
-    let mut left = worker.random.borrow_mut().next_u64() % sum;
-    for (index, weight) in weights.enumerate() {
-        match left.checked_sub(weight) {
-            Some(rest) => left = rest,
-            None => return index,
-        }
-    }
-    0
-}
-
-fn think_time(worker: &ScenarioWorker, (shortest, longest): (Nanos, Nanos)) -> Nanos {
-    let spread = longest.saturating_sub(shortest).as_u64();
-    if spread == 0 {
-        return shortest;
-    }
-    shortest + Nanos::new(worker.random.borrow_mut().next_u64() % (spread + 1))
 }

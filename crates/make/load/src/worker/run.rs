@@ -17,6 +17,7 @@ use tokio::time::{sleep, timeout};
 use super::super::connection;
 use super::super::pool::{Limits, Pool, Timing, pace};
 use super::super::slots::Slots;
+use super::super::usage::ThreadUsage;
 use super::{ConnectionTimes, LoadSetup, Worker, WorkerSetup, connections_of};
 
 /// Interval at which a worker publishes its counts and checks for its end.
@@ -78,7 +79,7 @@ async fn run_worker(setup: WorkerSetup, load: LoadSetup, scope: Token) -> Result
     let baseline = TimeBaseline {
         start,
         cpu: clock::thread_cpu(),
-        run_delay: run_delay(),
+        run_delay: ThreadUsage::now().delay,
     };
     let ending = run_until_end(
         &worker,
@@ -184,7 +185,7 @@ struct TimeBaseline {
 impl TimeBaseline {
     /// Time since the start in which the worker was runnable without a CPU.
     fn delayed(&self) -> Nanos {
-        run_delay().saturating_sub(self.run_delay)
+        ThreadUsage::now().delay.saturating_sub(self.run_delay)
     }
 }
 
@@ -203,18 +204,10 @@ async fn coalesce(worker: Rc<Worker>) {
             worker.coalescer.sleep(length);
             let now = clock::now();
             if worker.coalescer.is_to_look(now) {
-                worker.coalescer.look(now, run_delay());
+                worker.coalescer.look(now, ThreadUsage::now().delay);
             }
         }
     }
-}
-
-/// Total time in which this thread was runnable without a CPU; 0 if the kernel does not
-/// report it.
-fn run_delay() -> Nanos {
-    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let delay = text.split_whitespace().nth(1);
-    Nanos::new(delay.and_then(|word| word.parse().ok()).unwrap_or(0))
 }
 
 impl Worker {

@@ -170,14 +170,16 @@ impl State {
     }
 
     /// Worker time at `now`.
-    fn worker_time(&self, now: Moment) -> Moment {
+    #[must_use]
+    pub fn worker_time(&self, now: Moment) -> Moment {
         self.turns
             .as_ref()
             .map_or(now, |turns| turns.active_time(now))
     }
 
     /// The clock's time at `worker_time`.
-    pub(crate) fn clock_time(&self, worker_time: Moment) -> Moment {
+    #[must_use]
+    pub fn clock_time(&self, worker_time: Moment) -> Moment {
         let turns = self.turns.as_ref();
         turns.map_or(worker_time, |turns| turns.clock_time(worker_time))
     }

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::account::TimeState;
 use crate::cell::PhasedCell;
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, read_outcome_counts};
 
 /// Counts of one load worker, taken once it has ended: the numbers of a [`LoadShard`],
 /// whose fields say what each is.
@@ -27,8 +27,10 @@ pub struct LoadCounts {
     /// Requests that were due in the measured time and never begun.
     pub overdue: u64,
     /// Ends of requests of the measured time, in the order of [`Outcome::ALL`].
+    #[serde(deserialize_with = "read_outcome_counts")]
     pub outcomes: [u64; Outcome::ALL.len()],
     /// Ends of requests of the warm-up, likewise.
+    #[serde(deserialize_with = "read_outcome_counts")]
     pub warmup_outcomes: [u64; Outcome::ALL.len()],
     /// Responses of the measured time by status code.
     #[serde(default)]

@@ -124,6 +124,10 @@ impl TransportProperties<'static> {
         stamps: StampForms::NONE,
         ..Self::requests("requests")
     };
+    const SCENARIO: Self = Self {
+        name: "scenario",
+        ..Self::REQUESTS
+    };
     const SPLUNK_HEC: Self = Self::requests("splunk_hec");
     const GRPC: Self = Self::requests("grpc");
     const TRACE_AGENT: Self = Self {
@@ -150,13 +154,14 @@ impl TransportProperties<'static> {
     const AMQP: Self = Self::broker("amqp");
 
     /// All transports, as they are without a plan.
-    const ALL: [Self; 20] = [
+    const ALL: [Self; 21] = [
         Self::TCP,
         Self::UDP,
         Self::UNIX_STREAM,
         Self::UNIX_DATAGRAM,
         Self::HTTP,
         Self::REQUESTS,
+        Self::SCENARIO,
         Self::SPLUNK_HEC,
         Self::GRPC,
         Self::TRACE_AGENT,
@@ -264,6 +269,7 @@ impl TransportPlan {
                 (http, Some(Url(url)))
             }
             Self::Requests(plan) => (Of::REQUESTS, Some(Url(plan.url()))),
+            Self::Scenario(plan) => (Of::SCENARIO, Some(Url(&plan.url))),
             Self::SplunkHec { url, .. } => (Of::SPLUNK_HEC, Some(Url(url))),
             Self::Acknowledged(plan) => {
                 let properties = match plan.by {

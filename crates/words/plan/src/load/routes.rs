@@ -61,6 +61,19 @@ impl Routes {
         routes
     }
 
+    /// Returns the routes with these names, of the requests of one endpoint.
+    #[must_use]
+    pub fn of_names(names: impl IntoIterator<Item = String>) -> Self {
+        let mut routes = Self::default();
+        let mut indices = BTreeMap::new();
+        let places = names
+            .into_iter()
+            .map(|name| routes.place(name, &mut indices));
+        let places = places.collect();
+        routes.of_requests.push(places);
+        routes
+    }
+
     /// Returns the index of the route `name`, which may be new.
     fn place(&mut self, name: String, indices: &mut BTreeMap<String, usize>) -> usize {
         if let Some(index) = indices.get(&name) {

@@ -280,6 +280,7 @@ pub(super) fn run_plan(plan: &RunPlan, text: &mut String) {
 const fn counted(transport: &TransportPlan) -> &'static str {
     match transport {
         TransportPlan::Requests(_) => "requests",
+        TransportPlan::Scenario(_) => "users",
         _ => "events",
     }
 }

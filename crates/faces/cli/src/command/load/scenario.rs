@@ -1,12 +1,15 @@
 //! `stillwell load --scenario`.
 
+mod judge;
+
 use std::path::Path;
 
 use anyhow::Context;
 use stillwell_config::files::Disk;
 use stillwell_config::scenario::{ScenarioFlags, load_scenario};
 use stillwell_nighthawk::format::LoadFormat;
-use stillwell_plan::scenario::{ScenarioPlan, UsersPlan};
+use stillwell_plan::Validity;
+use stillwell_plan::scenario::{ScenarioLoadPlan, UsersPlan};
 use stillwell_report::load::NativeLoadFormat;
 use stillwell_report::{
     Format, SCENARIO_SCHEMA, ScenarioReport, ScenarioStep, ScenarioTimes, ScenarioUsers,
@@ -49,6 +52,7 @@ pub(super) fn run(
     };
     let flags = ScenarioFlags {
         url: arguments.urls.first().cloned(),
+        warmup: arguments.warmup,
         duration: arguments.duration,
         threads: arguments.over.concurrency.workers(cpus(), u32::MAX, 1),
         timeout: arguments.connecting.timeout,
@@ -67,7 +71,7 @@ pub(super) fn run(
     let result = conduct_scenario(plan.clone(), &interrupt);
     signals.close(Nanos::SECOND);
     let result = result.map_err(|error| could_not(error.into()))?;
-    let report = report(&plan, &result);
+    let report = report(&plan, &result, arguments);
     let text = render_scenario(&report, format, output::styled(paint));
     Paint::data(&text).map_err(|error| could_not(error.into()))?;
     for file in &arguments.output {
@@ -76,7 +80,7 @@ pub(super) fn run(
             .with_context(|| format!("write the result to {}", file.display()))
             .map_err(could_not)?;
     }
-    Ok(exit_of(&report, &interrupt))
+    Ok(exit_of(&report, &interrupt, arguments.strict))
 }
 
 /// Returns the format that the extension of `file` names.
@@ -96,8 +100,12 @@ fn format_of_file(file: &Path) -> Result<Format, CommandError> {
     })
 }
 
-fn report(plan: &ScenarioPlan, result: &ScenarioResult) -> ScenarioReport {
-    let flows = plan.flows.iter();
+fn report(
+    plan: &ScenarioLoadPlan,
+    result: &ScenarioResult,
+    arguments: &LoadArguments,
+) -> ScenarioReport {
+    let flows = plan.scenario.flows.iter();
     let names = flows.flat_map(|flow| flow.steps.iter().map(move |step| (flow, step)));
     let steps: Vec<ScenarioStep> = names
         .zip(&result.steps)
@@ -116,9 +124,11 @@ fn report(plan: &ScenarioPlan, result: &ScenarioResult) -> ScenarioReport {
             latency: ScenarioTimes::of(&result.latency),
         })
         .collect();
-    let requests: u64 = steps.iter().map(|step| step.requests).sum();
-    let errors: u64 = steps.iter().map(|step| step.errors).sum();
+    let measured = judge::figures(result);
+    let (requests, errors) = (measured.requests, measured.errors);
     let duration = result.measured.as_secs_f64();
+    let validity = Validity::from(arguments.validity);
+    let (warnings, reliable) = judge::warnings(plan, result, &measured, validity);
     let users = &result.users;
     let command: Vec<String> = secrets::command_words();
     ScenarioReport {
@@ -126,7 +136,7 @@ fn report(plan: &ScenarioPlan, result: &ScenarioResult) -> ScenarioReport {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         command: command.join(" "),
         seed: plan.seed.to_string(),
-        target: plan.authority.clone(),
+        target: plan.scenario.authority.clone(),
         load: match plan.users {
             UsersPlan::Closed(1) => "1 user at a time".to_owned(),
             UsersPlan::Closed(users) => format!("{users} users at a time"),
@@ -144,12 +154,17 @@ fn report(plan: &ScenarioPlan, result: &ScenarioResult) -> ScenarioReport {
         requests_per_second: float_from_u64(requests) / duration.max(1e-9),
         error_share: float_from_u64(errors) / float_from_u64(requests.max(1)),
         steps,
+        latency: ScenarioTimes::of(&measured.latency),
+        validity: validity.name().to_owned(),
+        reliable,
+        warnings,
+        thresholds: judge::thresholds(plan, result, &measured, &arguments.threshold),
     }
 }
 
-/// Returns 3 if nothing was answered, 1 if no user completed the steps, and 130 or 143 after
-/// a signal.
-fn exit_of(report: &ScenarioReport, interrupt: &Interrupt) -> Exit {
+/// Returns 3 if nothing was answered, 1 if no user completed the steps or a threshold is broken,
+/// with `--strict` 4 if the result is unreliable, and 130 or 143 after a signal.
+fn exit_of(report: &ScenarioReport, interrupt: &Interrupt, is_strict: bool) -> Exit {
     if let Some(signal) = interrupt.signal() {
         return Exit::Interrupted(signal);
     }
@@ -157,9 +172,12 @@ fn exit_of(report: &ScenarioReport, interrupt: &Interrupt) -> Exit {
         .steps
         .iter()
         .any(|step| !step.status_codes.is_empty());
+    let is_held = report.thresholds.iter().all(|threshold| threshold.held);
     match (is_answered, report.users.completed) {
         (false, _) => Exit::CouldNotRun,
         (true, 0) => Exit::Failed,
+        (true, _) if !is_held => Exit::Failed,
+        (true, _) if is_strict && !report.reliable => Exit::Invalid,
         (true, _) => Exit::Held,
     }
 }

@@ -127,3 +127,67 @@ fn nothing_that_listens_is_exit_code_3() {
     let failures = &value["steps"][0]["failures"]["connect_failed"];
     assert!(failures.as_u64().unwrap() > 0, "{}", ended.stdout);
 }
+
+/// Observes the shop at `url` under the users of `generator`. Returns the summary.
+fn observe(url: &str, file: &Path, generator: &str) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "target: {{url: \"{url}\"}}\n\
+         phases: {{warmup: 100ms, measure: 1s}}\n\
+         workload:\n  generators:\n    - {generator}\n"
+    );
+    let text = text.replace("FILE", &file.display().to_string());
+    fs::write(folder.path().join("run.yaml"), text).unwrap();
+    let mut command = Command::new(STILLWELL);
+    command.args(["observe", "run.yaml", "--results", "results"]);
+    let ended = Process::start(command.current_dir(folder.path())).finish(LONG);
+    let summary = fs::read_to_string(folder.path().join("results/summary.json"));
+    assert!(summary.is_ok(), "{}{}", ended.stdout, ended.stderr);
+    serde_json::from_str(&summary.unwrap()).unwrap()
+}
+
+#[test]
+fn users_of_a_generator_take_the_same_steps_and_each_step_is_a_route() {
+    let Some((_shop, url)) = shop("scenario_generator") else {
+        return;
+    };
+    let file = example().join("scenario.yaml");
+    for generator in [
+        "scenario: FILE",
+        "{scenario: {file: FILE}, rate: 30/s, connections: 8, workers: 2}",
+    ] {
+        let summary = observe(&url, &file, generator);
+        let routes = summary["figures"]["routes"].as_array().unwrap();
+        let named: Vec<&str> = routes
+            .iter()
+            .map(|route| route["name"].as_str().unwrap())
+            .collect();
+        assert_eq!(named, ["list items", "log in", "read item"], "{summary}");
+        let count = |outcome: &Value| outcome["count"].as_u64().unwrap();
+        for route in routes {
+            let outcomes = route["outcomes"].as_array().unwrap();
+            assert_eq!(outcomes.len(), 1, "{route}");
+            assert_eq!(outcomes[0]["outcome"], "ok", "{route}");
+            assert!(count(&outcomes[0]) >= 4, "{route}");
+            assert!(
+                route["response_time"]["p99_ns"].as_u64().unwrap() > 0,
+                "{route}"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_fails_a_check_is_an_error_of_its_step() {
+    let Some((_shop, url)) = shop("scenario_generator_check") else {
+        return;
+    };
+    let (_folder, file) = changed("/items/2/id", "/items/9/id");
+    let summary = observe(&url, &file, "scenario: FILE");
+    let outcomes = summary["figures"]["outcomes"].as_array().unwrap();
+    let names: Vec<&str> = outcomes
+        .iter()
+        .map(|outcome| outcome["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(names, ["ok", "unexpected_answer"], "{summary}");
+}

@@ -7,8 +7,8 @@ use stillwell_plan::tls::Verification;
 use stillwell_text::{MapReader, Node, code};
 use stillwell_units::Nanos;
 
-use super::{ReadContext, concat, is_short};
-use crate::element::{DURATION, Element, Field, Shape, TEXT_MAP, optional, required};
+use super::{ReadContext, is_short};
+use crate::element::{DURATION, Element, Field, Shape, TEXT_MAP, concat, optional, required};
 use crate::files::EntryKind;
 
 const PROTOCOLS: [(&str, LoadProtocol); 2] = [
@@ -120,14 +120,6 @@ pub(super) fn read_exchange(
             set(None);
         }
     }
-    for (key, room) in [
-        ("timeout", &mut plan.timeout),
-        ("connect_timeout", &mut plan.connect_timeout),
-    ] {
-        if let Some(node) = map.take(key) {
-            set(read_length(context, node).map(|length| *room = length));
-        }
-    }
     if let Some(node) = map.take("reuse") {
         set(reader
             .word(node, "reuse", &REUSES)
@@ -136,6 +128,27 @@ pub(super) fn read_exchange(
     if let Some(node) = map.take("requests_per_connection") {
         let most = reader.whole(node, 1, u64::MAX);
         set(most.map(|value| plan.requests_max = Some(value)));
+    }
+    set(read_limits(context, map, &mut plan));
+    is_whole.then_some(plan)
+}
+
+/// Reads the time limits of requests and connections, and the check of certificates.
+pub(super) fn read_limits(
+    context: &ReadContext<'_>,
+    map: &MapReader<'_, '_>,
+    plan: &mut ExchangePlan,
+) -> Option<()> {
+    let reader = context.reader;
+    let mut is_whole = true;
+    let mut set = |is_read: Option<()>| is_whole &= is_read.is_some();
+    for (key, room) in [
+        ("timeout", &mut plan.timeout),
+        ("connect_timeout", &mut plan.connect_timeout),
+    ] {
+        if let Some(node) = map.take(key) {
+            set(read_length(context, node).map(|length| *room = length));
+        }
     }
     let insecure = map.take("insecure").and_then(|node| reader.boolean(node));
     let ca = map.take("ca");
@@ -156,7 +169,7 @@ pub(super) fn read_exchange(
             };
         }));
     }
-    is_whole.then_some(plan)
+    is_whole.then_some(())
 }
 
 /// A length of time above zero.

@@ -9,9 +9,9 @@ use stillwell_plan::load::{LoadProtocol, Spacing};
 use stillwell_text::{MapReader, Node, check_any_url, code};
 
 use super::http::{self, EXCHANGE};
-use super::{ReadContext, concat, is_short};
+use super::{ReadContext, is_short};
 use crate::MethodName;
-use crate::element::{Element, Field, Shape, TEXT_MAP, optional, required};
+use crate::element::{Element, Field, Shape, TEXT_MAP, concat, optional, required};
 use crate::files::{EntryKind, resolve};
 use crate::requests::{
     GrpcSpec, Header, MixedRequest, RequestOrigin, RequestSpec, Streaming, endpoint_of,

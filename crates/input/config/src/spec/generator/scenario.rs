@@ -1,0 +1,154 @@
+//! `scenario`: users that follow steps.
+
+use stillwell_plan::generator::ExchangePlan;
+use stillwell_plan::scenario::UsersPlan;
+use stillwell_plan::{RatePlan, RateShape, RateUnit, TransportPlan};
+use stillwell_text::{MapReader, Node, Reader, check_any_url, code};
+
+use super::{ReadContext, http, is_short};
+use crate::element::{DURATION, Element, Field, Shape, concat, optional};
+use crate::files::EntryKind;
+use crate::scenario::{ConnectionSettings, SCENARIO_FIELDS, read_inline, read_scenario_file};
+
+const OWN_FIELDS: [Field; 5] = [
+    optional(
+        "file",
+        Shape::Text,
+        "Scenario file, as `stillwell load --scenario` reads it.",
+    ),
+    optional(
+        "timeout",
+        DURATION,
+        "Timeout of a response; 30s by default.",
+    ),
+    optional(
+        "connect_timeout",
+        DURATION,
+        "Timeout of a connection attempt with TLS; 10s by default.",
+    ),
+    optional(
+        "insecure",
+        Shape::Boolean,
+        "`true`: certificates of https URLs are not checked.",
+    ),
+    optional("ca", Shape::Text, "PEM file of an additional authority."),
+];
+
+const FIELDS: [Field; OWN_FIELDS.len() + SCENARIO_FIELDS.len()] =
+    concat(&OWN_FIELDS, &SCENARIO_FIELDS);
+
+/// Keys that a scenario file has, so they are not beside `file`.
+const IN_FILE: [&str; 6] = [
+    "users",
+    "arrivals",
+    "users_max",
+    "variables",
+    "data",
+    "headers",
+];
+
+pub(super) const SCENARIO: Element = Element {
+    name: "scenario generator",
+    about: "Users that follow steps, a connection each. Beside it, `connections` is the maximum \
+            number of users at a time, and `rate` the users that arrive.",
+    fields: &FIELDS,
+    one_of: &["file", "steps", "flows"],
+};
+
+/// Reads the steps, and the users of the scenario.
+pub(super) fn read(context: &ReadContext<'_>, node: &Node) -> Option<(TransportPlan, UsersPlan)> {
+    let reader = context.reader;
+    let target = context.target_url;
+    // A mistake in it is reported where the target is read.
+    if target.is_some_and(|url| check_any_url(url).is_err()) {
+        return None;
+    }
+    if is_short(node) {
+        let connection = settings(target, None, ExchangePlan::default());
+        return read_file(context, node, connection);
+    }
+    let map = reader.map(node, &SCENARIO.keys())?;
+    let url = map.take("url").map(|node| context.any_url(node));
+    let mut exchange = ExchangePlan::default();
+    let limits = http::read_limits(context, &map, &mut exchange);
+    limits?;
+    let url = match url {
+        Some(url) => Some(url?),
+        None => None,
+    };
+    let connection = settings(target, url, exchange);
+    let (kind, at) = map.one_of(SCENARIO.one_of)?;
+    if kind != "file" {
+        let place = (context.files, context.folder);
+        let (plan, users) = read_inline(reader, place, &map, connection)?;
+        return Some((TransportPlan::Scenario(Box::new(plan)), users));
+    }
+    check_beside_file(reader, &map);
+    read_file(context, at, connection)
+}
+
+fn check_beside_file(reader: &Reader, map: &MapReader<'_, '_>) {
+    for key in IN_FILE {
+        if map.take(key).is_some()
+            && let Some(span) = map.key_span(key)
+        {
+            let message = format!("`file` and `{key}` exclude each other");
+            let error = reader.error(code::ONE_OF_KEYS, span, message);
+            reader.report(error.label("write it in the file of the scenario"));
+        }
+    }
+}
+
+/// The URL of the generator is used; else that of the target, else that of the scenario.
+fn settings(
+    target: Option<&str>,
+    url: Option<String>,
+    exchange: ExchangePlan,
+) -> ConnectionSettings {
+    ConnectionSettings {
+        is_to_target: url.is_none() && target.is_some(),
+        url: url.or_else(|| target.map(str::to_owned)),
+        timeout: exchange.timeout,
+        connect_timeout: exchange.connect_timeout,
+        tls: exchange.tls,
+    }
+}
+
+fn read_file(
+    context: &ReadContext<'_>,
+    node: &Node,
+    connection: ConnectionSettings,
+) -> Option<(TransportPlan, UsersPlan)> {
+    let path = context.existing(node, EntryKind::File)?;
+    let (read, diagnostics) = read_scenario_file(context.files, &path, connection);
+    diagnostics
+        .into_iter()
+        .for_each(|diagnostic| context.reader.report(diagnostic));
+    let (plan, users) = read?;
+    Some((TransportPlan::Scenario(Box::new(plan)), users))
+}
+
+/// Returns the rate of a scenario in which users arrive; `None` for a closed loop.
+pub(super) fn rate_of(reader: &Reader, rate: Option<&Node>, users: UsersPlan) -> Option<RatePlan> {
+    let UsersPlan::Arriving { per_second, .. } = users else {
+        return None;
+    };
+    if let Some(node) = rate {
+        let message = "the scenario has `arrivals`, so `rate` has no effect";
+        let error = reader.error(code::ONE_OF_KEYS, node.span, message);
+        reader.report(error.label("leave out one of them"));
+    }
+    Some(RatePlan {
+        unit: RateUnit::Events,
+        shape: RateShape::Constant { per_second },
+    })
+}
+
+/// Returns the maximum number of users at a time.
+pub(super) fn users_max(users: UsersPlan) -> u16 {
+    let users = match users {
+        UsersPlan::Closed(users) => users,
+        UsersPlan::Arriving { at_a_time_max, .. } => at_a_time_max,
+    };
+    u16::try_from(users).unwrap_or(u16::MAX)
+}
