@@ -4,15 +4,15 @@ use std::path::PathBuf;
 
 use stillwell_plan::experiment::OperatingPoint;
 use stillwell_plan::generator::{self, ExchangePlan, RequestsPlan};
-use stillwell_plan::goal::LatencyQuantile;
-use stillwell_plan::load::Reuse;
+use stillwell_plan::goal::{LatencyQuantile, RouteGoal};
+use stillwell_plan::load::{LoadPace, LoadPlanParts, Reuse, Routes, TelemetryPlan, UntilPlan};
 use stillwell_plan::placement::{CpuChoice, IsolationPlan, PlacementPlan, Wanted};
 use stillwell_plan::stopping::{DesignPlan, PAIRS_MIN, WarmupPlan};
 use stillwell_plan::target::ReadyProbe;
 use stillwell_plan::{
-    ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, ObserverPlan, PayloadPlan, PhasesPlan,
-    RatePlan, RateShape, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetKind, TargetPlan,
-    TransportPlan, VariantPlan,
+    ExperimentPlan, GeneratorPlan, GoalMetric, GoalPlan, LoadPlan, ObserverPlan, PayloadPlan,
+    PhasesPlan, RatePlan, RateShape, RateUnit, RunPlan, StoppingPlan, SuitePlan, TargetKind,
+    TargetPlan, TransportPlan, Validity, VariantPlan,
 };
 use stillwell_units::{Nanos, Seed};
 
@@ -27,6 +27,12 @@ use crate::spec::{no_target, parse_goal};
 const MAX_TIME: Nanos = Nanos::from_secs(60);
 /// Deadline for a connection before a run.
 const READY: Nanos = Nanos::from_secs(2);
+/// Maximum length of the load that looks at the responses before the first run.
+const TRIAL_MAX: Nanos = Nanos::from_secs(2);
+/// Smallest and largest number of its requests.
+const TRIAL_REQUESTS: (u64, u64) = (10, 1000);
+/// Maximum number of routes with a goal of their own.
+const ROUTES_JUDGED: usize = 8;
 /// Time without responses after which the end of a run is over.
 const QUIET: Nanos = Nanos::from_millis(10);
 
@@ -87,13 +93,18 @@ impl AbSpec {
                 self.max_pairs
             )));
         }
+        let run_plan = self.run_plan(&absolute(baseline)?, cpus)?;
+        let goals = match &run_plan.generators[0].transport {
+            TransportPlan::Requests(requests) => self.goals(requests.routes())?,
+            _ => self.goals(&Routes::default())?,
+        };
         let experiment = ExperimentPlan {
             name: "ab".to_owned(),
             summary: Some(format!("{baseline} against {comparison}")),
             folder: PathBuf::new(),
-            run_plan: self.run_plan(&absolute(baseline)?, cpus)?,
+            run_plan,
             variants,
-            goals: self.goals()?,
+            goals,
             stopping: StoppingPlan::Sequential {
                 max_pairs: self.max_pairs,
             },
@@ -185,8 +196,30 @@ impl AbSpec {
         Ok(plan.to_target().spaced(spacing(&self.shape)))
     }
 
-    /// The gating goal first, then all others.
-    fn goals(&self) -> Result<Vec<GoalPlan>, LoadSpecError> {
+    /// Returns a load of a few requests to each of the URLs of `plan`, in their order: each request
+    /// is sent at least once.
+    ///
+    /// # Errors
+    /// A plan of requests that is none of a load.
+    pub fn trials(&self, plan: &SuitePlan) -> Result<Vec<LoadPlan>, LoadSpecError> {
+        let mut trials = Vec::new();
+        for experiment in &plan.experiments {
+            for variant in &experiment.variants {
+                let target = experiment.target_of(variant, None);
+                let run_plan = experiment.run_plan.around(target);
+                let transports = run_plan.generators.into_iter();
+                for transport in transports.map(|generator| generator.transport) {
+                    if let TransportPlan::Requests(requests) = transport {
+                        trials.push(trial(&requests, self.seed)?);
+                    }
+                }
+            }
+        }
+        Ok(trials)
+    }
+
+    /// The gating goal first, then all others, then those of each route.
+    fn goals(&self, routes: &Routes) -> Result<Vec<GoalPlan>, LoadSpecError> {
         let mut goals: Vec<GoalPlan> = [
             GoalMetric::Latency(LatencyQuantile::P50),
             GoalMetric::Latency(LatencyQuantile::P99),
@@ -195,6 +228,11 @@ impl AbSpec {
         ]
         .map(GoalPlan::new)
         .into();
+        let names = routes.names().iter().filter(|_| routes.are_several());
+        goals.extend(names.take(ROUTES_JUDGED).filter_map(|route| {
+            let goal = RouteGoal::new(GoalMetric::Latency(LatencyQuantile::P50), route.clone());
+            goal.map(|goal| GoalPlan::new(GoalMetric::Route(goal)))
+        }));
         let Some(typed) = &self.goal else {
             return Ok(goals);
         };
@@ -206,6 +244,33 @@ impl AbSpec {
         goals.insert(0, primary);
         Ok(goals)
     }
+}
+
+/// Returns a load of `requests`, each at least once, over one connection.
+fn trial(requests: &RequestsPlan, seed: Seed) -> Result<LoadPlan, LoadSpecError> {
+    let count = requests.endpoint().requests.len() as u64;
+    let plan = LoadPlan::try_new(LoadPlanParts {
+        endpoints: vec![requests.endpoint().clone()],
+        pace: LoadPace::Closed,
+        client: requests.client().clone(),
+        workers: 1,
+        until: UntilPlan {
+            duration: Some(TRIAL_MAX),
+            requests: Some(count.clamp(TRIAL_REQUESTS.0, TRIAL_REQUESTS.1)),
+            termination: Vec::new(),
+            failure: Vec::new(),
+            by_worker: false,
+        },
+        warmup: Nanos::ZERO,
+        first_request: false,
+        latency_header: None,
+        grace: Nanos::SECOND,
+        telemetry: TelemetryPlan::default(),
+        seed,
+        validity: Validity::Normal,
+        fleet: None,
+    });
+    Ok(plan?)
 }
 
 /// Returns `url` with its scheme.

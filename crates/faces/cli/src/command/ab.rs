@@ -1,23 +1,28 @@
 //! `stillwell ab`.
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread::available_parallelism;
 
 use stillwell_config::AbSpec;
 use stillwell_config::requests::{ConnectingSpec, RequestSpec};
-use stillwell_plan::SuitePlan;
+use stillwell_metric::Outcome;
 use stillwell_plan::placement::CpuChoice;
+use stillwell_plan::{GoalMetric, SuitePlan};
+use stillwell_run::{AddressFamily, Interrupt, LoadCapture, conduct_load};
 
 use crate::arguments::AbArguments;
 use crate::command::run::{SuiteRun, new_folder};
 use crate::command::{load, output};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
+use crate::secrets;
 
 pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, CommandError> {
-    let plan = plan(arguments)?;
+    let (spec, plan) = plan(arguments)?;
     output::check_writable(&arguments.output.output)?;
+    check_responses(arguments, &spec, &plan)?;
     let run = SuiteRun {
         plan: &plan,
         title: "ab".to_owned(),
@@ -36,7 +41,75 @@ pub(crate) fn run(arguments: &AbArguments, paint: &Paint) -> Result<Exit, Comman
     run.carry_out(paint, None)
 }
 
-fn plan(arguments: &AbArguments) -> Result<SuitePlan, CommandError> {
+/// Sends a few requests to both sides. Times of errors are no times of the service, so a side
+/// without one good response is refused, unless the goal is about errors.
+fn check_responses(
+    arguments: &AbArguments,
+    spec: &AbSpec,
+    plan: &SuitePlan,
+) -> Result<(), CommandError> {
+    let goals = plan.experiments.iter().filter_map(|one| one.goals.first());
+    if goals.clone().any(|goal| is_about_errors(&goal.metric)) {
+        return Ok(());
+    }
+    let could_not = |error: anyhow::Error| CommandError::new(Exit::CouldNotRun, error);
+    let trials = spec.trials(plan);
+    let trials = trials.map_err(|error| CommandError::new(Exit::Usage, error))?;
+    let urls = [&arguments.baseline, &arguments.comparison];
+    for ((side, url), trial) in ["A", "B"].into_iter().zip(urls).zip(trials) {
+        let trial = conduct_load(
+            trial,
+            AddressFamily::Any,
+            &[],
+            &Interrupt::new(),
+            &mut |_| {},
+        );
+        let trial = trial.map_err(|error| could_not(error.into()))?;
+        if let Some(what) = bad_responses(&trial) {
+            let url = secrets::handling().text(url);
+            return Err(could_not(anyhow::anyhow!("{side}, {url}: {what}")));
+        }
+    }
+    Ok(())
+}
+
+fn is_about_errors(metric: &GoalMetric) -> bool {
+    match metric {
+        GoalMetric::Route(goal) => is_about_errors(goal.metric()),
+        metric => matches!(metric, GoalMetric::ErrorShare | GoalMetric::Status(_)),
+    }
+}
+
+/// Describes the responses of a load if all of its requests ended and none of them well.
+fn bad_responses(capture: &LoadCapture) -> Option<String> {
+    let ended = |outcome: Outcome| capture.sum(|counts| counts.ended(outcome));
+    if ended(Outcome::Ok) + ended(Outcome::Status3xx) > 0 {
+        return None;
+    }
+    let mut statuses = BTreeMap::new();
+    for (status, count) in capture.counts().flat_map(|counts| &counts.statuses) {
+        *statuses.entry(*status).or_insert(0) += count;
+    }
+    let answered: u64 = statuses.values().sum();
+    if answered > 0 {
+        let statuses = statuses.keys().map(u16::to_string);
+        let statuses: Vec<_> = statuses.collect();
+        return Some(format!(
+            "every response is an error (status {}), and a comparison of errors says nothing about \
+             the service; correct the request, or compare errors with --goal error_share",
+            statuses.join(", ")
+        ));
+    }
+    let trouble = capture.evidence().first_trouble;
+    if let Some(trouble) = trouble {
+        return Some(format!("no request was answered: {}", trouble.why));
+    }
+    let failures = Outcome::FAILURES.into_iter();
+    let failure = failures.max_by_key(|outcome| ended(*outcome))?;
+    (ended(failure) > 0).then(|| format!("no request was answered: {}", failure.explanation()))
+}
+
+fn plan(arguments: &AbArguments) -> Result<(AbSpec, SuitePlan), CommandError> {
     let seed = match arguments.seed {
         Some(seed) => seed,
         None => load::random_seed().map_err(|error| CommandError::new(Exit::CouldNotRun, error))?,
@@ -87,7 +160,7 @@ fn plan(arguments: &AbArguments) -> Result<SuitePlan, CommandError> {
             experiment.run_plan.observer.validity = validity.into();
         }
     }
-    Ok(plan)
+    Ok((spec, plan))
 }
 
 fn results_folder(arguments: &AbArguments) -> Result<PathBuf, CommandError> {

@@ -85,3 +85,48 @@ fn a_url_that_nothing_listens_at_is_named() {
         assert_eq!(ended.code, 2, "{STILLWELL} {words:?}: {}", ended.stderr);
     }
 }
+
+#[test]
+fn a_side_with_errors_alone_is_refused_unless_errors_are_the_goal() {
+    let suite = Suite::new();
+    let (_good, good) = server(&suite, &[]);
+    let (_bad, bad) = server(&suite, &["--error-rate=1"]);
+    let ended = finish(&suite, &["ab", &good, &bad, "--quiet"]);
+    assert_eq!(ended.code, 3, "{}{}", ended.stdout, ended.stderr);
+    let expected = format!("B, {bad}: every response is an error (status 500)");
+    assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
+    let mut words = vec!["ab", &good, &bad, "--goal", "error_share", "-r", "100/s"];
+    words.extend(["-d", "200ms", "--max-pairs", "4", "--no-confirm", "--quiet"]);
+    words.extend(["--validity", "off", "--format", "json"]);
+    let ended = finish(&suite, &words);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(verdict(&report, "error_share"), "regressed", "{report}");
+}
+
+#[test]
+fn each_of_several_routes_has_a_goal() {
+    let suite = Suite::new();
+    let (_server, url) = server(&suite, &[]);
+    suite.file("requests", &format!("{url}a\n{url}b\n"));
+    let mut words = vec![
+        "ab",
+        &url,
+        &url,
+        "--requests-file",
+        "requests",
+        "-r",
+        "100/s",
+    ];
+    words.extend(["-d", "200ms", "--max-pairs", "4", "--no-confirm", "--quiet"]);
+    words.extend(["--validity", "off", "--format", "json"]);
+    let ended = finish(&suite, &words);
+    let report: Value = serde_json::from_str(&ended.stdout).unwrap();
+    let goals = report["experiments"][0]["goals"].as_array().unwrap();
+    let names: Vec<_> = goals
+        .iter()
+        .map(|goal| goal["metric"].as_str().unwrap())
+        .collect();
+    for route in ["latency_p50['GET /a']", "latency_p50['GET /b']"] {
+        assert!(names.contains(&route), "{names:?}");
+    }
+}
