@@ -162,6 +162,9 @@ impl Job<'_> {
         }
         let text = format::render(&report, self.format, None, output::styled(paint));
         let text = text.map_err(|error| CommandError::new(Exit::Invalid, error))?;
+        if let Some(hint) = outcome::hint(&capture).filter(|_| !self.quiet) {
+            Paint::say(&format!("hint: {hint}"));
+        }
         let text = text + &outcome::threshold_lines(&capture, self.thresholds, self.format);
         Paint::data(&text).map_err(|error| could_not(error.into()))?;
         files::write(&report, self.outputs)?;

@@ -122,6 +122,25 @@ pub(super) fn exit_of(
     facts.exit(is_strict)
 }
 
+/// Returns a hint about responses that are not those of the wanted resource.
+pub(super) fn hint(capture: &LoadCapture) -> Option<&'static str> {
+    let ended = |outcome: Outcome| capture.sum(|counts| counts.ended(outcome));
+    let all: u64 = Outcome::ALL.map(ended).iter().sum();
+    let is_each = |outcome| all > 0 && ended(outcome) + ended(Outcome::Unfinished) == all;
+    let mut statuses = capture.counts().flat_map(|counts| counts.statuses.keys());
+    let mut endpoints = capture.manifest.plan.endpoints.iter();
+    if is_each(Outcome::Status3xx) && ended(Outcome::Status3xx) > 0 {
+        return Some(
+            "every response is a redirect, and redirects are not followed: give the URL in the header \
+             `location`",
+        );
+    }
+    let may_be_tls = is_each(Outcome::PeerClosed)
+        || is_each(Outcome::Status4xx) && statuses.all(|status| *status == 400);
+    (may_be_tls && endpoints.all(|endpoint| endpoint.tls_host.is_none()))
+        .then_some("if the server expects TLS on this port, write https:// in the URL")
+}
+
 /// Returns a line for each threshold; only the format for readers has them.
 pub(super) fn threshold_lines(
     capture: &LoadCapture,

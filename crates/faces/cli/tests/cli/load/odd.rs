@@ -200,3 +200,20 @@ fn a_signal_in_the_middle_leaves_a_whole_report() {
         }
     }
 }
+
+#[test]
+fn responses_of_the_wrong_resource_have_a_hint() {
+    for (status, hint) in [
+        ("301", "redirects are not followed"),
+        ("400", "if the server expects TLS"),
+    ] {
+        let (_server, url) = super::serve(&["--status", status]);
+        let mut command = Command::new(STILLWELL);
+        let ended = Process::start(command.args(["load", "-n4", "-c1", &url])).finish(LONG);
+        assert!(ended.stderr.contains(hint), "{status}: {}", ended.stderr);
+    }
+    let (_server, url) = super::serve(&[]);
+    let mut command = Command::new(STILLWELL);
+    let ended = Process::start(command.args(["load", "-n4", "-c1", &url])).finish(LONG);
+    assert!(!ended.stderr.contains("hint:"), "{}", ended.stderr);
+}
