@@ -60,7 +60,7 @@ pub(crate) fn read_case(
     let has_errors = errors.has_errors();
     diagnostics.append(errors);
     let mut experiment = read?;
-    if let Some(settings) = suite::read(files, case.folder, case.name, diagnostics) {
+    if let Some(settings) = suite::read(files, case.folder, diagnostics) {
         settings.complete(&mut experiment);
     }
     let source = case.experiment.and_then(Result::ok);
@@ -118,7 +118,7 @@ fn read_experiment(case: &CaseFolder<'_>, diagnostics: &mut Diagnostics) -> Opti
             Some(SmpExperiment::default())
         }
         Some(Ok(source)) => {
-            let (experiment, remarks) = experiment::read(source, case.name);
+            let (experiment, remarks) = experiment::read(source);
             diagnostics.append(remarks);
             experiment
         }

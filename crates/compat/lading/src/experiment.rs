@@ -48,7 +48,7 @@ pub(crate) struct SmpExperiment {
     pub(crate) target: Option<SmpTarget>,
     /// Bounds.
     pub(crate) checks: Vec<CheckPlan>,
-    /// Links, with the experiment's name filled in.
+    /// Links.
     pub(crate) report_links: Vec<ReportLink>,
     /// Environments of the variants, by the variant's name.
     pub(crate) config_only: BTreeMap<String, BTreeMap<String, String>>,
@@ -81,18 +81,16 @@ pub(crate) struct SmpTarget {
     pub(crate) environment: BTreeMap<String, String>,
 }
 
-/// Reads the `experiment.yaml` of the experiment called `name`. Returns the valid parts even if there are
+/// Reads an `experiment.yaml`. Returns the valid parts even if there are
 /// errors.
 #[must_use]
-pub(crate) fn read(source: &Arc<Source>, name: &str) -> (Option<SmpExperiment>, Diagnostics) {
+pub(crate) fn read(source: &Arc<Source>) -> (Option<SmpExperiment>, Diagnostics) {
     let reader = Reader::new(Arc::clone(source));
-    let experiment = reader
-        .parse()
-        .and_then(|root| read_root(&reader, &root, name));
+    let experiment = reader.parse().and_then(|root| read_root(&reader, &root));
     (experiment, reader.finish())
 }
 
-fn read_root(reader: &Reader, root: &Node, name: &str) -> Option<SmpExperiment> {
+fn read_root(reader: &Reader, root: &Node) -> Option<SmpExperiment> {
     let goals = [
         ("ingress_throughput", GoalMetric::IngressThroughput),
         ("egress_throughput", GoalMetric::EgressThroughput),
@@ -129,9 +127,7 @@ fn read_root(reader: &Reader, root: &Node, name: &str) -> Option<SmpExperiment> 
     }
     if let Some(node) = map.take("report_links") {
         let items = reader.list(node).unwrap_or_default();
-        let links = items
-            .iter()
-            .filter_map(|item| read_link(reader, item, name));
+        let links = items.iter().filter_map(|item| read_link(reader, item));
         experiment.report_links = links.collect();
     }
     if let Some(node) = map.take("config_only") {
@@ -241,20 +237,14 @@ fn read_memory(reader: &Reader, node: &Node) -> Option<ByteSize> {
     }
 }
 
-fn read_link(reader: &Reader, node: &Node, name: &str) -> Option<ReportLink> {
+fn read_link(reader: &Reader, node: &Node) -> Option<ReportLink> {
     let map = reader.map(node, &Keys::new("report link", &["text", "link"]))?;
     let text = map.required("text").and_then(|node| reader.text(node));
     let link = map.required("link").and_then(|node| reader.text(node));
     Some(ReportLink {
-        text: fill(text?, name),
-        link: fill(link?, name),
+        text: text?.to_owned(),
+        link: link?.to_owned(),
     })
-}
-
-/// Returns `text` with `{{ experiment }}` replaced; other variables belong to a service that runs elsewhere.
-pub(crate) fn fill(text: &str, name: &str) -> String {
-    text.replace("{{ experiment }}", name)
-        .replace("{{experiment}}", name)
 }
 
 fn read_config_only(reader: &Reader, node: &Node) -> BTreeMap<String, BTreeMap<String, String>> {

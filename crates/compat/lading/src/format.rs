@@ -136,7 +136,7 @@ fn meaning_of_run(files: &dyn Files, path: &Path, source: &Arc<Source>) -> Meani
 }
 
 fn meaning_of_experiment(source: &Arc<Source>) -> Meaning {
-    let (experiment, diagnostics) = experiment::read(source, "");
+    let (experiment, diagnostics) = experiment::read(source);
     let checks = experiment.map(|experiment| format!("{:?}", experiment.checks));
     (checks.unwrap_or_default(), diagnostics.errors())
 }

@@ -16,6 +16,8 @@ pub struct TextTable {
     pub head: Vec<String>,
     /// Its rows, each as long as the head.
     pub rows: Vec<Vec<String>>,
+    /// Lines below it such as `W = winner` and `PROGRAM = VERSION`: names and meanings.
+    pub legend: Vec<(String, String)>,
 }
 
 /// Returns the Markdown tables of `text`, in order. Other text is skipped.
@@ -32,6 +34,9 @@ pub fn tables(text: &str) -> Vec<TextTable> {
                 title.get_or_insert_with(|| heading.to_owned());
             }
             open = false;
+            if let (Some(table), Some(line)) = (tables.last_mut(), legend(line)) {
+                table.legend.push(line);
+            }
             continue;
         };
         match tables.last_mut().filter(|_| open) {
@@ -47,6 +52,7 @@ pub fn tables(text: &str) -> Vec<TextTable> {
                     title: title.clone(),
                     head: cells,
                     rows: Vec::new(),
+                    legend: Vec::new(),
                 });
             }
         }
@@ -59,6 +65,14 @@ fn cells(line: &str) -> Option<Vec<String>> {
     let inner = line.strip_prefix('|')?.strip_suffix('|')?;
     let cells = inner.split('|').map(|cell| cell.trim().to_owned());
     Some(cells.collect())
+}
+
+/// A name without spaces and its meaning.
+fn legend(line: &str) -> Option<(String, String)> {
+    let (name, meaning) = line.split_once(" = ")?;
+    let (name, meaning) = (name.trim(), meaning.trim());
+    let is_name = !name.is_empty() && !name.contains(char::is_whitespace) && !meaning.is_empty();
+    is_name.then(|| (name.to_owned(), meaning.to_owned()))
 }
 
 /// `:---` below a head.
@@ -171,7 +185,7 @@ mod tests {
     #[test]
     fn tables_are_found_in_documents() {
         let text = "# A test of pipes\n\n## Results\n```\n| Metric | a | b |\n|:--|:-:|--:|\n\
-                    | Net recv (sum) | 1MiB W | 2MiB |\n| Short | 1 |\n```\nText | with a bar\n";
+                    | Net recv (sum) | 1MiB W | 2MiB |\n| Short | 1 |\n\nW = winner\na = 1.0 (x)\nx y = 2\n```\nText | with a bar\n";
         let field_text = tables(text);
         assert_eq!(field_text.len(), 1);
         assert_eq!(field_text[0].title.as_deref(), Some("A test of pipes"));
@@ -180,6 +194,9 @@ mod tests {
             field_text[0].rows,
             [["Net recv (sum)", "1MiB W", "2MiB"], ["Short", "1", ""]]
         );
+        let legend = [("W", "winner"), ("a", "1.0 (x)")];
+        let legend = legend.map(|(name, meaning)| (name.to_owned(), meaning.to_owned()));
+        assert_eq!(field_text[0].legend, legend);
     }
 
     const CSV: &str = "\"Dstat 0.7.2 CSV output\"\n\"Author:\",\"x\"\n\"Host:\",\"y\"\n\"Cmdline:\",\"z\"\n\n\

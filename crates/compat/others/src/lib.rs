@@ -2,7 +2,7 @@
 //!
 //! * [`results`]: results of load generators: Nighthawk and fortio JSON, and columns;
 //! * [`harness`]: results of a test harness: tables of dstat;
-//! * [`TremorPrograms`]: programs of Tremor's, which are recognised and not run.
+//! * [`TremorPrograms`]: programs of Tremor that deploy a bench.
 
 pub mod harness;
 pub mod results;

@@ -1,17 +1,19 @@
-//! Tremor's programs, which are recognised and not run, and its codec.
+//! Tremor's programs that deploy the connector `bench`, and Tremor's codec.
+//!
+//! A program is read as the tree of a bench file. All places in the tree are in the program.
+
+mod deployment;
+mod program;
+mod token;
 
 use std::path::Path;
 
-use stillwell_config::foreign::{ForeignFormat, UnreadableFile};
+use stillwell_config::foreign::{ForeignFile, ForeignFormat};
+use stillwell_text::{Diagnostic, Diagnostics, Node, Place, Span, code};
 
-/// A file to write in place of a program.
-const INSTEAD: &str = "\
-write a bench.yaml with the keys of the connector's `config`, and the pipeline as a program:
-  target: {command: [PROGRAM, ARGUMENT], ready: {tcp: \"127.0.0.1:9100\"}}
-  in: tcp://127.0.0.1:9100
-  out: tcp://127.0.0.1:9200
-  source: in.json
-  stop_after_secs: 10";
+/// Help for a part of the language that is not run.
+const SUPPORTED: &str = "supported are: `define connector NAME from bench with … end`, \
+     `define pipeline NAME pipeline select event from in into out; end`, `create`, `connect … to …` and `deploy flow`";
 
 /// Programs of Tremor's.
 #[derive(Clone, Copy, Debug)]
@@ -26,28 +28,75 @@ impl ForeignFormat for TremorPrograms {
         &["tremor"]
     }
 
-    fn unreadable(&self, path: &Path, text: Option<&str>) -> Option<UnreadableFile> {
-        is_program(path, text.unwrap_or_default()).then_some(UnreadableFile {
-            what: "a program of Tremor's",
-            help: INSTEAD,
-        })
+    fn is_bench(&self, path: &Path, text: Option<&str>) -> bool {
+        is_program(path, text.unwrap_or_default())
+    }
+
+    fn read_bench(&self, file: &ForeignFile<'_>, found: &mut Diagnostics) -> Option<Node> {
+        let mistake = |mistake: Mistake| {
+            let place = Place::new(file.source, mistake.span);
+            let error = Diagnostic::error(mistake.code, mistake.message).at(place);
+            error.help(mistake.help)
+        };
+        let tokens = token::split(file.source.text());
+        let deployed = tokens
+            .and_then(|tokens| program::parse(&tokens))
+            .and_then(|program| deployment::bench_of(&program));
+        match deployed {
+            Ok(tree) => {
+                let message = "events pass `stillwell relay` in place of Tremor's pipeline";
+                found.push(Diagnostic::note(code::NOT_BUILT, message));
+                Some(tree)
+            }
+            Err(error) => {
+                found.push(mistake(error));
+                None
+            }
+        }
+    }
+}
+
+/// A part of a program that cannot be run.
+#[derive(Debug)]
+struct Mistake {
+    /// The code of its diagnostic.
+    code: &'static str,
+    /// Its place.
+    span: Span,
+    /// The message.
+    message: String,
+    /// Advice.
+    help: String,
+}
+
+impl Mistake {
+    /// A part of the language that is not run.
+    fn unsupported(span: Span, what: &str) -> Self {
+        Self {
+            code: code::NOT_BUILT,
+            span,
+            message: format!("{what} is not run here"),
+            help: SUPPORTED.to_owned(),
+        }
+    }
+
+    /// A text that is no program.
+    fn syntax(span: Span, message: String) -> Self {
+        Self {
+            code: code::SYNTAX,
+            span,
+            message,
+            help: SUPPORTED.to_owned(),
+        }
     }
 }
 
 fn is_program(path: &Path, text: &str) -> bool {
     let mut words = text.split_whitespace();
     let begins = (words.next(), words.next());
-    path.to_string_lossy().ends_with(".troy") || begins == (Some("define"), Some("flow"))
+    path.extension().is_some_and(|ending| ending == "troy")
+        || begins == (Some("define"), Some("flow"))
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn programs_are_known() {
-        assert!(is_program(Path::new("bench.troy"), ""));
-        assert!(is_program(Path::new("bench"), "\ndefine flow main\nflow\n"));
-        assert!(!is_program(Path::new("bench.yaml"), "source: in.json\n"));
-    }
-}
+mod tests;

@@ -41,4 +41,5 @@ pub(crate) mod target;
 pub(crate) mod test_bench;
 pub(crate) mod test_harness;
 pub(crate) mod transform;
+pub(crate) mod tremor;
 pub(crate) mod ui;

@@ -22,7 +22,7 @@ use stillwell_units::Secrets;
 use crate::arguments::{
     Arguments, CaptoolArguments, ColorWhen, Command, PayloadtoolArguments, parse_lading,
 };
-use crate::command::test_harness;
+use crate::command::{test_harness, tremor};
 use crate::exit::{CommandError, Exit};
 use crate::paint::Paint;
 
@@ -48,7 +48,7 @@ fn main() -> ExitCode {
     if let Some(result) = called_as_lading() {
         return finish(result, &Paint::new(ColorWhen::Auto));
     }
-    let arguments = match words_of_harness().and_then(read_arguments) {
+    let arguments = match words_of_ancestor().and_then(read_arguments) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
@@ -106,18 +106,22 @@ fn main() -> ExitCode {
     finish(result, &paint)
 }
 
-/// Returns the words of the command line. Those of Vector's test harness are translated.
-fn words_of_harness() -> Result<Vec<OsString>, ExitCode> {
+/// Returns the words of the command line. Those of Vector's test harness and of Tremor are
+/// translated.
+fn words_of_ancestor() -> Result<Vec<OsString>, ExitCode> {
     let typed: Vec<OsString> = std::env::args_os().collect();
-    if called_by_name().as_deref() != Some(test_harness::NAME) {
-        return Ok(typed);
-    }
-    let typed = typed.iter().skip(1);
-    let typed: Vec<String> = typed
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let names = test_harness::result_names();
-    match test_harness::translate(&typed, &names, Path::exists) {
+    let words = typed.iter().skip(1);
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = words.collect();
+    let translated = match called_by_name().as_deref() {
+        Some(test_harness::NAME) => {
+            let names = test_harness::result_names();
+            test_harness::translate(&words, &names, Path::exists)
+        }
+        Some(tremor::NAME) => tremor::translate(&words).map(|words| (words, Vec::new())),
+        _ => return Ok(typed),
+    };
+    match translated {
         Ok((words, remarks)) => {
             for remark in remarks {
                 Paint::say(&format!("note: {remark}"));

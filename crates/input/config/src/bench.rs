@@ -10,6 +10,7 @@ use stillwell_units::Nanos;
 
 use crate::discover::Lookup;
 use crate::files::{EntryKind, read_source};
+use crate::foreign::ForeignFile;
 use crate::spec::{ReadContext, read_target};
 
 pub(crate) mod connector;
@@ -182,18 +183,21 @@ fn read_file(
             return None;
         }
     };
-    if let Some(file) = lookup.unreadable(path, Some(source.text())) {
-        let message = format!(
-            "{} is {}, which is not supported",
-            path.display(),
-            file.what
-        );
-        diagnostics.push(Diagnostic::error(code::NOT_BUILT, message).help(file.help));
-        return None;
-    }
     let reader = Reader::new(Arc::clone(&source));
     let folder = path.parent().unwrap_or(path);
-    let options = reader.parse().and_then(|root| {
+    let root = match lookup.format_of_bench(path, Some(source.text())) {
+        Some(format) => {
+            let source = &source;
+            let file = ForeignFile {
+                files,
+                path,
+                source,
+            };
+            format.read_bench(&file, diagnostics)
+        }
+        None => reader.parse(),
+    };
+    let options = root.and_then(|root| {
         let context = ReadContext {
             reader: &reader,
             files,

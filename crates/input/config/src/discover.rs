@@ -6,7 +6,7 @@ use std::sync::Arc;
 use stillwell_text::{Diagnostic, Source, code};
 
 use crate::files::{EntryKind, Files, read_source};
-use crate::foreign::{CaseFolder, ForeignFormat, UnreadableFile};
+use crate::foreign::{CaseFolder, ForeignFormat};
 
 /// Maximum depth of experiments below the folder of a suite.
 const DEPTH_MAX: usize = 8;
@@ -110,10 +110,14 @@ impl<'l> Lookup<'l> {
         formats.find(|format| format.is_single_run(text))
     }
 
-    /// The kind of the file at `path`, if a format recognises it and cannot read it.
-    pub(crate) fn unreadable(self, path: &Path, text: Option<&str>) -> Option<UnreadableFile> {
-        let mut formats = self.formats.iter();
-        formats.find_map(|format| format.unreadable(path, text))
+    /// The first format that recognises the file at `path` as a bench.
+    pub(crate) fn format_of_bench(
+        self,
+        path: &Path,
+        text: Option<&str>,
+    ) -> Option<&'l dyn ForeignFormat> {
+        let mut formats = self.formats.iter().copied();
+        formats.find(|format| format.is_bench(path, text))
     }
 
     fn no_experiment(self, path: &Path) -> Box<Diagnostic> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stillwell_plan::{ExperimentPlan, RunPlan};
-use stillwell_text::{Diagnostic, Diagnostics, Source, parse};
+use stillwell_text::{Diagnostic, Diagnostics, Node, Source, parse};
 
 use crate::files::Files;
 
@@ -49,9 +49,15 @@ pub trait ForeignFormat: Debug {
         None
     }
 
-    /// Recognises a file of this tool that cannot be read here, by its path and its text
-    /// if that is known.
-    fn unreadable(&self, _path: &Path, _text: Option<&str>) -> Option<UnreadableFile> {
+    /// Returns true if the file at `path` describes a bench in this format; its text may be
+    /// unknown.
+    fn is_bench(&self, _path: &Path, _text: Option<&str>) -> bool {
+        false
+    }
+
+    /// Reads a file that [`ForeignFormat::is_bench`] recognised, as the tree of a bench file;
+    /// mistakes go to `found`.
+    fn read_bench(&self, _file: &ForeignFile<'_>, _found: &mut Diagnostics) -> Option<Node> {
         None
     }
 
@@ -75,15 +81,6 @@ pub struct ForeignFile<'f> {
     pub path: &'f Path,
     /// Its text.
     pub source: &'f Arc<Source>,
-}
-
-/// The kind of a file that is recognised and cannot be read.
-#[derive(Clone, Copy, Debug)]
-pub struct UnreadableFile {
-    /// The kind, with its article.
-    pub what: &'static str,
-    /// Instructions for a file that can be read.
-    pub help: &'static str,
 }
 
 /// A folder that may hold an experiment.

@@ -10,7 +10,7 @@ use stillwell_verdict::{
     Protection, RateFigure, RunNotUsed, RunNoteCount, Sensitivity, StopReason, Verdict,
 };
 
-use crate::suite::profiles_data;
+use crate::suite::{links, profiles_data};
 use crate::{ExperimentRuns, SuiteReport};
 
 /// Names the shape of [`json`]'s text; keys are added within a version and never
@@ -27,7 +27,7 @@ pub fn json(report: &SuiteReport) -> String {
         .map(|(name, fact)| (name.clone(), fact.clone().into()))
         .collect();
     let experiments = report.experiments.iter().map(|verdict| {
-        let mut value = experiment(verdict);
+        let mut value = experiment(verdict, report);
         let mut runs = report.runs.iter();
         let runs = runs.find(|runs| runs.experiment == verdict.name);
         value["runs"] = runs.map(self::runs).unwrap_or_default();
@@ -52,8 +52,8 @@ pub fn json(report: &SuiteReport) -> String {
     format!("{value:#}\n")
 }
 
-fn experiment(verdict: &ExperimentVerdict) -> Value {
-    let links = verdict.report_links.iter();
+fn experiment(verdict: &ExperimentVerdict, report: &SuiteReport) -> Value {
+    let links = links::filled(verdict, report).into_iter();
     let links =
         links.map(|report_link| object!({ "text": report_link.text, "link": report_link.link }));
     let family = verdict.family.as_ref().map(|family| {

@@ -8,6 +8,7 @@ mod comment;
 mod evidence;
 mod family;
 mod honesty;
+pub(crate) mod links;
 mod moved;
 mod profiles;
 pub(crate) mod runs;
@@ -356,13 +357,8 @@ fn section(experiment: &ExperimentVerdict, report: &SuiteReport) -> Block {
     blocks.push(Block::On(Medium::Plain, vec![lines]));
     let effort = evidence::effort(experiment, report, runs);
     blocks.push(Block::On(Medium::Browser, effort));
-    let links = experiment.report_links.iter();
-    let links = links.map(|report_link| {
-        Text(vec![Inline::Link(
-            report_link.text.clone(),
-            report_link.link.clone(),
-        )])
-    });
+    let links = links::filled(experiment, report).into_iter();
+    let links = links.map(|link| Text(vec![Inline::Link(link.text, link.link)]));
     blocks.push(Block::on_page([Block::list(links)]));
     let (name, verdict) = (experiment.name.as_str(), experiment.verdict.name());
     Block::Section(Section {

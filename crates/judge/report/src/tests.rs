@@ -433,6 +433,7 @@ fn runs(experiment: &str, points: u32) -> ExperimentRuns {
         experiment: experiment.to_owned(),
         drawn: 8,
         valid: 8,
+        wall_millis: Some((1_700_000_000_000, 1_700_000_060_000)),
         curves: vec![curve],
         is_left_out: false,
         steal_max: Some(0.004),

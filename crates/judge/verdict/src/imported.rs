@@ -14,6 +14,8 @@ pub struct ImportedTable {
     pub columns: Vec<String>,
     /// One for each metric.
     pub rows: Vec<ImportedRow>,
+    /// Explanations below it, such as versions: names and meanings.
+    pub legend: Vec<(String, String)>,
 }
 
 /// One metric.
@@ -270,6 +272,7 @@ impl ImportedTable {
             title,
             columns: head.iter().skip(1).cloned().collect(),
             rows: rows.iter().map(row).collect(),
+            legend: Vec::new(),
         }
     }
 

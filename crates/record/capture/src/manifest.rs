@@ -64,6 +64,15 @@ pub struct Manifest {
 }
 
 impl Manifest {
+    /// Wall clock at the start and at the end of the last phase, in milliseconds since 1970.
+    #[must_use]
+    pub fn wall_millis(&self) -> Option<(u64, u64)> {
+        let (first, last) = (self.phases.first()?, self.phases.last()?);
+        let length = last.moment.since(first.moment).as_u64() / 1_000_000;
+        let start = self.started_wall_millis;
+        Some((start, start.checked_add(length)?))
+    }
+
     /// The moments between which was measured, if that phase began and ended.
     #[must_use]
     pub fn measured(&self) -> Option<(Moment, Moment)> {

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use crate::manifest::Manifest;
 use crate::read::{OpenError, at};
-use crate::write::MANIFEST;
 
 /// Folder of the profiles within the folder of a run.
 pub const PROFILES: &str = "profiles";
@@ -52,11 +51,7 @@ impl RunProfiles {
         };
         names.sort();
         names.truncate(FILES_MAX);
-        let manifest = folder.join(MANIFEST);
-        let bytes = fs::read(&manifest).map_err(at(&manifest))?;
-        let manifest: Manifest = serde_json::from_slice(&bytes)
-            .map_err(io::Error::from)
-            .map_err(at(&manifest))?;
+        let manifest = Manifest::open(folder)?;
         let Some(measured_ns) = measured(&manifest) else {
             return Ok(None);
         };

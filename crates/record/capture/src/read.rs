@@ -38,6 +38,19 @@ pub struct Capture {
     pub events: Vec<EventRecord>,
 }
 
+impl Manifest {
+    /// Reads the manifest of the capture in `folder`.
+    ///
+    /// # Errors
+    /// [`OpenError`] with the file and what was wrong with it.
+    pub fn open(folder: &Path) -> Result<Self, OpenError> {
+        let path = folder.join(MANIFEST);
+        fs::read(&path)
+            .and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from))
+            .map_err(at(&path))
+    }
+}
+
 impl Capture {
     /// Reads the capture in `folder`. One whose writer was killed is read from
     /// its journal, up to the last whole line.
@@ -45,10 +58,7 @@ impl Capture {
     /// # Errors
     /// [`OpenError`] with the file and what was wrong with it.
     pub fn open(folder: &Path) -> Result<Self, OpenError> {
-        let path = folder.join(MANIFEST);
-        let manifest = fs::read(&path)
-            .and_then(|bytes| serde_json::from_slice(&bytes).map_err(io::Error::from))
-            .map_err(at(&path))?;
+        let manifest = Manifest::open(folder)?;
         let path = folder.join(JOURNAL);
         let rows = if path.exists() {
             read_journal(&path).map_err(at(&path))?

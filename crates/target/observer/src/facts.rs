@@ -12,7 +12,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use warnings::warnings;
+pub use warnings::{load_host_warnings, warnings};
 
 /// The host on which a run took place, as far as it can be seen.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]

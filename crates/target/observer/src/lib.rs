@@ -36,7 +36,7 @@ mod text;
 
 pub use busiest::{BusyProcess, ProcessSnapshot};
 pub use cgroup::CgroupFiles;
-pub use facts::{CpuFacts, HostFacts, IdleState, describe_host, warnings};
+pub use facts::{CpuFacts, HostFacts, IdleState, describe_host, load_host_warnings, warnings};
 pub use prometheus::{Page, PageSeries, parse_page};
 pub use sampler::{SampleBatch, SamplerHandle, Watched, start};
 pub use target_tree::{TargetProbe, TargetReader};

@@ -6,7 +6,7 @@ use stillwell_config::files::{EntryKind, Files, read_source};
 use stillwell_plan::experiment::ReportLink;
 use stillwell_text::{Diagnostics, Keys, Node, Reader, Value};
 
-use crate::experiment::{SmpExperiment, SmpTarget, fill, read_target};
+use crate::experiment::{SmpExperiment, SmpTarget, read_target};
 
 /// Settings that all cases of a suite share.
 #[derive(Debug, Default)]
@@ -27,7 +27,6 @@ const LINKS: [(&str, &str); 3] = [
 pub(super) fn read(
     files: &dyn Files,
     folder: &Path,
-    name: &str,
     diagnostics: &mut Diagnostics,
 ) -> Option<SuiteSettings> {
     let cases = folder.parent().filter(|cases| cases.ends_with("cases"))?;
@@ -43,14 +42,12 @@ pub(super) fn read(
         }
     };
     let reader = Reader::new(source);
-    let settings = reader
-        .parse()
-        .and_then(|root| read_root(&reader, &root, name));
+    let settings = reader.parse().and_then(|root| read_root(&reader, &root));
     diagnostics.append(reader.finish());
     settings
 }
 
-fn read_root(reader: &Reader, root: &Node, name: &str) -> Option<SuiteSettings> {
+fn read_root(reader: &Reader, root: &Node) -> Option<SuiteSettings> {
     let mut settings = SuiteSettings::default();
     if matches!(root.value, Value::Null) {
         return Some(settings);
@@ -67,7 +64,7 @@ fn read_root(reader: &Reader, root: &Node, name: &str) -> Option<SuiteSettings> 
             if let Some(link) = link.and_then(|node| reader.text(node)) {
                 settings.report_links.push(ReportLink {
                     text: text.to_owned(),
-                    link: fill(link, name),
+                    link: link.to_owned(),
                 });
             }
         }

@@ -4,16 +4,26 @@ use stillwell_plan::check::Aggregation;
 use super::*;
 
 fn experiment(text: &str) -> (SmpExperiment, Diagnostics) {
-    let (experiment, result) = read(&Source::new("experiment.yaml", text), "case");
+    let (experiment, result) = read(&Source::new("experiment.yaml", text));
     (experiment.unwrap(), result)
 }
 
+// compat: SMP and soaks | optimization_goal | works
+// compat: SMP and soaks | erratic | works
+// compat: SMP and soaks | target: name, command, cpu_allotment, memory_allotment, environment | works
+// compat: SMP and soaks | checks: name, description, bounds | works
+// compat: SMP and soaks | config_only | works
+// compat: SMP and soaks | runner, labels, teams | differs | without effect here, with a note
+// compat: SMP and soaks | profiling_environment | differs | without effect here, with a note
 #[test]
 fn a_whole_case_is_read() {
     let (case, result) = experiment(
         r#"
 optimization_goal: egress_throughput
 erratic: true
+runner: container
+labels: {a: b}
+teams: [c]
 target:
   name: vector
   command: /usr/bin/vector --config "/etc/vector/a b.yaml"
@@ -43,10 +53,14 @@ config_only:
     assert_eq!(case.checks[0].upper, Some(475.0 * 1024.0 * 1024.0));
     assert_eq!(case.checks[1].series.aggregation, Aggregation::Mean);
     assert_eq!(case.checks[1].series.id.as_deref(), Some("intake"));
-    assert_eq!(case.report_links[0].link, "https://example.com/case");
+    assert_eq!(
+        case.report_links[0].link,
+        "https://example.com/{{ experiment }}"
+    );
     assert_eq!(case.config_only["comparison"]["A"], "2");
 }
 
+// compat: SMP and soaks | bounds: series | works
 #[test]
 fn series_read_as_written() {
     for (text, metric, id) in [

@@ -78,6 +78,7 @@ fn list_and_map_shape_are_the_same() {
     assert_eq!(list.generators, map.generators);
 }
 
+// compat: lading, files | throttle, bytes_per_second, block_cache_method | works
 #[test]
 fn rates_read_in_every_spelling() {
     for (body, rate) in [
@@ -146,6 +147,7 @@ fn unix_rates_are_each_connections_own() {
     assert_eq!(spell(&run.generators[0].rate), "Bytes Constant 1000");
 }
 
+// compat: lading, files | generator: [] | works
 #[test]
 fn an_idle_file_is_read() {
     let (run, result) =
@@ -154,6 +156,7 @@ fn an_idle_file_is_read() {
     assert!(run.generators.is_empty() && run.sinks.is_empty());
 }
 
+// compat: lading, files | sample_period_milliseconds, observer, telemetry | works
 #[test]
 fn everything_else_at_the_top_is_read() {
     let (run, result) = run_plan("
@@ -180,6 +183,7 @@ telemetry: {path: /tmp/x.jsonl, global_labels: {a: b}, expiration: {secs: 1, nan
     insta::assert_debug_snapshot!(run);
 }
 
+// compat: lading, generators | proc_fs | works
 #[test]
 fn generators_of_the_system_are_read_with_ladings_defaults() {
     let text = format!(
@@ -215,6 +219,7 @@ observer: {{enable_smaps: true}}
     insta::assert_debug_snapshot!((transports, &run.observer.scrapes));
 }
 
+// compat: lading, generators | process_tree | works
 #[test]
 fn a_process_tree_has_ladings_raw_throttle() {
     let rate = |more: &str| {
@@ -252,6 +257,7 @@ fn a_process_tree_has_ladings_raw_throttle() {
     }
 }
 
+// compat: lading, files | inspector | works
 #[test]
 fn an_inspector_is_read_and_its_mistakes_are_reported() {
     let (run, result) = run_plan(

@@ -96,6 +96,7 @@ fn paths_that_mean_nothing_are_errors() {
     );
 }
 
+// compat: SMP and soaks | cases/NAME/experiment.yaml with lading/lading.yaml | works
 #[test]
 fn an_smp_case_becomes_a_plan() {
     let loaded = load_suite_from(
@@ -220,6 +221,7 @@ fn the_run_of_an_experiment_is_its_baseline() {
     assert!(load_run_from(&files, Path::new("/lab"), &RunOverrides::default()).is_err());
 }
 
+// compat: SMP and soaks | README.md of a case | works
 #[test]
 fn the_readme_gives_the_summary() {
     let loaded = load_suite_from(

@@ -194,6 +194,8 @@ fn a_program_of_the_command_line_is_shown_what_the_case_has() {
     assert_eq!(shown(&child.mounts)[0].1, "/etc/vector");
 }
 
+// compat: SMP and soaks | config.yaml of a suite | works
+// compat: SMP and soaks | environment and profiling_environment at the top | works
 #[test]
 fn the_settings_of_a_suite_complete_its_cases() {
     let files = files(&[
@@ -226,7 +228,10 @@ fn the_settings_of_a_suite_complete_its_cases() {
         [Some("early"), Some("suite"), None, Some("case")]
     );
     assert_eq!(experiment.run_plan.target.cpus, CpuChoice::Count(2));
-    assert_eq!(experiment.report_links[0].link, "https://example.com/one");
+    assert_eq!(
+        experiment.report_links[0].link,
+        "https://example.com/{{ experiment }}"
+    );
     let checks = &experiment.run_plan.checks;
     assert_eq!(checks[0].series.metric, "connections_open");
     assert!(experiment.run_plan.observer.kernel.processes);

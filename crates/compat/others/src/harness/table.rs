@@ -36,6 +36,7 @@ pub fn dstat_table(test: &str, runs: &[(String, DstatRun)]) -> ImportedTable {
         title: test.to_owned(),
         columns: runs.iter().map(|(name, _)| name.clone()).collect(),
         rows,
+        legend: Vec::new(),
     }
 }
 

@@ -172,7 +172,7 @@ pub(crate) enum TestCommand {
 #[derive(Args, Debug)]
 #[command(after_help = TEST_NOTES)]
 pub(crate) struct TestBenchArguments {
-    /// Root of the tree: every folder with a bench.yaml at or below it
+    /// Root of the tree: every folder with a bench.yaml or .troy file at or below it
     #[arg(value_name = "DIR")]
     pub(crate) root: PathBuf,
     /// Run only benches with this tag; repeatable

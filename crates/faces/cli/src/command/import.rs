@@ -38,7 +38,10 @@ pub(crate) fn run(arguments: &ImportArguments, paint: &Paint) -> Result<Exit, Co
         }
         for table in tables {
             let title = table.title.unwrap_or_else(|| stem(file));
-            all.push(ImportedTable::read(title, &table.head, &table.rows));
+            all.push(ImportedTable {
+                legend: table.legend,
+                ..ImportedTable::read(title, &table.head, &table.rows)
+            });
         }
     }
     if !runs.is_empty() {

@@ -273,16 +273,12 @@ fn what_cannot_run_says_so_and_prints_no_table() {
     assert_eq!(ended.stdout, "");
     bench
         .suite
-        .file("old.troy", "define flow main\nflow\nend;\n");
+        .file("old.troy", "define flow main\nflow\ncreate source;\nend;\n");
     let ended = bench.suite.call(&["bench", "old.troy"]);
     assert_code(&ended, 2);
     assert_holds(
         &ended.stderr,
-        &[
-            "a program of Tremor's",
-            "write a bench.yaml",
-            "source: in.json",
-        ],
+        &["old.troy:3:14", "expected a name, found `;`"],
     );
     let ended = bench.suite.call(&["bench"]);
     assert_code(&ended, 2);

@@ -217,6 +217,7 @@ fn a_process_that_holds_logs_open_is_named_and_holds_nothing_up() {
     assert_nothing_mounted(&suite);
 }
 
+// compat: lading, generators | file_gen: logrotate_fs | differs | missed bytes are those that no reader read
 #[test]
 fn ladings_logrotate_fs_counts_unread_bytes() {
     let Some(_mounts) = may_mount("logrotate_fs") else {

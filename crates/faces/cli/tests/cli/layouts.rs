@@ -97,6 +97,7 @@ fn a_suite_of_soaks_takes_its_program_from_the_command_line() {
 
 /// Logs for a program that reads files lie where both see them, and nothing is left on
 /// this host.
+// compat: SMP and soaks | /smp-shared | works
 #[test]
 fn logs_below_smp_shared_are_the_runs_own() {
     if !is_permitted() {
@@ -138,6 +139,7 @@ fn logs_below_smp_shared_are_the_runs_own() {
 }
 
 /// A run that is not offered so many CPUs says so.
+// compat: SMP and soaks | cpu_allotment above the host's CPUs | differs | capped, with a note
 #[test]
 fn an_allotment_above_the_hosts_cores_is_capped_and_said() {
     if !is_permitted() {

@@ -146,11 +146,12 @@ fn impossible_plans_are_refused_before_anything_runs() {
     );
 }
 
+// compat: Vector's test harness | tables of bin/compare, with winners and versions | works
 #[test]
 fn tables_of_others_are_held_against_themselves() {
     let suite = Suite::new();
     let table = "# Disk buffers\n\n| Metric | ash | birch |\n| --- | --- | --- |\n\
-                 | Disk writ (sum) | 2MiB W | 3MiB |\n| Net recv (sum) | 1GiB | 2GiB |\n";
+                 | Disk writ (sum) | 2MiB W | 3MiB |\n| Net recv (sum) | 1GiB | 2GiB |\n\nW = winner\nash = 7.1.1\n";
     suite.file("table.md", table);
     let ended = run(&suite, &["import", "table.md", "--output", "told.json"]);
     assert_eq!(ended.code, 4, "{}", ended.stderr);
@@ -162,6 +163,9 @@ fn tables_of_others_are_held_against_themselves() {
         ended.stdout
     );
     assert_eq!(json(&suite, "told.json")["tables"][0]["is_valid"], false);
+    for kept in ["2MiB W", "W = winner", "ash = 7.1.1"] {
+        assert!(ended.stdout.contains(kept), "{kept}: {}", ended.stdout);
+    }
     suite.file("table.md", "no table here\n");
     let ended = run(&suite, &["import", "table.md"]);
     assert_eq!(ended.code, 2);

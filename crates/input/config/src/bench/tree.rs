@@ -7,7 +7,6 @@ use stillwell_text::{Diagnostic, Diagnostics, Keys, Node, Reader, Value, code};
 
 use crate::discover::Lookup;
 use crate::files::{EntryKind, Files, read_source, resolve};
-use crate::foreign::UnreadableFile;
 
 mod step;
 
@@ -112,7 +111,7 @@ pub(crate) fn load_bench_tree(lookup: Lookup<'_>, root: &Path) -> Result<BenchTr
         ..
     } = walk;
     if folders.is_empty() && !diagnostics.has_errors() {
-        let message = format!("there is no bench.yaml at or below {}", root.display());
+        let message = format!("there is no bench at or below {}", root.display());
         diagnostics.push(Diagnostic::error(code::NOTHING_FOUND, message));
     }
     if diagnostics.has_errors() {
@@ -133,10 +132,6 @@ struct Walk<'f> {
 }
 
 impl Walk<'_> {
-    fn unreadable<'p>(&self, path: &'p Path) -> Option<(&'p Path, UnreadableFile)> {
-        Some((path, self.lookup.unreadable(path, None)?))
-    }
-
     fn folder(&mut self, folder: &Path, above: &[String], depth: usize) {
         let mut tags = above.to_vec();
         let read = |reader: &Reader, node: &Node| Some(reader.texts(node));
@@ -150,14 +145,11 @@ impl Walk<'_> {
                 return;
             }
         };
-        if let Some(file) = self.file(folder, "bench") {
+        let file = self.file(folder, "bench");
+        if let Some(file) = file.or_else(|| self.foreign(&entries)) {
             let mut tags = tags.clone();
             tags.extend(folder_name(folder));
             self.bench(folder, file, tags);
-        } else if let Some((path, file)) = entries.iter().find_map(|path| self.unreadable(path)) {
-            let message = format!("{} is {}: it is left out", path.display(), file.what);
-            let note = Diagnostic::warning(code::NOT_BUILT, message);
-            self.diagnostics.push(note.help(file.help));
         }
         if depth < DEPTH_MAX {
             for entry in entries {
@@ -192,6 +184,24 @@ impl Walk<'_> {
             asserts: self.read(folder, "assert", asserts).unwrap_or_default(),
         };
         self.folders.push(bench);
+    }
+
+    /// The bench of another format among `entries`; of several, the first.
+    fn foreign(&mut self, entries: &[PathBuf]) -> Option<PathBuf> {
+        let is_bench = |path: &&PathBuf| self.lookup.format_of_bench(path, None).is_some();
+        let mut files = entries.iter().filter(is_bench);
+        let (first, second) = (files.next()?.clone(), files.next());
+        if let Some(second) = second {
+            let message = format!(
+                "{} is left out: {} is the bench of its folder",
+                second.display(),
+                first.display()
+            );
+            let warning = Diagnostic::warning(code::NOT_BUILT, message);
+            self.diagnostics
+                .push(warning.help("move it to a folder of its own"));
+        }
+        Some(first)
     }
 
     /// The file of `folder` that is called `stem`.

@@ -20,6 +20,11 @@ pub(super) struct NativeFile {
 }
 
 impl NativeFile {
+    /// The place for a message about the whole file.
+    pub(super) fn place(&self) -> Place {
+        Place::new(&self.source, self.root.span)
+    }
+
     /// Parses `file`; the reason why it was not read and mistakes in its matrix go to
     /// `found`.
     pub(super) fn parse(file: &CaseFile, diagnostics: &mut Diagnostics) -> Option<Self> {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use stillwell_plan::experiment::OperatingPoint;
 use stillwell_plan::targets::{RUNS_DEFAULT, RUNS_MAX};
 use stillwell_plan::{RateShape, TargetsPlan};
-use stillwell_text::{Diagnostic, Diagnostics, code, nearest};
+use stillwell_text::{Diagnostic, Diagnostics, Place, code, nearest};
 
 use super::native::NativeFile;
 use super::{Loaded, NATIVE, apply};
@@ -91,10 +91,10 @@ fn plan_of_case(
     }
     if file.cells().is_some() {
         let message = format!("{}: a matrix and `targets` exclude each other", case.name);
-        diagnostics.push(Diagnostic::error(code::MATRIX, message));
+        diagnostics.push(Diagnostic::error(code::MATRIX, message).at(file.place()));
     }
     let (spec, _) = file.read(files, &Cell::default(), diagnostics)?;
-    let mut plan = plan_of(spec, case, diagnostics);
+    let mut plan = plan_of(spec, case, file.place(), diagnostics);
     if plan.summary.is_none() {
         let readme = files.read(&case.folder.join("README.md"));
         plan.summary = readme.ok().and_then(|text| first_prose(&text));
@@ -103,7 +103,12 @@ fn plan_of_case(
     Some(plan)
 }
 
-fn plan_of(spec: ExperimentSpec, case: &Case<'_>, diagnostics: &mut Diagnostics) -> TargetsPlan {
+fn plan_of(
+    spec: ExperimentSpec,
+    case: &Case<'_>,
+    place: Place,
+    diagnostics: &mut Diagnostics,
+) -> TargetsPlan {
     let mut run_plan = spec.run_plan;
     match spec.operating_point {
         // Each target takes what it can where no rate is stated: there is no probe.
@@ -116,7 +121,7 @@ fn plan_of(spec: ExperimentSpec, case: &Case<'_>, diagnostics: &mut Diagnostics)
     }
     if run_plan.generators.is_empty() {
         let message = format!("{}: nothing is sent to its targets", case.name);
-        let error = Diagnostic::error(code::NOTHING_MEASURED, message);
+        let error = Diagnostic::error(code::NOTHING_MEASURED, message).at(place);
         diagnostics.push(error.help("list generators under `workload`"));
     }
     TargetsPlan {

@@ -47,7 +47,12 @@ const LINK: Element = Element {
     about: "A link that reports carry.",
     fields: &[
         required("text", Shape::Text, "Text of the link."),
-        required("link", Shape::Text, "URL of the link."),
+        required(
+            "link",
+            Shape::Text,
+            "URL of the link. Variables are filled in: `{{ experiment }}`, `{{ variant }}`, `{{ job_id }}`, \
+             `{{ start_time_ms }}`, `{{ end_time_ms }}`, `{{ filter_start }}`, `{{ filter_end }}`.",
+        ),
     ],
     one_of: &[],
 };

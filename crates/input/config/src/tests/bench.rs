@@ -6,14 +6,14 @@ use stillwell_plan::generator::FileLayout;
 use stillwell_plan::payload::{ReplayCut, ReplayEnd, ReplayPlan};
 use stillwell_plan::stamp::{PrefixFraming, StampForm};
 use stillwell_plan::{BenchPlan, PayloadFormat, RateShape, TargetKind, TransportPlan};
-use stillwell_text::Diagnostics;
+use stillwell_text::{Diagnostics, Node, parse};
 use stillwell_units::Nanos;
 
 use super::Memory;
-use crate::foreign::{ForeignFormat, UnreadableFile};
+use crate::foreign::{ForeignFile, ForeignFormat};
 use crate::{Await, BenchOptions, BenchTarget, Loader, SchemaOf, is_wanted, schema};
 
-/// A format of another tool whose files are known by their ending or first words.
+/// A format of another tool, whose files are known by their ending and hold native keys.
 #[derive(Debug)]
 struct Program;
 
@@ -22,14 +22,12 @@ impl ForeignFormat for Program {
         "program"
     }
 
-    fn unreadable(&self, path: &Path, text: Option<&str>) -> Option<UnreadableFile> {
-        let is_program = text.is_some_and(|text| text.starts_with("define flow"));
-        (is_program || path.extension().is_some_and(|ending| ending == "troy")).then_some(
-            UnreadableFile {
-                what: "a program",
-                help: "write a bench.yaml",
-            },
-        )
+    fn is_bench(&self, path: &Path, _text: Option<&str>) -> bool {
+        path.extension().is_some_and(|ending| ending == "troy")
+    }
+
+    fn read_bench(&self, file: &ForeignFile<'_>, _found: &mut Diagnostics) -> Option<Node> {
+        parse(file.source).ok().map(|(tree, _)| tree)
     }
 }
 
@@ -108,6 +106,11 @@ fn every_key_of_the_schema_is_read() {
     assert!(tremors.iter().all(|key| keys("bench").contains(key)));
 }
 
+// compat: Tremor | path | works
+// compat: Tremor | codec | works
+// compat: Tremor | stop_after_secs | works
+// compat: Tremor | warmup_secs | works
+// compat: Tremor | significant_figures | differs | from 1 to 5
 #[test]
 fn the_keys_of_the_seed_are_a_bench() {
     let nested = "codec: json\nconfig: {source: in.json, stop_after_secs: 10, warmup_secs: 2}\n";
@@ -164,6 +167,7 @@ fn what_has_no_place_for_stamps_is_only_counted() {
     }
 }
 
+// compat: Tremor | preprocessors, postprocessors: ingest-ns, length-prefixed, separate | works
 #[test]
 fn names_of_tremors_interceptors_select_time_prefixes() {
     let sent = |text: &str| {
@@ -303,8 +307,6 @@ fn contradictions_are_reported() {
         message.contains("cannot receive and send events at"),
         "{message}"
     );
-    let troy = load("define flow main\nflow\nend;\n", BenchOptions::default()).unwrap_err();
-    assert!(troy.contains("is a program"), "{troy}");
 }
 
 #[test]
@@ -342,6 +344,12 @@ fn all_rounds_are_due_without_a_time() {
     }
 }
 
+// compat: Tremor | tags.yaml | works
+// compat: Tremor | env.yaml | works
+// compat: Tremor | before.yaml | works
+// compat: Tremor | after.yaml | works
+// compat: Tremor | assert.yaml | works
+// compat: Tremor | meta.yaml | differs | every folder with a bench is one
 #[test]
 fn trees_are_read_as_tremor_reads_them() {
     let files = Memory::with([
@@ -363,13 +371,15 @@ fn trees_are_read_as_tremor_reads_them() {
         ("/t/b/c/bench.yml", "x"),
         ("/t/.hidden/bench.yaml", "x"),
         ("/t/d/bench.troy", "define flow main"),
+        ("/t/d/other.troy", "define flow other"),
     ]);
     let tree = Loader::new(&files, &[&Program])
         .bench_tree(Path::new("/t"))
         .unwrap();
     let names: Vec<&str> = tree.folders.iter().map(|item| item.name.as_str()).collect();
-    assert_eq!(names, ["a", "b/c"]);
-    assert!(said(&tree.warnings).contains("/t/d/bench.troy"));
+    assert_eq!(names, ["a", "b/c", "d"]);
+    assert_eq!(tree.folders[2].file, Path::new("/t/d/bench.troy"));
+    assert!(said(&tree.warnings).contains("/t/d/other.troy is left out"));
     let bench = &tree.folders[0];
     assert_eq!(bench.tags, ["all", "quick", "tcp", "a"]);
     assert_eq!(tree.folders[1].tags, ["all", "c"]);
@@ -404,7 +414,7 @@ fn a_tree_with_a_mistake_or_without_a_bench_is_refused() {
     };
     assert_eq!(
         refused(Memory::with([("/t/x", "")])),
-        "there is no bench.yaml at or below /t"
+        "there is no bench at or below /t"
     );
     let text = "- {cmd: x, await: {port-opened: 1}}\n";
     let files = [("/t/bench.yaml", ""), ("/t/before.yaml", text)];
@@ -414,6 +424,7 @@ fn a_tree_with_a_mistake_or_without_a_bench_is_refused() {
     );
 }
 
+// compat: Tremor | --includes, --excludes | works
 #[test]
 fn tags_choose() {
     let tags = ["tcp", "quick"].map(str::to_owned);
@@ -430,4 +441,14 @@ fn tags_choose() {
         let diagnostics = is_wanted(&tags, &owned(&includes), &owned(&excludes));
         assert_eq!(diagnostics, wanted, "{includes:?} {excludes:?}");
     }
+}
+
+#[test]
+fn a_bench_of_another_format_is_read_as_a_tree_of_native_keys() {
+    let text = format!("{TARGET}source: in.json\niters: 2\n");
+    let files = Memory::with([("/b/one/x.troy", text.as_str()), ("/b/one/in.json", "{}\n")]);
+    let path = Path::new("/b/one/x.troy");
+    let loaded = Loader::new(&files, &[&Program]).bench(Some(path), BenchOptions::default());
+    let plan = loaded.unwrap().plan;
+    assert_eq!((plan.name.as_str(), plan.rounds_due), ("x", Some(2)));
 }

@@ -6,7 +6,7 @@ pub(crate) mod lines;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stillwell_capture::{Capture, RunProfiles, RunStage};
+use stillwell_capture::{Capture, Manifest, RunProfiles, RunStage};
 use stillwell_plan::GoalMetric;
 use stillwell_profile::{Profile, ProfileCollector, ProfileFile, RunWork};
 use stillwell_verdict::RunSummary;
@@ -26,6 +26,8 @@ pub struct ExperimentRuns {
     pub valid: usize,
     /// The charts.
     pub curves: Vec<Curve>,
+    /// Wall clock at the first run's start and the last run's end: milliseconds since 1970.
+    pub wall_millis: Option<(u64, u64)>,
     /// True if the page of a large suite leaves out the charts, to stay small.
     pub is_left_out: bool,
     /// Largest share of the host's CPU time that the hypervisor took in a valid run.
@@ -103,6 +105,14 @@ impl RunCollector {
                 experiment: experiment.to_owned(),
                 ..ExperimentRuns::default()
             },
+        }
+    }
+
+    /// Adds the wall clock at the start and end of a run.
+    pub fn add_time(&mut self, manifest: &Manifest) {
+        if let Some((start, end)) = manifest.wall_millis() {
+            let (first, last) = self.result.wall_millis.unwrap_or((start, end));
+            self.result.wall_millis = Some((first.min(start), last.max(end)));
         }
     }
 

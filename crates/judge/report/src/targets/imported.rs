@@ -42,10 +42,13 @@ fn section(table: &ImportedTable, warnings: &[ImportWarning]) -> Block {
     }
     let rows = Table::new(heads.map(Column::named), rows(table, warnings));
     let title = Text::from(table.title.as_str());
-    Block::section(2, title, [Block::Table(rows), Block::List(items)])
+    let legend = table.legend.iter();
+    let legend = legend.map(|(name, meaning)| Text::dim(format!("{name} = {meaning}")));
+    let blocks = [Block::Table(rows), Block::list(legend), Block::List(items)];
+    Block::section(2, title, blocks)
 }
 
-/// Returns the numbers as they were imported, without the marks of the best ones.
+/// Returns the numbers as they were imported, with the marks of the best ones.
 fn rows(table: &ImportedTable, warnings: &[ImportWarning]) -> Vec<Vec<Cell>> {
     let is_invalid = |name: &String| {
         warnings
@@ -53,18 +56,21 @@ fn rows(table: &ImportedTable, warnings: &[ImportWarning]) -> Vec<Vec<Cell>> {
             .any(|warning| warning.columns.is_empty() || warning.columns.contains(name))
     };
     let rows = table.rows.iter().map(|row| {
-        let cells = row.cells.iter().map(|cell| cell.text.as_str());
+        let cells = row.cells.iter().map(|cell| match cell.is_best {
+            true => format!("{} W", cell.text),
+            false => cell.text.clone(),
+        });
         named(&row.metric, cells)
     });
     let valid = table.columns.iter().map(|name| match is_invalid(name) {
-        true => "INVALID",
-        false => "reliable",
+        true => "INVALID".to_owned(),
+        false => "reliable".to_owned(),
     });
     rows.chain([named("may be compared", valid)]).collect()
 }
 
 /// Returns a row with its name first.
-fn named<'c>(name: &str, cells: impl Iterator<Item = &'c str>) -> Vec<Cell> {
+fn named(name: &str, cells: impl Iterator<Item = String>) -> Vec<Cell> {
     [Cell::from(name)]
         .into_iter()
         .chain(cells.map(Cell::from))
@@ -86,6 +92,7 @@ fn json(table: &ImportedTable, warnings: &[ImportWarning]) -> Value {
         "title": table.title,
         "columns": table.columns,
         "rows": rows.collect::<Vec<_>>(),
+        "legend": table.legend.iter().map(|(name, meaning)| object!({ "name": name, "meaning": meaning })).collect::<Vec<_>>(),
         "is_valid": warnings.is_empty(),
         "warnings": warnings,
     })

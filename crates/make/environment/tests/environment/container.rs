@@ -157,6 +157,7 @@ fn is_removal((requested, _): &(String, String)) -> bool {
     requested.starts_with("DELETE")
 }
 
+// compat: lading, generators | container | works
 #[test]
 fn containers_are_created_and_removed_through_the_engine() {
     let folder = tempfile::tempdir().unwrap();

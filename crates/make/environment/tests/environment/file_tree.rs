@@ -18,6 +18,7 @@ fn files_below(folder: &Path) -> usize {
     counts.sum()
 }
 
+// compat: lading, generators | file_tree | works
 #[test]
 fn a_tree_is_worked_on_at_its_rate() {
     let folder = tempfile::tempdir().unwrap();

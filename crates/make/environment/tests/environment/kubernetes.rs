@@ -81,6 +81,7 @@ fn failed(plan: &GeneratorPlan) -> String {
     failure(fixture).unwrap()
 }
 
+// compat: lading, generators | kubernetes | differs | each object is replaced at the end of its own lifetime
 #[test]
 fn objects_are_made_replaced_and_all_deleted() {
     let cluster = Cluster::default();

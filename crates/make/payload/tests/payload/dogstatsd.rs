@@ -247,6 +247,7 @@ proptest! {
 
     /// For all options that can be satisfied: every message is valid, and as many distinct
     /// contexts as requested are sent, each before any is sent again.
+    // compat: lading, payloads | dogstatsd | differs | contexts are as many as requested
     #[test]
     fn contexts_are_as_many_as_requested(
         options in any_options(),
@@ -406,6 +407,7 @@ fn events_and_service_checks_have_tags_and_names() {
     assert!(messages.iter().any(is_tagged));
 }
 
+// compat: lading, payloads | dogstatsd: length_prefix_framed | works
 #[test]
 fn a_length_is_before_each_block() {
     let options = DogstatsdPlan {

@@ -12,6 +12,11 @@ proptest! {
 
     /// For all plans and seeds: every event is valid to a reader that knows
     /// nothing of the writer.
+    // compat: lading, payloads | json | works
+    // compat: lading, payloads | apache_common | works
+    // compat: lading, payloads | syslog5424 | works
+    // compat: lading, payloads | datadog_log | works
+    // compat: lading, payloads | splunk_hec | works
     #[test]
     fn every_event_is_valid(plan in any_plan(), seed: u64, slots in any_slots()) {
         check(&plan.format, &build(&plan, seed, slots));
@@ -90,6 +95,7 @@ fn events_have_variety() {
     );
 }
 
+// compat: lading, payloads | ascii | works
 #[test]
 fn ascii_uses_every_printable_character_and_many_lengths() {
     let set = build(

@@ -96,6 +96,7 @@ proptest! {
 
     /// For both encodings: every block is a list of traces, and as many contexts as requested
     /// come before any comes again.
+    // compat: lading, payloads | trace_agent | works
     #[test]
     fn traces_have_as_many_contexts_as_requested(
         seed: u64,
@@ -176,6 +177,7 @@ proptest! {
 
     /// For all sizes: every event is a message of the forward protocol, with a slot in its text
     /// where requested.
+    // compat: lading, payloads | fluent | works
     #[test]
     fn fluent_messages_follow_the_protocol(seed: u64, maximum in 600_u64..100_000, stamped: bool) {
         let slots = if stamped { SlotUse::Every } else { SlotUse::None };

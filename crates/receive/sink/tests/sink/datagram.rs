@@ -37,6 +37,7 @@ proptest! {
         prop_assert_eq!(sink.end(), expected(&datagrams));
     }
 
+    // compat: lading, blackholes | unix_datagram | works
     #[test]
     fn for_all_unix_datagrams_each_counts_though_the_sink_ends_at_once(datagrams in datagrams()) {
         let folder = tempfile::tempdir().unwrap();

@@ -32,6 +32,7 @@ proptest! {
         prop_assert_eq!(sink.end(), expected(&scripts));
     }
 
+    // compat: lading, blackholes | unix_stream | works
     #[test]
     fn for_all_writes_over_unix_streams_every_byte_and_line_counts(scripts in scripts()) {
         let folder = tempfile::tempdir().unwrap();

@@ -111,3 +111,30 @@ proptest! {
         read::field(&text, "a");
     }
 }
+
+#[test]
+fn a_load_is_warned_of_a_slow_governor_deep_idle_states_and_workers_on_one_core() {
+    let cpu = |number, siblings: &[u16]| CpuFacts {
+        number,
+        governor: Some("powersave".to_owned()),
+        siblings: siblings.to_vec(),
+        ..CpuFacts::default()
+    };
+    let facts = HostFacts {
+        cpus: vec![cpu(0, &[0, 1]), cpu(1, &[0, 1]), cpu(2, &[2])],
+        own_cpus: vec![0, 1],
+        idle_states: vec![IdleState {
+            name: "C6".to_owned(),
+            exit_latency_micros: 170,
+            ..IdleState::default()
+        }],
+        ..HostFacts::default()
+    };
+    let text = load_host_warnings(&facts, 2).join("; ");
+    for part in ["`powersave`", "C6", "2 workers share 1 cores by SMT"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let text = load_host_warnings(&facts, 1).join("; ");
+    assert!(!text.contains("SMT"), "{text}");
+    assert!(load_host_warnings(&HostFacts::default(), 9).is_empty());
+}

@@ -28,6 +28,36 @@ pub fn warnings(
     warnings.into_iter().flatten().collect()
 }
 
+/// Returns a warning for each host setting that makes a load of this many workers less accurate.
+#[must_use]
+pub fn load_host_warnings(facts: &HostFacts, workers: usize) -> Vec<String> {
+    let is_own = |cpu: &&CpuFacts| facts.own_cpus.contains(&cpu.number);
+    let used: Vec<&CpuFacts> = facts.cpus.iter().filter(is_own).collect();
+    let warnings = [
+        governor(&used),
+        deep_idle(facts),
+        shared_by_workers(&used, workers),
+        throttled(&used),
+        unlike(&used),
+    ];
+    warnings.into_iter().flatten().collect()
+}
+
+fn shared_by_workers(used: &[&CpuFacts], workers: usize) -> Option<String> {
+    let first_of_core = |cpu: &&&CpuFacts| {
+        let mut siblings = cpu.siblings.iter();
+        siblings.all(|sibling| *sibling >= cpu.number)
+    };
+    let cores = used.iter().filter(first_of_core).count();
+    let is_shared = cores > 0 && workers > cores && cores < used.len();
+    is_shared.then(|| {
+        format!(
+            "{workers} workers share {cores} cores by SMT, so each slows another: use {cores} workers, or switch \
+             SMT off"
+        )
+    })
+}
+
 fn governor(used: &[&CpuFacts]) -> Option<String> {
     let slow = |cpu: &&&CpuFacts| {
         cpu.governor

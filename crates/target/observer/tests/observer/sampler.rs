@@ -183,6 +183,7 @@ fn serve_page(scope: &mut Scope) -> SocketAddr {
     address
 }
 
+// compat: lading, files | target_metrics: prometheus | works
 #[test]
 fn pages_are_scraped_beside_the_beats() {
     let mut serving = Scope::new(&Token::new());
@@ -247,6 +248,7 @@ fn pages_are_scraped_beside_the_beats() {
     assert!(ends.iter().all(|end| end.name == "serve"), "{ends:?}");
 }
 
+// compat: lading, files | target_metrics: expvar | works
 #[test]
 fn variables_are_read_and_profiles_are_kept() {
     let mut serving = Scope::new(&Token::new());

@@ -74,6 +74,7 @@ fn otlp_becomes_a_sink_for_each_address() {
     );
 }
 
+// compat: lading, blackholes | http: body_variant | works
 #[test]
 fn every_body_of_http_is_read() {
     let http =

@@ -11,6 +11,7 @@ use stillwell_nighthawk::CommandLineOptions;
 use stillwell_nighthawk::envoy::replaced_suites;
 use stillwell_nighthawk::format::{LoadFormat, NighthawkFormat, render_as};
 use stillwell_nighthawk::request::{LogLevel, NighthawkRequest, RequestError, current_zipkin_uri};
+use stillwell_observer::{describe_host, load_host_warnings};
 use stillwell_plan::LoadPlan;
 use stillwell_plan::tls::Verification;
 use stillwell_report::load::{GeneratorHealth, LoadReportInput, load_report};
@@ -100,6 +101,9 @@ fn carry_out(request: &NighthawkRequest, paint: &Paint) -> Result<Exit, CommandE
     }
     let plan = plan(request).map_err(|error| CommandError::new(Exit::Usage, error))?;
     warn(request, &plan, log);
+    for warning in load_host_warnings(&describe_host(), usize::from(plan.workers)) {
+        log.warn(&warning);
+    }
     announce(request, &plan, log);
     let uri = request.uri.iter();
     let targets: Vec<String> = uri
@@ -251,6 +255,19 @@ fn log_header(header: &AnswerHeader, log: Log) {
     ));
 }
 
+/// Returns a warning if one worker sent clearly fewer requests than another. Every other figure hides that.
+fn uneven(sent: &[u64]) -> Option<String> {
+    let (least, most) = (sent.iter().min()?, sent.iter().max()?);
+    // The ends of workers are a few requests apart.
+    let is_uneven = most - least > 10 && least * 10 < most * 9;
+    is_uneven.then(|| {
+        format!(
+            "Workers differ: one sent {least} requests, another {most}. Use fewer workers, or CPUs that nothing \
+             else uses."
+        )
+    })
+}
+
 /// Logs problems of the load.
 fn log_problems(capture: &LoadCapture, health: &GeneratorHealth, log: Log) {
     let mut counts = capture.counts();
@@ -278,6 +295,10 @@ fn log_problems(capture: &LoadCapture, health: &GeneratorHealth, log: Log) {
     }
     for warning in &health.warnings {
         log.warn(&warning.text);
+    }
+    let sent: Vec<u64> = capture.counts().map(|counts| counts.sent).collect();
+    if let Some(warning) = uneven(&sent) {
+        log.warn(&warning);
     }
     if capture.sum(|counts| counts.ended(Outcome::Unfinished)) > 0 {
         log.warn("Wait for the connection pool drain timed out, proceeding to hard shutdown.");

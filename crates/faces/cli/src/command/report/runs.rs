@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use stillwell_capture::{Capture, RunProfiles, RunStage};
+use stillwell_capture::{Capture, Manifest, RunProfiles, RunStage};
 use stillwell_experiment::Results;
 use stillwell_plan::ExperimentPlan;
 use stillwell_report::{ExperimentRuns, RunCollector, by_attention};
@@ -60,6 +60,7 @@ fn of_experiment(
     let points_max = limits.map_or(0, |limits| limits.points);
     let mut collector = RunCollector::new(&experiment.name, names, points_max);
     collector.add_values(&summaries);
+    add_times(&mut collector, results, experiment, &summaries);
     let pairs = shown_pairs(&summaries, experiment.variants.len());
     collector.add_summaries(pairs.values().flatten().copied());
     for run in pairs.values().flatten() {
@@ -78,6 +79,25 @@ fn of_experiment(
         is_left_out: limits.is_none(),
         ..collector.finish()
     })
+}
+
+/// Adds the times of the runs, if a link needs them.
+fn add_times(
+    collector: &mut RunCollector,
+    results: &Results,
+    experiment: &ExperimentPlan,
+    runs: &[RunSummary],
+) {
+    if experiment.report_links.is_empty() {
+        return;
+    }
+    for identity in runs.iter().filter_map(|run| run.identity.as_ref()) {
+        let (stage, pair) = (identity.stage, identity.pair);
+        let folder = results.run_of(&experiment.name, stage, pair, &identity.variant);
+        if let Ok(manifest) = Manifest::open(&folder) {
+            collector.add_time(&manifest);
+        }
+    }
 }
 
 /// Adds the profiles of a run, if it has any that can be read.

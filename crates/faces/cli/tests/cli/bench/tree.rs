@@ -155,5 +155,67 @@ fn a_tree_without_benches_is_refused() {
     suite.file("tree/readme.md", "nothing here\n");
     let (ended, _) = run(&suite, &[]);
     assert_code(&ended, 2);
-    assert_holds(&ended.stderr, &["there is no bench.yaml at or below"]);
+    assert_holds(&ended.stderr, &["there is no bench at or below"]);
+}
+
+/// The benchmark of Tremor's documentation, with an end of its own.
+const PROGRAM: &str = r#"define flow main
+flow
+use tremor::connectors;
+define connector bench from bench
+with
+codec = "json",
+config = {
+"source": "in.json",
+"iters": 500
+}
+end;
+create connector bench;
+define pipeline bench_me
+pipeline
+# no logic
+select event from in into out;
+end;
+create pipeline bench_me;
+connect /connector/bench to /pipeline/bench_me;
+connect /pipeline/bench_me to /connector/bench;
+end;
+deploy flow main;
+"#;
+
+// compat: Tremor | tremor test bench with .troy programs | works
+#[test]
+fn called_as_tremor_it_runs_the_documented_program_in_a_tree_and_by_itself() {
+    let suite = Suite::new();
+    suite.file("bench/config.troy", PROGRAM);
+    suite.file("bench/in.json", "{\"number\":1}\n{\"number\":2}\n");
+    suite.file("bench/assert.yaml", "figures: {count: 1000}\n");
+    let tremor = suite.path("tremor");
+    std::os::unix::fs::symlink(STILLWELL, &tremor).unwrap();
+    let call = |words: &[&str]| {
+        let mut command = std::process::Command::new(&tremor);
+        command.args(words).current_dir(suite.path("bench"));
+        Process::start(&mut command).finish(LONG)
+    };
+    let ended = call(&["test", "bench", ".", "-v"]);
+    assert_code(&ended, 0);
+    assert_holds(
+        &ended.stdout,
+        &[
+            "Benchmark: Running bench",
+            "    Tags: bench",
+            "Total count    =         1000",
+            "Pass 1 Fail 0",
+        ],
+    );
+    let ended = call(&["server", "run", "--debug-connectors", "config.troy"]);
+    assert_code(&ended, 0);
+    assert_holds(&ended.stdout, &["Total count    =         1000"]);
+    assert_holds(&ended.stderr, &["events pass `stillwell relay`"]);
+    let ended = call(&["server", "run", "config.troy"]);
+    assert_code(&ended, 2);
+    assert_holds(
+        &ended.stderr,
+        &["unknown connector type bench", "--debug-connectors"],
+    );
 }

@@ -52,6 +52,7 @@ proptest! {
     /// For all files, lines or chunks, plain or base64: the events are the pieces,
     /// all of them, in order, as often as they fit, and so many rounds are so many
     /// blocks.
+    // compat: Tremor | base64 | works
     #[test]
     fn events_are_the_pieces_of_the_file(
         pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 1..20),

@@ -44,6 +44,7 @@ fn blocks(set: &BlockSet) -> Vec<&str> {
 proptest! {
     /// For all files: each is one block, whole and unchanged, in order, as often
     /// as all of them fit, and its lines are its events.
+    // compat: lading, payloads | static | differs | whole files; the first 8 KiB of each there
     #[test]
     fn a_static_file_is_a_block(
         sources in prop::collection::vec(prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 1..300), 1..5),
@@ -65,6 +66,7 @@ proptest! {
 
     /// For all files: their lines, all of them, in blocks none of which could
     /// have held one more.
+    // compat: lading, payloads | static_chunks | works
     #[test]
     fn chunks_are_as_large_as_can_be(
         sources in prop::collection::vec("[a-z\n]{1,200}", 1..4),
@@ -86,6 +88,7 @@ proptest! {
 const LOG: &[u8] =
     b"2024-02-29 23:59:59 one\r\n2024-02-29 23:59:59  two\n\n2024-03-01 00:00:02 three";
 
+// compat: lading, payloads | static_timestamped | works
 #[test]
 fn seconds_of_a_log_are_blocks() {
     let of = |placeholder, start| {

@@ -186,6 +186,7 @@ fn template(root: Vec<P>) -> TemplatePlan {
     }
 }
 
+// compat: lading, payloads | templated_json | works
 #[test]
 fn choices_have_their_weights() {
     // Few shares are drawn from a table, many from their sums.

@@ -315,3 +315,16 @@ fn wired(options: &CommandLineOptions) -> CommandLineOptions {
         other => panic!("{other:?}"),
     }
 }
+
+// compat: nighthawk_client | warnings of accuracy | works
+#[test]
+fn workers_that_sent_clearly_fewer_requests_are_named() {
+    let warning = uneven(&[1000, 850, 990]).unwrap();
+    assert!(
+        warning.contains("one sent 850 requests, another 1000"),
+        "{warning}"
+    );
+    for even in [&[1000, 950][..], &[12, 3], &[7], &[]] {
+        assert_eq!(uneven(even), None, "{even:?}");
+    }
+}
